@@ -1,4 +1,4 @@
-"""Attribution against a place whose choke point is known, because it is a formula."""
+"""Attribution against a place whose bottleneck is known, because it is a formula."""
 
 import json
 from pathlib import Path
@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from ethermeter.analysis.roofline import read
-from ethermeter.choke import attribute, load, plants
-from ethermeter.choke.bench import Outcome
-from ethermeter.choke.setup import Setup
+from ethermeter.bottleneck import attribute, load, transfers
+from ethermeter.bottleneck.bench import Outcome
+from ethermeter.bottleneck.setup import Setup
 
 ROUND_TRIP_S = 100e-6
 """Of a path without delay."""
@@ -63,17 +63,17 @@ class Formula:
         return Outcome(throughput, 0, round_trip_s, *shares)
 
 
-@pytest.mark.parametrize("name", list(plants()))
-def test_every_planted_choke_point_is_named_where_it_is_the_only_one(name: str) -> None:
+@pytest.mark.parametrize("name", list(transfers()))
+def test_every_planted_bottleneck_is_named_where_it_is_the_only_one(name: str) -> None:
     document = load(name)
     found = attribute(document, Formula(0.02), repetitions=5)
-    assert found.verdict.choke_point == document.planted
+    assert found.verdict.bottleneck == document.planted
     # All that is needed is tried, and no more: one look.
     assert len(found.unchanged) == 5
     assert len(found.order) == 5 * (1 + len(found.changes))
 
 
-@pytest.mark.parametrize("name", list(plants()))
+@pytest.mark.parametrize("name", list(transfers()))
 def test_no_roofline_lies_below_what_was_achieved(name: str) -> None:
     found = attribute(load(name), Formula(0.0), repetitions=3).roofline()
     assert found.margin is not None
@@ -85,7 +85,7 @@ def test_no_roofline_lies_below_what_was_achieved(name: str) -> None:
 def test_what_is_undecided_is_tried_three_times_as_long_and_no_longer() -> None:
     place = Formula(1.0)
     found = attribute(load("wire"), place, repetitions=3)
-    assert found.verdict.choke_point is None
+    assert found.verdict.bottleneck is None
     assert len(found.unchanged) == 9
     # One more, to warm up.
     assert place.transfers == 1 + len(found.order)
@@ -123,10 +123,10 @@ def test_the_result_is_json_with_every_sample_and_a_roofline_that_reads_back(
     assert read(written["roofline"], file="f") == found.roofline()
 
 
-def test_a_faster_wire_is_no_choke_point_before_the_window() -> None:
+def test_a_faster_wire_is_no_bottleneck_before_the_window() -> None:
     document = load("receiver-window")
     wire = document.wire.model_copy(
         update={"rate": document.wire.rate * 10 if document.wire.rate else None}
     )
     found = attribute(document.model_copy(update={"wire": wire}), Formula(0.02), repetitions=5)
-    assert found.verdict.choke_point == "window"
+    assert found.verdict.bottleneck == "window"

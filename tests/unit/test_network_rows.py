@@ -11,7 +11,7 @@ import pytest
 from ethermeter.engines.offered import overloaded
 from ethermeter.framing import frame_octets
 from ethermeter.observation import FLOW_DEFINITIONS, Metric
-from ethermeter.run import Manner, execute
+from ethermeter.run import RunOptions, execute
 from ethermeter.store.rows import FLOW_METRICS
 from run_values import values
 
@@ -72,10 +72,10 @@ replications = 3
 """
 
 
-def ran(folder: Path, text: str, **manner: object) -> em.Run:
+def ran(folder: Path, text: str, **options: object) -> em.Run:
     path = folder / "x.toml"
     path.write_text(text, encoding="utf-8")
-    return em.load(path).run(out=folder / "run", jobs=1, **manner)
+    return em.load(path).run(out=folder / "run", jobs=1, **options)
 
 
 @pytest.mark.parametrize("user", [64, 512, 1500])
@@ -246,7 +246,7 @@ def test_threads_and_resumption_change_no_byte(tmp_path: Path) -> None:
             plan,
             loaded.experiments,
             directory=tmp_path / "three",
-            manner=Manner(jobs=1),
+            options=RunOptions(jobs=1),
             follow=follow,
         )
     assert not (tmp_path / "three" / "observations.parquet").exists()

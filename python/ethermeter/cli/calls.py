@@ -79,7 +79,9 @@ def calls(
     overrides: options.Overrides = None,
     codec: Annotated[
         str,
-        typer.Option("--codec", metavar="NAME", help="A codec, as `ethermeter codecs` lists it."),
+        typer.Option(
+            "--codec", metavar="NAME", help="A codec, as `ethermeter voice codecs` lists it."
+        ),
     ] = "g711",
     packet: Annotated[
         str, typer.Option("--packet", metavar="TIME", help="Speech in a packet.")

@@ -66,7 +66,7 @@ def ceilings(
             "--roofline",
             metavar="RUN",
             show_default=False,
-            help="Measure nothing: lay a run, or a result of `choke`, against its ceilings.",
+            help="Measure nothing: lay a run, or a result of `bottleneck`, against its ceilings.",
         ),
     ] = None,
     out: Annotated[

@@ -13,8 +13,8 @@ CHOOSE_EXAMPLES = """\
   ethermeter theory choose my-network.toml --set stations.0.count=12 --json"""
 AGREEMENT_EXAMPLES = """\
   ethermeter run three-ways-saturated --out runs/three-ways
-  ethermeter agreement runs/three-ways
-  ethermeter agreement runs/three-ways --differing --json"""
+  ethermeter theory agreement runs/three-ways
+  ethermeter theory agreement runs/three-ways --differing --json"""
 
 
 def choose(

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from ethermeter.analysis.agreement import Agreement, Value
 from ethermeter.analysis.interval import Estimate, quantile
 from ethermeter.applied.switches import ALL_STEPS
+from ethermeter.document import number, plain
 from ethermeter.report.html import safe, section, table
-from ethermeter.report.labels import LABELS, key_title, number, plain
+from ethermeter.report.labels import LABELS, key_title
 from ethermeter.report.results import UNSEEN, cell
 
 OPEN_ROWS = 40

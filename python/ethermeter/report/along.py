@@ -5,10 +5,11 @@ from collections.abc import Mapping, Sequence
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.interval import Estimate
 from ethermeter.analysis.positions import Line
+from ethermeter.document import Label, plain
 from ethermeter.observation import Metric
 from ethermeter.report import chart, results
 from ethermeter.report.axes import MOST_CURVES, Axes, Curve, Panel, keys
-from ethermeter.report.labels import LABELS, Label, key_title, plain
+from ethermeter.report.labels import LABELS, key_title
 from ethermeter.report.parts import MEANS
 from ethermeter.report.sheet import Sheet
 

@@ -9,9 +9,10 @@ from typing import Any
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.interval import Estimate
 from ethermeter.analysis.knee import Knee
+from ethermeter.document import Label
 from ethermeter.observation import Metric
 from ethermeter.report.axes import Axes, Curve, Panel, curve_names, keys, quantity
-from ethermeter.report.labels import LABELS, TIME_KINDS, Label, key_title
+from ethermeter.report.labels import LABELS, TIME_KINDS, key_title
 from ethermeter.report.theme import KIND_COLOURS, colours
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"

@@ -8,10 +8,11 @@ from typing import TypedDict
 from ethermeter.analysis import estimates
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.interval import Estimate, difference
+from ethermeter.document import number
 from ethermeter.faults import Fault, InputError
 from ethermeter.observation import DEFINITIONS, Caution, Metric
 from ethermeter.report.cautions import Marks
-from ethermeter.report.labels import FLOW_MAIN_METRICS, LABELS, MAIN_METRICS, STUDY_GRAPHS, number
+from ethermeter.report.labels import FLOW_MAIN_METRICS, LABELS, MAIN_METRICS, STUDY_GRAPHS
 
 METRICS: tuple[Metric, ...] = tuple(
     metric for metric in Metric if metric in (*MAIN_METRICS, *STUDY_GRAPHS, *FLOW_MAIN_METRICS)

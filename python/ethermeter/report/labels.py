@@ -1,29 +1,7 @@
 """Labels: what a metric is called in a figure, and in which unit it is shown."""
 
-import math
-import re
-from dataclasses import dataclass
-
+from ethermeter.document import Label
 from ethermeter.observation import DEFINITIONS, FLOW_DEFINITIONS, FLOW_VOICE_DEFINITIONS, Metric
-
-
-@dataclass(frozen=True, slots=True)
-class Label:
-    """Title, unit shown, factor from the metric's SI unit to it, whether the axis begins at zero,
-    and the most there can be.
-    """
-
-    title: str
-    unit: str = ""
-    factor: float = 1.0
-    from_zero: bool = True
-    most: float = math.inf
-
-    @property
-    def axis(self) -> str:
-        """Title, short enough for an axis, with its unit."""
-        short = self.title.replace("Standard deviation", "SD")
-        return f"{short} ({self.unit})" if self.unit else short
 
 
 def _times(metric: Metric, title: str) -> dict[Metric, Label]:
@@ -352,48 +330,3 @@ def meaning(metric: Metric, *, of_flows: bool = False) -> str:
     of_network = {**FLOW_DEFINITIONS, **FLOW_VOICE_DEFINITIONS}
     text = (of_network if of_flows else DEFINITIONS)[metric].meaning
     return text[0].upper() + text[1:] + "."
-
-
-def plain(text: str) -> str:
-    """Write a varied value without the marks of its file's syntax.
-
-    Examples
-    --------
-    >>> plain("{ linear = { limit = 10 } }"), plain("[1, 23]"), plain("64 B")
-    ('linear, limit 10', '1, 23', '64 B')
-    """
-    if not text.startswith(("{", "[")):
-        return text
-    bare = re.sub(r"\s*=\s*\{\s*", ", ", text.strip("{}[] "))
-    return re.sub(r"\s*=\s*", " ", re.sub(r'\s*[{}"]', "", bare)).strip()
-
-
-def number(value: float, half_width: float = math.nan) -> str:
-    """Write a value to the second digit of its interval's half width, or to four digits where it
-    has none.
-
-    Examples
-    --------
-    >>> number(8.493217, 0.0123)
-    '8.493'
-    >>> number(13637.2, 41.0)
-    '13,637'
-    >>> number(0.97)
-    '0.97'
-    >>> number(float("nan"))
-    '–'
-    """
-    if not math.isfinite(value):
-        return "–"
-    if value == 0:
-        return "0"
-    if math.isfinite(half_width) and half_width > 0:
-        places = 1 - math.floor(math.log10(half_width))
-        # No more than five digits, however narrow the interval.
-        places = min(places, 4 - math.floor(math.log10(abs(value))))
-        return f"{value:,.{max(places, 0)}f}" if places < 9 else f"{value:.4g}"
-    places = 3 - math.floor(math.log10(abs(value)))
-    if places > 8:
-        return f"{value:.3e}"
-    text = f"{value:,.{max(places, 0)}f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 
 from ethermeter.analysis.interval import Estimate
 from ethermeter.analysis.lengths import BREAK_PROBABILITY, Extra, OfLengths, extras, of_lengths
+from ethermeter.document import number, plain
 from ethermeter.report.content import Content
 from ethermeter.report.html import safe, section, table
-from ethermeter.report.labels import LABELS, key_title, number, plain
+from ethermeter.report.labels import LABELS, key_title
 from ethermeter.report.results import cell
 
 OPEN_ROWS = 20

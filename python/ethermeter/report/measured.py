@@ -5,8 +5,9 @@ from collections.abc import Sequence
 
 from ethermeter.analysis.interval import Estimate, quantile
 from ethermeter.analysis.live import Comparison
+from ethermeter.document import plain
 from ethermeter.report.html import safe, section, table
-from ethermeter.report.labels import LABELS, key_title, plain
+from ethermeter.report.labels import LABELS, key_title
 from ethermeter.report.results import cell
 
 OPEN_ROWS = 40

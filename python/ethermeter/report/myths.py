@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from ethermeter.analysis.interval import Estimate
+from ethermeter.document import Label
 from ethermeter.observation import Metric
 from ethermeter.papers import myths_curves as curves
 from ethermeter.papers.evidence import MissingError
@@ -14,7 +15,7 @@ from ethermeter.papers.myths_curves import Trace
 from ethermeter.papers.myths_runs import KNEES, Knees, Runs, knees, lengths_of
 from ethermeter.report import contrast
 from ethermeter.report.html import section
-from ethermeter.report.labels import LABELS, Label
+from ethermeter.report.labels import LABELS
 from ethermeter.report.sheet import Sheet
 
 THROUGHPUT = Label("Throughput", most=1.0)

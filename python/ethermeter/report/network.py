@@ -8,12 +8,13 @@ from typing import Any
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.groups import FLOW_METRICS, PART
 from ethermeter.analysis.ports import COUNTS, MOST, Port, PortPoint
+from ethermeter.document import number, plain
 from ethermeter.observation import Metric
 from ethermeter.report import drawing, results
 from ethermeter.report.axes import ENGINE, MOST_CURVES, keys
 from ethermeter.report.content import Content
 from ethermeter.report.html import safe, table
-from ethermeter.report.labels import LABELS, key_title, number, plain
+from ethermeter.report.labels import LABELS, key_title
 from ethermeter.report.parts import parts_figures
 from ethermeter.report.sheet import Sheet
 

@@ -8,12 +8,13 @@ from typing import Any
 
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.groups import METRICS, PART
+from ethermeter.document import Label, plain
 from ethermeter.observation import Metric
 from ethermeter.report import chart
 from ethermeter.report.axes import ENGINE, Axes, keys, panels, quantity
 from ethermeter.report.bars import bars
 from ethermeter.report.content import Content
-from ethermeter.report.labels import LABELS, Label, key_title, plain
+from ethermeter.report.labels import LABELS, key_title
 from ethermeter.report.results import estimates_table
 from ethermeter.report.sheet import Sheet
 

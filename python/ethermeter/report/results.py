@@ -5,12 +5,13 @@ from collections.abc import Mapping, Sequence
 
 from ethermeter.analysis.estimates import Point, run_cautions
 from ethermeter.analysis.interval import Estimate
+from ethermeter.document import Label, number, plain
 from ethermeter.observation import Caution, Metric
 from ethermeter.papers.claims import Claim
 from ethermeter.report.axes import Axes, Panel, keys
 from ethermeter.report.chart import axis_title
 from ethermeter.report.html import safe, table
-from ethermeter.report.labels import LABELS, Label, key_title, number, plain
+from ethermeter.report.labels import LABELS, key_title
 
 _GAUGE_RANGE, _WIDE_RANGE = 0.1, 1.0
 UNSEEN = 5e-5

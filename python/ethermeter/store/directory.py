@@ -47,8 +47,7 @@ class RunDirectory:
     >>> RunDirectory(Path("no-such-run"))
     Traceback (most recent call last):
     ...
-    ethermeter.faults.InputError: no-such-run: run = no-such-run: a run directory, which has a
-    plan.jsonl
+    ethermeter.faults.InputError: no-such-run: run = no-such-run: a run directory, which has a plan.jsonl
 
     """
 

@@ -1,7 +1,7 @@
 """A process on a host of a testbed that does tasks one after the other: a line of JSON in, a line
 of JSON out.
 
-Tasks are those of `ethermeter._core.host_task` (docs/choke.md); each is bounded in time by what it
+Tasks are those of `ethermeter._core.host_task` (docs/bottleneck.md); each is bounded in time by what it
 says itself.
 """
 

@@ -1,0 +1,187 @@
+"""The bench: two hosts at a switch of a testbed, on which transfers run one after the other, each
+with its own setup.
+"""
+
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from ethermeter.bottleneck.quota import Means, Quota, quota_on
+from ethermeter.bottleneck.setup import LONGEST_NS, MTU_OCTETS, Setup
+from ethermeter.testbed import Testbed, TestbedError, Wire, make_testbed, reshape
+from ethermeter.testbed.commands import batch, inside, run
+from ethermeter.testbed.worker import Worker
+
+_FIRST_PORT, _PORTS = 20_000, 30_000
+_WITHIN_S = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one transfer came to.
+
+    Parameters
+    ----------
+    throughput_bps
+        Data that the receiving application got, in bit/s.
+    sent_again
+        Segments that TCP sent again.
+    round_trip_s
+        TCP's smoothed round trip time at the end of the first connection, in s.
+    sender_processor, receiver_processor
+        Share of one processor that the applications' threads had, the system's calls included.
+
+    """
+
+    throughput_bps: float
+    sent_again: int
+    round_trip_s: float
+    sender_processor: float
+    receiver_processor: float
+
+
+class Bench:
+    """Runs transfers; made by `make_bench`."""
+
+    def __init__(
+        self, testbed: Testbed, sender: Worker, receiver: Worker, quotas: tuple[Quota, Quota]
+    ) -> None:
+        self._testbed = testbed
+        self._sender, self._receiver = sender, receiver
+        self._quotas = quotas
+        self._wires: dict[tuple[str, str], Wire | None] = {}
+        self._line: Worker | None = None
+        self._line_is: tuple[int, int, int] | None = None
+        self._port = 0
+
+    @property
+    def means(self) -> Means:
+        """How processors are limited here."""
+        return self._quotas[0].means
+
+    def run(self, setup: Setup) -> Outcome:
+        """Run one transfer.
+
+        Raises
+        ------
+        TestbedError
+            If the system refuses something of it.
+
+        """
+        self._prepare(setup)
+        self._port = self._port % _PORTS + 1
+        address = f"{self._testbed.hosts[1].ipv4}:{_FIRST_PORT + self._port}"
+        self._receiver.ask(setup.receiving(address))
+        self._sender.ask(setup.sending(address))
+        within_s = (
+            _WITHIN_S
+            + (LONGEST_NS if setup.window_ns is None else setup.window_ns + setup.settle_ns) * 1e-9
+        )
+        received = self._receiver.answer(within_s=within_s)
+        sent = self._sender.answer(within_s=within_s)
+        return _outcome(received, sent)
+
+    def _prepare(self, setup: Setup) -> None:
+        """Make everything as the setup says; what is so already is left alone."""
+        assert self._testbed.switch is not None
+        first, last = self._testbed.hosts
+        switch = self._testbed.switch
+        own_bps = setup.sender_wire_bps or setup.wire_bps
+        self._shape(first.namespace, first.interface, own_bps, setup.queue_octets)
+        self._shape(switch, "em1", own_bps, setup.queue_octets)
+        self._shape(switch, "em2", setup.wire_bps, setup.queue_octets)
+        self._shape(last.namespace, last.interface, setup.wire_bps, setup.queue_octets)
+        self._join(switch, setup)
+        for quota, end in zip(self._quotas, (setup.sender, setup.receiver), strict=True):
+            quota.limit(end.processor)
+
+    def _shape(
+        self, namespace: str, interface: str, rate_bps: int | None, queue_octets: int
+    ) -> None:
+        wire = None if rate_bps is None else Wire(rate_bps, queue_octets)
+        if self._wires.get((namespace, interface), wire if wire is None else 0) != wire:
+            reshape(namespace, interface, wire, mtu=MTU_OCTETS)
+        self._wires[(namespace, interface)] = wire
+
+    def _join(self, switch: str, setup: Setup) -> None:
+        """Put a long wire or a device in the place of the switch's bridge, or the bridge in that of
+        these.
+        """
+        wanted = (setup.delay_ns, setup.frame_ns, setup.room_frames) if setup.has_line else None
+        if wanted == self._line_is:
+            return
+        if self._line is not None:
+            self._line.__exit__(None, None, None)
+            self._line = None
+        joined = "master bridge" if wanted is None else "nomaster"
+        batch(switch, [f"link set {interface} {joined}" for interface in ("em1", "em2")])
+        if wanted is not None:
+            self._line = Worker(switch).__enter__()
+            line = {
+                "ends": ["em1", "em2"],
+                "delay_ns": setup.delay_ns,
+                "frame_ns": setup.frame_ns,
+                "room_frames": setup.room_frames,
+            }
+            self._line.ask({"carry": {**line, "duration_ns": 3600 * 10**9}})
+            _wait_for_sockets(switch)
+        self._line_is = wanted
+
+    def close(self) -> None:
+        """End what runs; the testbed is removed by its own maker."""
+        if self._line is not None:
+            self._line.__exit__(None, None, None)
+
+
+def _wait_for_sockets(namespace: str) -> None:
+    """Wait until a line listens: what comes earlier is lost, and TCP asks again only after a
+    second.
+    """
+    # Two that hear and two that send, below a line of heads.
+    until_s = time.monotonic() + _WITHIN_S
+    while len(run(inside(namespace, "cat", "/proc/net/packet")).splitlines()) < 1 + 4:
+        if time.monotonic() > until_s:
+            raise TestbedError("the long wire of a testbed does not begin")
+        time.sleep(1e-3)
+
+
+def _outcome(received: dict[str, Any], sent: dict[str, Any]) -> Outcome:
+    window_s, lasted_s = received["window_ns"] * 1e-9, max(received["lasted_ns"], 1) * 1e-9
+    connections = sent["connections"]
+    return Outcome(
+        throughput_bps=8 * received["octets"] / window_s if window_s > 0 else 0.0,
+        sent_again=sum(each["sent_again"] for each in connections),
+        round_trip_s=connections[0]["round_trip_us"] * 1e-6,
+        sender_processor=sent["worked_ns"] * 1e-9 / max(sent["lasted_ns"] * 1e-9, 1e-9),
+        receiver_processor=received["worked_ns"] * 1e-9 / lasted_s,
+    )
+
+
+@contextmanager
+def make_bench() -> Iterator[Bench]:
+    """Make a bench, and remove it at the end whatever happens.
+
+    Raises
+    ------
+    TestbedError
+        If it cannot be made: without root, for instance.
+
+    """
+    with ExitStack() as stack:
+        testbed = stack.enter_context(make_testbed(2, layout="switch"))
+        for host in testbed.hosts:
+            # What the kernel has learnt of a path in one transfer would be the next one's
+            # beginning.
+            run(host.command("sysctl", "-q", "-w", "net.ipv4.tcp_no_metrics_save=1"))
+        sender, receiver = (stack.enter_context(Worker.on(host)) for host in testbed.hosts)
+        quotas = []
+        for worker in (sender, receiver):
+            quota = quota_on(worker.pid)
+            # Ended before the worker is: an empty control group can be removed.
+            stack.callback(quota.close)
+            quotas.append(quota)
+        bench = Bench(testbed, sender, receiver, (quotas[0], quotas[1]))
+        stack.callback(bench.close)
+        yield bench

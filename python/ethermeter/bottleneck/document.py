@@ -1,0 +1,322 @@
+"""The file of a transfer: its tables, their limits, and the setup they stand for (docs/bottleneck.md)."""
+
+from collections.abc import Mapping
+from fractions import Fraction
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, Field, Tag, ValidationError, model_validator
+
+from ethermeter.bottleneck.setup import LONGEST_SEGMENT_OCTETS, MTU_OCTETS, End, Setup
+from ethermeter.experiment import toml_source
+from ethermeter.experiment.complaints import faults_of
+from ethermeter.experiment.quantity import BitRate, Time, limited_size, limited_time, number
+from ethermeter.experiment.table import Table, choice, complaint, tag
+from ethermeter.faults import Fault, InputError
+
+TRANSFERS = Path(__file__).parent / "transfers"
+"""Shipped transfers, each with a bottleneck that was put there."""
+
+_PS_PER_NS = 1000
+_PS_PER_S = 10**12
+_MIB_BITS = 8 << 20
+
+Duration = Annotated[int, *limited_time(30 * _PS_PER_S)]
+Room = Annotated[int, *limited_size(512 * _MIB_BITS)]
+Transfer = Annotated[int, *limited_size(1000 * 10**6)]
+Block = Annotated[int, *limited_size(16 * _MIB_BITS)]
+Share = Annotated[Fraction, number(least=None, above=0, most=1)]
+
+
+class SlowSource(Table):
+    """A device that gives so many bits a second."""
+
+    slow: BitRate
+    """Its rate."""
+
+
+class FileSource(Table):
+    """A file, from its beginning again when it ends."""
+
+    file: Annotated[str, Field(min_length=1, max_length=4096)]
+    """Its path."""
+
+
+_SOURCES = 'expected "memory", { slow = RATE } or { file = PATH }'
+Source = Annotated[
+    Annotated[Literal["memory"], Tag(tag("text"))]
+    | Annotated[SlowSource, Tag(tag("slow"))]
+    | Annotated[FileSource, Tag(tag("file"))],
+    choice("slow", "file", allowed=_SOURCES),
+]
+
+
+class EndTable(Table):
+    """The host at one end."""
+
+    work: Time = 0
+    """Processor time of the application for each octet."""
+    processor: Share | None = None
+    """Share of one processor that the application gets at most."""
+
+
+class TransferTable(Table):
+    """What is transferred, and how."""
+
+    duration: Duration | None = None
+    """How long it is measured."""
+    size: Transfer | None = None
+    """Instead of a duration: what is transferred; it is measured from the first octet to the last.
+    """
+    settle: Time = 100 * 10**9
+    """From the first octet to the begin of what is measured; of no matter with a size."""
+    connections: Annotated[int, Field(ge=1, le=32)] = 1
+    """TCP connections side by side."""
+    source: Source = "memory"
+    """Where octets come from: "memory", { slow = RATE } or { file = PATH }."""
+    block: Block = 8 * 64_000
+    """What is taken from the source at a time."""
+    turn_around: Time | None = None
+    """Time of the sending application from being asked for a block to having it; without, nobody
+    asks.
+    """
+    window: Room | None = None
+    """Room for what the receiver's application has not read; the system's choice without."""
+    send_buffer: Room | None = None
+    """Room for what was written and is not acknowledged; the system's choice without."""
+    segment: Annotated[int, *limited_size(8 * LONGEST_SEGMENT_OCTETS)] = 8 * LONGEST_SEGMENT_OCTETS
+    """Data and options of a segment at most."""
+    congestion: Annotated[str, Field(pattern="^[a-z][a-z0-9_]{1,14}$")] | None = None
+    """How TCP answers loss, such as "reno"; the system's choice without."""
+    sender: EndTable = EndTable()
+    """The sending host."""
+    receiver: EndTable = EndTable()
+    """The receiving host."""
+
+    @model_validator(mode="after")
+    def _has_one_end(self) -> Self:
+        if (self.duration is None) == (self.size is None):
+            raise complaint("expected one of duration and size")
+        return self
+
+
+class WireTable(Table):
+    """The wires between the hosts and the switch."""
+
+    rate: BitRate | None = None
+    """Line rate, 64 kb/s to 10 Gb/s; not shaped without."""
+    sender_rate: BitRate | None = None
+    """That of the sender's own wire, if it is another."""
+    queue: Room = 8 * 150_000
+    """Room at the switch's port to the receiver, and before every other wire with a rate."""
+    delay: Annotated[int, *limited_time(_PS_PER_S)] | None = None
+    """Propagation in each direction."""
+    frame_time: Annotated[int, *limited_time(_PS_PER_S // 10)] | None = None
+    """What a device between the hosts takes to forward a frame, one after the other; nothing
+    without.
+    """
+    room: Annotated[int, Field(ge=1, le=1 << 16)] = 1 << 14
+    """Frames that can be under way in each direction, where there is a delay or a frame_time; more
+    are lost.
+    """
+
+
+class Document(Table):
+    """A file of a transfer."""
+
+    title: Annotated[str, Field(min_length=1, max_length=200)]
+    """What it is, in a line."""
+    seed: Annotated[int, Field(ge=0, le=2**63 - 1)] = 0
+    """Of the order in which everything is tried."""
+    repetitions: Annotated[int, Field(ge=3, le=50)] = 6
+    """How often everything is tried before it is judged; what is undecided is tried as often again,
+    and once more.
+    """
+    planted: Annotated[str, Field(max_length=40)] | None = None
+    """The stage in which a bottleneck was put, for those who score; it is not looked at."""
+    transfer: TransferTable
+    """What is transferred, and how."""
+    wire: WireTable = WireTable()
+    """The wires between the hosts and the switch."""
+
+    def setup(self) -> Setup:
+        """Return the setup that the file describes."""
+        transfer, wire = self.transfer, self.wire
+        source = transfer.source
+        return Setup(
+            window_ns=None if transfer.duration is None else transfer.duration // _PS_PER_NS,
+            octets=None if transfer.size is None else transfer.size // 8,
+            settle_ns=0 if transfer.duration is None else transfer.settle // _PS_PER_NS,
+            connections=transfer.connections,
+            source_bps=round(source.slow) if isinstance(source, SlowSource) else None,
+            source_file=source.file if isinstance(source, FileSource) else None,
+            block_octets=max(1, transfer.block // 8),
+            turn_around_ns=None
+            if transfer.turn_around is None
+            else transfer.turn_around // _PS_PER_NS,
+            receive_octets=_octets(transfer.window),
+            send_octets=_octets(transfer.send_buffer),
+            segment_octets=transfer.segment // 8,
+            congestion=transfer.congestion,
+            wire_bps=None if wire.rate is None else round(wire.rate),
+            sender_wire_bps=None if wire.sender_rate is None else round(wire.sender_rate),
+            queue_octets=max(MTU_OCTETS + 38, wire.queue // 8),
+            delay_ns=0 if wire.delay is None else wire.delay // _PS_PER_NS,
+            frame_ns=0 if wire.frame_time is None else wire.frame_time // _PS_PER_NS,
+            room_frames=wire.room,
+            sender=_end(transfer.sender),
+            receiver=_end(transfer.receiver),
+        )
+
+
+def _octets(bits: int | None) -> int | None:
+    return None if bits is None else max(1, bits // 8)
+
+
+def _end(table: EndTable) -> End:
+    return End(table.work, None if table.processor is None else float(table.processor))
+
+
+def transfers() -> dict[str, Path]:
+    """Return the shipped transfers by name, sorted."""
+    return {path.stem: path for path in sorted(TRANSFERS.glob("*.toml"))}
+
+
+def load(name: str) -> Document:
+    """Read the file of a transfer.
+
+    Parameters
+    ----------
+    name
+        A file, or the name of a shipped transfer.
+
+    Raises
+    ------
+    InputError
+        With every fault of the file.
+
+    """
+    path = transfers().get(name, Path(name))
+    tables = toml_source.parsed(toml_source.text_of(path, file=name), file=name)
+    try:
+        document = Document.model_validate(tables)
+    except ValidationError as error:
+        raise InputError(_faults(error, file=name)) from None
+    _check(document, file=name)
+    return document
+
+
+def _check(document: Document, *, file: str) -> None:
+    """Check what concerns more than one key, or a limit that is the testbed's."""
+    faults = []
+    for key, rate in (
+        ("wire.rate", document.wire.rate),
+        ("wire.sender_rate", document.wire.sender_rate),
+    ):
+        if rate is not None and not 64_000 <= rate <= 10_000_000_000:
+            faults.append(Fault(file, key, f"{float(rate):g} bit/s", "expected 64 kb/s to 10 Gb/s"))
+    if document.transfer.segment < 8 * 88:
+        faults.append(
+            Fault(
+                file,
+                "transfer.segment",
+                f"{document.transfer.segment // 8} B",
+                "expected at least 88 B, as the system does",
+            )
+        )
+    if document.transfer.settle > 10 * _PS_PER_S:
+        faults.append(
+            Fault(
+                file,
+                "transfer.settle",
+                f"{document.transfer.settle / _PS_PER_S:g} s",
+                "expected at most 10 s",
+            )
+        )
+    for name, end in (
+        ("sender", document.transfer.sender),
+        ("receiver", document.transfer.receiver),
+    ):
+        if end.work > 10**8:
+            faults.append(
+                Fault(
+                    file,
+                    f"transfer.{name}.work",
+                    f"{end.work / 1e6:g} us",
+                    "expected at most 100 us an octet",
+                )
+            )
+    known = _congestion_answers()
+    if (
+        document.transfer.congestion is not None
+        and known
+        and document.transfer.congestion not in known
+    ):
+        faults.append(
+            Fault(
+                file,
+                "transfer.congestion",
+                document.transfer.congestion,
+                f"expected one that this system has: {', '.join(known)}",
+            )
+        )
+    source = document.transfer.source
+    if isinstance(source, FileSource) and not Path(source.file).is_file():
+        faults.append(
+            Fault(file, "transfer.source.file", source.file, "expected a file that exists")
+        )
+    if faults:
+        raise InputError(faults)
+
+
+def _congestion_answers() -> list[str]:
+    """Return how this system's TCP can answer loss; empty where it does not tell."""
+    try:
+        return (
+            Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+            .read_text(encoding="ascii")
+            .split()
+        )
+    except OSError:
+        return []
+
+
+def _faults(error: ValidationError, *, file: str) -> list[Fault]:
+    """Return faults in the words of this file's tables: which keys there are, and what a missing
+    one is for.
+    """
+    found = []
+    for details, (path, fault) in zip(
+        error.errors(include_url=False), faults_of(error, file=file), strict=True
+    ):
+        allowed = fault.allowed
+        if details["type"] == "extra_forbidden":
+            allowed = (
+                _SOURCES
+                if "source" in path
+                else "unknown key; allowed: " + ", ".join(_table_at(path[:-1]).model_fields)
+            )
+        elif details["type"] == "missing":
+            allowed = (
+                "required: "
+                + (_table_at(path[:-1]).model_fields[str(path[-1])].description or "")
+                .rstrip(".")
+                .lower()
+            )
+        elif details["type"] == "literal_error":
+            allowed = _SOURCES
+        found.append(Fault(file, fault.key or "(file)", fault.value, allowed))
+    return found
+
+
+_TABLES: Mapping[tuple[Any, ...], type[BaseModel]] = {
+    (): Document,
+    ("transfer",): TransferTable,
+    ("transfer", "sender"): EndTable,
+    ("transfer", "receiver"): EndTable,
+    ("wire",): WireTable,
+}
+
+
+def _table_at(path: tuple[Any, ...]) -> type[BaseModel]:
+    return _TABLES.get(path, Document)

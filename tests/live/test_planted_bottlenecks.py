@@ -1,0 +1,176 @@
+"""Bottlenecks that were planted on a testbed, and what is left of it afterwards."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from ethermeter.analysis.roofline import read
+from ethermeter.bottleneck import attribute, load, make_bench
+from ethermeter.bottleneck.quota import Quota, Stopping, quota_on
+from stalls import QuietWindow
+
+CHEAP = ("slow-source", "turn-around", "sender-processor")
+MS = 10**9
+"""In picoseconds."""
+TOLERATED_STALL_S = 0.5
+"""Of some ten seconds.
+
+Rounds repeat the same transfers, and the rule that names a point allows for one that was held up.
+"""
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("name", CHEAP)
+def test_a_planted_bottleneck_is_named(
+    name: str, namespaces: Callable[[], set[str]], in_quiet_window: QuietWindow
+) -> None:
+    whole = load(name)
+    brief = whole.transfer.model_copy(update={"settle": 50 * MS, "duration": 250 * MS})
+    document = whole.model_copy(update={"transfer": brief})
+    with make_bench() as bench:
+
+        def bottleneck() -> str | None:
+            found = attribute(document, bench, repetitions=5)
+            written = json.loads(json.dumps(found.as_json(), allow_nan=False))
+            assert read(written["roofline"], file="f") == found.roofline()
+            assert len(written["order"]) == written["rounds"] * (1 + len(written["changes"]))
+            return found.verdict.bottleneck
+
+        named = in_quiet_window(bottleneck, tolerated_stall_s=TOLERATED_STALL_S)
+    assert _ours(namespaces(), os.getpid()) == set()
+    assert named == document.planted
+
+
+@pytest.mark.root
+def test_wires_windows_and_devices_of_a_bench_carry_no_more_than_they_should() -> None:
+    plain = replace(load("wire").setup(), settle_ns=100_000_000, window_ns=300_000_000)
+    far = replace(plain, delay_ns=5_000_000)
+    slow = replace(plain, frame_ns=1_000_000, room_frames=100)
+    with make_bench() as bench:
+        near, away, small, device, again = (
+            bench.run(setup)
+            for setup in (plain, far, replace(far, receive_octets=16_000), slow, plain)
+        )
+    # 1448 octets of data in 1538 on a wire of 50 Mb/s, and two frames more that the shaper may have
+    # saved up. A receiver that did not get a processor while it settled may read in 300 ms what
+    # came in 400.
+    most_bps = (50e6 * 1448 / 1538 * 0.4 + 2 * 8 * 1448) / 0.3
+    for outcome in (near, away, again):
+        assert 0 < outcome.throughput_bps <= most_bps
+    # Both ways take the delay, whatever else there is.
+    assert away.round_trip_s >= 0.010
+    # A window each 10 ms, of which the kernel grants at most twice what was asked for; and one more
+    # at either end.
+    assert small.throughput_bps <= 8 * 2 * 16_000 * (0.3 / 0.010 + 2) / 0.3 < 0.8 * most_bps
+    # A frame with 1448 octets of data in each millisecond, likewise; one begun before counts too.
+    assert device.throughput_bps <= 8 * 1448 * (400 + 1) / 0.3
+
+
+@pytest.mark.root
+def test_an_interrupted_search_leaves_no_testbed_and_no_control_group(
+    namespaces: Callable[[], set[str]],
+) -> None:
+    command = [sys.executable, "-m", "ethermeter", "bottleneck", "wire", "--testbed"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        until_s = time.monotonic() + 20
+        while not _groups(process.pid) and time.monotonic() < until_s:
+            time.sleep(0.02)
+        assert _groups(process.pid)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert "Traceback" not in said
+    assert _ours(namespaces(), process.pid) == set()
+    assert _groups(process.pid) == []
+
+
+def _ours(names: set[str], pid: int) -> set[str]:
+    """Return the namespaces of one maker; others may make some at the same time."""
+    return {name for name in names if name.startswith(f"em-{pid}-")}
+
+
+def _groups(pid: int) -> list[Path]:
+    return [
+        path
+        for root in ("/sys/fs/cgroup", "/sys/fs/cgroup/cpu", "/sys/fs/cgroup/unified")
+        for path in Path(root).glob(f"ethermeter-{pid}-*")
+    ]
+
+
+SPIN = "import sys; print(flush=True)\nwhile True: pass"
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("limit", [quota_on, Stopping])
+def test_a_limited_process_gets_no_more_than_its_share_of_a_processor(
+    limit: Callable[[int], Quota], in_quiet_window: QuietWindow
+) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", SPIN], stdout=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            assert process.stdout is not None
+            process.stdout.readline()
+            quota = limit(process.pid)
+            try:
+                quota.limit(0.2)
+
+                def share_of() -> float:
+                    begun_s, begun_work_s = time.monotonic(), _worked_s(process.pid)
+                    time.sleep(0.5)
+                    return (_worked_s(process.pid) - begun_work_s) / (time.monotonic() - begun_s)
+
+                share = in_quiet_window(share_of, tolerated_stall_s=0.02)
+            finally:
+                quota.close()
+        finally:
+            process.kill()
+    # A period more at each end, and processor time that is counted in ticks of 10 ms. Where
+    # processes are stopped, the system wakes late.
+    most = (
+        0.2 + (2 * 0.002 + 0.01 + in_quiet_window.stalled_s) / 0.5
+        if quota.means.startswith("cgroup")
+        else 0.5
+    )
+    assert share <= most
+    assert share > 0
+
+
+def _worked_s(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+@pytest.mark.root
+def test_a_worker_ends_with_its_maker_even_in_the_middle_of_a_task() -> None:
+    command = [sys.executable, "-m", "ethermeter.testbed.worker"]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as worker:
+        assert worker.stdin is not None
+        assert worker.stdout is not None
+        worker.stdin.write("{}\n")
+        worker.stdin.flush()
+        assert worker.stdout.readline() == "{}\n"
+        # A receiver waits 5 s for somebody to connect.
+        task = {
+            "receive": {
+                "address": "127.0.0.1:0",
+                "connections": 1,
+                "settle_ns": 0,
+                "window_ns": None,
+            }
+        }
+        worker.stdin.write(json.dumps(task) + "\n")
+        worker.stdin.flush()
+        worker.stdin.close()
+        assert worker.wait(timeout=3) == 0
