@@ -104,7 +104,7 @@ fn check_slotted(slotted: &Slotted, world: &World) -> Result<(), Fault> {
             ));
         }
         (Persistence::Persistent(probability), None) => {
-            check_probability("idealised.persistence", probability)?
+            check_probability("idealised.persistence", probability)?;
         }
         (Persistence::Non, Some(_)) => {}
     }

@@ -324,7 +324,7 @@ impl<'t> Builder<'t> {
                         self.route(&receive, Last::Host(node));
                 }
                 Kind::Switch(switch) => {
-                    self.switch(node, &ports, switch, &format!("{key}.switch"))?
+                    self.switch(node, &ports, switch, &format!("{key}.switch"))?;
                 }
                 Kind::Router(router) => {
                     let forward =
@@ -495,7 +495,7 @@ impl<'t> Builder<'t> {
                 };
                 for bits in all {
                     flow.frames_of(bits / 8, |octets, _, _| {
-                        longest = longest.max(u64::from(octets))
+                        longest = longest.max(u64::from(octets));
                     });
                 }
             }
