@@ -12,7 +12,7 @@ import pytest
 from ethermeter.analysis import estimates
 from ethermeter.calls.admission import RULES, ByCalls, Outcome, Thresholds, outcomes, read
 from ethermeter.cli.app import app
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 from ethermeter.voice import erlang_b
 from small_runs import call, real
 from typer.testing import CliRunner

@@ -224,7 +224,7 @@ def _plain(value: float) -> float | None:
 
 
 def _cautions(outcome: "Outcome") -> list[str]:
-    from ethermeter.observation import Caution
+    from ethermeter.metrics import Caution
 
     return [str(Caution.OUTSIDE_MODEL_RANGE)] if outcome.is_bounded else []
 

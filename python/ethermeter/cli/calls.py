@@ -346,7 +346,7 @@ def _segment(name: str, overrides: Sequence[str]) -> dict[str, Any]:
     places.
     """
     from ethermeter.cli.voice_values import refuse
-    from ethermeter.experiment.standards import standards
+    from ethermeter.experiment.segment import standards
     from ethermeter.units import decimal_text
 
     known = standards()

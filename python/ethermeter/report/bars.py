@@ -8,7 +8,7 @@ from typing import Any
 
 from ethermeter.analysis.estimates import Point
 from ethermeter.document import Label, plain
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 from ethermeter.report.axes import keys
 from ethermeter.report.chart import HEIGHT, datum, tooltip, values_as_texts
 from ethermeter.report.theme import colours

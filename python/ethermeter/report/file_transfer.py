@@ -8,7 +8,7 @@ from typing import Any
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.interval import exact
 from ethermeter.document import Label
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 from ethermeter.papers.claims import Claim
 from ethermeter.papers.evidence import MissingError
 from ethermeter.papers.fritz1999 import BARE, FAST, GIGABIT, PAIRS, Copies, constant_mbps

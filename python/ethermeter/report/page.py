@@ -5,7 +5,7 @@ from typing import Any
 
 from ethermeter.analysis.estimates import Point
 from ethermeter.document import number
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 from ethermeter.report import parameters, results
 from ethermeter.report.agreement import agreement_section
 from ethermeter.report.axes import MOST_CURVES

@@ -9,7 +9,7 @@ import numpy as np
 
 from ethermeter.analysis.interval import Estimate, Floats, exact, student
 from ethermeter.document import Label
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 from ethermeter.papers import erg
 from ethermeter.papers.claims import Claim
 from ethermeter.papers.evidence import MissingError
