@@ -15,7 +15,9 @@ from ethermeter import report
 from ethermeter.analysis import estimates
 from ethermeter.analysis.distribution import Distribution
 from ethermeter.observation import Metric
-from ethermeter.report import axes, chart, distribution, figures, labels, theme
+from ethermeter.report import axes, figures, labels, theme
+from ethermeter.report.charts import distribution, frame
+from ethermeter.report.charts import lines as chart
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -187,12 +189,12 @@ def test_labels_keep_their_order_and_distance_within_the_figure(
     )
     low, high = spec["layer"][1]["encoding"]["y"]["scale"]["domain"]
     placed = sorted(
-        (row["y"] - low) / (high - low) * chart.HEIGHT
+        (row["y"] - low) / (high - low) * frame.HEIGHT
         for row in spec["layer"][-1]["data"]["values"]
     )
     assert low <= min([*values, zero]) <= max([*values, zero]) <= high
     assert placed[0] >= -1e-6
-    assert placed[-1] <= chart.HEIGHT + 1e-6
+    assert placed[-1] <= frame.HEIGHT + 1e-6
     assert all(above - below >= 11.4 for below, above in pairwise(placed))
 
 

@@ -13,8 +13,10 @@ from ethermeter import report
 from ethermeter.analysis import estimates
 from ethermeter.papers import boggs1988
 from ethermeter.papers.claims import Claim
-from ethermeter.report import parameters, results
-from ethermeter.report.html import safe
+from ethermeter.report import experiments, tables
+from ethermeter.report.render import render_table
+from ethermeter.report.sections import parameters
+from markupsafe import escape
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +73,7 @@ def test_study_has_eight_graphs_two_distributions_and_two_breakdowns_a_series(te
 
 def test_every_claim_is_in_the_table(text: str) -> None:
     for entry in boggs1988.published():
-        assert safe(entry["what"]) in text
+        assert str(escape(entry["what"])) in text
     assert text.count('<span class="tag predicted">') + text.count(
         '<span class="tag fitted">'
     ) == len(boggs1988.published())
@@ -161,7 +163,7 @@ def test_a_difference_of_single_runs_is_drawn_on_a_scale_of_its_own(
         "",
         prediction,
     )
-    drawn = results.claims_table([claim])
+    drawn = render_table(tables.claims_table([claim]))
     assert (f'<circle class="dot" cx="{cx}"' in drawn) is (cx is not None)
     assert ('class="off"' in drawn) is (cx is None)
     assert ("drawn to ±100%" in drawn) is (cx is not None)
@@ -279,7 +281,7 @@ def test_sources_stand_beside_what_they_speak_of() -> None:
     content = {"segment": {"standard": "dix-10", "length": "910 m"},
                "stations": [{"count": 24, "service": {"uniform": ["60 us", "90 us"]}}],
                "sources": {"segment": "standard: DIX 1.0", "stations.service": "fit: two numbers", "nothing": "loose"}}  # fmt: skip
-    rows = parameters.Experiment("x", "X", content).parameters()
+    rows = experiments.Experiment("x", "X", content).parameters()
     assert ("segment.length", "910 m", "standard", "DIX 1.0") in rows
     assert ("stations.service.uniform", "60 us, 90 us", "fit", "two numbers") in rows
     assert ("stations.count", "24", "", "") in rows
@@ -306,4 +308,4 @@ def test_priority_waits_are_told_of_every_group_and_only_where_there_are_any() -
 def test_an_experiment_that_is_not_toml_is_named(tmp_path: Path) -> None:
     (tmp_path / "experiment.toml").write_text("title = ", encoding="utf-8")
     with pytest.raises(ValueError, match=r"experiment\.toml: content = .*: expected TOML"):
-        parameters.experiments(tmp_path)
+        experiments.experiments(tmp_path)

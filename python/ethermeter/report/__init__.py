@@ -21,10 +21,10 @@ def write(run_dir: Path) -> Path:
     InputError
         If a file of the run is not what it should be.
     """
-    from ethermeter.report import content, page
+    from ethermeter.report import data, page
     from ethermeter.store import RunDirectory
 
-    return RunDirectory(run_dir).keep(FILE, page.page(content.gather(run_dir)))
+    return RunDirectory(run_dir).keep(FILE, page.page(data.gather(run_dir)))
 
 
 def write_index(path: Path, entries: Sequence[Reproduced], *, quick: bool = False) -> Path:

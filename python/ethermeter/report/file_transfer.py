@@ -3,19 +3,13 @@ have brought.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
-from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.interval import exact
-from ethermeter.document import Label
+from ethermeter.document import Bar, Block, Figure, GroupedBars, Label, Section, Table, Text
 from ethermeter.observation import Metric
 from ethermeter.papers.claims import Claim
 from ethermeter.papers.evidence import MissingError
 from ethermeter.papers.fritz1999 import BARE, FAST, GIGABIT, PAIRS, Copies, constant_mbps
-from ethermeter.report.bars import bars
-from ethermeter.report.html import safe, section, table
-from ethermeter.report.sheet import Sheet
-from ethermeter.report.shell import Section
 
 RATES = {FAST: "Fast Ethernet", GIGABIT: "Gigabit Ethernet"}
 REMEDIES = (
@@ -35,12 +29,9 @@ DRAWN = REMEDIES[:6]
 AHEAD = ("a request ahead", "ahead", "")
 THROUGHPUT = Label("Throughput", "Mb/s")
 DELAY = Label("Data to acknowledgement", "µs")
-PAIR, WHAT = "pair", "what"
-Bar = tuple[str, str, float]
-"""Where it stands, which of those there, and how high."""
 
 
-def file_sections(copies: Copies, claims: Sequence[Claim], sheet: Sheet) -> list[Section]:
+def file_sections(copies: Copies, claims: Sequence[Claim]) -> list[Section]:
     """Return every section whose points the run holds.
 
     Parameters
@@ -49,8 +40,6 @@ def file_sections(copies: Copies, claims: Sequence[Claim], sheet: Sheet) -> list
         Of a run of the study.
     claims
         Of the same run: what was published.
-    sheet
-        Where the figures go.
 
     """
     found: list[Section] = []
@@ -66,16 +55,16 @@ def file_sections(copies: Copies, claims: Sequence[Claim], sheet: Sheet) -> list
         ("files-remedies", "Remedies", "What would have helped", _remedies),
     ):
         try:
-            text = body(copies, {claim.id: claim.published for claim in claims}, sheet)
+            blocks = body(copies, {claim.id: claim.published for claim in claims})
         except MissingError:
             continue
-        found.append((anchor, name, section(anchor, title, text)))
+        found.append(Section(anchor, name, title, blocks))
     return found
 
 
-def _throughput(copies: Copies, published: dict[str, float], sheet: Sheet) -> str:
+def _throughput(copies: Copies, published: dict[str, float]) -> list[Block]:
     rows: list[list[str]] = []
-    drawn: list[Bar] = []
+    drawn: list[tuple[str, str, float]] = []
     for pair in PAIRS:
         measured = {
             rate: published.get(f"{word}-{pair}", float("nan"))
@@ -92,7 +81,7 @@ def _throughput(copies: Copies, published: dict[str, float], sheet: Sheet) -> st
         off = f"{(ours[GIGABIT] / measured[GIGABIT] - 1) * 100:+.1f}%".replace("-", "−")
         rows.append(
             [
-                safe(PAIRS[pair]),
+                PAIRS[pair],
                 *(f"{number:.1f}" for number in numbers[:4]),
                 off,
                 f"{constant:.1f}",
@@ -108,12 +97,11 @@ def _throughput(copies: Copies, published: dict[str, float], sheet: Sheet) -> st
         "constant time alone",
     ]
     figure = _figure(
-        sheet,
         drawn,
         THROUGHPUT,
         title="Throughput, both directions averaged",
         text="One host time of each pair is fitted to its bar on Fast Ethernet; Gigabit Ethernet is predicted.",
-        numbers=table(head, rows, caption="Throughput in Mb/s", kind="data"),
+        numbers=Table(head, rows, "Throughput in Mb/s"),
     )
     text = (
         "What each host does with an octet besides sending and receiving it (disk, file service, application) is one number a pair. "
@@ -122,16 +110,16 @@ def _throughput(copies: Copies, published: dict[str, float], sheet: Sheet) -> st
         "FIFO, each after its own source, and overlaps what overlaps: where several frames of a block are under way, some of the wire’s "
         "time is hidden already on Fast Ethernet, and less is won by taking it away."
     )
-    return f"<p>{text}</p>{figure}"
+    return [Text(text), figure]
 
 
-def _time(copies: Copies, _published: dict[str, float], _sheet: Sheet) -> str:
+def _time(copies: Copies, _published: dict[str, float]) -> list[Block]:
     def ns(series: str, rate: str, pair: str) -> float:
         return 8e3 / copies.rate_mbps(series, rate, pair)
 
     rows = [
         [
-            safe(PAIRS[pair]),
+            PAIRS[pair],
             *(f"{ns('copies', rate, pair):.0f}" for rate in RATES),
             *(f"{ns('memory', rate, pair):.0f}" for rate in RATES),
             *(
@@ -155,10 +143,10 @@ def _time(copies: Copies, _published: dict[str, float], _sheet: Sheet) -> str:
         "of 215 to 396 ns an octet are what two disks would take, one after the other, at 5 to 9 MB/s each; what of them is disk, file "
         "service or operating system the article’s numbers cannot tell."
     )
-    return f'<p>{text}</p><div class="panel">{table(head, rows, caption="Time of an octet, ns", kind="data")}</div>'
+    return [Text(text), Table(head, rows, "Time of an octet, ns")]
 
 
-def _acknowledgements(copies: Copies, _published: dict[str, float], sheet: Sheet) -> str:
+def _acknowledgements(copies: Copies, _published: dict[str, float]) -> list[Block]:
     found = {
         pair: {
             rate: copies.mean("copies", rate, Metric.ACKNOWLEDGEMENT_DELAY, pair) * 1e6
@@ -169,29 +157,23 @@ def _acknowledgements(copies: Copies, _published: dict[str, float], sheet: Sheet
     drawn = [
         (PAIRS[pair], name, found[pair][rate]) for pair in PAIRS for rate, name in RATES.items()
     ]
-    rows = [[safe(PAIRS[pair]), *(f"{found[pair][rate]:.0f}" for rate in RATES)] for pair in PAIRS]
+    rows = [[PAIRS[pair], *(f"{found[pair][rate]:.0f}" for rate in RATES)] for pair in PAIRS]
     figure = _figure(
-        sheet,
         drawn,
         DELAY,
         title="From data to acknowledgement",
         text="On the wire of who sends the data, from the begin of their frame to that of the frame that acknowledges them; means.",
-        numbers=table(
-            ["Server, client", *RATES.values()],
-            rows,
-            caption="Data to acknowledgement in µs",
-            kind="data",
-        ),
+        numbers=Table(["Server, client", *RATES.values()], rows, "Data to acknowledgement in µs"),
     )
     text = (
         "The article’s captures show long delays of acknowledgements, shorter on Gigabit Ethernet but still there. In the simulation the "
         "last data of a block are acknowledged by the next request, or by its answer, after a host time; the others by the receiver’s "
         "stack, which has several frames before it."
     )
-    return f"<p>{text}</p>{figure}"
+    return [Text(text), figure]
 
 
-def _remedies(copies: Copies, _published: dict[str, float], sheet: Sheet) -> str:
+def _remedies(copies: Copies, _published: dict[str, float]) -> list[Block]:
     shown = list(_known(copies))
     bars_of = [of for of in shown if of in DRAWN]
     drawn = [
@@ -209,20 +191,15 @@ def _remedies(copies: Copies, _published: dict[str, float], sheet: Sheet) -> str
             f"{copies.rate_mbps(series, case, pair):.1f} ({gains[pair]:+.1f}%)".replace("-", "−")
             for pair in PAIRS
         )
-        rows.append([safe(name), *cells])
-    numbers = table(
-        ["Remedy", *map(safe, PAIRS.values())],
-        rows,
-        caption="Throughput in Mb/s on Gigabit Ethernet, and gain",
-        kind="data",
-    )
+        rows.append([name, *cells])
+    head = ["Remedy", *PAIRS.values()]
+    caption = "Throughput in Mb/s on Gigabit Ethernet, and gain"
+    numbers = Table(head, rows, caption)
     figure = _figure(
-        sheet,
         drawn,
         THROUGHPUT,
         title="Gigabit Ethernet with the article’s remedies",
         text="“Stack for nothing” is the most that a stack out of the operating system could bring.",
-        numbers="",
     )
     text = (
         "Each remedy acts on parts that together are a small share of the time, if they cost these hosts what they cost others of their "
@@ -230,7 +207,7 @@ def _remedies(copies: Copies, _published: dict[str, float], sheet: Sheet) -> str
         "speak of, nearly doubles the throughput, for one host works on a block while the other works on the next; so it is "
         "if each has half of the host time, as is assumed here."
     )
-    return f'<p>{text}</p>{figure}<div class="panel">{numbers}</div>'
+    return [Text(text), figure, numbers]
 
 
 def _known(copies: Copies) -> Iterator[tuple[str, str, str]]:
@@ -242,26 +219,16 @@ def _known(copies: Copies) -> Iterator[tuple[str, str, str]]:
 
 
 def _figure(
-    sheet: Sheet, drawn: Sequence[Bar], label: Label, *, title: str, text: str, numbers: str
-) -> str:
-    """Add a figure of bars."""
-    points = [_point(*bar) for bar in drawn]
-    spec: dict[str, Any] = bars(
-        points, Metric.TRANSFER_RATE, label=label, x=PAIR, part=WHAT, title=""
-    )
+    drawn: Sequence[tuple[str, str, float]],
+    label: Label,
+    *,
+    title: str,
+    text: str,
+    numbers: Table | None = None,
+) -> Figure:
+    """Return a figure of bars: where each stands, which of those there, and how high."""
+    bars = [Bar(group, name, exact(height)) for group, name, height in drawn]
     # On a narrow page the names of pairs fit in two lines only, and two long words beside each
     # other.
-    encoding = spec["layer"][0]["encoding"]
-    encoding["x"]["axis"]["labelExpr"] = "split(datum.label, ', ')"
-    encoding["color"]["legend"]["columns"] = 2
-    return sheet.add(spec, title=title, text=text, numbers=numbers)
-
-
-def _point(place: str, what: str, value: float) -> Point:
-    return Point(
-        series="",
-        point={PAIR: place, WHAT: what},
-        engine="simulation",
-        replications=1,
-        estimates={Metric.TRANSFER_RATE: exact(value)},
-    )
+    chart = GroupedBars(bars, label, columns=2, separator=", ")
+    return Figure(chart, title, text, numbers)

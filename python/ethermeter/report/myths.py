@@ -2,21 +2,18 @@
 the true one.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
 from ethermeter.analysis.interval import Estimate
-from ethermeter.document import Label
+from ethermeter.document import Block, Comparison, Figure, Grid, Label, Ladder, Section, Text, Trace
 from ethermeter.observation import Metric
 from ethermeter.papers import myths_curves as curves
 from ethermeter.papers.evidence import MissingError
-from ethermeter.papers.myths_curves import Trace
 from ethermeter.papers.myths_runs import KNEES, Knees, Runs, knees, lengths_of
-from ethermeter.report import contrast
-from ethermeter.report.html import section
 from ethermeter.report.labels import LABELS
-from ethermeter.report.sheet import Sheet
 
 THROUGHPUT = Label("Throughput", most=1.0)
 UTILISATION = LABELS[Metric.UTILISATION]
@@ -25,34 +22,31 @@ IN_PACKETS = Label("Response time", "packet times")
 DELAY = Label("Delay", "ms", 1e3)
 COLLISIONS = LABELS[Metric.COLLISIONS_PER_FRAME]
 WHOLE = (0.0, 1.0)
+LEGEND = (
+    "Dashed: theory. Open points: simulation of what it assumes. Solid: simulation of the segment. "
+    "Bands and whiskers: 95%."
+)
+BANDS = "Bands and whiskers: 95%."
 HOSTS, LOAD = "Number of hosts", "Offered load"
-Section = tuple[str, str, str]
-"""Anchor, name in the map, and HTML."""
 
 
-def myths_sections(runs: Runs, sheet: Sheet) -> list[Section]:
+def myths_sections(runs: Runs) -> list[Section]:
     """Return every section whose points the run holds."""
     found = []
     for anchor, name, title, text, figures in PITFALLS:
         try:
-            drawn = figures(runs, sheet)
+            drawn = figures(runs)
         except MissingError:
             continue
         if drawn:
-            lead = (
-                contrast.LEGEND
-                if figures in (_thirty_seven, _protocol, _dependent)
-                else "Bands and whiskers: 95%."
-            )
-            body = (
-                f'<p>{text}</p><p class="lead">{lead}</p><div class="grid">{"".join(drawn)}</div>'
-            )
-            found.append((anchor, name, section(anchor, title, body)))
+            is_compared = any(isinstance(figure.chart, Comparison) for figure in drawn)
+            lead = LEGEND if is_compared and figures is not _independent else BANDS
+            blocks: list[Block] = [Text(text), Text(lead, "lead"), Grid(drawn)]
+            found.append(Section(anchor, name, title, blocks))
     return found
 
 
-def _add(
-    sheet: Sheet,
+def _compared(
     traces: Sequence[Trace],
     label: Label,
     *,
@@ -63,40 +57,23 @@ def _add(
     is_x_logarithmic: bool = False,
     is_y_logarithmic: bool = False,
     marked: Mapping[str, tuple[float, float]] | None = None,
-) -> list[str]:
-    """Add a figure against a number; nothing without a point."""
+) -> list[Figure]:
+    """Return a figure against a number; nothing without a point."""
     if not traces:
         return []
-    spec = contrast.contrast(
-        traces,
-        label,
-        x_title=x_title,
-        domain=domain,
-        is_x_logarithmic=is_x_logarithmic,
-        is_y_logarithmic=is_y_logarithmic,
-        marked=marked,
-    )
-    return [
-        sheet.add(
-            spec,
-            title=title,
-            text=text,
-            numbers=contrast.numbers(traces, label, x_title=x_title, caption=title),
-        )
-    ]
+    chart = Comparison(traces, label, x_title, domain, is_x_logarithmic, is_y_logarithmic, marked)
+    return [Figure(chart, title, text)]
 
 
-def _thirty_seven(runs: Runs, sheet: Sheet) -> list[str]:
-    return _add(
-        sheet,
+def _thirty_seven(runs: Runs) -> list[Figure]:
+    return _compared(
         curves.formula_by_slot(runs),
         UTILISATION,
         title="As the myth has it: one formula, three slots",
         text="64 B frames. With a slot as long as the packet the curve goes to 1/e, 37%; only the slot differs between the three.",
         x_title="Stations that wait",
         domain=WHOLE,
-    ) + _add(
-        sheet,
+    ) + _compared(
         curves.saturated(runs),
         UTILISATION,
         title="As the segment has it: saturated hosts on 12 µs of cable",
@@ -106,9 +83,8 @@ def _thirty_seven(runs: Runs, sheet: Sheet) -> list[str]:
     )
 
 
-def _protocol(runs: Runs, sheet: Sheet) -> list[str]:
-    return _add(
-        sheet,
+def _protocol(runs: Runs) -> list[Figure]:
+    return _compared(
         curves.against_attempts(runs),
         THROUGHPUT,
         title="As the theories draw it: against all attempts",
@@ -116,8 +92,7 @@ def _protocol(runs: Runs, sheet: Sheet) -> list[str]:
         x_title="Attempts in a packet time",
         domain=WHOLE,
         is_x_logarithmic=True,
-    ) + _add(
-        sheet,
+    ) + _compared(
         curves.against_arrivals(runs),
         THROUGHPUT,
         title="As a user meets it: against what arrives",
@@ -127,24 +102,20 @@ def _protocol(runs: Runs, sheet: Sheet) -> list[str]:
     )
 
 
-def _assumptions(runs: Runs, sheet: Sheet) -> list[str]:
+def _assumptions(runs: Runs) -> list[Figure]:
     places, traces = curves.steps(runs)
     if not traces:
         return []
     title = "From the formula to the segment, one assumption at a time"
-    spec = contrast.ladder(traces, UTILISATION, places=places, is_joined=True)
-    return [
-        sheet.add(
-            spec,
-            title=title,
-            text="24 hosts. From top to bottom; each line gives up one more assumption, and the last is the segment with its hosts.",
-            numbers=contrast.numbers(traces, UTILISATION, x_title="After", caption=title),
-        ),
-        _costs(places, traces, sheet),
-    ]
+    chart = Ladder(traces, UTILISATION, "After", places, is_joined=True)
+    text = (
+        "24 hosts. From top to bottom; each line gives up one more assumption, and the last is the "
+        "segment with its hosts."
+    )
+    return [Figure(chart, title, text), _costs(places, traces)]
 
 
-def _costs(places: Sequence[str], traces: Sequence[Trace], sheet: Sheet) -> str:
+def _costs(places: Sequence[str], traces: Sequence[Trace]) -> Figure:
     """Draw what each step changes, without what goes before it."""
     label = Label("Change of utilisation", from_zero=False)
     changes = []
@@ -155,53 +126,47 @@ def _costs(places: Sequence[str], traces: Sequence[Trace], sheet: Sheet) -> str:
         ]
         changes.append(Trace(trace.name, trace.kind, tuple(steps)))
     title = "What each assumption is worth"
-    spec = contrast.ladder(changes, label, places=places[1:], is_joined=False)
-    return sheet.add(
-        spec,
-        title=title,
-        text="The change from the line above in the other figure; above zero, the assumption made the segment look worse than it is.",
-        numbers=contrast.numbers(changes, label, x_title="Step", caption=title),
+    chart = Ladder(changes, label, "Step", places[1:], is_joined=False)
+    text = (
+        "The change from the line above in the other figure; above zero, the assumption made the "
+        "segment look worse than it is."
     )
+    return Figure(chart, title, text)
 
 
-def _dependent(runs: Runs, sheet: Sheet) -> list[str]:
+def _dependent(runs: Runs) -> list[Figure]:
     drawn = []
     for frames in ("128 B", "1536 B"):
         traces = curves.ring_delays(runs, frames)
         if traces:
-            drawn += _add(
-                sheet,
+            drawn += _compared(
                 traces,
                 RESPONSE,
                 title=f"Asked for delay: frames of {frames}",
                 text="Mean response time of 24 stations with Poisson load; the axis of time is logarithmic.",
                 x_title=LOAD,
-                domain=contrast.decades(traces, RESPONSE),
+                domain=_decades(traces, RESPONSE),
                 is_y_logarithmic=True,
             )
     traces = curves.ring_capacities(runs)
     if traces:
         title = "Asked for throughput: 24 saturated stations"
         places = list(dict.fromkeys(str(x) for trace in traces for x, _ in trace.points))
-        spec = contrast.ladder(traces, THROUGHPUT, places=places, is_joined=False, domain=WHOLE)
-        text = "The ring by its formula, one packet a turn; the segment simulated with the hosts of 1988."
-        drawn.append(
-            sheet.add(
-                spec,
-                title=title,
-                text=text,
-                numbers=contrast.numbers(traces, THROUGHPUT, x_title="Frames", caption=title),
-            )
+        chart = Ladder(traces, THROUGHPUT, "Frames", places, is_joined=False, domain=WHOLE)
+        text = (
+            "The ring by its formula, one packet a turn; the segment simulated with the hosts of "
+            "1988."
         )
+        drawn.append(Figure(chart, title, text))
     return drawn
 
 
-def _independent(runs: Runs, sheet: Sheet) -> list[str]:
+def _independent(runs: Runs) -> list[Figure]:
     by_load, by_throughput, by_queue = curves.same_trials(runs)
     if not by_load:
         return []
     at = {frames: knees(runs, frames) for frames in lengths_of(runs, KNEES)}
-    top = contrast.ends(by_load, IN_PACKETS)
+    top = _ends(by_load, IN_PACKETS)
     drawn = []
     for traces, label, title, x_title, pick, domain in (
         (by_load, IN_PACKETS, "Delay against offered load", "Offered load G", _load, top),
@@ -220,8 +185,7 @@ def _independent(runs: Runs, sheet: Sheet) -> list[str]:
         text = "Diamonds mark where the curve bends most on these axes" + (
             f": {said}." if said else "; none is clear."
         )
-        drawn += _add(
-            sheet,
+        drawn += _compared(
             traces,
             label,
             title=title,
@@ -266,7 +230,7 @@ def _marked(
     return found
 
 
-def _regime(runs: Runs, sheet: Sheet) -> list[str]:
+def _regime(runs: Runs) -> list[Figure]:
     drawn = []
     for label, metrics, title, text, is_logarithmic in (
         (
@@ -291,31 +255,51 @@ def _regime(runs: Runs, sheet: Sheet) -> list[str]:
         if not traces:
             continue
         places = list(dict.fromkeys(str(x) for trace in traces for x, _ in trace.points))
-        domain = (
-            contrast.decades(traces, label)
-            if is_logarithmic
-            else contrast.ends(traces, label, margin=0.1)
-        )
-        spec = contrast.ladder(
+        domain = _decades(traces, label) if is_logarithmic else _ends(traces, label, margin=0.1)
+        chart = Ladder(
             traces,
             label,
-            places=places,
+            "Load",
+            places,
             is_joined=False,
             is_logarithmic=is_logarithmic,
             domain=domain,
         )
-        drawn.append(
-            sheet.add(
-                spec,
-                title=title,
-                text=text,
-                numbers=contrast.numbers(traces, label, x_title="Load", caption=title),
-            )
-        )
+        drawn.append(Figure(chart, title, text))
     return drawn
 
 
-Figures = Callable[[Runs, Sheet], list[str]]
+def _ends(traces: Sequence[Trace], label: Label, *, margin: float = 0.05) -> tuple[float, float]:
+    """Return zero and a little more than the largest value, in the label's unit."""
+    most = max(estimate.value * label.factor for trace in traces for _, estimate in trace.points)
+    return 0.0, float(f"{most * (1 + margin):.3g}")
+
+
+def _decades(traces: Sequence[Trace], label: Label) -> tuple[float, float]:
+    """Return the ends of a logarithmic axis that hold every value, in the label's unit, as 1, 2 or
+    5 times a power of ten.
+    """
+    values = [
+        estimate.value * label.factor
+        for trace in traces
+        for _, estimate in trace.points
+        if estimate.value > 0
+    ]
+    return _nice(min(values), is_up=False), _nice(max(values), is_up=True)
+
+
+def _nice(value: float, *, is_up: bool) -> float:
+    decade = 10.0 ** math.floor(math.log10(value))
+    steps = [decade * factor for factor in (1, 2, 5, 10)]
+    found = (
+        min(step for step in steps if step >= value)
+        if is_up
+        else max(step for step in steps if step <= value)
+    )
+    return float(f"{found:.6g}")
+
+
+Figures = Callable[[Runs], list[Figure]]
 PITFALLS: tuple[tuple[str, str, str, str, Figures], ...] = (
     (
         "myth-37",

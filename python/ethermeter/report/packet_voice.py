@@ -7,17 +7,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ethermeter.analysis.interval import student
-from ethermeter.document import Label, plain
+from ethermeter.document import (
+    AnnotatedCurves,
+    Block,
+    Figure,
+    Grid,
+    Heading,
+    Label,
+    Line,
+    Section,
+    Table,
+    Text,
+    cell,
+    plain,
+)
 from ethermeter.papers.evidence import MissingError
 from ethermeter.papers.gonsalves1982 import HOSTS, reading, value_at_loss
 from ethermeter.papers.replications import Curves, Where
-from ethermeter.report.html import safe, section, table
-from ethermeter.report.marked import Line, Mark, marked_lines
-from ethermeter.report.results import cell
-from ethermeter.report.sheet import Sheet
 
-Section = tuple[str, str, str]
-"""Anchor, name in the map, and HTML."""
 LEAST, MOST = "stations.frames.samples.least", "stations.frames.samples.most"
 QUANTITIES: dict[str, Label] = {
     "hosts": Label("Number of hosts"),
@@ -36,7 +43,7 @@ Read = tuple[str, float | str, float | str]
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class Drawing:
     """A figure of the study: x and y by their quantities, and published points."""
 
     title: str
@@ -58,7 +65,7 @@ class Family:
     text: str
     legend: str
     curves: Mapping[str, tuple[str, Where]]
-    figures: tuple[Figure, ...]
+    figures: tuple[Drawing, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +81,7 @@ class Parameter:
     used: str
 
 
-def voice_sections(curves: Curves, published: Mapping[str, float], sheet: Sheet) -> list[Section]:
+def voice_sections(curves: Curves, published: Mapping[str, float]) -> list[Section]:
     """Return every section whose points the run holds.
 
     Parameters
@@ -83,26 +90,21 @@ def voice_sections(curves: Curves, published: Mapping[str, float], sheet: Sheet)
         Of a run of the study.
     published
         What the study published, by id of the claim.
-    sheet
-        Where the figures go.
 
     """
     found = []
     for family in FAMILIES:
-        drawn = [_figure(family, figure, curves, published, sheet) for figure in family.figures]
-        if any(drawn):
-            body = f'<p>{family.text}</p><p class="lead">{LEGEND}</p><div class="grid">{"".join(drawn)}</div>'
-            found.append((family.anchor, family.name, section(family.anchor, family.title, body)))
-    body = "".join(_sensitivity(parameter, curves, published, sheet) for parameter in PARAMETERS)
-    if body:
+        drawn = [_figure(family, figure, curves, published) for figure in family.figures]
+        if figures := [figure for figure in drawn if figure is not None]:
+            blocks: list[Block] = [Text(family.text), Text(LEGEND, "lead"), Grid(figures)]
+            found.append(Section(family.anchor, family.name, family.title, blocks))
+    sensitivity = [
+        block for parameter in PARAMETERS for block in _sensitivity(parameter, curves, published)
+    ]
+    if sensitivity:
+        blocks = [Text(SENSITIVITY, "lead"), *sensitivity]
         title = "What each parameter changes"
-        found.append(
-            (
-                "voice-sensitivity",
-                "Sensitivity",
-                section("voice-sensitivity", title, f'<p class="lead">{SENSITIVITY}</p>{body}'),
-            )
-        )
+        found.append(Section("voice-sensitivity", "Sensitivity", title, blocks))
     return found
 
 
@@ -125,95 +127,63 @@ def _lines(named: Mapping[str, tuple[str, Where]], curves: Curves, x: str, y: st
 
 
 def _figure(
-    family: Family, figure: Figure, curves: Curves, published: Mapping[str, float], sheet: Sheet
-) -> str:
+    family: Family, figure: Drawing, curves: Curves, published: Mapping[str, float]
+) -> Figure | None:
     lines = _lines(family.curves, curves, figure.x, figure.y)
     if not lines:
-        return ""
+        return None
     marks = [(name, _number(x, published), _number(y, published)) for name, x, y in figure.marks]
-    kept = [
-        (name, x, y)
-        for name, x, y in marks
-        if x == x and y == y and any(line.name == name for line in lines)
-    ]
-    order = "" if figure.x == "hosts" else "hosts"
-    spec = marked_lines(
-        lines, kept, QUANTITIES[figure.x], QUANTITIES[figure.y], legend=family.legend, order=order
+    chart = AnnotatedCurves(
+        lines,
+        [
+            (name, x, y)
+            for name, x, y in marks
+            if x == x and y == y and any(line.name == name for line in lines)
+        ],
+        QUANTITIES[figure.x],
+        QUANTITIES[figure.y],
+        family.legend,
+        "" if figure.x == "hosts" else "hosts",
     )
-    return sheet.add(
-        spec,
-        title=figure.title,
-        text=figure.text,
-        numbers=_numbers(lines, kept, figure, legend=family.legend),
-    )
+    return Figure(chart, figure.title, figure.text)
 
 
 def _number(value: float | str, published: Mapping[str, float]) -> float:
     return published.get(value, float("nan")) if isinstance(value, str) else value
 
 
-def _numbers(lines: Sequence[Line], marks: Sequence[Mark], figure: Figure, *, legend: str) -> str:
-    """Numbers of a figure: curve, hosts, x and y with half widths; then what was published."""
-    x, y = QUANTITIES[figure.x], QUANTITIES[figure.y]
-    is_count = figure.x == "hosts"
-    rows = [
-        [
-            safe(line.name),
-            f"{hosts}",
-            *([] if is_count else [cell(of_x, x.factor)]),
-            cell(of_y, y.factor),
-        ]
-        for line in lines
-        for hosts, of_x, of_y in line.points
-    ]
-    rows += [
-        [
-            f"{safe(name)}, published",
-            f"{at:g}" if is_count else "–",
-            *([] if is_count else [f"{at:g}"]),
-            f"{high * y.factor:g}",
-        ]
-        for name, at, high in marks
-    ]
-    head = [safe(legend), "Hosts", *([] if is_count else [safe(x.axis)]), safe(y.axis)]
-    return table(head, rows, caption=figure.title, kind="data")
-
-
 def _sensitivity(
-    parameter: Parameter, curves: Curves, published: Mapping[str, float], sheet: Sheet
-) -> str:
+    parameter: Parameter, curves: Curves, published: Mapping[str, float]
+) -> list[Block]:
     """Show a parameter: loss and delay for each of its values, and what is read off them."""
     name, series, key = parameter.name, parameter.series, parameter.key
     values = curves.values_of(series, key)
     if not values:
-        return ""
+        return []
     named = {_value_name(value): (series, {key: value}) for value in values}
     octets = "64"
     at = {loss: f"4.1b-n-{octets}-l{round(loss * 100)}" for loss in LOSSES}
-    drawn = ""
+    figures = []
     for y, marks in (
         ("loss", [(at[loss], loss) for loss in LOSSES]),
         ("delay", [(at[loss], f"4.1b-d-{octets}-l{round(loss * 100)}") for loss in LOSSES]),
     ):
-        label = QUANTITIES[y]
-        figure = Figure(
-            f"{label.title}, {name.lower()}",
-            "",
-            "hosts",
-            y,
-            tuple((parameter.used, *mark) for mark in marks),
-        )
-        drawn += _figure(Family("", "", "", "", name, named, ()), figure, curves, published, sheet)
+        named_marks = tuple((parameter.used, *mark) for mark in marks)
+        title = f"{QUANTITIES[y].title}, {name.lower()}"
+        drawing = Drawing(title, "", "hosts", y, named_marks)
+        family = Family("", "", "", "", name, named, ())
+        figure = _figure(family, drawing, curves, published)
+        figures += [figure] if figure is not None else []
     quantities = ("hosts", "data_throughput", "delay")
     rows = []
     for value, (_, where) in named.items():
-        row = [safe(value)]
+        row = [value]
         for loss in LOSSES:
             row += [_at(curves, series, where, quantity, loss) for quantity in quantities]
         rows.append(row)
     letters = {"hosts": "N", "data_throughput": "T, %", "delay": "D, ms"}
     head = [
-        safe(name),
+        name,
         *(f"{letters[quantity]} at {loss:.0%}" for loss in LOSSES for quantity in quantities),
     ]
     last = [
@@ -224,11 +194,14 @@ def _sensitivity(
             for letter in "ntd"
         ),
     ]
-    numbers = table(head, [*rows, last], caption=f"{name}: at losses of 1 and 5%", kind="data")
-    return (
-        f'<h3>{safe(name)}</h3><p>{parameter.text}</p><div class="grid">{drawn}</div>'
-        f'<h4>Read off at losses of 1 and 5%</h4><div class="panel">{numbers}</div>'
-    )
+    numbers = Table(head, [*rows, last], f"{name}: at losses of 1 and 5%")
+    return [
+        Heading(name),
+        Text(parameter.text),
+        Grid(figures),
+        Heading("Read off at losses of 1 and 5%", 4),
+        numbers,
+    ]
 
 
 def _at(curves: Curves, series: str, where: Where, quantity: str, loss: float) -> str:
@@ -298,28 +271,28 @@ FAMILIES = (
         "Shortest packet",
         {f"{number} B": ("minimum", {LEAST: f"{number} B"}) for number in SHORTEST},
         (
-            Figure(
+            Drawing(
                 "Delay against throughput (figure 4.1)",
                 "Each curve runs through growing numbers of hosts: flat up to the knee, then upwards at nearly one throughput.",
                 "data_throughput",
                 "delay",
                 _knees(SHORTEST, x="t", y="d") + _losses("4.1b", SHORTEST, x="t", y="d"),
             ),
-            Figure(
+            Drawing(
                 "Delay against hosts (figure 4.2)",
                 "Each host is 3.57% of the capacity; 28 make 100%.",
                 "hosts",
                 "delay",
                 _knees(SHORTEST, x="n", y="d") + _losses("4.1b", SHORTEST, x="n", y="d"),
             ),
-            Figure(
+            Drawing(
                 "Loss against hosts (figure 4.3)",
                 "",
                 "hosts",
                 "loss",
                 _losses("4.1b", SHORTEST, x="n", y=None),
             ),
-            Figure(
+            Drawing(
                 "Throughput against hosts (figure 4.4)",
                 "Without 6 bytes of header and checksum a packet.",
                 "hosts",
@@ -337,21 +310,21 @@ FAMILIES = (
         "Longest packet",
         {f"{number} B": ("maximum", {MOST: f"{number} B"}) for number in LONGEST},
         (
-            Figure(
+            Drawing(
                 "Delay against throughput (figure 4.5)",
                 "The study’s tables have no delays at these losses.",
                 "throughput",
                 "delay",
             ),
-            Figure("Delay against hosts (figure 4.6)", "", "hosts", "delay"),
-            Figure(
+            Drawing("Delay against hosts (figure 4.6)", "", "hosts", "delay"),
+            Drawing(
                 "Loss against hosts (figure 4.7)",
                 "",
                 "hosts",
                 "loss",
                 _losses("4.2", LONGEST, x="n", y=None),
             ),
-            Figure(
+            Drawing(
                 "Throughput against hosts (figure 4.8)",
                 "Of packets in full, header and checksum included: only so does table 4.2 agree with the load at its numbers of hosts.",
                 "hosts",
@@ -373,14 +346,14 @@ FAMILIES = (
             "105 kb/s": ("minimum", {LEAST: "64 B"}),
         },
         (
-            Figure(
+            Drawing(
                 "Normalised delay against load (figure 4.9)",
                 "Over the formula’s shortest delay.",
                 "load",
                 "normalised_delay",
             ),
-            Figure("Loss against load (figure 4.10)", "", "load", "loss"),
-            Figure(
+            Drawing("Loss against load (figure 4.10)", "", "load", "loss"),
+            Drawing(
                 "Normalised delay against throughput (table 4.3)",
                 "Diamonds at losses of 1 and 3%.",
                 "data_throughput",
@@ -391,7 +364,7 @@ FAMILIES = (
                     for percent in (1, 3)
                 ),
             ),
-            Figure(
+            Drawing(
                 "Throughput against load",
                 "Without 6 bytes of header and checksum a packet.",
                 "load",

@@ -6,9 +6,22 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from markupsafe import Markup
 
 from ethermeter.analysis.interval import Estimate, Floats, exact, student
-from ethermeter.document import Label
+from ethermeter.document import (
+    AnnotatedCurves,
+    Block,
+    Figure,
+    Grid,
+    Heading,
+    Label,
+    Line,
+    Mark,
+    Section,
+    Table,
+    Text,
+)
 from ethermeter.observation import Metric
 from ethermeter.papers import erg
 from ethermeter.papers.claims import Claim
@@ -16,11 +29,7 @@ from ethermeter.papers.evidence import MissingError
 from ethermeter.papers.hughesjones2000 import QUIET, US, between, one_way, trips, waits
 from ethermeter.papers.measured import APART
 from ethermeter.papers.paths import Paths
-from ethermeter.report.html import safe, section, table
-from ethermeter.report.marked import Line, Mark, marked_lines
-from ethermeter.report.results import cell, claims_table
-from ethermeter.report.sheet import Sheet
-from ethermeter.report.shell import Section
+from ethermeter.report.tables import claims_table
 
 By = Mapping[str, Claim]
 """Claims by id."""
@@ -31,23 +40,7 @@ SIZE = Label("User data", "B")
 PUBLISHED = "Lines: this run. Diamonds: the study."
 
 
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """A figure: what is along its axes, its lines and the published points upon them."""
-
-    title: str
-    text: str
-    x: Label
-    y: Label
-    legend: str
-    lines: tuple[Line, ...]
-    marks: tuple[Mark, ...] = ()
-    most: float | None = None
-
-
-def switched_sections(
-    study: str, paths: Paths, claims: Sequence[Claim], sheet: Sheet
-) -> list[Section]:
+def switched_sections(study: str, paths: Paths, claims: Sequence[Claim]) -> list[Section]:
     """Return the tables and figures of a study that the run holds.
 
     Parameters
@@ -58,30 +51,24 @@ def switched_sections(
         Of a run of it.
     claims
         Of the run.
-    sheet
-        Where the figures go.
 
     """
     by = {claim.id: claim for claim in claims}
     families = ERG if study == erg.STUDY else HUGHES_JONES
     found: list[Section] = []
     for family in families:
-        drawn = [_drawn(make, paths, by, sheet) for make in family.figures]
-        tables = "".join(_table(of, by) for of in family.tables)
-        if any(drawn) or tables:
-            lead = f'<p class="lead">{PUBLISHED}</p>' if family.has_marks else ""
-            grid = f'{lead}<div class="grid">{"".join(drawn)}</div>' if any(drawn) else ""
-            found.append(
-                (
-                    family.anchor,
-                    family.name,
-                    section(family.anchor, family.title, f"<p>{family.text}</p>{tables}{grid}"),
-                )
-            )
+        drawn = [_drawn(make, paths, by) for make in family.figures]
+        figures = [figure for figure in drawn if figure is not None]
+        tables = [block for of in family.tables for block in _table(of, by)]
+        if figures or tables:
+            lead = [Text(PUBLISHED, "lead")] if family.has_marks and figures else []
+            grid: list[Block] = [*lead, Grid(figures)] if figures else []
+            blocks: list[Block] = [Text(Markup(family.text)), *tables, *grid]
+            found.append(Section(family.anchor, family.name, family.title, blocks))
     return found
 
 
-def study_section(study: str, claims: Sequence[Claim]) -> str:
+def study_section(study: str, claims: Sequence[Claim]) -> Section:
     """Return the tables of a study with what its live tests measured, and every number with its
     verdict or why it has none.
 
@@ -94,53 +81,33 @@ def study_section(study: str, claims: Sequence[Claim]) -> str:
 
     """
     by = {claim.id: claim for claim in claims}
-    lead = (
-        "Published → measured in this run, Mb/s of data in whole UDP datagrams of 5000 B. A number is <em>met</em> within 8% where "
-        "a wire of the study’s rate is the limit, as it was then; <strong>missed</strong> ones are bold. Numbers in italics are not "
-        "compared: something else limited the study, as the note says."
+    lead = Markup(
+        "Published → measured in this run, Mb/s of data in whole UDP datagrams of 5000 B. A number "
+        "is <em>met</em> within 8% where a wire of the study’s rate is the limit, as it was then; "
+        "<strong>missed</strong> ones are bold. Numbers in italics are not compared: something "
+        "else limited the study, as the note says."
     )
     judged = [claim for claim in claims if claim.verdict in ("met", "missed")]
-    count = f"<p>{sum(claim.verdict == 'met' for claim in judged)} of {len(judged)} numbers that are compared are met.</p>"
-    body = f'<p class="lead">{lead}</p>{count}' + "".join(_table(of, by) for of in TABLES[study])
-    return section(
-        "study",
-        "The study’s numbers, measured",
-        f'{body}<h3>Number by number</h3><div class="panel">{claims_table(claims)}</div>',
-    )
+    met = sum(claim.verdict == "met" for claim in judged)
+    blocks: list[Block] = [
+        Text(lead, "lead"),
+        Text(f"{met} of {len(judged)} numbers that are compared are met."),
+        *(block for of in TABLES[study] for block in _table(of, by)),
+        Heading("Number by number"),
+        claims_table(claims),
+    ]
+    return Section("study", "Study", "The study’s numbers, measured", blocks)
 
 
-def _drawn(make: "Maker", paths: Paths, by: By, sheet: Sheet) -> str:
+def _drawn(make: "Maker", paths: Paths, by: By) -> Figure | None:
     try:
-        figure = make(paths, by)
+        return make(paths, by)
     except MissingError:
-        return ""
-    spec = marked_lines(
-        figure.lines, figure.marks, figure.x, figure.y, legend=figure.legend, most=figure.most
-    )
-    return sheet.add(spec, title=figure.title, text=figure.text, numbers=_numbers(figure))
-
-
-def _numbers(figure: Figure) -> str:
-    """Numbers of a figure: line, x and y; then what was published."""
-    rows = [
-        [safe(line.name), f"{at.value:.6g}", cell(of, figure.y.factor)]
-        for line in figure.lines
-        for _, at, of in line.points
-    ]
-    rows += [
-        [f"{safe(name)}, published", f"{at:g}", f"{high * figure.y.factor:g}"]
-        for name, at, high in figure.marks
-    ]
-    return table(
-        [safe(figure.legend), safe(figure.x.axis), safe(figure.y.axis)],
-        rows,
-        caption=figure.title,
-        kind="data",
-    )
+        return None
 
 
 @dataclass(frozen=True, slots=True)
-class Grid:
+class ClaimGrid:
     """A table of the study: claims by id, cell by cell, as rows with a name each."""
 
     title: str
@@ -148,28 +115,25 @@ class Grid:
     rows: tuple[tuple[str, tuple[str, ...]], ...]
 
 
-def _table(grid: Grid, by: By) -> str:
+def _table(grid: ClaimGrid, by: By) -> list[Block]:
     """Return a table with published → ours in every cell, and the deviation."""
-    rows = [[safe(name), *(_cell(by.get(identity)) for identity in ids)] for name, ids in grid.rows]
+    rows = [[name, *(_cell(by.get(identity)) for identity in ids)] for name, ids in grid.rows]
     if not any(identity in by for _, ids in grid.rows for identity in ids):
-        return ""
-    panel = table([safe(of) for of in grid.head], rows, caption=grid.title, kind="data")
-    return f'<h3>{safe(grid.title)}</h3><div class="panel">{panel}</div>'
+        return []
+    return [Heading(grid.title), Table(grid.head, rows, grid.title)]
 
 
 def _cell(claim: Claim | None) -> str:
     if claim is None:
         return ""
     ours = "not run" if claim.ours != claim.ours else f"{claim.ours:.4g}"
-    deviation = (
-        ""
-        if claim.deviation != claim.deviation
-        else f" <small>{claim.deviation:+.1%}</small>".replace("-", "−")
-    )
-    text = f"{claim.published:g} → {ours}{deviation}"
+    text = Markup("{:g} → {}").format(claim.published, ours)
+    if claim.deviation == claim.deviation:
+        deviation = f"{claim.deviation:+.1%}".replace("-", "−")
+        text += Markup(" <small>{}</small>").format(deviation)
     if claim.verdict == APART:
-        return f"<em>{text}</em>"
-    return f"<strong>{text}</strong>" if claim.verdict == "missed" else text
+        return Markup("<em>{}</em>").format(text)
+    return Markup("<strong>{}</strong>").format(text) if claim.verdict == "missed" else text
 
 
 def _line(name: str, x: Iterable[float], y: Iterable[float | Estimate]) -> Line:
@@ -180,6 +144,19 @@ def _line(name: str, x: Iterable[float], y: Iterable[float | Estimate]) -> Line:
             for at, of in zip(x, y, strict=True)
         ),
     )
+
+
+def _figure(
+    title: str,
+    text: str,
+    x: Label,
+    y: Label,
+    legend: str,
+    lines: Sequence[Line],
+    marks: Sequence[Mark] = (),
+    most: float | None = None,
+) -> Figure:
+    return Figure(AnnotatedCurves(lines, marks, x, y, legend, most=most), title, text)
 
 
 def _ends(name: str, by: By, identity: str, sizes: Iterable[float]) -> list[Mark]:
@@ -240,7 +217,7 @@ def _capture(paths: Paths, by: By) -> Figure:
         _offered,
     )
     at = _offered("4192 us")
-    return Figure(
+    return _figure(
         "Both ways, by what the 100 Mb/s host offers",
         "Above some 9.5 Mb/s the port’s queue overflows, and every datagram loses a fragment. The Sparc keeps a fifth of the link.",
         Label("Offered by the 100 Mb/s host", "Mb/s"),
@@ -260,7 +237,7 @@ def _host_time(paths: Paths, by: By) -> Figure:
         {TO_10: "from-100", TO_100: "from-10"},
         lambda text: float(text.removesuffix(" us")),
     )
-    return Figure(
+    return _figure(
         "Both ways, by the Sparc’s time for a fragment",
         "Up to the gap of 9.6 µs both sides contend for every turn; a slower host leaves the next one to the port that has just sent. "
         "63 µs are fitted, to one way only.",
@@ -276,7 +253,7 @@ def _router(paths: Paths, by: By) -> Figure:
     lines = _rates(
         paths, "router", "flows.load.arrivals.regular", {"whole datagrams": "load"}, _offered
     )
-    return Figure(
+    return _figure(
         "Through the router, by what is offered",
         "Frames are forwarded one by one. What finds the queue full is lost, and a datagram without one of its four is of no use.",
         Label("Offered", "Mb/s"),
@@ -314,7 +291,7 @@ def _gigabit_latency(paths: Paths, by: By) -> Figure:
         lines.append(_line(name, *one_way(paths, "gigabit-latency", _ping(number), "answer")))
         marks += _ends(name, by, identity, (64, 750, 1500))
     text = "From request-response, as figures 3.2 and 3.4 have it. Diamonds are on the published lines."
-    return Figure("1 Gb/s", text, SIZE, LATENCY, "Path", tuple(lines), tuple(marks))
+    return _figure("1 Gb/s", text, SIZE, LATENCY, "Path", tuple(lines), tuple(marks))
 
 
 def _fast_latency(paths: Paths, by: By) -> Figure:
@@ -325,14 +302,14 @@ def _fast_latency(paths: Paths, by: By) -> Figure:
         lines.append(_line(name, *one_way(paths, "fast-latency", _ping(number), "request")))
         marks += _ends(name, by, f"t3.1-{identity}", (64, 750, 1500))
     text = "Ping-pong, as figure 3.6 and table 3.1 have it; two switches are predicted. Diamonds are on the published lines."
-    return Figure("100 Mb/s", text, SIZE, LATENCY, "Path", tuple(lines), tuple(marks))
+    return _figure("100 Mb/s", text, SIZE, LATENCY, "Path", tuple(lines), tuple(marks))
 
 
 def _mixed_latency(paths: Paths, by: By) -> Figure:
     name = "BATM Titan 4"
     line = _line(name, *one_way(paths, "mixed-latency", "ping", "both"))
     marks = tuple(_ends(name, by, "3.3-mixed", (64, 750, 1500)))
-    return Figure(
+    return _figure(
         "From 100 Mb/s to 1 Gb/s", "Predicted; figure 3.8.", SIZE, LATENCY, "Path", (line,), marks
     )
 
@@ -352,7 +329,7 @@ def _broadcast(paths: Paths, by: By) -> Figure:
     ]
     marks += [(through, octets, by["5.1-broadcast-short"].published) for octets in (64, 300)]
     text = "The study’s switch takes as long for 64 as for 600 B, which the model cannot."
-    return Figure(
+    return _figure(
         "Broadcast at 1 Gb/s (figure 5.1)", text, SIZE, LATENCY, "Path", lines, tuple(marks)
     )
 
@@ -373,7 +350,7 @@ def _histogram(number: int, switch: str, octets: int) -> "Maker":
         text = (
             f"Answers of {octets} B; the stream is of 1500 B every 28 µs between two other ports."
         )
-        return Figure(
+        return _figure(
             f"Round trips through the {switch}, {octets} B",
             text,
             Label("Round trip", "µs"),
@@ -401,7 +378,7 @@ def _between_gigabit(paths: Paths, by: By) -> Figure:
         (name, octets, by[f"t4.1-regular-{octets}"].published) for octets in (512, 1024, 1500)
     ]
     text = "Up to 1024 B with an interface that receives one frame at a time, above with one that overlaps them."
-    return Figure(
+    return _figure(
         "Time between received frames, 1 Gb/s (figure 4.11)",
         text,
         SIZE,
@@ -419,7 +396,7 @@ def _throughput_gigabit(paths: Paths, by: By) -> Figure:
         ("direct", 1500, by["4.2-throughput-1500"].published),
     )
     line = _line("direct", sizes, sizes / times)
-    return Figure(
+    return _figure(
         "Throughput, 1 Gb/s (figure 4.12)",
         "User data.",
         SIZE,
@@ -437,7 +414,7 @@ def _between_fast(paths: Paths, by: By) -> Figure:
     ]
     marks = tuple(_ends("direct", by, "4.3", (80, 750, 1500)))
     text = "Diamonds are on the published line."
-    return Figure(
+    return _figure(
         "Time between received frames, 100 Mb/s (figure 4.13)",
         text,
         SIZE,
@@ -457,7 +434,7 @@ def _spacing(octets: int) -> "Maker":
         widest = lines[0].points[-1][2].value
         marks = (("direct", by[f"t4.1-random-{octets}"].published, 2 * widest),)
         text = "Random frames. The diamond is the closest spacing that the study found to go, at twice the latency far from it."
-        return Figure(
+        return _figure(
             f"Latency by spacing, {octets} B (figures 4.1, 4.4, 4.6)",
             text,
             Label("Mean spacing", "µs"),
@@ -482,7 +459,7 @@ class Family:
     name: str
     title: str
     text: str
-    tables: tuple[Grid, ...] = ()
+    tables: tuple[ClaimGrid, ...] = ()
     figures: tuple[Maker, ...] = ()
     has_marks: bool = True
 
@@ -495,12 +472,12 @@ ERG = (
         "The study’s tables",
         f"{HOW} Mb/s of data in UDP datagrams of 5000 B that came whole.",
         (
-            Grid(
+            ClaimGrid(
                 "One way, 100 Mb/s offered",
                 ("", "Switch", "Hub", "Router, the most", "Router, at 100 Mb/s"),
                 (("100 / 100", ("1-switch", "1-hub", "1-router-most", "1-router-load")),),
             ),
-            Grid(
+            ClaimGrid(
                 "One way, 10 Mb/s offered",
                 ("", "10 / 10", "100 / 10", "10 / 100"),
                 (
@@ -508,7 +485,7 @@ ERG = (
                     ("A group", ("2-multicast-10-10", "", "2-multicast-10-100")),
                 ),
             ),
-            Grid(
+            ClaimGrid(
                 "Both ways, 10 Mb/s offered by each",
                 ("", "10 / 10 on a hub", "10 / 10 on a switch", "100 / 10", "10 / 100"),
                 (("Mb/s", ("3-10-10-hub", "3-10-10-switch", "3-100-10", "3-10-100")),),
@@ -531,12 +508,12 @@ TABLES = {erg.STUDY: ERG[0].tables}
 """Tables of the studies whose live tests are held against them."""
 
 
-def _line_grid(title: str, names: Sequence[str], ids: Sequence[str]) -> Grid:
+def _line_grid(title: str, names: Sequence[str], ids: Sequence[str]) -> ClaimGrid:
     rows = [
         (name, (f"{identity}-constant", f"{identity}-slope"))
         for name, identity in zip(names, ids, strict=True)
     ]
-    return Grid(title, ("Path", "Constant, µs", "Slope, µs/B"), tuple(rows))
+    return ClaimGrid(title, ("Path", "Constant, µs", "Slope, µs/B"), tuple(rows))
 
 
 HUGHES_JONES = (
@@ -571,7 +548,7 @@ HUGHES_JONES = (
                 ),
                 ("3.3-mixed", "5.1-broadcast", "5.1-multicast", "5.1-broadcast-batm"),
             ),
-            Grid(
+            ClaimGrid(
                 "Least time between frames at 1 Gb/s, µs (table 4.1)",
                 ("User data", "Regular", "Random"),
                 tuple(
@@ -579,7 +556,7 @@ HUGHES_JONES = (
                     for of in (512, 1024, 1500)
                 ),
             ),
-            Grid(
+            ClaimGrid(
                 "Senders at 100 Mb/s into one receiver at 1 Gb/s, MB/s (table 4.2)",
                 ("User data", "1", "6", "8"),
                 tuple(
@@ -587,7 +564,7 @@ HUGHES_JONES = (
                     for of in (512, 1024, 1500)
                 ),
             ),
-            Grid(
+            ClaimGrid(
                 "Time between the answers of three, µs (table 5.1)",
                 ("User data", "Between peaks"),
                 tuple((f"{of} B", (f"t5.1-{of}",)) for of in (64, 1024, 1500)),
