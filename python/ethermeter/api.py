@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from ethermeter.engines.work import TrialError
 from ethermeter.faults import Fault, InputError
 from ethermeter.figure import Figure
-from ethermeter.observation import Metric
-from ethermeter.run import Manner, default_directory, evaluate, execute, finished_run
+from ethermeter.metrics import Metric
+from ethermeter.run import RunOptions, default_directory, evaluate, execute, finished_run
 from ethermeter.store import RunDirectory, RunError
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ class Loaded:
         directory = Path(out) if out is not None else default_directory(planned)
         found = None if force else finished_run(directory, planned)
         if found is None:
-            manner = Manner(
+            options = RunOptions(
                 jobs=jobs,
                 cluster=cluster,
                 resume=resume and not force,
@@ -130,7 +130,7 @@ class Loaded:
                 command=("python", *sys.argv),
                 seed=seed,
             )
-            found = execute(planned, self.experiments, directory=directory, manner=manner)
+            found = execute(planned, self.experiments, directory=directory, options=options)
         evaluate(found.path, report=report, anew=False)
         return Run(found)
 

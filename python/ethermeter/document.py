@@ -14,6 +14,7 @@ from typing import Any, Literal
 from markupsafe import Markup
 
 from ethermeter.analysis.interval import Estimate
+from ethermeter.metrics import Label as Label
 
 VegaLite = dict[str, Any]
 """A Vega-Lite specification."""
@@ -21,25 +22,6 @@ Row = Sequence[str]
 """Cells of a table."""
 UNSEEN = 5e-5
 """Half width of an interval, relative to its value, that five digits do not show."""
-
-
-@dataclass(frozen=True, slots=True)
-class Label:
-    """Title, unit shown, factor from the SI unit to it, whether the axis begins at zero, and the
-    largest possible value.
-    """
-
-    title: str
-    unit: str = ""
-    factor: float = 1.0
-    from_zero: bool = True
-    most: float = math.inf
-
-    @property
-    def axis(self) -> str:
-        """Title, short enough for an axis, with its unit."""
-        short = self.title.replace("Standard deviation", "SD")
-        return f"{short} ({self.unit})" if self.unit else short
 
 
 @dataclass(frozen=True, slots=True)

@@ -139,7 +139,7 @@ def damage(found: object) -> str:
 
 _KINDS: Mapping[str, type | tuple[type, ...]] = {
     "finished": str,
-    "in_vain": dict,
+    "failed": dict,
     "live_study": str,
     "plan_hash": str,
     "sha256": dict,

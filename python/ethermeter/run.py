@@ -73,7 +73,7 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
-class Manner:
+class RunOptions:
     """How a plan is run; nothing in here changes a result.
 
     Parameters
@@ -128,7 +128,7 @@ def execute(
     experiments: Sequence["Experiment"],
     *,
     directory: Path,
-    manner: Manner,
+    options: RunOptions,
     follow: Callable[[Progress], None] | None = None,
     place: "Place | None" = None,
 ) -> RunDirectory:
@@ -142,7 +142,7 @@ def execute(
         The experiments it was made from; their text is kept with the run.
     directory
         The run directory.
-    manner
+    options
         How to run it.
     follow
         Is called about ten times a second with the progress.
@@ -152,8 +152,8 @@ def execute(
     Returns
     -------
     :
-        The finished run. Trials that began and in which an agent was lost are in its provenance,
-        under `in_vain`.
+        The finished run. Trials that failed, because an agent was lost, are in its provenance,
+        under `failed`.
 
     Raises
     ------
@@ -170,7 +170,7 @@ def execute(
     from ethermeter._core import version
     from ethermeter.engines.local import processors
 
-    if manner.resume and manner.force:
+    if options.resume and options.force:
         raise InputError(
             [
                 Fault(
@@ -181,7 +181,7 @@ def execute(
                 )
             ]
         )
-    jobs = processors() if manner.jobs is None else manner.jobs
+    jobs = processors() if options.jobs is None else options.jobs
     if jobs < 1:
         raise InputError([Fault("command line", "--jobs", str(jobs), "at least 1")])
     _check_measurable(plan, experiments, place)
@@ -193,16 +193,16 @@ def execute(
         plan_hash=plan.hash,
         trials=len(plan.trials),
         seeds={
-            name: experiment.seed if manner.seed is None else manner.seed
+            name: experiment.seed if options.seed is None else options.seed
             for name, experiment in names.items()
         },
-        command=manner.command,
+        command=options.command,
         jobs=jobs,
-        cluster=manner.cluster,
-    ) | {"study": manner.study}
+        cluster=options.cluster,
+    ) | {"study": options.study}
     if place is not None:
         began |= {"measured": place.name} | (
-            {"live_study": manner.live_study} if manner.live_study else {}
+            {"live_study": options.live_study} if options.live_study else {}
         )
     texts = {name: experiment.source_text for name, experiment in names.items()}
     with Recorder(
@@ -210,8 +210,8 @@ def execute(
         plan,
         experiments=texts,
         version=version(),
-        resume=manner.resume,
-        force=manner.force,
+        resume=options.resume,
+        force=options.force,
     ) as recorder:
         before = recorder.provenance()
         began = provenance.resumed(began, before) if before else began
@@ -222,7 +222,7 @@ def execute(
         ]
         effort = {work.place: effort_of(plan.trials[work.place]) for work in pending}
         all_effort, done_effort, done = sum(effort.values()), 0.0, len(plan.trials) - len(pending)
-        in_vain: dict[str, str] = dict(recorder.provenance().get("in_vain", {}))
+        failed: dict[str, str] = dict(recorder.provenance().get("failed", {}))
 
         def tell(under_way: float = 0.0, phase: str = "") -> None:
             if follow is not None:
@@ -235,7 +235,7 @@ def execute(
         live = [work for work in pending if plan.trials[work.place].engine == LIVE]
         others = [work for work in pending if plan.trials[work.place].engine != LIVE]
         with closing(
-            _results(others, jobs=jobs, cluster=manner.cluster, version=version())
+            _results(others, jobs=jobs, cluster=options.cluster, version=version())
         ) as results:
             for result in results:
                 if isinstance(result, UnderWay):
@@ -267,12 +267,12 @@ def execute(
                         )
                         continue
                     if (why := getattr(seen, "why", None)) is not None:
-                        in_vain[plan.trials[seen.place].id] = why
-                        recorder.write_provenance(began | {"in_vain": in_vain})
+                        failed[plan.trials[seen.place].id] = why
+                        recorder.write_provenance(began | {"failed": failed})
                     recorder.record(seen.place, seen.rows)
                     done, done_effort = done + 1, done_effort + effort[seen.place]
                     tell()
-        began |= {"in_vain": in_vain} if in_vain else {}
+        began |= {"failed": failed} if failed else {}
         recorder.flush()
         tell(phase="writing the tables")
         recorder.finish(
@@ -545,9 +545,9 @@ def _report(directory: Path) -> Path:
 
 
 __all__ = [
-    "Manner",
     "Progress",
     "RunError",
+    "RunOptions",
     "TrialError",
     "default_directory",
     "evaluate",

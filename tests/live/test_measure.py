@@ -370,8 +370,8 @@ def test_a_trial_in_which_an_agent_is_killed_is_kept_as_such_and_said(tmp_path: 
     assert process.returncode == 1, said
     assert of_plain_words(said)
     assert "was lost" in said
-    in_vain = json.loads(out)["in_vain"]
-    assert list(in_vain) == ["experiment/00001"]
+    failed = json.loads(out)["failed"]
+    assert list(failed) == ["experiment/00001"]
     outcomes = [
         json.loads(path.read_text())["outcome"]
         for path in sorted((tmp_path / "run" / "live").glob("*/*.json"))

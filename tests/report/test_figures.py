@@ -14,7 +14,7 @@ import synthetic_run
 from ethermeter import report
 from ethermeter.analysis import estimates
 from ethermeter.analysis.distribution import Distribution
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 from ethermeter.report import axes, figures, labels, theme
 from ethermeter.report.charts import distribution, frame
 from ethermeter.report.charts import lines as chart

@@ -11,7 +11,7 @@ import pytest
 from ethermeter import api, report
 from ethermeter.cli.running import STUDIES
 from ethermeter.papers import claims
-from ethermeter.run import Manner, evaluate, execute
+from ethermeter.run import RunOptions, evaluate, execute
 from visiting import Visit
 
 FIGURES = {"throughput": 1, "acknowledgements": 1, "remedies": 1}
@@ -23,7 +23,10 @@ def run_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     loaded = api.load(*STUDIES["fritz1999"].experiments, name="fritz1999")
     directory = tmp_path_factory.mktemp("runs") / "files"
     execute(
-        loaded.plan(), loaded.experiments, directory=directory, manner=Manner(study="fritz1999")
+        loaded.plan(),
+        loaded.experiments,
+        directory=directory,
+        options=RunOptions(study="fritz1999"),
     )
     evaluate(directory)
     return directory
@@ -73,7 +76,7 @@ def test_a_part_of_the_study_has_the_figures_that_it_holds(tmp_path: Path) -> No
         loaded.plan(),
         loaded.experiments,
         directory=tmp_path / "run",
-        manner=Manner(study="fritz1999"),
+        options=RunOptions(study="fritz1999"),
     )
     evaluate(tmp_path / "run")
     order = re.findall(

@@ -11,7 +11,7 @@ import pytest
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.interval import Estimate
 from ethermeter.document import Table
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 from ethermeter.report.axes import Axes, choose, panels
 from ethermeter.report.render import render_table
 from ethermeter.report.thinning import FEWEST_PLACES, MOST_PANELS, MOST_ROWS, MOST_VALUES, notice

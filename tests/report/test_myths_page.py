@@ -10,7 +10,7 @@ import pytest
 from ethermeter import api, report
 from ethermeter.cli.running import STUDIES
 from ethermeter.papers import claims
-from ethermeter.run import Manner, evaluate, execute
+from ethermeter.run import RunOptions, evaluate, execute
 from visiting import Visit
 
 FIGURES = {"37": 2, "protocol": 2, "assumptions": 2, "dependent": 3, "independent": 3, "regime": 2}
@@ -23,7 +23,7 @@ def run_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     loaded = api.load(*STUDIES["myths"].experiments, overrides=SHORT, name="myths")
     directory = tmp_path_factory.mktemp("runs") / "myths"
     plan = loaded.plan(replications=3)
-    execute(plan, loaded.experiments, directory=directory, manner=Manner(study="myths"))
+    execute(plan, loaded.experiments, directory=directory, options=RunOptions(study="myths"))
     evaluate(directory)
     return directory
 

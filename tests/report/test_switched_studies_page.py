@@ -11,7 +11,7 @@ import pytest
 from ethermeter import api, report
 from ethermeter.cli.running import STUDIES
 from ethermeter.papers import claims
-from ethermeter.run import Manner, evaluate, execute
+from ethermeter.run import RunOptions, evaluate, execute
 from visiting import Visit
 
 FIGURES = {
@@ -57,7 +57,7 @@ def run_dir(study: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
         loaded.plan(replications=1),
         loaded.experiments,
         directory=directory,
-        manner=Manner(study=study),
+        options=RunOptions(study=study),
     )
     evaluate(directory)
     return directory
@@ -147,7 +147,7 @@ def test_a_part_of_a_study_has_the_figures_that_it_holds(tmp_path: Path) -> None
         loaded.plan(),
         loaded.experiments,
         directory=tmp_path / "run",
-        manner=Manner(study="hughesjones2000"),
+        options=RunOptions(study="hughesjones2000"),
     )
     evaluate(tmp_path / "run")
     text = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")

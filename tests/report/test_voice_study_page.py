@@ -12,7 +12,7 @@ from ethermeter import api, report
 from ethermeter.analysis.interval import student
 from ethermeter.cli.running import STUDIES
 from ethermeter.papers import claims, gonsalves1982
-from ethermeter.run import Manner, evaluate, execute
+from ethermeter.run import RunOptions, evaluate, execute
 from visiting import Visit
 
 FIGURES = {"shortest": 4, "longest": 4, "rate": 4, "sensitivity": 8}
@@ -43,7 +43,7 @@ def run_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
         loaded.plan(replications=3),
         loaded.experiments,
         directory=directory,
-        manner=Manner(study="gonsalves1982"),
+        options=RunOptions(study="gonsalves1982"),
     )
     evaluate(directory)
     return directory
@@ -189,7 +189,7 @@ def test_a_part_of_the_study_has_the_figures_that_it_holds(tmp_path: Path) -> No
         loaded.plan(replications=3),
         loaded.experiments,
         directory=tmp_path / "run",
-        manner=Manner(study="gonsalves1982"),
+        options=RunOptions(study="gonsalves1982"),
     )
     evaluate(tmp_path / "run")
     order = re.findall(

@@ -12,7 +12,7 @@ from ethermeter.analysis.interval import student
 from ethermeter.calls import Answer, Quality, Question, Rated, Wanted, most_calls, search
 from ethermeter.calls.quality import quality
 from ethermeter.cli.app import app
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 from ethermeter.store.rows import HISTOGRAMS, METRICS, TrialRows
 from ethermeter.voice import e_model
 from typer.testing import CliRunner
@@ -35,7 +35,7 @@ def rows(response: Mapping[int, int], *, discarded: float = 0, dropped: float = 
     return TrialRows(
         stations=2,
         values=values,
-        cautions=np.zeros(len(METRICS), np.uint16),
+        cautions=np.zeros(len(METRICS), np.uint64),
         batch_frames=none,
         batch_charged_ps=none,
         batch_delay_sum_s=np.zeros(0),

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from ethermeter.engines.offered import overloaded
 from ethermeter.framing import frame_octets
-from ethermeter.observation import FLOW_DEFINITIONS, Metric
-from ethermeter.run import Manner, execute
+from ethermeter.metrics import Group, Metric
+from ethermeter.run import RunOptions, execute
 from ethermeter.store.rows import FLOW_METRICS
 from run_values import values
 
@@ -72,10 +72,10 @@ replications = 3
 """
 
 
-def ran(folder: Path, text: str, **manner: object) -> em.Run:
+def ran(folder: Path, text: str, **options: object) -> em.Run:
     path = folder / "x.toml"
     path.write_text(text, encoding="utf-8")
-    return em.load(path).run(out=folder / "run", jobs=1, **manner)
+    return em.load(path).run(out=folder / "run", jobs=1, **options)
 
 
 @pytest.mark.parametrize("user", [64, 512, 1500])
@@ -174,7 +174,7 @@ def test_every_flow_and_all_flows_have_every_metric_in_the_order_of_the_list(
         assert list(rows["station"]) == [-1] * len(FLOW_METRICS) + list(range(flows)) * len(
             FLOW_METRICS
         )
-    assert set(FLOW_DEFINITIONS) == {m for m in Metric if m.definition.of_flows} | {
+    assert set(FLOW_METRICS) == {m for m in Metric if m.group is Group.FLOW} | {
         Metric.GOODPUT,
         Metric.LOSS,
     }
@@ -246,7 +246,7 @@ def test_threads_and_resumption_change_no_byte(tmp_path: Path) -> None:
             plan,
             loaded.experiments,
             directory=tmp_path / "three",
-            manner=Manner(jobs=1),
+            options=RunOptions(jobs=1),
             follow=follow,
         )
     assert not (tmp_path / "three" / "observations.parquet").exists()

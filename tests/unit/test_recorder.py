@@ -42,8 +42,8 @@ def record(recorder, plan, places):
         recorder.record(place, rows_of(plan.trials[place]))
 
 
-def opened(out, plan, **manner):
-    return Recorder(out, plan, experiments={"small": "title = 'small'\n"}, version="1", **manner)
+def opened(out, plan, **options):
+    return Recorder(out, plan, experiments={"small": "title = 'small'\n"}, version="1", **options)
 
 
 def finished(out, plan):
@@ -137,9 +137,9 @@ def test_a_part_of_another_plan_or_version_is_redone(out, plan, tmp_path):
         assert recorder.pending == tuple(range(30))
 
 
-def refused(out, plan, **manner):
+def refused(out, plan, **options):
     with pytest.raises(InputError) as caught:
-        opened(out, plan, **manner)
+        opened(out, plan, **options)
     (fault,) = caught.value.faults
     assert fault.file == str(out)
     return fault
@@ -240,14 +240,14 @@ def test_a_run_does_not_end_before_its_last_trial(out, plan):
             recorder.finish(DONE)
 
 
-def fill_up(out, plan, places, **manner):
+def fill_up(out, plan, places, **options):
     """Record trials, and finish, on a disk that takes no file above a kilobyte once they are
     simulated.
     """
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    with opened(out, plan, **manner) as recorder:
+    with opened(out, plan, **options) as recorder:
         record(recorder, plan, places)
-        if not manner:
+        if not options:
             recorder.flush()
         resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
         try:

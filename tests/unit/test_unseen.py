@@ -13,7 +13,7 @@ from ethermeter.analysis import estimates, flows, groups, unseen
 from ethermeter.analysis.agreement import _chance
 from ethermeter.analysis.interval import Estimate, exact, no_failure
 from ethermeter.document import cell
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 from ethermeter.report.charts.frame import datum
 from ethermeter.report.compare import compare, render
 

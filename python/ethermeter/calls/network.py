@@ -11,13 +11,12 @@ from ethermeter import plan
 from ethermeter.analysis.roofline import links_between
 from ethermeter.calls.quality import Heard, of_flows
 from ethermeter.calls.question import PS_PER_S, SETTLE_S, arrivals_of, time_text
-from ethermeter.experiment import toml_text
-from ethermeter.experiment.complaints import validated
+from ethermeter.experiment import toml
+from ethermeter.experiment.document import validated
 from ethermeter.experiment.flows import MOST_FLOWS
-from ethermeter.experiment.network import Network
+from ethermeter.experiment.network import Network, expanded_network
 from ethermeter.experiment.reading import of_document
-from ethermeter.experiment.standards import standards
-from ethermeter.experiment.wiring import wiring
+from ethermeter.experiment.segment import standards
 from ethermeter.faults import Fault, InputError, shown
 from ethermeter.plan import Trial
 from ethermeter.store.rows import TrialRows
@@ -165,7 +164,7 @@ class NetworkQuestion:
 
     def text(self, calls: int) -> str:
         """Return the experiment file with so many calls."""
-        return toml_text.document(self.document_of(calls))
+        return toml.document(self.document_of(calls))
 
     def trials(self, calls: int) -> tuple[Trial, ...]:
         """Return the trials that answer for so many calls.
@@ -242,7 +241,7 @@ def pairs_of(
         no links lead from one to the other.
 
     """
-    wired = wiring(
+    wired = expanded_network(
         validated(Network, document["network"], file=str(path), within=("network",)), file=str(path)
     )
     hosts = [node["name"] for node in wired.nodes if "host" in node["kind"]]

@@ -8,8 +8,8 @@ from typing import Any
 
 from ethermeter import plan
 from ethermeter.calls.quality import Heard, of_segment
-from ethermeter.experiment import load, toml_text
-from ethermeter.experiment.standards import standards
+from ethermeter.experiment import load, toml
+from ethermeter.experiment.segment import standards
 from ethermeter.plan import Trial
 from ethermeter.store.rows import TrialRows
 from ethermeter.store.scratch import temporary_directory
@@ -155,7 +155,7 @@ class Question:
 
     def text(self, calls: int) -> str:
         """Return the experiment file with so many calls."""
-        return toml_text.document(self.document(calls))
+        return toml.document(self.document(calls))
 
     def trials(self, calls: int) -> tuple[Trial, ...]:
         """Return the trials that answer for so many calls.

@@ -12,7 +12,7 @@ from ethermeter.calls.quality import Quality, Wanted, rated
 from ethermeter.calls.question import Question
 from ethermeter.engines import local
 from ethermeter.engines.work import Finished, Work
-from ethermeter.observation import Caution
+from ethermeter.metrics import Caution
 
 
 @dataclass(frozen=True, slots=True)

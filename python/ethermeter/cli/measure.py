@@ -179,7 +179,7 @@ def measure(
     """
     from ethermeter import api
     from ethermeter.faults import Fault, InputError
-    from ethermeter.run import Manner
+    from ethermeter.run import RunOptions
 
     captures = _captures(
         capture=capture,
@@ -214,7 +214,7 @@ def measure(
         say(
             "ethermeter: what is simulated has headers of IPv4: of one length of data, frames are 20 octets shorter than those measured"
         )
-    manner = Manner(
+    run_options = RunOptions(
         jobs=jobs,
         resume=resume,
         force=force,
@@ -223,7 +223,7 @@ def measure(
         live_study=study or _study_of(names),
     )
     summary = running.run_and_sum_up(
-        loaded, manner, replications=replications, out=out, report=not no_report, place=place
+        loaded, run_options, replications=replications, out=out, report=not no_report, place=place
     )
     if as_json:
         taken = (
@@ -240,19 +240,19 @@ def measure(
             _print_series(summary["estimates"])
         running.print_run_cautions(summary["estimates"])
         if "live_claims" in summary:
-            _print_claims(summary["live_claims"]["claims"], manner.live_study)
+            _print_claims(summary["live_claims"]["claims"], run_options.live_study)
         print_drops(summary.get("live_accounts", {"trials": []})["trials"])
         running.print_files(summary)
         if captures is not None:
             _tell_captures(Path(summary["run"]), as_json=False)
-    for trial, why in summary["in_vain"].items():
+    for trial, why in summary["failed"].items():
         say(f"ethermeter: trial {trial}: {why}; it has no values")
     for trial in summary.get("live_accounts", {"trials": []})["trials"]:
         if "unread" in trial:
             say(
                 f"ethermeter: trial {trial['trial']}: what switches dropped is not known: {trial['unread']}"
             )
-    if summary["in_vain"]:
+    if summary["failed"]:
         raise typer.Exit(FAILED)
 
 

@@ -199,14 +199,14 @@ def run(
 ) -> None:
     """Run an experiment; estimate and report what came out."""
     from ethermeter import api
-    from ethermeter.run import Manner
+    from ethermeter.run import RunOptions
 
     loaded = api.load(experiment, overrides=overrides or ())
-    manner = Manner(
+    run_options = RunOptions(
         jobs=jobs, cluster=cluster, resume=resume, force=force, command=tuple(sys.argv), seed=seed
     )
     summary = run_and_sum_up(
-        loaded, manner, replications=replications, out=out, report=not no_report
+        loaded, run_options, replications=replications, out=out, report=not no_report
     )
     if as_json:
         print_json(summary)
@@ -257,7 +257,7 @@ def reproduce(
     others; the exit code is then 1.
     """
     from ethermeter.faults import Fault, InputError
-    from ethermeter.run import Manner
+    from ethermeter.run import RunOptions
 
     if list_studies:
         studies.list_studies(tuple(STUDIES), as_json=as_json)
@@ -274,7 +274,7 @@ def reproduce(
         loaded = api.load(
             *of.experiments, overrides=(*(of.quick if quick else ()), *(overrides or ())), name=name
         )
-        manner = Manner(
+        run_options = RunOptions(
             jobs=jobs,
             cluster=cluster,
             resume=resume,
@@ -286,7 +286,7 @@ def reproduce(
         wanted = of.quick_replications if quick and replications is None else replications
         return run_and_sum_up(
             loaded,
-            manner,
+            run_options,
             replications=wanted,
             out=directory,
             report=not no_report,
@@ -339,7 +339,7 @@ def reproduce(
 
 def run_and_sum_up(
     loaded: Any,
-    manner: Any,
+    run_options: Any,
     *,
     replications: int | None,
     out: Path | None,
@@ -354,7 +354,7 @@ def run_and_sum_up(
     ----------
     loaded
         Experiments, as `ethermeter.api.load` returns them.
-    manner
+    run_options
         How they are run.
     replications, out, report
         As the options of the same names.
@@ -374,12 +374,12 @@ def run_and_sum_up(
     from ethermeter import run as running
     from ethermeter.cli.progress import ActivityDisplay, ProgressDisplay
 
-    plan = loaded.plan(seed=manner.seed, replications=replications)
+    plan = loaded.plan(seed=run_options.seed, replications=replications)
     directory = out if out is not None else running.default_directory(plan)
     if may_begin and not directory.exists():
-        manner = replace(manner, resume=False)
+        run_options = replace(run_options, resume=False)
     try:
-        found = None if manner.force else running.finished_run(directory, plan)
+        found = None if run_options.force else running.finished_run(directory, plan)
         if found is not None:
             say(f"{directory}: this run is already finished; --force runs it again")
         else:
@@ -388,7 +388,7 @@ def run_and_sum_up(
                     plan,
                     loaded.experiments,
                     directory=directory,
-                    manner=manner,
+                    options=run_options,
                     follow=display,
                     place=place,
                 )
@@ -407,7 +407,7 @@ def run_and_sum_up(
         "wall_s": provenance.get("wall_s"),
         "simulation_s": provenance.get("simulation_s"),
         "events": provenance.get("events"),
-        "in_vain": provenance.get("in_vain", {}),
+        "failed": provenance.get("failed", {}),
         "files": {name: str(path) for name, path in written.items()},
         **contents(written, "estimates", "claims", *BESIDE),
     }

@@ -27,7 +27,7 @@ from ethermeter.analysis.positions import Line
 from ethermeter.analysis.roofline import Roofline, of_scenario
 from ethermeter.document import plain
 from ethermeter.faults import Fault, InputError
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 from ethermeter.papers import (
     claims,
     erg,

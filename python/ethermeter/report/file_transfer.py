@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from ethermeter.analysis.interval import exact
 from ethermeter.document import Bar, Block, Figure, GroupedBars, Label, Section, Table, Text
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 from ethermeter.papers.claims import Claim
 from ethermeter.papers.evidence import MissingError
 from ethermeter.papers.fritz1999 import BARE, FAST, GIGABIT, PAIRS, Copies, constant_mbps

@@ -1,119 +1,6 @@
-"""Labels: what a metric is called in a figure, and in which unit it is shown."""
+"""Labels of reports: which metrics they show, and titles of keys."""
 
-from ethermeter.document import Label
-from ethermeter.observation import DEFINITIONS, FLOW_DEFINITIONS, FLOW_VOICE_DEFINITIONS, Metric
-
-
-def _times(metric: Metric, title: str) -> dict[Metric, Label]:
-    """Label a time of flows and its percentiles."""
-    ranks = {
-        "p50": "median",
-        "p90": "90th percentile",
-        "p99": "99th percentile",
-        "p999": "99.9th percentile",
-        "max": "largest",
-    }
-    found = {
-        Metric(f"{metric.value}_{rank}"): Label(f"{title}, {text}", "µs", 1e6)
-        for rank, text in ranks.items()
-    }
-    return {metric: Label(title, "µs", 1e6), **found}
-
-
-LABELS: dict[Metric, Label] = {
-    Metric.UTILISATION: Label("Utilisation", from_zero=False, most=1.0),
-    Metric.BIT_RATE: Label("Total bit rate", "Mb/s", 1e-6, from_zero=False),
-    Metric.BIT_RATE_SD: Label("Standard deviation of bit rate", "Mb/s", 1e-6),
-    Metric.PACKET_RATE: Label("Total packet rate", "packet/s"),
-    Metric.PACKET_RATE_SD: Label("Standard deviation of packet rate", "packet/s"),
-    Metric.TRANSMISSION_DELAY: Label("Transmission delay", "ms", 1e3),
-    Metric.TRANSMISSION_DELAY_SD: Label("Standard deviation of delay", "ms", 1e3),
-    Metric.EXCESS_DELAY: Label("Excess delay", "ms", 1e3),
-    Metric.UTILISATION_SD_OVER_MEAN: Label("Standard deviation of utilisation over mean"),
-    Metric.GOODPUT: Label("Goodput", "Mb/s", 1e-6, from_zero=False),
-    Metric.ACCESS_DELAY: Label("Access delay", "ms", 1e3),
-    Metric.RESPONSE_TIME: Label("Response time", "ms", 1e3),
-    Metric.DELAY_P50: Label("Transmission delay, median", "ms", 1e3),
-    Metric.DELAY_P90: Label("Transmission delay, 90th percentile", "ms", 1e3),
-    Metric.DELAY_P99: Label("Transmission delay, 99th percentile", "ms", 1e3),
-    Metric.DELAY_P999: Label("Transmission delay, 99.9th percentile", "ms", 1e3),
-    Metric.DELAY_MAX: Label("Transmission delay, largest", "ms", 1e3),
-    Metric.JAIN_INDEX: Label("Jain’s fairness index", from_zero=False, most=1.0),
-    Metric.ATTEMPTS_PER_FRAME: Label("Attempts per frame"),
-    Metric.COLLISIONS_PER_FRAME: Label("Collisions per frame"),
-    Metric.OFFERED_LOAD_G: Label("Offered load G"),
-    Metric.OFFERED_LOAD_Q: Label("Offered load Q", "stations"),
-    Metric.LOSS: Label("Loss", "%", 100.0, most=100.0),
-    Metric.DISCARDED: Label("Frames discarded"),
-    Metric.DROPPED: Label("Frames dropped"),
-    Metric.RESUMED: Label("Attempt limits passed"),
-    Metric.LATE_COLLISIONS: Label("Late collisions"),
-    Metric.DAMAGED: Label("Frames damaged"),
-    Metric.FRAMES: Label("Frames delivered"),
-    Metric.TIME_FRAME: Label("Share of time: frames"),
-    Metric.TIME_PREAMBLE: Label("Share of time: preambles"),
-    Metric.TIME_GAP: Label("Share of time: gaps"),
-    Metric.TIME_COLLISION: Label("Share of time: collisions"),
-    Metric.TIME_IDLE: Label("Share of time: idle"),
-    Metric.SAMPLES_OFFERED: Label("Samples offered"),
-    Metric.SAMPLES_DELIVERED: Label("Samples delivered"),
-    Metric.SAMPLES_LOST: Label("Samples lost"),
-    Metric.SAMPLES_BUFFERED: Label("Samples left in buffers"),
-    Metric.SAMPLE_LOSS: Label("Loss of samples", "%", 100.0, most=100.0),
-    Metric.VOICE_DELAY: Label("Voice delay", "ms", 1e3),
-    Metric.VOICE_DELAY_P50: Label("Voice delay, median", "ms", 1e3),
-    Metric.VOICE_DELAY_P90: Label("Voice delay, 90th percentile", "ms", 1e3),
-    Metric.VOICE_DELAY_P99: Label("Voice delay, 99th percentile", "ms", 1e3),
-    Metric.VOICE_DELAY_P999: Label("Voice delay, 99.9th percentile", "ms", 1e3),
-    Metric.VOICE_DELAY_MAX: Label("Voice delay, largest", "ms", 1e3),
-    Metric.VOICE_DELAY_RATIO_MIN: Label(
-        "Smallest station delay over mean", from_zero=False, most=1.0
-    ),
-    Metric.VOICE_DELAY_RATIO_MAX: Label("Largest station delay over mean", from_zero=False),
-    Metric.SAMPLE_DELAY: Label("Delay of a sample", "ms", 1e3),
-    Metric.SAMPLE_DELAY_P50: Label("Delay of a sample, median", "ms", 1e3),
-    Metric.SAMPLE_DELAY_P90: Label("Delay of a sample, 90th percentile", "ms", 1e3),
-    Metric.SAMPLE_DELAY_P99: Label("Delay of a sample, 99th percentile", "ms", 1e3),
-    Metric.SAMPLE_DELAY_P999: Label("Delay of a sample, 99.9th percentile", "ms", 1e3),
-    Metric.SAMPLE_DELAY_MAX: Label("Delay of a sample, largest", "ms", 1e3),
-    Metric.VOICE_LOAD: Label("Offered voice load"),
-    Metric.VOICE_UTILISATION: Label("Voice utilisation", most=1.0),
-    Metric.OFFERED_RATE: Label("Messages offered", "message/s"),
-    Metric.MESSAGE_RATE: Label("Messages received", "message/s"),
-    Metric.FRAME_RATE: Label("Frames received", "frame/s"),
-    Metric.DATA_RATE: Label("Data rate", "Mb/s", 1e-6),
-    **_times(Metric.ONE_WAY_DELAY, "One-way delay"),
-    **_times(Metric.ROUND_TRIP, "Round trip"),
-    **_times(Metric.INTER_ARRIVAL, "Time between arrivals"),
-    **_times(Metric.CLOCK_DELAY, "One-way delay by the clocks as they are"),
-    **_times(Metric.COMPARED_DELAY, "One-way delay by comparing clocks"),
-    Metric.DELAY_ERROR: Label("Largest error of a delay by comparing clocks", "µs", 1e6),
-    Metric.DELAY_UNCERTAINTY: Label("Stated bound of that error", "µs", 1e6),
-    Metric.CLOCK_AHEAD: Label("Sender’s clock ahead", "ms", 1e3),
-    Metric.CLOCK_AHEAD_UNCERTAINTY: Label("Stated bound of what the clock is ahead", "µs", 1e6),
-    Metric.CLOCK_DRIFT: Label("Drift of the sender’s clock", "ppm", 1e6),
-    Metric.CLOCK_DRIFT_UNCERTAINTY: Label("Stated bound of the drift", "ppm", 1e6),
-    Metric.REORDERED: Label("Messages out of order"),
-    Metric.DUPLICATES: Label("Messages twice"),
-    Metric.TIMED_OUT: Label("Messages not answered in time"),
-    Metric.TRANSFER_RATE: Label("Rate of the whole transfer", "Mb/s", 1e-6),
-    Metric.ACKNOWLEDGEMENT_DELAY: Label("From data to acknowledgement", "µs", 1e6),
-    Metric.RETRANSMITTED: Label("Segments sent again"),
-    Metric.TIMEOUTS: Label("Retransmission timeouts"),
-    Metric.EXCHANGES: Label("Exchanges"),
-    Metric.MESSAGES: Label("Messages counted"),
-    Metric.REFUSED: Label("Messages refused by the source’s queue"),
-    Metric.LOST_QUEUE: Label("Frames lost in queues"),
-    Metric.LOST_BUFFER: Label("Frames lost in memories"),
-    Metric.LOST_ATTEMPTS: Label("Frames given up after collisions"),
-    Metric.FILTERED: Label("Copies filtered"),
-    Metric.IGNORED: Label("Copies ignored"),
-    Metric.SAMPLES_LOST_HOST: Label("Samples lost at hosts"),
-    Metric.MOUTH_TO_EAR: Label("Delay from mouth to ear", "ms", 1e3),
-    Metric.SPEECH_LOSS: Label("Samples lost or late", "%", 100.0, most=100.0),
-    Metric.RATING: Label("Rating R", most=100.0),
-    Metric.MOS: Label("Mean opinion score", from_zero=False, most=4.5),
-}
+from ethermeter.metrics import Metric
 
 STUDY_GRAPHS: tuple[Metric, ...] = (
     Metric.BIT_RATE,
@@ -327,6 +214,5 @@ def key_title(key: str) -> str:
 
 def meaning(metric: Metric, *, of_flows: bool = False) -> str:
     """Say what the metric counts, as a sentence."""
-    of_network = {**FLOW_DEFINITIONS, **FLOW_VOICE_DEFINITIONS}
-    text = (of_network if of_flows else DEFINITIONS)[metric].meaning
+    text = metric.meaning(of_flows=of_flows)
     return text[0].upper() + text[1:] + "."

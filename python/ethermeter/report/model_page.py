@@ -5,10 +5,9 @@ from dataclasses import dataclass, field
 
 from ethermeter.analysis.estimates import Point
 from ethermeter.document import Block, Bullets, Figure, Section, Table, Text
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 from ethermeter.report.axes import choose, panels
 from ethermeter.report.charts.lines import lines
-from ethermeter.report.labels import LABELS
 from ethermeter.report.render import Page, render
 
 
@@ -86,7 +85,7 @@ def _figures(points: Sequence[Point]) -> list[Figure]:
         axes = choose(members)
         for metric in dict.fromkeys(metric for point in members for metric in point.estimates):
             found += [
-                Figure(lines(panel, metric, axes), LABELS[metric].title, metric.definition.meaning)
+                Figure(lines(panel, metric, axes), metric.label.title, metric.meaning())
                 for panel in panels(members, axes, Metric(metric))
             ]
     return found

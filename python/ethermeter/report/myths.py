@@ -9,18 +9,17 @@ import numpy as np
 
 from ethermeter.analysis.interval import Estimate
 from ethermeter.document import Block, Comparison, Figure, Grid, Label, Ladder, Section, Text, Trace
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 from ethermeter.papers import myths_curves as curves
 from ethermeter.papers.evidence import MissingError
 from ethermeter.papers.myths_runs import KNEES, Knees, Runs, knees, lengths_of
-from ethermeter.report.labels import LABELS
 
 THROUGHPUT = Label("Throughput", most=1.0)
-UTILISATION = LABELS[Metric.UTILISATION]
-RESPONSE = LABELS[Metric.RESPONSE_TIME]
+UTILISATION = Metric.UTILISATION.label
+RESPONSE = Metric.RESPONSE_TIME.label
 IN_PACKETS = Label("Response time", "packet times")
 DELAY = Label("Delay", "ms", 1e3)
-COLLISIONS = LABELS[Metric.COLLISIONS_PER_FRAME]
+COLLISIONS = Metric.COLLISIONS_PER_FRAME.label
 WHOLE = (0.0, 1.0)
 LEGEND = (
     "Dashed: theory. Open points: simulation of what it assumes. Solid: simulation of the segment. "

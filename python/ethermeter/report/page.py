@@ -6,7 +6,7 @@ from markupsafe import Markup
 
 from ethermeter.analysis.estimates import Point
 from ethermeter.document import Section, number
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 from ethermeter.report.axes import MOST_CURVES
 from ethermeter.report.data import ReportData
 from ethermeter.report.file_transfer import file_sections

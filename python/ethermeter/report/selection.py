@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ethermeter.analysis.estimates import Point
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 from ethermeter.report.axes import choose, curve_names, keys, quantity
-from ethermeter.report.labels import LABELS, key_title
+from ethermeter.report.labels import key_title
 
 MOST_CURVES = 6
 STUDY_FRAMES = ("64 B", "1536 B", "4000 B")
@@ -61,7 +61,7 @@ KINDS = (
     *(
         Kind(
             name,
-            LABELS[Metric(name)].title[:1].lower() + LABELS[Metric(name)].title[1:],
+            Metric(name).label.title[:1].lower() + Metric(name).label.title[1:],
             "messages",
             (
                 Metric(f"{name}_p50"),

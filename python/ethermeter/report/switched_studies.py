@@ -22,7 +22,7 @@ from ethermeter.document import (
     Table,
     Text,
 )
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 from ethermeter.papers import erg
 from ethermeter.papers.claims import Claim
 from ethermeter.papers.evidence import MissingError

@@ -7,11 +7,11 @@ from markupsafe import Markup
 
 from ethermeter.analysis.estimates import Point, run_cautions
 from ethermeter.document import Label, Table, Text, cell, number, plain
-from ethermeter.observation import Caution, Metric
+from ethermeter.metrics import Caution, Metric
 from ethermeter.papers.claims import Claim
 from ethermeter.report.axes import Axes, Panel, keys
 from ethermeter.report.charts.lines import axis_title
-from ethermeter.report.labels import LABELS, key_title
+from ethermeter.report.labels import key_title
 from ethermeter.report.render import render_template
 
 _GAUGE_RANGE, _WIDE_RANGE = 0.1, 1.0
@@ -124,7 +124,7 @@ def figure_table(
     """Numbers of a figure: x by curve, value and half width of the interval; `label` instead of the
     metric's own.
     """
-    label = label or LABELS[metric]
+    label = label or metric.label
     places = sorted({x for curve in panel.curves for x, _ in curve.points})
     cells = [{x: estimate for x, estimate in curve.points} for curve in panel.curves]
     rows = []
@@ -142,10 +142,11 @@ def estimates_table(
     points: Sequence[Point],
     metrics: Sequence[Metric],
     *,
-    labels: Mapping[Metric, Label] = LABELS,
+    labels: Mapping[Metric, Label] | None = None,
     open_rows: int | None = None,
 ) -> Table:
     """Every point of a series with some metrics, in the units of the labels."""
+    labels = {metric: metric.label for metric in metrics} | dict(labels or {})
     varied = {key: {keys(point)[key] for point in points} for key in keys(points[0])}
     shown = [key for key, values in varied.items() if len(values) > 1] or list(points[0].point)
     rows = [

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.knee import Knee
 from ethermeter.document import Label
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 from ethermeter.report.axes import Axes, Curve, Panel, curve_names, keys, quantity
 from ethermeter.report.charts.frame import (
     HEIGHT,
@@ -19,7 +19,7 @@ from ethermeter.report.charts.frame import (
     tooltip,
     values_as_texts,
 )
-from ethermeter.report.labels import LABELS, TIME_KINDS, key_title
+from ethermeter.report.labels import TIME_KINDS, key_title
 from ethermeter.report.theme import KIND_COLOURS
 
 _LABEL_STEP = 11.5
@@ -128,7 +128,7 @@ def lines(
     knees
         Marked by a diamond, by the curve's name.
     """
-    label = label or LABELS[metric]
+    label = label or metric.label
     rows = [
         datum(curve.name, x, estimate, label.factor)
         for curve in panel.curves

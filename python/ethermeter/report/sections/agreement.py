@@ -23,7 +23,7 @@ from ethermeter.document import (
     plain,
 )
 from ethermeter.report.data import ReportData
-from ethermeter.report.labels import LABELS, key_title
+from ethermeter.report.labels import key_title
 from ethermeter.report.tables import code, small, tag
 
 OPEN_ROWS = 40
@@ -91,13 +91,13 @@ def _table(model: str, rows: Sequence[Agreement]) -> Table:
     ]
     body = []
     for each in rows:
-        factor = LABELS[each.metric].factor
+        factor = each.metric.label.factor
         words = Markup("<br>") + small(", ".join(each.cautions)) if each.cautions else ""
         body.append(
             [
                 *([each.series] if several else []),
                 *(plain(each.point.get(key, "")) for key in keys),
-                LABELS[each.metric].axis,
+                each.metric.label.axis,
                 Markup(number(each.theory * factor, abs(each.theory * factor) * UNSEEN)) + words,
                 _cell(each.idealised, each.idealised_verdict, factor),
                 _cell(each.simulation, each.verdict, factor),
@@ -123,7 +123,7 @@ def _steps(model: str, rows: Sequence[Agreement]) -> list[Block]:
     ]
     body = []
     for each in explained:
-        factor = LABELS[each.metric].factor
+        factor = each.metric.label.factor
         after = {change.step: change for change in each.changes}
         cells = []
         for name in names:
@@ -140,7 +140,7 @@ def _steps(model: str, rows: Sequence[Agreement]) -> list[Block]:
         body.append(
             [
                 *(plain(each.point.get(key, "")) for key in keys),
-                LABELS[each.metric].axis,
+                each.metric.label.axis,
                 number(each.theory * factor, abs(each.theory * factor) * UNSEEN),
                 *cells,
             ]

@@ -7,7 +7,7 @@ from dataclasses import replace
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.groups import PART
 from ethermeter.document import Block
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 from ethermeter.report.sections.groups import metric_figures
 
 CLOCK_MAIN_METRICS: tuple[Metric, ...] = (

@@ -8,7 +8,7 @@ from ethermeter.analysis.distribution import Distribution
 from ethermeter.document import Block, Figure, Grid, Heading, Label, Table, Text, cell
 from ethermeter.report.charts.distribution import exceedance
 from ethermeter.report.data import ReportData
-from ethermeter.report.labels import LABELS, key_title
+from ethermeter.report.labels import key_title
 from ethermeter.report.selection import Selection
 
 _HEADS = ("median", "90%", "99%", "99.9%", "largest")
@@ -50,7 +50,7 @@ def _figure(series: str, selection: Selection, found: Sequence[Distribution]) ->
     """Draw the shares above each delay, above a table of percentiles, means over the replications
     with their intervals, and the number of frames behind them.
     """
-    kind, label = selection.kind, LABELS[selection.kind.percentiles[0]]
+    kind, label = selection.kind, selection.kind.percentiles[0].label
     key = key_title(selection.key)
     title = f"Distribution of the {kind.delay} by {key[:1].lower()}{key[1:]}"
     text = f"Share of {kind.counted} {kind.longer}, both axes logarithmic."

@@ -20,11 +20,11 @@ from ethermeter.document import (
     cell,
     plain,
 )
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 from ethermeter.report.axes import choose, panels
 from ethermeter.report.charts.lines import lines
 from ethermeter.report.data import ReportData
-from ethermeter.report.labels import LABELS, key_title
+from ethermeter.report.labels import key_title
 from ethermeter.report.tables import figure_table
 
 SHARE = Label("Share", "%", 100.0)
@@ -69,7 +69,7 @@ def _indices(members: Sequence[Sharing]) -> list[Figure]:
     axes = choose(points)
     drawn = []
     for panel in panels(points, axes, metric):
-        title = f"{LABELS[metric].title}{_title(members[0].flows)}" + (
+        title = f"{metric.label.title}{_title(members[0].flows)}" + (
             f", {panel.title}" if panel.title else ""
         )
         spec = {key: value for key, value in lines(panel, metric, axes).items() if key != "title"}

@@ -19,11 +19,11 @@ from ethermeter.document import (
     VegaLite,
     plain,
 )
-from ethermeter.observation import Metric
+from ethermeter.metrics import Group, Metric
 from ethermeter.report.axes import ENGINE, Axes, keys, panels, quantity
 from ethermeter.report.charts.lines import axis_title, lines
 from ethermeter.report.data import ReportData
-from ethermeter.report.labels import LABELS, key_title
+from ethermeter.report.labels import key_title
 from ethermeter.report.tables import estimates_table
 
 MOST_BARS = 4
@@ -72,7 +72,7 @@ def metric_figures(
     ]
     drawn = []
     for metric in shown:
-        label = MEANS.get(metric, LABELS[metric])
+        label = MEANS.get(metric, metric.label)
         drawn.append((label, _figures(points, metric, label, "")))
     if not drawn:
         return []
@@ -99,9 +99,9 @@ def _figures(points: Sequence[Point], metric: Metric, label: Label, text: str) -
         ]
         if len(silent) == len(members):
             continue
-        is_voice = metric.definition.of_voice or metric.definition.of_flow_voice
+        is_voice = metric.group in (Group.SEGMENT_VOICE, Group.FLOW_VOICE)
         why = "there is no voice, or nothing was delivered" if is_voice else "nothing was delivered"
-        why = "there is none" if metric.definition.of_flows else why
+        why = "there is none" if metric.group is Group.FLOW else why
         missing = f"No value where {why}: {', '.join(dict.fromkeys(silent))}." if silent else ""
         title = ", ".join(
             f"{key_title(key)}: {plain(value)}"

@@ -9,7 +9,7 @@ from ethermeter.analysis.interval import Estimate
 from ethermeter.analysis.lengths import BREAK_PROBABILITY, Extra, OfLengths, extras
 from ethermeter.document import Block, Heading, Section, Table, Text, cell, number, plain
 from ethermeter.report.data import ReportData
-from ethermeter.report.labels import LABELS, key_title
+from ethermeter.report.labels import key_title
 
 OPEN_ROWS = 20
 _US, _NS = 1e6, 1e9
@@ -70,7 +70,7 @@ def _row(each: OfLengths, *, several: bool) -> list[str]:
     return [
         _of(each, several=several),
         each.engine,
-        LABELS[each.metric].title,
+        each.metric.label.title,
         f"{each.octets[0]:g} to {each.octets[-1]:g}",
         cell(each.whole.intercept, _US),
         cell(each.whole.slope, _NS),
@@ -110,7 +110,7 @@ def _residuals(lines: Sequence[OfLengths]) -> Table:
         [
             _of(each, several=several),
             each.engine,
-            LABELS[each.metric].title,
+            each.metric.label.title,
             f"{octets:g}",
             number(time_s * _US),
             number(math.copysign(_rounded(abs(left_s)), left_s) * _US),
@@ -131,7 +131,7 @@ def _differences(found: Sequence[Extra]) -> Table:
             _of(each.one, several=several),
             _of(each.other, several=several),
             each.one.engine,
-            LABELS[each.one.metric].title,
+            each.one.metric.label.title,
             cell(each.intercept, _US),
             cell(each.slope, _NS),
         ]

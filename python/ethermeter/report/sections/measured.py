@@ -8,7 +8,7 @@ from ethermeter.analysis.interval import Estimate, quantile
 from ethermeter.analysis.live import Comparison
 from ethermeter.document import Block, Section, Table, Text, cell, plain
 from ethermeter.report.data import ReportData
-from ethermeter.report.labels import LABELS, key_title
+from ethermeter.report.labels import key_title
 from ethermeter.report.tables import tag
 
 OPEN_ROWS = 40
@@ -48,7 +48,7 @@ def build(data: ReportData) -> Section:
         [
             *([each.series] if several else []),
             *(plain(each.point.get(key, "")) for key in keys),
-            LABELS[each.metric].axis,
+            each.metric.label.axis,
             _number(each, each.live, each.live_half_width),
             _number(each, each.simulation, each.simulation_half_width),
             _number(each, each.difference, each.half_width),
@@ -64,5 +64,5 @@ def build(data: ReportData) -> Section:
 
 def _number(each: Comparison, value: float, half_width: float) -> str:
     return cell(
-        Estimate(value, half_width / quantile(math.inf), math.inf), LABELS[each.metric].factor
+        Estimate(value, half_width / quantile(math.inf), math.inf), each.metric.label.factor
     )

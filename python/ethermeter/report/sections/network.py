@@ -9,11 +9,11 @@ from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.groups import FLOW_METRICS, PART
 from ethermeter.analysis.ports import COUNTS, MOST, Port, PortPoint
 from ethermeter.document import Block, Heading, Row, Table, Text, cell, number, plain
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 from ethermeter.report import topology
 from ethermeter.report.axes import ENGINE, MOST_CURVES, keys
 from ethermeter.report.data import ReportData
-from ethermeter.report.labels import LABELS, key_title
+from ethermeter.report.labels import key_title
 from ethermeter.report.sections.groups import metric_figures
 
 OPEN_ROWS = 40
@@ -49,7 +49,7 @@ def flow_blocks(series: str, data: ReportData) -> list[Block]:
         else "Each flow by itself."
     )
     # Delays by clocks are shown beside true ones instead.
-    metrics = [metric for metric in FLOW_METRICS if not metric.definition.of_clocks]
+    metrics = list(FLOW_METRICS)
     return metric_figures(shown, "By flow", lead, metrics=metrics)
 
 
@@ -124,14 +124,14 @@ def _flows_table(flows: Sequence[Point], chosen: PortPoint | None) -> list[Block
         [
             point.point[PART],
             *([keys(point)[ENGINE]] if engines else []),
-            *(cell(point.estimates[metric], LABELS[metric].factor) for metric in metrics),
+            *(cell(point.estimates[metric], metric.label.factor) for metric in metrics),
         ]
         for point in shown
     ]
     head = [
         "Flow",
         *(["Engine"] if engines else []),
-        *(LABELS[metric].axis for metric in metrics),
+        *(metric.label.axis for metric in metrics),
     ]
     headers = 2 if engines else 1
     return [Heading("Flows"), Text(_at(at).strip(), "lead"), _table(head, rows, "Flows", headers)]

@@ -6,10 +6,10 @@ from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.interval import Estimate
 from ethermeter.analysis.positions import Line
 from ethermeter.document import Block, Figure, Grid, Heading, Label, Text, plain
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 from ethermeter.report.axes import MOST_CURVES, Axes, Curve, Panel, keys
 from ethermeter.report.charts.lines import lines as metric_lines
-from ethermeter.report.labels import LABELS, key_title
+from ethermeter.report.labels import key_title
 from ethermeter.report.sections.groups import MEANS
 from ethermeter.report.tables import figure_table
 
@@ -43,7 +43,7 @@ def position_blocks(lines: Sequence[Line]) -> list[Block]:
     ]
     blocks: list[Block] = []
     for metric in METRICS:
-        label = MEANS.get(metric, LABELS[metric])
+        label = MEANS.get(metric, metric.label)
         figures = _figures(shown, metric, label, curve, tuple(others))
         if figures:
             blocks += [Heading(label.title, 4), Grid(figures)]

@@ -10,7 +10,7 @@ import numpy as np
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.knee import CLEAR, Knee, rise
 from ethermeter.document import Block, Figure, Grid, Heading, Section, Table, Text
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 from ethermeter.papers.evidence import COUNT
 from ethermeter.report import roofline
 from ethermeter.report.axes import Axes, Panel, choose, keys, panels
@@ -18,7 +18,6 @@ from ethermeter.report.charts.lines import breakdown, lines
 from ethermeter.report.data import ReportData
 from ethermeter.report.labels import (
     FLOW_MAIN_METRICS,
-    LABELS,
     MAIN_METRICS,
     TIME_KINDS,
     VOICE_GRAPHS,
@@ -151,7 +150,7 @@ def _main(
         if not _is_worth_showing(points, metric):
             continue
         for panel in panels(points, axes, metric):
-            title = LABELS[metric].title + (f", {panel.title}" if panel.title else "")
+            title = metric.label.title + (f", {panel.title}" if panel.title else "")
             knees = _knees(panel, metric, axes)
             chart = lines(replace(panel, title=""), metric, axes, knees=knees)
             text = meaning(metric, of_flows=of_flows) + _knee_text(knees)

@@ -1,0 +1,247 @@
+"""TOML: a file as tables, or what is wrong with it; and tables as text, which the standard library
+does not write.
+"""
+
+import datetime
+import math
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ethermeter.faults import Fault, InputError, shown
+
+LARGEST_FILE_BYTES = 16_000_000
+"""The largest experiment file that is read."""
+
+DEEPEST = 24
+"""Tables and lists that may stand in each other."""
+
+# The standard library's parser needs quadratic time for a key of very many parts, so these are
+# refused before it sees them.
+_LONG_KEY = re.compile(
+    r"""(?<![A-Za-z0-9_-])(?:(?:[A-Za-z0-9_-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){25}"""
+)
+_WHERE = re.compile(r"(.*?)(?: \(at (?:line (\d+), column (\d+)|end of document)\))", re.DOTALL)
+
+
+def text_of(path: Path, *, file: str, most_bytes: int = LARGEST_FILE_BYTES) -> str:
+    """Return the text of a UTF-8 file.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, is too large, empty, or no UTF-8.
+
+    """
+
+    def wrong(value: str, allowed: str) -> InputError:
+        return InputError([Fault(file, "(file)", value, allowed)])
+
+    try:
+        if path.is_dir():
+            raise wrong("a directory", "expected a file")
+        if not path.exists():
+            raise wrong("missing", "expected a file that exists")
+        if not path.is_file():
+            raise wrong("not a regular file", "expected a file")
+        with path.open("rb") as opened:
+            data = opened.read(most_bytes + 1)
+    except OSError as error:
+        raise wrong(error.strerror or type(error).__name__, "expected a readable file") from None
+    except ValueError as error:
+        if isinstance(error, InputError):
+            raise
+        raise wrong(shown(str(path)), "expected the name of a file") from None
+    if len(data) > most_bytes:
+        raise wrong("too large", f"expected at most {most_bytes} bytes")
+    if not data.strip():
+        raise wrong("empty", "expected a file with something in it")
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise wrong(
+            f"byte 0x{data[error.start]:02x} in line {line}", "expected UTF-8 text"
+        ) from None
+
+
+def parsed(text: str, *, file: str) -> dict[str, Any]:
+    """Return the tables of a TOML text.
+
+    Raises
+    ------
+    InputError
+        If it is no TOML, with the line, or nested deeper than any experiment.
+
+    """
+    if (long := _LONG_KEY.search(text)) is not None:
+        line = text.count("\n", 0, long.start()) + 1
+        raise InputError(
+            [
+                Fault(
+                    file,
+                    f"line {line}",
+                    shown(long.group()),
+                    f"expected keys of at most {DEEPEST} parts",
+                )
+            ]
+        )
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InputError([_syntax(str(error), text, file=file)]) from None
+    except RecursionError:
+        raise InputError([_too_deep(file)]) from None
+    except ValueError as error:
+        # Integers of thousands of digits and impossible dates come as plain ValueError.
+        raise InputError(
+            [
+                Fault(
+                    file,
+                    "(file)",
+                    "no value of TOML",
+                    f"expected valid TOML: {str(error).partition(';')[0]}",
+                )
+            ]
+        ) from None
+    if not _is_shallow(document):
+        raise InputError([_too_deep(file)])
+    return document
+
+
+def _too_deep(file: str) -> Fault:
+    return Fault(
+        file,
+        "(file)",
+        "nested too deeply",
+        f"expected at most {DEEPEST} tables and lists in each other",
+    )
+
+
+def _syntax(message: str, text: str, *, file: str) -> Fault:
+    match = _WHERE.fullmatch(message)
+    lines = text.split("\n")
+    number = int(match.group(2)) if match and match.group(2) else len(lines)
+    line = lines[number - 1] if number <= len(lines) else ""
+    return Fault(
+        file,
+        f"line {number}",
+        line.strip()[:200] or "(empty)",
+        f"expected valid TOML: {match.group(1) if match else message}",
+    )
+
+
+def _is_shallow(tree: object) -> bool:
+    """Whether no table or list stands deeper than `DEEPEST`; counted level by level, for recursion
+    would fail where it matters.
+    """
+    level: list[object] = [tree]
+    for _ in range(DEEPEST):
+        level = [
+            item
+            for container in level
+            for item in (
+                container.values()
+                if isinstance(container, dict)
+                else container
+                if isinstance(container, list)
+                else ()
+            )
+            if isinstance(item, dict | list)
+        ]
+        if not level:
+            return True
+    return False
+
+
+_BARE = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
+_ESCAPES = {
+    '"': '\\"',
+    "\\": "\\\\",
+    "\b": "\\b",
+    "\t": "\\t",
+    "\n": "\\n",
+    "\f": "\\f",
+    "\r": "\\r",
+}
+
+
+def inline(value: object) -> str:
+    """Return a value on one line.
+
+    Raises
+    ------
+    TypeError
+        If TOML has no such value.
+
+    """
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case int():
+            # Python refuses to write integers of thousands of digits in decimal; TOML reads them in
+            # hexadecimal as well.
+            return str(value) if value < 1 << 256 else hex(value)
+        case float():
+            return _number(value)
+        case str():
+            return _text(value)
+        case Mapping():
+            items = ", ".join(f"{_key(str(key))} = {inline(item)}" for key, item in value.items())
+            return "{ " + items + " }" if items else "{}"
+        case list() | tuple():
+            return "[" + ", ".join(inline(item) for item in value) + "]"
+        case datetime.date() | datetime.time():
+            return value.isoformat()
+        case _:
+            raise TypeError(f"TOML has no {type(value).__name__}")
+
+
+def document(tree: Mapping[str, object]) -> str:
+    """Return a whole file: plain values first, then tables, then lists of tables."""
+    lines = [
+        f"{_key(key)} = {inline(value)}" for key, value in tree.items() if not _is_section(value)
+    ]
+    for key, value in tree.items():
+        if isinstance(value, Mapping):
+            lines += [
+                "",
+                f"[{_key(key)}]",
+                *(f"{_key(str(inner))} = {inline(item)}" for inner, item in value.items()),
+            ]
+        elif _is_section(value) and isinstance(value, list):
+            for table in value:
+                lines += [
+                    "",
+                    f"[[{_key(key)}]]",
+                    *(f"{_key(str(inner))} = {inline(item)}" for inner, item in table.items()),
+                ]
+    return "\n".join(lines) + "\n"
+
+
+def _is_section(value: object) -> bool:
+    return isinstance(value, Mapping) or (
+        isinstance(value, list) and bool(value) and all(isinstance(item, Mapping) for item in value)
+    )
+
+
+def _key(key: str) -> str:
+    return key if _BARE.fullmatch(key) else _text(key)
+
+
+def _text(text: str) -> str:
+    return (
+        '"'
+        + "".join(
+            _ESCAPES.get(c) or (c if c >= " " and c != "\x7f" else f"\\u{ord(c):04x}") for c in text
+        )
+        + '"'
+    )
+
+
+def _number(value: float) -> str:
+    if math.isnan(value):
+        return "nan"
+    return repr(value) if math.isfinite(value) else ("inf" if value > 0 else "-inf")
