@@ -4,12 +4,12 @@ have brought.
 
 from collections.abc import Iterator, Sequence
 
+from ethermeter.analysis.claims import Claim
 from ethermeter.analysis.interval import exact
 from ethermeter.document import Bar, Block, Figure, GroupedBars, Label, Section, Table, Text
 from ethermeter.metrics import Metric
-from ethermeter.papers.claims import Claim
-from ethermeter.papers.evidence import MissingError
-from ethermeter.papers.fritz1999 import BARE, FAST, GIGABIT, PAIRS, Copies, constant_mbps
+from ethermeter.studies.fritz1999.claims import BARE, FAST, GIGABIT, PAIRS, Copies, constant_mbps
+from ethermeter.studies.judging import MissingError
 
 RATES = {FAST: "Fast Ethernet", GIGABIT: "Gigabit Ethernet"}
 REMEDIES = (

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from markupsafe import Markup
 
+from ethermeter.analysis import claims
+from ethermeter.analysis.claims import Claim
 from ethermeter.document import Block, Section, Table, Text
-from ethermeter.papers import claims
-from ethermeter.papers.claims import Claim
 from ethermeter.report.render import Page, render
-from ethermeter.report.studies import STUDIES
+from ethermeter.report.studies import presentation
 from ethermeter.report.tables import claims_table, tag
 
 SHORTENED = Markup(
@@ -82,7 +82,7 @@ def _claims(entry: Reproduced) -> tuple[Claim, ...]:
 
 
 def _title(study: str) -> str:
-    return STUDIES[study].title if study in STUDIES else study
+    return presentation(study).title or study
 
 
 def _count(of: Sequence[Claim], verdicts: Sequence[str]) -> int:
@@ -127,7 +127,7 @@ def _overview(
 def _study(entry: Reproduced, found: Mapping[str, Sequence[Claim]], folder: Path) -> list[Block]:
     if entry.run is None:
         return [Text(_failure(entry))]
-    lead = Markup(STUDIES[entry.study].lead if entry.study in STUDIES else "")
+    lead = Markup(presentation(entry.study).lead)
     return [
         Text(_link(entry, folder, "The report of this study")),
         Text(lead, "lead"),

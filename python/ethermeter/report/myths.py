@@ -10,9 +10,9 @@ import numpy as np
 from ethermeter.analysis.interval import Estimate
 from ethermeter.document import Block, Comparison, Figure, Grid, Label, Ladder, Section, Text, Trace
 from ethermeter.metrics import Metric
-from ethermeter.papers import myths_curves as curves
-from ethermeter.papers.evidence import MissingError
-from ethermeter.papers.myths_runs import KNEES, Knees, Runs, knees, lengths_of
+from ethermeter.studies.judging import MissingError
+from ethermeter.studies.myths import curves
+from ethermeter.studies.myths.runs import KNEES, Knees, Runs, knees, lengths_of
 
 THROUGHPUT = Label("Throughput", most=1.0)
 UTILISATION = Metric.UTILISATION.label

@@ -28,7 +28,7 @@ from ethermeter.report.sections import (
     provenance,
     series,
 )
-from ethermeter.report.studies import OTHER, STUDIES
+from ethermeter.report.studies import OTHER, presentation
 from ethermeter.report.switched_studies import study_section, switched_sections
 
 AFTER_SERIES = (
@@ -63,9 +63,9 @@ def page(data: ReportData) -> str:
     if data.paths is not None:
         sections += switched_sections(data.study, data.paths, data.claims)
     names = list(dict.fromkeys(point.series for point in data.points))
-    drawn_whole = STUDIES.get(data.study, OTHER).drawn_whole
+    omitted = presentation(data.study).omitted
     for name in names:
-        if name not in drawn_whole:
+        if name not in omitted:
             members = _drawn([point for point in data.points if point.series == name])
             is_only = not data.study and len(names) == 1
             sections.append(series.build(name, members, data, is_only=is_only))
@@ -92,12 +92,12 @@ def _drawn(points: Sequence[Point]) -> list[Point]:
 
 
 def _title(data: ReportData) -> str:
-    if data.study in STUDIES:
-        return STUDIES[data.study].title
+    if title := presentation(data.study).title:
+        return title
     titles = list(dict.fromkeys(experiment.title for experiment in data.experiments))
-    live_study = data.provenance.get("live_study")
-    if live_study in STUDIES and len(titles) > 1:
-        return f"{STUDIES[live_study].published}, measured live"
+    live = presentation(data.provenance.get("live_study") or "")
+    if live is not OTHER and len(titles) > 1:
+        return f"{live.published}, measured live"
     return titles[0] if titles else data.name
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from markupsafe import Markup
 
+from ethermeter.analysis.claims import NOT_COMPARED, Claim
 from ethermeter.analysis.interval import Estimate, Floats, exact, student
 from ethermeter.document import (
     AnnotatedCurves,
@@ -23,13 +24,11 @@ from ethermeter.document import (
     Text,
 )
 from ethermeter.metrics import Metric
-from ethermeter.papers import erg
-from ethermeter.papers.claims import Claim
-from ethermeter.papers.evidence import MissingError
-from ethermeter.papers.hughesjones2000 import QUIET, US, between, one_way, trips, waits
-from ethermeter.papers.measured import APART
-from ethermeter.papers.paths import Paths
 from ethermeter.report.tables import claims_table
+from ethermeter.studies.erg import claims as erg
+from ethermeter.studies.hughesjones2000.claims import QUIET, US, between, one_way, trips, waits
+from ethermeter.studies.judging import MissingError
+from ethermeter.studies.paths import Paths
 
 By = Mapping[str, Claim]
 """Claims by id."""
@@ -54,7 +53,7 @@ def switched_sections(study: str, paths: Paths, claims: Sequence[Claim]) -> list
 
     """
     by = {claim.id: claim for claim in claims}
-    families = ERG if study == erg.STUDY else HUGHES_JONES
+    families = ERG if study == "erg" else HUGHES_JONES
     found: list[Section] = []
     for family in families:
         drawn = [_drawn(make, paths, by) for make in family.figures]
@@ -77,7 +76,7 @@ def study_section(study: str, claims: Sequence[Claim]) -> Section:
     study
         `erg`.
     claims
-        As `ethermeter.papers.measured.claims` has them.
+        As `ethermeter.studies.live_claims.claims` has them.
 
     """
     by = {claim.id: claim for claim in claims}
@@ -131,7 +130,7 @@ def _cell(claim: Claim | None) -> str:
     if claim.deviation == claim.deviation:
         deviation = f"{claim.deviation:+.1%}".replace("-", "−")
         text += Markup(" <small>{}</small>").format(deviation)
-    if claim.verdict == APART:
+    if claim.verdict == NOT_COMPARED:
         return Markup("<em>{}</em>").format(text)
     return Markup("<strong>{}</strong>").format(text) if claim.verdict == "missed" else text
 
@@ -504,7 +503,7 @@ ERG = (
 )
 
 
-TABLES = {erg.STUDY: ERG[0].tables}
+TABLES = {"erg": ERG[0].tables}
 """Tables of the studies whose live tests are held against them."""
 
 

@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup
 
+from ethermeter.analysis.claims import Claim
 from ethermeter.analysis.estimates import Point, run_cautions
 from ethermeter.document import Label, Table, Text, cell, number, plain
 from ethermeter.metrics import Caution, Metric
-from ethermeter.papers.claims import Claim
 from ethermeter.report.axes import Axes, Panel, keys
 from ethermeter.report.charts.lines import axis_title
 from ethermeter.report.labels import key_title

@@ -4,7 +4,7 @@ from markupsafe import Markup
 
 from ethermeter.document import Block, Section, Text
 from ethermeter.report.data import ReportData
-from ethermeter.report.studies import OTHER, STUDIES
+from ethermeter.report.studies import presentation
 from ethermeter.report.tables import claims_table
 
 
@@ -15,6 +15,6 @@ def applies(data: ReportData) -> bool:
 
 def build(data: ReportData) -> Section:
     """Tabulate every claim."""
-    lead = Markup(STUDIES.get(data.study, OTHER).lead)
+    lead = Markup(presentation(data.study).lead)
     blocks: list[Block] = [Text(lead, "lead"), claims_table(data.claims)]
     return Section("claims", "Claims", "Published claims against this run", blocks)

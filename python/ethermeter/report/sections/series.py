@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 
 from ethermeter.analysis.estimates import Point
+from ethermeter.analysis.frame_mixes import COUNT
 from ethermeter.analysis.knee import CLEAR, Knee, rise
 from ethermeter.document import Block, Figure, Grid, Heading, Section, Table, Text
 from ethermeter.metrics import Metric
-from ethermeter.papers.evidence import COUNT
 from ethermeter.report import roofline
 from ethermeter.report.axes import Axes, Panel, choose, keys, panels
 from ethermeter.report.charts.lines import breakdown, lines
@@ -30,7 +30,7 @@ from ethermeter.report.sections.fairness import fairness_blocks
 from ethermeter.report.sections.groups import group_blocks
 from ethermeter.report.sections.network import flow_blocks, network_blocks
 from ethermeter.report.sections.positions import position_blocks
-from ethermeter.report.studies import OTHER, STUDIES
+from ethermeter.report.studies import presentation
 from ethermeter.report.tables import estimates_table, figure_table
 from ethermeter.report.thinning import MOST_BARS, notice, spread
 
@@ -70,14 +70,14 @@ def build(name: str, points: Sequence[Point], data: ReportData, *, is_only: bool
 def _segment(name: str, points: Sequence[Point], data: ReportData) -> list[Block]:
     """One series on a segment."""
     axes = choose(points)
-    study = STUDIES.get(data.study, OTHER)
+    study = presentation(data.study)
     is_apart = study.against_hosts and axes.x != COUNT
-    is_drawn = name in study.drawn
+    is_drawn = name in study.table_only
     has_details = (
         study.has_details and not is_apart and (study.detailed is None or name in study.detailed)
     )
     positions = position_blocks([line for line in data.lines if line.series == name])
-    graphs = study.compared if positions else study.graphs
+    graphs = (study.compared if positions else study.graphs) or MAIN_METRICS
     main = [] if is_apart or is_drawn else _main(name, points, axes, graphs)
     if not is_apart and not data.study:
         main += _against_load(name, points, axes)
