@@ -11,13 +11,13 @@ import jsonschema
 import numpy as np
 import pytest
 import synthetic_run
-from ethermeter import report
 from ethermeter.analysis import estimates
 from ethermeter.analysis.distribution import Distribution
 from ethermeter.metrics import Metric
 from ethermeter.report import axes, figures, labels, theme
 from ethermeter.report.charts import distribution, frame
 from ethermeter.report.charts import lines as chart
+from ethermeter.studies import pages
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -62,7 +62,7 @@ def test_figures_of_parts_and_distributions_are_valid_vega_lite(
         "a.load": ("0.1", "0.2", "0.3", "0.4", "0.5"),
     }
     run = synthetic_run.parted(tmp_path / "run", keys, {"odd": [0], "others": [1, 1, 2, 2]})
-    text = report.write(run).read_text(encoding="utf-8")
+    text = pages.write_report(run).read_text(encoding="utf-8")
     specs = [
         json.loads(found)
         for found in re.findall(

@@ -7,9 +7,10 @@ from typing import Any
 
 import ethermeter as em
 import pytest
-from ethermeter import api, report
+from ethermeter import api
 from ethermeter.report import topology
 from ethermeter.report.experiments import Experiment
+from ethermeter.studies import pages
 from test_page import Elements
 from visiting import Visit
 
@@ -29,7 +30,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     found = {}
     for name in SHIPPED:
         run = em.load(name, overrides=["run.replications=3"]).run(out=folder / name, jobs=2)
-        report.write(run.path)
+        pages.write_report(run.path)
         found[name] = run.path
     return found
 

@@ -30,18 +30,13 @@ from ethermeter.analysis.roofline import Roofline, of_scenario
 from ethermeter.document import plain
 from ethermeter.faults import Fault, InputError
 from ethermeter.metrics import Metric
+from ethermeter.presentation import Presentation
 from ethermeter.report.experiments import Experiment, experiments
 from ethermeter.report.labels import key_title
 from ethermeter.report.selection import KINDS, Kind, Selection, select
 from ethermeter.report.thinning import MOST_ROWS, spread
 from ethermeter.store import captures
 from ethermeter.store.measured import read_result
-from ethermeter.studies.fritz1999 import claims as fritz1999
-from ethermeter.studies.gonsalves1982 import claims as gonsalves1982
-from ethermeter.studies.myths import claims as myths
-from ethermeter.studies.myths.runs import Runs
-from ethermeter.studies.paths import Paths, paths_of
-from ethermeter.studies.replications import Curves
 
 if TYPE_CHECKING:
     from ethermeter.plan import Trial
@@ -63,6 +58,7 @@ class ReportData:
     name: str
     points: Sequence[Point]
     study: str
+    presentation: Presentation  # of the study
     claims: Sequence[Claim]
     experiments: Sequence[Experiment]
     titles: Mapping[str, str]  # of the series
@@ -85,25 +81,18 @@ class ReportData:
     shares: Sequence[Point]  # of the larger of two stations
     agreements: Sequence[Agreement]  # of every theory with the simulations
     measured: Sequence[live.Comparison]  # against what was simulated
-    live_study: (
-        tuple[str, Sequence[Claim]] | None
-    )  # whose live tests were measured, and what it published of them
     captures: Sequence[captures.Captured]  # taken meanwhile
     lines: Sequence[Line]  # of the stations along the cable, where they are on one
     distributions: Mapping[
         str, Sequence[tuple[Selection, Sequence[Distribution]]]
     ]  # of each series
-    runs: Runs | None  # of the study of myths, for its figures
-    curves: Curves | None  # of the study of packet voice, for its figures
-    copies: fritz1999.Copies | None  # of the study of file transfer, for its figures
-    paths: Paths | None  # of a study of switched networks, for its figures
 
     def result(self, trial: str) -> Mapping[str, Any]:
         """Read what came of a trial's test: too much to be kept of all."""
         return read_result(self.directory, trial)
 
 
-def gather(run_dir: Path) -> ReportData:
+def gather(run_dir: Path, presentation: Presentation) -> ReportData:
     """Read a finished run: estimates and claims from their files if they are there, the rest from
     its tables.
 
@@ -154,6 +143,7 @@ def gather(run_dir: Path) -> ReportData:
         name=run_dir.resolve().name,
         points=points,
         study=study,
+        presentation=presentation,
         claims=found[1] if found else (),
         experiments=files,
         titles=titles,
@@ -172,7 +162,6 @@ def gather(run_dir: Path) -> ReportData:
         shares=shares,
         agreements=agreement.agreements(points),
         measured=live.read(run_dir),
-        live_study=claims.read(run_dir, claims.LIVE_FILE),
         captures=captures.read(run_dir),
         lines=_lines(run, real, simulated, is_study=bool(study)),
         distributions=_distributions(
@@ -181,10 +170,6 @@ def gather(run_dir: Path) -> ReportData:
             [point for point in points if point.engine in ("simulation", "live")],
             study=bool(study),
         ),
-        runs=myths.runs_of(run_dir, points, trials) if study == "myths" else None,
-        curves=gonsalves1982.curves_of(run_dir) if study == "gonsalves1982" else None,
-        copies=fritz1999.read(run_dir) if study == "fritz1999" else None,
-        paths=paths_of(run_dir) if study in ("erg", "hughesjones2000") else None,
     )
 
 

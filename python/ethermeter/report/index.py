@@ -10,8 +10,8 @@ from markupsafe import Markup
 from ethermeter.analysis import claims
 from ethermeter.analysis.claims import Claim
 from ethermeter.document import Block, Section, Table, Text
+from ethermeter.presentation import Presentation
 from ethermeter.report.render import Page, render
-from ethermeter.report.studies import presentation
 from ethermeter.report.tables import claims_table, tag
 
 SHORTENED = Markup(
@@ -26,6 +26,7 @@ class Reproduced:
     """A study that was run: its run directory, or what went wrong."""
 
     study: str
+    presentation: Presentation
     run: Path | None
     error: str = ""
 
@@ -62,7 +63,12 @@ def index_page(entries: Sequence[Reproduced], *, folder: Path, quick: bool = Fal
         blocks.insert(0, Text(SHORTENED))
     sections = [Section("studies", "Studies", "Every study", blocks)]
     sections += [
-        Section(entry.study, entry.study, _title(entry.study), _study(entry, found, folder))
+        Section(
+            entry.study,
+            entry.study,
+            entry.presentation.title or entry.study,
+            _study(entry, found, folder),
+        )
         for entry in entries
     ]
     footer = (
@@ -79,10 +85,6 @@ def _share(claims: Sequence[Claim]) -> Markup:
 def _claims(entry: Reproduced) -> tuple[Claim, ...]:
     found = None if entry.run is None else claims.read(entry.run)
     return found[1] if found else ()
-
-
-def _title(study: str) -> str:
-    return presentation(study).title or study
 
 
 def _count(of: Sequence[Claim], verdicts: Sequence[str]) -> int:
@@ -127,7 +129,7 @@ def _overview(
 def _study(entry: Reproduced, found: Mapping[str, Sequence[Claim]], folder: Path) -> list[Block]:
     if entry.run is None:
         return [Text(_failure(entry))]
-    lead = Markup(presentation(entry.study).lead)
+    lead = Markup(entry.presentation.lead)
     return [
         Text(_link(entry, folder, "The report of this study")),
         Text(lead, "lead"),

@@ -5,13 +5,10 @@ from collections.abc import Sequence
 from markupsafe import Markup
 
 from ethermeter.analysis.estimates import Point
-from ethermeter.document import Section, number
+from ethermeter.document import Section, StudyPage, number
 from ethermeter.metrics import Metric
 from ethermeter.report.axes import MOST_CURVES
 from ethermeter.report.data import ReportData
-from ethermeter.report.file_transfer import file_sections
-from ethermeter.report.myths import myths_sections
-from ethermeter.report.packet_voice import voice_sections
 from ethermeter.report.render import Page, render
 from ethermeter.report.sections import (
     agreement,
@@ -28,8 +25,6 @@ from ethermeter.report.sections import (
     provenance,
     series,
 )
-from ethermeter.report.studies import OTHER, presentation
-from ethermeter.report.switched_studies import study_section, switched_sections
 
 AFTER_SERIES = (
     agreement,
@@ -45,27 +40,15 @@ AFTER_SERIES = (
 ALWAYS = (parameters, cautions, provenance)
 
 
-def page(data: ReportData) -> str:
+def page(data: ReportData, study: StudyPage) -> str:
     """Put the report together."""
-    sections: list[Section] = []
-    if data.live_study is not None:
-        sections.append(study_section(*data.live_study))
+    sections: list[Section] = list(study.measured)
     if claims.applies(data):
         sections.append(claims.build(data))
-    if data.runs is not None:
-        sections += myths_sections(data.runs)
-    if data.curves is not None:
-        sections += voice_sections(
-            data.curves, {claim.id: claim.published for claim in data.claims}
-        )
-    if data.copies is not None:
-        sections += file_sections(data.copies, data.claims)
-    if data.paths is not None:
-        sections += switched_sections(data.study, data.paths, data.claims)
+    sections += study.sections
     names = list(dict.fromkeys(point.series for point in data.points))
-    omitted = presentation(data.study).omitted
     for name in names:
-        if name not in omitted:
+        if name not in data.presentation.omitted:
             members = _drawn([point for point in data.points if point.series == name])
             is_only = not data.study and len(names) == 1
             sections.append(series.build(name, members, data, is_only=is_only))
@@ -76,7 +59,7 @@ def page(data: ReportData) -> str:
         "offline."
     ).format(data.name)
     facts = _facts(data, names)
-    return render(Page(_title(data), "ethermeter report", sections, footer, facts))
+    return render(Page(_title(data, study), "ethermeter report", sections, footer, facts))
 
 
 def _drawn(points: Sequence[Point]) -> list[Point]:
@@ -91,13 +74,12 @@ def _drawn(points: Sequence[Point]) -> list[Point]:
     return [point for point in shown if not point.engine.startswith("idealised/")]
 
 
-def _title(data: ReportData) -> str:
-    if title := presentation(data.study).title:
+def _title(data: ReportData, study: StudyPage) -> str:
+    if title := study.presentation.title:
         return title
     titles = list(dict.fromkeys(experiment.title for experiment in data.experiments))
-    live = presentation(data.provenance.get("live_study") or "")
-    if live is not OTHER and len(titles) > 1:
-        return f"{live.published}, measured live"
+    if study.live is not None and len(titles) > 1:
+        return f"{study.live.published}, measured live"
     return titles[0] if titles else data.name
 
 

@@ -4,7 +4,6 @@ from markupsafe import Markup
 
 from ethermeter.document import Block, Section, Text
 from ethermeter.report.data import ReportData
-from ethermeter.report.studies import presentation
 from ethermeter.report.tables import claims_table
 
 
@@ -15,6 +14,6 @@ def applies(data: ReportData) -> bool:
 
 def build(data: ReportData) -> Section:
     """Tabulate every claim."""
-    lead = Markup(presentation(data.study).lead)
+    lead = Markup(data.presentation.lead)
     blocks: list[Block] = [Text(lead, "lead"), claims_table(data.claims)]
     return Section("claims", "Claims", "Published claims against this run", blocks)

@@ -30,7 +30,6 @@ from ethermeter.report.sections.fairness import fairness_blocks
 from ethermeter.report.sections.groups import group_blocks
 from ethermeter.report.sections.network import flow_blocks, network_blocks
 from ethermeter.report.sections.positions import position_blocks
-from ethermeter.report.studies import presentation
 from ethermeter.report.tables import estimates_table, figure_table
 from ethermeter.report.thinning import MOST_BARS, notice, spread
 
@@ -70,7 +69,7 @@ def build(name: str, points: Sequence[Point], data: ReportData, *, is_only: bool
 def _segment(name: str, points: Sequence[Point], data: ReportData) -> list[Block]:
     """One series on a segment."""
     axes = choose(points)
-    study = presentation(data.study)
+    study = data.presentation
     is_apart = study.against_hosts and axes.x != COUNT
     is_drawn = name in study.table_only
     has_details = (

@@ -3,12 +3,21 @@ have brought.
 """
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from ethermeter.analysis.claims import Claim
 from ethermeter.analysis.interval import exact
 from ethermeter.document import Bar, Block, Figure, GroupedBars, Label, Section, Table, Text
 from ethermeter.metrics import Metric
-from ethermeter.studies.fritz1999.claims import BARE, FAST, GIGABIT, PAIRS, Copies, constant_mbps
+from ethermeter.studies.fritz1999.claims import (
+    BARE,
+    FAST,
+    GIGABIT,
+    PAIRS,
+    Copies,
+    constant_mbps,
+    read,
+)
 from ethermeter.studies.judging import MissingError
 
 RATES = {FAST: "Fast Ethernet", GIGABIT: "Gigabit Ethernet"}
@@ -31,17 +40,10 @@ THROUGHPUT = Label("Throughput", "Mb/s")
 DELAY = Label("Data to acknowledgement", "µs")
 
 
-def file_sections(copies: Copies, claims: Sequence[Claim]) -> list[Section]:
-    """Return every section whose points the run holds.
-
-    Parameters
-    ----------
-    copies
-        Of a run of the study.
-    claims
-        Of the same run: what was published.
-
-    """
+def build(run_dir: Path, claims: Sequence[Claim]) -> list[Section]:
+    """Return every section whose points the run holds."""
+    copies = read(run_dir)
+    published = {claim.id: claim.published for claim in claims}
     found: list[Section] = []
     for anchor, name, title, body in (
         ("files-throughput", "Throughput", "Files over Fast and Gigabit Ethernet", _throughput),
@@ -55,7 +57,7 @@ def file_sections(copies: Copies, claims: Sequence[Claim]) -> list[Section]:
         ("files-remedies", "Remedies", "What would have helped", _remedies),
     ):
         try:
-            blocks = body(copies, {claim.id: claim.published for claim in claims})
+            blocks = body(copies, published)
         except MissingError:
             continue
         found.append(Section(anchor, name, title, blocks))

@@ -4,14 +4,19 @@ the true one.
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 
+from ethermeter.analysis import estimates
+from ethermeter.analysis.claims import Claim
 from ethermeter.analysis.interval import Estimate
 from ethermeter.document import Block, Comparison, Figure, Grid, Label, Ladder, Section, Text, Trace
 from ethermeter.metrics import Metric
+from ethermeter.store import RunDirectory
 from ethermeter.studies.judging import MissingError
 from ethermeter.studies.myths import curves
+from ethermeter.studies.myths.claims import runs_of
 from ethermeter.studies.myths.runs import KNEES, Knees, Runs, knees, lengths_of
 
 THROUGHPUT = Label("Throughput", most=1.0)
@@ -29,8 +34,9 @@ BANDS = "Bands and whiskers: 95%."
 HOSTS, LOAD = "Number of hosts", "Offered load"
 
 
-def myths_sections(runs: Runs) -> list[Section]:
+def build(run_dir: Path, _claims: Sequence[Claim]) -> list[Section]:
     """Return every section whose points the run holds."""
+    runs = runs_of(run_dir, estimates.read(run_dir), RunDirectory(run_dir).trials())
     found = []
     for anchor, name, title, text, figures in PITFALLS:
         try:

@@ -5,7 +5,9 @@ run's fitted parameters change.
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
+from ethermeter.analysis.claims import Claim
 from ethermeter.analysis.interval import student
 from ethermeter.document import (
     AnnotatedCurves,
@@ -21,7 +23,7 @@ from ethermeter.document import (
     cell,
     plain,
 )
-from ethermeter.studies.gonsalves1982.claims import HOSTS, reading, value_at_loss
+from ethermeter.studies.gonsalves1982.claims import HOSTS, curves_of, reading, value_at_loss
 from ethermeter.studies.judging import MissingError
 from ethermeter.studies.replications import Curves, Where
 
@@ -81,17 +83,10 @@ class Parameter:
     used: str
 
 
-def voice_sections(curves: Curves, published: Mapping[str, float]) -> list[Section]:
-    """Return every section whose points the run holds.
-
-    Parameters
-    ----------
-    curves
-        Of a run of the study.
-    published
-        What the study published, by id of the claim.
-
-    """
+def build(run_dir: Path, claims: Sequence[Claim]) -> list[Section]:
+    """Return every section whose points the run holds."""
+    curves = curves_of(run_dir)
+    published = {claim.id: claim.published for claim in claims}
     found = []
     for family in FAMILIES:
         drawn = [_figure(family, figure, curves, published) for figure in family.figures]
