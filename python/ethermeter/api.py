@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ethermeter.engines.work import TrialError
 from ethermeter.faults import Fault, InputError
 from ethermeter.figure import Figure
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 from ethermeter.run import RunOptions, default_directory, evaluate, execute, finished_run
 from ethermeter.store import RunDirectory, RunError
 

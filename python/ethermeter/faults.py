@@ -1,7 +1,8 @@
 """Faults: what is wrong with an input, one line each, with what would have been allowed."""
 
+import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -11,9 +12,14 @@ MOST_LISTED = 50
 """Faults of one file that are listed; the others are counted."""
 
 T = TypeVar("T")
+Key = str | int
+"""A key of a table, or an index of a list."""
+KeyPath = tuple[Key, ...]
+"""Keys from the top of a file to a value."""
 
 _LONGEST_KEY = 120
 _LONGEST_TEXT = 600
+_BARE = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +73,19 @@ class InputError(ValueError):
     def __str__(self) -> str:
         """Return one line a fault, of each file at most `MOST_LISTED`, and how many more there are."""
         return "\n".join(lines(self.faults))
+
+
+def dotted(path: Sequence[Key]) -> str:
+    """Return a key path as it is written in `--set` and in faults."""
+    return ".".join(
+        key if isinstance(key, str) and _BARE.fullmatch(key) else _quoted(key) for key in path
+    )
+
+
+def _quoted(key: Key) -> str:
+    if isinstance(key, int):
+        return str(key)
+    return '"' + key.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def listed(faults: Iterable[Fault]) -> tuple[list[Fault], Counter[str]]:

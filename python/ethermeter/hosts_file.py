@@ -19,7 +19,7 @@ from typing import Any
 
 from ethermeter.engines.live import Laboratory, Station
 from ethermeter.engines.live.agents import read_credentials
-from ethermeter.experiment import toml_source
+from ethermeter.experiment import toml
 from ethermeter.faults import Fault, InputError, shown
 
 LARGEST_BYTES = 1_000_000
@@ -99,9 +99,7 @@ def read(path: Path) -> HostsFile:
 
     """
     file = str(path)
-    document = toml_source.parsed(
-        toml_source.text_of(path, file=file, most_bytes=LARGEST_BYTES), file=file
-    )
+    document = toml.parsed(toml.text_of(path, file=file, most_bytes=LARGEST_BYTES), file=file)
     faults: list[Fault] = []
 
     def wrong(key: str, value: object, allowed: str) -> None:

@@ -13,10 +13,8 @@ from typing import Any
 from ethermeter.applied.words import MODELS
 from ethermeter.experiment import Experiment
 from ethermeter.experiment.document import LARGEST_SEED, MOST_TRIALS
-from ethermeter.experiment.network_scenario import NetworkScenarios
-from ethermeter.experiment.piece import Piece, compact
+from ethermeter.experiment.lowering import NetworkScenarios, Piece, Scenarios, compact
 from ethermeter.experiment.reading import raise_all, scenarios
-from ethermeter.experiment.scenario import Scenarios
 from ethermeter.faults import Fault, InputError
 
 SIMULATION, THEORY, IDEALISED, LIVE = "simulation", "theory", "idealised", "live"
@@ -404,10 +402,10 @@ def read(path: Path) -> Plan:
         With every line that is no trial.
 
     """
-    from ethermeter.experiment import toml_source
+    from ethermeter.experiment import toml
 
     file = str(path)
-    text = toml_source.text_of(path, file=file, most_bytes=LARGEST_PLAN_CHARACTERS)
+    text = toml.text_of(path, file=file, most_bytes=LARGEST_PLAN_CHARACTERS)
     faults: list[Fault] = []
     trials: list[Trial] = []
     seen: set[str] = set()

@@ -173,6 +173,8 @@ def test_control_c_on_a_cluster_stops_before_the_end_and_says_how_to_go_on(tmp_p
     assert process.returncode == 130
     assert not (out / "observations.parquet").exists()
     to_continue = " ".join(["ethermeter", *command[3:], "--resume"])
-    assert said.splitlines() == [
+    # A machine that was busy for more than five seconds has seen progress before.
+    said = [line for line in said.splitlines() if not line.startswith("small: ")]
+    assert said == [
         f"ethermeter: interrupted; finished trials are kept. To continue: {to_continue}"
     ]

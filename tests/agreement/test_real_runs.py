@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from ethermeter import _core, api
 from ethermeter.engines.simulation import observe
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 from ethermeter.store.rows import METRICS
 from small_runs import EXPERIMENT, TABLES, call, contents, real, write_experiment
 

@@ -51,7 +51,7 @@ def test_a_theory_is_asked_once_and_every_simulation_as_often_as_it_has_replicat
 
 
 def test_theory_and_its_world_agree_and_the_segment_differs_for_a_reason(run):
-    ended = call(real("agreement", run, "--json"))
+    ended = call(real("theory", "agreement", run, "--json"))
     assert ended.returncode == 0
     found = json.loads(ended.stdout)["comparisons"]
     assert {each["idealised_verdict"] for each in found} == {"agrees"}
@@ -95,7 +95,7 @@ def test_a_run_without_theories_has_no_agreement(tmp_path):
         == 0
     )
     assert not (tmp_path / "run" / "agreement.json").exists()
-    ended = call(real("agreement", tmp_path / "run"))
+    ended = call(real("theory", "agreement", tmp_path / "run"))
     assert ended.returncode == 2
     assert 'a run with the engine "theory"' in ended.stderr
     assert len(ended.stderr.splitlines()) == 1
@@ -113,6 +113,8 @@ def test_choosing_says_what_applies_and_why_not(run):
 
 
 def test_the_agreement_is_printed_as_a_table(run):
-    ended = call(real("agreement", run))
+    ended = call(real("theory", "agreement", run))
     assert "theories and the worlds that they assume: 8 of 8 comparisons agree" in ended.stdout
-    assert call(real("agreement", run, "--differing")).stdout.count("\n") < ended.stdout.count("\n")
+    assert call(real("theory", "agreement", run, "--differing")).stdout.count(
+        "\n"
+    ) < ended.stdout.count("\n")

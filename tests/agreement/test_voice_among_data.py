@@ -9,7 +9,7 @@ import pytest
 from ethermeter import api
 from ethermeter.analysis.estimates import read
 from ethermeter.analysis.interval import Estimate
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 
 WAIT, BACKOFF = "stations.data.priority_wait", "stations.voice.backoff"
 SHORT = "{ exponential = { limit = 5 } }"

@@ -14,7 +14,7 @@ from ethermeter.analysis.groups import FLOW_METRICS
 from ethermeter.analysis.interval import Estimate
 from ethermeter.analysis.tables import per_station
 from ethermeter.analysis.unseen import is_unseen
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 from ethermeter.store import RunDirectory
 from flow_totals import together
 from small_runs import PROGRAM

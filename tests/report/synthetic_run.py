@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from ethermeter.analysis.graphs import Sums, graphs
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 
 FIXED = ("64 B", "128 B", "256 B", "512 B", "1024 B", "1536 B", "2048 B", "3072 B", "4000 B")
 BIMODAL = ("64 B", *(f"64 B x {8 - longs} + 1536 B x {longs}" for longs in range(1, 8)), "1536 B")

@@ -9,7 +9,7 @@ import pytest
 from ethermeter.analysis import estimates
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.interval import Estimate
-from ethermeter.observation import Caution, Metric
+from ethermeter.metrics import Caution, Metric
 from ethermeter.report.compare import compare, render
 
 

@@ -13,7 +13,7 @@ import pytest
 import synthetic_run
 from ethermeter.analysis import estimates
 from ethermeter.analysis.interval import quantile
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 
 
 @pytest.fixture(scope="module")

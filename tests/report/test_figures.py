@@ -14,7 +14,7 @@ import synthetic_run
 from ethermeter import report
 from ethermeter.analysis import estimates
 from ethermeter.analysis.distribution import Distribution
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 from ethermeter.report import axes, chart, distribution, figures, labels, theme
 from hypothesis import example, given
 from hypothesis import strategies as st

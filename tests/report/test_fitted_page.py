@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.interval import Estimate
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 from ethermeter.report.fitted import Fitted, Listing, fitted_page
 from visiting import Visit
 

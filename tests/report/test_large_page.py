@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.interval import Estimate
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 from ethermeter.report.axes import Axes, choose, panels
 from ethermeter.report.html import table
 from ethermeter.report.thinning import FEWEST_PLACES, MOST_PANELS, MOST_ROWS, MOST_VALUES, notice

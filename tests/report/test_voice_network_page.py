@@ -11,7 +11,7 @@ import visiting
 from ethermeter import api
 from ethermeter.analysis import estimates
 from ethermeter.analysis.estimates import Point
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 from ethermeter.report import figures
 
 AROUND = 8 + 18 + 28 + 12 + 12

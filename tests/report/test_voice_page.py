@@ -9,7 +9,7 @@ import pytest
 from ethermeter import api
 from ethermeter.analysis import estimates
 from ethermeter.analysis.estimates import Point
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 from ethermeter.report import figures
 
 US = 1e-6

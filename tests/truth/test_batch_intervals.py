@@ -25,7 +25,7 @@ from ethermeter.analysis.flow_sums import left_out as flows_left_out
 from ethermeter.analysis.graphs import graphs, left_out
 from ethermeter.analysis.interval import quantile
 from ethermeter.analysis.tables import batch_sums
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 
 CASES = 400
 OF_SEGMENTS = 200

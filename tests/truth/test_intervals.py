@@ -24,7 +24,7 @@ from ethermeter.analysis.interval import (
     ratio,
     student,
 )
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 from scipy import stats
 
 CASES = 2000

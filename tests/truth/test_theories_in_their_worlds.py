@@ -11,7 +11,7 @@ import pytest
 from ethermeter import api
 from ethermeter.analysis import estimates
 from ethermeter.analysis.agreement import agreements
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 
 ERROR = 1e-3
 PROPAGATION_S = 20e-6

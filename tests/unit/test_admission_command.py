@@ -12,7 +12,7 @@ import pytest
 from ethermeter.analysis import estimates
 from ethermeter.calls.admission import RULES, ByCalls, Outcome, Thresholds, outcomes, read
 from ethermeter.cli.app import app
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 from ethermeter.voice import erlang_b
 from small_runs import call, real
 from typer.testing import CliRunner
@@ -189,7 +189,7 @@ def test_a_bound_that_is_met_too_often_is_told() -> None:
 
 
 def invoke(*words: object) -> tuple[int, str, str]:
-    result = CliRunner().invoke(app, ["admission", *map(str, words)])
+    result = CliRunner().invoke(app, ["voice", "admission", *map(str, words)])
     assert result.exception is None or isinstance(result.exception, SystemExit)
     return result.exit_code, result.stdout, result.stderr
 
@@ -400,7 +400,7 @@ def test_what_cannot_be_is_refused_in_a_line_that_names_it(
 
 
 def test_the_program_ends_with_2_and_without_a_traceback() -> None:
-    ended = call(real("admission", "nowhere", "--offered", "2"))
+    ended = call(real("voice", "admission", "nowhere", "--offered", "2"))
     assert (ended.returncode, ended.stdout) == (2, "")
     assert ended.stderr == "nowhere: run = nowhere: a run directory, which has a plan.jsonl\n"
 
@@ -411,4 +411,4 @@ def test_the_help_ends_with_examples() -> None:
         line.strip() for line in text.partition("Examples:")[2].splitlines() if line.strip()
     ]
     assert code == 0
-    assert sum(line.startswith("ethermeter admission") for line in examples) >= 4
+    assert sum(line.startswith("ethermeter voice admission") for line in examples) >= 4

@@ -7,7 +7,7 @@ import pytest
 from ethermeter.analysis.agreement import agreements, to_json
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.interval import Estimate
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 
 MODEL = "metcalfe-boggs-1976"
 

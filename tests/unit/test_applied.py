@@ -15,7 +15,7 @@ from ethermeter.applied.words import MODELS
 from ethermeter.applied.worlds import ideal
 from ethermeter.engines.answer import answer
 from ethermeter.experiment import load
-from ethermeter.observation import Caution, Metric
+from ethermeter.metrics import Caution, Metric
 from ethermeter.plan import expand
 
 US = 1e-6

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.interval import Estimate
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 from ethermeter.papers import boggs1988, claims
 from ethermeter.papers.evidence import MissingError, lengths
 

@@ -12,7 +12,7 @@ from ethermeter import api
 from ethermeter.calibration import calibrate, judge, predict, read_data, read_model, read_network
 from ethermeter.calibration.document import network_text
 from ethermeter.cli.app import app
-from ethermeter.experiment import toml_source
+from ethermeter.experiment import toml
 from ethermeter.faults import InputError
 from typer.testing import CliRunner
 
@@ -148,7 +148,7 @@ def test_a_network_file_is_read_back_and_carries_its_sources(
     assert np.array_equal(back.values, found.fit.values)
     assert np.array_equal(back.covariance, found.fit.covariance)
     assert np.array_equal(back.undetermined, found.fit.undetermined)
-    sources = toml_source.parsed(path.read_text(encoding="utf-8"), file="x")["sources"]
+    sources = toml.parsed(path.read_text(encoding="utf-8"), file="x")["sources"]
     assert "software + nic = " in sources["network.models.pc.send.nic.delay"]
     assert "95% interval" in sources["network.models.pc.send.pci.per_byte"]
 

@@ -12,7 +12,7 @@ from ethermeter.analysis.interval import student
 from ethermeter.calls import OnSegment, Quality, Question, Wanted
 from ethermeter.calls.quality import quality
 from ethermeter.cli.app import app
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 from ethermeter.store.rows import HISTOGRAMS, METRICS, TrialRows
 from ethermeter.strategies import answered
 from ethermeter.strategies.calls import (
@@ -45,7 +45,7 @@ def rows(response: Mapping[int, int], *, discarded: float = 0, dropped: float = 
     return TrialRows(
         stations=2,
         values=values,
-        cautions=np.zeros(len(METRICS), np.uint16),
+        cautions=np.zeros(len(METRICS), np.uint64),
         batch_frames=none,
         batch_charged_ps=none,
         batch_delay_sum_s=np.zeros(0),

@@ -13,7 +13,7 @@ from ethermeter.analysis.interval import Estimate
 from ethermeter.cli import running
 from ethermeter.cli.app import app
 from ethermeter.cli.output import print_table
-from ethermeter.observation import Caution, Metric
+from ethermeter.metrics import Caution, Metric
 from ethermeter.report import results
 from ethermeter.report.cautions import Marks
 from typer.testing import CliRunner

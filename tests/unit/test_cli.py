@@ -21,6 +21,8 @@ COMMANDS = (
     "compare",
 )
 
+GROUPS = ("hosts", "testbed", "theory", "voice")
+
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
@@ -256,6 +258,13 @@ def test_the_help_lists_every_command_and_comes_without_numpy_or_arrow():
     assert ended.stderr.strip() == "[]"
 
 
+@pytest.mark.parametrize("group", ["", *GROUPS])
+def test_every_command_has_a_help_line_that_fits_80_columns(group):
+    shown = call(real(*group.split(), "--help"), env={**os.environ, "COLUMNS": "80"}).stdout
+    assert all(len(line) <= 80 for line in shown.partition("Examples:")[0].splitlines())
+    assert "..." not in shown.partition("Examples:")[0].partition("\n")[2]
+
+
 def test_the_help_waits_for_no_large_library():
     # What takes its time to import is imported by the commands that need it. Loaded libraries tell,
     # whatever else the machine does.
@@ -327,14 +336,15 @@ def test_the_documentation_uses_commands_and_options_that_there_are():
     lines = [line.split() for line in text.splitlines() if line.startswith("ethermeter ")]
     assert len(lines) > 10
     assert {words[1] for words in lines} >= set(COMMANDS) - {"schema"}
-    helps = {
-        command: call(real(command, "--help")).stdout for command in {words[1] for words in lines}
-    }
+
+    def command(words):
+        return tuple(words[1:3] if words[1] in GROUPS else words[1:2])
+
+    helps = {words: call(real(*words, "--help")).stdout for words in set(map(command, lines))}
     for words in lines:
         for option in (word for word in words if word.startswith("--")):
-            assert f"{option} " in helps[words[1]] or f"{option}\n" in helps[words[1]], (
-                f"{words}: {option}"
-            )
+            shown = helps[command(words)]
+            assert f"{option} " in shown or f"{option}\n" in shown, f"{words}: {option}"
 
 
 def test_of_very_many_faults_some_are_printed_and_the_others_counted(tmp_path):

@@ -11,8 +11,8 @@ import ethermeter as em
 import numpy as np
 import pytest
 from ethermeter import report
-from ethermeter.observation import Metric
-from ethermeter.store.rows import CLOCK_METRICS, COMPARED_METRICS, FLOW_METRICS, clocks_of
+from ethermeter.metrics import Group, Metric
+from ethermeter.store.rows import CLOCK_METRICS, FLOW_METRICS, SYNCHRONISED_METRICS, clocks_of
 from run_values import values
 
 TWO = """
@@ -189,7 +189,7 @@ def test_clocks_that_differ_shift_delays_and_change_no_other_row(tmp_path: Path)
 
 
 def test_rows_of_clocks_follow_those_of_flows(tmp_path: Path) -> None:
-    for text, more in ((TWO, CLOCK_METRICS), (COMPARED, (*CLOCK_METRICS, *COMPARED_METRICS))):
+    for text, more in ((TWO, CLOCK_METRICS), (COMPARED, (*CLOCK_METRICS, *SYNCHRONISED_METRICS))):
         folder = tmp_path / str(len(more))
         run = loaded(folder, text).run(out=folder / "run", jobs=1)
         rows = run.to_pandas()
@@ -203,8 +203,8 @@ def test_rows_of_clocks_follow_those_of_flows(tmp_path: Path) -> None:
         assert list(rows["station"]) == [
             s for block in (FLOW_METRICS, more) for s in ([-1] * len(block) + [0, 1] * len(block))
         ]
-    assert {*CLOCK_METRICS, *COMPARED_METRICS} == {
-        metric for metric in Metric if metric.definition.of_clocks
+    assert {*CLOCK_METRICS, *SYNCHRONISED_METRICS} == {
+        metric for metric in Metric if metric.group in (Group.CLOCK, Group.SYNCHRONISED)
     }
 
 

@@ -1,7 +1,7 @@
 """Agreement of two doors: what the reader lets through, the simulator does not refuse."""
 
 from ethermeter import _core
-from ethermeter.experiment import Experiment, toml_text
+from ethermeter.experiment import Experiment, toml
 from ethermeter.plan import expand
 from fuzz_input import outcome_of_load
 from hypothesis import HealthCheck, assume, given, settings
@@ -118,7 +118,7 @@ def test_the_simulator_runs_whatever_the_reader_lets_through(
             "spread": spread,
         },
     }
-    found = outcome_of_load(toml_text.document(tree).encode())
+    found = outcome_of_load(toml.document(tree).encode())
     assume(isinstance(found, Experiment))
     (trial,) = expand([found]).trials  # type: ignore[list-item]
     result = _core.simulate(trial.line)
@@ -174,7 +174,7 @@ def test_the_simulator_runs_whatever_voice_the_reader_lets_through(
         ],
         "phases": {"settle": "1 ms", "transmit": "1 ms", "measure": "all", "drain": "1 ms"},
     }
-    found = outcome_of_load(toml_text.document(tree).encode())
+    found = outcome_of_load(toml.document(tree).encode())
     assume(isinstance(found, Experiment))
     (trial,) = expand([found]).trials  # type: ignore[list-item]
     result = _core.simulate(trial.line)

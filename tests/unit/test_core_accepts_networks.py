@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from ethermeter import _core, plan
 from ethermeter.engines import network
-from ethermeter.experiment import Experiment, load, toml_text
+from ethermeter.experiment import Experiment, load, toml
 from ethermeter.faults import InputError
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -176,7 +176,7 @@ def test_what_a_file_is_allowed_to_say_the_core_simulates_and_every_row_follows(
     document: dict[str, Any], tmp_path_factory: Any
 ) -> None:
     path: Path = tmp_path_factory.getbasetemp() / "drawn.toml"
-    path.write_text(toml_text.document(document), encoding="utf-8")
+    path.write_text(toml.document(document), encoding="utf-8")
     experiment, faults = read(path)
     if experiment is None:
         # Only what a drawn file can really do wrong: nobody to send to, or PAUSE where it cannot

@@ -131,8 +131,8 @@ def test_a_damaged_file_is_named_or_made_again(
         ],
         "report": ["report", "RUN"],
         "compare": ["compare", "RUN", str(folder / "run")],
-        "agreement": ["agreement", "RUN"],
-        "admission": ["admission", "RUN"],
+        "agreement": ["theory", "agreement", "RUN"],
+        "admission": ["voice", "admission", "RUN"],
     }
     if kind == "network":
         commands["ceilings"] = ["ceilings", "--roofline", "RUN"]

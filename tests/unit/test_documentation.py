@@ -5,8 +5,6 @@ import tomllib
 from pathlib import Path
 
 from ethermeter.experiment import load, shipped
-from ethermeter.experiment.coder import Coder
-from ethermeter.experiment.complaints import fields_of
 from ethermeter.experiment.components import (
     Buffer,
     Burst,
@@ -19,14 +17,15 @@ from ethermeter.experiment.components import (
     Stage,
     shipped_models,
 )
-from ethermeter.experiment.document import Document
+from ethermeter.experiment.document import Document, fields_of
 from ethermeter.experiment.flows import Flow, Response
 from ethermeter.experiment.frames import Growth
-from ethermeter.experiment.hosts import Register
 from ethermeter.experiment.network import Clock, HostGroup, Hub, Link, Network, Router, Switch
 from ethermeter.experiment.phases import Phases, Run
 from ethermeter.experiment.segment import Segment, Star
 from ethermeter.experiment.stations import StationGroup
+from ethermeter.experiment.traffic import Register
+from ethermeter.experiment.voice import Coder
 from ethermeter.units import UNITS
 
 NETWORKS = (Path(__file__).parents[2] / "docs" / "networks.md").read_text(encoding="utf-8")

@@ -5,6 +5,8 @@ cautions, links, and TOML in it.
 import ast
 import re
 import shlex
+import subprocess
+import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +19,7 @@ from ethermeter import captures
 from ethermeter.cli.app import app
 from ethermeter.experiment import load, shipped
 from ethermeter.experiment.flows import Flow
-from ethermeter.observation import DEFINITIONS, Caution, Metric
+from ethermeter.metrics import Caution, Metric
 
 ROOT = Path(__file__).parents[2]
 PAGES = {
@@ -313,18 +315,24 @@ def test_every_caution_that_is_named_exists(page: str) -> None:
 
 
 def test_every_caution_and_every_metric_is_documented() -> None:
-    assert [
-        caution
-        for caution in Caution
-        if f"| `{caution}` | {caution.meaning} |" not in PAGES["docs/formats.md"]
-    ] == []
-    text = PAGES["docs/formats.md"]
-    for metric, definition in DEFINITIONS.items():
-        if definition.of_flows or definition.of_flow_voice or definition.of_clocks:
-            stem = re.sub(r"_(p50|p90|p99|p999|max)$", "", metric)
-            assert re.search(rf"`{stem}\b", text), metric
-        else:
-            assert f"| `{metric}` | {definition.unit} | {definition.meaning} |" in text
+    text = PAGES["docs/metrics.md"]
+    for caution in Caution:
+        assert f"| `{caution}` | {caution.meaning} |" in text
+    for metric in Metric:
+        for of in metric.definitions:
+            assert re.search(
+                rf"^\| `{metric}` \| {metric.unit} \| [a-z, ]+ \| {re.escape(of.meaning)} \|$",
+                text,
+                re.MULTILINE,
+            ), metric
+
+
+def test_the_page_of_metrics_is_current() -> None:
+    script = ROOT / "scripts" / "document-metrics"
+    done = subprocess.run(
+        [sys.executable, script, "--check"], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
 @pytest.mark.parametrize("page", PAGES)

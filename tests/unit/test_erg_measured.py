@@ -7,7 +7,7 @@ import ethermeter as em
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 from ethermeter.papers import erg, measured
 from ethermeter.papers.claims import Claim
 

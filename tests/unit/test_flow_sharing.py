@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 from ethermeter.analysis.fairness import jain_index
 from ethermeter.analysis.flows import sharing
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 from ethermeter.plan import Trial
 
 NETWORK = """

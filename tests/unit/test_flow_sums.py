@@ -16,7 +16,7 @@ from ethermeter.analysis.flow_sums import FlowSums, flow_sums, left_out, of_all,
 from ethermeter.analysis.interval import Estimate
 from ethermeter.analysis.tables import per_station, whole_segment
 from ethermeter.engines.network import run_trial
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 from ethermeter.store import tables
 from flow_totals import together
 

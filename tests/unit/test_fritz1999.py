@@ -14,7 +14,7 @@ import pytest
 from ethermeter import plan
 from ethermeter.cli.running import STUDIES
 from ethermeter.experiment import load, shipped
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 from ethermeter.papers import fritz1999 as paper
 from ethermeter.papers.claims import Claim
 from ethermeter.papers.evidence import MissingError

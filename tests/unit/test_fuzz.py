@@ -2,13 +2,13 @@
 
 import json
 
-from ethermeter.experiment import Experiment, shipped, toml_text
-from ethermeter.experiment.coder import Coder
+from ethermeter.experiment import Experiment, shipped, toml
 from ethermeter.experiment.frames import Growth
-from ethermeter.experiment.hosts import Generator, Register
 from ethermeter.experiment.phases import Phases, Run
 from ethermeter.experiment.segment import Segment
 from ethermeter.experiment.stations import StationGroup
+from ethermeter.experiment.traffic import Generator, Register
+from ethermeter.experiment.voice import Coder
 from ethermeter.faults import InputError
 from ethermeter.plan import Plan, expand
 from files import SMALL
@@ -132,7 +132,7 @@ def test_mutated_files(data: bytes, cuts: list[tuple[int, int, bytes]]) -> None:
 
 @given(st.dictionaries(keys, values, max_size=8))
 def test_any_structure(tree: dict[str, object]) -> None:
-    outcome_of_load(toml_text.document(tree).encode("utf-8", "replace"))
+    outcome_of_load(toml.document(tree).encode("utf-8", "replace"))
 
 
 @given(
@@ -149,7 +149,7 @@ def test_almost_sound_structures(segment: dict, group: dict, phases: dict, vary:
         "phases": phases,
         "vary": vary,
     }
-    outcome_of_load(toml_text.document(tree).encode("utf-8", "replace"))
+    outcome_of_load(toml.document(tree).encode("utf-8", "replace"))
 
 
 @given(st.binary(max_size=400))

@@ -15,7 +15,7 @@ from ethermeter.analysis.interval import Floats
 from ethermeter.analysis.tables import Trial, WholeSegment
 from ethermeter.cli.running import STUDIES
 from ethermeter.experiment import load, shipped
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 from ethermeter.papers import claims
 from ethermeter.papers import gonsalves1982 as paper
 from ethermeter.papers.replications import Curves

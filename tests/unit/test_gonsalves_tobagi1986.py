@@ -14,7 +14,7 @@ from ethermeter.analysis.interval import Estimate
 from ethermeter.analysis.tables import Trial
 from ethermeter.cli.running import STUDIES
 from ethermeter.experiment import load, shipped
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 from ethermeter.papers import claims, shares
 from ethermeter.papers import gonsalves_tobagi1986 as paper
 from ethermeter.papers.evidence import MissingError

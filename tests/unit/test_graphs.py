@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 from ethermeter.analysis.graphs import Sums, graphs, left_out
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 
 
 def two_stations() -> Sums:

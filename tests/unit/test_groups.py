@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from ethermeter.analysis import capture, groups
 from ethermeter.analysis.estimates import Point
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 
 SCENARIO = {
     "segment": {"bit_ps": 100000},

@@ -9,7 +9,7 @@ from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.groups import PART
 from ethermeter.analysis.interval import Estimate
 from ethermeter.analysis.lengths import BREAK_PROBABILITY, broken, extras, of_lengths
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 
 OCTETS = np.array([64.0, 128.0, 256.0, 512.0, 768.0, 1024.0, 1280.0, 1518.0])
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from ethermeter.analysis.live import comparisons, to_json
 from ethermeter.analysis.tables import WholeSegment
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 from ethermeter.plan import Trial
 
 METRICS = (Metric.MESSAGE_RATE, Metric.ONE_WAY_DELAY, Metric.MESSAGES)

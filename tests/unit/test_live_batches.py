@@ -18,7 +18,7 @@ from ethermeter.analysis.groups import _means_of_known
 from ethermeter.engines.live.by_batch import mean_s, of_stream
 from ethermeter.engines.live.description import describe
 from ethermeter.engines.live.observed import in_vain, observe
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 from ethermeter.plan import read
 from ethermeter.store.rows import BATCH_COUNTS, BATCH_SUMS, FLOW_METRICS, NOT_COUNTED, TrialRows
 from flow_totals import together

@@ -13,7 +13,8 @@ from ethermeter.engines.live.description import describe
 from ethermeter.engines.live.observed import in_vain, observe
 from ethermeter.engines.live.places import mtu_octets
 from ethermeter.faults import InputError
-from ethermeter.store.rows import FLOW_METRICS, FLOW_VOICE_METRICS, TrialRows, caution_text
+from ethermeter.metrics import caution_text
+from ethermeter.store.rows import FLOW_METRICS, FLOW_VOICE_METRICS, TrialRows
 from measured_trials import loopback, only_trial
 
 FILE = """\

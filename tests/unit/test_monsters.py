@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from ethermeter.experiment import shipped, toml_text
+from ethermeter.experiment import shipped, toml
 from fuzz_input import outcome_of_load
 
 MONSTERS: dict[str, Any] = {
@@ -49,4 +49,4 @@ def test_a_monster_at_any_key_gives_faults_or_a_sound_experiment(monster: object
         for part in path[:-1]:
             table = table[part]
         table[path[-1]] = monster
-        outcome_of_load(toml_text.document(tree).encode())
+        outcome_of_load(toml.document(tree).encode())

@@ -13,7 +13,7 @@ from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.interval import Estimate, exact
 from ethermeter.cli.running import STUDIES
 from ethermeter.experiment import load, shipped
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 from ethermeter.papers import myths, myths_curves, myths_theory
 from ethermeter.papers.claims import Claim
 from ethermeter.papers.myths_runs import (

@@ -11,7 +11,7 @@ from ethermeter import _core, cli, plan
 from ethermeter.experiment import json_schema, load
 from ethermeter.experiment.components import shipped_model, shipped_models
 from ethermeter.experiment.reading import scenarios
-from ethermeter.experiment.toml_source import parsed
+from ethermeter.experiment.toml import parsed
 from faults_at import expect_fault, faults_of
 
 NETWORK = """\

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from ethermeter.engines.offered import overloaded
 from ethermeter.framing import frame_octets
-from ethermeter.observation import FLOW_DEFINITIONS, Metric
+from ethermeter.metrics import Group, Metric
 from ethermeter.run import RunOptions, execute
 from ethermeter.store.rows import FLOW_METRICS
 from run_values import values
@@ -174,7 +174,7 @@ def test_every_flow_and_all_flows_have_every_metric_in_the_order_of_the_list(
         assert list(rows["station"]) == [-1] * len(FLOW_METRICS) + list(range(flows)) * len(
             FLOW_METRICS
         )
-    assert set(FLOW_DEFINITIONS) == {m for m in Metric if m.definition.of_flows} | {
+    assert set(FLOW_METRICS) == {m for m in Metric if m.group is Group.FLOW} | {
         Metric.GOODPUT,
         Metric.LOSS,
     }

@@ -65,11 +65,11 @@ def test_a_file_in_the_place_of_a_folder_is_named(finished: Path, tmp_path: Path
     assert (out / "parts").read_text(encoding="utf-8") == "mine"
 
 
-@pytest.mark.parametrize("command", ["report", "figures", "compare", "agreement"])
+@pytest.mark.parametrize("command", ["report", "figures", "compare", "theory agreement"])
 def test_a_run_with_a_link_in_it_is_refused(run: Path, tmp_path: Path, command: str) -> None:
     (run / "observations.parquet").rename(tmp_path / "moved")
     (run / "observations.parquet").symlink_to(tmp_path / "moved")
-    ended = call(fake(command, run, *([run] if command == "compare" else [])))
+    ended = call(fake(*command.split(), run, *([run] if command == "compare" else [])))
     assert ended.returncode == 2
     assert (
         f"{run}/observations.parquet: file = a link: expected files and folders of the run itself; remove the link"

@@ -12,7 +12,7 @@ import pytest
 from ethermeter import topology
 from ethermeter.analysis import positions
 from ethermeter.faults import InputError
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from ethermeter.analysis.tables import WholeSegment
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 from ethermeter.papers.evidence import MissingError
 from ethermeter.papers.replications import Curves, crossing, takeoff
 from hypothesis import given

@@ -5,12 +5,10 @@ import math
 import numpy as np
 import pytest
 from ethermeter.engines.simulation import observe
-from ethermeter.observation import Caution, Metric
+from ethermeter.metrics import Caution, Group, Metric, caution_text
 from ethermeter.store.rows import (
-    CAUTION_BIT,
     METRICS,
     STATION_METRICS,
-    caution_text,
     layout,
     observations_of,
 )
@@ -215,7 +213,7 @@ def test_below_thirty_frames_a_station_is_cautioned_and_not_the_segment(frames, 
     few = {
         (int(s), METRICS[m])
         for s, m, mask in zip(station, metric, rows.cautions, strict=True)
-        if mask & CAUTION_BIT[Caution.FEW_SAMPLES]
+        if mask & Caution.FEW_SAMPLES.bit
     }
     assert ((1, Metric.TRANSMISSION_DELAY) in few) == cautious
     assert (1, Metric.FRAMES) not in few
@@ -235,24 +233,19 @@ def test_the_layout_has_every_metric_once_and_stations_only_where_the_metric_is_
     station, metric = layout(3, voice=voice)
     pairs = list(zip(station.tolist(), metric.tolist(), strict=True))
     assert len(set(pairs)) == len(pairs) == observations_of(3, voice=voice)
-    elsewhere = {
-        m
-        for m in Metric
-        if m.definition.of_flows or m.definition.of_flow_voice or m.definition.of_clocks
-    }
-    asked = [
-        metric
+    groups = [Group.SEGMENT, Group.SEGMENT_VOICE] if voice else [Group.SEGMENT]
+    asked = {
+        (metric, of.is_of_each)
         for metric in Metric
-        if (voice or not metric.definition.of_voice) and metric not in elsewhere
-    ]
-    assert {list(Metric)[m] for s, m in pairs if s == -1} == set(asked)
+        for of in metric.definitions
+        if of.group in groups
+    }
+    assert {list(Metric)[m] for s, m in pairs if s == -1} == {metric for metric, _ in asked}
     assert {list(Metric)[m] for s, m in pairs if s == 2} == {
-        metric for metric in asked if metric.definition.per_station
+        metric for metric, is_of_each in asked if is_of_each
     }
 
 
 def test_what_voice_adds_comes_after_all_else():
     without, with_voice = layout(3, voice=False), layout(3, voice=True)
     assert all(np.array_equal(a, b[: len(a)]) for a, b in zip(without, with_voice, strict=True))
-    # Tables without voice name metrics by their place among these alone.
-    assert tuple(Metric)[: len(METRICS)] == METRICS

@@ -11,7 +11,7 @@ import pytest
 from ethermeter.analysis.interval import Floats
 from ethermeter.cli.running import STUDIES
 from ethermeter.experiment import load, shipped
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 from ethermeter.papers import claims, erg, hughesjones2000
 from ethermeter.papers.evidence import MissingError
 from ethermeter.papers.paths import Histogram, Paths

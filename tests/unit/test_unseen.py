@@ -12,7 +12,7 @@ import pytest
 from ethermeter.analysis import estimates, flows, groups, unseen
 from ethermeter.analysis.agreement import _chance
 from ethermeter.analysis.interval import Estimate, exact, no_failure
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 from ethermeter.report import chart, results
 from ethermeter.report.compare import compare, render
 

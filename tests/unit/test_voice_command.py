@@ -10,7 +10,7 @@ from typer.testing import CliRunner, Result
 
 
 def run(*words: str) -> Result:
-    ended = CliRunner().invoke(app, list(words))
+    ended = CliRunner().invoke(app, ["voice", *words])
     assert ended.exception is None or isinstance(ended.exception, SystemExit)
     return ended
 
@@ -203,7 +203,7 @@ def test_every_fault_is_named_at_once() -> None:
 
 
 def test_the_program_ends_with_2_and_without_a_traceback() -> None:
-    ended = call(real("erlang", "--offered", "-1", "--places", "2"))
+    ended = call(real("voice", "erlang", "--offered", "-1", "--places", "2"))
     assert (ended.returncode, ended.stdout) == (2, "")
     assert ended.stderr == "command line: --offered = -1: a number from 0 to 1e+09\n"
 
@@ -216,4 +216,4 @@ def test_the_help_ends_with_examples(command: str) -> None:
         line.strip() for line in ended.stdout.partition("Examples:")[2].splitlines() if line.strip()
     ]
     assert examples
-    assert all(line.startswith(f"ethermeter {command}") for line in examples)
+    assert all(line.startswith(f"ethermeter voice {command}") for line in examples)

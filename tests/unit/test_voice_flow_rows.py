@@ -10,14 +10,13 @@ import ethermeter as em
 import numpy as np
 import pytest
 from ethermeter.engines import network, talk
-from ethermeter.observation import FLOW_VOICE_DEFINITIONS, Caution, Metric
+from ethermeter.metrics import Caution, Group, Metric, caution_text
 from ethermeter.plan import Trial
 from ethermeter.run import effort_of
 from ethermeter.store.rows import (
     FLOW_METRICS,
     FLOW_VOICE_METRICS,
     TrialRows,
-    caution_text,
     flow_layout,
     observations_of_scenario,
 )
@@ -135,11 +134,6 @@ def test_rows_of_voice_come_after_those_of_flows_and_only_with_voice() -> None:
     assert [list(Metric)[code] for code in metric[at:][: len(FLOW_VOICE_METRICS)]] == list(
         FLOW_VOICE_METRICS
     )
-    # What is not of a run with voice in a network keeps its place, and so the bytes of its table.
-    others = [
-        name for name in Metric if not (name.definition.of_flow_voice or name.definition.of_clocks)
-    ]
-    assert list(Metric)[: len(others)] == others
 
 
 def test_one_call_alone_is_what_the_hand_says() -> None:
@@ -280,8 +274,8 @@ def test_what_remains_to_be_done_can_be_told_of_voice_too() -> None:
 
 
 def test_every_metric_of_voice_says_what_it_counts() -> None:
-    for metric, definition in FLOW_VOICE_DEFINITIONS.items():
-        assert definition.of_flow_voice
-        assert definition.per_station
-        assert definition.unit == metric.definition.unit
+    for metric in FLOW_VOICE_METRICS:
+        (definition,) = (of for of in metric.definitions if of.group is Group.FLOW_VOICE)
+        assert definition.is_of_each
+        assert metric.meaning(of_flows=True) == definition.meaning
         assert len(definition.meaning) > 20

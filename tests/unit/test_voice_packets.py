@@ -8,7 +8,7 @@ from pkgutil import iter_modules
 import numpy as np
 import pytest
 from ethermeter import voice
-from ethermeter.experiment.standards import standards
+from ethermeter.experiment.segment import standards
 from ethermeter.voice import CODECS, ArgumentError
 from ethermeter.voice.connection import QUANTITIES
 from ethermeter.voice.packets import Medium

@@ -13,16 +13,16 @@ import pytest
 from ethermeter.analysis import estimates
 from ethermeter.api import Run
 from ethermeter.engines.simulation import observe
-from ethermeter.observation import DEFINITIONS, Caution, Metric
+from ethermeter.metrics import Caution, Group, Metric, caution_text, metrics_of
 from ethermeter.run import effort_of
-from ethermeter.store.rows import METRICS, STATION_METRICS, TrialRows, caution_text, layout
+from ethermeter.store.rows import METRICS, STATION_METRICS, TrialRows, layout
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 WINDOW_PS = 10**12
 FRAMES = {"kind": "samples", "overhead_bits": 48, "min_bits": 512, "max_bits": 8192}
 CODER = {"kind": "coder", "sample_bits": 16, "sample_ps": 152_320_000, "spurts": None}
-VOICE = [metric for metric in Metric if metric.definition.of_voice]
+VOICE = list(metrics_of(Group.SEGMENT_VOICE))
 
 
 def u64(*values: int) -> np.ndarray[Any, Any]:
@@ -306,5 +306,5 @@ def test_what_remains_to_be_done_can_be_told_of_voice_too(tmp_path: Path) -> Non
 
 
 def test_every_metric_of_voice_says_what_it_counts() -> None:
-    assert all(DEFINITIONS[metric].meaning for metric in VOICE)
+    assert all(metric.meaning() for metric in VOICE)
     assert not set(VOICE) & {*METRICS, *STATION_METRICS}

@@ -22,7 +22,7 @@ from ethermeter.analysis import estimates
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.interval import Estimate, upper_tail
 from ethermeter.applied.switches import after
-from ethermeter.observation import DEFINITIONS, Metric
+from ethermeter.metrics import Metric
 
 FILE = "agreement.json"
 ERROR = 0.05
@@ -266,8 +266,7 @@ def to_json(found: Sequence[Agreement]) -> str:
     head = {
         "error": ERROR,
         "metrics": {
-            metric.value: {"unit": DEFINITIONS[metric].unit, "meaning": DEFINITIONS[metric].meaning}
-            for metric in used
+            metric.value: {"unit": metric.unit, "meaning": metric.meaning()} for metric in used
         },
         "comparisons": [_plain(asdict(each)) for each in found],
     }

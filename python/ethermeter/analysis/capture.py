@@ -9,7 +9,7 @@ from ethermeter.analysis.batches import unknown, within
 from ethermeter.analysis.estimates import Point, grouped, summarised
 from ethermeter.analysis.groups import PART
 from ethermeter.analysis.tables import Trial, batch_sums
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -50,10 +50,7 @@ from ethermeter.analysis.tables import (
     whole_segment,
 )
 from ethermeter.faults import Fault, InputError
-from ethermeter.observation import (
-    DEFINITIONS,
-    FLOW_DEFINITIONS,
-    FLOW_VOICE_DEFINITIONS,
+from ethermeter.metrics import (
     Caution,
     Metric,
 )
@@ -343,15 +340,11 @@ def _texts(points: Sequence[Point]) -> Iterator[str]:
     used = [metric for metric in Metric if any(metric in point.estimates for point in points)]
     # Some names are of segments as of flows; they mean what they mean of the points that there are.
     only_flows = all(Metric.MESSAGE_RATE in point.estimates for point in points)
-    means = {
-        **DEFINITIONS,
-        **({**FLOW_DEFINITIONS, **FLOW_VOICE_DEFINITIONS} if only_flows else {}),
-    }
     head = {
         "level": LEVEL,
         "cautions": run_cautions(points),
         "metrics": {
-            metric.value: {"unit": means[metric].unit, "meaning": means[metric].meaning}
+            metric.value: {"unit": metric.unit, "meaning": metric.meaning(of_flows=only_flows)}
             for metric in used
         },
     }

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ethermeter.analysis.interval import Floats
 from ethermeter.analysis.tables import Integers, Trial, cubes, per_station, window_s
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 from ethermeter.store.rows import BATCH_COUNTS, BATCH_SUMS
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ from ethermeter.analysis.interval import LEVEL, Estimate, Floats
 from ethermeter.analysis.lengths import METRICS as TIMES
 from ethermeter.analysis.lengths import Extra, OfLengths, extras, of_lengths
 from ethermeter.analysis.tables import per_station
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 
 if TYPE_CHECKING:
     from ethermeter.plan import Trial

@@ -12,7 +12,7 @@ import numpy as np
 
 from ethermeter.analysis.fairness import jain_index
 from ethermeter.analysis.interval import Floats
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 
 
 @dataclass(frozen=True, slots=True)

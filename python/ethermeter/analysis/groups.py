@@ -22,7 +22,7 @@ from ethermeter.analysis.flow_sums import left_out as without_one
 from ethermeter.analysis.graphs import Sums, left_out
 from ethermeter.analysis.interval import Estimate, Floats
 from ethermeter.analysis.tables import Trial, batch_sums, per_station
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 
 if TYPE_CHECKING:
     import pyarrow as pa

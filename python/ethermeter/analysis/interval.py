@@ -26,7 +26,7 @@ class Estimate:
     error, degrees
         Its standard error and degrees of freedom; NaN where nothing is known about them.
     cautions
-        Words of `ethermeter.observation.Caution`.
+        Words of `ethermeter.metrics.Caution`.
     ends
         Lower and upper end of an interval that is not symmetrical about the value; None of
         Student's t interval, which follows from `error` and `degrees`.

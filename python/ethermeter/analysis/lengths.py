@@ -18,7 +18,7 @@ from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.fit import Line, line
 from ethermeter.analysis.groups import PART
 from ethermeter.analysis.interval import Estimate, Floats, difference
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 from ethermeter.units import UnitError, quantity
 
 METRICS = (Metric.ROUND_TRIP, Metric.ONE_WAY_DELAY, Metric.INTER_ARRIVAL)

@@ -31,7 +31,7 @@ from scipy import special
 
 from ethermeter.analysis.interval import LEVEL, Floats, no_failure
 from ethermeter.analysis.tables import WholeSegment, whole_segment
-from ethermeter.observation import DEFINITIONS, FLOW_VOICE_DEFINITIONS, Metric
+from ethermeter.metrics import Metric
 
 if TYPE_CHECKING:
     from ethermeter.plan import Trial
@@ -241,11 +241,10 @@ def write(run_dir: Path) -> Path:
 def to_json(found: Sequence[Comparison]) -> str:
     """Text of `live-agreement.json`; an undefined number is null."""
     used = dict.fromkeys(each.metric for each in found)
-    means = {**DEFINITIONS, **FLOW_VOICE_DEFINITIONS}
     head = {
         "level": LEVEL,
         "metrics": {
-            metric.value: {"unit": means[metric].unit, "meaning": means[metric].meaning}
+            metric.value: {"unit": metric.unit, "meaning": metric.meaning(of_flows=True)}
             for metric in used
         },
         "comparisons": [

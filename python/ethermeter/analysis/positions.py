@@ -18,7 +18,7 @@ from ethermeter.analysis.estimates import Point, estimate_json, read_estimate
 from ethermeter.analysis.interval import LEVEL, Estimate
 from ethermeter.analysis.tables import PS_PER_S, Trial
 from ethermeter.faults import Fault, InputError
-from ethermeter.observation import DEFINITIONS, Metric
+from ethermeter.metrics import Metric
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -198,8 +198,7 @@ def to_json(lines: Sequence[Line]) -> str:
     head = {
         "level": LEVEL,
         "metrics": {
-            metric.value: {"unit": DEFINITIONS[metric].unit, "meaning": DEFINITIONS[metric].meaning}
-            for metric in used
+            metric.value: {"unit": metric.unit, "meaning": metric.meaning()} for metric in used
         },
     }
     rows = (

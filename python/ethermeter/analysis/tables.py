@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ethermeter.analysis.graphs import Sums
 from ethermeter.analysis.interval import Floats
-from ethermeter.observation import WHOLE_SEGMENT, Metric
+from ethermeter.metrics import ALL, Metric
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -53,7 +53,7 @@ def whole_segment(observations: "pa.Table", trials: Sequence[Trial]) -> WholeSeg
     """Pick the rows that speak of all stations together."""
     import pyarrow.compute as pc
 
-    table = observations.filter(pc.equal(observations["station"], WHOLE_SEGMENT))
+    table = observations.filter(pc.equal(observations["station"], ALL))
     trial, _ = codes(table["trial"], [trial.id for trial in trials])
     names = pc.unique(table["metric"]).to_pylist()
     metrics = tuple(metric for metric in Metric if metric.value in names)
@@ -92,7 +92,7 @@ def per_station(
     """
     import pyarrow.compute as pc
 
-    table = observations.filter(pc.not_equal(observations["station"], WHOLE_SEGMENT))
+    table = observations.filter(pc.not_equal(observations["station"], ALL))
     trial, _ = codes(table["trial"], [trial.id for trial in trials])
     metric, _ = codes(table["metric"], [metric.value for metric in metrics])
     station = table["station"].to_numpy().astype(np.int64)

@@ -18,7 +18,7 @@ import numpy as np
 
 from ethermeter.analysis.interval import Estimate, Floats, no_event, no_failure, no_success
 from ethermeter.analysis.tables import window_s
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 
 SAMPLES = (Metric.SAMPLE_LOSS, Metric.SPEECH_LOSS)
 """Shares of samples of voice."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from ethermeter.applied.differences import OTHER_PROTOCOL, Assumption, differences
 from ethermeter.applied.models import ENTRIES, Entry, Prediction
 from ethermeter.applied.situation import Situation
-from ethermeter.observation import Caution, Metric
+from ethermeter.metrics import Caution, Metric
 
 
 @dataclass(frozen=True, slots=True)

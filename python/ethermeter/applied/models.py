@@ -16,7 +16,7 @@ import numpy as np
 from ethermeter import theory
 from ethermeter.applied.differences import Assumption
 from ethermeter.applied.situation import Situation
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 
 Parameters = dict[str, Any]
 

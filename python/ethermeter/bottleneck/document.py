@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, Field, Tag, ValidationError, model_validator
 
 from ethermeter.bottleneck.setup import LONGEST_SEGMENT_OCTETS, MTU_OCTETS, End, Setup
-from ethermeter.experiment import toml_source
-from ethermeter.experiment.complaints import faults_of
+from ethermeter.experiment import toml
+from ethermeter.experiment.document import faults_of
 from ethermeter.experiment.quantity import BitRate, Time, limited_size, limited_time, number
 from ethermeter.experiment.table import Table, choice, complaint, tag
 from ethermeter.faults import Fault, InputError
@@ -197,7 +197,7 @@ def load(name: str) -> Document:
 
     """
     path = transfers().get(name, Path(name))
-    tables = toml_source.parsed(toml_source.text_of(path, file=name), file=name)
+    tables = toml.parsed(toml.text_of(path, file=name), file=name)
     try:
         document = Document.model_validate(tables)
     except ValidationError as error:

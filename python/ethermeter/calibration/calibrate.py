@@ -11,7 +11,7 @@ from ethermeter.calibration.data import Datum
 from ethermeter.calibration.estimation import Fit, Floats
 from ethermeter.calibration.model import Model
 from ethermeter.faults import Fault, InputError
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 
 SUPPOSED_ERROR = 0.01
 """Relative error of data whose own is unknown; it is the same for all of them, and its size is

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from ethermeter import units
 from ethermeter.analysis import estimates
-from ethermeter.experiment import toml_source
+from ethermeter.experiment import toml
 from ethermeter.faults import Fault, InputError, shown
-from ethermeter.observation import FLOW_DEFINITIONS, Metric
+from ethermeter.metrics import Group, Metric, metrics_of
 from ethermeter.units import Dimension, UnitError
 
 MOST_DATA = 10_000
@@ -98,9 +98,7 @@ def _of_run(path: Path, metrics: Sequence[Metric]) -> list[Datum]:
 
 def _of_csv(path: Path) -> list[Datum]:
     file = str(path)
-    rows = csv.DictReader(
-        io.StringIO(toml_source.text_of(path, file=file)), restkey="(more)", strict=True
-    )
+    rows = csv.DictReader(io.StringIO(toml.text_of(path, file=file)), restkey="(more)", strict=True)
     try:
         columns, given = list(rows.fieldnames or ()), list(rows)
     except csv.Error as error:
@@ -135,8 +133,8 @@ def _datum(file: str, row: Mapping[str, str | None]) -> Datum:
         raise UnitError("expected as many values as columns")
     cells = {key: (value or "").strip() for key, value in row.items()}
     name = cells.pop("metric")
-    if name not in {str(metric) for metric in FLOW_DEFINITIONS}:
-        raise UnitError(f"expected a metric of flows: {', '.join(FLOW_DEFINITIONS)}")
+    if name not in (known := metrics_of(Group.FLOW)):
+        raise UnitError(f"expected a metric of flows: {', '.join(known)}")
     metric = Metric(name)
     value = _number(cells.pop("value"), metric)
     error_text = cells.pop("error", "")
@@ -148,7 +146,7 @@ def _datum(file: str, row: Mapping[str, str | None]) -> Datum:
 
 def _number(text: str, metric: Metric) -> float:
     """Read a value in the metric's unit, or with a unit of its own."""
-    unit = FLOW_DEFINITIONS[metric].unit
+    unit = metric.unit
     try:
         plain = float(text)
     except ValueError:

@@ -10,7 +10,7 @@ import numpy as np
 from ethermeter.calibration.calibrate import Calibration
 from ethermeter.calibration.estimation import Floats, in_words
 from ethermeter.calibration.unknown import Unknown, read_unknowns
-from ethermeter.experiment import toml_source, toml_text
+from ethermeter.experiment import toml
 from ethermeter.faults import Fault, InputError, shown
 
 
@@ -91,7 +91,7 @@ def network_text(found: Calibration) -> str:
             "data": sorted({datum.source for datum in found.data}),
         },
     }
-    return toml_text.document(tree)
+    return toml.document(tree)
 
 
 def read_network(path: Path) -> NetworkFile:
@@ -104,7 +104,7 @@ def read_network(path: Path) -> NetworkFile:
 
     """
     file = str(path)
-    document = toml_source.parsed(toml_source.text_of(path, file=file), file=file)
+    document = toml.parsed(toml.text_of(path, file=file), file=file)
     network, tables, more = (document.get(key) for key in ("network", "calibrated", "calibration"))
     if not isinstance(network, dict) or not isinstance(tables, dict) or not isinstance(more, dict):
         missing = next(

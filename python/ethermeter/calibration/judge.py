@@ -9,7 +9,7 @@ from ethermeter.analysis import estimates
 from ethermeter.analysis.interval import Estimate
 from ethermeter.calibration.predict import Predicted, Prediction
 from ethermeter.faults import Fault, InputError
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 
 MAIN = (
     Metric.ONE_WAY_DELAY,

@@ -13,13 +13,12 @@ from ethermeter.calibration.data import Datum
 from ethermeter.calibration.estimation import Floats
 from ethermeter.calibration.unknown import Unknown, read_unknowns
 from ethermeter.engines import network
-from ethermeter.experiment import toml_source
-from ethermeter.experiment.network_scenario import NetworkScenarios
-from ethermeter.experiment.overrides import overridden
-from ethermeter.experiment.paths import assigned
+from ethermeter.experiment import toml
+from ethermeter.experiment.key_paths import assigned, overridden
+from ethermeter.experiment.lowering import NetworkScenarios
 from ethermeter.experiment.reading import of_document
 from ethermeter.faults import Fault, InputError, shown
-from ethermeter.observation import FLOW_DEFINITIONS, Metric
+from ethermeter.metrics import Group, Metric, metrics_of
 from ethermeter.plan import SIMULATION, trial_line
 from ethermeter.store.rows import FLOW_METRICS
 
@@ -152,7 +151,7 @@ def read_model(path: Path) -> Model:
 
     """
     file = str(path)
-    document = toml_source.parsed(toml_source.text_of(path, file=file), file=file)
+    document = toml.parsed(toml.text_of(path, file=file), file=file)
     table = document.pop("calibrate", None)
     if "network" not in document:
         raise InputError(
@@ -173,7 +172,7 @@ def read_model(path: Path) -> Model:
         if key not in _KEYS
     ]
     named = table.get("metrics", [])
-    known = {str(metric) for metric in FLOW_DEFINITIONS}
+    known = metrics_of(Group.FLOW)
     if not isinstance(named, list) or not all(
         isinstance(name, str) and name in known for name in named
     ):
@@ -182,7 +181,7 @@ def read_model(path: Path) -> Model:
                 file,
                 "calibrate.metrics",
                 shown(named),
-                f"expected a list of metrics of flows: {', '.join(FLOW_DEFINITIONS)}",
+                f"expected a list of metrics of flows: {', '.join(known)}",
             )
         )
         named = []

@@ -13,12 +13,12 @@ from ethermeter.analysis.interval import LEVEL
 from ethermeter.calibration.document import NetworkFile
 from ethermeter.calibration.estimation import Floats
 from ethermeter.engines import network
-from ethermeter.experiment import Experiment, toml_source
+from ethermeter.experiment import Experiment, toml
 from ethermeter.experiment.document import LARGEST_SEED
-from ethermeter.experiment.paths import assigned
+from ethermeter.experiment.key_paths import assigned
 from ethermeter.experiment.reading import of_document
 from ethermeter.faults import Fault, InputError
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 from ethermeter.plan import SIMULATION, expand
 from ethermeter.store.rows import FLOW_METRICS
 
@@ -113,9 +113,7 @@ def predict(
         With every fault of the scenario.
 
     """
-    document = toml_source.parsed(
-        toml_source.text_of(scenario, file=str(scenario)), file=str(scenario)
-    )
+    document = toml.parsed(toml.text_of(scenario, file=str(scenario)), file=str(scenario))
     random = np.random.default_rng(seed)
     sets = [calibrated.values, *(_drawn(calibrated, random) for _ in range(draws))]
     best = of_document(_joined(document, scenario, calibrated, calibrated.values), scenario)

@@ -10,7 +10,7 @@ from ethermeter.calibration.calibrate import Calibration
 from ethermeter.calibration.estimation import in_words
 from ethermeter.calibration.judge import MAIN, Judged
 from ethermeter.calibration.predict import Predicted, Prediction
-from ethermeter.observation import FLOW_DEFINITIONS, Metric
+from ethermeter.metrics import Metric
 from ethermeter.report.fitted import Fitted, Listing
 
 MEASURED, FITTED, PREDICTED = "measured", "fitted", "predicted"
@@ -97,7 +97,7 @@ def calibration_page(found: Calibration) -> Fitted:
                 datum.metric.value,
                 f"{datum.value:.6g}",
                 f"{fit.predicted[place]:.6g}",
-                FLOW_DEFINITIONS[datum.metric].unit,
+                datum.metric.unit,
                 f"{fit.residuals[place]:+.2f}",
             )
             for place, datum in enumerate(found.data)
@@ -176,7 +176,7 @@ def prediction_json(found: Prediction, judged: Sequence[Judged] | None = None) -
             {
                 "point": dict(row.point),
                 "metric": row.metric.value,
-                "unit": FLOW_DEFINITIONS[row.metric].unit,
+                "unit": row.metric.unit,
                 "value": row.value,
                 "low": _finite(row.low),
                 "high": _finite(row.high),
@@ -224,7 +224,7 @@ def prediction_page(found: Prediction, judged: Sequence[Judged] = ()) -> Fitted:
                 f"{row.value:.6g}",
                 _digits(row.low),
                 _digits(row.high),
-                FLOW_DEFINITIONS[row.metric].unit,
+                row.metric.unit,
             )
             for row in found.rows
         ),
@@ -261,7 +261,7 @@ def judged_rows(judged: Sequence[Judged]) -> list[tuple[str, ...]]:
             each.predicted.metric.value,
             f"{each.predicted.value:.6g}",
             f"{each.measured.value:.6g}",
-            FLOW_DEFINITIONS[each.predicted.metric].unit,
+            each.predicted.metric.unit,
             f"{100 * each.relative_error:+.2f}" if math.isfinite(each.relative_error) else "–",
             each.verdict,
         )

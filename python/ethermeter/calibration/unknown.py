@@ -6,9 +6,8 @@ from fractions import Fraction
 from typing import Any
 
 from ethermeter import units
-from ethermeter.experiment.complaints import Part
-from ethermeter.experiment.paths import PathError, resolved
-from ethermeter.faults import Fault, shown
+from ethermeter.experiment.key_paths import PathError, resolved
+from ethermeter.faults import Fault, Key, shown
 from ethermeter.units import Dimension, UnitError
 
 MOST_UNKNOWNS = 32
@@ -41,7 +40,7 @@ class Unknown:
 
     name: str
     keys: tuple[str, ...]
-    paths: tuple[tuple[Part, ...], ...]
+    paths: tuple[tuple[Key, ...], ...]
     low: float
     high: float
     start: float
@@ -101,7 +100,7 @@ def read_unknowns(
         faults += wrong
         if unknown is not None:
             found.append(unknown)
-    owners: dict[tuple[Part, ...], str] = {}
+    owners: dict[tuple[Key, ...], str] = {}
     for each in found:
         for key, path in zip(each.keys, each.paths, strict=True):
             if owners.setdefault(path, each.name) != each.name:
@@ -181,7 +180,7 @@ def _quantity(value: object) -> units.Quantity:
 
 def _paths(
     document: Mapping[str, Any], given: object, place: str, *, file: str
-) -> tuple[tuple[str, ...], tuple[tuple[Part, ...], ...], list[Fault]]:
+) -> tuple[tuple[str, ...], tuple[tuple[Key, ...], ...], list[Fault]]:
     keys: Sequence[object] = (
         [given] if isinstance(given, str) else given if isinstance(given, list) else []
     )

@@ -19,7 +19,7 @@ from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.interval import Floats
 from ethermeter.analysis.tables import PS_PER_S, Trial, batch_sums
 from ethermeter.faults import Fault, InputError
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 from ethermeter.store import RunDirectory
 from ethermeter.voice import by_count, by_load, call_time, central, occupancy, unlimited
 

@@ -8,11 +8,10 @@ from typing import Any
 from ethermeter.analysis.roofline import links_between
 from ethermeter.calls.quality import Heard, of_flows
 from ethermeter.calls.question import PS_PER_S, Question, time_text
-from ethermeter.experiment.complaints import validated
+from ethermeter.experiment.document import validated
 from ethermeter.experiment.flows import MOST_FLOWS
-from ethermeter.experiment.network import Network
-from ethermeter.experiment.standards import standards
-from ethermeter.experiment.wiring import wiring
+from ethermeter.experiment.network import Network, expanded_network
+from ethermeter.experiment.segment import standards
 from ethermeter.faults import Fault, InputError, shown
 from ethermeter.plan import Trial
 from ethermeter.store.rows import TrialRows
@@ -180,7 +179,7 @@ def pairs_of(
         no links lead from one to the other.
 
     """
-    wired = wiring(
+    wired = expanded_network(
         validated(Network, document["network"], file=str(path), within=("network",)), file=str(path)
     )
     hosts = [node["name"] for node in wired.nodes if "host" in node["kind"]]

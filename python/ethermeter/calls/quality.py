@@ -9,14 +9,13 @@ import numpy.typing as npt
 
 from ethermeter.analysis.ports import media_of
 from ethermeter.analysis.roofline import links_between
-from ethermeter.observation import Caution, Metric
+from ethermeter.metrics import Caution, Metric, caution_text
 from ethermeter.store.rows import (
     FLOW_METRICS,
     HISTOGRAMS,
     METRICS,
     PORT_COLUMNS,
     TrialRows,
-    caution_text,
 )
 from ethermeter.voice import CODECS, e_model, mouth_to_ear
 

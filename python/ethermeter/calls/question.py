@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from ethermeter import plan
 from ethermeter.calls.quality import Heard
-from ethermeter.experiment import Experiment, toml_text
+from ethermeter.experiment import Experiment, toml
 from ethermeter.experiment.reading import of_document
 from ethermeter.plan import Trial
 from ethermeter.store.rows import TrialRows
@@ -159,7 +159,7 @@ class Question:
 
     def text(self, calls: int) -> str:
         """Return the experiment file with so many calls."""
-        return toml_text.document(self.document(calls))
+        return toml.document(self.document(calls))
 
     def experiment(self, calls: int) -> Experiment:
         """Return the experiment with so many calls.

@@ -7,7 +7,7 @@ from typing import Any
 
 from ethermeter.calls.quality import Heard, of_segment
 from ethermeter.calls.question import Question, time_text
-from ethermeter.experiment.standards import standards
+from ethermeter.experiment.segment import standards
 from ethermeter.plan import Trial
 from ethermeter.store.rows import TrialRows
 from ethermeter.voice import Medium

@@ -87,7 +87,7 @@ def _trials(path: Path) -> list[_Trial]:
     """Return the trials of networks; what stands in a scenario was checked by the engine that ran
     it.
     """
-    from ethermeter.experiment.toml_source import text_of
+    from ethermeter.experiment.toml import text_of
 
     file = str(path)
     found = []

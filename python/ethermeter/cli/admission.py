@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 EXAMPLES = """\
   ethermeter run voice-experimental --out runs/voice
-  ethermeter admission runs/voice --offered 15,20,25
-  ethermeter admission runs/g82 --series conversations --offered 30..40/3 --limit 1% --most 40
-  ethermeter admission runs/g82 --series minimum --at "stations.frames.samples.least=64 B" --offered 20
-  ethermeter admission runs/voice --offered 20 --listen "2 s" --pattern p59 --load 70% --json"""
+  ethermeter voice admission runs/voice --offered 15,20,25
+  ethermeter voice admission runs/g82 --series conversations --offered 30..40/3 --limit 1% --most 40
+  ethermeter voice admission runs/g82 --series minimum --at "stations.frames.samples.least=64 B" --offered 20
+  ethermeter voice admission runs/voice --offered 20 --listen "2 s" --pattern p59 --load 70% --json"""
 _DIGITS = 4
 
 
@@ -224,7 +224,7 @@ def _plain(value: float) -> float | None:
 
 
 def _cautions(outcome: "Outcome") -> list[str]:
-    from ethermeter.observation import Caution
+    from ethermeter.metrics import Caution
 
     return [str(Caution.OUTSIDE_MODEL_RANGE)] if outcome.is_bounded else []
 

@@ -23,10 +23,46 @@ from ethermeter.cli import (
     voice,
 )
 from ethermeter.cli.guard import Settings, command
+from ethermeter.cli.help import Groups, grouped
+
+GROUPS: Groups = {
+    "Experiments": {
+        "run": "Run an experiment, estimate and report.",
+        "reproduce": "Reproduce a published study, or all, and check the claims.",
+        "validate": "Check experiment files; name every fault.",
+        "plan": "List the trials of an experiment; run nothing.",
+        "report": "Write the report of a finished run again.",
+        "compare": "Compare two finished runs point by point.",
+        "figures": "Draw figures of a finished run into files.",
+        "experiments": "List, show and copy the shipped experiments.",
+        "schema": "Print the JSON Schema of experiment files, for editors.",
+    },
+    "Measurement": {
+        "measure": "Measure an experiment between real hosts.",
+        "agent": "Send and receive on this host for a coordinator.",
+        "hosts": "Certify and check the hosts of a laboratory.",
+        "testbed": "Make virtual hosts on this machine and remove them.",
+    },
+    "Limits": {
+        "calls": "Find how many calls fit with a given quality.",
+        "bottleneck": "Find which stage limits a transfer.",
+        "ceilings": "Measure what each stage of this host can do alone.",
+        "explain": "Explain what limited each TCP connection of a capture.",
+    },
+    "Calibration": {
+        "calibrate": "Estimate parameters of a network from measurements.",
+        "predict": "Predict what a calibrated network does.",
+    },
+    "Models": {
+        "theory": "List, evaluate and choose models; compare them with runs.",
+        "voice": "Rate calls, cut speech into packets, size trunks.",
+    },
+}
 
 # Plain help: without Rich it comes in half the time, and it can be copied from.
 app = typer.Typer(
     name="ethermeter",
+    cls=grouped(GROUPS),
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     no_args_is_help=True,
@@ -82,21 +118,22 @@ command(
     "compare",
     examples="  ethermeter compare runs/before runs/after\n  ethermeter compare runs/before runs/after --json",
 )(reporting.compare)
-command(app, "agreement", examples=choosing.AGREEMENT_EXAMPLES)(choosing.agreement)
+command(theory.app, "agreement", examples=choosing.AGREEMENT_EXAMPLES)(choosing.agreement)
 command(theory.app, "choose", examples=choosing.CHOOSE_EXAMPLES)(choosing.choose)
-command(app, "emodel", examples=voice.EMODEL_EXAMPLES)(voice.emodel)
-command(app, "codecs", examples=voice.CODECS_EXAMPLES)(voice.codecs)
-command(app, "talkers", examples=voice.TALKERS_EXAMPLES)(voice.talkers)
+command(voice.app, "emodel", examples=voice.EMODEL_EXAMPLES)(voice.emodel)
+command(voice.app, "codecs", examples=voice.CODECS_EXAMPLES)(voice.codecs)
+command(voice.app, "talkers", examples=voice.TALKERS_EXAMPLES)(voice.talkers)
 command(app, "ceilings", examples=ceilings.EXAMPLES)(ceilings.ceilings)
 command(app, "explain", examples=explain.EXAMPLES)(explain.explain)
 command(app, "bottleneck", examples=bottleneck.EXAMPLES)(bottleneck.bottleneck)
 command(app, "calls", examples=calls.EXAMPLES)(calls.calls)
-command(app, "admission", examples=admission.EXAMPLES)(admission.admission)
+command(voice.app, "admission", examples=admission.EXAMPLES)(admission.admission)
 command(app, "calibrate", examples=calibrating.CALIBRATE_EXAMPLES)(calibrating.calibrate)
 command(app, "predict", examples=calibrating.PREDICT_EXAMPLES)(calibrating.predict)
-command(app, "erlang", examples=voice.ERLANG_EXAMPLES)(voice.erlang)
+command(voice.app, "erlang", examples=voice.ERLANG_EXAMPLES)(voice.erlang)
 command(app, "measure", examples=measure.EXAMPLES)(measure.measure)
 command(app, "agent", examples=agent.EXAMPLES)(agent.agent)
 app.add_typer(hosts.app)
 app.add_typer(testbed.app)
 app.add_typer(theory.app)
+app.add_typer(voice.app)

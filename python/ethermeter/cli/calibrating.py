@@ -139,7 +139,6 @@ def predict(
     )
     from ethermeter.cli.output import number
     from ethermeter.cli.progress import ProgressDisplay
-    from ethermeter.observation import FLOW_DEFINITIONS
     from ethermeter.report.fitted import fitted_page
 
     _check_out(out, ("scenario.toml", "prediction.json", "report.html"), force=force)
@@ -170,7 +169,7 @@ def predict(
                     number(row.value, digits=5),
                     number(row.low, digits=5),
                     number(row.high, digits=5),
-                    FLOW_DEFINITIONS[row.metric].unit,
+                    row.metric.unit,
                 )
                 for row in found.rows
                 if row.metric in MAIN

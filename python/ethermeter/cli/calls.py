@@ -69,7 +69,9 @@ def calls(
     overrides: options.Overrides = None,
     codec: Annotated[
         str,
-        typer.Option("--codec", metavar="NAME", help="A codec, as `ethermeter codecs` lists it."),
+        typer.Option(
+            "--codec", metavar="NAME", help="A codec, as `ethermeter voice codecs` lists it."
+        ),
     ] = "g711",
     packet: Annotated[
         str, typer.Option("--packet", metavar="TIME", help="Speech in a packet.")
@@ -320,7 +322,7 @@ def _segment(name: str, overrides: Sequence[str]) -> dict[str, Any]:
     places.
     """
     from ethermeter.cli.voice_values import refuse
-    from ethermeter.experiment.standards import standards
+    from ethermeter.experiment.segment import standards
     from ethermeter.units import decimal_text
 
     known = standards()

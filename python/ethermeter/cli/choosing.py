@@ -13,8 +13,8 @@ CHOOSE_EXAMPLES = """\
   ethermeter theory choose my-network.toml --set stations.0.count=12 --json"""
 AGREEMENT_EXAMPLES = """\
   ethermeter run three-ways-saturated --out runs/three-ways
-  ethermeter agreement runs/three-ways
-  ethermeter agreement runs/three-ways --differing --json"""
+  ethermeter theory agreement runs/three-ways
+  ethermeter theory agreement runs/three-ways --differing --json"""
 
 
 def choose(
@@ -27,10 +27,10 @@ def choose(
     from ethermeter import api
     from ethermeter.applied.choice import judge_all
     from ethermeter.applied.situation import situation_of
+    from ethermeter.experiment.lowering import Scenarios
     from ethermeter.experiment.reading import scenarios
-    from ethermeter.experiment.scenario import Scenarios
     from ethermeter.faults import Fault, InputError
-    from ethermeter.observation import Caution
+    from ethermeter.metrics import Caution
 
     (loaded,) = api.load(experiment, overrides=overrides or ()).experiments
     made = scenarios(loaded)
@@ -64,7 +64,7 @@ def choose(
             typer.echo(f"  assumes: {text}")
         if verdict.values:
             said = ", ".join(
-                f"{metric} {number(value)} {metric.definition.unit}".rstrip()
+                f"{metric} {number(value)} {metric.unit}".rstrip()
                 for metric, value in verdict.values.items()
             )
             typer.echo(f"  predicts: {said}")

@@ -7,6 +7,7 @@ import typer
 
 from ethermeter.cli import options
 from ethermeter.cli.guard import FAILED, command
+from ethermeter.cli.help import group
 from ethermeter.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
@@ -15,12 +16,15 @@ if TYPE_CHECKING:
 INIT_EXAMPLES = "  ethermeter hosts init hosts.toml"
 CHECK_EXAMPLES = "  ethermeter hosts check hosts.toml\n  ethermeter hosts check hosts.toml --json"
 
-app = typer.Typer(
-    name="hosts",
-    help="Make certificates for the hosts of a laboratory, and look whether their agents can be measured with.",
-    rich_markup_mode=None,
-    no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
+app = group(
+    "hosts",
+    "Certify and check the hosts of a laboratory.",
+    {
+        "Commands": {
+            "init": "Make an authority and certificates for all hosts.",
+            "check": "Ask the agents of all hosts what they can do.",
+        }
+    },
 )
 File = Annotated[
     Path,

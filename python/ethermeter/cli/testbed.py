@@ -6,6 +6,7 @@ import typer
 
 from ethermeter.cli import options
 from ethermeter.cli.guard import command
+from ethermeter.cli.help import group
 from ethermeter.cli.output import print_json, print_table
 
 UP_EXAMPLES = """\
@@ -16,12 +17,16 @@ UP_EXAMPLES = """\
 DOWN_EXAMPLES = "  ethermeter testbed down em-1234-abcd\n  ethermeter testbed down --all --json"
 SHOW_EXAMPLES = "  ethermeter testbed show\n  ethermeter testbed show --json"
 
-app = typer.Typer(
-    name="testbed",
-    help="Make hosts on this machine, joined by virtual Ethernet, and remove them. Needs root.",
-    rich_markup_mode=None,
-    no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
+app = group(
+    "testbed",
+    "Make virtual hosts on this machine, joined by virtual Ethernet, and remove them. Needs root.",
+    {
+        "Commands": {
+            "up": "Make a testbed that stays until it is taken down.",
+            "down": "Remove testbeds that were made to stay.",
+            "show": "List testbeds that were made to stay.",
+        }
+    },
 )
 
 

@@ -7,6 +7,7 @@ import typer
 
 from ethermeter.cli import options
 from ethermeter.cli.guard import command
+from ethermeter.cli.help import group
 from ethermeter.cli.output import number, print_json, print_table
 
 if TYPE_CHECKING:
@@ -17,13 +18,18 @@ CAUTION = "outside-model-range"
 TABLE_ROWS = 200
 _DIGITS = 6
 
-app = typer.Typer(
-    name="theory",
-    help="Models of the studies: list them, show what one assumes, evaluate it.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    epilog="Examples:\n\n\b\n  ethermeter theory list\n  ethermeter theory show lam-1980\n"
-    '  ethermeter theory eval metcalfe-boggs-1976 stations=1..24 packet_bits="64 B" rate_bps="10 Mb/s" slot_s="12 us"',
+app = group(
+    "theory",
+    "Models of the studies: list, show, evaluate and choose them, and compare them with simulations.",
+    {
+        "Commands": {
+            "list": "List the models.",
+            "show": "Show what a model takes, gives and assumes.",
+            "eval": "Evaluate a model.",
+            "choose": "Say which models apply to an experiment, and why.",
+            "agreement": "Compare theories with the simulations of a run.",
+        }
+    },
 )
 
 ModelName = Annotated[

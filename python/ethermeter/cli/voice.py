@@ -6,30 +6,45 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ethermeter.cli import options
+from ethermeter.cli.help import group
 from ethermeter.cli.output import number, print_json, print_table
 
 if TYPE_CHECKING:
     from ethermeter.cli.voice_values import Grid
 
 EMODEL_EXAMPLES = """\
-  ethermeter emodel
-  ethermeter emodel --delay "0 ms..400 ms/9" --loss 0,1%,5% --codec g711-plc
-  ethermeter emodel --delay "150 ms" --loss 2% --codec g729a --wanted 3.6 --json
-  ethermeter emodel --delay "30 ms" --connection TELR=45"""
+  ethermeter voice emodel
+  ethermeter voice emodel --delay "0 ms..400 ms/9" --loss 0,1%,5% --codec g711-plc
+  ethermeter voice emodel --delay "150 ms" --loss 2% --codec g729a --wanted 3.6 --json
+  ethermeter voice emodel --delay "30 ms" --connection TELR=45"""
 CODECS_EXAMPLES = """\
-  ethermeter codecs
-  ethermeter codecs g711 g729a --packet "10 ms,20 ms" --standard ieee-10
-  ethermeter codecs opus --packet "2.5 ms,20 ms" --bit-rate "32 kb/s" --standard ieee-100 --ip ipv6 --json
-  ethermeter codecs g711 --packet "8 ms" --standard experimental-3 --ip none --network "2 ms" --jitter-buffer "20 ms\""""
+  ethermeter voice codecs
+  ethermeter voice codecs g711 g729a --packet "10 ms,20 ms" --standard ieee-10
+  ethermeter voice codecs opus --packet "2.5 ms,20 ms" --bit-rate "32 kb/s" --standard ieee-100 --ip ipv6 --json
+  ethermeter voice codecs g711 --packet "8 ms" --standard experimental-3 --ip none --network "2 ms" --jitter-buffer "20 ms\""""
 TALKERS_EXAMPLES = """\
-  ethermeter talkers --talkers 80 --room 35..45
-  ethermeter talkers --talkers 80 --exceeding 1% --pattern p59
-  ethermeter talkers --room 40 --exceeding 1% --activity 0.4 --json"""
+  ethermeter voice talkers --talkers 80 --room 35..45
+  ethermeter voice talkers --talkers 80 --exceeding 1% --pattern p59
+  ethermeter voice talkers --room 40 --exceeding 1% --activity 0.4 --json"""
 ERLANG_EXAMPLES = """\
-  ethermeter erlang --places 40 --offered 20..40
-  ethermeter erlang --places 40 --blocking 0.1%,1%
-  ethermeter erlang --offered 30 --blocking 1% --json"""
+  ethermeter voice erlang --places 40 --offered 20..40
+  ethermeter voice erlang --places 40 --blocking 0.1%,1%
+  ethermeter voice erlang --offered 30 --blocking 1% --json"""
 _DIGITS = 6
+
+app = group(
+    "voice",
+    "Rate calls, cut speech into packets, and find how many calls there is room for.",
+    {
+        "Commands": {
+            "emodel": "Rate narrowband calls by the E-model of ITU-T G.107.",
+            "codecs": "List codecs, or cut their speech into packets.",
+            "talkers": "Relate users, active talkers and overflow probability.",
+            "erlang": "Evaluate Erlang's B formula.",
+            "admission": "Apply admission control to the calls of a run.",
+        }
+    },
+)
 
 _LISTS = "one, or a list a,b,c or a range from..to/points"
 
@@ -39,7 +54,8 @@ def _list_option(name: str, meaning: str, metavar: str = "LIST") -> Any:
 
 
 Codec = Annotated[
-    str, typer.Option("--codec", metavar="NAME", help="A codec, as `ethermeter codecs` lists it.")
+    str,
+    typer.Option("--codec", metavar="NAME", help="A codec, as `ethermeter voice codecs` lists it."),
 ]
 
 

@@ -281,7 +281,7 @@ def medium_named(standard: str) -> Medium:
         If there is none of that name.
 
     """
-    from ethermeter.experiment.standards import standards
+    from ethermeter.experiment.segment import standards
 
     return Medium.of(one_of("--standard", standard, standards()), standards()[standard])
 

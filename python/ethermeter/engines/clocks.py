@@ -8,16 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from ethermeter.engines.quantiles import NAMES, quantiles
+from ethermeter.engines.quantiles import quantiles
 from ethermeter.engines.simulation import FEW_FRAMES
-from ethermeter.observation import Caution, Metric
+from ethermeter.metrics import Caution, Masks, Metric, caution_mask, percentiles, without_samples
 from ethermeter.store.rows import (
-    CAUTION_BIT,
     CLOCK_METRICS,
     HISTOGRAMS,
     Floats,
     Integers,
-    Masks,
     clock_metrics,
 )
 
@@ -81,7 +79,7 @@ def observe(said: Mapping[str, Any], flows: int, *, read: int, of_flow: Masks) -
     for metric, key in TIMES.items():
         columns = [np.asarray(column).astype(np.int64) for column in said.get(key, [()] * 4)]
         mean = np.asarray(said.get(f"flow_{key}_s", np.full(flows, np.nan)), np.float64)
-        names = [Metric(f"{metric.value}_{name}") for name in NAMES]
+        names = percentiles(metric)
         ranked = np.array([_ranked(columns, columns[0] == number) for number in range(flows)])
         each |= {metric: mean, **{name: ranked[:, at] for at, name in enumerate(names)}}
         some = counts[key] > 0
@@ -147,23 +145,19 @@ def _cautions(
     heard = counts["compared"] + np.asarray(said.get("flow_unrelated", np.zeros(flows)))
     contradicts = np.asarray(said.get("flow_contradictions", np.zeros(flows))) > 0
     uncertain = (heard > 0) & (np.isnan(each[Metric.DELAY_UNCERTAINTY]) | contradicts)
-    whole = np.full(len(metrics), np.bitwise_or.reduce(of_flow), np.uint16)
+    whole = np.full(len(metrics), np.bitwise_or.reduce(of_flow), np.uint64)
     rows = np.tile(of_flow, (len(metrics), 1))
     few, doubt = (
-        np.uint16(CAUTION_BIT[Caution.FEW_SAMPLES]),
-        np.uint16(CAUTION_BIT[Caution.CLOCK_UNCERTAIN]),
+        caution_mask([Caution.FEW_SAMPLES]),
+        caution_mask([Caution.CLOCK_UNCERTAIN]),
     )
     for at, metric in enumerate(metrics):
         is_read = metric in CLOCK_METRICS
         behind = counts["clock" if is_read else "compared"]
         if metric.value.startswith(tuple(TIMES)):
-            rows[at] |= np.where(behind < FEW_FRAMES, few, np.uint16(0))
-            whole[at] |= few if behind.sum() < FEW_FRAMES else 0
+            rows[at] |= np.where(behind < FEW_FRAMES, few, np.uint64(0))
+            whole[at] |= few if behind.sum() < FEW_FRAMES else np.uint64(0)
         if not is_read:
-            rows[at] |= np.where(uncertain, doubt, np.uint16(0))
-            whole[at] |= doubt if uncertain.any() else 0
-    mask: Masks = np.concatenate([whole, rows.ravel()]).astype(np.uint16)
-    none = np.isnan(values)
-    mask[none] &= np.uint16(~CAUTION_BIT[Caution.FEW_SAMPLES] & 0xFFFF)
-    mask[none] |= np.uint16(CAUTION_BIT[Caution.NO_SAMPLES])
-    return mask
+            rows[at] |= np.where(uncertain, doubt, np.uint64(0))
+            whole[at] |= doubt if uncertain.any() else np.uint64(0)
+    return without_samples(np.concatenate([whole, rows.ravel()]), values)

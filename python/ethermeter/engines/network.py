@@ -10,14 +10,13 @@ import numpy as np
 from ethermeter.engines import clocks, talk
 from ethermeter.engines.means import weighted_mean
 from ethermeter.engines.offered import overloaded
-from ethermeter.engines.quantiles import NAMES, quantiles
+from ethermeter.engines.quantiles import quantiles
 from ethermeter.engines.simulation import FEW_FRAMES, PS_PER_S, timed
 from ethermeter.framing import frame_octets
-from ethermeter.observation import Caution, Metric
+from ethermeter.metrics import Caution, Masks, Metric, caution_mask, percentiles, without_samples
 from ethermeter.store.rows import (
     BATCH_COUNTS,
     BATCH_SUMS,
-    CAUTION_BIT,
     FLOW_HISTOGRAMS,
     FLOW_METRICS,
     FLOW_VOICE_METRICS,
@@ -26,7 +25,6 @@ from ethermeter.store.rows import (
     VOICE_HISTOGRAMS,
     Floats,
     Integers,
-    Masks,
     TrialRows,
     clocks_of,
     has_voice,
@@ -202,13 +200,6 @@ def _by_batch(result: Mapping[str, Any], columns: Sequence[str]) -> np.ndarray[A
     """
     found = [np.asarray(result[f"batch_{name}"]) for name in columns if f"batch_{name}" in result]
     return np.stack(found, axis=-1) if found else np.empty((0, 0, len(columns)))
-
-
-def percentiles(metric: Metric) -> tuple[Metric, ...]:
-    """Return the metrics of a time's percentiles and of its largest value, in the order of
-    `quantiles`.
-    """
-    return tuple(Metric(f"{metric.value}_{name}") for name in NAMES)
 
 
 def _of_each(
@@ -387,59 +378,52 @@ def voice_rows(
     )
     is_voice = np.array([talk.is_voice(flow) for flow in scenario["flows"]])
     packets = heard.packets
-    few = np.uint16(CAUTION_BIT[Caution.FEW_SAMPLES])
+    few, none = caution_mask([Caution.FEW_SAMPLES]), np.uint64(0)
     estimated = np.array([metric not in talk.NOT_ESTIMATED for metric in FLOW_VOICE_METRICS])
-    of_all = np.bitwise_or.reduce(np.where(is_voice, of_flow, np.uint16(0)))
+    of_all = np.bitwise_or.reduce(np.where(is_voice, of_flow, none))
     mask = np.concatenate(
         [
-            of_all | np.where(estimated & (packets.sum() < FEW_FRAMES), few, np.uint16(0)),
-            (
-                of_flow | np.where(estimated[:, None] & (packets < FEW_FRAMES), few, np.uint16(0))
-            ).ravel(),
+            of_all | np.where(estimated & (packets.sum() < FEW_FRAMES), few, none),
+            (of_flow | np.where(estimated[:, None] & (packets < FEW_FRAMES), few, none)).ravel(),
         ]
-    ).astype(np.uint16)
-    return values, _without_samples(mask, values)
+    )
+    return values, without_samples(mask, values)
 
 
 def of_flow_cautions(scenario: Mapping[str, Any]) -> Masks:
     """Cautions that hold for all values of a flow, by its parameters; shape (flows,)."""
     over = overloaded(scenario)
     legal = np.array([_is_legal(flow) for flow in scenario["flows"]])
-    of_flow = np.where(over, np.uint16(CAUTION_BIT[Caution.UNBOUNDED_QUEUE]), np.uint16(0)).astype(
-        np.uint16
-    )
-    return of_flow | np.where(legal, 0, CAUTION_BIT[Caution.ILLEGAL_FRAME_LENGTH]).astype(np.uint16)
-
-
-def _without_samples(mask: Masks, values: Floats) -> Masks:
-    """Say of values that are none that there are no samples, rather than few."""
-    none = np.isnan(values)
-    mask[none] &= np.uint16(~CAUTION_BIT[Caution.FEW_SAMPLES] & 0xFFFF)
-    mask[none] |= CAUTION_BIT[Caution.NO_SAMPLES]
-    return mask
+    none = np.uint64(0)
+    masks: Masks = np.where(over, caution_mask([Caution.UNBOUNDED_QUEUE]), none)
+    return masks | np.where(legal, none, caution_mask([Caution.ILLEGAL_FRAME_LENGTH]))
 
 
 def _cautions(scenario: Mapping[str, Any], count: Mapping[str, Floats], values: Floats) -> Masks:
     """Caution mask of every row but those of voice."""
     flows = len(scenario["flows"])
     of_flow = of_flow_cautions(scenario)
-    whole = np.full(len(FLOW_METRICS), np.bitwise_or.reduce(of_flow), np.uint16)
+    few, under_way, none = (
+        caution_mask([Caution.FEW_SAMPLES]),
+        caution_mask([Caution.UNDER_WAY]),
+        np.uint64(0),
+    )
+    whole = np.full(len(FLOW_METRICS), np.bitwise_or.reduce(of_flow), np.uint64)
     each = np.tile(of_flow, (len(FLOW_METRICS), 1))
     for at, metric in enumerate(FLOW_METRICS):
         if metric not in NOT_ESTIMATED_FROM_MESSAGES:
             behind = count[_counted(metric)]
-            few = CAUTION_BIT[Caution.FEW_SAMPLES]
-            whole[at] |= few if behind.sum() < FEW_FRAMES else 0
-            each[at] |= np.where(behind < FEW_FRAMES, few, 0).astype(np.uint16)
+            whole[at] |= few if behind.sum() < FEW_FRAMES else none
+            each[at] |= np.where(behind < FEW_FRAMES, few, none)
         if metric == Metric.LOSS:
             # What was lost is known; of what was under way when all was over it is not.
             missing = count["offered"] * _receivers(scenario) - count["arrived"]
             waits = (count["in_flight"] > UNDER_WAY_SHARE * missing) & (
                 values[len(FLOW_METRICS) + at * flows :][:flows] > 0
             )
-            each[at] |= np.where(waits, CAUTION_BIT[Caution.UNDER_WAY], 0).astype(np.uint16)
-            whole[at] |= CAUTION_BIT[Caution.UNDER_WAY] if waits.any() else 0
-    return _without_samples(np.concatenate([whole, each.ravel()]), values)
+            each[at] |= np.where(waits, under_way, none)
+            whole[at] |= under_way if waits.any() else none
+    return without_samples(np.concatenate([whole, each.ravel()]), values)
 
 
 def _is_legal(flow: Mapping[str, Any]) -> bool:

@@ -7,9 +7,7 @@ import numpy as np
 
 PS_PER_S = 1e12
 RANKS = (0.5, 0.9, 0.99, 0.999)
-"""Shares of the count at or below each quantile."""
-NAMES = (*(f"p{f'{rank:g}'.removeprefix('0.').ljust(2, '0')}" for rank in RANKS), "max")
-"""How metrics call these quantiles, and the largest value."""
+"""Shares of the count at or below each quantile, in the order of `ethermeter.metrics.percentiles`."""
 
 
 def quantiles(histogram: Sequence[Any] | None) -> tuple[float, ...]:

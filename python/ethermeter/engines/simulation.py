@@ -10,9 +10,8 @@ import numpy as np
 from ethermeter.engines import voice
 from ethermeter.engines.means import weighted_mean
 from ethermeter.engines.quantiles import quantiles
-from ethermeter.observation import Caution, Metric
+from ethermeter.metrics import Caution, Masks, Metric, caution_mask, percentiles, without_samples
 from ethermeter.store.rows import (
-    CAUTION_BIT,
     HISTOGRAMS,
     METRICS,
     STATION_METRICS,
@@ -20,7 +19,6 @@ from ethermeter.store.rows import (
     VOICE_STATION_METRICS,
     Floats,
     Integers,
-    Masks,
     TrialRows,
     has_voice,
 )
@@ -32,14 +30,8 @@ PS_PER_S = 1e12
 FEW_FRAMES = 30
 """Below this many frames a value carries the caution `few-samples`."""
 
-QUANTILES = (
-    Metric.DELAY_P50,
-    Metric.DELAY_P90,
-    Metric.DELAY_P99,
-    Metric.DELAY_P999,
-    Metric.DELAY_MAX,
-)
-"""Of the transmission delay, in the order of `quantiles`."""
+QUANTILES = percentiles("delay")
+"""Of the transmission delay."""
 TIME_SHARES = (
     Metric.TIME_FRAME,
     Metric.TIME_PREAMBLE,
@@ -423,9 +415,5 @@ def _cautions(
     """Caution mask of every row: the trial's words, and few or no samples by the frames behind the
     value.
     """
-    mask = np.full(len(values), sum(CAUTION_BIT[word] for word in set(of_trial)), np.uint16)
-    mask[few] |= CAUTION_BIT[Caution.FEW_SAMPLES]
-    none = np.isnan(values)
-    mask[none] &= np.uint16(~CAUTION_BIT[Caution.FEW_SAMPLES] & 0xFFFF)
-    mask[none] |= CAUTION_BIT[Caution.NO_SAMPLES]
-    return mask
+    mask = np.where(few, caution_mask([Caution.FEW_SAMPLES]), caution_mask([]))
+    return without_samples(mask | caution_mask(of_trial), values)

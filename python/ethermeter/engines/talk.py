@@ -11,8 +11,8 @@ import numpy as np
 from ethermeter.engines.means import weighted_mean
 from ethermeter.engines.offered import ways_of
 from ethermeter.engines.quantiles import quantiles
-from ethermeter.observation import Metric
-from ethermeter.store.rows import FLOW_VOICE_METRICS, VOICE_HISTOGRAMS, Floats, Integers
+from ethermeter.metrics import Metric, percentiles
+from ethermeter.store.rows import VOICE_HISTOGRAMS, Floats, Integers
 from ethermeter.voice import CODECS, e_model, mouth_to_ear
 
 PS_PER_S = 1e12
@@ -129,7 +129,7 @@ def observed(
         each[Metric.SAMPLE_LOSS] = lost / (lost + heard.delivered)
         whole[Metric.SAMPLE_LOSS] = float(lost.sum() / (lost.sum() + heard.delivered.sum()))
     for name in VOICE_HISTOGRAMS:
-        metrics = [metric for metric in FLOW_VOICE_METRICS if metric.value.startswith(f"{name}_")]
+        metrics = percentiles(name)
         each[Metric(name)] = heard.mean_s[name]
         ranked = np.array([quantiles(buckets) for buckets in heard.histograms[name]])
         each |= {metric: ranked[:, at] for at, metric in enumerate(metrics)}

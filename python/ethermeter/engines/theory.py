@@ -9,8 +9,8 @@ import numpy as np
 
 from ethermeter.applied.choice import judge
 from ethermeter.applied.situation import situation_of
-from ethermeter.observation import Caution
-from ethermeter.store.rows import CAUTION_BIT, METRICS, STATION_METRICS, TrialRows
+from ethermeter.metrics import caution_mask, without_samples
+from ethermeter.store.rows import METRICS, STATION_METRICS, TrialRows
 
 
 def run_trial(trial: Mapping[str, Any], model: str) -> TrialRows:
@@ -43,8 +43,7 @@ def run_trial(trial: Mapping[str, Any], model: str) -> TrialRows:
     stations = sum(len(group["places"]) for group in scenario["groups"])
     values = np.full(len(METRICS) + stations * len(STATION_METRICS), math.nan)
     values[: len(METRICS)] = [verdict.values.get(metric, math.nan) for metric in METRICS]
-    mask = np.full(len(values), sum(CAUTION_BIT[word] for word in verdict.cautions), np.uint16)
-    mask[np.isnan(values)] |= CAUTION_BIT[Caution.NO_SAMPLES]
+    mask = without_samples(np.full(len(values), caution_mask(verdict.cautions)), values)
     cells = stations * scenario["batches"]
     none = np.empty(0, np.int64)
     return TrialRows(

@@ -7,8 +7,8 @@ import numpy as np
 
 from ethermeter.engines.means import weighted_mean
 from ethermeter.engines.quantiles import quantiles
-from ethermeter.observation import Metric
-from ethermeter.store.rows import Floats
+from ethermeter.metrics import Metric, percentiles
+from ethermeter.store.rows import VOICE_HISTOGRAMS, Floats
 
 COUNTS = {
     Metric.SAMPLES_OFFERED: "station_samples",
@@ -16,24 +16,6 @@ COUNTS = {
     Metric.SAMPLES_LOST: "station_samples_lost",
     Metric.SAMPLES_BUFFERED: "station_samples_buffered",
 }
-QUANTILES: dict[str, tuple[Metric, ...]] = {
-    "voice_delay": (
-        Metric.VOICE_DELAY_P50,
-        Metric.VOICE_DELAY_P90,
-        Metric.VOICE_DELAY_P99,
-        Metric.VOICE_DELAY_P999,
-        Metric.VOICE_DELAY_MAX,
-    ),
-    "sample_delay": (
-        Metric.SAMPLE_DELAY_P50,
-        Metric.SAMPLE_DELAY_P90,
-        Metric.SAMPLE_DELAY_P99,
-        Metric.SAMPLE_DELAY_P999,
-        Metric.SAMPLE_DELAY_MAX,
-    ),
-}
-"""Median, 90th, 99th, 99.9th percentile and largest of each histogram."""
-
 NOT_ESTIMATED_FROM_FRAMES = {*COUNTS, Metric.VOICE_LOAD}
 """Counts and parameters are what they are, however few frames came through."""
 
@@ -88,8 +70,10 @@ def whole_values(
         Metric.SAMPLE_DELAY: weighted_mean(samples, station[Metric.SAMPLE_DELAY]),
         **_unfairness(station[Metric.VOICE_DELAY]),
     }
-    for name, metrics in QUANTILES.items():
-        values |= dict(zip(metrics, quantiles(result["histograms"].get(name)), strict=True))
+    for name in VOICE_HISTOGRAMS:
+        values |= dict(
+            zip(percentiles(name), quantiles(result["histograms"].get(name)), strict=True)
+        )
     return values
 
 

@@ -4,9 +4,8 @@
 `json_schema` describes the format.
 """
 
-from ethermeter.experiment.experiment import Experiment
-from ethermeter.experiment.reading import load
-from ethermeter.experiment.schema import json_schema
+from ethermeter.experiment.document import json_schema
+from ethermeter.experiment.reading import Experiment, load
 from ethermeter.experiment.shipped import shipped
 
 __all__ = ["Experiment", "json_schema", "load", "shipped"]

@@ -9,10 +9,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints, Tag, model_validator
 
-from ethermeter.experiment.hosts import known_word
+from ethermeter.experiment import toml
 from ethermeter.experiment.quantity import PositiveTime, limited_time, octets, short_time
 from ethermeter.experiment.stations import MOST_QUEUED, room
 from ethermeter.experiment.table import Table, choice, complaint, tag
+from ethermeter.experiment.traffic import known_word
 from ethermeter.units import PS_PER_S
 
 NAME = r"^[A-Za-z][A-Za-z0-9_-]{0,31}$"
@@ -274,14 +275,13 @@ def shipped_model(name: str) -> Component | None:
         If its file is not sound.
 
     """
-    from ethermeter.experiment import toml_source
-    from ethermeter.experiment.complaints import validated
+    from ethermeter.experiment.document import validated
 
     path = shipped_models().get(name)
     if path is None:
         return None
-    text = toml_source.text_of(path, file=str(path))
-    return validated(Component, toml_source.parsed(text, file=str(path)), file=str(path))
+    text = toml.text_of(path, file=str(path))
+    return validated(Component, toml.parsed(text, file=str(path)), file=str(path))
 
 
 def host_plan(model: Model) -> dict[str, Any]:

@@ -1,16 +1,33 @@
-"""Flows: who sends what to whom over a network."""
+"""[[flows]]: the messages that hosts send over a network, and the flows as in a plan, with groups
+written out.
+"""
 
-from typing import Annotated, Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, PlainValidator, WithJsonSchema
 
-from ethermeter.experiment.frames import Frames
-from ethermeter.experiment.hosts import Arrivals, Generator, Times
-from ethermeter.experiment.network import MOST_NODES, Name
+from ethermeter.experiment.frames import Frames, Samples, frames_plan, sizes_of
+from ethermeter.experiment.network import MOST_NODES, ExpandedNetwork, Name
 from ethermeter.experiment.quantity import PositiveTime, octets
 from ethermeter.experiment.stations import room
 from ethermeter.experiment.table import Table, complaint, distinct
-from ethermeter.experiment.transfers import Transfer
+from ethermeter.experiment.traffic import (
+    Arrivals,
+    Generator,
+    PoissonLoad,
+    Times,
+    arrivals_plan,
+    times_plan,
+)
+from ethermeter.experiment.transfers import Transfer, transfer_plan
+from ethermeter.experiment.voice import flow_faults, talks, voice_plan
+from ethermeter.faults import Fault, InputError, KeyPath, dotted, shown
+from ethermeter.framing import frame_octets
+from ethermeter.units import LONGEST_PS
 
 MOST_FLOWS = 10_000
 """Flows a network may have."""
@@ -102,3 +119,431 @@ class Flow(Table):
     """Data over TCP in place of messages: without frames, data, arrivals and whatever else belongs
     to messages.
     """
+
+
+MTU_OCTETS = 1500
+"""Longest IP packet in a frame (RFC 894)."""
+MOST_DATA_OCTETS = 65_507
+"""Data of the longest datagram, and the longest frame that is simulated."""
+SHORTEST_FRAME_OCTETS = 19
+"""A frame has an octet at least besides addresses, type and check sequence."""
+
+Sizes = Sequence[tuple[int, Fraction]]
+
+
+@dataclass(slots=True)
+class ExpandedFlows:
+    """Flows written out.
+
+    Parameters
+    ----------
+    flows
+        As in a plan.
+    places
+        For each, the table of the file that it comes from.
+    ports
+        For each, by what hosts send when it is measured.
+    exchanges
+        For each, how many are wanted of a trial that is measured; None if it does not say.
+
+    """
+
+    flows: list[dict[str, Any]] = field(default_factory=list)
+    places: list[KeyPath] = field(default_factory=list)
+    ports: list[str] = field(default_factory=list)
+    exchanges: list[int | None] = field(default_factory=list)
+
+
+def expanded_flows(
+    flows: Sequence[Flow],
+    wired: ExpandedNetwork,
+    *,
+    engines: Sequence[str],
+    folder: Path,
+    file: str,
+) -> ExpandedFlows:
+    """Write flows out.
+
+    Parameters
+    ----------
+    flows
+        As the file has them.
+    wired
+        The network over which they go.
+    engines
+        Who answers.
+    folder
+        Where files named in them are looked for.
+    file
+        What faults call the file.
+
+    Raises
+    ------
+    InputError
+        With everything in them that contradicts itself.
+
+    """
+    made = ExpandedFlows()
+    faults: list[Fault] = []
+    for index, flow in enumerate(flows):
+        place: KeyPath = ("flows", index)
+        try:
+            pairs = _ends(flow, place, wired, file=file)
+            if len(made.flows) + len(pairs) > MOST_FLOWS:
+                raise InputError(
+                    [
+                        Fault(
+                            file,
+                            dotted(place),
+                            f"{len(pairs)} flows",
+                            f"expected at most {MOST_FLOWS} in all",
+                        )
+                    ]
+                )
+            for name, sender, receivers in pairs:
+                said = _said(flow, place, sender, wired, engines, folder, file)
+                made.flows.append({"name": name, "from": sender, "to": receivers, **said})
+                made.places.append(place)
+                made.ports.append(flow.port if flow.transfer is None else "tcp")
+                made.exchanges.append(None if flow.response is None else flow.response.exchanges)
+        except InputError as error:
+            faults += error.faults
+    if faults:
+        raise InputError(dict.fromkeys(faults))
+    return made
+
+
+def _ends(
+    flow: Flow, place: KeyPath, wired: ExpandedNetwork, *, file: str
+) -> list[tuple[str, str, list[str]]]:
+    """Return the name, the sender and the receivers of every flow that a table stands for."""
+    kinds = {node["name"]: next(iter(node["kind"])) for node in wired.nodes}
+    faults: list[Fault] = []
+
+    def hosts_of(name: str, key: KeyPath) -> list[str]:
+        found = wired.members.get(name) or ([name] if kinds.get(name) == "host" else [])
+        if not found:
+            known = ", ".join(
+                dict.fromkeys(
+                    [*wired.members, *(name for name, kind in kinds.items() if kind == "host")]
+                )
+            )
+            what = (
+                f"a host; {name} is a {kinds[name]}"
+                if name in kinds
+                else "the name of a host or of a group of hosts"
+            )
+            faults.append(
+                Fault(file, dotted((*place, *key)), shown(name), f"expected {what}: {known}")
+            )
+        return found
+
+    senders = hosts_of(flow.source, ("from",))
+    receivers = [
+        host
+        for at, name in enumerate(flow.to)
+        for host in hosts_of(name, ("to", at) if len(flow.to) > 1 else ("to",))
+    ]
+    if (
+        twice := next((host for at, host in enumerate(receivers) if host in receivers[:at]), None)
+    ) is not None:
+        faults.append(
+            Fault(file, dotted((*place, "to")), shown(twice), "expected each receiver once")
+        )
+    if faults:
+        raise InputError(faults)
+    found = _pairs(flow, place, senders, receivers, file=file)
+    for sender, to in found:
+        for receiver in to:
+            if wired.tree[sender] != wired.tree[receiver]:
+                faults.append(
+                    Fault(
+                        file,
+                        dotted((*place, "to")),
+                        shown(receiver),
+                        f"expected a host to which links lead from {sender}",
+                    )
+                )
+    if faults:
+        raise InputError(faults)
+    name = flow.name or (f"flow-{place[1]}")
+    several_senders, several_receivers = (
+        flow.source in wired.groups,
+        len(flow.to) > 1 or flow.to[0] in wired.groups,
+    )
+    names = []
+    for sender, to in found:
+        parts = [name, *([sender] if several_senders else [])]
+        if several_receivers and flow.cast == "unicast":
+            parts += ["to", *to] if several_senders else to
+        names.append(" ".join(parts))
+    return [(name, sender, to) for name, (sender, to) in zip(names, found, strict=True)]
+
+
+def _pairs(
+    flow: Flow, place: KeyPath, senders: list[str], receivers: list[str], *, file: str
+) -> list[tuple[str, list[str]]]:
+    """Return each sender with its receivers."""
+
+    def wrong(key: str, value: str, allowed: str) -> InputError:
+        return InputError([Fault(file, dotted((*place, key)), value, allowed)])
+
+    if flow.cast != "unicast":
+        if flow.pairs is not None:
+            raise wrong(
+                "pairs",
+                shown(flow.pairs),
+                f"not allowed with {flow.cast}, which goes to all of them",
+            )
+        found = [(sender, [host for host in receivers if host != sender]) for sender in senders]
+    elif flow.pairs == "in order":
+        if len(senders) != len(receivers):
+            allowed = (
+                f"expected as many receivers as senders, got {len(receivers)} and {len(senders)}"
+            )
+            raise wrong("pairs", shown(flow.pairs), allowed)
+        found = [(sender, [receiver]) for sender, receiver in zip(senders, receivers, strict=True)]
+    elif flow.pairs is None and len(senders) > 1 and len(receivers) > 1:
+        allowed = f'required: "all", each of {len(senders)} senders to each of {len(receivers)} receivers, or "in order"'
+        raise wrong("pairs", "(missing)", allowed)
+    else:
+        found = [
+            (sender, [receiver])
+            for sender in senders
+            for receiver in receivers
+            if sender != receiver
+        ]
+    if not found or any(not to or sender in to for sender, to in found):
+        raise wrong(
+            "to",
+            shown(flow.to if len(flow.to) > 1 else flow.to[0]),
+            "expected another host than the one that sends",
+        )
+    if len(found) > MOST_FLOWS:
+        raise wrong("to", f"{len(found)} flows", f"expected at most {MOST_FLOWS}")
+    return found
+
+
+def _said(
+    flow: Flow,
+    place: KeyPath,
+    sender: str,
+    wired: ExpandedNetwork,
+    engines: Sequence[str],
+    folder: Path,
+    file: str,
+) -> dict[str, Any]:
+    """Return a flow as the engines read it, all but its name and its ends."""
+    if flow.transfer is not None:
+        if faults := _strange_to_transfers(flow, place, file=file):
+            raise InputError(faults)
+        return {"transfer": transfer_plan(flow.transfer)}
+    if faults := _contradictions(flow, place, engines=engines, file=file):
+        raise InputError(faults)
+    has_data = flow.data is not None
+    framing: Any = (
+        {"udp": {"mtu_octets": flow.mtu if flow.mtu is not None else MTU_OCTETS}}
+        if has_data
+        else "frame"
+    )
+    key = "data" if has_data else "frames"
+    if talks(flow):
+        return _voice(flow, framing)
+    said: dict[str, Any] = {} if flow.cast == "unicast" else {"address": flow.cast}
+    sizes = _sizes(
+        flow.data if has_data else flow.frames,
+        (*place, key),
+        is_data=has_data,
+        folder=folder,
+        file=file,
+    )
+    response = flow.response
+    said["frames"] = frames_plan(list(sizes))
+    if has_data:
+        said["framing"] = framing
+    said["arrivals"] = _arrivals(flow, place, sizes, framing, _link_of(sender, wired), file=file)
+    if flow.generator is not None:
+        said["generator"] = {
+            "buffers": flow.generator.buffers,
+            "time": times_plan(flow.generator.time),
+        }
+    if flow.queue is not None:
+        said["queue_frames"] = flow.queue
+    if (service := times_plan(flow.service)) != {"kind": "constant", "ps": 0}:
+        said["service"] = service
+    if response is not None:
+        answer = _answer_sizes(
+            response.data if has_data else response.frames,
+            sizes,
+            (*place, "response", key),
+            folder=folder,
+            file=file,
+        )
+        said["response"] = {
+            "frames": frames_plan(list(answer)),
+            "think": times_plan(response.think),
+        }
+        if response.timeout is not None:
+            said["response"]["timeout_ps"] = response.timeout
+    return said
+
+
+def _voice(flow: Flow, framing: Any) -> dict[str, Any]:
+    """Return a flow with a coder as the engines read it, all but its name and its ends."""
+    plan = voice_plan(flow)
+    said = {
+        "frames": plan.pop("frames"),
+        **({} if framing == "frame" else {"framing": framing}),
+        **plan,
+    }
+    if (service := times_plan(flow.service)) != {"kind": "constant", "ps": 0}:
+        said["service"] = service
+    return said
+
+
+_OF_MESSAGES = ("frames", "data", "mtu", "arrivals", "generator", "queue", "service", "response")
+
+
+def _strange_to_transfers(flow: Flow, place: KeyPath, *, file: str) -> list[Fault]:
+    """Return what a flow that is a transfer may not say."""
+    faults = [
+        Fault(
+            file, dotted((*place, key)), "given", "not allowed with transfer, which has no messages"
+        )
+        for key in _OF_MESSAGES
+        if key in flow.model_fields_set
+    ]
+    if flow.cast != "unicast":
+        faults.append(
+            Fault(
+                file, dotted((*place, "cast")), shown(flow.cast), 'expected "unicast" with transfer'
+            )
+        )
+    if flow.port != "tcp" and "port" in flow.model_fields_set:
+        faults.append(
+            Fault(
+                file,
+                dotted((*place, "port")),
+                shown(flow.port),
+                'expected "tcp", or nothing, with transfer',
+            )
+        )
+    return faults
+
+
+def _contradictions(
+    flow: Flow, place: KeyPath, *, engines: Sequence[str], file: str
+) -> list[Fault]:
+    faults: list[Fault] = []
+
+    def wrong(key: Sequence[str], value: str, allowed: str) -> None:
+        faults.append(Fault(file, dotted((*place, *key)), value, allowed))
+
+    if flow.arrivals is None:
+        wrong(("arrivals",), "(missing)", "required")
+    both = flow.frames is not None and flow.data is not None
+    if both or (flow.frames is None and flow.data is None):
+        wrong(
+            (), "frames, data" if both else "(missing)", "expected exactly one of frames and data"
+        )
+    elif flow.response is not None:
+        wanted, other = ("data", "frames") if flow.data is not None else ("frames", "data")
+        if getattr(flow.response, other) is not None:
+            wrong(
+                ("response", other),
+                "given",
+                f"not allowed: the flow has {wanted}, so the answer has",
+            )
+    if flow.mtu is not None and flow.data is None:
+        wrong(("mtu",), f"{flow.mtu} B", "allowed with data only")
+    if flow.response is not None:
+        for key, frames in (("frames", flow.response.frames), ("data", flow.response.data)):
+            if isinstance(frames, Samples):
+                wrong(
+                    ("response", key),
+                    "samples",
+                    "not allowed here: only a coder's packets have samples",
+                )
+    if (flow.frames is None) != (flow.data is None):
+        mtu_octets = flow.mtu if flow.mtu is not None else MTU_OCTETS
+        faults += flow_faults(
+            flow, place, mtu_octets=mtu_octets, most_octets=MOST_DATA_OCTETS, file=file
+        )
+    saturated = flow.arrivals == "saturated"
+    if saturated and flow.queue is not None:
+        wrong(
+            ("queue",),
+            str(flow.queue),
+            "not allowed with saturated arrivals, which never wait in a queue",
+        )
+    if not saturated and flow.generator is not None and not talks(flow):
+        wrong(("generator",), "a generator", 'allowed with arrivals = "saturated" only')
+    if flow.port == "tcp" and "simulation" in engines and not talks(flow):
+        wrong(
+            ("port",),
+            '"tcp"',
+            'expected "udp", "packet" or "xdp" where run.engines has "simulation", which knows no TCP',
+        )
+    return faults
+
+
+def _sizes(
+    frames: Frames | None, place: KeyPath, *, is_data: bool, folder: Path, file: str
+) -> Sizes:
+    """Return lengths in bits with their weights."""
+    sizes = sizes_of(frames, folder=folder)
+    least = 1 if is_data else SHORTEST_FRAME_OCTETS
+    for bits, _ in sizes:
+        if bits % 8 or not least <= bits // 8 <= MOST_DATA_OCTETS:
+            allowed = f"expected whole octets, from {least} B to {MOST_DATA_OCTETS} B"
+            raise InputError([Fault(file, dotted(place), f"{bits} bit", allowed)])
+    return sizes
+
+
+def _answer_sizes(
+    frames: Frames | None, request: Sizes, place: KeyPath, *, folder: Path, file: str
+) -> Sizes:
+    """Return lengths of an answer: where nothing is said of them, that of the request, if it has
+    one only.
+    """
+    if frames is not None:
+        return _sizes(frames, place, is_data=place[-1] == "data", folder=folder, file=file)
+    if len(request) > 1:
+        raise InputError(
+            [Fault(file, dotted(place), "(missing)", "required: requests are of several lengths")]
+        )
+    return request
+
+
+def _link_of(host: str, wired: ExpandedNetwork) -> Mapping[str, Any]:
+    return next(link for link in wired.links if any(end["node"] == host for end in link["ends"]))
+
+
+def _arrivals(
+    flow: Flow, place: KeyPath, sizes: Sizes, framing: Any, link: Mapping[str, Any], *, file: str
+) -> dict[str, Any]:
+    assert flow.arrivals is not None, "checked"
+    match flow.arrivals:
+        case PoissonLoad(poisson_load=load):
+            # Of the sender's link: preambles, frames and gaps of a message.
+            around = link.get("preamble_octets", 8) + link.get("gap_octets", 12)
+            octets = sum(
+                weight * sum(length + around for length in frame_octets(framing, bits // 8))
+                for bits, weight in sizes
+            )
+            mean_ps = octets / sum(weight for _, weight in sizes) * link["ps_per_octet"] / load
+            if not 1000 <= mean_ps <= LONGEST_PS:
+                allowed = "expected a load at which a message comes from every 1 ns to every 1000 s"
+                raise InputError(
+                    [
+                        Fault(
+                            file,
+                            dotted((*place, "arrivals", "poisson_load")),
+                            f"{float(load):g}",
+                            allowed,
+                        )
+                    ]
+                )
+            return {"kind": "poisson", "mean_ps": float(mean_ps)}
+        case _:
+            return arrivals_plan(flow.arrivals)

@@ -1,13 +1,20 @@
-"""Frame lengths: one, a mix, a measured table, or as many samples of a coder as there are."""
+"""Frame lengths: fixed, mixed, measured (a CSV file with the columns length_bytes and weight) or
+gathered from a coder's samples.
+"""
 
+import csv
+import io
+import math
 from fractions import Fraction
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
 from pydantic import Field, PlainValidator, StringConstraints, Tag, WithJsonSchema, model_validator
 
 from ethermeter import units
 from ethermeter.experiment.quantity import AnySize, Size, Weight
 from ethermeter.experiment.table import Table, choice, complaint, tag
+from ethermeter.faults import Fault, InputError, shown
 from ethermeter.units import UnitError
 
 MOST_LENGTHS = 2000
@@ -117,3 +124,152 @@ Frames = Annotated[
     choice("mix", "measured", "samples", allowed=ALLOWED_FRAMES),
 ]
 """Frame lengths of a group."""
+
+COLUMNS = ["length_bytes", "weight"]
+"""The header of the file."""
+
+LARGEST_FILE_BYTES = 1_000_000
+"""The largest file that is measured_lengths."""
+
+_MOST_BYTES = units.LARGEST_BITS // 8
+
+
+def measured_lengths(path: Path, *, name: str) -> list[tuple[int, Fraction]]:
+    """Read lengths in bits with their weights.
+
+    Parameters
+    ----------
+    path
+        The file.
+    name
+        What faults call it.
+
+    Raises
+    ------
+    InputError
+        With every row that is wrong.
+
+    """
+    try:
+        if not path.is_file():
+            raise InputError(
+                [
+                    Fault(
+                        name,
+                        "(file)",
+                        "missing",
+                        f"expected a CSV file with the columns {', '.join(COLUMNS)}",
+                    )
+                ]
+            )
+        with path.open("rb") as file:
+            data = file.read(LARGEST_FILE_BYTES + 1)
+        text = data.decode("utf-8-sig")
+    except (OSError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(
+            [Fault(name, "(file)", type(error).__name__, "expected a readable CSV file in UTF-8")]
+        ) from None
+    if len(data) > LARGEST_FILE_BYTES:
+        raise InputError(
+            [Fault(name, "(file)", "too large", f"expected at most {LARGEST_FILE_BYTES} bytes")]
+        )
+    try:
+        rows = list(csv.reader(io.StringIO(text, newline="")))
+    except csv.Error as error:
+        raise InputError([Fault(name, "(file)", str(error), "expected a CSV file")]) from None
+    return _rows_lengths(rows, name=name)
+
+
+def _rows_lengths(rows: list[list[str]], *, name: str) -> list[tuple[int, Fraction]]:
+    if not rows or [cell.strip() for cell in rows[0]] != COLUMNS:
+        raise InputError(
+            [
+                Fault(
+                    name,
+                    "line 1",
+                    shown(",".join(rows[0]) if rows else ""),
+                    f"expected the header {','.join(COLUMNS)}",
+                )
+            ]
+        )
+    faults, lengths = [], []
+    for number, row in enumerate(rows[1:], start=2):
+        if not row:
+            continue
+        length, weight = (_number(cell) for cell in (*row, "", "")[:2])
+        if len(row) != len(COLUMNS):
+            faults.append(
+                Fault(
+                    name, f"line {number}", shown(",".join(row)), f"expected {len(COLUMNS)} columns"
+                )
+            )
+        elif length is None or length.denominator != 1 or not 0 < length <= _MOST_BYTES:
+            faults.append(
+                Fault(
+                    name,
+                    f"line {number}, length_bytes",
+                    shown(row[0]),
+                    f"expected a whole number of bytes from 1 to {_MOST_BYTES}",
+                )
+            )
+        elif weight is None or weight < 0:
+            faults.append(
+                Fault(
+                    name,
+                    f"line {number}, weight",
+                    shown(row[1]),
+                    "expected a number, zero or above",
+                )
+            )
+        elif weight > 0:
+            lengths.append((8 * int(length), weight))
+    if not faults and not 1 <= len(lengths) <= MOST_LENGTHS:
+        faults.append(
+            Fault(
+                name,
+                "(file)",
+                f"{len(lengths)} rows",
+                f"expected from 1 to {MOST_LENGTHS} rows with a weight above zero",
+            )
+        )
+    if faults:
+        raise InputError(faults)
+    return lengths
+
+
+def _number(cell: str) -> Fraction | None:
+    try:
+        value = float(cell) if len(cell) <= 40 else math.nan
+    except ValueError:
+        return None
+    return units.exact(value) if math.isfinite(value) else None
+
+
+def sizes_of(frames: Frames | None, *, folder: Path) -> list[tuple[int, Fraction]]:
+    """Return lengths in bits with their weights, as a file has them.
+
+    Raises
+    ------
+    InputError
+        If they are in a file of measured lengths that cannot be read.
+
+    """
+    assert frames is not None
+    assert not isinstance(frames, Samples)
+    if isinstance(frames, MeasuredFrames):
+        return measured_lengths(folder / frames.measured, name=frames.measured)
+    mixed = frames.mix if isinstance(frames, Mix) else frames
+    return [(part.length, part.weight) for part in mixed if part.weight > 0]
+
+
+def frames_plan(sizes: list[tuple[int, Fraction]]) -> dict[str, Any]:
+    """Return lengths in bits with their weights as the engines read them."""
+    if len(sizes) == 1:
+        return {"kind": "fixed", "bits": sizes[0][0]}
+    return {
+        "kind": "mix",
+        "bits": [bits for bits, _ in sizes],
+        "weights": [float(weight) for _, weight in sizes],
+    }

@@ -1,14 +1,13 @@
-"""Layout: from what an experiment says of its cable and stations to places and delays."""
+"""Layout: the attachments of a segment, the stations at each, and the delays between them."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 from ethermeter import topology
-from ethermeter.experiment.complaints import Part, dotted
 from ethermeter.experiment.segment import Segment
 from ethermeter.experiment.stations import PLACEMENTS, StationGroup
-from ethermeter.faults import Fault, shown
+from ethermeter.faults import Fault, Key, dotted, shown
 from ethermeter.topology import TopologyError
 
 COAX_VELOCITY = Fraction(77, 100)
@@ -93,7 +92,7 @@ class _Problems:
         self.file = file
         self.faults: list[Fault] = []
 
-    def add(self, path: tuple[Part, ...], value: str, allowed: str) -> None:
+    def add(self, path: tuple[Key, ...], value: str, allowed: str) -> None:
         self.faults.append(Fault(self.file, dotted(path), value, allowed))
 
 

@@ -1,27 +1,102 @@
 """Reading: from a file to an experiment, or to every fault in it."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from ethermeter.experiment import toml_source, toml_text
-from ethermeter.experiment.assumptions import Theory
-from ethermeter.experiment.complaints import Part, dotted, faults_of, fields_of
-from ethermeter.experiment.document import MOST_TRIALS, Document, NetworkDocument, is_of_network
-from ethermeter.experiment.experiment import Experiment
+from ethermeter.experiment import toml
+from ethermeter.experiment.document import (
+    MOST_TRIALS,
+    Document,
+    NetworkDocument,
+    faults_of,
+    fields_of,
+    is_of_network,
+)
 from ethermeter.experiment.flows import Flow
+from ethermeter.experiment.key_paths import EVERY, PathError, assigned, covers, overridden, resolved
+from ethermeter.experiment.lowering import NetworkScenarios, Scenarios
 from ethermeter.experiment.network import Network
-from ethermeter.experiment.network_scenario import NetworkScenarios
-from ethermeter.experiment.overrides import overridden
-from ethermeter.experiment.paths import EVERY, PathError, assigned, covers, resolved
 from ethermeter.experiment.phases import Phases
-from ethermeter.experiment.scenario import Scenarios
 from ethermeter.experiment.segment import Segment
 from ethermeter.experiment.stations import StationGroup
 from ethermeter.experiment.sweep import Sweep, sweeps_of
-from ethermeter.faults import Fault, InputError, shown
+from ethermeter.experiment.theory import Theory
+from ethermeter.faults import Fault, InputError, Key, dotted, shown
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """An experiment file, as read.
+
+    Parameters
+    ----------
+    path
+        The file.
+    title
+        What it is, in one line.
+    notes
+        Anything a reader should know.
+    seed
+        Where all chance comes from.
+    series
+        Name of the series in figures.
+    engines
+        Engines that answer.
+    models
+        Models that the engines "theory" and "idealised" use; None for all that apply.
+    replications
+        Trials of each point.
+    batches
+        Equal parts of the measured window.
+    sources
+        Where a parameter comes from: dotted key to "kind: text".
+    sweeps
+        What is varied.
+    source_text
+        The file's text after overrides; TOML.
+    document
+        The same as tables; not to be changed.
+
+    """
+
+    path: Path
+    title: str
+    notes: str
+    seed: int
+    series: str
+    engines: tuple[str, ...]
+    models: tuple[str, ...] | None
+    replications: int
+    batches: int
+    sources: Mapping[str, str]
+    sweeps: tuple[Sweep, ...]
+    source_text: str = field(repr=False)
+    document: Mapping[str, Any] = field(repr=False)
+
+    @property
+    def points(self) -> int:
+        """How many combinations of the varied values there are."""
+        count = 1
+        for sweep in self.sweeps:
+            count *= len(sweep.values)
+        return count
+
+    @property
+    def trials(self) -> int:
+        """How many trials it makes: points, engines and replications.
+
+        Exact where only the simulation answers. Which theories apply shows point by point in the
+        plan; here each other engine counts as one trial a point.
+        """
+        return sum(
+            self.points * (self.replications if engine in ("simulation", "live") else 1)
+            for engine in self.engines
+        )
+
 
 _MODELS: dict[str, type[BaseModel]] = {
     "segment": Segment,
@@ -54,8 +129,8 @@ def load(path: Path, *, overrides: Sequence[str] = ()) -> Experiment:
 
     """
     file = str(path)
-    text = toml_source.text_of(path, file=file)
-    document = toml_source.parsed(text, file=file)
+    text = toml.text_of(path, file=file)
+    document = toml.parsed(text, file=file)
     if not overrides:
         return of_document(document, path, text=text)
     document, faults = overridden(document, overrides)
@@ -109,7 +184,7 @@ def of_document(
         batches=model.run.batches,
         sources=model.sources,
         sweeps=tuple(sweeps),
-        source_text=toml_text.document(document) if text is None else text,
+        source_text=toml.document(document) if text is None else text,
         document=document,
     )
     _check(experiment)
@@ -232,7 +307,7 @@ def _values(document: Mapping[str, Any], sweeps: Sequence[Sweep], *, file: str) 
     return faults
 
 
-def _table(document: Mapping[str, Any], path: tuple[Part, ...]) -> object:
+def _table(document: Mapping[str, Any], path: tuple[Key, ...]) -> object:
     table = document.get(str(path[0]), {})
     return table[int(path[1])] if len(path) > 1 and isinstance(table, list) else table
 

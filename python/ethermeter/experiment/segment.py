@@ -1,12 +1,24 @@
-"""The segment: which standard, what is changed about it, and how far its stations are apart."""
+"""[segment]: the standard, and what the experiment changes about it."""
 
-from typing import Annotated
+from collections.abc import Mapping
+from functools import cache
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, StringConstraints
 
 from ethermeter.experiment.quantity import BitsOrTime, BitTime, Delay, Length, Velocity
-from ethermeter.experiment.standards import standards
 from ethermeter.experiment.table import Table, complaint
+from ethermeter.faults import Fault, InputError, dotted
+
+
+@cache
+def standards() -> Mapping[str, Mapping[str, Any]]:
+    """Return every standard by name: its constants, and their sources under "sources"."""
+    from ethermeter import _core
+
+    known: Mapping[str, Mapping[str, Any]] = _core.standards()
+    return known
+
 
 MOST_PLACES = 1024
 """Places a segment may have; no standard has room for more stations."""
@@ -68,3 +80,72 @@ class Segment(Table):
     """One-way delays between places; the diagonal is between two stations of one place."""
     tap_delay: Delay | None = None
     """One-way delay between a station and the cable; counts once at each end."""
+
+
+CONSTANTS = ("bit_ps", "slot_bits", "gap_bits", "gap_part1_bits", "preamble_bits", "jam_bits")
+"""The constants that an engine is told, in this order."""
+
+MOST_BITS = 1 << 24
+"""Bits that a slot, gap, preamble or jam may have.
+
+No jam, or neither gap nor deaf time, would leave it open who heard whom first.
+"""
+
+
+def _unless(key: str, segment: Segment) -> str:
+    return ", or a deaf time" if key == "gap" and not segment.deaf else ""
+
+
+def medium(segment: Segment, *, file: str) -> dict[str, Any]:
+    """Return the constants of a segment by their names in `_core.standards()`.
+
+    Raises
+    ------
+    InputError
+        If a time is no whole number of bits, or the gap contradicts itself.
+
+    """
+    constants = {
+        name: value for name, value in standards()[segment.standard].items() if name != "sources"
+    }
+    if segment.rate is not None:
+        constants["bit_ps"] = segment.rate
+    faults = []
+    for key in ("slot", "gap", "gap_part1", "preamble", "jam"):
+        given = getattr(segment, key)
+        if given is None:
+            continue
+        unit, number = given
+        bits, rest = divmod(number, constants["bit_ps"]) if unit == "ps" else (number, 0)
+        if rest:
+            allowed = f"expected a whole number of bits, each {constants['bit_ps']} ps"
+            faults.append(Fault(file, dotted(("segment", key)), f"{number} ps", allowed))
+        constants[f"{key}_bits"] = bits
+    constants["deaf_ps"] = segment.deaf
+    # Without a gap and a deaf time, a station could start in the very instant in which it hears
+    # silence and carrier at once.
+    for key, least in (
+        ("slot", 1),
+        ("gap", 0 if segment.deaf else 1),
+        ("gap_part1", 0),
+        ("preamble", 0),
+        ("jam", 1),
+    ):
+        bits = constants[f"{key}_bits"]
+        if not least <= bits <= MOST_BITS:
+            faults.append(
+                Fault(
+                    file,
+                    dotted(("segment", key)),
+                    f"{bits} bit",
+                    f"expected from {least} to {MOST_BITS} bit" + _unless(key, segment),
+                )
+            )
+    if constants["gap_part1_bits"] > constants["gap_bits"]:
+        key = "gap" if segment.gap is not None else "gap_part1"
+        value = f"{constants[f'{key}_bits']} bit"
+        allowed = f"expected gap_part1, {constants['gap_part1_bits']} bit, to be at most gap, {constants['gap_bits']} bit"
+        faults.append(Fault(file, dotted(("segment", key)), value, allowed))
+    if faults:
+        raise InputError(faults)
+    return constants

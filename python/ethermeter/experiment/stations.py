@@ -1,14 +1,30 @@
-"""Stations: groups of equal ones, with their traffic, their host and their place."""
+"""[[stations]]: groups of equal stations with their traffic, and each group as in a plan."""
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from fractions import Fraction
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, PlainValidator, StringConstraints, WithJsonSchema
 
-from ethermeter.experiment.frames import Frames
-from ethermeter.experiment.hosts import Arrivals, Backoff, Generator, Times
+from ethermeter.experiment.frames import Frames, Samples, frames_plan, sizes_of
 from ethermeter.experiment.quantity import ClockError, Delay, Length
 from ethermeter.experiment.segment import MOST_PLACES
 from ethermeter.experiment.table import Table, complaint
+from ethermeter.experiment.traffic import (
+    Arrivals,
+    Backoff,
+    Generator,
+    LoadRegister,
+    PoissonLoad,
+    Times,
+    arrivals_plan,
+    backoff_plan,
+    times_plan,
+)
+from ethermeter.experiment.voice import Coded, frames_and_arrivals, station_faults
+from ethermeter.faults import Fault, InputError, dotted
+from ethermeter.units import LONGEST_PS
 
 MOST_STATIONS = 1024
 """Stations a group may have; the standard may allow fewer."""
@@ -89,3 +105,157 @@ class StationGroup(Table):
 
 PLACEMENTS = ("position", "positions", "cluster", "per_cluster")
 """Keys of a group that say where its stations are; at most one of them may be used."""
+
+Constants = Mapping[str, Any]
+"""What a group needs of its segment: bit_ps, gap_bits, preamble_bits, fcs_bits, attempt_limit,
+backoff_limit.
+"""
+
+
+def contradictions(group: StationGroup, index: int, *, file: str) -> list[Fault]:
+    """Return what a group says that cannot both be."""
+    saturated = group.arrivals == "saturated"
+    faults = []
+    if saturated and group.queue is not None:
+        faults.append(
+            Fault(
+                file,
+                dotted(("stations", index, "queue")),
+                str(group.queue),
+                "not allowed with saturated arrivals, which never wait in a queue",
+            )
+        )
+    if not saturated and group.generator is not None:
+        faults.append(
+            Fault(
+                file,
+                dotted(("stations", index, "generator")),
+                "a generator",
+                'allowed with arrivals = "saturated" only',
+            )
+        )
+    if (
+        group.clock_error
+        and not isinstance(group.arrivals, Coded)
+        and not isinstance(group.backoff, LoadRegister)
+    ):
+        allowed = (
+            "allowed with a coder or a load register only: nothing else goes by a host's clock"
+        )
+        faults.append(
+            Fault(
+                file,
+                dotted(("stations", index, "clock_error")),
+                f"{group.clock_error} ppb",
+                allowed,
+            )
+        )
+    return faults + station_faults(group, index, file=file)
+
+
+def group_of(
+    group: StationGroup, index: int, *, constants: Constants, folder: Path, file: str
+) -> dict[str, Any]:
+    """Return a group as the engines read it, all but its places.
+
+    Raises
+    ------
+    InputError
+        If frames or arrivals do not fit the segment.
+
+    """
+    has_coder = isinstance(group.arrivals, Coded)
+    if has_coder:
+        frames, arrivals = frames_and_arrivals(group, index, constants=constants, file=file)
+    else:
+        sizes = _sizes(group, index, constants=constants, folder=folder, file=file)
+        frames, arrivals = (
+            frames_plan(sizes),
+            _arrivals(group, index, sizes=sizes, constants=constants, file=file),
+        )
+    # Only where there is one, so that other plans keep their hash.
+    clock = {"clock_error_ppb": group.clock_error} if group.clock_error else {}
+    wait = {"priority_wait_ps": group.priority_wait} if group.priority_wait else {}
+    return {
+        "frames": frames,
+        "arrivals": arrivals,
+        **clock,
+        "generator": None
+        if group.generator is None
+        else {"buffers": group.generator.buffers, "time": times_plan(group.generator.time)},
+        "queue_frames": group.queue,
+        **wait,
+        "service": times_plan(group.service),
+        "backoff": backoff_plan(group.backoff, limit=constants["backoff_limit"]),
+        "attempt_limit": group.attempt_limit
+        if group.attempt_limit is not None
+        else constants["attempt_limit"],
+        # A coder's buffer goes on whatever becomes of attempts.
+        "after_attempt_limit": group.after_attempt_limit or ("resume" if has_coder else "discard"),
+        "after_late_collision": group.after_late_collision,
+    }
+
+
+def _sizes(
+    group: StationGroup, index: int, *, constants: Constants, folder: Path, file: str
+) -> list[tuple[int, Fraction]]:
+    """Return frame lengths in bits, FCS included, with their weights."""
+    fcs_bits = constants["fcs_bits"]
+    place = dotted(("stations", index, "frames"))
+    # Samples come of a coder, without which they contradict the arrivals.
+    assert not isinstance(group.frames, Samples)
+    sizes = sizes_of(group.frames, folder=folder)
+    if not group.frames_include_fcs:
+        sizes = [(bits + fcs_bits, weight) for bits, weight in sizes]
+    shortest = min(bits for bits, _ in sizes)
+    if shortest <= fcs_bits:
+        allowed = f"expected frames longer than their frame check sequence, {fcs_bits} bit, or frames_include_fcs = false"
+        raise InputError([Fault(file, place, f"{shortest} bit", allowed)])
+    longest = max(bits for bits, _ in sizes)
+    if (constants["preamble_bits"] + longest) * constants["bit_ps"] > LONGEST_PS:
+        raise InputError(
+            [
+                Fault(
+                    file,
+                    place,
+                    f"{longest} bit",
+                    "expected frames that last at most 1000 s at this rate",
+                )
+            ]
+        )
+    return sizes
+
+
+def _arrivals(
+    group: StationGroup,
+    index: int,
+    *,
+    sizes: list[tuple[int, Fraction]],
+    constants: Constants,
+    file: str,
+) -> dict[str, Any]:
+    match group.arrivals:
+        case PoissonLoad(poisson_load=load):
+            # Charged as Boggs et al. (1988, section 3.3) charge: preamble, frame and gap.
+            mean_bits = sum(bits * weight for bits, weight in sizes) / sum(
+                weight for _, weight in sizes
+            )
+            charged_ps = (
+                constants["preamble_bits"] + mean_bits + constants["gap_bits"]
+            ) * constants["bit_ps"]
+            mean_ps = charged_ps * group.count / load
+            if mean_ps > LONGEST_PS:
+                allowed = "expected a load at which a station sends at least every 1000 s"
+                raise InputError(
+                    [
+                        Fault(
+                            file,
+                            dotted(("stations", index, "arrivals", "poisson_load")),
+                            f"{float(load):g}",
+                            allowed,
+                        )
+                    ]
+                )
+            return {"kind": "poisson", "mean_ps": float(mean_ps)}
+        case _:
+            return arrivals_plan(group.arrivals)

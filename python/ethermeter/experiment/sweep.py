@@ -7,11 +7,10 @@ from fractions import Fraction
 from typing import Any
 
 from ethermeter import units
-from ethermeter.experiment import toml_text
-from ethermeter.experiment.complaints import Part, dotted
+from ethermeter.experiment import toml
 from ethermeter.experiment.document import MOST_TRIALS, is_of_network
-from ethermeter.experiment.paths import PathError, resolved
-from ethermeter.faults import Fault, shown
+from ethermeter.experiment.key_paths import PathError, resolved
+from ethermeter.faults import Fault, Key, dotted, shown
 from ethermeter.units import UnitError
 
 VARIABLE = ("segment", "stations", "phases", "theory")
@@ -42,7 +41,7 @@ class Sweep:
     """
 
     key: str
-    path: tuple[Part, ...]
+    path: tuple[Key, ...]
     values: tuple[Any, ...]
     texts: tuple[str, ...]
 
@@ -66,7 +65,7 @@ def sweeps_of(document: Mapping[str, Any], *, file: str) -> tuple[list[Sweep], l
     tops = VARIABLE_OF_NETWORKS if is_of_network(document) else VARIABLE
     sweeps: list[Sweep] = []
     faults: list[Fault] = []
-    taken: dict[tuple[Part, ...], str] = {}
+    taken: dict[tuple[Key, ...], str] = {}
     for key, given in table.items():
         place = dotted(("vary", key))
         try:
@@ -106,7 +105,7 @@ def text_of(value: object) -> str:
     """Return a value as the text that names a point."""
     if isinstance(value, str):
         return " ".join(value.split())
-    return toml_text.inline(value)
+    return toml.inline(value)
 
 
 def _values(given: object) -> tuple[Any, ...]:

@@ -1,214 +1,314 @@
-"""Traffic: a group of stations as the engines read it, in bits and picoseconds."""
-
-from collections.abc import Mapping
-from fractions import Fraction
-from pathlib import Path
-from typing import Any
-
-from ethermeter.experiment import hosts, lengths, voice
-from ethermeter.experiment.coder import Coded
-from ethermeter.experiment.complaints import dotted
-from ethermeter.experiment.frames import Frames, MeasuredFrames, Mix, Samples
-from ethermeter.experiment.stations import StationGroup
-from ethermeter.faults import Fault, InputError
-from ethermeter.units import LONGEST_PS
-
-Constants = Mapping[str, Any]
-"""What a group needs of its segment: bit_ps, gap_bits, preamble_bits, fcs_bits, attempt_limit,
-backoff_limit.
+"""Traffic: arrivals, service times, generators and backoff of stations and flows, as in the file and as
+in a plan.
 """
 
+from fractions import Fraction
+from typing import Annotated, Any, Literal
 
-def contradictions(group: StationGroup, index: int, *, file: str) -> list[Fault]:
-    """Return what a group says that cannot both be."""
-    saturated = group.arrivals == "saturated"
-    faults = []
-    if saturated and group.queue is not None:
-        faults.append(
-            Fault(
-                file,
-                dotted(("stations", index, "queue")),
-                str(group.queue),
-                "not allowed with saturated arrivals, which never wait in a queue",
+from pydantic import (
+    BeforeValidator,
+    Field,
+    PlainValidator,
+    Tag,
+    ValidationInfo,
+    WithJsonSchema,
+    field_validator,
+    model_validator,
+)
+
+from ethermeter import units
+from ethermeter.experiment.quantity import (
+    TIME_OR_RANDOM,
+    Frequency,
+    Load,
+    PositiveDelay,
+    PositiveTime,
+    Time,
+    Weight,
+)
+from ethermeter.experiment.table import Table, choice, complaint, tag
+from ethermeter.experiment.voice import Coded
+from ethermeter.units import UnitError
+
+MOST_VALUES = 10_000
+"""Values a measured distribution may have."""
+
+_ALLOWED_TIME = (
+    'expected a time such as "12 us", { constant = … }, { uniform = [low, high] }, { exponential = { offset = …, mean = … } } '
+    "or { measured = { values = […], weights = […] } }"
+)
+_ALLOWED_ARRIVALS = (
+    'expected "saturated", { poisson = "100 /s" }, { poisson_load = 0.5 }, { regular = "1 ms" }, { regular = "1 ms", phase = "0 s" }, '
+    '{ on_off = { period = "1 ms", on = "10 ms", off = "90 ms" } } or { coder = { sample = "16 bit", every = "152.32 us" } }'
+)
+_ALLOWED_BACKOFF = (
+    'expected "exponential", "none", { exponential = { limit = 10 } }, { linear = { limit = 10 } }, { constant = { slots = 4 } } '
+    'or { load_register = { bits = 8, clock = "38.08 us", ticks = true } }'
+)
+
+
+def known_word(*words: str, allowed: str) -> BeforeValidator:
+    """Refuse other words with all that is allowed, not only the words."""
+
+    def known(value: object) -> object:
+        if value not in words:
+            raise complaint(allowed)
+        return value
+
+    return BeforeValidator(known)
+
+
+def _constant(value: object) -> int:
+    try:
+        return units.time_ps(value)
+    except UnitError as error:
+        raise complaint(f"{error}; or a distribution of times") from None
+
+
+class Constant(Table):
+    """Always the same time."""
+
+    constant: Time
+    """The time."""
+
+
+class Uniform(Table):
+    """Every time between two bounds equally likely."""
+
+    uniform: Annotated[list[Time], Field(min_length=2, max_length=2)]
+    """Lower and upper bound."""
+
+    @model_validator(mode="after")
+    def _in_order(self) -> "Uniform":
+        if self.uniform[0] > self.uniform[1]:
+            raise complaint("expected the lower bound first")
+        return self
+
+
+class OffsetExponential(Table):
+    """The parameters of an exponential time after a constant one."""
+
+    offset: Time = Field(default="0 s", validate_default=True)
+    """Constant part."""
+    mean: PositiveTime
+    """Mean of the exponential part."""
+
+
+class Exponential(Table):
+    """A constant time and an exponential one."""
+
+    exponential: OffsetExponential
+    """Its parameters."""
+
+
+class Measurements(Table):
+    """Measured times with their weights."""
+
+    values: Annotated[list[Time], Field(min_length=1, max_length=MOST_VALUES)]
+    """The times."""
+    weights: Annotated[list[Weight], Field(min_length=1, max_length=MOST_VALUES)]
+    """How often each, relative to the others."""
+
+    @model_validator(mode="after")
+    def _one_weight_a_value(self) -> "Measurements":
+        if len(self.values) != len(self.weights):
+            raise complaint(
+                f"expected as many weights as values, got {len(self.weights)} and {len(self.values)}"
             )
-        )
-    if not saturated and group.generator is not None:
-        faults.append(
-            Fault(
-                file,
-                dotted(("stations", index, "generator")),
-                "a generator",
-                'allowed with arrivals = "saturated" only',
-            )
-        )
-    if (
-        group.clock_error
-        and not isinstance(group.arrivals, Coded)
-        and not isinstance(group.backoff, hosts.LoadRegister)
-    ):
-        allowed = (
-            "allowed with a coder or a load register only: nothing else goes by a host's clock"
-        )
-        faults.append(
-            Fault(
-                file,
-                dotted(("stations", index, "clock_error")),
-                f"{group.clock_error} ppb",
-                allowed,
-            )
-        )
-    return faults + voice.contradictions(group, index, file=file)
+        if not any(self.weights):
+            raise complaint("expected at least one weight above zero")
+        return self
 
 
-def group_of(
-    group: StationGroup, index: int, *, constants: Constants, folder: Path, file: str
-) -> dict[str, Any]:
-    """Return a group as the engines read it, all but its places.
+class MeasuredTimes(Table):
+    """A measured distribution of times."""
 
-    Raises
-    ------
-    InputError
-        If frames or arrivals do not fit the segment.
+    measured: Measurements
+    """The measurements."""
 
+
+Times = Annotated[
+    Annotated[
+        int,
+        PlainValidator(_constant),
+        WithJsonSchema({"type": "string", "description": 'a constant time, such as "12 us"'}),
+        Tag(tag("text")),
+    ]
+    | Annotated[Constant, Tag(tag("constant"))]
+    | Annotated[Uniform, Tag(tag("uniform"))]
+    | Annotated[Exponential, Tag(tag("exponential"))]
+    | Annotated[MeasuredTimes, Tag(tag("measured"))],
+    choice("constant", "uniform", "exponential", "measured", allowed=_ALLOWED_TIME),
+]
+"""A distribution of times; a plain text is a constant."""
+
+
+class Generator(Table):
+    """A user process that fills the buffers of a saturated host, as in section 3.3 of Boggs et al.
+
+    (1988).
     """
-    has_coder = isinstance(group.arrivals, Coded)
-    if has_coder:
-        frames, arrivals = voice.frames_and_arrivals(group, index, constants=constants, file=file)
-    else:
-        sizes = _sizes(group, index, constants=constants, folder=folder, file=file)
-        frames, arrivals = (
-            frames_plan(sizes),
-            _arrivals(group, index, sizes=sizes, constants=constants, file=file),
-        )
-    # Only where there is one, so that other plans keep their hash.
-    clock = {"clock_error_ppb": group.clock_error} if group.clock_error else {}
-    wait = {"priority_wait_ps": group.priority_wait} if group.priority_wait else {}
-    return {
-        "frames": frames,
-        "arrivals": arrivals,
-        **clock,
-        "generator": None
-        if group.generator is None
-        else {"buffers": group.generator.buffers, "time": times_plan(group.generator.time)},
-        "queue_frames": group.queue,
-        **wait,
-        "service": times_plan(group.service),
-        "backoff": _backoff(group.backoff, limit=constants["backoff_limit"]),
-        "attempt_limit": group.attempt_limit
-        if group.attempt_limit is not None
-        else constants["attempt_limit"],
-        # A coder's buffer goes on whatever becomes of attempts.
-        "after_attempt_limit": group.after_attempt_limit or ("resume" if has_coder else "discard"),
-        "after_late_collision": group.after_late_collision,
-    }
+
+    buffers: Annotated[int, Field(ge=1, le=100_000)]
+    """Buffers in the ring between the process and the transmitter."""
+    time: Times
+    """Time to fill one."""
 
 
-def _sizes(
-    group: StationGroup, index: int, *, constants: Constants, folder: Path, file: str
-) -> list[tuple[int, Fraction]]:
-    """Return frame lengths in bits, FCS included, with their weights."""
-    fcs_bits = constants["fcs_bits"]
-    place = dotted(("stations", index, "frames"))
-    # Samples come of a coder, without which they contradict the arrivals.
-    assert not isinstance(group.frames, Samples)
-    sizes = sizes_of(group.frames, folder=folder)
-    if not group.frames_include_fcs:
-        sizes = [(bits + fcs_bits, weight) for bits, weight in sizes]
-    shortest = min(bits for bits, _ in sizes)
-    if shortest <= fcs_bits:
-        allowed = f"expected frames longer than their frame check sequence, {fcs_bits} bit, or frames_include_fcs = false"
-        raise InputError([Fault(file, place, f"{shortest} bit", allowed)])
-    longest = max(bits for bits, _ in sizes)
-    if (constants["preamble_bits"] + longest) * constants["bit_ps"] > LONGEST_PS:
-        raise InputError(
-            [
-                Fault(
-                    file,
-                    place,
-                    f"{longest} bit",
-                    "expected frames that last at most 1000 s at this rate",
-                )
-            ]
-        )
-    return sizes
+class Poisson(Table):
+    """Frames at random schedule."""
+
+    poisson: Frequency
+    """Frames a second of each station."""
 
 
-def sizes_of(frames: Frames | None, *, folder: Path) -> list[tuple[int, Fraction]]:
-    """Return lengths in bits with their weights, as a file has them.
+class PoissonLoad(Table):
+    """Frames at random schedule, as a share of the line rate."""
 
-    Raises
-    ------
-    InputError
-        If they are in a file of measured lengths that cannot be read.
-
+    poisson_load: Load
+    """Offered load of the whole group: preamble, frame and gap, over the line rate; shared equally
+    by its stations.
     """
-    assert frames is not None
-    assert not isinstance(frames, Samples)
-    if isinstance(frames, MeasuredFrames):
-        return lengths.read(folder / frames.measured, name=frames.measured)
-    mixed = frames.mix if isinstance(frames, Mix) else frames
-    return [(part.length, part.weight) for part in mixed if part.weight > 0]
 
 
-def frames_plan(sizes: list[tuple[int, Fraction]]) -> dict[str, Any]:
-    """Return lengths in bits with their weights as the engines read them."""
-    if len(sizes) == 1:
-        return {"kind": "fixed", "bits": sizes[0][0]}
-    return {
-        "kind": "mix",
-        "bits": [bits for bits, _ in sizes],
-        "weights": [float(weight) for _, weight in sizes],
-    }
+class Regular(Table):
+    """Frames at equal distances."""
 
+    regular: PositiveTime
+    """Time from frame to frame."""
+    phase: Annotated[int | Literal["random"], *TIME_OR_RANDOM] = "random"
+    """Time from the begin of the source to its first frame, below `regular`; random: uniform within
+    it, drawn by seed and source.
+    """
 
-def _arrivals(
-    group: StationGroup,
-    index: int,
-    *,
-    sizes: list[tuple[int, Fraction]],
-    constants: Constants,
-    file: str,
-) -> dict[str, Any]:
-    match group.arrivals:
-        case hosts.PoissonLoad(poisson_load=load):
-            # Charged as Boggs et al. (1988, section 3.3) charge: preamble, frame and gap.
-            mean_bits = sum(bits * weight for bits, weight in sizes) / sum(
-                weight for _, weight in sizes
+    @field_validator("phase")
+    @classmethod
+    def _below_the_period(cls, phase: int | str, info: ValidationInfo) -> int | str:
+        period_ps = info.data.get("regular")
+        if isinstance(phase, int) and period_ps is not None and phase >= period_ps:
+            raise complaint(
+                f'expected "random", or a time from 0 s to below regular, {units.decimal_text(Fraction(period_ps, 10**6))} us'
             )
-            charged_ps = (
-                constants["preamble_bits"] + mean_bits + constants["gap_bits"]
-            ) * constants["bit_ps"]
-            mean_ps = charged_ps * group.count / load
-            if mean_ps > LONGEST_PS:
-                allowed = "expected a load at which a station sends at least every 1000 s"
-                raise InputError(
-                    [
-                        Fault(
-                            file,
-                            dotted(("stations", index, "arrivals", "poisson_load")),
-                            f"{float(load):g}",
-                            allowed,
-                        )
-                    ]
-                )
-            return {"kind": "poisson", "mean_ps": float(mean_ps)}
-        case _:
-            return arrivals_plan(group.arrivals)
+        return phase
 
 
-def arrivals_plan(arrivals: hosts.Arrivals) -> dict[str, Any]:
+class OnOffTimes(Table):
+    """The times of an on-off source."""
+
+    period: PositiveTime
+    """From frame to frame while on."""
+    on: PositiveTime
+    """Mean on time, exponential."""
+    off: PositiveTime
+    """Mean off time, exponential."""
+
+
+class OnOff(Table):
+    """Regular frames during random times, silence between them."""
+
+    on_off: OnOffTimes
+    """Its times."""
+
+
+Arrivals = Annotated[
+    Annotated[
+        Literal["saturated"], known_word("saturated", allowed=_ALLOWED_ARRIVALS), Tag(tag("text"))
+    ]
+    | Annotated[Poisson, Tag(tag("poisson"))]
+    | Annotated[PoissonLoad, Tag(tag("poisson_load"))]
+    | Annotated[Regular, Tag(tag("regular"))]
+    | Annotated[OnOff, Tag(tag("on_off"))]
+    | Annotated[Coded, Tag(tag("coder"))],
+    choice("poisson", "poisson_load", "regular", "on_off", "coder", allowed=_ALLOWED_ARRIVALS),
+]
+"""How frames arrive at a station."""
+
+
+class Limit(Table):
+    """The parameter of exponential and linear backoff."""
+
+    limit: Annotated[int, Field(ge=0, le=30)]
+    """Collisions after which the range no longer grows."""
+
+
+class Slots(Table):
+    """The parameter of constant backoff."""
+
+    slots: Annotated[int, Field(ge=1, le=1_000_000)]
+    """Slots in the range."""
+
+
+class ExponentialBackoff(Table):
+    """Range of 2^min(n, limit) slots after the n-th collision."""
+
+    exponential: Limit
+    """Its limit."""
+
+
+class LinearBackoff(Table):
+    """Range of min(n, limit) + 1 slots after the n-th collision."""
+
+    linear: Limit
+    """Its limit."""
+
+
+class ConstantBackoff(Table):
+    """The same range after every collision."""
+
+    constant: Slots
+    """Its range."""
+
+
+class Register(Table):
+    """The parameters of the load register."""
+
+    bits: Annotated[int, Field(ge=1, le=16)]
+    """Low bits of the host's clock that are used."""
+    clock: PositiveDelay
+    """Time in which that clock advances by one."""
+    ticks: bool
+    """Whether the wait ends with a tick of the clock, one a slot, rather than whole slots after the
+    jam.
+    """
+
+
+class LoadRegister(Table):
+    """The host's clock, masked by a register that takes in a one at each collision (Gonsalves 1982,
+    section 2.2).
+    """
+
+    load_register: Register
+    """Its parameters."""
+
+
+Backoff = Annotated[
+    Annotated[
+        Literal["exponential", "none"],
+        known_word("exponential", "none", allowed=_ALLOWED_BACKOFF),
+        Tag(tag("text")),
+    ]
+    | Annotated[ExponentialBackoff, Tag(tag("exponential"))]
+    | Annotated[LinearBackoff, Tag(tag("linear"))]
+    | Annotated[ConstantBackoff, Tag(tag("constant"))]
+    | Annotated[LoadRegister, Tag(tag("load_register"))],
+    choice("exponential", "linear", "constant", "load_register", allowed=_ALLOWED_BACKOFF),
+]
+"""How a station waits after a collision."""
+
+
+def arrivals_plan(arrivals: Arrivals) -> dict[str, Any]:
     """Return arrivals that depend on no load as the engines read them."""
     match arrivals:
-        case hosts.Poisson(poisson=mean_ps):
+        case Poisson(poisson=mean_ps):
             return {"kind": "poisson", "mean_ps": float(mean_ps)}
-        case hosts.Regular(regular=period_ps, phase=phase_ps):
+        case Regular(regular=period_ps, phase=phase_ps):
             # Only where it is set, so that other plans keep their hash.
             return {
                 "kind": "regular",
                 "period_ps": period_ps,
                 **({} if phase_ps == "random" else {"phase_ps": phase_ps}),
             }
-        case hosts.OnOff(on_off=times):
+        case OnOff(on_off=times):
             return {
                 "kind": "on_off",
                 "period_ps": times.period,
@@ -219,38 +319,39 @@ def arrivals_plan(arrivals: hosts.Arrivals) -> dict[str, Any]:
             return {"kind": "saturated"}
 
 
-def times_plan(times: hosts.Times) -> dict[str, Any]:
+def times_plan(times: Times) -> dict[str, Any]:
     """Return a distribution of times as the engines read it."""
     match times:
-        case hosts.Uniform(uniform=bounds):
+        case Uniform(uniform=bounds):
             return {"kind": "uniform", "low_ps": bounds[0], "high_ps": bounds[1]}
-        case hosts.Exponential(exponential=parameters):
+        case Exponential(exponential=parameters):
             return {
                 "kind": "exponential",
                 "offset_ps": parameters.offset,
                 "mean_ps": float(parameters.mean),
             }
-        case hosts.MeasuredTimes(measured=measured):
+        case MeasuredTimes(measured=measured):
             return {
                 "kind": "measured",
                 "values_ps": list(measured.values),
                 "weights": [float(weight) for weight in measured.weights],
             }
-        case hosts.Constant(constant=time_ps):
+        case Constant(constant=time_ps):
             return {"kind": "constant", "ps": time_ps}
         case _:
             return {"kind": "constant", "ps": times}
 
 
-def _backoff(backoff: hosts.Backoff, *, limit: int) -> dict[str, Any]:
+def backoff_plan(backoff: Backoff, *, limit: int) -> dict[str, Any]:
+    """Return a backoff rule as a plan has it; `limit` is that of the standard."""
     match backoff:
-        case hosts.ExponentialBackoff(exponential=parameters):
+        case ExponentialBackoff(exponential=parameters):
             return {"rule": "exponential", "limit": parameters.limit}
-        case hosts.LinearBackoff(linear=parameters):
+        case LinearBackoff(linear=parameters):
             return {"rule": "linear", "limit": parameters.limit}
-        case hosts.ConstantBackoff(constant=parameters):
+        case ConstantBackoff(constant=parameters):
             return {"rule": "constant", "slots": parameters.slots}
-        case hosts.LoadRegister(load_register=parameters):
+        case LoadRegister(load_register=parameters):
             return {
                 "rule": "load-register",
                 "bits": parameters.bits,

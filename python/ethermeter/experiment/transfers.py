@@ -1,12 +1,12 @@
-"""Transfers: data over TCP in place of messages."""
+"""Transfers: data over TCP in place of messages, as in the file and as in a plan."""
 
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from ethermeter.experiment.hosts import Times
 from ethermeter.experiment.quantity import PositiveTime, Time, octets, short_time
 from ethermeter.experiment.table import Table, complaint
+from ethermeter.experiment.traffic import Times, times_plan
 from ethermeter.units import PS_PER_S
 
 MOST_OCTETS = 1 << 50
@@ -16,14 +16,14 @@ HEADERS = 40
 MOST_WINDOW = 1 << 30
 """Octets of a window that TCP can scale to (RFC 7323, section 2.3)."""
 
-Amount = Annotated[int, *octets(least=1, most=MOST_OCTETS)]
-Part = Annotated[int, *octets(least=1, most=MOST_WINDOW)]
+FileSize = Annotated[int, *octets(least=1, most=MOST_OCTETS)]
+BlockSize = Annotated[int, *octets(least=1, most=MOST_WINDOW)]
 
 
 class Octets(Table):
     """Octets one way, as fast as they go."""
 
-    size: Amount | None = None
+    size: FileSize | None = None
     """How many; without end if not said."""
 
 
@@ -32,13 +32,13 @@ class Copy(Table):
 
     direction: Literal["read", "write"]
     """Which way the blocks go: to the flow's `from`, in answers, or from it, in requests."""
-    size: Amount | None = None
+    size: FileSize | None = None
     """Of the file; without end if not said."""
-    block: Part
+    block: BlockSize
     """Of a block; the last one may be shorter."""
-    request: Part
+    request: BlockSize
     """Of a request, without a block."""
-    answer: Part
+    answer: BlockSize
     """Of an answer, without a block."""
     client: Times = Field(default="0 s", validate_default=True)
     """From a whole answer to the next request, one at a time."""
@@ -105,9 +105,9 @@ class Tcp(Table):
     stack: Stack = "linux"
     """Whose settings stand where the file has none."""
 
-    window: Part
+    window: BlockSize
     """Memory for what came and was not yet read."""
-    send_buffer: Part | None = None
+    send_buffer: BlockSize | None = None
     """Memory for what was written and not yet acknowledged; unlimited if not said."""
     mtu: Annotated[int, *octets(least=68, most=65_535)] = Field(
         default="1500 B", validate_default=True
@@ -179,3 +179,62 @@ class Transfer(Table):
         if (self.stream is None) == (self.file is None):
             raise complaint("expected exactly one of stream and file")
         return self
+
+
+_AS_THEY_ARE = (
+    "initial_segments",
+    "congestion",
+    "hystart",
+    "byte_counting",
+    "sack",
+    "prr",
+    "limited_transmit",
+)
+"""Keys of `tcp` that a plan has as they are."""
+
+
+def transfer_plan(transfer: Transfer) -> dict[str, Any]:
+    """Return a transfer as a plan has it."""
+    tcp = transfer.tcp
+    acknowledge = tcp.setting("acknowledge")
+    ends = {
+        "window_octets": tcp.window,
+        "send_buffer_octets": tcp.send_buffer,
+        "mtu_octets": tcp.mtu,
+        "option_octets": tcp.options,
+        **{key: tcp.setting(key) for key in _AS_THEY_ARE},
+        "recovery": tcp.setting("recovery").replace("-", "_"),
+        "nagle": tcp.nagle,
+        "acknowledge": {
+            "segments": acknowledge.segments,
+            "ps": acknowledge.time,
+            "quick": acknowledge.quick,
+        },
+        "least_timeout_ps": tcp.setting("least_timeout"),
+        "timeout_margin_ps": tcp.setting("timeout_margin"),
+        "first_timeout_ps": tcp.first_timeout,
+        "read_ps_per_octet": tcp.read_per_byte,
+    }
+    return {
+        "job": _job(transfer),
+        "tcp": {key: value for key, value in ends.items() if value is not None},
+    }
+
+
+def _job(transfer: Transfer) -> dict[str, Any]:
+    if transfer.file is None:
+        size = transfer.stream.size if transfer.stream is not None else None
+        return {"stream": {} if size is None else {"octets": size}}
+    copy = transfer.file
+    return {
+        "file": {
+            "direction": copy.direction,
+            **({} if copy.size is None else {"octets": copy.size}),
+            "block_octets": copy.block,
+            "request_octets": copy.request,
+            "answer_octets": copy.answer,
+            "client": times_plan(copy.client),
+            "server": times_plan(copy.server),
+            "ahead": copy.ahead,
+        }
+    }

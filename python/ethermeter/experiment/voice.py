@@ -1,16 +1,102 @@
-"""Voice: a coder and the frames its samples gather in, as the engines read them; and what of it
-cannot be.
+"""Voice: coders, whose samples gather in the frame that is sent next (Gonsalves 1982, section 3.3), at
+stations and in flows.
 """
 
 from collections.abc import Mapping
-from typing import Any
+from fractions import Fraction
+from typing import TYPE_CHECKING, Annotated, Any
 
-from ethermeter.experiment.coder import Coded, Coder
-from ethermeter.experiment.complaints import Part, dotted
+from pydantic import PlainValidator, WithJsonSchema, model_validator
+
+from ethermeter import units
 from ethermeter.experiment.frames import Samples
-from ethermeter.experiment.stations import StationGroup
-from ethermeter.faults import Fault, InputError
+from ethermeter.experiment.quantity import BitRate, PositiveTime, limited_size, limited_time
+from ethermeter.experiment.table import Table, complaint
+from ethermeter.faults import Fault, InputError, Key, dotted
+from ethermeter.framing import AROUND_DATA_OCTETS, IP_HEADER_OCTETS, UDP_HEADER_OCTETS
 from ethermeter.units import LONGEST_PS, PS_PER_S
+from ethermeter.voice import CODECS
+
+if TYPE_CHECKING:
+    from ethermeter.experiment.flows import Flow
+    from ethermeter.experiment.stations import StationGroup
+
+LARGEST_SAMPLE_BITS = 4096
+"""The largest sample, in bits."""
+
+SampleSize = Annotated[int, *limited_size(LARGEST_SAMPLE_BITS)]
+"""Size of a sample in bits."""
+
+SampleTime = Annotated[int, *limited_time(units.PS_PER_S)]
+"""Time from sample to sample in ps, at most 1 s."""
+
+
+NAMED = {
+    name: codec for name, codec in CODECS.items() if codec.frame_octets and len(codec.frames_s) == 1
+}
+"""Codecs that a coder may be called by: those that make frames of one size at one rate."""
+
+
+def _codec(value: object) -> str:
+    if not isinstance(value, str) or value not in NAMED:
+        raise complaint(f"expected a codec whose frames are all alike: {', '.join(NAMED)}")
+    return value
+
+
+class Coder(Table):
+    """What a coder makes."""
+
+    codec: Annotated[str, PlainValidator(_codec), WithJsonSchema({"enum": list(NAMED)})] | None = (
+        None
+    )
+    """Name of a codec, whose frames are the samples; or else sample with every or rate."""
+    sample: SampleSize | None = None
+    """Size of a sample; required where no codec is named."""
+    every: SampleTime | None = None
+    """Time from one sample to the next; or else rate."""
+    rate: BitRate | None = None
+    """Bits of samples a second; or else every."""
+    talk: PositiveTime | None = None
+    """Mean time of talk, exponential; without it there is talk all the time."""
+    silence: PositiveTime | None = None
+    """Mean time of silence between talk, exponential."""
+
+    @model_validator(mode="after")
+    def _is_complete(self) -> "Coder":
+        if self.codec is not None:
+            if any(value is not None for value in (self.sample, self.every, self.rate)):
+                raise complaint("expected either codec, or sample with every or rate")
+        elif (self.every is None) == (self.rate is None):
+            raise complaint("expected exactly one of every and rate")
+        if (self.talk is None) != (self.silence is None):
+            raise complaint("expected talk and silence together, or neither")
+        return self
+
+    @property
+    def sample_bits(self) -> int:
+        """Size of a sample in bits."""
+        if self.codec is not None:
+            return 8 * NAMED[self.codec].frame_octets
+        assert self.sample is not None, "checked"
+        return self.sample
+
+    @property
+    def every_ps(self) -> Fraction:
+        """Time from one sample to the next in ps; by a rate it need not be whole."""
+        if self.codec is not None:
+            return Fraction(round(NAMED[self.codec].frames_s[0] * units.PS_PER_S))
+        if self.every is not None:
+            return Fraction(self.every)
+        assert self.rate is not None  # one of the two is there
+        return units.PS_PER_S * self.sample_bits / self.rate
+
+
+class Coded(Table):
+    """Samples at a steady rate."""
+
+    coder: Coder
+    """What makes them."""
+
 
 MOST_BITS = 1 << 24
 """Bits that a frame of samples may have."""
@@ -26,7 +112,7 @@ NO_CODER = "expected { coder = { sample = …, every = … } }, because frames a
 class Problems:
     """Faults of one table, of stations or of a flow, found so far."""
 
-    def __init__(self, file: str, place: tuple[Part, ...]) -> None:
+    def __init__(self, file: str, place: tuple[Key, ...]) -> None:
         self.file = file
         self.place = place
         self.faults: list[Fault] = []
@@ -36,7 +122,7 @@ class Problems:
         self.faults.append(Fault(self.file, dotted((*self.place, *key)), str(value), allowed))
 
 
-def contradictions(group: StationGroup, index: int, *, file: str) -> list[Fault]:
+def station_faults(group: "StationGroup", index: int, *, file: str) -> list[Fault]:
     """Return what a group says of its voice that cannot both be; nothing of one without voice."""
     problems = Problems(file, ("stations", index))
     if isinstance(group.arrivals, Coded) != isinstance(group.frames, Samples):
@@ -50,7 +136,7 @@ def contradictions(group: StationGroup, index: int, *, file: str) -> list[Fault]
     return problems.faults
 
 
-def _check_host(group: StationGroup, problems: Problems) -> None:
+def _check_host(group: "StationGroup", problems: Problems) -> None:
     """Find keys of hosts that wait or give up: a coder's buffer is the frame, and goes on whatever
     becomes of attempts.
     """
@@ -96,9 +182,9 @@ def check_coder(coder: Coder, problems: Problems) -> None:
 
 
 def frames_and_arrivals(
-    group: StationGroup, index: int, *, constants: Mapping[str, Any], file: str
+    group: "StationGroup", index: int, *, constants: Mapping[str, Any], file: str
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the frames and arrivals of a group without contradictions as the engines read them.
+    """Return the frames and arrivals of a group without station_faults as the engines read them.
 
     Parameters
     ----------
@@ -159,10 +245,10 @@ def frames_and_arrivals(
         "overhead_bits": overhead,
         "min_bits": least,
         "max_bits": most,
-    }, arrivals_plan(coder)
+    }, coder_plan(coder)
 
 
-def arrivals_plan(coder: Coder) -> dict[str, Any]:
+def coder_plan(coder: Coder) -> dict[str, Any]:
     """Return a coder without faults as the engines read it."""
     spurts = (
         None
@@ -177,3 +263,138 @@ def arrivals_plan(coder: Coder) -> dict[str, Any]:
         if spurts is None
         else {"talk_mean_ps": spurts[0], "silence_mean_ps": spurts[1]},
     }
+
+
+_ONE_PACKET = "not allowed with a coder, whose host has one packet on its way to the wire at a time"
+
+
+def talks(flow: "Flow") -> bool:
+    """Whether a flow is voice, or would be if all of it were there."""
+    return (
+        isinstance(flow.arrivals, Coded)
+        or isinstance(flow.frames, Samples)
+        or isinstance(flow.data, Samples)
+    )
+
+
+def flow_faults(
+    flow: "Flow", place: tuple[Key, ...], *, mtu_octets: int, most_octets: int, file: str
+) -> list[Fault]:
+    """Return what a flow says of its voice that cannot be; nothing of one without voice.
+
+    Parameters
+    ----------
+    flow, place
+        The flow, with exactly one of frames and data, and its table in the file.
+    mtu_octets
+        Longest IP packet of a flow with data.
+    most_octets
+        Longest frame, and longest data of UDP.
+    file
+        What faults call the file.
+
+    """
+    if not talks(flow):
+        return []
+    problems = Problems(file, place)
+    key, lengths = ("data", flow.data) if flow.data is not None else ("frames", flow.frames)
+    if not isinstance(flow.arrivals, Coded):
+        if flow.arrivals is not None:
+            problems.add(("arrivals",), "no coder", NO_CODER)
+        return problems.faults
+    if not isinstance(lengths, Samples):
+        problems.add((key,), "no samples", NO_SAMPLES)
+    for other in ("generator", "queue", "response"):
+        if getattr(flow, other) is not None:
+            problems.add((other,), "given", _ONE_PACKET)
+    if flow.cast != "unicast":
+        problems.add(("cast",), f'"{flow.cast}"', 'expected "unicast" with a coder')
+    if flow.port in ("tcp", "xdp") and "port" in flow.model_fields_set:
+        problems.add(("port",), f'"{flow.port}"', 'expected "udp" or "packet" with a coder')
+    coder = flow.arrivals.coder
+    check_coder(coder, problems)
+    if coder.codec is None and coder.sample is None:
+        return problems.faults
+    if coder.sample_bits % 8:
+        problems.add(
+            ("arrivals", "coder", "sample"),
+            f"{coder.sample_bits} bit",
+            "expected whole octets in a network",
+        )
+    if isinstance(lengths, Samples):
+        _check_lengths(
+            lengths,
+            key,
+            coder.sample_bits,
+            mtu_octets=mtu_octets,
+            most_octets=most_octets,
+            problems=problems,
+        )
+    return problems.faults
+
+
+def _check_lengths(
+    lengths: Samples,
+    key: str,
+    sample_bits: int,
+    *,
+    mtu_octets: int,
+    most_octets: int,
+    problems: Problems,
+) -> None:
+    growth = lengths.samples
+    for name in ("least", "most", "overhead"):
+        if (bits := getattr(growth, name)) % 8:
+            problems.add(
+                (key, "samples", name), f"{bits} bit", "expected whole octets in a network"
+            )
+    is_data = key == "data"
+    least_overhead = 0 if is_data else AROUND_DATA_OCTETS
+    if growth.overhead < 8 * least_overhead:
+        allowed = f"expected at least {least_overhead} B: addresses, type and check sequence"
+        problems.add((key, "samples", "overhead"), _size(growth.overhead), allowed)
+    samples = max(1, -(-(growth.least - growth.overhead) // sample_bits))
+    if growth.overhead + samples * sample_bits > growth.most:
+        allowed = (
+            f"expected room for what least asks for, {samples} of {sample_bits} bit beside {_size(growth.overhead)} of overhead: "
+            f"at least {_size(growth.overhead + samples * sample_bits)}"
+        )
+        problems.add((key, "samples", "most"), _size(growth.most), allowed)
+    most = (
+        min(most_octets, mtu_octets - IP_HEADER_OCTETS - UDP_HEADER_OCTETS)
+        if is_data
+        else most_octets
+    )
+    if growth.most > 8 * most:
+        where = (
+            f" beside the headers of IP and UDP in a packet of {mtu_octets} B" if is_data else ""
+        )
+        problems.add(
+            (key, "samples", "most"),
+            _size(growth.most),
+            f"expected at most {most} B{where}: a packet of voice goes in one frame",
+        )
+
+
+def _size(bits: int) -> str:
+    return f"{bits} bit" if bits % 8 else f"{bits // 8} B"
+
+
+def voice_plan(flow: "Flow") -> dict[str, Any]:
+    """Return the frames, the arrivals and the codec, if it has a name, of a voice flow without
+    flow_faults, as the engines read them.
+    """
+    lengths = flow.data if flow.data is not None else flow.frames
+    assert isinstance(lengths, Samples)
+    assert isinstance(flow.arrivals, Coded)
+    growth, coder = lengths.samples, flow.arrivals.coder
+    plan: dict[str, Any] = {
+        "frames": {
+            "kind": "samples",
+            "overhead_bits": growth.overhead,
+            "min_bits": growth.least,
+            "max_bits": growth.most,
+        },
+        "arrivals": coder_plan(coder),
+    }
+    return plan if coder.codec is None else {**plan, "codec": coder.codec}

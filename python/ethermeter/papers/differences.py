@@ -6,7 +6,7 @@ import math
 
 from ethermeter.analysis.estimates import ENOUGH_REPLICATIONS
 from ethermeter.analysis.interval import Estimate, pooled_degrees, ratio
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 from ethermeter.papers.claims import Entry, Finding
 from ethermeter.papers.evidence import Evidence, Lengths, lengths
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from ethermeter.analysis.interval import Floats, student
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 from ethermeter.papers.claims import FILE, Claim, Entry, Finding, entries, judged, to_json
 from ethermeter.papers.evidence import MissingError
 from ethermeter.papers.paths import Paths, paths_of

@@ -7,7 +7,7 @@ from typing import Any
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.interval import Estimate
 from ethermeter.analysis.tables import PS_PER_S, Trial
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 
 COUNT, FRAMES, CLUSTERS = "stations.count", "stations.frames", "segment.clusters"
 Lengths = tuple[tuple[float, float], ...]

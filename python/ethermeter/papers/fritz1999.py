@@ -14,7 +14,7 @@ import numpy as np
 
 from ethermeter.analysis.interval import Estimate, Floats, exact
 from ethermeter.analysis.tables import Trial, per_station
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 from ethermeter.papers.claims import FILE, Claim, Entry, Finding, entries, judged, to_json
 from ethermeter.papers.evidence import MissingError
 

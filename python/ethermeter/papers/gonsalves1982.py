@@ -22,7 +22,7 @@ import numpy as np
 from ethermeter.analysis.interval import Estimate, Floats, exact, student
 from ethermeter.analysis.tables import PS_PER_S, Trial, WholeSegment, per_station, whole_segment
 from ethermeter.analysis.unseen import is_unseen, limited
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 from ethermeter.papers.claims import FILE, Claim, Entry, Finding, entries, judged, to_json
 from ethermeter.papers.evidence import MissingError
 from ethermeter.papers.replications import SIMULATION, Curves, Where, crossing, takeoff

@@ -17,7 +17,7 @@ from ethermeter.analysis import estimates
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.interval import Estimate, Floats, average, difference, ratio
 from ethermeter.analysis.tables import Trial, per_station
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 from ethermeter.papers.claims import FILE, Claim, Entry, Finding, entries, judged, to_json
 from ethermeter.papers.shares import Shares, combinations
 

@@ -17,7 +17,7 @@ from ethermeter.analysis.interval import Estimate, difference, exact
 from ethermeter.applied.models import ENTRIES
 from ethermeter.applied.situation import situation_of
 from ethermeter.applied.switches import ALL_STEPS, after
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 from ethermeter.papers.evidence import COUNT, FRAMES, MissingError
 from ethermeter.papers.myths_runs import (
     ARRIVALS,

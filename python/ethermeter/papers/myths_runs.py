@@ -18,7 +18,7 @@ from ethermeter.analysis.knee import knee, rise
 from ethermeter.analysis.tables import PS_PER_S, Trial
 from ethermeter.applied.models import ENTRIES
 from ethermeter.applied.situation import situation_of
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 from ethermeter.papers.evidence import COUNT, FRAMES, MissingError
 
 Found = tuple[Estimate, str]

@@ -9,7 +9,7 @@ import numpy as np
 
 from ethermeter.analysis.interval import Estimate, Floats, student
 from ethermeter.analysis.tables import Trial, codes
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 from ethermeter.papers.evidence import MissingError
 
 if TYPE_CHECKING:

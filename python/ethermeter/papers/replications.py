@@ -11,7 +11,7 @@ from ethermeter.analysis.estimates import ENOUGH_REPLICATIONS
 from ethermeter.analysis.interval import Floats
 from ethermeter.analysis.tables import Trial, WholeSegment
 from ethermeter.analysis.unseen import BEHIND, exposure
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 from ethermeter.papers.evidence import MissingError
 
 SIMULATION = "simulation"

@@ -11,7 +11,7 @@ import numpy as np
 
 from ethermeter.analysis.fit import Line, line, rank_correlation
 from ethermeter.analysis.interval import Estimate, average, difference, exact, ratio
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 from ethermeter.papers.claims import Entry, Finding
 from ethermeter.papers.differences import difference_of_runs, no_appreciable_difference
 from ethermeter.papers.evidence import Evidence, Lengths, MissingError, lengths

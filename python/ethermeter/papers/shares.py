@@ -11,7 +11,7 @@ from ethermeter.analysis import positions
 from ethermeter.analysis.estimates import ENOUGH_REPLICATIONS, Point
 from ethermeter.analysis.interval import Estimate, Floats, paired_ratio
 from ethermeter.analysis.tables import PS_PER_S, Trial
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 from ethermeter.papers.evidence import MissingError
 
 Stations = NDArray[np.bool_]

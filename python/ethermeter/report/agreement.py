@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from ethermeter.analysis.agreement import Agreement, Value
 from ethermeter.analysis.interval import Estimate, quantile
 from ethermeter.applied.switches import ALL_STEPS
+from ethermeter.document import number, plain
 from ethermeter.report.html import safe, section, table
-from ethermeter.report.labels import LABELS, key_title, number, plain
+from ethermeter.report.labels import key_title
 from ethermeter.report.results import UNSEEN, cell
 
 OPEN_ROWS = 40
@@ -79,13 +80,13 @@ def _table(model: str, rows: Sequence[Agreement]) -> str:
     ]
     body = []
     for each in rows:
-        factor = LABELS[each.metric].factor
+        factor = each.metric.label.factor
         words = f"<br><small>{safe(', '.join(each.cautions))}</small>" if each.cautions else ""
         body.append(
             [
                 *([safe(each.series)] if several else []),
                 *(safe(plain(each.point.get(key, ""))) for key in keys),
-                safe(LABELS[each.metric].axis),
+                safe(each.metric.label.axis),
                 number(each.theory * factor, abs(each.theory * factor) * UNSEEN) + words,
                 _cell(each.idealised, each.idealised_verdict, factor),
                 _cell(each.simulation, each.verdict, factor),
@@ -112,7 +113,7 @@ def _steps(model: str, rows: Sequence[Agreement]) -> str:
     ]
     body = []
     for each in ways:
-        factor = LABELS[each.metric].factor
+        factor = each.metric.label.factor
         after = {change.step: change for change in each.changes}
         cells = []
         for name in names:
@@ -130,7 +131,7 @@ def _steps(model: str, rows: Sequence[Agreement]) -> str:
         body.append(
             [
                 *(safe(plain(each.point.get(key, ""))) for key in keys),
-                safe(LABELS[each.metric].axis),
+                safe(each.metric.label.axis),
                 number(each.theory * factor, abs(each.theory * factor) * UNSEEN),
                 *cells,
             ]

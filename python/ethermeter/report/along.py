@@ -5,10 +5,11 @@ from collections.abc import Mapping, Sequence
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.interval import Estimate
 from ethermeter.analysis.positions import Line
-from ethermeter.observation import Metric
+from ethermeter.document import Label, plain
+from ethermeter.metrics import Metric
 from ethermeter.report import chart, results
 from ethermeter.report.axes import MOST_CURVES, Axes, Curve, Panel, keys
-from ethermeter.report.labels import LABELS, Label, key_title, plain
+from ethermeter.report.labels import key_title
 from ethermeter.report.parts import MEANS
 from ethermeter.report.sheet import Sheet
 
@@ -42,7 +43,7 @@ def along_section(lines: Sequence[Line], sheet: Sheet) -> str:
     ]
     body = ""
     for metric in METRICS:
-        label = MEANS.get(metric, LABELS[metric])
+        label = MEANS.get(metric, metric.label)
         figures = _figures(shown, metric, label, curve, tuple(others), sheet)
         if figures:
             body += f'<h4>{label.title}</h4><div class="grid">{"".join(figures)}</div>'

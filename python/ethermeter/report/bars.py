@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from ethermeter.analysis.estimates import Point
-from ethermeter.observation import Metric
+from ethermeter.document import Label, plain
+from ethermeter.metrics import Metric
 from ethermeter.report.axes import keys
 from ethermeter.report.chart import HEIGHT, datum, tooltip, values_as_texts
-from ethermeter.report.labels import Label, plain
 from ethermeter.report.theme import colours
 
 

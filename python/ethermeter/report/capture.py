@@ -8,9 +8,9 @@ from ethermeter.captures.connection import NS, ROWS, Connection
 from ethermeter.captures.explanation import Explanation
 from ethermeter.captures.limits import PARTS, RULES
 from ethermeter.captures.text import rate_text, size_text, time_text
+from ethermeter.document import number
 from ethermeter.report.chart import HEIGHT
 from ethermeter.report.html import safe, section, table
-from ethermeter.report.labels import number
 from ethermeter.report.sheet import Sheet
 from ethermeter.report.shell import shell
 from ethermeter.report.theme import colours

@@ -4,7 +4,7 @@ explain them.
 
 from collections.abc import Iterable, Sequence
 
-from ethermeter.observation import Caution
+from ethermeter.metrics import Caution
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 

@@ -9,9 +9,10 @@ from typing import Any
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.interval import Estimate
 from ethermeter.analysis.knee import Knee
-from ethermeter.observation import Metric
+from ethermeter.document import Label
+from ethermeter.metrics import Metric
 from ethermeter.report.axes import Axes, Curve, Panel, curve_names, keys, quantity
-from ethermeter.report.labels import LABELS, TIME_KINDS, Label, key_title
+from ethermeter.report.labels import TIME_KINDS, key_title
 from ethermeter.report.theme import KIND_COLOURS, colours
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
@@ -139,7 +140,7 @@ def lines(
     knees
         Marked by a diamond, by the curve's name.
     """
-    label = label or LABELS[metric]
+    label = label or metric.label
     rows = [
         datum(curve.name, x, estimate, label.factor)
         for curve in panel.curves

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.groups import PART
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 from ethermeter.report.parts import parts_figures
 from ethermeter.report.sheet import Sheet
 

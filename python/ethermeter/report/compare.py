@@ -8,10 +8,11 @@ from typing import TypedDict
 from ethermeter.analysis import estimates
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.interval import Estimate, difference
+from ethermeter.document import number
 from ethermeter.faults import Fault, InputError
-from ethermeter.observation import DEFINITIONS, Caution, Metric
+from ethermeter.metrics import Caution, Metric
 from ethermeter.report.cautions import Marks
-from ethermeter.report.labels import FLOW_MAIN_METRICS, LABELS, MAIN_METRICS, STUDY_GRAPHS, number
+from ethermeter.report.labels import FLOW_MAIN_METRICS, MAIN_METRICS, STUDY_GRAPHS
 
 METRICS: tuple[Metric, ...] = tuple(
     metric for metric in Metric if metric in (*MAIN_METRICS, *STUDY_GRAPHS, *FLOW_MAIN_METRICS)
@@ -102,7 +103,7 @@ def _row(point: Point, metric: Metric, a: Estimate | None, b: Estimate | None) -
         engine=point.engine,
         point=dict(point.point),
         metric=metric.value,
-        unit=DEFINITIONS[metric].unit,
+        unit=metric.unit,
         a=_number(a.value if a else math.nan),
         b=_number(b.value if b else math.nan),
         difference=_number(found.value),
@@ -155,7 +156,7 @@ def render(rows: Sequence[Row]) -> str:
 
 
 def _cells(row: Row, marks: Marks) -> tuple[str, ...]:
-    label = LABELS[Metric(row["metric"])]
+    label = Metric(row["metric"]).label
     half = (
         math.nan
         if row["low"] is None or row["high"] is None

@@ -12,9 +12,9 @@ from ethermeter.analysis import connections, hosts
 from ethermeter.analysis.accounts import Account, alike, by_point
 from ethermeter.analysis.connections import Connection
 from ethermeter.analysis.hosts import Machine
+from ethermeter.document import Label
 from ethermeter.report.content import Content
 from ethermeter.report.html import safe, section
-from ethermeter.report.labels import Label
 from ethermeter.report.sheet import Sheet
 from ethermeter.report.timeline import Curve, curves_over_time
 from ethermeter.report.told import Places, folded, percent, value, window_of

@@ -24,8 +24,9 @@ from ethermeter.analysis.flows import Sharing
 from ethermeter.analysis.ports import PortPoint
 from ethermeter.analysis.positions import Line
 from ethermeter.analysis.roofline import Roofline, of_scenario
+from ethermeter.document import plain
 from ethermeter.faults import Fault, InputError
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 from ethermeter.papers import (
     claims,
     erg,
@@ -40,7 +41,7 @@ from ethermeter.papers.myths_runs import Runs
 from ethermeter.papers.paths import Paths, paths_of
 from ethermeter.papers.replications import Curves
 from ethermeter.report.distribution import KINDS, Kind, Selection, select
-from ethermeter.report.labels import key_title, plain
+from ethermeter.report.labels import key_title
 from ethermeter.report.parameters import Experiment, experiments
 from ethermeter.report.thinning import MOST_ROWS, spread
 from ethermeter.store import captures

@@ -4,10 +4,10 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ethermeter.document import Label
 from ethermeter.papers.myths_curves import Trace
 from ethermeter.report.chart import HEIGHT, datum, values_as_texts
 from ethermeter.report.html import safe, table
-from ethermeter.report.labels import Label
 from ethermeter.report.results import cell
 from ethermeter.report.theme import colours
 

@@ -10,12 +10,12 @@ from typing import Any
 
 from ethermeter.analysis.distribution import Distribution
 from ethermeter.analysis.estimates import Point
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 from ethermeter.report import results
 from ethermeter.report.axes import choose, curve_names, keys, quantity
 from ethermeter.report.chart import HEIGHT
 from ethermeter.report.html import safe, table
-from ethermeter.report.labels import LABELS, key_title
+from ethermeter.report.labels import key_title
 from ethermeter.report.theme import colours
 
 MOST_CURVES = 6
@@ -71,7 +71,7 @@ KINDS = (
     *(
         Kind(
             name,
-            LABELS[Metric(name)].title[:1].lower() + LABELS[Metric(name)].title[1:],
+            Metric(name).label.title[:1].lower() + Metric(name).label.title[1:],
             "messages",
             (
                 Metric(f"{name}_p50"),
@@ -166,7 +166,7 @@ def _selection(
 
 def figure(selection: Selection, found: Sequence[Distribution]) -> dict[str, Any]:
     """Draw the shares above each delay, both axes logarithmic."""
-    label = LABELS[selection.kind.percentiles[0]]
+    label = selection.kind.percentiles[0].label
     kind = selection.kind
     names = list(selection.points)
     rows = [
@@ -243,7 +243,7 @@ def percentiles(selection: Selection, found: Sequence[Distribution], *, title: s
     """Tabulate the percentiles, mean over the replications with its interval, and the number of
     frames behind it.
     """
-    label = LABELS[selection.kind.percentiles[0]]
+    label = selection.kind.percentiles[0].label
     rows = []
     for (name, point), of in zip(selection.points.items(), found, strict=True):
         estimates = [point.estimates.get(metric) for metric in selection.kind.percentiles]

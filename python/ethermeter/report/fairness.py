@@ -7,13 +7,14 @@ from collections.abc import Sequence
 
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.flows import Sharing
-from ethermeter.observation import Metric
+from ethermeter.document import Label, plain
+from ethermeter.metrics import Metric
 from ethermeter.report import chart
 from ethermeter.report.axes import choose, panels
 from ethermeter.report.bars import bars
 from ethermeter.report.content import Content
 from ethermeter.report.html import safe, table
-from ethermeter.report.labels import LABELS, Label, key_title, plain
+from ethermeter.report.labels import key_title
 from ethermeter.report.results import cell, figure_table
 from ethermeter.report.sheet import Sheet
 
@@ -60,7 +61,7 @@ def _indices(members: Sequence[Sharing], sheet: Sheet) -> str:
     axes = choose(points)
     drawn = ""
     for panel in panels(points, axes, metric):
-        title = f"{LABELS[metric].title}{_title(members[0].flows)}" + (
+        title = f"{metric.label.title}{_title(members[0].flows)}" + (
             f", {panel.title}" if panel.title else ""
         )
         spec = {

@@ -8,10 +8,9 @@ from typing import Any
 from ethermeter.analysis import estimates
 from ethermeter.analysis.estimates import Point
 from ethermeter.faults import Fault, InputError
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 from ethermeter.report.axes import choose, panels
 from ethermeter.report.chart import SCHEMA, lines
-from ethermeter.report.labels import LABELS
 from ethermeter.report.theme import config
 
 FORMATS = (".png", ".pdf", ".svg")
@@ -56,7 +55,7 @@ def draw(points: Sequence[Point], metric: str, series: str | None, *, name: str)
         for panel in panels(members, axes, asked):
             chart = lines(panel, asked, axes, width=WIDTH, height=300, is_nearest=False)
             titles = [part for part in (of if len(every) > 1 else "", panel.title) if part]
-            charts.append({**chart, "title": ", ".join(titles) or LABELS[asked].title})
+            charts.append({**chart, "title": ", ".join(titles) or asked.label.title})
     if not charts:
         raise InputError(
             [

@@ -7,13 +7,13 @@ from typing import Any
 
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.interval import exact
-from ethermeter.observation import Metric
+from ethermeter.document import Label
+from ethermeter.metrics import Metric
 from ethermeter.papers.claims import Claim
 from ethermeter.papers.evidence import MissingError
 from ethermeter.papers.fritz1999 import BARE, FAST, GIGABIT, PAIRS, Copies, constant_mbps
 from ethermeter.report.bars import bars
 from ethermeter.report.html import safe, section, table
-from ethermeter.report.labels import Label
 from ethermeter.report.sheet import Sheet
 from ethermeter.report.shell import Section
 

@@ -4,11 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ethermeter.analysis.estimates import Point
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 from ethermeter.report.axes import choose, panels
 from ethermeter.report.chart import lines
 from ethermeter.report.html import safe, section, table
-from ethermeter.report.labels import LABELS
 from ethermeter.report.sheet import Sheet
 from ethermeter.report.shell import shell
 
@@ -99,12 +98,12 @@ def _figures(points: Sequence[Point], sheet: Sheet) -> str:
         metrics = dict.fromkeys(metric for point in members for metric in point.estimates)
         for metric in metrics:
             for panel in panels(members, axes, Metric(metric)):
-                label = LABELS[metric]
+                label = metric.label
                 found.append(
                     sheet.add(
                         lines(panel, metric, axes),
                         title=label.title,
-                        text=metric.definition.meaning,
+                        text=metric.meaning(),
                         numbers="",
                     )
                 )

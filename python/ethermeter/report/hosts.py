@@ -8,9 +8,9 @@ import numpy as np
 from ethermeter.analysis import hosts
 from ethermeter.analysis.accounts import Account, alike, by_point
 from ethermeter.analysis.hosts import Machine, mean_machine
+from ethermeter.document import Label
 from ethermeter.report.content import Content
 from ethermeter.report.html import safe, section, table
-from ethermeter.report.labels import Label
 from ethermeter.report.sheet import Sheet
 from ethermeter.report.timeline import curves_over_time, shares_over_time, stacks
 from ethermeter.report.told import Places, folded, percent, value, window_of

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 
 from ethermeter.analysis.interval import Estimate
 from ethermeter.analysis.lengths import BREAK_PROBABILITY, Extra, OfLengths, extras, of_lengths
+from ethermeter.document import number, plain
 from ethermeter.report.content import Content
 from ethermeter.report.html import safe, section, table
-from ethermeter.report.labels import LABELS, key_title, number, plain
+from ethermeter.report.labels import key_title
 from ethermeter.report.results import cell
 
 OPEN_ROWS = 20
@@ -66,7 +67,7 @@ def _row(each: OfLengths, lines: Sequence[OfLengths]) -> list[str]:
     return [
         _of(each, several=len({line.series for line in lines}) > 1),
         safe(each.engine),
-        safe(LABELS[each.metric].title),
+        safe(each.metric.label.title),
         f"{each.octets[0]:g} to {each.octets[-1]:g}",
         cell(each.whole.intercept, _US),
         cell(each.whole.slope, _NS),
@@ -106,7 +107,7 @@ def _residuals(lines: Sequence[OfLengths]) -> str:
         [
             _of(each, several=several),
             safe(each.engine),
-            safe(LABELS[each.metric].title),
+            safe(each.metric.label.title),
             f"{octets:g}",
             number(time_s * _US),
             number(math.copysign(_rounded(abs(left_s)), left_s) * _US),
@@ -128,7 +129,7 @@ def _differences(found: Sequence[Extra]) -> str:
             _of(each.one, several=several),
             _of(each.other, several=several),
             safe(each.one.engine),
-            safe(LABELS[each.one.metric].title),
+            safe(each.one.metric.label.title),
             cell(each.intercept, _US),
             cell(each.slope, _NS),
         ]

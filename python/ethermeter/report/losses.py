@@ -5,9 +5,9 @@ from dataclasses import replace
 
 from ethermeter.analysis.accounts import Account, alike, by_point
 from ethermeter.analysis.losses import PLACES, Drops, Loss, drops_together, total
+from ethermeter.document import Label
 from ethermeter.report.content import Content
 from ethermeter.report.html import safe, section
-from ethermeter.report.labels import Label
 from ethermeter.report.sheet import Sheet
 from ethermeter.report.timeline import stacks
 from ethermeter.report.told import Places, folded, percent

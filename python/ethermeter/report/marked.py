@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ethermeter.analysis.interval import Estimate
+from ethermeter.document import Label
 from ethermeter.report.axes import quantity
 from ethermeter.report.chart import HEIGHT, datum, values_as_texts
-from ethermeter.report.labels import Label
 from ethermeter.report.theme import colours
 
 Json = dict[str, Any]

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 
 from ethermeter.analysis.interval import Estimate, quantile
 from ethermeter.analysis.live import Comparison
+from ethermeter.document import plain
 from ethermeter.report.html import safe, section, table
-from ethermeter.report.labels import LABELS, key_title, plain
+from ethermeter.report.labels import key_title
 from ethermeter.report.results import cell
 
 OPEN_ROWS = 40
@@ -39,7 +40,7 @@ def measured_section(found: Sequence[Comparison]) -> str:
         [
             *([safe(each.series)] if several else []),
             *(safe(plain(each.point.get(key, ""))) for key in keys),
-            safe(LABELS[each.metric].axis),
+            safe(each.metric.label.axis),
             _number(each, each.live, each.live_half_width),
             _number(each, each.simulation, each.simulation_half_width),
             _number(each, each.difference, each.half_width),
@@ -65,5 +66,5 @@ def measured_section(found: Sequence[Comparison]) -> str:
 
 def _number(each: Comparison, value: float, half_width: float) -> str:
     return cell(
-        Estimate(value, half_width / quantile(math.inf), math.inf), LABELS[each.metric].factor
+        Estimate(value, half_width / quantile(math.inf), math.inf), each.metric.label.factor
     )

@@ -7,22 +7,22 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from ethermeter.analysis.interval import Estimate
-from ethermeter.observation import Metric
+from ethermeter.document import Label
+from ethermeter.metrics import Metric
 from ethermeter.papers import myths_curves as curves
 from ethermeter.papers.evidence import MissingError
 from ethermeter.papers.myths_curves import Trace
 from ethermeter.papers.myths_runs import KNEES, Knees, Runs, knees, lengths_of
 from ethermeter.report import contrast
 from ethermeter.report.html import section
-from ethermeter.report.labels import LABELS, Label
 from ethermeter.report.sheet import Sheet
 
 THROUGHPUT = Label("Throughput", most=1.0)
-UTILISATION = LABELS[Metric.UTILISATION]
-RESPONSE = LABELS[Metric.RESPONSE_TIME]
+UTILISATION = Metric.UTILISATION.label
+RESPONSE = Metric.RESPONSE_TIME.label
 IN_PACKETS = Label("Response time", "packet times")
 DELAY = Label("Delay", "ms", 1e3)
-COLLISIONS = LABELS[Metric.COLLISIONS_PER_FRAME]
+COLLISIONS = Metric.COLLISIONS_PER_FRAME.label
 WHOLE = (0.0, 1.0)
 HOSTS, LOAD = "Number of hosts", "Offered load"
 Section = tuple[str, str, str]

@@ -8,12 +8,13 @@ from typing import Any
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.groups import FLOW_METRICS, PART
 from ethermeter.analysis.ports import COUNTS, MOST, Port, PortPoint
-from ethermeter.observation import Metric
+from ethermeter.document import number, plain
+from ethermeter.metrics import Metric
 from ethermeter.report import drawing, results
 from ethermeter.report.axes import ENGINE, MOST_CURVES, keys
 from ethermeter.report.content import Content
 from ethermeter.report.html import safe, table
-from ethermeter.report.labels import LABELS, key_title, number, plain
+from ethermeter.report.labels import key_title
 from ethermeter.report.parts import parts_figures
 from ethermeter.report.sheet import Sheet
 
@@ -50,7 +51,7 @@ def flow_figures(series: str, content: Content, sheet: Sheet) -> str:
         else "Each flow by itself."
     )
     # Delays by clocks are shown beside true ones instead.
-    metrics = [metric for metric in FLOW_METRICS if not metric.definition.of_clocks]
+    metrics = list(FLOW_METRICS)
     return parts_figures(shown, "By flow", lead, sheet, metrics=metrics)
 
 
@@ -121,14 +122,14 @@ def _flows_table(flows: Sequence[Point], chosen: PortPoint | None) -> str:
         [
             safe(point.point[PART]),
             *([safe(keys(point)[ENGINE])] if engines else []),
-            *(results.cell(point.estimates[metric], LABELS[metric].factor) for metric in metrics),
+            *(results.cell(point.estimates[metric], metric.label.factor) for metric in metrics),
         ]
         for point in shown
     ]
     head = [
         "Flow",
         *(["Engine"] if engines else []),
-        *(safe(LABELS[metric].axis) for metric in metrics),
+        *(safe(metric.label.axis) for metric in metrics),
     ]
     return f'<h3>Flows</h3><p class="lead">{safe(_at(at).strip())}</p>' + _folded(
         head, rows, "Flows", headers=2 if engines else 1

@@ -7,9 +7,9 @@ from typing import Any
 
 from ethermeter.analysis.accounts import Account, alike, by_point
 from ethermeter.analysis.pacing import Clock, Pacing, together
+from ethermeter.document import Label
 from ethermeter.report.content import Content
 from ethermeter.report.html import safe, section
-from ethermeter.report.labels import Label
 from ethermeter.report.sheet import Sheet
 from ethermeter.report.timeline import stacks
 from ethermeter.report.told import Places, folded, percent, value

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ethermeter.analysis.interval import student
+from ethermeter.document import Label, plain
 from ethermeter.papers.evidence import MissingError
 from ethermeter.papers.gonsalves1982 import HOSTS, reading, value_at_loss
 from ethermeter.papers.replications import Curves, Where
 from ethermeter.report.html import safe, section, table
-from ethermeter.report.labels import Label, plain
 from ethermeter.report.marked import Line, Mark, marked_lines
 from ethermeter.report.results import cell
 from ethermeter.report.sheet import Sheet

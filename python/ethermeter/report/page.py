@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ethermeter.analysis.estimates import Point
-from ethermeter.observation import Metric
+from ethermeter.document import number
+from ethermeter.metrics import Metric
 from ethermeter.report import parameters, results
 from ethermeter.report.agreement import agreement_section
 from ethermeter.report.axes import MOST_CURVES
@@ -13,7 +14,6 @@ from ethermeter.report.content import Content
 from ethermeter.report.file_transfer import file_sections
 from ethermeter.report.hosts import hosts_section
 from ethermeter.report.html import safe, section, table
-from ethermeter.report.labels import number
 from ethermeter.report.lengths import lengths_section
 from ethermeter.report.losses import losses_section
 from ethermeter.report.measured import measured_section

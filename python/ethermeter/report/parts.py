@@ -8,12 +8,13 @@ from typing import Any
 
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.groups import METRICS, PART
-from ethermeter.observation import Metric
+from ethermeter.document import Label, plain
+from ethermeter.metrics import Group, Metric
 from ethermeter.report import chart
 from ethermeter.report.axes import ENGINE, Axes, keys, panels, quantity
 from ethermeter.report.bars import bars
 from ethermeter.report.content import Content
-from ethermeter.report.labels import LABELS, Label, key_title, plain
+from ethermeter.report.labels import key_title
 from ethermeter.report.results import estimates_table
 from ethermeter.report.sheet import Sheet
 
@@ -77,8 +78,8 @@ def parts_figures(
     ]
     drawn = [
         (
-            MEANS.get(metric, LABELS[metric]),
-            _figures(points, metric, MEANS.get(metric, LABELS[metric]), "", sheet),
+            MEANS.get(metric, metric.label),
+            _figures(points, metric, MEANS.get(metric, metric.label), "", sheet),
         )
         for metric in shown
     ]
@@ -110,9 +111,9 @@ def _figures(
         ]
         if len(silent) == len(members):
             continue
-        is_voice = metric.definition.of_voice or metric.definition.of_flow_voice
+        is_voice = metric.group in (Group.SEGMENT_VOICE, Group.FLOW_VOICE)
         why = "there is no voice, or nothing was delivered" if is_voice else "nothing was delivered"
-        why = "there is none" if metric.definition.of_flows else why
+        why = "there is none" if metric.group is Group.FLOW else why
         missing = f"No value where {why}: {', '.join(dict.fromkeys(silent))}." if silent else ""
         title = ", ".join(
             f"{key_title(key)}: {plain(value)}"

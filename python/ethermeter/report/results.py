@@ -5,12 +5,13 @@ from collections.abc import Mapping, Sequence
 
 from ethermeter.analysis.estimates import Point, run_cautions
 from ethermeter.analysis.interval import Estimate
-from ethermeter.observation import Caution, Metric
+from ethermeter.document import Label, number, plain
+from ethermeter.metrics import Caution, Metric
 from ethermeter.papers.claims import Claim
 from ethermeter.report.axes import Axes, Panel, keys
 from ethermeter.report.chart import axis_title
 from ethermeter.report.html import safe, table
-from ethermeter.report.labels import LABELS, Label, key_title, number, plain
+from ethermeter.report.labels import key_title
 
 _GAUGE_RANGE, _WIDE_RANGE = 0.1, 1.0
 UNSEEN = 5e-5
@@ -147,7 +148,7 @@ def figure_table(
     """Numbers of a figure: x by curve, value and half width of the interval; `label` instead of the
     metric's own.
     """
-    label = label or LABELS[metric]
+    label = label or metric.label
     places = sorted({x for curve in panel.curves for x, _ in curve.points})
     cells = [{x: estimate for x, estimate in curve.points} for curve in panel.curves]
     rows = []
@@ -164,9 +165,13 @@ def figure_table(
 
 
 def estimates_table(
-    points: Sequence[Point], metrics: Sequence[Metric], *, labels: Mapping[Metric, Label] = LABELS
+    points: Sequence[Point],
+    metrics: Sequence[Metric],
+    *,
+    labels: Mapping[Metric, Label] | None = None,
 ) -> str:
     """Every point of a series with some metrics, in the units of the labels."""
+    labels = {metric: metric.label for metric in metrics} | dict(labels or {})
     varied = {key: {keys(point)[key] for point in points} for key in keys(points[0])}
     shown = [key for key, values in varied.items() if len(values) > 1] or list(points[0].point)
     rows = []

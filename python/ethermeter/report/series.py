@@ -9,7 +9,7 @@ import numpy as np
 
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.knee import CLEAR, Knee, rise
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 from ethermeter.papers.evidence import COUNT
 from ethermeter.report import chart, distribution, results, roofline
 from ethermeter.report.along import along_section
@@ -20,7 +20,6 @@ from ethermeter.report.fairness import fairness_figures
 from ethermeter.report.html import safe, section, table
 from ethermeter.report.labels import (
     FLOW_MAIN_METRICS,
-    LABELS,
     MAIN_METRICS,
     TIME_KINDS,
     VOICE_GRAPHS,
@@ -164,7 +163,7 @@ def _main(
     drawn = []
     for metric in metrics:
         for panel in panels(points, axes, metric):
-            title = LABELS[metric].title + (f", {panel.title}" if panel.title else "")
+            title = metric.label.title + (f", {panel.title}" if panel.title else "")
             numbers = results.figure_table(panel, metric, axes, title=f"{name}, {title}")
             knees = _knees(panel, metric, axes)
             spec = {

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from ethermeter.observation import Metric
+from ethermeter.metrics import Metric
 from ethermeter.report.labels import FLOW_MAIN_METRICS, MAIN_METRICS, STUDY_GRAPHS
 
 

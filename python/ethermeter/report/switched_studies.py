@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ethermeter.analysis.interval import Estimate, Floats, exact, student
-from ethermeter.observation import Metric
+from ethermeter.document import Label
+from ethermeter.metrics import Metric
 from ethermeter.papers import erg
 from ethermeter.papers.claims import Claim
 from ethermeter.papers.evidence import MissingError
@@ -16,7 +17,6 @@ from ethermeter.papers.hughesjones2000 import QUIET, US, between, one_way, trips
 from ethermeter.papers.measured import APART
 from ethermeter.papers.paths import Paths
 from ethermeter.report.html import safe, section, table
-from ethermeter.report.labels import Label
 from ethermeter.report.marked import Line, Mark, marked_lines
 from ethermeter.report.results import cell, claims_table
 from ethermeter.report.sheet import Sheet

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ethermeter.analysis.interval import Floats
+from ethermeter.document import Label
 from ethermeter.report.chart import HEIGHT
-from ethermeter.report.labels import Label
 from ethermeter.report.theme import colours
 
 Json = dict[str, Any]

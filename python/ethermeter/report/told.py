@@ -6,8 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 
 from ethermeter.analysis.accounts import Account
+from ethermeter.document import number, plain
 from ethermeter.report.html import safe, table
-from ethermeter.report.labels import key_title, number, plain
+from ethermeter.report.labels import key_title
 
 OPEN_ROWS = 24
 """Rows of a table that are shown at once."""

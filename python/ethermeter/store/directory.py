@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ethermeter.faults import Fault, InputError
-from ethermeter.observation import WHOLE_SEGMENT
+from ethermeter.metrics import ALL
 from ethermeter.store.files import checksum, written_whole
 from ethermeter.store.integrity import (
     AGAIN,
@@ -52,8 +52,7 @@ class RunDirectory:
     >>> RunDirectory(Path("no-such-run"))
     Traceback (most recent call last):
     ...
-    ethermeter.faults.InputError: no-such-run: run = no-such-run: a run directory, which has a
-    plan.jsonl
+    ethermeter.faults.InputError: no-such-run: run = no-such-run: a run directory, which has a plan.jsonl
 
     """
 
@@ -343,9 +342,7 @@ class RunDirectory:
                 groups = [file.schema_arrow.empty_table()]
                 for number in _row_groups(file.metadata, trials):
                     group = file.read_row_group(number, use_threads=False)
-                    group = (
-                        group.filter(pc.equal(group["station"], WHOLE_SEGMENT)) if whole else group
-                    )
+                    group = group.filter(pc.equal(group["station"], ALL)) if whole else group
                     groups.append(
                         group
                         if trials is None

@@ -8,48 +8,23 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ethermeter.observation import (
-    FLOW_DEFINITIONS,
-    FLOW_VOICE_DEFINITIONS,
-    WHOLE_SEGMENT,
-    Caution,
-    Metric,
-)
+from ethermeter.metrics import ALL, Group, Masks, Metric, metrics_of
 
-METRICS: tuple[Metric, ...] = tuple(
-    metric
-    for metric in Metric
-    if not any(
-        (
-            metric.definition.of_voice,
-            metric.definition.of_flows,
-            metric.definition.of_flow_voice,
-            metric.definition.of_clocks,
-        )
-    )
-)
-STATION_METRICS: tuple[Metric, ...] = tuple(
-    metric for metric in METRICS if metric.definition.per_station
-)
-VOICE_METRICS: tuple[Metric, ...] = tuple(metric for metric in Metric if metric.definition.of_voice)
+METRICS = metrics_of(Group.SEGMENT)
+STATION_METRICS = metrics_of(Group.SEGMENT, of_each=True)
+VOICE_METRICS = metrics_of(Group.SEGMENT_VOICE)
 """What a trial with voice has besides."""
-VOICE_STATION_METRICS: tuple[Metric, ...] = tuple(
-    metric for metric in VOICE_METRICS if metric.definition.per_station
-)
-FLOW_METRICS: tuple[Metric, ...] = tuple(FLOW_DEFINITIONS)
+VOICE_STATION_METRICS = metrics_of(Group.SEGMENT_VOICE, of_each=True)
+FLOW_METRICS = metrics_of(Group.FLOW)
 """What a trial of a network has instead: each of these of every flow and of all."""
-FLOW_VOICE_METRICS: tuple[Metric, ...] = tuple(FLOW_VOICE_DEFINITIONS)
+FLOW_VOICE_METRICS = metrics_of(Group.FLOW_VOICE)
 """What it has besides where some flow is voice; the same, after all of those."""
-CLOCK_METRICS: tuple[Metric, ...] = tuple(
-    metric for metric in Metric if metric.value.startswith("clock_delay")
-)
+CLOCK_METRICS = metrics_of(Group.CLOCK)
 """What a simulated trial of a network has besides whose hosts have clocks: each of these of every
 flow and of all, after all others …
 """
-COMPARED_METRICS: tuple[Metric, ...] = tuple(
-    metric for metric in Metric if metric.definition.of_clocks and metric not in CLOCK_METRICS
-)
-"""… and where these are compared."""
+SYNCHRONISED_METRICS = metrics_of(Group.SYNCHRONISED)
+"""… and where these are synchronised."""
 VOICE_HISTOGRAMS: tuple[str, ...] = ("voice_delay", "sample_delay")
 FLOW_HISTOGRAMS: tuple[str, ...] = ("one_way_delay", "round_trip", "inter_arrival")
 CLOCK_HISTOGRAMS: tuple[str, ...] = ("clock_delay", "compared_delay")
@@ -100,12 +75,8 @@ BATCH_SUMS: tuple[str, ...] = (
 """… and the sums of times, in s."""
 NOT_COUNTED = -1
 """In place of a count by batch that nobody made; of a sum that is NaN."""
-CAUTIONS: tuple[Caution, ...] = tuple(Caution)
-CAUTION_BIT: dict[str, int] = {str(caution): 1 << place for place, caution in enumerate(CAUTIONS)}
-
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
-Masks = npt.NDArray[np.uint16]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -121,7 +92,7 @@ class TrialRows:
         Stations of the trial, n; 0 for a trial of a network.
     values, cautions
         Shape (rows,): value in the metric's unit, NaN where there is no sample; cautions as a mask
-        of `CAUTION_BIT`.
+        of `ethermeter.metrics.caution_mask`.
     batch_frames, batch_charged_ps, batch_delay_sum_s, batch_delay_square_sum_s2
         Shape (batches x n,), batch by batch: frames; channel time in ps; sums over frames of the
         delay in s and of its square in s².
@@ -212,7 +183,9 @@ def clocks_of(scenario: Mapping[str, Any]) -> int:
 
 def clock_metrics(clocks: int) -> tuple[Metric, ...]:
     """Name the metrics that a trial has besides those of flows, by what is read of its clocks."""
-    return (*CLOCK_METRICS, *COMPARED_METRICS) if clocks == 2 else CLOCK_METRICS if clocks else ()
+    return (
+        (*CLOCK_METRICS, *SYNCHRONISED_METRICS) if clocks == 2 else CLOCK_METRICS if clocks else ()
+    )
 
 
 def has_voice(scenario: Mapping[str, Any]) -> bool:
@@ -248,7 +221,7 @@ def observations_of_scenario(scenario: Mapping[str, Any]) -> int:
 @lru_cache(maxsize=1024)
 def flow_layout(
     flows: int, *, voice: bool = False, clocks: int = 0
-) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int8]]:
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int16]]:
     """Flow and metric of every observation of a trial of a network, in order: `FLOW_METRICS` of all
     flows, then each for every flow.
 
@@ -272,7 +245,7 @@ def flow_layout(
     """
     every = list(Metric)
     blocks = [
-        np.array([every.index(metric) for metric in metrics], np.int8)
+        np.array([every.index(metric) for metric in metrics], np.int16)
         for metrics in (FLOW_METRICS, FLOW_VOICE_METRICS if voice else (), clock_metrics(clocks))
     ]
     numbers = np.arange(flows, dtype=np.int32)
@@ -280,7 +253,7 @@ def flow_layout(
         [
             part
             for of in blocks
-            for part in (np.full(len(of), WHOLE_SEGMENT, np.int32), np.tile(numbers, len(of)))
+            for part in (np.full(len(of), ALL, np.int32), np.tile(numbers, len(of)))
         ]
     )
     metric = np.concatenate([part for of in blocks for part in (of, np.repeat(of, flows))])
@@ -290,7 +263,7 @@ def flow_layout(
 
 
 @lru_cache(maxsize=1024)
-def layout(stations: int, *, voice: bool) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int8]]:
+def layout(stations: int, *, voice: bool) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int16]]:
     """Station and metric of every observation of a trial, in order.
 
     First the whole segment, in the order of `METRICS`; then `STATION_METRICS`, each for all
@@ -318,7 +291,7 @@ def layout(stations: int, *, voice: bool) -> tuple[npt.NDArray[np.int32], npt.ND
             part
             for whole, each in tables
             for part in (
-                np.full(len(whole), WHOLE_SEGMENT, np.int32),
+                np.full(len(whole), ALL, np.int32),
                 np.tile(np.arange(stations, dtype=np.int32), len(each)),
             )
         ]
@@ -328,18 +301,11 @@ def layout(stations: int, *, voice: bool) -> tuple[npt.NDArray[np.int32], npt.ND
             part
             for whole, each in tables
             for part in (
-                np.array([every.index(metric) for metric in whole], np.int8),
-                np.repeat(np.array([every.index(metric) for metric in each], np.int8), stations),
+                np.array([every.index(metric) for metric in whole], np.int16),
+                np.repeat(np.array([every.index(metric) for metric in each], np.int16), stations),
             )
         ]
     )
     station.flags.writeable = False
     metric.flags.writeable = False
     return station, metric
-
-
-def caution_text(mask: int) -> str:
-    """Words of a caution mask, separated by a space, in the order of the closed list; empty for
-    none.
-    """
-    return " ".join(caution for place, caution in enumerate(CAUTIONS) if mask >> place & 1)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from ethermeter.observation import WHOLE_SEGMENT, Metric
+from ethermeter.metrics import ALL, Group, Metric, caution_text
 from ethermeter.store.files import written_whole
 from ethermeter.store.rows import (
     BATCH_COUNTS,
@@ -24,7 +24,6 @@ from ethermeter.store.rows import (
     PORT_COLUMNS,
     SEGMENT_HISTOGRAMS,
     VOICE_METRICS,
-    caution_text,
     flow_layout,
     layout,
     observations_of,
@@ -195,8 +194,8 @@ def _observations(rows: "pa.Table", ids: Sequence[str]) -> "pa.Table":
         words = tuple(
             metric
             for metric in Metric
-            if (talks or not metric.definition.of_flow_voice)
-            and (any(clocks) or not metric.definition.of_clocks)
+            if (talks or metric.group is not Group.FLOW_VOICE)
+            and (any(clocks) or metric.group not in (Group.CLOCK, Group.SYNCHRONISED))
         )
     place = {metric: at for at, metric in enumerate(words)}
     code_of = np.array([place.get(metric, -1) for metric in Metric])
@@ -286,7 +285,7 @@ def _histograms(rows: "pa.Table", ids: Sequence[str], *, networks: bool) -> "pa.
     if networks:
         # Trials of segments beside them have histograms of all stations together.
         of_flows = np.repeat(rows["flows"].to_numpy() > 0, _lengths(rows, "count"))
-        station = np.full(len(kinds), WHOLE_SEGMENT, np.int32)
+        station = np.full(len(kinds), ALL, np.int32)
         station[of_flows] = _flat(rows, "histogram_flow")
         columns["station"] = pa.array(station)
     return pa.table(columns)

@@ -13,7 +13,7 @@ from ethermeter.analysis.interval import Estimate, student
 from ethermeter.calls.quality import Quality, Wanted, rated
 from ethermeter.calls.question import Question
 from ethermeter.experiment import Experiment
-from ethermeter.observation import Caution
+from ethermeter.metrics import Caution
 from ethermeter.plan import Trial
 from ethermeter.strategies.strategy import Finished, Observed
 

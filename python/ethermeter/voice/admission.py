@@ -101,8 +101,7 @@ def occupancy(offered_erlangs: Numbers, *, admit: Numbers) -> Occupancy:
     --------
     >>> found = occupancy(1.0, admit=[1.0, 0.5])
     >>> found.distribution.tolist(), float(found.blocking), float(found.mean_calls)
-    ([0.4444444444444444, 0.4444444444444444, 0.1111111111111111], 0.3333333333333333,
-    0.6666666666666666)
+    ([0.4444444444444444, 0.4444444444444444, 0.1111111111111111], 0.3333333333333333, 0.6666666666666666)
 
     """
     function = "occupancy"

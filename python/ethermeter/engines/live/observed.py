@@ -23,12 +23,11 @@ from ethermeter.engines.live.description import (
 )
 from ethermeter.engines.live.spoken import Buckets, Spoken, as_core, mean_s, spoken
 from ethermeter.engines.live.taken import is_taken
-from ethermeter.engines.network import ADDED, TIMES, percentiles
+from ethermeter.engines.network import ADDED, TIMES
 from ethermeter.engines.talk import is_voice
 from ethermeter.framing import AROUND_DATA_OCTETS, frame_octets
-from ethermeter.observation import Caution, Metric
+from ethermeter.metrics import Caution, Masks, Metric, caution_mask, percentiles
 from ethermeter.store.rows import (
-    CAUTION_BIT,
     FLOW_METRICS,
     FLOW_VOICE_METRICS,
     PORT_COLUMNS,
@@ -168,7 +167,7 @@ def observe(
     values, cautions = rows.values.copy(), rows.cautions.copy()
     whole = len(FLOW_METRICS)
     # The queues of real hosts are not without limit, whatever the simulated ones are.
-    cautions &= np.uint16(~CAUTION_BIT[Caution.UNBOUNDED_QUEUE] & 0xFFFF)
+    cautions &= ~caution_mask([Caution.UNBOUNDED_QUEUE])
     of_each = {
         metric: values[whole + at * len(flows) :][: len(flows)]
         for at, metric in enumerate(FLOW_METRICS)
@@ -206,7 +205,7 @@ def observe(
     ]
     cautions |= np.concatenate(words)
     none = np.isnan(values)
-    cautions[none] = CAUTION_BIT[Caution.NO_SAMPLES]
+    cautions[none] = caution_mask([Caution.NO_SAMPLES])
     counts, sums_s = by_batch.rows([flow.parts for flow in flows], scenario.get("batches"))
     return replace(
         rows, values=values, cautions=cautions, flow_batch_counts=counts, flow_batch_sums_s=sums_s
@@ -547,9 +546,7 @@ def _columns(every: list[Buckets]) -> tuple[np.ndarray[Any, Any], ...]:
     return tuple(rows[:, part] for part in range(4))
 
 
-def _words(
-    flows: list[Counted], metrics: tuple[Metric, ...]
-) -> np.ndarray[Any, np.dtype[np.uint16]]:
+def _words(flows: list[Counted], metrics: tuple[Metric, ...]) -> Masks:
     """Live cautions of some metrics, of all flows and of each: of clocks, lateness and few
     exchanges only with what they change.
     """
@@ -566,7 +563,7 @@ def _words(
         | {Metric.INTER_ARRIVAL, *percentiles(Metric.INTER_ARRIVAL)}
     )
     by_spacing |= {Metric.LOSS, Metric.SAMPLE_LOSS}
-    each = np.zeros((len(metrics), len(flows)), np.uint16)
+    each = np.zeros((len(metrics), len(flows)), np.uint64)
     for at, metric in enumerate(metrics):
         for number, flow in enumerate(flows):
             words = (
@@ -575,7 +572,6 @@ def _words(
             few = {Caution.FEW_SAMPLES} if flow.few and metric in round_trip else set()
             is_late = flow.late_spacing if metric in by_spacing else flow.late_counts
             late = {Caution.LATE_SEND} if is_late else set()
-            each[at, number] = sum(CAUTION_BIT[word] for word in words | few | late)
+            each[at, number] = caution_mask(words | few | late)
     whole = np.bitwise_or.reduce(each, axis=1)
-    mask: np.ndarray[Any, np.dtype[np.uint16]] = np.concatenate([whole, each.ravel()])
-    return mask
+    return np.concatenate([whole, each.ravel()])

@@ -1,19 +1,19 @@
-"""Paths: dotted keys such as "stations.count", and values set at them without changing the
-original.
-"""
+"""Key paths such as "stations.count": what they name, values set at them, and `--set` overrides."""
 
+import tomllib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel
 
-from ethermeter.experiment.assumptions import Theory
-from ethermeter.experiment.complaints import Part, fields_of
+from ethermeter.experiment.document import fields_of
 from ethermeter.experiment.flows import Flow
 from ethermeter.experiment.network import Network
 from ethermeter.experiment.phases import Phases, Run
 from ethermeter.experiment.segment import Segment
 from ethermeter.experiment.stations import StationGroup
+from ethermeter.experiment.theory import Theory
+from ethermeter.faults import Fault, Key, shown
 
 LONGEST_PATH = 8
 """Parts a dotted key may have."""
@@ -40,7 +40,7 @@ class PathError(ValueError):
 
 def resolved(
     document: Mapping[str, Any], parts: Sequence[str], *, tops: Sequence[str]
-) -> tuple[Part, ...]:
+) -> tuple[Key, ...]:
     """Return the path of a dotted key, with a group of stations as its number.
 
     Parameters
@@ -63,7 +63,7 @@ def resolved(
             f"expected a dotted key that begins with {', '.join(f'{top}.' for top in tops)}"
         )
     top, rest = parts[0], list(parts[1:])
-    path: list[Part] = [top]
+    path: list[Key] = [top]
     if top in _LISTED:
         group, rest = _group(document, top, rest)
         path.append(group)
@@ -76,7 +76,7 @@ def resolved(
     return tuple(path)
 
 
-def _number(part: str) -> Part:
+def _number(part: str) -> Key:
     """Return a part of a key as a number if it is one."""
     return int(part) if part.isascii() and part.isdigit() and len(part) < 6 else part
 
@@ -85,11 +85,11 @@ def _names(tables: Sequence[object]) -> list[object]:
     return [table.get("name") if isinstance(table, dict) else None for table in tables]
 
 
-def _named(tree: object, rest: Sequence[str]) -> list[Part]:
+def _named(tree: object, rest: Sequence[str]) -> list[Key]:
     """Return the rest of a key with the tables of lists by their number, where the key has their
     names.
     """
-    path: list[Part] = []
+    path: list[Key] = []
     for at, key in enumerate(rest):
         part = _number(key)
         if isinstance(tree, list) and key == EVERY and tree:
@@ -120,7 +120,7 @@ def _named(tree: object, rest: Sequence[str]) -> list[Part]:
     return path
 
 
-def _group(document: Mapping[str, Any], top: str, rest: list[str]) -> tuple[Part, list[str]]:
+def _group(document: Mapping[str, Any], top: str, rest: list[str]) -> tuple[Key, list[str]]:
     """Return which table of several is meant, and the key within it."""
     groups = document.get(top)
     groups = groups if isinstance(groups, list) else []
@@ -143,7 +143,7 @@ def _group(document: Mapping[str, Any], top: str, rest: list[str]) -> tuple[Part
     )
 
 
-def assigned(tree: object, path: Sequence[Part], value: object) -> object:
+def assigned(tree: object, path: Sequence[Key], value: object) -> object:
     """Return a copy of the tree with a value set; only the tables on the way are copied.
 
     Raises
@@ -170,14 +170,14 @@ def assigned(tree: object, path: Sequence[Part], value: object) -> object:
     raise PathError(f"expected a table for the key {head} to stand in")
 
 
-def covers(path: Sequence[Part], place: Sequence[Part]) -> bool:
+def covers(path: Sequence[Key], place: Sequence[Key]) -> bool:
     """Whether what stands at a place is at or below what a path speaks of."""
     return len(path) <= len(place) and all(
         part in (EVERY, of) for part, of in zip(path, place, strict=False)
     )
 
 
-def at(tree: object, path: Sequence[Part]) -> object:
+def at(tree: object, path: Sequence[Key]) -> object:
     """Return what stands at a path, None if nothing does."""
     for part in path:
         if isinstance(tree, dict):
@@ -187,3 +187,104 @@ def at(tree: object, path: Sequence[Part]) -> object:
         else:
             return None
     return tree
+
+
+_LONGEST = 10_000
+_QUOTED_TABLES = ("vary", "sources")
+_GROUPED_TABLES = ("segment", "stations", "network", "flows", "phases", "run")
+
+
+def overridden(
+    document: Mapping[str, Any], overrides: Sequence[str]
+) -> tuple[dict[str, Any], list[Fault]]:
+    """Return the document with the values set, and the faults of those that could not be.
+
+    A key that is set is no longer varied: whoever sets it means the value to hold.
+
+    Parameters
+    ----------
+    document
+        The experiment file, as read.
+    overrides
+        Texts such as "stations.count=12", "phases.transmit=2 s" or "segment.star={ radius = '10 m'
+        }".
+
+    """
+    result = dict(document)
+    faults = []
+    for text in overrides:
+        key, equals, value = text.partition("=")
+        if not equals or not key.strip() or len(text) > _LONGEST:
+            faults.append(
+                Fault("--set", key.strip() or "(missing)", shown(text), 'expected "key.path=value"')
+            )
+            continue
+        try:
+            _encodable(text)
+            path = _path(result, key.strip())
+            changed = assigned(result, path, _value(value.strip()))
+        except PathError as error:
+            faults.append(Fault("--set", key.strip(), shown(value.strip()), str(error)))
+            continue
+        result = _no_longer_varied(changed if isinstance(changed, dict) else result, path)
+    return result, faults
+
+
+def _encodable(text: str) -> None:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise PathError("expected UTF-8 text") from None
+
+
+def _value(text: str) -> object:
+    """Return a TOML value; what is none counts as a text, so that quotes need not survive a shell."""
+    try:
+        read = tomllib.loads(f"value = {text}")
+    except (ValueError, RecursionError):
+        return text
+    # More than one key means that the text went on after its value, in a line of its own.
+    return read["value"] if set(read) == {"value"} else text
+
+
+def _path(document: Mapping[str, Any], key: str) -> tuple[Key, ...]:
+    parts = _parts(key)
+    if len(parts) > LONGEST_PATH:
+        raise PathError(f"expected a key of at most {LONGEST_PATH} parts")
+    if parts[0] in _QUOTED_TABLES and len(parts) > 1:
+        return parts[0], ".".join(parts[1:])
+    if parts[0] in _GROUPED_TABLES and len(parts) > 1:
+        return resolved(document, parts, tops=_GROUPED_TABLES)
+    if len(parts) > 1:
+        raise PathError(
+            f"expected a key that begins with {', '.join((*_GROUPED_TABLES, *_QUOTED_TABLES))}, or title, seed, series, notes"
+        )
+    return (parts[0],)
+
+
+def _parts(key: str) -> list[str]:
+    """Split a key at its dots; parts in quotes keep theirs."""
+    try:
+        read: object = tomllib.loads(f"{key} = 0")
+    except (ValueError, RecursionError):
+        return key.split(".")
+    parts: list[str] = []
+    while isinstance(read, dict) and len(read) == 1:
+        ((part, read),) = read.items()
+        parts += part.split(".")
+    return parts if read == 0 else key.split(".")
+
+
+def _no_longer_varied(document: dict[str, Any], path: tuple[Key, ...]) -> dict[str, Any]:
+    vary = document.get("vary")
+    if not isinstance(vary, dict) or path[0] == "vary":
+        return document
+    kept = {key: given for key, given in vary.items() if _resolved(document, key) != path}
+    return {**document, "vary": kept} if len(kept) < len(vary) else document
+
+
+def _resolved(document: Mapping[str, Any], key: str) -> tuple[Key, ...] | None:
+    try:
+        return resolved(document, key.split("."), tops=_GROUPED_TABLES)
+    except PathError:
+        return None

@@ -1,0 +1,358 @@
+"""Document: what a page of a report shows, as data.
+
+A page is made of sections, a section of blocks: headings, texts, tables and figures. A figure holds
+a chart: one of the kinds below, or a Vega-Lite specification. Text is escaped when a page is
+rendered; `markupsafe.Markup` is taken as HTML.
+"""
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from markupsafe import Markup
+
+from ethermeter.analysis.interval import Estimate
+from ethermeter.metrics import Label as Label
+
+VegaLite = dict[str, Any]
+"""A Vega-Lite specification."""
+Row = Sequence[str]
+"""Cells of a table."""
+UNSEEN = 5e-5
+"""Half width of an interval, relative to its value, that five digits do not show."""
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A paragraph; a lead says how to read what follows."""
+
+    text: str
+    kind: Literal["", "lead"] = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A heading within a section, of level 3 or 4."""
+
+    text: str
+    level: Literal[3, 4] = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Bullets:
+    """A list of texts."""
+
+    items: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table.
+
+    Parameters
+    ----------
+    head, rows
+        Cells.
+    caption
+        Name of the table, for screen readers and where it is folded away.
+    kind
+        Class of the table.
+    headers
+        Leading cells of a row that are its headers.
+    open_rows
+        Most rows that are shown at once; a longer table is folded away. None: never folded.
+
+    """
+
+    head: Row
+    rows: Sequence[Row]
+    caption: str
+    kind: str = "data"
+    headers: int = 1
+    open_rows: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A curve: its name, and of every point what orders it, x and y."""
+
+    name: str
+    points: tuple[tuple[float, Estimate, Estimate], ...]
+
+
+Mark = tuple[str, float, float]
+"""A published point: name of its curve, x, and y in the SI unit."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnnotatedCurves:
+    """Curves in the order of their points, so that one may turn back, with published points.
+
+    Parameters
+    ----------
+    lines
+        At least one, with at least one point.
+    marks
+        Published points, each of a line.
+    x, y
+        Labels of the axes.
+    legend
+        What the names of the lines are values of.
+    order
+        What orders the points; empty where it is x itself, which then has no interval.
+    most
+        Value of y, in its unit, above which curves are cut off; None: the largest.
+
+    """
+
+    lines: Sequence[Line]
+    marks: Sequence[Mark]
+    x: Label
+    y: Label
+    legend: str
+    order: str = ""
+    most: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """A curve of a comparison.
+
+    Parameters
+    ----------
+    name
+        What it is of; a theory, the simulation of its assumptions and the segment may share it.
+    kind
+        A theory, the simulation of what it assumes, or the simulation of the segment as it is.
+    points
+        Estimates by x, which is a number or a name.
+
+    """
+
+    name: str
+    kind: Literal["theory", "world", "segment"]
+    points: tuple[tuple[float | str, Estimate], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Theories, simulations of what they assume, and the segment as it is, against a number.
+
+    Parameters
+    ----------
+    traces
+        At least one with a point; x are numbers.
+    y
+        Label of the values.
+    x_title
+        Title of the x axis.
+    domain
+        Of y, in its unit; what lies beyond is clipped.
+    marked
+        A point of a trace, by its name, that gets a diamond; y in its unit.
+
+    """
+
+    traces: Sequence[Trace]
+    y: Label
+    x_title: str
+    domain: tuple[float, float]
+    is_x_logarithmic: bool = False
+    is_y_logarithmic: bool = False
+    marked: Mapping[str, tuple[float, float]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ladder:
+    """Traces against names, one below the other, with whiskers for the 95% intervals.
+
+    Parameters
+    ----------
+    traces
+        At least one with a point; x are names.
+    value
+        Label of the values.
+    x_title
+        What the names are, for the table of numbers.
+    names
+        From the top.
+    is_joined
+        Whether the points of a trace are joined by a line.
+    domain
+        Of the values, in their unit; None: what they need.
+
+    """
+
+    traces: Sequence[Trace]
+    value: Label
+    x_title: str
+    names: Sequence[str]
+    is_joined: bool
+    is_logarithmic: bool = False
+    domain: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A bar: its group along the x axis, its name within the group, and its height."""
+
+    group: str
+    name: str
+    height: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class GroupedBars:
+    """Bars side by side, from zero, with whiskers for the 95% intervals.
+
+    Parameters
+    ----------
+    bars
+        At least one with a finite value.
+    y
+        Label of the heights.
+    title
+        Of the x axis.
+    columns
+        Of the legend.
+    separator
+        Where names of groups are broken into lines; empty: nowhere.
+
+    """
+
+    bars: Sequence[Bar]
+    y: Label
+    title: str = ""
+    columns: int = 3
+    separator: str = ""
+
+
+Chart = VegaLite | AnnotatedCurves | Comparison | Ladder | GroupedBars
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A chart with its caption.
+
+    Parameters
+    ----------
+    chart
+        What is drawn.
+    title, text
+        Caption.
+    numbers
+        Table folded away below the chart; None: made from a chart of curves, comparisons or a
+        ladder, none otherwise.
+    after
+        Table in sight below the chart.
+    kind
+        Class of the chart's box: "low" or "roofline".
+
+    """
+
+    chart: Chart
+    title: str
+    text: str = ""
+    numbers: Table | None = None
+    after: Table | None = None
+    kind: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Figures side by side."""
+
+    figures: Sequence[Figure]
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A drawing in SVG, in a box that scrolls by itself."""
+
+    svg: Markup
+    title: str
+
+
+Block = Text | Heading | Bullets | Table | Figure | Grid | Picture
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A section of a page: its anchor, its name in the map of the page, its title and blocks."""
+
+    anchor: str
+    label: str
+    title: str
+    blocks: Sequence[Block]
+
+
+def number(value: float, half_width: float = math.nan) -> str:
+    """Write a value to the second digit of its interval's half width, or to four digits where it
+    has none.
+
+    Examples
+    --------
+    >>> number(8.493217, 0.0123)
+    '8.493'
+    >>> number(13637.2, 41.0)
+    '13,637'
+    >>> number(0.97)
+    '0.97'
+    >>> number(float("nan"))
+    '–'
+    """
+    if not math.isfinite(value):
+        return "–"
+    if value == 0:
+        return "0"
+    if math.isfinite(half_width) and half_width > 0:
+        places = 1 - math.floor(math.log10(half_width))
+        # No more than five digits, however narrow the interval.
+        places = min(places, 4 - math.floor(math.log10(abs(value))))
+        return f"{value:,.{max(places, 0)}f}" if places < 9 else f"{value:.4g}"
+    places = 3 - math.floor(math.log10(abs(value)))
+    if places > 8:
+        return f"{value:.3e}"
+    text = f"{value:,.{max(places, 0)}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def cell(estimate: Estimate | None, factor: float = 1.0) -> str:
+    """Value and half width of its interval, or the ends of one that is not symmetrical; a dash
+    without a value.
+
+    Only the value if the interval is narrower than the digits shown.
+    """
+    if estimate is None or not math.isfinite(estimate.value):
+        return "–"
+    value, half = estimate.value * factor, estimate.half_width * factor
+    is_seen = math.isfinite(half) and half >= UNSEEN * abs(value) and half > 0
+    if not is_seen:
+        return number(value, half)
+    if estimate.ends is None:
+        return Markup(f"{number(value, half)} <small>±{number(half, half)}</small>")
+    low, high = (number(end * factor, half) for end in estimate.ends)
+    ends = (
+        f"up to {high}"
+        if estimate.low == estimate.value
+        else f"from {low}"
+        if estimate.high == estimate.value
+        else f"{low} to {high}"
+    )
+    return Markup(f"{number(value, half)} <small>{ends}</small>")
+
+
+def plain(text: str) -> str:
+    """Write a varied value without the marks of its file's syntax.
+
+    Examples
+    --------
+    >>> plain("{ linear = { limit = 10 } }"), plain("[1, 23]"), plain("64 B")
+    ('linear, limit 10', '1, 23', '64 B')
+    """
+    if not text.startswith(("{", "[")):
+        return text
+    bare = re.sub(r"\s*=\s*\{\s*", ", ", text.strip("{}[] "))
+    return re.sub(r"\s*=\s*", " ", re.sub(r'\s*[{}"]', "", bare)).strip()

@@ -1,0 +1,563 @@
+"""Lowering: points of an experiment as the engines read them.
+
+An experiment has thousands of points that differ in one or two tables. So each table is validated
+once for every combination of the sweeps that touch it, each layout is made once, and a scenario is
+put together from pieces that are already text.
+"""
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from ethermeter.experiment.document import faults_of, validated
+from ethermeter.experiment.flows import ExpandedFlows, Flow, expanded_flows
+from ethermeter.experiment.key_paths import PathError, assigned, at, covers
+from ethermeter.experiment.layout import Layout, layout, placement
+from ethermeter.experiment.network import ExpandedNetwork, Network, expanded_network
+from ethermeter.experiment.phases import Phases, schedule
+from ethermeter.experiment.segment import CONSTANTS, Segment, medium
+from ethermeter.experiment.stations import StationGroup, contradictions, group_of
+from ethermeter.experiment.sweep import Sweep
+from ethermeter.experiment.theory import Theory, assumed
+from ethermeter.faults import Fault, InputError, Key, KeyPath, dotted, shown
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A part of a scenario, as a value and as compact JSON; values are shared between scenarios and
+    must not be changed.
+    """
+
+    value: Any
+    text: str
+
+
+def compact(value: object) -> str:
+    """Return the JSON text of a value: ASCII, no spaces, keys in the order given."""
+    return json.dumps(value, separators=(",", ":"), allow_nan=False)
+
+
+def piece(value: Any) -> Piece:
+    """Return a value with its text."""
+    return Piece(value, compact(value))
+
+
+T = TypeVar("T")
+M = TypeVar("M", bound=BaseModel)
+CacheKey = tuple[object, ...]
+MOST_DELAYS = 4_000_000
+"""Delays between places that an experiment may have in all its different layouts."""
+
+TableKey = tuple[tuple[Key, ...], tuple[tuple[int, int], ...]]
+"""A table and which value it has of each sweep that touches it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What a scenario is made of."""
+
+    constants: Mapping[str, Any]
+    layout_key: CacheKey
+    layout: Layout
+    hosts: Sequence[Piece]
+    schedule: Piece
+    assumed: Piece
+
+
+class Scenarios:
+    """The scenarios of an experiment, made on demand.
+
+    Parameters
+    ----------
+    document
+        The experiment file, as read.
+    sweeps
+        What is varied in it.
+    batches
+        Parts of the measured window.
+    file
+        What faults call the file.
+    folder
+        Where files named in it are looked for.
+
+    """
+
+    def __init__(
+        self,
+        document: Mapping[str, Any],
+        sweeps: Sequence[Sweep],
+        *,
+        batches: int,
+        file: str,
+        folder: Path,
+    ) -> None:
+        self._document = document
+        self._sweeps = sweeps
+        self._batches = batches
+        self._file = file
+        self._folder = folder
+        self._groups = len(document["stations"])
+        self._touching: dict[tuple[Key, ...], list[int]] = {}
+        self._known: dict[CacheKey, Any] = {}
+        self._delays = 0
+
+    def at(self, choice: Sequence[int]) -> Piece:
+        """Return the scenario of a point.
+
+        Parameters
+        ----------
+        choice
+            For each sweep, which of its values.
+
+        Raises
+        ------
+        InputError
+            With every fault of this point.
+
+        """
+        parts = self.parts(choice)
+        layout_key = parts.layout_key
+        delays = self._once(("delays", layout_key), lambda: piece(parts.layout.delays_ps()))
+        places = self._once(
+            ("places", layout_key), lambda: [piece(list(group)) for group in parts.layout.places]
+        )
+        segment = self._once(("segment", layout_key), lambda: _segment(parts.constants, delays))
+        groups = [
+            self._group(index, host, place)
+            for index, (host, place) in enumerate(zip(parts.hosts, places, strict=True))
+        ]
+        return self._joined(segment, groups, parts.schedule)
+
+    def assumed(self, choice: Sequence[int]) -> Piece:
+        """Return what theories assume at a point beyond its scenario.
+
+        Raises
+        ------
+        InputError
+            With every fault of this point.
+
+        """
+        return self.parts(choice).assumed
+
+    def parts(self, choice: Sequence[int]) -> Parts:
+        """Return what the scenario of a point is made of; enough to know that it is sound.
+
+        Raises
+        ------
+        InputError
+            With every fault of this point.
+
+        """
+        faults: list[Fault] = []
+
+        def tried(make: Callable[[], T]) -> T | None:
+            try:
+                return make()
+            except InputError as error:
+                faults.extend(error.faults)
+                return None
+
+        segment_key = self._key(("segment",), choice)
+        phases_key = self._key(("phases",), choice)
+        theory_key = self._key(("theory",), choice)
+        group_keys = [self._key(("stations", index), choice) for index in range(self._groups)]
+        segment = tried(lambda: self._model(segment_key, Segment))
+        groups = []
+        for key in group_keys:
+            try:
+                groups.append(self._model(key, StationGroup))
+            except InputError as error:
+                faults += error.faults
+        when = tried(
+            lambda: self._once(("schedule", phases_key), lambda: self._schedule(phases_key))
+        )
+        theory = tried(
+            lambda: self._once(
+                ("assumed", theory_key), lambda: piece(assumed(self._model(theory_key, Theory)))
+            )
+        )
+        if segment is None or len(groups) < len(group_keys):
+            raise InputError(faults)
+        constants = tried(
+            lambda: self._once(("medium", segment_key), lambda: medium(segment, file=self._file))
+        )
+        layout_key = (segment_key, tuple([placement(group) for group in groups]))
+        laid = tried(
+            lambda: self._once(("layout", layout_key), lambda: self._layout(segment, groups))
+        )
+        if constants is not None:
+            faults += self._too_many(groups, constants)
+        hosts: list[Piece] = []
+        for index, (group, key) in enumerate(zip(groups, group_keys, strict=True)):
+            try:
+                hosts.append(self._host(index, group, (key, segment_key), constants))
+            except InputError as error:
+                faults += error.faults
+        if faults or constants is None or laid is None or when is None or theory is None:
+            raise InputError(faults)
+        return Parts(constants, layout_key, laid, hosts, when, theory)
+
+    def _key(self, table: tuple[Key, ...], choice: Sequence[int]) -> TableKey:
+        """Return what a table depends on: which values of the sweeps that touch it."""
+        touching = self._touching.get(table)
+        if touching is None:
+            touching = [
+                index
+                for index, sweep in enumerate(self._sweeps)
+                if sweep.path[: len(table)] == table
+            ]
+            self._touching[table] = touching
+        return table, tuple([(index, choice[index]) for index in touching])
+
+    def _once(self, key: CacheKey, make: Callable[[], T]) -> T:
+        """Return what was made for a key before, or make it; faults are kept as well."""
+        if key not in self._known:
+            try:
+                self._known[key] = make()
+            except InputError as error:
+                self._known[key] = error
+        found = self._known[key]
+        if isinstance(found, InputError):
+            raise InputError(found.faults)
+        made: T = found
+        return made
+
+    def _model(self, key: TableKey, model: type[M]) -> M:
+        return self._once(("model", key), lambda: self._validated(key, model))
+
+    def _validated(self, key: TableKey, model: type[M]) -> M:
+        table, choice = key
+        raw = at(self._document, table)
+        raw = {} if raw is None else raw
+        try:
+            for index, value in choice:
+                sweep = self._sweeps[index]
+                raw = assigned(raw, sweep.path[len(table) :], sweep.values[value])
+            return model.model_validate(raw)
+        except ValidationError as error:
+            raise InputError(
+                fault for _, fault in faults_of(error, file=self._file, within=table)
+            ) from None
+        except PathError as error:
+            raise InputError([Fault(self._file, dotted(table), shown(raw), str(error))]) from None
+
+    def _schedule(self, key: TableKey) -> Piece:
+        return piece(schedule(self._model(key, Phases), file=self._file))
+
+    def _layout(self, segment: Segment, groups: Sequence[StationGroup]) -> Layout:
+        found, faults = layout(segment, groups, file=self._file)
+        if found is None:
+            raise InputError(faults)
+        self._delays += found.size**2
+        if self._delays > MOST_DELAYS:
+            allowed = f"expected at most {MOST_DELAYS} delays between places in all points together; use clusters, or vary less"
+            raise InputError([Fault(self._file, "segment", "more delays", allowed)])
+        return found
+
+    def _too_many(
+        self, groups: Sequence[StationGroup], constants: Mapping[str, Any]
+    ) -> list[Fault]:
+        count, most = sum(group.count for group in groups), constants["max_stations"]
+        if count <= most:
+            return []
+        largest = max(range(len(groups)), key=lambda index: groups[index].count)
+        allowed = f"expected at most {most} stations in all on a segment of this standard"
+        return [Fault(self._file, dotted(("stations", largest, "count")), str(count), allowed)]
+
+    def _host(
+        self, index: int, group: StationGroup, key: CacheKey, constants: Mapping[str, Any] | None
+    ) -> Piece:
+        """Return a group without its name and places; without constants only its contradictions are
+        looked for.
+        """
+
+        def made() -> Piece:
+            return piece(
+                group_of(
+                    group, index, constants=constants or {}, folder=self._folder, file=self._file
+                )
+            )
+
+        if faults := contradictions(group, index, file=self._file):
+            raise InputError(faults)
+        return self._once(("host", *key), made) if constants is not None else Piece({}, "{}")
+
+    def _group(self, index: int, host: Piece, place: Piece) -> Piece:
+        raw = self._document["stations"][index]
+        name = raw.get("name") or (f"group-{index}" if self._groups > 1 else "stations")
+        return Piece(
+            {"name": name, "places": place.value, **host.value},
+            f'{{"name":{compact(name)},"places":{place.text},{host.text.removeprefix("{")}',
+        )
+
+    def _joined(self, segment: Piece, groups: Sequence[Piece], when: Piece) -> Piece:
+        value = {
+            "segment": segment.value,
+            "groups": [group.value for group in groups],
+            "phases": when.value,
+            "batches": self._batches,
+        }
+        listed = ",".join([group.text for group in groups])
+        return Piece(
+            value,
+            f'{{"segment":{segment.text},"groups":[{listed}],"phases":{when.text},"batches":{self._batches}}}',
+        )
+
+
+def _segment(constants: Mapping[str, Any], delays: Piece) -> Piece:
+    known = {name: constants[name] for name in CONSTANTS}
+    # Only where there is one, so that other plans keep their hash.
+    if constants["deaf_ps"]:
+        known["deaf_ps"] = constants["deaf_ps"]
+    return Piece(
+        {**known, "delay_ps": delays.value},
+        f'{compact(known).removesuffix("}")},"delay_ps":{delays.text}}}',
+    )
+
+
+MOST_KEPT = 256
+"""Points whose parts are kept, so that one that was checked need not be made again."""
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkParts:
+    """What the scenario of a point is made of."""
+
+    network: Piece
+    flows: Piece
+    schedule: Piece
+    told: Mapping[str, Any]
+    """What only hosts that measure it are told."""
+
+
+def live_settings(said: ExpandedFlows) -> dict[str, Any]:
+    """Return what only hosts that measure it are told of its flows; what nobody has said is left
+    out.
+    """
+    exchanges = (
+        {"exchanges": said.exchanges}
+        if any(wanted is not None for wanted in said.exchanges)
+        else {}
+    )
+    return {"ports": said.ports, **exchanges}
+
+
+class NetworkScenarios:
+    """The scenarios of an experiment on networks, made on demand.
+
+    Parameters
+    ----------
+    document
+        The experiment file, as read.
+    sweeps
+        What is varied in it.
+    engines
+        Who answers.
+    batches
+        Equal parts of the measured window.
+    file
+        What faults call the file.
+    folder
+        Where files named in it are looked for.
+
+    """
+
+    def __init__(
+        self,
+        document: Mapping[str, Any],
+        sweeps: Sequence[Sweep],
+        *,
+        engines: Sequence[str],
+        batches: int,
+        file: str,
+        folder: Path,
+    ) -> None:
+        self._document = document
+        self._sweeps = sweeps
+        self._engines = engines
+        self._batches = batches
+        self._file = file
+        self._folder = folder
+        self._known: dict[tuple[int, ...], NetworkParts] = {}
+
+    def at(self, choice: Sequence[int]) -> Piece:
+        """Return the scenario of a point.
+
+        Parameters
+        ----------
+        choice
+            For each sweep, which of its values.
+
+        Raises
+        ------
+        InputError
+            With every fault of this point.
+
+        """
+        return self._in_batches(self.parts(choice))
+
+    def live(self, choice: Sequence[int]) -> Piece:
+        """Return the scenario of a point with what only hosts that measure it are told.
+
+        Raises
+        ------
+        InputError
+            With every fault of this point.
+
+        """
+        parts = self.parts(choice)
+        scenario, told = self._in_batches(parts), piece(parts.told)
+        return Piece(
+            {**scenario.value, "live": told.value},
+            f'{scenario.text.removesuffix("}")},"live":{told.text}}}',
+        )
+
+    def parts(self, choice: Sequence[int]) -> NetworkParts:
+        """Return what the scenario of a point is made of; enough to know that it is sound.
+
+        Raises
+        ------
+        InputError
+            With every fault of this point.
+
+        """
+        key = tuple(choice)
+        if key not in self._known:
+            found = self._made(key)
+            if len(self._known) == MOST_KEPT:
+                self._known.clear()
+            self._known[key] = found
+        return self._known[key]
+
+    def _in_batches(self, parts: NetworkParts) -> Piece:
+        scenario = _joined(parts)
+        return Piece(
+            {**scenario.value, "batches": self._batches},
+            f'{scenario.text.removesuffix("}")},"batches":{self._batches}}}',
+        )
+
+    def _made(self, choice: Sequence[int]) -> NetworkParts:
+        faults: list[Fault] = []
+        wired: ExpandedNetwork | None = None
+        when: Piece | None = None
+        flows: list[Flow] = []
+        try:
+            wired = expanded_network(
+                validated(
+                    Network, self._raw(("network",), choice), file=self._file, within=("network",)
+                ),
+                file=self._file,
+            )
+        except InputError as error:
+            faults += error.faults
+        try:
+            phases = validated(
+                Phases, self._raw(("phases",), choice), file=self._file, within=("phases",)
+            )
+            when = piece(schedule(phases, file=self._file))
+        except InputError as error:
+            faults += error.faults
+        for index in range(len(self._document["flows"])):
+            place = ("flows", index)
+            try:
+                flows.append(
+                    validated(Flow, self._raw(place, choice), file=self._file, within=place)
+                )
+            except InputError as error:
+                faults += error.faults
+        if wired is None or when is None or faults:
+            raise InputError(faults)
+        said = expanded_flows(
+            flows, wired, engines=self._engines, folder=self._folder, file=self._file
+        )
+        parts = NetworkParts(piece(wired.value), piece(said.flows), when, live_settings(said))
+        refused = _refused(_joined(parts).text)
+        if refused is not None:
+            raise InputError([_translated(refused, wired, said, file=self._file)])
+        return parts
+
+    def _raw(self, table: KeyPath, choice: Sequence[int]) -> object:
+        raw = at(self._document, table)
+        raw = {} if raw is None else raw
+        for sweep, value in zip(self._sweeps, choice, strict=True):
+            if covers(sweep.path[: len(table)], table):
+                try:
+                    raw = assigned(raw, sweep.path[len(table) :], sweep.values[value])
+                except PathError as error:
+                    raise InputError(
+                        [Fault(self._file, dotted(table), shown(raw), str(error))]
+                    ) from None
+        return raw
+
+
+def _joined(parts: NetworkParts) -> Piece:
+    return Piece(
+        {
+            "network": parts.network.value,
+            "flows": parts.flows.value,
+            "phases": parts.schedule.value,
+        },
+        f'{{"network":{parts.network.text},"flows":{parts.flows.text},"phases":{parts.schedule.text}}}',
+    )
+
+
+def _refused(scenario: str) -> str | None:
+    """Return why the core would not simulate a scenario, None if it would."""
+    from ethermeter import _core
+
+    keys = {
+        "id": "x/00000",
+        "series": "",
+        "replication": 0,
+        "seed": 0,
+        "engine": "simulation",
+        "point": {},
+    }
+    try:
+        _core.check_network(f'{json.dumps(keys).removesuffix("}")},"scenario":{scenario}}}')
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+_PLACED = re.compile(
+    r"(?:scenario\.)?(network\.nodes|network\.links|flows)\[(\d+)\]\.?([\w.\[\]]*): (.*)", re.DOTALL
+)
+_GOT = re.compile(r"(.*)[,;] got (.*)", re.DOTALL)
+_KEYS = {
+    "octets": "size",
+    "high_octets": "high",
+    "low_octets": "low",
+    "delay_ps": "delay",
+    "ps_per_octet": "rate",
+    "queue_frames": "queue",
+}
+"""What keys of a plan are called in a file, where they differ."""
+
+
+def _translated(refused: str, wired: ExpandedNetwork, said: ExpandedFlows, *, file: str) -> Fault:
+    """Return the core's word as a fault of the file: the key as far as it is one of the file's,
+    what was allowed as the core says it.
+    """
+    match = _PLACED.fullmatch(refused)
+    if match is None:
+        return Fault(file, "network", "(as it is)", refused)
+    table, number, rest, text = match.groups()
+    places = {
+        "network.nodes": wired.node_places,
+        "network.links": wired.link_places,
+        "flows": said.places,
+    }[table]
+    path: list[Key] = list(places[int(number)])
+    for part in re.findall(r"\w+", rest):
+        if part in ("kind", "host", "switch", "router", "hub"):
+            continue
+        path.append(int(part) if part.isdigit() else _KEYS.get(part, part))
+    got = _GOT.fullmatch(text)
+    allowed, value = (got.group(1), got.group(2)) if got else (text, "(as it is)")
+    return Fault(file, dotted(path), value, re.sub(r"^must (be )?", "expected ", allowed))

@@ -1,0 +1,109 @@
+"""Cautions: why a value should be looked at before it is trusted."""
+
+from collections.abc import Iterable
+from enum import StrEnum
+
+import numpy as np
+import numpy.typing as npt
+
+Masks = npt.NDArray[np.uint64]
+"""Cautions of values, one bit each in the order of `Caution`; room for 64."""
+
+
+class Caution(StrEnum):
+    """The closed list: word and meaning of each; `one-replication` is of a whole run, every other
+    of a value.
+    """
+
+    _value_: str
+    meaning: str
+    """What is doubtful about the value, and why, in one sentence."""
+
+    def __new__(cls, word: str, meaning: str = "") -> "Caution":
+        """Make a member from its row; a word alone looks up a member instead."""
+        made = str.__new__(cls, word)
+        made._value_ = word
+        made.meaning = meaning
+        return made
+
+    BEYOND_ROUND_TRIP = (
+        "beyond-round-trip",
+        "the segment is longer than its slot time allows, so collisions may go unnoticed",
+    )
+    ILLEGAL_FRAME_LENGTH = (
+        "illegal-frame-length",
+        "a frame is shorter or longer than the standard allows",
+    )
+    LATE_COLLISION = "late-collision", "collisions happened later than the slot time"
+    DAMAGED_FRAMES = (
+        "damaged-frames",
+        "a sender did not notice its collision, and the damaged frame counts as delivered",
+    )
+    NO_SAMPLES = "no-samples", "nothing was delivered or counted, so there is no value"
+    FEW_SAMPLES = (
+        "few-samples",
+        "fewer than 30 frames or messages, or fewer exchanges than the experiment wants, are behind the value",
+    )
+    ONE_REPLICATION = (
+        "one-replication",
+        "fewer than three replications: intervals come from batches within a trial, and do not exist where batches do not give the value",
+    )
+    UNBOUNDED_QUEUE = (
+        "unbounded-queue",
+        "an unlimited queue is offered more than its segment or wire carries: delays grow as long as the trial lasts",
+    )
+    OUTSIDE_MODEL_RANGE = "outside-model-range", "the model does not claim to hold at this point"
+    OTHER_PROTOCOL = "other-protocol", "the model is of another medium access than the experiment's"
+    UNDER_WAY = (
+        "under-way",
+        "more than 5% of the messages counted as lost were still under way when the trial ended: a longer drain tells",
+    )
+    LATE_SEND = (
+        "late-send",
+        "messages left so long after their time that it changes the value: more than 1% of them by a tenth of the time between messages (times, losses), or one by 1% of the measured window (rates, counts)",
+    )
+    CLOCK_UNCERTAIN = "clock-uncertain", "a delay between two clocks whose relation is not known"
+    HOST_LIMITED = "host-limited", "a host, not the network, was at its limit"
+    CONSENT_LIMITED = (
+        "consent-limited",
+        "the receiver's consent, not the network, held the sender back",
+    )
+    PROCESSORS_TAKEN = (
+        "processors-taken",
+        "the hypervisor took more than 1% of a processor's time while it was measured (CPU steal)",
+    )
+    CORRELATED_BATCHES = (
+        "correlated-batches",
+        "fewer than five independent batches: the interval may be too narrow; simulate longer, or replicate",
+    )
+
+    @property
+    def bit(self) -> int:
+        """Bit of this caution in a mask."""
+        return _BITS[self]
+
+
+_BITS: dict[Caution, int] = {caution: 1 << at for at, caution in enumerate(Caution)}
+
+
+def caution_mask(words: Iterable[str]) -> np.uint64:
+    """Return the mask of some cautions.
+
+    Raises
+    ------
+    ValueError
+        If a word is no caution.
+
+    """
+    return np.uint64(sum(Caution(word).bit for word in set(words)))
+
+
+def caution_text(mask: int) -> str:
+    """Words of a mask, separated by a space, in the order of the closed list; empty for none."""
+    return " ".join(caution for caution in Caution if mask & caution.bit)
+
+
+def without_samples(masks: Masks, values: npt.NDArray[np.float64]) -> Masks:
+    """Return masks in which values that are NaN have `no-samples` in place of `few-samples`."""
+    few, none = np.uint64(Caution.FEW_SAMPLES.bit), np.uint64(Caution.NO_SAMPLES.bit)
+    return np.where(np.isnan(values), (masks & ~few) | none, masks)

@@ -1,0 +1,795 @@
+"""Metrics: the closed list of quantities that engines report, one row each.
+
+Lengths and times that are *charged* follow the accounting of Boggs, Mogul and Kent (1988, section
+3.3): preamble + frame (FCS included) + inter-frame gap.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum, StrEnum
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """Title, unit shown, factor from the metric's SI unit to it, whether the axis begins at zero,
+    and the largest possible value.
+    """
+
+    title: str
+    unit: str = ""
+    factor: float = 1.0
+    from_zero: bool = True
+    most: float = math.inf
+
+    @property
+    def axis(self) -> str:
+        """Title, short enough for an axis, with its unit."""
+        short = self.title.replace("Standard deviation", "SD")
+        return f"{short} ({self.unit})" if self.unit else short
+
+
+class Group(Enum):
+    """Metrics that a trial has together: which trials have them, the entity of a row of one, and
+    the engines that report them.
+    """
+
+    SEGMENT = ("every trial of a segment", "station", "simulation, theory")
+    SEGMENT_VOICE = ("a segment on which some station has a coder", "station", "simulation")
+    FLOW = ("every trial of a network", "flow", "simulation, live")
+    FLOW_VOICE = ("a network in which some flow has a coder", "flow", "simulation, live")
+    CLOCK = ("a simulated network whose hosts have clocks", "flow", "simulation")
+    SYNCHRONISED = ("a simulated network whose hosts synchronise clocks", "flow", "simulation")
+
+    def __init__(self, trials: str, entity: str, engines: str) -> None:
+        """Make a member from its row."""
+        self.trials = trials
+        self.entity = entity
+        self.engines = engines
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """What a metric means in the trials of a group.
+
+    Parameters
+    ----------
+    group
+        The trials that have it.
+    meaning
+        What it counts or measures.
+    is_of_each
+        Whether it has a row of every station or flow, besides that of all together.
+
+    """
+
+    group: Group
+    meaning: str
+    is_of_each: bool = True
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Row:
+    """Name, SI unit (empty for a ratio or a count), label in figures, and definitions: the first of
+    segments if it has one.
+    """
+
+    name: str
+    unit: str
+    label: Label
+    definitions: tuple[Definition, ...]
+
+    def __init__(self, name: str, unit: str, label: Label, *definitions: Definition) -> None:
+        """Take the definitions one by one."""
+        for field, value in zip(self.__slots__, (name, unit, label, definitions), strict=True):
+            object.__setattr__(self, field, value)
+
+
+def _segment(meaning: str) -> Definition:
+    return Definition(Group.SEGMENT, meaning, is_of_each=False)
+
+
+def _station(meaning: str) -> Definition:
+    return Definition(Group.SEGMENT, meaning)
+
+
+def _segment_voice(meaning: str) -> Definition:
+    return Definition(Group.SEGMENT_VOICE, meaning, is_of_each=False)
+
+
+def _voice(meaning: str) -> Definition:
+    return Definition(Group.SEGMENT_VOICE, meaning)
+
+
+def _flow(meaning: str) -> Definition:
+    return Definition(Group.FLOW, meaning)
+
+
+def _flow_voice(meaning: str) -> Definition:
+    return Definition(Group.FLOW_VOICE, meaning)
+
+
+def _clock(meaning: str) -> Definition:
+    return Definition(Group.CLOCK, meaning)
+
+
+def _synchronised(meaning: str) -> Definition:
+    return Definition(Group.SYNCHRONISED, meaning)
+
+
+_MS = ("ms", 1e3)
+_US = ("µs", 1e6)
+_MBPS = ("Mb/s", 1e-6)
+_PERCENT = ("%", 100.0)
+_PPM = ("ppm", 1e6)
+
+
+_RANKS = {
+    "p50": "median",
+    "p90": "90th percentile",
+    "p99": "99th percentile",
+    "p999": "99.9th percentile",
+    "max": "largest",
+}
+PERCENTILES = tuple(_RANKS)
+"""Suffixes of the percentiles of a time and of its largest value, in rising order."""
+
+
+def _rank(
+    name: str,
+    rank: str,
+    noun: str,
+    scale: tuple[str, float],
+    *define: Callable[[str], Definition],
+) -> Row:
+    """Make the row of a percentile, or of the largest value, of a time."""
+    text = _RANKS[rank]
+    meaning = (
+        f"largest {noun}; of a simulation, to the width of its histogram bucket"
+        if rank == "max"
+        else f"{text} of the {noun}"
+    )
+    title = f"{noun[0].upper()}{noun[1:]}, {text}"
+    return Row(f"{name}_{rank}", "s", Label(title, *scale), *(each(meaning) for each in define))
+
+
+class Metric(StrEnum):
+    """Every quantity that an observation may hold."""
+
+    _value_: str
+    unit: str
+    """SI unit; empty for a ratio or a count."""
+    label: Label
+    definitions: tuple[Definition, ...]
+
+    def __new__(cls, row: Row | str) -> "Metric":
+        """Make a member from its row; a name looks up a member instead."""
+        assert isinstance(row, Row)
+        made = str.__new__(cls, row.name)
+        made._value_ = row.name
+        made.unit, made.label, made.definitions = row.unit, row.label, row.definitions
+        return made
+
+    UTILISATION = Row(
+        "utilisation",
+        "",
+        Label("Utilisation", from_zero=False, most=1.0),
+        _station("charged channel time of delivered frames over the window; at most 1"),
+    )
+    BIT_RATE = Row(
+        "bit_rate",
+        "bit/s",
+        Label("Total bit rate", *_MBPS, from_zero=False),
+        _station("utilisation times the line rate: preamble, frame and gap of delivered frames"),
+    )
+    BIT_RATE_SD = Row(
+        "bit_rate_sd",
+        "bit/s",
+        Label("Standard deviation of bit rate", *_MBPS),
+        _segment("sample standard deviation of the stations' bit rates"),
+    )
+    PACKET_RATE = Row(
+        "packet_rate",
+        "1/s",
+        Label("Total packet rate", "packet/s"),
+        _station("frames delivered per second, counted at their end"),
+    )
+    PACKET_RATE_SD = Row(
+        "packet_rate_sd",
+        "1/s",
+        Label("Standard deviation of packet rate", "packet/s"),
+        _segment("sample standard deviation of the stations' packet rates"),
+    )
+    TRANSMISSION_DELAY = Row(
+        "transmission_delay",
+        "s",
+        Label("Transmission delay", *_MS),
+        _station(
+            "mean time from the transmitter taking up a frame to the end of its successful attempt"
+        ),
+    )
+    TRANSMISSION_DELAY_SD = Row(
+        "transmission_delay_sd",
+        "s",
+        Label("Standard deviation of delay", *_MS),
+        _station("sample standard deviation of the transmission delay over frames"),
+    )
+    EXCESS_DELAY = Row(
+        "excess_delay",
+        "s",
+        Label("Excess delay", *_MS),
+        _segment("mean transmission delay minus stations x mean charged time of a frame"),
+    )
+    UTILISATION_SD_OVER_MEAN = Row(
+        "utilisation_sd_over_mean",
+        "",
+        Label("Standard deviation of utilisation over mean"),
+        _segment("standard deviation of the stations' bit rates over their mean"),
+    )
+    OFFERED_RATE = Row(
+        "offered_rate",
+        "1/s",
+        Label("Messages offered", "message/s"),
+        _flow(
+            "messages per second that the source offered, those refused by its full queue included"
+        ),
+    )
+    MESSAGE_RATE = Row(
+        "message_rate",
+        "1/s",
+        Label("Messages received", "message/s"),
+        _flow("messages per second that came whole to a receiver"),
+    )
+    FRAME_RATE = Row(
+        "frame_rate",
+        "1/s",
+        Label("Frames received", "frame/s"),
+        _flow("frames per second of these messages"),
+    )
+    GOODPUT = Row(
+        "goodput",
+        "bit/s",
+        Label("Goodput", *_MBPS, from_zero=False),
+        _station("bits of delivered frames per second, destination address to FCS"),
+        _flow("bits of these frames per second, destination address to FCS"),
+    )
+    DATA_RATE = Row(
+        "data_rate",
+        "bit/s",
+        Label("Data rate", *_MBPS),
+        _flow(
+            "bits of data per second in these messages: of UDP, or of frames between type and check sequence; of a transfer its job's"
+        ),
+    )
+    ACCESS_DELAY = Row(
+        "access_delay",
+        "s",
+        Label("Access delay", *_MS),
+        _station("mean time from taking up a frame to the start of its successful attempt"),
+    )
+    RESPONSE_TIME = Row(
+        "response_time",
+        "s",
+        Label("Response time", *_MS),
+        _station("mean time from arrival in the queue to the end of the successful attempt"),
+    )
+    DELAY_P50 = _rank("delay", "p50", "transmission delay", _MS, _segment)
+    DELAY_P90 = _rank("delay", "p90", "transmission delay", _MS, _segment)
+    DELAY_P99 = _rank("delay", "p99", "transmission delay", _MS, _segment)
+    DELAY_P999 = _rank("delay", "p999", "transmission delay", _MS, _segment)
+    DELAY_MAX = _rank("delay", "max", "transmission delay", _MS, _segment)
+    JAIN_INDEX = Row(
+        "jain_index",
+        "",
+        Label("Jain’s fairness index", from_zero=False, most=1.0),
+        _segment("Jain's fairness index of the stations' bit rates, 1/n to 1"),
+    )
+    ATTEMPTS_PER_FRAME = Row(
+        "attempts_per_frame",
+        "",
+        Label("Attempts per frame"),
+        _station("attempts ended in the window over frames delivered in it"),
+    )
+    COLLISIONS_PER_FRAME = Row(
+        "collisions_per_frame",
+        "",
+        Label("Collisions per frame"),
+        _station("failed attempts over frames delivered"),
+    )
+    OFFERED_LOAD_G = Row(
+        "offered_load_g",
+        "",
+        Label("Offered load G"),
+        _station("sum over stations of the share of line rate each would use alone"),
+    )
+    OFFERED_LOAD_Q = Row(
+        "offered_load_q",
+        "",
+        Label("Offered load Q", "stations"),
+        _station("time-average number of stations with a frame in the transmitter"),
+    )
+    LOSS = Row(
+        "loss",
+        "",
+        Label("Loss", *_PERCENT, most=100.0),
+        _station(
+            "frames dropped or discarded over frames offered (sources) or taken up (saturated)"
+        ),
+        _flow(
+            "share of the messages offered in the window that never came whole; of several receivers, on average"
+        ),
+    )
+    DISCARDED = Row(
+        "discarded",
+        "",
+        Label("Frames discarded"),
+        _station("frames given up after the attempt limit or a late collision"),
+    )
+    DROPPED = Row(
+        "dropped", "", Label("Frames dropped"), _station("frames refused by a full queue")
+    )
+    RESUMED = Row(
+        "resumed",
+        "",
+        Label("Attempt limits passed"),
+        _station("times the attempt limit was passed and the frame handed over again"),
+    )
+    LATE_COLLISIONS = Row(
+        "late_collisions",
+        "",
+        Label("Late collisions"),
+        _station("collisions later than one slot time after the attempt began"),
+    )
+    DAMAGED = Row(
+        "damaged",
+        "",
+        Label("Frames damaged"),
+        _station("frames overlapped by a transmission their sender did not notice"),
+    )
+    FRAMES = Row(
+        "frames", "", Label("Frames delivered"), _station("frames delivered in the window")
+    )
+    TIME_FRAME = Row(
+        "time_frame",
+        "",
+        Label("Share of time: frames"),
+        _segment(
+            "share of channel time carrying frames that succeeded, destination address to FCS"
+        ),
+    )
+    TIME_PREAMBLE = Row(
+        "time_preamble",
+        "",
+        Label("Share of time: preambles"),
+        _segment("share of channel time in the preambles of these"),
+    )
+    TIME_GAP = Row(
+        "time_gap",
+        "",
+        Label("Share of time: gaps"),
+        _segment("share of channel time in inter-frame gaps"),
+    )
+    TIME_COLLISION = Row(
+        "time_collision",
+        "",
+        Label("Share of time: collisions"),
+        _segment("share of channel time in attempts that collided"),
+    )
+    TIME_IDLE = Row(
+        "time_idle",
+        "",
+        Label("Share of time: idle"),
+        _segment("the rest: nobody sends, beyond the gap (propagation included)"),
+    )
+    SAMPLES_OFFERED = Row(
+        "samples_offered",
+        "",
+        Label("Samples offered"),
+        _voice("samples made by coders in the window: those delivered, lost and buffered together"),
+        _flow_voice(
+            "samples made by coders in the window: those delivered, lost and buffered together"
+        ),
+    )
+    SAMPLES_DELIVERED = Row(
+        "samples_delivered",
+        "",
+        Label("Samples delivered"),
+        _voice(
+            "of the samples made in the window, those in a frame whose transmission ended in it"
+        ),
+        _flow_voice(
+            "of the samples made in the window, those in a packet that came to its receiver by the end of the trial"
+        ),
+    )
+    SAMPLES_LOST = Row(
+        "samples_lost",
+        "",
+        Label("Samples lost"),
+        _voice(
+            "of the samples made in the window, those that lost their room in a full buffer to newer ones in it"
+        ),
+        _flow_voice(
+            "of the samples made in the window, those replaced by newer ones at their host or lost on their way"
+        ),
+    )
+    SAMPLES_LOST_HOST = Row(
+        "samples_lost_host",
+        "",
+        Label("Samples lost at hosts"),
+        _flow_voice(
+            "of the samples lost, those that newer ones replaced at their host; the others were lost on their way"
+        ),
+    )
+    SAMPLES_BUFFERED = Row(
+        "samples_buffered",
+        "",
+        Label("Samples left in buffers"),
+        _voice(
+            "of the samples made in the window, those still in a buffer at its end, also of a frame under way"
+        ),
+        _flow_voice(
+            "of the samples made in the window, those still at their host or on their way when the trial ended"
+        ),
+    )
+    SAMPLE_LOSS = Row(
+        "sample_loss",
+        "",
+        Label("Loss of samples", *_PERCENT, most=100.0),
+        _voice(
+            "samples lost over samples lost or delivered; what is still in a buffer counts as neither"
+        ),
+        _flow_voice(
+            "samples lost over samples lost or delivered; what is still on its way counts as neither"
+        ),
+    )
+    VOICE_DELAY = Row(
+        "voice_delay",
+        "s",
+        Label("Voice delay", *_MS),
+        _voice(
+            "mean time from the making of a voice frame's oldest sample to the end of its transmission, over frames"
+        ),
+        _flow_voice(
+            "mean time from the making of a packet's oldest sample, in the window, to the packet's coming to the application, over packets"
+        ),
+    )
+    VOICE_DELAY_P50 = _rank("voice_delay", "p50", "voice delay", _MS, _segment_voice, _flow_voice)
+    VOICE_DELAY_P90 = _rank("voice_delay", "p90", "voice delay", _MS, _segment_voice, _flow_voice)
+    VOICE_DELAY_P99 = _rank("voice_delay", "p99", "voice delay", _MS, _segment_voice, _flow_voice)
+    VOICE_DELAY_P999 = _rank("voice_delay", "p999", "voice delay", _MS, _segment_voice, _flow_voice)
+    VOICE_DELAY_MAX = _rank("voice_delay", "max", "voice delay", _MS, _segment_voice, _flow_voice)
+    VOICE_DELAY_RATIO_MIN = Row(
+        "voice_delay_ratio_min",
+        "",
+        Label("Smallest station delay over mean", from_zero=False, most=1.0),
+        _segment_voice(
+            "smallest mean voice delay of a station over the mean of the stations' means"
+        ),
+    )
+    VOICE_DELAY_RATIO_MAX = Row(
+        "voice_delay_ratio_max",
+        "",
+        Label("Largest station delay over mean", from_zero=False),
+        _segment_voice(
+            "largest mean voice delay of a station over the mean of the stations' means"
+        ),
+    )
+    SAMPLE_DELAY = Row(
+        "sample_delay",
+        "s",
+        Label("Delay of a sample", *_MS),
+        _voice("mean voice delay over samples: each frame counts as often as it has samples"),
+        _flow_voice(
+            "mean voice delay over samples: each packet counts as often as it has samples that were made in the window"
+        ),
+    )
+    SAMPLE_DELAY_P50 = _rank(
+        "sample_delay", "p50", "delay of a sample", _MS, _segment_voice, _flow_voice
+    )
+    SAMPLE_DELAY_P90 = _rank(
+        "sample_delay", "p90", "delay of a sample", _MS, _segment_voice, _flow_voice
+    )
+    SAMPLE_DELAY_P99 = _rank(
+        "sample_delay", "p99", "delay of a sample", _MS, _segment_voice, _flow_voice
+    )
+    SAMPLE_DELAY_P999 = _rank(
+        "sample_delay", "p999", "delay of a sample", _MS, _segment_voice, _flow_voice
+    )
+    SAMPLE_DELAY_MAX = _rank(
+        "sample_delay", "max", "delay of a sample", _MS, _segment_voice, _flow_voice
+    )
+    VOICE_LOAD = Row(
+        "voice_load",
+        "",
+        Label("Offered voice load"),
+        _voice(
+            "bits of samples that coders make over the line rate, without any overhead and with silence; a parameter"
+        ),
+        _flow_voice(
+            "bits of samples that coders make, with silence and without any overhead, over the rate of the slowest wire on the way; of all flows the largest sum over the rate of any wire; a parameter"
+        ),
+    )
+    VOICE_UTILISATION = Row(
+        "voice_utilisation",
+        "",
+        Label("Voice utilisation", most=1.0),
+        _voice(
+            "bits of delivered voice frames without their overhead (but with padding) over the line rate"
+        ),
+    )
+    ONE_WAY_DELAY = Row(
+        "one_way_delay",
+        "s",
+        Label("One-way delay", *_US),
+        _flow(
+            "mean time from a message's coming to its source to its last frame's coming to the application"
+        ),
+    )
+    ONE_WAY_DELAY_P50 = _rank("one_way_delay", "p50", "one-way delay", _US, _flow)
+    ONE_WAY_DELAY_P90 = _rank("one_way_delay", "p90", "one-way delay", _US, _flow)
+    ONE_WAY_DELAY_P99 = _rank("one_way_delay", "p99", "one-way delay", _US, _flow)
+    ONE_WAY_DELAY_P999 = _rank("one_way_delay", "p999", "one-way delay", _US, _flow)
+    ONE_WAY_DELAY_MAX = _rank("one_way_delay", "max", "one-way delay", _US, _flow)
+    ROUND_TRIP = Row(
+        "round_trip",
+        "s",
+        Label("Round trip", *_US),
+        _flow("mean time from a message's coming to its source to the last of its answers"),
+    )
+    ROUND_TRIP_P50 = Row(
+        "round_trip_p50", "s", Label("Round trip, median", *_US), _flow("median round trip")
+    )
+    ROUND_TRIP_P90 = _rank("round_trip", "p90", "round-trip time", _US, _flow)
+    ROUND_TRIP_P99 = _rank("round_trip", "p99", "round-trip time", _US, _flow)
+    ROUND_TRIP_P999 = _rank("round_trip", "p999", "round-trip time", _US, _flow)
+    ROUND_TRIP_MAX = _rank("round_trip", "max", "round-trip time", _US, _flow)
+    INTER_ARRIVAL = Row(
+        "inter_arrival",
+        "s",
+        Label("Time between arrivals", *_US),
+        _flow("mean time between messages that come to the same receiver"),
+    )
+    INTER_ARRIVAL_P50 = _rank("inter_arrival", "p50", "time between arrivals", _US, _flow)
+    INTER_ARRIVAL_P90 = _rank("inter_arrival", "p90", "time between arrivals", _US, _flow)
+    INTER_ARRIVAL_P99 = _rank("inter_arrival", "p99", "time between arrivals", _US, _flow)
+    INTER_ARRIVAL_P999 = _rank("inter_arrival", "p999", "time between arrivals", _US, _flow)
+    INTER_ARRIVAL_MAX = _rank("inter_arrival", "max", "time between arrivals", _US, _flow)
+    REORDERED = Row(
+        "reordered",
+        "",
+        Label("Messages out of order"),
+        _flow("messages that came after a later one"),
+    )
+    DUPLICATES = Row(
+        "duplicates", "", Label("Messages twice"), _flow("messages that came once more")
+    )
+    TIMED_OUT = Row(
+        "timed_out",
+        "",
+        Label("Messages not answered in time"),
+        _flow("messages to which not all answers came in time"),
+    )
+    MESSAGES = Row(
+        "messages",
+        "",
+        Label("Messages counted"),
+        _flow("messages that came whole to a receiver in the window"),
+    )
+    REFUSED = Row(
+        "refused",
+        "",
+        Label("Messages refused by the source’s queue"),
+        _flow("messages refused by the full queue of their source"),
+    )
+    LOST_QUEUE = Row(
+        "lost_queue",
+        "",
+        Label("Frames lost in queues"),
+        _flow(
+            "copies of frames that found no room at a stage or at a port out, in the whole trial; answers too"
+        ),
+    )
+    LOST_BUFFER = Row(
+        "lost_buffer",
+        "",
+        Label("Frames lost in memories"),
+        _flow(
+            "copies of frames that found no room in the memory of a port in, in the whole trial; answers too"
+        ),
+    )
+    LOST_ATTEMPTS = Row(
+        "lost_attempts",
+        "",
+        Label("Frames given up after collisions"),
+        _flow("copies of frames given up after the attempt limit, in the whole trial; answers too"),
+    )
+    FILTERED = Row(
+        "filtered",
+        "",
+        Label("Copies filtered"),
+        _flow(
+            "copies of frames whose destination was where they came from, in the whole trial; answers too"
+        ),
+    )
+    TRANSFER_RATE = Row(
+        "transfer_rate",
+        "bit/s",
+        Label("Rate of the whole transfer", *_MBPS),
+        _flow("bits of data of a transfer over the time from its beginning until all were there"),
+    )
+    ACKNOWLEDGEMENT_DELAY = Row(
+        "acknowledgement_delay",
+        "s",
+        Label("From data to acknowledgement", *_US),
+        _flow(
+            "mean time on the wire of who sends a transfer's data, from the begin of their first frame to that of its acknowledgement"
+        ),
+    )
+    RETRANSMITTED = Row(
+        "retransmitted",
+        "",
+        Label("Segments sent again"),
+        _flow("segments of a transfer that had been sent before, both ways"),
+    )
+    TIMEOUTS = Row(
+        "timeouts",
+        "",
+        Label("Retransmission timeouts"),
+        _flow("times that a transfer's retransmission timer ran out, at both ends"),
+    )
+    EXCHANGES = Row(
+        "exchanges",
+        "",
+        Label("Exchanges"),
+        _flow("messages to which all have answered in time; of a file, blocks"),
+    )
+    IGNORED = Row(
+        "ignored",
+        "",
+        Label("Copies ignored"),
+        _flow(
+            "copies of frames that came to hosts for which they were not, in the whole trial; answers too"
+        ),
+    )
+    MOUTH_TO_EAR = Row(
+        "mouth_to_ear",
+        "s",
+        Label("Delay from mouth to ear", *_MS),
+        _flow_voice(
+            "delay from mouth to ear with the playout that rates best in hindsight: a sample, look-ahead, delay of the playout, decoder"
+        ),
+    )
+    SPEECH_LOSS = Row(
+        "speech_loss",
+        "",
+        Label("Samples lost or late", *_PERCENT, most=100.0),
+        _flow_voice(
+            "samples that are lost or come after they would have been played, over samples lost or delivered"
+        ),
+    )
+    RATING = Row(
+        "rating",
+        "",
+        Label("Rating R", most=100.0),
+        _flow_voice(
+            "R of the E-model (G.107) with that delay and that loss, of a codec that it knows"
+        ),
+    )
+    MOS = Row(
+        "mos",
+        "",
+        Label("Mean opinion score", from_zero=False, most=4.5),
+        _flow_voice("mean opinion score that this R stands for"),
+    )
+    CLOCK_DELAY = Row(
+        "clock_delay",
+        "s",
+        Label("One-way delay by the clocks as they are", *_US),
+        _clock(
+            "mean of the receiver's clock when a message comes less the sender's clock when it came to its source; may be below zero"
+        ),
+    )
+    CLOCK_DELAY_P50 = _rank(
+        "clock_delay", "p50", "one-way delay by unsynchronised clocks", _US, _clock
+    )
+    CLOCK_DELAY_P90 = _rank(
+        "clock_delay", "p90", "one-way delay by unsynchronised clocks", _US, _clock
+    )
+    CLOCK_DELAY_P99 = _rank(
+        "clock_delay", "p99", "one-way delay by unsynchronised clocks", _US, _clock
+    )
+    CLOCK_DELAY_P999 = _rank(
+        "clock_delay", "p999", "one-way delay by unsynchronised clocks", _US, _clock
+    )
+    CLOCK_DELAY_MAX = _rank(
+        "clock_delay", "max", "one-way delay by unsynchronised clocks", _US, _clock
+    )
+    COMPARED_DELAY = Row(
+        "compared_delay",
+        "s",
+        Label("One-way delay by comparing clocks", *_US),
+        _synchronised(
+            "mean one-way delay as a live test tells it, by comparing the clocks over the network; may be below zero"
+        ),
+    )
+    COMPARED_DELAY_P50 = _rank(
+        "compared_delay", "p50", "one-way delay by synchronised clocks", _US, _synchronised
+    )
+    COMPARED_DELAY_P90 = _rank(
+        "compared_delay", "p90", "one-way delay by synchronised clocks", _US, _synchronised
+    )
+    COMPARED_DELAY_P99 = _rank(
+        "compared_delay", "p99", "one-way delay by synchronised clocks", _US, _synchronised
+    )
+    COMPARED_DELAY_P999 = _rank(
+        "compared_delay", "p999", "one-way delay by synchronised clocks", _US, _synchronised
+    )
+    COMPARED_DELAY_MAX = _rank(
+        "compared_delay", "max", "one-way delay by synchronised clocks", _US, _synchronised
+    )
+    DELAY_ERROR = Row(
+        "delay_error",
+        "s",
+        Label("Largest error of a delay by comparing clocks", *_US),
+        _synchronised(
+            "farthest that a delay by comparing the clocks is from the true one; of all flows, the largest"
+        ),
+    )
+    DELAY_UNCERTAINTY = Row(
+        "delay_uncertainty",
+        "s",
+        Label("Stated bound of that error", *_US),
+        _synchronised(
+            "how far a delay by comparing the clocks is wrong at most, as it is stated; of all flows, the largest"
+        ),
+    )
+    CLOCK_AHEAD = Row(
+        "clock_ahead",
+        "s",
+        Label("Sender’s clock ahead", *_MS),
+        _synchronised(
+            "how far the sender's clock is ahead of the receiver's in the middle of the window, by comparing them"
+        ),
+    )
+    CLOCK_AHEAD_UNCERTAINTY = Row(
+        "clock_ahead_uncertainty",
+        "s",
+        Label("Stated bound of what the clock is ahead", *_US),
+        _synchronised("how far that is wrong at most, as it is stated"),
+    )
+    CLOCK_DRIFT = Row(
+        "clock_drift",
+        "",
+        Label("Drift of the sender’s clock", *_PPM),
+        _synchronised("by how much the sender's clock gains on the receiver's, by comparing them"),
+    )
+    CLOCK_DRIFT_UNCERTAINTY = Row(
+        "clock_drift_uncertainty",
+        "",
+        Label("Stated bound of the drift", *_PPM),
+        _synchronised("how far that is wrong at most, as it is stated"),
+    )
+
+    @property
+    def group(self) -> Group:
+        """The group of its first definition."""
+        return self.definitions[0].group
+
+    def meaning(self, *, of_flows: bool = False) -> str:
+        """Return what it means, of flows or else of segments if it is of both."""
+        return self.definitions[-1 if of_flows else 0].meaning
+
+
+def metrics_of(group: Group, *, of_each: bool = False) -> tuple[Metric, ...]:
+    """Return the metrics of a group in their order; only those of each station or flow on request."""
+    return tuple(
+        metric
+        for metric in Metric
+        for found in metric.definitions
+        if found.group is group and (found.is_of_each or not of_each)
+    )
+
+
+def percentiles(time: str) -> tuple[Metric, ...]:
+    """Return the metrics of a time's percentiles and of its largest value, in rising order."""
+    return tuple(Metric(f"{time}_{rank}") for rank in PERCENTILES)
