@@ -74,10 +74,10 @@ OF_STREAM = {
         Metric.INTER_ARRIVAL,
         Metric.EXCHANGES,
         Metric.TIMED_OUT,
-        Metric.REFUSED,
+        Metric.DROPPED,
     ),
 }
-OF_EXCHANGE = {Metric.ROUND_TRIP, Metric.EXCHANGES, Metric.TIMED_OUT, Metric.REFUSED}
+OF_EXCHANGE = {Metric.ROUND_TRIP, Metric.EXCHANGES, Metric.TIMED_OUT, Metric.DROPPED}
 OF_FILE = {Metric.DATA_RATE, Metric.ROUND_TRIP, Metric.EXCHANGES}
 
 
@@ -263,7 +263,7 @@ def test_what_was_not_counted_by_part_of_a_stream_has_no_error(tmp_path: Path) -
     # One message came before it was sent: its delay is in no sum.
     assert left(delays=[1, 3, 2, 3]) == {Metric.ONE_WAY_DELAY}
     # When the port took some of them not is not known.
-    assert left(untaken=2) == {Metric.REFUSED}
+    assert left(untaken=2) == {Metric.DROPPED}
     batches = result()["flows"]["load"]["receiving"]["counted"]["stream"]["measured"]["batches"]
     voice = of_stream([{"batches": batches}], is_voice=True, is_refused=False)
     assert voice is not None

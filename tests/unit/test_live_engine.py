@@ -339,7 +339,7 @@ def test_what_was_wrong_at_a_host_is_a_caution_of_its_flow(
     ("stolen", "others", "caution"),
     [
         (2, 198, ""),  # ticks: 1% of what the second processor did
-        (2, 197, "processors-taken"),
+        (2, 197, "cpu-steal"),
         (1, 9, ""),  # one tick, gathered since nobody knows when
         (0, 200, ""),
     ],
