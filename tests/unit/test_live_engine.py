@@ -21,7 +21,8 @@ from ethermeter.engines.live.places import Local, mtu_octets
 from ethermeter.engines.work import Work
 from ethermeter.experiment import load, shipped
 from ethermeter.faults import InputError
-from ethermeter.store.rows import FLOW_METRICS, TrialRows, caution_text
+from ethermeter.metrics import caution_text
+from ethermeter.store.rows import FLOW_METRICS, TrialRows
 from ethermeter.studies import registry
 from measured_trials import loopback, only_trial
 
