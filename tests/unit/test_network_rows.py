@@ -177,6 +177,7 @@ def test_every_flow_and_all_flows_have_every_metric_in_the_order_of_the_list(
     assert set(FLOW_METRICS) == {m for m in Metric if m.group is Group.FLOW} | {
         Metric.GOODPUT,
         Metric.LOSS,
+        Metric.DROPPED,
     }
 
 
