@@ -220,7 +220,7 @@ def steps(runs: Runs) -> tuple[list[str], list[Trace]]:
         last = ""
         for step in ALL_STEPS:
             for point in runs.members(
-                ASSUMPTIONS, f"switched/{FORMULA}/{step.name}", frames=frames
+                ASSUMPTIONS, f"ablation/{FORMULA}/{step.name}", frames=frames
             ):
                 found.append((says[step.name], point.estimates[Metric.UTILISATION]))
                 last = step.name
