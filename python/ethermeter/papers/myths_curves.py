@@ -14,9 +14,6 @@ import numpy as np
 from ethermeter import theory
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.interval import Estimate, difference, exact
-from ethermeter.applied.models import ENTRIES
-from ethermeter.applied.situation import situation_of
-from ethermeter.applied.switches import ALL_STEPS, after
 from ethermeter.metrics import Metric
 from ethermeter.papers.evidence import COUNT, FRAMES, MissingError
 from ethermeter.papers.myths_runs import (
@@ -38,6 +35,9 @@ from ethermeter.papers.myths_runs import (
     regime,
     ring_capacity,
 )
+from ethermeter.theory.ablation import ALL_STEPS, after
+from ethermeter.theory.inputs import model_inputs
+from ethermeter.theory.predictions import ENTRIES
 from ethermeter.theory.throughput import Throughput
 
 Kind = Literal["theory", "world", "segment"]
@@ -184,13 +184,13 @@ def _attempts(runs: Runs, series: str, model: str, point: Point) -> float:
     load = ENTRIES[model].attempt_load
     if load is None:
         raise MissingError(f"{model} has no rate of attempts")
-    return load(situation_of(told, told["theory"]))
+    return load(model_inputs(told, told["theory"]))
 
 
 def _formula(runs: Runs, series: str, model: str, point: Point) -> list[tuple[float, float]]:
     told = runs.scenario(series, point.engine, point.point)
     function: Callable[..., Throughput] = getattr(theory, model.replace("-", "_"))
-    found = function(LOADS, **ENTRIES[model].parameters(situation_of(told, told["theory"])))
+    found = function(LOADS, **ENTRIES[model].parameters(model_inputs(told, told["theory"])))
     return list(zip(LOADS.tolist(), np.asarray(found.throughput).tolist(), strict=True))
 
 

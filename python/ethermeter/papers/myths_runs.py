@@ -16,10 +16,10 @@ from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.interval import Estimate, Floats, difference, exact, ratio, student
 from ethermeter.analysis.knee import knee, rise
 from ethermeter.analysis.tables import PS_PER_S, Trial
-from ethermeter.applied.models import ENTRIES
-from ethermeter.applied.situation import situation_of
 from ethermeter.metrics import Metric
 from ethermeter.papers.evidence import COUNT, FRAMES, MissingError
+from ethermeter.theory.inputs import model_inputs
+from ethermeter.theory.predictions import ENTRIES
 
 Found = tuple[Estimate, str]
 LOAD, SLOT, ARRIVALS = (
@@ -323,7 +323,7 @@ def ring_capacity(runs: Runs, frames: str) -> float:
     if point is None:
         raise MissingError(f"no ring with {frames}")
     told = runs.scenario(RING, RING_WORLD, point)
-    parameters = ENTRIES[RING_MODEL].parameters(situation_of(told, told["theory"]))
+    parameters = ENTRIES[RING_MODEL].parameters(model_inputs(told, told["theory"]))
     turn_s = parameters["stations"] * runs.packet_s(RING, point)
     return float(turn_s / (turn_s + parameters["latency_s"]))
 

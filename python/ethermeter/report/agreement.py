@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 from ethermeter.analysis.agreement import Agreement, Value
 from ethermeter.analysis.interval import Estimate, quantile
-from ethermeter.applied.switches import ALL_STEPS
 from ethermeter.document import number, plain
 from ethermeter.report.html import safe, section, table
 from ethermeter.report.labels import key_title
 from ethermeter.report.results import UNSEEN, cell
+from ethermeter.theory.ablation import ALL_STEPS
 
 OPEN_ROWS = 40
 _WORDS = {"agrees": "holds", "differs": "missed", "not-run": "not-run", "no-value": "not-run"}
@@ -74,7 +74,7 @@ def _table(model: str, rows: Sequence[Agreement]) -> str:
         *(safe(key_title(key)) for key in keys),
         "Metric",
         "Theory",
-        "World it assumes",
+        "IdealisedScenario it assumes",
         "Segment as it is",
         "Cause",
     ]
