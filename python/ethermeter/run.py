@@ -6,8 +6,6 @@ import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +15,7 @@ from ethermeter.faults import Fault, InputError
 from ethermeter.store import Recorder, RunDirectory, RunError
 from ethermeter.store.files import remove_abandoned
 from ethermeter.store.recorder import plan_hash_of, tidy
+from ethermeter.studies import registry
 
 if TYPE_CHECKING:
     from ethermeter.engines.live import Place
@@ -24,21 +23,6 @@ if TYPE_CHECKING:
     from ethermeter.plan import Plan, Trial
 
 RUNS = Path("runs")
-STUDIES = {
-    "boggs1988": "boggs1988",
-    "gonsalves1982": "gonsalves1982",
-    "gonsalves-tobagi1986": "gonsalves_tobagi1986",
-    "myths": "myths",
-    "fritz1999": "fritz1999",
-    "erg": "erg",
-    "hughesjones2000": "hughesjones2000",
-}
-"""Module of `ethermeter.papers` of every study, by its name."""
-LIVE_STUDIES = ("erg",)
-"""Studies whose published numbers are held against what their live tests measure."""
-ALONG_THE_CABLE = ("gonsalves-tobagi1986",)
-"""Studies that are about where stations are: what is estimated of every place is kept with the run.
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,14 +325,16 @@ def evaluate(
     steps: dict[str, tuple[str, Callable[[Path], Path]]] = {
         "estimates": ("estimates.json", _estimates)
     }
-    if study in ALONG_THE_CABLE:
-        steps["positions"] = ("positions.json", _positions)
-    if study in STUDIES:
-        steps["claims"] = ("claims.json", _claims)
+    if study in registry.names():
+        definition = registry.find(study)
+        if definition.has_positions:
+            steps["positions"] = ("positions.json", _positions)
+        steps["claims"] = ("claims.json", definition.write_claims)
     if any(trial.engine.startswith("theory/") for trial in run.trials()):
         steps["agreement"] = ("agreement.json", _agreement)
-    if (live_study := run.provenance().get("live_study")) in LIVE_STUDIES:
-        steps["live_claims"] = ("live-claims.json", partial(_live_claims, live_study))
+    live_study = run.provenance().get("live_study")
+    if live_study in registry.names() and registry.find(live_study).measured is not None:
+        steps["live_claims"] = ("live-claims.json", registry.find(live_study).write_measured)
     if any("network" in trial.scenario for trial in run.trials()):
         steps["flows"] = ("flows.json", _flows)
     if LIVE in {trial.engine for trial in run.trials()}:
@@ -500,12 +486,6 @@ def _agreement(directory: Path) -> Path:
     return agreement.write(directory)
 
 
-def _live_claims(study: str, directory: Path) -> Path:
-    from ethermeter.papers import measured
-
-    return measured.write(study, directory)
-
-
 def _flows(directory: Path) -> Path:
     from ethermeter.analysis import flows
 
@@ -528,14 +508,6 @@ def _positions(directory: Path) -> Path:
     from ethermeter.analysis import positions
 
     return positions.write(directory)
-
-
-def _claims(directory: Path) -> Path:
-    study = import_module(
-        f"ethermeter.papers.{STUDIES[RunDirectory(directory).provenance()['study']]}"
-    )
-    written: Path = study.write_claims(directory)
-    return written
 
 
 def _report(directory: Path) -> Path:

@@ -4,9 +4,10 @@ import json
 
 import pytest
 from ethermeter.analysis import positions
-from ethermeter.papers import gonsalves_tobagi1986 as paper
-from ethermeter.run import STUDIES
+from ethermeter.studies import registry
 from small_runs import call, real
+
+STUDY = registry.find("gonsalves-tobagi1986")
 
 SHORT = ("--set", "phases.measure=all", "--replications", 3, "--json")
 
@@ -16,13 +17,13 @@ def reproduced(tmp_path_factory):
     """Run directory, and what the second run into it printed; the first was of another plan."""
     out = tmp_path_factory.mktemp("study") / "run"
     first = call(
-        real("reproduce", paper.STUDY, "--set", "phases.transmit=2 ms", *SHORT, "--out", out)
+        real("reproduce", STUDY.name, "--set", "phases.transmit=2 ms", *SHORT, "--out", out)
     )
     assert first.returncode == 0, first.stderr
     return out, call(
         real(
             "reproduce",
-            paper.STUDY,
+            STUDY.name,
             "--set",
             "phases.transmit=40 ms",
             *SHORT,
@@ -39,7 +40,7 @@ def test_it_leaves_estimates_positions_claims_and_a_report(reproduced):
     printed = json.loads(ended.stdout)
     assert list(printed["files"]) == ["estimates", "positions", "claims", "report"]
     assert [claim["id"] for claim in printed["claims"]["claims"]] == [
-        entry["id"] for entry in paper.published()
+        entry["id"] for entry in STUDY.published()
     ]
     assert (out / "report.html").read_text(encoding="utf-8").count("<h3>Along the cable</h3>") == 6
 
@@ -81,5 +82,6 @@ def test_an_unknown_study_names_those_that_there_are():
     ended = call(real("reproduce", "gonsalves-tobagi1987"))
     assert ended.returncode == 2
     assert (
-        ended.stderr == f"command line: study = gonsalves-tobagi1987: one of {', '.join(STUDIES)}\n"
+        ended.stderr
+        == f"command line: study = gonsalves-tobagi1987: one of {', '.join(registry.names())}\n"
     )

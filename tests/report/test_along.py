@@ -14,8 +14,8 @@ import pytest
 import synthetic_run
 from ethermeter import report
 from ethermeter.analysis import positions
-from ethermeter.papers import gonsalves_tobagi1986
 from ethermeter.report import theme
+from ethermeter.studies import registry
 
 TWO = {"[1, 3]": [0, 2, 2, 2], "[2, 2]": [0, 0, 2, 2]}
 THREE = {"3": [0, 1, 2], "2": [0, 2, 2]}
@@ -112,17 +112,17 @@ def test_one_distribution_over_many_places_is_one_curve(tmp_path: Path) -> None:
 
 
 def test_the_study_takes_its_positions_from_their_file(tmp_path: Path) -> None:
-    run = synthetic_run.located(
-        tmp_path / "run", TWO, COORDINATES_US, study=gonsalves_tobagi1986.STUDY
-    )
-    gonsalves_tobagi1986.write_claims(run)
+    run = synthetic_run.located(tmp_path / "run", TWO, COORDINATES_US, study="gonsalves-tobagi1986")
+    registry.find("gonsalves-tobagi1986").write_claims(run)
     assert "Along the cable" not in report.write(run).read_text(encoding="utf-8")
     positions.write(run)
     page = report.write(run).read_text(encoding="utf-8")
     assert "Along the cable" in page
     assert "Station location on an Ethernet (Gonsalves and Tobagi, 1986), simulated anew" in page
     assert "The paper is not at hand" in page
-    assert page.count('class="tag not-run"') == len(gonsalves_tobagi1986.published())
+    assert page.count('class="tag not-run"') == len(
+        registry.find("gonsalves-tobagi1986").published()
+    )
 
 
 def test_figures_along_the_cable_are_valid_vega_lite(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 import synthetic_run
 from ethermeter import api, report
 from ethermeter.analysis import estimates, positions
-from ethermeter.papers import boggs1988, gonsalves_tobagi1986
+from ethermeter.studies import registry
 from visiting import Visit
 
 pytestmark = pytest.mark.browser
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.browser
 @pytest.fixture(scope="module")
 def url(study_run: Path) -> str:
     estimates.write(study_run)
-    boggs1988.write_claims(study_run)
+    registry.find("boggs1988").write_claims(study_run)
     return report.write(study_run).resolve().as_uri()
 
 
@@ -88,10 +88,10 @@ def test_stations_along_the_cable_render_without_a_complaint(
 ) -> None:
     distributions = {"[1, 3]": [0, 2, 2, 2], "[2, 2]": [0, 0, 2, 2]}
     run = synthetic_run.located(
-        tmp_path / "run", distributions, (0.0, 4.0, 10.0), study=gonsalves_tobagi1986.STUDY
+        tmp_path / "run", distributions, (0.0, 4.0, 10.0), study="gonsalves-tobagi1986"
     )
     positions.write(run)
-    gonsalves_tobagi1986.write_claims(run)
+    registry.find("gonsalves-tobagi1986").write_claims(run)
     visit = Visit(browser, report.write(run).resolve().as_uri(), width, "light")
     along = visit.page.locator("h3:text-is('Along the cable') ~ .grid .plot")
     assert along.count() >= 2

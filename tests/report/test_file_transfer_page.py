@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 from ethermeter import api, report
-from ethermeter.cli.running import STUDIES
-from ethermeter.papers import claims
+from ethermeter.analysis import claims
 from ethermeter.run import RunOptions, evaluate, execute
+from ethermeter.studies import registry
 from visiting import Visit
 
 FIGURES = {"throughput": 1, "acknowledgements": 1, "remedies": 1}
@@ -20,7 +20,7 @@ FIGURES = {"throughput": 1, "acknowledgements": 1, "remedies": 1}
 
 @pytest.fixture(scope="module")
 def run_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    loaded = api.load(*STUDIES["fritz1999"].experiments, name="fritz1999")
+    loaded = api.load(*registry.find("fritz1999").runs, name="fritz1999")
     directory = tmp_path_factory.mktemp("runs") / "files"
     execute(
         loaded.plan(),

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 from ethermeter import api, report
-from ethermeter.cli.running import STUDIES
-from ethermeter.papers import claims
+from ethermeter.analysis import claims
 from ethermeter.run import RunOptions, evaluate, execute
+from ethermeter.studies import registry
 from visiting import Visit
 
 FIGURES = {"37": 2, "protocol": 2, "assumptions": 2, "dependent": 3, "independent": 3, "regime": 2}
@@ -20,7 +20,7 @@ SHORT = ("phases.transmit='300 ms'", "phases.measure='last 250 ms'")
 
 @pytest.fixture(scope="module")
 def run_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    loaded = api.load(*STUDIES["myths"].experiments, overrides=SHORT, name="myths")
+    loaded = api.load(*registry.find("myths").runs, overrides=SHORT, name="myths")
     directory = tmp_path_factory.mktemp("runs") / "myths"
     plan = loaded.plan(replications=3)
     execute(plan, loaded.experiments, directory=directory, options=RunOptions(study="myths"))

@@ -11,16 +11,18 @@ import pytest
 import synthetic_run
 from ethermeter import report
 from ethermeter.analysis import estimates
-from ethermeter.papers import boggs1988
-from ethermeter.papers.claims import Claim
+from ethermeter.analysis.claims import Claim
 from ethermeter.report import parameters, results
 from ethermeter.report.html import safe
+from ethermeter.studies import registry
+
+STUDY = registry.find("boggs1988")
 
 
 @pytest.fixture(scope="module")
 def text(study_run: Path) -> str:
     estimates.write(study_run)
-    boggs1988.write_claims(study_run)
+    STUDY.write_claims(study_run)
     return report.write(study_run).read_text(encoding="utf-8")
 
 
@@ -70,11 +72,11 @@ def test_study_has_eight_graphs_two_distributions_and_two_breakdowns_a_series(te
 
 
 def test_every_claim_is_in_the_table(text: str) -> None:
-    for entry in boggs1988.published():
+    for entry in STUDY.published():
         assert safe(entry["what"]) in text
     assert text.count('<span class="tag predicted">') + text.count(
         '<span class="tag fitted">'
-    ) == len(boggs1988.published())
+    ) == len(STUDY.published())
 
 
 def test_text_from_files_is_escaped(text: str) -> None:
@@ -131,7 +133,7 @@ def test_any_run_has_a_report(
 
 def test_partial_study_says_not_run(tmp_path: Path) -> None:
     run = synthetic_run.study(tmp_path / "part", series=("I-2",), counts=(1, 2, 3, 24))
-    boggs1988.write_claims(run)
+    STUDY.write_claims(run)
     page = without_scripts(report.write(run).read_text(encoding="utf-8"))
     assert (
         page.count(">not run<") == 13
@@ -172,7 +174,7 @@ def test_a_difference_of_single_runs_is_drawn_on_a_scale_of_its_own(
 
 def test_a_series_that_is_none_of_the_figures_stands_apart(tmp_path: Path) -> None:
     run = synthetic_run.study(tmp_path / "apart", series=("I-2",), counts=(1, 2, 3, 24))
-    before = boggs1988.write_claims(run) and report.write(run).read_text(encoding="utf-8").count(
+    before = STUDY.write_claims(run) and report.write(run).read_text(encoding="utf-8").count(
         "<figure id="
     )
     plan = (run / "plan.jsonl").read_text(encoding="utf-8").splitlines()

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 from ethermeter import api, report
-from ethermeter.cli.running import STUDIES
-from ethermeter.papers import claims
+from ethermeter.analysis import claims
 from ethermeter.run import RunOptions, evaluate, execute
+from ethermeter.studies import registry
 from visiting import Visit
 
 FIGURES = {
@@ -51,7 +51,7 @@ def study(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(scope="module")
 def run_dir(study: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    loaded = api.load(*STUDIES[study].experiments, overrides=SHORT[study], name=study)
+    loaded = api.load(*registry.find(study).runs, overrides=SHORT[study], name=study)
     directory = tmp_path_factory.mktemp("runs") / study
     execute(
         loaded.plan(replications=1),
@@ -86,7 +86,7 @@ def test_tables_and_figures_of_the_study_stand_between_its_claims_and_the_series
     order = re.findall(r'<section id="([^"]+)"', page)
     assert order[: len(FIGURES[study]) + 1] == ["claims", *FIGURES[study]]
     series = {name.removeprefix("series-") for name in order if name.startswith("series-")}
-    files = {name.split("/")[1] for name in STUDIES[study].experiments}
+    files = {name.split("/")[1] for name in registry.find(study).runs}
     # Series that are drawn whole in figures of the study are not shown again.
     assert series < files
 

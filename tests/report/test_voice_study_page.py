@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 from ethermeter import api, report
+from ethermeter.analysis import claims
 from ethermeter.analysis.interval import student
-from ethermeter.cli.running import STUDIES
-from ethermeter.papers import claims, gonsalves1982
 from ethermeter.run import RunOptions, evaluate, execute
+from ethermeter.studies import registry
+from ethermeter.studies.gonsalves1982 import claims as gonsalves1982
 from visiting import Visit
 
 FIGURES = {"shortest": 4, "longest": 4, "rate": 4, "sensitivity": 8}
@@ -37,7 +38,7 @@ SHORT = ("phases.settle='0 s'", "phases.transmit='500 ms'", "phases.measure='las
 
 @pytest.fixture(scope="module")
 def run_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    loaded = api.load(*STUDIES["gonsalves1982"].experiments, overrides=SHORT, name="gonsalves1982")
+    loaded = api.load(*registry.find("gonsalves1982").runs, overrides=SHORT, name="gonsalves1982")
     directory = tmp_path_factory.mktemp("runs") / "voice"
     execute(
         loaded.plan(replications=3),

@@ -3,18 +3,18 @@
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from ethermeter.cli import running
 from ethermeter.cli.app import app
-from ethermeter.cli.running import STUDIES, Study
-from ethermeter.report.studies import STUDIES as PRESENTED
+from ethermeter.studies import registry
+from ethermeter.studies.definition import Study
 from typer.testing import CliRunner, Result
 
 Run = Callable[..., Result]
-COPIES = Study(("fritz1999/copies",), (), 1)
-ABSENT = Study(("fritz1999/nothing",), (), 1)
+COPIES = replace(registry.find("fritz1999"), experiments=("copies",))
+ABSENT = replace(registry.find("fritz1999"), experiments=("nothing",))
 
 
 @pytest.fixture
@@ -23,7 +23,8 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 
     def call(*words: str, studies: dict[str, Study] | None = None) -> Result:
         if studies is not None:
-            monkeypatch.setattr(running, "STUDIES", studies)
+            monkeypatch.setattr(registry, "names", lambda: tuple(studies))
+            monkeypatch.setattr(registry, "find", studies.__getitem__)
         return CliRunner().invoke(app, ["reproduce", *words])
 
     return call
@@ -31,16 +32,17 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 
 def test_every_study_is_listed_with_one_line_and_nothing_is_run(run: Run, tmp_path: Path) -> None:
     lines = run("--list").stdout.splitlines()
-    assert [line.split()[0] for line in lines] == list(STUDIES)
+    assert [line.split()[0] for line in lines] == list(registry.names())
     assert all(len(line.split()) > 3 for line in lines)
     listed = json.loads(run("--list", "--json").stdout)
-    assert [entry["study"] for entry in listed] == list(STUDIES)
+    assert [entry["study"] for entry in listed] == list(registry.names())
     assert list(tmp_path.iterdir()) == []
 
 
 def test_every_study_has_a_title_of_its_own() -> None:
-    assert set(STUDIES) <= set(PRESENTED)
-    assert len({PRESENTED[name].title for name in STUDIES}) == len(STUDIES)
+    titles = {registry.find(name).presentation.title for name in registry.names()}
+    assert all(titles)
+    assert len(titles) == len(registry.names()) >= 7
 
 
 def test_one_page_has_every_claim_and_the_way_to_the_report(run: Run, tmp_path: Path) -> None:

@@ -9,11 +9,12 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from ethermeter.analysis import claims
 from ethermeter.analysis.estimates import Point
+from ethermeter.analysis.frame_mixes import lengths
 from ethermeter.analysis.interval import Estimate
 from ethermeter.metrics import Metric
-from ethermeter.papers import boggs1988, claims
-from ethermeter.papers.evidence import MissingError, lengths
+from ethermeter.studies.boggs1988 import claims as boggs1988
 
 FIXED = (64, 512, 1536, 4000)
 MIXED = ("64 B", "64 B x 7 + 1536 B x 1", "1536 B")
@@ -290,5 +291,5 @@ def test_a_broken_claims_file_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["", "64", "64 kB", "64 B +", "64 B x"])
 def test_lengths_refuses(text: str) -> None:
-    with pytest.raises(MissingError, match="not of the form"):
+    with pytest.raises(ValueError, match="not of the form"):
         lengths(text)

@@ -7,9 +7,12 @@ import ethermeter as em
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from ethermeter.analysis.claims import Claim
 from ethermeter.metrics import Metric
-from ethermeter.papers import erg, measured
-from ethermeter.papers.claims import Claim
+from ethermeter.studies import registry
+from ethermeter.studies.erg import claims as erg
+
+STUDY = registry.find("erg")
 
 ROOM_BPS = 40_000 / 4192e-6
 """Data of datagrams of 5000 B that a wire of 10 Mb/s carries."""
@@ -69,7 +72,7 @@ def run_of(
 
 
 def by_id(run: Path) -> dict[str, Claim]:
-    return {claim.id: claim for claim in measured.claims("erg", run)}
+    return {claim.id: claim for claim in erg.measured(run)}
 
 
 def test_numbers_that_a_wire_of_the_studys_rate_limits_are_judged_and_no_others(
@@ -93,7 +96,7 @@ def test_numbers_that_a_wire_of_the_studys_rate_limits_are_judged_and_no_others(
 
 def test_what_was_published_is_that_of_the_study(tmp_path: Path) -> None:
     published = {
-        entry["id"]: entry["published"] for entry in erg.published() if "published" in entry
+        entry["id"]: entry["published"] for entry in STUDY.published() if "published" in entry
     }
     for name, claim in by_id(run_of(tmp_path)).items():
         assert claim.published == published[name]

@@ -12,15 +12,17 @@ from typing import Any
 import ethermeter as em
 import pytest
 from ethermeter import plan
-from ethermeter.cli.running import STUDIES
+from ethermeter.analysis.claims import Claim
 from ethermeter.experiment import load, shipped
 from ethermeter.metrics import Metric
-from ethermeter.papers import fritz1999 as paper
-from ethermeter.papers.claims import Claim
-from ethermeter.papers.evidence import MissingError
-from ethermeter.papers.fritz1999 import FAST, GIGABIT, PAIRS, Copies
+from ethermeter.studies import registry
+from ethermeter.studies.fritz1999 import claims as paper
+from ethermeter.studies.fritz1999.claims import FAST, GIGABIT, PAIRS, Copies
+from ethermeter.studies.judging import MissingError
 
-NAMES = STUDIES[paper.STUDY].experiments
+STUDY = registry.find("fritz1999")
+
+NAMES = STUDY.runs
 
 
 def flows(name: str) -> list[Mapping[str, Any]]:
@@ -185,6 +187,6 @@ def test_four_of_five_pairs_are_predicted_within_fifteen_percent(ran: dict[str, 
 
 def test_claims_are_written_as_all_studies_write_them(tmp_path: Path) -> None:
     run = em.load(shipped()["fritz1999/copies"]).run(out=tmp_path / "run", jobs=1)
-    content = json.loads(paper.write_claims(run.path).read_text(encoding="utf-8"))
+    content = json.loads(STUDY.write_claims(run.path).read_text(encoding="utf-8"))
     assert content["study"] == "fritz1999"
-    assert len(content["claims"]) == len(paper.published())
+    assert len(content["claims"]) == len(STUDY.published())

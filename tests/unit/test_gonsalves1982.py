@@ -11,14 +11,16 @@ from typing import Any
 import numpy as np
 import pytest
 from ethermeter import plan
+from ethermeter.analysis import claims
 from ethermeter.analysis.interval import Floats
 from ethermeter.analysis.tables import Trial, WholeSegment
-from ethermeter.cli.running import STUDIES
 from ethermeter.experiment import load, shipped
 from ethermeter.metrics import Metric
-from ethermeter.papers import claims
-from ethermeter.papers import gonsalves1982 as paper
-from ethermeter.papers.replications import Curves
+from ethermeter.studies import registry
+from ethermeter.studies.gonsalves1982 import claims as paper
+from ethermeter.studies.replications import Curves
+
+STUDY = registry.find("gonsalves1982")
 
 World = Callable[[str, Mapping[str, str], Metric], float]
 StationWorld = Callable[[str, int, Metric], Floats]
@@ -81,9 +83,7 @@ SHORTEST_MS = {"rate-70": 7.49, "rate-84": 6.28}
 def trials() -> list[Trial]:
     """The study as it is shipped."""
     files = shipped()
-    return list(
-        plan.expand([load(files[name]) for name in STUDIES[paper.STUDY].experiments]).trials
-    )
+    return list(plan.expand([load(files[name]) for name in STUDY.runs]).trials)
 
 
 def along(hosts: float, *anchors: tuple[float, float]) -> float:
@@ -224,7 +224,7 @@ def test_the_shipped_plan_holds_every_point_in_three_replications_or_more(
             counts.get((trial.series, *sorted(trial.point.items())), 0) + 1
         )
     assert set(counts.values()) == {3}
-    assert {entry["series"] for entry in paper.published() if "series" in entry} <= {
+    assert {entry["series"] for entry in STUDY.published() if "series" in entry} <= {
         trial.series for trial in trials
     }
 
@@ -243,7 +243,7 @@ def test_a_run_without_a_series_leaves_its_claims_not_run_and_judges_the_others(
     trials: list[Trial], series: str
 ) -> None:
     found = judged([trial for trial in trials if trial.series != series])
-    for entry in paper.published():
+    for entry in STUDY.published():
         needs = {entry["series"]} if "series" in entry else {name for name, _ in entry["curves"]}
         assert (found[entry["id"]].verdict == "not-run") == (series in needs), entry["id"]
 
@@ -262,7 +262,7 @@ def test_a_loss_that_is_never_reached_leaves_its_claims_not_run(trials: list[Tri
 
 
 def entries() -> dict[str, dict[str, Any]]:
-    return {entry["id"]: entry for entry in paper.published()}
+    return {entry["id"]: entry for entry in STUDY.published()}
 
 
 def test_the_published_numbers_are_those_of_the_tables() -> None:
@@ -333,7 +333,7 @@ def test_an_entry_reads_what_its_name_says() -> None:
 
 
 def test_only_the_tables_that_were_fitted_to_say_so() -> None:
-    fitted = {entry["id"] for entry in paper.published() if entry["basis"] == "fitted"}
+    fitted = {entry["id"] for entry in STUDY.published() if entry["basis"] == "fitted"}
     assert {name for name in fitted if not name.startswith(("4.1a-", "4.1b-"))} == {
         "4.1-convergence-throughput"
     }
@@ -342,7 +342,7 @@ def test_only_the_tables_that_were_fitted_to_say_so() -> None:
 
 def test_limits_are_the_same_for_every_number_of_a_kind() -> None:
     kinds: dict[tuple[str, str], set[tuple[float | None, float | None]]] = {}
-    for entry in paper.published():
+    for entry in STUDY.published():
         if "quantity" in entry and "published" in entry:
             kind = "shortest" if "dmin" in entry["id"] else entry["quantity"].removeprefix("data_")
             kinds.setdefault((kind, entry["unit"]), set()).add(
@@ -405,7 +405,7 @@ def moved(entry: Mapping[str, Any], *, up: bool) -> World:
 @pytest.mark.parametrize("up", [False, True], ids=["lower", "higher"])
 @pytest.mark.parametrize(
     "entry",
-    [e for e in paper.published() if "quantity" in e and "published" in e],
+    [e for e in STUDY.published() if "quantity" in e and "published" in e],
     ids=lambda entry: entry["id"],
 )
 def test_a_number_is_missed_by_a_world_beyond_its_limit(
@@ -528,10 +528,10 @@ def test_claims_are_written_with_the_limit_they_are_met_within(
 ) -> None:
     found = judged(trials)
     (tmp_path / claims.FILE).write_text(
-        claims.to_json(paper.STUDY, tuple(found.values())), encoding="utf-8"
+        claims.to_json(STUDY.name, tuple(found.values())), encoding="utf-8"
     )
     study, again = claims.read(tmp_path) or ("", ())
-    assert study == paper.STUDY
+    assert study == STUDY.name
     near = {claim.id: claim.near for claim in again}
     assert near == {name: claim.near for name, claim in found.items()}
     # 1 of 25 hosts, 3 of 84 points, 10%, and 3% where an entry allows nothing else.

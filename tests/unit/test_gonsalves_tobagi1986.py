@@ -9,15 +9,18 @@ from typing import Any
 import numpy as np
 import pytest
 from ethermeter import plan
+from ethermeter.analysis import claims
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.interval import Estimate
 from ethermeter.analysis.tables import Trial
-from ethermeter.cli.running import STUDIES
 from ethermeter.experiment import load, shipped
 from ethermeter.metrics import Metric
-from ethermeter.papers import claims, shares
-from ethermeter.papers import gonsalves_tobagi1986 as paper
-from ethermeter.papers.evidence import MissingError
+from ethermeter.studies import registry
+from ethermeter.studies.gonsalves_tobagi1986 import claims as paper
+from ethermeter.studies.gonsalves_tobagi1986 import shares
+from ethermeter.studies.judging import MissingError
+
+STUDY = registry.find("gonsalves-tobagi1986")
 
 Whole = Callable[[str, Mapping[str, str], Metric], float]
 Factor = Callable[[str, Mapping[str, str], Metric, str], float]
@@ -35,9 +38,7 @@ CHECKS = {("[1, 23]", "1536 B"): 0.67, ("[2, 22]", "1536 B"): 0.785, ("[6, 18]",
 def trials() -> list[Trial]:
     """The study as it is shipped."""
     files = shipped()
-    return list(
-        plan.expand([load(files[name]) for name in STUDIES[paper.STUDY].experiments]).trials
-    )
+    return list(plan.expand([load(files[name]) for name in STUDY.runs]).trials)
 
 
 def ideal_whole(series: str, point: Mapping[str, str], metric: Metric) -> float:
@@ -132,7 +133,7 @@ def changed(at: Callable[[str, Mapping[str, str], Metric], bool], value: float) 
 
 @pytest.mark.parametrize(
     "entry",
-    [entry for entry in paper.published() if entry["rule"] == "contrast"],
+    [entry for entry in STUDY.published() if entry["rule"] == "contrast"],
     ids=lambda entry: entry["id"],
 )
 @pytest.mark.parametrize(
@@ -323,7 +324,7 @@ def test_a_check_of_ours_is_met_where_single_runs_lie(trials: list[Trial]) -> No
 
 
 def test_references_are_no_claims_of_the_paper() -> None:
-    for entry in paper.published():
+    for entry in STUDY.published():
         assert (
             (entry["basis"] == "reference")
             == entry["id"].startswith("check-")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from ethermeter import _core, plan
-from ethermeter.cli.measure import QUICK, STUDIES
+from ethermeter.cli.measure import QUICK
 from ethermeter.engines.live import Laboratory, Station
 from ethermeter.engines.live.description import (
     LINGER_NS,
@@ -21,8 +21,8 @@ from ethermeter.engines.live.places import Local, mtu_octets
 from ethermeter.engines.work import Work
 from ethermeter.experiment import load, shipped
 from ethermeter.faults import InputError
-from ethermeter.metrics import caution_text
-from ethermeter.store.rows import FLOW_METRICS, TrialRows
+from ethermeter.store.rows import FLOW_METRICS, TrialRows, caution_text
+from ethermeter.studies import registry
 from measured_trials import loopback, only_trial
 
 FILE = """\
@@ -462,7 +462,7 @@ def test_an_answer_of_which_nothing_is_said_is_as_long_as_its_request(tmp_path: 
     assert ping["response"]["frames"] == ping["frames"] == {"kind": "fixed", "bits": 8 * 76}
 
 
-@pytest.mark.parametrize("study", STUDIES)
+@pytest.mark.parametrize("study", registry.live_names())
 def test_every_live_test_of_a_study_is_one_that_agents_can_be_asked_for(study: str) -> None:
     names = [name for name in shipped() if name.startswith(f"live/{study}/")]
     assert names

@@ -9,14 +9,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from ethermeter.analysis.claims import Claim
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.interval import Estimate, exact
-from ethermeter.cli.running import STUDIES
 from ethermeter.experiment import load, shipped
 from ethermeter.metrics import Metric
-from ethermeter.papers import myths, myths_curves, myths_theory
-from ethermeter.papers.claims import Claim
-from ethermeter.papers.myths_runs import (
+from ethermeter.plan import Plan, expand
+from ethermeter.studies import registry
+from ethermeter.studies.myths import claims as myths
+from ethermeter.studies.myths import curves as myths_curves
+from ethermeter.studies.myths import theory as myths_theory
+from ethermeter.studies.myths.runs import (
     CSMA_CD,
     FRAMES,
     KNEES,
@@ -28,8 +31,9 @@ from ethermeter.papers.myths_runs import (
     knees,
     regime,
 )
-from ethermeter.papers.myths_theory import FORMULAS
-from ethermeter.plan import Plan, expand
+from ethermeter.studies.myths.theory import FORMULAS
+
+STUDY = registry.find("myths")
 
 World = Callable[[str, str, Mapping[str, str], Metric], float]
 USED = (
@@ -41,7 +45,7 @@ USED = (
     Metric.COLLISIONS_PER_FRAME,
     Metric.LOSS,
 )
-FILES = [Path(shipped()[name]) for name in STUDIES["myths"].experiments]
+FILES = [Path(shipped()[name]) for name in STUDY.runs]
 CORNER = 0.8
 """Offered load at which the made-up delays begin to rise."""
 
@@ -102,7 +106,7 @@ def made_up(world: World, *, error: float = 1e-4) -> Runs:
 
 
 def judged(world: World, *, error: float = 1e-4) -> dict[str, Claim]:
-    about_runs = {entry["id"] for entry in myths.published() if simulated(entry)}
+    about_runs = {entry["id"] for entry in STUDY.published() if simulated(entry)}
     return {
         claim.id: claim
         for claim in myths.claims(made_up(world, error=error))
@@ -123,7 +127,7 @@ def changed(metric: Metric, change: Callable[[str, str, Mapping[str, str], float
 
 
 def test_every_claim_names_a_quantity_and_every_quantity_has_a_claim() -> None:
-    entries = myths.published()
+    entries = STUDY.published()
     assert sorted({entry["quantity"] for entry in entries}) == sorted({**FORMULAS, **SIMULATED})
     assert len({entry["id"] for entry in entries}) == len(entries) == 32
     # Without a limit there must be a print to compare with.
@@ -220,7 +224,7 @@ def test_a_limit_is_kept_by_the_whole_interval(
 
 
 def test_a_partial_run_leaves_its_claims_not_run_and_formulas_judged() -> None:
-    about_runs = {entry["id"] for entry in myths.published() if simulated(entry)}
+    about_runs = {entry["id"] for entry in STUDY.published() if simulated(entry)}
     assert {
         claim.id for claim in myths.claims(Runs([], [], {})) if claim.verdict == "not-run"
     } == about_runs

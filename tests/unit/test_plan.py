@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from ethermeter import plan
-from ethermeter.cli.running import STUDIES
 from ethermeter.experiment import load, shipped
+from ethermeter.studies import registry
 from faults_at import faults_of
 from files import SMALL
 
@@ -152,7 +152,7 @@ def test_nothing_to_plan_is_a_mistake_of_the_caller() -> None:
 
 def test_the_whole_study_is_planned_in_a_moment() -> None:
     experiments = [
-        load(path) for name, path in shipped().items() if name in STUDIES["boggs1988"].experiments
+        load(path) for name, path in shipped().items() if name in registry.find("boggs1988").runs
     ]
     # CPU time of this process, for other processes share the machine.
     before_s = time.process_time()

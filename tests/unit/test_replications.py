@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from ethermeter.analysis.tables import WholeSegment
 from ethermeter.metrics import Metric
-from ethermeter.papers.evidence import MissingError
-from ethermeter.papers.replications import Curves, crossing, takeoff
+from ethermeter.studies.judging import MissingError
+from ethermeter.studies.replications import Curves, crossing, takeoff
 from hypothesis import given
 from hypothesis import strategies as st
 

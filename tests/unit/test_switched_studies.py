@@ -9,15 +9,16 @@ from typing import Any
 import numpy as np
 import pytest
 from ethermeter.analysis.interval import Floats
-from ethermeter.cli.running import STUDIES
 from ethermeter.experiment import load, shipped
 from ethermeter.metrics import Metric
-from ethermeter.papers import claims, erg, hughesjones2000
-from ethermeter.papers.evidence import MissingError
-from ethermeter.papers.paths import Histogram, Paths
+from ethermeter.studies import registry
+from ethermeter.studies.erg import claims as erg
+from ethermeter.studies.hughesjones2000 import claims as hughesjones2000
+from ethermeter.studies.judging import Entry, MissingError
+from ethermeter.studies.paths import Histogram, Paths
 
-PAPERS = {erg.STUDY: erg, hughesjones2000.STUDY: hughesjones2000}
-RULES = {erg.STUDY: erg.RULES, hughesjones2000.STUDY: hughesjones2000.RULES}
+PAPERS = {"erg": erg, "hughesjones2000": hughesjones2000}
+RULES = {"erg": erg.RULES, "hughesjones2000": hughesjones2000.RULES}
 
 
 class World(Paths):
@@ -55,8 +56,8 @@ class World(Paths):
             raise MissingError(f"no histogram of {metric} of {flow} in {series}") from None
 
 
-def entry_of(study: str, identity: str) -> claims.Entry:
-    (found,) = [entry for entry in PAPERS[study].published() if entry["id"] == identity]
+def entry_of(study: str, identity: str) -> Entry:
+    (found,) = [entry for entry in registry.find(study).published() if entry["id"] == identity]
     return found
 
 
@@ -67,8 +68,8 @@ def at(**where: str) -> tuple[tuple[str, str], ...]:
 @pytest.mark.parametrize("study", PAPERS)
 def test_claims_are_decided_by_rules_and_speak_of_series_that_the_study_runs(study: str) -> None:
     files = shipped()
-    series = {load(files[name]).series for name in STUDIES[study].experiments}
-    entries = PAPERS[study].published()
+    series = {load(files[name]).series for name in registry.find(study).runs}
+    entries = registry.find(study).published()
     assert len({entry["id"] for entry in entries}) == len(entries)
     for entry in entries:
         assert entry["rule"] in RULES[study]
@@ -89,7 +90,7 @@ def test_claims_are_decided_by_rules_and_speak_of_series_that_the_study_runs(stu
 
 @pytest.mark.parametrize("study", PAPERS)
 def test_rounding_is_half_of_the_last_printed_digit(study: str) -> None:
-    for entry in PAPERS[study].published():
+    for entry in registry.find(study).published():
         if "published" in entry:
             low, high = entry["rounding"]
             half = (high - low) / 2
@@ -103,7 +104,7 @@ def test_a_run_without_the_points_leaves_every_claim_open(study: str) -> None:
 
 
 def test_nothing_of_what_is_predicted_was_fitted_to() -> None:
-    entries = hughesjones2000.published()
+    entries = registry.find("hughesjones2000").published()
     fitted = {
         entry["series"] for entry in entries if entry["basis"] == "fitted" and "series" in entry
     }

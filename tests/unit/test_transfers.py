@@ -8,7 +8,7 @@ import ethermeter as em
 import numpy as np
 import pytest
 from ethermeter.cli.app import app
-from ethermeter.experiment import load
+from ethermeter.experiment import load, shipped
 from ethermeter.experiment.reading import scenarios
 from ethermeter.experiment.transfers import Acknowledge, Copy, Octets, Tcp, Transfer
 from faults_at import expect_fault
@@ -156,7 +156,7 @@ def test_what_a_file_does_not_say_is_as_in_its_stack(
 
 
 def test_files_of_1999_name_the_congestion_control_of_their_hosts() -> None:
-    files = sorted((Path(em.__file__).parent / "experiments" / "fritz1999").glob("*.toml"))
+    files = [path for name, path in shipped().items() if name.startswith("fritz1999/")]
     assert files
     for path in files:
         experiment = load(path)

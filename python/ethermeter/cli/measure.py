@@ -11,6 +11,7 @@ import typer
 from ethermeter.cli import options, running
 from ethermeter.cli.guard import FAILED, say
 from ethermeter.cli.output import print_json
+from ethermeter.studies import registry
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,8 +30,6 @@ EXAMPLES = """\
   ethermeter measure my-network.toml --testbed --quick
   ethermeter measure --study erg --testbed
   ethermeter measure --study hughesjones2000 --testbed --quick"""
-STUDIES = ("boggs1988", "gonsalves1982", "erg", "hughesjones2000", "fritz1999")
-"""Published studies whose live tests come as experiments, `live/STUDY/…`."""
 IPS = (4, 6)
 MOST_DROPS = 5
 """Places between hosts at which frames were dropped that are printed."""
@@ -56,7 +55,7 @@ def measure(
             "--study",
             metavar="STUDY",
             show_default=False,
-            help=f"All live tests of a published study as one run: {', '.join(STUDIES)}.",
+            help=f"All live tests of a published study as one run: {', '.join(registry.live_names())}.",
         ),
     ] = None,
     quick: Annotated[
@@ -403,9 +402,16 @@ def _named(experiment: str | None, study: str | None) -> tuple[str, ...]:
         )
     if experiment is not None:
         return (experiment,)
-    if study not in STUDIES:
+    if study not in registry.live_names():
         raise InputError(
-            [Fault("command line", "--study", str(study), f"expected one of {', '.join(STUDIES)}")]
+            [
+                Fault(
+                    "command line",
+                    "--study",
+                    str(study),
+                    f"expected one of {', '.join(registry.live_names())}",
+                )
+            ]
         )
     return tuple(name for name in shipped() if name.startswith(f"live/{study}/"))
 
@@ -485,7 +491,7 @@ def _sized(name: str, overrides: "Sequence[str]", count: int) -> tuple[str, ...]
 def _study_of(names: "Sequence[str]") -> str | None:
     """Return the study whose live tests these shipped experiments are; None if they are not."""
     parts = {tuple(name.split("/")[:2]) for name in names}
-    return next((study for study in STUDIES if parts == {("live", study)}), None)
+    return next((study for study in registry.live_names() if parts == {("live", study)}), None)
 
 
 def _place(

@@ -3,7 +3,7 @@
 import shlex
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,6 +14,7 @@ from ethermeter.cli import options, studies
 from ethermeter.cli.guard import interrupted, say
 from ethermeter.cli.output import number, print_json, print_table
 from ethermeter.cli.studies import ALL
+from ethermeter.studies import registry
 
 RUN_EXAMPLES = """\
   ethermeter run poisson-load
@@ -26,152 +27,10 @@ REPRODUCE_EXAMPLES = """\
   ethermeter reproduce boggs1988 --replications 1
   ethermeter reproduce boggs1988 --quick --json
   ethermeter reproduce gonsalves1982
-  ethermeter reproduce gonsalves-tobagi1986
-  ethermeter reproduce myths
-  ethermeter reproduce erg
-  ethermeter reproduce hughesjones2000
-  ethermeter reproduce fritz1999
   ethermeter reproduce --list
   ethermeter reproduce all --quick --out runs/all"""
 
 
-@dataclass(frozen=True, slots=True)
-class Study:
-    """What a published study runs, and how `--quick` shortens it: values laid over the files', and
-    replications.
-    """
-
-    experiments: tuple[str, ...]
-    quick: tuple[str, ...]
-    quick_replications: int
-
-
-STUDIES = {
-    "boggs1988": Study(
-        (*(f"boggs1988/i-{number}" for number in range(1, 6)), "boggs1988/clusters"),
-        (
-            "phases.settle='500 ms'",
-            "phases.transmit='2 s'",
-            "phases.measure='middle 1 s'",
-            "phases.drain='500 ms'",
-        ),
-        1,
-    ),
-    "gonsalves1982": Study(
-        tuple(
-            f"gonsalves1982/{name}"
-            for name in (
-                *(
-                    "minimum",
-                    "maximum",
-                    "rate-70",
-                    "rate-84",
-                    "conversations",
-                    "fairness",
-                    "data-load",
-                    "data-queued",
-                ),
-                *(f"sensitivity-{name}" for name in ("deaf", "arming", "clock-error", "register")),
-            )
-        ),
-        # Half a second until buffers have filled: a tenth in which hosts begin would be a tenth of
-        # what is measured.
-        ("phases.transmit='1.5 s'", "phases.measure='last 1 s'"),
-        # What is read off its curves has intervals from replications.
-        3,
-    ),
-    "gonsalves-tobagi1986": Study(
-        tuple(
-            f"gonsalves-tobagi1986/{name}"
-            for name in (
-                "equal-load",
-                "equal",
-                "unequal-load",
-                "unequal",
-                "isolated",
-                "hosts",
-                "buffers",
-                "backoff",
-            )
-        ),
-        ("phases.transmit='2.1 s'", "phases.measure='last 2 s'"),
-        # Its claims are differences that must be seen in three replications at the least.
-        5,
-    ),
-    "myths": Study(
-        tuple(
-            f"myths/{name}"
-            for name in (
-                "one-slot",
-                "saturated",
-                "carrier-sense",
-                "collision-detection",
-                "assumptions",
-                "ring",
-                "knees",
-                "regime",
-            )
-        ),
-        ("phases.transmit='1.1 s'", "phases.measure='last 1 s'"),
-        # Knees have intervals from replications.
-        3,
-    ),
-    "fritz1999": Study(
-        tuple(
-            f"fritz1999/{name}"
-            for name in ("copies", "remedies", "jumbo", "window", "memory", "ahead")
-        ),
-        # Whole files are copied in a second or two as it is, and nothing is left to chance.
-        (),
-        1,
-    ),
-    "erg": Study(
-        tuple(
-            f"erg/{name}"
-            for name in ("simplex-100", "router", "simplex-10", "duplex", "capture", "host-time")
-        ),
-        # Who captures a link holds it for tenths of a second: shorter runs would leave that to
-        # chance.
-        ("phases.transmit='11 s'", "phases.measure='last 10 s'"),
-        3,
-    ),
-    "hughesjones2000": Study(
-        tuple(
-            f"hughesjones2000/{name}"
-            for name in (
-                *(
-                    "gigabit-latency",
-                    "fast-latency",
-                    "mixed-latency",
-                    "background",
-                    "streaming",
-                    "streaming-long",
-                    "streaming-fast",
-                ),
-                *(
-                    "spacing-512",
-                    "spacing-1024",
-                    "spacing-1500",
-                    "two-pairs",
-                    "several-senders",
-                    "many-to-one",
-                    "many-to-one-long",
-                ),
-                *(
-                    "unlearned",
-                    "broadcast-direct",
-                    "broadcast-batm",
-                    "multicast-request",
-                    "multicast-request-long",
-                ),
-            )
-        ),
-        # Most of it has no chance in it and is short; what has is run once.
-        (),
-        1,
-    ),
-}
-"""A quick run has a tenth of the study's time, or less: the same points, wider intervals."""
 BESIDE = ("live_claims", "flows", "live_accounts", "live_agreement")
 """What is derived from runs of networks beside estimates."""
 TABLE_METRICS = ("utilisation", "goodput", "transmission_delay", "loss", "jain_index")
@@ -222,7 +81,7 @@ def reproduce(
         typer.Argument(
             metavar="STUDY",
             show_default=False,
-            help=f"The study: {', '.join(STUDIES)}, or all of them: {ALL}.",
+            help=f"The study: {', '.join(registry.names())}, or all of them: {ALL}.",
         ),
     ] = None,
     *,
@@ -260,19 +119,26 @@ def reproduce(
     from ethermeter.run import RunOptions
 
     if list_studies:
-        studies.list_studies(tuple(STUDIES), as_json=as_json)
+        studies.list_studies(as_json=as_json)
         return
-    if study != ALL and study not in STUDIES:
+    if study != ALL and study not in registry.names():
         raise InputError(
-            [Fault("command line", "study", study or "(missing)", f"one of {', '.join(STUDIES)}")]
+            [
+                Fault(
+                    "command line",
+                    "study",
+                    study or "(missing)",
+                    f"one of {', '.join(registry.names())}",
+                )
+            ]
         )
 
     def summary_of(name: str, directory: Path | None, *, title: str) -> dict[str, Any]:
         from ethermeter import api
 
-        of = STUDIES[name]
+        of = registry.find(name)
         loaded = api.load(
-            *of.experiments, overrides=(*(of.quick if quick else ()), *(overrides or ())), name=name
+            *of.runs, overrides=(*(of.quick if quick else ()), *(overrides or ())), name=name
         )
         run_options = RunOptions(
             jobs=jobs,
@@ -308,7 +174,7 @@ def reproduce(
                     )
                 ]
             )
-        names = list(STUDIES)
+        names = registry.names()
         outcomes = [
             studies.outcome(
                 name,

@@ -11,17 +11,16 @@ import typer
 
 from ethermeter.cli.guard import FAILED, explain, say
 from ethermeter.cli.output import print_json, print_table
+from ethermeter.studies import registry
 
 ALL = "all"
 """What stands for every study on the command line."""
 INDEX = "studies.html"
 
 
-def list_studies(names: Sequence[str], *, as_json: bool) -> None:
+def list_studies(*, as_json: bool) -> None:
     """Print every study with one line of what it is."""
-    from ethermeter.report.studies import STUDIES
-
-    titles = {name: STUDIES[name].title if name in STUDIES else "" for name in names}
+    titles = {name: registry.find(name).presentation.title for name in registry.names()}
     if as_json:
         print_json([{"study": name, "title": title} for name, title in titles.items()])
         return

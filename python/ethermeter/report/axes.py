@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ethermeter.analysis.estimates import Point
+from ethermeter.analysis.frame_mixes import FRAMES, lengths
 from ethermeter.analysis.interval import Estimate
 from ethermeter.metrics import Metric
-from ethermeter.papers.evidence import FRAMES, MissingError, lengths
 from ethermeter.report.thinning import FEWEST_PLACES, MOST_PANELS, MOST_VALUES, spread
 
 ENGINE = "engine"
@@ -147,7 +147,7 @@ def curve_names(texts: Sequence[str]) -> dict[str, str]:
         return {text: _engine_name(text) for text in texts}
     try:
         mixes = {text: lengths(text) for text in texts}
-    except MissingError:
+    except ValueError:
         read = {text: quantity(text) for text in texts}
         if all(read.values()):
             return {text: text for text in sorted(texts, key=lambda text: read[text] or (0.0, ""))}

@@ -9,6 +9,7 @@ from ethermeter.analysis import (
     accounts,
     agreement,
     capture,
+    claims,
     estimates,
     flows,
     groups,
@@ -18,6 +19,7 @@ from ethermeter.analysis import (
 )
 from ethermeter.analysis.accounts import Account
 from ethermeter.analysis.agreement import Agreement
+from ethermeter.analysis.claims import Claim
 from ethermeter.analysis.distribution import Distribution, distribution
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.flows import Sharing
@@ -27,25 +29,18 @@ from ethermeter.analysis.roofline import Roofline, of_scenario
 from ethermeter.document import plain
 from ethermeter.faults import Fault, InputError
 from ethermeter.metrics import Metric
-from ethermeter.papers import (
-    claims,
-    erg,
-    fritz1999,
-    gonsalves1982,
-    hughesjones2000,
-    measured,
-    myths,
-)
-from ethermeter.papers.claims import Claim
-from ethermeter.papers.myths_runs import Runs
-from ethermeter.papers.paths import Paths, paths_of
-from ethermeter.papers.replications import Curves
 from ethermeter.report.distribution import KINDS, Kind, Selection, select
 from ethermeter.report.labels import key_title
 from ethermeter.report.parameters import Experiment, experiments
 from ethermeter.report.thinning import MOST_ROWS, spread
 from ethermeter.store import captures
 from ethermeter.store.measured import read_result
+from ethermeter.studies.fritz1999 import claims as fritz1999
+from ethermeter.studies.gonsalves1982 import claims as gonsalves1982
+from ethermeter.studies.myths import claims as myths
+from ethermeter.studies.myths.runs import Runs
+from ethermeter.studies.paths import Paths, paths_of
+from ethermeter.studies.replications import Curves
 
 if TYPE_CHECKING:
     from ethermeter.plan import Trial
@@ -174,7 +169,7 @@ def gather(run_dir: Path) -> Content:
         shares=shares,
         agreements=agreement.agreements(points),
         measured=live.read(run_dir),
-        live_study=claims.read(run_dir, measured.FILE),
+        live_study=claims.read(run_dir, claims.LIVE_FILE),
         captures=captures.read(run_dir),
         lines=_lines(run, real, simulated, is_study=bool(study)),
         distributions=_distributions(
@@ -183,10 +178,10 @@ def gather(run_dir: Path) -> Content:
             [point for point in points if point.engine in ("simulation", "live")],
             study=bool(study),
         ),
-        runs=myths.runs_of(run_dir, points, trials) if study == myths.STUDY else None,
-        curves=gonsalves1982.curves_of(run_dir) if study == gonsalves1982.STUDY else None,
-        copies=fritz1999.read(run_dir) if study == fritz1999.STUDY else None,
-        paths=paths_of(run_dir) if study in (erg.STUDY, hughesjones2000.STUDY) else None,
+        runs=myths.runs_of(run_dir, points, trials) if study == "myths" else None,
+        curves=gonsalves1982.curves_of(run_dir) if study == "gonsalves1982" else None,
+        copies=fritz1999.read(run_dir) if study == "fritz1999" else None,
+        paths=paths_of(run_dir) if study in ("erg", "hughesjones2000") else None,
     )
 
 

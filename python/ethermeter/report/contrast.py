@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ethermeter.document import Label
-from ethermeter.papers.myths_curves import Trace
 from ethermeter.report.chart import HEIGHT, datum, values_as_texts
 from ethermeter.report.html import safe, table
 from ethermeter.report.results import cell
 from ethermeter.report.theme import colours
+from ethermeter.studies.myths.curves import Trace
 
 Json = dict[str, Any]
 KINDS = {

@@ -5,17 +5,17 @@ have brought.
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from ethermeter.analysis.claims import Claim
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.interval import exact
 from ethermeter.document import Label
 from ethermeter.metrics import Metric
-from ethermeter.papers.claims import Claim
-from ethermeter.papers.evidence import MissingError
-from ethermeter.papers.fritz1999 import BARE, FAST, GIGABIT, PAIRS, Copies, constant_mbps
 from ethermeter.report.bars import bars
 from ethermeter.report.html import safe, section, table
 from ethermeter.report.sheet import Sheet
 from ethermeter.report.shell import Section
+from ethermeter.studies.fritz1999.claims import BARE, FAST, GIGABIT, PAIRS, Copies, constant_mbps
+from ethermeter.studies.judging import MissingError
 
 RATES = {FAST: "Fast Ethernet", GIGABIT: "Gigabit Ethernet"}
 REMEDIES = (

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ethermeter.papers import claims
-from ethermeter.papers.claims import Claim
+from ethermeter.analysis import claims
+from ethermeter.analysis.claims import Claim
 from ethermeter.report.html import safe, section, table
 from ethermeter.report.results import claims_table
 from ethermeter.report.sheet import Sheet
 from ethermeter.report.shell import shell
-from ethermeter.report.studies import STUDIES
+from ethermeter.report.studies import presentation
 
 SHORTENED = (
     "<p>These runs were shortened (<code>--quick</code>): intervals are wider, and what must be seen in long runs, or in many, may be "
@@ -99,7 +99,7 @@ def _claims(entry: Reproduced) -> tuple[Claim, ...]:
 
 
 def _title(study: str) -> str:
-    return STUDIES[study].title if study in STUDIES else study
+    return presentation(study).title or study
 
 
 def _count(of: Sequence[Claim], verdicts: Sequence[str]) -> int:
@@ -145,7 +145,7 @@ def _overview(
 def _study(entry: Reproduced, found: dict[str, tuple[Claim, ...]], folder: Path) -> str:
     if entry.run is None:
         return f'<p><span class="tag fails">failed</span> {safe(entry.error)}</p>'
-    lead = STUDIES[entry.study].lead if entry.study in STUDIES else ""
+    lead = presentation(entry.study).lead
     return (
         f"<p>{_link(entry, folder, 'The report of this study')}</p>"
         f'<p class="lead">{lead}</p><div class="panel">{claims_table(found[entry.study])}</div>'

@@ -9,13 +9,13 @@ import numpy as np
 from ethermeter.analysis.interval import Estimate
 from ethermeter.document import Label
 from ethermeter.metrics import Metric
-from ethermeter.papers import myths_curves as curves
-from ethermeter.papers.evidence import MissingError
-from ethermeter.papers.myths_curves import Trace
-from ethermeter.papers.myths_runs import KNEES, Knees, Runs, knees, lengths_of
 from ethermeter.report import contrast
 from ethermeter.report.html import section
 from ethermeter.report.sheet import Sheet
+from ethermeter.studies.judging import MissingError
+from ethermeter.studies.myths import curves
+from ethermeter.studies.myths.curves import Trace
+from ethermeter.studies.myths.runs import KNEES, Knees, Runs, knees, lengths_of
 
 THROUGHPUT = Label("Throughput", most=1.0)
 UTILISATION = Metric.UTILISATION.label

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 from ethermeter.analysis.interval import student
 from ethermeter.document import Label, plain
-from ethermeter.papers.evidence import MissingError
-from ethermeter.papers.gonsalves1982 import HOSTS, reading, value_at_loss
-from ethermeter.papers.replications import Curves, Where
 from ethermeter.report.html import safe, section, table
 from ethermeter.report.marked import Line, Mark, marked_lines
 from ethermeter.report.results import cell
 from ethermeter.report.sheet import Sheet
+from ethermeter.studies.gonsalves1982.claims import HOSTS, reading, value_at_loss
+from ethermeter.studies.judging import MissingError
+from ethermeter.studies.replications import Curves, Where
 
 Section = tuple[str, str, str]
 """Anchor, name in the map, and HTML."""
@@ -28,7 +28,7 @@ QUANTITIES: dict[str, Label] = {
     "data_throughput": Label("Throughput, data", "%"),
     "normalised_delay": Label("Delay over the shortest"),
 }
-"""Of `ethermeter.papers.gonsalves1982.reading`, by name."""
+"""Of `ethermeter.studies.gonsalves1982.claims.reading`, by name."""
 LEGEND = "Lines: this run, with 95% bands. Diamonds: the study’s tables, which read hosts off to one, delays to 1 ms and throughput to 1%."
 LOSSES = (0.01, 0.05)
 Read = tuple[str, float | str, float | str]

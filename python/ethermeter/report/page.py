@@ -25,7 +25,7 @@ from ethermeter.report.recorded import recorded_section
 from ethermeter.report.series import anchor, series_section
 from ethermeter.report.sheet import Sheet
 from ethermeter.report.shell import Section, shell
-from ethermeter.report.studies import OTHER, STUDIES
+from ethermeter.report.studies import OTHER, presentation
 from ethermeter.report.switched_studies import study_section, switched_sections
 
 TOLD = (
@@ -60,9 +60,9 @@ def page(content: Content) -> str:
         sections += file_sections(content.copies, content.claims, sheet)
     if content.paths is not None:
         sections += switched_sections(content.study, content.paths, content.claims, sheet)
-    drawn_whole = STUDIES.get(content.study, OTHER).drawn_whole
+    omitted = presentation(content.study).omitted
     for name in series:
-        if name in drawn_whole:
+        if name in omitted:
             continue
         members = _drawn([point for point in content.points if point.series == name])
         label = name if content.study or len(series) > 1 else "Results"
@@ -125,12 +125,12 @@ def _drawn(points: Sequence[Point]) -> list[Point]:
 
 
 def _title(content: Content) -> str:
-    if content.study in STUDIES:
-        return STUDIES[content.study].title
+    if title := presentation(content.study).title:
+        return title
     titles = list(dict.fromkeys(experiment.title for experiment in content.experiments))
-    live_study = content.provenance.get("live_study")
-    if live_study in STUDIES and len(titles) > 1:
-        return f"{STUDIES[live_study].published}, measured live"
+    live = presentation(content.provenance.get("live_study") or "")
+    if live is not OTHER and len(titles) > 1:
+        return f"{live.published}, measured live"
     return titles[0] if titles else content.name
 
 
@@ -192,7 +192,7 @@ def _facts(content: Content, series: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def _claims(content: Content) -> str:
-    lead = STUDIES.get(content.study, OTHER).lead
+    lead = presentation(content.study).lead
     return (
         f'<p class="lead">{lead}</p><div class="panel">{results.claims_table(content.claims)}</div>'
     )

@@ -3,11 +3,11 @@
 import math
 from collections.abc import Mapping, Sequence
 
+from ethermeter.analysis.claims import Claim
 from ethermeter.analysis.estimates import Point, run_cautions
 from ethermeter.analysis.interval import Estimate
 from ethermeter.document import Label, number, plain
 from ethermeter.metrics import Caution, Metric
-from ethermeter.papers.claims import Claim
 from ethermeter.report.axes import Axes, Panel, keys
 from ethermeter.report.chart import axis_title
 from ethermeter.report.html import safe, table

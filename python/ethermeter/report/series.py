@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from ethermeter.analysis.estimates import Point
+from ethermeter.analysis.frame_mixes import COUNT
 from ethermeter.analysis.knee import CLEAR, Knee, rise
 from ethermeter.metrics import Metric
-from ethermeter.papers.evidence import COUNT
 from ethermeter.report import chart, distribution, results, roofline
 from ethermeter.report.along import along_section
 from ethermeter.report.axes import Axes, Panel, choose, keys, panels
@@ -29,7 +29,7 @@ from ethermeter.report.labels import (
 from ethermeter.report.network import flow_figures, network_tables
 from ethermeter.report.parts import parts_section
 from ethermeter.report.sheet import Sheet
-from ethermeter.report.studies import OTHER, STUDIES
+from ethermeter.report.studies import presentation
 from ethermeter.report.thinning import MOST_BARS, notice, spread
 
 OPEN_TABLE_ROWS = 60
@@ -55,14 +55,14 @@ def series_section(name: str, points: Sequence[Point], content: Content, sheet: 
         return _network_section(name, points, content, sheet)
     thinned = _thinned(points)
     axes = choose(points)
-    study = STUDIES.get(content.study, OTHER)
+    study = presentation(content.study)
     is_apart = study.against_hosts and axes.x != COUNT
-    is_drawn = name in study.drawn
+    is_drawn = name in study.table_only
     has_details = (
         study.has_details and not is_apart and (study.detailed is None or name in study.detailed)
     )
     along = along_section([line for line in content.lines if line.series == name], sheet)
-    graphs = study.compared if along else study.graphs
+    graphs = (study.compared if along else study.graphs) or MAIN_METRICS
     main = "" if is_apart or is_drawn else _main(name, points, axes, graphs, sheet)
     if not is_apart and not content.study:
         main += _against_load(name, points, axes, sheet)

@@ -7,20 +7,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ethermeter.analysis.claims import NOT_COMPARED, Claim
 from ethermeter.analysis.interval import Estimate, Floats, exact, student
 from ethermeter.document import Label
 from ethermeter.metrics import Metric
-from ethermeter.papers import erg
-from ethermeter.papers.claims import Claim
-from ethermeter.papers.evidence import MissingError
-from ethermeter.papers.hughesjones2000 import QUIET, US, between, one_way, trips, waits
-from ethermeter.papers.measured import APART
-from ethermeter.papers.paths import Paths
 from ethermeter.report.html import safe, section, table
 from ethermeter.report.marked import Line, Mark, marked_lines
 from ethermeter.report.results import cell, claims_table
 from ethermeter.report.sheet import Sheet
 from ethermeter.report.shell import Section
+from ethermeter.studies.erg import claims as erg
+from ethermeter.studies.hughesjones2000.claims import QUIET, US, between, one_way, trips, waits
+from ethermeter.studies.judging import MissingError
+from ethermeter.studies.paths import Paths
 
 By = Mapping[str, Claim]
 """Claims by id."""
@@ -63,7 +62,7 @@ def switched_sections(
 
     """
     by = {claim.id: claim for claim in claims}
-    families = ERG if study == erg.STUDY else HUGHES_JONES
+    families = ERG if study == "erg" else HUGHES_JONES
     found: list[Section] = []
     for family in families:
         drawn = [_drawn(make, paths, by, sheet) for make in family.figures]
@@ -90,7 +89,7 @@ def study_section(study: str, claims: Sequence[Claim]) -> str:
     study
         `erg`.
     claims
-        As `ethermeter.papers.measured.claims` has them.
+        As `ethermeter.studies.live_claims.claims` has them.
 
     """
     by = {claim.id: claim for claim in claims}
@@ -167,7 +166,7 @@ def _cell(claim: Claim | None) -> str:
         else f" <small>{claim.deviation:+.1%}</small>".replace("-", "−")
     )
     text = f"{claim.published:g} → {ours}{deviation}"
-    if claim.verdict == APART:
+    if claim.verdict == NOT_COMPARED:
         return f"<em>{text}</em>"
     return f"<strong>{text}</strong>" if claim.verdict == "missed" else text
 
@@ -527,7 +526,7 @@ ERG = (
 )
 
 
-TABLES = {erg.STUDY: ERG[0].tables}
+TABLES = {"erg": ERG[0].tables}
 """Tables of the studies whose live tests are held against them."""
 
 

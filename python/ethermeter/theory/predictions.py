@@ -59,7 +59,7 @@ class Entry:
 def _obstacles(
     *conditions: Callable[[ModelInputs], str | None],
 ) -> Callable[[ModelInputs], list[str]]:
-    return lambdthe inputs: [
+    return lambda inputs: [
         text for condition in (_no_waits, *conditions) if (text := condition(inputs)) is not None
     ]
 

@@ -1,0 +1,130 @@
+"""Claims: published numbers and statements against ours, as `claims.json` has them."""
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ethermeter.faults import Fault, InputError
+
+FILE, LIVE_FILE = "claims.json", "live-claims.json"
+"""Claims of a study's run, and of a run of a study's live tests."""
+NOT_COMPARED = "not-compared"
+"""Verdict of a number that is shown and not judged."""
+NEAR = 0.03
+"""Relative deviation within which a number counts as met, if the text's own rounding is narrower
+and the entry allows nothing else.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A published number or statement against ours; `deviation`, and `near` within which it is met,
+    are relative; NaN if missing.
+    """
+
+    id: str
+    what: str
+    where: str
+    published: float
+    rounding: tuple[float, float] | None
+    unit: str
+    basis: str
+    measure: str
+    ours: float
+    low: float
+    high: float
+    verdict: str
+    note: str
+    prediction: tuple[float, float] | None = None
+    near: float = NEAR
+
+    @property
+    def deviation(self) -> float:
+        """(ours - published) / published; NaN where either is missing or nothing was published but
+        zero.
+        """
+        return self.ours / self.published - 1 if self.published else math.nan
+
+
+def _number(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def to_json(study: str, claims: Sequence[Claim]) -> str:
+    """Text of `claims.json`; a missing number is null."""
+    rows = [
+        {
+            "id": claim.id,
+            "what": claim.what,
+            "where": claim.where,
+            "published": _number(claim.published),
+            "rounding": claim.rounding,
+            "unit": claim.unit,
+            "ours": _number(claim.ours),
+            "low": _number(claim.low),
+            "high": _number(claim.high),
+            "prediction": claim.prediction,
+            "deviation": _number(claim.deviation),
+            "near": claim.near,
+            "basis": claim.basis,
+            "verdict": claim.verdict,
+            "measure": claim.measure,
+            "note": claim.note,
+        }
+        for claim in claims
+    ]
+    return json.dumps({"study": study, "claims": rows}, ensure_ascii=False, indent=1) + "\n"
+
+
+def read(run_dir: Path, file: str = FILE) -> tuple[str, tuple[Claim, ...]] | None:
+    """Study and claims of a run, from its `claims.json` or a file like it; None if it is not a
+    study's.
+
+    Raises
+    ------
+    InputError
+        If the file does not hold claims.
+    """
+    path = run_dir / file
+    if not path.exists():
+        return None
+
+    def number(value: float | None) -> float:
+        return math.nan if value is None else value
+
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        claims = tuple(
+            Claim(
+                id=row["id"],
+                what=row["what"],
+                where=row["where"],
+                published=number(row["published"]),
+                rounding=tuple(row["rounding"]) if row["rounding"] else None,
+                unit=row["unit"],
+                basis=row["basis"],
+                measure=row["measure"],
+                ours=number(row["ours"]),
+                low=number(row["low"]),
+                high=number(row["high"]),
+                verdict=row["verdict"],
+                note=row["note"],
+                prediction=tuple(row["prediction"]) if row["prediction"] else None,
+                near=row.get("near", NEAR),
+            )
+            for row in content["claims"]
+        )
+        return content["study"], claims
+    except (ValueError, KeyError, TypeError) as fault:
+        raise InputError(
+            [
+                Fault(
+                    str(path),
+                    "content",
+                    str(fault),
+                    "not a claims file; write it anew with: ethermeter report",
+                )
+            ]
+        ) from fault

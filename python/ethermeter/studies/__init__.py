@@ -1,0 +1,1 @@
+"""Studies: one folder each, with its experiments, its published numbers and how they are judged."""

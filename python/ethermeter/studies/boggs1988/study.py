@@ -1,0 +1,38 @@
+"""The study boggs1988: what is run, how it is judged and shown."""
+
+from ethermeter.metrics import Metric
+from ethermeter.presentation import Presentation
+from ethermeter.studies.boggs1988 import claims
+from ethermeter.studies.definition import Study
+
+STUDY = Study(
+    package=__package__,
+    experiments=("i-1", "i-2", "i-3", "i-4", "i-5", "clusters"),
+    claims=claims.of_run,
+    presentation=Presentation(
+        title="Measured Capacity of an Ethernet (Boggs, Mogul and Kent, 1988), re-measured",
+        lead=(
+            "A number is <em>met</em> within 3% or within what the text’s rounding leaves open (the green band); a statement "
+            "<em>holds</em> by the rule under its note. Two numbers are differences of two single runs of 10 s, which chance moves by "
+            "more than their rounding: they are met also where 95% of such differences lie (the note has the interval). "
+            "<em>Fitted</em> numbers set the hosts’ service time; everything else is predicted."
+        ),
+        graphs=(
+            Metric.BIT_RATE,
+            Metric.BIT_RATE_SD,
+            Metric.PACKET_RATE,
+            Metric.PACKET_RATE_SD,
+            Metric.TRANSMISSION_DELAY,
+            Metric.TRANSMISSION_DELAY_SD,
+            Metric.EXCESS_DELAY,
+            Metric.UTILISATION_SD_OVER_MEAN,
+        ),
+        against_hosts=True,
+    ),
+    quick=(
+        "phases.settle='500 ms'",
+        "phases.transmit='2 s'",
+        "phases.measure='middle 1 s'",
+        "phases.drain='500 ms'",
+    ),
+)

@@ -1,0 +1,72 @@
+"""Definition: what a study is, as the `study.py` of its folder gives it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from ethermeter.analysis.claims import FILE, LIVE_FILE, Claim, to_json
+from ethermeter.presentation import Presentation
+from ethermeter.store import RunDirectory
+from ethermeter.studies.judging import Entry, published
+
+Judge = Callable[[Path], tuple[Claim, ...]]
+"""Claims of a finished run, from its directory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """A published study: its experiments, how its claims are judged, and how it is shown.
+
+    Parameters
+    ----------
+    package
+        The folder of the study, as a package.
+    experiments
+        Its experiment files, without `.toml`, in the order in which they are run.
+    claims
+        Judges a run of them.
+    presentation
+        Of the page of such a run.
+    quick
+        What `--quick` sets in the experiments: about a tenth of the study's time.
+    quick_replications
+        Replications of a quick run.
+    measured
+        Judges a run of its live tests; None if these have no published numbers to compare.
+    has_positions
+        Whether estimates of stations by position are kept with a run.
+
+    """
+
+    package: str
+    experiments: tuple[str, ...]
+    claims: Judge
+    presentation: Presentation
+    quick: tuple[str, ...] = ()
+    quick_replications: int = 1
+    measured: Judge | None = None
+    has_positions: bool = False
+
+    @property
+    def name(self) -> str:
+        """Name of the study: that of its folder, with hyphens."""
+        return self.package.rpartition(".")[2].replace("_", "-")
+
+    @property
+    def runs(self) -> tuple[str, ...]:
+        """Names of its experiments among the shipped ones."""
+        return tuple(f"{self.name}/{file}" for file in self.experiments)
+
+    def published(self) -> list[Entry]:
+        """Return what was published, claim by claim, in the order of `published.toml`."""
+        return published(self.package)
+
+    def write_claims(self, run_dir: Path) -> Path:
+        """Judge a run and write its `claims.json`; the path of the file."""
+        return RunDirectory(run_dir).keep(FILE, to_json(self.name, self.claims(run_dir)))
+
+    def write_measured(self, run_dir: Path) -> Path:
+        """Judge a run of the live tests and write its `live-claims.json`; the path of the file."""
+        if self.measured is None:
+            raise ValueError(f"{self.name} has no published numbers to compare live tests with")
+        return RunDirectory(run_dir).keep(LIVE_FILE, to_json(self.name, self.measured(run_dir)))

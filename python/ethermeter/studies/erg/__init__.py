@@ -1,0 +1,1 @@
+"""ERG, University of Aberdeen: LAN tests with a UDP traffic generator and sink."""

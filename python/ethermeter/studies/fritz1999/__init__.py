@@ -1,0 +1,1 @@
+"""Fritz, Gigabit choke points, Network World, 1999."""

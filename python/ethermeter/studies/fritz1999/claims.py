@@ -1,0 +1,266 @@
+"""Fritz, Gigabit choke points (Network World, 1999): files over Fast and Gigabit Ethernet.
+
+Five pairs of server and client. What a host does with each octet besides sending and receiving it
+(disk, file service, application) is fitted for each pair to its throughput on Fast Ethernet;
+everything on Gigabit Ethernet is predicted. Throughput is the mean of reading and writing, as the
+article has it. A run answers without chance, so that its numbers have no interval.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ethermeter.analysis.claims import Claim
+from ethermeter.analysis.interval import Estimate, Floats, exact
+from ethermeter.analysis.tables import Trial, per_station
+from ethermeter.metrics import Metric
+from ethermeter.studies.judging import Entry, Finding, MissingError, judged, published
+
+FAST, GIGABIT = "100 Mb/s", "1 Gb/s"
+BARE = "pc"
+"""The hosts as they were."""
+PAIRS = {
+    "novell-win95": "Novell, Win 95",
+    "novell-nt": "Novell, NT",
+    "nt-win95": "NT, Win 95",
+    "nt-nt": "NT, NT",
+    "win95-win95": "Win 95, Win 95",
+}
+"""Server and client, as flows are called and for people."""
+METRICS = (
+    Metric.TRANSFER_RATE,
+    Metric.ACKNOWLEDGEMENT_DELAY,
+    Metric.RETRANSMITTED,
+    Metric.TIMEOUTS,
+)
+SEEN = 0.05
+"""Gain in percent that would show in a number with one decimal."""
+MBPS = 1e6
+
+
+@dataclass(frozen=True, slots=True)
+class Copies:
+    """What a run holds of the copies of files.
+
+    Parameters
+    ----------
+    found
+        By series and by the value of what it varies (empty where it varies nothing): each metric's
+        value of every flow, by its name.
+
+    """
+
+    found: Mapping[tuple[str, str], Mapping[Metric, Mapping[str, float]]]
+
+    def value(self, series: str, case: str, metric: Metric, flow: str) -> float:
+        """Return a metric of one flow, in its unit.
+
+        Raises
+        ------
+        MissingError
+            If the run does not hold it.
+
+        """
+        found = self.found.get((series, case), {}).get(metric, {}).get(flow, float("nan"))
+        if found != found:
+            raise MissingError(f"no {metric.value} of {flow} for {series}, {case}")
+        return found
+
+    def mean(self, series: str, case: str, metric: Metric, pair: str) -> float:
+        """Return the mean of a metric over both directions of a pair.
+
+        Raises
+        ------
+        MissingError
+            If the run does not hold them.
+
+        """
+        return (
+            sum(self.value(series, case, metric, f"{pair}-{way}") for way in ("read", "write")) / 2
+        )
+
+    def rate_mbps(self, series: str, case: str, pair: str) -> float:
+        """Return the throughput of a pair, both directions averaged, in Mb/s.
+
+        Raises
+        ------
+        MissingError
+            If the run does not hold it.
+
+        """
+        return self.mean(series, case, Metric.TRANSFER_RATE, pair) / MBPS
+
+    def gains(
+        self, series: str, case: str, *, over: tuple[str, str] = ("remedies", BARE)
+    ) -> dict[str, float]:
+        """Return by how much each pair is faster than at another point, in percent.
+
+        Raises
+        ------
+        MissingError
+            If the run does not hold them.
+
+        """
+        return {
+            pair: (self.rate_mbps(series, case, pair) / self.rate_mbps(*over, pair) - 1) * 100
+            for pair in PAIRS
+        }
+
+
+Rule = Callable[[Entry, Copies], Finding]
+
+
+def constant_mbps(fast_mbps: float) -> float:
+    """Return the throughput on Gigabit Ethernet if every octet waits as long as on Fast Ethernet,
+    and for the wire besides, in Mb/s.
+
+    Parameters
+    ----------
+    fast_mbps
+        Throughput on Fast Ethernet, in Mb/s; above 0 and at most 100.
+
+    Examples
+    --------
+    >>> round(constant_mbps(25.0), 1)
+    32.3
+
+    """
+    return 1 / (1 / fast_mbps - 1 / 100 + 1 / 1000)
+
+
+def copies_of(trials: Sequence[Trial], flows: Sequence[Mapping[Metric, Floats]]) -> Copies:
+    """Gather what a run holds; `flows` has for every trial the values of its flows, shape
+    `(flows,)`.
+    """
+    found = {}
+    for trial, values in zip(trials, flows, strict=True):
+        names = [flow["name"] for flow in trial.scenario["flows"]]
+        case = next(iter(trial.point.values()), "")
+        found[trial.series, case] = {
+            metric: dict(zip(names, values[metric].tolist(), strict=True)) for metric in values
+        }
+    return Copies(found)
+
+
+def read(run_dir: Path) -> Copies:
+    """Gather the copies of a finished run."""
+    from ethermeter.store import RunDirectory
+
+    run = RunDirectory(run_dir)
+    trials = run.trials()
+    return copies_of(trials, per_station(run.observations(), trials, METRICS))
+
+
+def claims(copies: Copies) -> tuple[Claim, ...]:
+    """Every claim against what a run holds, in the order of the file; `not-run` where its points
+    are missing.
+    """
+    return judged(published(__package__), lambda entry: RULES[entry["rule"]](entry, copies))
+
+
+def of_run(run_dir: Path) -> tuple[Claim, ...]:
+    """Every claim against a finished run."""
+    return claims(read(run_dir))
+
+
+def throughput(entry: Entry, copies: Copies) -> Finding:
+    """Find the throughput of a pair, and say what a constant time an octet alone would give."""
+    pair, rate = entry["pair"], entry["rate"]
+    ways = [
+        copies.value("copies", rate, Metric.TRANSFER_RATE, f"{pair}-{way}") / MBPS
+        for way in ("read", "write")
+    ]
+    remark = "reading {:.1f}, writing {:.1f}".format(*ways)
+    if rate == GIGABIT:
+        remark += f"; a constant time an octet besides the wire alone gives {constant_mbps(entry['fast']):.1f}"
+    return Finding(exact(copies.rate_mbps("copies", rate, pair)), remark=remark)
+
+
+def largest_share(entry: Entry, copies: Copies) -> Finding:
+    """Find the largest share of the bandwidth that a pair takes, in percent; with `limit`, whether
+    none takes more.
+    """
+    capacity_mbps = {FAST: 100.0, GIGABIT: 1000.0}[entry["rate"]]
+    shares = {
+        pair: copies.rate_mbps("copies", entry["rate"], pair) / capacity_mbps * 100
+        for pair in PAIRS
+    }
+    most = max(shares, key=shares.__getitem__)
+    return Finding(
+        exact(shares[most]),
+        shares[most] <= entry["limit"] if "limit" in entry else None,
+        PAIRS[most],
+    )
+
+
+def acknowledgements(entry: Entry, copies: Copies) -> Finding:
+    """Decide whether delays from data to acknowledgement are shorter on Gigabit Ethernet, or many
+    times what the wire needs.
+    """
+    delays = {
+        rate: {
+            pair: copies.mean("copies", rate, Metric.ACKNOWLEDGEMENT_DELAY, pair) * 1e6
+            for pair in PAIRS
+        }
+        for rate in (FAST, GIGABIT)
+    }
+    fast, gigabit = delays[FAST], delays[GIGABIT]
+    said = "; ".join(
+        f"{name} {fast[pair]:.0f} → {gigabit[pair]:.0f} µs" for pair, name in PAIRS.items()
+    )
+    if entry["statement"] == "shorter":
+        ratios = [gigabit[pair] / fast[pair] for pair in PAIRS]
+        return Finding(exact(float(np.mean(ratios))), max(ratios) < 1, said)
+    times = [gigabit[pair] / entry["wire_us"] for pair in PAIRS]
+    return Finding(exact(min(times)), min(times) > entry["times"], said)
+
+
+def without_host_times(entry: Entry, copies: Copies) -> Finding:
+    """Find the least throughput of the chain without host times, and whether it is above a limit."""
+    rates = {pair: copies.rate_mbps("memory", entry["rate"], pair) for pair in PAIRS}
+    least = min(rates, key=rates.__getitem__)
+    remark = f"without host times from {rates[least]:.0f} to {max(rates.values()):.0f} Mb/s"
+    return Finding(exact(rates[least]), bool(rates[least] < entry["below"]), remark)
+
+
+def wire_share(entry: Entry, copies: Copies) -> Finding:
+    """Find what share of the time a wire that took no time would save, at most, and whether it is
+    below a limit.
+    """
+    shares = {
+        pair: copies.rate_mbps("copies", entry["rate"], pair)
+        / {FAST: 100.0, GIGABIT: 1000.0}[entry["rate"]]
+        for pair in PAIRS
+    }
+    most = max(shares.values()) * 100
+    return Finding(
+        exact(most),
+        most < entry["below"],
+        "of the time that an octet takes, as if nothing overlapped the wire",
+    )
+
+
+def remedy(entry: Entry, copies: Copies) -> Finding:
+    """Find by how much a remedy speeds the copies up on Gigabit Ethernet, in percent, averaged over
+    the pairs.
+    """
+    over = tuple(entry["over"]) if "over" in entry else ("remedies", BARE)
+    gains = copies.gains(entry["series"], entry["case"], over=(over[0], over[1]))
+    mean = float(np.mean(list(gains.values())))
+    remark = f"from {min(gains.values()):+.1f} to {max(gains.values()):+.1f}%".replace("-", "−")
+    return Finding(Estimate(mean, 0.0, float("inf")), mean > SEEN, remark)
+
+
+RULES: dict[str, Rule] = {
+    rule.__name__: rule
+    for rule in (
+        throughput,
+        largest_share,
+        acknowledgements,
+        without_host_times,
+        wire_share,
+        remedy,
+    )
+}

@@ -1,0 +1,1 @@
+"""Gonsalves and Tobagi, station location on an Ethernet, 1986."""

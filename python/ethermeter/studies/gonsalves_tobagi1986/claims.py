@@ -1,0 +1,235 @@
+"""Gonsalves and Tobagi, station location on an Ethernet (1986; IEEE Transactions on Communications
+36(4), 441-449, 1988).
+
+Neither the paper's text nor a number of it is at hand: what is judged are the statements of its
+abstract and of the summary by Boggs, Mogul and Kent (1988, section 2.4.7). What the paper simulated
+in detail is assumed, and the experiment files say so.
+"""
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+
+from ethermeter.analysis import estimates
+from ethermeter.analysis.claims import Claim
+from ethermeter.analysis.estimates import Point
+from ethermeter.analysis.interval import Estimate, Floats, average, difference, ratio
+from ethermeter.analysis.tables import Trial, per_station
+from ethermeter.metrics import Metric
+from ethermeter.studies.gonsalves_tobagi1986.shares import Shares, combinations
+from ethermeter.studies.judging import Entry, Finding, judged, published
+
+STATION_METRICS = (Metric.BIT_RATE, Metric.TRANSMISSION_DELAY)
+FRAMES = "stations.frames"
+CHECK_WINDOW_S = 20.0
+"""Window of the single runs behind the reference check."""
+
+Rule = Callable[[Entry, Shares], Finding]
+Found = Sequence[tuple[Mapping[str, str], Estimate]]
+"""Points with what was found there."""
+
+
+def claims(
+    points: Sequence[Point], trials: Sequence[Trial], stations: Sequence[Mapping[Metric, Floats]]
+) -> tuple[Claim, ...]:
+    """Every claim against what a run holds, in the order of the file.
+
+    Parameters
+    ----------
+    points
+        Estimates of the whole segment; a claim whose points are missing, or have fewer than three
+        replications, is `not-run`.
+    trials
+        The plan.
+    stations
+        Bit rate and transmission delay of every station of every trial, in the order of the plan,
+        shape `(stations,)`.
+    """
+    shares = Shares(points, trials, stations)
+    return judged(published(__package__), lambda entry: RULES[entry["rule"]](entry, shares))
+
+
+def of_run(run_dir: Path) -> tuple[Claim, ...]:
+    """Every claim against a finished run."""
+    from ethermeter.store import RunDirectory
+
+    run = RunDirectory(run_dir)
+    trials = run.trials()
+    stations = per_station(run.observations(), trials, STATION_METRICS)
+    return claims(estimates.read(run_dir), trials, stations)
+
+
+def contrast(entry: Entry, shares: Shares) -> Finding:
+    """Whether some stations get more (`better = "higher"`) or less than the others, by the
+    interval, at every point asked for.
+    """
+    found = [
+        (where, shares.contrast(entry["series"], where, Metric(entry["metric"]), entry["division"]))
+        for where in combinations(entry["at"])
+    ]
+    holds, but = _judged(
+        [(where, Estimate(of.value - 1, of.error, of.degrees)) for where, of in found],
+        entry["better"],
+    )
+    return Finding(_geometric([of for _, of in found]), holds, _range(found) + but)
+
+
+def slight(entry: Entry, shares: Shares) -> Finding:
+    """Whether the middle's advantage is smaller than that of the larger of two clusters, at every
+    frame length.
+    """
+    metric = Metric(entry["metric"])
+    found = []
+    for slightly, greatly in zip(
+        combinations(entry["slightly"]), combinations(entry["greatly"]), strict=True
+    ):
+        middle = shares.contrast(entry["series"], slightly, metric, "middle")
+        larger = shares.contrast(entry["against"], greatly, metric, "larger")
+        found.append((slightly, difference(larger, middle)))
+    holds, but = _judged(found, "higher")
+    return Finding(average([of for _, of in found]), holds, _range(found) + but)
+
+
+def differs(entry: Entry, shares: Shares) -> Finding:
+    """Whether the whole segment carries more with one distribution than with another, either way,
+    at every frame length.
+    """
+    metric = Metric(entry["metric"])
+    found = []
+    for here, there in zip(combinations(entry["at"]), combinations(entry["other"]), strict=True):
+        of = ratio(
+            shares.whole(entry["series"], here, metric),
+            shares.whole(entry["against"], there, metric),
+        )
+        found.append((here, Estimate(of.value - 1, of.error, of.degrees)))
+    undecided = [where for where, of in found if not (of.low > 0 or of.high < 0)]
+    return Finding(
+        average([of for _, of in found]),
+        not undecided,
+        _range(found) + _but(undecided, found, "too close to tell"),
+    )
+
+
+def more_of(entry: Entry, shares: Shares) -> Finding:
+    """Whether a metric rises (or falls) from the first value of a key to the last, and no step goes
+    the other way, by the intervals.
+    """
+    metric, key, values = Metric(entry["metric"]), entry["key"], entry["values"]
+    sign = 1.0 if entry["better"] == "higher" else -1.0
+    found, against = [], []
+    for where in combinations(entry["at"]):
+        curve = [shares.whole(entry["series"], {**where, key: text}, metric) for text in values]
+        gain = difference(curve[-1], curve[0])
+        steps = [difference(later, earlier) for earlier, later in pairwise(curve)]
+        found.append((where, gain))
+        is_rising = gain.low > 0 if sign > 0 else gain.high < 0
+        is_back = any(step.high < 0 if sign > 0 else step.low > 0 for step in steps)
+        if not is_rising or is_back:
+            against.append(where)
+    scale = entry.get("scale", 1.0)
+    scaled = [(where, of.scaled(scale)) for where, of in found]
+    return Finding(
+        average([of for _, of in scaled]),
+        not against,
+        _range(scaled) + _but(against, found, "not so by its intervals"),
+    )
+
+
+def carries_more(entry: Entry, shares: Shares) -> Finding:
+    """Whether one value of a key carries more than another, on the mean of the points asked for, at
+    every frame length.
+    """
+    metric, key = Metric(entry["metric"]), entry["key"]
+    found = []
+    for octets in entry["frames"]:
+        gains = [
+            difference(
+                *(
+                    shares.whole(entry["series"], {**where, FRAMES: octets, key: text}, metric)
+                    for text in entry["values"]
+                )
+            )
+            for where in combinations(entry["at"])
+        ]
+        found.append(({FRAMES: octets}, average(gains)))
+    holds, but = _judged(found, "higher")
+    said = "; ".join(f"{of.value:+.3f} at {where[FRAMES]}" for where, of in found).replace("-", "−")
+    return Finding(average([of for _, of in found]), holds, said + but)
+
+
+def reference_ratio(entry: Entry, shares: Shares) -> Finding:
+    """Find what a station of the smaller cluster gets over one of the larger, with the interval a
+    single run of 20 s falls into.
+
+    The standard error of a mean over R replications is s / sqrt(R), so that of a further single run
+    about it is sqrt(R + 1) times as much (Hahn and Meeker, Statistical Intervals, 1991, section
+    4.7). There is no such interval if the run's window is not 20 s.
+    """
+    (where,) = combinations(entry["at"])
+    larger = shares.contrast(entry["series"], where, Metric(entry["metric"]), "larger")
+    found = Estimate(1 / larger.value, larger.error / larger.value**2, larger.degrees)
+    if not math.isclose(shares.window_s(entry["series"], where), CHECK_WINDOW_S):
+        return Finding(found)
+    single = Estimate(found.value, found.error * math.sqrt(found.degrees + 2), found.degrees)
+    remark = f"a single run of {CHECK_WINDOW_S:g} s lies between {single.low:.2f} and {single.high:.2f} (95% prediction interval)"
+    return Finding(found, remark=remark, prediction=(single.low, single.high))
+
+
+def _judged(found: Found, better: str) -> tuple[bool, str]:
+    """Whether all are above (or below) zero by their intervals; for a person, where they are the
+    other way and where it is too close.
+    """
+    is_higher = better == "higher"
+    contrary = [where for where, of in found if (of.high < 0 if is_higher else of.low > 0)]
+    undecided = [
+        where
+        for where, of in found
+        if where not in contrary and not (of.low > 0 if is_higher else of.high < 0)
+    ]
+    said = _but(contrary, found, "the other way round, by its interval,") + _but(
+        undecided, found, "too close to tell"
+    )
+    return not contrary and not undecided, said
+
+
+def _geometric(ratios: Sequence[Estimate]) -> Estimate:
+    """Return the geometric mean of independent ratios, which treats a ratio and its inverse alike,
+    by the delta method.
+    """
+    logs = average([Estimate(math.log(of.value), of.error / of.value, of.degrees) for of in ratios])
+    return Estimate(math.exp(logs.value), math.exp(logs.value) * logs.error, logs.degrees)
+
+
+def _range(found: Found) -> str:
+    """Say between which values the findings lie, and where these are."""
+    ends = [pick(found, key=lambda item: item[1].value) for pick in (min, max)]
+    return " to ".join(f"{of.value:.3g} ({_name(where)})" for where, of in ends).replace("-", "−")
+
+
+def _but(against: Sequence[Mapping[str, str]], found: Found, how: str) -> str:
+    if not against:
+        return ""
+    places = "every point" if len(against) == len(found) > 1 else "; ".join(map(_name, against))
+    return f"; {how} at {places}"
+
+
+def _name(where: Mapping[str, str]) -> str:
+    """Write a point for a person: "load 1.2, 1 + 23, 64 B"."""
+    words = []
+    for key, text in where.items():
+        bare = " ".join(re.sub(r"[\[\]{}=\"]", " ", text).split()).replace(" ,", ",")
+        leaf = key.rpartition(".")[2]
+        if leaf == "per_cluster":
+            bare = bare.replace(", ", " + ")
+        words.append(
+            {"poisson_load": f"load {bare}", "clusters": f"{bare} clusters"}.get(leaf, bare)
+        )
+    return ", ".join(words)
+
+
+RULES: dict[str, Rule] = {
+    rule.__name__: rule
+    for rule in (contrast, slight, differs, more_of, carries_more, reference_ratio)
+}

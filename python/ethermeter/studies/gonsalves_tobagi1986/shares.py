@@ -1,0 +1,178 @@
+"""Shares: what some stations of a segment get against others of the same trial."""
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ethermeter.analysis import positions
+from ethermeter.analysis.estimates import ENOUGH_REPLICATIONS, Point
+from ethermeter.analysis.interval import Estimate, Floats, paired_ratio
+from ethermeter.analysis.tables import PS_PER_S, Trial
+from ethermeter.metrics import Metric
+from ethermeter.studies.judging import MissingError
+
+Stations = NDArray[np.bool_]
+Division = Callable[[Mapping[str, Any]], tuple[Stations, Stations]]
+Where = Mapping[str, str]
+"""A point of the experiment: text by varied key."""
+
+
+def middle_and_ends(scenario: Mapping[str, Any]) -> tuple[Stations, Stations]:
+    """Divide the stations into those on the middle half of the line, from the first to the last of
+    them, and the others.
+    """
+    along = positions.occupied(scenario)
+    if along is None:
+        raise MissingError("the stations are not along a line")
+    first, last = min(along.values()), max(along.values())
+    # Four times a whole number of picoseconds, so that a place at a quarter exactly needs no
+    # rounding.
+    is_middle = {
+        place: last - first <= 4 * (position - first) <= 3 * (last - first)
+        for place, position in along.items()
+    }
+    middle = np.array([is_middle[place] for place in _places(scenario)])
+    return middle, ~middle
+
+
+def larger_and_smaller(scenario: Mapping[str, Any]) -> tuple[Stations, Stations]:
+    """Divide the stations into those of the larger and those of the smaller of two places; of two
+    equal ones, the second is the larger.
+    """
+    places = np.array(_places(scenario))
+    found, sizes = np.unique(places, return_counts=True)
+    if found.size != 2:
+        raise MissingError(f"the stations are at {found.size} places, not at two")
+    larger = found[1] if sizes[1] >= sizes[0] else found[0]
+    return places == larger, places != larger
+
+
+def isolated_and_others(scenario: Mapping[str, Any]) -> tuple[Stations, Stations]:
+    """Divide the stations into those that are alone at their place and the others."""
+    places = np.array(_places(scenario))
+    found, sizes = np.unique(places, return_counts=True)
+    alone = np.isin(places, found[sizes == 1])
+    if not alone.any() or alone.all():
+        raise MissingError("no station is alone, or all are")
+    return alone, ~alone
+
+
+DIVISIONS: dict[str, Division] = {
+    "middle": middle_and_ends,
+    "larger": larger_and_smaller,
+    "isolated": isolated_and_others,
+}
+
+
+def _places(scenario: Mapping[str, Any]) -> list[int]:
+    return [place for group in scenario["groups"] for place in group["places"]]
+
+
+class Shares:
+    """Estimates of a run and the values of its single stations, found by series and point."""
+
+    def __init__(
+        self,
+        points: Sequence[Point],
+        trials: Sequence[Trial],
+        stations: Sequence[Mapping[Metric, Floats]],
+    ) -> None:
+        """Index what a run holds; `stations` has one entry a trial, with values of shape
+        `(stations,)`, NaN where there is none.
+        """
+        self._points = {
+            _key(point.series, point.point): point
+            for point in points
+            if point.engine == "simulation"
+        }
+        self._trials: dict[tuple[object, ...], list[int]] = {}
+        for at, trial in enumerate(trials):
+            if trial.engine == "simulation":
+                self._trials.setdefault(_key(trial.series, trial.point), []).append(at)
+        self._scenarios = [trial.scenario for trial in trials]
+        self._stations = stations
+
+    def whole(self, series: str, where: Where, metric: Metric) -> Estimate:
+        """Return the estimate of the whole segment.
+
+        Raises
+        ------
+        MissingError
+            If the run does not hold it, or not in three replications.
+        """
+        point = self._points.get(_key(series, where))
+        if (
+            point is None
+            or metric not in point.estimates
+            or point.replications < ENOUGH_REPLICATIONS
+        ):
+            raise MissingError(
+                f"no {metric.value} from {ENOUGH_REPLICATIONS} replications for {series}, {dict(where)}"
+            )
+        return point.estimates[metric]
+
+    def contrast(self, series: str, where: Where, metric: Metric, division: str) -> Estimate:
+        """Return what the first part of the stations gets over what the second gets, means over a
+        part's stations that have a value.
+
+        Both parts share a trial, so the replications are pairs.
+
+        Raises
+        ------
+        MissingError
+            If the run does not hold it, or not in three replications.
+        """
+        trials = self._trials.get(_key(series, where), [])
+        if len(trials) < ENOUGH_REPLICATIONS:
+            raise MissingError(
+                f"fewer than {ENOUGH_REPLICATIONS} replications for {series}, {dict(where)}"
+            )
+        means = [self._means(at, metric, division) for at in trials]
+        first, second = (np.array([mean[part] for mean in means]) for part in (0, 1))
+        if not (first.mean() > 0 and second.mean() > 0):
+            raise MissingError(f"{metric.value} of one of the two parts is zero, and has no ratio")
+        return paired_ratio(first, second)
+
+    def _means(self, at: int, metric: Metric, division: str) -> tuple[float, float]:
+        values = self._stations[at].get(metric)
+        parts = DIVISIONS[division](self._scenarios[at])
+        if values is None:
+            raise MissingError(f"no {metric.value} of single stations")
+        known = [values[part & np.isfinite(values)] for part in parts]
+        if not all(of.size for of in known):
+            raise MissingError(
+                f"no {metric.value} of one of the two parts, which delivered nothing"
+            )
+        return float(known[0].mean()), float(known[1].mean())
+
+    def window_s(self, series: str, where: Where) -> float:
+        """Measured window of a trial, in s.
+
+        Raises
+        ------
+        MissingError
+            If the run holds no such trial.
+        """
+        trials = self._trials.get(_key(series, where))
+        if not trials:
+            raise MissingError(f"no trial for {series}, {dict(where)}")
+        phases = self._scenarios[trials[0]]["phases"]
+        return float(phases["measure_to_ps"] - phases["measure_from_ps"]) / PS_PER_S
+
+
+def combinations(where: Mapping[str, Sequence[str]]) -> list[dict[str, str]]:
+    """Return every point that has one of the values of each key, the last key changing fastest.
+
+    Examples
+    --------
+    >>> combinations({"a": ["1", "2"], "b": ["x"]})
+    [{'a': '1', 'b': 'x'}, {'a': '2', 'b': 'x'}]
+    """
+    return [dict(zip(where, values, strict=True)) for values in product(*where.values())]
+
+
+def _key(series: str, where: Where) -> tuple[object, ...]:
+    return (series, *sorted(where.items()))

@@ -1,0 +1,525 @@
+"""Hughes-Jones and Saka, performance of 100 Mbit and Gigabit Ethernet components using raw Ethernet
+frames (ATL-COM-DAQ-2000-014, 2000).
+
+Sizes are octets of user data b; a frame has 18 more. Times are in us, throughput in MB/s (10^6
+octets of user data a second). What is drawn from chance is replicated and has an interval; all else
+is exact and has none.
+"""
+
+import math
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+
+from ethermeter.analysis.claims import Claim
+from ethermeter.analysis.interval import Estimate, Floats, exact, student
+from ethermeter.metrics import Metric
+from ethermeter.studies.judging import Entry, Finding, MissingError, judged, published
+from ethermeter.studies.paths import Histogram, Paths, paths_of
+from ethermeter.studies.replications import crossing
+
+US = 1e6
+MB_S = 1 / 8e6
+AROUND_OCTETS = 18
+"""Header and check sequence of a frame: what its length has beyond user data."""
+ANSWER, REQUEST = "flows.ping.response.frames", "flows.ping.frames"
+LOAD, SPACING, STREAM = (
+    "flows.load.frames",
+    "flows.load.arrivals.poisson",
+    "flows.stream.arrivals.regular",
+)
+QUIET = "100 s"
+"""Period of a stream that is none."""
+SHORTEST = 64
+Rule = Callable[[Entry, Paths], Finding]
+
+
+def claims(paths: Paths) -> tuple[Claim, ...]:
+    """Every claim against what a run holds, in the order of the file; `not-run` where its points
+    are missing.
+    """
+    return judged(published(__package__), lambda entry: RULES[entry["rule"]](entry, paths))
+
+
+def of_run(run_dir: Path) -> tuple[Claim, ...]:
+    """Every claim against a finished run."""
+    return claims(paths_of(run_dir))
+
+
+def user_octets(text: str) -> int:
+    """Return the user data of a frame's length.
+
+    Examples
+    --------
+    >>> user_octets("82 B")
+    64
+    """
+    return int(text.removesuffix(" B")) - AROUND_OCTETS
+
+
+def frame(octets: int) -> str:
+    """Return a frame's length for so much user data.
+
+    Examples
+    --------
+    >>> frame(1500)
+    '1518 B'
+    """
+    return f"{octets + AROUND_OCTETS} B"
+
+
+def one_way(
+    paths: Paths, series: str, flow: str, how: str, where: dict[str, str] | None = None
+) -> tuple[Floats, Floats]:
+    """Return user octets and one-way latencies in us of a path, shape `(sizes,)` each.
+
+    Parameters
+    ----------
+    paths
+        Of a run of the study.
+    series, flow, where
+        The path.
+    how
+        `answer`: round trips by length of the answer, less half of the round trip of the shortest
+        (the study's request-response). `request`: one way of the request, by its length. `both`:
+        half of the round trip of equal lengths (the study's ping-pong).
+
+    Raises
+    ------
+    MissingError
+        If the run has fewer than three sizes.
+
+    """
+    at = dict(where or {})
+    if how == "both":
+        # Of every length with every length, those that are equal.
+        texts = [
+            of for of in _lengths(paths, series) if paths.along(series, ANSWER, {**at, REQUEST: of})
+        ]
+        values = [
+            paths.value(series, {**at, REQUEST: of, ANSWER: of}, flow, Metric.ROUND_TRIP) / 2
+            for of in texts
+        ]
+    elif how == "answer":
+        texts = paths.along(series, ANSWER, at)
+        trips = {
+            of: paths.value(series, {**at, ANSWER: of}, flow, Metric.ROUND_TRIP) for of in texts
+        }
+        if frame(SHORTEST) not in trips:
+            raise MissingError(f"no answer of {SHORTEST} octets in {series}")
+        values = [trip - trips[frame(SHORTEST)] / 2 for trip in trips.values()]
+    else:
+        texts = paths.along(series, REQUEST, at)
+        values = [
+            paths.value(series, {**at, REQUEST: of}, flow, Metric.ONE_WAY_DELAY) for of in texts
+        ]
+    if len(texts) < 3:
+        raise MissingError(f"fewer than three sizes of {series}")
+    return np.array([user_octets(of) for of in texts], dtype=np.float64), np.array(values) * US
+
+
+def _lengths(paths: Paths, series: str) -> list[str]:
+    """Lengths of requests that a series has with the shortest answer."""
+    return paths.along(series, REQUEST, {ANSWER: frame(SHORTEST)})
+
+
+def fitted(octets: Floats, latency: Floats, *, least: float = 0.0) -> tuple[float, float]:
+    """Return constant, in us, and slope, in us an octet, of the straight line through a path's
+    latencies from a size on.
+
+    Examples
+    --------
+    >>> constant, slope = fitted(np.array([64.0, 512.0, 1500.0]), np.array([64.0, 512.0, 1500.0]) * 0.02 + 26)
+    >>> print(f"{constant:.6f} + {slope:.6f} b")
+    26.000000 + 0.020000 b
+    """
+    kept = octets >= least
+    slope, constant = np.polyfit(octets[kept], latency[kept], 1)
+    return float(constant), float(slope)
+
+
+def line(entry: Entry, paths: Paths) -> Finding:
+    """Find the constant or the slope of a path's line, or by how much it is more than that of the
+    path `less`.
+    """
+
+    def of(flow: str) -> tuple[float, float]:
+        octets, latency = one_way(paths, entry["series"], flow, entry["how"], entry.get("at"))
+        return fitted(octets, latency, least=entry.get("least", 0))
+
+    part = {"constant": 0, "slope": 1}[entry["part"]]
+    value = of(entry["flow"])[part] - (of(entry["less"])[part] if "less" in entry else 0.0)
+    return Finding(_alone(value))
+
+
+def _alone(value: float) -> Estimate:
+    """Return a value of a single run without chance."""
+    return exact(value)
+
+
+def _pooled(value: float) -> Estimate:
+    """Return a value of all replications together, which has chance in it and no interval."""
+    return Estimate(value, math.nan, math.nan)
+
+
+def latency_at(entry: Entry, paths: Paths) -> Finding:
+    """Find a path's one-way latency for a size, in us."""
+    octets, latency = one_way(paths, entry["series"], entry["flow"], entry["how"], entry.get("at"))
+    if entry["octets"] not in octets:
+        raise MissingError(f"no {entry['octets']} octets in {entry['series']}")
+    return Finding(_alone(float(latency[octets == entry["octets"]][0])))
+
+
+def is_flat(entry: Entry, paths: Paths) -> Finding:
+    """Whether a path's latency grows by no more than the entry's share from the shortest frame to a
+    size; ours is the growth in us.
+    """
+    octets, latency = one_way(paths, entry["series"], entry["flow"], entry["how"], entry.get("at"))
+    first, last = float(latency[0]), float(np.interp(entry["to"], octets, latency))
+    return Finding(
+        _alone(last - first),
+        last - first <= entry["share"] * first,
+        f"from {first:.1f} to {last:.1f} us",
+    )
+
+
+def round_trip(entry: Entry, paths: Paths) -> Finding:
+    """Find a round trip, in us."""
+    return Finding(
+        _alone(
+            paths.value(
+                entry["series"], {ANSWER: frame(entry["octets"])}, entry["flow"], Metric.ROUND_TRIP
+            )
+            * US
+        )
+    )
+
+
+def between(paths: Paths, series: str, flow: str) -> tuple[Floats, Floats]:
+    """Return user octets and mean times between received frames in us, of streams as fast as they
+    go; shape `(sizes,)` each.
+    """
+    texts = paths.along(series, LOAD)
+    if len(texts) < 3:
+        raise MissingError(f"fewer than three sizes of {series}")
+    times = [paths.value(series, {LOAD: of}, flow, Metric.INTER_ARRIVAL) * US for of in texts]
+    return np.array([user_octets(of) for of in texts], dtype=np.float64), np.array(times)
+
+
+def between_frames(entry: Entry, paths: Paths) -> Finding:
+    """Find the time between received frames of a size, in us."""
+    value = (
+        paths.value(
+            entry["series"], {LOAD: frame(entry["octets"])}, entry["flow"], Metric.INTER_ARRIVAL
+        )
+        * US
+    )
+    return Finding(_alone(value))
+
+
+def between_line(entry: Entry, paths: Paths) -> Finding:
+    """Find constant or slope of the time between received frames, from a size on."""
+    constant, slope = fitted(*between(paths, entry["series"], entry["flow"]), least=entry["least"])
+    return Finding(_alone(slope if entry["part"] == "slope" else constant))
+
+
+def leaves_floor(entry: Entry, paths: Paths) -> Finding:
+    """Find the size from which on the time between received frames is more than the entry's share
+    above its least, in octets.
+    """
+    octets, times = between(paths, entry["series"], entry["flow"])
+    return Finding(_alone(crossing(octets, times, float(times.min()) * (1 + entry["share"]))))
+
+
+def throughput(entry: Entry, paths: Paths) -> Finding:
+    """Find how much user data comes, in MB/s: of a flow, or of all."""
+    where = (
+        {LOAD: frame(entry["octets"]), **entry.get("at", {})}
+        if entry.get("varied", True)
+        else dict(entry.get("at", {}))
+    )
+    values = paths.values(entry["series"], where, entry.get("flow", ""), Metric.DATA_RATE) * MB_S
+    return Finding(student(values) if values.size > 1 else _alone(float(values[0])))
+
+
+def same_through_switches(entry: Entry, paths: Paths) -> Finding:
+    """Whether times between received frames through switches differ from the direct ones by no more
+    than the entry's share.
+    """
+    direct = between(paths, entry["series"], entry["direct"])[1]
+    apart = max(
+        float(np.abs(between(paths, entry["series"], flow)[1] / direct - 1).max())
+        for flow in entry["flows"]
+    )
+    return Finding(_alone(apart * 100), apart <= entry["share"])
+
+
+def waits(paths: Paths, series: str, flow: str) -> tuple[Floats, Floats]:
+    """Return mean spacings in us, growing, and mean one-way latencies in us of every replication;
+    shape `(replications, spacings)`.
+    """
+    texts = paths.along(series, SPACING)
+    if len(texts) < 3:
+        raise MissingError(f"fewer than three spacings of {series}")
+    spacings = np.array([US / float(of.removesuffix(" /s")) for of in texts])
+    order = np.argsort(spacings)
+    rows = (
+        np.array(
+            [paths.values(series, {SPACING: of}, flow, Metric.ONE_WAY_DELAY) for of in texts]
+        ).T
+        * US
+    )
+    return spacings[order], rows[:, order]
+
+
+def doubled(entry: Entry, paths: Paths) -> Finding:
+    """Find the mean spacing of random frames at which their latency is twice that at the widest
+    spacing, in us.
+    """
+    spacings, rows = waits(paths, entry["series"], entry["flow"])
+    # Crossed from the right: against rates, latency rises.
+    rates = -spacings[::-1]
+    return Finding(
+        student(np.array([-crossing(rates, row[::-1], 2 * float(row[-1])) for row in rows]))
+    )
+
+
+def more_than_direct(entry: Entry, paths: Paths) -> Finding:
+    """Find how much more latency at the widest spacing a path has than the direct one, over what
+    the switch's published line says.
+    """
+    ratios = []
+    for series, octets in entry["sizes"]:
+        direct = waits(paths, series, entry["direct"])[1][:, -1]
+        through = waits(paths, series, entry["flow"])[1][:, -1]
+        ratios.append((through - direct) / (entry["constant"] + entry["slope"] * octets))
+    mean = np.mean(ratios, axis=0)
+    remark = ", ".join(
+        f"{of.mean():.3f} at {octets} B"
+        for of, (_, octets) in zip(ratios, entry["sizes"], strict=True)
+    )
+    return Finding(student(mean), remark=remark)
+
+
+def shift(entry: Entry, paths: Paths) -> Finding:
+    """Find by how much the other stream moves the mean latency of the first, in us."""
+    quiet, loaded = (
+        paths.value(entry["series"], {entry["key"]: text}, entry["flow"], Metric.ONE_WAY_DELAY)
+        for text in entry["values"]
+    )
+    return Finding(_alone((loaded - quiet) * US))
+
+
+def trips(paths: Paths, flow: str, octets: int, period: str) -> Histogram:
+    """Return the histogram of round trips beside a stream of a period."""
+    return paths.histogram(
+        "background", {ANSWER: frame(octets), STREAM: period}, flow, "round_trip"
+    )
+
+
+def rank(histogram: Histogram, share: float) -> float:
+    """Return the time below which a share of a histogram lies, in us, counts spread evenly over
+    their buckets.
+    """
+    total = np.concatenate([[0.0], np.cumsum(histogram.count)])
+    ends = np.concatenate([histogram.low_s[:1], histogram.high_s])
+    return float(np.interp(share * total[-1], total, ends)) * US
+
+
+def tail_moves(entry: Entry, paths: Paths) -> Finding:
+    """Whether the latest round trips move by from `low` to `high` us at every size; ours is the
+    largest move of the 99th percentile.
+    """
+    moves = {}
+    for octets in entry["octets"]:
+        quiet, loaded = (
+            trips(paths, entry["flow"], octets, period) for period in (QUIET, entry["period"])
+        )
+        moves[octets] = rank(loaded, 0.99) - rank(quiet, 0.99)
+    holds = all(entry["low"] <= move <= entry["high"] for move in moves.values())
+    return Finding(
+        _pooled(max(moves.values())),
+        holds,
+        ", ".join(f"{move:.1f} us at {octets} B" for octets, move in moves.items()),
+    )
+
+
+def stays(entry: Entry, paths: Paths) -> Finding:
+    """Whether the median round trip moves by less than the entry's limit in us at every size; ours
+    is the largest move.
+    """
+    moves = []
+    for octets in entry["octets"]:
+        quiet, loaded = (
+            trips(paths, entry["flow"], octets, period) for period in (QUIET, entry["period"])
+        )
+        moves.append(rank(loaded, 0.5) - rank(quiet, 0.5))
+    return Finding(_pooled(max(moves, key=abs)), all(abs(move) < entry["limit"] for move in moves))
+
+
+def spread(entry: Entry, paths: Paths) -> Finding:
+    """Find the mean standard deviation of round trips without a stream over the sizes, in us."""
+    return Finding(
+        _pooled(
+            float(
+                np.mean(
+                    [
+                        _deviation(trips(paths, entry["flow"], octets, QUIET))
+                        for octets in entry["octets"]
+                    ]
+                )
+            )
+        )
+    )
+
+
+def _deviation(histogram: Histogram) -> float:
+    mean = np.average(histogram.middle_s, weights=histogram.count)
+    # Less what buckets add of their own (Sheppard's correction).
+    square = (histogram.middle_s - mean) ** 2 - (histogram.high_s - histogram.low_s) ** 2 / 12
+    return float(np.sqrt(np.average(square, weights=histogram.count))) * US
+
+
+def peaks(entry: Entry, paths: Paths) -> Finding:
+    """Count the peaks of round trips beside the stream, in bins of 1 us: what stands out from both
+    sides by four standard errors.
+    """
+    counts = [
+        _peaks(trips(paths, entry["flow"], octets, entry["period"])) for octets in entry["octets"]
+    ]
+    remark = ", ".join(
+        f"{count} at {octets} B" for count, octets in zip(counts, entry["octets"], strict=True)
+    )
+    return Finding(_pooled(float(max(counts))), remark=remark)
+
+
+def _peaks(histogram: Histogram) -> int:
+    total = np.concatenate([[0.0], np.cumsum(histogram.count)])
+    ends = np.concatenate([histogram.low_s[:1], histogram.high_s]) * US
+    # Buckets grow with the time: counts are spread over them, so that bins do not see their edges.
+    counts = np.diff(np.interp(np.arange(ends[0] - 1, ends[-1] + 2), ends, total))
+    found, rising, extreme = 0, True, 0.0
+    for count in counts:
+        margin = 4 * np.sqrt(max(count, 1.0))
+        if rising and count < extreme - margin:
+            found, rising, extreme = found + 1, False, count
+        elif not rising and count > extreme + margin:
+            rising, extreme = True, count
+        else:
+            extreme = max(extreme, count) if rising else min(extreme, count)
+    return found
+
+
+def late(entry: Entry, paths: Paths) -> Finding:
+    """Find the share of round trips without a stream that are later than the median by the entry's
+    limit in us, in %.
+    """
+    shares = []
+    for octets in entry["octets"]:
+        histogram = trips(paths, entry["flow"], octets, QUIET)
+        beyond = histogram.low_s * US > rank(histogram, 0.5) + entry["limit"]
+        shares.append(histogram.count[beyond].sum() / histogram.count.sum())
+    return Finding(_pooled(float(np.mean(shares)) * 100))
+
+
+def widths(entry: Entry, paths: Paths) -> dict[tuple[int, int], float]:
+    """Return the width in us between the 5th and the 95th percentile of one way, by user octets and
+    senders; their mean.
+    """
+    found: dict[tuple[int, int], float] = {}
+    for octets, kind in entry["sizes"]:
+        for count, group in enumerate(entry["groups"], 1):
+            of = [f"{group}-{kind}{number}" for number in range(1, count + 1)]
+            shapes = [paths.histogram(entry["series"], {}, flow, "one_way_delay") for flow in of]
+            found[octets, count] = float(
+                np.mean([rank(shape, 0.95) - rank(shape, 0.05) for shape in shapes])
+            )
+    return found
+
+
+def widens(entry: Entry, paths: Paths) -> Finding:
+    """Whether one-way latency spreads with each sender more, at every size; ours is the least step
+    in us.
+    """
+    of = widths(entry, paths)
+    counts = range(1, len(entry["groups"]) + 1)
+    steps = [
+        of[octets, after] - of[octets, before]
+        for octets, _ in entry["sizes"]
+        for before, after in pairwise(counts)
+    ]
+    remark = "; ".join(
+        f"{octets} B: " + ", ".join(f"{of[octets, count]:.1f}" for count in counts)
+        for octets, _ in entry["sizes"]
+    )
+    return Finding(_pooled(min(steps)), min(steps) > 0, f"{remark} us")
+
+
+def scales(entry: Entry, paths: Paths) -> Finding:
+    """Whether the spread of several senders grows as the size, within the entry's share; ours is
+    the mean growth over that of the size.
+    """
+    of = widths(entry, paths)
+    (small, _), (large, _) = entry["sizes"]
+    growth = [
+        of[large, count] / of[small, count] / (large / small)
+        for count in range(2, len(entry["groups"]) + 1)
+    ]
+    return Finding(
+        _pooled(float(np.mean(growth))), all(abs(ratio - 1) <= entry["share"] for ratio in growth)
+    )
+
+
+def apart(entry: Entry, paths: Paths) -> Finding:
+    """Find the mean time between the answers of several to one request, in us."""
+    where = dict(entry.get("at", {}))
+    counts = paths.along(entry["series"], entry["key"], where)
+    if len(counts) < 2:
+        raise MissingError(f"fewer than two numbers of answers in {entry['series']}")
+    last = [
+        paths.value(entry["series"], {**where, entry["key"]: count}, "ping", Metric.ROUND_TRIP) * US
+        for count in counts
+    ]
+    steps = [after - before for before, after in pairwise(last)]
+    return Finding(
+        _alone(float(np.mean(steps))), remark=", ".join(f"{step:.1f}" for step in steps) + " us"
+    )
+
+
+def lost(entry: Entry, paths: Paths) -> Finding:
+    """Whether messages are lost at a point, or none is; ours is their share in %."""
+    share = paths.value(entry["series"], entry["at"], entry["flow"], Metric.LOSS)
+    remark = ""
+    if "beside" in entry:
+        remark = f"{paths.value(entry['series'], entry['beside'], entry['flow'], Metric.LOSS) * 100:.0f}% without flow control"
+    return Finding(_alone(share * 100), (share > 0) == entry["some"], remark)
+
+
+RULES: dict[str, Rule] = {
+    rule.__name__: rule
+    for rule in (
+        line,
+        latency_at,
+        is_flat,
+        round_trip,
+        between_frames,
+        between_line,
+        leaves_floor,
+        throughput,
+        same_through_switches,
+        doubled,
+        more_than_direct,
+        shift,
+        tail_moves,
+        stays,
+        spread,
+        peaks,
+        late,
+        widens,
+        scales,
+        apart,
+        lost,
+    )
+}

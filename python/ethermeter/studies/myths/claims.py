@@ -1,0 +1,75 @@
+"""Sections 2.4 and 2.5 of Boggs, Mogul and Kent (1988): what theories say, what is made of it, and
+what is so.
+
+A quantity is a formula's (`theory`) or a run's (`runs`). It is held against a printed
+number, or it must lie above, or below, a limit that stands with the claim: a run's with the whole
+of its interval.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from ethermeter.analysis import estimates
+from ethermeter.analysis.claims import Claim
+from ethermeter.analysis.estimates import Point
+from ethermeter.analysis.interval import Estimate, exact
+from ethermeter.analysis.tables import Trial, whole_segment
+from ethermeter.studies.judging import Entry, Finding, MissingError, judge, published
+from ethermeter.studies.myths.runs import SIMULATED, Runs
+from ethermeter.studies.myths.theory import FORMULAS
+
+
+def decide(entry: Entry, ours: Estimate, remark: str) -> Finding:
+    """Hold a quantity against the limit of its claim; without a limit it is a number to compare.
+
+    Parameters
+    ----------
+    entry
+        With `above` or `below`, what the whole interval must be, or with neither.
+    ours
+        The quantity; a formula's has an interval of no width, a value without any interval decides
+        nothing.
+    remark
+        What else is to be said.
+
+    """
+    if "above" in entry:
+        return Finding(ours, bool(ours.low > entry["above"]), remark)
+    if "below" in entry:
+        return Finding(ours, bool(ours.high < entry["below"]), remark)
+    return Finding(ours, None, remark)
+
+
+def claims(runs: Runs) -> tuple[Claim, ...]:
+    """Every claim of the text, in its order; one whose points are missing is `not-run`."""
+    return tuple(judge(entry, _found(entry, runs)) for entry in published(__package__))
+
+
+def _found(entry: Entry, runs: Runs) -> Finding | None:
+    name = entry["quantity"]
+    if name in FORMULAS:
+        value, remark = FORMULAS[name]()
+        return decide(entry, exact(value), remark)
+    try:
+        ours, remark = SIMULATED[name](runs)
+    except MissingError:
+        return None
+    return decide(entry, ours, remark)
+
+
+def runs_of(run_dir: Path, points: Sequence[Point], trials: Sequence[Trial]) -> Runs:
+    """Gather what the claims need of a run."""
+    from ethermeter.store import RunDirectory
+
+    whole = whole_segment(RunDirectory(run_dir).observations(), trials)
+    return Runs(
+        points, trials, {metric: whole.values[:, at] for at, metric in enumerate(whole.metrics)}
+    )
+
+
+def of_run(run_dir: Path) -> tuple[Claim, ...]:
+    """Every claim against a finished run."""
+    from ethermeter.store import RunDirectory
+
+    runs = runs_of(run_dir, estimates.read(run_dir), RunDirectory(run_dir).trials())
+    return claims(runs)

@@ -1,0 +1,171 @@
+"""Paths: what a run of switched networks holds, flow by flow, for what is read off it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ethermeter.analysis.interval import Estimate, Floats, student
+from ethermeter.analysis.tables import Trial, codes
+from ethermeter.metrics import Metric
+from ethermeter.studies.judging import MissingError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Where = Mapping[str, str]
+"""A point of the experiment: text by varied key."""
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """Counts in buckets [low, high), in s; shape `(buckets,)` each, in the order of low."""
+
+    low_s: Floats
+    high_s: Floats
+    count: Floats
+
+    @property
+    def middle_s(self) -> Floats:
+        """Middle of every bucket, in s."""
+        return (self.low_s + self.high_s) / 2
+
+
+class Paths:
+    """Values of flows, found by series, point and name of the flow."""
+
+    def __init__(
+        self,
+        trials: Sequence[Trial],
+        observations: "pa.Table",
+        histograms: "pa.Table",
+        *,
+        engine: str = "simulation",
+    ) -> None:
+        """Index what an engine answered of a run; the tables are those of
+        `ethermeter.store.RunDirectory`.
+        """
+        self._trials: dict[tuple[object, ...], list[int]] = {}
+        self._of_trial = list(trials)
+        for at, trial in enumerate(trials):
+            if trial.engine == engine and "network" in trial.scenario:
+                self._trials.setdefault((trial.series, *sorted(trial.point.items())), []).append(at)
+        ids = [trial.id for trial in trials]
+        trial_at, _ = codes(observations["trial"], ids)
+        every = list(Metric)
+        metric, _ = codes(observations["metric"], [of.value for of in every])
+        flow, value = observations["station"].to_numpy(), observations["value"].to_numpy()
+        self._values: dict[tuple[int, int, Metric], float] = {
+            (int(t), int(f), every[m]): float(v)
+            for t, f, m, v in zip(trial_at, flow, metric, value, strict=True)
+            if t >= 0 and m >= 0
+        }
+        self._histograms = histograms
+        self._ids = ids
+
+    def trials(self, series: str, where: Where) -> list[int]:
+        """Positions of the replications of a point.
+
+        Raises
+        ------
+        MissingError
+            If there is none.
+        """
+        found = self._trials.get((series, *sorted(where.items())), [])
+        if not found:
+            raise MissingError(f"no trial of {series}, {dict(where)}")
+        return found
+
+    def flows(self, series: str, where: Where) -> list[str]:
+        """Names of the flows of a point, in their order."""
+        return [str(flow["name"]) for flow in self.scenario(series, where)["flows"]]
+
+    def scenario(self, series: str, where: Where) -> Mapping[str, Any]:
+        """Return the scenario of a point, as the engines read it."""
+        return self._of_trial[self.trials(series, where)[0]].scenario
+
+    def values(self, series: str, where: Where, flow: str, metric: Metric) -> Floats:
+        """Values of a metric of a flow at a point, shape `(replications,)`; of all flows together
+        where `flow` is empty.
+
+        Raises
+        ------
+        MissingError
+            If the run does not hold them.
+        """
+        number = self._number(series, where, flow)
+        try:
+            return np.array([self._values[at, number, metric] for at in self.trials(series, where)])
+        except KeyError:
+            raise MissingError(
+                f"no {metric.value} of {flow or 'all flows'} in {series}, {dict(where)}"
+            ) from None
+
+    def value(self, series: str, where: Where, flow: str, metric: Metric) -> float:
+        """Mean of `values` over the replications."""
+        return float(self.values(series, where, flow, metric).mean())
+
+    def estimate(
+        self, series: str, where: Where, flow: str, metric: Metric, *, factor: float = 1.0
+    ) -> Estimate:
+        """Mean of `values` times a factor, with its interval over the replications; none where
+        there is but one.
+        """
+        return student(self.values(series, where, flow, metric) * factor)
+
+    def along(self, series: str, key: str, where: Where | None = None) -> list[str]:
+        """Values of `key` for which the run has points that are otherwise at `where`, in the order
+        of the plan.
+        """
+        found: dict[str, None] = {}
+        for name, *items in self._trials:
+            point: dict[Any, Any] = dict(items)  # type: ignore[arg-type]
+            text = point.pop(key, None)
+            if name == series and text is not None and point == dict(where or {}):
+                found[text] = None
+        return list(found)
+
+    def histogram(self, series: str, where: Where, flow: str, metric: str) -> Histogram:
+        """Return a flow's histogram of a time, all replications together.
+
+        Raises
+        ------
+        MissingError
+            If it is empty or the run has none.
+        """
+        number = self._number(series, where, flow)
+        table = self._histograms
+        if "station" not in table.column_names:
+            raise MissingError(f"no histograms of flows in {series}")
+        trial, _ = codes(table["trial"], self._ids)
+        kind, _ = codes(table["metric"], [metric])
+        wanted = (
+            np.isin(trial, self.trials(series, where))
+            & (kind == 0)
+            & (table["station"].to_numpy() == number)
+        )
+        if not wanted.any():
+            raise MissingError(f"no histogram of {metric} of {flow} in {series}, {dict(where)}")
+        lows, place = np.unique(table["low_s"].to_numpy()[wanted], return_inverse=True)
+        highs, count = np.zeros(len(lows)), np.zeros(len(lows))
+        highs[place] = table["high_s"].to_numpy()[wanted]
+        np.add.at(count, place, table["count"].to_numpy()[wanted])
+        return Histogram(lows, highs, count)
+
+    def _number(self, series: str, where: Where, flow: str) -> int:
+        if not flow:
+            return -1
+        names = self.flows(series, where)
+        if flow not in names:
+            raise MissingError(f"no flow {flow} in {series}")
+        return names.index(flow)
+
+
+def paths_of(run_dir: Path, *, engine: str = "simulation") -> Paths:
+    """Gather the paths of a run, as an engine answered them."""
+    from ethermeter.store import RunDirectory
+
+    run = RunDirectory(run_dir)
+    return Paths(run.trials(), run.observations(), run.histograms(), engine=engine)

@@ -1,0 +1,156 @@
+"""Curves of a run, replication by replication: what is read off a curve gets its interval from
+reading it off several times.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ethermeter.analysis.estimates import ENOUGH_REPLICATIONS
+from ethermeter.analysis.interval import Floats
+from ethermeter.analysis.tables import Trial, WholeSegment
+from ethermeter.analysis.unseen import BEHIND, exposure
+from ethermeter.metrics import Metric
+from ethermeter.studies.judging import MissingError
+
+SIMULATION = "simulation"
+Where = Mapping[str, str]
+"""A point of the experiment without the key that runs along the curve: text by varied key."""
+
+
+class Curves:
+    """Whole-segment values of simulated trials, found by series and point."""
+
+    def __init__(self, trials: Sequence[Trial], whole: WholeSegment) -> None:
+        """Index what a run holds; `whole` has one row a trial."""
+        self._metrics = {metric: at for at, metric in enumerate(whole.metrics)}
+        self._values = whole.values
+        self._scenarios = [trial.scenario for trial in trials]
+        self._trials: dict[tuple[object, ...], list[int]] = {}
+        for at, trial in enumerate(trials):
+            if trial.engine == SIMULATION:
+                self._trials.setdefault((trial.series, *sorted(trial.point.items())), []).append(at)
+
+    def trials(self, series: str, where: Where) -> list[int]:
+        """Positions of the replications of a point.
+
+        Raises
+        ------
+        MissingError
+            If there are fewer than three.
+        """
+        found = self._trials.get((series, *sorted(where.items())), [])
+        if len(found) < ENOUGH_REPLICATIONS:
+            raise MissingError(
+                f"fewer than {ENOUGH_REPLICATIONS} replications for {series}, {dict(where)}"
+            )
+        return found
+
+    def values(self, series: str, where: Where, metric: Metric) -> Floats:
+        """Values of a metric at a point, shape `(replications,)`.
+
+        Raises
+        ------
+        MissingError
+            If the run does not hold them.
+        """
+        if metric not in self._metrics:
+            raise MissingError(f"no {metric.value}")
+        values: Floats = self._values[self.trials(series, where), self._metrics[metric]]
+        return values
+
+    def exposure(self, series: str, where: Where, metric: Metric) -> float:
+        """How often what a metric counts could have been seen in the replications of a point; NaN
+        if the run does not tell.
+        """
+        counted = {
+            name: self.values(series, where, name) for name in BEHIND if name in self._metrics
+        }
+        return (
+            float(exposure(metric, counted, self.scenario(series, where)).sum())
+            if counted
+            else float("nan")
+        )
+
+    def scenario(self, series: str, where: Where) -> Mapping[str, Any]:
+        """Return the scenario of a point, as the engines read it."""
+        return self._scenarios[self.trials(series, where)[0]]
+
+    def bit_ps(self, series: str, where: Where) -> float:
+        """Time of a bit on the segment of a point, in ps."""
+        return float(self.scenario(series, where)["segment"]["bit_ps"])
+
+    def along(self, series: str, where: Where, key: str) -> list[str]:
+        """Values of `key` for which the run has points that are otherwise at `where`, by size."""
+        found = set()
+        for name, *items in self._trials:
+            point: dict[Any, Any] = dict(items)  # type: ignore[arg-type]
+            text = point.pop(key, None)
+            if name == series and text is not None and point == dict(where):
+                found.add(text)
+        return sorted(found, key=float)
+
+    def values_of(self, series: str, key: str) -> list[str]:
+        """Values of a key that a series varies, in the order of the plan."""
+        found: dict[str, None] = {}
+        for name, *items in self._trials:
+            point: dict[Any, Any] = dict(items)  # type: ignore[arg-type]
+            if name == series and key in point:
+                found[point[key]] = None
+        return list(found)
+
+
+def crossing(x: Floats, y: Floats, level: float) -> float:
+    """Where a curve first passes a level from below, on the straight line between two points.
+
+    Parameters
+    ----------
+    x
+        Increasing, shape `(points,)`.
+    y
+        Shape `(points,)`.
+    level
+        What is passed.
+
+    Raises
+    ------
+    MissingError
+        If the curve begins above the level or never reaches it.
+
+    Examples
+    --------
+    >>> crossing(np.array([1.0, 2.0, 3.0]), np.array([0.0, 0.0, 0.4]), 0.1)
+    2.25
+    """
+    above = np.nonzero(y >= level)[0]
+    if above.size == 0 or above[0] == 0:
+        raise MissingError(f"the curve does not pass {level:g} within its points")
+    after = int(above[0])
+    share = (level - y[after - 1]) / (y[after] - y[after - 1])
+    return float(x[after - 1] + share * (x[after] - x[after - 1]))
+
+
+def takeoff(x: Floats, y: Floats) -> float:
+    """Where a curve that is flat at first takes off: its steepest step, drawn down to its first
+    value.
+
+    Parameters
+    ----------
+    x
+        Increasing; at least three points, shape `(points,)`.
+    y
+        Shape `(points,)`.
+
+    Examples
+    --------
+    >>> takeoff(np.array([1.0, 2.0, 3.0, 4.0]), np.array([5.0, 5.0, 6.0, 10.0]))
+    2.75
+    """
+    if x.size < 3:
+        raise MissingError("a knee needs at least three points")
+    slopes = np.diff(y) / np.diff(x)
+    at = int(np.argmax(slopes))
+    if slopes[at] <= 0:
+        raise MissingError("the curve does not rise")
+    return float(x[at] - (y[at] - y[0]) / slopes[at])
