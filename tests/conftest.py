@@ -16,8 +16,6 @@ settings.register_profile("fast", deadline=None)
 settings.register_profile("slow", deadline=None, max_examples=5000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fast"))
 
-LIVE = Path(__file__).parent / "live"
-
 # Started in the background of a shell without job control, a process ignores Ctrl-C, and its
 # children inherit that. The tests that press it would wait in vain.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -52,7 +50,7 @@ def new_path(tmp_path: Path) -> NewPath:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark tests that measure this machine."""
     for item in items:
-        if LIVE in item.path.parents or "in_quiet_window" in getattr(item, "fixturenames", ()):
+        if "in_quiet_window" in getattr(item, "fixturenames", ()):
             item.add_marker("alone")
 
 

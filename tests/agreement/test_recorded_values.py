@@ -1,7 +1,8 @@
-"""Every shipped experiment of simulation and theory gives the values that are recorded of it.
+"""Every shipped experiment of simulation and theory gives the values that are recorded of it, and
+every study the claims.
 
-An intended change of values is recorded by `scripts/record-values --write NAME`; a rename needs one
-line in tests/golden/renamed.toml.
+An intended change of values is recorded by `scripts/record-values --write`; a rename needs one line
+in tests/golden/renamed.toml.
 """
 
 import pytest
@@ -21,3 +22,15 @@ def test_values_are_as_recorded(name):
     found = recorded_values.compute(name)
     different = list(recorded_values.differences(recorded, found))
     assert not different, f"{name}: {len(different)} values differ:\n" + "\n".join(different[:40])
+
+
+STUDIES = {RENAMED.studies.get(name, name): name for name in recorded_values.recorded_studies()}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("study", recorded_values.studies())
+def test_claims_are_as_recorded(study):
+    recorded = recorded_values.read_claims(STUDIES[study], RENAMED)
+    found = recorded_values.judge(study)
+    different = list(recorded_values.differing_claims(recorded, found))
+    assert not different, f"{study}:\n" + "\n".join(different)

@@ -1,21 +1,28 @@
-"""Values of every shipped experiment, as recorded under tests/golden, and what differs from them."""
+"""Values of shipped experiments and claims of studies, as recorded under tests/golden, and what
+differs from them.
+"""
 
 import hashlib
+import json
 import math
 import re
+import subprocess
+import sys
 import tempfile
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from typing import Any
 
 import ethermeter as em
 from ethermeter import experiment
 from ethermeter.plan import LIVE, SIMULATION, Plan, Trial
-from ethermeter.run import Manner, execute
+from ethermeter.run import RunOptions, execute
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 VALUES = GOLDEN / "values"
+CLAIMS = GOLDEN / "claims"
 RENAMED = GOLDEN / "renamed.toml"
 
 SIMULATED, OTHERS = 6, 2
@@ -23,10 +30,16 @@ SIMULATED, OTHERS = 6, 2
 WINDOW_S = 0.4
 """Longest time that stations transmit; an experiment's phases are scaled down to it."""
 TOLERANCE = 1e-12
+JUDGED = ("verdict", "ours", "low", "high")
+"""What is recorded of a claim."""
 UNITS_S = {"s": 1.0, "ms": 1e-3, "us": 1e-6}
 
 Values = dict[tuple[int, str, str], str]
 """Text of each value by number of the trial in the plan, metric, and entity."""
+
+
+Claims = dict[str, tuple[str, ...]]
+"""Texts of what is recorded of each claim, by its id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +50,14 @@ class Renamed:
     engines: Mapping[str, str]
     metrics: Mapping[str, str]
     cautions: Mapping[str, str]
+    studies: Mapping[str, str]
+    claims: Mapping[str, str]
 
 
 def read_renamed() -> Renamed:
     """Intended renames since the values were recorded."""
     tables = tomllib.loads(RENAMED.read_text(encoding="utf-8"))
-    return Renamed(
-        *(tables.get(key, {}) for key in ("experiments", "engines", "metrics", "cautions"))
-    )
+    return Renamed(*(tables.get(field.name, {}) for field in fields(Renamed)))
 
 
 def names() -> list[str]:
@@ -71,7 +84,7 @@ def compute(name: str, *, jobs: int = 1) -> Values:
     numbers = {trial.id: number for number, trial in zip(chosen, plan.trials, strict=True)}
     with tempfile.TemporaryDirectory() as folder:
         run = execute(
-            plan, loaded.experiments, directory=Path(folder) / "run", manner=Manner(jobs=jobs)
+            plan, loaded.experiments, directory=Path(folder) / "run", options=RunOptions(jobs=jobs)
         )
         table = run.observations()
     found: Values = {
@@ -130,6 +143,62 @@ def differences(recorded: Values, found: Values) -> Iterator[str]:
         if before != now and not _close(before, now):
             trial, metric, entity = key
             yield f"trial {trial}, {metric} of {entity}: recorded {before}, found {now}"
+
+
+def studies() -> list[str]:
+    """Published studies, by the command line."""
+    return [study["study"] for study in _printed("reproduce", "--list")]
+
+
+def recorded_studies() -> list[str]:
+    """Studies whose claims are recorded."""
+    return [path.stem for path in CLAIMS.glob("*.tsv")]
+
+
+def judge(study: str) -> Claims:
+    """Reproduce a study quickly and return what is found of its claims."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "run"
+        printed = _printed("reproduce", study, "--quick", "--no-report", "--out", str(out))
+    return {
+        claim["id"]: tuple(_text(claim[key]).strip("'") for key in JUDGED)
+        for claim in printed["claims"]["claims"]
+    }
+
+
+def write_claims(study: str, claims: Claims) -> None:
+    """Record what was found of a study's claims."""
+    CLAIMS.mkdir(exist_ok=True)
+    rows = [("claim", *JUDGED), *((claim, *texts) for claim, texts in claims.items())]
+    text = "".join("\t".join(row) + "\n" for row in rows)
+    (CLAIMS / f"{study}.tsv").write_text(text, encoding="utf-8")
+
+
+def read_claims(study: str, renamed: Renamed) -> Claims:
+    """Recorded findings of a study's claims, by the names of today."""
+    _, *lines = (CLAIMS / f"{study}.tsv").read_text(encoding="utf-8").splitlines()
+    rows = [line.split("\t") for line in lines]
+    return {renamed.claims.get(claim, claim): tuple(texts) for claim, *texts in rows}
+
+
+def differing_claims(recorded: Claims, found: Claims) -> Iterator[str]:
+    """Say of every claim that differs what was recorded and what was found."""
+    for claim in recorded | found:
+        before, now = recorded.get(claim, ()), found.get(claim, ())
+        same = len(before) == len(now) and all(
+            old == new or _close(old, new) for old, new in zip(before, now, strict=True)
+        )
+        if not same:
+            yield f"claim {claim}: recorded {', '.join(before)}, found {', '.join(now)}"
+
+
+def _printed(*words: str) -> Any:
+    """Return what `ethermeter WORDS --json` prints."""
+    command = [sys.executable, "-m", "ethermeter", *words, "--json"]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    if ended.returncode != 0:
+        raise RuntimeError(f"{' '.join(words)}: {ended.stderr}")
+    return json.loads(ended.stdout)
 
 
 def _close(before: str, now: str) -> bool:
@@ -194,5 +263,5 @@ def _seeded(trial: Trial, number: int) -> Trial:
     return replace(trial, seed=seed, line=line)
 
 
-def _text(value: float | None) -> str:
+def _text(value: float | str | None) -> str:
     return "none" if value is None else repr(value)
