@@ -77,13 +77,13 @@ fn run() -> Result<ExitCode, String> {
             Long("authority") => options.authority = Some(value(&mut parser)?.into()),
             Long("ceilings") => options.ceilings = Some(value(&mut parser)?.into()),
             Long("clock-offset") => {
-                options.clock_offset_ns = number("clock-offset", &mut parser, MOST_OFFSET_NS)?
+                options.clock_offset_ns = number("clock-offset", &mut parser, MOST_OFFSET_NS)?;
             }
             Long("clock-drift") => {
-                options.clock_drift_ppb = number("clock-drift", &mut parser, MOST_DRIFT_PPB)?
+                options.clock_drift_ppb = number("clock-drift", &mut parser, MOST_DRIFT_PPB)?;
             }
             Long("hosts") => {
-                options.hosts = Some(value(&mut parser)?.to_string_lossy().into_owned())
+                options.hosts = Some(value(&mut parser)?.to_string_lossy().into_owned());
             }
             Value(word) => words.push(word),
             other => return Err(format!("{}\n{HELP}", other.unexpected())),

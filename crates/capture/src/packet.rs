@@ -23,7 +23,7 @@ impl Hash for End {
     fn hash<H: Hasher>(&self, state: &mut H) {
         match self.address {
             IpAddr::V4(address) => {
-                state.write_u64(u64::from(address.to_bits()) << 16 | u64::from(self.port))
+                state.write_u64(u64::from(address.to_bits()) << 16 | u64::from(self.port));
             }
             IpAddr::V6(address) => {
                 state.write_u128(address.to_bits());

@@ -20,7 +20,7 @@ fn read(file: &[u8]) -> (Vec<Read>, Option<Error>) {
         match capture.read_packet() {
             Ok(None) => return (packets, None),
             Ok(Some(p)) => {
-                packets.push((p.time_ns, p.link, p.interface, p.original, p.data.to_vec()))
+                packets.push((p.time_ns, p.link, p.interface, p.original, p.data.to_vec()));
             }
             Err(error) => return (packets, Some(error)),
         }
@@ -183,7 +183,7 @@ fn a_file_cut_anywhere_gives_its_whole_packets_and_says_where_it_ends() {
         match error {
             None => assert!(cut == 24 || cut == 43),
             Some(Error::Truncated { at, packets, .. }) => {
-                assert_eq!((at, packets), (cut as u64, whole as u64))
+                assert_eq!((at, packets), (cut as u64, whole as u64));
             }
             Some(other) => panic!("{other}"),
         }

@@ -114,7 +114,7 @@ fn one_way(mut from: Socket, to: &Socket, line: &Line, end_ns: u64) -> Result<(u
                 Err(error)
                     if matches!(error.raw_os_error(), Some(libc::ENOBUFS | libc::EAGAIN)) =>
                 {
-                    lost += 1
+                    lost += 1;
                 }
                 Err(source) => return Err(Error::System { doing: "sending a frame", source }),
             }

@@ -1,13 +1,13 @@
 //! Delivered frames per second of one processor, saturated stations on the long net of 1988 (four
 //! clusters, 12 us).
 
-use ethermeter_simulator::scenario::{
-    AfterAttemptLimit, AfterLateCollision, Backoff, Group, Phases, Scenario, Segment,
-};
+use ethermeter_simulator::scenario::{Group, Scenario, Segment};
 use ethermeter_simulator::{simulate, Trial};
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;
 use ethermeter_traffic::times::Times;
+use ethermeter_trial::medium::{AfterAttemptLimit, AfterLateCollision, Backoff};
+use ethermeter_trial::Phases;
 
 const US: u64 = 1_000_000;
 const S: u64 = 1_000_000 * US;

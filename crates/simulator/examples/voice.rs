@@ -4,13 +4,13 @@
 //! Arguments: the deaf time in microseconds, and `outside` to have the overhead outside of the
 //! minimum and maximum lengths.
 
-use ethermeter_simulator::scenario::{
-    AfterAttemptLimit, AfterLateCollision, Backoff, Group, Phases, Scenario, Segment,
-};
+use ethermeter_simulator::scenario::{Group, Scenario, Segment};
 use ethermeter_simulator::{simulate, Trial};
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;
 use ethermeter_traffic::times::Times;
+use ethermeter_trial::medium::{AfterAttemptLimit, AfterLateCollision, Backoff};
+use ethermeter_trial::Phases;
 
 const US: u64 = 1_000_000;
 const S: u64 = 1_000_000 * US;

@@ -244,7 +244,7 @@ impl Reference<'_> {
                 mac.was_transmitting = false;
             }
             Deference::GapPart1 if !mac.was_transmitting || is_watched_after_own => {
-                mac.deference = Deference::Busy
+                mac.deference = Deference::Busy;
             }
             // In the second part, and in the first after an own transmission, carrier is not
             // watched.
@@ -286,7 +286,7 @@ impl Reference<'_> {
                 self.schedule(now + length - part1, Event::GapOver { station, gap });
             }
             Deference::GapPart2 if mac.transmission == Transmission::Waiting => {
-                self.decide(now, station)
+                self.decide(now, station);
             }
             Deference::GapPart2 if mac.signals_heard > 0 => {
                 mac.deference = Deference::Busy;

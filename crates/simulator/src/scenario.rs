@@ -6,6 +6,8 @@ use ethermeter_traffic::source::Generator;
 use ethermeter_traffic::times::Times;
 use ethermeter_traffic::voice::VoiceSpec;
 use ethermeter_traffic::SourceSpec;
+use ethermeter_trial::medium::{AfterAttemptLimit, AfterLateCollision, Backoff};
+use ethermeter_trial::{Fault, Phases};
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -17,20 +19,11 @@ pub enum Error {
     #[error("not a trial: {0}")]
     Text(#[from] serde_json::Error),
     /// A value is out of its range or contradicts another.
-    #[error("{key}: {what}")]
-    Value {
-        /// Path of the key within the scenario.
-        key: String,
-        /// What was allowed, and what was found.
-        what: String,
-    },
+    #[error(transparent)]
+    Fault(#[from] Fault),
     /// The trial was stopped by [`crate::Watch::stop`].
     #[error("stopped")]
     Stopped,
-}
-
-pub(crate) fn fault(key: impl Into<String>, what: impl Into<String>) -> Error {
-    Error::Value { key: key.into(), what: what.into() }
 }
 
 /// One line of a plan.
@@ -64,7 +57,8 @@ struct Line<S> {
 pub(crate) fn read_line<S: DeserializeOwned>(line: &str) -> Result<(u64, S), Error> {
     let line: Line<S> = serde_json::from_str(line)?;
     if line.engine != "simulation" {
-        return Err(fault("engine", format!("must be \"simulation\", got {:?}", line.engine)));
+        let allowed = "must be \"simulation\"";
+        return Err(Fault::new("engine", allowed).got(format!("{:?}", line.engine)).into());
     }
     Ok((line.seed, line.scenario))
 }
@@ -179,94 +173,4 @@ impl Group {
     pub fn is_voice(&self) -> bool {
         matches!(self.arrivals, Arrivals::Coder { .. })
     }
-}
-
-/// How many slots to wait after the n-th collision of a frame: r, uniform over a range.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "rule", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Backoff {
-    /// 0 ≤ r < 2^min(n, limit) (802.3-2022 § 4.2.3.2.5).
-    Exponential {
-        /// Collisions after which the range no longer doubles.
-        limit: u32,
-    },
-    /// 0 ≤ r ≤ min(n, limit).
-    Linear {
-        /// Collisions after which the range no longer grows.
-        limit: u32,
-    },
-    /// 0 ≤ r < slots.
-    Constant {
-        /// Size of the range.
-        slots: u32,
-    },
-    /// r = 0.
-    None {},
-    /// r = the bits of the host's clock that are set in its load register too, which is empty at
-    /// first and takes in a one from the right at each collision: below 2^min(n, bits), as even as
-    /// the clock is (Gonsalves 1982, section 2.2).
-    #[serde(rename = "load-register")]
-    LoadRegister {
-        /// Low bits of the clock that are used.
-        bits: u32,
-        /// Time in which the clock advances by one. Each host's began at another moment.
-        clock_ps: u64,
-        /// The wait is counted in ticks, which come whenever the clock's time is a whole number of
-        /// slots: it ends with the r-th after the end of the jam, so that it is up to a slot
-        /// shorter; without, it is r slots long.
-        ticks: bool,
-    },
-}
-
-impl Backoff {
-    /// How many values r can take after the n-th collision.
-    #[inline]
-    #[must_use]
-    pub fn range(self, collisions: u32) -> u64 {
-        match self {
-            Self::Exponential { limit } => 1 << collisions.min(limit),
-            Self::Linear { limit } => u64::from(collisions.min(limit)) + 1,
-            Self::Constant { slots } => u64::from(slots),
-            Self::None {} => 1,
-            Self::LoadRegister { bits, .. } => 1 << collisions.min(bits),
-        }
-    }
-}
-
-/// What follows the last failed attempt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum AfterAttemptLimit {
-    /// The frame is given up.
-    Discard,
-    /// The driver hands the same frame over again; its delay clock runs on.
-    Resume,
-}
-
-/// What follows a late collision.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum AfterLateCollision {
-    /// As after any collision.
-    Backoff,
-    /// The frame is given up, as many controllers do.
-    Discard,
-}
-
-/// When what happens, in picoseconds from the start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Phases {
-    /// Stations are silent before.
-    pub begin_ps: u64,
-    /// Nothing new is offered from here on.
-    pub stop_ps: u64,
-    /// The measured window begins …
-    pub measure_from_ps: u64,
-    /// … and ends.
-    pub measure_to_ps: u64,
-    /// No attempt begins from here on.
-    pub end_ps: u64,
-    /// Each station begins at `begin_ps` plus a uniform time below this.
-    pub spread_ps: u64,
 }

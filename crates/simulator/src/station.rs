@@ -13,11 +13,11 @@
 //!                        └──┘
 //! ```
 
-use crate::scenario::{AfterAttemptLimit, AfterLateCollision, Backoff};
 use crate::world::{signed, small, World, NEVER};
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::voice::Samples;
 use ethermeter_traffic::{Purpose, Source, Stream};
+use ethermeter_trial::medium::{AfterAttemptLimit, AfterLateCollision, Backoff};
 
 /// How an attempt ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

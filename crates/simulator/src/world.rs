@@ -1,11 +1,12 @@
 //! A scenario in picoseconds, checked and ready to run.
 
-use crate::scenario::{
-    fault, AfterAttemptLimit, AfterLateCollision, Error, Group, Phases, Scenario, Trial,
-};
+use crate::scenario::{Group, Scenario, Trial};
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;
 use ethermeter_traffic::{SourceSpec, Window};
+use ethermeter_trial::fault::check_range;
+use ethermeter_trial::medium::{AfterAttemptLimit, AfterLateCollision, Backoff};
+use ethermeter_trial::{Fault, Phases};
 
 /// A time that never comes. Far beyond every simulated time, and far from overflow.
 pub const NEVER: i64 = 1 << 62;
@@ -77,7 +78,7 @@ impl World {
     ///
     /// # Errors
     /// With the key and what was allowed.
-    pub fn new(trial: &Trial) -> Result<Self, Error> {
+    pub fn new(trial: &Trial) -> Result<Self, Fault> {
         // Without a gap and a deaf time, a station could start in the very instant in which it
         // hears silence and carrier at once.
         let least_gap = u64::from(trial.scenario.segment.deaf_ps == 0);
@@ -86,22 +87,21 @@ impl World {
 
     /// Check and convert the part of an idealised world that it shares with a segment: gap and jam
     /// may be empty.
-    pub(crate) fn idealised(seed: u64, scenario: &Scenario) -> Result<Self, Error> {
+    pub(crate) fn idealised(seed: u64, scenario: &Scenario) -> Result<Self, Fault> {
         check_range("segment.deaf_ps", scenario.segment.deaf_ps, 0, 0)?;
         for (index, group) in scenario.groups.iter().enumerate() {
             if group.priority_wait_ps > 0 {
                 let key = format!("groups[{index}].priority_wait_ps");
-                return Err(fault(
-                    key,
-                    format!("must be 0 in an idealised world, got {}", group.priority_wait_ps),
-                ));
+                return Err(
+                    Fault::new(key, "must be 0 in an idealised world").got(group.priority_wait_ps)
+                );
             }
         }
         Self::with_least([0, 0], seed, scenario)
     }
 
     /// `least` are the smallest gap and the smallest jam, in bits.
-    fn with_least(least: [u64; 2], seed: u64, scenario: &Scenario) -> Result<Self, Error> {
+    fn with_least(least: [u64; 2], seed: u64, scenario: &Scenario) -> Result<Self, Fault> {
         let segment = &scenario.segment;
         check_segment(segment, least)?;
         check_phases(&scenario.phases, scenario.batches)?;
@@ -114,7 +114,7 @@ impl World {
             let longest =
                 (segment.preamble_bits + group.frames.range_bits().1).checked_mul(segment.bit_ps);
             if longest.is_none_or(|ps| ps > LONGEST_PACKET_PS) {
-                return Err(fault(
+                return Err(Fault::new(
                     format!("groups[{index}].frames"),
                     "a packet must not take longer than 1000 s",
                 ));
@@ -123,10 +123,8 @@ impl World {
             group_of.extend(std::iter::repeat_n(small(index), group.places.len()));
         }
         if places.is_empty() || places.len() > MOST_STATIONS {
-            return Err(fault(
-                "groups",
-                format!("must hold 1 to {MOST_STATIONS} stations, got {}", places.len()),
-            ));
+            return Err(Fault::new("groups", format!("must hold 1 to {MOST_STATIONS} stations"))
+                .got(places.len()));
         }
         let bits = |count: u64| signed(count * segment.bit_ps);
         let delays: Vec<i64> = segment.delay_ps.iter().flatten().map(|&d| signed(d)).collect();
@@ -326,17 +324,10 @@ fn count_places(places: &[u32], place_count: usize) -> Vec<u32> {
     counts
 }
 
-pub(crate) fn check_range(key: &str, value: u64, least: u64, most: u64) -> Result<(), Error> {
-    if (least..=most).contains(&value) {
-        return Ok(());
-    }
-    Err(fault(key, format!("must be from {least} to {most}, got {value}")))
-}
-
 fn check_segment(
     segment: &crate::scenario::Segment,
     [least_gap, least_jam]: [u64; 2],
-) -> Result<(), Error> {
+) -> Result<(), Fault> {
     check_range("segment.bit_ps", segment.bit_ps, 1, 1_000_000_000)?;
     check_range("segment.slot_bits", segment.slot_bits, 1, LONGEST_BITS)?;
     check_range("segment.gap_bits", segment.gap_bits, least_gap, LONGEST_BITS)?;
@@ -348,15 +339,16 @@ fn check_segment(
     check_range("segment.delay_ps", places as u64, 1, MOST_STATIONS as u64)?;
     for (p, row) in segment.delay_ps.iter().enumerate() {
         if row.len() != places {
-            return Err(fault(
+            return Err(Fault::new(
                 format!("segment.delay_ps[{p}]"),
-                format!("must have {places} entries, got {}", row.len()),
-            ));
+                format!("must have {places} entries"),
+            )
+            .got(row.len()));
         }
         for (q, &delay) in row.iter().enumerate() {
             check_range(&format!("segment.delay_ps[{p}][{q}]"), delay, 0, LONGEST_DELAY_PS)?;
             if delay != segment.delay_ps[q][p] {
-                return Err(fault(
+                return Err(Fault::new(
                     format!("segment.delay_ps[{p}][{q}]"),
                     "must equal the delay of the way back",
                 ));
@@ -366,7 +358,7 @@ fn check_segment(
     Ok(())
 }
 
-fn check_phases(phases: &Phases, batches: u32) -> Result<(), Error> {
+fn check_phases(phases: &Phases, batches: u32) -> Result<(), Fault> {
     check_range("phases.end_ps", phases.end_ps, 1, LONGEST_END_PS)?;
     check_range("phases.stop_ps", phases.stop_ps, phases.begin_ps, phases.end_ps)?;
     check_range("phases.measure_to_ps", phases.measure_to_ps, 1, phases.end_ps)?;
@@ -376,10 +368,10 @@ fn check_phases(phases: &Phases, batches: u32) -> Result<(), Error> {
     check_range("batches", u64::from(batches), 1, phases.measure_to_ps - phases.measure_from_ps)
 }
 
-fn check_group(group: &Group, index: usize, place_count: usize) -> Result<(), Error> {
+fn check_group(group: &Group, index: usize, place_count: usize) -> Result<(), Fault> {
     let key = |name: &str| format!("groups[{index}].{name}");
     if let Some(place) = group.places.iter().find(|&&place| place as usize >= place_count) {
-        return Err(fault(key("places"), format!("must be below {place_count}, got {place}")));
+        return Err(Fault::new(key("places"), format!("must be below {place_count}")).got(place));
     }
     let faults = [
         ("frames", group.frames.fault()),
@@ -389,37 +381,37 @@ fn check_group(group: &Group, index: usize, place_count: usize) -> Result<(), Er
     ];
     for (name, what) in faults {
         if let Some(what) = what {
-            return Err(fault(key(name), what));
+            return Err(Fault::new(key(name), what));
         }
     }
     let saturated = matches!(group.arrivals, Arrivals::Saturated {});
     if let Some(generator) = &group.generator {
         check_range(&key("generator.buffers"), u64::from(generator.buffers), 1, 1_000_000)?;
         if !saturated {
-            return Err(fault(key("generator"), "goes with saturated arrivals only"));
+            return Err(Fault::new(key("generator"), "goes with saturated arrivals only"));
         }
     }
     if let Some(room) = group.queue_frames {
         check_range(&key("queue_frames"), u64::from(room), 1, 10_000_000)?;
         if saturated {
-            return Err(fault(key("queue_frames"), "does not go with saturated arrivals"));
+            return Err(Fault::new(key("queue_frames"), "does not go with saturated arrivals"));
         }
     }
     check_range(&key("clock_error_ppb"), group.clock_error_ppb, 0, MOST_CLOCK_ERROR_PPB)?;
     check_range(&key("priority_wait_ps"), group.priority_wait_ps, 0, LONGEST_DELAY_PS)?;
     check_range(&key("attempt_limit"), u64::from(group.attempt_limit), 1, 1_000_000)?;
     match group.backoff {
-        crate::scenario::Backoff::Exponential { limit } => {
+        Backoff::Exponential { limit } => {
             check_range(&key("backoff.limit"), u64::from(limit), 0, 30)
         }
-        crate::scenario::Backoff::Linear { limit } => {
+        Backoff::Linear { limit } => {
             check_range(&key("backoff.limit"), u64::from(limit), 0, 1_000_000)
         }
-        crate::scenario::Backoff::Constant { slots } => {
+        Backoff::Constant { slots } => {
             check_range(&key("backoff.slots"), u64::from(slots), 1, 1_000_000)
         }
-        crate::scenario::Backoff::None {} => Ok(()),
-        crate::scenario::Backoff::LoadRegister { bits, clock_ps, .. } => {
+        Backoff::None {} => Ok(()),
+        Backoff::LoadRegister { bits, clock_ps, .. } => {
             check_range(&key("backoff.bits"), u64::from(bits), 1, 16)?;
             check_range(&key("backoff.clock_ps"), clock_ps, 1, LONGEST_DELAY_PS)
         }
@@ -427,7 +419,7 @@ fn check_group(group: &Group, index: usize, place_count: usize) -> Result<(), Er
 }
 
 /// A coder goes with frames of samples, and with a host that does not give up.
-fn check_voice(group: &Group, index: usize, bit_ps: u64) -> Result<(), Error> {
+fn check_voice(group: &Group, index: usize, bit_ps: u64) -> Result<(), Fault> {
     let key = |name: &str| format!("groups[{index}].{name}");
     let (sample_bits, sample_ps, overhead_bits) = match (&group.arrivals, &group.frames) {
         (
@@ -435,17 +427,23 @@ fn check_voice(group: &Group, index: usize, bit_ps: u64) -> Result<(), Error> {
             Lengths::Samples { overhead_bits, .. },
         ) => (*sample_bits, *sample_ps, *overhead_bits),
         (Arrivals::Coder { .. }, _) => {
-            return Err(fault(key("frames"), "must be samples, because arrivals are of a coder"))
+            return Err(Fault::new(
+                key("frames"),
+                "must be samples, because arrivals are of a coder",
+            ))
         }
         (_, Lengths::Samples { .. }) => {
-            return Err(fault(key("arrivals"), "must be of a coder, because frames are samples"))
+            return Err(Fault::new(
+                key("arrivals"),
+                "must be of a coder, because frames are samples",
+            ))
         }
         _ => return Ok(()),
     };
     let (_, max_bits) = group.frames.range_bits();
     check_range(&key("frames.max_bits"), max_bits, overhead_bits + 1, LONGEST_BITS)?;
     if let Some(what) = group.voice().and_then(|voice| voice.fault()) {
-        return Err(fault(key("frames"), what));
+        return Err(Fault::new(key("frames"), what));
     }
     // By the fastest of the hosts' clocks, too.
     let least_ps = sample_bits * bit_ps;
@@ -455,26 +453,26 @@ fn check_voice(group: &Group, index: usize, bit_ps: u64) -> Result<(), Error> {
         let what = format!(
             "must be slower than the segment: more than {least_ps} ps for {sample_bits} bits, got {sample_ps}",
         );
-        return Err(fault(key("arrivals.sample_ps"), what));
+        return Err(Fault::new(key("arrivals.sample_ps"), what));
     }
     if group.queue_frames.is_some() {
-        return Err(fault(
+        return Err(Fault::new(
             key("queue_frames"),
             "does not go with a coder, whose buffer is the frame",
         ));
     }
     // The buffer goes on whatever becomes of attempts, so there is no frame that could be given up.
     if group.after_attempt_limit != AfterAttemptLimit::Resume {
-        return Err(fault(key("after_attempt_limit"), "must be \"resume\" with a coder"));
+        return Err(Fault::new(key("after_attempt_limit"), "must be \"resume\" with a coder"));
     }
     if group.after_late_collision != AfterLateCollision::Backoff {
-        return Err(fault(key("after_late_collision"), "must be \"backoff\" with a coder"));
+        return Err(Fault::new(key("after_late_collision"), "must be \"backoff\" with a coder"));
     }
     Ok(())
 }
 
 /// A signal takes the shortest way, so no detour may be shorter; the simulators rely on it.
-fn check_delays(delays: &[i64], place_count: usize, places: &[u32]) -> Result<(), Error> {
+fn check_delays(delays: &[i64], place_count: usize, places: &[u32]) -> Result<(), Fault> {
     let counts = count_places(places, place_count);
     let used: Vec<usize> = (0..place_count).filter(|&p| counts[p] > 0).collect();
     for &via in &used {
@@ -485,10 +483,11 @@ fn check_delays(delays: &[i64], place_count: usize, places: &[u32]) -> Result<()
                 let detour = if p == via || q == via { i64::MAX } else { to_via + row[q] };
                 let direct = delays[p * place_count + q];
                 if direct > detour && (p != q || counts[p] > 1) {
-                    return Err(fault(
+                    return Err(Fault::new(
                         format!("segment.delay_ps[{p}][{q}]"),
-                        format!("must not exceed the way through place {via}, {detour} ps, got {direct} ps"),
-                    ));
+                        format!("must not exceed the way through place {via}, {detour} ps"),
+                    )
+                    .got(format!("{direct} ps")));
                 }
             }
         }

@@ -4,9 +4,7 @@
 //! Times are drawn on coarse grids on purpose, so that simultaneous events are common, and segments
 //! go far beyond what a standard allows, so that contentions overlap.
 
-use ethermeter_simulator::scenario::{
-    AfterAttemptLimit, AfterLateCollision, Backoff, Group, Phases, Scenario, Segment,
-};
+use ethermeter_simulator::scenario::{Group, Scenario, Segment};
 use ethermeter_simulator::station::Ending;
 use ethermeter_simulator::{traces, Attempt, Outcome, Trial};
 use ethermeter_traffic::arrivals::Arrivals;
@@ -14,6 +12,8 @@ use ethermeter_traffic::lengths::Lengths;
 use ethermeter_traffic::source::Generator;
 use ethermeter_traffic::times::Times;
 use ethermeter_traffic::voice::Spurts;
+use ethermeter_trial::medium::{AfterAttemptLimit, AfterLateCollision, Backoff};
+use ethermeter_trial::Phases;
 use proptest::prelude::*;
 
 const BIT: u64 = 10;

@@ -283,7 +283,7 @@ fn comparisons_without_room_lose_exchanges_and_say_so() {
     let mut trial =
         star(2, &["a", "b", "c"], &json!({"b": clock(5, 0)}), true, &flows, &phases(100 * MS, S));
     for node in &mut trial.scenario.network.nodes {
-        if let ethermeter_simulator::network::scenario::Kind::Switch(switch) = &mut node.kind {
+        if let ethermeter_trial::nodes::Kind::Switch(switch) = &mut node.kind {
             switch.queue_frames = Some(4);
         }
     }
@@ -356,7 +356,7 @@ proptest! {
         ];
         let mut trial = star(seed % (1 << 40), &["a", "b", "c"], &clocks, true, &flows, &phases(120 * MS, 500 * MS));
         for node in &mut trial.scenario.network.nodes {
-            if let ethermeter_simulator::network::scenario::Kind::Switch(switch) = &mut node.kind {
+            if let ethermeter_trial::nodes::Kind::Switch(switch) = &mut node.kind {
                 switch.queue_frames = Some(room);
             }
         }

@@ -3,12 +3,13 @@
 mod common;
 
 use common::{saturated, US};
-use ethermeter_simulator::scenario::{Backoff, Group};
+use ethermeter_simulator::scenario::Group;
 use ethermeter_simulator::station::{Ending, Station};
 use ethermeter_simulator::world::World;
 use ethermeter_simulator::{simulate, traces, Attempt, Trial};
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::times::Times;
+use ethermeter_trial::medium::Backoff;
 
 const DEAF: u64 = 15 * US;
 

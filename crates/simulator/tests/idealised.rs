@@ -18,9 +18,9 @@
 mod worlds;
 
 use ethermeter_simulator::idealised::{run, Trial};
-use ethermeter_simulator::scenario::Backoff;
 use ethermeter_simulator::station::Ending;
 use ethermeter_simulator::{simulate_idealised, Outcome, Watch};
+use ethermeter_trial::medium::Backoff;
 use serde_json::{json, Value};
 use std::f64::consts::E;
 use worlds::{

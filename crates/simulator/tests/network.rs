@@ -1124,7 +1124,7 @@ proptest! {
 
     #[test]
     fn clocks_are_read_alike_by_both_implementations_and_change_nothing_unless_they_are_compared(seed: u64) {
-        use ethermeter_simulator::network::scenario::Kind;
+        use ethermeter_trial::nodes::Kind;
         let mut shape = Shape(seed);
         let mut trial = shape.network(true, |_, _| {});
         // Silence before and after, in which times are asked for each 2 ms.
@@ -1216,7 +1216,7 @@ proptest! {
         let mut trial = shape.network(false, |_, _| {});
         // Memory with flow control everywhere, and no other limit.
         for node in &mut trial.scenario.network.nodes {
-            use ethermeter_simulator::network::scenario::Kind;
+            use ethermeter_trial::nodes::Kind;
             let buffer = serde_json::from_value(pausing(100_000, 1 + shape.below(60_000), 0)).expect("a buffer");
             match &mut node.kind {
                 Kind::Switch(switch) => {
@@ -1257,7 +1257,7 @@ proptest! {
         });
         for node in &mut trial.scenario.network.nodes {
             if node.name == format!("s{hub_at}") {
-                node.kind = ethermeter_simulator::network::scenario::Kind::Hub(ethermeter_simulator::network::scenario::Hub::default());
+                node.kind = ethermeter_trial::nodes::Kind::Hub(ethermeter_trial::nodes::Hub::default());
             }
         }
         let outcome = simulate(&trial).expect("a valid trial");

@@ -3,12 +3,13 @@
 mod common;
 
 use common::{saturated, MS, S, US};
-use ethermeter_simulator::scenario::{AfterAttemptLimit, Group};
+use ethermeter_simulator::scenario::Group;
 use ethermeter_simulator::station::Ending;
 use ethermeter_simulator::{simulate, traces, Attempt, Trial};
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::source::Generator;
 use ethermeter_traffic::times::Times;
+use ethermeter_trial::medium::AfterAttemptLimit;
 
 const SLOT: u64 = 51_200_000;
 /// Of a frame of 544 bits with its preamble, and of the gap after it.

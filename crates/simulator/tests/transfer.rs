@@ -527,7 +527,7 @@ fn every_fault_of_a_transfer_names_its_key_and_what_was_allowed() {
         (
             &|flow| {
                 flow["transfer"]["tcp"]["acknowledge"] =
-                    json!({"segments": 2, "ps": 1, "quick": 2_000_000})
+                    json!({"segments": 2, "ps": 1, "quick": 2_000_000});
             },
             "flows[0].transfer.tcp.acknowledge.quick: must be from 0 to 1000000, got 2000000",
         ),

@@ -6,10 +6,11 @@
 mod common;
 
 use common::{saturated, MS, S, US};
-use ethermeter_simulator::scenario::{AfterAttemptLimit, Backoff, Group};
+use ethermeter_simulator::scenario::Group;
 use ethermeter_simulator::{simulate, traces, Outcome, Trial};
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;
+use ethermeter_trial::medium::{AfterAttemptLimit, Backoff};
 use proptest::prelude::*;
 
 fn run(trial: &Trial) -> Outcome {
@@ -242,7 +243,7 @@ proptest! {
     #[test]
     fn a_damaged_line_is_an_error_or_runs(at in 0usize..2000, byte in 0u8..128, seed: u64) {
         let mut trial = Trial { seed, ..saturated(3, 544, US, US) };
-        trial.scenario.phases = ethermeter_simulator::scenario::Phases {
+        trial.scenario.phases = ethermeter_trial::Phases {
             begin_ps: 0, stop_ps: MS, measure_from_ps: 0, measure_to_ps: MS, end_ps: MS, spread_ps: 0,
         };
         let value = serde_json::json!({

@@ -5,13 +5,14 @@ mod common;
 
 use common::{saturated, MS, S, US};
 use ethermeter_simulator::outcome::VoiceOutcome;
-use ethermeter_simulator::scenario::{Backoff, Group};
+use ethermeter_simulator::scenario::Group;
 use ethermeter_simulator::station::Ending;
 use ethermeter_simulator::{simulate, traces, Attempt, Outcome, Trial};
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;
 use ethermeter_traffic::times::Times;
 use ethermeter_traffic::voice::Spurts;
+use ethermeter_trial::medium::Backoff;
 use proptest::prelude::*;
 
 const BIT_3: u64 = 340_000; // 2.94 Mb/s
@@ -253,11 +254,11 @@ fn a_coder_is_refused_with_what_does_not_go_with_it() {
     );
     refused(&|g| g.queue_frames = Some(3), "queue_frames");
     refused(
-        &|g| g.after_attempt_limit = ethermeter_simulator::scenario::AfterAttemptLimit::Discard,
+        &|g| g.after_attempt_limit = ethermeter_trial::medium::AfterAttemptLimit::Discard,
         "after_attempt_limit",
     );
     refused(
-        &|g| g.after_late_collision = ethermeter_simulator::scenario::AfterLateCollision::Discard,
+        &|g| g.after_late_collision = ethermeter_trial::medium::AfterLateCollision::Discard,
         "after_late_collision",
     );
 }

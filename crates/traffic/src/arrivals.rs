@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// How frames come to a station.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Arrivals {
     /// There is always a next frame.

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// How long a station's frames are.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Lengths {
     /// All alike.

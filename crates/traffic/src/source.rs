@@ -21,6 +21,7 @@ use std::collections::VecDeque;
 
 /// A process that fills buffers for the transmitter and waits when all are full.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Generator {
     /// Buffers in the ring, the one being sent included.

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// How long something takes, in picoseconds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Times {
     /// Always the same.

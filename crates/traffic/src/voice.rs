@@ -23,6 +23,7 @@ use std::ops::Range;
 /// Talk and silence in turn, both of exponential length (after Brady 1968, whose measured lengths
 /// are nearly so).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Spurts {
     /// Mean time of talk.

@@ -138,7 +138,7 @@ impl Half {
         match (last_delay, self.round_trip.least_ns(), other.round_trip.least_ns()) {
             (None, ..) => other.trained = 0,
             (Some(_), Some(one_ns), Some(other_ns)) => {
-                other.space(now_ns, number, one_ns.saturating_add(other_ns))
+                other.space(now_ns, number, one_ns.saturating_add(other_ns));
             }
             _ => {}
         }

@@ -116,7 +116,7 @@ fn parse_queue(body: &[u8]) -> Option<QueueCounters> {
     for (kind, value) in attributes(body.get(TCM_OCTETS..)?) {
         match kind {
             TCA_KIND => {
-                String::from_utf8_lossy(value).trim_end_matches('\0').clone_into(&mut queue.kind)
+                String::from_utf8_lossy(value).trim_end_matches('\0').clone_into(&mut queue.kind);
             }
             TCA_STATS2 => {
                 for (kind, value) in attributes(value) {

@@ -10,7 +10,6 @@
 //! at its end.
 
 use super::account::{Account, Frame};
-use super::scenario::{Adaptive, Empty, Policy};
 use super::supply::{Supplies, MEDIUM};
 use crate::scenario::Error;
 use crate::station::{Attempt, Ending};
@@ -18,6 +17,7 @@ use crate::watch::Watch;
 use crate::world::{signed, small, World, NEVER};
 use crate::Outcome;
 use ethermeter_traffic::{Coin, Purpose, Stream};
+use ethermeter_trial::idealised::{Adaptive, Empty, Policy};
 use std::f64::consts::E;
 
 struct Queue<'w> {

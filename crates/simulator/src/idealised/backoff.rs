@@ -4,13 +4,13 @@
 //! A station starts in the first slot that begins when its backoff is over; backoff goes on while
 //! others send. Stations that start in one slot collide, for one slot.
 
-use super::scenario::{Adaptive, Empty};
 use crate::scenario::Error;
 use crate::station::{Attempt, Station};
 use crate::tally::Tally;
 use crate::watch::Watch;
 use crate::world::{signed, World};
 use crate::Outcome;
+use ethermeter_trial::idealised::{Adaptive, Empty};
 
 /// Run such a world, whose slot is that in which stations count their backoff.
 pub(super) fn run(

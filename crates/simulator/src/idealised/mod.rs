@@ -35,7 +35,7 @@ use crate::station::Attempt;
 use crate::watch::Watch;
 use crate::world::World;
 use crate::Outcome;
-use scenario::{Access, Adaptive, Policy, Population, Slotted, Unslotted};
+use ethermeter_trial::idealised::{Access, Adaptive, Policy, Population, Slotted, Unslotted};
 
 /// Run a trial. `tracing` also gives every attempt in the order of their starts.
 ///

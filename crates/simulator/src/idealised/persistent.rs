@@ -13,13 +13,13 @@
 //! Afterwards all that took part are idle again: their frames are gone, and come anew.
 
 use super::account::{Account, Frame};
-use super::scenario::OnePersistent;
 use super::supply::{Crowd, Supplies};
 use crate::scenario::Error;
 use crate::station::{Attempt, Ending};
 use crate::watch::{Poll, Watch};
 use crate::world::{signed, small, World, NEVER};
 use crate::Outcome;
+use ethermeter_trial::idealised::OnePersistent;
 
 /// A frame and its start.
 type Start = (i64, Frame);

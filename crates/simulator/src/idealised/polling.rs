@@ -2,13 +2,13 @@
 //! and sends what its discipline allows.
 
 use super::account::{Account, Frame};
-use super::scenario::{Discipline, Polling};
 use super::supply::Supplies;
 use crate::scenario::Error;
 use crate::station::Attempt;
 use crate::watch::Watch;
 use crate::world::{signed, small, World, NEVER};
 use crate::Outcome;
+use ethermeter_trial::idealised::{Discipline, Polling};
 
 /// Run such a world. Queues have no limit, so nothing of them is stored but who comes next.
 pub(super) fn run(

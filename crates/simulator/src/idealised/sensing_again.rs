@@ -10,7 +10,6 @@
 //! All are at distance a of each other. Who looks while the medium is heard waits, and looks again.
 
 use super::account::Account;
-use super::scenario::NonPersistent;
 use super::users::Users;
 use crate::scenario::Error;
 use crate::station::{Attempt, Ending};
@@ -18,6 +17,7 @@ use crate::watch::Watch;
 use crate::world::{signed, small, World, NEVER};
 use crate::Outcome;
 use ethermeter_traffic::{Purpose, Stream};
+use ethermeter_trial::idealised::NonPersistent;
 
 /// Run such a world.
 pub(super) fn run(

@@ -12,7 +12,6 @@
 //! medium busy in the next slot, vanishes: when it comes again, it is one of the stream.
 
 use super::account::{Account, Frame};
-use super::scenario::{Idle, Infinite, Persistence, Slotted};
 use super::supply::{Crowd, MEDIUM};
 use crate::scenario::Error;
 use crate::station::{Attempt, Ending};
@@ -20,6 +19,7 @@ use crate::watch::Watch;
 use crate::world::{signed, World, NEVER};
 use crate::Outcome;
 use ethermeter_traffic::{Coin, Purpose, Stream};
+use ethermeter_trial::idealised::{Idle, Infinite, Persistence, Slotted};
 
 /// Run such a world.
 #[allow(clippy::cast_precision_loss)] // a mean, and a load

@@ -14,7 +14,6 @@
 //! delivered one leaves a slot after its packet. A buffer is free again then.
 
 use super::account::Account;
-use super::scenario::{Finite, First, Slotted};
 use super::supply::MEDIUM;
 use super::users::Users;
 use crate::scenario::Error;
@@ -23,6 +22,7 @@ use crate::watch::Watch;
 use crate::world::{signed, World, NEVER};
 use crate::Outcome;
 use ethermeter_traffic::{Coin, Purpose, Stream};
+use ethermeter_trial::idealised::{Finite, First, Slotted};
 
 /// Run such a world.
 pub(super) fn run(

@@ -12,13 +12,14 @@ use super::account::{Account, Balance};
 use super::clocks::{Clocks, ComparisonOutcome, ReadingOutcome};
 use super::frame::{Frame, Loss};
 use super::plant::{Plant, GROUP};
-use super::scenario::{Address, Flow, Framing, Response, Trial};
+use super::scenario::Trial;
 use super::talker::Talker;
 use super::transfer::{Connection, TransferOutcome};
 use ethermeter_traffic::lengths::Lengths;
 use ethermeter_traffic::packets::HostSamples;
 use ethermeter_traffic::times::Times;
 use ethermeter_traffic::{Offer, Purpose, Source, Stream, Window};
+use ethermeter_trial::flows::{Address, Flow, Framing, Response};
 use std::collections::VecDeque;
 
 /// What a delivery brings about.

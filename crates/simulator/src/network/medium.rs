@@ -193,7 +193,7 @@ impl Engine<'_> {
                 self.schedule(now + whole - whole / 3 * 2, Event::GapOver { port, gap });
             }
             Deference::GapPart2 if mac.transmission == Transmission::Waiting => {
-                self.transmit(now, port)
+                self.transmit(now, port);
             }
             Deference::GapPart2 if mac.heard > 0 => {
                 mac.deference = Deference::Busy;

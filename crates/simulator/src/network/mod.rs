@@ -90,7 +90,7 @@ impl Outcome {
 /// # Errors
 /// As [`simulate`].
 pub fn check(trial: &Trial) -> Result<(), Error> {
-    Plant::new(trial).map(drop)
+    Ok(Plant::new(trial).map(drop)?)
 }
 
 /// Run a trial.

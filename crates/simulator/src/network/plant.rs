@@ -10,12 +10,13 @@
 
 mod building;
 
-use super::clocks::scenario::Clock;
+use super::clocks::clock::Clock;
 use super::frame::Frame;
-use super::scenario::{check_batches, check_phases, Buffer, Coalesce, Learning, Stage, Trial};
-use crate::scenario::{fault, Error, Phases};
+use super::scenario::{check_batches, check_phases, Trial};
 use building::Builder;
 use ethermeter_traffic::Batches;
+use ethermeter_trial::nodes::{Buffer, Coalesce, Learning, Stage};
+use ethermeter_trial::{Fault, Phases};
 use std::collections::BTreeMap;
 
 /// No port, route or lane.
@@ -195,24 +196,20 @@ pub(super) struct Plant {
 
 impl Plant {
     /// Check a trial and make it ready.
-    pub fn new(trial: &Trial) -> Result<Self, Error> {
+    pub fn new(trial: &Trial) -> Result<Self, Fault> {
         let nodes = &trial.scenario.network.nodes;
         let phases = trial.scenario.phases;
         check_phases(&phases)?;
         check_batches(trial.scenario.batches, &phases)?;
         if nodes.is_empty() || nodes.len() > MOST_NODES {
-            return Err(fault(
-                "network.nodes",
-                format!("must be from 1 to {MOST_NODES}, got {}", nodes.len()),
-            ));
+            return Err(Fault::new("network.nodes", format!("must be from 1 to {MOST_NODES}"))
+                .got(nodes.len()));
         }
         let mut names = BTreeMap::new();
         for (index, node) in nodes.iter().enumerate() {
             if names.insert(node.name.as_str(), small(index)).is_some() {
-                return Err(fault(
-                    format!("network.nodes[{index}].name"),
-                    format!("must be unique, got {:?} again", node.name),
-                ));
+                return Err(Fault::new(format!("network.nodes[{index}].name"), "must be unique")
+                    .got(format!("{:?} again", node.name)));
             }
         }
         let plant = Self {

@@ -2,7 +2,7 @@
 
 use super::frame::Frame;
 use super::plant::{Plant, Role, GROUP, NONE};
-use super::scenario::Learning;
+use ethermeter_trial::nodes::Learning;
 
 #[derive(Clone, Copy, Debug)]
 struct Entry {

@@ -1,10 +1,10 @@
 //! A host that talks: when it calls with the next packet of its voice, and with what.
 
 use super::plant::Plant;
-use super::scenario::Flow;
 use ethermeter_traffic::packets::{HostSamples, Packets, VoicePacket};
 use ethermeter_traffic::times::Times;
 use ethermeter_traffic::{Batches, Offer, Purpose, Stream, Window};
+use ethermeter_trial::flows::Flow;
 
 /// The voice of a flow.
 #[derive(Debug)]

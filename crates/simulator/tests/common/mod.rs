@@ -1,12 +1,12 @@
 //! Worlds for tests: saturated stations on a 10 Mb/s segment.
 
-use ethermeter_simulator::scenario::{
-    AfterAttemptLimit, AfterLateCollision, Backoff, Group, Phases, Scenario, Segment,
-};
+use ethermeter_simulator::scenario::{Group, Scenario, Segment};
 use ethermeter_simulator::Trial;
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;
 use ethermeter_traffic::times::Times;
+use ethermeter_trial::medium::{AfterAttemptLimit, AfterLateCollision, Backoff};
+use ethermeter_trial::Phases;
 
 pub const US: u64 = 1_000_000;
 pub const MS: u64 = 1000 * US;

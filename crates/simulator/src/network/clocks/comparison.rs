@@ -11,7 +11,7 @@
 //! What is published is used for what comes later than it. `fast` hears of a message before its
 //! time has come: what comes after the round's end waits until it is known what was published.
 
-use super::scenario::Clock;
+use super::clock::Clock;
 use crate::network::account::Balance;
 use crate::network::frame::Frame;
 use crate::network::plant::Plant;

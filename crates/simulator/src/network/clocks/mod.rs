@@ -7,9 +7,9 @@
 //! Comparisons are flows of their own, numbered after those of the plan; their draws are nobody's,
 //! so that others stay as they are.
 
+pub(super) mod clock;
 mod comparison;
 mod reading;
-pub mod scenario;
 
 pub use comparison::ComparisonOutcome;
 pub use reading::{ComparedOutcome, ReadingOutcome, SignedDelays};
@@ -17,9 +17,10 @@ pub use reading::{ComparedOutcome, ReadingOutcome, SignedDelays};
 use super::account::{Account, Balance};
 use super::frame::Frame;
 use super::plant::Plant;
+use clock::Clock;
 use comparison::Comparison;
+use ethermeter_trial::clocks::Comparing;
 use reading::Reading;
-use scenario::{Clock, Comparing};
 use std::collections::BTreeSet;
 
 /// All that is read of clocks.

@@ -1,7 +1,7 @@
 //! Delays of a stream as its hosts' clocks show them.
 
+use super::clock::Clock;
 use super::comparison::{ComparisonOutcome, Verdict};
-use super::scenario::Clock;
 use ethermeter_traffic::clock::rounds::Told;
 use ethermeter_traffic::Histogram;
 

@@ -4,11 +4,12 @@ use super::{
     small, Domain, Last, Place, Plant, Port, Role, Room, Route, Timing, ENDLESS, NONE,
     PAUSE_OCTETS, SLOT_OCTETS,
 };
-use crate::network::scenario::{
-    Address, Buffer, Fabric, Kind, Learning, Link, Node, Stage, Switch, Trial,
-};
-use crate::scenario::{fault, Error};
+use crate::network::clocks::clock::Clock;
+use crate::network::scenario::Trial;
 use ethermeter_traffic::lengths::Lengths;
+use ethermeter_trial::flows::Address;
+use ethermeter_trial::nodes::{Buffer, Fabric, Kind, Learning, Link, Node, Stage, Switch};
+use ethermeter_trial::Fault;
 use std::collections::{BTreeMap, VecDeque};
 
 /// A plant in the making.
@@ -20,11 +21,11 @@ pub(super) struct Builder<'t> {
 }
 
 impl<'t> Builder<'t> {
-    fn node(&self, name: &str, key: &str) -> Result<u32, Error> {
+    fn node(&self, name: &str, key: &str) -> Result<u32, Fault> {
         self.names
             .get(name)
             .copied()
-            .ok_or_else(|| fault(key, format!("must be the name of a node, got {name:?}")))
+            .ok_or_else(|| Fault::new(key, "must be the name of a node").got(format!("{name:?}")))
     }
 
     fn config(&self, node: u32) -> &'t Node {
@@ -54,7 +55,7 @@ impl<'t> Builder<'t> {
         }
     }
 
-    pub fn links(&mut self) -> Result<(), Error> {
+    pub fn links(&mut self) -> Result<(), Fault> {
         for (index, link) in self.links_of().iter().enumerate() {
             let key = format!("network.links[{index}]");
             for (name, value, most) in [
@@ -65,10 +66,11 @@ impl<'t> Builder<'t> {
             ] {
                 if value > most || (name == "ps_per_octet" && value == 0) {
                     let least = u8::from(name == "ps_per_octet");
-                    return Err(fault(
+                    return Err(Fault::new(
                         format!("{key}.{name}"),
-                        format!("must be from {least} to {most}, got {value}"),
-                    ));
+                        format!("must be from {least} to {most}"),
+                    )
+                    .got(value));
                 }
             }
             let mut ends = [0; 2];
@@ -81,12 +83,14 @@ impl<'t> Builder<'t> {
                 let (overlap, buffer, room) = (overlap_of(peer), buffer_of(own), room_of(own));
                 if overlap.is_some_and(|octets| octets > 65_536) {
                     let key = format!("network.nodes[{}].kind.overlap_octets", ends[1 - side]);
-                    return Err(fault(key, format!("must be at most 65536, got {overlap:?}")));
+                    return Err(
+                        Fault::new(key, "must be at most 65536").got(format!("{overlap:?}"))
+                    );
                 }
                 let id = small(self.plant.ports.len());
                 let place = &mut self.plant.places[node as usize];
                 if place.role == Role::Hub && !link.half_duplex {
-                    return Err(fault(
+                    return Err(Fault::new(
                         format!("{key}.half_duplex"),
                         "must be true: a hub's links are".to_owned(),
                     ));
@@ -121,17 +125,18 @@ impl<'t> Builder<'t> {
         for (index, place) in self.plant.places.iter().enumerate() {
             let ports = place.ports.len();
             if place.role == Role::Host && ports != 1 {
-                return Err(fault(
+                return Err(Fault::new(
                     format!("network.nodes[{index}]"),
-                    format!("a host must have one link, got {ports}"),
-                ));
+                    "a host must have one link",
+                )
+                .got(ports));
             }
         }
         Ok(())
     }
 
     /// A second way between two nodes would let flooded frames multiply for ever.
-    pub fn refuse_loops(&self) -> Result<(), Error> {
+    pub fn refuse_loops(&self) -> Result<(), Fault> {
         let nodes = self.plant.places.len();
         let mut reached: Vec<Vec<usize>> = (0..nodes).map(|node| vec![node]).collect();
         let mut set: Vec<usize> = (0..nodes).collect();
@@ -140,7 +145,7 @@ impl<'t> Builder<'t> {
             let (from, into) = (set[a], set[b]);
             if from == into {
                 let names = [a, b].map(|node| &self.trial.scenario.network.nodes[node].name);
-                return Err(fault(
+                return Err(Fault::new(
                     format!("network.links[{link}].ends"),
                     format!(
                         "closes a loop between {:?} and {:?}, which other links join already; there is no spanning tree here, so each pair of nodes must have one way",
@@ -175,7 +180,7 @@ impl<'t> Builder<'t> {
         }
     }
 
-    pub fn domains(&mut self) -> Result<(), Error> {
+    pub fn domains(&mut self) -> Result<(), Fault> {
         self.plant.domain_of = vec![(NONE, NONE); self.plant.ports.len()];
         for first in 0..small(self.plant.ports.len()) {
             let port = self.plant.ports[first as usize];
@@ -197,7 +202,7 @@ impl<'t> Builder<'t> {
                     || link.gap_octets == 0
                     || !link.ps_per_octet.is_multiple_of(8)
                 {
-                    return Err(fault(
+                    return Err(Fault::new(
                         format!("network.links[{}]", member / 2),
                         "all links of a collision domain must have one ps_per_octet (a multiple of 8), one preamble_octets and one gap_octets (not 0)",
                     ));
@@ -208,14 +213,7 @@ impl<'t> Builder<'t> {
                 if let Some(far) =
                     delays.iter().find(|far| 2 * **far > SLOT_OCTETS * link.ps_per_octet)
                 {
-                    return Err(fault(
-                        format!("network.links[{}].delay_ps", member / 2),
-                        format!(
-                            "the round trip within a collision domain must be at most a slot of 512 bits, {} ps, got {}",
-                            SLOT_OCTETS * link.ps_per_octet,
-                            2 * far
-                        ),
-                    ));
+                    return Err(Fault::new(format!("network.links[{}].delay_ps", member / 2), format!("the round trip within a collision domain must be at most a slot of 512 bits, {} ps", SLOT_OCTETS * link.ps_per_octet)).got(2 * far));
                 }
                 delay.push(delays);
                 self.plant.domain_of[member as usize] = (id, small(number));
@@ -259,7 +257,7 @@ impl<'t> Builder<'t> {
     }
 
     /// A stage of a node, on the resource that it names or on one of its own.
-    fn stage(&mut self, node: u32, stage: &Stage, key: &str) -> Result<u32, Error> {
+    fn stage(&mut self, node: u32, stage: &Stage, key: &str) -> Result<u32, Fault> {
         stage.check(key)?;
         let room =
             Room { frames: stage.queue_frames.map_or(u64::MAX, u64::from), octets: u64::MAX };
@@ -283,7 +281,7 @@ impl<'t> Builder<'t> {
         small(self.plant.routes.len() - 1)
     }
 
-    pub fn stages(&mut self) -> Result<(), Error> {
+    pub fn stages(&mut self) -> Result<(), Fault> {
         for node in 0..small(self.plant.places.len()) {
             let key = format!("network.nodes[{node}].kind");
             let ports = self.plant.places[node as usize].ports.clone();
@@ -292,13 +290,13 @@ impl<'t> Builder<'t> {
                     if let Some(clock) = host.clock {
                         clock.check(&format!("{key}.host.clock"))?;
                         self.plant.places[node as usize].clock =
-                            Some(clock.clock(self.plant.seed, node));
+                            Some(Clock::new(&clock, self.plant.seed, node));
                     }
                     let mut send = Vec::new();
                     for (index, stage) in host.send.iter().enumerate() {
                         let key = format!("{key}.host.send[{index}]");
                         if stage.queue_frames.is_some() {
-                            return Err(fault(
+                            return Err(Fault::new(
                                 format!("{key}.queue_frames"),
                                 "must not be given: an application waits for room in its host's ring",
                             ));
@@ -306,7 +304,10 @@ impl<'t> Builder<'t> {
                         send.push(self.stage(node, stage, &key)?);
                     }
                     if !(1..=1_000_000).contains(&self.plant.places[node as usize].ring) {
-                        return Err(fault(format!("{key}.host.ring"), "must be from 1 to 1000000"));
+                        return Err(Fault::new(
+                            format!("{key}.host.ring"),
+                            "must be from 1 to 1000000",
+                        ));
                     }
                     send.push(ports[0]);
                     self.plant.places[node as usize].send =
@@ -323,7 +324,7 @@ impl<'t> Builder<'t> {
                         self.route(&receive, Last::Host(node));
                 }
                 Kind::Switch(switch) => {
-                    self.switch(node, &ports, switch, &format!("{key}.switch"))?
+                    self.switch(node, &ports, switch, &format!("{key}.switch"))?;
                 }
                 Kind::Router(router) => {
                     let forward =
@@ -346,17 +347,17 @@ impl<'t> Builder<'t> {
         ports: &[u32],
         switch: &Switch,
         key: &str,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Fault> {
         if let Learning::Learns { age_ps, addresses } = switch.learning {
             if age_ps == 0 || addresses == 0 {
-                return Err(fault(
+                return Err(Fault::new(
                     format!("{key}.learning.learns"),
                     "age_ps and addresses must be at least 1",
                 ));
             }
         }
         if switch.queue_frames == Some(0) || switch.queue_octets == Some(0) {
-            return Err(fault(
+            return Err(Fault::new(
                 format!("{key}.queue_frames"),
                 "queue_frames and queue_octets must be at least 1",
             ));
@@ -368,7 +369,7 @@ impl<'t> Builder<'t> {
             let mut reception = Vec::new();
             if let Some(stage) = &switch.ingress {
                 if stage.resource.is_some() {
-                    return Err(fault(
+                    return Err(Fault::new(
                         format!("{key}.ingress.resource"),
                         "must not be given: each port has its own",
                     ));
@@ -418,8 +419,8 @@ impl<'t> Builder<'t> {
         &mut self,
         node: u32,
         ports: &[u32],
-        fabric: impl Fn(&Self, u32, u32) -> Result<Vec<u32>, Error>,
-    ) -> Result<(), Error> {
+        fabric: impl Fn(&Self, u32, u32) -> Result<Vec<u32>, Fault>,
+    ) -> Result<(), Fault> {
         let mut forward = Vec::new();
         for &from in ports {
             for &to in ports {
@@ -432,10 +433,10 @@ impl<'t> Builder<'t> {
         Ok(())
     }
 
-    pub fn flows(&self) -> Result<(), Error> {
+    pub fn flows(&self) -> Result<(), Fault> {
         let flows = &self.trial.scenario.flows;
         if flows.is_empty() || flows.len() > 10_000 {
-            return Err(fault("flows", format!("must be from 1 to 10000, got {}", flows.len())));
+            return Err(Fault::new("flows", "must be from 1 to 10000").got(flows.len()));
         }
         for (index, flow) in flows.iter().enumerate() {
             let key = format!("flows[{index}]");
@@ -445,17 +446,15 @@ impl<'t> Builder<'t> {
                 if self.plant.places[node as usize].role == Role::Host {
                     return Ok(node);
                 }
-                Err(fault(key, format!("must be a host, got {name:?}")))
+                Err(Fault::new(key, "must be a host").got(format!("{name:?}")))
             };
             let from = host(&flow.from, format!("{key}.from"))?;
             if flow.to.is_empty() || (flow.address == Address::Unicast && flow.to.len() != 1) {
-                return Err(fault(
+                return Err(Fault::new(
                     format!("{key}.to"),
-                    format!(
-                        "must be one host, or several with a group's address, got {:?}",
-                        flow.to
-                    ),
-                ));
+                    "must be one host, or several with a group's address",
+                )
+                .got(format!("{:?}", flow.to)));
             }
             for (number, name) in flow.to.iter().enumerate() {
                 let at = format!("{key}.to[{number}]");
@@ -464,13 +463,14 @@ impl<'t> Builder<'t> {
                     || self.plant.port_toward(from, to) == NONE
                     || flow.to[..number].contains(name)
                 {
-                    return Err(fault(
+                    return Err(Fault::new(
                         at,
                         format!(
-                            "must be another host that {:?} is joined to, named once, got {name:?}",
+                            "must be another host that {:?} is joined to, named once",
                             flow.from
                         ),
-                    ));
+                    )
+                    .got(format!("{name:?}")));
                 }
             }
         }
@@ -495,7 +495,7 @@ impl<'t> Builder<'t> {
                 };
                 for bits in all {
                     flow.frames_of(bits / 8, |octets, _, _| {
-                        longest = longest.max(u64::from(octets))
+                        longest = longest.max(u64::from(octets));
                     });
                 }
             }
@@ -504,7 +504,7 @@ impl<'t> Builder<'t> {
     }
 
     /// A PAUSE that comes too late for what is on its way would lose frames: refuse such a buffer.
-    pub fn pauses(&self) -> Result<(), Error> {
+    pub fn pauses(&self) -> Result<(), Fault> {
         let longest = self.longest();
         for (id, port) in self.plant.ports.iter().enumerate() {
             let (Some(buffer), link) = (port.buffer, &self.links_of()[id / 2]) else { continue };
@@ -512,31 +512,22 @@ impl<'t> Builder<'t> {
             buffer.check(&format!("{key}.buffer"))?;
             let Some(pause) = buffer.pause else { continue };
             if link.half_duplex {
-                return Err(fault(
+                return Err(Fault::new(
                     format!("{key}.buffer.pause"),
                     "must not be given on a half-duplex link (802.3-2022 annex 31B)",
                 ));
             }
             let headroom = pause_headroom(longest, link);
             if pause.high_octets + headroom > buffer.octets {
-                return Err(fault(
-                    format!("{key}.buffer.octets"),
-                    format!(
-                        "must be at least {} for frames of up to {longest} octets, {headroom} more than pause.high_octets, so that what is under way finds room; got {}",
-                        pause.high_octets + headroom, buffer.octets
-                    ),
-                ));
+                return Err(Fault::new(format!("{key}.buffer.octets"), format!("must be at least {} for frames of up to {longest} octets, {headroom} more than pause.high_octets, so that what is under way finds room", pause.high_octets + headroom)).got(buffer.octets));
             }
             let asked = u64::from(pause.quanta) * 64 * link.ps_per_octet;
             if asked < 4 * headroom * link.ps_per_octet {
-                return Err(fault(
+                return Err(Fault::new(
                     format!("{key}.buffer.pause.quanta"),
-                    format!(
-                        "must be at least {} here, got {}",
-                        (4 * headroom).div_ceil(64),
-                        pause.quanta
-                    ),
-                ));
+                    format!("must be at least {} here", (4 * headroom).div_ceil(64)),
+                )
+                .got(pause.quanta));
             }
         }
         Ok(())

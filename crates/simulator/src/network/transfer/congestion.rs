@@ -4,7 +4,7 @@
 //! and 1/1024 s, with an integer cube root. So it is the same on every machine, and needs no memory
 //! beyond this.
 
-use super::scenario::{Congestion, Tcp};
+use ethermeter_trial::transfer::{Congestion, Tcp};
 
 const PS_PER_MS: u64 = 1_000_000_000;
 

@@ -18,8 +18,8 @@
 //! ```
 
 use super::congestion::Window;
-use super::scenario::{Recovery, Tcp};
 use super::scoreboard::{Blocks, News, Scoreboard, DUPLICATES};
+use ethermeter_trial::transfer::{Recovery, Tcp};
 use std::collections::VecDeque;
 
 /// A segment, as it goes in one frame.

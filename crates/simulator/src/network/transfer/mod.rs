@@ -12,7 +12,6 @@
 
 mod congestion;
 mod endpoint;
-pub mod scenario;
 mod scoreboard;
 
 use super::account::{Account, Delays, Spread};
@@ -20,7 +19,8 @@ use super::frame::Frame;
 use super::plant::Plant;
 use endpoint::{Endpoint, Segment};
 use ethermeter_traffic::{Purpose, Stream};
-use scenario::{Direction, File, Job, Transfer, FRAME_OCTETS, HEADER_OCTETS, SHORTEST_FRAME};
+use ethermeter_trial::flows::{FRAME_OCTETS, SHORTEST_FRAME};
+use ethermeter_trial::transfer::{Direction, File, Job, Transfer, HEADER_OCTETS};
 use std::collections::VecDeque;
 
 /// The figures of a transfer, within the measured window if not of its end.

@@ -1,85 +1,9 @@
-//! Clocks as a plan writes them, and what they show.
+//! What a host's clock shows.
 
-use crate::scenario::{fault, Error};
 use ethermeter_traffic::{Purpose, Stream};
-use serde::{Deserialize, Serialize};
+use ethermeter_trial::clocks::ClockSpec;
 
-/// Farthest that a clock is ahead or behind, 10 s, and farthest that it is spread.
-const MOST_OFFSET_PS: i64 = 10_000_000_000_000;
-/// Most that it gains or loses, 1000 parts of 10⁶.
-const MOST_DRIFT_PPB: i64 = 1_000_000;
 const BILLION: i128 = 1_000_000_000;
-
-/// A host's clock.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ClockSpec {
-    /// How far it is ahead when the trial begins.
-    #[serde(default)]
-    pub offset_ps: i64,
-    /// By how many parts of 10⁹ it goes too fast.
-    #[serde(default)]
-    pub drift_ppb: i64,
-    /// So much is added to its offset at most, or taken from it, uniformly by the trial's seed.
-    #[serde(default)]
-    pub offset_spread_ps: u64,
-    /// The same of its drift.
-    #[serde(default)]
-    pub drift_spread_ppb: u64,
-}
-
-/// Whether receivers of streams compare clocks with their senders.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Comparing {
-    /// They do not.
-    #[default]
-    NotCompared,
-    /// They do, by exchanges of times over the network.
-    Compared,
-}
-
-impl ClockSpec {
-    pub(in crate::network) fn check(&self, key: &str) -> Result<(), Error> {
-        let signed = [
-            ("offset_ps", self.offset_ps, MOST_OFFSET_PS, "10 s"),
-            ("drift_ppb", self.drift_ppb, MOST_DRIFT_PPB, "1000 ppm"),
-        ];
-        for (name, value, most, words) in signed {
-            if value.unsigned_abs() > most.unsigned_abs() {
-                return Err(fault(
-                    format!("{key}.{name}"),
-                    format!("must be from -{words} to {words}, got {value}"),
-                ));
-            }
-        }
-        let spreads = [
-            ("offset_spread_ps", self.offset_spread_ps, MOST_OFFSET_PS, "10 s"),
-            ("drift_spread_ppb", self.drift_spread_ppb, MOST_DRIFT_PPB, "1000 ppm"),
-        ];
-        for (name, value, most, words) in spreads {
-            if value > most.unsigned_abs() {
-                return Err(fault(
-                    format!("{key}.{name}"),
-                    format!("must be at most {words}, got {value}"),
-                ));
-            }
-        }
-        Ok(())
-    }
-
-    /// The clock of node `node`, as `seed` has it.
-    pub(in crate::network) fn clock(&self, seed: u64, node: u32) -> Clock {
-        // Stations that draw are numbered from 0; nodes that have clocks from the other end.
-        let mut chance = Stream::new(seed, u32::MAX - node, Purpose::Clock);
-        let mut within =
-            |spread: u64| chance.below(2 * spread + 1).cast_signed() - spread.cast_signed();
-        Clock {
-            offset_ps: self.offset_ps + within(self.offset_spread_ps),
-            drift_ppb: self.drift_ppb + within(self.drift_spread_ppb),
-        }
-    }
-}
 
 /// What a clock shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,6 +15,18 @@ pub(in crate::network) struct Clock {
 impl Clock {
     /// A clock that is never wrong.
     pub const TRUE: Self = Self { offset_ps: 0, drift_ppb: 0 };
+
+    /// The clock of node `node` under `seed`.
+    pub fn new(spec: &ClockSpec, seed: u64, node: u32) -> Self {
+        // Stations that draw are numbered from 0; nodes that have clocks from the other end.
+        let mut chance = Stream::new(seed, u32::MAX - node, Purpose::Clock);
+        let mut within =
+            |spread: u64| chance.below(2 * spread + 1).cast_signed() - spread.cast_signed();
+        Self {
+            offset_ps: spec.offset_ps + within(spec.offset_spread_ps),
+            drift_ppb: spec.drift_ppb + within(spec.drift_spread_ppb),
+        }
+    }
 
     /// What it shows at a true time, exact to the picosecond below: `at + offset + ⌊at · drift⌋`.
     #[inline]
@@ -110,6 +46,7 @@ impl Clock {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ethermeter_trial::clocks::{MOST_DRIFT_PPB, MOST_OFFSET_PS};
     use proptest::prelude::*;
 
     const S: u64 = 1_000_000_000_000;
@@ -145,7 +82,7 @@ mod tests {
         };
         let clocks: Vec<Clock> = (0..20)
             .flat_map(|seed| (0..20).map(move |node| (seed, node)))
-            .map(|(s, n)| spec.clock(s, n))
+            .map(|(s, n)| Clock::new(&spec, s, n))
             .collect();
         for (at, clock) in clocks.iter().enumerate() {
             assert!((clock.offset_ps - 7).abs() <= 1_000_000 && (clock.drift_ppb + 9).abs() <= 100);
@@ -157,7 +94,7 @@ mod tests {
             (clocks.iter().map(|c| c.offset_ps).min(), clocks.iter().map(|c| c.offset_ps).max());
         assert!(ends.0 < Some(-949_993) && ends.1 > Some(950_007), "{ends:?}");
         assert_eq!(
-            ClockSpec { offset_ps: 7, ..ClockSpec::default() }.clock(1, 2),
+            Clock::new(&ClockSpec { offset_ps: 7, ..ClockSpec::default() }, 1, 2),
             Clock { offset_ps: 7, drift_ppb: 0 }
         );
     }

@@ -1,12 +1,14 @@
-//! A transfer as a plan writes it (docs/formats.md), and what is wrong with its values.
+//! Data over a TCP connection.
 
-use crate::network::scenario::LONGEST_PS;
-use crate::scenario::{fault, Error};
+use crate::fault::{check_range, Fault};
+use crate::flows::{FRAME_OCTETS, SHORTEST_FRAME};
+use crate::LONGEST_PS;
 use ethermeter_traffic::times::Times;
 use serde::{Deserialize, Serialize};
 
 /// Data over a connection of TCP.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Transfer {
     /// What the applications do.
@@ -17,117 +19,121 @@ pub struct Transfer {
 
 /// What the applications of a transfer do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Job {
-    /// Octets one way, as fast as they go.
+    /// Octets in one direction, as fast as possible.
     Stream {
-        /// How many; without end until the trial's stop if not given.
+        /// Octets to send, 1 to 2⁵⁰; until the trial's stop if absent.
         #[serde(default)]
         octets: Option<u64>,
     },
-    /// A file block by block, each by a request and an answer.
+    /// A file block by block, each by a request and a response.
     File(File),
 }
 
 /// A file that one host reads from, or writes to, another.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct File {
-    /// Who has the blocks.
+    /// Direction of the blocks.
     pub direction: Direction,
-    /// Of the file; without end if not given.
+    /// Length of the file in octets, 1 to 2⁵⁰; unlimited if absent.
     #[serde(default)]
     pub octets: Option<u64>,
-    /// Of a block; the last one may have fewer.
+    /// Length of a block in octets, 1 to 2³⁰; the last one may be shorter.
     pub block_octets: u64,
-    /// Of a request, without a block.
+    /// Length of a request without block in octets, 1 to 2³⁰.
     pub request_octets: u64,
-    /// Of an answer, without a block.
+    /// Length of a response without block in octets, 1 to 2³⁰.
     pub answer_octets: u64,
-    /// What the client does between an answer and the next request, one at a time.
+    /// Time of the client between a response and the next request, one at a time.
     pub client: Times,
-    /// What the server does between a request and its answer, one at a time.
+    /// Time of the server between a request and its response, one at a time.
     pub server: Times,
-    /// Requests that may be without an answer.
+    /// Outstanding requests, 1 to 10⁶.
     #[serde(default = "one")]
     pub ahead: u32,
 }
 
-/// Which way the blocks go.
+/// Direction of the blocks of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
-    /// To the flow's `from`, in answers.
+    /// To the flow's `from`, in responses.
     Read,
     /// From the flow's `from`, in requests.
     Write,
 }
 
-/// What an end of a connection is like.
+/// TCP at both ends of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a key of its own")]
 pub struct Tcp {
-    /// Longest IP packet.
+    /// Longest IP packet in octets, at most 65535.
     #[serde(default = "ethernet_mtu")]
     pub mtu_octets: u64,
-    /// Of TCP's options in every segment: 12 with timestamps.
+    /// TCP options of every segment in octets, at most 40: 12 with timestamps.
     #[serde(default)]
     pub option_octets: u64,
-    /// Memory for what was received and not yet read: the largest window.
+    /// Receive buffer in octets, the largest window: from a segment to 2³⁰.
     pub window_octets: u64,
-    /// Memory for what was written and not yet acknowledged; unlimited without.
+    /// Send buffer in octets, from a segment to 2³⁰; unlimited if absent.
     #[serde(default)]
     pub send_buffer_octets: Option<u64>,
-    /// Segments that may be sent at first.
+    /// Initial congestion window in segments, 1 to 1000.
     #[serde(default = "ten")]
     pub initial_segments: u32,
-    /// How the congestion window grows, and what a loss leaves of it.
+    /// Congestion control.
     #[serde(default)]
     pub congestion: Congestion,
-    /// Whether `Cubic` ends slow start when acknowledgements tell of a queue.
+    /// `HyStart`: whether `Cubic` ends slow start when acknowledgements show a queue.
     #[serde(default = "yes")]
     pub hystart: bool,
     /// Whether the window grows by what is acknowledged, instead of by acknowledgements (RFC 3465,
     /// without its limit).
     #[serde(default = "yes")]
     pub byte_counting: bool,
-    /// Whether receivers tell which data came out of order (RFC 2018).
+    /// Selective acknowledgements (RFC 2018).
     #[serde(default = "yes")]
     pub sack: bool,
-    /// After three duplicate acknowledgements, without `sack`.
+    /// Fast recovery without `sack`.
     #[serde(default)]
     pub recovery: Recovery,
-    /// Whether the window is reduced in proportion to what is delivered (RFC 6937), instead of at
-    /// once.
+    /// Proportional rate reduction (RFC 6937).
     #[serde(default = "yes")]
     pub prr: bool,
-    /// Whether the first two duplicate acknowledgements let a segment go each (RFC 3042).
+    /// Limited transmit: the first two duplicate acknowledgements release a segment each (RFC 3042).
     #[serde(default = "yes")]
     pub limited_transmit: bool,
-    /// Whether a last, short segment waits for acknowledgement of all before it (RFC 1122 §
-    /// 4.2.3.4).
+    /// Nagle's algorithm: a last, short segment waits for the acknowledgement of all before it
+    /// (RFC 1122 § 4.2.3.4).
     #[serde(default = "yes")]
     pub nagle: bool,
-    /// When data are acknowledged.
+    /// Delayed acknowledgements.
     #[serde(default)]
     pub acknowledge: Acknowledge,
-    /// Shortest retransmission timeout.
+    /// Shortest retransmission timeout in picoseconds, 1 to 10¹⁵.
     #[serde(default = "a_fifth_of_a_second")]
     pub least_timeout_ps: u64,
-    /// What the timeout is longer than the smoothed round trip, at least.
+    /// Least difference of timeout and smoothed round-trip time in picoseconds, at most 10¹⁵.
     #[serde(default = "a_fifth_of_a_second")]
     pub timeout_margin_ps: u64,
-    /// The timeout before any round trip was measured.
+    /// Timeout before a round trip is measured, in picoseconds, 1 to 10¹⁵.
     #[serde(default = "a_second")]
     pub first_timeout_ps: u64,
-    /// Time in which the application reads an octet.
+    /// Time in which the application reads an octet, in picoseconds, at most 10⁹.
     #[serde(default)]
     pub read_ps_per_octet: u64,
 }
 
-/// How a congestion window grows, and what a loss leaves of it.
+/// Congestion control: how the window grows, and what a loss leaves of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Congestion {
     /// By a segment a round trip; half of it (RFC 5681).
@@ -137,26 +143,28 @@ pub enum Congestion {
     Cubic,
 }
 
-/// What comes after a fast retransmission.
+/// Fast recovery.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Recovery {
-    /// It is over with the first new acknowledgement (RFC 5681 § 3.2).
+    /// It ends with the first new acknowledgement (RFC 5681 § 3.2).
     Reno,
-    /// It is over when all is acknowledged that had been sent by then (RFC 6582).
+    /// It ends when all data sent before it are acknowledged (RFC 6582).
     #[default]
     NewReno,
 }
 
-/// When data are acknowledged that came in order.
+/// Delayed acknowledgements of data in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Acknowledge {
-    /// With so many segments, …
+    /// Segments that are acknowledged at once, 1 to 10⁶.
     pub segments: u32,
-    /// … or so long after the first.
+    /// Longest delay of an acknowledgement in picoseconds, 1 to 10¹⁵.
     pub ps: u64,
-    /// As many segments at the beginning are acknowledged at once, until data are sent.
+    /// Segments at the beginning that are acknowledged without delay, until data are sent.
     #[serde(default)]
     pub quick: u32,
 }
@@ -197,22 +205,20 @@ fn a_fifth_of_a_second() -> u64 {
     200_000_000_000
 }
 
-/// Addresses, type and check sequence, and the shortest frame; 802.3-2022 § 3.2.
-pub(super) const FRAME_OCTETS: u64 = 18;
-pub(super) const SHORTEST_FRAME: u64 = 64;
 /// Headers of IP (RFC 791) and TCP (RFC 9293) without options.
-pub(super) const HEADER_OCTETS: u64 = 40;
+pub const HEADER_OCTETS: u64 = 40;
 
 /// Beyond all windows: 2^30, the largest that can be scaled to (RFC 7323 § 2.3).
 const MOST_OCTETS: u64 = 1 << 30;
 
 impl Tcp {
-    /// Most data in a segment.
-    pub(super) fn segment_octets(&self) -> u64 {
+    /// Most data in a segment, in octets.
+    #[must_use]
+    pub fn segment_octets(&self) -> u64 {
         self.mtu_octets - HEADER_OCTETS - self.option_octets
     }
 
-    fn check(&self, key: &str) -> Result<(), Error> {
+    fn check(&self, key: &str) -> Result<(), Fault> {
         let ranges = [
             ("option_octets", self.option_octets, 0, 40),
             ("mtu_octets", self.mtu_octets, 68.max(HEADER_OCTETS + self.option_octets + 1), 65_535),
@@ -231,25 +237,24 @@ impl Tcp {
         if self.window_octets < octets
             || self.send_buffer_octets.is_some_and(|room| room < octets || room > MOST_OCTETS)
         {
-            return Err(fault(
-                format!("{key}.window_octets"),
-                format!(
-                    "must be, as must send_buffer_octets, from a segment's {octets} to {MOST_OCTETS}, got {} and {:?}",
-                    self.window_octets, self.send_buffer_octets
-                ),
-            ));
+            return Err(Fault::new(format!("{key}.window_octets"), format!("must be, as must send_buffer_octets, from a segment's {octets} to {MOST_OCTETS}")).got(format!("{} and {:?}", self.window_octets, self.send_buffer_octets)));
         }
         Ok(())
     }
 }
 
 impl Transfer {
-    /// Octets of its longest frame.
-    pub(in crate::network) fn longest_frame(&self) -> u64 {
+    /// Length of its longest frame in octets.
+    #[must_use]
+    pub fn longest_frame(&self) -> u64 {
         (self.tcp.mtu_octets + FRAME_OCTETS).max(SHORTEST_FRAME)
     }
 
-    pub(in crate::network) fn check(&self, key: &str) -> Result<(), Error> {
+    /// Check the values; `key` is the path of this table.
+    ///
+    /// # Errors
+    /// With the first value that is out of range.
+    pub fn check(&self, key: &str) -> Result<(), Fault> {
         self.tcp.check(&format!("{key}.tcp"))?;
         let most = 1 << 50;
         let file = match &self.job {
@@ -274,21 +279,15 @@ impl Transfer {
         )?;
         for (name, times) in [("client", &file.client), ("server", &file.server)] {
             if let Some(what) = times.fault() {
-                return Err(fault(format!("{key}.{name}"), what));
+                return Err(Fault::new(format!("{key}.{name}"), what));
             }
         }
         Ok(())
     }
 }
 
-fn check_ranges(key: &str, ranges: &[(&str, u64, u64, u64)]) -> Result<(), Error> {
-    for &(name, value, least, most) in ranges {
-        if !(least..=most).contains(&value) {
-            return Err(fault(
-                format!("{key}.{name}"),
-                format!("must be from {least} to {most}, got {value}"),
-            ));
-        }
-    }
-    Ok(())
+fn check_ranges(key: &str, ranges: &[(&str, u64, u64, u64)]) -> Result<(), Fault> {
+    ranges.iter().try_for_each(|&(name, value, least, most)| {
+        check_range(&format!("{key}.{name}"), value, least, most)
+    })
 }

@@ -1,0 +1,384 @@
+//! Flows: what an application sends from one host to others, or onto a medium.
+
+use crate::fault::Fault;
+use crate::transfer::Transfer;
+use crate::LONGEST_PS;
+use ethermeter_traffic::arrivals::Arrivals;
+use ethermeter_traffic::lengths::Lengths;
+use ethermeter_traffic::source::Generator;
+use ethermeter_traffic::times::Times;
+use ethermeter_traffic::voice::VoiceSpec;
+use ethermeter_traffic::SourceSpec;
+use serde::{Deserialize, Serialize};
+
+/// A flow: what an application on one host sends to others, or onto its medium.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Flow {
+    /// Name for messages.
+    pub name: String,
+    /// Name of the sending node, a host; if it stands for several, each has such a flow.
+    pub from: String,
+    /// Names of the receiving hosts; none on a medium.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub to: Vec<String>,
+    /// Destination address.
+    #[serde(default)]
+    pub address: Address,
+    /// Lengths of messages; must be absent with a transfer.
+    #[serde(default = "no_lengths")]
+    pub frames: Lengths,
+    /// What the length of a message means.
+    #[serde(default)]
+    pub framing: Framing,
+    /// Name of the codec of a coder: it determines how the calls are rated, not the packets.
+    #[serde(default)]
+    pub codec: Option<String>,
+    /// When messages come; must be absent with a transfer.
+    #[serde(default = "no_arrivals")]
+    pub arrivals: Arrivals,
+    /// Process behind a saturated source; messages are always available if absent.
+    #[serde(default)]
+    pub generator: Option<Generator>,
+    /// Queue limit in messages, the one being handed over included, 1 to 10⁶ (on a medium 10⁷);
+    /// unlimited if absent. Not with saturated arrivals or a coder.
+    #[serde(default)]
+    pub queue_frames: Option<u32>,
+    /// Host time between messages.
+    #[serde(default = "none")]
+    pub service: Times,
+    /// Response of each receiver to each message; none if absent.
+    #[serde(default)]
+    pub response: Option<Response>,
+    /// Data over TCP instead of messages.
+    #[serde(default)]
+    pub transfer: Option<Transfer>,
+}
+
+fn none() -> Times {
+    Times::Constant { ps: 0 }
+}
+
+// Absent values; neither is valid.
+fn no_lengths() -> Lengths {
+    Lengths::Fixed { bits: 0 }
+}
+
+fn no_arrivals() -> Arrivals {
+    Arrivals::Regular { period_ps: 0, phase_ps: None }
+}
+
+/// Destination address of a flow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Address {
+    /// One host.
+    #[default]
+    Unicast,
+    /// A group: switches flood it, interfaces of other hosts ignore it.
+    Multicast,
+    /// All hosts: it costs every host.
+    Broadcast,
+}
+
+/// What the length of a message means.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Framing {
+    /// A frame, destination address to FCS.
+    #[default]
+    Frame,
+    /// The data of a UDP datagram, in as many IP fragments as are needed.
+    Udp {
+        /// Longest IP packet in octets, 68 to 65535.
+        mtu_octets: u64,
+    },
+}
+
+/// A response to each message.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Response {
+    /// Lengths of responses.
+    pub frames: Lengths,
+    /// Time from the arrival of the message, or the end of the response before, to the response.
+    pub think: Times,
+    /// Timeout of the sender in picoseconds, 1 to 10¹⁵; it waits without limit if absent.
+    #[serde(default)]
+    pub timeout_ps: Option<u64>,
+}
+
+impl Flow {
+    /// What its source offers.
+    #[must_use]
+    pub fn source_spec(&self) -> SourceSpec {
+        // A transfer's is never asked.
+        let arrivals =
+            if self.transfer.is_some() { Arrivals::Saturated {} } else { self.arrivals.clone() };
+        SourceSpec {
+            frames: self.frames.clone(),
+            arrivals,
+            generator: self.generator.clone(),
+            queue_frames: self.queue_frames,
+            service: self.service.clone(),
+        }
+    }
+
+    /// Its coder and the lengths of its packets, if it is voice.
+    #[must_use]
+    pub fn voice(&self) -> Option<VoiceSpec> {
+        self.source_spec().voice()
+    }
+
+    /// Frames of a message of `octets`: their lengths, destination address to FCS, how much of it
+    /// is padding, and whether it is the last.
+    pub fn frames_of(&self, octets: u64, mut each: impl FnMut(u32, u8, bool)) {
+        frames_of(self.framing, octets, &mut each);
+    }
+
+    /// A transfer has nothing that messages have.
+    fn check_transfer(&self, transfer: &Transfer, key: &str) -> Result<(), Fault> {
+        let others = [
+            ("frames", self.frames == no_lengths()),
+            ("arrivals", self.arrivals == no_arrivals()),
+            ("generator", self.generator.is_none()),
+            ("queue_frames", self.queue_frames.is_none()),
+            ("service", self.service == none()),
+            ("framing", self.framing == Framing::Frame),
+            ("codec", self.codec.is_none()),
+            ("response", self.response.is_none()),
+            ("address", self.address == Address::Unicast),
+        ];
+        if let Some((name, _)) = others.iter().find(|(_, is_absent)| !is_absent) {
+            return Err(Fault::new(format!("{key}.{name}"), "must not be given with transfer"));
+        }
+        transfer.check(&format!("{key}.transfer"))
+    }
+
+    /// Data in a message whose frames have `octets` together, `padding` in the last of its
+    /// `pieces`: of UDP, or of its frame.
+    #[inline]
+    #[must_use]
+    pub fn data_of(&self, octets: u64, pieces: u16, padding: u8) -> u64 {
+        let around = match self.framing {
+            Framing::Frame => FRAME_OCTETS,
+            Framing::Udp { .. } => {
+                u64::from(pieces) * (FRAME_OCTETS + IP_HEADER) + UDP_HEADER + u64::from(padding)
+            }
+        };
+        octets.saturating_sub(around)
+    }
+
+    /// A coder and packets of its samples, which go in one frame each to one host.
+    fn check_voice(&self, key: &str) -> Result<(), Fault> {
+        let at = |what: &str| format!("{key}.{what}");
+        let Some(voice) = self.voice() else {
+            return Err(Fault::new(
+                at("arrivals"),
+                "must be of kind coder where frames are samples or codec is given, and frames samples with a coder",
+            ));
+        };
+        let others = [
+            ("generator", self.generator.is_none()),
+            ("queue_frames", self.queue_frames.is_none()),
+            ("response", self.response.is_none()),
+        ];
+        if let Some((name, _)) = others.iter().find(|(_, is_absent)| !is_absent) {
+            return Err(Fault::new(at(name), "must not be given with a coder"));
+        }
+        if self.address != Address::Unicast {
+            return Err(Fault::new(at("address"), "must be unicast with a coder")
+                .got(format!("{:?}", self.address)));
+        }
+        if let Some(what) = self.frames.fault().or_else(|| voice.fault()) {
+            return Err(Fault::new(at("frames"), what));
+        }
+        let (least, most) = match self.framing {
+            Framing::Frame => (FRAME_OCTETS, MOST_OCTETS),
+            Framing::Udp { mtu_octets } => {
+                (0, MOST_OCTETS.min(mtu_octets.saturating_sub(IP_HEADER + UDP_HEADER)))
+            }
+        };
+        let bits = [voice.overhead_bits, voice.min_bits, voice.max_bits];
+        if bits.iter().any(|bits| bits % 8 != 0)
+            || voice.overhead_bits < 8 * least
+            || voice.max_bits > 8 * most
+        {
+            return Err(Fault::new(at("frames"), format!("must be whole octets, overhead_bits at least {} and max_bits at most {} so that a packet goes in one frame", 8 * least, 8 * most)).got(format!("{:?}", self.frames)));
+        }
+        if voice.sample_bits % 8 != 0 {
+            return Err(Fault::new(at("arrivals"), "must have sample_bits of whole octets")
+                .got(voice.sample_bits));
+        }
+        Ok(())
+    }
+
+    /// Check the values; `key` is the path of this table.
+    ///
+    /// # Errors
+    /// With the first value that is out of range.
+    pub fn check(&self, key: &str) -> Result<(), Fault> {
+        let at = |what: &str| format!("{key}.{what}");
+        if let Some(transfer) = &self.transfer {
+            return self.check_transfer(transfer, key);
+        }
+        for (name, is_given) in
+            [("frames", self.frames != no_lengths()), ("arrivals", self.arrivals != no_arrivals())]
+        {
+            if !is_given {
+                return Err(Fault::new(
+                    at(name),
+                    "must be given, and not be 0, where there is no transfer",
+                ));
+            }
+        }
+        if let Framing::Udp { mtu_octets } = self.framing {
+            if !(68..=65_535).contains(&mtu_octets) {
+                return Err(Fault::new(at("framing.udp.mtu_octets"), "must be from 68 to 65535")
+                    .got(mtu_octets));
+            }
+        }
+        let has_coder = matches!(self.arrivals, Arrivals::Coder { .. });
+        if has_coder || matches!(self.frames, Lengths::Samples { .. }) || self.codec.is_some() {
+            self.check_voice(key)?;
+        } else {
+            check_lengths(&self.frames, &at("frames"))?;
+        }
+        for (name, wrong) in
+            [("arrivals", self.arrivals.fault()), ("service", self.service.fault())]
+        {
+            if let Some(what) = wrong {
+                return Err(Fault::new(at(name), what));
+            }
+        }
+        if let Some(generator) = &self.generator {
+            if self.arrivals != (Arrivals::Saturated {})
+                || !(1..=1_000_000).contains(&generator.buffers)
+            {
+                return Err(Fault::new(
+                    at("generator"),
+                    "needs saturated arrivals and from 1 to 1000000 buffers",
+                ));
+            }
+            if let Some(what) = generator.time.fault() {
+                return Err(Fault::new(at("generator.time"), what));
+            }
+        }
+        if let Some(room) = self.queue_frames {
+            if self.arrivals == (Arrivals::Saturated {}) || !(1..=1_000_000).contains(&room) {
+                return Err(Fault::new(
+                    at("queue_frames"),
+                    "must be from 1 to 1000000, and not with saturated arrivals",
+                )
+                .got(room));
+            }
+        }
+        let Some(response) = &self.response else { return Ok(()) };
+        check_lengths(&response.frames, &at("response.frames"))?;
+        if let Some(what) = response.think.fault() {
+            return Err(Fault::new(at("response.think"), what));
+        }
+        match response.timeout_ps {
+            Some(ps) if !(1..=LONGEST_PS).contains(&ps) => {
+                Err(Fault::new(at("response.timeout_ps"), "must be from 1 ps to 1000 s").got(ps))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn check_lengths(lengths: &Lengths, key: &str) -> Result<(), Fault> {
+    if let Some(what) = lengths.fault() {
+        return Err(Fault::new(key, what));
+    }
+    let bits = match lengths {
+        Lengths::Fixed { bits } => std::slice::from_ref(bits),
+        Lengths::Mix { bits, .. } => bits,
+        Lengths::Samples { .. } => {
+            return Err(Fault::new(
+                key,
+                "must be fixed or mix here: samples are what a coder's packets have",
+            ))
+        }
+    };
+    if let Some(odd) = bits.iter().find(|bits| **bits % 8 != 0 || **bits > 8 * MOST_OCTETS) {
+        return Err(
+            Fault::new(key, "must be whole octets, at most 65507").got(format!("{odd} bits"))
+        );
+    }
+    Ok(())
+}
+
+/// Data of the longest datagram, and the longest frame, in octets.
+const MOST_OCTETS: u64 = 65_507;
+/// Addresses, type and check sequence of a frame, in octets; 802.3-2022 § 3.2.
+pub const FRAME_OCTETS: u64 = 18;
+/// Shortest frame in octets; 802.3-2022 § 3.2.
+pub const SHORTEST_FRAME: u64 = 64;
+const IP_HEADER: u64 = 20;
+const UDP_HEADER: u64 = 8;
+
+/// Cut a message into frames: length, how much of it is padding, and whether it is the last.
+fn frames_of(framing: Framing, octets: u64, each: &mut impl FnMut(u32, u8, bool)) {
+    let length = |octets: u64| u32::try_from(octets).expect("below 65536 and headers");
+    match framing {
+        Framing::Frame => each(length(octets), 0, true),
+        Framing::Udp { mtu_octets } => {
+            let mut padded = |octets: u64, is_last: bool| {
+                let padding = SHORTEST_FRAME.saturating_sub(octets);
+                each(
+                    length(octets + padding),
+                    u8::try_from(padding).expect("less than a shortest frame"),
+                    is_last,
+                );
+            };
+            let mut left = octets + UDP_HEADER;
+            let most = mtu_octets - IP_HEADER;
+            while left > most {
+                // Offsets of fragments count in units of 8 octets (RFC 791).
+                let piece = most / 8 * 8;
+                padded(piece + IP_HEADER + FRAME_OCTETS, false);
+                left -= piece;
+            }
+            padded(left + IP_HEADER + FRAME_OCTETS, true);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn five_thousand_octets_go_in_four_fragments() {
+        // 5008 octets of UDP in packets of 1480: three full ones and 568 octets.
+        let mut frames = Vec::new();
+        frames_of(Framing::Udp { mtu_octets: 1500 }, 5000, &mut |octets, _, last| {
+            frames.push((octets, last));
+        });
+        assert_eq!(frames, [(1518, false), (1518, false), (1518, false), (568 + 38, true)]);
+    }
+
+    #[test]
+    fn a_datagram_that_just_fits_goes_in_one_frame() {
+        let mut frames = Vec::new();
+        frames_of(Framing::Udp { mtu_octets: 1500 }, 1472, &mut |octets, _, last| {
+            frames.push((octets, last));
+        });
+        assert_eq!(frames, [(1518, true)]);
+    }
+
+    #[test]
+    fn a_datagram_of_one_octet_is_padded_to_the_shortest_frame() {
+        // 1 + 8 of UDP, 20 of IP, 18 of Ethernet: 47 octets.
+        let mut frames = Vec::new();
+        frames_of(Framing::Udp { mtu_octets: 1500 }, 1, &mut |octets, padding, last| {
+            frames.push((octets, padding, last));
+        });
+        assert_eq!(frames, [(64, 17, true)]);
+    }
+}

@@ -1,0 +1,29 @@
+//! A trial as plain data: its scenario, what an engine counts in it, and what is wrong with it.
+//!
+//! Times are whole picoseconds (named `_ps`), lengths are bits or octets. Every type is JSON by
+//! serde, refuses unknown keys, and has a JSON Schema with the feature `schema`
+//! (`cargo run -p ethermeter-trial --features schema --example schema`).
+//!
+//! - [`scenario`]: [`Trial`], [`Scenario`], phases.
+//! - [`nodes`]: hosts, switches, routers, hubs, and links between them.
+//! - [`medium`]: shared media, their MAC, the stations on them. [`idealised`]: the MACs of theories.
+//! - [`flows`]: traffic. [`transfer`]: data over TCP. [`clocks`]: hosts' clocks.
+//! - [`counts`]: what an engine counts, before any formula.
+//! - [`fault`]: a fault by the path of its key.
+
+pub mod clocks;
+pub mod counts;
+pub mod fault;
+pub mod flows;
+pub mod idealised;
+pub mod medium;
+pub mod nodes;
+pub mod scenario;
+pub mod transfer;
+
+pub use counts::Counts;
+pub use fault::Fault;
+pub use scenario::{Phases, Scenario, Trial};
+
+/// Longest time that a value may be, in picoseconds: 1000 s.
+pub const LONGEST_PS: u64 = 1_000_000_000_000_000;

@@ -1,0 +1,184 @@
+//! Shared media: attachment points, medium access, and the stations on them.
+
+use crate::idealised::{Adaptive, Polling, Slotted, Unslotted};
+use serde::{Deserialize, Serialize};
+
+/// A medium that several stations share.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Medium {
+    /// Name, unique among the media.
+    pub name: String,
+    /// Duration of a bit in picoseconds, 1 to 10⁹.
+    pub bit_ps: u64,
+    /// Medium access control.
+    pub mac: Mac,
+    /// One-way propagation in picoseconds between attachment points, a square and symmetric matrix
+    /// of at most 1024 rows; its diagonal is the propagation between two stations at one point.
+    /// Each value is at most 10¹² (1 s) and no longer than any detour.
+    pub delay_ps: Vec<Vec<u64>>,
+    /// Stations on the medium, numbered through these groups in order; 1 to 1024 in all.
+    pub stations: Vec<Stations>,
+}
+
+/// Medium access control: how stations share the medium.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Mac {
+    /// CSMA/CD of 802.3-2022 § 4.2, and of its predecessors.
+    CsmaCd(CsmaCd),
+    /// Idealised: carrier sense in slots of one propagation time (Tobagi and Hunt 1980; Tasaka
+    /// 1986).
+    Slotted(Slotted),
+    /// Idealised: contention in slots that begin with the silence (Metcalfe and Boggs 1976; Almes
+    /// and Lazowska 1979; Lam 1980).
+    Adaptive(Adaptive),
+    /// Idealised: carrier sense without slots, all stations at one distance (Coyle and Liu 1983;
+    /// Takagi and Kleinrock 1985).
+    Unslotted(Unslotted),
+    /// Idealised: cyclic service of queues (the token rings of Bux 1981).
+    Polling(Polling),
+}
+
+/// Constants of CSMA/CD, in bits unless the name says otherwise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct CsmaCd {
+    /// Slot time: the unit of backoff, and the time after which a collision is late; 1 to 2²⁴.
+    pub slot_bits: u64,
+    /// Inter-frame gap, 0 to 2²⁴; at least 1 if there is no turnaround time.
+    pub gap_bits: u64,
+    /// First part of the gap, in which carrier restarts the gap; at most the gap.
+    pub gap_part1_bits: u64,
+    /// Preamble and start-of-frame delimiter, 0 to 2²⁴.
+    pub preamble_bits: u64,
+    /// Jam, 1 to 2²⁴.
+    pub jam_bits: u64,
+    /// Turnaround time in picoseconds, at most 10¹² (1 s): from a station's decision to transmit to
+    /// its first bit. The station does not hear what arrives in it.
+    #[serde(default)]
+    pub turnaround_ps: u64,
+}
+
+/// Hosts that are alike but for their attachment points.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Stations {
+    /// Name of the node: a host, whose `count` is the number of points.
+    pub node: String,
+    /// Attachment point of each host: an index into `delay_ps`.
+    pub points: Vec<u32>,
+    /// Largest frequency error of the hosts' clocks in parts of 10⁹, at most 10⁷. Each clock has a
+    /// uniform error of either sign; coder, load register and its ticks follow it.
+    #[serde(default)]
+    pub clock_error_ppb: u64,
+    /// Priority wait in picoseconds, at most 10¹² (1 s): silence beyond the gap that the station
+    /// waits for. Carrier in any part of gap and wait restarts both.
+    #[serde(default)]
+    pub priority_wait_ps: u64,
+    /// Wait after a collision.
+    #[serde(default)]
+    pub backoff: Backoff,
+    /// Transmissions tried before the frame is given up, the first included; 1 to 10⁶.
+    #[serde(default = "attempt_limit")]
+    pub attempt_limit: u32,
+    /// What follows the last failed attempt.
+    #[serde(default)]
+    pub after_attempt_limit: AfterAttemptLimit,
+    /// What follows a late collision.
+    #[serde(default)]
+    pub after_late_collision: AfterLateCollision,
+}
+
+// 802.3-2022 § 4.4.2: attemptLimit 16.
+fn attempt_limit() -> u32 {
+    16
+}
+
+/// Rule for r, the number of slots to wait after the n-th collision of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "rule", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Backoff {
+    /// r uniform, 0 ≤ r < 2^min(n, limit) (802.3-2022 § 4.2.3.2.5).
+    Exponential {
+        /// Collisions after which the range no longer doubles, at most 30.
+        limit: u32,
+    },
+    /// r uniform, 0 ≤ r ≤ min(n, limit).
+    Linear {
+        /// Collisions after which the range no longer grows, at most 10⁶.
+        limit: u32,
+    },
+    /// r uniform, 0 ≤ r < slots.
+    Constant {
+        /// Size of the range, 1 to 10⁶.
+        slots: u32,
+    },
+    /// r = 0.
+    None {},
+    /// r is the host's clock masked by its load register. The register is empty at first and shifts
+    /// in a one from the right at each collision: r < 2^min(n, bits), as uniform as the clock
+    /// (Gonsalves 1982, section 2.2).
+    #[serde(rename = "load-register")]
+    LoadRegister {
+        /// Low bits of the clock that are used, 1 to 16.
+        bits: u32,
+        /// Period of the clock in picoseconds, 1 to 10¹². Each host's clock starts at another phase.
+        clock_ps: u64,
+        /// Whether the wait is counted in ticks, which come whenever the clock's time is a whole
+        /// number of slots: the wait ends with the r-th tick after the jam, up to a slot earlier
+        /// than r slots after it.
+        ticks: bool,
+    },
+}
+
+impl Default for Backoff {
+    // 802.3-2022 § 4.4.2: backoffLimit 10.
+    fn default() -> Self {
+        Self::Exponential { limit: 10 }
+    }
+}
+
+impl Backoff {
+    /// How many values r can take after the n-th collision.
+    #[inline]
+    #[must_use]
+    pub fn range(self, collisions: u32) -> u64 {
+        match self {
+            Self::Exponential { limit } => 1 << collisions.min(limit),
+            Self::Linear { limit } => u64::from(collisions.min(limit)) + 1,
+            Self::Constant { slots } => u64::from(slots),
+            Self::None {} => 1,
+            Self::LoadRegister { bits, .. } => 1 << collisions.min(bits),
+        }
+    }
+}
+
+/// What follows the last failed attempt.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum AfterAttemptLimit {
+    /// The frame is given up.
+    #[default]
+    Discard,
+    /// The driver hands the same frame over again; its delay keeps counting.
+    Resume,
+}
+
+/// What follows a late collision.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum AfterLateCollision {
+    /// The same as any collision.
+    #[default]
+    Backoff,
+    /// The frame is given up, as many controllers do.
+    Discard,
+}

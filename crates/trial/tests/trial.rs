@@ -1,0 +1,147 @@
+//! A trial is read as it is written, and what is wrong with it is found where it is.
+
+use ethermeter_trial::flows::Flow;
+use ethermeter_trial::nodes::{Kind, Stage};
+use ethermeter_trial::Trial;
+use serde_json::{json, Value};
+
+fn phases() -> Value {
+    json!({"begin_ps": 0, "stop_ps": 10, "measure_from_ps": 2, "measure_to_ps": 9, "end_ps": 12,
+        "spread_ps": 0})
+}
+
+fn segment() -> Value {
+    json!({"id": "segment/00000", "seed": 7, "settings": {"implementation": "reference"}, "scenario": {
+        "nodes": [{"name": "sun", "count": 1024, "kind": {"host": {}}}],
+        "media": [{"name": "ether", "bit_ps": 100_000, "delay_ps": [[0]],
+            "mac": {"csma_cd": {"slot_bits": 512, "gap_bits": 96, "gap_part1_bits": 64,
+                "preamble_bits": 64, "jam_bits": 32, "turnaround_ps": 5}},
+            "stations": [{"node": "sun", "points": vec![0; 1024],
+                "backoff": {"rule": "load-register", "bits": 8, "clock_ps": 3, "ticks": true},
+                "after_attempt_limit": "resume"}]}],
+        "flows": [{"name": "sun", "from": "sun", "frames": {"kind": "fixed", "bits": 512},
+            "arrivals": {"kind": "saturated"}}],
+        "phases": phases(), "batches": 5}})
+}
+
+fn network() -> Value {
+    json!({"id": "network/00000", "seed": 8, "scenario": {
+        "nodes": [
+            {"name": "a", "kind": {"host": {"send": [{"name": "bus", "fixed_ps": 3}], "clock": {"drift_ppb": -5}}}},
+            {"name": "s", "kind": {"switch": {"learning": {"learns": {"age_ps": 9, "addresses": 4}},
+                "fabric": {"shared": {"name": "backplane", "ps_per_octet": 2}}}}},
+            {"name": "b", "kind": {"host": {}}}],
+        "links": [{"ends": [{"node": "a"}, {"node": "s"}], "ps_per_octet": 8000},
+            {"ends": [{"node": "s", "module": 1}, {"node": "b"}], "ps_per_octet": 8000, "half_duplex": true}],
+        "flows": [
+            {"name": "f", "from": "a", "to": ["b"], "frames": {"kind": "mix", "bits": [512, 12144], "weights": [1.0, 0.5]},
+                "arrivals": {"kind": "poisson", "mean_ps": 1e6}, "framing": {"udp": {"mtu_octets": 1500}}},
+            {"name": "t", "from": "b", "to": ["a"], "transfer": {"job": {"stream": {}}, "tcp": {"window_octets": 65536}}}],
+        "clocks": "compared", "phases": phases()}})
+}
+
+fn idealised(mac: &Value) -> Value {
+    let mut trial = segment();
+    trial["scenario"]["media"][0]["mac"] = mac.clone();
+    trial
+}
+
+fn read(value: &Value) -> Result<Trial, String> {
+    Trial::from_json(&value.to_string()).map_err(|fault| fault.to_string())
+}
+
+#[test]
+fn what_is_written_is_read_again() {
+    let macs = [
+        json!({"slotted": {"slot_ps": 5, "collision_slots": 2, "persistence": "non", "idle": "same-slot",
+            "population": {"infinite": {"attempts_per_slot": 0.5}}}}),
+        json!({"slotted": {"slot_ps": 5, "collision_slots": 2, "persistence": 0.25, "idle": null,
+            "population": {"finite": {"retransmission": 0.5, "first": "delayed"}}}}),
+        json!({"adaptive": {"slot_ps": 5, "clear_ps": 1, "policy": "one-over-e", "empty": "at-once"}}),
+        json!({"unslotted": {"propagation_ps": 5, "access": {"one-persistent":
+            {"abort_ps": 3, "simultaneous_starts_unnoticed": true, "infinite_mean_ps": null}}}}),
+        json!({"polling": {"walk_ps": 5, "discipline": "gated"}}),
+    ];
+    let all = [segment(), network()].into_iter().chain(macs.iter().map(idealised));
+    for value in all {
+        let trial = read(&value).expect("a trial");
+        assert_eq!(Trial::from_json(&trial.to_json()), Ok(trial));
+    }
+}
+
+#[test]
+fn stations_are_not_repeated() {
+    let trial = read(&segment()).expect("a trial");
+    assert!(trial.to_json().len() < 4096, "{}", trial.to_json().len());
+    assert_eq!(trial.scenario.nodes[0].count, 1024);
+}
+
+#[test]
+fn the_fault_of_a_key_has_its_path() {
+    type Change = fn(&mut Value);
+    let cases: [(Change, &str, &str); 5] = [
+        (
+            |v| v["scenario"]["nodes"][0]["kind"]["host"]["sned"] = json!([]),
+            "scenario.nodes[0].kind.host.sned",
+            "unknown field `sned`",
+        ),
+        (
+            |v| v["scenario"]["nodes"][0]["kind"]["host"]["send"][0]["fixed_ps"] = json!(-1),
+            "scenario.nodes[0].kind.host.send[0].fixed_ps",
+            "invalid value: integer `-1`, expected u64",
+        ),
+        (
+            |v| v["scenario"]["links"][1]["ends"][0]["module"] = json!("x"),
+            "scenario.links[1].ends[0].module",
+            "invalid type: string \"x\", expected u32",
+        ),
+        (
+            |v| {
+                v["scenario"]["flows"][1]["transfer"]["tcp"]
+                    .as_object_mut()
+                    .expect("a table")
+                    .clear();
+            },
+            "scenario.flows[1].transfer.tcp",
+            "missing field `window_octets`",
+        ),
+        (|v| v["sead"] = json!(1), "sead", "unknown field `sead`"),
+    ];
+    for (change, path, allowed) in cases {
+        let mut value = network();
+        change(&mut value);
+        let fault = Trial::from_json(&value.to_string()).expect_err("a fault");
+        assert_eq!(fault.path, path);
+        assert!(fault.allowed.starts_with(allowed), "{}", fault.allowed);
+    }
+}
+
+#[test]
+fn what_is_no_json_is_a_fault() {
+    for text in ["", "{", "[]", "{} x"] {
+        assert!(Trial::from_json(text).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn a_value_beyond_its_limit_is_a_fault_with_path_and_value() {
+    let stage = Stage { fixed_ps: 2_000_000_000_000, ..Stage::default() };
+    let fault = stage.check("nodes[3].kind.host.send[0]").expect_err("longer than a second");
+    assert_eq!(
+        fault.to_string(),
+        "nodes[3].kind.host.send[0].fixed_ps: must be at most 1000000000000, got 2000000000000"
+    );
+    assert_eq!(fault.value.as_deref(), Some("2000000000000"));
+
+    let trial = read(&network()).expect("a trial");
+    let Kind::Host(host) = &trial.scenario.nodes[0].kind else { panic!("a host") };
+    let mut clock = host.clock.expect("given");
+    assert_eq!(clock.check("clock"), Ok(()));
+    clock.drift_ppb = 1_000_001;
+    assert_eq!(clock.check("clock").expect_err("too fast").path, "clock.drift_ppb");
+
+    let mut flow: Flow = trial.scenario.flows[0].clone();
+    assert_eq!(flow.check("flows[0]"), Ok(()));
+    flow.queue_frames = Some(0);
+    assert_eq!(flow.check("flows[0]").expect_err("no room").path, "flows[0].queue_frames");
+}
