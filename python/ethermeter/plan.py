@@ -174,6 +174,12 @@ def expand(
     )
 
 
+def renumbered(trial: Trial, number: int, *, point: Mapping[str, str]) -> Trial:
+    """Return a trial for another plan: with another number and point, the same seed and scenario."""
+    moved = replace(trial, id=f"{slug(trial.series)}/{number:05d}", point=dict(point))
+    return replace(moved, line=compact({key: getattr(moved, key) for key in _KEYS}))
+
+
 def trial_line(*, scenario: str, seed: int, engine: str = SIMULATION) -> str:
     """Return a trial of no plan, as a line for an engine.
 

@@ -1,10 +1,10 @@
-"""Running a plan: trials through an engine into a run directory, then its estimates, claims and
-report.
+"""Running a plan, or the trials that a strategy proposes: trials through an engine into a run
+directory, then its estimates, claims and report.
 """
 
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ethermeter.engines.live import Place
     from ethermeter.experiment import Experiment
     from ethermeter.plan import Plan, Trial
+    from ethermeter.strategies import Strategy
 
 RUNS = Path("runs")
 
@@ -91,13 +92,27 @@ class RunOptions:
 
 
 def default_directory(plan: "Plan") -> Path:
-    """Where a plan is run unless told otherwise: `runs/<name>-<plan hash>`."""
+    """Where a plan is run unless another directory is given: `runs/<name>-<plan hash>`."""
     return RUNS / f"{plan.name}-{plan.hash}"
+
+
+def search_directory(strategy: "Strategy[object]") -> Path:
+    """Where a strategy is run unless another directory is given: `runs/<name>-<question hash>`."""
+    return RUNS / f"{strategy.name}-{_question_hash(strategy)}"
 
 
 def finished_run(directory: Path, plan: "Plan") -> RunDirectory | None:
     """Return the finished run of this very plan in a directory, or None."""
-    if plan_hash_of(directory) != plan.hash:
+    return _finished_run(directory, plan.hash)
+
+
+def finished_search(directory: Path, strategy: "Strategy[object]") -> RunDirectory | None:
+    """Return the finished run of this very strategy in a directory, or None."""
+    return _finished_run(directory, _question_hash(strategy))
+
+
+def _finished_run(directory: Path, plan_hash: str) -> RunDirectory | None:
+    if plan_hash_of(directory) != plan_hash:
         return None
     found = RunDirectory(directory)
     if not found.is_finished():
@@ -105,6 +120,12 @@ def finished_run(directory: Path, plan: "Plan") -> RunDirectory | None:
     found.verify_results()
     tidy(directory)
     return found
+
+
+def _question_hash(strategy: "Strategy[object]") -> str:
+    from ethermeter.strategies.strategy import question_hash
+
+    return question_hash(strategy.question)
 
 
 def execute(
@@ -151,123 +172,256 @@ def execute(
         on `KeyboardInterrupt`.
 
     """
-    from ethermeter._core import version
-    from ethermeter.engines.local import processors
+    session = _Session(directory, options, experiments, follow, place)
+    session.check(plan.name, plan.trials)
+    with session.recording(plan):
+        session.run(plan.trials)
+        session.finish()
+    return RunDirectory(directory)
 
-    if options.resume and options.force:
-        raise InputError(
-            [
-                Fault(
-                    "command line",
-                    "--force",
-                    "given with --resume",
-                    "one of the two: continue what is there, or discard it",
-                )
+
+def search(
+    strategy: "Strategy[object]",
+    *,
+    directory: Path,
+    options: RunOptions,
+    follow: Callable[[Progress], None] | None = None,
+    place: "Place | None" = None,
+) -> RunDirectory:
+    """Run the trials that a strategy proposes until it has an answer, and write tables and answer.
+
+    Parameters
+    ----------
+    strategy
+        Proposes the trials; they are appended to the plan in the run directory.
+    directory, options, follow, place
+        As of `execute`.
+
+    Returns
+    -------
+    :
+        The finished run; `RunDirectory.answer` is what the strategy found.
+
+    Raises
+    ------
+    InputError, RunError, TrialError
+        As `execute`.
+
+    """
+    import msgspec
+
+    from ethermeter.plan import Plan
+    from ethermeter.strategies.strategy import Finished as Answered
+    from ethermeter.strategies.strategy import Observed
+
+    session = _Session(directory, options, strategy.experiments, follow, place)
+    observed: list[Observed] = []
+    with session.recording(Plan(strategy.name, ()), question=strategy.question) as recorder:
+        while not isinstance(proposed := strategy.propose(observed), Answered):
+            session.check(strategy.name, proposed)
+            recorder.extend(proposed)
+            session.run(proposed, expected=strategy.expected_trials)
+            observed += [
+                Observed(trial, recorder.rows(number))
+                for number, trial in enumerate(proposed, len(observed))
             ]
-        )
-    jobs = processors() if options.jobs is None else options.jobs
-    if jobs < 1:
-        raise InputError([Fault("command line", "--jobs", str(jobs), "at least 1")])
-    _check_measurable(plan, experiments, place)
-    begin_s = time.monotonic()
-    names = names_of(experiments)
-    began = provenance.begun(
-        ethermeter=version(),
-        plan_name=plan.name,
-        plan_hash=plan.hash,
-        trials=len(plan.trials),
-        seeds={
-            name: experiment.seed if options.seed is None else options.seed
-            for name, experiment in names.items()
-        },
-        command=options.command,
-        jobs=jobs,
-        cluster=options.cluster,
-    ) | {"study": options.study}
-    if place is not None:
-        began |= {"measured": place.name} | (
-            {"live_study": options.live_study} if options.live_study else {}
-        )
-    texts = {name: experiment.source_text for name, experiment in names.items()}
-    with Recorder(
-        directory,
-        plan,
-        experiments=texts,
-        version=version(),
-        resume=options.resume,
-        force=options.force,
-    ) as recorder:
-        before = recorder.provenance()
-        began = provenance.resumed(began, before) if before else began
-        recorder.write_provenance(began)
-        pending = [
-            Work(number, plan.trials[number].id, plan.trials[number].line)
-            for number in recorder.pending
+        answer = msgspec.json.format(msgspec.json.encode(proposed.answer), indent=1)
+        session.finish(answer + b"\n")
+    return RunDirectory(directory)
+
+
+class _Session:
+    """One process that runs trials into a run directory.
+
+    Parameters
+    ----------
+    directory, options, experiments, follow, place
+        As of `execute`.
+
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        options: RunOptions,
+        experiments: Sequence["Experiment"],
+        follow: Callable[[Progress], None] | None,
+        place: "Place | None",
+    ) -> None:
+        from ethermeter._core import version
+        from ethermeter.engines.local import processors
+
+        if options.resume and options.force:
+            raise InputError(
+                [
+                    Fault(
+                        "command line",
+                        "--force",
+                        "given with --resume",
+                        "one of the two: continue what is there, or discard it",
+                    )
+                ]
+            )
+        self._jobs = processors() if options.jobs is None else options.jobs
+        if self._jobs < 1:
+            raise InputError([Fault("command line", "--jobs", str(self._jobs), "at least 1")])
+        self._directory, self._options = directory, options
+        self._experiments, self._follow, self._place = experiments, follow, place
+        self._version = version()
+        self._begin_s = time.monotonic()
+        self._trials: list[Trial] = []
+        self._expected = 0
+        self._done, self._effort, self._done_effort = 0, 0.0, 0.0
+        self._failed: dict[str, str] = {}
+        self._provenance: dict[str, Any] = {}
+
+    def check(self, name: str, trials: "Sequence[Trial]") -> None:
+        """Refuse trials that are to be measured and cannot be."""
+        live = [
+            Work(number, trial.id, trial.line)
+            for number, trial in enumerate(trials)
+            if trial.engine == LIVE
         ]
-        effort = {work.place: effort_of(plan.trials[work.place]) for work in pending}
-        all_effort, done_effort, done = sum(effort.values()), 0.0, len(plan.trials) - len(pending)
-        failed: dict[str, str] = dict(recorder.provenance().get("failed", {}))
+        if live and self._place is None:
+            file = str(self._experiments[0].path) if self._experiments else name
+            allowed = f"measured by another command: ethermeter measure {file} --testbed (in namespaces), --hosts hosts.toml, or --loopback"
+            raise InputError([Fault(file, "run.engines", '"live"', allowed)])
+        if self._place is not None:
+            self._place.check(live)
 
-        def tell(under_way: float = 0.0, phase: str = "") -> None:
-            if follow is not None:
-                share = min(1.0, (done_effort + under_way) / all_effort) if all_effort else 1.0
-                follow(Progress(len(plan.trials), done, share, time.monotonic() - begin_s, phase))
+    @contextmanager
+    def recording(self, plan: "Plan", *, question: str | None = None) -> Iterator[Recorder]:
+        """Hold the run directory, and begin its provenance."""
+        options, names = self._options, names_of(self._experiments)
+        with Recorder(
+            self._directory,
+            plan,
+            experiments={name: each.source_text for name, each in names.items()},
+            version=self._version,
+            question=question,
+            resume=options.resume,
+            force=options.force,
+        ) as self._recorder:
+            began = provenance.begun(
+                ethermeter=self._version,
+                plan_name=plan.name,
+                plan_hash=self._recorder.plan_hash,
+                trials=len(plan.trials),
+                seeds={
+                    name: each.seed if options.seed is None else options.seed
+                    for name, each in names.items()
+                },
+                command=options.command,
+                jobs=self._jobs,
+                cluster=options.cluster,
+            ) | {"study": options.study}
+            if self._place is not None:
+                began |= {"measured": self._place.name} | (
+                    {"live_study": options.live_study} if options.live_study else {}
+                )
+            before = self._recorder.provenance()
+            self._provenance = provenance.resumed(began, before) if before else began
+            self._failed = dict(before.get("failed", {}))
+            self._recorder.write_provenance(self._provenance | self._failures)
+            yield self._recorder
 
-        seen_s: dict[
-            int, float
-        ] = {}  # since when each trial has been under way, by the monotonic clock
-        live = [work for work in pending if plan.trials[work.place].engine == LIVE]
-        others = [work for work in pending if plan.trials[work.place].engine != LIVE]
+    def run(self, trials: "Sequence[Trial]", *, expected: int = 0) -> None:
+        """Run trials that were just added to the plan and have no result yet; about `expected` are
+        run in all.
+        """
+        self._trials += trials
+        self._expected = max(expected, len(self._trials))
+        pending = [
+            Work(number, self._trials[number].id, self._trials[number].line)
+            for number in self._recorder.pending
+        ]
+        self._done = len(self._trials) - len(pending)
+        effort = {work.place: effort_of(self._trials[work.place]) for work in pending}
+        self._effort += sum(effort.values())
+        live = [work for work in pending if self._trials[work.place].engine == LIVE]
+        others = [work for work in pending if self._trials[work.place].engine != LIVE]
+        self._simulate(others, effort)
+        if live:
+            self._measure(live, effort)
+
+    def _simulate(self, pending: Sequence[Work], effort: Mapping[int, float]) -> None:
+        seen_s: dict[int, float] = {}  # since when each trial has been under way
         with closing(
-            _results(others, jobs=jobs, cluster=options.cluster, version=version())
+            _results(pending, jobs=self._jobs, cluster=self._options.cluster, version=self._version)
         ) as results:
             for result in results:
-                if isinstance(result, UnderWay):
-                    recorder.flush_if_due()
-                    seen_s = {place: seen_s.get(place, time.monotonic()) for place in result.shares}
-                    tell(
-                        sum(share * effort[place] for place, share in result.shares.items()),
-                        _long_trials(
-                            plan,
-                            {
-                                p: s
-                                for p, s in result.shares.items()
-                                if time.monotonic() - seen_s[p] >= LONG_TRIAL_S
-                            },
-                        ),
+                if not isinstance(result, UnderWay):
+                    self._record(result, effort)
+                    continue
+                self._recorder.flush_if_due()
+                now_s = time.monotonic()
+                seen_s = {place: seen_s.get(place, now_s) for place in result.shares}
+                long = {
+                    place: share
+                    for place, share in result.shares.items()
+                    if now_s - seen_s[place] >= LONG_TRIAL_S
+                }
+                self._tell(
+                    sum(share * effort[place] for place, share in result.shares.items()),
+                    self._long_trials(long),
+                )
+
+    def _measure(self, pending: Sequence[Work], effort: Mapping[int, float]) -> None:
+        assert self._place is not None
+        with closing(self._place.run(pending, self._directory)) as measured:
+            for seen in measured:
+                if not isinstance(seen, Finished):
+                    self._recorder.flush_if_due()
+                    self._tell(
+                        seen.share * effort[seen.place],
+                        f"trial {self._trials[seen.place].id}, {seen.phase}",
                     )
-                else:
-                    recorder.record(result.place, result.rows)
-                    done, done_effort = done + 1, done_effort + effort[result.place]
-                    tell()
-        if place is not None and live:
-            with closing(place.run(live, directory)) as measured:
-                for seen in measured:
-                    if not isinstance(seen, Finished):
-                        recorder.flush_if_due()
-                        tell(
-                            seen.share * effort[seen.place],
-                            f"trial {plan.trials[seen.place].id}, {seen.phase}",
-                        )
-                        continue
-                    if (why := getattr(seen, "why", None)) is not None:
-                        failed[plan.trials[seen.place].id] = why
-                        recorder.write_provenance(began | {"failed": failed})
-                    recorder.record(seen.place, seen.rows)
-                    done, done_effort = done + 1, done_effort + effort[seen.place]
-                    tell()
-        began |= {"failed": failed} if failed else {}
-        recorder.flush()
-        tell(phase="writing the tables")
-        recorder.finish(
+                    continue
+                if (why := getattr(seen, "why", None)) is not None:
+                    self._failed[self._trials[seen.place].id] = why
+                    self._recorder.write_provenance(self._provenance | self._failures)
+                self._record(seen, effort)
+
+    def _record(self, result: Finished, effort: Mapping[int, float]) -> None:
+        self._recorder.record(result.place, result.rows)
+        self._done += 1
+        self._done_effort += effort[result.place]
+        self._tell()
+
+    def finish(self, answer: bytes | None = None) -> None:
+        """Write the tables, and the answer of a strategy."""
+        self._recorder.flush()
+        self._expected = len(self._trials)
+        self._tell(phase="writing the tables")
+        self._recorder.finish(
             provenance.finished(
-                began,
-                wall_s=time.monotonic() - begin_s,
-                core_s=recorder.core_s,
-                events=recorder.events,
-            )
+                self._provenance | {"trials": len(self._trials)} | self._failures,
+                wall_s=time.monotonic() - self._begin_s,
+                core_s=self._recorder.core_s,
+                events=self._recorder.events,
+            ),
+            answer=answer,
         )
-    return RunDirectory(directory)
+
+    @property
+    def _failures(self) -> dict[str, Any]:
+        return {"failed": self._failed} if self._failed else {}
+
+    def _tell(self, under_way: float = 0.0, phase: str = "") -> None:
+        if self._follow is not None:
+            share = (self._done_effort + under_way) / self._effort if self._effort else 1.0
+            share = min(1.0, share) * len(self._trials) / max(1, self._expected)
+            spent_s = time.monotonic() - self._begin_s
+            self._follow(Progress(self._expected, self._done, share, spent_s, phase))
+
+    def _long_trials(self, shares: Mapping[int, float]) -> str:
+        """Name trials that have been under way for long, with their shares."""
+        named = [
+            f"trial {self._trials[place].id} at {share:.0%}"
+            for place, share in sorted(shares.items())[:MOST_NAMED]
+        ]
+        more = len(shares) - MOST_NAMED
+        return ", ".join([*named, *([f"{more} more under way"] if more > 0 else [])])
 
 
 def evaluate(
@@ -375,37 +529,6 @@ LONG_TRIAL_S = 2.0
 """A trial that takes longer is named in the progress, with its share."""
 MOST_NAMED = 2
 """Trials named at once."""
-
-
-def _long_trials(plan: "Plan", shares: Mapping[int, float]) -> str:
-    """Say how far trials are that have been under way for long."""
-    named = [
-        f"trial {plan.trials[place].id} at {share:.0%}"
-        for place, share in sorted(shares.items())[:MOST_NAMED]
-    ]
-    return ", ".join(
-        [
-            *named,
-            *([f"{len(shares) - MOST_NAMED} more under way"] if len(shares) > MOST_NAMED else []),
-        ]
-    )
-
-
-def _check_measurable(
-    plan: "Plan", experiments: Sequence["Experiment"], place: "Place | None"
-) -> None:
-    """Refuse what is to be measured and cannot be."""
-    live = [
-        Work(number, trial.id, trial.line)
-        for number, trial in enumerate(plan.trials)
-        if trial.engine == LIVE
-    ]
-    if live and place is None:
-        file = str(experiments[0].path) if experiments else plan.name
-        allowed = f"measured by another command: ethermeter measure {file} --testbed (in namespaces), --hosts hosts.toml, or --loopback"
-        raise InputError([Fault(file, "run.engines", '"live"', allowed)])
-    if place is not None:
-        place.check(live)
 
 
 def effort_of(trial: "Trial") -> float:
@@ -525,4 +648,7 @@ __all__ = [
     "evaluate",
     "execute",
     "finished_run",
+    "finished_search",
+    "search",
+    "search_directory",
 ]

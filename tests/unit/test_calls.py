@@ -9,15 +9,25 @@ from typing import Any
 import numpy as np
 import pytest
 from ethermeter.analysis.interval import student
-from ethermeter.calls import Answer, Quality, Question, Rated, Wanted, most_calls, search
+from ethermeter.calls import OnSegment, Quality, Question, Wanted
 from ethermeter.calls.quality import quality
 from ethermeter.cli.app import app
 from ethermeter.metrics import Metric
 from ethermeter.store.rows import HISTOGRAMS, METRICS, TrialRows
+from ethermeter.strategies import answered
+from ethermeter.strategies.calls import (
+    QUALITIES,
+    Answer,
+    CallSearch,
+    Interval,
+    Rated,
+    judged,
+    next_numbers,
+)
 from ethermeter.voice import e_model
 from typer.testing import CliRunner
 
-SEGMENT: Mapping[str, Any] = {"standard": "ieee-10", "round_trip": "25 us", "clusters": 2}
+SEGMENT = OnSegment({"standard": "ieee-10", "round_trip": "25 us", "clusters": 2})
 MS = 10**9
 
 
@@ -117,40 +127,37 @@ def test_a_trial_without_a_packet_is_worth_nothing() -> None:
 def test_a_question_has_room_for_what_the_bits_and_the_standard_leave() -> None:
     question = Question(SEGMENT, codec="g711", packet_s=0.02)
     # 8 octets of preamble, 218 of frame and 12 of gap every 20 ms: 95.2 kb/s a direction.
-    assert question.load_of_a_call == pytest.approx(2 * 0.00952)
+    assert SEGMENT.load_of_a_call(question) == pytest.approx(2 * 0.00952)
     assert question.most == 52
-    assert Question({"standard": "ieee-100"}, codec="g729", packet_s=0.06).most == 512
+    assert Question(OnSegment({"standard": "ieee-100"}), codec="g729", packet_s=0.06).most == 512
 
 
-def margins(monkeypatch: pytest.MonkeyPatch, limit: int) -> None:
-    """Make numbers of calls up to a limit good enough, by one thousandth a call."""
-
-    def judged(question: Question, wanted: Wanted, calls: int, **_: Any) -> Rated:
-        del question, wanted
-        return Rated(calls, (), student(np.array([limit + 0.5 - calls] * 3) / 1000))
-
-    monkeypatch.setattr(search, "_rated", judged)
+def of_margin(calls: int, limit: int) -> Rated:
+    """Return a number of calls that is good enough up to a limit, by one thousandth a call."""
+    margin = Interval.of(student(np.array([limit + 0.5 - calls] * 3) / 1000))
+    unknown = Interval(None, None, None)
+    return Rated(calls, margin, **dict.fromkeys(QUALITIES, unknown), cautions=())
 
 
 @pytest.mark.parametrize("limit", [0, 1, 2, 25, 26, 27, 51, 52])
-def test_the_search_finds_the_largest_number_that_is_good_enough(
-    monkeypatch: pytest.MonkeyPatch, limit: int
-) -> None:
-    margins(monkeypatch, limit)
-    found = most_calls(Question(SEGMENT, codec="g711", packet_s=0.02), Wanted(mos=4.0))
-    assert (found.calls, found.sure, found.possible) == (limit, limit, limit)
-    assert found.is_limited_by_stations == (limit == 52)
-    assert {max(limit, 1), min(limit + 1, 52)} <= {each.calls for each in found.tried}
+def test_the_search_finds_the_largest_number_that_is_good_enough(limit: int) -> None:
+    tried: dict[int, Rated] = {}
+    while numbers := next_numbers(tried, 52):
+        assert not tried.keys() & set(numbers)
+        tried |= {calls: of_margin(calls, limit) for calls in numbers}
+    assert judged(tried, 52) == (limit, limit, limit)
+    assert {max(limit, 1), min(limit + 1, 52)} <= set(tried)
 
 
 def test_few_calls_are_as_good_as_the_codec_and_far_too_many_as_bad_as_can_be() -> None:
     question = Question(SEGMENT, codec="g711", packet_s=0.02, duration_s=1.0)
-    found = most_calls(question, Wanted(mos=4.0), jobs=2)
+    found = answered(CallSearch(question, Wanted(mos=4.0)), jobs=2)
     assert 10 < found.calls < question.most
-    best = found.tried[0].mean("rating").value
+    best = found.tried[0].rating.value
     # One packet of 20 ms, some milliseconds of network: R of the E-model to a point.
     assert best == pytest.approx(float(e_model(0.025, 0.0).r), abs=2.0)
-    assert found.tried[-1].margin.value < 0
+    assert (found.tried[-1].margin.value or 0) < 0
+    assert not found.is_limited_by_stations
     assert isinstance(found, Answer)
 
 
@@ -158,8 +165,14 @@ def test_the_same_seed_gives_the_same_answer_on_any_number_of_threads() -> None:
     question = Question(
         SEGMENT, codec="g729a", packet_s=0.02, duration_s=0.5, replications=2, seed=7
     )
-    one, two = (most_calls(question, Wanted(mos=3.6), jobs=jobs) for jobs in (1, 2))
+    one, two = (answered(CallSearch(question, Wanted(mos=3.6)), jobs=jobs) for jobs in (1, 2))
     assert one == two
+
+
+@pytest.fixture(autouse=True)
+def _own_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep runs out of the directory in which the tests run."""
+    monkeypatch.chdir(tmp_path)
 
 
 def invoke(*words: str) -> tuple[int, str, str]:
@@ -187,6 +200,9 @@ def test_the_command_answers_and_writes_an_experiment_that_can_be_run(tmp_path: 
     assert f"count = {2 * answer['calls']}" in file.read_text(encoding="utf-8")
     code, _, said = invoke(*words)
     assert (code, "--write" in said) == (2, True)
+    (run,) = (tmp_path / "runs").glob("calls-*")
+    assert json.loads((run / "answer.json").read_text(encoding="utf-8")) == answer
+    assert (run / "report.html").is_file()
 
 
 @pytest.mark.parametrize(

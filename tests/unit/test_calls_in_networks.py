@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ethermeter.calls import NetworkQuestion, Wanted, most_calls, pairs_of
+from ethermeter.calls import BetweenHosts, Question, Wanted, pairs_of
 from ethermeter.cli.app import app
 from ethermeter.experiment import load
 from ethermeter.faults import InputError
+from ethermeter.strategies import answered
+from ethermeter.strategies.calls import CallSearch
 from typer.testing import CliRunner
 
 NETWORK = """
@@ -68,7 +70,7 @@ def asked(
     callers: str = "left1",
     called: str = "right1",
     **more: Any,
-) -> NetworkQuestion:
+) -> Question:
     found = load(written(folder, *changes))
     pairs = pairs_of(found.document, found.path, callers=callers, called=called)
     speech: dict[str, Any] = {
@@ -77,13 +79,13 @@ def asked(
         "duration_s": 1.0,
         "replications": 2,
     }
-    return NetworkQuestion(document=found.document, path=found.path, pairs=pairs, **(speech | more))
+    return Question(BetweenHosts(found.document, found.path, pairs), **(speech | more))
 
 
 def test_a_full_duplex_link_carries_as_many_calls_as_packets_fit_into_their_interval(
     tmp_path: Path,
 ) -> None:
-    found = most_calls(asked(tmp_path), Wanted(loss=0.0, delay_s=0.2), jobs=1)
+    found = answered(CallSearch(asked(tmp_path), Wanted(loss=0.0, delay_s=0.2)))
     assert math.floor(20 / 0.952) == ROOM
     assert (found.calls, found.is_limited_by_stations) == (ROOM, True)
 
@@ -95,14 +97,14 @@ def test_a_half_duplex_link_carries_half_as_many_and_streams_of_one_way_as_many_
     question = asked(tmp_path, half)
     assert question.most == ROOM // 2
     assert asked(tmp_path, half, talkers=1).most == ROOM
-    assert most_calls(question, Wanted(mos=4.0), jobs=1).calls <= ROOM // 2
+    assert answered(CallSearch(question, Wanted(mos=4.0))).calls <= ROOM // 2
 
 
 def test_other_traffic_of_the_file_takes_its_room(tmp_path: Path) -> None:
     # 1538 octets each 12.304 ms are 1 Mb/s, half of the link towards the right: ten calls of 95.2
     # kb/s are left.
     busy = ('regular = "1000 s"', 'regular = "12304 us"')
-    found = most_calls(asked(tmp_path, busy), Wanted(loss=0.0, delay_s=0.2), jobs=1)
+    found = answered(CallSearch(asked(tmp_path, busy), Wanted(loss=0.0, delay_s=0.2)))
     assert found.calls == 10
     over = next(each for each in found.tried if each.calls == 11)
     # More than the link carries: enough for a short trial, and no answer, for delays grow as long
@@ -115,20 +117,20 @@ def test_the_worse_direction_counts(tmp_path: Path) -> None:
     # Back from right to left nothing is in the way, and still no more than ten calls fit.
     reverse = ('regular = "1000 s"', 'regular = "12304 us"')
     one_way = asked(tmp_path, reverse, callers="right1", called="left1", talkers=1)
-    assert most_calls(one_way, Wanted(loss=0.0, delay_s=0.2), jobs=1).calls == ROOM
+    assert answered(CallSearch(one_way, Wanted(loss=0.0, delay_s=0.2))).calls == ROOM
     both = asked(tmp_path, reverse, callers="right1", called="left1")
-    assert most_calls(both, Wanted(loss=0.0, delay_s=0.2), jobs=1).calls == 10
+    assert answered(CallSearch(both, Wanted(loss=0.0, delay_s=0.2))).calls == 10
 
 
 def test_calls_go_round_the_hosts_of_groups(tmp_path: Path) -> None:
     question = asked(tmp_path, callers="left", called="right")
-    assert question.pairs == (("left1", "right1"), ("left2", "right2"))
-    flows = [(flow["from"], flow["to"]) for flow in question.document_of(3)["flows"][1:]]
+    assert question.venue.pairs == (("left1", "right1"), ("left2", "right2"))
+    flows = [(flow["from"], flow["to"]) for flow in question.document(3)["flows"][1:]]
     assert flows[0::2] == [("left1", "right1"), ("left2", "right2"), ("left1", "right1")]
     assert flows[1::2] == [(to, source) for source, to in flows[0::2]]
     among = asked(tmp_path, callers="left", called="left")
-    assert among.pairs == (("left1", "left2"), ("left2", "left1"))
-    assert asked(tmp_path, callers="left1", called="right").pairs == (
+    assert among.venue.pairs == (("left1", "left2"), ("left2", "left1"))
+    assert asked(tmp_path, callers="left1", called="right").venue.pairs == (
         ("left1", "right1"),
         ("left1", "right2"),
     )
@@ -148,6 +150,12 @@ def test_hosts_that_cannot_call_each_other_are_refused(
     with pytest.raises(InputError) as caught:
         asked(tmp_path, callers=callers, called=called)
     assert fault in str(caught.value)
+
+
+@pytest.fixture(autouse=True)
+def _own_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep runs out of the directory in which the tests run."""
+    monkeypatch.chdir(tmp_path)
 
 
 def invoke(*words: str) -> tuple[int, str, str]:

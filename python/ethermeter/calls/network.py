@@ -1,27 +1,21 @@
-"""Calls between hosts of a network, beside the traffic of its file: the question, and the
-experiment that answers it.
-"""
+"""Calls between hosts of a network, beside the traffic of its file."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ethermeter import plan
 from ethermeter.analysis.roofline import links_between
 from ethermeter.calls.quality import Heard, of_flows
-from ethermeter.calls.question import PS_PER_S, SETTLE_S, arrivals_of, time_text
-from ethermeter.experiment import toml
+from ethermeter.calls.question import PS_PER_S, Question, time_text
 from ethermeter.experiment.document import validated
 from ethermeter.experiment.flows import MOST_FLOWS
 from ethermeter.experiment.network import Network, expanded_network
-from ethermeter.experiment.reading import of_document
 from ethermeter.experiment.segment import standards
 from ethermeter.faults import Fault, InputError, shown
 from ethermeter.plan import Trial
 from ethermeter.store.rows import TrialRows
-from ethermeter.voice import Medium, TalkPattern, packets
-from ethermeter.voice.packets import Packets
+from ethermeter.voice import Medium
 
 CALLS_THERE, CALLS_BACK = "call{}", "call{}-back"
 """Names of the flows of a call."""
@@ -30,12 +24,12 @@ DRAIN_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class NetworkQuestion:
-    """Which calls, between which hosts of a network.
+class BetweenHosts:
+    """Pairs of hosts of a network, between which calls are added to the flows of the file.
 
-    Calls go round the pairs of hosts: the first between the first caller and the first called, and
-    so on. They are added to the flows of the file. A number of calls is judged by its worst pair
-    and direction, each rated by all of its packets together.
+    Calls go round the pairs: the first between the first caller and the first called, and so on. A
+    number of calls is judged by its worst pair and direction, each rated by all of its packets
+    together.
 
     Parameters
     ----------
@@ -45,93 +39,52 @@ class NetworkQuestion:
         The file, for faults and for other files that it names.
     pairs
         Caller and called host of each pair.
-    codec, packet_s, ip, bit_rate_bps, pattern, duration_s, replications, seed
-        As of `Question`.
-    talkers
-        Directions of a call: 2, or 1 for streams from callers to called hosts.
 
     """
 
     document: Mapping[str, Any]
     path: Path
     pairs: tuple[tuple[str, str], ...]
-    codec: str
-    packet_s: float
-    ip: str = "ipv4"
-    bit_rate_bps: float | None = None
-    pattern: TalkPattern | None = None
-    talkers: int = 2
-    duration_s: float = 20.0
-    replications: int = 3
-    seed: int = 1
 
     @property
-    def packets(self) -> Packets:
-        """What one direction puts on an Ethernet link while its talker talks; its loads are of 10
-        Mb/s.
+    def medium(self) -> Medium:
+        """An Ethernet link; loads are of 10 Mb/s."""
+        return replace(Medium.of("ieee-10", standards()["ieee-10"]), name="network")
 
-        Raises
-        ------
-        ArgumentError
-            If the codec cannot be cut like this, or a packet does not fit into a frame.
+    @property
+    def room(self) -> str:
+        """What limits the number of calls, in words."""
+        return "the bits of the links"
 
+    def most(self, question: Question) -> int:
+        """Return how many calls the bits of the links, or the number of flows of an experiment,
+        leave room for.
         """
-        medium = replace(Medium.of("ieee-10", standards()["ieee-10"]), name="network")
-        return packets(
-            self.codec,
-            packet_s=self.packet_s,
-            medium=medium,
-            ip=self.ip,
-            bit_rate_bps=self.bit_rate_bps,
-        )
-
-    @property
-    def activity(self) -> float:
-        """Share of time in which a talker sends."""
-        return 1.0 if self.pattern is None else self.pattern.activity
-
-    @property
-    def most(self) -> int:
-        """Calls that the bits of the links, or the number of flows of an experiment, leave room
-        for.
-        """
-        links = self.network["links"]
+        links = _links(question)
+        frame_octets = int(question.packets.frame_octets)
         bounds = []
         for caller, called in self.pairs:
             for _, link, _ in links_between(links, caller, called):
-                octets = (
-                    int(self.packets.frame_octets)
-                    + link.get("preamble_octets", 8)
-                    + link.get("gap_octets", 12)
-                )
-                directions = self.talkers if link.get("half_duplex") else 1
+                octets = frame_octets + link.get("preamble_octets", 8) + link.get("gap_octets", 12)
+                directions = question.talkers if link.get("half_duplex") else 1
                 load = (
                     octets
                     * link["ps_per_octet"]
                     * directions
-                    * self.activity
-                    / (self.packet_s * PS_PER_S)
+                    * question.activity
+                    / (question.packet_s * PS_PER_S)
                 )
                 bounds.append(int(1 / load))
         calls = len(self.pairs) * (min(bounds) + 1) - 1
-        return max(
-            1, min(calls, (MOST_FLOWS - len(self.document.get("flows", ()))) // self.talkers)
-        )
+        flows = MOST_FLOWS - len(self.document.get("flows", ()))
+        return max(1, min(calls, flows // question.talkers))
 
-    @property
-    def network(self) -> Mapping[str, Any]:
-        """The network of the file as engines read it."""
-        scenario: Mapping[str, Any] = self.trials(1)[0].scenario
-        return dict(scenario["network"])
-
-    def document_of(self, calls: int) -> dict[str, Any]:
-        """Return the experiment file with so many calls, as a tree."""
-        period = time_text(self.packet_s)
-        directions = "both ways" if self.talkers == 2 else "one way"
+    def tables(self, question: Question, calls: int) -> Mapping[str, Any]:
+        """Return the tables of the file with the flows of the calls, and the drain."""
         shape = {
             "port": "udp",
-            "frames": f"{int(self.packets.frame_octets)} B",
-            "arrivals": arrivals_of(period, self.pattern),
+            "frames": f"{int(question.packets.frame_octets)} B",
+            "arrivals": question.arrivals,
         }
         flows = list(self.document.get("flows", ()))
         for call in range(calls):
@@ -139,56 +92,26 @@ class NetworkQuestion:
             flows.append(
                 {"name": CALLS_THERE.format(call + 1), "from": caller, "to": called, **shape}
             )
-            if self.talkers == 2:
+            if question.talkers == 2:
                 flows.append(
                     {"name": CALLS_BACK.format(call + 1), "from": called, "to": caller, **shape}
                 )
-        kept = {
-            key: value
-            for key, value in self.document.items()
-            if key not in ("vary", "sources", "theory", "notes")
-        }
-        return {
-            **kept,
-            "title": f"{calls} calls of {self.codec}, {1e3 * self.packet_s:g} ms a packet, {directions}",
-            "seed": self.seed,
-            "series": "calls",
-            "flows": flows,
-            "phases": {
-                "transmit": time_text(SETTLE_S + self.duration_s),
-                "measure": f"last {time_text(self.duration_s)}",
-                "drain": time_text(DRAIN_S),
-            },
-            "run": {"replications": self.replications, "batches": 10},
-        }
+        kept = {key: value for key, value in self.document.items() if key not in _REPLACED}
+        return {**kept, "flows": flows, "phases": {"drain": time_text(DRAIN_S)}}
 
-    def text(self, calls: int) -> str:
-        """Return the experiment file with so many calls."""
-        return toml.document(self.document_of(calls))
-
-    def trials(self, calls: int) -> tuple[Trial, ...]:
-        """Return the trials that answer for so many calls.
-
-        Raises
-        ------
-        InputError
-            If the network or its flows have faults.
-
-        """
-        return tuple(plan.expand([of_document(self.document_of(calls), self.path)]).trials)
-
-    def heard(self, rows: TrialRows, trial: Trial, calls: int) -> tuple[Heard, ...]:
+    def heard(
+        self, rows: TrialRows, trial: Trial, *, calls: int, talkers: int
+    ) -> tuple[Heard, ...]:
         """Return what arrived in each direction between each pair of hosts."""
         flows = trial.scenario["flows"]
         members: dict[tuple[str, str], list[int]] = {}
-        for number in range(len(flows) - calls * self.talkers, len(flows)):
+        for number in range(len(flows) - calls * talkers, len(flows)):
             members.setdefault((flows[number]["from"], flows[number]["to"][0]), []).append(number)
         return tuple(of_flows(rows, trial.scenario, numbers) for numbers in members.values())
 
-    @property
-    def subject(self) -> str:
-        """What an answer is about: the hosts, the links between them, and the other traffic."""
-        links = self.network["links"]
+    def subject(self, question: Question) -> str:
+        """Return the hosts, the links between them, and the other traffic."""
+        links = _links(question)
         paths = []
         for caller, called in self.pairs[:MOST_PATHS]:
             steps = [
@@ -197,7 +120,7 @@ class NetworkQuestion:
             ]
             paths.append(f"{caller} to {called} over {', '.join(steps)}")
         more = len(self.pairs) - MOST_PATHS
-        others = len(self.trials(1)[0].scenario["flows"]) - self.talkers
+        others = len(question.trials(1)[0].scenario["flows"]) - question.talkers
         beside = (
             f"beside {others} other flow{'s' if others > 1 else ''}"
             if others
@@ -206,6 +129,21 @@ class NetworkQuestion:
         return (
             f"{'; '.join(paths)}{f' and {more} more pairs of hosts' if more > 0 else ''}; {beside}"
         )
+
+    def facts(self, question: Question) -> Mapping[str, Any]:
+        """Return the file and the pairs of hosts."""
+        del question
+        return {"network": str(self.path), "pairs": self.pairs}
+
+
+_REPLACED = ("title", "seed", "series", "phases", "run", "vary", "sources", "theory", "notes")
+"""Keys of the file that the question sets anew, or that have no meaning with calls."""
+
+
+def _links(question: Question) -> Sequence[Mapping[str, Any]]:
+    """Return the links of the network as engines read it."""
+    links: Sequence[Mapping[str, Any]] = question.trials(1)[0].scenario["network"]["links"]
+    return links
 
 
 MOST_PATHS = 3

@@ -43,6 +43,12 @@ class Wanted:
     loss: float = 0.01
     delay_s: float = 0.15
 
+    def as_json(self) -> dict[str, float]:
+        """Return what is used of it."""
+        if self.mos is not None:
+            return {"mos": self.mos}
+        return {"loss": self.loss, "delay_s": self.delay_s}
+
     def margin(self, quality: "Quality") -> float:
         """By how much a quality is better than wanted, in the unit of the score or as a share of
         the loss; negative where worse.

@@ -1,18 +1,16 @@
-"""The question of a segment: which calls, on which segment; and the experiment that answers it for
-some number of calls.
-"""
+"""The question: which calls, and where; and the experiment that answers it for a number of calls."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, Protocol
 
 from ethermeter import plan
-from ethermeter.calls.quality import Heard, of_segment
-from ethermeter.experiment import load, toml
-from ethermeter.experiment.segment import standards
+from ethermeter.calls.quality import Heard
+from ethermeter.experiment import Experiment, toml
+from ethermeter.experiment.reading import of_document
 from ethermeter.plan import Trial
 from ethermeter.store.rows import TrialRows
-from ethermeter.store.scratch import temporary_directory
 from ethermeter.voice import Medium, TalkPattern, packets
 from ethermeter.voice.packets import Packets
 
@@ -23,14 +21,47 @@ talker.
 """
 
 
+class Venue(Protocol):
+    """Where the calls are: on a segment, or between hosts of a network."""
+
+    @property
+    def path(self) -> Path:
+        """The file by whose name faults are reported."""
+
+    @property
+    def medium(self) -> Medium:
+        """The medium of the callers, which adds to each packet."""
+
+    @property
+    def room(self) -> str:
+        """What limits the number of calls, in words."""
+
+    def most(self, question: "Question") -> int:
+        """Return how many calls there is room for at most."""
+
+    def tables(self, question: "Question", calls: int) -> Mapping[str, Any]:
+        """Return the tables of the experiment file that depend on the venue."""
+
+    def heard(
+        self, rows: TrialRows, trial: Trial, *, calls: int, talkers: int
+    ) -> tuple[Heard, ...]:
+        """Return the packets of a trial by receivers that are rated separately."""
+
+    def subject(self, question: "Question") -> str:
+        """Return a description of the venue and its other traffic."""
+
+    def facts(self, question: "Question") -> Mapping[str, Any]:
+        """Return the fields of an answer that depend on the venue."""
+
+
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Which calls, on which segment.
+    """Which calls, and where.
 
     Parameters
     ----------
-    segment
-        The table `segment` of an experiment file.
+    venue
+        Where.
     codec
         A name of `ethermeter.voice.CODECS`.
     packet_s
@@ -42,7 +73,7 @@ class Question:
     pattern
         Talk spurts, if nothing is sent in silence; None if a talker sends all the time.
     talkers
-        Stations of a call: 2 where both are on the segment, 1 for a stream that goes one way.
+        Directions of a call: 2, or 1 for a stream that goes one way.
     duration_s
         Measured time of a trial [s].
     replications
@@ -52,7 +83,7 @@ class Question:
 
     """
 
-    segment: Mapping[str, Any]
+    venue: Venue
     codec: str
     packet_s: float
     ip: str = "ipv4"
@@ -62,12 +93,6 @@ class Question:
     duration_s: float = 20.0
     replications: int = 3
     seed: int = 1
-
-    @property
-    def medium(self) -> Medium:
-        """What the segment's standard adds to a packet."""
-        name = self.segment["standard"]
-        return Medium.of(name, standards()[name])
 
     @property
     def packets(self) -> Packets:
@@ -82,7 +107,7 @@ class Question:
         return packets(
             self.codec,
             packet_s=self.packet_s,
-            medium=self.medium,
+            medium=self.venue.medium,
             ip=self.ip,
             bit_rate_bps=self.bit_rate_bps,
         )
@@ -93,98 +118,67 @@ class Question:
         return 1.0 if self.pattern is None else self.pattern.activity
 
     @property
-    def load_of_a_call(self) -> float:
-        """Share of the line rate that a call asks for on the mean, preamble, frame and gap."""
-        return float(self.packets.offered_load) * self.talkers * self.activity
-
-    @property
     def most(self) -> int:
-        """Calls that the bits of the segment, or the stations that its standard allows, leave room
-        for.
-        """
-        stations = int(standards()[self.segment["standard"]]["max_stations"])
-        return max(1, min(int(1 / self.load_of_a_call), stations // self.talkers))
-
-    def document(self, calls: int) -> dict[str, Any]:
-        """Return the experiment file with so many calls, as a tree."""
-        period = time_text(self.packet_s)
-        arrivals = arrivals_of(period, self.pattern)
-        way = "both ways" if self.talkers == 2 else "one way"
-        return {
-            "title": f"{calls} calls of {self.codec}, {1e3 * self.packet_s:g} ms a packet, {way}",
-            "seed": self.seed,
-            "series": "calls",
-            "segment": dict(self.segment),
-            "stations": [
-                {
-                    "name": "talker",
-                    "count": calls * self.talkers,
-                    "frames": f"{int(self.packets.frame_octets)} B",
-                    "arrivals": arrivals,
-                }
-            ],
-            "phases": {
-                "transmit": time_text(SETTLE_S + self.duration_s),
-                "measure": f"last {time_text(self.duration_s)}",
-                "spread": period,
-            },
-            "run": {"replications": self.replications, "batches": 10},
-        }
-
-    def heard(self, rows: TrialRows, trial: Trial, calls: int) -> tuple[Heard, ...]:
-        """Return what all stations heard together: they share one medium, so all are alike."""
-        del trial, calls
-        return (of_segment(rows),)
+        """Calls that there is room for at most."""
+        return self.venue.most(self)
 
     @property
     def subject(self) -> str:
-        """What an answer is about: medium, rate, duplex and size of the segment."""
-        constants = standards()[self.segment["standard"]]
-        mbps = 1e6 / constants["bit_ps"]
-        sizes = ("length", "round_trip", "star", "delays")
-        size = next(
-            (
-                f"{key.replace('_', ' ')} {self.segment[key]}"
-                for key in sizes
-                if isinstance(self.segment.get(key), str)
-            ),
-            "",
-        )
-        known = f"{self.segment['standard']}{f', {size}' if size else ''}"
-        return f"one shared segment of {mbps:g} Mb/s, half duplex (CSMA/CD): {known}; without other traffic"
+        """What an answer is about."""
+        return self.venue.subject(self)
+
+    @property
+    def arrivals(self) -> dict[str, Any]:
+        """Arrivals of a talker's packets in an experiment file."""
+        if self.pattern is None:
+            return {"regular": time_text(self.packet_s)}
+        return {
+            "on_off": {
+                "period": time_text(self.packet_s),
+                "on": time_text(self.pattern.talk_s),
+                "off": time_text(self.pattern.silence_s),
+            }
+        }
+
+    def document(self, calls: int) -> dict[str, Any]:
+        """Return the experiment file with so many calls, as a tree."""
+        directions = "both ways" if self.talkers == 2 else "one way"
+        of_venue = dict(self.venue.tables(self, calls))
+        return {
+            "title": f"{calls} calls of {self.codec}, {1e3 * self.packet_s:g} ms a packet, {directions}",
+            "seed": self.seed,
+            "series": "calls",
+            **of_venue,
+            "phases": {
+                "transmit": time_text(SETTLE_S + self.duration_s),
+                "measure": f"last {time_text(self.duration_s)}",
+                **of_venue["phases"],
+            },
+            "run": {"replications": self.replications, "batches": 10},
+        }
 
     def text(self, calls: int) -> str:
         """Return the experiment file with so many calls."""
         return toml.document(self.document(calls))
 
-    def trials(self, calls: int) -> tuple[Trial, ...]:
-        """Return the trials that answer for so many calls.
+    def experiment(self, calls: int) -> Experiment:
+        """Return the experiment with so many calls.
 
         Raises
         ------
         InputError
-            If the segment's table has faults, or does not hold so many stations.
+            If the segment or network has faults, or does not hold so many calls.
 
         """
-        with temporary_directory() as folder:
-            file = folder / "calls.toml"
-            file.write_text(self.text(calls), encoding="utf-8")
-            return tuple(plan.expand([load(file)]).trials)
+        return of_document(self.document(calls), self.venue.path, text=self.text(calls))
 
+    def trials(self, calls: int) -> tuple[Trial, ...]:
+        """Return the trials that answer for so many calls; raises as `experiment`."""
+        return plan.expand([self.experiment(calls)]).trials
 
-def arrivals_of(period: str, pattern: TalkPattern | None) -> dict[str, Any]:
-    """Return the arrivals of a talker's packets in an experiment file: all the time, or in talk
-    spurts only.
-    """
-    if pattern is None:
-        return {"regular": period}
-    return {
-        "on_off": {
-            "period": period,
-            "on": time_text(pattern.talk_s),
-            "off": time_text(pattern.silence_s),
-        }
-    }
+    def heard(self, rows: TrialRows, trial: Trial, calls: int) -> tuple[Heard, ...]:
+        """Return the packets of a trial by receivers that are rated separately."""
+        return self.venue.heard(rows, trial, calls=calls, talkers=self.talkers)
 
 
 def time_text(seconds: float) -> str:

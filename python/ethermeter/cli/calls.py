@@ -1,7 +1,6 @@
 """The command that says how many calls fit on a segment, or between hosts of a network."""
 
-import math
-import time
+import sys
 from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -9,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from ethermeter.cli import options
+from ethermeter.cli import options, running
 from ethermeter.cli.output import number, print_json, print_table
 
 if TYPE_CHECKING:
-    from ethermeter.analysis.interval import Estimate
-    from ethermeter.calls import Answer, NetworkQuestion, Question, Rated, Wanted
+    from ethermeter.calls import BetweenHosts, OnSegment, Question, Wanted
     from ethermeter.experiment import Experiment
     from ethermeter.experiment.sweep import Sweep
+    from ethermeter.strategies.calls import Answer, Rated
 
 EXAMPLES = """\
   ethermeter calls --codec g711 --mos 4.0
@@ -25,17 +24,8 @@ EXAMPLES = """\
   ethermeter calls --segment schools-hub --codec g711 --one-way --buffer "20 ms" --json
   ethermeter calls --network my-network.toml --from phones --to gateway --codec g711 --mos 4.0
   ethermeter calls --network my-network.toml --from a --to b --set 'flows.load.arrivals.poisson_load=0.5' --json
-  ethermeter calls --codec g711 --mos 4.0 --write forty.toml"""
-_FIELDS = {
-    "mos": "",
-    "rating": "",
-    "loss": "",
-    "delay_s": "s",
-    "buffer_s": "s",
-    "network_p50_s": "s",
-    "network_p99_s": "s",
-    "utilisation": "",
-}
+  ethermeter calls --codec g711 --mos 4.0 --write forty.toml
+  ethermeter calls --codec g711 --mos 4.0 --out runs/telephones --resume"""
 
 
 def calls(
@@ -161,6 +151,11 @@ def calls(
     replications: options.Replications = None,
     seed: options.Seed = None,
     jobs: options.Jobs = None,
+    out: options.Out = None,
+    resume: options.Resume = False,
+    force: options.Force = False,
+    cluster: options.Cluster = None,
+    no_report: options.NoReport = False,
     write: Annotated[
         Path | None,
         typer.Option(
@@ -179,10 +174,13 @@ def calls(
     calls go from one host to another over its switches and links as the file has them, beside its
     flows; the worst direction counts.
     """
-    from ethermeter.calls import Wanted, most_calls
+    import msgspec
+
+    from ethermeter.calls import Question, Wanted
     from ethermeter.cli.voice_values import numbers_of, one_of, refuse
-    from ethermeter.engines.local import processors
     from ethermeter.faults import Fault, InputError
+    from ethermeter.run import RunOptions
+    from ethermeter.strategies.calls import Answer, CallSearch
     from ethermeter.voice import CODECS, PATTERNS
 
     one_of("--codec", codec, CODECS)
@@ -222,7 +220,7 @@ def calls(
         "replications": 3 if replications is None else replications,
         "seed": 1 if seed is None else seed,
     }
-    question = _question(segment, network, source, to, overrides or (), speech)
+    question = Question(_venue(segment, network, source, to, overrides or ()), **speech)
     try:
         question.packets  # a codec that cannot be cut like this says so here  # noqa: B018
     except InputError as error:
@@ -230,20 +228,23 @@ def calls(
         raise InputError(
             Fault("command line", named.get(f.key, f.key), f.value, f.allowed) for f in error.faults
         ) from None
-    workers = processors() if jobs is None else jobs
-    with _Follow(question) as follow:
-        found = most_calls(
-            question,
-            wanted,
-            buffer_s=read.get("--buffer"),
-            beyond_s=read["--beyond"],
-            jobs=workers,
-            follow=follow,
-        )
+    strategy = CallSearch(
+        question, wanted, buffer_s=read.get("--buffer"), beyond_s=read["--beyond"]
+    )
+    run_options = RunOptions(
+        jobs=jobs,
+        cluster=cluster,
+        resume=resume,
+        force=force,
+        command=tuple(sys.argv),
+        seed=question.seed,
+    )
+    run, summary = running.search_and_sum_up(strategy, run_options, out=out, report=not no_report)
+    found = msgspec.json.decode(run.answer(), type=Answer)
     if write is not None and found.calls:
         write.write_text(question.text(found.calls), encoding="utf-8")
     if as_json:
-        print_json(_as_json(question, wanted, found))
+        print_json(msgspec.to_builtins(found))
         return
     _print(question, wanted, found)
     if write is not None:
@@ -252,43 +253,18 @@ def calls(
             if found.calls
             else "no experiment written: not even one is good enough"
         )
+    running.print_files(summary)
 
 
-class _Follow:
-    """Shows how far the search is."""
-
-    def __init__(self, question: "Question | NetworkQuestion") -> None:
-        from ethermeter.cli.progress import ProgressDisplay
-
-        self._display = ProgressDisplay("calls")
-        self._steps = math.ceil(math.log2(question.most + 1)) + 3
-        self._begin_s = time.monotonic()
-
-    def __enter__(self) -> "_Follow":
-        self._display.__enter__()
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        self._display.__exit__(*error)
-
-    def __call__(self, calls: int, tried: int) -> None:
-        from ethermeter.run import Progress
-
-        del calls
-        share = min(tried / self._steps, 0.99)
-        self._display(Progress(self._steps, tried, share, time.monotonic() - self._begin_s))
-
-
-def _question(
+def _venue(
     segment: str | None,
     network: str | None,
     source: str | None,
     to: str | None,
     overrides: Sequence[str],
-    speech: dict[str, Any],
-) -> "Question | NetworkQuestion":
-    """Return the question that the options ask: of a segment, or of a network."""
-    from ethermeter.calls import NetworkQuestion, Question, pairs_of
+) -> "OnSegment | BetweenHosts":
+    """Return where the calls are, as the options say: on a segment, or in a network."""
+    from ethermeter.calls import BetweenHosts, OnSegment, pairs_of
     from ethermeter.cli.voice_values import refuse
 
     if network is None:
@@ -297,7 +273,7 @@ def _question(
                 refuse(
                     option, value, "with --network FILE only: stations of a segment are all alike"
                 )
-        return Question(segment=_segment(segment or "ieee-10", overrides), **speech)
+        return OnSegment(_segment(segment or "ieee-10", overrides))
     if segment is not None:
         refuse("--segment", segment, "one of --segment and --network, not both")
     found = _experiment("--network", network, overrides)
@@ -315,7 +291,7 @@ def _question(
             f"a host or a group of hosts of {network}: {hosts}",
         )
     pairs = pairs_of(found.document, found.path, callers=source, called=to)
-    return NetworkQuestion(document=found.document, path=found.path, pairs=pairs, **speech)
+    return BetweenHosts(found.document, found.path, pairs)
 
 
 def _experiment(
@@ -385,53 +361,8 @@ def _duration_s(text: str) -> float:
     return ps / PS_PER_S
 
 
-def _as_json(
-    question: "Question | NetworkQuestion", wanted: "Wanted", found: "Answer"
-) -> dict[str, Any]:
-    from ethermeter.calls import Question
-
-    if isinstance(question, Question):
-        of: dict[str, Any] = {
-            "load_of_a_call": question.load_of_a_call,
-            "segment": dict(question.segment),
-        }
-    else:
-        of = {"network": str(question.path), "pairs": [list(pair) for pair in question.pairs]}
-    return {
-        "subject": question.subject,
-        "calls": found.calls,
-        "sure": found.sure,
-        "possible": found.possible,
-        "limited_by_stations": found.is_limited_by_stations,
-        "codec": question.codec,
-        "packet_s": question.packet_s,
-        "talkers": question.talkers,
-        "activity": question.activity,
-        **of,
-        "wanted": {"mos": wanted.mos}
-        if wanted.mos is not None
-        else {"loss": wanted.loss, "delay_s": wanted.delay_s},
-        "replications": question.replications,
-        "seed": question.seed,
-        "tried": [
-            {
-                "calls": each.calls,
-                "margin": _interval(each.margin),
-                **{field: _interval(each.mean(field)) for field in _FIELDS},
-                "cautions": list(each.cautions),
-            }
-            for each in found.tried
-        ],
-    }
-
-
-def _interval(found: "Estimate") -> dict[str, float | None]:
-    numbers = {"value": found.value, "low": found.low, "high": found.high}
-    return {key: value if math.isfinite(value) else None for key, value in numbers.items()}
-
-
-def _print(question: "Question | NetworkQuestion", wanted: "Wanted", found: "Answer") -> None:
-    from ethermeter.calls import Question
+def _print(question: "Question", wanted: "Wanted", found: "Answer") -> None:
+    from ethermeter.calls import OnSegment
     from ethermeter.report.cautions import Marks
 
     marks = Marks(each.cautions for each in found.tried)
@@ -461,11 +392,9 @@ def _print(question: "Question | NetworkQuestion", wanted: "Wanted", found: "Ans
     typer.echo(
         f"{found.calls} {what} of {question.codec}: {good}, on the mean of {question.replications} trials"
     )
-    typer.echo(f"on {question.subject}" if isinstance(question, Question) else question.subject)
+    typer.echo(f"{'on ' if isinstance(question.venue, OnSegment) else ''}{found.subject}")
     if found.is_limited_by_stations:
-        of_segment = "the standard's number of stations, or the bits of the segment,"
-        room = of_segment if isinstance(question, Question) else "the bits of the links"
-        typer.echo(f"this is all that {room} leave room for")
+        typer.echo(f"this is all that {question.venue.room} leave room for")
     elif found.sure < found.calls or found.possible > found.calls:
         typer.echo(
             f"by the 95% intervals: {found.sure} for sure, {found.possible} perhaps; more --replications tell more"
@@ -473,16 +402,14 @@ def _print(question: "Question | NetworkQuestion", wanted: "Wanted", found: "Ans
 
 
 def _row(each: "Rated", mark: str) -> list[str]:
-    mean = {field: each.mean(field) for field in _FIELDS}
+    delays = (each.delay_s, each.buffer_s, each.network_p50_s, each.network_p99_s)
+    loss = each.loss.value
     return [
         f"{each.calls}{mark}",
-        number(mean["mos"].value),
-        number(mean["mos"].half_width, digits=2),
-        number(mean["rating"].value),
-        number(100 * mean["loss"].value, digits=3),
-        *(
-            number(1e3 * mean[field].value)
-            for field in ("delay_s", "buffer_s", "network_p50_s", "network_p99_s")
-        ),
-        number(mean["utilisation"].value),
+        number(each.mos.value),
+        number(each.mos.half_width, digits=2),
+        number(each.rating.value),
+        number(None if loss is None else 100 * loss, digits=3),
+        *(number(None if delay.value is None else 1e3 * delay.value) for delay in delays),
+        number(each.utilisation.value),
     ]

@@ -40,12 +40,14 @@ def grouped(groups: Groups) -> type[TyperGroup]:
     return Grouped
 
 
-def group(name: str, about: str, groups: Groups) -> typer.Typer:
+def group(name: str, about: str, groups: Groups, *, examples: str) -> typer.Typer:
     """Return a group of commands that is itself a command, such as `theory`."""
     return typer.Typer(
         name=name,
         cls=grouped(groups),
         help=about,
+        # Backspace tells the help formatter to leave the lines as they are.
+        epilog="Examples:\n\n\b\n" + examples,
         rich_markup_mode=None,
         no_args_is_help=True,
         context_settings={"help_option_names": ["-h", "--help"]},

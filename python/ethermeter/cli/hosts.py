@@ -25,6 +25,7 @@ app = group(
             "check": "Ask the agents of all hosts what they can do.",
         }
     },
+    examples=f"{INIT_EXAMPLES}\n{CHECK_EXAMPLES}",
 )
 File = Annotated[
     Path,

@@ -2,11 +2,11 @@
 
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,6 +15,11 @@ from ethermeter.cli.guard import interrupted, say
 from ethermeter.cli.output import number, print_json, print_table
 from ethermeter.cli.studies import ALL
 from ethermeter.studies import registry
+
+if TYPE_CHECKING:
+    from ethermeter.run import RunOptions
+    from ethermeter.store import RunDirectory
+    from ethermeter.strategies import Strategy
 
 RUN_EXAMPLES = """\
   ethermeter run poisson-load
@@ -205,7 +210,7 @@ def reproduce(
 
 def run_and_sum_up(
     loaded: Any,
-    run_options: Any,
+    run_options: "RunOptions",
     *,
     replications: int | None,
     out: Path | None,
@@ -238,38 +243,102 @@ def run_and_sum_up(
 
     """
     from ethermeter import run as running
-    from ethermeter.cli.progress import ActivityDisplay, ProgressDisplay
 
     plan = loaded.plan(seed=run_options.seed, replications=replications)
     directory = out if out is not None else running.default_directory(plan)
     if may_begin and not directory.exists():
         run_options = replace(run_options, resume=False)
+    return _summary(
+        *_run_and_evaluate(
+            directory,
+            title or plan.name,
+            None if run_options.force else partial(running.finished_run, directory, plan),
+            partial(
+                running.execute,
+                plan,
+                loaded.experiments,
+                directory=directory,
+                options=run_options,
+                place=place,
+            ),
+            report=report,
+        )
+    )
+
+
+def search_and_sum_up(
+    strategy: "Strategy[object]", run_options: "RunOptions", *, out: Path | None, report: bool
+) -> "tuple[RunDirectory, dict[str, Any]]":
+    """Run what a strategy proposes, unless it is finished already.
+
+    Parameters
+    ----------
+    strategy
+        The strategy.
+    run_options
+        How it is run.
+    out, report
+        As the options of the same names.
+
+    Returns
+    -------
+    :
+        The finished run, which has the answer, and its summary.
+
+    Raises
+    ------
+    typer.Exit
+        After Ctrl-C or SIGTERM.
+
+    """
+    from ethermeter import run as running
+
+    directory = out if out is not None else running.search_directory(strategy)
+    found, written = _run_and_evaluate(
+        directory,
+        strategy.name,
+        None if run_options.force else partial(running.finished_search, directory, strategy),
+        partial(running.search, strategy, directory=directory, options=run_options),
+        report=report,
+    )
+    return found, _summary(found, written)
+
+
+def _run_and_evaluate(
+    directory: Path,
+    title: str,
+    finished: "Callable[[], RunDirectory | None] | None",
+    execute: "Callable[..., RunDirectory]",
+    *,
+    report: bool,
+) -> "tuple[RunDirectory, dict[str, Path]]":
+    """Run into a directory unless a finished run is there, and write what is derived from it."""
+    from ethermeter import run as running
+    from ethermeter.cli.progress import ActivityDisplay, ProgressDisplay
+
     try:
-        found = None if run_options.force else running.finished_run(directory, plan)
+        found = None if finished is None else finished()
         if found is not None:
             say(f"{directory}: this run is already finished; --force runs it again")
         else:
-            with ProgressDisplay(title or plan.name) as display:
-                found = running.execute(
-                    plan,
-                    loaded.experiments,
-                    directory=directory,
-                    options=run_options,
-                    follow=display,
-                    place=place,
-                )
-        with ActivityDisplay(title or plan.name) as activity:
+            with ProgressDisplay(title) as display:
+                found = execute(follow=display)
+        with ActivityDisplay(title) as activity:
             written = running.evaluate(directory, report=report, anew=False, follow=activity)
     except KeyboardInterrupt as interrupt:
         raise interrupted(
             interrupt, f"finished trials are kept. To continue: {_resume_command()}"
         ) from None
+    return found, written
+
+
+def _summary(found: "RunDirectory", written: Mapping[str, Path]) -> dict[str, Any]:
     provenance = found.provenance()
     return {
-        "run": str(directory),
-        "plan": plan.name,
-        "plan_hash": plan.hash,
-        "trials": len(plan.trials),
+        "run": str(found.path),
+        "plan": provenance.get("plan"),
+        "plan_hash": provenance.get("plan_hash"),
+        "trials": provenance.get("trials"),
         "wall_s": provenance.get("wall_s"),
         "simulation_s": provenance.get("simulation_s"),
         "events": provenance.get("events"),

@@ -27,6 +27,7 @@ app = group(
             "show": "List testbeds that were made to stay.",
         }
     },
+    examples=UP_EXAMPLES + "\n  ethermeter testbed show",
 )
 
 

@@ -30,6 +30,8 @@ app = group(
             "agreement": "Compare theories with the simulations of a run.",
         }
     },
+    examples="  ethermeter theory list\n  ethermeter theory show lam-1980\n"
+    '  ethermeter theory eval metcalfe-boggs-1976 stations=1..24 packet_bits="64 B" rate_bps="10 Mb/s" slot_s="12 us"',
 )
 
 ModelName = Annotated[

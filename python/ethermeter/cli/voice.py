@@ -44,6 +44,7 @@ app = group(
             "admission": "Apply admission control to the calls of a run.",
         }
     },
+    examples="  ethermeter voice emodel\n  ethermeter voice erlang --places 40 --offered 20..40",
 )
 
 _LISTS = "one, or a list a,b,c or a range from..to/points"

@@ -14,6 +14,7 @@ from ethermeter.store.integrity import (
     first_line,
     is_altered,
     read_provenance,
+    read_verified,
     refuse_links,
     write_provenance,
 )
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
 
 PLAN = "plan.jsonl"
 PARTS = "parts"
+QUESTION = "question.json"
+"""The question of a strategy, by which its run is known while the plan grows."""
+ANSWER = "answer.json"
+"""The answer that a strategy gave when its last trial was finished."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +81,29 @@ class RunDirectory:
     def trials(self) -> "tuple[Trial, ...]":
         """Read the trials, in the order of the plan."""
         return self.plan().trials
+
+    def answer(self) -> bytes:
+        """Read the answer of the strategy that made the run, as JSON.
+
+        Raises
+        ------
+        InputError
+            If it was altered, or the run is not one of a strategy.
+
+        """
+        try:
+            return read_verified(self.path, ANSWER)
+        except OSError as error:
+            raise InputError(
+                [
+                    Fault(
+                        str(self.path / ANSWER),
+                        "file",
+                        error.strerror or str(error),
+                        "expected the answer of a finished search",
+                    )
+                ]
+            ) from error
 
     def is_finished(self) -> bool:
         """Whether every trial has been run and the tables are written."""
@@ -132,7 +160,9 @@ class RunDirectory:
             *(
                 name
                 for name in self.checksums()
-                if name == PLAN or name.startswith("experiment") or name.endswith(".parquet")
+                if name in (PLAN, QUESTION, ANSWER)
+                or name.startswith("experiment")
+                or name.endswith(".parquet")
             )
         )
 

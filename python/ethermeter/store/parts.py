@@ -26,7 +26,7 @@ class Stamp:
     Parameters
     ----------
     plan_hash
-        Hash of the plan whose trials these are.
+        Hash of the plan, or of a strategy's question, whose trials these are.
     version
         Version of ethermeter that simulated them.
 
@@ -98,6 +98,24 @@ def write(
         write_page_checksum=True,
     )
     write_whole(path, sink.getvalue().to_pybytes(), within=within)
+
+
+def rows_at(table: "pa.Table", at: int) -> TrialRows:
+    """Return the rows of one trial of a part that was read.
+
+    Parameters
+    ----------
+    table
+        What `read` returned.
+    at
+        Row of the trial in it.
+
+    """
+    row = table.slice(at, 1)
+    arrays = {
+        name: row[name].combine_chunks().flatten().to_numpy(zero_copy_only=False) for name in ARRAYS
+    }
+    return TrialRows(**{name: row[name][0].as_py() for name in _NUMBERS}, **arrays)
 
 
 def read(path: Path, *, stamp: Stamp) -> "pa.Table":

@@ -14,7 +14,7 @@ import numpy as np
 
 from ethermeter.faults import Fault, InputError
 from ethermeter.store import parts
-from ethermeter.store.directory import PARTS, PLAN, is_finished
+from ethermeter.store.directory import ANSWER, PARTS, PLAN, QUESTION, is_finished
 from ethermeter.store.files import (
     CAPTURES,
     LIVE,
@@ -37,7 +37,7 @@ from ethermeter.store.tables import NETWORK_TABLES, TABLES, write_all
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ethermeter.plan import Plan
+    from ethermeter.plan import Plan, Trial
 
 FLUSH_AFTER_S = 1.0
 """Results wait at most so long for their part file: what a kill can cost."""
@@ -74,9 +74,11 @@ class Recorder:
     directory
         The run directory; made if it is not there.
     plan
-        What is run.
+        What is run; of a strategy it is empty, and grows by `extend`.
     experiments
         Text of each experiment file, by its name.
+    question
+        Text of a strategy's question; None if there is no strategy.
     version
         Version of ethermeter. Parts of another version are not continued but redone.
     resume
@@ -101,16 +103,20 @@ class Recorder:
         *,
         experiments: Mapping[str, str],
         version: str,
+        question: str | None = None,
         resume: bool = False,
         force: bool = False,
     ) -> None:
         self.directory = directory
-        self._ids = [trial.id for trial in plan.trials]
-        self._observations = [observations_of_scenario(trial.scenario) for trial in plan.trials]
-        self._networks = any(flows_of(trial.scenario) for trial in plan.trials)
-        self._stamp = parts.Stamp(plan.hash, version)
-        self._part_of = np.full(len(self._ids), -1, np.int32)
-        self._row_of = np.zeros(len(self._ids), np.int32)
+        self._ids: list[str] = []
+        self._observations: list[int] = []
+        self._networks = False
+        self._text, self._question = "", question
+        self.plan_hash = plan.hash if question is None else _hash(question.encode())
+        self._stamp = parts.Stamp(self.plan_hash, version)
+        self._part_of = np.empty(0, np.int32)
+        self._row_of = np.empty(0, np.int32)
+        self._add(plan.trials)
         self._files: list[Path] = []
         self._waiting: list[tuple[int, TrialRows]] = []
         self._waiting_octets, self._waiting_since_s = 0, 0.0
@@ -153,12 +159,54 @@ class Recorder:
     @property
     def pending(self) -> tuple[int, ...]:
         """Places in the plan of the trials that are still to be run."""
-        return tuple(int(place) for place in np.flatnonzero(self._part_of < 0))
+        return tuple(int(place) for place in np.flatnonzero(self._part_of[: len(self._ids)] < 0))
 
     @property
     def stored(self) -> int:
         """Trials whose results are on disk."""
         return int((self._part_of >= 0).sum())
+
+    def extend(self, trials: "Sequence[Trial]") -> None:
+        """Append trials that a strategy proposed to the plan.
+
+        Raises
+        ------
+        InputError
+            If the plan in the directory has other trials.
+        RunError
+            If the plan cannot be written.
+
+        """
+        self._add(trials)
+        self._text += "".join([trial.line + "\n" for trial in trials])
+        with self._writing():
+            there = (self.directory / PLAN).read_bytes().decode(errors="replace")
+            if there.startswith(self._text):
+                return  # a run that is resumed: these trials were proposed before
+            if not self._text.startswith(there):
+                raise InputError(
+                    [
+                        Fault(
+                            str(self.directory / PLAN),
+                            "file",
+                            "damaged: not the trials that were proposed",
+                            "--force to run it again",
+                        )
+                    ]
+                )
+            write_whole(self.directory / PLAN, self._text)
+
+    def rows(self, place: int) -> TrialRows:
+        """Read the result of a finished trial.
+
+        Parameters
+        ----------
+        place
+            Place of the trial in the plan.
+
+        """
+        self.flush()
+        return parts.rows_at(self._part(int(self._part_of[place])), int(self._row_of[place]))
 
     def record(self, place: int, rows: TrialRows) -> None:
         """Take the result of a trial.
@@ -214,7 +262,7 @@ class Recorder:
         with self._writing():
             write_provenance(self.directory, dict(provenance))
 
-    def finish(self, provenance: Mapping[str, Any]) -> None:
+    def finish(self, provenance: Mapping[str, Any], *, answer: bytes | None = None) -> None:
         """Write the tables, then the provenance that declares the run finished, and remove the
         parts.
 
@@ -222,6 +270,8 @@ class Recorder:
         ----------
         provenance
             Has the key `finished`; checksums of the results are added.
+        answer
+            Of a strategy, as JSON.
 
         Raises
         ------
@@ -240,6 +290,8 @@ class Recorder:
                 self._rows_of,
                 networks=self._networks,
             )
+            if answer is not None:
+                write_whole(self.directory / ANSWER, answer)
             self.write_provenance(
                 {**provenance, "sha256": checksums_of(self.directory, _results(self.directory))}
             )
@@ -256,7 +308,10 @@ class Recorder:
                 )
         there = plan_hash_of(self.directory)
         if there is not None and not force:
-            if there != plan.hash and read_provenance(self.directory).get("plan_hash") == plan.hash:
+            if (
+                there != self.plan_hash
+                and read_provenance(self.directory).get("plan_hash") == self.plan_hash
+            ):
                 raise InputError(
                     [
                         Fault(
@@ -267,11 +322,11 @@ class Recorder:
                         )
                     ]
                 )
-            if there != plan.hash:
+            if there != self.plan_hash:
                 raise self._refusal(
                     "plan",
                     there,
-                    f"{plan.hash}, the plan to be run; give another --out, or --force to discard what is there",
+                    f"{self.plan_hash}, the plan to be run; give another --out, or --force to discard what is there",
                 )
             if is_finished(self.directory):
                 raise self._refusal("run", "finished", "--force to discard it and run again")
@@ -305,6 +360,8 @@ class Recorder:
                 write_whole(
                     self.directory / EXPERIMENTS / f"{name}.toml", text, within=self.directory
                 )
+        if self._question is not None:
+            write_whole(self.directory / QUESTION, self._question)
         # Last: once the plan is there, the directory is a run that can be resumed.
         write_whole(self.directory / PLAN, plan.to_jsonl())
 
@@ -323,7 +380,22 @@ class Recorder:
             self.events += sum(table["events"].to_pylist())
             self.core_s += sum(table["core_s"].to_pylist())
 
+    def _add(self, trials: "Sequence[Trial]") -> None:
+        self._ids += [trial.id for trial in trials]
+        self._observations += [observations_of_scenario(trial.scenario) for trial in trials]
+        self._networks |= any(flows_of(trial.scenario) for trial in trials)
+        self._make_room(len(self._ids))
+
+    def _make_room(self, places: int) -> None:
+        """Grow the index of results; parts of a strategy's run may hold trials that are not
+        proposed again yet.
+        """
+        more = max(0, places - len(self._part_of))
+        self._part_of = np.concatenate([self._part_of, np.full(more, -1, np.int32)])
+        self._row_of = np.concatenate([self._row_of, np.zeros(more, np.int32)])
+
     def _adopt(self, file: Path, places: Sequence[int]) -> None:
+        self._make_room(max(places, default=-1) + 1)
         self._part_of[list(places)] = len(self._files)
         self._row_of[list(places)] = np.arange(len(places))
         self._files.append(file)
@@ -372,23 +444,32 @@ class Recorder:
 
 
 def plan_hash_of(directory: Path) -> str | None:
-    """Hash of the plan in a directory, or None if there is none."""
+    """Hash of the plan in a directory, or of a strategy's question; None if there is no run."""
+    file = directory / PLAN
     try:
-        return hashlib.sha256((directory / PLAN).read_bytes()).hexdigest()[:12]
+        plan = file.read_bytes()
+        file = directory / QUESTION
+        return _hash(file.read_bytes() if file.exists() else plan)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
         raise InputError(
-            [Fault(str(directory / PLAN), "file", error.strerror or str(error), "expected a plan")]
+            [Fault(str(file), "file", error.strerror or str(error), "expected a plan")]
         ) from error
 
 
+def _hash(text: bytes) -> str:
+    return hashlib.sha256(text).hexdigest()[:12]
+
+
 def _results(directory: Path) -> list[str]:
-    """Files of a run that nothing else can be made from again: plan, experiments, tables, results
-    of measured trials.
+    """Files of a run that nothing else can be made from again: plan, question and answer,
+    experiments, tables, results of measured trials.
     """
     patterns = (
         PLAN,
+        QUESTION,
+        ANSWER,
         EXPERIMENT,
         f"{EXPERIMENTS}/*.toml",
         "*.parquet",
@@ -405,6 +486,8 @@ def _results(directory: Path) -> list[str]:
 def _ours() -> set[str]:
     return {
         PLAN,
+        QUESTION,
+        ANSWER,
         PROVENANCE,
         PARTS,
         EXPERIMENT,
@@ -430,7 +513,16 @@ def _clear(directory: Path) -> None:
     """Remove what a run leaves behind, and nothing else."""
     # The provenance first: from then on the directory is not taken for a finished run, whatever
     # happens.
-    for name in (PROVENANCE, PLAN, EXPERIMENT, *TABLES, *NETWORK_TABLES, *DERIVED):
+    for name in (
+        PROVENANCE,
+        PLAN,
+        QUESTION,
+        ANSWER,
+        EXPERIMENT,
+        *TABLES,
+        *NETWORK_TABLES,
+        *DERIVED,
+    ):
         (directory / name).unlink(missing_ok=True)
     for file in (directory / EXPERIMENTS).glob("*.toml"):
         file.unlink()
