@@ -10,9 +10,9 @@ from typing import Any
 import ethermeter as em
 import numpy as np
 import pytest
-from ethermeter import report
 from ethermeter.metrics import Group, Metric
 from ethermeter.store.rows import CLOCK_METRICS, FLOW_METRICS, SYNCHRONISED_METRICS, clocks_of
+from ethermeter.studies import pages
 from run_values import values
 
 TWO = """
@@ -315,7 +315,7 @@ def test_the_shipped_comparison_errs_by_no_more_than_it_states_in_any_trial(tmp_
         idle, full = (of[load, settle]["delay_error"]["value"] for load in ("0.001", "0.8"))
         # Answers wait where the load waits: a path of unequal ways is told wrong.
         assert full > 3 * idle
-    report.write(run.path)
+    pages.write_report(run.path)
     text = (run.path / "report.html").read_text(encoding="utf-8")
     for heading in (
         "Delays by the clocks as they are: measured",

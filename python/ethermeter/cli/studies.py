@@ -61,6 +61,7 @@ def write_index(outcomes: Sequence[Mapping[str, Any]], folder: Path, *, quick: b
     entries = [
         report.Reproduced(
             study=outcome["study"],
+            presentation=registry.find(outcome["study"]).presentation,
             run=Path(outcome["summary"]["run"]) if "summary" in outcome else None,
             error=outcome.get("error", ""),
         )

@@ -6,7 +6,6 @@ Formulas are drawn on a grid of their own; a run holds only the points that it h
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -15,6 +14,7 @@ from ethermeter import theory
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.frame_mixes import COUNT, FRAMES
 from ethermeter.analysis.interval import Estimate, difference, exact
+from ethermeter.document import Trace
 from ethermeter.metrics import Metric
 from ethermeter.studies.judging import MissingError
 from ethermeter.studies.myths.runs import (
@@ -60,27 +60,6 @@ SLOTS = {
 LOADS = np.geomspace(0.05, 1000.0, 60)
 """Attempts a packet time at which formulas are drawn."""
 Value = float | str
-
-
-@dataclass(frozen=True, slots=True)
-class Trace:
-    """A curve of a figure.
-
-    Parameters
-    ----------
-    name
-        What it is of; a theory, its world and the segment may share it.
-    kind
-        A theory, the simulation of the world that it assumes, or the simulation of the segment as
-        it is.
-    points
-        Estimates by x, which is a number or a name.
-
-    """
-
-    name: str
-    kind: Kind
-    points: tuple[tuple[Value, Estimate], ...]
 
 
 def _trace(
