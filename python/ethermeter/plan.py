@@ -47,7 +47,7 @@ class Trial:
         Where its chance comes from, below 2^63.
     engine
         The engine that answers: "simulation", "theory/MODEL", "idealised/MODEL",
-        "switched/MODEL/STEP" or "live".
+        "ablation/MODEL/STEP" or "live".
     point
         The varied keys with their values, as text.
     scenario
@@ -460,7 +460,7 @@ _KEYS = ("id", "series", "replication", "seed", "engine", "point", "scenario")
 _SCENARIO_KEYS = ("segment", "groups", "phases", "batches")
 _NETWORK_KEYS = ("network", "flows", "phases")
 _ENGINE = re.compile(
-    rf"simulation|(theory|idealised|switched)/({'|'.join(MODELS)})(/[a-z-]+)?", re.ASCII
+    rf"simulation|(theory|idealised|ablation)/({'|'.join(MODELS)})(/[a-z-]+)?", re.ASCII
 )
 _ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*/[0-9]{5,6}", re.ASCII)
 
@@ -504,7 +504,7 @@ def _trial(line: str, known: dict[str, Any]) -> Trial | str:
                 engine in (SIMULATION, LIVE)
                 if has_network
                 else isinstance(engine, str) and _ENGINE.fullmatch(engine),
-                'engine as "simulation", "theory/MODEL", "idealised/MODEL" or "switched/MODEL/STEP"; of a network "simulation" or "live"',
+                'engine as "simulation", "theory/MODEL", "idealised/MODEL" or "ablation/MODEL/STEP"; of a network "simulation" or "live"',
             ),
             (
                 isinstance(point, dict)

@@ -244,7 +244,7 @@ arrivals = "saturated"
 transmit = "20 ms"
 measure = "all"
 [run]
-engines = ["simulation", "theory", "idealised", "switched"]
+engines = ["simulation", "theory", "idealised", "ablation"]
 """
 
 
@@ -256,7 +256,7 @@ def test_no_theory_knows_of_a_deaf_time_and_each_says_so(tmp_path):
         "simulation",
         "theory",
         "idealised",
-        "switched",
+        "ablation",
     }
     for trial in trials:
         assert answer(trial.line).stations == 4

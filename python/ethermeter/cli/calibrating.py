@@ -58,7 +58,7 @@ def calibrate(
         unknown_rows,
     )
     from ethermeter.cli.progress import ProgressDisplay
-    from ethermeter.report.fitted import fitted_page
+    from ethermeter.report.model_page import fitted_page
 
     _check_out(out, ("network.toml", "calibration.json", "report.html"), force=force)
     known = read_model(model)
@@ -139,7 +139,7 @@ def predict(
     )
     from ethermeter.cli.output import number
     from ethermeter.cli.progress import ProgressDisplay
-    from ethermeter.report.fitted import fitted_page
+    from ethermeter.report.model_page import fitted_page
 
     _check_out(out, ("scenario.toml", "prediction.json", "report.html"), force=force)
     with ProgressDisplay("predict") as display:
