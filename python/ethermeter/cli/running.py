@@ -117,7 +117,7 @@ def reproduce(
     claims.
 
     With all, studies are run into runs/<study>-<plan hash>, or into a directory of their names
-    within --out, and studies.html is written beside them. A study that breaks off does not stop the
+    within --out, and studies.html is written beside them. A study that fails does not stop the
     others; the exit code is then 1.
     """
     from ethermeter.faults import Fault, InputError
@@ -192,7 +192,7 @@ def reproduce(
             )
             for at, name in enumerate(names, 1)
         ]
-        studies.tell(
+        studies.print_outcomes(
             outcomes,
             studies.write_index(outcomes, RUNS if out is None else out, quick=quick),
             as_json=as_json,
