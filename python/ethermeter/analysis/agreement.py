@@ -21,8 +21,8 @@ from typing import Any
 from ethermeter.analysis import estimates
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.interval import Estimate, upper_tail
-from ethermeter.applied.switches import after
 from ethermeter.metrics import Metric
+from ethermeter.theory.ablation import after
 
 FILE = "agreement.json"
 ERROR = 0.05

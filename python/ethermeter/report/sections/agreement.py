@@ -9,7 +9,6 @@ from markupsafe import Markup
 
 from ethermeter.analysis.agreement import Agreement, Value
 from ethermeter.analysis.interval import Estimate, quantile
-from ethermeter.applied.switches import ALL_STEPS
 from ethermeter.document import (
     UNSEEN,
     Block,
@@ -25,6 +24,7 @@ from ethermeter.document import (
 from ethermeter.report.data import ReportData
 from ethermeter.report.labels import key_title
 from ethermeter.report.tables import code, small, tag
+from ethermeter.theory.ablation import ALL_STEPS
 
 OPEN_ROWS = 40
 _TAGS = {"agrees": "holds", "differs": "missed"}
