@@ -15,6 +15,7 @@ from markupsafe import Markup
 
 from ethermeter.analysis.interval import Estimate
 from ethermeter.metrics import Label as Label
+from ethermeter.presentation import Presentation
 
 VegaLite = dict[str, Any]
 """A Vega-Lite specification."""
@@ -286,6 +287,33 @@ class Section:
     label: str
     title: str
     blocks: Sequence[Block]
+
+
+NO_STUDY = Presentation()
+"""Presentation of a run that reproduces no study."""
+
+
+@dataclass(frozen=True, slots=True)
+class StudyPage:
+    """What a study adds to the page of a run.
+
+    Parameters
+    ----------
+    presentation
+        Of the study that the run reproduces.
+    sections
+        Its sections, which follow the claims.
+    live
+        Presentation of the study whose live tests the run measured; None if of none.
+    measured
+        Its sections, which come first.
+
+    """
+
+    presentation: Presentation = NO_STUDY
+    sections: Sequence[Section] = ()
+    live: Presentation | None = None
+    measured: Sequence[Section] = ()
 
 
 def number(value: float, half_width: float = math.nan) -> str:

@@ -32,8 +32,8 @@ class Presentation:
 
     """
 
-    title: str
-    lead: str
+    title: str = ""
+    lead: str = ""
     graphs: tuple[Metric, ...] | None = None
     against_hosts: bool = False
     compared: tuple[Metric, ...] | None = None

@@ -634,9 +634,9 @@ def _positions(directory: Path) -> Path:
 
 
 def _report(directory: Path) -> Path:
-    from ethermeter import report
+    from ethermeter.studies import pages
 
-    return report.write(directory)
+    return pages.write_report(directory)
 
 
 __all__ = [

@@ -12,10 +12,9 @@ import altair
 import jsonschema
 import pytest
 import synthetic_run
-from ethermeter import report
 from ethermeter.analysis import positions
 from ethermeter.report import theme
-from ethermeter.studies import registry
+from ethermeter.studies import pages, registry
 
 TWO = {"[1, 3]": [0, 2, 2, 2], "[2, 2]": [0, 0, 2, 2]}
 THREE = {"3": [0, 1, 2], "2": [0, 2, 2]}
@@ -41,9 +40,9 @@ def specs(page: str) -> list[dict[str, Any]]:
 
 
 def test_figures_have_each_place_s_mean_and_interval_against_its_position(tmp_path: Path) -> None:
-    page = report.write(synthetic_run.located(tmp_path / "run", TWO, COORDINATES_US)).read_text(
-        encoding="utf-8"
-    )
+    page = pages.write_report(
+        synthetic_run.located(tmp_path / "run", TWO, COORDINATES_US)
+    ).read_text(encoding="utf-8")
     rate, delay = specs(page)[:2]
     # Mean of 0.9, 1 and 1.1 times 0.1 Mb/s and 0.2 Mb/s; half width t(2) x 0.1 / sqrt(3) of it.
     half = 4.302653 * 0.1 / math.sqrt(3)
@@ -76,7 +75,7 @@ def test_stations_by_themselves_are_named_evenly_and_there_is_a_figure_for_every
     run = synthetic_run.located(
         tmp_path / "run", THREE, COORDINATES_US, frames=("64 B", "512 B"), key="segment.clusters"
     )
-    page = report.write(run).read_text(encoding="utf-8")
+    page = pages.write_report(run).read_text(encoding="utf-8")
     assert (
         re.findall(r"<figcaption>(.*?)<span>", section(page))[:4]
         == ["Frame length: 64 B", "Frame length: 512 B"] * 2
@@ -91,7 +90,7 @@ def test_more_panels_than_fit_stay_at_the_last_value_and_say_so(tmp_path: Path) 
         COORDINATES_US,
         frames=tuple(f"{octets} B" for octets in (64, 128, 256, 512, 1024)),
     )
-    page = report.write(run).read_text(encoding="utf-8")
+    page = pages.write_report(run).read_text(encoding="utf-8")
     assert "Frame length: 1024 B." in section(page)
     assert len(specs(page)) == 2
 
@@ -101,11 +100,11 @@ def test_nothing_is_drawn_where_there_is_nothing_to_compare(
     tmp_path: Path, places: list[int]
 ) -> None:
     run = synthetic_run.located(tmp_path / "run", {"x": places}, COORDINATES_US)
-    assert "Along the cable" not in report.write(run).read_text(encoding="utf-8")
+    assert "Along the cable" not in pages.write_report(run).read_text(encoding="utf-8")
 
 
 def test_one_distribution_over_many_places_is_one_curve(tmp_path: Path) -> None:
-    page = report.write(
+    page = pages.write_report(
         synthetic_run.located(tmp_path / "run", {"x": [0, 1, 2]}, COORDINATES_US)
     ).read_text(encoding="utf-8")
     assert [row["x"] for row in specs(page)[0]["data"]["values"]] == list(COORDINATES_US)
@@ -114,9 +113,9 @@ def test_one_distribution_over_many_places_is_one_curve(tmp_path: Path) -> None:
 def test_the_study_takes_its_positions_from_their_file(tmp_path: Path) -> None:
     run = synthetic_run.located(tmp_path / "run", TWO, COORDINATES_US, study="gonsalves-tobagi1986")
     registry.find("gonsalves-tobagi1986").write_claims(run)
-    assert "Along the cable" not in report.write(run).read_text(encoding="utf-8")
+    assert "Along the cable" not in pages.write_report(run).read_text(encoding="utf-8")
     positions.write(run)
-    page = report.write(run).read_text(encoding="utf-8")
+    page = pages.write_report(run).read_text(encoding="utf-8")
     assert "Along the cable" in page
     assert "Station location on an Ethernet (Gonsalves and Tobagi, 1986), simulated anew" in page
     assert "The paper is not at hand" in page
@@ -132,7 +131,7 @@ def test_figures_along_the_cable_are_valid_vega_lite(tmp_path: Path) -> None:
         ).read_text(encoding="utf-8")
     )
     drawn = specs(
-        report.write(synthetic_run.located(tmp_path / "run", TWO, COORDINATES_US)).read_text(
+        pages.write_report(synthetic_run.located(tmp_path / "run", TWO, COORDINATES_US)).read_text(
             encoding="utf-8"
         )
     )

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 import synthetic_run
-from ethermeter import api, report
+from ethermeter import api
 from ethermeter.analysis import estimates, positions
-from ethermeter.studies import registry
+from ethermeter.studies import pages, registry
 from visiting import Visit
 
 pytestmark = pytest.mark.browser
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.browser
 def url(study_run: Path) -> str:
     estimates.write(study_run)
     registry.find("boggs1988").write_claims(study_run)
-    return report.write(study_run).resolve().as_uri()
+    return pages.write_report(study_run).resolve().as_uri()
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "light"), (390, "dark")])
@@ -53,7 +53,7 @@ def test_any_run_renders_without_a_complaint(
 ) -> None:
     visit = Visit(
         browser,
-        report.write(synthetic_run.other(tmp_path / "other", keys)).resolve().as_uri(),
+        pages.write_report(synthetic_run.other(tmp_path / "other", keys)).resolve().as_uri(),
         1280,
         "light",
     )
@@ -75,7 +75,7 @@ def test_parts_render_without_a_complaint(
     browser: object, tmp_path: Path, groups: dict[str, list[int]], keys: dict[str, tuple[str, ...]]
 ) -> None:
     run = synthetic_run.parted(tmp_path / "run", keys, groups)
-    visit = Visit(browser, report.write(run).resolve().as_uri(), 390, "dark")
+    visit = Visit(browser, pages.write_report(run).resolve().as_uri(), 390, "dark")
     assert visit.page.locator("h3 ~ .grid .plot, h3 ~ h4 ~ .grid .plot").count() > 0
     assert visit.page.evaluate("document.documentElement.scrollWidth") <= 390
     assert visit.complaints == []
@@ -92,7 +92,7 @@ def test_stations_along_the_cable_render_without_a_complaint(
     )
     positions.write(run)
     registry.find("gonsalves-tobagi1986").write_claims(run)
-    visit = Visit(browser, report.write(run).resolve().as_uri(), width, "light")
+    visit = Visit(browser, pages.write_report(run).resolve().as_uri(), width, "light")
     along = visit.page.locator("h3:text-is('Along the cable') ~ .grid .plot")
     assert along.count() >= 2
     # A line and a band for each of the two distributions, and their names at the ends.
@@ -256,6 +256,6 @@ service = "75 us"
 transmit = "1 s"
 measure = "all"
 [run]
-engines = ["simulation", "theory", "idealised", "switched"]
+engines = ["simulation", "theory", "idealised", "ablation"]
 replications = 3
 """

@@ -7,7 +7,7 @@ import captures
 import pytest
 from captures import Segment
 from ethermeter.captures import explain
-from ethermeter.report import capture
+from ethermeter.report import capture_page
 from visiting import Visit
 
 pytestmark = pytest.mark.browser
@@ -47,7 +47,7 @@ def test_a_transfer_is_drawn_without_a_request_an_error_or_sideways_scrolling(
     browser: object, tmp_path: Path, width: int, scheme: str
 ) -> None:
     (tmp_path / "x.pcap").write_bytes(_lossy())
-    path = capture.write(explain(tmp_path / "x.pcap"), tmp_path / "x.html")
+    path = capture_page.write(explain(tmp_path / "x.pcap"), tmp_path / "x.html")
     with Visit(browser, path.resolve().as_uri(), width, scheme) as visit:
         visit.expect_quiet_and_no_wider()
         visit.expect_drawn("connections", 1)
@@ -75,7 +75,7 @@ def test_flows_and_warnings_are_shown(browser: object, tmp_path: Path) -> None:
         whole + struct.pack("<IIII", 1_700_000_009, 0, 60, 60) + b"cut"
     )
     found = explain(tmp_path / "x.pcap")
-    path = capture.write(found, tmp_path / "x.html")
+    path = capture_page.write(found, tmp_path / "x.html")
     with Visit(browser, path.resolve().as_uri(), 1280) as visit:
         visit.expect_quiet_and_no_wider()
         visit.expect_drawn("flows", 1)
@@ -88,4 +88,4 @@ def test_flows_and_warnings_are_shown(browser: object, tmp_path: Path) -> None:
 def test_names_of_files_are_text(tmp_path: Path) -> None:
     path = tmp_path / "<script>alert(1)</script>.pcap".replace("/", "∕")
     path.write_bytes(_lossy())
-    assert "<script>alert" not in capture.page(explain(path))
+    assert "<script>alert" not in capture_page.page(explain(path))

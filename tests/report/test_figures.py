@@ -11,11 +11,13 @@ import jsonschema
 import numpy as np
 import pytest
 import synthetic_run
-from ethermeter import report
 from ethermeter.analysis import estimates
 from ethermeter.analysis.distribution import Distribution
 from ethermeter.metrics import Metric
-from ethermeter.report import axes, chart, distribution, figures, labels, theme
+from ethermeter.report import axes, figures, labels, theme
+from ethermeter.report.charts import distribution, frame
+from ethermeter.report.charts import lines as chart
+from ethermeter.studies import pages
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -60,7 +62,7 @@ def test_figures_of_parts_and_distributions_are_valid_vega_lite(
         "a.load": ("0.1", "0.2", "0.3", "0.4", "0.5"),
     }
     run = synthetic_run.parted(tmp_path / "run", keys, {"odd": [0], "others": [1, 1, 2, 2]})
-    text = report.write(run).read_text(encoding="utf-8")
+    text = pages.write_report(run).read_text(encoding="utf-8")
     specs = [
         json.loads(found)
         for found in re.findall(
@@ -187,12 +189,12 @@ def test_labels_keep_their_order_and_distance_within_the_figure(
     )
     low, high = spec["layer"][1]["encoding"]["y"]["scale"]["domain"]
     placed = sorted(
-        (row["y"] - low) / (high - low) * chart.HEIGHT
+        (row["y"] - low) / (high - low) * frame.HEIGHT
         for row in spec["layer"][-1]["data"]["values"]
     )
     assert low <= min([*values, zero]) <= max([*values, zero]) <= high
     assert placed[0] >= -1e-6
-    assert placed[-1] <= chart.HEIGHT + 1e-6
+    assert placed[-1] <= frame.HEIGHT + 1e-6
     assert all(above - below >= 11.4 for below, above in pairwise(placed))
 
 

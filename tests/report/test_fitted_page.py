@@ -7,7 +7,7 @@ import pytest
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.interval import Estimate
 from ethermeter.metrics import Metric
-from ethermeter.report.fitted import Fitted, Listing, fitted_page
+from ethermeter.report.model_page import Fitted, Listing, fitted_page
 from visiting import Visit
 
 

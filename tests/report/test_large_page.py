@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.interval import Estimate
+from ethermeter.document import Table
 from ethermeter.metrics import Metric
 from ethermeter.report.axes import Axes, choose, panels
-from ethermeter.report.html import table
+from ethermeter.report.render import render_table
 from ethermeter.report.thinning import FEWEST_PLACES, MOST_PANELS, MOST_ROWS, MOST_VALUES, notice
 from small_runs import EXPERIMENT, call, fake, real, write_experiment
 from visiting import Visit
@@ -133,12 +134,12 @@ def test_the_x_axis_is_the_key_that_makes_figures_of_all_points() -> None:
 
 
 def test_of_a_long_table_rows_at_even_distances_are_shown_and_counted() -> None:
-    text = table(["a"], [[f"row {at}"] for at in range(10 * MOST_ROWS)], caption="rows")
+    text = render_table(Table(["a"], [[f"row {at}"] for at in range(10 * MOST_ROWS)], "rows"))
     assert text.startswith("<p>500 of 5,000 rows, at even distances.</p>")
     assert text.count('<th scope="row">') == MOST_ROWS
     assert "row 0<" in text
     assert "row 4999<" in text
-    assert "of" not in table(["a"], [["b"]] * MOST_ROWS, caption="rows").partition("<div")[0]
+    assert "of" not in render_table(Table(["a"], [["b"]] * MOST_ROWS, "rows")).partition("<div")[0]
 
 
 LENGTHS = ", ".join(f'"{octets} B"' for octets in range(64, 64 + 1429))

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ethermeter import report
 from ethermeter.store.integrity import read_provenance, write_provenance
+from ethermeter.studies import pages
 from test_page import Elements
 from visiting import Visit
 
@@ -114,7 +114,7 @@ def troubled(
     write_provenance(
         run, {key: value for key, value in read_provenance(run).items() if key != "sha256"}
     )
-    report.write(run)
+    pages.write_report(run)
     return run
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ethermeter import api, report
+from ethermeter import api
 from ethermeter.analysis import claims
 from ethermeter.run import RunOptions, evaluate, execute
-from ethermeter.studies import registry
+from ethermeter.studies import pages, registry
 from visiting import Visit
 
 FIGURES = {"37": 2, "protocol": 2, "assumptions": 2, "dependent": 3, "independent": 3, "regime": 2}
@@ -53,7 +53,7 @@ def test_every_figure_of_a_pitfall_has_its_numbers_in_a_table(page: str) -> None
 
 
 def test_the_report_can_be_written_anew_and_is_the_same(run_dir: Path, page: str) -> None:
-    assert report.write(run_dir).read_text(encoding="utf-8") == page
+    assert pages.write_report(run_dir).read_text(encoding="utf-8") == page
 
 
 @pytest.mark.browser

@@ -7,9 +7,10 @@ from typing import Any
 
 import ethermeter as em
 import pytest
-from ethermeter import api, report
-from ethermeter.report import drawing
-from ethermeter.report.parameters import Experiment
+from ethermeter import api
+from ethermeter.report import topology
+from ethermeter.report.experiments import Experiment
+from ethermeter.studies import pages
 from test_page import Elements
 from visiting import Visit
 
@@ -29,7 +30,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     found = {}
     for name in SHIPPED:
         run = em.load(name, overrides=["run.replications=3"]).run(out=folder / name, jobs=2)
-        report.write(run.path)
+        pages.write_report(run.path)
         found[name] = run.path
     return found
 
@@ -103,7 +104,7 @@ def test_a_drawing_is_xml_that_shows_every_node_and_marks_the_busiest_link(hosts
     shares = {2 * link + side: 0.25 * side for link in range(hosts + 1) for side in (0, 1)} | {
         1: 1.0
     }
-    box = ET.fromstring(drawing.drawn(made, shares, busiest=0))
+    box = ET.fromstring(topology.picture(made, shares, busiest=0).svg)
     titles = [element.text or "" for element in box.iter("title")]
     assert (
         sum(title.startswith("host host") for title in titles)
@@ -128,7 +129,9 @@ def test_a_chain_of_a_thousand_switches_is_drawn() -> None:
     nodes = [{"name": f"s{n}", "kind": {"switch": {}}} for n in range(1000)]
     links = [{"ends": [{"node": f"s{n}"}, {"node": f"s{n + 1}"}]} for n in range(999)]
     assert (
-        drawing.drawn({"nodes": nodes, "links": links}, {}, busiest=0).count('class="node switch"')
+        topology.picture({"nodes": nodes, "links": links}, {}, busiest=0).svg.count(
+            'class="node switch"'
+        )
         == 1000
     )
 
@@ -147,7 +150,7 @@ def test_every_figure_and_the_drawing_are_seen_without_a_complaint(
         box = visit.page.locator("svg.network").bounding_box()
         assert box is not None
         # A row at least, in a box that scrolls by itself where it is too narrow.
-        assert box["height"] >= drawing.ROW
+        assert box["height"] >= topology.ROW
         assert (
             visit.page.evaluate("document.querySelector('svg.network').parentElement.clientWidth")
             <= width

@@ -9,12 +9,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import synthetic_run
-from ethermeter import report
 from ethermeter.analysis import estimates
 from ethermeter.analysis.claims import Claim
-from ethermeter.report import parameters, results
-from ethermeter.report.html import safe
-from ethermeter.studies import registry
+from ethermeter.report import experiments, tables
+from ethermeter.report.render import render_table
+from ethermeter.report.sections import parameters
+from ethermeter.studies import pages, registry
+from markupsafe import escape
 
 STUDY = registry.find("boggs1988")
 
@@ -23,7 +24,7 @@ STUDY = registry.find("boggs1988")
 def text(study_run: Path) -> str:
     estimates.write(study_run)
     STUDY.write_claims(study_run)
-    return report.write(study_run).read_text(encoding="utf-8")
+    return pages.write_report(study_run).read_text(encoding="utf-8")
 
 
 def without_scripts(text: str) -> str:
@@ -73,7 +74,7 @@ def test_study_has_eight_graphs_two_distributions_and_two_breakdowns_a_series(te
 
 def test_every_claim_is_in_the_table(text: str) -> None:
     for entry in STUDY.published():
-        assert safe(entry["what"]) in text
+        assert str(escape(entry["what"])) in text
     assert text.count('<span class="tag predicted">') + text.count(
         '<span class="tag fitted">'
     ) == len(STUDY.published())
@@ -93,7 +94,7 @@ def test_size_stays_below_four_megabytes(text: str) -> None:
 def test_report_of_the_study_takes_little_processor_time(study_run: Path, text: str) -> None:
     assert text
     before = time.process_time()
-    report.write(study_run)
+    pages.write_report(study_run)
     assert time.process_time() - before < 3  # measured 0.4 s
 
 
@@ -123,7 +124,9 @@ def test_caution_is_marked_and_listed(text: str) -> None:
 def test_any_run_has_a_report(
     tmp_path: Path, keys: dict[str, tuple[str, ...]], expected: str
 ) -> None:
-    page = report.write(synthetic_run.other(tmp_path / "other", keys)).read_text(encoding="utf-8")
+    page = pages.write_report(synthetic_run.other(tmp_path / "other", keys)).read_text(
+        encoding="utf-8"
+    )
     assert expected in page
     assert "A &lt;b&gt;bold&lt;/b&gt; title" in page
     assert "Fish &amp; &lt;chips&gt;" in page
@@ -134,7 +137,7 @@ def test_any_run_has_a_report(
 def test_partial_study_says_not_run(tmp_path: Path) -> None:
     run = synthetic_run.study(tmp_path / "part", series=("I-2",), counts=(1, 2, 3, 24))
     STUDY.write_claims(run)
-    page = without_scripts(report.write(run).read_text(encoding="utf-8"))
+    page = without_scripts(pages.write_report(run).read_text(encoding="utf-8"))
     assert (
         page.count(">not run<") == 13
     )  # 6 need I-1, I-4 or I-5; 6 more than two numbers from three hosts on; 1 needs 20
@@ -163,7 +166,7 @@ def test_a_difference_of_single_runs_is_drawn_on_a_scale_of_its_own(
         "",
         prediction,
     )
-    drawn = results.claims_table([claim])
+    drawn = render_table(tables.claims_table([claim]))
     assert (f'<circle class="dot" cx="{cx}"' in drawn) is (cx is not None)
     assert ('class="off"' in drawn) is (cx is None)
     assert ("drawn to ±100%" in drawn) is (cx is not None)
@@ -174,7 +177,7 @@ def test_a_difference_of_single_runs_is_drawn_on_a_scale_of_its_own(
 
 def test_a_series_that_is_none_of_the_figures_stands_apart(tmp_path: Path) -> None:
     run = synthetic_run.study(tmp_path / "apart", series=("I-2",), counts=(1, 2, 3, 24))
-    before = STUDY.write_claims(run) and report.write(run).read_text(encoding="utf-8").count(
+    before = STUDY.write_claims(run) and pages.write_report(run).read_text(encoding="utf-8").count(
         "<figure id="
     )
     plan = (run / "plan.jsonl").read_text(encoding="utf-8").splitlines()
@@ -182,7 +185,7 @@ def test_a_series_that_is_none_of_the_figures_stands_apart(tmp_path: Path) -> No
     moved = [line.replace('"series": "I-2"', '"series": "clusters"').replace('"stations.count": "3"', '"segment.clusters": "2"')
              if '"stations.count": "3"' in line else line for line in plan]  # fmt: skip
     (run / "plan.jsonl").write_text("\n".join(moved) + "\n", encoding="utf-8")
-    page = without_scripts(report.write(run).read_text(encoding="utf-8"))
+    page = without_scripts(pages.write_report(run).read_text(encoding="utf-8"))
     assert page.count("<figure id=") == before
     section = page.split('<section id="series-clusters">')[1].split("</section>")[0]
     assert "<figure" not in section
@@ -207,7 +210,7 @@ def test_groups_and_places_are_shown_by_metric_with_one_figure_for_each_of_the_o
         "stations.odd.frames": ("64 B", "512 B", "1518 B"),
     }
     page = without_scripts(
-        report.write(synthetic_run.parted(tmp_path / "run", keys, GROUPS)).read_text(
+        pages.write_report(synthetic_run.parted(tmp_path / "run", keys, GROUPS)).read_text(
             encoding="utf-8"
         )
     )
@@ -226,7 +229,7 @@ def test_many_numbers_on_the_axis_make_curves_in_one_grid(tmp_path: Path) -> Non
     run = synthetic_run.parted(
         tmp_path / "run", {"stations.pupils.count": ("4", "8", "12", "16", "20")}, GROUPS
     )
-    page = without_scripts(report.write(run).read_text(encoding="utf-8"))
+    page = without_scripts(pages.write_report(run).read_text(encoding="utf-8"))
     assert figure_titles(page, "By group of stations") == [
         "Bit rate of a station",
         "Transmission delay",
@@ -242,7 +245,7 @@ def test_many_numbers_on_the_axis_make_curves_in_one_grid(tmp_path: Path) -> Non
 def test_parts_are_shown_where_they_say_something(
     tmp_path: Path, groups: dict[str, list[int]], shown: set[str]
 ) -> None:
-    page = report.write(
+    page = pages.write_report(
         synthetic_run.parted(tmp_path / "run", {"x.y": ("a", "b")}, groups)
     ).read_text(encoding="utf-8")
     every = {"By group of stations", "By place of the stations", "Who gets the segment"}
@@ -258,7 +261,7 @@ def test_the_knee_of_a_load_curve_is_marked_with_its_rule(tmp_path: Path) -> Non
             load = int(row["trial"][-2:]) / 10 + 0.1
             row["value"] = 1e-3 if load < 0.75 else 1e-3 + 0.1 * (load - 0.7)
     pq.write_table(pa.Table.from_pylist(table), run / "observations.parquet")
-    page = report.write(run).read_text(encoding="utf-8")
+    page = pages.write_report(run).read_text(encoding="utf-8")
     assert (
         "Diamonds mark the knee (0.7): up to the curve’s highest point, the point farthest below"
         in page
@@ -281,7 +284,7 @@ def test_sources_stand_beside_what_they_speak_of() -> None:
     content = {"segment": {"standard": "dix-10", "length": "910 m"},
                "stations": [{"count": 24, "service": {"uniform": ["60 us", "90 us"]}}],
                "sources": {"segment": "standard: DIX 1.0", "stations.service": "fit: two numbers", "nothing": "loose"}}  # fmt: skip
-    rows = parameters.Experiment("x", "X", content).parameters()
+    rows = experiments.Experiment("x", "X", content).parameters()
     assert ("segment.length", "910 m", "standard", "DIX 1.0") in rows
     assert ("stations.service.uniform", "60 us, 90 us", "fit", "two numbers") in rows
     assert ("stations.count", "24", "", "") in rows
@@ -308,4 +311,4 @@ def test_priority_waits_are_told_of_every_group_and_only_where_there_are_any() -
 def test_an_experiment_that_is_not_toml_is_named(tmp_path: Path) -> None:
     (tmp_path / "experiment.toml").write_text("title = ", encoding="utf-8")
     with pytest.raises(ValueError, match=r"experiment\.toml: content = .*: expected TOML"):
-        parameters.experiments(tmp_path)
+        experiments.experiments(tmp_path)

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ethermeter import api, report
+from ethermeter import api
 from ethermeter.analysis import claims
 from ethermeter.run import RunOptions, evaluate, execute
-from ethermeter.studies import registry
+from ethermeter.studies import pages, registry
 from visiting import Visit
 
 FIGURES = {
@@ -138,7 +138,7 @@ def test_the_published_points_are_drawn(study: str, specs: dict[str, dict[str, A
 
 
 def test_the_report_can_be_written_anew_and_is_the_same(run_dir: Path, page: str) -> None:
-    assert report.write(run_dir).read_text(encoding="utf-8") == page
+    assert pages.write_report(run_dir).read_text(encoding="utf-8") == page
 
 
 def test_a_part_of_a_study_has_the_figures_that_it_holds(tmp_path: Path) -> None:

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ethermeter import api, report
+from ethermeter import api
 from ethermeter.analysis import claims
 from ethermeter.analysis.interval import student
 from ethermeter.run import RunOptions, evaluate, execute
-from ethermeter.studies import registry
+from ethermeter.studies import pages, registry
 from ethermeter.studies.gonsalves1982 import claims as gonsalves1982
 from visiting import Visit
 
@@ -179,7 +179,7 @@ def test_the_value_that_all_other_series_use_is_among_those_of_each_parameter(
 
 
 def test_the_report_can_be_written_anew_and_is_the_same(run_dir: Path, page: str) -> None:
-    assert report.write(run_dir).read_text(encoding="utf-8") == page
+    assert pages.write_report(run_dir).read_text(encoding="utf-8") == page
 
 
 def test_a_part_of_the_study_has_the_figures_that_it_holds(tmp_path: Path) -> None:

@@ -2,11 +2,13 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from ethermeter.faults import InputError
-from ethermeter.report.recorded import recorded_section
+from ethermeter.report.render import render_table
+from ethermeter.report.sections import captures
 from ethermeter.store.captures import Captured, account_of, file_of, read
 
 ACCOUNT = {"frames": 12_345, "dropped": 6, "beyond_size": 7, "file_octets": 890_000}
@@ -52,7 +54,7 @@ def test_a_host_of_any_name_has_a_file_within_the_run_and_a_command_that_a_shell
     for host in ("../../etc", "a b", "<i>", "ü"):
         file = file_of("x/00000", host)
         assert Path(file).parent == Path("captures/x")
-        page = recorded_section([Captured("x/00000", host, file, 1, 0, 0, 1)])
+        page = render_table(captures.table([Captured("x/00000", host, file, 1, 0, 0, 1)]))
         assert "<i>" not in page
     assert (
         Captured("x/1", "a", "captures/x y/1-a.pcapng", 1, 0, 0, 1).command
@@ -61,10 +63,12 @@ def test_a_host_of_any_name_has_a_file_within_the_run_and_a_command_that_a_shell
 
 
 def test_the_report_says_what_each_capture_lacks() -> None:
-    page = recorded_section(
+    found = captures.table(
         [Captured("x/00000", "b", "captures/x/00000-b.pcapng", 12_345, 6, 7, 890_000)]
     )
+    page = render_table(found)
     assert 'href="captures/x/00000-b.pcapng"' in page
     cells = [cell for cell in ("12,345", ">6<", ">7<", "0.89 MB") if cell not in page]
     assert not cells
-    assert recorded_section([]) == ""
+    nothing: Any = SimpleNamespace(captures=[])
+    assert not captures.applies(nothing)

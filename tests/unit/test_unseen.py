@@ -12,8 +12,9 @@ import pytest
 from ethermeter.analysis import estimates, flows, groups, unseen
 from ethermeter.analysis.agreement import _chance
 from ethermeter.analysis.interval import Estimate, exact, no_failure
+from ethermeter.document import cell
 from ethermeter.metrics import Metric
-from ethermeter.report import chart, results
+from ethermeter.report.charts.frame import datum
 from ethermeter.report.compare import compare, render
 
 SEGMENT = """\
@@ -125,8 +126,8 @@ def test_the_limit_reaches_the_file_the_figures_the_tables_and_comparisons(
     (point,) = estimates.from_json(text)
     assert estimates.to_json([point]) == text
     found = point.estimates[Metric.LOSS]
-    assert chart.datum("x", 1.0, found, 100.0)["h"] == pytest.approx(100 * limit, rel=1e-5)
-    assert f"up to {100 * limit:.1f}" in results.cell(found, 100.0)
+    assert datum("x", 1.0, found, 100.0)["h"] == pytest.approx(100 * limit, rel=1e-5)
+    assert f"up to {100 * limit:.1f}" in cell(found, 100.0)
     # A loss of 5% in another run is higher, one that the limit cannot exclude is not: and that is
     # what a comparison has to say.
     busy = run_of(tmp_path / "busy", SEGMENT.format(queue=1, replications=4).replace("0.05", "0.9"))
@@ -207,7 +208,7 @@ def test_all_lost_has_a_lower_limit() -> None:
         1.0,
         ("few-samples",),
     )
-    assert "from" in results.cell(found, 100.0)
+    assert "from" in cell(found, 100.0)
 
 
 def test_what_is_unseen_and_what_is_not() -> None:

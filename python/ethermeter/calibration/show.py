@@ -11,7 +11,7 @@ from ethermeter.calibration.estimation import in_words
 from ethermeter.calibration.judge import MAIN, Judged
 from ethermeter.calibration.predict import Predicted, Prediction
 from ethermeter.metrics import Metric
-from ethermeter.report.fitted import Fitted, Listing
+from ethermeter.report.model_page import Fitted, Listing
 
 MEASURED, FITTED, PREDICTED = "measured", "fitted", "predicted"
 

@@ -61,7 +61,7 @@ def calibrate(
         unknown_rows,
     )
     from ethermeter.cli.progress import ProgressDisplay
-    from ethermeter.report.fitted import fitted_page
+    from ethermeter.report.model_page import fitted_page
     from ethermeter.run import RunOptions, search
     from ethermeter.strategies.calibration import CalibrationSearch
 
@@ -152,7 +152,7 @@ def predict(
     )
     from ethermeter.cli.output import number
     from ethermeter.cli.progress import ProgressDisplay
-    from ethermeter.report.fitted import fitted_page
+    from ethermeter.report.model_page import fitted_page
 
     _check_out(out, ("scenario.toml", "prediction.json", "report.html"), force=force)
     with ProgressDisplay("predict") as display:

@@ -94,7 +94,7 @@ def _check(file: Path, output: Path) -> None:
 
 
 def _write(found: "Explanation", chosen: "Connection | None", output: Path) -> Path:
-    from ethermeter.report.capture import write
+    from ethermeter.report.capture_page import write
 
     return write(found, output, chosen)
 

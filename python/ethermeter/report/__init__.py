@@ -6,12 +6,13 @@ Reads files, starts nothing.
 from collections.abc import Sequence
 from pathlib import Path
 
+from ethermeter.document import StudyPage
 from ethermeter.report.index import Reproduced, index_page
 
 FILE = "report.html"
 
 
-def write(run_dir: Path) -> Path:
+def write(run_dir: Path, study: StudyPage | None = None) -> Path:
     """Write `report.html` of a finished run into its directory; the path of the file.
 
     Uses `estimates.json` if it is there, and adds the study's parts if `claims.json` is.
@@ -21,10 +22,13 @@ def write(run_dir: Path) -> Path:
     InputError
         If a file of the run is not what it should be.
     """
-    from ethermeter.report import content, page
+    from ethermeter.report import data, page
     from ethermeter.store import RunDirectory
 
-    return RunDirectory(run_dir).keep(FILE, page.page(content.gather(run_dir)))
+    study = study or StudyPage()
+    return RunDirectory(run_dir).keep(
+        FILE, page.page(data.gather(run_dir, study.presentation), study)
+    )
 
 
 def write_index(path: Path, entries: Sequence[Reproduced], *, quick: bool = False) -> Path:

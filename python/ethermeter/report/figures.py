@@ -10,7 +10,8 @@ from ethermeter.analysis.estimates import Point
 from ethermeter.faults import Fault, InputError
 from ethermeter.metrics import Metric
 from ethermeter.report.axes import choose, panels
-from ethermeter.report.chart import SCHEMA, lines
+from ethermeter.report.charts.frame import SCHEMA
+from ethermeter.report.charts.lines import lines
 from ethermeter.report.theme import config
 
 FORMATS = (".png", ".pdf", ".svg")

@@ -1,21 +1,22 @@
-"""Index: one page with every claim of every study that was reproduced, and the way to each report."""
+"""Index: one page with every claim of every study that was reproduced, and links to the reports."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from markupsafe import Markup
+
 from ethermeter.analysis import claims
 from ethermeter.analysis.claims import Claim
-from ethermeter.report.html import safe, section, table
-from ethermeter.report.results import claims_table
-from ethermeter.report.sheet import Sheet
-from ethermeter.report.shell import shell
-from ethermeter.report.studies import presentation
+from ethermeter.document import Block, Section, Table, Text
+from ethermeter.presentation import Presentation
+from ethermeter.report.render import Page, render
+from ethermeter.report.tables import claims_table, tag
 
-SHORTENED = (
-    "<p>These runs were shortened (<code>--quick</code>): intervals are wider, and what must be seen in long runs, or in many, may be "
-    "missed here and met there.</p>"
+SHORTENED = Markup(
+    "These runs were shortened (<code>--quick</code>): intervals are wider, and what must be seen "
+    "in long runs, or in many, may be missed here and met there."
 )
 GOOD, BAD = ("met", "holds"), ("missed", "fails")
 
@@ -25,6 +26,7 @@ class Reproduced:
     """A study that was run: its run directory, or what went wrong."""
 
     study: str
+    presentation: Presentation
     run: Path | None
     error: str = ""
 
@@ -49,57 +51,40 @@ def index_page(entries: Sequence[Reproduced], *, folder: Path, quick: bool = Fal
     """
     found = {entry.study: _claims(entry) for entry in entries}
     counted = [claim for of in found.values() for claim in of if claim.basis != "reference"]
+    predicted = [claim for claim in counted if claim.basis == "predicted"]
+    runs = sum(entry.run is not None for entry in entries)
     facts = [
-        (
-            "Studies",
-            f"{sum(entry.run is not None for entry in entries)} <small>of {len(entries)}</small>",
-        ),
-        (
-            "Claims met or holding",
-            f"{_count(counted, GOOD)} <small>of {_count(counted, GOOD + BAD)}</small>",
-        ),
-        (
-            "Predicted ones",
-            f"{_count(_predicted(counted), GOOD)} <small>of {_count(_predicted(counted), GOOD + BAD)}</small>",
-        ),
+        ("Studies", Markup(f"{runs} <small>of {len(entries)}</small>")),
+        ("Claims met or holding", _share(counted)),
+        ("Predicted ones", _share(predicted)),
     ]
-    sections = [
-        (
-            "studies",
-            "Studies",
-            section(
-                "studies",
-                "Every study",
-                (SHORTENED if quick else "") + _overview(entries, found, folder),
-            ),
-        )
-    ]
+    blocks: list[Block] = [_overview(entries, found, folder)]
+    if quick:
+        blocks.insert(0, Text(SHORTENED))
+    sections = [Section("studies", "Studies", "Every study", blocks)]
     sections += [
-        (
+        Section(
             entry.study,
             entry.study,
-            section(entry.study, _title(entry.study), _study(entry, found, folder)),
+            entry.presentation.title or entry.study,
+            _study(entry, found, folder),
         )
         for entry in entries
     ]
-    return shell(
-        "Published studies, reproduced",
-        sections,
-        Sheet(),
-        kind="ethermeter",
-        facts=facts,
-        footer="Every claim by the rule of its study; the reports have figures, parameters with their sources, and provenance. "
-        "This page holds all it needs and works offline.",
+    footer = (
+        "Every claim by the rule of its study; the reports have figures, parameters with their "
+        "sources, and provenance. This page holds all it needs and works offline."
     )
+    return render(Page("Published studies, reproduced", "ethermeter", sections, footer, facts))
+
+
+def _share(claims: Sequence[Claim]) -> Markup:
+    return Markup(f"{_count(claims, GOOD)} <small>of {_count(claims, GOOD + BAD)}</small>")
 
 
 def _claims(entry: Reproduced) -> tuple[Claim, ...]:
     found = None if entry.run is None else claims.read(entry.run)
     return found[1] if found else ()
-
-
-def _title(study: str) -> str:
-    return presentation(study).title or study
 
 
 def _count(of: Sequence[Claim], verdicts: Sequence[str]) -> int:
@@ -113,40 +98,40 @@ def _predicted(of: Sequence[Claim]) -> list[Claim]:
 def _link(entry: Reproduced, folder: Path, text: str) -> str:
     """Return a link to a study's report, relative to the page; the text alone if there is none."""
     if entry.run is None or not (entry.run / "report.html").is_file():
-        return safe(text)
+        return text
     path = Path(os.path.relpath(entry.run.resolve() / "report.html", folder.resolve()))
-    return f'<a href="{safe(path.as_posix())}">{safe(text)}</a>'
+    return Markup('<a href="{}">{}</a>').format(path.as_posix(), text)
+
+
+def _failure(entry: Reproduced) -> Markup:
+    return Markup("{} {}").format(tag("fails", "failed"), entry.error)
 
 
 def _overview(
-    entries: Sequence[Reproduced], found: dict[str, tuple[Claim, ...]], folder: Path
-) -> str:
+    entries: Sequence[Reproduced], found: Mapping[str, Sequence[Claim]], folder: Path
+) -> Table:
     rows = []
     for entry in entries:
         own = [claim for claim in found[entry.study] if claim.basis != "reference"]
-        fitted = [claim for claim in own if claim.basis == "fitted"]
-        bad = [claim.id for claim in own if claim.verdict in BAD]
-        said = [
-            f"{_count(of, GOOD)} of {_count(of, GOOD + BAD)}" if _count(of, GOOD + BAD) else "–"
-            for of in (fitted, _predicted(own))
-        ]
-        missed = (
-            f'<span class="tag fails">failed</span> {safe(entry.error)}'
-            if entry.run is None
-            else safe(", ".join(bad)) or "none"
-        )
-        rows.append(
-            [_link(entry, folder, entry.study), *said, str(_count(own, ("not-run",))), missed]
-        )
+        shares = []
+        for basis in ("fitted", "predicted"):
+            of = [claim for claim in own if claim.basis == basis]
+            total = _count(of, GOOD + BAD)
+            shares.append(f"{_count(of, GOOD)} of {total}" if total else "–")
+        bad = ", ".join(claim.id for claim in own if claim.verdict in BAD) or "none"
+        missed = _failure(entry) if entry.run is None else bad
+        not_run = str(_count(own, ("not-run",)))
+        rows.append([_link(entry, folder, entry.study), *shares, not_run, missed])
     head = ("Study", "Fitted, met", "Predicted, met or holding", "Not run", "Missed or failing")
-    return f'<div class="panel">{table(head, rows, caption="Studies", kind="plain")}</div>'
+    return Table(head, rows, "Studies", "plain")
 
 
-def _study(entry: Reproduced, found: dict[str, tuple[Claim, ...]], folder: Path) -> str:
+def _study(entry: Reproduced, found: Mapping[str, Sequence[Claim]], folder: Path) -> list[Block]:
     if entry.run is None:
-        return f'<p><span class="tag fails">failed</span> {safe(entry.error)}</p>'
-    lead = presentation(entry.study).lead
-    return (
-        f"<p>{_link(entry, folder, 'The report of this study')}</p>"
-        f'<p class="lead">{lead}</p><div class="panel">{claims_table(found[entry.study])}</div>'
-    )
+        return [Text(_failure(entry))]
+    lead = Markup(entry.presentation.lead)
+    return [
+        Text(_link(entry, folder, "The report of this study")),
+        Text(lead, "lead"),
+        claims_table(found[entry.study]),
+    ]

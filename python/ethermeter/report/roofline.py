@@ -10,11 +10,10 @@ from typing import Any
 
 from ethermeter.analysis.interval import Estimate
 from ethermeter.analysis.roofline import Roofline, Stage
+from ethermeter.document import Figure, Section, Table
 from ethermeter.faults import Fault, InputError
-from ethermeter.report.chart import SCHEMA
-from ethermeter.report.html import safe, section, table
-from ethermeter.report.sheet import Sheet
-from ethermeter.report.shell import shell
+from ethermeter.report.charts.frame import SCHEMA, frame
+from ethermeter.report.render import Page, render
 from ethermeter.report.theme import colours, config
 
 FORMATS = (".html", ".svg", ".pdf", ".png")
@@ -157,19 +156,15 @@ def spec(roofline: Roofline, *, width: int | str = "container") -> dict[str, Any
     )
     if achieved is not None and achieved.value > 0:
         layers += _across(achieved, along)
-    return {
-        "width": width,
-        "height": _ROW * len(rows),
-        "autosize": {"type": "fit-x" if width == "container" else "pad", "contains": "padding"},
-        "padding": {"left": 2, "top": 18, "bottom": 2, "right": 76},
-        "data": {"values": rows},
-        "layer": layers,
-        "usermeta": {
-            "colours": {
-                ground: colours(2, ground=ground, is_ordered=False) for ground in ("light", "dark")
-            }
-        },
-    }
+    return frame(
+        rows,
+        {"layer": layers},
+        len(_KINDS),
+        width=width,
+        height=_ROW * len(rows),
+        top=18,
+        right=76,
+    )
 
 
 def _ticks(low: float, high: float) -> list[float]:
@@ -244,50 +239,33 @@ def _across(achieved: Estimate, along: dict[str, Any]) -> list[dict[str, Any]]:
     return layers
 
 
-def numbers(roofline: Roofline) -> str:
-    """Return the table of a roofline as HTML."""
+def figure(roofline: Roofline) -> Figure:
+    """Return the figure of a roofline, with its verdict and its table."""
     rows = []
     for stage in roofline.stages:
         row = _row(stage, is_nearest=stage is roofline.nearest)
         interval = "exact" if stage.ceiling.error == 0 else row["i"]
-        rows.append(
-            [
-                safe(stage.name),
-                safe(rate_text(stage.ceiling.value)),
-                safe(interval),
-                str(stage.flows),
-                safe(stage.source),
-            ]
-        )
-    return table(
-        ("Stage", "Ceiling", "95% interval", "Flows", "From"),
-        rows,
-        caption="Ceilings along the path",
-        kind="plain",
-    )
-
-
-def figure(sheet: Sheet, roofline: Roofline) -> str:
-    """Add the figure of a roofline to a sheet, with its verdict and its table; the HTML."""
-    return sheet.add(
+        cells = [rate_text(stage.ceiling.value), interval, str(stage.flows), stage.source]
+        rows.append([stage.name, *cells])
+    head = ("Stage", "Ceiling", "95% interval", "Flows", "From")
+    return Figure(
         spec(roofline),
-        title=roofline.title,
-        text=verdict(roofline),
-        numbers=numbers(roofline),
+        roofline.title,
+        verdict(roofline),
+        numbers=Table(head, rows, "Ceilings along the path", "plain"),
         kind="roofline",
     )
 
 
-def page(title: str, rooflines: Sequence[Roofline]) -> str:
+def _page(title: str, rooflines: Sequence[Roofline]) -> str:
     """Return a page of rooflines that needs no network, in the style of a report."""
-    sheet = Sheet()
-    body = section(
-        "rooflines", "Ceilings along the path", "".join(figure(sheet, each) for each in rooflines)
+    figures = [figure(each) for each in rooflines]
+    section = Section("rooflines", "Ceilings", "Ceilings along the path", figures)
+    footer = (
+        "A ceiling is what a stage could do alone; stages that share a processor do less together. "
+        "Intervals are 95%."
     )
-    footer = "A ceiling is what a stage could do alone; stages that share a processor do less together. Intervals are 95%."
-    return shell(
-        title, [("rooflines", "Ceilings", body)], sheet, kind="ethermeter roofline", footer=footer
-    )
+    return render(Page(title, "ethermeter roofline", [section], footer))
 
 
 def export(title: str, rooflines: Sequence[Roofline], out: Path) -> Path:
@@ -313,7 +291,7 @@ def export(title: str, rooflines: Sequence[Roofline], out: Path) -> Path:
             ]
         )
     if suffix == ".html":
-        out.write_text(page(title, rooflines), encoding="utf-8")
+        out.write_text(_page(title, rooflines), encoding="utf-8")
         return out
     import vl_convert
 

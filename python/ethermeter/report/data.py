@@ -1,0 +1,330 @@
+"""Data: what the report shows of a run, gathered from its files."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ethermeter.analysis import (
+    accounts,
+    agreement,
+    capture,
+    claims,
+    estimates,
+    flows,
+    groups,
+    live,
+    ports,
+    positions,
+)
+from ethermeter.analysis.accounts import Account
+from ethermeter.analysis.agreement import Agreement
+from ethermeter.analysis.claims import Claim
+from ethermeter.analysis.distribution import Distribution, distribution
+from ethermeter.analysis.estimates import Point
+from ethermeter.analysis.flows import Sharing
+from ethermeter.analysis.lengths import OfLengths, of_lengths
+from ethermeter.analysis.ports import PortPoint
+from ethermeter.analysis.positions import Line
+from ethermeter.analysis.roofline import Roofline, of_scenario
+from ethermeter.document import plain
+from ethermeter.faults import Fault, InputError
+from ethermeter.metrics import Metric
+from ethermeter.presentation import Presentation
+from ethermeter.report.experiments import Experiment, experiments
+from ethermeter.report.labels import key_title
+from ethermeter.report.selection import KINDS, Kind, Selection, select
+from ethermeter.report.thinning import MOST_ROWS, spread
+from ethermeter.store import captures
+from ethermeter.store.measured import read_result
+
+if TYPE_CHECKING:
+    from ethermeter.plan import Trial
+    from ethermeter.store import RunDirectory
+
+MOST_POINTS = 60
+"""Points of a run up to which its stations are looked at place by place."""
+MOST_PLACES = 8
+"""Places that are still told apart; with more, stations are spread over the segment rather than
+clustered.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class ReportData:
+    """Everything the report shows."""
+
+    directory: Path  # of the run
+    name: str
+    points: Sequence[Point]
+    study: str
+    presentation: Presentation  # of the study
+    claims: Sequence[Claim]
+    experiments: Sequence[Experiment]
+    titles: Mapping[str, str]  # of the series
+    scenarios: Mapping[str, Mapping[str, Any]]  # of each series, with the most stations
+    provenance: Mapping[str, Any]
+    flows: Sequence[
+        Point
+    ]  # of every flow of a network, or of every table of flows where there are many
+    lengths: Sequence[OfLengths]  # lines of times against lengths
+    tables: Sequence[Point]  # of every table of flows, where there are several
+    sharing: Sequence[Sharing]  # how fairly flows share
+    accounts: Sequence[Account]  # what agents told beside the metrics
+    ports: Sequence[PortPoint]  # of every port of a network
+    links: Sequence[Mapping[str, Any]]  # the network of each of these
+    rooflines: Mapping[
+        str, Roofline
+    ]  # of every series of networks, the flow that comes nearest to a ceiling
+    groups: Sequence[Point]  # of every group of stations, where there are several
+    places: Sequence[Point]  # of the stations at every place, where they are clustered
+    shares: Sequence[Point]  # of the larger of two stations
+    agreements: Sequence[Agreement]  # of every theory with the simulations
+    measured: Sequence[live.Comparison]  # against what was simulated
+    captures: Sequence[captures.Captured]  # taken meanwhile
+    lines: Sequence[Line]  # of the stations along the cable, where they are on one
+    distributions: Mapping[
+        str, Sequence[tuple[Selection, Sequence[Distribution]]]
+    ]  # of each series
+
+    def result(self, trial: str) -> Mapping[str, Any]:
+        """Read what came of a trial's test: too much to be kept of all."""
+        return read_result(self.directory, trial)
+
+
+def gather(run_dir: Path, presentation: Presentation) -> ReportData:
+    """Read a finished run: estimates and claims from their files if they are there, the rest from
+    its tables.
+
+    Raises
+    ------
+    InputError
+        If a file of the run is not what it should be.
+    """
+    from ethermeter.store import RunDirectory
+
+    run = RunDirectory(run_dir)
+    points = estimates.read(run_dir)
+    if not points:
+        raise InputError([Fault(str(run_dir), "trials", "0", "a run with at least one trial")])
+    found = claims.read(run_dir)
+    files = experiments(run_dir)
+    by_name = {experiment.name: experiment.title for experiment in files}
+    titles: dict[str, str] = {}
+    scenarios: dict[str, Mapping[str, Any]] = {}
+    trials = run.trials()
+    for trial in trials:
+        if trial.series not in scenarios or _stations(trial.scenario) > _stations(
+            scenarios[trial.series]
+        ):
+            scenarios[trial.series] = trial.scenario
+            # A trial's id begins with the name of the experiment it comes from.
+            titles[trial.series] = by_name.get(
+                trial.id.split("/")[0], files[0].title if len(files) == 1 else ""
+            )
+    study = found[0] if found else ""
+    # The study's hosts are alike; its graphs are what the paper shows.
+    # Theories have no stations of their own, and those of idealised worlds are in no place.
+    networks = [trial for trial in trials if "network" in trial.scenario]
+    real = [
+        trial
+        for trial in trials
+        if trial.engine == "simulation" and "network" not in trial.scenario
+    ]
+    simulated = [point for point in points if point.engine == "simulation"]
+    shown = [*real, *networks]
+    table = run.ports()
+    some = _of_some_points(networks)
+    by_flow, by_table = _flows(run, some)
+    of_ports = ports.estimate(some, table) if table is not None else ()
+    by_group, by_place, shares = ((), (), ()) if study else _parts(run, real)
+    return ReportData(
+        directory=run_dir,
+        name=run_dir.resolve().name,
+        points=points,
+        study=study,
+        presentation=presentation,
+        claims=found[1] if found else (),
+        experiments=files,
+        titles=titles,
+        scenarios=scenarios,
+        provenance=run.provenance(),
+        flows=by_flow,
+        lengths=of_lengths(by_flow),
+        tables=by_table,
+        sharing=tuple(flows.of_sharing(run, some)),
+        accounts=accounts.read(run_dir),
+        ports=of_ports,
+        links=[some[point.first].scenario["network"] for point in of_ports],
+        rooflines=_rooflines(by_flow, some),
+        groups=by_group,
+        places=by_place,
+        shares=shares,
+        agreements=agreement.agreements(points),
+        measured=live.read(run_dir),
+        captures=captures.read(run_dir),
+        lines=_lines(run, real, simulated, is_study=bool(study)),
+        distributions=_distributions(
+            run,
+            shown,
+            [point for point in points if point.engine in ("simulation", "live")],
+            study=bool(study),
+        ),
+    )
+
+
+def _flows(
+    run: "RunDirectory", trials: "Sequence[Trial]"
+) -> tuple[Sequence[Point], Sequence[Point]]:
+    """Estimates of every flow and of every table of flows, each where it says something."""
+    several = [trial for trial in trials if len(groups.by_table(trial.scenario)) > 1]
+    return tuple(flows.of_flows(run, trials)), tuple(flows.of_parts(run, several, groups.by_table))
+
+
+def _rooflines(by_flow: Sequence[Point], trials: "Sequence[Trial]") -> dict[str, Roofline]:
+    """Find for every series where, and on which flow's path, least was left to a ceiling; measured
+    ones go before simulated ones.
+    """
+    scenarios = {
+        (trial.series, trial.engine, frozenset(trial.point.items())): trial.scenario
+        for trial in trials
+    }
+    found: dict[str, tuple[tuple[bool, float], Roofline]] = {}
+    for point in by_flow:
+        place = {key: value for key, value in point.point.items() if key != groups.PART}
+        scenario = scenarios[point.series, point.engine, frozenset(place.items())]
+        (number, *others) = groups.by_flow(scenario).get(point.point[groups.PART], (0, 0))
+        goodput = point.estimates[Metric.GOODPUT]
+        if others or "transfer" in scenario["flows"][number] or not goodput.value > 0:
+            continue
+        where = ", ".join(
+            (point.engine, *(f"{key_title(key)}: {plain(value)}" for key, value in place.items()))
+        )
+        line = of_scenario(scenario, int(number), goodput, place=where)
+        if line.margin is not None:
+            rank = (point.engine == "live", -line.margin)
+            if point.series not in found or rank > found[point.series][0]:
+                found[point.series] = (rank, line)
+    return {series: line for series, (_, line) in found.items()}
+
+
+def _stations(scenario: Mapping[str, Any]) -> int:
+    if "network" in scenario:
+        return len(scenario["network"]["nodes"])
+    return sum(len(group["places"]) for group in scenario["groups"])
+
+
+def _parts(
+    run: "RunDirectory", trials: "Sequence[Trial]"
+) -> tuple[Sequence[Point], Sequence[Point], Sequence[Point]]:
+    """Estimates by group, by place, and the shares of two stations, each where it says something."""
+    several = _of_some_points([trial for trial in trials if len(trial.scenario["groups"]) > 1])
+    clustered = _of_some_points(
+        [
+            trial
+            for trial in trials
+            if any(_is_clustered(group["places"]) for group in trial.scenario["groups"])
+        ]
+    )
+    pairs = _of_some_points([trial for trial in trials if _stations(trial.scenario) == 2])
+    observations = (
+        run.observations(trials=[trial.id for trial in (*several, *clustered)])
+        if several or clustered
+        else None
+    )
+    batches = (
+        run.batches(trials=[trial.id for trial in (*several, *clustered, *pairs)])
+        if several or clustered or pairs
+        else None
+    )
+    return (
+        groups.estimate(several, observations, batches, groups.by_group) if several else (),
+        groups.estimate(clustered, observations, batches, groups.by_place) if clustered else (),
+        capture.larger_shares(pairs, batches) if pairs else (),
+    )
+
+
+def _of_some_points(trials: "Sequence[Trial]") -> "list[Trial]":
+    """Trials of no more points than a table of the page has rows, at even distances."""
+    chosen = set(
+        spread(
+            list(dict.fromkeys(_key(trial.series, trial.engine, trial.point) for trial in trials)),
+            MOST_ROWS,
+        )
+    )
+    return [trial for trial in trials if _key(trial.series, trial.engine, trial.point) in chosen]
+
+
+def _lines(
+    run: "RunDirectory", trials: "Sequence[Trial]", points: Sequence[Point], *, is_study: bool
+) -> Sequence[Line]:
+    """Estimates along the cable: from their file, or of a run that is no study's and small enough
+    to look at place by place.
+    """
+    kept = positions.read(run.path)
+    if kept or is_study or len(points) > MOST_POINTS:
+        return kept
+    return positions.estimate(trials, run.observations(), run.batches()) if trials else ()
+
+
+def _is_clustered(places: Sequence[int]) -> bool:
+    different = len(set(places))
+    return 2 <= different <= MOST_PLACES and different < len(places)
+
+
+def _distributions(
+    run: "RunDirectory", trials: "Sequence[Trial]", points: Sequence[Point], *, study: bool
+) -> dict[str, list[tuple[Selection, list[Distribution]]]]:
+    """Find the distributions of the delay that the figures of every series show."""
+    ids: dict[tuple[object, ...], list[str]] = {}
+    for trial in trials:
+        ids.setdefault(_key(trial.series, trial.engine, trial.point), []).append(trial.id)
+    of_series: dict[str, list[Point]] = {}
+    for point in points:
+        of_series.setdefault(point.series, []).append(point)
+    found: dict[str, list[tuple[Selection, list[Distribution]]]] = {}
+    for kind in KINDS:
+        for series, shown in _of_kind(run, kind, of_series, ids, study=study):
+            found.setdefault(series, []).append(shown)
+    return found
+
+
+def _of_kind(
+    run: "RunDirectory",
+    kind: Kind,
+    of_series: Mapping[str, Sequence[Point]],
+    ids: Mapping[tuple[object, ...], list[str]],
+    *,
+    study: bool,
+) -> Iterator[tuple[str, tuple[Selection, list[Distribution]]]]:
+    """Find the distributions of one delay, series by series."""
+    chosen = [
+        (series, selection)
+        for series, members in of_series.items()
+        for selection in select(members, kind, study=study)
+    ]
+    wanted = {
+        _key(point.series, point.engine, point.point): None
+        for _, selection in chosen
+        for point in selection.points.values()
+    }
+    if not wanted:
+        return
+    merged = dict(
+        zip(
+            wanted,
+            distribution(run.histograms(), kind.histogram, [ids[key] for key in wanted]),
+            strict=True,
+        )
+    )
+    for series, selection in chosen:
+        of = [
+            merged[_key(point.series, point.engine, point.point)]
+            for point in selection.points.values()
+        ]
+        if any(each.frames for each in of):
+            yield series, (selection, of)
+
+
+def _key(series: str, engine: str, point: Mapping[str, str]) -> tuple[object, ...]:
+    return (series, engine, *sorted(point.items()))

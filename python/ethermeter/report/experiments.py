@@ -1,0 +1,143 @@
+"""Experiments: the experiment files that a run keeps, with where each value comes from."""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ethermeter.faults import Fault, InputError
+
+KINDS = ("standard", "study", "fit", "assumption")
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """An experiment file of the run: its name, title and tables."""
+
+    name: str
+    title: str
+    content: Mapping[str, Any]
+
+    def parameters(self) -> list[tuple[str, str, str, str]]:
+        """Key, value, kind and text of the source, of everything the file says and everything a
+        source speaks of.
+        """
+        values = flat(
+            {
+                key: value
+                for key, value in self.content.items()
+                if key not in ("title", "sources", "run")
+            }
+        )
+        sources = {
+            key: _source(source)
+            for key, source in flat(
+                self.content.get("sources", {}), leaves=("source", "basis")
+            ).items()
+        }
+        rows = []
+        used: set[str] = set()
+        for key, value in values.items():
+            at = _nearest(key, sources, self.content)
+            if at is not None:
+                used.add(at)
+            kind, text = sources[at] if at is not None else ("", "")
+            rows.append((key, written(value), kind, text))
+        return rows + [(key, "", *source) for key, source in sources.items() if key not in used]
+
+
+def _nearest(key: str, sources: Mapping[str, object], content: Mapping[str, Any]) -> str | None:
+    """Return the key of the source that speaks of this key or, failing that, of the table around
+    it.
+    """
+    bare = key.replace("[1]", "").replace("[2]", "")
+    for candidate in (key, bare, *_said(key, content)):
+        parts = candidate.split(".")
+        for length in range(len(parts), 0, -1):
+            if ".".join(parts[:length]) in sources:
+                return ".".join(parts[:length])
+    return None
+
+
+def _said(key: str, content: Mapping[str, Any]) -> list[str]:
+    """Return the ways in which a file may speak of a key: tables of a list by their name, by their
+    number from 0, or all of them.
+    """
+    ways: list[list[str]] = [[]]
+    tree: Any = content
+    for part in key.split("."):
+        name, _, number = part.rstrip("]").partition("[")
+        tree = tree.get(name) if isinstance(tree, Mapping) else None
+        ways = [[*way, name] for way in ways]
+        if isinstance(tree, list) and tree and all(isinstance(item, Mapping) for item in tree):
+            at = int(number) - 1 if number else 0
+            tree = tree[at]
+            # Most particular first.
+            steps = [[str(tree["name"])] if "name" in tree else [], [str(at)], ["*"], []]
+            ways = [[*way, *step] for step in steps for way in ways]
+    return [".".join(way) for way in ways]
+
+
+def _source(source: object) -> tuple[str, str]:
+    if isinstance(source, Mapping):
+        return str(source.get("basis", "")), str(source.get("source", ""))
+    kind, colon, text = str(source).partition(": ")
+    return (kind, text) if colon and kind in KINDS else ("", str(source))
+
+
+def flat(
+    table: Mapping[str, Any], *, prefix: str = "", leaves: tuple[str, ...] = ()
+) -> dict[str, Any]:
+    """Nested tables as dotted keys; a list of tables is numbered if it has more than one.
+
+    Examples
+    --------
+    >>> flat({"a": {"b": 1}, "c": [{"d": 2}, {"d": 3}]})
+    {'a.b': 1, 'c[1].d': 2, 'c[2].d': 3}
+    """
+    found: dict[str, Any] = {}
+    for key, value in table.items():
+        name = prefix + key
+        if isinstance(value, Mapping) and not set(leaves) & set(value):
+            found |= flat(value, prefix=f"{name}.", leaves=leaves)
+        elif isinstance(value, list) and value and all(isinstance(part, Mapping) for part in value):
+            for number, part in enumerate(value, 1):
+                found |= flat(
+                    part,
+                    prefix=f"{name}." if len(value) == 1 else f"{name}[{number}].",
+                    leaves=leaves,
+                )
+        else:
+            found[name] = value
+    return found
+
+
+def written(value: object) -> str:
+    """Write a value of a TOML file for people."""
+    if isinstance(value, list):
+        return ", ".join(map(written, value))
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return str(value)
+
+
+def experiments(run_dir: Path) -> list[Experiment]:
+    """Experiment files kept in a run directory, in the order of their names.
+
+    Raises
+    ------
+    InputError
+        If one is not TOML.
+    """
+    paths = sorted(run_dir.glob("experiment*.toml")) + sorted(
+        (run_dir / "experiments").glob("*.toml")
+    )
+    found = []
+    for path in paths:
+        try:
+            content = tomllib.loads(path.read_text(encoding="utf-8"))
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as fault:
+            raise InputError([Fault(str(path), "content", str(fault), "expected TOML")]) from fault
+        found.append(Experiment(path.stem, str(content.get("title", path.stem)), content))
+    return found

@@ -1,0 +1,164 @@
+"""Rendering: sections put together into one self-contained HTML file, by Jinja templates."""
+
+import os
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.metadata import version
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from ethermeter.document import Figure, Row, Section, Table, VegaLite
+from ethermeter.report import charts
+from ethermeter.report.theme import config
+from ethermeter.report.thinning import MOST_ROWS, spread
+
+FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Liberation Sans", sans-serif'
+# The page itself forbids every request, so that "offline" is enforced and not merely intended.
+POLICY = (
+    "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; "
+    "img-src data:; form-action 'none'"
+)
+_BUNDLE = "window.vegaEmbed = vegaEmbed; window.vega = vega; window.vegaLite = vegaLite;"
+_END = "\n/* end of bundle */\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page.
+
+    Parameters
+    ----------
+    title, kind
+        Its title, and the kind of page above it.
+    sections
+        What it shows; with more than one it has a map.
+    footer
+        Last line.
+    facts
+        The most important numbers, by name.
+
+    """
+
+    title: str
+    kind: str
+    sections: Sequence[Section]
+    footer: str
+    facts: Sequence[tuple[str, str]] = ()
+
+
+@dataclass(slots=True)
+class _Charts:
+    """Specifications of the figures rendered so far; their HTML refers to them by number."""
+
+    specs: list[VegaLite] = field(default_factory=list)
+
+    def add(self, figure: Figure) -> int:
+        """Keep the specification of a figure; its number."""
+        self.specs.append(charts.vega_lite(figure.chart))
+        return len(self.specs)
+
+
+def render(page: Page) -> str:
+    """Return the HTML of a page."""
+    own = files("ethermeter.report") / "templates"
+    return (
+        _environment()
+        .get_template("page.html")
+        .render(
+            page=page,
+            charts=_Charts(),
+            policy=POLICY,
+            style=Markup((own / "style.css").read_text(encoding="utf-8")),
+            script=Markup((own / "page.js").read_text(encoding="utf-8")),
+            bundle=Markup(_javascript()),
+            config={ground: config(ground, font=FONT) for ground in ("light", "dark")},
+        )
+    )
+
+
+def render_template(name: str, **values: object) -> Markup:
+    """Return a template with these values."""
+    return Markup(_environment().get_template(name).render(values))
+
+
+def render_table(table: Table) -> str:
+    """Return the HTML of a table alone."""
+    macros: Any = _environment().get_template("table.html").module
+    return str(macros.table(table))
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("ethermeter.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "separators": (",", ":")}
+    environment.filters["kind"] = lambda block: type(block).__name__
+    environment.filters["thinned"] = _thinned
+    environment.filters["numbers"] = charts.numbers
+    return environment
+
+
+def _thinned(rows: Sequence[Row]) -> Sequence[Row]:
+    return spread(rows, MOST_ROWS)
+
+
+def _javascript() -> str:
+    """Return Vega, Vega-Lite and Vega-Embed in one text, from vl-convert.
+
+    Bundling takes more than a second, so that it is kept in the user's cache directory. Where the
+    cache cannot be written or read, the text is made anew.
+    """
+    path = _cache_directory() / f"vega-{version('vl-convert-python')}.js"
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        text = ""
+    # A text cut short by a full disk does not end as it should.
+    if text.endswith(_END):
+        return text.removesuffix(_END)
+    import vl_convert
+
+    # Within a script element only these two sequences could end it early; inside JavaScript strings
+    # the escapes mean the same.
+    bundle = (
+        vl_convert.javascript_bundle(_BUNDLE)
+        .replace("</script", "<\\/script")
+        .replace("<!--", "<\\!--")
+    )
+    _keep(path, bundle + _END)
+    return bundle
+
+
+def _cache_directory() -> Path:
+    """User's cache directory by the conventions of the system (XDG base directories on Linux)."""
+    if sys.platform == "win32":
+        root = Path(os.environ.get("LOCALAPPDATA", "~/AppData/Local"))
+    elif sys.platform == "darwin":
+        root = Path("~/Library/Caches")
+    else:
+        root = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache")
+    return root.expanduser() / "ethermeter"
+
+
+def _keep(path: Path, text: str) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(
+            "w", encoding="utf-8", dir=path.parent, delete=False
+        ) as file:
+            file.write(text)
+        Path(file.name).replace(path)
+    except OSError:
+        return

@@ -1,0 +1,123 @@
+"""Fairness: figures of how fairly the flows of a network share, as segments have them for their
+stations.
+"""
+
+import math
+from collections.abc import Sequence
+
+from ethermeter.analysis.estimates import Point
+from ethermeter.analysis.flows import Sharing
+from ethermeter.document import (
+    Bar,
+    Block,
+    Figure,
+    Grid,
+    GroupedBars,
+    Heading,
+    Label,
+    Table,
+    Text,
+    cell,
+    plain,
+)
+from ethermeter.metrics import Metric
+from ethermeter.report.axes import choose, panels
+from ethermeter.report.charts.lines import lines
+from ethermeter.report.data import ReportData
+from ethermeter.report.labels import key_title
+from ethermeter.report.tables import figure_table
+
+SHARE = Label("Share", "%", 100.0)
+MOST_BARS = 24
+"""Flows whose shares are drawn one by one; of more, those that got most and least."""
+
+
+def fairness_blocks(series: str, data: ReportData) -> list[Block]:
+    """Return figures of Jain's index and of the flows' shares where they are least fair; empty
+    where no two flows share.
+    """
+    found = [each for each in data.sharing if each.series == series]
+    if not found:
+        return []
+    drawn: list[Figure] = []
+    for name in dict.fromkeys(each.flows for each in found):
+        members = [each for each in found if each.flows == name]
+        drawn += [*_indices(members), *_shares(members)]
+    what = (
+        "data"
+        if all(each.metric is Metric.DATA_RATE for each in found)
+        else "data, or of messages where lengths of data are unknown"
+    )
+    lead = (
+        f"How evenly flows of one table of the experiment file share, or all where each has its own: shares of {what}. Jain’s index "
+        "is 1 where all get the same, and 1 over their number where one gets everything."
+    )
+    return [Heading("Fairness"), Text(lead, "lead"), Grid(drawn)]
+
+
+def _title(name: str) -> str:
+    return f" of {name}" if name else ""
+
+
+def _indices(members: Sequence[Sharing]) -> list[Figure]:
+    """Draw the index against what is varied, where it is at several points."""
+    metric = Metric.JAIN_INDEX
+    points = [
+        Point(each.series, each.point, each.engine, each.replications, {metric: each.jain_index})
+        for each in members
+    ]
+    axes = choose(points)
+    drawn = []
+    for panel in panels(points, axes, metric):
+        title = f"{metric.label.title}{_title(members[0].flows)}" + (
+            f", {panel.title}" if panel.title else ""
+        )
+        spec = {key: value for key, value in lines(panel, metric, axes).items() if key != "title"}
+        numbers = figure_table(panel, metric, axes, title=title)
+        drawn.append(
+            Figure(
+                spec,
+                title=title,
+                text="Of the rates of the flows; mean over the replications.",
+                numbers=numbers,
+            )
+        )
+    return drawn
+
+
+def _shares(members: Sequence[Sharing]) -> list[Figure]:
+    """Draw the shares at the point that is least fair, by every engine that answered there."""
+    worst = min(members, key=lambda each: each.jain_index.value)
+    shown = [each for each in members if each.point == worst.point]
+    order = sorted(worst.shares, key=lambda flow: -worst.shares[flow].value)
+    kept = (
+        order if len(order) <= MOST_BARS else [*order[: MOST_BARS // 2], *order[-MOST_BARS // 2 :]]
+    )
+    bars = [
+        Bar(_short(flow, worst.flows), each.engine, each.shares[flow])
+        for flow in kept
+        for each in shown
+        if flow in each.shares
+    ]
+    if not any(math.isfinite(bar.height.value) for bar in bars):
+        return []
+    where = ", ".join(f"{key_title(key)}: {plain(value)}" for key, value in worst.point.items())
+    indices = ", ".join(
+        f"{each.jain_index.value:.3f}" + (f" {each.engine}" if len(shown) > 1 else "")
+        for each in shown
+    )
+    text = (
+        f"{where}, the least fair point. " if where else ""
+    ) + f"Jain’s index: {indices}. A fair share is {100 / len(order):.1f}%."
+    text += (
+        f" Of {len(order)} flows those that got most and least." if len(kept) < len(order) else ""
+    )
+    head = ["Flow", *(each.engine for each in shown)]
+    rows = [[flow, *(cell(each.shares.get(flow), 100) for each in shown)] for flow in order]
+    numbers = Table(head, rows, "Shares of flows, %")
+    return [Figure(GroupedBars(bars, SHARE, "Flow"), f"Shares{_title(worst.flows)}", text, numbers)]
+
+
+def _short(flow: str, name: str) -> str:
+    """Leave out the name of the table, which all of them begin with."""
+    return flow.removeprefix(f"{name} ") if name else flow

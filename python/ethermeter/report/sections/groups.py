@@ -1,0 +1,149 @@
+"""Groups: figures that tell stations apart, by their group, by their attachment, and by the larger
+of two shares.
+"""
+
+import math
+from collections.abc import Sequence
+
+from ethermeter.analysis.estimates import Point
+from ethermeter.analysis.groups import METRICS, PART
+from ethermeter.document import (
+    Bar,
+    Block,
+    Figure,
+    Grid,
+    GroupedBars,
+    Heading,
+    Label,
+    Text,
+    VegaLite,
+    plain,
+)
+from ethermeter.metrics import Group, Metric
+from ethermeter.report.axes import ENGINE, Axes, keys, panels, quantity
+from ethermeter.report.charts.lines import axis_title, lines
+from ethermeter.report.data import ReportData
+from ethermeter.report.labels import key_title
+from ethermeter.report.tables import estimates_table
+
+MOST_BARS = 4
+"""Values of a numeric key that are still drawn as bars rather than curves."""
+SHARE = Label("Larger of the two stations’ shares", from_zero=False, most=1.0)
+MEANS = {Metric.BIT_RATE: Label("Bit rate of a station", "Mb/s", 1e-6)}
+"""Labels that differ from those for the whole segment."""
+
+
+def group_blocks(series: str, data: ReportData) -> list[Block]:
+    """Figures by group, by attachment point and of shares, each under its heading; empty where the
+    run has none.
+    """
+    of_groups, of_places, of_shares = (
+        [point for point in points if point.series == series]
+        for points in (data.groups, data.places, data.shares)
+    )
+    found: list[Block] = []
+    if of_shares:
+        lead = (
+            "Half is fair. Near half over the whole window and near one over a batch of it is "
+            "capture that changes sides."
+        )
+        text = "Share of the channel time that the two used."
+        figures = _figures(of_shares, Metric.UTILISATION, SHARE, text)
+        found += [Heading("Who gets the segment"), Text(lead, "lead"), Grid(figures)]
+    if of_groups:
+        lead = "Means over the stations of a group."
+        found += metric_figures(of_groups, "By group of stations", lead)
+    if of_places:
+        lead = "Means over the stations at a place; places are counted along the segment."
+        found += metric_figures(of_places, "By place of the stations", lead)
+    return found
+
+
+def metric_figures(
+    points: Sequence[Point], heading: str, lead: str, *, metrics: Sequence[Metric] = METRICS
+) -> list[Block]:
+    """Figures of some metrics that tell groups apart, under a heading; empty where no metric has a
+    value that is not zero.
+    """
+    shown = [
+        metric
+        for metric in metrics
+        if any(abs(point.estimates[metric].value) > 0 for point in points)
+    ]
+    drawn = []
+    for metric in shown:
+        label = MEANS.get(metric, metric.label)
+        drawn.append((label, _figures(points, metric, label, "")))
+    if not drawn:
+        return []
+    blocks: list[Block] = [Heading(heading), Text(lead, "lead")]
+    if all(len(figures) == 1 for _, figures in drawn):
+        return [*blocks, Grid([figure for _, figures in drawn for figure in figures])]
+    for label, figures in drawn:
+        blocks += [Heading(label.title, 4), Grid(figures)]
+    return blocks
+
+
+def _figures(points: Sequence[Point], metric: Metric, label: Label, text: str) -> list[Figure]:
+    """One figure for every combination of the keys that are neither on the x axis nor the part."""
+    axes, is_barred = _axes(points)
+    by_panel: dict[tuple[str, ...], list[Point]] = {}
+    for point in points:
+        by_panel.setdefault(tuple(keys(point)[key] for key in axes.panels), []).append(point)
+    drawn = []
+    for values, members in by_panel.items():
+        silent = [
+            keys(point)[PART]
+            for point in members
+            if not math.isfinite(point.estimates[metric].value)
+        ]
+        if len(silent) == len(members):
+            continue
+        is_voice = metric.group in (Group.SEGMENT_VOICE, Group.FLOW_VOICE)
+        why = "there is no voice, or nothing was delivered" if is_voice else "nothing was delivered"
+        why = "there is none" if metric.group is Group.FLOW else why
+        missing = f"No value where {why}: {', '.join(dict.fromkeys(silent))}." if silent else ""
+        title = ", ".join(
+            f"{key_title(key)}: {plain(value)}"
+            for key, value in zip(axes.panels, values, strict=True)
+        )
+        chart = (
+            _bars(members, metric, label, axes)
+            if is_barred
+            else _lines(members, metric, label, axes)
+        )
+        table = estimates_table(members, [metric], labels={metric: label})
+        drawn.append(Figure(chart, title or label.title, text or missing, table))
+    return drawn
+
+
+def _bars(points: Sequence[Point], metric: Metric, label: Label, axes: Axes) -> GroupedBars:
+    x = axes.x or PART
+    bars = [
+        Bar(plain(keys(point)[x]), keys(point)[PART], point.estimates[metric]) for point in points
+    ]
+    return GroupedBars(bars, label, axis_title(x, ""))
+
+
+def _lines(points: Sequence[Point], metric: Metric, label: Label, axes: Axes) -> VegaLite:
+    (panel,) = panels(points, Axes(axes.x, axes.x_unit, PART, ()), metric)
+    return lines(panel, metric, axes, label=label)
+
+
+def _axes(points: Sequence[Point]) -> tuple[Axes, bool]:
+    """Pick the key with the most values as x, numeric or not; bars unless it is a number with many."""
+    values: dict[str, dict[str, None]] = {}
+    for point in points:
+        for key, value in keys(point).items():
+            if key != PART:
+                values.setdefault(key, {})[value] = None
+    varied = {key: list(found) for key, found in values.items() if len(found) > 1}
+    if not varied:
+        return Axes(PART, "", PART, ()), True
+    x = max(varied, key=lambda key: (key != ENGINE, len(varied[key])))
+    read = [quantity(text) for text in varied[x]]
+    units = {found[1] for found in read if found}
+    is_numeric = all(read) and len(units) == 1
+    return Axes(
+        x, units.pop() if is_numeric else "", PART, tuple(key for key in varied if key != x)
+    ), not is_numeric or len(read) <= MOST_BARS

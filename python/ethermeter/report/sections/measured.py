@@ -1,0 +1,68 @@
+"""Measured: what was measured beside what was simulated."""
+
+import math
+
+from markupsafe import Markup
+
+from ethermeter.analysis.interval import Estimate, quantile
+from ethermeter.analysis.live import Comparison
+from ethermeter.document import Block, Section, Table, Text, cell, plain
+from ethermeter.report.data import ReportData
+from ethermeter.report.labels import key_title
+from ethermeter.report.tables import tag
+
+OPEN_ROWS = 40
+_TAGS = {"agrees": "holds", "differs": "missed"}
+
+
+LEAD = Markup(
+    "What agents measured minus what was simulated with the same arrivals, trial by trial, with "
+    "95% intervals. They <em>differ</em> where 0 is outside an interval that is widened so that "
+    "chance alone makes any comparison of this run differ with 5%. One-way delays of saturated "
+    "sources are not compared: a measured one holds the wait in the queue of the interface."
+)
+
+
+def applies(data: ReportData) -> bool:
+    """Whether anything measured was simulated too."""
+    return bool(data.measured)
+
+
+def build(data: ReportData) -> Section:
+    """Table of every comparison of a measurement with its simulation."""
+    found = data.measured
+    judged = [each for each in found if each.verdict in _TAGS]
+    count = (
+        f"{sum(each.verdict == 'agrees' for each in judged)} of {len(judged)} comparisons agree."
+    )
+    words = (
+        count
+        if judged
+        else "No comparison has an interval, which takes three replications of both."
+    )
+    keys = list(dict.fromkeys(key for each in found for key in each.point))
+    several = len({each.series for each in found}) > 1
+    head = [*(["Series"] if several else []), *(key_title(key) for key in keys)]
+    head += ["Metric", "Measured", "Simulated", "Measured − simulated", "Verdict"]
+    rows = [
+        [
+            *([each.series] if several else []),
+            *(plain(each.point.get(key, "")) for key in keys),
+            each.metric.label.axis,
+            _number(each, each.live, each.live_half_width),
+            _number(each, each.simulation, each.simulation_half_width),
+            _number(each, each.difference, each.half_width),
+            tag(_TAGS[each.verdict], each.verdict) if each.verdict in _TAGS else "–",
+        ]
+        for each in found
+    ]
+    headers = len(keys) + 1 + several
+    table = Table(head, rows, "Measured and simulated", headers=headers, open_rows=OPEN_ROWS)
+    blocks: list[Block] = [Text(LEAD, "lead"), Text(words), table]
+    return Section("measured", "Measured and simulated", "Measured and simulated", blocks)
+
+
+def _number(each: Comparison, value: float, half_width: float) -> str:
+    return cell(
+        Estimate(value, half_width / quantile(math.inf), math.inf), each.metric.label.factor
+    )

@@ -1,0 +1,220 @@
+"""Network: the topology of a series on a network, its flows, its links and its ports."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from markupsafe import Markup
+
+from ethermeter.analysis.estimates import Point
+from ethermeter.analysis.groups import FLOW_METRICS, PART
+from ethermeter.analysis.ports import COUNTS, MOST, Port, PortPoint
+from ethermeter.document import Block, Heading, Row, Table, Text, cell, number, plain
+from ethermeter.metrics import Metric
+from ethermeter.report import topology
+from ethermeter.report.axes import ENGINE, MOST_CURVES, keys
+from ethermeter.report.data import ReportData
+from ethermeter.report.labels import key_title
+from ethermeter.report.sections.groups import metric_figures
+
+OPEN_ROWS = 40
+"""Rows of a table that are shown at once."""
+TITLES = {
+    "dropped": "dropped at the port out",
+    "buffer_dropped": "dropped from memory",
+    "pauses_sent": "PAUSE sent",
+    "pauses_received": "PAUSE received",
+    "collisions": "collisions",
+    "late_collisions": "late collisions",
+    "queue_most": "most frames in the queue",
+    "buffer_most": "most octets in memory",
+}
+
+
+def flow_blocks(series: str, data: ReportData) -> list[Block]:
+    """Return figures that tell tables of flows apart, or the flows of the only one; empty where
+    there is nothing to tell.
+    """
+    tables, flows = (
+        [point for point in points if point.series == series]
+        for points in (data.tables, data.flows)
+    )
+    shown = tables or flows
+    parts = list(dict.fromkeys(point.point[PART] for point in shown))
+    several = len({tuple(sorted(_bare(point).items())) for point in shown}) > 1
+    if not several or not 1 < len(parts) <= MOST_CURVES:
+        return []
+    lead = (
+        "Means over the flows of a table of the experiment file."
+        if tables
+        else "Each flow by itself."
+    )
+    # Delays by clocks are shown beside true ones instead.
+    metrics = list(FLOW_METRICS)
+    return metric_figures(shown, "By flow", lead, metrics=metrics)
+
+
+def network_blocks(series: str, data: ReportData) -> list[Block]:
+    """Return the drawing of the network of a series with its links, and the tables of flows, links
+    and ports.
+    """
+    flows = [point for point in data.flows if point.series == series]
+    ports = [
+        (point, network)
+        for point, network in zip(data.ports, data.links, strict=True)
+        if point.series == series
+    ]
+    chosen = max(ports, key=lambda pair: pair[0].busiest.medium.value) if ports else None
+    if chosen is None:
+        return _flows_table(flows, None)
+    links = _links_table([point for point, _ in ports])
+    return [
+        *_topology(*chosen),
+        *_flows_table(flows, chosen[0]),
+        *links,
+        *_ports_table(chosen[0]),
+    ]
+
+
+def _bare(point: Point) -> dict[str, str]:
+    return {key: value for key, value in keys(point).items() if key != PART}
+
+
+def _at(point: Mapping[str, str]) -> str:
+    """Say at which point; empty where there is only one."""
+    text = ", ".join(f"{key_title(key)}: {plain(value)}" for key, value in point.items())
+    return f" {text}." if text else ""
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f}%"
+
+
+def _topology(point: PortPoint, network: Mapping[str, Any]) -> list[Block]:
+    busiest = point.busiest
+    shares = {port.number: port.medium.value for port in point.ports}
+    lead = (
+        "Each link with the share of time in which it was busy (preambles, frames and gaps), of the busier direction, at the point "
+        "with the busiest link."
+        f"{_at(point.point)} "
+        f"Busiest: {busiest.node} to {busiest.peer}, {_percent(busiest.medium.value)}."
+    )
+    picture = topology.picture(network, shares, busiest=busiest.link)
+    return [Heading("The network"), Text(lead, "lead"), picture]
+
+
+def _flows_table(flows: Sequence[Point], chosen: PortPoint | None) -> list[Block]:
+    """Tabulate the flows at one point, by every engine that answered there."""
+    if not flows:
+        return []
+    at = (
+        chosen.point
+        if chosen
+        else {key: value for key, value in flows[0].point.items() if key != PART}
+    )
+    shown = [
+        point
+        for point in flows
+        if {key: value for key, value in point.point.items() if key != PART} == at
+    ]
+    metrics = [
+        metric for metric in FLOW_METRICS if any(_is_something(point, metric) for point in shown)
+    ]
+    engines = len({point.engine for point in shown}) > 1
+    rows = [
+        [
+            point.point[PART],
+            *([keys(point)[ENGINE]] if engines else []),
+            *(cell(point.estimates[metric], metric.label.factor) for metric in metrics),
+        ]
+        for point in shown
+    ]
+    head = [
+        "Flow",
+        *(["Engine"] if engines else []),
+        *(metric.label.axis for metric in metrics),
+    ]
+    headers = 2 if engines else 1
+    return [Heading("Flows"), Text(_at(at).strip(), "lead"), _table(head, rows, "Flows", headers)]
+
+
+def _is_something(point: Point, metric: Metric) -> bool:
+    value = point.estimates[metric].value
+    return value == value and (value != 0 or metric is Metric.LOSS)
+
+
+def _links_table(points: Sequence[PortPoint]) -> list[Block]:
+    """Tabulate the busiest link of every point."""
+    if len(points) < 2:
+        return []
+    names = list(points[0].point)
+    rows = []
+    for point in points:
+        busiest = point.busiest
+        rows.append(
+            [
+                *(plain(point.point[name]) for name in names),
+                f"{busiest.node} to {busiest.peer}",
+                cell(busiest.medium, 100),
+                number(
+                    sum(
+                        port.counts["dropped"] + port.counts["buffer_dropped"]
+                        for port in point.ports
+                    )
+                ),
+            ]
+        )
+    head = [
+        *(key_title(name) for name in names),
+        "Busiest link",
+        "Busy (%)",
+        "Frames dropped at all ports",
+    ]
+    lead = "Where the network is at its limit; drops are means over the replications, in the measured window."
+    table = _table(head, rows, "Busiest links", len(names) or 1)
+    return [Heading("Busiest links"), Text(lead, "lead"), table]
+
+
+def _ports_table(point: PortPoint) -> list[Block]:
+    counted = [name for name in (*COUNTS, *MOST) if any(port.counts[name] for port in point.ports)]
+    is_shared = any(port.medium.value != port.share.value for port in point.ports)
+    rows = [
+        _port_row(
+            port, counted, is_busiest=port.number == point.busiest.number, is_shared=is_shared
+        )
+        for port in point.ports
+    ]
+    head = [
+        "Port out",
+        "to",
+        "Busy (%)",
+        *(["Its medium (%)"] if is_shared else []),
+        "Frames/s",
+        "Mb/s",
+        *(TITLES[name] for name in counted),
+    ]
+    lead = "What each port sent in the measured window; counts are means over the replications, the most in queue or memory is over all."
+    if is_shared:
+        lead += (
+            " Ports of a collision domain share their medium; what collisions take is not counted."
+        )
+    lead += _at(point.point)
+    return [Heading("Ports"), Text(lead, "lead"), _table(head, rows, "Ports", 2)]
+
+
+def _port_row(
+    port: Port, counted: Sequence[str], *, is_busiest: bool, is_shared: bool
+) -> list[str]:
+    node = Markup("<strong>{}</strong> (busiest)").format(port.node) if is_busiest else port.node
+    return [
+        node,
+        port.peer,
+        cell(port.share, 100),
+        *([cell(port.medium, 100)] if is_shared else []),
+        number(port.frame_rate),
+        number(port.bit_rate / 1e6),
+        *(number(port.counts[name]) for name in counted),
+    ]
+
+
+def _table(head: Row, rows: Sequence[Row], caption: str, headers: int) -> Table:
+    return Table(head, rows, caption, f"data names{headers}", headers, OPEN_ROWS)

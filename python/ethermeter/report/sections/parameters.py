@@ -1,0 +1,311 @@
+"""Parameters: what a run was made with, each with where it comes from."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ethermeter.document import Block, Heading, Row, Section, Table, Text
+from ethermeter.report.data import ReportData
+from ethermeter.report.experiments import written
+from ethermeter.report.tables import code, tag
+
+RUN = (
+    "Constants of the trials as they were run, those that an experiment file leaves to its "
+    "standard included."
+)
+WRITTEN = "What the experiment files say, each with where it comes from."
+
+
+def build(data: ReportData) -> Section:
+    """Constants as they were run, and the experiment files with their sources."""
+    run = shared({name: constants(scenario) for name, scenario in data.scenarios.items()})
+    blocks: list[Block] = [
+        Heading("As run"),
+        Text(RUN, "lead"),
+        _table(("Parameter", "Value"), run, list(data.scenarios), "Series"),
+    ]
+    files = {str(file.content.get("series", file.title)): file for file in data.experiments}
+    if len(files) < len(data.experiments):
+        files = {file.name: file for file in data.experiments}
+    if files:
+        rows = shared({name: file.parameters() for name, file in files.items()})
+        head = ("Key", "Value", "Kind", "Source")
+        table = _table(head, rows, list(files), "Experiment")
+        blocks += [Heading("As written"), Text(WRITTEN, "lead"), table]
+    else:
+        blocks.append(Text("The run directory holds no experiment file."))
+    return Section("parameters", "Parameters", "Parameters and their sources", blocks)
+
+
+def _table(
+    head: Row, rows: Sequence[tuple[Row, list[str]]], names: Sequence[str], owner: str
+) -> Table:
+    """Table of parameters; with several owners, a last column says whose each is."""
+    if len(names) == 1:
+        cells = [_cells(row) for row, _ in rows]
+        return Table(head, cells, f"Parameters of {names[0]}", "plain")
+    cells = [[*_cells(row), "all" if len(of) == len(names) else ", ".join(of)] for row, of in rows]
+    return Table([*head, owner], cells, "Parameters", "plain")
+
+
+def _cells(row: Row) -> list[str]:
+    if len(row) == 2:
+        return list(row)
+    key, value, kind, source = row
+    return [code(key), value, tag(kind, kind) if kind else "", source]
+
+
+def shared(
+    owners: Mapping[str, Sequence[tuple[str, ...]]],
+) -> list[tuple[tuple[str, ...], list[str]]]:
+    """Rows of several owners as one list, each with whose it is; rows that begin alike stand
+    together.
+
+    Examples
+    --------
+    >>> shared({"I-1": [("jam", "32"), ("delay", "0 us")], "I-2": [("jam", "32"), ("delay", "6 us")]})
+    [(('jam', '32'), ['I-1', 'I-2']), (('delay', '0 us'), ['I-1']), (('delay', '6 us'), ['I-2'])]
+    """
+    order: dict[str, dict[tuple[str, ...], list[str]]] = {}
+    for owner, rows in owners.items():
+        for row in rows:
+            order.setdefault(row[0], {}).setdefault(row, []).append(owner)
+    return [(row, of) for alike in order.values() for row, of in alike.items()]
+
+
+def constants(scenario: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Name and value of the segment's constants and of the first group's, or of a network's parts,
+    as they were run.
+    """
+    if "network" in scenario:
+        return network_constants(scenario)
+    segment, group, phases = scenario["segment"], scenario["groups"][0], scenario["phases"]
+    reach_ps = max(max(row) for row in segment["delay_ps"])
+    rows = [
+        ("line rate", f"{1e6 / segment['bit_ps']:g} Mb/s"),
+        ("slot time", _bits(segment["slot_bits"], segment)),
+        (
+            "inter-frame gap",
+            f"{_bits(segment['gap_bits'], segment)}, the first part {segment['gap_part1_bits']} bit times",
+        ),
+        ("preamble", _bits(segment["preamble_bits"], segment)),
+        ("jam", _bits(segment["jam_bits"], segment)),
+        (
+            "longest one-way propagation",
+            f"{reach_ps / 1e6:.4g} µs, {reach_ps / segment['bit_ps']:.3g} bit times",
+        ),
+        *([("deaf time", f"{segment['deaf_ps'] / 1e6:g} µs")] if segment.get("deaf_ps") else []),
+        *_priority_waits(scenario["groups"]),
+        ("backoff", written_table(group["backoff"])),
+        ("attempt limit", f"{group['attempt_limit']}, then {group['after_attempt_limit']}"),
+        ("after a late collision", str(group["after_late_collision"])),
+        ("host service time", written_table(group["service"])),
+        (
+            "arrivals",
+            coder(group["arrivals"])
+            if group["arrivals"]["kind"] == "coder"
+            else written_table(group["arrivals"]),
+        ),
+        *([("frames", samples(group["frames"]))] if group["frames"]["kind"] == "samples" else []),
+        ("queue", _queue(group)),
+        ("generator", written_table(group["generator"]) if group["generator"] else "none"),
+        (
+            "measured",
+            f"from {phases['measure_from_ps'] / 1e12:g} s to {phases['measure_to_ps'] / 1e12:g} s, {scenario['batches']} batches",
+        ),
+    ]
+    return rows
+
+
+def network_constants(scenario: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Name and value of what a network was made of, as it was run; equal nodes and links together."""
+    network, phases = scenario["network"], scenario["phases"]
+    alike: dict[tuple[str, str], list[str]] = {}
+    for node in network["nodes"]:
+        ((kind, settings),) = node["kind"].items()
+        alike.setdefault((kind, _settings(kind, settings)), []).append(node["name"])
+    rows = [(f"{kind} {_listed(names)}", text) for (kind, text), names in alike.items()]
+    if "clocks" in network:
+        rows.append(("clocks", "compared by receivers of streams"))
+    wires: dict[str, list[str]] = {}
+    for link in network["links"]:
+        rate, half = (
+            f"{8e6 / link['ps_per_octet']:g} Mb/s",
+            ", half duplex" if link.get("half_duplex") else "",
+        )
+        around = (
+            f", preamble {link.get('preamble_octets', 8)} B, gap {link.get('gap_octets', 12)} B"
+        )
+        wires.setdefault(f"{rate}{half}, {link['delay_ps'] / 1e6:g} µs{around}", []).append(
+            "–".join(end["node"] for end in link["ends"])
+        )
+    rows += [(f"link {_listed(names)}", text) for text, names in wires.items()]
+    for flow in scenario["flows"][:MOST_ROWS]:
+        rest = {key: value for key, value in flow.items() if key not in ("name", "from", "to")}
+        text = written_table(rest)
+        if rest.get("arrivals", {}).get("kind") == "coder":
+            others = {
+                key: value for key, value in rest.items() if key not in ("frames", "arrivals")
+            }
+            text = ", ".join(
+                part
+                for part in (
+                    samples(rest["frames"]),
+                    coder(rest["arrivals"]),
+                    written_table(others),
+                )
+                if part
+            )
+        rows.append((f"flow {flow['name']}", f"{flow['from']} to {_listed(flow['to'])}: {text}"))
+    if len(scenario["flows"]) > MOST_ROWS:
+        rows.append(("flows", f"{len(scenario['flows']) - MOST_ROWS} more"))
+    batches = f", {scenario['batches']} batches" if "batches" in scenario else ""
+    rows.append(
+        (
+            "measured",
+            f"from {phases['measure_from_ps'] / 1e12:g} s to {phases['measure_to_ps'] / 1e12:g} s{batches}",
+        )
+    )
+    return rows
+
+
+MOST_ROWS = 12
+"""Flows whose parameters are written out."""
+_MOST_NAMES = 6
+
+
+def _listed(names: Sequence[str]) -> str:
+    if len(names) <= _MOST_NAMES:
+        return ", ".join(names)
+    return f"{', '.join(names[: _MOST_NAMES - 1])} … {names[-1]} ({len(names)})"
+
+
+def _settings(kind: str, settings: Mapping[str, Any]) -> str:
+    """Write what a node is made of for people, stage by stage."""
+    if kind == "host" and not settings:
+        return "ideal"
+    parts = []
+    for key, value in settings.items():
+        if key == "clock":
+            parts.append(_clock(value))
+        elif isinstance(value, list):
+            parts.append(f"{key}: {'; '.join(_stage(stage) for stage in value)}")
+        elif isinstance(value, Mapping) and "name" in value:
+            parts.append(f"{key}: {_stage(value)}")
+        elif isinstance(value, Mapping) and key == "fabric":
+            ((name, inner),) = value.items()
+            stages = [inner] if "name" in inner else [stage for stage in inner.values() if stage]
+            parts.append(f"fabric {name}: {'; '.join(_stage(stage) for stage in stages)}")
+        elif isinstance(value, Mapping):
+            parts.append(f"{key} {written_table(value)}")
+        elif key == "delay_ps":
+            parts.append(f"delay {value / 1e6:g} µs")
+        else:
+            parts.append(
+                f"{key.removesuffix('_frames').replace('_octets', ' octets')} {value}{' frames' if key.endswith('_frames') else ''}"
+            )
+    return ", ".join(parts)
+
+
+def _clock(clock: Mapping[str, int]) -> str:
+    """Write what a clock shows for people.
+
+    Examples
+    --------
+    >>> _clock({"offset_ps": -250_000_000_000, "drift_ppb": 20_000, "drift_spread_ppb": 500})
+    'clock -250 ms ahead, drift 20 ± 0.5 ppm'
+
+    """
+    offset, drift = (
+        f"{clock[key] / scale:g}" + (f" ± {clock[spread] / scale:g}" if clock.get(spread) else "")
+        for key, spread, scale in (
+            ("offset_ps", "offset_spread_ps", 1e9),
+            ("drift_ppb", "drift_spread_ppb", 1e3),
+        )
+    )
+    return f"clock {offset} ms ahead, drift {drift} ppm"
+
+
+def _stage(stage: Mapping[str, Any]) -> str:
+    text = written_table(
+        {key: value for key, value in stage.items() if key not in ("name", "ps_per_octet")}
+    )
+    per_octet = f"{stage['ps_per_octet'] / 1e3:g} ns an octet" if stage.get("ps_per_octet") else ""
+    said = ", ".join(part for part in (per_octet, text) if part)
+    return f"{stage['name']} ({said})" if said else str(stage["name"])
+
+
+def _priority_waits(groups: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
+    """Return a row on all groups if any station waits for others: of the first group alone it would
+    say nothing.
+    """
+    if not any(group.get("priority_wait_ps") for group in groups):
+        return []
+    return [
+        (
+            "priority wait",
+            ", ".join(
+                f"{group['name']} {group.get('priority_wait_ps', 0) / 1e6:g} µs" for group in groups
+            ),
+        )
+    ]
+
+
+def coder(arrivals: Mapping[str, Any]) -> str:
+    """Write a coder for people.
+
+    Examples
+    --------
+    >>> coder({"kind": "coder", "sample_bits": 16, "sample_ps": 152_320_000, "spurts": None})
+    'a coder, 16 bit every 152.32 µs'
+    >>> coder({"kind": "coder", "sample_bits": 8, "sample_ps": 125_000_000, "spurts": {"talk_mean_ps": 1.2e12, "silence_mean_ps": 1.8e12}})
+    'a coder, 8 bit every 125 µs, talk 1.2 s and silence 1.8 s on average'
+    """
+    text = f"a coder, {arrivals['sample_bits']} bit every {arrivals['sample_ps'] / 1e6:g} µs"
+    spurts = arrivals["spurts"]
+    if spurts is None:
+        return text
+    return f"{text}, talk {spurts['talk_mean_ps'] / 1e12:g} s and silence {spurts['silence_mean_ps'] / 1e12:g} s on average"
+
+
+def samples(frames: Mapping[str, Any]) -> str:
+    """Write the lengths of frames of samples for people.
+
+    Examples
+    --------
+    >>> samples({"kind": "samples", "overhead_bits": 48, "min_bits": 512, "max_bits": 8192})
+    'samples, from 64 B to 1024 B, 6 B of these overhead'
+    """
+    overhead, least, most = (
+        f"{frames[f'{key}_bits'] / 8:g} B" for key in ("overhead", "min", "max")
+    )
+    return f"samples, from {least} to {most}, {overhead} of these overhead"
+
+
+def _queue(group: Mapping[str, Any]) -> str:
+    if group["arrivals"]["kind"] == "coder":
+        return "none: the buffer is the frame"
+    return "unlimited" if group["queue_frames"] is None else f"{group['queue_frames']} frames"
+
+
+def _bits(count: int, segment: Mapping[str, Any]) -> str:
+    return f"{count} bit times ({count * segment['bit_ps'] / 1e6:g} µs)"
+
+
+def written_table(table: Mapping[str, Any]) -> str:
+    """Write a small table of a scenario for people; times in µs."""
+    parts = []
+    for key, value in table.items():
+        if key in ("kind", "rule"):
+            parts.append(str(value))
+        elif isinstance(value, bool):
+            parts.append(f"{key} {written(value)}")
+        elif isinstance(value, Mapping):
+            parts.append(f"{key} {written_table(value)}")
+        elif key.endswith("ps") and isinstance(value, int | float):
+            name = key.removesuffix("ps").removesuffix("_")
+            parts.append(f"{name} {value / 1e6:g} µs".strip())
+        elif isinstance(value, list):
+            parts.append(f"{len(value)} {key.removesuffix('_ps')}")
+        else:
+            parts.append(f"{key} {value}")
+    return ", ".join(parts)

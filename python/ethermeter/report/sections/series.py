@@ -1,0 +1,296 @@
+"""Series: the section of one series of a run."""
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ethermeter.analysis.estimates import Point
+from ethermeter.analysis.frame_mixes import COUNT
+from ethermeter.analysis.knee import CLEAR, Knee, rise
+from ethermeter.document import Block, Figure, Grid, Heading, Section, Table, Text
+from ethermeter.metrics import Metric
+from ethermeter.report import roofline
+from ethermeter.report.axes import Axes, Panel, choose, keys, panels
+from ethermeter.report.charts.lines import breakdown, lines
+from ethermeter.report.data import ReportData
+from ethermeter.report.labels import (
+    FLOW_MAIN_METRICS,
+    MAIN_METRICS,
+    TIME_KINDS,
+    VOICE_GRAPHS,
+    key_title,
+    meaning,
+)
+from ethermeter.report.sections.clocks import CLOCK_MAIN_METRICS, clock_blocks
+from ethermeter.report.sections.distribution import distribution_blocks
+from ethermeter.report.sections.fairness import fairness_blocks
+from ethermeter.report.sections.groups import group_blocks
+from ethermeter.report.sections.network import flow_blocks, network_blocks
+from ethermeter.report.sections.positions import position_blocks
+from ethermeter.report.tables import estimates_table, figure_table
+from ethermeter.report.thinning import MOST_BARS, notice, spread
+
+OPEN_TABLE_ROWS = 60
+FEWEST_LOADS = 3
+"""Different loads from which something is drawn against them."""
+APART = (
+    Metric.UTILISATION,
+    Metric.PACKET_RATE,
+    Metric.TRANSMISSION_DELAY,
+    Metric.EXCESS_DELAY,
+    Metric.COLLISIONS_PER_FRAME,
+)
+"""What is shown of a study's series that is not one of its figures."""
+RISING = (Metric.TRANSMISSION_DELAY, Metric.RESPONSE_TIME, Metric.VOICE_DELAY, Metric.SAMPLE_DELAY)
+"""Metrics whose rise has a knee."""
+
+
+def build(name: str, points: Sequence[Point], data: ReportData, *, is_only: bool) -> Section:
+    """One series: its main figures, what its stations and its delays are like, and a table of
+    estimates; `is_only` if the run has no other and reproduces no study.
+    """
+    is_network = any(Metric.MESSAGE_RATE in point.estimates for point in points)
+    body = _network(name, points, data) if is_network else _segment(name, points, data)
+    title = data.titles.get(name, "")
+    text = notice(len(points))
+    blocks: list[Block] = [Text(text, "lead")] if text else []
+    label = "Results" if is_only else name
+    if len(data.scenarios) == 1 and (is_network or (title and not data.study)):
+        # The page's heading says the rest.
+        return Section(anchor(name), label, "Results", [*blocks, *body])
+    if title and title != name:
+        blocks.insert(0, Text(title, "lead"))
+    return Section(anchor(name), label, name, [*blocks, *body])
+
+
+def _segment(name: str, points: Sequence[Point], data: ReportData) -> list[Block]:
+    """One series on a segment."""
+    axes = choose(points)
+    study = data.presentation
+    is_apart = study.against_hosts and axes.x != COUNT
+    is_drawn = name in study.table_only
+    has_details = (
+        study.has_details and not is_apart and (study.detailed is None or name in study.detailed)
+    )
+    positions = position_blocks([line for line in data.lines if line.series == name])
+    graphs = (study.compared if positions else study.graphs) or MAIN_METRICS
+    main = [] if is_apart or is_drawn else _main(name, points, axes, graphs)
+    if not is_apart and not data.study:
+        main += _against_load(name, points, axes)
+    # A study of positions begins with them; elsewhere they come after what was asked for.
+    body = [*positions, *main] if data.study else [*main, *positions]
+    body += group_blocks(name, data)
+    if has_details:
+        body += distribution_blocks(name, data)
+        body += _breakdowns(points, axes)
+    if is_apart or not study.against_hosts:
+        body += _estimates(points, APART if is_apart else MAIN_METRICS)
+    return body
+
+
+def _network(name: str, points: Sequence[Point], data: ReportData) -> list[Block]:
+    """One series on a network: what was varied, its flows, its links, how long messages take, and a
+    table of estimates.
+    """
+    axes = choose(points)
+    together = _main(name, points, axes, FLOW_MAIN_METRICS, of_flows=True)
+    together += _against_load(name, points, axes, of_flows=True)
+    apart = flow_blocks(name, data)
+    # Flows of several kinds are told apart first: their mean is of nothing in particular.
+    if apart and any(point.series == name for point in data.tables):
+        body = [*apart, *([Heading("All flows together"), *together] if together else [])]
+    else:
+        body = [*together, *apart]
+    body += fairness_blocks(name, data)
+    of_flows = [point for point in data.tables or data.flows if point.series == name]
+    body += clock_blocks(points, of_flows)
+    body += network_blocks(name, data)
+    body += _roofline(name, data)
+    body += distribution_blocks(name, data)
+    metrics = [
+        metric for metric in (*FLOW_MAIN_METRICS, *CLOCK_MAIN_METRICS) if _has_some(points, metric)
+    ]
+    return [*body, *_estimates(points, metrics)]
+
+
+def _roofline(series: str, data: ReportData) -> list[Block]:
+    line = data.rooflines.get(series)
+    if line is None:
+        return []
+    lead = (
+        "What each stage of a path could carry alone, in its order, and what came through: of the "
+        "flow and point nearest to a ceiling."
+    )
+    return [Heading("Ceilings along the path"), Text(lead, "lead"), roofline.figure(line)]
+
+
+def _has_some(points: Sequence[Point], metric: Metric) -> bool:
+    return any(_has(point, metric) and point.estimates[metric].value for point in points)
+
+
+def anchor(series: str) -> str:
+    """Return the id of a series' section."""
+    return "series-" + re.sub(r"[^A-Za-z0-9_-]+", "-", series)
+
+
+def _main(
+    name: str,
+    points: Sequence[Point],
+    axes: Axes,
+    graphs: Sequence[Metric],
+    *,
+    of_flows: bool = False,
+) -> list[Block]:
+    drawn = []
+    for metric in graphs:
+        if not _is_worth_showing(points, metric):
+            continue
+        for panel in panels(points, axes, metric):
+            title = metric.label.title + (f", {panel.title}" if panel.title else "")
+            knees = _knees(panel, metric, axes)
+            chart = lines(replace(panel, title=""), metric, axes, knees=knees)
+            text = meaning(metric, of_flows=of_flows) + _knee_text(knees)
+            numbers = figure_table(panel, metric, axes, title=f"{name}, {title}")
+            drawn.append(Figure(chart, title, text, numbers))
+    return [Grid(drawn)] if drawn else []
+
+
+def _against_load(
+    name: str, points: Sequence[Point], axes: Axes, *, of_flows: bool = False
+) -> list[Block]:
+    """Draw voice against its offered load, if that is not one and the same along every curve."""
+    known = [
+        point
+        for point in points
+        if _has(point, Metric.VOICE_LOAD) and _has(point, Metric.VOICE_DELAY)
+    ]
+    loaded = [
+        replace(
+            point,
+            point={
+                **point.point,
+                Metric.VOICE_LOAD: f"{point.estimates[Metric.VOICE_LOAD].value:.4g}",
+            },
+        )
+        for point in known
+    ]
+    of = [
+        tuple(keys(point)[key] for key in (*axes.panels, axes.curve, Metric.VOICE_LOAD) if key)
+        for point in loaded
+    ]
+    if len(set(of)) < len(of) or len({place[-1] for place in of}) < FEWEST_LOADS:
+        return []
+    along = Axes(Metric.VOICE_LOAD.value, "", axes.curve, axes.panels)
+    figures = _main(name, loaded, along, VOICE_GRAPHS, of_flows=of_flows)
+    over = (
+        "the rate of the wire of which they take the largest share" if of_flows else "the line rate"
+    )
+    lead = (
+        f"The load is the bits of samples that coders make over {over}: without any overhead, "
+        "silence included in the mean."
+    )
+    heading: list[Block] = [Heading("Against offered voice load"), Text(lead, "lead")]
+    return [*heading, *figures] if figures else []
+
+
+def _has(point: Point, metric: Metric) -> bool:
+    return metric in point.estimates and math.isfinite(point.estimates[metric].value)
+
+
+def _knees(panel: Panel, metric: Metric, axes: Axes) -> dict[str, Knee]:
+    """Knees of delays against offered load, by curve."""
+    if metric not in RISING or axes.x is None or not axes.x.endswith("load"):
+        return {}
+    found = {
+        curve.name: rise(
+            np.array([x for x, _ in curve.points]),
+            np.array([estimate.value for _, estimate in curve.points]),
+        )
+        for curve in panel.curves
+    }
+    return {name: knee for name, knee in found.items() if knee is not None}
+
+
+def _knee_text(knees: Mapping[str, Knee]) -> str:
+    if not knees:
+        return ""
+    places = ", ".join(
+        f"{knee.x:g}" + (f" at {name}" if name else "") for name, knee in knees.items()
+    )
+    return (
+        f" Diamonds mark the knee ({places}): up to the curve’s highest point, the point farthest below the line between the ends, "
+        f"both axes scaled to run from 0 to 1; nearer than {CLEAR:g} it is none."
+    )
+
+
+def _estimates(points: Sequence[Point], metrics: Sequence[Metric]) -> list[Block]:
+    present = [metric for metric in metrics if any(metric in point.estimates for point in points)]
+    return [Heading("Estimates"), estimates_table(points, present, open_rows=OPEN_TABLE_ROWS)]
+
+
+def _is_worth_showing(points: Sequence[Point], metric: Metric) -> bool:
+    """Whether a metric has a value at two points or more that is not always zero, and is not
+    another's double.
+    """
+    values = [point.estimates[metric].value for point in points if metric in point.estimates]
+    finite = [value for value in values if value == value]
+    if metric is Metric.VOICE_LOAD:
+        return False  # a parameter, which others are drawn against
+    if metric is Metric.RESPONSE_TIME:
+        for same in (Metric.TRANSMISSION_DELAY, Metric.VOICE_DELAY):
+            if values == [
+                point.estimates[same].value
+                for point in points
+                if metric in point.estimates and same in point.estimates
+            ]:
+                return False
+        return len(finite) > 1
+    return len(finite) > 1 and any(finite)
+
+
+def _breakdowns(points: Sequence[Point], axes: Axes) -> list[Block]:
+    """Channel time against x for the first curve, and against the curves at the largest x."""
+    known = [point for point in points if all(metric in point.estimates for metric in TIME_KINDS)]
+    if axes.x is None or not known:
+        return []
+    first = {key: keys(known[0])[key] for key in axes.panels}
+    known = [
+        point for point in known if all(keys(point)[key] == value for key, value in first.items())
+    ]
+    fixed = "".join(f", {key} = {value}" for key, value in first.items())
+    x_title = key_title(axes.x)
+    if axes.curve is None:
+        text = f"Against {_small(x_title)}{fixed}."
+        figures = [_breakdown(known, axes.x, "Channel time", text)]
+    else:
+        curve_title = key_title(axes.curve)
+        last, start = keys(known[-1])[axes.x], keys(known[0])[axes.curve]
+        across = [point for point in known if keys(point)[axes.x] == last]
+        along = [point for point in known if keys(point)[axes.curve] == start]
+        figures = [
+            _breakdown(members, key, f"Channel time by {_small(key_title(key))}", text)
+            for members, key, text in (
+                (across, axes.curve, f"{x_title}: {last}{fixed}."),
+                (along, axes.x, f"{curve_title}: {start}{fixed}."),
+            )
+        ]
+    lead = "Where the channel’s time goes; the shares sum to 1."
+    return [Heading("Channel time"), Text(lead, "lead"), Grid(figures)]
+
+
+def _breakdown(points: Sequence[Point], key: str, title: str, text: str) -> Figure:
+    shown = spread(points, MOST_BARS)
+    rows = [
+        [keys(point)[key], *(f"{point.estimates[metric].value:.2%}" for metric in TIME_KINDS)]
+        for point in shown
+    ]
+    numbers = Table([key_title(key), *TIME_KINDS.values()], rows, "Shares of channel time")
+    chart = breakdown(shown, key, title=key_title(key))
+    return Figure(chart, title, text, numbers, kind="low")
+
+
+def _small(title: str) -> str:
+    return title[:1].lower() + title[1:]

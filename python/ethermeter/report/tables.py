@@ -1,0 +1,208 @@
+"""Tables: claims, cautions and estimates; tags and gauges in their cells."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+from markupsafe import Markup
+
+from ethermeter.analysis.claims import Claim
+from ethermeter.analysis.estimates import Point, run_cautions
+from ethermeter.document import Label, Table, Text, cell, number, plain
+from ethermeter.metrics import Caution, Metric
+from ethermeter.report.axes import Axes, Panel, keys
+from ethermeter.report.charts.lines import axis_title
+from ethermeter.report.labels import key_title
+from ethermeter.report.render import render_template
+
+_GAUGE_RANGE, _WIDE_RANGE = 0.1, 1.0
+
+
+def tag(kind: str, text: str) -> Markup:
+    """Return a word on a coloured ground."""
+    return Markup('<span class="tag {}">{}</span>').format(kind, text)
+
+
+def code(text: object) -> Markup:
+    """Return a text as code."""
+    return Markup("<code>{}</code>").format(text)
+
+
+def small(text: object, *, is_unbroken: bool = False) -> Markup:
+    """Return a text in small letters; nothing of nothing."""
+    if not text:
+        return Markup("")
+    kind = Markup(' class="nowrap"') if is_unbroken else Markup("")
+    return Markup("<small{}>{}</small>").format(kind, text)
+
+
+def _unbroken(text: str) -> Markup:
+    return Markup('<span class="nowrap">{}</span>').format(text)
+
+
+def claims_table(claims: Sequence[Claim]) -> Table:
+    """Every published claim against ours."""
+    head = (
+        "Claim",
+        "Published",
+        "Ours and 95% interval",
+        f"Deviation, ±{_GAUGE_RANGE:.0%}",
+        "Verdict and basis",
+        "Note",
+    )
+    rows = [_claim_row(claim) for claim in claims]
+    return Table(head, rows, "Published claims against this run", "claims")
+
+
+def _claim_row(claim: Claim) -> list[str]:
+    half = (claim.high - claim.low) / 2
+    unit = f" {claim.unit}" if claim.unit else ""
+    is_known = not math.isnan(claim.ours)
+    ours = _unbroken(number(claim.ours, half) + unit) if is_known else Markup("")
+    if half > 0:
+        ends = f"{number(claim.low, half)} to {number(claim.high, half)}"
+        ours += small(ends, is_unbroken=True)
+    deviation = "" if math.isnan(claim.deviation) else f"{claim.deviation:+.1%}".replace("-", "−")
+    if claim.prediction:
+        deviation += f", drawn to ±{_WIDE_RANGE:.0%}"
+    where = f"section {claim.where}" if claim.where[:1].isdigit() else claim.where
+    verdict = tag(claim.verdict, claim.verdict.replace("-", " "))
+    note = claim.note[:1].upper() + claim.note[1:]
+    return [
+        Markup("{}<small>{}</small>").format(claim.what, where),
+        _published(claim),
+        ours,
+        Markup("{}<small>{}</small>").format(_gauge(claim), deviation),
+        verdict + Markup(" ") + tag(claim.basis, claim.basis),
+        Markup("{}{}").format(note, small(claim.measure and f"Ours: {claim.measure}")),
+    ]
+
+
+def _published(claim: Claim) -> str:
+    if math.isnan(claim.published):
+        return "stated"
+    unit = f" {claim.unit}" if claim.unit else ""
+    text = _unbroken(f"{claim.published:,g}{unit}")
+    if claim.rounding:
+        text += small(f"{claim.rounding[0]:,g} to {claim.rounding[1]:,g}")
+    return text
+
+
+def _gauge(claim: Claim) -> Markup:
+    """Draw the deviation with its interval over the band in which the claim is met."""
+    if math.isnan(claim.deviation) or not claim.rounding:
+        return Markup("")
+    # A difference of single runs needs more room.
+    reach = _WIDE_RANGE if claim.prediction else _GAUGE_RANGE
+
+    def place(deviation: float) -> float:
+        return round(60 + max(-reach, min(reach, deviation)) / reach * 60, 1)
+
+    # The band is the deviations that count as met. A published single run within its prediction is
+    # as far from ours as ours from it.
+    spread = (claim.prediction[1] - claim.ours) / claim.published if claim.prediction else 0.0
+    low = place(min(-claim.near, claim.rounding[0] / claim.published - 1, -spread))
+    high = place(max(claim.near, claim.rounding[1] / claim.published - 1, spread))
+    ends = [claim.low / claim.published - 1, claim.high / claim.published - 1]
+    is_known = all(map(math.isfinite, ends))
+    return render_template(
+        "gauge.svg",
+        low=low,
+        width=round(high - low, 1),
+        whisker=(place(min(ends)), place(max(ends))) if is_known else None,
+        at=place(claim.deviation),
+        # Tip and back of an arrow for what lies beyond.
+        arrow=(
+            None if abs(claim.deviation) <= reach else (119, 112) if claim.deviation > 0 else (1, 8)
+        ),
+        out=" out" if claim.verdict == "missed" else "",
+    )
+
+
+def figure_table(
+    panel: Panel, metric: Metric, axes: Axes, *, title: str, label: Label | None = None
+) -> Table:
+    """Numbers of a figure: x by curve, value and half width of the interval; `label` instead of the
+    metric's own.
+    """
+    label = label or metric.label
+    places = sorted({x for curve in panel.curves for x, _ in curve.points})
+    cells = [{x: estimate for x, estimate in curve.points} for curve in panel.curves]
+    rows = []
+    for x in places:
+        row = [f"{x:g}"]
+        for curve in cells:
+            row.append(cell(curve.get(x), label.factor))
+        rows.append(row)
+    names = [curve.name or label.axis for curve in panel.curves]
+    head = [axis_title(axes.x or "", axes.x_unit), *names]
+    return Table(head, rows, f"{title}: {label.axis}")
+
+
+def estimates_table(
+    points: Sequence[Point],
+    metrics: Sequence[Metric],
+    *,
+    labels: Mapping[Metric, Label] | None = None,
+    open_rows: int | None = None,
+) -> Table:
+    """Every point of a series with some metrics, in the units of the labels."""
+    labels = {metric: metric.label for metric in metrics} | dict(labels or {})
+    varied = {key: {keys(point)[key] for point in points} for key in keys(points[0])}
+    shown = [key for key, values in varied.items() if len(values) > 1] or list(points[0].point)
+    rows = [
+        [
+            *(plain(keys(point)[key]) for key in shown),
+            *(cell(point.estimates.get(metric), labels[metric].factor) for metric in metrics),
+        ]
+        for point in points
+    ]
+    head = [*map(key_title, shown), *(labels[metric].axis for metric in metrics)]
+    caption = f"Estimates of {points[0].series}"
+    return Table(head, rows, caption, headers=len(shown), open_rows=open_rows)
+
+
+def cautions_table(points: Sequence[Point]) -> Table | Text:
+    """Every caution of values: what it means, and at which points of which series; values that do
+    not exist are dashes already.
+    """
+    found: dict[tuple[str, str], list[Point]] = {}
+    totals: dict[str, int] = {}
+    for point in points:
+        totals[point.series] = totals.get(point.series, 0) + 1
+        words = {word for estimate in point.estimates.values() for word in estimate.cautions}
+        for word in words - {Caution.NO_SAMPLES}:
+            found.setdefault((word, point.series), []).append(point)
+    if not found:
+        return Text("No value of this run carries a caution.")
+    rows = [
+        [
+            code(word),
+            Caution(word).meaning,
+            series,
+            f"{len(members)} of {totals[series]}",
+            _where(members),
+        ]
+        for (word, series), members in sorted(found.items(), key=lambda item: item[0])
+    ]
+    return Table(("Caution", "Meaning", "Series", "Points", "Where"), rows, "Cautions", "plain")
+
+
+def run_cautions_texts(points: Sequence[Point]) -> list[Text]:
+    """Every caution of the whole run, in a sentence each."""
+    return [
+        Text(Markup("<code>{}</code>: {}.").format(word, Caution(word).meaning))
+        for word in run_cautions(points)
+    ]
+
+
+def _where(points: Sequence[Point]) -> str:
+    parts = []
+    for key in points[0].point:
+        values = list(dict.fromkeys(point.point[key] for point in points))
+        text = (
+            ", ".join(values)
+            if len(values) <= 4
+            else f"{len(values)} values from {values[0]} to {values[-1]}"
+        )
+        parts.append(f"{key_title(key)}: {text}")
+    return "; ".join(parts)

@@ -1,0 +1,186 @@
+"""Sections of ERG's LAN tests: tables and figures, published against a run."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from markupsafe import Markup
+
+from ethermeter.analysis.claims import Claim
+from ethermeter.document import Block, Figure, Heading, Label, Line, Section, Text
+from ethermeter.metrics import Metric
+from ethermeter.report.tables import claims_table
+from ethermeter.studies.erg import claims as erg
+from ethermeter.studies.families import (
+    HOW,
+    By,
+    ClaimGrid,
+    Family,
+    claim_table,
+    curves,
+    family_sections,
+    line_of,
+)
+from ethermeter.studies.judging import MissingError
+from ethermeter.studies.paths import Paths, paths_of
+
+MBPS = Label("Rate of data", "Mb/s")
+
+
+def _rates(
+    paths: Paths, series: str, key: str, flows: Mapping[str, str], of_x: Callable[[str], float]
+) -> tuple[Line, ...]:
+    """Return the rates of flows, by name of the line, against what the key's texts are."""
+    texts = paths.along(series, key)
+    if not texts:
+        raise MissingError(f"no point of {series}")
+    texts = sorted(texts, key=of_x)
+    return tuple(
+        line_of(
+            name,
+            [of_x(text) for text in texts],
+            [
+                paths.estimate(series, {key: text}, flow, Metric.DATA_RATE, factor=erg.MBPS)
+                for text in texts
+            ],
+        )
+        for name, flow in flows.items()
+    )
+
+
+DATAGRAM_BITS = 40_000
+TO_10, TO_100 = "from 100 to 10 Mb/s", "from 10 to 100 Mb/s"
+
+
+def _offered(text: str) -> float:
+    """Return the Mb/s that datagrams of 5000 B offer, one every so often.
+
+    Examples
+    --------
+    >>> _offered("400 us"), _offered("4 ms")
+    (100.0, 10.0)
+    """
+    number, unit = text.split(" ")
+    return DATAGRAM_BITS / (float(number) * {"us": 1, "ms": 1000}[unit])
+
+
+def _capture(paths: Paths, by: By) -> Figure:
+    lines = _rates(
+        paths,
+        "capture",
+        "flows.from-100.arrivals.regular",
+        {TO_10: "from-100", TO_100: "from-10"},
+        _offered,
+    )
+    at = _offered("4192 us")
+    return curves(
+        "Both ways, by what the 100 Mb/s host offers",
+        "Above some 9.5 Mb/s the port’s queue overflows, and every datagram loses a fragment. The Sparc keeps a fifth of the link.",
+        Label("Offered by the 100 Mb/s host", "Mb/s"),
+        MBPS,
+        "Data",
+        lines,
+        ((TO_10, at, by["3-100-10"].published), (TO_100, at, by["3-10-100"].published)),
+    )
+
+
+def _host_time(paths: Paths, by: By) -> Figure:
+    key = "network.models.sparc.send.software.fixed"
+    lines = _rates(
+        paths,
+        "host-time",
+        key,
+        {TO_10: "from-100", TO_100: "from-10"},
+        lambda text: float(text.removesuffix(" us")),
+    )
+    return curves(
+        "Both ways, by the Sparc’s time for a fragment",
+        "Up to the gap of 9.6 µs both sides contend for every turn; a slower host leaves the next one to the port that has just sent. "
+        "63 µs are fitted, to one way only.",
+        Label("The Sparc’s time for a fragment", "µs"),
+        MBPS,
+        "Data",
+        lines,
+        ((TO_10, 63, by["3-100-10"].published), (TO_100, 63, by["3-10-100"].published)),
+    )
+
+
+def _router(paths: Paths, by: By) -> Figure:
+    lines = _rates(
+        paths, "router", "flows.load.arrivals.regular", {"whole datagrams": "load"}, _offered
+    )
+    return curves(
+        "Through the router, by what is offered",
+        "Frames are forwarded one by one. What finds the queue full is lost, and a datagram without one of its four is of no use.",
+        Label("Offered", "Mb/s"),
+        MBPS,
+        "Data",
+        lines,
+        (("whole datagrams", 100, by["1-router-load"].published),),
+    )
+
+
+FAMILIES = (
+    Family(
+        "erg-tables",
+        "Tables",
+        "The study’s tables",
+        f"{HOW} Mb/s of data in UDP datagrams of 5000 B that came whole.",
+        (
+            ClaimGrid(
+                "One way, 100 Mb/s offered",
+                ("", "Switch", "Hub", "Router, the most", "Router, at 100 Mb/s"),
+                (("100 / 100", ("1-switch", "1-hub", "1-router-most", "1-router-load")),),
+            ),
+            ClaimGrid(
+                "One way, 10 Mb/s offered",
+                ("", "10 / 10", "100 / 10", "10 / 100"),
+                (
+                    ("One receiver", ("2-unicast-10-10", "2-unicast-100-10", "2-unicast-10-100")),
+                    ("A group", ("2-multicast-10-10", "", "2-multicast-10-100")),
+                ),
+            ),
+            ClaimGrid(
+                "Both ways, 10 Mb/s offered by each",
+                ("", "10 / 10 on a hub", "10 / 10 on a switch", "100 / 10", "10 / 100"),
+                (("Mb/s", ("3-10-10-hub", "3-10-10-switch", "3-100-10", "3-10-100")),),
+            ),
+        ),
+    ),
+    Family(
+        "erg-capture",
+        "Capture",
+        "Capture, and the router",
+        "What is behind the numbers that are missed. A half-duplex port of a switch and a host contend for their link; who is ready within "
+        "the gap after a frame keeps it.",
+        (),
+        (_capture, _host_time, _router),
+    ),
+)
+
+
+def build(run_dir: Path, claims: Sequence[Claim]) -> list[Section]:
+    """Return the sections that a run holds."""
+    return family_sections(FAMILIES, paths_of(run_dir), claims)
+
+
+def measured(claims: Sequence[Claim]) -> Section:
+    """Return the tables of the study with what its live tests measured, and every number with its
+    verdict or why it has none.
+    """
+    by = {claim.id: claim for claim in claims}
+    lead = Markup(
+        "Published → measured in this run, Mb/s of data in whole UDP datagrams of 5000 B. A number "
+        "is <em>met</em> within 8% where a wire of the study’s rate is the limit, as it was then; "
+        "<strong>missed</strong> ones are bold. Numbers in italics are not compared: something "
+        "else limited the study, as the note says."
+    )
+    judged = [claim for claim in claims if claim.verdict in ("met", "missed")]
+    met = sum(claim.verdict == "met" for claim in judged)
+    blocks: list[Block] = [
+        Text(lead, "lead"),
+        Text(f"{met} of {len(judged)} numbers that are compared are met."),
+        *(block for of in FAMILIES[0].tables for block in claim_table(of, by)),
+        Heading("Number by number"),
+        claims_table(claims),
+    ]
+    return Section("study", "Study", "The study’s numbers, measured", blocks)

@@ -1,0 +1,405 @@
+"""Packet voice: the figures of Gonsalves (1982) with what the study published on them, and what a
+run's fitted parameters change.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ethermeter.analysis.claims import Claim
+from ethermeter.analysis.interval import student
+from ethermeter.document import (
+    AnnotatedCurves,
+    Block,
+    Figure,
+    Grid,
+    Heading,
+    Label,
+    Line,
+    Section,
+    Table,
+    Text,
+    cell,
+    plain,
+)
+from ethermeter.studies.gonsalves1982.claims import HOSTS, curves_of, reading, value_at_loss
+from ethermeter.studies.judging import MissingError
+from ethermeter.studies.replications import Curves, Where
+
+LEAST, MOST = "stations.frames.samples.least", "stations.frames.samples.most"
+QUANTITIES: dict[str, Label] = {
+    "hosts": Label("Number of hosts"),
+    "load": Label("Offered load", "%"),
+    "delay": Label("Delay of samples", "ms"),
+    "loss": Label("Loss of samples", "%", 100.0),
+    "throughput": Label("Throughput, whole packets", "%"),
+    "data_throughput": Label("Throughput, data", "%"),
+    "normalised_delay": Label("Delay over the shortest"),
+}
+"""Of `ethermeter.studies.gonsalves1982.claims.reading`, by name."""
+LEGEND = "Lines: this run, with 95% bands. Diamonds: the study’s tables, which read hosts off to one, delays to 1 ms and throughput to 1%."
+LOSSES = (0.01, 0.05)
+Read = tuple[str, float | str, float | str]
+"""Curve, x and y: numbers, or ids of claims whose published numbers they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """A figure of the study: x and y by their quantities, and published points."""
+
+    title: str
+    text: str
+    x: str
+    y: str
+    marks: tuple[Read, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Figures of one section of the study, their curves (name: series and point) and what the names
+    are values of.
+    """
+
+    anchor: str
+    name: str
+    title: str
+    text: str
+    legend: str
+    curves: Mapping[str, tuple[str, Where]]
+    figures: tuple[Drawing, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter whose values a series varies: its title, series, key and text, and the name of
+    the value that all other series use.
+    """
+
+    name: str
+    series: str
+    key: str
+    text: str
+    used: str
+
+
+def build(run_dir: Path, claims: Sequence[Claim]) -> list[Section]:
+    """Return every section whose points the run holds."""
+    curves = curves_of(run_dir)
+    published = {claim.id: claim.published for claim in claims}
+    found = []
+    for family in FAMILIES:
+        drawn = [_figure(family, figure, curves, published) for figure in family.figures]
+        if figures := [figure for figure in drawn if figure is not None]:
+            blocks: list[Block] = [Text(family.text), Text(LEGEND, "lead"), Grid(figures)]
+            found.append(Section(family.anchor, family.name, family.title, blocks))
+    sensitivity = [
+        block for parameter in PARAMETERS for block in _sensitivity(parameter, curves, published)
+    ]
+    if sensitivity:
+        blocks = [Text(SENSITIVITY, "lead"), *sensitivity]
+        title = "What each parameter changes"
+        found.append(Section("voice-sensitivity", "Sensitivity", title, blocks))
+    return found
+
+
+def _lines(named: Mapping[str, tuple[str, Where]], curves: Curves, x: str, y: str) -> list[Line]:
+    lines = []
+    for name, (series, where) in named.items():
+        points = []
+        for hosts in curves.along(series, where, HOSTS):
+            try:
+                of = [
+                    student(reading(curves, series, {**where, HOSTS: hosts}, quantity))
+                    for quantity in (x, y)
+                ]
+            except MissingError:
+                continue
+            points.append((int(hosts), of[0], of[1]))
+        if points:
+            lines.append(Line(name, tuple(points)))
+    return lines
+
+
+def _figure(
+    family: Family, figure: Drawing, curves: Curves, published: Mapping[str, float]
+) -> Figure | None:
+    lines = _lines(family.curves, curves, figure.x, figure.y)
+    if not lines:
+        return None
+    marks = [(name, _number(x, published), _number(y, published)) for name, x, y in figure.marks]
+    chart = AnnotatedCurves(
+        lines,
+        [
+            (name, x, y)
+            for name, x, y in marks
+            if x == x and y == y and any(line.name == name for line in lines)
+        ],
+        QUANTITIES[figure.x],
+        QUANTITIES[figure.y],
+        family.legend,
+        "" if figure.x == "hosts" else "hosts",
+    )
+    return Figure(chart, figure.title, figure.text)
+
+
+def _number(value: float | str, published: Mapping[str, float]) -> float:
+    return published.get(value, float("nan")) if isinstance(value, str) else value
+
+
+def _sensitivity(
+    parameter: Parameter, curves: Curves, published: Mapping[str, float]
+) -> list[Block]:
+    """Show a parameter: loss and delay for each of its values, and what is read off them."""
+    name, series, key = parameter.name, parameter.series, parameter.key
+    values = curves.values_of(series, key)
+    if not values:
+        return []
+    named = {_value_name(value): (series, {key: value}) for value in values}
+    octets = "64"
+    at = {loss: f"4.1b-n-{octets}-l{round(loss * 100)}" for loss in LOSSES}
+    figures = []
+    for y, marks in (
+        ("loss", [(at[loss], loss) for loss in LOSSES]),
+        ("delay", [(at[loss], f"4.1b-d-{octets}-l{round(loss * 100)}") for loss in LOSSES]),
+    ):
+        named_marks = tuple((parameter.used, *mark) for mark in marks)
+        title = f"{QUANTITIES[y].title}, {name.lower()}"
+        drawing = Drawing(title, "", "hosts", y, named_marks)
+        family = Family("", "", "", "", name, named, ())
+        figure = _figure(family, drawing, curves, published)
+        figures += [figure] if figure is not None else []
+    quantities = ("hosts", "data_throughput", "delay")
+    rows = []
+    for value, (_, where) in named.items():
+        row = [value]
+        for loss in LOSSES:
+            row += [_at(curves, series, where, quantity, loss) for quantity in quantities]
+        rows.append(row)
+    letters = {"hosts": "N", "data_throughput": "T, %", "delay": "D, ms"}
+    head = [
+        name,
+        *(f"{letters[quantity]} at {loss:.0%}" for loss in LOSSES for quantity in quantities),
+    ]
+    last = [
+        "published",
+        *(
+            f"{published.get(f'4.1b-{letter}-{octets}-l{round(loss * 100)}', float('nan')):g}"
+            for loss in LOSSES
+            for letter in "ntd"
+        ),
+    ]
+    numbers = Table(head, [*rows, last], f"{name}: at losses of 1 and 5%")
+    return [
+        Heading(name),
+        Text(parameter.text),
+        Grid(figures),
+        Heading("Read off at losses of 1 and 5%", 4),
+        numbers,
+    ]
+
+
+def _at(curves: Curves, series: str, where: Where, quantity: str, loss: float) -> str:
+    try:
+        return cell(student(value_at_loss(curves, series, where, quantity, loss)), 1.0)
+    except MissingError:
+        return "–"
+
+
+def _value_name(text: str) -> str:
+    """Name a value of a parameter.
+
+    Examples
+    --------
+    >>> _value_name('{ uniform = ["0 us", "1 ms"] }'), _value_name("6 us")
+    ('0 us to 1 ms, evenly', '6 us')
+    >>> _value_name('{ load_register = { bits = 8, clock = "170 ns", ticks = false } }')
+    'clock of 170 ns, without ticks'
+    """
+    if found := re.fullmatch(r'\{ uniform = \["([^"]*)", "([^"]*)"\] \}', text):
+        return f"{found[1]} to {found[2]}, evenly"
+    if found := re.fullmatch(
+        r'\{ load_register = \{ bits = 8, clock = "([^"]*)", ticks = (true|false) \} \}', text
+    ):
+        return f"clock of {found[1]}, {'with' if found[2] == 'true' else 'without'} ticks"
+    return plain(text)
+
+
+def _losses(
+    table_name: str,
+    numbers: Sequence[str],
+    *,
+    x: str,
+    y: str | None,
+    percents: Sequence[int] = (1, 5),
+) -> tuple[Read, ...]:
+    """Return marks at the losses that a table gives; `x` and `y` are letters of its columns, no `y`
+    is the loss itself.
+    """
+    return tuple(
+        (
+            f"{number} B",
+            f"{table_name}-{x}-{number}-l{percent}",
+            f"{table_name}-{y}-{number}-l{percent}" if y else percent / 100,
+        )
+        for number in numbers
+        for percent in percents
+    )
+
+
+def _knees(numbers: Sequence[str], *, x: str, y: str) -> tuple[Read, ...]:
+    def of(letter: str, number: str) -> str:
+        return f"4.1a-dmin-{number}" if letter == "d" else f"4.1a-{letter}-knee-{number}"
+
+    return tuple((f"{number} B", of(x, number), of(y, number)) for number in numbers)
+
+
+SHORTEST, LONGEST = ("64", "128", "512"), ("64", "128", "256", "512")
+FAMILIES = (
+    Family(
+        "voice-shortest",
+        "Shortest packet",
+        "Figures 4.1 to 4.4: the shortest packet",
+        "Coders of 105 kb/s, packets of at most 1024 bytes. A buffer that is wanted to be sent later makes fewer and longer packets, "
+        "which use the channel better and take longer to fill. The diamonds are the knee and the losses of 1 and 5% of tables 4.1a and "
+        "4.1b, to which the deaf time and the arming time were fitted.",
+        "Shortest packet",
+        {f"{number} B": ("minimum", {LEAST: f"{number} B"}) for number in SHORTEST},
+        (
+            Drawing(
+                "Delay against throughput (figure 4.1)",
+                "Each curve runs through growing numbers of hosts: flat up to the knee, then upwards at nearly one throughput.",
+                "data_throughput",
+                "delay",
+                _knees(SHORTEST, x="t", y="d") + _losses("4.1b", SHORTEST, x="t", y="d"),
+            ),
+            Drawing(
+                "Delay against hosts (figure 4.2)",
+                "Each host is 3.57% of the capacity; 28 make 100%.",
+                "hosts",
+                "delay",
+                _knees(SHORTEST, x="n", y="d") + _losses("4.1b", SHORTEST, x="n", y="d"),
+            ),
+            Drawing(
+                "Loss against hosts (figure 4.3)",
+                "",
+                "hosts",
+                "loss",
+                _losses("4.1b", SHORTEST, x="n", y=None),
+            ),
+            Drawing(
+                "Throughput against hosts (figure 4.4)",
+                "Without 6 bytes of header and checksum a packet.",
+                "hosts",
+                "data_throughput",
+                _knees(SHORTEST, x="n", y="t") + _losses("4.1b", SHORTEST, x="n", y="t"),
+            ),
+        ),
+    ),
+    Family(
+        "voice-longest",
+        "Longest packet",
+        "Figures 4.5 to 4.8: the longest packet",
+        "Coders of 105 kb/s, packets from 32 bytes on. Nothing is fitted here. What cannot grow is lost: the shorter the longest packet, "
+        "the earlier. The study’s network loses 1% and 5% nearly at once, ours more gradually.",
+        "Longest packet",
+        {f"{number} B": ("maximum", {MOST: f"{number} B"}) for number in LONGEST},
+        (
+            Drawing(
+                "Delay against throughput (figure 4.5)",
+                "The study’s tables have no delays at these losses.",
+                "throughput",
+                "delay",
+            ),
+            Drawing("Delay against hosts (figure 4.6)", "", "hosts", "delay"),
+            Drawing(
+                "Loss against hosts (figure 4.7)",
+                "",
+                "hosts",
+                "loss",
+                _losses("4.2", LONGEST, x="n", y=None),
+            ),
+            Drawing(
+                "Throughput against hosts (figure 4.8)",
+                "Of packets in full, header and checksum included: only so does table 4.2 agree with the load at its numbers of hosts.",
+                "hosts",
+                "throughput",
+                _losses("4.2", LONGEST, x="n", y="t"),
+            ),
+        ),
+    ),
+    Family(
+        "voice-rate",
+        "Coder rate",
+        "Figures 4.9 and 4.10: the coder’s rate",
+        "Packets of 64 to 1024 bytes. Against the load, and with delays over the shortest, coders of different rates are nearly alike, "
+        "which is what the study extrapolates to 64 kb/s by.",
+        "Coder rate",
+        {
+            "70 kb/s": ("rate-70", {}),
+            "84 kb/s": ("rate-84", {}),
+            "105 kb/s": ("minimum", {LEAST: "64 B"}),
+        },
+        (
+            Drawing(
+                "Normalised delay against load (figure 4.9)",
+                "Over the formula’s shortest delay.",
+                "load",
+                "normalised_delay",
+            ),
+            Drawing("Loss against load (figure 4.10)", "", "load", "loss"),
+            Drawing(
+                "Normalised delay against throughput (table 4.3)",
+                "Diamonds at losses of 1 and 3%.",
+                "data_throughput",
+                "normalised_delay",
+                tuple(
+                    (f"{rate} kb/s", f"4.3-t-{rate}-l{percent}", f"4.3-d-{rate}-l{percent}")
+                    for rate in ("70", "84", "105")
+                    for percent in (1, 3)
+                ),
+            ),
+            Drawing(
+                "Throughput against load",
+                "Without 6 bytes of header and checksum a packet.",
+                "load",
+                "data_throughput",
+            ),
+        ),
+    ),
+)
+SENSITIVITY = (
+    "Coders of 105 kb/s, packets of 64 to 1024 bytes, around losses of 1 and 5%: one parameter changed, all others as in the series "
+    "minimum, half as long. N, T and D are read off at these losses, with 95% intervals over the replications. Diamonds: the study’s table "
+    "4.1b, in the colour of the value that all other series use."
+)
+PARAMETERS = (
+    Parameter(
+        "Deaf time",
+        "sensitivity-deaf",
+        "segment.deaf",
+        "From a host’s decision to send to its first bit, in which it hears nothing. Fitted: 6 µs.",
+        "6 us",
+    ),
+    Parameter(
+        "Arming time",
+        "sensitivity-arming",
+        "stations.service",
+        "From a packet’s being wanted to its being ready to go. Fitted: evenly spread from 0 to 1 ms.",
+        "0 us to 1 ms, evenly",
+    ),
+    Parameter(
+        "Error of the clocks",
+        "sensitivity-clock-error",
+        "stations.clock_error",
+        "How much hosts’ crystals differ. Assumed: 50 ppm.",
+        "50 ppm",
+    ),
+    Parameter(
+        "Backoff",
+        "sensitivity-register",
+        "stations.backoff",
+        "Which clock masks the load register, and whether a wait ends with a tick. Used: the processor’s clock of 170 ns, with ticks.",
+        "clock of 170 ns, with ticks",
+    ),
+)

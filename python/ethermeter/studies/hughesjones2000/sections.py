@@ -1,0 +1,313 @@
+"""Sections of Hughes-Jones and Saka (2000): tables and figures, published against a run."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from ethermeter.analysis.claims import Claim
+from ethermeter.analysis.interval import Floats, student
+from ethermeter.document import Figure, Label, Section
+from ethermeter.studies.families import (
+    HOW,
+    By,
+    ClaimGrid,
+    Family,
+    Maker,
+    curves,
+    family_sections,
+    line_of,
+    published_line,
+)
+from ethermeter.studies.hughesjones2000.claims import QUIET, US, between, one_way, trips, waits
+from ethermeter.studies.paths import Paths, paths_of
+
+LATENCY = Label("One-way latency", "µs")
+BETWEEN = Label("Time between frames", "µs")
+SIZE = Label("User data", "B")
+FAST = (
+    "direct",
+    "one switch, one module",
+    "one switch, two modules",
+    "two switches, one module",
+    "two switches, two modules",
+)
+FAST_IDS = ("direct", "same", "different", "two-same", "two-different", "two-gigabit")
+GIGABIT = {"direct": "3.1-direct", "Alteon 180": "3.1-alteon", "BATM Titan 4": "3.1-batm"}
+
+
+def _ping(number: int) -> str:
+    return f"ping asker{number} to answerer{number}"
+
+
+def _load(number: int) -> str:
+    return f"load sender{number} to receiver{number}"
+
+
+def _gigabit_latency(paths: Paths, by: By) -> Figure:
+    lines, marks = [], []
+    for number, (name, identity) in enumerate(GIGABIT.items(), 1):
+        lines.append(line_of(name, *one_way(paths, "gigabit-latency", _ping(number), "answer")))
+        marks += published_line(name, by, identity, (64, 750, 1500))
+    text = "From request-response, as figures 3.2 and 3.4 have it. Diamonds are on the published lines."
+    return curves("1 Gb/s", text, SIZE, LATENCY, "Path", tuple(lines), tuple(marks))
+
+
+def _fast_latency(paths: Paths, by: By) -> Figure:
+    lines, marks = [], []
+    for number, (name, identity) in enumerate(
+        zip((*FAST, "two switches, 1 Gb/s between"), FAST_IDS, strict=True), 1
+    ):
+        lines.append(line_of(name, *one_way(paths, "fast-latency", _ping(number), "request")))
+        marks += published_line(name, by, f"t3.1-{identity}", (64, 750, 1500))
+    text = "Ping-pong, as figure 3.6 and table 3.1 have it; two switches are predicted. Diamonds are on the published lines."
+    return curves("100 Mb/s", text, SIZE, LATENCY, "Path", tuple(lines), tuple(marks))
+
+
+def _mixed_latency(paths: Paths, by: By) -> Figure:
+    name = "BATM Titan 4"
+    line = line_of(name, *one_way(paths, "mixed-latency", "ping", "both"))
+    marks = tuple(published_line(name, by, "3.3-mixed", (64, 750, 1500)))
+    return curves(
+        "From 100 Mb/s to 1 Gb/s", "Predicted; figure 3.8.", SIZE, LATENCY, "Path", (line,), marks
+    )
+
+
+def _broadcast(paths: Paths, by: By) -> Figure:
+    direct, through = "direct", "BATM Titan 4"
+    lines = (
+        line_of(
+            direct,
+            *one_way(paths, "broadcast-direct", "ping", "answer", {"flows.ping.cast": "broadcast"}),
+        ),
+        line_of(through, *one_way(paths, "broadcast-batm", "ping", "request")),
+    )
+    marks = [
+        *published_line(direct, by, "5.1-broadcast", (64, 750, 1500)),
+        *published_line(through, by, "5.1-broadcast-batm", (600, 1050, 1500)),
+    ]
+    marks += [(through, octets, by["5.1-broadcast-short"].published) for octets in (64, 300)]
+    text = "The study’s switch takes as long for 64 as for 600 B, which the model cannot."
+    return curves(
+        "Broadcast at 1 Gb/s (figure 5.1)", text, SIZE, LATENCY, "Path", lines, tuple(marks)
+    )
+
+
+def _histogram(number: int, switch: str, octets: int) -> "Maker":
+    def make(paths: Paths, _by: By) -> Figure:
+        lines = []
+        for name, period in (("alone", QUIET), ("beside a stream", "28 us")):
+            found = trips(paths, _ping(number), octets, period)
+            width = (found.high_s - found.low_s) * US
+            lines.append(
+                line_of(
+                    name,
+                    (found.middle_s * US).tolist(),
+                    (found.count / found.count.sum() / width * 100).tolist(),
+                )
+            )
+        text = (
+            f"Answers of {octets} B; the stream is of 1500 B every 28 µs between two other ports."
+        )
+        return curves(
+            f"Round trips through the {switch}, {octets} B",
+            text,
+            Label("Round trip", "µs"),
+            Label("Share", "% per µs"),
+            "Round trips",
+            tuple(lines),
+        )
+
+    return make
+
+
+def _both(paths: Paths) -> tuple[Floats, Floats]:
+    """Return sizes and times between frames at 1 Gb/s, of both interfaces' series."""
+    parts = [between(paths, series, _load(1)) for series in ("streaming", "streaming-long")]
+    return np.concatenate([sizes for sizes, _ in parts]), np.concatenate(
+        [times for _, times in parts]
+    )
+
+
+def _between_gigabit(paths: Paths, by: By) -> Figure:
+    sizes, times = _both(paths)
+    name = "direct"
+    marks = [(name, octets, by["4.2-floor"].published) for octets in (64, 575)]
+    marks += [
+        (name, octets, by[f"t4.1-regular-{octets}"].published) for octets in (512, 1024, 1500)
+    ]
+    text = "Up to 1024 B with an interface that receives one frame at a time, above with one that overlaps them."
+    return curves(
+        "Time between received frames, 1 Gb/s (figure 4.11)",
+        text,
+        SIZE,
+        BETWEEN,
+        "Path",
+        (line_of(name, sizes, times),),
+        tuple(marks),
+    )
+
+
+def _throughput_gigabit(paths: Paths, by: By) -> Figure:
+    sizes, times = _both(paths)
+    marks = (
+        ("direct", 1024, by["4.2-throughput-1024"].published),
+        ("direct", 1500, by["4.2-throughput-1500"].published),
+    )
+    line = line_of("direct", sizes, sizes / times)
+    return curves(
+        "Throughput, 1 Gb/s (figure 4.12)",
+        "User data.",
+        SIZE,
+        Label("Throughput", "MB/s"),
+        "Path",
+        (line,),
+        marks,
+    )
+
+
+def _between_fast(paths: Paths, by: By) -> Figure:
+    lines = [
+        line_of(name, *between(paths, "streaming-fast", _load(number)))
+        for number, name in enumerate(FAST[:3], 1)
+    ]
+    marks = tuple(published_line("direct", by, "4.3", (80, 750, 1500)))
+    text = "Diamonds are on the published line."
+    return curves(
+        "Time between received frames, 100 Mb/s (figure 4.13)",
+        text,
+        SIZE,
+        BETWEEN,
+        "Path",
+        tuple(lines),
+        marks,
+    )
+
+
+def _spacing(octets: int) -> "Maker":
+    def make(paths: Paths, by: By) -> Figure:
+        lines = []
+        for number, name in enumerate(GIGABIT, 1):
+            spacings, rows = waits(paths, f"spacing-{octets}", _load(number))
+            lines.append(line_of(name, spacings, [student(column) for column in rows.T]))
+        widest = lines[0].points[-1][2].value
+        marks = (("direct", by[f"t4.1-random-{octets}"].published, 2 * widest),)
+        text = "Random frames. The diamond is the closest spacing that the study found to go, at twice the latency far from it."
+        return curves(
+            f"Latency by spacing, {octets} B (figures 4.1, 4.4, 4.6)",
+            text,
+            Label("Mean spacing", "µs"),
+            LATENCY,
+            "Path",
+            tuple(lines),
+            marks,
+            6 * widest,
+        )
+
+    return make
+
+
+def _line_grid(title: str, names: Sequence[str], ids: Sequence[str]) -> ClaimGrid:
+    rows = [
+        (name, (f"{identity}-constant", f"{identity}-slope"))
+        for name, identity in zip(names, ids, strict=True)
+    ]
+    return ClaimGrid(title, ("Path", "Constant, µs", "Slope, µs/B"), tuple(rows))
+
+
+FAMILIES = (
+    Family(
+        "hj-tables",
+        "Tables",
+        "The study’s lines and tables",
+        f"{HOW} Direct paths and single switches were fitted to; two switches, mixed speeds, groups and many senders are predicted.",
+        (
+            _line_grid(
+                "One-way latency at 1 Gb/s",
+                (*GIGABIT, "Alteon 180 alone", "BATM Titan 4 alone"),
+                (*GIGABIT.values(), "3.1-alteon-alone", "3.1-batm-alone"),
+            ),
+            _line_grid(
+                "One-way latency at 100 Mb/s (table 3.1)",
+                (*FAST, "two switches, 1 Gb/s between"),
+                [f"t3.1-{of}" for of in FAST_IDS],
+            ),
+            _line_grid(
+                "Of these, the switches alone (table 3.1)",
+                (*FAST[1:], "two switches, 1 Gb/s between"),
+                [f"t3.1-{of}-alone" for of in FAST_IDS[1:]],
+            ),
+            _line_grid(
+                "One-way latency, mixed speeds and groups",
+                (
+                    "100 Mb/s to 1 Gb/s",
+                    "broadcast, direct",
+                    "multicast, direct",
+                    "broadcast, BATM Titan 4, above 600 B",
+                ),
+                ("3.3-mixed", "5.1-broadcast", "5.1-multicast", "5.1-broadcast-batm"),
+            ),
+            ClaimGrid(
+                "Least time between frames at 1 Gb/s, µs (table 4.1)",
+                ("User data", "Regular", "Random"),
+                tuple(
+                    (f"{of} B", (f"t4.1-regular-{of}", f"t4.1-random-{of}"))
+                    for of in (512, 1024, 1500)
+                ),
+            ),
+            ClaimGrid(
+                "Senders at 100 Mb/s into one receiver at 1 Gb/s, MB/s (table 4.2)",
+                ("User data", "1", "6", "8"),
+                tuple(
+                    (f"{of} B", tuple(f"t4.2-{count}-{of}" for count in (1, 6, 8)))
+                    for of in (512, 1024, 1500)
+                ),
+            ),
+            ClaimGrid(
+                "Time between the answers of three, µs (table 5.1)",
+                ("User data", "Between peaks"),
+                tuple((f"{of} B", (f"t5.1-{of}",)) for of in (64, 1024, 1500)),
+            ),
+        ),
+    ),
+    Family(
+        "hj-latency",
+        "Latency",
+        "Latency by size",
+        "An empty path is the sum of its stages: software, bus, interface, wire, and what a switch adds.",
+        (),
+        (_gigabit_latency, _fast_latency, _mixed_latency, _broadcast),
+    ),
+    Family(
+        "hj-background",
+        "Background",
+        "Round trips beside a stream between other ports",
+        "A shared backplane makes a request, its answer or both wait for a frame of the stream; a crossbar does not. The width of the peak "
+        "without a stream is fitted; the study’s histograms are not at hand as numbers.",
+        (),
+        tuple(
+            _histogram(number, switch, octets)
+            for number, switch in ((1, "Alteon 180"), (2, "BATM Titan 4"))
+            for octets in (64, 1024, 1472)
+        ),
+        has_marks=False,
+    ),
+    Family(
+        "hj-streams",
+        "Streams",
+        "Streams",
+        "As fast as they go, held back by PAUSE, and with random frames at a mean spacing.",
+        (),
+        (
+            _between_gigabit,
+            _throughput_gigabit,
+            _between_fast,
+            *(_spacing(octets) for octets in (512, 1024, 1500)),
+        ),
+    ),
+)
+
+
+def build(run_dir: Path, claims: Sequence[Claim]) -> list[Section]:
+    """Return the sections that a run holds."""
+    return family_sections(FAMILIES, paths_of(run_dir), claims)

@@ -1,0 +1,224 @@
+"""Ablation: from the idealised scenario of a model to the segment, one assumption after another.
+
+Every step gives up what it is named after and keeps what comes later, so that the change of a
+result from step to step is what that assumption is worth. The steps end where the experiment itself
+begins.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+from ethermeter.theory.idealised import IdealisedScenario, adaptive, bare, has_scenario, with_access
+from ethermeter.theory.inputs import PS_PER_S, ModelInputs
+from ethermeter.theory.predictions import ENTRIES
+from ethermeter.theory.simplifications import Simplification
+
+Make = Callable[[ModelInputs, Mapping[str, Any]], IdealisedScenario]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A step from an idealised scenario to the segment.
+
+    Parameters
+    ----------
+    name
+        The assumption given up, as a word.
+    gives_up
+        The assumptions that no longer hold.
+    says
+        What has been put in their place.
+    make
+        The scenario after it.
+
+    """
+
+    name: str
+    gives_up: tuple[Simplification, ...]
+    says: str
+    make: Make
+
+
+def _backoff_in_slots(s: ModelInputs, scenario: Mapping[str, Any]) -> IdealisedScenario:
+    return with_access(
+        bare(s, scenario),
+        adaptive(s, "binary-exponential"),
+        service={"kind": "constant", "ps": 0},
+        generator=None,
+    )
+
+
+def _segment(
+    s: ModelInputs,
+    scenario: Mapping[str, Any],
+    *,
+    overhead: bool,
+    standard_slot: bool,
+    topology: bool,
+    host: bool,
+) -> IdealisedScenario:
+    """Return the segment itself with some of its properties as theories have them."""
+    base = (
+        IdealisedScenario({key: value for key, value in scenario.items() if key != "theory"})
+        if overhead
+        else _least_overhead(s, scenario)
+    )
+    segment = dict(base.scenario["segment"])
+    if not standard_slot:
+        segment["slot_bits"] = max(1, round(s.contention_slot_s * PS_PER_S / segment["bit_ps"]))
+    groups = base.scenario["groups"]
+    if not topology:
+        # All at one attachment, whose stations are half a contention slot apart.
+        segment["delay_ps"] = [[round(s.contention_slot_s / 2 * PS_PER_S)]]
+        groups = [{**group, "places": [0] * len(group["places"])} for group in groups]
+    if not host:
+        groups = [
+            {**group, "service": {"kind": "constant", "ps": 0}, "generator": None}
+            for group in groups
+        ]
+    return replace(base, scenario={**base.scenario, "segment": segment, "groups": groups})
+
+
+def _least_overhead(s: ModelInputs, scenario: Mapping[str, Any]) -> IdealisedScenario:
+    """Return the scenario with preamble and gap in its frames, and only the bit of gap and of jam
+    that the simulator cannot do without.
+    """
+    base = bare(s, scenario)
+    bits = max(1, round(s.overhead_bits))
+    groups = []
+    for group in base.scenario["groups"]:
+        frames = group["frames"]
+        shorter = (
+            [each - 1 for each in frames["bits"]]
+            if isinstance(frames["bits"], list)
+            else frames["bits"] - 1
+        )
+        groups.append({**group, "frames": {**frames, "bits": shorter}})
+    segment = {**base.scenario["segment"], "gap_bits": 1, "jam_bits": 1}
+    return IdealisedScenario({**base.scenario, "segment": segment, "groups": groups}, 1.0, bits - 1)
+
+
+def _at(
+    *,
+    overhead: bool = False,
+    standard_slot: bool = False,
+    topology: bool = False,
+    host: bool = False,
+) -> Make:
+    return lambda s, scenario: _segment(
+        s, scenario, overhead=overhead, standard_slot=standard_slot, topology=topology, host=host
+    )
+
+
+_KNOWN_QUEUE = Step(
+    "known-queue",
+    (Simplification.KNOWN_QUEUE, Simplification.INFINITE_POPULATION),
+    "stations with queues of their own, each with its own backoff; contention still in slots",
+    _backoff_in_slots,
+)
+_SLOTTED = Step(
+    "slotted",
+    (Simplification.SLOTTED, Simplification.CONSTANT_COLLISION),
+    "stations start at any time, and a collision lasts as long as it is heard",
+    _at(),
+)
+_PROTOCOL = Step(
+    "protocol",
+    (
+        Simplification.SLOTTED,
+        Simplification.CONSTANT_COLLISION,
+        Simplification.NON_PERSISTENT,
+        Simplification.P_PERSISTENT,
+        Simplification.FIXED_RETRANSMISSION,
+        Simplification.POISSON_ATTEMPTS,
+        Simplification.INFINITE_POPULATION,
+        Simplification.LOST_AFTER_COLLISION,
+        Simplification.TOKEN,
+    ),
+    "the medium access of Ethernet with stations of its own",
+    _at(host=True),
+)
+_OVERHEAD = Step(
+    "no-overhead",
+    (Simplification.NO_OVERHEAD,),
+    "preamble, jam, gap and deaf time as they are",
+    _at(overhead=True),
+)
+_SLOT_TIME = Step(
+    "contention-slot",
+    (),
+    "backoff in slot times of the standard",
+    _at(overhead=True, standard_slot=True),
+)
+_TOPOLOGY = Step(
+    "equally-far",
+    (Simplification.EQUALLY_FAR,),
+    "stations where they are",
+    _at(overhead=True, standard_slot=True, topology=True),
+)
+_HOST = Step(
+    "always-ready",
+    (Simplification.ALWAYS_READY,),
+    "hosts that need time between frames: the experiment itself",
+    _at(overhead=True, standard_slot=True, topology=True, host=True),
+)
+
+
+def _with_host(step: Step) -> Step:
+    """Return a step whose hosts are as they are all along: a model that lets stations think knows
+    their time.
+    """
+    flags = {
+        _OVERHEAD.name: _at(overhead=True, host=True),
+        _SLOT_TIME.name: _at(overhead=True, standard_slot=True, host=True),
+        _TOPOLOGY.name: _at(overhead=True, standard_slot=True, topology=True, host=True),
+    }
+    return replace(step, make=flags[step.name])
+
+
+def steps(model: str, inputs: ModelInputs) -> tuple[Step, ...]:
+    """Return the steps from the idealised scenario of a model to the segment; none if it has none.
+
+    The last of them gives up the last assumption, so it is the experiment and need not be simulated
+    again.
+    """
+    if not has_scenario(model):
+        return ()
+    assumed = ENTRIES[model].assumes
+    if Simplification.KNOWN_QUEUE in assumed:
+        first: tuple[Step, ...] = (_KNOWN_QUEUE, _SLOTTED, _OVERHEAD, _SLOT_TIME, _TOPOLOGY)
+        return (*first, _HOST) if inputs.service_s or inputs.generator else first
+    return (_PROTOCOL, *(_with_host(step) for step in (_OVERHEAD, _SLOT_TIME, _TOPOLOGY)))
+
+
+def ablated(
+    model: str, step: str, inputs: ModelInputs, scenario: Mapping[str, Any]
+) -> IdealisedScenario | None:
+    """Return the idealised scenario after a step, or None if there is no such step."""
+    for each in steps(model, inputs):
+        if each.name == step:
+            return each.make(inputs, scenario)
+    return None
+
+
+_TO_THE_SEGMENT = (_OVERHEAD, _SLOT_TIME, _TOPOLOGY, _HOST)
+
+
+def after(step: str) -> str:
+    """Return the name of the step that follows; of the last one before the experiment, what that
+    itself gives up.
+
+    Raises
+    ------
+    KeyError
+        If no step that is simulated on the way has this name, or nothing follows.
+
+    """
+    names = [each.name for each in _TO_THE_SEGMENT]
+    return dict(pairwise([_SLOTTED.name, *names]))[step]
+
+
+ALL_STEPS = (_KNOWN_QUEUE, _SLOTTED, _PROTOCOL, _OVERHEAD, _SLOT_TIME, _TOPOLOGY, _HOST)
+"""Every step that there may be."""
