@@ -10,12 +10,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from ethermeter.applied.words import MODELS
 from ethermeter.experiment import Experiment
 from ethermeter.experiment.document import LARGEST_SEED, MOST_TRIALS
 from ethermeter.experiment.lowering import NetworkScenarios, Piece, Scenarios, compact
 from ethermeter.experiment.reading import raise_all, scenarios
 from ethermeter.faults import Fault, InputError
+from ethermeter.theory.names import MODELS
 
 SIMULATION, THEORY, IDEALISED, LIVE = "simulation", "theory", "idealised", "live"
 
@@ -47,7 +47,7 @@ class Trial:
         Where its chance comes from, below 2^63.
     engine
         The engine that answers: "simulation", "theory/MODEL", "idealised/MODEL",
-        "switched/MODEL/STEP" or "live".
+        "ablation/MODEL/STEP" or "live".
     point
         The varied keys with their values, as text.
     scenario
@@ -323,15 +323,15 @@ def _why_silent(
     experiment: Experiment, made: Scenarios | NetworkScenarios, model: str | None = None
 ) -> str:
     """Say why a model, or every model, does not apply at the first point."""
-    from ethermeter.applied.choice import judge
-    from ethermeter.applied.situation import situation_of
+    from ethermeter.theory.applicability import judge
+    from ethermeter.theory.inputs import model_inputs
 
     assert isinstance(made, Scenarios)
     first = [0] * len(experiment.sweeps)
-    situation = situation_of(made.at(first).value, made.assumed(first).value)
+    inputs = model_inputs(made.at(first).value, made.assumed(first).value)
     reasons: dict[str, int] = {}
     for name in (experiment.models or MODELS) if model is None else (model,):
-        reason = judge(name, situation).obstacles[0]
+        reason = judge(name, inputs).obstacles[0]
         reasons[reason] = reasons.get(reason, 0) + 1
     said = "; ".join(
         f"{reason} ({count} {'model' if count == 1 else 'models'})"
@@ -353,31 +353,31 @@ def _answers(
         return [(SIMULATION, scenario)]
     if isinstance(made, NetworkScenarios):
         return [(LIVE, made.live(choice))]
-    from ethermeter.applied.choice import applicable
-    from ethermeter.applied.situation import situation_of
-    from ethermeter.applied.switches import steps
-    from ethermeter.applied.worlds import has_world
+    from ethermeter.theory.ablation import steps
+    from ethermeter.theory.applicability import applicable
+    from ethermeter.theory.idealised import has_scenario
+    from ethermeter.theory.inputs import model_inputs
 
     assumed = made.assumed(choice)
     told = Piece(
         {**scenario.value, "theory": assumed.value},
         f'{scenario.text.removesuffix("}")},"theory":{assumed.text}}}',
     )
-    situation = situation_of(scenario.value, assumed.value)
+    inputs = model_inputs(scenario.value, assumed.value)
     names = [
         name
-        for name in applicable(situation)
+        for name in applicable(inputs)
         if experiment.models is None or name in experiment.models
     ]
     if engine == THEORY:
         return [(f"{engine}/{name}", told) for name in names]
     if engine == IDEALISED:
-        return [(f"{engine}/{name}", told) for name in names if has_world(name)]
+        return [(f"{engine}/{name}", told) for name in names if has_scenario(name)]
     # The last step is the experiment itself, which the simulation answers.
     return [
         (f"{engine}/{name}/{step.name}", told)
         for name in names
-        for step in steps(name, situation)[:-1]
+        for step in steps(name, inputs)[:-1]
     ]
 
 
@@ -460,7 +460,7 @@ _KEYS = ("id", "series", "replication", "seed", "engine", "point", "scenario")
 _SCENARIO_KEYS = ("segment", "groups", "phases", "batches")
 _NETWORK_KEYS = ("network", "flows", "phases")
 _ENGINE = re.compile(
-    rf"simulation|(theory|idealised|switched)/({'|'.join(MODELS)})(/[a-z-]+)?", re.ASCII
+    rf"simulation|(theory|idealised|ablation)/({'|'.join(MODELS)})(/[a-z-]+)?", re.ASCII
 )
 _ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*/[0-9]{5,6}", re.ASCII)
 
@@ -504,7 +504,7 @@ def _trial(line: str, known: dict[str, Any]) -> Trial | str:
                 engine in (SIMULATION, LIVE)
                 if has_network
                 else isinstance(engine, str) and _ENGINE.fullmatch(engine),
-                'engine as "simulation", "theory/MODEL", "idealised/MODEL" or "switched/MODEL/STEP"; of a network "simulation" or "live"',
+                'engine as "simulation", "theory/MODEL", "idealised/MODEL" or "ablation/MODEL/STEP"; of a network "simulation" or "live"',
             ),
             (
                 isinstance(point, dict)

@@ -26,7 +26,7 @@ after_attempt_limit = "resume"
 transmit = "1 s"
 measure = "all"
 [run]
-engines = ["simulation", "theory", "idealised", "switched"]
+engines = ["simulation", "theory", "idealised", "ablation"]
 replications = 4
 """
 
@@ -46,7 +46,7 @@ def test_a_theory_is_asked_once_and_every_simulation_as_often_as_it_has_replicat
     assert engines.count("idealised/metcalfe-boggs-1976") == engines.count("simulation") == 8
     steps = ["known-queue", "slotted", "no-overhead", "contention-slot", "equally-far"]
     assert [
-        engine.split("/")[2] for engine in dict.fromkeys(engines) if engine.startswith("switched")
+        engine.split("/")[2] for engine in dict.fromkeys(engines) if engine.startswith("ablation")
     ] == steps
 
 

@@ -71,13 +71,13 @@ OF_STREAM = {
         Metric.MESSAGES,
         Metric.ONE_WAY_DELAY,
     ),
-    *(Metric.INTER_ARRIVAL, Metric.EXCHANGES, Metric.TIMED_OUT, Metric.REFUSED),
+    *(Metric.INTER_ARRIVAL, Metric.EXCHANGES, Metric.TIMED_OUT, Metric.DROPPED),
 }
 TOLERATED_STALL_S = 0.04
 """A third of a part: twenty messages, where parts differ by eight by chance."""
 FOLLOWS = {
     "load": OF_STREAM,
-    "ask": {Metric.ROUND_TRIP, Metric.EXCHANGES, Metric.TIMED_OUT, Metric.REFUSED},
+    "ask": {Metric.ROUND_TRIP, Metric.EXCHANGES, Metric.TIMED_OUT, Metric.DROPPED},
     "bulk": {Metric.EXCHANGES},
     "copy": {Metric.DATA_RATE, Metric.ROUND_TRIP, Metric.EXCHANGES},
 }

@@ -256,6 +256,6 @@ service = "75 us"
 transmit = "1 s"
 measure = "all"
 [run]
-engines = ["simulation", "theory", "idealised", "switched"]
+engines = ["simulation", "theory", "idealised", "ablation"]
 replications = 3
 """

@@ -78,7 +78,7 @@ def test_values_without_any_spread_agree_only_if_they_are_equal():
 def way(*values, last):
     steps = ["known-queue", "slotted", "no-overhead"]
     made = [
-        point(f"switched/{MODEL}/{step}", value) for step, value in zip(steps, values, strict=False)
+        point(f"ablation/{MODEL}/{step}", value) for step, value in zip(steps, values, strict=False)
     ]
     return [point("simulation", last), theory(0.5), point(f"idealised/{MODEL}", 0.5), *made]
 

@@ -213,18 +213,20 @@ def test_what_is_compared_is_as_wrong_as_is_stated_at_most(tmp_path: Path) -> No
         out=tmp_path / "run", jobs=1
     )
     found = values(run, flow=0)
-    assert found["clock_ahead"] == pytest.approx(-0.25, abs=1e-3)
+    assert found["clock_offset"] == pytest.approx(-0.25, abs=1e-3)
     # At 0.32 s the sender has gained 12.8 us of its 250 ms.
-    assert abs(found["clock_ahead"] - (-0.25 + 12.8e-6)) <= found["clock_ahead_uncertainty"] + 2e-9
+    assert (
+        abs(found["clock_offset"] - (-0.25 + 12.8e-6)) <= found["clock_offset_uncertainty"] + 2e-9
+    )
     assert abs(found["clock_drift"] - 40e-6) <= found["clock_drift_uncertainty"]
     # The bound is of the relation of two clocks; a delay of some ms by a clock that is wrong by
     # nothing adds nothing, rounding 2 ns.
     assert 0 < found["delay_error"] <= found["delay_uncertainty"] + 2e-9
-    assert abs(found["compared_delay"] - found["one_way_delay"]) <= found["delay_error"]
+    assert abs(found["synchronised_delay"] - found["one_way_delay"]) <= found["delay_error"]
     assert values(run)["delay_error"] == found["delay_error"]
     histogram = run.directory.histograms().to_pandas()
     of = histogram[
-        (histogram["metric"] == "compared_delay") & (histogram["trial"] == run.trials()[0].id)
+        (histogram["metric"] == "synchronised_delay") & (histogram["trial"] == run.trials()[0].id)
     ]
     assert of["count"].sum() == found["messages"]
     assert (of["low_s"] < of["high_s"]).all()
@@ -241,7 +243,7 @@ def test_nothing_is_told_before_anything_is_known(tmp_path: Path) -> None:
     found = values(run, flow=0)
     assert math.isnan(found["delay_uncertainty"])
     assert found["delay_error"] > 0
-    assert cautions(run, "compared_delay", flow=0) == {"clock-uncertain"}
+    assert cautions(run, "synchronised_delay", flow=0) == {"clock-uncertain"}
     assert cautions(run, "delay_uncertainty", flow=0) == {"clock-uncertain", "no-samples"}
     assert cautions(run, "clock_delay", flow=0) == set()
 

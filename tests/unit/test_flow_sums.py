@@ -89,7 +89,7 @@ FROM_SUMS = {
         Metric.MESSAGES,
         Metric.EXCHANGES,
         Metric.TIMED_OUT,
-        Metric.REFUSED,
+        Metric.DROPPED,
     ),
 }
 
@@ -129,7 +129,7 @@ def test_a_jackknife_of_a_rate_a_mean_and_a_loss_by_hand() -> None:
     # their difference: 10; delays are 3 s and 1 s, so 1 s; losses 1/4 and 1/2, so 1/8.
     columns = dict.fromkeys(
         (
-            "refused",
+            "dropped",
             "frames",
             "octets",
             "data_octets",

@@ -74,10 +74,10 @@ OF_STREAM = {
         Metric.INTER_ARRIVAL,
         Metric.EXCHANGES,
         Metric.TIMED_OUT,
-        Metric.REFUSED,
+        Metric.DROPPED,
     ),
 }
-OF_EXCHANGE = {Metric.ROUND_TRIP, Metric.EXCHANGES, Metric.TIMED_OUT, Metric.REFUSED}
+OF_EXCHANGE = {Metric.ROUND_TRIP, Metric.EXCHANGES, Metric.TIMED_OUT, Metric.DROPPED}
 OF_FILE = {Metric.DATA_RATE, Metric.ROUND_TRIP, Metric.EXCHANGES}
 
 
@@ -263,9 +263,9 @@ def test_what_was_not_counted_by_part_of_a_stream_has_no_error(tmp_path: Path) -
     # One message came before it was sent: its delay is in no sum.
     assert left(delays=[1, 3, 2, 3]) == {Metric.ONE_WAY_DELAY}
     # When the port took some of them not is not known.
-    assert left(untaken=2) == {Metric.REFUSED}
+    assert left(untaken=2) == {Metric.DROPPED}
     batches = result()["flows"]["load"]["receiving"]["counted"]["stream"]["measured"]["batches"]
-    voice = of_stream([{"batches": batches}], is_voice=True, is_refused=False)
+    voice = of_stream([{"batches": batches}], is_voice=True, has_dropped=False)
     assert voice is not None
     assert "one_way_s" not in voice
 
@@ -292,14 +292,14 @@ def test_an_agent_that_counts_in_no_parts_or_in_others_leaves_its_flow_without_t
 def test_several_receivers_are_counted_together() -> None:
     batches = result()["flows"]["load"]["receiving"]["counted"]["stream"]["measured"]["batches"]
     found = of_stream(
-        [{"batches": batches}, {"batches": batches}], is_voice=False, is_refused=False
+        [{"batches": batches}, {"batches": batches}], is_voice=False, has_dropped=False
     )
     assert found is not None
     assert found["messages"].tolist() == [2, 8, 4, 6]
     assert found["one_way_s"].tolist() == pytest.approx(
         [20_020e-9, 80_240e-9, 40_100e-9, 60_180e-9]
     )
-    assert of_stream([{"batches": batches}, {}], is_voice=False, is_refused=False) is None
+    assert of_stream([{"batches": batches}, {}], is_voice=False, has_dropped=False) is None
 
 
 def test_flows_of_a_table_have_an_interval_together_only_if_batches_tell_of_each_that_has_a_value() -> (

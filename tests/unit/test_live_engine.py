@@ -21,7 +21,8 @@ from ethermeter.engines.live.places import Local, mtu_octets
 from ethermeter.engines.work import Work
 from ethermeter.experiment import load, shipped
 from ethermeter.faults import InputError
-from ethermeter.store.rows import FLOW_METRICS, TrialRows, caution_text
+from ethermeter.metrics import caution_text
+from ethermeter.store.rows import FLOW_METRICS, TrialRows
 from ethermeter.studies import registry
 from measured_trials import loopback, only_trial
 
@@ -339,7 +340,7 @@ def test_what_was_wrong_at_a_host_is_a_caution_of_its_flow(
     ("stolen", "others", "caution"),
     [
         (2, 198, ""),  # ticks: 1% of what the second processor did
-        (2, 197, "processors-taken"),
+        (2, 197, "cpu-steal"),
         (1, 9, ""),  # one tick, gathered since nobody knows when
         (0, 200, ""),
     ],

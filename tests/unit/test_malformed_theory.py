@@ -20,7 +20,7 @@ MALFORMED = {
         "each of them once",
     ),
     "five engines": (
-        '[run]\nengines = ["theory", "simulation", "idealised", "switched", "theory"]\n',
+        '[run]\nengines = ["theory", "simulation", "idealised", "ablation", "theory"]\n',
         "run.engines",
         "at most 4",
     ),
@@ -114,7 +114,7 @@ def planned(folder: Path, text: str) -> object:
     return expand([load(path)])
 
 
-@pytest.mark.parametrize("engine", ["theory", "idealised", "switched"])
+@pytest.mark.parametrize("engine", ["theory", "idealised", "ablation"])
 def test_an_engine_to_which_no_model_applies_says_why_for_each(tmp_path: Path, engine: str) -> None:
     text = traffic('arrivals = { regular = "1 ms" }') + f'[run]\nengines = ["{engine}"]\n'
     (fault,) = faults_of(lambda: planned(tmp_path, text))

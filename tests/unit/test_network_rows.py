@@ -96,7 +96,7 @@ def test_two_pcs_give_equation_2_1_of_hughes_jones_and_saka(tmp_path: Path, user
         assert found["data_rate"] == pytest.approx(8 * user * found["message_rate"], rel=1e-12)
         assert found["loss"] == 0
         assert (
-            found["timed_out"] == found["refused"] == found["reordered"] == found["duplicates"] == 0
+            found["timed_out"] == found["dropped"] == found["reordered"] == found["duplicates"] == 0
         )
 
 
@@ -177,6 +177,7 @@ def test_every_flow_and_all_flows_have_every_metric_in_the_order_of_the_list(
     assert set(FLOW_METRICS) == {m for m in Metric if m.group is Group.FLOW} | {
         Metric.GOODPUT,
         Metric.LOSS,
+        Metric.DROPPED,
     }
 
 

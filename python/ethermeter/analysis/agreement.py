@@ -22,6 +22,7 @@ from ethermeter.analysis import estimates
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.interval import Estimate, upper_tail
 from ethermeter.metrics import Metric
+from ethermeter.theory.ablation import after
 
 FILE = "agreement.json"
 ERROR = 0.05
@@ -169,7 +170,7 @@ def _cases(engines: Mapping[str, Point]) -> list[dict[str, Any]]:
         kind, _, model = engine.partition("/")
         if kind != "theory":
             continue
-        ways = [name for name in engines if name.startswith(f"switched/{model}/")]
+        ways = [name for name in engines if name.startswith(f"ablation/{model}/")]
         for metric in COMPARED:
             predicted = point.estimates.get(metric)
             if predicted is None or not math.isfinite(predicted.value):

@@ -32,7 +32,7 @@ COUNTS = {
     Metric.MESSAGES: "messages",
     Metric.EXCHANGES: "completed",
     Metric.TIMED_OUT: "timed_out",
-    Metric.REFUSED: "refused",
+    Metric.DROPPED: "dropped",
 }
 """Counts within the measured window."""
 

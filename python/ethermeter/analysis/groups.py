@@ -77,7 +77,7 @@ FLOW_METRICS = (
     Metric.RATING,
     Metric.MOS,
     Metric.CLOCK_DELAY,
-    Metric.COMPARED_DELAY,
+    Metric.SYNCHRONISED_DELAY,
     Metric.DELAY_ERROR,
     Metric.DELAY_UNCERTAINTY,
 )

@@ -35,7 +35,7 @@ COUNTS = frozenset(
             Metric.REORDERED,
             Metric.DUPLICATES,
             Metric.TIMED_OUT,
-            Metric.REFUSED,
+            Metric.DROPPED,
         ),
         *(
             Metric.LOST_QUEUE,

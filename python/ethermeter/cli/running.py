@@ -43,7 +43,7 @@ VOICE_TABLE_METRICS = ("voice_load", "voice_utilisation", "voice_delay", "sample
 FLOW_TABLE_METRICS = ("message_rate", "goodput", "one_way_delay", "round_trip", "loss")
 FLOW_VOICE_TABLE_METRICS = ("voice_load", "sample_delay", "sample_loss", "rating", "mos")
 TRANSFER_TABLE_METRICS = ("transfer_rate", "acknowledgement_delay")
-CLOCK_TABLE_METRICS = ("clock_delay", "compared_delay", "delay_error", "delay_uncertainty")
+CLOCK_TABLE_METRICS = ("clock_delay", "synchronised_delay", "delay_error", "delay_uncertainty")
 TABLE_ROWS = 30
 
 
@@ -117,7 +117,7 @@ def reproduce(
     claims.
 
     With all, studies are run into runs/<study>-<plan hash>, or into a directory of their names
-    within --out, and studies.html is written beside them. A study that breaks off does not stop the
+    within --out, and studies.html is written beside them. A study that fails does not stop the
     others; the exit code is then 1.
     """
     from ethermeter.faults import Fault, InputError
@@ -192,7 +192,7 @@ def reproduce(
             )
             for at, name in enumerate(names, 1)
         ]
-        studies.tell(
+        studies.print_outcomes(
             outcomes,
             studies.write_index(outcomes, RUNS if out is None else out, quick=quick),
             as_json=as_json,
@@ -405,7 +405,7 @@ def print_points(estimates: dict[str, Any]) -> None:
     points = estimates["points"]
     keys = list(dict.fromkeys(key for point in points for key in point["point"]))
     # What lies between a theory and the segment is for the agreement in the report.
-    points = [point for point in points if not point["engine"].startswith("switched/")]
+    points = [point for point in points if not point["engine"].startswith("ablation/")]
     several = len({point["engine"] for point in points}) > 1
     is_of_flows = ["message_rate" in point["estimates"] for point in points]
     metrics: tuple[str, ...] = TABLE_METRICS if not all(is_of_flows) else ()

@@ -1,6 +1,4 @@
-"""All published studies: a list of them, and every one of them run again, with one page of what
-came out.
-"""
+"""All published studies: their list, and the index page and table of a run of all."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -14,7 +12,7 @@ from ethermeter.cli.output import print_json, print_table
 from ethermeter.studies import registry
 
 ALL = "all"
-"""What stands for every study on the command line."""
+"""Every study, on the command line."""
 INDEX = "studies.html"
 
 
@@ -30,13 +28,12 @@ def list_studies(*, as_json: bool) -> None:
 
 
 def outcome(name: str, run: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """Run one study; whatever goes wrong is said and kept instead of a summary.
+    """Run one study; an error is printed and kept instead of the summary.
 
     Returns
     -------
     :
-        `study`, and `summary` of its run, or `error` with the exit code it would have had by itself
-        as `code`.
+        `study`, and `summary` of its run, or `error` and its exit code as `code`.
 
     """
     try:
@@ -71,8 +68,8 @@ def write_index(outcomes: Sequence[Mapping[str, Any]], folder: Path, *, quick: b
     return report.write_index(folder / INDEX, entries, quick=quick)
 
 
-def tell(outcomes: Sequence[Mapping[str, Any]], index: Path, *, as_json: bool) -> None:
-    """Print what came of every study, and leave with an exit code of 1 if one of them broke off."""
+def print_outcomes(outcomes: Sequence[Mapping[str, Any]], index: Path, *, as_json: bool) -> None:
+    """Print the outcome of every study; exit with code 1 if one of them failed."""
     if as_json:
         print_json(
             {"index": str(index), "studies": [_without_points(outcome) for outcome in outcomes]}

@@ -40,7 +40,7 @@ def answer(line: str, watch: "Watch | None" = None) -> TrialRows:
         from ethermeter.engines import theory
 
         return theory.run_trial(trial, *rest)
-    if engine in ("idealised", "switched"):
+    if engine in ("idealised", "ablation"):
         from ethermeter.engines import idealised
 
         return idealised.run_trial(trial, *rest, watch=watch)

@@ -19,13 +19,13 @@ from ethermeter.store.rows import (
     clock_metrics,
 )
 
-TIMES = {Metric.CLOCK_DELAY: "clock", Metric.COMPARED_DELAY: "compared"}
+TIMES = {Metric.CLOCK_DELAY: "clock", Metric.SYNCHRONISED_DELAY: "compared"}
 """Name in the core of every time that has a histogram."""
 FIGURES = {
     Metric.DELAY_ERROR: "error_s",
     Metric.DELAY_UNCERTAINTY: "delay_uncertainty_s",
-    Metric.CLOCK_AHEAD: "ahead_s",
-    Metric.CLOCK_AHEAD_UNCERTAINTY: "uncertainty_s",
+    Metric.CLOCK_OFFSET: "ahead_s",
+    Metric.CLOCK_OFFSET_UNCERTAINTY: "uncertainty_s",
     Metric.CLOCK_DRIFT: "drift",
     Metric.CLOCK_DRIFT_UNCERTAINTY: "drift_uncertainty",
 }

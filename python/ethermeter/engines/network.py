@@ -47,10 +47,12 @@ ENDED = {
     Metric.IGNORED: "ignored",
 }
 """Where copies of frames end before their destination, by the core's word for it."""
+CORE_NAMES = {"dropped": "refused"}
+"""Columns of batches that the core calls otherwise."""
 LOSSES = (Metric.LOST_QUEUE, Metric.LOST_BUFFER, Metric.LOST_ATTEMPTS)
 """Of these, those that cost somebody something."""
 COUNTS = (
-    *(Metric.REORDERED, Metric.DUPLICATES, Metric.TIMED_OUT, Metric.MESSAGES, Metric.REFUSED),
+    *(Metric.REORDERED, Metric.DUPLICATES, Metric.TIMED_OUT, Metric.MESSAGES, Metric.DROPPED),
     *(Metric.RETRANSMITTED, Metric.TIMEOUTS, Metric.EXCHANGES),
     *ENDED,
 )
@@ -198,7 +200,8 @@ def _by_batch(result: Mapping[str, Any], columns: Sequence[str]) -> np.ndarray[A
     """Stack what the core counted in every batch, shape (batches, flows, columns); empty if it did
     not. A measured trial has its own.
     """
-    found = [np.asarray(result[f"batch_{name}"]) for name in columns if f"batch_{name}" in result]
+    names = [f"batch_{CORE_NAMES.get(name, name)}" for name in columns]
+    found = [np.asarray(result[name]) for name in names if name in result]
     return np.stack(found, axis=-1) if found else np.empty((0, 0, len(columns)))
 
 
@@ -221,7 +224,7 @@ def _of_each(
         Metric.TIMED_OUT: count["timed_out"],
         Metric.MESSAGES: count["messages"],
         Metric.EXCHANGES: count["completed"],
-        Metric.REFUSED: count["refused"],
+        Metric.DROPPED: count["refused"],
         **{metric: count["lost"][:, causes[word]] for metric, word in ENDED.items()},
     }
     is_transfer = np.array(["transfer" in flow for flow in scenario["flows"]])
@@ -266,11 +269,11 @@ def _loss(
     """Share of the messages offered in the window that never came, of every flow; NaN where none
     was offered.
 
-    Where nothing was refused and no frame lost, all that did not come was under way when the trial
+    Where nothing was dropped and no frame lost, all that did not come was under way when the trial
     ended, and the loss is 0.
     """
     wanted = count["offered"] * _receivers(scenario)
-    lost = sum((found[metric] for metric in LOSSES), found[Metric.REFUSED])
+    lost = sum((found[metric] for metric in LOSSES), found[Metric.DROPPED])
     share = np.where(lost == 0, 0.0, 1 - count["arrived"] / wanted)
     return np.where(wanted > 0, share, np.nan)
 

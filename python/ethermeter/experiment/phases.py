@@ -62,7 +62,7 @@ class Phases(Table):
 
 Replications = Annotated[int, Field(ge=1, le=1000)]
 Batches = Annotated[int, Field(ge=2, le=1000)]
-Engine = Literal["simulation", "theory", "idealised", "switched"]
+Engine = Literal["simulation", "theory", "idealised", "ablation"]
 """An engine that can answer."""
 
 
@@ -78,7 +78,7 @@ class Run(Table):
     ] = Field(default_factory=_usual)
     """Engines that answer: "simulation" of the segment as it is, "theory" by formulas, "idealised"
     by simulation of what a theory assumes,
-    "switched" by simulations on the way from there to the segment.
+    "ablation" by simulations on the way from there to the segment.
     """
     replications: Replications = 1
     """Trials of each point, with different seeds."""

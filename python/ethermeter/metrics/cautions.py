@@ -56,7 +56,7 @@ class Caution(StrEnum):
     OTHER_PROTOCOL = "other-protocol", "the model is of another medium access than the experiment's"
     UNDER_WAY = (
         "under-way",
-        "more than 5% of the messages counted as lost were still under way when the trial ended: a longer drain tells",
+        "more than 5% of the messages counted as lost were still under way when the trial ended: use a longer drain",
     )
     LATE_SEND = (
         "late-send",
@@ -68,8 +68,8 @@ class Caution(StrEnum):
         "consent-limited",
         "the receiver's consent, not the network, held the sender back",
     )
-    PROCESSORS_TAKEN = (
-        "processors-taken",
+    CPU_STEAL = (
+        "cpu-steal",
         "the hypervisor took more than 1% of a processor's time while it was measured (CPU steal)",
     )
     CORRELATED_BATCHES = (

@@ -204,9 +204,7 @@ class Metric(StrEnum):
         "transmission_delay",
         "s",
         Label("Transmission delay", *_MS),
-        _station(
-            "mean time from the transmitter taking up a frame to the end of its successful attempt"
-        ),
+        _station("mean time from taking up a frame to the end of its successful attempt"),
     )
     TRANSMISSION_DELAY_SD = Row(
         "transmission_delay_sd",
@@ -231,34 +229,34 @@ class Metric(StrEnum):
         "1/s",
         Label("Messages offered", "message/s"),
         _flow(
-            "messages per second that the source offered, those refused by its full queue included"
+            "messages offered per second, those dropped by the full queue of their source included; live: over the whole transmission"
         ),
     )
     MESSAGE_RATE = Row(
         "message_rate",
         "1/s",
         Label("Messages received", "message/s"),
-        _flow("messages per second that came whole to a receiver"),
+        _flow("messages delivered completely per second"),
     )
     FRAME_RATE = Row(
         "frame_rate",
         "1/s",
         Label("Frames received", "frame/s"),
-        _flow("frames per second of these messages"),
+        _flow("frames per second of delivered messages"),
     )
     GOODPUT = Row(
         "goodput",
         "bit/s",
         Label("Goodput", *_MBPS, from_zero=False),
         _station("bits of delivered frames per second, destination address to FCS"),
-        _flow("bits of these frames per second, destination address to FCS"),
+        _flow("bits per second of the frames of delivered messages, destination address to FCS"),
     )
     DATA_RATE = Row(
         "data_rate",
         "bit/s",
         Label("Data rate", *_MBPS),
         _flow(
-            "bits of data per second in these messages: of UDP, or of frames between type and check sequence; of a transfer its job's"
+            "bits of data per second in delivered messages: UDP payload, or what a frame holds between type and FCS; of a transfer the data of its job"
         ),
     )
     ACCESS_DELAY = Row(
@@ -316,7 +314,7 @@ class Metric(StrEnum):
             "frames dropped or discarded over frames offered (sources) or taken up (saturated)"
         ),
         _flow(
-            "share of the messages offered in the window that never came whole; of several receivers, on average"
+            "share of the messages offered in the window (live: sent) that were not delivered completely, mean over receivers; 0 if no message was dropped and no frame lost, even if some were under way at the end"
         ),
     )
     DISCARDED = Row(
@@ -325,14 +323,83 @@ class Metric(StrEnum):
         Label("Frames discarded"),
         _station("frames given up after the attempt limit or a late collision"),
     )
+    ONE_WAY_DELAY = Row(
+        "one_way_delay",
+        "s",
+        Label("One-way delay", *_US),
+        _flow(
+            "mean time from a message's arrival at its source to the arrival of its last frame at the receiving application"
+        ),
+    )
+    ONE_WAY_DELAY_P50 = _rank("one_way_delay", "p50", "one-way delay", _US, _flow)
+    ONE_WAY_DELAY_P90 = _rank("one_way_delay", "p90", "one-way delay", _US, _flow)
+    ONE_WAY_DELAY_P99 = _rank("one_way_delay", "p99", "one-way delay", _US, _flow)
+    ONE_WAY_DELAY_P999 = _rank("one_way_delay", "p999", "one-way delay", _US, _flow)
+    ONE_WAY_DELAY_MAX = _rank("one_way_delay", "max", "one-way delay", _US, _flow)
+    ROUND_TRIP = Row(
+        "round_trip",
+        "s",
+        Label("Round trip", *_US),
+        _flow(
+            "mean time from a message's arrival at its source to the arrival of the last of its responses"
+        ),
+    )
+    ROUND_TRIP_P50 = Row(
+        "round_trip_p50", "s", Label("Round trip, median", *_US), _flow("median round trip")
+    )
+    ROUND_TRIP_P90 = _rank("round_trip", "p90", "round trip", _US, _flow)
+    ROUND_TRIP_P99 = _rank("round_trip", "p99", "round trip", _US, _flow)
+    ROUND_TRIP_P999 = _rank("round_trip", "p999", "round trip", _US, _flow)
+    ROUND_TRIP_MAX = _rank("round_trip", "max", "round trip", _US, _flow)
+    INTER_ARRIVAL = Row(
+        "inter_arrival",
+        "s",
+        Label("Time between arrivals", *_US),
+        _flow("mean time between messages delivered to the same receiver"),
+    )
+    INTER_ARRIVAL_P50 = _rank("inter_arrival", "p50", "time between arrivals", _US, _flow)
+    INTER_ARRIVAL_P90 = _rank("inter_arrival", "p90", "time between arrivals", _US, _flow)
+    INTER_ARRIVAL_P99 = _rank("inter_arrival", "p99", "time between arrivals", _US, _flow)
+    INTER_ARRIVAL_P999 = _rank("inter_arrival", "p999", "time between arrivals", _US, _flow)
+    INTER_ARRIVAL_MAX = _rank("inter_arrival", "max", "time between arrivals", _US, _flow)
+    REORDERED = Row(
+        "reordered",
+        "",
+        Label("Messages out of order"),
+        _flow(
+            "messages delivered after a later one; 0 in a simulation, which has one path between two hosts and keeps the order on it"
+        ),
+    )
+    DUPLICATES = Row(
+        "duplicates",
+        "",
+        Label("Messages delivered twice"),
+        _flow("messages delivered more than once; 0 in a simulation"),
+    )
+    TIMED_OUT = Row(
+        "timed_out",
+        "",
+        Label("Messages timed out"),
+        _flow("messages without all responses before the timeout"),
+    )
+    MESSAGES = Row(
+        "messages",
+        "",
+        Label("Messages delivered"),
+        _flow("messages delivered completely in the window"),
+    )
     DROPPED = Row(
-        "dropped", "", Label("Frames dropped"), _station("frames refused by a full queue")
+        "dropped",
+        "",
+        Label("Dropped by the source’s full queue"),
+        _station("frames dropped by the full queue of their source"),
+        _flow("messages dropped by the full queue of their source"),
     )
     RESUMED = Row(
         "resumed",
         "",
         Label("Attempt limits passed"),
-        _station("times the attempt limit was passed and the frame handed over again"),
+        _station("frames submitted again after the attempt limit"),
     )
     LATE_COLLISIONS = Row(
         "late_collisions",
@@ -344,7 +411,7 @@ class Metric(StrEnum):
         "damaged",
         "",
         Label("Frames damaged"),
-        _station("frames overlapped by a transmission their sender did not notice"),
+        _station("frames delivered damaged by a collision that their sender did not detect"),
     )
     FRAMES = Row(
         "frames", "", Label("Frames delivered"), _station("frames delivered in the window")
@@ -361,7 +428,7 @@ class Metric(StrEnum):
         "time_preamble",
         "",
         Label("Share of time: preambles"),
-        _segment("share of channel time in the preambles of these"),
+        _segment("share of channel time in the preambles of frames that succeeded"),
     )
     TIME_GAP = Row(
         "time_gap",
@@ -379,7 +446,7 @@ class Metric(StrEnum):
         "time_idle",
         "",
         Label("Share of time: idle"),
-        _segment("the rest: nobody sends, beyond the gap (propagation included)"),
+        _segment("share of channel time that is idle beyond the gap, propagation included"),
     )
     SAMPLES_OFFERED = Row(
         "samples_offered",
@@ -398,7 +465,7 @@ class Metric(StrEnum):
             "of the samples made in the window, those in a frame whose transmission ended in it"
         ),
         _flow_voice(
-            "of the samples made in the window, those in a packet that came to its receiver by the end of the trial"
+            "of the samples made in the window, those in a packet delivered before the end of the trial"
         ),
     )
     SAMPLES_LOST = Row(
@@ -406,10 +473,10 @@ class Metric(StrEnum):
         "",
         Label("Samples lost"),
         _voice(
-            "of the samples made in the window, those that lost their room in a full buffer to newer ones in it"
+            "of the samples made in the window, those displaced from a full buffer by newer ones in it"
         ),
         _flow_voice(
-            "of the samples made in the window, those replaced by newer ones at their host or lost on their way"
+            "of the samples made in the window, those displaced by newer ones at their host or lost in the network"
         ),
     )
     SAMPLES_LOST_HOST = Row(
@@ -417,7 +484,7 @@ class Metric(StrEnum):
         "",
         Label("Samples lost at hosts"),
         _flow_voice(
-            "of the samples lost, those that newer ones replaced at their host; the others were lost on their way"
+            "of the samples lost, those displaced by newer ones at their host; the others were lost in the network"
         ),
     )
     SAMPLES_BUFFERED = Row(
@@ -428,7 +495,7 @@ class Metric(StrEnum):
             "of the samples made in the window, those still in a buffer at its end, also of a frame under way"
         ),
         _flow_voice(
-            "of the samples made in the window, those still at their host or on their way when the trial ended"
+            "of the samples made in the window, those still at their host or under way at the end of the trial"
         ),
     )
     SAMPLE_LOSS = Row(
@@ -439,7 +506,7 @@ class Metric(StrEnum):
             "samples lost over samples lost or delivered; what is still in a buffer counts as neither"
         ),
         _flow_voice(
-            "samples lost over samples lost or delivered; what is still on its way counts as neither"
+            "samples lost over samples lost or delivered; those under way count as neither"
         ),
     )
     VOICE_DELAY = Row(
@@ -450,7 +517,7 @@ class Metric(StrEnum):
             "mean time from the making of a voice frame's oldest sample to the end of its transmission, over frames"
         ),
         _flow_voice(
-            "mean time from the making of a packet's oldest sample, in the window, to the packet's coming to the application, over packets"
+            "mean time from the making of a packet's oldest sample, in the window, to the packet's arrival at the application, over packets"
         ),
     )
     VOICE_DELAY_P50 = _rank("voice_delay", "p50", "voice delay", _MS, _segment_voice, _flow_voice)
@@ -503,10 +570,10 @@ class Metric(StrEnum):
         "",
         Label("Offered voice load"),
         _voice(
-            "bits of samples that coders make over the line rate, without any overhead and with silence; a parameter"
+            "bits of samples that coders make, silence included and overhead not, over the line rate; a parameter"
         ),
         _flow_voice(
-            "bits of samples that coders make, with silence and without any overhead, over the rate of the slowest wire on the way; of all flows the largest sum over the rate of any wire; a parameter"
+            "bits of samples that coders make, silence included and overhead not, over the rate of the slowest link of the path; of all flows the largest sum on any link over its rate; a parameter"
         ),
     )
     VOICE_UTILISATION = Row(
@@ -517,176 +584,114 @@ class Metric(StrEnum):
             "bits of delivered voice frames without their overhead (but with padding) over the line rate"
         ),
     )
-    ONE_WAY_DELAY = Row(
-        "one_way_delay",
-        "s",
-        Label("One-way delay", *_US),
-        _flow(
-            "mean time from a message's coming to its source to its last frame's coming to the application"
-        ),
-    )
-    ONE_WAY_DELAY_P50 = _rank("one_way_delay", "p50", "one-way delay", _US, _flow)
-    ONE_WAY_DELAY_P90 = _rank("one_way_delay", "p90", "one-way delay", _US, _flow)
-    ONE_WAY_DELAY_P99 = _rank("one_way_delay", "p99", "one-way delay", _US, _flow)
-    ONE_WAY_DELAY_P999 = _rank("one_way_delay", "p999", "one-way delay", _US, _flow)
-    ONE_WAY_DELAY_MAX = _rank("one_way_delay", "max", "one-way delay", _US, _flow)
-    ROUND_TRIP = Row(
-        "round_trip",
-        "s",
-        Label("Round trip", *_US),
-        _flow("mean time from a message's coming to its source to the last of its answers"),
-    )
-    ROUND_TRIP_P50 = Row(
-        "round_trip_p50", "s", Label("Round trip, median", *_US), _flow("median round trip")
-    )
-    ROUND_TRIP_P90 = _rank("round_trip", "p90", "round-trip time", _US, _flow)
-    ROUND_TRIP_P99 = _rank("round_trip", "p99", "round-trip time", _US, _flow)
-    ROUND_TRIP_P999 = _rank("round_trip", "p999", "round-trip time", _US, _flow)
-    ROUND_TRIP_MAX = _rank("round_trip", "max", "round-trip time", _US, _flow)
-    INTER_ARRIVAL = Row(
-        "inter_arrival",
-        "s",
-        Label("Time between arrivals", *_US),
-        _flow("mean time between messages that come to the same receiver"),
-    )
-    INTER_ARRIVAL_P50 = _rank("inter_arrival", "p50", "time between arrivals", _US, _flow)
-    INTER_ARRIVAL_P90 = _rank("inter_arrival", "p90", "time between arrivals", _US, _flow)
-    INTER_ARRIVAL_P99 = _rank("inter_arrival", "p99", "time between arrivals", _US, _flow)
-    INTER_ARRIVAL_P999 = _rank("inter_arrival", "p999", "time between arrivals", _US, _flow)
-    INTER_ARRIVAL_MAX = _rank("inter_arrival", "max", "time between arrivals", _US, _flow)
-    REORDERED = Row(
-        "reordered",
-        "",
-        Label("Messages out of order"),
-        _flow("messages that came after a later one"),
-    )
-    DUPLICATES = Row(
-        "duplicates", "", Label("Messages twice"), _flow("messages that came once more")
-    )
-    TIMED_OUT = Row(
-        "timed_out",
-        "",
-        Label("Messages not answered in time"),
-        _flow("messages to which not all answers came in time"),
-    )
-    MESSAGES = Row(
-        "messages",
-        "",
-        Label("Messages counted"),
-        _flow("messages that came whole to a receiver in the window"),
-    )
-    REFUSED = Row(
-        "refused",
-        "",
-        Label("Messages refused by the source’s queue"),
-        _flow("messages refused by the full queue of their source"),
-    )
     LOST_QUEUE = Row(
         "lost_queue",
         "",
         Label("Frames lost in queues"),
         _flow(
-            "copies of frames that found no room at a stage or at a port out, in the whole trial; answers too"
+            "copies of frames dropped by a full queue of a host stage or an output port, in the whole trial; responses included; simulation only"
         ),
     )
     LOST_BUFFER = Row(
         "lost_buffer",
         "",
-        Label("Frames lost in memories"),
+        Label("Frames lost in buffers"),
         _flow(
-            "copies of frames that found no room in the memory of a port in, in the whole trial; answers too"
+            "copies of frames dropped by the full buffer of an input port, in the whole trial; responses included; simulation only"
         ),
     )
     LOST_ATTEMPTS = Row(
         "lost_attempts",
         "",
         Label("Frames given up after collisions"),
-        _flow("copies of frames given up after the attempt limit, in the whole trial; answers too"),
+        _flow(
+            "copies of frames discarded after the attempt limit, in the whole trial; responses included; simulation only"
+        ),
     )
     FILTERED = Row(
         "filtered",
         "",
         Label("Copies filtered"),
         _flow(
-            "copies of frames whose destination was where they came from, in the whole trial; answers too"
+            "copies of frames filtered by a switch because the destination is at the port of arrival, in the whole trial; responses included; simulation only"
         ),
     )
     TRANSFER_RATE = Row(
         "transfer_rate",
         "bit/s",
-        Label("Rate of the whole transfer", *_MBPS),
-        _flow("bits of data of a transfer over the time from its beginning until all were there"),
+        Label("Rate of a transfer", *_MBPS),
+        _flow(
+            "bits of data of a transfer over its flow completion time; of several transfers together undefined"
+        ),
     )
     ACKNOWLEDGEMENT_DELAY = Row(
         "acknowledgement_delay",
         "s",
         Label("From data to acknowledgement", *_US),
         _flow(
-            "mean time on the wire of who sends a transfer's data, from the begin of their first frame to that of its acknowledgement"
+            "mean time on the link of the data's sender from the start of a frame of data to the start of its acknowledgement"
         ),
     )
     RETRANSMITTED = Row(
         "retransmitted",
         "",
-        Label("Segments sent again"),
-        _flow("segments of a transfer that had been sent before, both ways"),
+        Label("Segments retransmitted"),
+        _flow("retransmitted segments of a transfer, both directions"),
     )
     TIMEOUTS = Row(
         "timeouts",
         "",
         Label("Retransmission timeouts"),
-        _flow("times that a transfer's retransmission timer ran out, at both ends"),
+        _flow("expiries of a transfer's retransmission timer, at both ends"),
     )
     EXCHANGES = Row(
         "exchanges",
         "",
         Label("Exchanges"),
-        _flow("messages to which all have answered in time; of a file, blocks"),
+        _flow("messages with all responses before the timeout; of a file, blocks"),
     )
     IGNORED = Row(
         "ignored",
         "",
         Label("Copies ignored"),
         _flow(
-            "copies of frames that came to hosts for which they were not, in the whole trial; answers too"
+            "copies of frames that reached hosts other than their destination, in the whole trial; responses included; simulation only"
         ),
     )
     MOUTH_TO_EAR = Row(
         "mouth_to_ear",
         "s",
-        Label("Delay from mouth to ear", *_MS),
+        Label("Mouth-to-ear delay", *_MS),
         _flow_voice(
-            "delay from mouth to ear with the playout that rates best in hindsight: a sample, look-ahead, delay of the playout, decoder"
+            "mouth-to-ear delay with the playout delay that rates best in hindsight: sample, look-ahead, playout, decoder; of a flow with a codec"
         ),
     )
     SPEECH_LOSS = Row(
         "speech_loss",
         "",
         Label("Samples lost or late", *_PERCENT, most=100.0),
-        _flow_voice(
-            "samples that are lost or come after they would have been played, over samples lost or delivered"
-        ),
+        _flow_voice("samples lost or too late for that playout, over samples lost or delivered"),
     )
     RATING = Row(
         "rating",
         "",
         Label("Rating R", most=100.0),
         _flow_voice(
-            "R of the E-model (G.107) with that delay and that loss, of a codec that it knows"
+            "transmission rating R of the E-model (ITU-T G.107) with that delay and that loss; of all flows undefined unless all have one codec"
         ),
     )
     MOS = Row(
         "mos",
         "",
         Label("Mean opinion score", from_zero=False, most=4.5),
-        _flow_voice("mean opinion score that this R stands for"),
+        _flow_voice("mean opinion score by that rating (ITU-T G.107)"),
     )
     CLOCK_DELAY = Row(
         "clock_delay",
         "s",
-        Label("One-way delay by the clocks as they are", *_US),
+        Label("One-way delay by unsynchronised clocks", *_US),
         _clock(
-            "mean of the receiver's clock when a message comes less the sender's clock when it came to its source; may be below zero"
+            "mean difference of the receiver's clock at a message's arrival and the sender's clock at its arrival at the source; may be negative"
         ),
     )
     CLOCK_DELAY_P50 = _rank(
@@ -704,70 +709,70 @@ class Metric(StrEnum):
     CLOCK_DELAY_MAX = _rank(
         "clock_delay", "max", "one-way delay by unsynchronised clocks", _US, _clock
     )
-    COMPARED_DELAY = Row(
-        "compared_delay",
+    SYNCHRONISED_DELAY = Row(
+        "synchronised_delay",
         "s",
-        Label("One-way delay by comparing clocks", *_US),
+        Label("One-way delay by synchronised clocks", *_US),
         _synchronised(
-            "mean one-way delay as a live test tells it, by comparing the clocks over the network; may be below zero"
+            "mean one-way delay as a live test measures it, by clocks synchronised over the network; may be negative"
         ),
     )
-    COMPARED_DELAY_P50 = _rank(
-        "compared_delay", "p50", "one-way delay by synchronised clocks", _US, _synchronised
+    SYNCHRONISED_DELAY_P50 = _rank(
+        "synchronised_delay", "p50", "one-way delay by synchronised clocks", _US, _synchronised
     )
-    COMPARED_DELAY_P90 = _rank(
-        "compared_delay", "p90", "one-way delay by synchronised clocks", _US, _synchronised
+    SYNCHRONISED_DELAY_P90 = _rank(
+        "synchronised_delay", "p90", "one-way delay by synchronised clocks", _US, _synchronised
     )
-    COMPARED_DELAY_P99 = _rank(
-        "compared_delay", "p99", "one-way delay by synchronised clocks", _US, _synchronised
+    SYNCHRONISED_DELAY_P99 = _rank(
+        "synchronised_delay", "p99", "one-way delay by synchronised clocks", _US, _synchronised
     )
-    COMPARED_DELAY_P999 = _rank(
-        "compared_delay", "p999", "one-way delay by synchronised clocks", _US, _synchronised
+    SYNCHRONISED_DELAY_P999 = _rank(
+        "synchronised_delay", "p999", "one-way delay by synchronised clocks", _US, _synchronised
     )
-    COMPARED_DELAY_MAX = _rank(
-        "compared_delay", "max", "one-way delay by synchronised clocks", _US, _synchronised
+    SYNCHRONISED_DELAY_MAX = _rank(
+        "synchronised_delay", "max", "one-way delay by synchronised clocks", _US, _synchronised
     )
     DELAY_ERROR = Row(
         "delay_error",
         "s",
-        Label("Largest error of a delay by comparing clocks", *_US),
+        Label("Largest error of the synchronised delay", *_US),
         _synchronised(
-            "farthest that a delay by comparing the clocks is from the true one; of all flows, the largest"
+            "maximum absolute error of the synchronised one-way delay; of all flows, the largest"
         ),
     )
     DELAY_UNCERTAINTY = Row(
         "delay_uncertainty",
         "s",
         Label("Stated bound of that error", *_US),
+        _synchronised("stated bound of that error; of all flows, the largest"),
+    )
+    CLOCK_OFFSET = Row(
+        "clock_offset",
+        "s",
+        Label("Offset of the sender’s clock", *_MS),
         _synchronised(
-            "how far a delay by comparing the clocks is wrong at most, as it is stated; of all flows, the largest"
+            "offset of the sender's clock from the receiver's in the middle of the window, as synchronised; of all flows only if one is synchronised"
         ),
     )
-    CLOCK_AHEAD = Row(
-        "clock_ahead",
+    CLOCK_OFFSET_UNCERTAINTY = Row(
+        "clock_offset_uncertainty",
         "s",
-        Label("Sender’s clock ahead", *_MS),
-        _synchronised(
-            "how far the sender's clock is ahead of the receiver's in the middle of the window, by comparing them"
-        ),
-    )
-    CLOCK_AHEAD_UNCERTAINTY = Row(
-        "clock_ahead_uncertainty",
-        "s",
-        Label("Stated bound of what the clock is ahead", *_US),
-        _synchronised("how far that is wrong at most, as it is stated"),
+        Label("Stated bound of the offset’s error", *_US),
+        _synchronised("stated bound of the error of that offset"),
     )
     CLOCK_DRIFT = Row(
         "clock_drift",
         "",
         Label("Drift of the sender’s clock", *_PPM),
-        _synchronised("by how much the sender's clock gains on the receiver's, by comparing them"),
+        _synchronised(
+            "relative drift of the sender's clock against the receiver's, as synchronised"
+        ),
     )
     CLOCK_DRIFT_UNCERTAINTY = Row(
         "clock_drift_uncertainty",
         "",
-        Label("Stated bound of the drift", *_PPM),
-        _synchronised("how far that is wrong at most, as it is stated"),
+        Label("Stated bound of the drift’s error", *_PPM),
+        _synchronised("stated bound of the error of that drift"),
     )
 
     @property

@@ -65,7 +65,7 @@ FLOW_MAIN_METRICS: tuple[Metric, ...] = (
     Metric.REORDERED,
     Metric.DUPLICATES,
     Metric.TIMED_OUT,
-    Metric.REFUSED,
+    Metric.DROPPED,
     Metric.TRANSFER_RATE,
     Metric.ACKNOWLEDGEMENT_DELAY,
     Metric.RETRANSMITTED,

@@ -68,7 +68,7 @@ def _drawn(points: Sequence[Point]) -> list[Point]:
 
     All of these are shown where theories and simulations are compared.
     """
-    shown = [point for point in points if not point.engine.startswith("switched/")]
+    shown = [point for point in points if not point.engine.startswith("ablation/")]
     if len({point.engine for point in shown}) <= MOST_CURVES:
         return shown
     return [point for point in shown if not point.engine.startswith("idealised/")]

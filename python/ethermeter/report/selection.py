@@ -74,7 +74,7 @@ KINDS = (
             if name == "inter_arrival"
             else "that take longer",
         )
-        for name in ("round_trip", "one_way_delay", "compared_delay", "inter_arrival")
+        for name in ("round_trip", "one_way_delay", "synchronised_delay", "inter_arrival")
     ),
 )
 """Distributions of delays, in the order in which they are shown."""

@@ -27,7 +27,7 @@ SYNCHRONISED_METRICS = metrics_of(Group.SYNCHRONISED)
 """… and where these are synchronised."""
 VOICE_HISTOGRAMS: tuple[str, ...] = ("voice_delay", "sample_delay")
 FLOW_HISTOGRAMS: tuple[str, ...] = ("one_way_delay", "round_trip", "inter_arrival")
-CLOCK_HISTOGRAMS: tuple[str, ...] = ("clock_delay", "compared_delay")
+CLOCK_HISTOGRAMS: tuple[str, ...] = ("clock_delay", "synchronised_delay")
 SEGMENT_HISTOGRAMS: tuple[str, ...] = (
     "transmission_delay",
     "access_delay",
@@ -53,7 +53,7 @@ PORT_COLUMNS: tuple[str, ...] = (
 """What is counted at the ports of a network: 2l and 2l + 1 are the ends of link l."""
 BATCH_COUNTS: tuple[str, ...] = (
     "offered",
-    "refused",
+    "dropped",
     "arrived",
     "messages",
     "frames",

@@ -16,7 +16,7 @@ from ethermeter.studies.paths import Paths, paths_of
 NEAR = 0.08
 """Relative deviation within which a measured number is met: that of predictions."""
 WITHOUT_WIRES = ("plain", "loopback")
-"""Testbeds, as the provenance names them, whose links have not the rates of the file."""
+"""Testbeds, as the provenance names them, whose links do not have the rates of the file."""
 Rule = Callable[[Entry, Paths], Finding]
 _MBPS_OF_PS = 8e6
 """Mb/s times picoseconds of an octet."""

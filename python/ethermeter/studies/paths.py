@@ -1,4 +1,4 @@
-"""Paths: what a run of switched networks holds, flow by flow, for what is read off it."""
+"""Paths: values of the flows of a run of switched networks, by series, point and flow."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -44,7 +44,7 @@ class Paths:
         *,
         engine: str = "simulation",
     ) -> None:
-        """Index what an engine answered of a run; the tables are those of
+        """Index the results of one engine in a run; the tables are those of
         `ethermeter.store.RunDirectory`.
         """
         self._trials: dict[tuple[object, ...], list[int]] = {}
@@ -148,10 +148,10 @@ class Paths:
         )
         if not wanted.any():
             raise MissingError(f"no histogram of {metric} of {flow} in {series}, {dict(where)}")
-        lows, place = np.unique(table["low_s"].to_numpy()[wanted], return_inverse=True)
+        lows, bucket = np.unique(table["low_s"].to_numpy()[wanted], return_inverse=True)
         highs, count = np.zeros(len(lows)), np.zeros(len(lows))
-        highs[place] = table["high_s"].to_numpy()[wanted]
-        np.add.at(count, place, table["count"].to_numpy()[wanted])
+        highs[bucket] = table["high_s"].to_numpy()[wanted]
+        np.add.at(count, bucket, table["count"].to_numpy()[wanted])
         return Histogram(lows, highs, count)
 
     def _number(self, series: str, where: Where, flow: str) -> int:
@@ -164,7 +164,7 @@ class Paths:
 
 
 def paths_of(run_dir: Path, *, engine: str = "simulation") -> Paths:
-    """Gather the paths of a run, as an engine answered them."""
+    """Values of the flows of a run, by one engine."""
     from ethermeter.store import RunDirectory
 
     run = RunDirectory(run_dir)

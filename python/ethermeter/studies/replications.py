@@ -62,7 +62,7 @@ class Curves:
 
     def exposure(self, series: str, where: Where, metric: Metric) -> float:
         """How often what a metric counts could have been seen in the replications of a point; NaN
-        if the run does not tell.
+        if the run does not hold it.
         """
         counted = {
             name: self.values(series, where, name) for name in BEHIND if name in self._metrics

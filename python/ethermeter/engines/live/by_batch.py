@@ -22,7 +22,7 @@ names that are missing are not known.
 
 
 def of_stream(
-    measured: Sequence[Mapping[str, Any]], *, is_voice: bool, is_refused: bool
+    measured: Sequence[Mapping[str, Any]], *, is_voice: bool, has_dropped: bool
 ) -> Parts | None:
     """Read what receivers counted of a stream; None if one of them did not by part.
 
@@ -35,7 +35,7 @@ def of_stream(
     is_voice
         Whether a coder made it: its one-way delays are told by when samples were made, not by when
         they came.
-    is_refused
+    has_dropped
         Whether the port never took some messages; nobody counts by part when.
 
     """
@@ -51,8 +51,8 @@ def of_stream(
         "between_arrivals_s": read["spacing_sum_ns"] / NS_PER_S,
         **dict.fromkeys(("completed", "timed_out", "moved_octets", "round_trip_s"), none),
     }
-    if not is_refused:
-        found["refused"] = none
+    if not has_dropped:
+        found["dropped"] = none
     # The mean is over delays that are known; it follows from the sums if these are all.
     if not is_voice and (read["delays"] == read["frames"]).all():
         found["one_way_s"] = read["delay_sum_ns"] / NS_PER_S
@@ -70,7 +70,7 @@ def of_exchange(asked: Mapping[str, Any]) -> Parts | None:
         "timed_out": np.array(said["requests"], np.float64) - complete,
         "round_trip_s": np.array(said["since_arrival_sum_ns"], np.float64) / NS_PER_S,
         **dict.fromkeys(
-            ("refused", "moved_octets", "arrivals_between", "between_arrivals_s"),
+            ("dropped", "moved_octets", "arrivals_between", "between_arrivals_s"),
             np.zeros_like(complete),
         ),
     }

@@ -69,7 +69,7 @@ class Counted:
         That came in the window; NaN where lengths of frames cannot be told.
     offered_s, counted_s
         Time over which `sent` and `messages` were counted, in s.
-    reordered, duplicates, timed_out, exchanges, refused
+    reordered, duplicates, timed_out, exchanges, dropped
         Messages; exchanges are those to which all have answered, or blocks of a file.
     one_way, round_trip, between
         Histograms: low and high in ps, count.
@@ -108,7 +108,7 @@ class Counted:
     duplicates: float = np.nan
     timed_out: float = np.nan
     exchanges: float = np.nan
-    refused: float = np.nan
+    dropped: float = np.nan
     one_way: Buckets = field(default_factory=list)
     round_trip: Buckets = field(default_factory=list)
     between: Buckets = field(default_factory=list)
@@ -161,7 +161,7 @@ def observe(
             counted.cautions.add(Caution.HOST_LIMITED)
     if is_taken(result):
         for counted in flows:
-            counted.cautions.add(Caution.PROCESSORS_TAKEN)
+            counted.cautions.add(Caution.CPU_STEAL)
     window_s = _window_s(scenario)
     rows = network.observe(scenario, _as_core(scenario, flows), core_s=took_s)
     values, cautions = rows.values.copy(), rows.cautions.copy()
@@ -182,7 +182,7 @@ def observe(
             (Metric.DUPLICATES, flow.duplicates),
             (Metric.TIMED_OUT, flow.timed_out),
             (Metric.EXCHANGES, flow.exchanges),
-            (Metric.REFUSED, flow.refused),
+            (Metric.DROPPED, flow.dropped),
         ):
             of_each[metric][number] = value
     for metric in UNKNOWN:
@@ -272,7 +272,7 @@ def _counted(
         pacing = sending.get("pacing") or {}
         counted.late_spacing = lateness.changes_spacing(pacing, flow)
         counted.late_counts = lateness.changes_counts(pacing, window_s=_window_s(scenario))
-    if counted.refused or any(_is_lost_at_a_host(one.get("losses") or {}) for one in received):
+    if counted.dropped or any(_is_lost_at_a_host(one.get("losses") or {}) for one in received):
         cautions.add(Caution.HOST_LIMITED)
     counted.cautions = cautions
     if is_transfer(flow):
@@ -324,10 +324,10 @@ def _stream(
         duplicates=float(sum(stream["duplicate"] for stream in streams)),
         timed_out=0.0,
         exchanges=0.0,
-        refused=float(sending["untaken"]),
+        dropped=float(sending["untaken"]),
         one_way=_merged(one["delay"] for one in measured),
         between=_merged(one["spacing"] for one in measured),
-        parts=by_batch.of_stream(measured, is_voice=is_voice, is_refused=sending["untaken"] > 0),
+        parts=by_batch.of_stream(measured, is_voice=is_voice, has_dropped=sending["untaken"] > 0),
     )
     if counted.parts is not None and not is_voice:
         sums_ns, counts = (
@@ -366,7 +366,7 @@ def _exchange(
         data_octets=float(sum(one["request_octets"] for one in answering)),
         timed_out=float(sending["requests"]) - answered,
         exchanges=answered,
-        refused=0.0,
+        dropped=0.0,
         round_trip=_merged([sending["since_arrival"]]),
         means_s=_mean_round_trip(sending, "since_arrival_sum_ns", "complete"),
         parts=by_batch.of_exchange(sending),

@@ -24,6 +24,7 @@ from ethermeter.document import (
 from ethermeter.report.data import ReportData
 from ethermeter.report.labels import key_title
 from ethermeter.report.tables import code, small, tag
+from ethermeter.theory.ablation import ALL_STEPS
 
 OPEN_ROWS = 40
 _TAGS = {"agrees": "holds", "differs": "missed"}

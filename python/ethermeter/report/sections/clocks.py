@@ -12,12 +12,12 @@ from ethermeter.report.sections.groups import metric_figures
 
 CLOCK_MAIN_METRICS: tuple[Metric, ...] = (
     Metric.CLOCK_DELAY,
-    Metric.COMPARED_DELAY,
-    Metric.COMPARED_DELAY_P99,
+    Metric.SYNCHRONISED_DELAY,
+    Metric.SYNCHRONISED_DELAY_P99,
     Metric.DELAY_ERROR,
     Metric.DELAY_UNCERTAINTY,
-    Metric.CLOCK_AHEAD,
-    Metric.CLOCK_AHEAD_UNCERTAINTY,
+    Metric.CLOCK_OFFSET,
+    Metric.CLOCK_OFFSET_UNCERTAINTY,
     Metric.CLOCK_DRIFT,
     Metric.CLOCK_DRIFT_UNCERTAINTY,
 )
@@ -68,7 +68,7 @@ def _figures(points: Sequence[Point], of: str) -> list[Block]:
     body += _pair(
         points,
         true,
-        ("by comparing clocks", Metric.COMPARED_DELAY),
+        ("by comparing clocks", Metric.SYNCHRONISED_DELAY),
         f"Delays by comparing clocks{of}",
         "What a live test would tell: receivers ask their senders for the time over the same network. Means.",
     )

@@ -44,13 +44,13 @@ def difference_of_runs(entry: Entry, evidence: Evidence) -> Finding:
         # The standard error of a mean over R is s / sqrt(R): s^2 (1 + 1/R) is (R + 1) times its
         # square.
         single = [
-            Estimate(part.value, part.error * math.sqrt(count + 1), part.degrees)
-            for part, count in zip(
+            Estimate(estimate.value, estimate.error * math.sqrt(count + 1), estimate.degrees)
+            for estimate, count in zip(
                 _ends(entry, evidence, frames, hosts, pair), replications, strict=True
             )
         ]
         error = math.hypot(
-            *(weight * part.error for weight, part in zip(weights, single, strict=True))
+            *(weight * estimate.error for weight, estimate in zip(weights, single, strict=True))
         )
         half = Estimate(
             value, error, pooled_degrees(single[0], single[1], weights=weights)
@@ -113,9 +113,9 @@ def _relative(
 
 
 def _little(entry: Entry, evidence: Evidence, frames: Lengths, hosts: int, series: str) -> str:
-    """Say what Little's law makes of the delay's rise: hosts = rate x (delay + service)."""
+    """Describe, by Little's law, the delay's rise: hosts = rate x (delay + service)."""
     rate_per_s = evidence.at(series, hosts, frames, Metric.PACKET_RATE).value
     delay_s = evidence.at(series, hosts, frames, Metric.TRANSMISSION_DELAY).value
     factor = hosts / rate_per_s / delay_s
-    said = f"by Little’s law the delay’s rise is cycle / (cycle − service) = {factor:.2f} times the utilisation’s fall"
-    return f"{said}, {entry['consequence']}"
+    rise = f"by Little’s law the delay’s rise is cycle / (cycle − service) = {factor:.2f} times the utilisation’s fall"
+    return f"{rise}, {entry['consequence']}"

@@ -143,7 +143,9 @@ def worst_delay_spread(entry: Entry, evidence: Evidence) -> Finding:
     worst = max(found, key=lambda frames: found[frames].value)
     return Finding(
         found[worst],
-        remark=", ".join(f"{part.value:.2f} at {_name(frames)}" for frames, part in found.items()),
+        remark=", ".join(
+            f"{spread.value:.2f} at {_name(frames)}" for frames, spread in found.items()
+        ),
     )
 
 
@@ -203,7 +205,7 @@ def unfairness_falls(entry: Entry, evidence: Evidence) -> Finding:
 
 
 def lift(entry: Entry, evidence: Evidence) -> Finding:
-    """Share of the way from all short to all long that one long frame in eight goes."""
+    """Utilisation with one long frame in eight, from all short (0) to all long (1)."""
     metric = Metric(entry["metric"])
     short, mixed, long = (
         evidence.at(entry["series"], entry["hosts"], lengths(frames), metric)
@@ -215,12 +217,12 @@ def lift(entry: Entry, evidence: Evidence) -> Finding:
     share = (mixed.value - short.value) / extent
     # Delta method: the derivatives of (m - s) / (l - s) are 1/(l-s), -(1-share)/(l-s) and
     # -share/(l-s).
-    parts = [
-        Estimate(0.0, part.error * weight / abs(extent), part.degrees)
-        for part, weight in ((mixed, 1.0), (short, 1 - share), (long, share))
+    terms = [
+        Estimate(0.0, term.error * weight / abs(extent), term.degrees)
+        for term, weight in ((mixed, 1.0), (short, 1 - share), (long, share))
     ]
-    summed = average(parts)
-    found = Estimate(share, summed.error * len(parts), summed.degrees)
+    summed = average(terms)
+    found = Estimate(share, summed.error * len(terms), summed.degrees)
     return Finding(
         found,
         found.low > 0.5,

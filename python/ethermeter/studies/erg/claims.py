@@ -1,7 +1,7 @@
-"""ERG (University of Aberdeen), LAN tests with a UDP traffic generator and sink: one way and both
-ways, through hub, switch and router.
+"""ERG (University of Aberdeen), LAN tests with a UDP traffic generator and sink: one
+direction and both, through hub, switch and router.
 
-Its throughputs are data of UDP datagrams that came whole, `Metric.DATA_RATE`, in Mb/s.
+Throughput is data in completely received UDP datagrams, `Metric.DATA_RATE`, in Mb/s.
 """
 
 from collections.abc import Callable

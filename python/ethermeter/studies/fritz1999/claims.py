@@ -78,7 +78,11 @@ class Copies:
 
         """
         return (
-            sum(self.value(series, case, metric, f"{pair}-{way}") for way in ("read", "write")) / 2
+            sum(
+                self.value(series, case, metric, f"{pair}-{direction}")
+                for direction in ("read", "write")
+            )
+            / 2
         )
 
     def rate_mbps(self, series: str, case: str, pair: str) -> float:
@@ -168,11 +172,11 @@ def of_run(run_dir: Path) -> tuple[Claim, ...]:
 def throughput(entry: Entry, copies: Copies) -> Finding:
     """Find the throughput of a pair, and say what a constant time an octet alone would give."""
     pair, rate = entry["pair"], entry["rate"]
-    ways = [
-        copies.value("copies", rate, Metric.TRANSFER_RATE, f"{pair}-{way}") / MBPS
-        for way in ("read", "write")
+    directions = [
+        copies.value("copies", rate, Metric.TRANSFER_RATE, f"{pair}-{direction}") / MBPS
+        for direction in ("read", "write")
     ]
-    remark = "reading {:.1f}, writing {:.1f}".format(*ways)
+    remark = "reading {:.1f}, writing {:.1f}".format(*directions)
     if rate == GIGABIT:
         remark += f"; a constant time an octet besides the wire alone gives {constant_mbps(entry['fast']):.1f}"
     return Finding(exact(copies.rate_mbps("copies", rate, pair)), remark=remark)
@@ -207,14 +211,14 @@ def acknowledgements(entry: Entry, copies: Copies) -> Finding:
         for rate in (FAST, GIGABIT)
     }
     fast, gigabit = delays[FAST], delays[GIGABIT]
-    said = "; ".join(
+    remark = "; ".join(
         f"{name} {fast[pair]:.0f} → {gigabit[pair]:.0f} µs" for pair, name in PAIRS.items()
     )
     if entry["statement"] == "shorter":
         ratios = [gigabit[pair] / fast[pair] for pair in PAIRS]
-        return Finding(exact(float(np.mean(ratios))), max(ratios) < 1, said)
+        return Finding(exact(float(np.mean(ratios))), max(ratios) < 1, remark)
     times = [gigabit[pair] / entry["wire_us"] for pair in PAIRS]
-    return Finding(exact(min(times)), min(times) > entry["times"], said)
+    return Finding(exact(min(times)), min(times) > entry["times"], remark)
 
 
 def without_host_times(entry: Entry, copies: Copies) -> Finding:

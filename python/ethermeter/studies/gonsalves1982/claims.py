@@ -221,7 +221,7 @@ def load_moves(entry: Entry, curves: Curves, _stations: Stations) -> Finding:
     """Find by how much the load at which a loss or a normalised delay is reached differs between
     coders at most, in % of the capacity.
     """
-    widest, said = exact(0.0), []
+    widest, remarks = exact(0.0), []
     for what, levels in (("loss", entry["losses"]), ("normalised_delay", entry["delays"])):
         for level in levels:
             loads = {}
@@ -234,9 +234,9 @@ def load_moves(entry: Entry, curves: Curves, _stations: Stations) -> Finding:
             means = {series: float(of.mean()) for series, of in loads.items()}
             low, high = min(means, key=means.__getitem__), max(means, key=means.__getitem__)
             apart = student(loads[high][: loads[low].size] - loads[low][: loads[high].size])
-            said.append(f"{apart.value:.1f} at {what.replace('_', ' ')} {level:g}")
+            remarks.append(f"{apart.value:.1f} at {what.replace('_', ' ')} {level:g}")
             widest = max(widest, apart, key=lambda of: of.value)
-    return Finding(widest, widest.value <= entry["limit"], "; ".join(said))
+    return Finding(widest, widest.value <= entry["limit"], "; ".join(remarks))
 
 
 def rises(entry: Entry, curves: Curves, _stations: Stations) -> Finding:

@@ -93,8 +93,8 @@ def slight(entry: Entry, shares: Shares) -> Finding:
 
 
 def differs(entry: Entry, shares: Shares) -> Finding:
-    """Whether the whole segment carries more with one distribution than with another, either way,
-    at every frame length.
+    """Whether the whole segment carries more with one distribution than with another, in either
+    direction, at every frame length.
     """
     metric = Metric(entry["metric"])
     found = []
@@ -155,8 +155,10 @@ def carries_more(entry: Entry, shares: Shares) -> Finding:
         ]
         found.append(({FRAMES: octets}, average(gains)))
     holds, but = _judged(found, "higher")
-    said = "; ".join(f"{of.value:+.3f} at {where[FRAMES]}" for where, of in found).replace("-", "−")
-    return Finding(average([of for _, of in found]), holds, said + but)
+    remark = "; ".join(f"{of.value:+.3f} at {where[FRAMES]}" for where, of in found).replace(
+        "-", "−"
+    )
+    return Finding(average([of for _, of in found]), holds, remark + but)
 
 
 def reference_ratio(entry: Entry, shares: Shares) -> Finding:
@@ -188,10 +190,10 @@ def _judged(found: Found, better: str) -> tuple[bool, str]:
         for where, of in found
         if where not in contrary and not (of.low > 0 if is_higher else of.high < 0)
     ]
-    said = _but(contrary, found, "the other way round, by its interval,") + _but(
+    exceptions = _but(contrary, found, "the other way round, by its interval,") + _but(
         undecided, found, "too close to tell"
     )
-    return not contrary and not undecided, said
+    return not contrary and not undecided, exceptions
 
 
 def _geometric(ratios: Sequence[Estimate]) -> Estimate:

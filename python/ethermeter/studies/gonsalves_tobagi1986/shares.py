@@ -28,33 +28,33 @@ def middle_and_ends(scenario: Mapping[str, Any]) -> tuple[Stations, Stations]:
     if along is None:
         raise MissingError("the stations are not along a line")
     first, last = min(along.values()), max(along.values())
-    # Four times a whole number of picoseconds, so that a place at a quarter exactly needs no
+    # Four times a whole number of picoseconds, so that a position at exactly a quarter needs no
     # rounding.
     is_middle = {
-        place: last - first <= 4 * (position - first) <= 3 * (last - first)
-        for place, position in along.items()
+        at: last - first <= 4 * (position - first) <= 3 * (last - first)
+        for at, position in along.items()
     }
-    middle = np.array([is_middle[place] for place in _places(scenario)])
+    middle = np.array([is_middle[at] for at in _attachments(scenario)])
     return middle, ~middle
 
 
 def larger_and_smaller(scenario: Mapping[str, Any]) -> tuple[Stations, Stations]:
-    """Divide the stations into those of the larger and those of the smaller of two places; of two
-    equal ones, the second is the larger.
+    """Divide the stations into those of the larger and those of the smaller of two attachment
+    points; of two equal ones, the second is the larger.
     """
-    places = np.array(_places(scenario))
-    found, sizes = np.unique(places, return_counts=True)
+    attachments = np.array(_attachments(scenario))
+    found, sizes = np.unique(attachments, return_counts=True)
     if found.size != 2:
-        raise MissingError(f"the stations are at {found.size} places, not at two")
+        raise MissingError(f"the stations are at {found.size} attachment points, not at two")
     larger = found[1] if sizes[1] >= sizes[0] else found[0]
-    return places == larger, places != larger
+    return attachments == larger, attachments != larger
 
 
 def isolated_and_others(scenario: Mapping[str, Any]) -> tuple[Stations, Stations]:
-    """Divide the stations into those that are alone at their place and the others."""
-    places = np.array(_places(scenario))
-    found, sizes = np.unique(places, return_counts=True)
-    alone = np.isin(places, found[sizes == 1])
+    """Divide the stations into those that are alone at their attachment point and the others."""
+    attachments = np.array(_attachments(scenario))
+    found, sizes = np.unique(attachments, return_counts=True)
+    alone = np.isin(attachments, found[sizes == 1])
     if not alone.any() or alone.all():
         raise MissingError("no station is alone, or all are")
     return alone, ~alone
@@ -67,8 +67,8 @@ DIVISIONS: dict[str, Division] = {
 }
 
 
-def _places(scenario: Mapping[str, Any]) -> list[int]:
-    return [place for group in scenario["groups"] for place in group["places"]]
+def _attachments(scenario: Mapping[str, Any]) -> list[int]:
+    return [at for group in scenario["groups"] for at in group["places"]]
 
 
 class Shares:
@@ -115,10 +115,10 @@ class Shares:
         return point.estimates[metric]
 
     def contrast(self, series: str, where: Where, metric: Metric, division: str) -> Estimate:
-        """Return what the first part of the stations gets over what the second gets, means over a
-        part's stations that have a value.
+        """Return the ratio of the first group's mean to the second's, over the stations that
+        have a value.
 
-        Both parts share a trial, so the replications are pairs.
+        Both groups share a trial, so the replications are pairs.
 
         Raises
         ------
@@ -131,20 +131,20 @@ class Shares:
                 f"fewer than {ENOUGH_REPLICATIONS} replications for {series}, {dict(where)}"
             )
         means = [self._means(at, metric, division) for at in trials]
-        first, second = (np.array([mean[part] for mean in means]) for part in (0, 1))
+        first, second = (np.array([mean[group] for mean in means]) for group in (0, 1))
         if not (first.mean() > 0 and second.mean() > 0):
-            raise MissingError(f"{metric.value} of one of the two parts is zero, and has no ratio")
+            raise MissingError(f"{metric.value} of one of the two groups is zero, and has no ratio")
         return paired_ratio(first, second)
 
     def _means(self, at: int, metric: Metric, division: str) -> tuple[float, float]:
         values = self._stations[at].get(metric)
-        parts = DIVISIONS[division](self._scenarios[at])
+        groups = DIVISIONS[division](self._scenarios[at])
         if values is None:
             raise MissingError(f"no {metric.value} of single stations")
-        known = [values[part & np.isfinite(values)] for part in parts]
+        known = [values[group & np.isfinite(values)] for group in groups]
         if not all(of.size for of in known):
             raise MissingError(
-                f"no {metric.value} of one of the two parts, which delivered nothing"
+                f"no {metric.value} of one of the two groups, which delivered nothing"
             )
         return float(known[0].mean()), float(known[1].mean())
 

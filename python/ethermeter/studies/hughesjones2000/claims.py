@@ -83,8 +83,8 @@ def one_way(
         The path.
     how
         `answer`: round trips by length of the answer, less half of the round trip of the shortest
-        (the study's request-response). `request`: one way of the request, by its length. `both`:
-        half of the round trip of equal lengths (the study's ping-pong).
+        (the study's request-response). `request`: one-way latency of the request, by its
+        length. `both`: half of the round trip of equal lengths (the study's ping-pong).
 
     Raises
     ------
@@ -149,8 +149,10 @@ def line(entry: Entry, paths: Paths) -> Finding:
         octets, latency = one_way(paths, entry["series"], flow, entry["how"], entry.get("at"))
         return fitted(octets, latency, least=entry.get("least", 0))
 
-    part = {"constant": 0, "slope": 1}[entry["part"]]
-    value = of(entry["flow"])[part] - (of(entry["less"])[part] if "less" in entry else 0.0)
+    coefficient = {"constant": 0, "slope": 1}[entry["part"]]
+    value = of(entry["flow"])[coefficient] - (
+        of(entry["less"])[coefficient] if "less" in entry else 0.0
+    )
     return Finding(_alone(value))
 
 
@@ -425,8 +427,8 @@ def late(entry: Entry, paths: Paths) -> Finding:
 
 
 def widths(entry: Entry, paths: Paths) -> dict[tuple[int, int], float]:
-    """Return the width in us between the 5th and the 95th percentile of one way, by user octets and
-    senders; their mean.
+    """Return the width in us between the 5th and the 95th percentile of one-way latency, by
+    user octets and senders; their mean.
     """
     found: dict[tuple[int, int], float] = {}
     for octets, kind in entry["sizes"]:

@@ -1,5 +1,5 @@
-"""Sections 2.4 and 2.5 of Boggs, Mogul and Kent (1988): what theories say, what is made of it, and
-what is so.
+"""Sections 2.4 and 2.5 of Boggs, Mogul and Kent (1988): theories, conclusions drawn from
+them, and simulations.
 
 A quantity is a formula's (`theory`) or a run's (`runs`). It is held against a printed
 number, or it must lie above, or below, a limit that stands with the claim: a run's with the whole
@@ -30,7 +30,7 @@ def decide(entry: Entry, ours: Estimate, remark: str) -> Finding:
         The quantity; a formula's has an interval of no width, a value without any interval decides
         nothing.
     remark
-        What else is to be said.
+        Remark on it.
 
     """
     if "above" in entry:

@@ -14,9 +14,6 @@ from ethermeter import theory
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.frame_mixes import COUNT, FRAMES
 from ethermeter.analysis.interval import Estimate, difference, exact
-from ethermeter.applied.models import ENTRIES
-from ethermeter.applied.situation import situation_of
-from ethermeter.applied.switches import ALL_STEPS, after
 from ethermeter.document import Trace
 from ethermeter.metrics import Metric
 from ethermeter.studies.judging import MissingError
@@ -39,6 +36,9 @@ from ethermeter.studies.myths.runs import (
     regime,
     ring_capacity,
 )
+from ethermeter.theory.ablation import ALL_STEPS, after
+from ethermeter.theory.inputs import model_inputs
+from ethermeter.theory.predictions import ENTRIES
 from ethermeter.theory.throughput import Throughput
 
 Kind = Literal["theory", "world", "segment"]
@@ -66,7 +66,7 @@ def _trace(
     name: str, kind: Kind, members: Iterable[Point], x: Callable[[Point], Value], metric: Metric
 ) -> Trace:
     found = [(x(point), point.estimates[metric]) for point in members if metric in point.estimates]
-    kept = [(place, estimate) for place, estimate in found if math.isfinite(estimate.value)]
+    kept = [(x, estimate) for x, estimate in found if math.isfinite(estimate.value)]
     return Trace(
         name,
         kind,
@@ -160,17 +160,17 @@ def against_attempts(runs: Runs) -> list[Trace]:
 
 
 def _attempts(runs: Runs, series: str, model: str, point: Point) -> float:
-    told = runs.scenario(series, point.engine, point.point)
+    scenario = runs.scenario(series, point.engine, point.point)
     load = ENTRIES[model].attempt_load
     if load is None:
         raise MissingError(f"{model} has no rate of attempts")
-    return load(situation_of(told, told["theory"]))
+    return load(model_inputs(scenario, scenario["theory"]))
 
 
 def _formula(runs: Runs, series: str, model: str, point: Point) -> list[tuple[float, float]]:
-    told = runs.scenario(series, point.engine, point.point)
+    scenario = runs.scenario(series, point.engine, point.point)
     function: Callable[..., Throughput] = getattr(theory, model.replace("-", "_"))
-    found = function(LOADS, **ENTRIES[model].parameters(situation_of(told, told["theory"])))
+    found = function(LOADS, **ENTRIES[model].parameters(model_inputs(scenario, scenario["theory"])))
     return list(zip(LOADS.tolist(), np.asarray(found.throughput).tolist(), strict=True))
 
 
@@ -220,7 +220,7 @@ def steps(runs: Runs) -> tuple[list[str], list[Trace]]:
         last = ""
         for step in ALL_STEPS:
             for point in runs.members(
-                ASSUMPTIONS, f"switched/{FORMULA}/{step.name}", frames=frames
+                ASSUMPTIONS, f"ablation/{FORMULA}/{step.name}", frames=frames
             ):
                 found.append((says[step.name], point.estimates[Metric.UTILISATION]))
                 last = step.name
@@ -308,7 +308,7 @@ def same_trials(runs: Runs) -> tuple[list[Trace], list[Trace], list[Trace]]:
 
 
 def by_regime(runs: Runs, metrics: Sequence[tuple[str, Metric]]) -> list[Trace]:
-    """Metrics by the way in which frames arrive."""
+    """Metrics by arrival process."""
     return some(
         _trace(
             name,

@@ -1,8 +1,8 @@
 """What the runs say about the myths: quantities from simulations, each with its interval and a
 remark.
 
-Series and keys are those of the experiments of this folder. Estimates of different points come from different
-trials and are taken as independent.
+Series and keys are those of the experiments of this folder. Estimates of different points come from
+different trials and are taken as independent.
 """
 
 import math
@@ -17,10 +17,10 @@ from ethermeter.analysis.frame_mixes import COUNT, FRAMES
 from ethermeter.analysis.interval import Estimate, Floats, difference, exact, ratio, student
 from ethermeter.analysis.knee import knee, rise
 from ethermeter.analysis.tables import PS_PER_S, Trial
-from ethermeter.applied.models import ENTRIES
-from ethermeter.applied.situation import situation_of
 from ethermeter.metrics import Metric
 from ethermeter.studies.judging import MissingError
+from ethermeter.theory.inputs import model_inputs
+from ethermeter.theory.predictions import ENTRIES
 
 Found = tuple[Estimate, str]
 LOAD, SLOT, ARRIVALS = (
@@ -116,7 +116,7 @@ class Runs:
         )
 
     def scenario(self, series: str, engine: str, point: Mapping[str, str]) -> Mapping[str, Any]:
-        """Return what the engine was told at a point.
+        """Return the scenario of a point for an engine.
 
         Raises
         ------
@@ -260,8 +260,8 @@ def _load_carried(runs: Runs) -> Found:
             if not point.estimates[Metric.LOSS].high < CARRIED:
                 break
             carried[frames] = float(point.point[LOAD])
-    said = ", ".join(f"{load:.0%} with {frames}" for frames, load in carried.items())
-    return exact(min(carried.values())), f"{said}; loads were tried in steps of 5%"
+    remark = ", ".join(f"{load:.0%} with {frames}" for frames, load in carried.items())
+    return exact(min(carried.values())), f"{remark}; loads were tried in steps of 5%"
 
 
 def _stability(runs: Runs) -> Found:
@@ -290,13 +290,13 @@ def _knees_apart(runs: Runs) -> Found:
     so least.
     """
     found = {frames: knees(runs, frames) for frames in lengths_of(runs, KNEES)}
-    said = "; ".join(
+    remark = "; ".join(
         f"{frames}: load {each.load.value:.2f}, throughput {each.throughput.value:.2f}"
         for frames, each in found.items()
     )
     return min(
         (each.apart for each in found.values()), key=lambda each: each.value
-    ), f"{said}; loads were tried in steps of 5%"
+    ), f"{remark}; loads were tried in steps of 5%"
 
 
 def _worst_case(runs: Runs) -> Found:
@@ -310,8 +310,8 @@ def _worst_case(runs: Runs) -> Found:
         found[frames] = ratio(
             segment, runs.at(Metric.UTILISATION, ASSUMPTIONS, point, f"theory/{FORMULA}")
         )
-    said = ", ".join(f"{each.value:.3f} times with {frames}" for frames, each in found.items())
-    return min(found.values(), key=lambda each: each.value), said
+    remark = ", ".join(f"{each.value:.3f} times with {frames}" for frames, each in found.items())
+    return min(found.values(), key=lambda each: each.value), remark
 
 
 def ring_capacity(runs: Runs, frames: str) -> float:
@@ -323,8 +323,8 @@ def ring_capacity(runs: Runs, frames: str) -> float:
     point = next((dict(each.point) for each in runs.members(RING, frames=frames)), None)
     if point is None:
         raise MissingError(f"no ring with {frames}")
-    told = runs.scenario(RING, RING_WORLD, point)
-    parameters = ENTRIES[RING_MODEL].parameters(situation_of(told, told["theory"]))
+    scenario = runs.scenario(RING, RING_WORLD, point)
+    parameters = ENTRIES[RING_MODEL].parameters(model_inputs(scenario, scenario["theory"]))
     turn_s = parameters["stations"] * runs.packet_s(RING, point)
     return float(turn_s / (turn_s + parameters["latency_s"]))
 
@@ -355,15 +355,15 @@ def _typical_delay(runs: Runs) -> Found:
     quiet = {kind: each for kind, each in found.items() if kind.startswith("5%")}
     if not quiet:
         raise MissingError("no quiet segment")
-    said = ", ".join(
+    remark = ", ".join(
         f"{each.value:.2f} at {kind}" if kind in quiet else f"{each.value:.1f} at {kind}"
         for kind, each in found.items()
     )
-    return max(quiet.values(), key=lambda each: each.value), f"packet times: {said}"
+    return max(quiet.values(), key=lambda each: each.value), f"packet times: {remark}"
 
 
 def regime(arrivals: str) -> str:
-    """Name a way of arriving.
+    """Name an arrival process.
 
     Examples
     --------

@@ -18,7 +18,7 @@ from ethermeter.analysis.interval import Floats
 from ethermeter.analysis.knee import rise
 from ethermeter.theory.throughput import Throughput
 
-Said = tuple[float, str]
+Quantity = tuple[float, str]
 FULL = 10.0
 """Packet times at which a curve of delay ends."""
 OTHER_ENDS = (5.0, 20.0)
@@ -39,11 +39,11 @@ def efficiency(octets: float, *, stations: int = 256) -> float:
     )
 
 
-def _long_packets() -> Said:
+def _long_packets() -> Quantity:
     return efficiency(512), ""
 
 
-def _minimal_packets() -> Said:
+def _minimal_packets() -> Quantity:
     return efficiency(6), f"1/e is {math.exp(-1):.4f}; the packet is as long as the slot, 48 bit"
 
 
@@ -58,11 +58,11 @@ def response_s(load: float, bits: int, *, slot_s: float = 16e-6) -> float:
     return float(found.response_s)
 
 
-def _small_packets_response() -> Said:
+def _small_packets_response() -> Quantity:
     return response_s(0.75, 512) * 1e3, f"at 85% it is {response_s(0.85, 512) * 1e3:.2f} ms"
 
 
-def _response_limit() -> Said:
+def _response_limit() -> Quantity:
     packet_s = 512 / 3e6
     return packet_s / (
         packet_s + (math.e - 1) * 16e-6
@@ -92,11 +92,11 @@ def _other_ends(knee: Callable[[float], float]) -> str:
     )
 
 
-def _small_packets_knee() -> Said:
+def _small_packets_knee() -> Quantity:
     return almes_lazowska_knee(512), _other_ends(lambda end: almes_lazowska_knee(512, end=end))
 
 
-def _knee_of_longer_packets() -> Said:
+def _knee_of_longer_packets() -> Quantity:
     short, long = almes_lazowska_knee(512), almes_lazowska_knee(2048)
     return (
         long - short,
@@ -104,23 +104,23 @@ def _knee_of_longer_packets() -> Said:
     )
 
 
-def _low_load_response() -> Said:
+def _low_load_response() -> Quantity:
     short, long = response_s(0.1, 512), response_s(0.1, 2048)
     remark = f"at 10%: {long * 1e3:.2f} ms for 256 B, whose packet time is {2048 / 3e6 * 1e3:.2f} ms, against {short * 1e3:.2f} ms for 64 B"
     return long / short, remark
 
 
-def _longer_slot() -> Said:
+def _longer_slot() -> Quantity:
     ratios = {
         load: response_s(load, 512, slot_s=32e-6) / response_s(load, 512)
         for load in (0.25, 0.5, 0.7)
     }
-    said = "; ".join(f"{ratio:.2f} at a load of {load:.0%}" for load, ratio in ratios.items())
-    return min(ratios.values()), f"{said}; in proportion near the limit only"
+    remark = "; ".join(f"{ratio:.2f} at a load of {load:.0%}" for load, ratio in ratios.items())
+    return min(ratios.values()), f"{remark}; in proportion near the limit only"
 
 
 def _mixed(short_fraction: float) -> tuple[float, float]:
-    """Capacity of packets of 64 B and 1536 B, and the part of it that the short ones have, by the
+    """Capacity of packets of 64 B and 1536 B, and the share of the short ones, by the
     model of 1980.
 
     Slots of 6 us, preamble and gap counted with a packet, collisions of four slots.
@@ -136,7 +136,7 @@ def _mixed(short_fraction: float) -> tuple[float, float]:
     return total, total * weights[0] / sum(weights)
 
 
-def _few_long_packets() -> Said:
+def _few_long_packets() -> Quantity:
     short, mixed, long = (_mixed(share)[0] for share in (1.0, 7 / 8, 0.0))
     return (
         (mixed - short) / (long - short),
@@ -144,7 +144,7 @@ def _few_long_packets() -> Said:
     )
 
 
-def _short_share() -> Said:
+def _short_share() -> Quantity:
     total, share = _mixed(7 / 8)
     return (
         share / total,
@@ -174,29 +174,29 @@ def bux_knee(end: float = FULL) -> float:
     return _knee(throughput, bux_delay(throughput), end)
 
 
-def _bux_knee() -> Said:
+def _bux_knee() -> Quantity:
     return bux_knee(), _other_ends(bux_knee)
 
 
-def _long_for_the_cable() -> Said:
+def _long_for_the_cable() -> Quantity:
     at = np.array([0.8])
     near = float(bux_delay(at, propagation_s=BUX_PACKET_S / 100)[0])
     far = float(bux_delay(at, propagation_s=BUX_PACKET_S / 10)[0])
-    said = "it has no limit" if math.isnan(far) else f"it is {far:.3g}"
+    delay = "it has no limit" if math.isnan(far) else f"it is {far:.3g}"
     return (
         near,
-        f"at a throughput of 80%, exponential lengths; with packets only ten times as long as the propagation {said}",
+        f"at a throughput of 80%, exponential lengths; with packets only ten times as long as the propagation {delay}",
     )
 
 
-def _extreme_load() -> Said:
+def _extreme_load() -> Quantity:
     found = [_coyle_liu(50, total / 50, 0.2) for total in (1, 10, 100)]
-    said = ", ".join(
+    remark = ", ".join(
         f"{value:.4f} at {total}" for total, value in zip((1, 10, 100), found, strict=True)
     )
     return min(
         later / earlier for earlier, later in pairwise(found)
-    ), f"throughput {said} times the line rate"
+    ), f"throughput {remark} times the line rate"
 
 
 def _coyle_liu(stations: int, generation: float, retransmission: float) -> float:
@@ -206,7 +206,7 @@ def _coyle_liu(stations: int, generation: float, retransmission: float) -> float
     return float(found.throughput)
 
 
-def _hasty_retransmission() -> Said:
+def _hasty_retransmission() -> Quantity:
     calm, hasty = _coyle_liu(50, 0.02, 0.2), _coyle_liu(50, 0.02, 4.0)
     return (
         hasty / calm,
@@ -222,41 +222,41 @@ def peaks(model: Callable[..., Throughput], propagation: float, abort: float) ->
     return [float(found) for found in load[1:-1][inner]]
 
 
-def _said_peaks(model: Callable[..., Throughput]) -> tuple[list[list[float]], str]:
+def _peaks_and_remark(model: Callable[..., Throughput]) -> tuple[list[list[float]], str]:
     found = [peaks(model, propagation, abort) for propagation, abort in PEAKED]
-    said = "; ".join(
+    remark = "; ".join(
         f"{' and '.join(f'{load:.3g}' for load in loads)} for a propagation of {propagation:g} and an abort time of {abort:g} packet times"
         for loads, (propagation, abort) in zip(found, PEAKED, strict=True)
     )
-    return found, f"peaks at G = {said}"
+    return found, f"peaks at G = {remark}"
 
 
-def _peaks() -> Said:
-    found, said = _said_peaks(theory.takagi_kleinrock_1985)
-    return float(min(map(len, found))), said
+def _peaks() -> Quantity:
+    found, remark = _peaks_and_remark(theory.takagi_kleinrock_1985)
+    return float(min(map(len, found))), remark
 
 
-def _peaks_of_artefact() -> Said:
-    found, said = _said_peaks(theory.takagi_kleinrock_1985_double_peak)
-    return float(min(map(len, found))), said
+def _peaks_of_artefact() -> Quantity:
+    found, remark = _peaks_and_remark(theory.takagi_kleinrock_1985_double_peak)
+    return float(min(map(len, found))), remark
 
 
-def _first_peak() -> Said:
-    found, said = _said_peaks(theory.takagi_kleinrock_1985)
-    return found[0][0], said
+def _first_peak() -> Quantity:
+    found, remark = _peaks_and_remark(theory.takagi_kleinrock_1985)
+    return found[0][0], remark
 
 
-def _first_peak_of_artefact() -> Said:
-    found, said = _said_peaks(theory.takagi_kleinrock_1985_double_peak)
-    return found[0][0], said
+def _first_peak_of_artefact() -> Quantity:
+    found, remark = _peaks_and_remark(theory.takagi_kleinrock_1985_double_peak)
+    return found[0][0], remark
 
 
-def _second_peak_of_artefact() -> Said:
-    found, said = _said_peaks(theory.takagi_kleinrock_1985_double_peak)
-    return min(loads[-1] for loads in found), said
+def _second_peak_of_artefact() -> Quantity:
+    found, remark = _peaks_and_remark(theory.takagi_kleinrock_1985_double_peak)
+    return min(loads[-1] for loads in found), remark
 
 
-def _buffers() -> Said:
+def _buffers() -> Quantity:
     def found(buffers: int, generation: float, retransmission: float) -> theory.tasaka.Buffered:
         return theory.tasaka_1986(
             50,
@@ -273,7 +273,7 @@ def _buffers() -> Said:
     return float(four.throughput) / float(one.throughput), remark
 
 
-def _without_detection() -> Said:
+def _without_detection() -> Quantity:
     propagation, slots = 6e-6 / 428.8e-6, 428.8e-6 / 6e-6
     without = theory.capacity(
         theory.tobagi_hunt_1980_one_persistent, propagation=propagation, collision_slots=slots + 1
@@ -282,12 +282,12 @@ def _without_detection() -> Said:
         theory.tobagi_hunt_1980_one_persistent, propagation=propagation, collision_slots=4
     )
     kleinrock = theory.kleinrock_tobagi_1975(without.load, propagation=propagation)
-    said = f"{float(with_it.capacity):.3f} against {float(without.capacity):.3f}"
-    remark = f"{said}, which the formula of 1975 gives as {float(kleinrock.throughput):.3f}"
+    capacities = f"{float(with_it.capacity):.3f} against {float(without.capacity):.3f}"
+    remark = f"{capacities}, which the formula of 1975 gives as {float(kleinrock.throughput):.3f}"
     return float(with_it.capacity) / float(without.capacity), remark
 
 
-def _non_persistent() -> Said:
+def _non_persistent() -> Quantity:
     propagation = 6e-6 / 428.8e-6
     models = (theory.tobagi_hunt_1980_non_persistent, theory.tobagi_hunt_1980_one_persistent)
     non, one = (
@@ -297,7 +297,7 @@ def _non_persistent() -> Said:
     return non / one, f"capacity {non:.3f} against {one:.3f}"
 
 
-FORMULAS: dict[str, Callable[[], Said]] = {
+FORMULAS: dict[str, Callable[[], Quantity]] = {
     found.__name__.lstrip("_"): found
     for found in (
         _long_packets,
