@@ -22,7 +22,6 @@ from ethermeter.analysis import estimates
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.interval import Estimate, upper_tail
 from ethermeter.metrics import Metric
-from ethermeter.theory.ablation import after
 
 FILE = "agreement.json"
 ERROR = 0.05
@@ -198,7 +197,7 @@ def _moves(case: Mapping[str, Any]) -> list[tuple[str, Estimate, float, float]]:
     chance.
     """
     # Models import much that most runs need not.
-    from ethermeter.applied.switches import after
+    from ethermeter.theory.ablation import after
 
     stations = (
         [*case["steps"], (after(case["steps"][-1][0]), case["simulation"])] if case["steps"] else []
