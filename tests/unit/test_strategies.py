@@ -7,15 +7,14 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from ethermeter import plan
 from ethermeter.calls import OnSegment, Question, Wanted
 from ethermeter.experiment import Experiment
 from ethermeter.faults import InputError
-from ethermeter.plan import Trial
 from ethermeter.run import Progress, RunOptions, evaluate, finished_search, search
 from ethermeter.store import RunDirectory
 from ethermeter.strategies import Finished, Observed, answered
 from ethermeter.strategies.calls import Answer, CallSearch
+from ethermeter.trial import Trial, renumbered
 
 DERIVED_FROM_THE_CLOCK = {"provenance.json"}
 
@@ -128,7 +127,7 @@ class Doubling:
             return Finished([each.trial.id for each in observed])
         (trial,) = self.asked.trials(1)
         numbers = range(len(observed), 2 * len(observed) + 1)
-        return tuple(plan.renumbered(trial, number, point={}) for number in numbers)
+        return tuple(renumbered(trial, number, point={}) for number in numbers)
 
 
 def test_any_strategy_is_run_and_its_progress_grows(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from ethermeter.calibration.data import Datum
@@ -19,8 +20,8 @@ from ethermeter.experiment.lowering import NetworkScenarios
 from ethermeter.experiment.reading import of_document
 from ethermeter.faults import Fault, InputError, shown
 from ethermeter.metrics import Group, Metric, metrics_of
-from ethermeter.plan import SIMULATION, trial_line
 from ethermeter.store.rows import FLOW_METRICS
+from ethermeter.trial import SIMULATION, trial_line
 
 _KEYS = ("metrics", "unknown")
 
@@ -115,13 +116,13 @@ class Model:
         )
         if key not in self._answers:
             scenario, text = self._scenario(values, point)
-            line = trial_line(scenario=text, seed=self.seed, engine=SIMULATION)
+            line = trial_line(text, seed=self.seed)
             self._answers[key] = network.run_trial(line, scenario).values[: len(FLOW_METRICS)]
         return self._answers[key]
 
     def _scenario(
         self, values: Sequence[float] | Floats, point: Mapping[str, str]
-    ) -> tuple[Mapping[str, Any], str]:
+    ) -> tuple[Mapping[str, Any], msgspec.Raw]:
         document = self.with_values(values)
         if point:
             document, faults = overridden(
@@ -138,7 +139,7 @@ class Model:
             file=str(self.path),
             folder=self.path.parent,
         ).at(())
-        return made.value, made.text
+        return made.value, made.json
 
 
 def read_model(path: Path) -> Model:
