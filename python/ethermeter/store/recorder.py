@@ -55,6 +55,7 @@ DERIVED = (
         "live-claims.json",
         "flows.json",
         "live-accounts.json",
+        "network.toml",
     ),
     *("live-agreement.json", "report.html"),
 )
