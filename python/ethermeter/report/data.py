@@ -39,8 +39,8 @@ from ethermeter.store import captures
 from ethermeter.store.measured import read_result
 
 if TYPE_CHECKING:
-    from ethermeter.plan import Trial
     from ethermeter.store import RunDirectory
+    from ethermeter.trial import Trial
 
 MOST_POINTS = 60
 """Points of a run up to which its stations are looked at place by place."""
