@@ -24,7 +24,6 @@ from ethermeter.document import (
 from ethermeter.report.data import ReportData
 from ethermeter.report.labels import key_title
 from ethermeter.report.tables import code, small, tag
-from ethermeter.theory.ablation import ALL_STEPS
 
 OPEN_ROWS = 40
 _TAGS = {"agrees": "holds", "differs": "missed"}
@@ -145,6 +144,9 @@ def _steps(model: str, rows: Sequence[Agreement]) -> list[Block]:
                 *cells,
             ]
         )
+    # Models import much that most runs need not.
+    from ethermeter.theory.ablation import ALL_STEPS
+
     says = {step.name: step.says for step in ALL_STEPS}
     legend = [Markup("{}: {}").format(code(name), says.get(name, "")) for name in names]
     lead = (
