@@ -180,22 +180,6 @@ def renumbered(trial: Trial, number: int, *, point: Mapping[str, str]) -> Trial:
     return replace(moved, line=compact({key: getattr(moved, key) for key in _KEYS}))
 
 
-def trial_line(*, scenario: str, seed: int, engine: str = SIMULATION) -> str:
-    """Return a trial of no plan, as a line for an engine.
-
-    Parameters
-    ----------
-    scenario
-        Its scenario as JSON.
-    seed
-        Where its chance comes from.
-    engine
-        Who answers.
-
-    """
-    return f'{{"id":"x/00000","series":"x","replication":0,"seed":{seed},"engine":{compact(engine)},"point":{{}},"scenario":{scenario}}}'
-
-
 def _name(experiments: Sequence[Experiment]) -> str:
     if len(experiments) == 1:
         return slug(experiments[0].path.stem) or "experiment"
