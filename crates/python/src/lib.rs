@@ -8,6 +8,7 @@ mod network;
 mod record;
 #[cfg(target_os = "linux")]
 mod relay;
+mod trial;
 mod watch;
 
 use ethermeter_ethernet::STANDARDS;
@@ -219,6 +220,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(network::check_network, module)?)?;
     module.add_function(wrap_pyfunction!(host::host_task, module)?)?;
     module.add_function(wrap_pyfunction!(network::simulate_network, module)?)?;
+    module.add_function(wrap_pyfunction!(trial::check_trial, module)?)?;
+    module.add_function(wrap_pyfunction!(trial::simulate_trial, module)?)?;
+    module.add_function(wrap_pyfunction!(trial::trial_of_line, module)?)?;
     #[cfg(target_os = "linux")]
     module.add_class::<record::Recorder>()?;
     #[cfg(target_os = "linux")]

@@ -37,7 +37,7 @@ pub fn check_network(line: &str) -> PyResult<()> {
 type Column<S, T> = (&'static str, fn(&S) -> T);
 type Pick = fn(&FlowOutcome) -> &Delays;
 
-fn convert<'py>(py: Python<'py>, o: &Outcome) -> PyResult<Bound<'py, PyDict>> {
+pub fn convert<'py>(py: Python<'py>, o: &Outcome) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     let flows: [Column<FlowOutcome, u64>; 15] = [
         ("flow_sent", |f| f.balance.sent),

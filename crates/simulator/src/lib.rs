@@ -3,8 +3,9 @@
 //! Pure: no clock, no input or output; a trial and its seed go in, its outcome comes out, the same
 //! on every machine.
 //!
-//! - [`scenario`]: a trial as it is written in a plan, and what is wrong with it.
-//! - [`world`]: the same in picoseconds, ready to run.
+//! - [`trial`]: a trial on the simulator that can run it. [`old`]: plan lines of segments and
+//!   networks apart.
+//! - [`scenario`]: a segment by groups of stations. [`world`]: the same in picoseconds, ready to run.
 //! - [`station`]: one station's transmitter: attempts, backoff, what follows a failure. Shared by
 //!   both implementations.
 //! - [`mod@reference`]: the medium access procedures of 802.3, event by event. Written to be read.
@@ -19,12 +20,14 @@ pub mod fast;
 pub mod idealised;
 mod lanes;
 pub mod network;
+pub mod old;
 pub mod outcome;
 pub mod reference;
 pub mod scenario;
 pub mod station;
 pub mod storm;
 pub mod tally;
+pub mod trial;
 pub mod watch;
 pub mod world;
 

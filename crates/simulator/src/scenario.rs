@@ -10,6 +10,7 @@ use ethermeter_trial::medium::{AfterAttemptLimit, AfterLateCollision, Backoff};
 use ethermeter_trial::{Fault, Phases};
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use thiserror::Error;
 
 /// Why a trial cannot be simulated.
@@ -61,6 +62,20 @@ pub(crate) fn read_line<S: DeserializeOwned>(line: &str) -> Result<(u64, S), Err
         return Err(Fault::new("engine", allowed).got(format!("{:?}", line.engine)).into());
     }
     Ok((line.seed, line.scenario))
+}
+
+/// The identifier of a line of a plan, and whether its scenario has a network, or an idealised
+/// medium access.
+pub(crate) fn read_id(line: &str) -> Result<(String, bool, bool), Error> {
+    #[derive(Deserialize)]
+    struct Head {
+        id: String,
+        scenario: BTreeMap<String, IgnoredAny>,
+    }
+    let head: Head = serde_json::from_str(line)?;
+    let has = |key: &str| head.scenario.contains_key(key);
+    let (is_network, is_idealised) = (has("network"), has("idealised"));
+    Ok((head.id, is_network, is_idealised))
 }
 
 impl Trial {

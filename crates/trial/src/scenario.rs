@@ -103,8 +103,11 @@ impl Trial {
     /// With the path of the key, if a key is unknown or missing or a value has the wrong type.
     pub fn from_json(text: &str) -> Result<Self, Fault> {
         let mut deserializer = serde_json::Deserializer::from_str(text);
-        let trial = serde_path_to_error::deserialize(&mut deserializer)
-            .map_err(|error| Fault::new(error.path().to_string(), error.inner().to_string()))?;
+        let trial = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
+            let path = error.path().to_string();
+            let within = path.strip_prefix("scenario.").unwrap_or(&path);
+            Fault::new(within, error.inner().to_string())
+        })?;
         deserializer.end().map_err(|error| Fault::new(".", error.to_string()))?;
         Ok(trial)
     }

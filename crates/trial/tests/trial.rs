@@ -82,17 +82,17 @@ fn the_fault_of_a_key_has_its_path() {
     let cases: [(Change, &str, &str); 5] = [
         (
             |v| v["scenario"]["nodes"][0]["kind"]["host"]["sned"] = json!([]),
-            "scenario.nodes[0].kind.host.sned",
+            "nodes[0].kind.host.sned",
             "unknown field `sned`",
         ),
         (
             |v| v["scenario"]["nodes"][0]["kind"]["host"]["send"][0]["fixed_ps"] = json!(-1),
-            "scenario.nodes[0].kind.host.send[0].fixed_ps",
+            "nodes[0].kind.host.send[0].fixed_ps",
             "invalid value: integer `-1`, expected u64",
         ),
         (
             |v| v["scenario"]["links"][1]["ends"][0]["module"] = json!("x"),
-            "scenario.links[1].ends[0].module",
+            "links[1].ends[0].module",
             "invalid type: string \"x\", expected u32",
         ),
         (
@@ -102,7 +102,7 @@ fn the_fault_of_a_key_has_its_path() {
                     .expect("a table")
                     .clear();
             },
-            "scenario.flows[1].transfer.tcp",
+            "flows[1].transfer.tcp",
             "missing field `window_octets`",
         ),
         (|v| v["sead"] = json!(1), "sead", "unknown field `sead`"),

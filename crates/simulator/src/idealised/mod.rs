@@ -36,6 +36,7 @@ use crate::watch::Watch;
 use crate::world::World;
 use crate::Outcome;
 use ethermeter_trial::idealised::{Access, Adaptive, Policy, Population, Slotted, Unslotted};
+use ethermeter_trial::Fault;
 
 /// Run a trial. `tracing` also gives every attempt in the order of their starts.
 ///
@@ -43,9 +44,7 @@ use ethermeter_trial::idealised::{Access, Adaptive, Policy, Population, Slotted,
 /// If the trial contradicts itself or leaves the range of what can be simulated; [`Error::Stopped`]
 /// if it was stopped.
 pub fn run(trial: &Trial, watch: &Watch, tracing: bool) -> Result<(Outcome, Vec<Attempt>), Error> {
-    let mut world = World::idealised(trial.seed, &trial.scenario)?;
-    scenario::check_no_voice(&world)?;
-    trial.idealised.check(&world, &trial.scenario.segment)?;
+    let mut world = checked(trial)?;
     // Nothing propagates from place to place here; what a world says of propagation is its own.
     world.max_delay = 0;
     let world = &mut world;
@@ -55,6 +54,21 @@ pub fn run(trial: &Trial, watch: &Watch, tracing: bool) -> Result<(Outcome, Vec<
         Idealised::Unslotted(unslotted) => run_unslotted(world, unslotted, watch, tracing),
         Idealised::Polling(polling) => polling::run(world, *polling, watch, tracing),
     }
+}
+
+/// Check a trial without running it.
+///
+/// # Errors
+/// If it contradicts itself or leaves the range of what can be simulated.
+pub fn check(trial: &Trial) -> Result<(), Fault> {
+    checked(trial).map(drop)
+}
+
+fn checked(trial: &Trial) -> Result<World, Fault> {
+    let world = World::idealised(trial.seed, &trial.scenario)?;
+    scenario::check_no_voice(&world)?;
+    trial.idealised.check(&world, &trial.scenario.segment)?;
+    Ok(world)
 }
 
 fn run_slotted(

@@ -116,7 +116,15 @@ pub fn simulate_watched(trial: &Trial, watch: &Watch) -> Result<Outcome, Error> 
 /// # Errors
 /// As [`simulate`].
 pub fn simulate_reference(trial: &Trial) -> Result<Outcome, Error> {
-    reference::run(&Plant::new(trial)?, trial, &Watch::default(), false)
+    simulate_reference_watched(trial, &Watch::default())
+}
+
+/// Run a trial event by event, which another thread may follow and stop.
+///
+/// # Errors
+/// As [`simulate_watched`].
+pub fn simulate_reference_watched(trial: &Trial, watch: &Watch) -> Result<Outcome, Error> {
+    reference::run(&Plant::new(trial)?, trial, watch, false)
 }
 
 /// Outcomes of both implementations with every delivery; of one only if the other does not know

@@ -1,0 +1,52 @@
+//! Trials of any scenario.
+
+use crate::watch::{or_none, Watch};
+use crate::{convert, network, raise};
+use ethermeter_simulator::trial::{check, simulate, Results};
+use ethermeter_simulator::{old, Error};
+use ethermeter_trial::Trial;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+/// Check a trial, given as JSON: `None`, or its fault as path within the scenario, value found and
+/// what is allowed.
+#[pyfunction]
+pub fn check_trial(
+    py: Python<'_>,
+    text: &str,
+) -> PyResult<Option<(String, Option<String>, String)>> {
+    let checked =
+        py.detach(|| Trial::from_json(text).map_err(Error::from).and_then(|trial| check(&trial)));
+    match checked {
+        Ok(()) => Ok(None),
+        Err(Error::Fault(fault)) => Ok(Some((fault.path, fault.value, fault.allowed))),
+        Err(other) => Err(raise(other)),
+    }
+}
+
+/// Simulate a trial, given as JSON. The results are described in docs/formats.md. With a `watch` it
+/// can be followed and stopped.
+///
+/// Raises `ValueError` for a fault.
+#[pyfunction]
+#[pyo3(signature = (text, watch = None))]
+pub fn simulate_trial<'py>(
+    py: Python<'py>,
+    text: &str,
+    watch: Option<&Watch>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let watch = or_none(watch);
+    let results = py.detach(|| simulate(&Trial::from_json(text)?, &watch)).map_err(raise)?;
+    match results {
+        Results::Segment(outcome) => convert(py, outcome),
+        Results::Network(outcome) => network::convert(py, &outcome),
+    }
+}
+
+/// The trial, as JSON, of a line of a plan whose scenario is a segment or a network.
+///
+/// Raises `ValueError` if it is no such line.
+#[pyfunction]
+pub fn trial_of_line(line: &str) -> PyResult<String> {
+    old::from_line(line).map(|trial| trial.to_json()).map_err(raise)
+}

@@ -1,0 +1,171 @@
+"""A trial of the one schema gives what a line of a plan gives, and its faults have paths."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import ethermeter as em
+import numpy as np
+import pytest
+from ethermeter import _core, experiment
+from ethermeter.engines.answer import answer
+
+LONGEST_PS = 20_000_000_000
+"""Simulated time of a trial; that of a shipped experiment is scaled down to it."""
+ENTRIES = ("simulate", "simulate_idealised", "simulate_network")
+
+
+def is_same(one: Any, other: Any) -> bool:
+    """Whether two results are the same to the bit."""
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(is_same(one[key], other[key]) for key in one)
+    if isinstance(one, list | tuple):
+        return len(one) == len(other) and all(map(is_same, one, other))
+    if isinstance(one, np.ndarray):
+        return (one.dtype, one.shape, one.tobytes()) == (other.dtype, other.shape, other.tobytes())
+    return bool(one == other)
+
+
+def short(line: str) -> str:
+    """Return a line of a plan with a short window."""
+    trial = json.loads(line)
+    phases = trial["scenario"]["phases"]
+    scale = max(1, -(-phases["end_ps"] // LONGEST_PS))
+    trial["scenario"]["phases"] = {key: ps // scale for key, ps in phases.items()}
+    return json.dumps(trial)
+
+
+def trials(name: str) -> list[str]:
+    """Lines of an experiment's plan: one of each engine that simulates, and the last."""
+    chosen = {}
+    for trial in em.load(name).plan(replications=1).trials:
+        if trial.engine.split("/")[0] not in ("live", "theory"):
+            chosen.setdefault(trial.engine, trial.line)
+            chosen["last"] = trial.line
+    return list(dict.fromkeys(chosen.values()))
+
+
+@pytest.mark.parametrize("name", experiment.shipped())
+def test_every_shipped_experiment_gives_the_same_by_both_entries(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compared = []
+
+    def both(entry: Callable[..., Any]) -> Callable[..., Any]:
+        def run(line: str, watch: _core.Watch | None = None) -> Any:
+            trial = _core.trial_of_line(line)
+            assert _core.check_trial(trial) is None
+            result = entry(line, watch)
+            compared.append(is_same(result, _core.simulate_trial(trial)))
+            return result
+
+        return run
+
+    for entry in ENTRIES:
+        monkeypatch.setattr(_core, entry, both(getattr(_core, entry)))
+    lines = trials(name)
+    for line in lines:
+        answer(short(line))
+    assert all(compared)
+    assert len(compared) >= len(lines)
+
+
+def segment() -> dict[str, Any]:
+    """Two stations on a medium."""
+    return {
+        "id": "x",
+        "seed": 1,
+        "scenario": {
+            "nodes": [{"name": "sun", "count": 2, "kind": {"host": {}}}],
+            "media": [
+                {
+                    "name": "ether",
+                    "bit_ps": 100_000,
+                    "delay_ps": [[0]],
+                    "mac": {
+                        "csma_cd": {
+                            "slot_bits": 512,
+                            "gap_bits": 96,
+                            "gap_part1_bits": 64,
+                            "preamble_bits": 64,
+                            "jam_bits": 32,
+                        }
+                    },
+                    "stations": [{"node": "sun", "points": [0, 0]}],
+                }
+            ],
+            "flows": [
+                {
+                    "name": "data",
+                    "from": "sun",
+                    "frames": {"kind": "fixed", "bits": 512},
+                    "arrivals": {"kind": "saturated"},
+                }
+            ],
+            "phases": {
+                "begin_ps": 0,
+                "stop_ps": 10**10,
+                "measure_from_ps": 0,
+                "measure_to_ps": 10**10,
+                "end_ps": 10**10,
+                "spread_ps": 0,
+            },
+        },
+    }
+
+
+def test_both_implementations_count_the_same() -> None:
+    trial = segment()
+    fast = _core.simulate_trial(json.dumps(trial))
+    trial["settings"] = {"implementation": "reference"}
+    assert is_same(fast, _core.simulate_trial(json.dumps(trial)))
+    assert fast["station_frames"].sum() > 100
+
+
+@pytest.mark.parametrize(
+    ("keys", "value", "path"),
+    [
+        (("media", 0, "mac", "csma_cd", "slot_bits"), 0, "media[0].mac.csma_cd.slot_bits"),
+        (("media", 0, "mac", "csma_cd", "turnaround_ps"), 10**13, None),
+        (("media", 0, "bit_ps"), 0, "media[0].bit_ps"),
+        (("media", 0, "delay_ps"), [[1, 2]], "media[0].delay_ps[0]"),
+        (("media", 0, "stations", 0, "points"), [0, 1], "media[0].stations[0].points"),
+        (("media", 0, "stations", 0, "points"), [0], "media[0].stations[0].points"),
+        (("media", 0, "stations", 0, "node"), "moon", "media[0].stations[0].node"),
+        (("media", 0, "stations", 0, "attempt_limit"), 0, "media[0].stations[0].attempt_limit"),
+        (("media", 0, "stations", 0, "attempts"), 0, "media[0].stations[0].attempts"),
+        (("media", 0, "stations"), [], "nodes[0].name"),
+        (("media",), [], "nodes[0].count"),
+        (("nodes", 0, "kind", "host"), {"ring": 3}, "nodes[0].kind"),
+        (("flows", 0, "arrivals"), {"kind": "poisson", "mean_ps": 0}, "flows[0].arrivals"),
+        (("flows", 0, "queue_frames"), 5, "flows[0].queue_frames"),
+        (("flows", 0, "to"), ["sun"], "flows[0].to"),
+        (("flows", 0, "from"), "moon", "media[0].stations[0].node"),
+        (("flows",), [], "media[0].stations[0].node"),
+        (("clocks",), "compared", "clocks"),
+        (("batches",), 0, "batches"),
+        (("phases", "end_ps"), 0, "phases.end_ps"),
+    ],
+)
+def test_a_fault_has_the_path_of_its_key(
+    keys: tuple[str | int, ...], value: object, path: str | None
+) -> None:
+    trial = segment()
+    table: Any = trial["scenario"]
+    for key in keys[:-1]:
+        table = table[key]
+    table[keys[-1]] = value
+    fault = _core.check_trial(json.dumps(trial))
+    assert fault is not None
+    assert fault[0] == (path or ".".join(map(str, keys)).replace(".0", "[0]"))
+    with pytest.raises(ValueError, match="^" + fault[0].replace("[", r"\[")):
+        _core.simulate_trial(json.dumps(trial))
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", "null"])
+def test_what_is_no_trial_is_a_fault(text: str) -> None:
+    assert _core.check_trial(text) is not None
+    with pytest.raises(ValueError, match=":"):
+        _core.simulate_trial(text)
+    with pytest.raises(ValueError, match="not a trial"):
+        _core.trial_of_line(text)
