@@ -17,8 +17,9 @@ from typing import Any
 
 import ethermeter as em
 from ethermeter import experiment
-from ethermeter.plan import LIVE, SIMULATION, Plan, Trial
+from ethermeter.plan import Plan
 from ethermeter.run import RunOptions, execute
+from ethermeter.trial import LIVE, SIMULATION, Trial
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 VALUES = GOLDEN / "values"

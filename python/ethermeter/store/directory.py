@@ -24,7 +24,8 @@ from ethermeter.store.tables import BATCHES, FLOW_BATCHES, HISTOGRAM_TABLE, OBSE
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ethermeter.plan import Plan, Trial
+    from ethermeter.plan import Plan
+    from ethermeter.trial import Trial
 
 PLAN = "plan.jsonl"
 PARTS = "parts"
