@@ -212,7 +212,7 @@ def observe(
     )
 
 
-def in_vain(scenario: Mapping[str, Any], *, took_s: float) -> TrialRows:
+def failed(scenario: Mapping[str, Any], *, took_s: float) -> TrialRows:
     """Rows of a trial in which an agent was lost: nothing is known, and nothing is made of what the
     others counted.
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from ethermeter.engines.live.description import LINGER_NS, describe, hosts_of
 from ethermeter.engines.live.laboratory import Laboratory
-from ethermeter.engines.live.observed import in_vain, observe
+from ethermeter.engines.live.observed import failed, observe
 from ethermeter.engines.live.switches import Around
 from ethermeter.engines.work import Finished, TrialError, Work
 from ethermeter.faults import Fault, InputError
@@ -179,7 +179,7 @@ def _measured(
         lost = result["lost"] or {}
         yield Vain(
             work.place,
-            in_vain(trial["scenario"], took_s=took_s),
+            failed(trial["scenario"], took_s=took_s),
             f"agent {lost.get('agent')} was lost: {lost.get('what')}",
         )
     else:
