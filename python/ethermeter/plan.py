@@ -10,12 +10,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from ethermeter.applied.words import MODELS
 from ethermeter.experiment import Experiment
 from ethermeter.experiment.document import LARGEST_SEED, MOST_TRIALS
 from ethermeter.experiment.lowering import NetworkScenarios, Piece, Scenarios, compact
 from ethermeter.experiment.reading import raise_all, scenarios
 from ethermeter.faults import Fault, InputError
+from ethermeter.theory.names import MODELS
 
 SIMULATION, THEORY, IDEALISED, LIVE = "simulation", "theory", "idealised", "live"
 
@@ -180,22 +180,6 @@ def renumbered(trial: Trial, number: int, *, point: Mapping[str, str]) -> Trial:
     return replace(moved, line=compact({key: getattr(moved, key) for key in _KEYS}))
 
 
-def trial_line(*, scenario: str, seed: int, engine: str = SIMULATION) -> str:
-    """Return a trial of no plan, as a line for an engine.
-
-    Parameters
-    ----------
-    scenario
-        Its scenario as JSON.
-    seed
-        Where its chance comes from.
-    engine
-        Who answers.
-
-    """
-    return f'{{"id":"x/00000","series":"x","replication":0,"seed":{seed},"engine":{compact(engine)},"point":{{}},"scenario":{scenario}}}'
-
-
 def _name(experiments: Sequence[Experiment]) -> str:
     if len(experiments) == 1:
         return slug(experiments[0].path.stem) or "experiment"
@@ -323,15 +307,15 @@ def _why_silent(
     experiment: Experiment, made: Scenarios | NetworkScenarios, model: str | None = None
 ) -> str:
     """Say why a model, or every model, does not apply at the first point."""
-    from ethermeter.applied.choice import judge
-    from ethermeter.applied.situation import situation_of
+    from ethermeter.theory.applicability import judge
+    from ethermeter.theory.inputs import model_inputs
 
     assert isinstance(made, Scenarios)
     first = [0] * len(experiment.sweeps)
-    situation = situation_of(made.at(first).value, made.assumed(first).value)
+    inputs = model_inputs(made.at(first).value, made.assumed(first).value)
     reasons: dict[str, int] = {}
     for name in (experiment.models or MODELS) if model is None else (model,):
-        reason = judge(name, situation).obstacles[0]
+        reason = judge(name, inputs).obstacles[0]
         reasons[reason] = reasons.get(reason, 0) + 1
     said = "; ".join(
         f"{reason} ({count} {'model' if count == 1 else 'models'})"
@@ -353,31 +337,31 @@ def _answers(
         return [(SIMULATION, scenario)]
     if isinstance(made, NetworkScenarios):
         return [(LIVE, made.live(choice))]
-    from ethermeter.applied.choice import applicable
-    from ethermeter.applied.situation import situation_of
-    from ethermeter.applied.switches import steps
-    from ethermeter.applied.worlds import has_world
+    from ethermeter.theory.ablation import steps
+    from ethermeter.theory.applicability import applicable
+    from ethermeter.theory.idealised import has_scenario
+    from ethermeter.theory.inputs import model_inputs
 
     assumed = made.assumed(choice)
     told = Piece(
         {**scenario.value, "theory": assumed.value},
         f'{scenario.text.removesuffix("}")},"theory":{assumed.text}}}',
     )
-    situation = situation_of(scenario.value, assumed.value)
+    inputs = model_inputs(scenario.value, assumed.value)
     names = [
         name
-        for name in applicable(situation)
+        for name in applicable(inputs)
         if experiment.models is None or name in experiment.models
     ]
     if engine == THEORY:
         return [(f"{engine}/{name}", told) for name in names]
     if engine == IDEALISED:
-        return [(f"{engine}/{name}", told) for name in names if has_world(name)]
+        return [(f"{engine}/{name}", told) for name in names if has_scenario(name)]
     # The last step is the experiment itself, which the simulation answers.
     return [
         (f"{engine}/{name}/{step.name}", told)
         for name in names
-        for step in steps(name, situation)[:-1]
+        for step in steps(name, inputs)[:-1]
     ]
 
 

@@ -16,25 +16,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from networks import network
 from small_runs import PROGRAM
 from stalls import NewPath, QuietWindow
 
-SWITCHED = """\
-title = "two senders and one sink at a switch, and a ping"
-[network]
-rate = "100 Mb/s"
-[[network.hosts]]
-name = "sender"
-count = 2
-[[network.hosts]]
-name = "sink"
-[[network.switches]]
-name = "s"
-queue = 100
-[[network.links]]
-ends = ["sender", "s"]
-[[network.links]]
-ends = ["sink", "s"]
+SWITCHED = network(
+    """\
 [[flows]]
 name = "load"
 from = "sender"
@@ -53,17 +40,14 @@ transmit = "0.6 s"
 measure = "last 0.5 s"
 [run]
 engines = ["live"]
-"""
-LOOPBACK = """\
-title = "over loopback"
-[network]
-rate = "1 Gb/s"
-[[network.hosts]]
-name = "a"
-[[network.hosts]]
-name = "b"
-[[network.links]]
-ends = ["a", "b"]
+""",
+    title="two senders and one sink at a switch, and a ping",
+    hosts=("sender x 2", "sink"),
+    switch="queue = 100",
+    rate="100 Mb/s",
+)
+LOOPBACK = network(
+    """\
 [[flows]]
 name = "load"
 from = "a"
@@ -76,7 +60,10 @@ measure = "all"
 [run]
 engines = ["live"]
 replications = 3
-"""
+""",
+    title="over loopback",
+    rate="1 Gb/s",
+)
 
 
 @dataclass

@@ -17,19 +17,12 @@ from ethermeter.analysis.unseen import is_unseen
 from ethermeter.metrics import Metric
 from ethermeter.store import RunDirectory
 from flow_totals import together
+from networks import network
 from small_runs import PROGRAM
 from stalls import NewPath, QuietWindow
 
-FILE = """\
-title = "all kinds"
-[network]
-rate = "10 Mb/s"
-[[network.hosts]]
-name = "a"
-[[network.hosts]]
-name = "b"
-[[network.links]]
-ends = ["a", "b"]
+FILE = network(
+    """\
 [[flows]]
 name = "load"
 from = "a"
@@ -61,7 +54,9 @@ drain = "0.2 s"
 [run]
 engines = ["live"]
 batches = 8
-"""
+""",
+    title="all kinds",
+)
 OF_STREAM = {
     *(
         Metric.MESSAGE_RATE,

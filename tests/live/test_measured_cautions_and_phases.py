@@ -6,19 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from networks import network
 from small_runs import PROGRAM
 from stalls import QuietWindow
 
-SLOW = """\
-title = "a frame every 16 ms"
-[network]
-rate = "10 Mb/s"
-[[network.hosts]]
-name = "a"
-[[network.hosts]]
-name = "b"
-[[network.links]]
-ends = ["a", "b"]
+SLOW = network(
+    """\
 [[flows]]
 name = "load"
 from = "a"
@@ -32,7 +25,9 @@ measure = "all"
 drain = "0.1 s"
 [run]
 engines = ["simulation", "live"]
-"""
+""",
+    title="a frame every 16 ms",
+)
 
 
 def measured(

@@ -8,19 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from networks import network
 from small_runs import PROGRAM
 from stalls import NewPath, QuietWindow
 
-FILE = """\
-title = "exchanges"
-[network]
-rate = "1 Gb/s"
-[[network.hosts]]
-name = "a"
-[[network.hosts]]
-name = "b"
-[[network.links]]
-ends = ["a", "b"]
+FILE = network(
+    """\
 [[flows]]
 name = "ask"
 from = "a"
@@ -32,7 +25,10 @@ measure = "all"
 drain = "0.1 s"
 [run]
 engines = ["simulation", "live"]
-"""
+""",
+    title="exchanges",
+    rate="1 Gb/s",
+)
 
 
 def measured(

@@ -16,23 +16,11 @@ import pytest
 from ethermeter import _core
 from ethermeter.testbed import Host, make_testbed
 from ethermeter.testbed.record import NAMESPACES
+from networks import network
 from small_runs import PROGRAM
 
-NETWORK = """\
-title = "two senders and one sink at a switch"
-[network]
-rate = "100 Mb/s"
-[[network.hosts]]
-name = "sender"
-count = 2
-[[network.hosts]]
-name = "sink"
-[[network.switches]]
-name = "s"
-[[network.links]]
-ends = ["sender", "s"]
-[[network.links]]
-ends = ["sink", "s"]
+NETWORK = network(
+    """\
 [[flows]]
 name = "load"
 from = "sender"
@@ -45,7 +33,12 @@ measure = "all"
 [run]
 engines = ["live"]
 replications = 2
-"""
+""",
+    title="two senders and one sink at a switch",
+    hosts=("sender x 2", "sink"),
+    switch="",
+    rate="100 Mb/s",
+)
 STREAM = """
 import socket, struct, sys
 made = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)

@@ -8,28 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from networks import network
 from small_runs import PROGRAM
 
-CROSSED = """\
-title = "two senders for one sink at a switch, and a flow that does not go there"
-[network]
-rate = "10 Mb/s"
-[[network.hosts]]
-name = "sender"
-count = 2
-[[network.hosts]]
-name = "sink"
-[[network.hosts]]
-name = "other"
-[[network.switches]]
-name = "s"
-queue_size = "10 kB"
-[[network.links]]
-ends = ["sender", "s"]
-[[network.links]]
-ends = ["sink", "s"]
-[[network.links]]
-ends = ["other", "s"]
+CROSSED = network(
+    """\
 [[flows]]
 name = "load"
 from = "sender"
@@ -49,7 +32,11 @@ measure = "last 0.8 s"
 [run]
 engines = ["live"]
 replications = 2
-"""
+""",
+    title="two senders for one sink at a switch, and a flow that does not go there",
+    hosts=("sender x 2", "sink", "other"),
+    switch='queue_size = "10 kB"',
+)
 
 
 def measured(

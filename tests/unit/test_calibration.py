@@ -9,11 +9,23 @@ from pathlib import Path
 import numpy as np
 import pytest
 from ethermeter import api
-from ethermeter.calibration import calibrate, judge, predict, read_data, read_model, read_network
+from ethermeter.calibration import (
+    Calibration,
+    Datum,
+    Model,
+    judge,
+    predict,
+    read_data,
+    read_model,
+    read_network,
+)
 from ethermeter.calibration.document import network_text
 from ethermeter.cli.app import app
 from ethermeter.experiment import toml
 from ethermeter.faults import InputError
+from ethermeter.run import Progress, RunOptions, search
+from ethermeter.strategies import answered
+from ethermeter.strategies.calibration import CalibrationSearch
 from typer.testing import CliRunner
 
 MODEL = """\
@@ -93,6 +105,13 @@ drain = "2 ms"
 """
 OVERHEAD = 18
 """Octets of a frame around its user data."""
+
+
+def calibrate(model: Model, data: tuple[Datum, ...]) -> Calibration:
+    """Calibrate in memory."""
+    strategy = CalibrationSearch(model, data)
+    answered(strategy)
+    return strategy.found
 
 
 @pytest.fixture
@@ -303,9 +322,7 @@ def test_the_commands_write_network_report_and_json(
     assert done.exit_code == 0, done.output
     tree = json.loads(done.stdout)
     assert [each["sum"] for each in tree["combinations"]] == ["software + nic"]
-    assert tree == json.loads(
-        (tmp_path / "calibrated" / "calibration.json").read_text(encoding="utf-8")
-    )
+    assert tree == json.loads((tmp_path / "calibrated" / "answer.json").read_text(encoding="utf-8"))
     again = runner.invoke(app, ["calibrate", str(latencies), "--model", str(model)])
     assert again.exit_code == 2
     assert "--force" in again.output
@@ -325,3 +342,22 @@ def test_the_commands_write_network_report_and_json(
     )
     assert done.exit_code == 2
     assert "expected a file that `ethermeter calibrate` wrote" in done.output
+
+
+def test_an_interrupted_calibration_is_resumed_to_the_same_bytes(
+    tmp_path: Path, model: Path, latencies: Path
+) -> None:
+    def strategy() -> CalibrationSearch:
+        return CalibrationSearch(read_model(model), read_data([latencies], metrics=()))
+
+    def stop(progress: Progress) -> None:
+        if progress.done >= 30:
+            raise KeyboardInterrupt
+
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    search(strategy(), directory=whole, options=RunOptions(jobs=2))
+    with pytest.raises(KeyboardInterrupt):
+        search(strategy(), directory=broken, options=RunOptions(jobs=1), follow=stop)
+    search(strategy(), directory=broken, options=RunOptions(jobs=1, resume=True))
+    for name in ("plan.jsonl", "answer.json", "observations.parquet", "question.json"):
+        assert (broken / name).read_bytes() == (whole / name).read_bytes()

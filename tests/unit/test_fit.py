@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 import pytest
-from ethermeter.analysis.fairness import jain_index
 from ethermeter.analysis.fit import line, rank_correlation
 from ethermeter.analysis.knee import knee, rise
+from ethermeter.metrics.formulas import jain_index
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats

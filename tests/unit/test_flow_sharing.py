@@ -10,9 +10,9 @@ import ethermeter as em
 import numpy as np
 import pyarrow as pa
 import pytest
-from ethermeter.analysis.fairness import jain_index
 from ethermeter.analysis.flows import sharing
 from ethermeter.metrics import Metric
+from ethermeter.metrics.formulas import jain_index
 from ethermeter.plan import Trial
 
 NETWORK = """

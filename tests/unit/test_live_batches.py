@@ -23,19 +23,12 @@ from ethermeter.plan import read
 from ethermeter.store.rows import BATCH_COUNTS, BATCH_SUMS, FLOW_METRICS, NOT_COUNTED, TrialRows
 from flow_totals import together
 from measured_trials import loopback, only_trial
+from networks import network
 
 # A stream of lengths that differ, requests, a stream of octets and a file; measured for 1 s in four
 # parts.
-FILE = """\
-title = "all kinds"
-[network]
-rate = "10 Mb/s"
-[[network.hosts]]
-name = "a"
-[[network.hosts]]
-name = "b"
-[[network.links]]
-ends = ["a", "b"]
+FILE = network(
+    """\
 [[flows]]
 name = "load"
 from = "a"
@@ -66,7 +59,9 @@ measure = "middle 1 s"
 [run]
 engines = ["live"]
 batches = 4
-"""
+""",
+    title="all kinds",
+)
 OF_STREAM = {
     *(Metric.MESSAGE_RATE, Metric.FRAME_RATE, Metric.GOODPUT, Metric.DATA_RATE, Metric.MESSAGES),
     *(

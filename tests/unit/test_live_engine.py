@@ -25,17 +25,10 @@ from ethermeter.metrics import caution_text
 from ethermeter.store.rows import FLOW_METRICS, TrialRows
 from ethermeter.studies import registry
 from measured_trials import loopback, only_trial
+from networks import network
 
-FILE = """\
-title = "two flows"
-[network]
-rate = "10 Mb/s"
-[[network.hosts]]
-name = "a"
-[[network.hosts]]
-name = "b"
-[[network.links]]
-ends = ["a", "b"]
+FILE = network(
+    """\
 [[flows]]
 name = "load"
 from = "a"
@@ -56,7 +49,9 @@ measure = "middle 1 s"
 drain = "0.2 s"
 [run]
 engines = ["live"]
-"""
+""",
+    title="two flows",
+)
 LABORATORY = loopback()
 
 
@@ -485,16 +480,8 @@ def test_every_live_test_of_a_study_is_one_that_agents_can_be_asked_for(study: s
     assert len(series) == len(names)
 
 
-TRANSFER = """\
-title = "octets"
-[network]
-rate = "10 Mb/s"
-[[network.hosts]]
-name = "a"
-[[network.hosts]]
-name = "b"
-[[network.links]]
-ends = ["a", "b"]
+TRANSFER = network(
+    """\
 [[flows]]
 name = "copy"
 from = "a"
@@ -505,7 +492,9 @@ transmit = "2 s"
 measure = "last 1 s"
 [run]
 engines = ["live"]
-"""
+""",
+    title="octets",
+)
 
 
 def transfer_of(folder: Path, job: str) -> dict[str, Any]:

@@ -16,17 +16,10 @@ from ethermeter.faults import InputError
 from ethermeter.metrics import caution_text
 from ethermeter.store.rows import FLOW_METRICS, FLOW_VOICE_METRICS, TrialRows
 from measured_trials import loopback, only_trial
+from networks import network
 
-FILE = """\
-title = "a talker and a stream"
-[network]
-rate = "10 Mb/s"
-[[network.hosts]]
-name = "a"
-[[network.hosts]]
-name = "b"
-[[network.links]]
-ends = ["a", "b"]
+FILE = network(
+    """\
 [[flows]]
 name = "talk"
 from = "a"
@@ -44,7 +37,9 @@ transmit = "2 s"
 measure = "middle 1 s"
 [run]
 engines = ["live"]
-"""
+""",
+    title="a talker and a stream",
+)
 CODER = {"kind": "coder", "sample_bits": 8, "sample_ps": 125_000_000, "spurts": None}
 
 

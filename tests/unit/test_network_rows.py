@@ -13,6 +13,7 @@ from ethermeter.framing import frame_octets
 from ethermeter.metrics import Group, Metric
 from ethermeter.run import RunOptions, execute
 from ethermeter.store.rows import FLOW_METRICS
+from networks import network
 from run_values import values
 
 PING = """\
@@ -39,22 +40,8 @@ transmit = "20 ms"
 measure = "all"
 """
 
-SATURATED = """\
-title = "Several into one"
-[network]
-rate = "100 Mb/s"
-[[network.hosts]]
-name = "sender"
-count = 3
-[[network.hosts]]
-name = "sink"
-[[network.switches]]
-name = "s"
-queue = 20
-[[network.links]]
-ends = ["sender", "s"]
-[[network.links]]
-ends = ["sink", "s"]
+SATURATED = network(
+    """\
 [[flows]]
 name = "load"
 from = "sender"
@@ -69,7 +56,12 @@ measure = "last 30 ms"
 drain = "10 ms"
 [run]
 replications = 3
-"""
+""",
+    title="Several into one",
+    hosts=("sender x 3", "sink"),
+    switch="queue = 20",
+    rate="100 Mb/s",
+)
 
 
 def ran(folder: Path, text: str, **options: object) -> em.Run:

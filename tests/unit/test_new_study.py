@@ -50,6 +50,7 @@ def test_a_new_folder_is_a_study_that_is_listed_run_and_judged(package: Path) ->
         "line-rate.toml",
         "published.toml",
         "study.py",
+        "sections.py",
     }
     listed = call(package, "reproduce", "--list")
     assert re.search(r"^rfc2544 +Maximum frame rates", listed.stdout, re.MULTILINE), listed.stderr
@@ -62,6 +63,7 @@ def test_a_new_folder_is_a_study_that_is_listed_run_and_judged(package: Path) ->
     }
     page = (package / "run" / "report.html").read_text(encoding="utf-8")
     assert "Maximum frame rates (RFC 2544), simulated" in page
+    assert "A frame occupies its preamble" in page
 
 
 def test_its_experiments_are_shipped_and_sound(package: Path) -> None:

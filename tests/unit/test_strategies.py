@@ -2,19 +2,17 @@
 
 import itertools
 import json
-from collections.abc import Sequence
+import re
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
-from ethermeter import plan
 from ethermeter.calls import OnSegment, Question, Wanted
-from ethermeter.experiment import Experiment
 from ethermeter.faults import InputError
-from ethermeter.plan import Trial
 from ethermeter.run import Progress, RunOptions, evaluate, finished_search, search
 from ethermeter.store import RunDirectory
-from ethermeter.strategies import Finished, Observed, answered
+from ethermeter.strategies import answered
 from ethermeter.strategies.calls import Answer, CallSearch
 
 DERIVED_FROM_THE_CLOCK = {"provenance.json"}
@@ -103,39 +101,46 @@ def test_another_question_is_refused_and_an_altered_answer_is_noticed(tmp_path: 
         finished_search(out, strategy())
 
 
-class Doubling:
-    """Proposes twice as many trials each time, up to seven in all."""
-
-    name = "doubling"
-    question = '{"strategy": "doubling"}'
-    expected_trials = 7
-
-    def __init__(self) -> None:
-        self.asked = Question(
-            OnSegment({"standard": "ieee-10", "round_trip": "25 us", "clusters": 2}),
-            codec="g711",
-            packet_s=0.02,
-            duration_s=0.1,
-            replications=1,
-        )
-
-    @property
-    def experiments(self) -> tuple[Experiment, ...]:
-        return (self.asked.experiment(1),)
-
-    def propose(self, observed: Sequence[Observed]) -> tuple[Trial, ...] | Finished[list[str]]:
-        if len(observed) == 7:
-            return Finished([each.trial.id for each in observed])
-        (trial,) = self.asked.trials(1)
-        numbers = range(len(observed), 2 * len(observed) + 1)
-        return tuple(plan.renumbered(trial, number, point={}) for number in numbers)
+SEGMENT = """
+title = "Some stations with short queues"
+[segment]
+standard = "ieee-10"
+length = "10 m"
+[[stations]]
+name = "sender"
+count = 1
+frames = "512 B"
+arrivals = { poisson = "400 /s" }
+queue = 4
+[phases]
+settle = "0 s"
+transmit = "600 ms"
+measure = "last 500 ms"
+drain = "0 s"
+"""
 
 
-def test_any_strategy_is_run_and_its_progress_grows(tmp_path: Path) -> None:
+def documented(name: str) -> Any:
+    """Return a class of the examples in docs/extending.md."""
+    page = (Path(__file__).parents[2] / "docs" / "extending.md").read_text(encoding="utf-8")
+    names: dict[str, Any] = {}
+    for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
+        if f"class {name}" in block:
+            exec(block, names)
+    return names[name]
+
+
+def test_the_documented_strategy_is_run_and_its_progress_grows(tmp_path: Path) -> None:
+    file = tmp_path / "segment.toml"
+    file.write_text(SEGMENT, encoding="utf-8")
+    strategy = documented("Doubling")(file)
     seen: list[Progress] = []
     found = search(
-        Doubling(), directory=tmp_path / "run", options=RunOptions(jobs=2), follow=seen.append
+        strategy, directory=tmp_path / "run", options=RunOptions(jobs=2), follow=seen.append
     )
-    assert json.loads(found.answer()) == [f"calls/{number:05d}" for number in range(7)]
+    # Six of these offer the bits of the segment.
+    answer = json.loads(found.answer())
+    assert answer == answered(strategy) == 8
+    assert [trial.point["stations"] for trial in found.trials()] == ["1", "2", "4", "8"]
     assert all(first.done <= last.done for first, last in itertools.pairwise(seen))
-    assert (seen[-1].done, seen[-1].trials, seen[-1].share) == (7, 7, 1.0)
+    assert (seen[-1].done, seen[-1].trials, seen[-1].share) == (4, 4, 1.0)

@@ -12,18 +12,11 @@ from ethermeter.experiment import load, shipped
 from ethermeter.experiment.reading import scenarios
 from ethermeter.experiment.transfers import Acknowledge, Copy, Octets, Tcp, Transfer
 from faults_at import expect_fault
+from networks import network
 from typer.testing import CliRunner
 
-COPY = """\
-title = "A file"
-[network]
-rate = "100 Mb/s"
-[[network.hosts]]
-name = "client"
-[[network.hosts]]
-name = "server"
-[[network.links]]
-ends = ["client", "server"]
+COPY = network(
+    """\
 [[flows]]
 name = "copy"
 from = "client"
@@ -41,7 +34,11 @@ window = "8760 B"
 [phases]
 transmit = "1 s"
 measure = "all"
-"""
+""",
+    title="A file",
+    hosts=("client", "server"),
+    rate="100 Mb/s",
+)
 
 
 def scenario(folder: Path, text: str) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from ethermeter.document import cell
 from ethermeter.metrics import Metric
 from ethermeter.report.charts.frame import datum
 from ethermeter.report.compare import compare, render
+from networks import network
 
 SEGMENT = """\
 title = "Few frames, none lost"
@@ -37,16 +38,8 @@ drain = "0 s"
 [run]
 replications = {replications}
 """
-NETWORK = """\
-title = "A wire with a voice and a load"
-[network]
-rate = "10 Mb/s"
-[[network.hosts]]
-name = "a"
-[[network.hosts]]
-name = "b"
-[[network.links]]
-ends = ["a", "b"]
+NETWORK = network(
+    """\
 [[flows]]
 name = "load"
 from = "a"
@@ -65,7 +58,9 @@ measure = "last 400 ms"
 drain = "50 ms"
 [run]
 replications = 3
-"""
+""",
+    title="A wire with a voice and a load",
+)
 
 
 def run_of(folder: Path, text: str) -> em.Run:

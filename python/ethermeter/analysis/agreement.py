@@ -21,7 +21,6 @@ from typing import Any
 from ethermeter.analysis import estimates
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.interval import Estimate, upper_tail
-from ethermeter.applied.switches import after
 from ethermeter.metrics import Metric
 
 FILE = "agreement.json"
@@ -197,6 +196,9 @@ def _moves(case: Mapping[str, Any]) -> list[tuple[str, Estimate, float, float]]:
     """List the steps with a value: name, value after, change, and how probable such a change is by
     chance.
     """
+    # Models import much that most runs need not.
+    from ethermeter.theory.ablation import after
+
     stations = (
         [*case["steps"], (after(case["steps"][-1][0]), case["simulation"])] if case["steps"] else []
     )

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ethermeter.analysis.interval import Floats
 from ethermeter.analysis.tables import Integers, Trial, cubes, per_station, window_s
 from ethermeter.metrics import Metric
+from ethermeter.metrics.formulas import flow_loss, flow_rates, weighted_mean
 from ethermeter.store.rows import BATCH_COUNTS, BATCH_SUMS
 
 if TYPE_CHECKING:
@@ -128,11 +129,11 @@ def of_each(sums: FlowSums) -> dict[Metric, Floats]:
     """
     of = sums.sums
     counted_s = sums.counted_s[..., None]
-    wanted, missing = _wanted_and_missing(sums)
+    _, loss = _wanted_and_loss(sums)
     with np.errstate(divide="ignore", invalid="ignore"):
         return {
             **_rates(sums, counted_s),
-            Metric.LOSS: missing / wanted,
+            Metric.LOSS: loss,
             **{metric: of[total] / of[count] for metric, (total, count) in MEANS.items()},
             **{
                 metric: of[name] * (sums.window_s[..., None] / counted_s)
@@ -147,7 +148,7 @@ def of_all(sums: FlowSums) -> dict[Metric, Floats]:
     Delays of acknowledgements are left out where there is more than one flow: their mean over flows
     is weighted otherwise.
     """
-    wanted, missing = _wanted_and_missing(sums)
+    wanted, loss = _wanted_and_loss(sums)
     with np.errstate(divide="ignore", invalid="ignore"):
         total = {name: values.sum(axis=-1) for name, values in sums.sums.items()}
         found = {
@@ -155,7 +156,10 @@ def of_all(sums: FlowSums) -> dict[Metric, Floats]:
                 metric: rate.sum(axis=-1)
                 for metric, rate in _rates(sums, sums.counted_s[..., None]).items()
             },
-            Metric.LOSS: missing.sum(axis=-1) / wanted.sum(axis=-1),
+            # A flow of which offered messages are not counted leaves nothing to tell of all.
+            Metric.LOSS: np.where(
+                np.isnan(wanted).any(axis=-1), np.nan, weighted_mean(wanted, loss)
+            ),
             **{metric: total[sum_s] / total[count] for metric, (sum_s, count) in MEANS.items()},
             **{
                 metric: total[name] * (sums.window_s / sums.counted_s)
@@ -168,22 +172,13 @@ def of_all(sums: FlowSums) -> dict[Metric, Floats]:
 
 
 def _rates(sums: FlowSums, counted_s: Floats) -> dict[Metric, Floats]:
-    of = sums.sums
-    data = np.where(sums.is_transfer[:, None, :], of["moved_octets"], of["data_octets"])
-    return {
-        Metric.OFFERED_RATE: of["offered"] / counted_s,
-        Metric.MESSAGE_RATE: of["messages"] / counted_s,
-        Metric.FRAME_RATE: of["frames"] / counted_s,
-        Metric.GOODPUT: 8 * of["octets"] / counted_s,
-        Metric.DATA_RATE: 8 * data / counted_s,
-    }
+    return flow_rates(sums.sums, counted_s, is_transfer=sums.is_transfer[:, None, :])
 
 
-def _wanted_and_missing(sums: FlowSums) -> tuple[Floats, Floats]:
-    """Messages that each receiver should have had, and those that never came; of a transfer nothing
-    is offered, though segments arrive.
+def _wanted_and_loss(sums: FlowSums) -> tuple[Floats, Floats]:
+    """Messages that receivers should have had, and the share of them that did not arrive; of a
+    transfer nothing is offered, though segments arrive.
     """
     wanted = sums.sums["offered"] * sums.receivers[:, None, :]
-    return wanted, np.where(
-        sums.is_lossless[:, None, :] | (wanted == 0), 0.0, wanted - sums.sums["arrived"]
-    )
+    loss = flow_loss(wanted, sums.sums["arrived"], is_lossless=sums.is_lossless[:, None, :])
+    return wanted, loss

@@ -21,7 +21,6 @@ from ethermeter.analysis.estimates import (
     in_blocks,
     summarised,
 )
-from ethermeter.analysis.fairness import jain_index
 from ethermeter.analysis.fit import Line
 from ethermeter.analysis.flow_sums import flow_sums, left_out, of_each
 from ethermeter.analysis.interval import LEVEL, Estimate, Floats
@@ -29,6 +28,7 @@ from ethermeter.analysis.lengths import METRICS as TIMES
 from ethermeter.analysis.lengths import Extra, OfLengths, extras, of_lengths
 from ethermeter.analysis.tables import per_station
 from ethermeter.metrics import Metric
+from ethermeter.metrics.formulas import jain_index
 
 if TYPE_CHECKING:
     from ethermeter.plan import Trial

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ethermeter.analysis.fairness import jain_index
 from ethermeter.analysis.interval import Floats
 from ethermeter.metrics import Metric
+from ethermeter.metrics.formulas import station_rates
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,33 +38,22 @@ def graphs(sums: Sums) -> dict[Metric, Floats]:
     stations = sums.frames.shape[-1]
     with np.errstate(divide="ignore", invalid="ignore"):
         rate_bps = sums.charged_s / sums.window_s[..., None] * sums.line_rate_bps[..., None]
-        rate_per_s = sums.frames / sums.window_s[..., None]
         frames = sums.frames.sum(axis=-1)
         charged_s = sums.charged_s.sum(axis=-1)
         delay_s = sums.delay_sum_s.sum(axis=-1) / frames
         spread_s2 = np.maximum(sums.delay_square_sum_s2.sum(axis=-1) - frames * delay_s**2, 0.0) / (
             frames - 1
         )
-        rate_sd_bps = _spread(rate_bps)
         return {
-            Metric.UTILISATION: charged_s / sums.window_s,
-            Metric.BIT_RATE: rate_bps.sum(axis=-1),
-            Metric.BIT_RATE_SD: rate_sd_bps,
-            Metric.PACKET_RATE: rate_per_s.sum(axis=-1),
-            Metric.PACKET_RATE_SD: _spread(rate_per_s),
+            **station_rates(
+                sums.charged_s / sums.window_s[..., None],
+                rate_bps,
+                sums.frames / sums.window_s[..., None],
+            ),
             Metric.TRANSMISSION_DELAY: delay_s,
             Metric.TRANSMISSION_DELAY_SD: np.where(frames > 1, np.sqrt(spread_s2), np.nan),
             Metric.EXCESS_DELAY: delay_s - stations * charged_s / frames,
-            Metric.UTILISATION_SD_OVER_MEAN: rate_sd_bps / rate_bps.mean(axis=-1),
-            Metric.JAIN_INDEX: jain_index(rate_bps),
         }
-
-
-def _spread(values: Floats) -> Floats:
-    """Sample standard deviation over the last axis; NaN for one station, which has none."""
-    if values.shape[-1] < 2:
-        return np.full(values.shape[:-1], np.nan)
-    return np.asarray(values.std(axis=-1, ddof=1), dtype=np.float64)
 
 
 def left_out(sums: Sums) -> Sums:

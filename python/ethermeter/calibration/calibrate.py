@@ -23,13 +23,8 @@ LEAST_ERROR = 1e-6
 drawn.
 """
 
-_SETS = 8
-
 UNLIKELY = 0.01
 """Probability below which residuals are said to be not explained."""
-
-Follow = Callable[[int, int], None]
-"""Is told how many sets of parameters were simulated so far, and of about how many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,10 +113,9 @@ class Calibration:
 
 
 def calibrate(
-    model: Model, data: Sequence[Datum], *, follow: Follow = lambda _done, _of: None
+    model: Model, data: Sequence[Datum], answer: Callable[[Floats], Floats]
 ) -> Calibration:
-    """Estimate the unknowns of a network by weighted least squares, with the simulator as the
-    model.
+    """Estimate the unknowns of a network by weighted least squares.
 
     Parameters
     ----------
@@ -130,16 +124,17 @@ def calibrate(
     data
         What was measured; all of it with its errors, or else all count alike, relative to their
         size.
-    follow
-        Is told of progress.
+    answer
+        Takes values of the unknowns in their units, gives what the data should be, shape `(data,)`.
 
     Raises
     ------
     InputError
         If the model cannot say what was measured.
+    UnansweredError
+        If `answer` raises it.
 
     """
-    model.check(data)
     measured = np.array([datum.value for datum in data])
     are_known = all(datum.error is not None for datum in data)
     least = LEAST_ERROR * np.maximum(
@@ -154,21 +149,16 @@ def calibrate(
         np.array([getattr(unknown, end) for unknown in model.unknowns])
         for end in ("low", "high", "start")
     )
-    _check_answer(model, data, model.answer(start, data))
-    done, expected = 0, _SETS * (2 * len(model.unknowns) + 1)
+    _check_answer(model, data, answer(start))
 
-    def answer(at: Floats) -> Floats:
-        nonlocal done
-        found = model.answer(low + at * (high - low), data)
+    def scaled(at: Floats) -> Floats:
+        found = answer(low + at * (high - low))
         # Where nothing comes through, the answer is as far from the data as it can be without being
         # no number.
-        found = np.where(np.isfinite(found), found, measured + 1e6 * errors)
-        done += 1
-        follow(done, max(expected, done + 1))
-        return found
+        return np.where(np.isfinite(found), found, measured + 1e6 * errors)
 
     fit = estimation.estimate(
-        answer, measured, errors, low=low, high=high, start=start, are_errors_known=are_known
+        scaled, measured, errors, low=low, high=high, start=start, are_errors_known=are_known
     )
     return Calibration(
         model, tuple(data), errors, are_known, fit, tuple(_curves(data, fit.residuals))

@@ -23,6 +23,22 @@ Answer = Callable[[Floats], Floats]
 shape `(data,)`.
 """
 
+
+class UnansweredError(Exception):
+    """The model's answers for some parameters are not known yet.
+
+    Parameters
+    ----------
+    values
+        Those parameters, in their units.
+
+    """
+
+    def __init__(self, values: Sequence[Floats]) -> None:
+        super().__init__(f"{len(values)} sets of parameters are not answered yet")
+        self.values = tuple(values)
+
+
 STEP = 1e-3
 """Step of differences, of a parameter's range."""
 
@@ -209,14 +225,21 @@ def jacobian(answer: Answer, at: Floats) -> Floats:
     parameters)`.
     """
     columns = []
+    unanswered: list[Floats] = []
     for one in range(at.size):
         ends = []
         for sign in (-1.0, 1.0):
             moved = at.copy()
             moved[one] = min(max(at[one] + sign * STEP, 0.0), 1.0)
-            ends.append((moved[one], answer(moved)))
-        (first, before), (last, after) = ends
-        columns.append((after - before) / (last - first))
+            try:
+                ends.append((moved[one], answer(moved)))
+            except UnansweredError as error:
+                unanswered += error.values
+        if not unanswered:
+            (first, before), (last, after) = ends
+            columns.append((after - before) / (last - first))
+    if unanswered:
+        raise UnansweredError(unanswered)  # all at once, so that they are run side by side
     return np.stack(columns, axis=-1)
 
 

@@ -7,20 +7,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ethermeter.calibration.data import Datum
 from ethermeter.calibration.estimation import Floats
 from ethermeter.calibration.unknown import Unknown, read_unknowns
-from ethermeter.engines import network
 from ethermeter.experiment import toml
 from ethermeter.experiment.key_paths import assigned, overridden
 from ethermeter.experiment.lowering import NetworkScenarios
 from ethermeter.experiment.reading import of_document
 from ethermeter.faults import Fault, InputError, shown
 from ethermeter.metrics import Group, Metric, metrics_of
-from ethermeter.plan import SIMULATION, trial_line
-from ethermeter.store.rows import FLOW_METRICS
+from ethermeter.plan import SIMULATION, Trial, renumbered
 
 _KEYS = ("metrics", "unknown")
 
@@ -49,7 +45,6 @@ class Model:
     unknowns: tuple[Unknown, ...]
     metrics: tuple[Metric, ...]
     seed: int
-    _answers: dict[tuple[object, ...], Floats] = field(default_factory=dict, repr=False)
 
     def check(self, data: Sequence[Datum]) -> None:
         """Refuse data of points that the model's file cannot have.
@@ -73,26 +68,6 @@ class Model:
         if faults:
             raise InputError(faults.values())
 
-    def answer(self, values: Sequence[float] | Floats, data: Sequence[Datum]) -> Floats:
-        """Simulate what the data should be.
-
-        Parameters
-        ----------
-        values
-            Of the unknowns, in their units.
-        data
-            Which points and metrics.
-
-        Returns
-        -------
-        :
-            Shape `(data,)`, in the metrics' units.
-
-        """
-        return np.array(
-            [self._row(values, datum.point)[FLOW_METRICS.index(datum.metric)] for datum in data]
-        )
-
     def with_values(self, values: Sequence[float] | Floats) -> dict[str, Any]:
         """Return the document with values for its unknowns.
 
@@ -108,20 +83,39 @@ class Model:
                 tree = assigned(tree, path, unknown.text(value))
         return dict(tree)
 
-    def _row(self, values: Sequence[float] | Floats, point: Mapping[str, str]) -> Floats:
-        key = (
-            *point.items(),
-            *(unknown.text(value) for unknown, value in zip(self.unknowns, values, strict=True)),
+    def settings(
+        self, values: Sequence[float] | Floats, point: Mapping[str, str]
+    ) -> dict[str, str]:
+        """Return what distinguishes a trial: the keys of a point, and the unknowns, as text."""
+        texts = {
+            unknown.name: unknown.text(value)
+            for unknown, value in zip(self.unknowns, values, strict=True)
+        }
+        return {**point, **texts}
+
+    def trial(
+        self, values: Sequence[float] | Floats, point: Mapping[str, str], *, number: int
+    ) -> Trial:
+        """Return the trial that answers for values of the unknowns at a point of the data.
+
+        Parameters
+        ----------
+        values
+            Of the unknowns, in their units.
+        point
+            Dotted keys that have other values than in the file.
+        number
+            Of the trial in its plan.
+
+        """
+        made = Trial(
+            "", "calibrate", 0, self.seed, SIMULATION, {}, self._scenario(values, point), ""
         )
-        if key not in self._answers:
-            scenario, text = self._scenario(values, point)
-            line = trial_line(scenario=text, seed=self.seed, engine=SIMULATION)
-            self._answers[key] = network.run_trial(line, scenario).values[: len(FLOW_METRICS)]
-        return self._answers[key]
+        return renumbered(made, number, point=self.settings(values, point))
 
     def _scenario(
         self, values: Sequence[float] | Floats, point: Mapping[str, str]
-    ) -> tuple[Mapping[str, Any], str]:
+    ) -> dict[str, Any]:
         document = self.with_values(values)
         if point:
             document, faults = overridden(
@@ -138,7 +132,7 @@ class Model:
             file=str(self.path),
             folder=self.path.parent,
         ).at(())
-        return made.value, made.text
+        return dict(made.value)
 
 
 def read_model(path: Path) -> Model:

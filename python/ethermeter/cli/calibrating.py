@@ -1,12 +1,15 @@
 """The commands that fit a network to measurements, and predict with it."""
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from ethermeter.cli import options
+from ethermeter.cli.guard import interrupted
 from ethermeter.cli.output import print_json, print_table
+from ethermeter.cli.running import resume_command
 
 CALIBRATE_EXAMPLES = """\
   ethermeter calibrate runs/ping-0123456789ab --model two-pcs.toml
@@ -39,16 +42,16 @@ def calibrate(
         typer.Option(
             "--out",
             metavar="DIR",
-            help="Directory for network.toml, calibration.json and report.html.",
+            help="Run directory, with network.toml, answer.json and report.html.",
         ),
     ] = Path("calibrated"),
-    force: Annotated[
-        bool, typer.Option("--force", help="Write over what is in the directory.")
-    ] = False,
+    jobs: options.Jobs = None,
+    resume: options.Resume = False,
+    force: options.Force = False,
+    cluster: options.Cluster = None,
     as_json: options.Json = False,
 ) -> None:
     """Estimate the unknown parameters of a network from what was measured of it."""
-    from ethermeter.calibration import calibrate as fit
     from ethermeter.calibration import read_data, read_model
     from ethermeter.calibration.document import network_text
     from ethermeter.calibration.show import (
@@ -59,20 +62,30 @@ def calibrate(
     )
     from ethermeter.cli.progress import ProgressDisplay
     from ethermeter.report.model_page import fitted_page
+    from ethermeter.run import RunOptions, search
+    from ethermeter.strategies.calibration import CalibrationSearch
 
-    _check_out(out, ("network.toml", "calibration.json", "report.html"), force=force)
+    _check_out(out, ("network.toml", "answer.json", "report.html"), force=force)
     known = read_model(model)
-    measured = read_data(data, metrics=known.metrics)
-    with ProgressDisplay("calibrate", pieces="sets of parameters") as display:
-        found = fit(known, measured, follow=display.count)
-    _write(
-        out,
-        {
-            "network.toml": network_text(found),
-            "calibration.json": _json(calibration_json(found)),
-            "report.html": fitted_page(calibration_page(found)),
-        },
+    strategy = CalibrationSearch(known, read_data(data, metrics=known.metrics))
+    run_options = RunOptions(
+        jobs=jobs,
+        cluster=cluster,
+        resume=resume,
+        force=force,
+        command=tuple(sys.argv),
+        seed=known.seed,
     )
+    try:
+        with ProgressDisplay("calibrate") as display:
+            run = search(strategy, directory=out, options=run_options, follow=display)
+    except KeyboardInterrupt as interrupt:
+        raise interrupted(
+            interrupt, f"finished trials are kept. To continue: {resume_command()}"
+        ) from None
+    found = strategy.found
+    run.keep("network.toml", network_text(found))
+    run.keep("report.html", fitted_page(calibration_page(found)))
     if as_json:
         print_json(calibration_json(found))
         return

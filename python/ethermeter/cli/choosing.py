@@ -25,12 +25,12 @@ def choose(
 ) -> None:
     """Say which models apply to an experiment, which do not and why; run nothing."""
     from ethermeter import api
-    from ethermeter.applied.choice import judge_all
-    from ethermeter.applied.situation import situation_of
     from ethermeter.experiment.lowering import Scenarios
     from ethermeter.experiment.reading import scenarios
     from ethermeter.faults import Fault, InputError
     from ethermeter.metrics import Caution
+    from ethermeter.theory.applicability import judge_all
+    from ethermeter.theory.inputs import model_inputs
 
     (loaded,) = api.load(experiment, overrides=overrides or ()).experiments
     made = scenarios(loaded)
@@ -46,7 +46,7 @@ def choose(
             ]
         )
     first = [0] * len(loaded.sweeps)
-    verdicts = judge_all(situation_of(made.at(first).value, made.assumed(first).value))
+    verdicts = judge_all(model_inputs(made.at(first).value, made.assumed(first).value))
     point = {sweep.key: sweep.texts[0] for sweep in loaded.sweeps}
     if as_json:
         print_json({"point": point, "models": [_plain(verdict) for verdict in verdicts]})

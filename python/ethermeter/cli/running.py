@@ -327,7 +327,7 @@ def _run_and_evaluate(
             written = running.evaluate(directory, report=report, anew=False, follow=activity)
     except KeyboardInterrupt as interrupt:
         raise interrupted(
-            interrupt, f"finished trials are kept. To continue: {_resume_command()}"
+            interrupt, f"finished trials are kept. To continue: {resume_command()}"
         ) from None
     return found, written
 
@@ -361,7 +361,7 @@ def contents(written: Mapping[str, Path], *names: str) -> dict[str, Any]:
     }
 
 
-def _resume_command() -> str:
+def resume_command() -> str:
     """Return the command line that continues this one."""
     words = [word for word in sys.argv[1:] if word not in {"--resume", "--force"}]
     return shlex.join(["ethermeter", *words, "--resume"])

@@ -11,6 +11,7 @@ import numpy as np
 from ethermeter.engines.quantiles import quantiles
 from ethermeter.engines.simulation import FEW_FRAMES
 from ethermeter.metrics import Caution, Masks, Metric, caution_mask, percentiles, without_samples
+from ethermeter.metrics.formulas import weighted_mean
 from ethermeter.store.rows import (
     CLOCK_METRICS,
     HISTOGRAMS,
@@ -82,11 +83,7 @@ def observe(said: Mapping[str, Any], flows: int, *, read: int, of_flow: Masks) -
         names = percentiles(metric)
         ranked = np.array([_ranked(columns, columns[0] == number) for number in range(flows)])
         each |= {metric: mean, **{name: ranked[:, at] for at, name in enumerate(names)}}
-        some = counts[key] > 0
-        total = float(counts[key].sum())
-        whole[metric] = (
-            float((counts[key][some] * mean[some]).sum()) / total if total else float("nan")
-        )
+        whole[metric] = float(weighted_mean(counts[key], mean))
         whole |= dict(zip(names, _ranked(columns, np.ones(len(columns[0]), np.bool_)), strict=True))
     compared = counts["compared"] > 0
     for metric, key in FIGURES.items():

@@ -1,4 +1,4 @@
-"""The idealised engine: one trial in the world that a theory assumes, by brute force."""
+"""The idealised engine: one trial in the idealised scenario that a theory assumes, by brute force."""
 
 import json
 from collections.abc import Mapping
@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ethermeter.applied.models import ENTRIES
-from ethermeter.applied.situation import situation_of
-from ethermeter.applied.switches import switched
-from ethermeter.applied.worlds import World, ideal
 from ethermeter.engines.simulation import observe, timed
 from ethermeter.store.rows import TrialRows
+from ethermeter.theory.ablation import ablated
+from ethermeter.theory.idealised import IdealisedScenario, ideal
+from ethermeter.theory.inputs import model_inputs
+from ethermeter.theory.predictions import ENTRIES
 
 if TYPE_CHECKING:
     from ethermeter._core import Watch
@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 def run_trial(
     trial: Mapping[str, Any], model: str, step: str = "", *, watch: "Watch | None" = None
 ) -> TrialRows:
-    """Simulate a trial in the world of a model, or at a step on the way from there to the segment
-    as it is.
+    """Simulate a trial in the idealised scenario of a model, or at a step from there to the segment.
 
     Parameters
     ----------
@@ -30,7 +29,7 @@ def run_trial(
     model
         Name of the model.
     step
-        Name of the step; empty for the world of the model.
+        Name of the step; empty for the idealised scenario of the model.
     watch
         For another thread: progress of the simulation, and how to stop it.
 
@@ -43,7 +42,7 @@ def run_trial(
     Raises
     ------
     ValueError
-        If there is no such model or step, or the core refuses the world; or if it was stopped.
+        If there is no such model or step, or the core refuses the scenario; or if it was stopped.
     RuntimeError
         If the core breaks off because of a fault of its own.
 
@@ -51,37 +50,35 @@ def run_trial(
     from ethermeter import _core
 
     scenario = trial["scenario"]
-    situation = situation_of(scenario, scenario["theory"])
-    obstacles = (
-        ENTRIES[model].obstacles(situation) if model in ENTRIES else ["there is no such model"]
-    )
+    inputs = model_inputs(scenario, scenario["theory"])
+    obstacles = ENTRIES[model].obstacles(inputs) if model in ENTRIES else ["there is no such model"]
     if obstacles:
         raise ValueError(f"{model} does not apply: {obstacles[0]}")
-    world = (
-        switched(model, step, situation, scenario) if step else ideal(model, situation, scenario)
-    )
-    if world is None:
+    idealised = ablated(model, step, inputs, scenario) if step else ideal(model, inputs, scenario)
+    if idealised is None:
         raise ValueError(
-            f"{model} has no world of its own{f' with the step {step}' if step else ''}"
+            f"{model} has no idealised scenario{f' with the step {step}' if step else ''}"
         )
-    line = json.dumps({**trial, "engine": "simulation", "scenario": world.scenario})
+    line = json.dumps({**trial, "engine": "simulation", "scenario": idealised.scenario})
     result, core_s = timed(
-        _core.simulate_idealised if "idealised" in world.scenario else _core.simulate, line, watch
+        _core.simulate_idealised if "idealised" in idealised.scenario else _core.simulate,
+        line,
+        watch,
     )
-    mended = {**result, "station_bits": _frame_bits(result, world)}
-    if situation.arrivals == "poisson":
-        # A world of attempts knows nothing of what arrives; the experiment does.
+    mended = {**result, "station_bits": _frame_bits(result, idealised)}
+    if inputs.arrivals == "poisson":
+        # An idealised scenario of attempts knows nothing of what arrives; the experiment does.
         mended["station_offered_load"] = np.full(
-            situation.stations, min(1.0, situation.load / situation.stations)
+            inputs.stations, min(1.0, inputs.load / inputs.stations)
         )
     return observe(scenario, mended, core_s=core_s)
 
 
-def _frame_bits(result: Mapping[str, Any], world: World) -> np.ndarray[Any, Any]:
-    """Bits of the frames that were delivered, without what the world counts as parts of them."""
+def _frame_bits(result: Mapping[str, Any], idealised: IdealisedScenario) -> np.ndarray[Any, Any]:
+    """Bits of the frames that were delivered, without preamble and gap."""
     frames = np.asarray(result["station_frames"], np.float64)
     bits = (
-        np.asarray(result["station_bits"], np.float64) * world.frame_bits
-        - frames * world.overhead_bits
+        np.asarray(result["station_bits"], np.float64) * idealised.frame_bits
+        - frames * idealised.overhead_bits
     )
     return np.where(frames > 0, np.round(bits), 0.0)

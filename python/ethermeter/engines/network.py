@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ethermeter.engines import clocks, talk
-from ethermeter.engines.means import weighted_mean
 from ethermeter.engines.offered import overloaded
 from ethermeter.engines.quantiles import quantiles
 from ethermeter.engines.simulation import FEW_FRAMES, PS_PER_S, timed
 from ethermeter.framing import frame_octets
 from ethermeter.metrics import Caution, Masks, Metric, caution_mask, percentiles, without_samples
+from ethermeter.metrics.formulas import flow_loss, flow_rates, weighted_mean
 from ethermeter.store.rows import (
     BATCH_COUNTS,
     BATCH_SUMS,
@@ -210,14 +210,12 @@ def _of_each(
 ) -> dict[Metric, Floats]:
     """Value of every metric of every flow, shape (flows,)."""
     flows = len(scenario["flows"])
-    window_s = result["window_ps"] / PS_PER_S
+    window_s = np.array([result["window_ps"] / PS_PER_S])
+    moved = {"moved_octets": np.asarray(result["transfer_octets"], np.float64)}
+    is_transfer = np.array(["transfer" in flow for flow in scenario["flows"]])
     causes = {word: at for at, word in enumerate(result["losses"])}
     found = {
-        Metric.OFFERED_RATE: count["offered"] / window_s,
-        Metric.MESSAGE_RATE: count["messages"] / window_s,
-        Metric.FRAME_RATE: count["frames"] / window_s,
-        Metric.GOODPUT: 8 * count["octets"] / window_s,
-        Metric.DATA_RATE: 8 * count["data_octets"] / window_s,
+        **flow_rates({**count, **moved}, window_s, is_transfer=is_transfer),
         # Between two hosts of a forest there is one way, and every stage of it keeps the order.
         Metric.REORDERED: np.zeros(flows),
         Metric.DUPLICATES: np.zeros(flows),
@@ -227,12 +225,10 @@ def _of_each(
         Metric.DROPPED: count["refused"],
         **{metric: count["lost"][:, causes[word]] for metric, word in ENDED.items()},
     }
-    is_transfer = np.array(["transfer" in flow for flow in scenario["flows"]])
-    found[Metric.DATA_RATE] = np.where(
-        is_transfer, 8 * result["transfer_octets"] / window_s, found[Metric.DATA_RATE]
-    )
     found |= _of_transfers(scenario, result)
-    found[Metric.LOSS] = _loss(scenario, count, found)
+    lost = sum((found[metric] for metric in LOSSES), found[Metric.DROPPED])
+    wanted = count["offered"] * _receivers(scenario)
+    found[Metric.LOSS] = flow_loss(wanted, count["arrived"], is_lossless=lost == 0)
     for metric, (name, _) in TIMES.items():
         found[metric] = np.asarray(result[f"flow_{name}_s"], np.float64)
         flow, *columns = (np.asarray(column) for column in result["histograms"][name])
@@ -263,21 +259,6 @@ def _of_transfers(scenario: Mapping[str, Any], result: Mapping[str, Any]) -> dic
     }
 
 
-def _loss(
-    scenario: Mapping[str, Any], count: Mapping[str, Floats], found: Mapping[Metric, Floats]
-) -> Floats:
-    """Share of the messages offered in the window that never came, of every flow; NaN where none
-    was offered.
-
-    Where nothing was dropped and no frame lost, all that did not come was under way when the trial
-    ended, and the loss is 0.
-    """
-    wanted = count["offered"] * _receivers(scenario)
-    lost = sum((found[metric] for metric in LOSSES), found[Metric.DROPPED])
-    share = np.where(lost == 0, 0.0, 1 - count["arrived"] / wanted)
-    return np.where(wanted > 0, share, np.nan)
-
-
 def _receivers(scenario: Mapping[str, Any]) -> Floats:
     return np.array([len(flow["to"]) for flow in scenario["flows"]], np.float64)
 
@@ -291,13 +272,13 @@ def _of_all(
     """Value of every metric of all flows together."""
     found = {metric: float(each[metric].sum()) for metric in ADDED}
     wanted = count["offered"] * _receivers(scenario)
-    found[Metric.LOSS] = weighted_mean(wanted, each[Metric.LOSS])
+    found[Metric.LOSS] = float(weighted_mean(wanted, each[Metric.LOSS]))
     # Several transfers do not begin and end together.
     found[Metric.TRANSFER_RATE] = (
         float(each[Metric.TRANSFER_RATE][0]) if len(scenario["flows"]) == 1 else float("nan")
     )
-    found[Metric.ACKNOWLEDGEMENT_DELAY] = weighted_mean(
-        _acknowledged(result), each[Metric.ACKNOWLEDGEMENT_DELAY]
+    found[Metric.ACKNOWLEDGEMENT_DELAY] = float(
+        weighted_mean(_acknowledged(result), each[Metric.ACKNOWLEDGEMENT_DELAY])
     )
     for metric, (name, counted) in TIMES.items():
         flow, low_ps, high_ps, buckets = (
@@ -310,7 +291,7 @@ def _of_all(
             samples = np.bincount(flow, weights=buckets, minlength=len(each[metric])).astype(
                 np.float64
             )
-        found[metric] = weighted_mean(samples, each[metric])
+        found[metric] = float(weighted_mean(samples, each[metric]))
         lows, place = np.unique(low_ps, return_inverse=True)
         # Buckets of all flows have the same edges, so that equal lows are equal buckets.
         highs, together = (

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ethermeter.engines import voice
-from ethermeter.engines.means import weighted_mean
 from ethermeter.engines.quantiles import quantiles
 from ethermeter.metrics import Caution, Masks, Metric, caution_mask, percentiles, without_samples
+from ethermeter.metrics.formulas import station_rates, weighted_mean
 from ethermeter.store.rows import (
     HISTOGRAMS,
     METRICS,
@@ -54,10 +54,8 @@ STATION_COUNTS = (
 )
 STATION_MEANS = ("delay_s", "delay_sd_s", "access_s", "response_s", "waiting", "offered_load")
 
+SPREADS = (Metric.BIT_RATE_SD, Metric.PACKET_RATE_SD, Metric.UTILISATION_SD_OVER_MEAN)
 ADDED = (
-    Metric.UTILISATION,
-    Metric.BIT_RATE,
-    Metric.PACKET_RATE,
     Metric.GOODPUT,
     Metric.OFFERED_LOAD_G,
     Metric.OFFERED_LOAD_Q,
@@ -285,8 +283,11 @@ def _whole_values(
     """Value of every metric for all stations together."""
     frames = station[Metric.FRAMES]
     total = float(frames.sum())
-    bit_rate = station[Metric.BIT_RATE]
-    bit_rate_sd, packet_rate_sd = _sample_sd(bit_rate), _sample_sd(station[Metric.PACKET_RATE])
+    rates = station_rates(
+        *(station[of] for of in (Metric.UTILISATION, Metric.BIT_RATE, Metric.PACKET_RATE))
+    )
+    if len(frames) == 1:  # one station has no spread
+        rates |= dict.fromkeys(SPREADS, np.zeros(()))
     delay_s, delay_sd_s = _pooled(
         frames, station[Metric.TRANSMISSION_DELAY], station[Metric.TRANSMISSION_DELAY_SD]
     )
@@ -294,17 +295,12 @@ def _whole_values(
     collisions = float(count["collisions"].sum())
     values = {metric: float(station[metric].sum()) for metric in ADDED}
     values |= {
-        Metric.BIT_RATE_SD: bit_rate_sd,
-        Metric.PACKET_RATE_SD: packet_rate_sd,
+        **{metric: float(value) for metric, value in rates.items()},
         Metric.TRANSMISSION_DELAY: delay_s,
         Metric.TRANSMISSION_DELAY_SD: delay_sd_s,
         Metric.EXCESS_DELAY: delay_s - float(_charged_s(scenario, count).sum()),
-        Metric.UTILISATION_SD_OVER_MEAN: _ratio(bit_rate_sd, float(bit_rate.mean())),
-        Metric.ACCESS_DELAY: weighted_mean(frames, station[Metric.ACCESS_DELAY]),
-        Metric.RESPONSE_TIME: weighted_mean(frames, station[Metric.RESPONSE_TIME]),
-        Metric.JAIN_INDEX: _ratio(
-            float(bit_rate.sum()) ** 2, len(bit_rate) * float((bit_rate**2).sum())
-        ),
+        Metric.ACCESS_DELAY: float(weighted_mean(frames, station[Metric.ACCESS_DELAY])),
+        Metric.RESPONSE_TIME: float(weighted_mean(frames, station[Metric.RESPONSE_TIME])),
         Metric.ATTEMPTS_PER_FRAME: _ratio(total + collisions, total),
         Metric.COLLISIONS_PER_FRAME: _ratio(collisions, total),
         Metric.LOSS: _ratio(
@@ -362,11 +358,6 @@ def _mean_bits(frames: Mapping[str, Any]) -> float:
     return float(np.average(frames["bits"], weights=frames["weights"]))
 
 
-def _sample_sd(values: Floats) -> float:
-    """Sample standard deviation; 0 for one value, which has no spread."""
-    return float(values.std(ddof=1)) if len(values) > 1 else 0.0
-
-
 def _ratio(part: float, whole: float) -> float:
     return part / whole if whole else float("nan")
 
@@ -377,7 +368,7 @@ def _pooled(frames: Floats, mean: Floats, sd: Floats) -> tuple[float, float]:
     Not from sums of squares: where delays hardly differ these lose every digit of the difference.
     """
     total = float(frames.sum())
-    overall = weighted_mean(frames, mean)
+    overall = float(weighted_mean(frames, mean))
     if total < 2:
         return overall, float("nan")
     sent = frames > 0

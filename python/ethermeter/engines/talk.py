@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ethermeter.engines.means import weighted_mean
 from ethermeter.engines.offered import ways_of
 from ethermeter.engines.quantiles import quantiles
 from ethermeter.metrics import Metric, percentiles
+from ethermeter.metrics.formulas import weighted_mean
 from ethermeter.store.rows import VOICE_HISTOGRAMS, Floats, Integers
 from ethermeter.voice import CODECS, e_model, mouth_to_ear
 
@@ -134,7 +134,7 @@ def observed(
         ranked = np.array([quantiles(buckets) for buckets in heard.histograms[name]])
         each |= {metric: ranked[:, at] for at, metric in enumerate(metrics)}
         weights = np.array([float(count.sum()) for _, _, count in heard.histograms[name]])
-        whole[Metric(name)] = weighted_mean(weights, heard.mean_s[name])
+        whole[Metric(name)] = float(weighted_mean(weights, heard.mean_s[name]))
         whole |= dict(zip(metrics, quantiles(_pooled(heard.histograms[name])), strict=True))
     ratings = np.array(
         [

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ethermeter.applied.choice import judge
-from ethermeter.applied.situation import situation_of
 from ethermeter.metrics import caution_mask, without_samples
 from ethermeter.store.rows import METRICS, STATION_METRICS, TrialRows
+from ethermeter.theory.applicability import judge
+from ethermeter.theory.inputs import model_inputs
 
 
 def run_trial(trial: Mapping[str, Any], model: str) -> TrialRows:
@@ -37,7 +37,7 @@ def run_trial(trial: Mapping[str, Any], model: str) -> TrialRows:
     """
     begin_s = time.perf_counter()
     scenario = trial["scenario"]
-    verdict = judge(model, situation_of(scenario, scenario["theory"]))
+    verdict = judge(model, model_inputs(scenario, scenario["theory"]))
     if not verdict.applies:
         raise ValueError(f"{model} does not apply: {verdict.obstacles[0]}")
     stations = sum(len(group["places"]) for group in scenario["groups"])

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from ethermeter.engines.means import weighted_mean
 from ethermeter.engines.quantiles import quantiles
 from ethermeter.metrics import Metric, percentiles
+from ethermeter.metrics.formulas import weighted_mean
 from ethermeter.store.rows import VOICE_HISTOGRAMS, Floats
 
 COUNTS = {
@@ -66,8 +66,8 @@ def whole_values(
     decided = added[Metric.SAMPLES_LOST] + added[Metric.SAMPLES_DELIVERED]
     values = added | {
         Metric.SAMPLE_LOSS: added[Metric.SAMPLES_LOST] / decided if decided else float("nan"),
-        Metric.VOICE_DELAY: weighted_mean(frames, station[Metric.VOICE_DELAY]),
-        Metric.SAMPLE_DELAY: weighted_mean(samples, station[Metric.SAMPLE_DELAY]),
+        Metric.VOICE_DELAY: float(weighted_mean(frames, station[Metric.VOICE_DELAY])),
+        Metric.SAMPLE_DELAY: float(weighted_mean(samples, station[Metric.SAMPLE_DELAY])),
         **_unfairness(station[Metric.VOICE_DELAY]),
     }
     for name in VOICE_HISTOGRAMS:

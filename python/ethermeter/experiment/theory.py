@@ -6,9 +6,9 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, PlainValidator, WithJsonSchema
 
 from ethermeter import units
-from ethermeter.applied.words import MODELS, ROUND_TRIP, SLOT_TIME, Model
 from ethermeter.experiment.quantity import PositiveTime, number
 from ethermeter.experiment.table import Table, complaint, distinct
+from ethermeter.theory.names import MODELS, ROUND_TRIP, SLOT_TIME, Model
 from ethermeter.units import UnitError
 
 Persistence = Annotated[

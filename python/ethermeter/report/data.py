@@ -123,6 +123,7 @@ def gather(run_dir: Path, presentation: Presentation) -> ReportData:
                 trial.id.split("/")[0], files[0].title if len(files) == 1 else ""
             )
     study = found[0] if found else ""
+    is_live = any(trial.engine == "live" for trial in trials)
     # The study's hosts are alike; its graphs are what the paper shows.
     # Theories have no stations of their own, and those of idealised worlds are in no place.
     networks = [trial for trial in trials if "network" in trial.scenario]
@@ -153,7 +154,7 @@ def gather(run_dir: Path, presentation: Presentation) -> ReportData:
         lengths=of_lengths(by_flow),
         tables=by_table,
         sharing=tuple(flows.of_sharing(run, some)),
-        accounts=accounts.read(run_dir),
+        accounts=accounts.read(run_dir) if is_live else (),
         ports=of_ports,
         links=[some[point.first].scenario["network"] for point in of_ports],
         rooflines=_rooflines(by_flow, some),
@@ -161,7 +162,7 @@ def gather(run_dir: Path, presentation: Presentation) -> ReportData:
         places=by_place,
         shares=shares,
         agreements=agreement.agreements(points),
-        measured=live.read(run_dir),
+        measured=live.read(run_dir) if is_live else (),
         captures=captures.read(run_dir),
         lines=_lines(run, real, simulated, is_study=bool(study)),
         distributions=_distributions(

@@ -54,6 +54,7 @@ DERIVED = (
         "live-claims.json",
         "flows.json",
         "live-accounts.json",
+        "network.toml",
     ),
     *("live-agreement.json", "report.html"),
 )

@@ -32,7 +32,7 @@ HOW = "Published → this run, with the deviation; <strong>missed</strong> numbe
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """A section of a study: what it says, its tables and its figures."""
+    """A section of a study: its text, tables and figures."""
 
     anchor: str
     name: str
@@ -126,7 +126,9 @@ def curves(
 def published_line(name: str, by: By, identity: str, sizes: Iterable[float]) -> list[Mark]:
     """Return points of a published line at some sizes."""
     try:
-        constant, slope = (by[f"{identity}-{part}"].published for part in ("constant", "slope"))
+        constant, slope = (
+            by[f"{identity}-{coefficient}"].published for coefficient in ("constant", "slope")
+        )
     except KeyError:
         raise MissingError(f"no claim {identity}") from None
     return [(name, octets, constant + slope * octets) for octets in sizes]

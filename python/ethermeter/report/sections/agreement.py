@@ -9,7 +9,6 @@ from markupsafe import Markup
 
 from ethermeter.analysis.agreement import Agreement, Value
 from ethermeter.analysis.interval import Estimate, quantile
-from ethermeter.applied.switches import ALL_STEPS
 from ethermeter.document import (
     UNSEEN,
     Block,
@@ -145,6 +144,9 @@ def _steps(model: str, rows: Sequence[Agreement]) -> list[Block]:
                 *cells,
             ]
         )
+    # Models import much that most runs need not.
+    from ethermeter.theory.ablation import ALL_STEPS
+
     says = {step.name: step.says for step in ALL_STEPS}
     legend = [Markup("{}: {}").format(code(name), says.get(name, "")) for name in names]
     lead = (

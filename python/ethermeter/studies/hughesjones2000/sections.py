@@ -123,9 +123,9 @@ def _histogram(number: int, switch: str, octets: int) -> "Maker":
 
 def _both(paths: Paths) -> tuple[Floats, Floats]:
     """Return sizes and times between frames at 1 Gb/s, of both interfaces' series."""
-    parts = [between(paths, series, _load(1)) for series in ("streaming", "streaming-long")]
-    return np.concatenate([sizes for sizes, _ in parts]), np.concatenate(
-        [times for _, times in parts]
+    streams = [between(paths, series, _load(1)) for series in ("streaming", "streaming-long")]
+    return np.concatenate([sizes for sizes, _ in streams]), np.concatenate(
+        [times for _, times in streams]
     )
 
 

@@ -14,9 +14,6 @@ from ethermeter import theory
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.frame_mixes import COUNT, FRAMES
 from ethermeter.analysis.interval import Estimate, difference, exact
-from ethermeter.applied.models import ENTRIES
-from ethermeter.applied.situation import situation_of
-from ethermeter.applied.switches import ALL_STEPS, after
 from ethermeter.document import Trace
 from ethermeter.metrics import Metric
 from ethermeter.studies.judging import MissingError
@@ -39,6 +36,9 @@ from ethermeter.studies.myths.runs import (
     regime,
     ring_capacity,
 )
+from ethermeter.theory.ablation import ALL_STEPS, after
+from ethermeter.theory.inputs import model_inputs
+from ethermeter.theory.predictions import ENTRIES
 from ethermeter.theory.throughput import Throughput
 
 Kind = Literal["theory", "world", "segment"]
@@ -164,13 +164,13 @@ def _attempts(runs: Runs, series: str, model: str, point: Point) -> float:
     load = ENTRIES[model].attempt_load
     if load is None:
         raise MissingError(f"{model} has no rate of attempts")
-    return load(situation_of(scenario, scenario["theory"]))
+    return load(model_inputs(scenario, scenario["theory"]))
 
 
 def _formula(runs: Runs, series: str, model: str, point: Point) -> list[tuple[float, float]]:
     scenario = runs.scenario(series, point.engine, point.point)
     function: Callable[..., Throughput] = getattr(theory, model.replace("-", "_"))
-    found = function(LOADS, **ENTRIES[model].parameters(situation_of(scenario, scenario["theory"])))
+    found = function(LOADS, **ENTRIES[model].parameters(model_inputs(scenario, scenario["theory"])))
     return list(zip(LOADS.tolist(), np.asarray(found.throughput).tolist(), strict=True))
 
 

@@ -17,10 +17,10 @@ from ethermeter.analysis.frame_mixes import COUNT, FRAMES
 from ethermeter.analysis.interval import Estimate, Floats, difference, exact, ratio, student
 from ethermeter.analysis.knee import knee, rise
 from ethermeter.analysis.tables import PS_PER_S, Trial
-from ethermeter.applied.models import ENTRIES
-from ethermeter.applied.situation import situation_of
 from ethermeter.metrics import Metric
 from ethermeter.studies.judging import MissingError
+from ethermeter.theory.inputs import model_inputs
+from ethermeter.theory.predictions import ENTRIES
 
 Found = tuple[Estimate, str]
 LOAD, SLOT, ARRIVALS = (
@@ -324,7 +324,7 @@ def ring_capacity(runs: Runs, frames: str) -> float:
     if point is None:
         raise MissingError(f"no ring with {frames}")
     scenario = runs.scenario(RING, RING_WORLD, point)
-    parameters = ENTRIES[RING_MODEL].parameters(situation_of(scenario, scenario["theory"]))
+    parameters = ENTRIES[RING_MODEL].parameters(model_inputs(scenario, scenario["theory"]))
     turn_s = parameters["stations"] * runs.packet_s(RING, point)
     return float(turn_s / (turn_s + parameters["latency_s"]))
 

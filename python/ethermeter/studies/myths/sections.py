@@ -126,8 +126,8 @@ def _costs(places: Sequence[str], traces: Sequence[Trace]) -> Figure:
     changes = []
     for trace in traces:
         steps = [
-            (str(place), curves.change(before, after))
-            for (_, before), (place, after) in zip(trace.points[:-1], trace.points[1:], strict=True)
+            (str(x), curves.change(before, after))
+            for (_, before), (x, after) in zip(trace.points[:-1], trace.points[1:], strict=True)
         ]
         changes.append(Trace(trace.name, trace.kind, tuple(steps)))
     title = "What each assumption is worth"
@@ -186,9 +186,11 @@ def _independent(runs: Runs) -> list[Figure]:
         ),
     ):
         marked = _marked(traces, {frames: pick(found) for frames, found in at.items()})
-        said = ", ".join(f"{_with_interval(pick(at[frames]))} for {frames}" for frames in marked)
+        knees_text = ", ".join(
+            f"{_with_interval(pick(at[frames]))} for {frames}" for frames in marked
+        )
         text = "Diamonds mark where the curve bends most on these axes" + (
-            f": {said}." if said else "; none is clear."
+            f": {knees_text}." if knees_text else "; none is clear."
         )
         drawn += _compared(
             traces,

@@ -6,17 +6,17 @@ import json
 import math
 
 import pytest
-from ethermeter.applied.choice import applicable, judge, judge_all
-from ethermeter.applied.differences import Assumption
-from ethermeter.applied.models import ENTRIES
-from ethermeter.applied.situation import situation_of
-from ethermeter.applied.switches import steps
-from ethermeter.applied.words import MODELS
-from ethermeter.applied.worlds import ideal
 from ethermeter.engines.answer import answer
 from ethermeter.experiment import load
 from ethermeter.metrics import Caution, Metric
 from ethermeter.plan import expand
+from ethermeter.theory.ablation import steps
+from ethermeter.theory.applicability import applicable, judge, judge_all
+from ethermeter.theory.idealised import ideal
+from ethermeter.theory.inputs import model_inputs
+from ethermeter.theory.names import MODELS
+from ethermeter.theory.predictions import ENTRIES
+from ethermeter.theory.simplifications import Simplification
 
 US = 1e-6
 
@@ -40,7 +40,7 @@ def told(
 
 def seen(*arguments, **more):
     scenario = told(*arguments, **more)
-    return situation_of(scenario, scenario["theory"]), scenario
+    return model_inputs(scenario, scenario["theory"]), scenario
 
 
 def test_every_model_that_experiments_may_name_has_an_entry():
@@ -49,17 +49,17 @@ def test_every_model_that_experiments_may_name_has_an_entry():
 
 def test_a_situation_counts_preamble_and_gap_with_the_packet(tmp_path):
     # 64 B with FCS, 8 B preamble, 12 B gap: 84 B of 0.8 us.
-    situation, _ = seen(tmp_path)
-    assert situation.packet_s == pytest.approx(67.2 * US, rel=1e-12)
-    assert situation.overhead_bits == 160
-    assert situation.propagation_s == pytest.approx(6 * US)
-    assert situation.contention_slot_s == pytest.approx(12 * US)
+    inputs, _ = seen(tmp_path)
+    assert inputs.packet_s == pytest.approx(67.2 * US, rel=1e-12)
+    assert inputs.overhead_bits == 160
+    assert inputs.propagation_s == pytest.approx(6 * US)
+    assert inputs.contention_slot_s == pytest.approx(12 * US)
     # Preamble of 6.4 us, jam of 3.2 us, 6 us until the other end has heard the end, 9.6 us of gap.
-    assert situation.collision_s == pytest.approx(25.2 * US)
-    assert situation.packet_slots == 11
-    assert situation.collision_slots == round(25.2 / (67.2 / 11))
-    assert situation.thinking_s is None
-    assert not situation.equally_far
+    assert inputs.collision_s == pytest.approx(25.2 * US)
+    assert inputs.packet_slots == 11
+    assert inputs.collision_slots == round(25.2 / (67.2 / 11))
+    assert inputs.thinking_s is None
+    assert not inputs.equally_far
 
 
 def test_the_slot_of_the_standard_can_be_the_contention_slot(tmp_path):
@@ -72,27 +72,25 @@ def test_the_slot_of_the_standard_can_be_the_contention_slot(tmp_path):
 
 
 def test_poisson_loads_add_up_and_mixes_count_by_frames(tmp_path):
-    situation, _ = seen(
+    inputs, _ = seen(
         tmp_path, 'count = 4\nframes = "64 B x 3 + 1518 B x 1"\narrivals = { poisson_load = 0.4 }'
     )
-    assert situation.load == pytest.approx(0.4, rel=1e-6)
-    assert situation.packet_s == pytest.approx((3 * 67.2 + 1230.4) / 4 * US, rel=1e-9)
+    assert inputs.load == pytest.approx(0.4, rel=1e-6)
+    assert inputs.packet_s == pytest.approx((3 * 67.2 + 1230.4) / 4 * US, rel=1e-9)
 
 
 def test_models_of_saturation_apply_to_saturated_stations_and_say_why_else_not(tmp_path):
-    situation, _ = seen(tmp_path)
-    assert applicable(situation) == ("metcalfe-boggs-1976",)
-    assert judge("lam-1980", situation).obstacles == ("needs Poisson arrivals; they are saturated",)
-    assert {verdict.model: verdict.applies for verdict in judge_all(situation)}[
-        "metcalfe-boggs-1976"
-    ]
+    inputs, _ = seen(tmp_path)
+    assert applicable(inputs) == ("metcalfe-boggs-1976",)
+    assert judge("lam-1980", inputs).obstacles == ("needs Poisson arrivals; they are saturated",)
+    assert {verdict.model: verdict.applies for verdict in judge_all(inputs)}["metcalfe-boggs-1976"]
 
 
 def test_differences_name_what_is_there(tmp_path):
     verdict = judge("metcalfe-boggs-1976", seen(tmp_path)[0])
-    assert verdict.differences[Assumption.KNOWN_QUEUE].endswith("here exponential backoff")
-    assert "160 bit" in verdict.differences[Assumption.NO_OVERHEAD]
-    assert Assumption.ALWAYS_READY not in verdict.differences
+    assert verdict.differences[Simplification.KNOWN_QUEUE].endswith("here exponential backoff")
+    assert "160 bit" in verdict.differences[Simplification.NO_OVERHEAD]
+    assert Simplification.ALWAYS_READY not in verdict.differences
     assert verdict.cautions == ()
 
 
@@ -100,7 +98,7 @@ def test_a_host_that_cannot_keep_up_is_outside_the_range_of_saturation(tmp_path)
     stations = 'count = 2\nframes = "64 B"\narrivals = "saturated"\nservice = "68 us"'
     verdict = judge("metcalfe-boggs-1976", seen(tmp_path, stations)[0])
     assert verdict.cautions == (Caution.OUTSIDE_MODEL_RANGE,)
-    assert verdict.differences[Assumption.ALWAYS_READY].endswith("68 us between two")
+    assert verdict.differences[Simplification.ALWAYS_READY].endswith("68 us between two")
 
 
 def test_metcalfe_and_boggs_as_in_the_table_of_1988(tmp_path):
@@ -121,31 +119,31 @@ def test_metcalfe_and_boggs_as_in_the_table_of_1988(tmp_path):
 
 def test_another_protocol_carries_its_caution(tmp_path):
     stations = 'count = 9\nframes = "512 B"\narrivals = { poisson_load = 0.5 }'
-    situation, _ = seen(tmp_path, stations)
-    assert judge("bux-1981-token-ring", situation).cautions == (Caution.OTHER_PROTOCOL,)
-    assert judge("tobagi-hunt-1980-non-persistent", situation).cautions == (Caution.OTHER_PROTOCOL,)
-    assert judge("lam-1980", situation).cautions == ()
+    inputs, _ = seen(tmp_path, stations)
+    assert judge("bux-1981-token-ring", inputs).cautions == (Caution.OTHER_PROTOCOL,)
+    assert judge("tobagi-hunt-1980-non-persistent", inputs).cautions == (Caution.OTHER_PROTOCOL,)
+    assert judge("lam-1980", inputs).cautions == ()
 
 
 def test_a_load_that_no_medium_carries_has_no_delay_and_says_so(tmp_path):
     stations = 'count = 9\nframes = "64 B"\narrivals = { poisson_load = 0.99 }'
-    situation, _ = seen(tmp_path, stations)
-    verdict = judge("lam-1980", situation)
+    inputs, _ = seen(tmp_path, stations)
+    verdict = judge("lam-1980", inputs)
     assert math.isnan(verdict.values[Metric.RESPONSE_TIME])
     assert verdict.cautions == (Caution.OUTSIDE_MODEL_RANGE,)
-    almes = judge("almes-lazowska-1979", situation)
+    almes = judge("almes-lazowska-1979", inputs)
     assert almes.values[Metric.UTILISATION] == pytest.approx(67.2 / (67.2 + (math.e - 1) * 12))
 
 
 def test_a_theory_of_attempts_carries_what_arrives(tmp_path):
     stations = 'count = 9\nframes = "512 B"\narrivals = { poisson_load = 0.5 }'
-    situation, scenario = seen(tmp_path, stations)
-    values = judge("tobagi-hunt-1980-one-persistent", situation).values
+    inputs, scenario = seen(tmp_path, stations)
+    values = judge("tobagi-hunt-1980-one-persistent", inputs).values
     assert values[Metric.UTILISATION] == pytest.approx(0.5, rel=1e-9)
-    world = ideal("tobagi-hunt-1980-one-persistent", situation, scenario)
+    world = ideal("tobagi-hunt-1980-one-persistent", inputs, scenario)
     per_slot = world.scenario["idealised"]["population"]["infinite"]["attempts_per_slot"]
     # Each frame is sent G / S times.
-    assert per_slot * situation.packet_slots / 0.5 == pytest.approx(
+    assert per_slot * inputs.packet_slots / 0.5 == pytest.approx(
         values[Metric.ATTEMPTS_PER_FRAME], rel=1e-9
     )
 
@@ -163,18 +161,18 @@ def test_the_bits_of_a_world_are_those_of_the_frames_again(tmp_path, model):
     arrivals = {"metcalfe-boggs-1976": 'arrivals = "saturated"'}.get(
         model, thinks if "finite" in model or model.startswith("coyle") else arrives
     )
-    situation, scenario = seen(
+    inputs, scenario = seen(
         tmp_path,
         f'count = 9\nframes = "1518 B"\n{arrivals}',
         theory='sensing_interval = "5 ms"\npersistence = 0.5',
     )
-    assert model in applicable(situation)
-    world = ideal(model, situation, scenario)
+    assert model in applicable(inputs)
+    world = ideal(model, inputs, scenario)
     bits = world.scenario["groups"][0]["frames"]["bits"] * world.frame_bits - world.overhead_bits
     packet_ps = world.scenario["groups"][0]["frames"]["bits"] * world.scenario["segment"]["bit_ps"]
-    slots = situation.packet_slots if world.scenario["idealised"]["world"] == "slotted" else 1
+    slots = inputs.packet_slots if world.scenario["idealised"]["world"] == "slotted" else 1
     # A slot is rounded to a picosecond; a packet of some slots is off by half of one each.
-    assert packet_ps == pytest.approx(situation.packet_s * 1e12, abs=slots / 2)
+    assert packet_ps == pytest.approx(inputs.packet_s * 1e12, abs=slots / 2)
     assert bits == pytest.approx(1518 * 8, abs=slots / 2 / 100_000)
     assert "theory" not in world.scenario
     json.dumps(world.scenario, allow_nan=False)
@@ -193,35 +191,33 @@ def test_the_bits_of_a_world_are_those_of_the_frames_again(tmp_path, model):
     ],
 )
 def test_the_last_step_is_the_experiment_itself(tmp_path, model, stations):
-    situation, scenario = seen(
+    inputs, scenario = seen(
         tmp_path, f'count = 9\nframes = "512 B"\n{stations}', theory='sensing_interval = "5 ms"'
     )
-    way = steps(model, situation)
+    way = steps(model, inputs)
     assert len(way) >= 4
-    last = way[-1].make(situation, scenario)
+    last = way[-1].make(inputs, scenario)
     assert last.scenario == {key: value for key, value in scenario.items() if key != "theory"}
     # Every step changes something, or it would be none.
-    worlds = [json.dumps(step.make(situation, scenario).scenario, sort_keys=True) for step in way]
+    worlds = [json.dumps(step.make(inputs, scenario).scenario, sort_keys=True) for step in way]
     assert len(set(worlds)) == len(worlds)
 
 
 def test_what_the_steps_give_up_is_what_the_model_assumes(tmp_path):
-    situation, _ = seen(
+    inputs, _ = seen(
         tmp_path, 'count = 9\nframes = "512 B"\narrivals = "saturated"\nservice = "80 us"'
     )
     given_up = {
-        assumption
-        for step in steps("metcalfe-boggs-1976", situation)
-        for assumption in step.gives_up
+        assumption for step in steps("metcalfe-boggs-1976", inputs) for assumption in step.gives_up
     }
     assert set(ENTRIES["metcalfe-boggs-1976"].assumes) <= given_up
 
 
 def test_without_overhead_a_packet_is_as_long_as_before(tmp_path):
-    situation, scenario = seen(tmp_path, 'count = 9\nframes = "64 B"\narrivals = "saturated"')
+    inputs, scenario = seen(tmp_path, 'count = 9\nframes = "64 B"\narrivals = "saturated"')
     world = next(
-        step for step in steps("metcalfe-boggs-1976", situation) if step.name == "slotted"
-    ).make(situation, scenario)
+        step for step in steps("metcalfe-boggs-1976", inputs) if step.name == "slotted"
+    ).make(inputs, scenario)
     segment, group = world.scenario["segment"], world.scenario["groups"][0]
     assert group["frames"]["bits"] + segment["gap_bits"] + segment["preamble_bits"] == 672
     assert group["frames"]["bits"] - world.overhead_bits == 512
@@ -261,15 +257,15 @@ def test_no_theory_knows_of_a_deaf_time_and_each_says_so(tmp_path):
     for trial in trials:
         assert answer(trial.line).stations == 4
     scenario = next(trial.scenario for trial in trials if trial.engine.startswith("theory/"))
-    situation = situation_of(scenario, scenario["theory"])
+    inputs = model_inputs(scenario, scenario["theory"])
     assert (
         "15 us of deaf time"
-        in judge("metcalfe-boggs-1976", situation).differences[Assumption.NO_OVERHEAD]
+        in judge("metcalfe-boggs-1976", inputs).differences[Simplification.NO_OVERHEAD]
     )
-    assert "deaf_ps" not in ideal("metcalfe-boggs-1976", situation, scenario).scenario["segment"]
+    assert "deaf_ps" not in ideal("metcalfe-boggs-1976", inputs, scenario).scenario["segment"]
     way = {
-        step.name: step.make(situation, scenario).scenario["segment"].get("deaf_ps")
-        for step in steps("metcalfe-boggs-1976", situation)
+        step.name: step.make(inputs, scenario).scenario["segment"].get("deaf_ps")
+        for step in steps("metcalfe-boggs-1976", inputs)
     }
     assert (way["slotted"], way["no-overhead"]) == (None, 15_000_000)
 
@@ -283,11 +279,11 @@ def test_no_theory_applies_to_voice_and_a_frame_of_it_counts_with_the_shortest_l
     path = tmp_path / "x.toml"
     path.write_text(text.replace('"saturated"', coder), encoding="utf-8")
     scenario = expand([load(path)]).trials[0].scenario
-    situation = situation_of(scenario, told(tmp_path)["theory"])
-    assert not [verdict.model for verdict in judge_all(situation) if verdict.applies]
+    inputs = model_inputs(scenario, told(tmp_path)["theory"])
+    assert not [verdict.model for verdict in judge_all(inputs) if verdict.applies]
     # 59 B are 30 samples of 16 bit; four stations talk a quarter of the time.
-    assert situation.arrival_rate == pytest.approx(4 / 4 / (30 * 152.32e-6))
-    assert situation.packet_s == pytest.approx((65 * 8 + 1) * 0.34e-6)
+    assert inputs.arrival_rate == pytest.approx(4 / 4 / (30 * 152.32e-6))
+    assert inputs.packet_s == pytest.approx((65 * 8 + 1) * 0.34e-6)
 
 
 def test_no_theory_applies_where_stations_wait_for_others_of_higher_priority(tmp_path):
@@ -297,8 +293,8 @@ def test_no_theory_applies_where_stations_wait_for_others_of_higher_priority(tmp
             "count = 4\n", f'count = 4\npriority_wait = "{wait}"\n'
         )
         path.write_text(text, encoding="utf-8")
-        situation = situation_of(expand([load(path)]).trials[0].scenario, told(tmp_path)["theory"])
-        verdicts = judge_all(situation)
+        inputs = model_inputs(expand([load(path)]).trials[0].scenario, told(tmp_path)["theory"])
+        verdicts = judge_all(inputs)
         assert any(verdict.applies for verdict in verdicts) == applies
         assert all(
             any("priority waits" in text for text in verdict.obstacles) for verdict in verdicts

@@ -1,4 +1,4 @@
-"""Switches: from the world of a model to the segment as it is, one assumption after another.
+"""Ablation: from the idealised scenario of a model to the segment, one assumption after another.
 
 Every step gives up what it is named after and keeps what comes later, so that the change of a
 result from step to step is what that assumption is worth. The steps end where the experiment itself
@@ -10,38 +10,38 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
-from ethermeter.applied.differences import Assumption
-from ethermeter.applied.models import ENTRIES
-from ethermeter.applied.situation import PS_PER_S, Situation
-from ethermeter.applied.worlds import World, adaptive, bare, has_world, with_access
+from ethermeter.theory.idealised import IdealisedScenario, adaptive, bare, has_scenario, with_access
+from ethermeter.theory.inputs import PS_PER_S, ModelInputs
+from ethermeter.theory.predictions import ENTRIES
+from ethermeter.theory.simplifications import Simplification
 
-Make = Callable[[Situation, Mapping[str, Any]], World]
+Make = Callable[[ModelInputs, Mapping[str, Any]], IdealisedScenario]
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A step on the way.
+    """A step from an idealised scenario to the segment.
 
     Parameters
     ----------
     name
-        What is switched, as a word.
+        The assumption given up, as a word.
     gives_up
         The assumptions that no longer hold.
     says
         What has been put in their place.
     make
-        The world after it.
+        The scenario after it.
 
     """
 
     name: str
-    gives_up: tuple[Assumption, ...]
+    gives_up: tuple[Simplification, ...]
     says: str
     make: Make
 
 
-def _backoff_in_slots(s: Situation, scenario: Mapping[str, Any]) -> World:
+def _backoff_in_slots(s: ModelInputs, scenario: Mapping[str, Any]) -> IdealisedScenario:
     return with_access(
         bare(s, scenario),
         adaptive(s, "binary-exponential"),
@@ -51,26 +51,26 @@ def _backoff_in_slots(s: Situation, scenario: Mapping[str, Any]) -> World:
 
 
 def _segment(
-    s: Situation,
+    s: ModelInputs,
     scenario: Mapping[str, Any],
     *,
     overhead: bool,
     standard_slot: bool,
     topology: bool,
     host: bool,
-) -> World:
+) -> IdealisedScenario:
     """Return the segment itself with some of its properties as theories have them."""
-    world = (
-        World({key: value for key, value in scenario.items() if key != "theory"})
+    base = (
+        IdealisedScenario({key: value for key, value in scenario.items() if key != "theory"})
         if overhead
         else _least_overhead(s, scenario)
     )
-    segment = dict(world.scenario["segment"])
+    segment = dict(base.scenario["segment"])
     if not standard_slot:
         segment["slot_bits"] = max(1, round(s.contention_slot_s * PS_PER_S / segment["bit_ps"]))
-    groups = world.scenario["groups"]
+    groups = base.scenario["groups"]
     if not topology:
-        # All at one place, whose stations are half a contention slot apart.
+        # All at one attachment, whose stations are half a contention slot apart.
         segment["delay_ps"] = [[round(s.contention_slot_s / 2 * PS_PER_S)]]
         groups = [{**group, "places": [0] * len(group["places"])} for group in groups]
     if not host:
@@ -78,17 +78,17 @@ def _segment(
             {**group, "service": {"kind": "constant", "ps": 0}, "generator": None}
             for group in groups
         ]
-    return replace(world, scenario={**world.scenario, "segment": segment, "groups": groups})
+    return replace(base, scenario={**base.scenario, "segment": segment, "groups": groups})
 
 
-def _least_overhead(s: Situation, scenario: Mapping[str, Any]) -> World:
+def _least_overhead(s: ModelInputs, scenario: Mapping[str, Any]) -> IdealisedScenario:
     """Return the scenario with preamble and gap in its frames, and only the bit of gap and of jam
     that the simulator cannot do without.
     """
-    world = bare(s, scenario)
+    base = bare(s, scenario)
     bits = max(1, round(s.overhead_bits))
     groups = []
-    for group in world.scenario["groups"]:
+    for group in base.scenario["groups"]:
         frames = group["frames"]
         shorter = (
             [each - 1 for each in frames["bits"]]
@@ -96,8 +96,8 @@ def _least_overhead(s: Situation, scenario: Mapping[str, Any]) -> World:
             else frames["bits"] - 1
         )
         groups.append({**group, "frames": {**frames, "bits": shorter}})
-    segment = {**world.scenario["segment"], "gap_bits": 1, "jam_bits": 1}
-    return World({**world.scenario, "segment": segment, "groups": groups}, 1.0, bits - 1)
+    segment = {**base.scenario["segment"], "gap_bits": 1, "jam_bits": 1}
+    return IdealisedScenario({**base.scenario, "segment": segment, "groups": groups}, 1.0, bits - 1)
 
 
 def _at(
@@ -114,35 +114,35 @@ def _at(
 
 _KNOWN_QUEUE = Step(
     "known-queue",
-    (Assumption.KNOWN_QUEUE, Assumption.INFINITE_POPULATION),
+    (Simplification.KNOWN_QUEUE, Simplification.INFINITE_POPULATION),
     "stations with queues of their own, each with its own backoff; contention still in slots",
     _backoff_in_slots,
 )
 _SLOTTED = Step(
     "slotted",
-    (Assumption.SLOTTED, Assumption.CONSTANT_COLLISION),
+    (Simplification.SLOTTED, Simplification.CONSTANT_COLLISION),
     "stations start at any time, and a collision lasts as long as it is heard",
     _at(),
 )
 _PROTOCOL = Step(
     "protocol",
     (
-        Assumption.SLOTTED,
-        Assumption.CONSTANT_COLLISION,
-        Assumption.NON_PERSISTENT,
-        Assumption.P_PERSISTENT,
-        Assumption.FIXED_RETRANSMISSION,
-        Assumption.POISSON_ATTEMPTS,
-        Assumption.INFINITE_POPULATION,
-        Assumption.LOST_AFTER_COLLISION,
-        Assumption.TOKEN,
+        Simplification.SLOTTED,
+        Simplification.CONSTANT_COLLISION,
+        Simplification.NON_PERSISTENT,
+        Simplification.P_PERSISTENT,
+        Simplification.FIXED_RETRANSMISSION,
+        Simplification.POISSON_ATTEMPTS,
+        Simplification.INFINITE_POPULATION,
+        Simplification.LOST_AFTER_COLLISION,
+        Simplification.TOKEN,
     ),
     "the medium access of Ethernet with stations of its own",
     _at(host=True),
 )
 _OVERHEAD = Step(
     "no-overhead",
-    (Assumption.NO_OVERHEAD,),
+    (Simplification.NO_OVERHEAD,),
     "preamble, jam, gap and deaf time as they are",
     _at(overhead=True),
 )
@@ -154,13 +154,13 @@ _SLOT_TIME = Step(
 )
 _TOPOLOGY = Step(
     "equally-far",
-    (Assumption.EQUALLY_FAR,),
+    (Simplification.EQUALLY_FAR,),
     "stations where they are",
     _at(overhead=True, standard_slot=True, topology=True),
 )
 _HOST = Step(
     "always-ready",
-    (Assumption.ALWAYS_READY,),
+    (Simplification.ALWAYS_READY,),
     "hosts that need time between frames: the experiment itself",
     _at(overhead=True, standard_slot=True, topology=True, host=True),
 )
@@ -178,29 +178,28 @@ def _with_host(step: Step) -> Step:
     return replace(step, make=flags[step.name])
 
 
-def steps(model: str, situation: Situation) -> tuple[Step, ...]:
-    """Return the steps from the world of a model to the segment as it is; none if the model has no
-    world of its own.
+def steps(model: str, inputs: ModelInputs) -> tuple[Step, ...]:
+    """Return the steps from the idealised scenario of a model to the segment; none if it has none.
 
-    The last of them leaves nothing to switch, so it is the experiment and need not be simulated
+    The last of them gives up the last assumption, so it is the experiment and need not be simulated
     again.
     """
-    if not has_world(model):
+    if not has_scenario(model):
         return ()
     assumed = ENTRIES[model].assumes
-    if Assumption.KNOWN_QUEUE in assumed:
+    if Simplification.KNOWN_QUEUE in assumed:
         first: tuple[Step, ...] = (_KNOWN_QUEUE, _SLOTTED, _OVERHEAD, _SLOT_TIME, _TOPOLOGY)
-        return (*first, _HOST) if situation.service_s or situation.generator else first
+        return (*first, _HOST) if inputs.service_s or inputs.generator else first
     return (_PROTOCOL, *(_with_host(step) for step in (_OVERHEAD, _SLOT_TIME, _TOPOLOGY)))
 
 
-def switched(
-    model: str, step: str, situation: Situation, scenario: Mapping[str, Any]
-) -> World | None:
-    """Return the world after a step, or None if there is no such step."""
-    for each in steps(model, situation):
+def ablated(
+    model: str, step: str, inputs: ModelInputs, scenario: Mapping[str, Any]
+) -> IdealisedScenario | None:
+    """Return the idealised scenario after a step, or None if there is no such step."""
+    for each in steps(model, inputs):
         if each.name == step:
-            return each.make(situation, scenario)
+            return each.make(inputs, scenario)
     return None
 
 

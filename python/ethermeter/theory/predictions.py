@@ -1,4 +1,4 @@
-"""Models: for each, when it applies, its parameters in a situation, and its predictions as metrics.
+"""Predictions: for each model, when it applies, its parameters, and its predictions as metrics.
 
 The rule for throughput: a model's throughput in packet times a second is the utilisation, because a
 packet counts with its preamble and gap. Models that have the rate of all attempts for an input (G,
@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from ethermeter import theory
-from ethermeter.applied.differences import Assumption
-from ethermeter.applied.situation import Situation
 from ethermeter.metrics import Metric
+from ethermeter.theory.inputs import ModelInputs
+from ethermeter.theory.simplifications import Simplification
 
 Parameters = dict[str, Any]
 
@@ -38,7 +38,7 @@ class Entry:
     assumes
         What it takes for granted.
     obstacles
-        Why it cannot answer in a situation; nothing if it can.
+        Why it cannot answer for the inputs; nothing if it can.
     parameters
         Arguments of its function.
     predict
@@ -49,20 +49,22 @@ class Entry:
 
     """
 
-    assumes: tuple[Assumption, ...]
-    obstacles: Callable[[Situation], list[str]]
-    parameters: Callable[[Situation], Parameters]
-    predict: Callable[[Situation], Prediction]
-    attempt_load: Callable[[Situation], float] | None = None
+    assumes: tuple[Simplification, ...]
+    obstacles: Callable[[ModelInputs], list[str]]
+    parameters: Callable[[ModelInputs], Parameters]
+    predict: Callable[[ModelInputs], Prediction]
+    attempt_load: Callable[[ModelInputs], float] | None = None
 
 
-def _obstacles(*conditions: Callable[[Situation], str | None]) -> Callable[[Situation], list[str]]:
-    return lambda situation: [
-        text for condition in (_no_waits, *conditions) if (text := condition(situation)) is not None
+def _obstacles(
+    *conditions: Callable[[ModelInputs], str | None],
+) -> Callable[[ModelInputs], list[str]]:
+    return lambda inputs: [
+        text for condition in (_no_waits, *conditions) if (text := condition(inputs)) is not None
     ]
 
 
-def _no_waits(s: Situation) -> str | None:
+def _no_waits(s: ModelInputs) -> str | None:
     return (
         "needs stations without priority waits, of which no theory knows"
         if s.priority_waits
@@ -70,7 +72,7 @@ def _no_waits(s: Situation) -> str | None:
     )
 
 
-def _saturated(s: Situation) -> str | None:
+def _saturated(s: ModelInputs) -> str | None:
     return (
         None
         if s.arrivals == "saturated"
@@ -78,11 +80,11 @@ def _saturated(s: Situation) -> str | None:
     )
 
 
-def _poisson(s: Situation) -> str | None:
+def _poisson(s: ModelInputs) -> str | None:
     return None if s.arrivals == "poisson" else f"needs Poisson arrivals; they are {s.arrivals}"
 
 
-def _no_generator(s: Situation) -> str | None:
+def _no_generator(s: ModelInputs) -> str | None:
     return (
         "needs stations without a generator, here a user process fills buffers"
         if s.generator
@@ -90,12 +92,12 @@ def _no_generator(s: Situation) -> str | None:
     )
 
 
-def _thinking(s: Situation) -> str | None:
+def _thinking(s: ModelInputs) -> str | None:
     wanted = 'needs stations that think for an exponential time: saturated, service = { exponential = { offset = "0 s", mean = … } }'
     return None if s.thinking_s is not None else wanted
 
 
-def _sensing(s: Situation) -> str | None:
+def _sensing(s: ModelInputs) -> str | None:
     return (
         None
         if s.sensing_interval_s is not None
@@ -103,21 +105,21 @@ def _sensing(s: Situation) -> str | None:
     )
 
 
-def _alike(s: Situation) -> str | None:
+def _alike(s: ModelInputs) -> str | None:
     return None if s.alike else "needs stations that are all alike"
 
 
-def _several(s: Situation) -> str | None:
+def _several(s: ModelInputs) -> str | None:
     return None if s.stations > 1 else "needs two stations or more"
 
 
-def _apart(s: Situation) -> str | None:
+def _apart(s: ModelInputs) -> str | None:
     if s.propagation_s <= 0:
         return "needs stations that are some distance apart"
     return None if s.packet_s >= s.propagation_s else "needs packets longer than the propagation"
 
 
-def _hesitant(s: Situation) -> str | None:
+def _hesitant(s: ModelInputs) -> str | None:
     return (
         None
         if s.persistence < 1
@@ -125,7 +127,7 @@ def _hesitant(s: Situation) -> str | None:
     )
 
 
-def _one_length(s: Situation) -> str | None:
+def _one_length(s: ModelInputs) -> str | None:
     return (
         None
         if len(s.packet_bits) == 1
@@ -133,15 +135,15 @@ def _one_length(s: Situation) -> str | None:
     )
 
 
-def _endless(s: Situation) -> str | None:
+def _endless(s: ModelInputs) -> str | None:
     return None if s.buffers is None else f"needs unlimited queues; there is room for {s.buffers}"
 
 
-def _limited(s: Situation) -> str | None:
+def _limited(s: ModelInputs) -> str | None:
     return None if s.buffers is not None else "needs limited queues (queue = …)"
 
 
-def _rates(s: Situation, packets_per_s: float) -> dict[Metric, float]:
+def _rates(s: ModelInputs, packets_per_s: float) -> dict[Metric, float]:
     """Return what follows from the packets that get through."""
     mean_bits = s.packet_s * s.rate_bps
     return {
@@ -164,7 +166,7 @@ def _held(
     }
 
 
-def _metcalfe_boggs_parameters(s: Situation) -> Parameters:
+def _metcalfe_boggs_parameters(s: ModelInputs) -> Parameters:
     return {
         "stations": s.stations,
         "packet_bits": s.packet_s * s.rate_bps,
@@ -173,7 +175,7 @@ def _metcalfe_boggs_parameters(s: Situation) -> Parameters:
     }
 
 
-def _metcalfe_boggs(s: Situation) -> Prediction:
+def _metcalfe_boggs(s: ModelInputs) -> Prediction:
     found = theory.metcalfe_boggs_1976(**_metcalfe_boggs_parameters(s))
     packets_per_s = float(found.efficiency) / s.packet_s
     values = _rates(s, packets_per_s) | {
@@ -189,7 +191,7 @@ def _metcalfe_boggs(s: Situation) -> Prediction:
     )
 
 
-def _almes_lazowska_parameters(s: Situation) -> Parameters:
+def _almes_lazowska_parameters(s: ModelInputs) -> Parameters:
     return {
         "load": s.load,
         "packet_bits": s.packet_s * s.rate_bps,
@@ -198,7 +200,7 @@ def _almes_lazowska_parameters(s: Situation) -> Parameters:
     }
 
 
-def _almes_lazowska(s: Situation) -> Prediction:
+def _almes_lazowska(s: ModelInputs) -> Prediction:
     found = theory.almes_lazowska_1979(**_almes_lazowska_parameters(s), unstable="nan")
     most = s.packet_s / (s.packet_s + (math.e - 1) * s.contention_slot_s)
     values = _rates(s, min(s.load, most) / s.packet_s) | {
@@ -208,12 +210,12 @@ def _almes_lazowska(s: Situation) -> Prediction:
 
 
 def _attempts(
-    function: str, parameters: Callable[[Situation], Parameters], *, each_sends: bool
-) -> Callable[[Situation], Prediction]:
+    function: str, parameters: Callable[[ModelInputs], Parameters], *, each_sends: bool
+) -> Callable[[ModelInputs], Prediction]:
     """Return the prediction of a model that has the rate of attempts for an input."""
     load_of = _attempt_load(function, parameters)
 
-    def predict(s: Situation) -> Prediction:
+    def predict(s: ModelInputs) -> Prediction:
         most, _ = _capacity(function, **parameters(s))
         values = _rates(s, min(s.load, most) / s.packet_s)
         if each_sends:
@@ -224,13 +226,13 @@ def _attempts(
 
 
 def _attempt_load(
-    function: str, parameters: Callable[[Situation], Parameters]
-) -> Callable[[Situation], float]:
+    function: str, parameters: Callable[[ModelInputs], Parameters]
+) -> Callable[[ModelInputs], float]:
     """Return the smallest rate of attempts that carries what arrives; where nothing does, the rate
     that carries most.
     """
 
-    def load(s: Situation) -> float:
+    def load(s: ModelInputs) -> float:
         most, best = _capacity(function, **parameters(s))
         return _load_of(s.load, function, **parameters(s)) if s.load <= most else best
 
@@ -250,19 +252,19 @@ def _load_of(throughput: float, function: str, **parameters: float) -> float:
     return float(theory.load_of(throughput, getattr(theory, function), **parameters))
 
 
-def _slots(s: Situation) -> Parameters:
+def _slots(s: ModelInputs) -> Parameters:
     return {"propagation": 1 / s.packet_slots, "collision_slots": s.collision_slots}
 
 
-def _p_slots(s: Situation) -> Parameters:
+def _p_slots(s: ModelInputs) -> Parameters:
     return _slots(s) | {"persistence": s.persistence}
 
 
-def _aborting(s: Situation) -> Parameters:
+def _aborting(s: ModelInputs) -> Parameters:
     return {"propagation": s.propagation_s / s.packet_s, "abort": s.abort_s / s.packet_s}
 
 
-def _finite_parameters(s: Situation) -> Parameters:
+def _finite_parameters(s: ModelInputs) -> Parameters:
     slot_s = s.propagation_slot_s
     slots = np.maximum(1, np.round(s.packet_bits / s.rate_bps / slot_s))
     return {
@@ -275,7 +277,7 @@ def _finite_parameters(s: Situation) -> Parameters:
     }
 
 
-def _finite(s: Situation) -> Prediction:
+def _finite(s: ModelInputs) -> Prediction:
     found = theory.tobagi_hunt_1980_finite(**_finite_parameters(s))
     packets_per_s = float(found.throughput) / s.packet_s
     values = _rates(s, packets_per_s) | _held(
@@ -287,7 +289,7 @@ def _finite(s: Situation) -> Prediction:
     return Prediction(values, bool(found.outside_range))
 
 
-def _queue_parameters(s: Situation) -> Parameters:
+def _queue_parameters(s: ModelInputs) -> Parameters:
     fixed = len(s.packet_bits) == 1
     return {
         "arrival_rate": s.arrival_rate,
@@ -297,20 +299,20 @@ def _queue_parameters(s: Situation) -> Parameters:
     }
 
 
-def _contending_parameters(s: Situation) -> Parameters:
+def _contending_parameters(s: ModelInputs) -> Parameters:
     return _queue_parameters(s) | {"propagation_s": s.propagation_s}
 
 
 def _delay(
     function: str,
-    parameters: Callable[[Situation], Parameters],
-    beyond_end_s: Callable[[Situation], float],
-) -> Callable[[Situation], Prediction]:
+    parameters: Callable[[ModelInputs], Parameters],
+    beyond_end_s: Callable[[ModelInputs], float],
+) -> Callable[[ModelInputs], Prediction]:
     """Return the prediction of a model of mean delay, which ends some time after the last bit has
     left the sender.
     """
 
-    def predict(s: Situation) -> Prediction:
+    def predict(s: ModelInputs) -> Prediction:
         found = getattr(theory, function)(**parameters(s), unstable="nan")
         delay_s = float(found.delay_s)
         stable = math.isfinite(delay_s)
@@ -322,7 +324,7 @@ def _delay(
     return predict
 
 
-def _ring_parameters(s: Situation) -> Parameters:
+def _ring_parameters(s: ModelInputs) -> Parameters:
     return _queue_parameters(s) | {
         "stations": s.stations,
         "latency_s": _latency_s(s),
@@ -330,14 +332,14 @@ def _ring_parameters(s: Situation) -> Parameters:
     }
 
 
-def _latency_s(s: Situation) -> float:
+def _latency_s(s: ModelInputs) -> float:
     """Return how long a bit takes around a ring: there and back along the same cable, and through
     every station.
     """
     return 2 * s.propagation_s + s.stations * s.station_latency_s
 
 
-def _coyle_liu_parameters(s: Situation) -> Parameters:
+def _coyle_liu_parameters(s: ModelInputs) -> Parameters:
     return {
         "stations": s.stations,
         "generation": s.packet_s / (s.thinking_s or math.inf),
@@ -347,7 +349,7 @@ def _coyle_liu_parameters(s: Situation) -> Parameters:
     }
 
 
-def _coyle_liu(s: Situation) -> Prediction:
+def _coyle_liu(s: ModelInputs) -> Prediction:
     found = theory.coyle_liu_1983(**_coyle_liu_parameters(s))
     packets_per_s = float(found.throughput) / s.packet_s
     values = _rates(s, packets_per_s) | _held(
@@ -359,19 +361,19 @@ def _coyle_liu(s: Situation) -> Prediction:
     return Prediction(values, bool(found.outside_range))
 
 
-def _all_idle_parameters(s: Situation) -> Parameters:
+def _all_idle_parameters(s: ModelInputs) -> Parameters:
     return _aborting(s) | {
         "load": s.stations * s.packet_s / (s.thinking_s or math.inf),
         "stations": s.stations,
     }
 
 
-def _all_idle(s: Situation) -> Prediction:
+def _all_idle(s: ModelInputs) -> Prediction:
     found = theory.takagi_kleinrock_1985_finite(**_all_idle_parameters(s))
     return Prediction(_rates(s, float(found.throughput) / s.packet_s), bool(found.outside_range))
 
 
-def _tasaka_parameters(s: Situation) -> Parameters:
+def _tasaka_parameters(s: ModelInputs) -> Parameters:
     slot_s = s.propagation_slot_s
     return {
         "stations": s.stations,
@@ -383,7 +385,7 @@ def _tasaka_parameters(s: Situation) -> Parameters:
     }
 
 
-def _tasaka(s: Situation) -> Prediction:
+def _tasaka(s: ModelInputs) -> Prediction:
     found = theory.tasaka_1986(**_tasaka_parameters(s))
     values = _rates(s, float(found.throughput) / s.packet_s) | {
         # The model counts the slot in which the last bit still travels.
@@ -393,8 +395,8 @@ def _tasaka(s: Situation) -> Prediction:
     return Prediction(values, bool(found.outside_range))
 
 
-def _assume(words: str) -> tuple[Assumption, ...]:
-    return tuple(Assumption(word) for word in words.split())
+def _assume(words: str) -> tuple[Simplification, ...]:
+    return tuple(Simplification(word) for word in words.split())
 
 
 _ONE_OF_MANY = _obstacles(_poisson, _apart, _several)

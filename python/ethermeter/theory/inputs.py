@@ -1,4 +1,4 @@
-"""Situation: what a theory can see of a scenario, in seconds and bits."""
+"""Model inputs: the quantities of a scenario that theories know, in seconds and bits."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ethermeter.applied.words import ROUND_TRIP, SLOT_TIME
+from ethermeter.theory.names import ROUND_TRIP, SLOT_TIME
 
 PS_PER_S = 1e12
 Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Situation:
+class ModelInputs:
     """One point of an experiment, as the theories see it.
 
     Times are *charged*: a packet counts with its preamble and the gap after it, since every theory
@@ -121,8 +121,8 @@ class Situation:
         return max(2, round(self.collision_s / self.propagation_slot_s))
 
 
-def situation_of(scenario: Mapping[str, Any], assumed: Mapping[str, Any]) -> Situation:
-    """Return what theories see of a scenario.
+def model_inputs(scenario: Mapping[str, Any], assumed: Mapping[str, Any]) -> ModelInputs:
+    """Return the model inputs of a scenario.
 
     Parameters
     ----------
@@ -147,7 +147,7 @@ def situation_of(scenario: Mapping[str, Any], assumed: Mapping[str, Any]) -> Sit
     # Without any distance a slot still has a length: nothing depends on it then.
     contention_s = {ROUND_TRIP: max(2 * propagation_s, bit_s), SLOT_TIME: slot_s}.get(contention)
     collision = assumed["collision_ps"]
-    return Situation(
+    return ModelInputs(
         stations=len(places),
         alike=all(
             {**group, "name": "", "places": ()} == {**first, "name": "", "places": ()}

@@ -1,7 +1,4 @@
-"""Words of an experiment file that are about theories.
-
-Light: reading an experiment needs no numerics.
-"""
+"""Names of the models, and the words of the table `[theory]`."""
 
 from typing import Literal, get_args
 

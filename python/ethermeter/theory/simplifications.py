@@ -1,12 +1,12 @@
-"""Differences: what theories assume, and what of it is not so in a situation."""
+"""Simplifications: what the models assume, and which of it a scenario violates."""
 
 from collections.abc import Callable
 from enum import StrEnum
 
-from ethermeter.applied.situation import Situation
+from ethermeter.theory.inputs import ModelInputs
 
 
-class Assumption(StrEnum):
+class Simplification(StrEnum):
     """Something that a theory takes for granted."""
 
     SLOTTED = "slotted"
@@ -25,70 +25,70 @@ class Assumption(StrEnum):
     TOKEN = "token"
 
 
-def _propagation(situation: Situation) -> str:
-    return f"{situation.propagation_s * 1e6:.3g} us"
+def _propagation(inputs: ModelInputs) -> str:
+    return f"{inputs.propagation_s * 1e6:.3g} us"
 
 
-def _overhead(situation: Situation) -> str | None:
-    bits, deaf_s = situation.overhead_bits, situation.deaf_s
+def _overhead(inputs: ModelInputs) -> str | None:
+    bits, deaf_s = inputs.overhead_bits, inputs.deaf_s
     told = [f"{bits:.0f} bit a packet, counted as part of it"] * bool(bits) + [
         f"{deaf_s * 1e6:.3g} us of deaf time"
     ] * bool(deaf_s)
     return f"no preamble, jam or gap; here {', and '.join(told)}" if told else None
 
 
-_TEXTS: dict[Assumption, Callable[[Situation], str | None]] = {
-    Assumption.SLOTTED: lambda s: (
+_TEXTS: dict[Simplification, Callable[[ModelInputs], str | None]] = {
+    Simplification.SLOTTED: lambda s: (
         "stations start at the beginnings of common slots; here at any time"
     ),
-    Assumption.NO_OVERHEAD: _overhead,
-    Assumption.EQUALLY_FAR: lambda s: (
+    Simplification.NO_OVERHEAD: _overhead,
+    Simplification.EQUALLY_FAR: lambda s: (
         None
         if s.equally_far or s.stations < 2
         else f"all stations are {_propagation(s)} apart; here at most that far"
     ),
-    Assumption.NON_PERSISTENT: lambda s: (
+    Simplification.NON_PERSISTENT: lambda s: (
         "a station that finds the medium busy tries again later; here it waits for the end"
     ),
-    Assumption.P_PERSISTENT: lambda s: (
+    Simplification.P_PERSISTENT: lambda s: (
         "a station that waited starts with a certain probability a slot; here at once"
         if s.persistence < 1
         else None
     ),
-    Assumption.INFINITE_POPULATION: lambda s: f"infinitely many stations; here {s.stations}",
-    Assumption.FIXED_RETRANSMISSION: lambda s: (
+    Simplification.INFINITE_POPULATION: lambda s: f"infinitely many stations; here {s.stations}",
+    Simplification.FIXED_RETRANSMISSION: lambda s: (
         f"stations try again at a fixed rate; here {s.backoff} backoff"
     ),
-    Assumption.KNOWN_QUEUE: lambda s: (
+    Simplification.KNOWN_QUEUE: lambda s: (
         f"every station knows how many wait and starts with the best probability; here {s.backoff} backoff"
     ),
-    Assumption.POISSON_ATTEMPTS: lambda s: (
+    Simplification.POISSON_ATTEMPTS: lambda s: (
         f"new and repeated attempts together are Poisson; here {s.backoff} backoff makes them"
     ),
-    Assumption.LOST_AFTER_COLLISION: lambda s: (
+    Simplification.LOST_AFTER_COLLISION: lambda s: (
         f"a frame that collided is forgotten and thought of anew; here {s.backoff} backoff"
     ),
-    Assumption.CONSTANT_COLLISION: lambda s: (
+    Simplification.CONSTANT_COLLISION: lambda s: (
         "every collision lasts equally long; here it depends on who collides"
     ),
-    Assumption.ALWAYS_READY: lambda s: (
+    Simplification.ALWAYS_READY: lambda s: (
         f"every station always has a frame; here its host needs {s.service_s * 1e6:.3g} us between two"
         if s.service_s
         else None
     ),
-    Assumption.ONE_LENGTH: lambda s: (
+    Simplification.ONE_LENGTH: lambda s: (
         "all packets are equally long; here they are not" if len(s.packet_bits) > 1 else None
     ),
-    Assumption.TOKEN: lambda s: "a token gives the turn; here stations contend",
+    Simplification.TOKEN: lambda s: "a token gives the turn; here stations contend",
 }
 
-OTHER_PROTOCOL = {Assumption.NON_PERSISTENT, Assumption.P_PERSISTENT, Assumption.TOKEN}
+OTHER_PROTOCOL = {Simplification.NON_PERSISTENT, Simplification.P_PERSISTENT, Simplification.TOKEN}
 """Assumptions with which a model is one of another protocol."""
 
 
-def differences(assumed: tuple[Assumption, ...], situation: Situation) -> dict[Assumption, str]:
-    """Return those assumptions that do not hold in a situation, each with what it says and what is
+def violated(assumed: tuple[Simplification, ...], inputs: ModelInputs) -> dict[Simplification, str]:
+    """Return those assumptions that do not hold for the inputs, each with what it says and what is
     there.
     """
-    found = {assumption: _TEXTS[assumption](situation) for assumption in assumed}
+    found = {assumption: _TEXTS[assumption](inputs) for assumption in assumed}
     return {assumption: text for assumption, text in found.items() if text is not None}

@@ -1,8 +1,7 @@
-"""Worlds: what the simulator is told in order to be exactly what a model assumes, and on the way
-from there to the segment as it is.
+"""Idealised scenarios: what the simulator receives to be exactly what a model assumes.
 
-A world is a scenario of docs/formats.md, perhaps with the key `idealised`. Its packets hold
-preamble and gap, as in the models; so the bits that it counts are turned back into those of frames
+An idealised scenario is one of docs/formats.md, perhaps with the key `idealised`. Its packets
+include preamble and gap, as in the models; the bits it counts are converted back to those of frames
 afterwards.
 """
 
@@ -10,22 +9,22 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ethermeter.applied.models import ENTRIES
-from ethermeter.applied.situation import PS_PER_S, Situation
+from ethermeter.theory.inputs import PS_PER_S, ModelInputs
+from ethermeter.theory.predictions import ENTRIES
 
 Scenario = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class World:
-    """A world that can be simulated.
+class IdealisedScenario:
+    """A scenario for the simulator, and how to convert the bits it counts.
 
     Parameters
     ----------
     scenario
-        What the simulator is told.
+        The scenario.
     frame_bits
-        Bits of a frame in one bit that this world counts.
+        Bits of a frame in one bit that this scenario counts.
     overhead_bits
         Bits of a packet that are not the frame's, after that.
 
@@ -36,31 +35,31 @@ class World:
     overhead_bits: float = 0.0
 
 
-def ideal(model: str, situation: Situation, scenario: Mapping[str, Any]) -> World | None:
-    """Return the world that a model assumes, or None if it has none of its own.
+def ideal(model: str, inputs: ModelInputs, scenario: Mapping[str, Any]) -> IdealisedScenario | None:
+    """Return the idealised scenario that a model assumes, or None if it has none of its own.
 
     Parameters
     ----------
     model
         Name of a model that applies.
-    situation
-        What theories see of the scenario.
+    inputs
+        Its model inputs.
     scenario
         The scenario.
 
     """
     make = _IDEAL.get(model)
-    return make(situation, scenario) if make is not None else None
+    return make(inputs, scenario) if make is not None else None
 
 
-def has_world(model: str) -> bool:
-    """Whether a model has a world of its own."""
+def has_scenario(model: str) -> bool:
+    """Whether a model has an idealised scenario of its own."""
     return model in _IDEAL
 
 
-def bare(situation: Situation, scenario: Mapping[str, Any]) -> World:
+def bare(inputs: ModelInputs, scenario: Mapping[str, Any]) -> IdealisedScenario:
     """Return the scenario with preamble and gap counted as parts of its frames."""
-    overhead = round(situation.overhead_bits)
+    overhead = round(inputs.overhead_bits)
     segment = {
         **_hearing(scenario["segment"]),
         "preamble_bits": 0,
@@ -70,16 +69,18 @@ def bare(situation: Situation, scenario: Mapping[str, Any]) -> World:
     groups = [
         {**group, "frames": _longer(group["frames"], overhead)} for group in scenario["groups"]
     ]
-    return World(_without_theory({**scenario, "segment": segment, "groups": groups}), 1.0, overhead)
+    return IdealisedScenario(
+        _without_theory({**scenario, "segment": segment, "groups": groups}), 1.0, overhead
+    )
 
 
-def in_slots(situation: Situation, scenario: Mapping[str, Any]) -> World:
+def in_slots(inputs: ModelInputs, scenario: Mapping[str, Any]) -> IdealisedScenario:
     """Return the scenario with a slot of one propagation time as its bit, and packets of whole
     slots.
     """
-    slot_ps = round(situation.propagation_slot_s * PS_PER_S)
+    slot_ps = round(inputs.propagation_slot_s * PS_PER_S)
     bit_ps = scenario["segment"]["bit_ps"]
-    overhead = round(situation.overhead_bits)
+    overhead = round(inputs.overhead_bits)
     segment = {
         **_hearing(scenario["segment"]),
         "bit_ps": slot_ps,
@@ -92,20 +93,22 @@ def in_slots(situation: Situation, scenario: Mapping[str, Any]) -> World:
         return max(1, round(float((bits + overhead) * bit_ps) / slot_ps))
 
     groups = [{**group, "frames": _mapped(group["frames"], slots)} for group in scenario["groups"]]
-    return World(
+    return IdealisedScenario(
         _without_theory({**scenario, "segment": segment, "groups": groups}),
         slot_ps / bit_ps,
         overhead,
     )
 
 
-def with_access(world: World, idealised: Mapping[str, Any], **group: Any) -> World:
-    """Return a world with the medium access of a theory, and some keys of its groups changed."""
-    groups = [{**each, **group} for each in world.scenario["groups"]]
-    return World(
-        {**world.scenario, "groups": groups, "idealised": dict(idealised)},
-        world.frame_bits,
-        world.overhead_bits,
+def with_access(
+    base: IdealisedScenario, idealised: Mapping[str, Any], **group: Any
+) -> IdealisedScenario:
+    """Return an idealised scenario with the medium access of a theory, some keys of its groups changed."""
+    groups = [{**each, **group} for each in base.scenario["groups"]]
+    return IdealisedScenario(
+        {**base.scenario, "groups": groups, "idealised": dict(idealised)},
+        base.frame_bits,
+        base.overhead_bits,
     )
 
 
@@ -143,26 +146,26 @@ _ALWAYS: dict[str, Any] = {
 }
 
 
-def adaptive(situation: Situation, policy: str) -> dict[str, Any]:
+def adaptive(inputs: ModelInputs, policy: str) -> dict[str, Any]:
     """Return contention in slots that begin with the silence, of the experiment's contention slot."""
     return {
         "world": "adaptive",
-        "slot_ps": _ps(situation.contention_slot_s),
+        "slot_ps": _ps(inputs.contention_slot_s),
         "clear_ps": 0,
         "policy": policy,
         "empty": "at-once",
     }
 
 
-def _metcalfe_boggs(s: Situation, scenario: Mapping[str, Any]) -> World:
+def _metcalfe_boggs(s: ModelInputs, scenario: Mapping[str, Any]) -> IdealisedScenario:
     return with_access(bare(s, scenario), adaptive(s, "one-of-waiting"), **_ALWAYS)
 
 
-def _almes_lazowska(s: Situation, scenario: Mapping[str, Any]) -> World:
+def _almes_lazowska(s: ModelInputs, scenario: Mapping[str, Any]) -> IdealisedScenario:
     return with_access(bare(s, scenario), adaptive(s, "one-of-waiting"), service=_AT_ONCE)
 
 
-def _lam(s: Situation, scenario: Mapping[str, Any]) -> World:
+def _lam(s: ModelInputs, scenario: Mapping[str, Any]) -> IdealisedScenario:
     access = {
         "world": "adaptive",
         "slot_ps": 2 * _ps(s.propagation_s),
@@ -173,7 +176,7 @@ def _lam(s: Situation, scenario: Mapping[str, Any]) -> World:
     return with_access(bare(s, scenario), access, service=_AT_ONCE)
 
 
-def _ring(s: Situation, scenario: Mapping[str, Any]) -> World:
+def _ring(s: ModelInputs, scenario: Mapping[str, Any]) -> IdealisedScenario:
     latency_s = ENTRIES["bux-1981-token-ring"].parameters(s)["latency_s"]
     access = {
         "world": "polling",
@@ -183,7 +186,9 @@ def _ring(s: Situation, scenario: Mapping[str, Any]) -> World:
     return with_access(bare(s, scenario), access, service=_AT_ONCE)
 
 
-def _slotted(s: Situation, persistence: str | float, population: dict[str, Any]) -> dict[str, Any]:
+def _slotted(
+    s: ModelInputs, persistence: str | float, population: dict[str, Any]
+) -> dict[str, Any]:
     idle = (
         None if persistence != "non" else "same-slot" if "infinite" in population else "whole-slot"
     )
@@ -198,27 +203,27 @@ def _slotted(s: Situation, persistence: str | float, population: dict[str, Any])
 
 
 def _crowd(
-    model: str, persistence: Callable[[Situation], str | float]
-) -> Callable[[Situation, Mapping[str, Any]], World]:
-    def world(s: Situation, scenario: Mapping[str, Any]) -> World:
+    model: str, persistence: Callable[[ModelInputs], str | float]
+) -> Callable[[ModelInputs, Mapping[str, Any]], IdealisedScenario]:
+    def base(s: ModelInputs, scenario: Mapping[str, Any]) -> IdealisedScenario:
         population = {"infinite": {"attempts_per_slot": attempt_load(model, s) / s.packet_slots}}
         return with_access(
             in_slots(s, scenario), _slotted(s, persistence(s), population), **_ALWAYS
         )
 
-    return world
+    return base
 
 
-def attempt_load(model: str, situation: Situation) -> float:
+def attempt_load(model: str, inputs: ModelInputs) -> float:
     """Return the rate of attempts that carries what arrives, in attempts a packet time; where
     nothing carries it, that of the capacity.
     """
     entry = ENTRIES[model]
-    return entry.attempt_load(situation) if entry.attempt_load is not None else float("nan")
+    return entry.attempt_load(inputs) if entry.attempt_load is not None else float("nan")
 
 
-def _users(first: str) -> Callable[[Situation, Mapping[str, Any]], World]:
-    def world(s: Situation, scenario: Mapping[str, Any]) -> World:
+def _users(first: str) -> Callable[[ModelInputs, Mapping[str, Any]], IdealisedScenario]:
+    def base(s: ModelInputs, scenario: Mapping[str, Any]) -> IdealisedScenario:
         model = "tasaka-1986" if first == "delayed" else "tobagi-hunt-1980-finite"
         retransmission = ENTRIES[model].parameters(s)["retransmission"]
         population = {"finite": {"retransmission": retransmission, "first": first}}
@@ -230,10 +235,10 @@ def _users(first: str) -> Callable[[Situation, Mapping[str, Any]], World]:
             else with_access(made, access)
         )
 
-    return world
+    return base
 
 
-def _coyle_liu(s: Situation, scenario: Mapping[str, Any]) -> World:
+def _coyle_liu(s: ModelInputs, scenario: Mapping[str, Any]) -> IdealisedScenario:
     access = {
         "collision_ps": _ps(s.collision_s),
         "sensing_mean_ps": (s.sensing_interval_s or 0) * PS_PER_S,
@@ -248,7 +253,7 @@ def _coyle_liu(s: Situation, scenario: Mapping[str, Any]) -> World:
     )
 
 
-def _persistent(s: Situation, mean_ps: float | None) -> dict[str, Any]:
+def _persistent(s: ModelInputs, mean_ps: float | None) -> dict[str, Any]:
     access = {
         "abort_ps": _ps(s.abort_s),
         "simultaneous_starts_unnoticed": False,
@@ -261,16 +266,16 @@ def _persistent(s: Situation, mean_ps: float | None) -> dict[str, Any]:
     }
 
 
-def _takagi_kleinrock(s: Situation, scenario: Mapping[str, Any]) -> World:
+def _takagi_kleinrock(s: ModelInputs, scenario: Mapping[str, Any]) -> IdealisedScenario:
     mean_ps = s.packet_s * PS_PER_S / attempt_load("takagi-kleinrock-1985", s)
     return with_access(bare(s, scenario), _persistent(s, mean_ps), **_ALWAYS)
 
 
-def _all_idle(s: Situation, scenario: Mapping[str, Any]) -> World:
+def _all_idle(s: ModelInputs, scenario: Mapping[str, Any]) -> IdealisedScenario:
     return with_access(bare(s, scenario), _persistent(s, None))
 
 
-_IDEAL: dict[str, Callable[[Situation, Mapping[str, Any]], World]] = {
+_IDEAL: dict[str, Callable[[ModelInputs, Mapping[str, Any]], IdealisedScenario]] = {
     "metcalfe-boggs-1976": _metcalfe_boggs,
     "almes-lazowska-1979": _almes_lazowska,
     "tobagi-hunt-1980-non-persistent": _crowd("tobagi-hunt-1980-non-persistent", lambda _: "non"),

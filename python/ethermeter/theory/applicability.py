@@ -1,17 +1,17 @@
-"""Choice: which models apply to a situation, which do not, and why."""
+"""Applicability: which models apply to a scenario, which do not, and why."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ethermeter.applied.differences import OTHER_PROTOCOL, Assumption, differences
-from ethermeter.applied.models import ENTRIES, Entry, Prediction
-from ethermeter.applied.situation import Situation
 from ethermeter.metrics import Caution, Metric
+from ethermeter.theory.inputs import ModelInputs
+from ethermeter.theory.predictions import ENTRIES, Entry, Prediction
+from ethermeter.theory.simplifications import OTHER_PROTOCOL, Simplification, violated
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether a model applies to a situation.
+    """Whether a model applies to a scenario.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class Verdict:
 
     model: str
     obstacles: tuple[str, ...]
-    differences: Mapping[Assumption, str] = field(default_factory=dict)
+    differences: Mapping[Simplification, str] = field(default_factory=dict)
     cautions: tuple[Caution, ...] = ()
     values: Mapping[Metric, float] = field(default_factory=dict)
 
@@ -40,8 +40,8 @@ class Verdict:
         return not self.obstacles
 
 
-def judge(model: str, situation: Situation) -> Verdict:
-    """Say whether a model applies to a situation, and what it predicts.
+def judge(model: str, inputs: ModelInputs) -> Verdict:
+    """Say whether a model applies to a scenario, and what it predicts.
 
     Raises
     ------
@@ -50,26 +50,26 @@ def judge(model: str, situation: Situation) -> Verdict:
 
     """
     entry = ENTRIES[model]
-    obstacles = entry.obstacles(situation)
+    obstacles = entry.obstacles(inputs)
     if obstacles:
         return Verdict(model, tuple(obstacles))
-    found = differences(entry.assumes, situation)
-    predicted = entry.predict(situation)
+    found = violated(entry.assumes, inputs)
+    predicted = entry.predict(inputs)
     return Verdict(model, (), found, _cautions(entry, found, predicted), predicted.values)
 
 
-def judge_all(situation: Situation) -> tuple[Verdict, ...]:
+def judge_all(inputs: ModelInputs) -> tuple[Verdict, ...]:
     """Judge every model."""
-    return tuple(judge(model, situation) for model in ENTRIES)
+    return tuple(judge(model, inputs) for model in ENTRIES)
 
 
-def applicable(situation: Situation) -> tuple[str, ...]:
+def applicable(inputs: ModelInputs) -> tuple[str, ...]:
     """Names of the models that apply; cheaper than to judge them."""
-    return tuple(name for name, entry in ENTRIES.items() if not entry.obstacles(situation))
+    return tuple(name for name, entry in ENTRIES.items() if not entry.obstacles(inputs))
 
 
 def _cautions(
-    entry: Entry, found: Mapping[Assumption, str], predicted: Prediction
+    entry: Entry, found: Mapping[Simplification, str], predicted: Prediction
 ) -> tuple[Caution, ...]:
     words = []
     if predicted.outside_range:
