@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ethermeter.experiment import Experiment
-    from ethermeter.plan import Plan, Trial
+    from ethermeter.plan import Plan
+    from ethermeter.trial import Trial
 
 
 __all__ = [

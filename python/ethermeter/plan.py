@@ -11,13 +11,27 @@ from pathlib import Path
 from typing import Any
 
 from ethermeter.experiment import Experiment
-from ethermeter.experiment.document import LARGEST_SEED, MOST_TRIALS
-from ethermeter.experiment.lowering import NetworkScenarios, Piece, Scenarios, compact
+from ethermeter.experiment.document import MOST_TRIALS
+from ethermeter.experiment.lowering import (
+    Encoded,
+    NetworkScenarios,
+    Scenarios,
+    merged,
+    table,
+)
 from ethermeter.experiment.reading import raise_all, scenarios
 from ethermeter.faults import Fault, InputError
 from ethermeter.theory.names import MODELS
-
-SIMULATION, THEORY, IDEALISED, LIVE = "simulation", "theory", "idealised", "live"
+from ethermeter.trial import (
+    IDEALISED,
+    LARGEST_SEED,
+    LIVE,
+    SIMULATION,
+    THEORY,
+    Trial,
+    planned,
+    read_trial,
+)
 
 MOST_REPLICATIONS = 1000
 """Replications a plan may have."""
@@ -29,43 +43,6 @@ _POINTS_CHECKED_AT_ONCE = 50
 _ALLOWED_TRIALS = (
     f"expected at most {MOST_TRIALS} trials in a plan: points x engines x replications"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Trial:
-    """One trial: a point of an experiment, run once.
-
-    Parameters
-    ----------
-    id
-        "series slug/number", unique in the plan.
-    series
-        Name of the series in figures.
-    replication
-        Which repetition of its point this is, from 0.
-    seed
-        Where its chance comes from, below 2^63.
-    engine
-        The engine that answers: "simulation", "theory/MODEL", "idealised/MODEL",
-        "ablation/MODEL/STEP" or "live".
-    point
-        The varied keys with their values, as text.
-    scenario
-        What the engine needs to know; see docs/formats.md. Shared between trials, not to be
-        changed.
-    line
-        The exact JSON text that an engine receives.
-
-    """
-
-    id: str
-    series: str
-    replication: int
-    seed: int
-    engine: str
-    point: Mapping[str, str]
-    scenario: dict[str, Any]
-    line: str
 
 
 @dataclass(frozen=True)
@@ -109,7 +86,7 @@ def trial_seed(seed: int, *, series: str, point: Mapping[str, str], replication:
     changing the others.
     """
     # Sorted, so that the order in which an experiment lists what it varies does not matter either.
-    text = compact([seed, series, sorted(point.items()), replication])
+    text = json.dumps([seed, series, sorted(point.items()), replication], separators=(",", ":"))
     return int.from_bytes(hashlib.sha256(text.encode("ascii")).digest()[:8], "big") >> 1
 
 
@@ -172,12 +149,6 @@ def expand(
     return Plan(
         slug(name) if name is not None and slug(name) else _name(experiments), tuple(trials)
     )
-
-
-def renumbered(trial: Trial, number: int, *, point: Mapping[str, str]) -> Trial:
-    """Return a trial for another plan: with another number and point, the same seed and scenario."""
-    moved = replace(trial, id=f"{slug(trial.series)}/{number:05d}", point=dict(point))
-    return replace(moved, line=compact({key: getattr(moved, key) for key in _KEYS}))
 
 
 def _name(experiments: Sequence[Experiment]) -> str:
@@ -244,7 +215,6 @@ def _check(
 def _trials(experiment: Experiment, *, seed: int, replications: int) -> Iterator[Trial]:
     made = scenarios(experiment)
     short = slug(experiment.series)
-    series_text = compact(experiment.series)
     keys = [sweep.key for sweep in experiment.sweeps]
     number = 0
     never = dict.fromkeys(experiment.models or (), "")
@@ -264,25 +234,20 @@ def _trials(experiment: Experiment, *, seed: int, replications: int) -> Iterator
             }
             for by, scenario in answers:
                 never.pop("".join(by.split("/")[1:2]), None)
-                tail = (
-                    f'"engine":{compact(by)},"point":{compact(point)},"scenario":{scenario.text}}}'
-                )
                 # A formula says the same every time.
                 for replication in range(1 if engine == THEORY else replications):
                     chosen = trial_seed(
                         seed, series=experiment.series, point=point, replication=replication
                     )
-                    trial_id = f"{short}/{number:05d}"
-                    line = f'{{"id":"{trial_id}","series":{series_text},"replication":{replication},"seed":{chosen},{tail}'
-                    yield Trial(
-                        trial_id,
-                        experiment.series,
-                        replication,
-                        chosen,
-                        by,
-                        point,
-                        scenario.value,
-                        line,
+                    yield planned(
+                        id=f"{short}/{number:05d}",
+                        series=experiment.series,
+                        replication=replication,
+                        seed=chosen,
+                        engine=by,
+                        point=point,
+                        scenario=scenario.value,
+                        scenario_json=scenario.json,
                     )
                     number += 1
         if silent:
@@ -326,8 +291,8 @@ def _why_silent(
 
 def _answers(
     experiment: Experiment, made: Scenarios | NetworkScenarios, engine: str, choice: Sequence[int]
-) -> list[tuple[str, Piece]]:
-    """Return who answers at a point, and what each is told.
+) -> list[tuple[str, Encoded]]:
+    """Return the engines that answer at a point, each with its scenario.
 
     Models that the experiment names and that do not apply at this point are left out, unless they
     apply nowhere.
@@ -343,10 +308,7 @@ def _answers(
     from ethermeter.theory.inputs import model_inputs
 
     assumed = made.assumed(choice)
-    told = Piece(
-        {**scenario.value, "theory": assumed.value},
-        f'{scenario.text.removesuffix("}")},"theory":{assumed.text}}}',
-    )
+    with_theory = merged(scenario, table(theory=assumed))
     inputs = model_inputs(scenario.value, assumed.value)
     names = [
         name
@@ -354,12 +316,12 @@ def _answers(
         if experiment.models is None or name in experiment.models
     ]
     if engine == THEORY:
-        return [(f"{engine}/{name}", told) for name in names]
+        return [(f"{engine}/{name}", with_theory) for name in names]
     if engine == IDEALISED:
-        return [(f"{engine}/{name}", told) for name in names if has_scenario(name)]
+        return [(f"{engine}/{name}", with_theory) for name in names if has_scenario(name)]
     # The last step is the experiment itself, which the simulation answers.
     return [
-        (f"{engine}/{name}/{step.name}", told)
+        (f"{engine}/{name}/{step.name}", with_theory)
         for name in names
         for step in steps(name, inputs)[:-1]
     ]
@@ -397,7 +359,7 @@ def read(path: Path) -> Plan:
     for number, line in enumerate(
         text.split("\n")[: None if not text.endswith("\n") else -1], start=1
     ):
-        found = _trial(line, known)
+        found = read_trial(line, known)
         if isinstance(found, str):
             faults.append(Fault(file, f"line {number}", line[:200] or "(empty)", found))
         elif found.id in seen:
@@ -414,105 +376,3 @@ def read(path: Path) -> Plan:
     # A run's directory is called "name-hash".
     folder = path.resolve().parent.name
     return Plan(slug(re.sub(r"-[0-9a-f]{12}$", "", folder)) or "plan", tuple(trials))
-
-
-def _one_of_equals(value: Any, known: dict[str, Any]) -> Any:
-    """Return the same object for equal lists and objects of JSON, and for those in them: scenarios
-    of a plan differ in little.
-
-    Parameters
-    ----------
-    value
-        What was read.
-    known
-        By its text what was seen before; is extended.
-
-    """
-    if not isinstance(value, dict | list):
-        return value
-    text = repr(value)  # tells 1 from 1.0 and true, which are equal
-    if text not in known:
-        known[text] = (
-            {key: _one_of_equals(each, known) for key, each in value.items()}
-            if isinstance(value, dict)
-            else [_one_of_equals(each, known) for each in value]
-        )
-    return known[text]
-
-
-_KEYS = ("id", "series", "replication", "seed", "engine", "point", "scenario")
-_SCENARIO_KEYS = ("segment", "groups", "phases", "batches")
-_NETWORK_KEYS = ("network", "flows", "phases")
-_ENGINE = re.compile(
-    rf"simulation|(theory|idealised|ablation)/({'|'.join(MODELS)})(/[a-z-]+)?", re.ASCII
-)
-_ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*/[0-9]{5,6}", re.ASCII)
-
-
-def _refused(constant: str) -> None:
-    raise ValueError(f"{constant} is no number")
-
-
-def _trial(line: str, known: dict[str, Any]) -> Trial | str:
-    """Return the trial of a line, or what was expected instead; `known` as of `_one_of_equals`."""
-    try:
-        read = json.loads(line, parse_constant=_refused)
-        if isinstance(read, dict) and isinstance(read.get("scenario"), dict):
-            read["scenario"] = {
-                key: _one_of_equals(value, known) for key, value in read["scenario"].items()
-            }
-    except (ValueError, RecursionError) as error:
-        return f"expected a trial as JSON: {type(error).__name__ if isinstance(error, RecursionError) else error}"
-    if not isinstance(read, dict) or tuple(read) != _KEYS:
-        return f"expected a JSON object with the keys {', '.join(_KEYS)}, in this order"
-    point, scenario, engine = read["point"], read["scenario"], read["engine"]
-    has_network = isinstance(scenario, dict) and "network" in scenario
-    if has_network:
-        told = () if engine == SIMULATION else (LIVE,)
-        keys: tuple[str, ...] = (*_NETWORK_KEYS, "batches", *told)
-        if tuple(scenario) == (*_NETWORK_KEYS, *told):
-            keys = tuple(scenario)  # as plans were written before networks had batches
-    else:
-        keys = _SCENARIO_KEYS if engine == SIMULATION else (*_SCENARIO_KEYS, "theory")
-    wrong = [
-        text
-        for holds, text in (
-            (isinstance(read["id"], str) and _ID.fullmatch(read["id"]), 'id as "series/00000"'),
-            (_is_text(read["series"]) and read["series"], "series as a text"),
-            (_is_count(read["replication"]), "replication as an integer, 0 or above"),
-            (
-                _is_count(read["seed"]) and read["seed"] <= LARGEST_SEED,
-                f"seed as an integer from 0 to {LARGEST_SEED}",
-            ),
-            (
-                engine in (SIMULATION, LIVE)
-                if has_network
-                else isinstance(engine, str) and _ENGINE.fullmatch(engine),
-                'engine as "simulation", "theory/MODEL", "idealised/MODEL" or "ablation/MODEL/STEP"; of a network "simulation" or "live"',
-            ),
-            (
-                isinstance(point, dict)
-                and all(_is_text(text) for item in point.items() for text in item),
-                "point as texts",
-            ),
-            (
-                isinstance(scenario, dict) and tuple(scenario) == keys,
-                f"scenario with the keys {', '.join(keys)}",
-            ),
-        )
-        if not holds
-    ]
-    return "expected " + "; ".join(wrong) if wrong else Trial(**read, line=line)
-
-
-def _is_text(value: object) -> bool:
-    """Whether it is a text that can be written as UTF-8; JSON can name halves of characters that
-    cannot.
-    """
-    return isinstance(value, str) and not any(
-        "\ud800" <= character <= "\udfff" for character in value
-    )
-
-
-def _is_count(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0

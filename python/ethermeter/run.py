@@ -20,8 +20,9 @@ from ethermeter.studies import registry
 if TYPE_CHECKING:
     from ethermeter.engines.live import Place
     from ethermeter.experiment import Experiment
-    from ethermeter.plan import Plan, Trial
+    from ethermeter.plan import Plan
     from ethermeter.strategies import Strategy
+    from ethermeter.trial import Trial
 
 RUNS = Path("runs")
 

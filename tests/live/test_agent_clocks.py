@@ -166,11 +166,11 @@ def compare_clocks(
     flows: list[dict[str, Any]] = list(result["flows"].values())
     for flow in flows:
         found, sender, receiver = flow["clock"], clocks[flow["from"]], clocks[flow["to"]]
-        if "ahead_ns" not in found:
+        if "offset_ns" not in found:
             assert "clock-uncertain" in flow["cautions"]
             flow["is_covered"] = True  # nothing is stated
             continue
-        error_ns = found["ahead_ns"] - sender.ahead_of_ns(receiver, found["at_ns"])
+        error_ns = found["offset_ns"] - sender.ahead_of_ns(receiver, found["at_ns"])
         drift_error = found["drift"] - float(sender.rate() / receiver.rate() - 1)
         # Times on frames are whole nanoseconds, which is in the uncertainty; floats of seconds of
         # them are exact to far less.

@@ -116,7 +116,7 @@ EXCHANGE = {
     "kind": "exchange",
     "frames": {"kind": "fixed", "bits": 8 * 76},
     "arrivals": {"kind": "regular", "period_ps": 2 * 10**9},
-    "patience_ns": 100 * MS,
+    "timeout_ns": 100 * MS,
 }
 LONG_ANSWERS = EXCHANGE | {"response": {"frames": {"kind": "fixed", "bits": 8 * 1518}}}
 

@@ -218,7 +218,7 @@ def sending(lab: Laboratory, way: Way, grants: list[Any], flow: str = "f", **cha
     } | changes
     at = {"flow": flow, "kind": way.kind, "cast": way.cast, "interface": lab.sender.interface}
     if way.bulk:
-        return lab.pb.Role(give=lab.pb.Give(block_octets=1 << 16, **common), **at)
+        return lab.pb.Role(bulk_sender=lab.pb.BulkSender(block_octets=1 << 16, **common), **at)
     source = {
         "frames": {"kind": "fixed", "bits": 8 * way.octets},
         "arrivals": {"kind": "saturated"},
@@ -229,7 +229,7 @@ def sending(lab: Laboratory, way: Way, grants: list[Any], flow: str = "f", **cha
 def sinking(lab: Laboratory, way: Way, flow: str = "f") -> Any:
     at = {"flow": flow, "kind": way.kind, "cast": way.cast, "interface": lab.receiver.interface}
     if way.bulk:
-        return lab.pb.Role(take=lab.pb.Take(), **at)
+        return lab.pb.Role(bulk_receiver=lab.pb.BulkReceiver(), **at)
     return lab.pb.Role(sink=lab.pb.Sink(attention="sleeping"), **at)
 
 
@@ -623,21 +623,27 @@ def test_answers_are_held_as_requests_are(lab: Laboratory) -> None:
         rates = {"rate_frames_per_s": 10_000, "attention": "sleeping"}
 
         def asking(flow: str, given: Any) -> Any:
-            ask = lab.pb.Ask(
-                grants=[given], patience_ns=20 * MS, rate_bps=most_bps, source_json=source, **rates
+            requester = lab.pb.Requester(
+                grants=[given], timeout_ns=20 * MS, rate_bps=most_bps, source_json=source, **rates
             )
             return lab.pb.Role(
-                flow=flow, kind="udp", cast="unicast", interface=lab.receiver.interface, ask=ask
+                flow=flow,
+                kind="udp",
+                cast="unicast",
+                interface=lab.receiver.interface,
+                requester=requester,
             )
 
         def echo(flow: str, given: Any) -> Any:
-            answering = lab.pb.Echo(grant=given, rate_bps=RATE_BPS, answers_json=answers, **rates)
+            responder = lab.pb.Responder(
+                grant=given, rate_bps=RATE_BPS, responses_json=answers, **rates
+            )
             return lab.pb.Role(
                 flow=flow,
                 kind="udp",
                 cast="unicast",
                 interface=lab.sender.interface,
-                echo=answering,
+                responder=responder,
             )
 
         with lab.running() as (answerer, asker), Arrived(lab.receiver, lab.sender) as arrived:

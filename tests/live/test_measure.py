@@ -326,7 +326,8 @@ def test_hosts_are_checked_and_what_is_wrong_with_one_is_said(tmp_path: Path) ->
         assert [said[name]["faults"] for name in "ab"] == [[], []]
         # One machine has one clock: what is stated holds.
         assert all(
-            abs(one["clock"]["ahead_ns"]) <= one["clock"]["uncertainty_ns"] for one in said.values()
+            abs(one["clock"]["offset_ns"]) <= one["clock"]["uncertainty_ns"]
+            for one in said.values()
         )
         assert "ready" in ethermeter("hosts", "check", path).stdout
         agents[1].terminate()

@@ -156,11 +156,11 @@ def test_every_request_is_answered_and_the_clocks_of_one_machine_agree(
     with make_testbed(2) as bed:
         one, other = bed.hosts
         listener = other.command(
-            station, "echo", *options(port, other, one), "seconds=3", "frames=1000"
+            station, "respond", *options(port, other, one), "seconds=3", "frames=1000"
         )
         speaker = one.command(
             station,
-            "ask",
+            "request",
             *options(port, one, other),
             "seconds=20",
             "frames=1000",
@@ -173,7 +173,7 @@ def test_every_request_is_answered_and_the_clocks_of_one_machine_agree(
             assert spoken["answered"] + spoken["lost"] == 1000
             assert spoken["answered"] <= heard["answered"] <= 1000
             # Both read one clock, so whatever they find it ahead by is an error.
-            assert abs(spoken["clock"]["ahead_ns"]) <= spoken["clock"]["uncertainty_ns"]
+            assert abs(spoken["clock"]["offset_ns"]) <= spoken["clock"]["uncertainty_ns"]
             assert spoken["clock"]["contradictions"] == 0
             return spoken["answered"], heard["answered"]
 

@@ -91,7 +91,7 @@ def exchange(station: str, bed: Testbed, frame_octets: int) -> Any:
         f"seconds={seconds + 1}",
     )
     serve = (
-        "echo",
+        "respond",
         "longest=8972",
         "local=0.0.0.0:5000",
         f"peer={one.ipv4}:5000",
@@ -107,7 +107,12 @@ def exchange(station: str, bed: Testbed, frame_octets: int) -> Any:
         assert echo.stderr is not None
         assert echo.stderr.readline() == "ready\n"
         command = one.command(
-            *REAL_TIME, station, "ask", f"local={one.ipv4}:5000", f"peer={other.ipv4}:5000", *words
+            *REAL_TIME,
+            station,
+            "request",
+            f"local={one.ipv4}:5000",
+            f"peer={other.ipv4}:5000",
+            *words,
         )
         asked = json.loads(
             subprocess.run(command, check=True, capture_output=True, text=True).stdout
@@ -472,7 +477,7 @@ def ends_within(seconds: float, pid: int) -> bool:
 
 
 @pytest.mark.root
-def test_a_relay_and_its_namespace_go_with_the_testbed(namespaces: Callable[..., set[str]]) -> None:
+def test_a_relay_and_its_namespace_go_with_the_testbed(namespaces: Callable[[], set[str]]) -> None:
     with make_testbed(2, layout="switch", wires=relayed()) as bed:
         assert f"{bed.name}-wires" in namespaces()
         assert bed.relay is not None
@@ -484,8 +489,7 @@ def test_a_relay_and_its_namespace_go_with_the_testbed(namespaces: Callable[...,
 
 
 @pytest.mark.root
-@pytest.mark.xdist_group("leftovers")
-def test_a_relay_ends_with_a_maker_that_is_killed(namespaces: Callable[..., set[str]]) -> None:
+def test_a_relay_ends_with_a_maker_that_is_killed(namespaces: Callable[[], set[str]]) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", MAKE_AND_WAIT],
         stdin=subprocess.PIPE,
@@ -511,7 +515,7 @@ SAY = "import socket, sys; socket.socket(socket.AF_INET, socket.SOCK_DGRAM).send
 
 @pytest.mark.root
 def test_a_relayed_testbed_stays_tells_its_wires_and_goes_with_what_happened(
-    namespaces: Callable[..., set[str]],
+    namespaces: Callable[[], set[str]],
 ) -> None:
     code, text, error = invoke(
         "up", "--wire", "relay", "--rate", "10 Mb/s", "--delay", "50 us", "--loss", "0.01", "--json"
@@ -557,7 +561,7 @@ def test_a_relayed_testbed_stays_tells_its_wires_and_goes_with_what_happened(
 
 @pytest.mark.root
 def test_a_relay_that_stays_and_was_killed_holds_up_nobody(
-    namespaces: Callable[..., set[str]],
+    namespaces: Callable[[], set[str]],
 ) -> None:
     made = json.loads(invoke("up", "--wire", "relay", "--rate", "10 Mb/s", "--json")[1])
     pids = subprocess.run(
@@ -574,18 +578,18 @@ def test_a_relay_that_stays_and_was_killed_holds_up_nobody(
 
 @pytest.mark.root
 def test_wires_that_cannot_be_played_are_told_and_nothing_stays(
-    namespaces: Callable[..., set[str]], monkeypatch: pytest.MonkeyPatch
+    namespaces: Callable[[], set[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from ethermeter.testbed import TestbedError, build
 
     monkeypatch.setattr(build, "_direction", lambda wire, mtu: {"rate_bps": 1})
-    before = namespaces(maker=os.getpid())
+    before = namespaces()
     with (
         pytest.raises(TestbedError, match=r"relay of the wires did not begin: wire: plan"),
         make_testbed(2, wires=relayed()),
     ):
         pass
-    assert namespaces(maker=os.getpid()) == before
+    assert namespaces() == before
 
 
 @pytest.mark.parametrize(

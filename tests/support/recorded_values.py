@@ -17,8 +17,9 @@ from typing import Any
 
 import ethermeter as em
 from ethermeter import experiment
-from ethermeter.plan import LIVE, SIMULATION, Plan, Trial
+from ethermeter.plan import Plan
 from ethermeter.run import RunOptions, execute
+from ethermeter.trial import LIVE, SIMULATION, Trial
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 VALUES = GOLDEN / "values"
@@ -29,7 +30,8 @@ SIMULATED, OTHERS = 6, 2
 """Trials of an experiment that are run: of its simulation, and of each other engine."""
 WINDOW_S = 0.4
 """Longest time that stations transmit; an experiment's phases are scaled down to it."""
-TOLERANCE = 1e-12
+TOLERANCE, LEAST = 1e-12, 1e-18
+"""Relative and absolute difference within which values are equal."""
 JUDGED = ("verdict", "ours", "low", "high")
 """What is recorded of a claim."""
 UNITS_S = {"s": 1.0, "ms": 1e-3, "us": 1e-6}
@@ -204,7 +206,7 @@ def _printed(*words: str) -> Any:
 def _close(before: str, now: str) -> bool:
     old, new = before.split(" "), now.split(" ")
     try:
-        close = math.isclose(float(old[0]), float(new[0]), rel_tol=TOLERANCE)
+        close = math.isclose(float(old[0]), float(new[0]), rel_tol=TOLERANCE, abs_tol=LEAST)
     except ValueError:
         return False
     return close and old[1:] == new[1:]

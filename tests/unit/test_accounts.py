@@ -264,7 +264,7 @@ def test_saturated_senders_have_no_pacing_and_exchanges_no_clocks() -> None:
 
 def test_clocks_are_shared_compared_or_unknown() -> None:
     relation = {
-        "ahead_ns": -5e8,
+        "offset_ns": -5e8,
         "uncertainty_ns": 2000,
         "drift": 1e-5,
         "drift_uncertainty": 1e-7,

@@ -13,7 +13,7 @@ import pytest
 from ethermeter.analysis.flows import sharing
 from ethermeter.metrics import Metric
 from ethermeter.metrics.formulas import jain_index
-from ethermeter.plan import Trial
+from ethermeter.trial import Trial
 
 NETWORK = """
 title = "Senders into one"

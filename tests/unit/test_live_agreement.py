@@ -11,7 +11,7 @@ import pytest
 from ethermeter.analysis.live import comparisons, to_json
 from ethermeter.analysis.tables import WholeSegment
 from ethermeter.metrics import Metric
-from ethermeter.plan import Trial
+from ethermeter.trial import Trial
 
 METRICS = (Metric.MESSAGE_RATE, Metric.ONE_WAY_DELAY, Metric.MESSAGES)
 

@@ -83,7 +83,7 @@ def test_a_trial_becomes_a_test_that_the_coordinator_takes(tmp_path: Path) -> No
     asked = {
         "frames": {"kind": "fixed", "bits": 8 * 76},
         "arrivals": {"kind": "saturated"},
-        "patience_ns": 10_000_000,
+        "timeout_ns": 10_000_000,
     }
     assert ping["traffic"] == {"kind": "exchange", **asked}
 
@@ -119,7 +119,7 @@ def test_consent_is_asked_for_as_far_as_the_ceilings_of_both_hosts_have_room(
         ((3_000_000 - 768_000) // 2, 500),
         (3_000_000 - 768_000, 1000),
     ]
-    assert (flows[1]["most_answer_bps"], flows[1]["most_answer_frames_per_s"]) == (
+    assert (flows[1]["most_response_bps"], flows[1]["most_response_frames_per_s"]) == (
         (3_000_000 - 768_000) // 2,
         500,
     )
@@ -553,7 +553,7 @@ def test_a_file_becomes_one_over_tcp_with_consent_both_ways(tmp_path: Path, dire
     text = describe(trial, LABORATORY, {})
     _core.check_test(text)
     (flow,) = json.loads(text)["flows"]
-    assert (flow["port"], flow["most_answer_bps"]) == ("tcp", flow["most_bps"])
+    assert (flow["port"], flow["most_response_bps"]) == ("tcp", flow["most_bps"])
     assert flow["traffic"]["kind"] == "file"
     file = flow["traffic"]["file"]
     assert (file["direction"], file["octets"], file["block_octets"]) == (

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from ethermeter.engines import network, talk
 from ethermeter.metrics import Caution, Group, Metric, caution_text
-from ethermeter.plan import Trial
 from ethermeter.run import effort_of
 from ethermeter.store.rows import (
     FLOW_METRICS,
@@ -20,6 +19,7 @@ from ethermeter.store.rows import (
     flow_layout,
     observations_of_scenario,
 )
+from ethermeter.trial import Trial
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 

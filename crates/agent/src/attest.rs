@@ -1,5 +1,5 @@
-//! Signed consent: a receiver signs its yes with the key of its certificate, so that nobody else
-//! can say yes for its address; a coordinator neither.
+//! Signed consent: a receiver signs a grant with the key of its certificate, so that no other host
+//! can grant for its address, not even the coordinator.
 
 use crate::consent::{Grant, Proof, Renewal};
 use crate::refusal::{Refusal, Rule};
@@ -20,14 +20,14 @@ pub struct Credentials {
     pub authority: Vec<u8>,
 }
 
-/// Signs what a receiver says, and proves what others say.
+/// Signs an agent's grants and verifies those of others.
 pub struct Notary {
     key: KeyPair,
     certificate: CertificateDer<'static>,
     authority: CertificateDer<'static>,
 }
 
-/// What was said, and what proves it.
+/// A grant, and what proves it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Signed {
     /// A [`Grant`] as JSON: exactly what was signed.
@@ -62,7 +62,7 @@ impl Notary {
         Ok(Self { key, certificate, authority })
     }
 
-    /// Sign a yes.
+    /// Sign a grant.
     ///
     /// # Errors
     /// If signing fails.
@@ -102,7 +102,7 @@ impl Notary {
     }
 }
 
-/// Read a yes and see what proves it. Without a notary, that is an agent without TLS, nothing does.
+/// Read a grant and verify it. Without a notary, in an agent without TLS, nothing is verified.
 ///
 /// # Errors
 /// By [`Rule::ConsentUnproven`] if it cannot be read, or its proof is false.
@@ -172,7 +172,7 @@ mod tests {
             let name = format!(
                 "ethermeter-attest-{}-{:016x}",
                 std::process::id(),
-                crate::service::random()
+                crate::random::random()
             );
             Self(std::env::temp_dir().join(name))
         }

@@ -1,8 +1,8 @@
 //! What a test is, as people and programs write it: JSON in, checked whole, every fault at once.
 
-use crate::consent::{Cast, PortKind, Way};
+use crate::consent::{Cast, PortKind, Transport};
 use crate::refusal::{Refusal, Rule};
-use crate::station::{read_answers, read_file, read_source, Phases, LONGEST_BLOCK_OCTETS};
+use crate::station::{read_file, read_responses, read_source, Phases, LONGEST_BLOCK_OCTETS};
 use ethermeter_ethernet::Octets;
 use ethermeter_live::wire::{shortest_frame, MARK_OCTETS, SPEECH_OCTETS};
 use ethermeter_traffic::arrivals::Arrivals;
@@ -86,10 +86,10 @@ pub struct Flow {
     /// The same of what goes back, which its sender says yes to: answers, or a server's octets. As
     /// much as there without.
     #[serde(default)]
-    pub most_answer_bps: Option<u64>,
+    pub most_response_bps: Option<u64>,
     /// The same in frames per second.
     #[serde(default)]
-    pub most_answer_frames_per_s: Option<u64>,
+    pub most_response_frames_per_s: Option<u64>,
     /// What is done.
     pub traffic: Traffic,
     /// How the receiver waits.
@@ -177,7 +177,7 @@ pub enum Traffic {
         /// waits for them.
         arrivals: Value,
         /// An answer that takes longer is lost.
-        patience_ns: u64,
+        timeout_ns: u64,
         /// How long answers are and when they come.
         #[serde(default)]
         response: Response,
@@ -221,24 +221,24 @@ impl Response {
     fn read(&self) -> Result<Option<Lengths>, Refusal> {
         match self.text().as_str() {
             "" => Ok(None),
-            text => Ok(read_answers(text, 0, 0)?.frames),
+            text => Ok(read_responses(text, 0, 0)?.frames),
         }
     }
 }
 
 impl Traffic {
-    /// How long an asker waits for answers; no time, where there are none.
+    /// Timeout of a response; 0 of traffic without responses.
     #[must_use]
-    pub fn patience_ns(&self) -> u64 {
+    pub fn timeout_ns(&self) -> u64 {
         match self {
-            Self::Exchange { patience_ns, .. } => *patience_ns,
+            Self::Exchange { timeout_ns, .. } => *timeout_ns,
             Self::Stream { .. } | Self::Transfer { .. } | Self::File { .. } => 0,
         }
     }
 
     /// How receivers answer, as the protocol has it.
     #[must_use]
-    pub fn answers_text(&self) -> String {
+    pub fn responses_text(&self) -> String {
         match self {
             Self::Exchange { response, .. } => response.text(),
             Self::Stream { .. } | Self::Transfer { .. } | Self::File { .. } => String::new(),
@@ -253,8 +253,8 @@ fn common_block() -> u32 {
 impl Flow {
     /// By which kind of port, to how many.
     #[must_use]
-    pub fn way(&self) -> Way {
-        Way { kind: self.port, cast: self.cast }
+    pub fn transport(&self) -> Transport {
+        Transport { kind: self.port, cast: self.cast }
     }
 
     /// Octets of its longest frame; 0 of octets in bulk.
@@ -268,7 +268,7 @@ impl Flow {
 
     /// Octets of the longest answer's frame; 0 of octets in bulk.
     #[must_use]
-    pub fn longest_answer_octets(&self) -> u32 {
+    pub fn longest_response_octets(&self) -> u32 {
         match &self.traffic {
             Traffic::Exchange { response, .. } => match response.read() {
                 Ok(Some(frames)) => longest(&frames),
@@ -282,8 +282,8 @@ impl Flow {
     /// What goes back may take of bits and frames per second.
     #[must_use]
     pub fn most_back(&self) -> (u64, u64) {
-        let frames_per_s = self.most_answer_frames_per_s.unwrap_or(self.most_frames_per_s);
-        (self.most_answer_bps.unwrap_or(self.most_bps), frames_per_s)
+        let frames_per_s = self.most_response_frames_per_s.unwrap_or(self.most_frames_per_s);
+        (self.most_response_bps.unwrap_or(self.most_bps), frames_per_s)
     }
 
     /// Octets of the shortest frame that holds a mark, and of the longest that its port has room
@@ -354,7 +354,7 @@ fn shortest(frames: &Lengths) -> u32 {
     u32::try_from(frames.range_bits().0 / 8).unwrap_or(u32::MAX)
 }
 
-/// What is said to requests of a coder.
+/// The refusal of requests by a coder.
 pub(crate) fn no_coder() -> Refusal {
     Refusal::new(
         Rule::Description,
@@ -416,13 +416,13 @@ impl Test {
                 }
             }
             faults.extend(
-                flow.way().fault().map(|allowed| {
+                flow.transport().fault().map(|allowed| {
                     format!("{at}.cast = {:?}: must be {allowed}", flow.cast.word())
                 }),
             );
             self.check_traffic(flow, &mut faults);
-            let from = self.place_of(&flow.from);
-            let is_ipv4 = from.is_none_or(|place| self.agents[place].address.is_ipv4());
+            let from = self.index_of(&flow.from);
+            let is_ipv4 = from.is_none_or(|index| self.agents[index].address.is_ipv4());
             faults.extend(
                 flow.voice_faults(is_ipv4).into_iter().map(|fault| format!("{at}.{fault}")),
             );
@@ -495,7 +495,7 @@ impl Test {
         }
     }
 
-    /// What is wrong with who sends and who receives.
+    /// Faults in the sender and the receivers.
     fn check_ends(&self, flow: &Flow, names: &BTreeSet<&str>, faults: &mut Vec<String>) {
         let at = format!("flows.{}", flow.name);
         let receivers = flow.to.names();
@@ -542,9 +542,9 @@ impl Test {
         }
     }
 
-    /// An agent's place in the list.
+    /// Index of an agent in the list.
     #[must_use]
-    pub fn place_of(&self, name: &str) -> Option<usize> {
+    pub fn index_of(&self, name: &str) -> Option<usize> {
         self.agents.iter().position(|agent| agent.name == name)
     }
 }

@@ -29,7 +29,7 @@ impl HostInterface {
     }
 }
 
-/// Interfaces by name; empty if the system does not say.
+/// Interfaces by name; empty if the operating system does not list them.
 #[must_use]
 pub fn interfaces() -> Vec<HostInterface> {
     let mut interfaces: BTreeMap<String, HostInterface> = BTreeMap::new();

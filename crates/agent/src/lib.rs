@@ -1,21 +1,23 @@
 //! Agents that send and receive real frames on their hosts, and the coordinator that runs a test
 //! between them.
 //!
-//! What an agent may do is decided without a network or a clock, in [`consent`], [`leash`] and
-//! [`gate`]; the rest carries it out.
+//! [`consent`], [`lease`], [`policer`] and [`pending`] decide what an agent may do, without a
+//! network or a clock; the other modules carry it out.
 //!
 //! - [`consent`]: the rules an agent asks before it sends anything, with the operator's ceilings.
-//! - [`refusal`]: what an agent says no with: the rule, the value, what is allowed.
+//! - [`refusal`]: why a request is refused: the rule, the value, what is allowed.
 //! - [`attest`]: signed consent.
-//! - [`leash`]: the lease without which an agent falls silent.
-//! - [`gate`]: the last door before the network; nothing passes that consent does not name.
+//! - [`lease`]: the lease without which an agent falls silent.
+//! - [`policer`]: the last check before the network; nothing passes that consent does not name.
+//! - [`token_bucket`]: rates, and what a payload costs.
 //! - [`interfaces`]: the host's interfaces.
-//! - [`station`]: an experiment on one host: its ports, its roles, what it counts.
+//! - [`station`]: an experiment on one host: its ports, its roles, its results.
 //! - [`service`]: the calls of the protocol.
+//! - `role_plans`: roles of a request, permitted by the rules.
 //! - [`listen`]: sockets, TLS, limits on connections.
-//! - [`waiting`]: who of those that have not proven who they are may wait for that.
-//! - [`description`]: what a test is, as people and programs write it.
-//! - [`coordinator`]: runs a test and says what came of it.
+//! - [`pending`]: connections whose peers have not yet authenticated.
+//! - [`description`]: the test that a coordinator is given, as JSON.
+//! - [`coordinator`]: runs a test and returns its results.
 //! - [`certificates`]: a private authority.
 
 pub mod attest;
@@ -23,14 +25,18 @@ pub mod certificates;
 pub mod consent;
 pub mod coordinator;
 pub mod description;
-pub mod gate;
 pub mod interfaces;
-pub mod leash;
+pub mod lease;
 pub mod listen;
+pub mod pending;
+pub mod policer;
+mod random;
 pub mod refusal;
+mod role_plans;
 pub mod service;
 pub mod station;
-pub mod waiting;
+mod stop;
+pub mod token_bucket;
 
 /// The protocol, as generated from `proto/agent.proto`.
 #[allow(missing_docs, clippy::pedantic)]

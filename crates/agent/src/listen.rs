@@ -2,11 +2,11 @@
 
 use crate::attest::{Credentials, Notary};
 use crate::consent::Ceilings;
-use crate::coordinator::asked;
+use crate::pending::Pending;
 use crate::protocol::agent_server::AgentServer;
 use crate::service::Service;
-use crate::waiting::Waiting;
-use ethermeter_live::Face;
+use crate::stop;
+use ethermeter_live::SkewedClock;
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use std::collections::BTreeMap;
@@ -30,10 +30,10 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::transport::server::{Connected, TcpConnectInfo};
 use tonic::transport::Server;
 
-/// Connections of peers that have proven who they are; further ones are closed at once. Those that
-/// have not are held by [`Waiting`].
+/// Authenticated connections; further ones are closed at once. Those that
+/// have not are held by [`Pending`].
 pub const MOST_CONNECTIONS: usize = 32;
-/// In this time a peer has to prove who it is.
+/// Timeout of authentication.
 const HANDSHAKE: Duration = Duration::from_secs(2);
 /// Calls at once on a connection.
 const MOST_CALLS: u16 = 16;
@@ -74,7 +74,7 @@ pub struct Listening {
     service: Service,
 }
 
-/// Take up an address, for an agent whose frames show the time of `face`.
+/// Take up an address, for an agent whose frames show the time of `own_clock`.
 ///
 /// # Errors
 /// If it is beyond loopback without credentials, they are of no use, or the system refuses.
@@ -82,7 +82,7 @@ pub async fn listen(
     at: SocketAddr,
     ceilings: Ceilings,
     credentials: Option<&Credentials>,
-    face: Face,
+    own_clock: SkewedClock,
 ) -> Result<Listening, ListenError> {
     if credentials.is_none() && !at.ip().is_loopback() {
         return Err(ListenError::Plain(at));
@@ -100,7 +100,7 @@ pub async fn listen(
     let notary = credentials.map(Notary::new).transpose().map_err(ListenError::Credentials)?;
     let listener =
         TcpListener::bind(at).await.map_err(|source| ListenError::System { at, source })?;
-    Ok(Listening { listener, server, tls, service: Service::new(ceilings, notary, face) })
+    Ok(Listening { listener, server, tls, service: Service::new(ceilings, notary, own_clock) })
 }
 
 /// TLS with a certificate at both ends, each of the authority.
@@ -136,7 +136,7 @@ pub fn serve_blocking(
     at: SocketAddr,
     ceilings: Ceilings,
     credentials: Option<&Credentials>,
-    face: Face,
+    own_clock: SkewedClock,
     ready: impl FnOnce(SocketAddr),
     should_stop: impl FnMut() -> bool,
 ) -> Result<(), ListenError> {
@@ -146,9 +146,9 @@ pub fn serve_blocking(
     let runtime =
         builder.thread_keep_alive(Duration::from_secs(1)).enable_all().build().map_err(failed)?;
     runtime.block_on(async {
-        let listening = listen(at, ceilings, credentials, face).await?;
+        let listening = listen(at, ceilings, credentials, own_clock).await?;
         ready(listening.local().map_err(failed)?);
-        listening.serve(asked(should_stop)).await
+        listening.serve(stop::requested(should_stop)).await
     })
 }
 
@@ -170,7 +170,7 @@ impl Listening {
     /// Where it listens.
     ///
     /// # Errors
-    /// If the system does not say.
+    /// If the operating system does not report it.
     pub fn local(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
     }
@@ -223,7 +223,7 @@ async fn serve<H: Handshake>(
 /// Octets of the longest result: 64 roles with two histograms each.
 pub(crate) const LONGEST_RESULT: usize = 64 << 20;
 
-/// How a peer proves who it is.
+/// Authentication of a peer.
 trait Handshake: Clone + Send + 'static {
     /// A connection whose other end has done so.
     type Stream: AsyncRead
@@ -284,28 +284,28 @@ impl Handshake for Preface {
     }
 }
 
-/// Connections that wait to prove who they are, and what ends each.
+/// Handshakes under way, and a handle to abort each.
 #[derive(Default)]
-struct Crowd {
-    waiting: Waiting,
+struct Handshakes {
+    pending: Pending,
     ends: BTreeMap<u64, AbortHandle>,
 }
 
-fn lock(crowd: &Mutex<Crowd>) -> MutexGuard<'_, Crowd> {
-    crowd.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock(handshakes: &Mutex<Handshakes>) -> MutexGuard<'_, Handshakes> {
+    handshakes.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A place in the crowd, left when the handshake is over, however it ends.
-struct WaitingPlace {
-    crowd: Arc<Mutex<Crowd>>,
+/// Removes a pending handshake when it ends, however it ends.
+struct PendingGuard {
+    handshakes: Arc<Mutex<Handshakes>>,
     number: u64,
 }
 
-impl Drop for WaitingPlace {
+impl Drop for PendingGuard {
     fn drop(&mut self) {
-        let mut crowd = lock(&self.crowd);
-        crowd.waiting.leave(self.number);
-        crowd.ends.remove(&self.number);
+        let mut handshakes = lock(&self.handshakes);
+        handshakes.pending.leave(self.number);
+        handshakes.ends.remove(&self.number);
     }
 }
 
@@ -315,7 +315,7 @@ async fn accept<H: Handshake>(
     accepted: mpsc::Sender<io::Result<H::Stream>>,
 ) {
     let room = Arc::new(Semaphore::new(MOST_CONNECTIONS));
-    let crowd = Arc::new(Mutex::new(Crowd::default()));
+    let handshakes = Arc::new(Mutex::new(Handshakes::default()));
     loop {
         let Ok((stream, peer)) = listener.accept().await else {
             // Out of descriptors, or a connection that was gone at once: neither is for ever.
@@ -324,23 +324,23 @@ async fn accept<H: Handshake>(
         };
         let _ = stream.set_nodelay(true);
         let connection = Connection { stream, quiet: Box::pin(sleep(QUIET)), permit: None };
-        let mut waiting = lock(&crowd);
-        let (number, gone) = waiting.waiting.admit(peer.ip());
-        if let Some(end) = gone.and_then(|gone| waiting.ends.remove(&gone)) {
+        let mut pending = lock(&handshakes);
+        let (number, gone) = pending.pending.admit(peer.ip());
+        if let Some(end) = gone.and_then(|gone| pending.ends.remove(&gone)) {
             end.abort();
         }
-        let place = WaitingPlace { crowd: Arc::clone(&crowd), number };
+        let guard = PendingGuard { handshakes: Arc::clone(&handshakes), number };
         let (handshake, room, accepted) = (handshake.clone(), Arc::clone(&room), accepted.clone());
-        let proving = tokio::spawn(async move {
-            let shaken = timeout(HANDSHAKE, handshake.shake(connection)).await;
-            let Ok(Ok(mut stream)) = shaken else { return };
-            drop(place);
-            // Without room it is closed at once: who waits in vain would learn less.
+        let handshaking = tokio::spawn(async move {
+            let outcome = timeout(HANDSHAKE, handshake.shake(connection)).await;
+            let Ok(Ok(mut stream)) = outcome else { return };
+            drop(guard);
+            // Without room it is closed at once, so that the peer learns of it.
             let Ok(permit) = room.try_acquire_owned() else { return };
             H::connection(&mut stream).permit = Some(permit);
             let _ = accepted.send(Ok(stream)).await;
         });
-        waiting.ends.insert(number, proving.abort_handle());
+        pending.ends.insert(number, handshaking.abort_handle());
     }
 }
 
@@ -348,7 +348,7 @@ async fn accept<H: Handshake>(
 struct Connection {
     stream: TcpStream,
     quiet: Pin<Box<Sleep>>,
-    /// Its place among those that have proven who they are.
+    /// Its slot among authenticated connections.
     permit: Option<OwnedSemaphorePermit>,
 }
 

@@ -3,7 +3,7 @@
 use ethermeter_agent::attest::Credentials;
 use ethermeter_agent::consent::Ceilings;
 use ethermeter_agent::{certificates, coordinator, listen};
-use ethermeter_live::Face;
+use ethermeter_live::SkewedClock;
 use lexopt::prelude::*;
 use std::ffi::{OsStr, OsString};
 use std::net::SocketAddr;
@@ -205,13 +205,13 @@ fn agent(options: &Options) -> Result<ExitCode, String> {
             .map_err(|fault| format!("{}: {fault}", path.display()))?,
     };
     let credentials = options.credentials()?;
-    let face = Face {
+    let own_clock = SkewedClock {
         epoch_ns: 0,
         offset_ns: options.clock_offset_ns,
         drift_ns_per_s: options.clock_drift_ppb,
     };
     runtime()?.block_on(async {
-        let listening = listen::listen(at, ceilings, credentials.as_ref(), face)
+        let listening = listen::listen(at, ceilings, credentials.as_ref(), own_clock)
             .await
             .map_err(|error| error.to_string())?;
         let local = listening.local().map_err(|error| error.to_string())?;

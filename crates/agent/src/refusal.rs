@@ -1,4 +1,4 @@
-//! What an agent says no with.
+//! Why an agent refuses a request.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -35,33 +35,33 @@ pub enum Rule {
     Address,
     /// The operator's interfaces.
     Interface,
-    /// The operator's kinds of groups: those who hear them are not all asked.
+    /// The operator's kinds of groups: hosts that did not consent may hear them.
     Groups,
     /// Ports below 1024 belong to services.
     Port,
     /// Without TLS, only loopback addresses.
     PlainBeyondLoopback,
-    /// Somebody has to say yes at all.
+    /// A sender needs a grant.
     ConsentMissing,
-    /// A yes is signed by a certificate of the authority that names the address.
+    /// A grant is signed by a certificate of the authority that names the address.
     ConsentUnproven,
-    /// A yes is for one experiment.
+    /// A grant is for one experiment.
     ConsentExperiment,
-    /// A yes is to one sender.
+    /// A grant is for one sender.
     ConsentSender,
-    /// A yes is for one address and port.
+    /// A grant is for one address and port.
     ConsentTarget,
-    /// A yes is up to a rate.
+    /// A grant is up to a rate.
     ConsentRate,
-    /// A yes is to frames up to a length.
+    /// A grant is for frames up to a length.
     ConsentLength,
-    /// A yes is for a duration.
+    /// A grant is for a duration.
     ConsentDuration,
-    /// A yes ends.
+    /// A grant expires.
     ConsentExpired,
-    /// A yes is for one role of one run.
+    /// A grant is for one role of one run.
     ConsentSpent,
-    /// A yes is renewed by its receiver for as long as it is used.
+    /// A grant is renewed by its receiver for as long as it is used.
     ConsentRenewal,
     /// A description of traffic makes sense.
     Description,

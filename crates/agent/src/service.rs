@@ -1,31 +1,20 @@
-//! The calls of the protocol: each asks the rules first.
+//! The calls of the protocol; the rule book admits each first.
 
 use crate::attest::{self, Notary, Signed};
 use crate::consent::{
-    Cast, Ceilings, Challenge, Grant, Moment, PortKind, Proof, Renewal, RuleBook, Stamp, Way, Wish,
-    MOST_CHALLENGES,
+    Ceilings, Challenge, Renewal, RuleBook, Stamp, Transport, Wish, MOST_CHALLENGES,
 };
-use crate::description::no_coder;
-use crate::interfaces::{interface_of, interfaces};
+use crate::interfaces::interfaces;
+use crate::protocol as wire;
 use crate::protocol::agent_server::Agent;
-use crate::protocol::{self as wire, role::Role as WireRole};
+use crate::random::random;
 use crate::refusal::{Refusal, Rule};
-use crate::station::{
-    clocks, longest_frame_octets, read_answers, read_file, read_source, Experiment, Permitted,
-    Phases, Place, RolePlan, Task, LONGEST_BLOCK_OCTETS,
-};
+use crate::role_plans::{address, endpoint, Context, RoleBooks, RoleReader};
+use crate::station::{Experiment, Phases};
 use crate::PROTOCOL;
-use ethermeter_live::port::tcp::set_congestion;
-use ethermeter_live::port::Address;
-use ethermeter_live::roles::Attention;
-use ethermeter_live::{Face, HostTime, Timeline};
-use ethermeter_traffic::arrivals::Arrivals;
-use ethermeter_traffic::lengths::Lengths;
-use ring::rand::{SecureRandom, SystemRandom};
+use ethermeter_live::{HostTime, SkewedClock, Timeline};
 use rustls_pki_types::UnixTime;
-use socket2::{Domain, Socket, Type};
 use std::collections::BTreeMap;
-use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -38,7 +27,7 @@ const KEPT_NS: u64 = 30_000_000_000;
 const WATCH_NS: u64 = 50_000_000;
 /// A start may be so far ahead.
 const START_AHEAD_NS: u64 = 10_000_000_000;
-/// How often progress is told.
+/// Period of progress reports.
 const PROGRESS: Duration = Duration::from_millis(250);
 /// Longest name of a flow.
 const LONGEST_NAME: usize = 64;
@@ -63,7 +52,7 @@ impl Books {
         let mut gone = Vec::new();
         for (&number, experiment) in &self.experiments {
             experiment.look_at_leases(now_ns);
-            if experiment.leash().is_overdue_at(now_ns) {
+            if experiment.lease().is_overdue_at(now_ns) {
                 let since_ns = *self.lapsed_ns.entry(number).or_insert(now_ns);
                 let is_old = needs_room || now_ns.saturating_sub(since_ns) > KEPT_NS;
                 if experiment.running() == 0 && (is_old || !experiment.has_begun()) {
@@ -83,18 +72,23 @@ pub struct Service {
     books: Arc<Mutex<Books>>,
     notary: Option<Arc<Notary>>,
     session: u64,
-    face: Face,
+    own_clock: SkewedClock,
 }
 
 impl Service {
     /// One under an operator's ceilings; without a notary it is one without TLS, and keeps to
-    /// loopback addresses. Its frames show the time of `face`.
+    /// loopback addresses. Its frames show the time of `own_clock`.
     #[must_use]
-    pub fn new(ceilings: Ceilings, notary: Option<Notary>, face: Face) -> Self {
+    pub fn new(ceilings: Ceilings, notary: Option<Notary>, own_clock: SkewedClock) -> Self {
         let session = random();
         let rules = RuleBook::new(ceilings, session, notary.is_none());
         let books = Books { rules, experiments: BTreeMap::new(), lapsed_ns: BTreeMap::new() };
-        Self { books: Arc::new(Mutex::new(books)), notary: notary.map(Arc::new), session, face }
+        Self {
+            books: Arc::new(Mutex::new(books)),
+            notary: notary.map(Arc::new),
+            session,
+            own_clock,
+        }
     }
 
     fn books(&self) -> MutexGuard<'_, Books> {
@@ -141,201 +135,6 @@ impl Service {
         act(&mut books.rules, experiment, now_ns).map_err(|refusal| status(&refusal))
     }
 
-    /// What may be sent to those who have said yes, and their yes.
-    fn permit(
-        &self,
-        context: &Context<'_>,
-        books: &mut RoleBooks<'_>,
-        place: &Place,
-        asked: Asked,
-        grants: Vec<wire::SignedGrant>,
-    ) -> Result<(Permitted, Vec<Grant>), Refusal> {
-        let now = UnixTime::now();
-        let (mut consents, mut certificates) =
-            (Vec::with_capacity(grants.len()), Vec::with_capacity(grants.len()));
-        for wire::SignedGrant { grant, signature, certificate } in grants {
-            let signed = Signed { grant, signature, certificate };
-            consents.push(attest::read(&signed, self.notary.as_deref(), now)?);
-            certificates.push(signed.certificate);
-        }
-        let Some(target) = consents.first().and_then(|(grant, _)| grant.target()) else {
-            return Err(Refusal::new(Rule::ConsentMissing, context.flow, "a receiver's yes"));
-        };
-        let wish = Wish {
-            way: place.way,
-            sender: place.local,
-            target,
-            rate_bps: asked.rate_bps,
-            rate_frames_per_s: asked.rate_frames_per_s,
-            longest_frame_octets: asked.longest_frame_octets,
-            duration_ns: context.phases.duration_ns(),
-            interface: place.for_rules(),
-        };
-        let moment = Moment { now_ns: HostTime.now_ns(), unix_s: now.as_secs() };
-        let permit = books.rules.permit(context.experiment, &wish, &consents, moment)?;
-        let grants: Vec<Grant> =
-            consents.into_iter().map(|(grant, _): (Grant, Proof)| grant).collect();
-        let leases = grants
-            .iter()
-            .zip(&certificates)
-            .map(|(grant, certificate)| books.experiment.lease_of(grant, certificate));
-        let leases = leases.collect::<Result<_, _>>()?;
-        Ok(((permit, leases), grants))
-    }
-
-    fn plan(
-        &self,
-        context: &Context<'_>,
-        books: &mut RoleBooks<'_>,
-        asked: wire::Role,
-    ) -> Result<RolePlan, Refusal> {
-        let wire::Role { flow, kind, cast, interface, stream, role, congestion } = asked;
-        let way = Way::read(&kind, &cast)?;
-        let stream = u16::try_from(stream).map_err(|_| {
-            Refusal::new(
-                Rule::Description,
-                format!("stream {stream}"),
-                format!("0 to {}", u16::MAX),
-            )
-        })?;
-        let granted = books.experiment.granted(context.flow).map(|grant| grant.address);
-        let own = || {
-            granted.ok_or_else(|| {
-                Refusal::new(Rule::ConsentMissing, context.flow, "a flow that was granted here")
-            })
-        };
-        let place_at = |address| place(way, address, &interface);
-        let (task, place, permitted) = match role {
-            None => {
-                return Err(Refusal::new(
-                    Rule::Description,
-                    "no role",
-                    "send, sink, ask, echo, give, take, clock, client or server",
-                ))
-            }
-            Some(WireRole::Send(role)) => {
-                let place = place_at(address(&role.address)?);
-                let source = Box::new(read_source(&role.source_json)?);
-                let longest =
-                    u32::try_from(source.frames.range_bits().1.div_ceil(8)).unwrap_or(u32::MAX);
-                let wanted = asked_for(role.rate_bps, role.rate_frames_per_s, longest);
-                let wire::Send { seed, station, real_time, grants, .. } = role;
-                let (permitted, _) = self.permit(context, books, &place, wanted, grants)?;
-                (Task::Send { source, seed, station, real_time }, place, Some(permitted))
-            }
-            Some(WireRole::Clock(role)) => {
-                let place = place_at(own()?);
-                let wanted = asked_for(role.rate_bps, role.rate_frames_per_s, clocks::FRAME_OCTETS);
-                let (permitted, _) = self.permit(context, books, &place, wanted, role.grants)?;
-                (Task::Clock, place, Some(permitted))
-            }
-            Some(WireRole::Give(role)) => {
-                let place = place_at(address(&role.address)?);
-                let wire::Give {
-                    grants, octets, block_octets, rate_bps, rate_frames_per_s, ..
-                } = role;
-                let block_octets = block_octets as usize;
-                if way.kind != PortKind::Tcp || !(1..=LONGEST_BLOCK_OCTETS).contains(&block_octets)
-                {
-                    let allowed = format!("blocks of 1 to {LONGEST_BLOCK_OCTETS} octets by tcp");
-                    return Err(Refusal::new(
-                        Rule::Description,
-                        format!("{block_octets} octets by {way}"),
-                        allowed,
-                    ));
-                }
-                let wanted = asked_for(rate_bps, rate_frames_per_s, IN_BULK);
-                let (permitted, _) = self.permit(context, books, &place, wanted, grants)?;
-                let octets = Some(octets).filter(|&octets| octets > 0);
-                (Task::Give { octets, block_octets }, place, Some(permitted))
-            }
-            Some(WireRole::Take(_)) => {
-                if way.kind != PortKind::Tcp {
-                    return Err(Refusal::new(Rule::Description, way, "octets in bulk by tcp"));
-                }
-                (Task::Take, place_at(own()?), None)
-            }
-            Some(WireRole::Sink(role)) => {
-                let clock = Some(role.clock).filter(|name| !name.is_empty());
-                (
-                    Task::Sink { attention: attention(&role.attention)?, clock },
-                    place_at(own()?),
-                    None,
-                )
-            }
-            Some(WireRole::Ask(role)) => {
-                let place = place_at(own()?);
-                let source = Box::new(read_source(&role.source_json)?);
-                if matches!(source.arrivals, Arrivals::Coder { .. }) {
-                    return Err(no_coder());
-                }
-                let longest = longest_frame_octets(&place, &source.frames)?;
-                let wanted = asked_for(role.rate_bps, role.rate_frames_per_s, longest);
-                let attention = attention(&role.attention)?;
-                let (permitted, grants) =
-                    self.permit(context, books, &place, wanted, role.grants)?;
-                let answerers: Vec<Address> = if way.is_group() {
-                    grants.iter().map(Grant::station).collect()
-                } else {
-                    Vec::new()
-                };
-                let wire::Ask { patience_ns, seed, station, .. } = role;
-                let task =
-                    Task::Ask { source, draws: (seed, station), patience_ns, answerers, attention };
-                (task, place, Some(permitted))
-            }
-            Some(WireRole::Echo(role)) => {
-                // Answers go to one station, also those to what came to a group.
-                let place = Place { way: Way { cast: Cast::Unicast, ..way }, ..place_at(own()?) };
-                let (task, permitted) = self.echo(context, books, &place, role)?;
-                (task, place, Some(permitted))
-            }
-            Some(WireRole::Client(role)) => {
-                let place = by_tcp(place_at(own()?))?;
-                let file = Box::new(read_file(&role.file_json)?);
-                let wanted = asked_for(role.rate_bps, role.rate_frames_per_s, IN_BULK);
-                let (permitted, _) = self.permit(context, books, &place, wanted, role.grants)?;
-                (Task::Client { file, draws: (role.seed, role.station) }, place, Some(permitted))
-            }
-            Some(WireRole::Server(role)) => {
-                let place = by_tcp(place_at(own()?))?;
-                let file = Box::new(read_file(&role.file_json)?);
-                let wanted = asked_for(role.rate_bps, role.rate_frames_per_s, IN_BULK);
-                let grants = role.grant.into_iter().collect();
-                let (permitted, _) = self.permit(context, books, &place, wanted, grants)?;
-                (Task::Server { file, draws: (role.seed, role.station) }, place, Some(permitted))
-            }
-        };
-        let congestion = Some(congestion).filter(|name| !name.is_empty());
-        if let Some(name) = &congestion {
-            check_congestion(name, way)?;
-        }
-        Ok(RolePlan { flow, stream, place, task, permitted, congestion })
-    }
-
-    fn echo(
-        &self,
-        context: &Context<'_>,
-        books: &mut RoleBooks<'_>,
-        place: &Place,
-        role: wire::Echo,
-    ) -> Result<(Task, Permitted), Refusal> {
-        let answers = match role.answers_json.as_str() {
-            "" => None,
-            text => Some(Box::new(read_answers(text, role.seed, role.station)?)),
-        };
-        // Without lengths of their own, answers are as long as requests, and no longer than is said
-        // here.
-        let as_said = Lengths::Fixed { bits: u64::from(role.longest_frame_octets) * 8 };
-        let frames = answers.as_ref().and_then(|answers| answers.frames.as_ref());
-        let longest = longest_frame_octets(place, frames.unwrap_or(&as_said))?;
-        let wanted = asked_for(role.rate_bps, role.rate_frames_per_s, longest);
-        let attention = attention(&role.attention)?;
-        let (permitted, _) =
-            self.permit(context, books, place, wanted, role.grant.into_iter().collect())?;
-        Ok((Task::Echo { answers, attention }, permitted))
-    }
-
     /// Do what a request for a lease asks of an experiment; the answers to challenges are still to
     /// be signed.
     fn renew(
@@ -345,7 +144,7 @@ impl Service {
         renewals: &[wire::SignedRenewal],
         now_ns: u64,
     ) -> Result<(wire::LeaseReply, Renewal), Refusal> {
-        let until_ns = experiment.leash().renew(now_ns);
+        let until_ns = experiment.lease().renew(now_ns);
         for wire::SignedRenewal { renewal, signature } in renewals {
             let certificate_of = |session| experiment.certificate_of(session);
             if let Some(renewal) =
@@ -369,113 +168,13 @@ impl Service {
     }
 }
 
-/// Where roles are entered.
-struct RoleBooks<'a> {
-    rules: &'a mut RuleBook,
-    experiment: &'a mut Experiment,
-}
-
 fn wire_challenge(challenge: Challenge) -> wire::Challenge {
     let Challenge { session, run, nonce, grants } = challenge;
     wire::Challenge { session, run, nonce, grants }
 }
 
-/// Where flows of `way` from or to the own `address` have their ports; on the interface `name`, or
-/// on that of the address if it is empty.
-fn place(way: Way, address: IpAddr, name: &str) -> Place {
-    let interface = interface_of(name, address);
-    Place {
-        way,
-        local: address,
-        is_named: !name.is_empty(),
-        mac: interface.as_ref().and_then(|interface| interface.mac),
-        interface,
-    }
-}
-
-/// What all roles of a request are prepared under.
-struct Context<'a> {
-    experiment: u64,
-    flow: &'a str,
-    phases: &'a Phases,
-}
-
-/// What a role would like to send.
-#[derive(Clone, Copy)]
-struct Asked {
-    rate_bps: u64,
-    rate_frames_per_s: u64,
-    /// 0 of octets in bulk.
-    longest_frame_octets: u32,
-}
-
-/// Of octets in bulk, which TCP makes segments of: no length of frames.
-const IN_BULK: u32 = 0;
-
-fn asked_for(rate_bps: u64, rate_frames_per_s: u64, longest_frame_octets: u32) -> Asked {
-    Asked { rate_bps, rate_frames_per_s, longest_frame_octets }
-}
-
-/// Refuse a congestion control that this host does not have, before anything is sent.
-fn check_congestion(name: &str, way: Way) -> Result<(), Refusal> {
-    if way.kind != PortKind::Tcp {
-        return Err(Refusal::new(
-            Rule::Description,
-            format!("congestion {name} by {way}"),
-            "congestion by tcp",
-        ));
-    }
-    let refused =
-        |error: String| Refusal::new(Rule::Description, error, "a congestion control of this host");
-    // The kernel loads a module of this name if there is one.
-    if name.len() > 15
-        || !name.bytes().all(|octet| {
-            octet.is_ascii_lowercase() || octet.is_ascii_digit() || b"_-".contains(&octet)
-        })
-    {
-        return Err(refused(format!("congestion {name:?}")));
-    }
-    let socket = Socket::new(Domain::IPV4, Type::STREAM, None)
-        .map_err(|error| refused(error.to_string()))?;
-    set_congestion(&socket, name).map_err(|error| refused(error.to_string()))
-}
-
-fn by_tcp(place: Place) -> Result<Place, Refusal> {
-    match place.way.kind {
-        PortKind::Tcp => Ok(place),
-        _ => Err(Refusal::new(Rule::Description, place.way, "a file by tcp")),
-    }
-}
-
-/// A number that cannot be guessed: from the operating system.
-///
-/// # Panics
-/// If the system has none. Consent would be worth nothing without.
-pub(crate) fn random() -> u64 {
-    let mut octets = [0; 8];
-    SystemRandom::new().fill(&mut octets).expect("random octets from the operating system");
-    u64::from_ne_bytes(octets)
-}
-
 fn status(refusal: &Refusal) -> Status {
     Status::permission_denied(refusal.to_string())
-}
-
-fn address(text: &str) -> Result<IpAddr, Refusal> {
-    text.parse().map_err(|_| Refusal::new(Rule::Address, format!("{text:?}"), "an IP address"))
-}
-
-fn attention(text: &str) -> Result<Attention, Refusal> {
-    match text {
-        "spinning" => Ok(Attention::Spinning),
-        "sleeping" => Ok(Attention::Sleeping),
-        "collecting" => Ok(Attention::Collecting),
-        other => Err(Refusal::new(
-            Rule::Description,
-            format!("attention {other:?}"),
-            "spinning, sleeping or collecting",
-        )),
-    }
 }
 
 fn stamp(stamp: Option<wire::Stamp>) -> Result<Stamp, Status> {
@@ -524,8 +223,8 @@ impl Agent for Service {
             interfaces: interfaces.collect(),
             ceilings_json: ceilings.map_err(|error| Status::internal(error.to_string()))?,
             now_ns: HostTime.now_ns(),
-            clock_offset_ns: self.face.offset_ns,
-            clock_drift_ppb: self.face.drift_ns_per_s,
+            clock_offset_ns: self.own_clock.offset_ns,
+            clock_drift_ppb: self.own_clock.drift_ns_per_s,
         }))
     }
 
@@ -550,38 +249,37 @@ impl Agent for Service {
                 format!("{LONGEST_NAME} octets"),
             )));
         }
-        let way = Way::read(&request.kind, &request.cast).map_err(refused)?;
-        let place = place(way, own, &request.interface);
+        let transport = Transport::read(&request.kind, &request.cast).map_err(refused)?;
+        let endpoint = endpoint(transport, own, &request.interface);
         let wish = Wish {
-            way,
+            transport,
             sender,
-            target: place.target(stamp.experiment, port).map_err(refused)?,
+            target: endpoint.target(stamp.experiment, port).map_err(refused)?,
             rate_bps: request.rate_bps,
             rate_frames_per_s: request.rate_frames_per_s,
             longest_frame_octets: request.longest_frame_octets,
             duration_ns: request.duration_ns,
-            interface: place.for_rules(),
+            interface: endpoint.for_rules(),
         };
         let now_ns = HostTime.now_ns();
         let mut grant = {
             let books = &mut *self.books();
             books.sweep(now_ns, !books.experiments.contains_key(&stamp.experiment));
             books.rules.admit_beginning(&stamp, &caller, now_ns).map_err(refused)?;
-            let experiment = books
-                .experiments
-                .entry(stamp.experiment)
-                .or_insert_with(|| Experiment::new(stamp.experiment, random(), self.face, now_ns));
+            let experiment = books.experiments.entry(stamp.experiment).or_insert_with(|| {
+                Experiment::new(stamp.experiment, random(), self.own_clock, now_ns)
+            });
             let grant = books.rules.grant(
                 stamp.experiment,
                 own,
-                place.mac,
+                endpoint.mac,
                 &wish,
                 UnixTime::now().as_secs(),
             );
             let opened = grant.and_then(|mut grant| {
                 experiment.open(
                     &request.flow,
-                    &place,
+                    &endpoint,
                     &mut grant,
                     request.room_frame_octets,
                     now_ns,
@@ -619,7 +317,7 @@ impl Agent for Service {
             drain_ns,
             batches,
         } = phases;
-        let batches = batches.max(1); // 0 is not said
+        let batches = batches.max(1); // 0: not given
         let phases =
             Phases { settle_ns, transmit_ns, measure_from_ns, measure_to_ns, drain_ns, batches };
         let now_ns = HostTime.now_ns();
@@ -634,7 +332,8 @@ impl Agent for Service {
                     .rules
                     .admit_beginning(&before, &caller, now_ns)
                     .map_err(|refusal| status(&refusal))?;
-                let experiment = Experiment::new(stamp.experiment, random(), self.face, now_ns);
+                let experiment =
+                    Experiment::new(stamp.experiment, random(), self.own_clock, now_ns);
                 books.experiments.insert(stamp.experiment, experiment);
             }
         }
@@ -642,12 +341,13 @@ impl Agent for Service {
             if let Some(fault) = phases.fault() {
                 return Err(Refusal::new(Rule::Description, fault, "phases that fit"));
             }
+            let reader = RoleReader { notary: self.notary.as_deref() };
             let mut roles = Vec::with_capacity(request.roles.len().min(LONGEST_NAME));
             for role in request.roles {
                 let flow = role.flow.clone();
                 let context =
                     Context { experiment: stamp.experiment, flow: &flow, phases: &phases };
-                roles.push(self.plan(&context, &mut RoleBooks { rules, experiment }, role)?);
+                roles.push(reader.plan(&context, &mut RoleBooks { rules, experiment }, role)?);
             }
             experiment.prepare(roles, phases)
         })?;
@@ -779,7 +479,7 @@ impl Agent for Service {
 }
 
 fn report(experiment: &Experiment) -> wire::ProgressReport {
-    let (sent_frames, received_frames) = experiment.seen();
+    let (sent_frames, received_frames) = experiment.progress();
     let running = experiment.running();
     let has_ended = running == 0 && (experiment.has_begun() || experiment.ending() != "complete");
     wire::ProgressReport {

@@ -5,7 +5,7 @@ mod common;
 
 use common::hand::{refused, Hand, EXPERIMENT};
 use common::{exchange, flow, measure, test, Agent, Scratch, MS};
-use ethermeter_agent::protocol::{role, Echo, SignedGrant, StartRequest};
+use ethermeter_agent::protocol::{role, Responder, SignedGrant, StartRequest};
 use ethermeter_live::wire::{Kind, Mark};
 use ethermeter_live::{HostTime, Timeline};
 use serde_json::{json, Value};
@@ -97,8 +97,8 @@ fn each_station_of_a_group_answers_with_its_own_length() {
 fn answers_go_no_faster_than_their_receiver_allows() {
     let (a, b) = (Agent::spawn(&[]), Agent::spawn(&[]));
     let mut asked = flow("ask", &asking(76, &json!({"frames": fixed(1000)})));
-    asked["most_answer_bps"] = json!(800_000); // a hundred of 1000 octets a second, and one asked each millisecond
-    asked["traffic"]["patience_ns"] = json!(2 * MS);
+    asked["most_response_bps"] = json!(800_000); // a hundred of 1000 octets a second, and one asked each millisecond
+    asked["traffic"]["timeout_ns"] = json!(2 * MS);
     let measured = measure("slow-back", &test(&[&a, &b], 500, &[asked]), &[]);
     assert_eq!(measured.code, Some(0), "{}", measured.said);
     let flow = &measured.result["flows"]["ask"];
@@ -225,7 +225,7 @@ fn what_is_no_answer_is_told_before_anything_is_asked_for() {
     }
 }
 
-/// A yes in the name of an asker on this host: to frames of 64 octets, a hundred a second.
+/// A grant in the name of a requester on this host: to frames of 64 octets, a hundred a second.
 fn yes_of(asker: &UdpSocket) -> Vec<SignedGrant> {
     let now_s = std::time::SystemTime::now()
         .duration_since(std::time::UNIX_EPOCH)
@@ -243,14 +243,14 @@ fn yes_of(asker: &UdpSocket) -> Vec<SignedGrant> {
     }]
 }
 
-/// An answerer as the asker allows it.
-fn allowed(asker: &UdpSocket) -> Echo {
-    Echo {
+/// A responder as the requester permits it.
+fn allowed(asker: &UdpSocket) -> Responder {
+    Responder {
         grant: yes_of(asker).pop(),
         rate_bps: 51_200,
         rate_frames_per_s: 100,
         attention: "sleeping".into(),
-        answers_json: String::new(),
+        responses_json: String::new(),
         longest_frame_octets: 64,
         seed: 1,
         station: 1,
@@ -268,25 +268,25 @@ async fn a_coordinator_cannot_have_more_answered_than_the_asker_has_said_yes_to(
     let mixed = json!({"frames": {"kind": "mix", "bits": [512, 12_144], "weights": [1.0, 0.0]}})
         .to_string();
     let cases = [
-        ("consent-length", Echo { longest_frame_octets: 65, ..allowed(&asker) }),
-        ("consent-length", Echo { answers_json: long, ..allowed(&asker) }),
-        ("consent-length", Echo { answers_json: mixed, ..allowed(&asker) }),
-        ("consent-rate", Echo { rate_bps: 51_201, ..allowed(&asker) }),
-        ("consent-rate", Echo { rate_frames_per_s: 101, ..allowed(&asker) }),
-        ("description", Echo { longest_frame_octets: 0, ..allowed(&asker) }),
+        ("consent-length", Responder { longest_frame_octets: 65, ..allowed(&asker) }),
+        ("consent-length", Responder { responses_json: long, ..allowed(&asker) }),
+        ("consent-length", Responder { responses_json: mixed, ..allowed(&asker) }),
+        ("consent-rate", Responder { rate_bps: 51_201, ..allowed(&asker) }),
+        ("consent-rate", Responder { rate_frames_per_s: 101, ..allowed(&asker) }),
+        ("description", Responder { longest_frame_octets: 0, ..allowed(&asker) }),
         (
             "description",
-            Echo {
-                answers_json: "{\"frames\":{\"kind\":\"fixed\",\"bits\":8}}".into(),
+            Responder {
+                responses_json: "{\"frames\":{\"kind\":\"fixed\",\"bits\":8}}".into(),
                 ..allowed(&asker)
             },
         ),
     ];
     for (rule, echo) in cases {
-        let request = hand.prepare_request(role::Role::Echo(echo));
+        let request = hand.prepare_request(role::Role::Responder(echo));
         refused(hand.client.prepare(request).await, rule);
     }
-    let request = hand.prepare_request(role::Role::Echo(allowed(&asker)));
+    let request = hand.prepare_request(role::Role::Responder(allowed(&asker)));
     hand.client.prepare(request).await.expect("as allowed");
 }
 
@@ -303,7 +303,7 @@ async fn long_requests_at_a_high_rate_are_answered_no_longer_and_no_faster_than_
     let granted = hand.client.grant(request).await.expect("granted").into_inner();
     let granted: Value = serde_json::from_slice(&granted.grant).expect("JSON");
     let port = u16::try_from(number(&granted["port"])).expect("a port");
-    let request = hand.prepare_request(role::Role::Echo(allowed(&asker)));
+    let request = hand.prepare_request(role::Role::Responder(allowed(&asker)));
     hand.client.prepare(request).await.expect("as allowed");
     assert!(hand.lease().await.is_renewed);
     let begin_ns = HostTime.now_ns() + 50 * MS;
@@ -321,7 +321,7 @@ async fn long_requests_at_a_high_rate_are_answered_no_longer_and_no_faster_than_
             assert_eq!(octets, 18, "as long as the mark, which is a frame of 64");
         }
     }
-    // Half a second of a hundred a second; the last may be on its way.
+    // Half a second of a hundred a second; the last may be in flight.
     assert!(sent > answers, "{sent}");
     assert!((1..=52).contains(&answers), "{answers} answers to {sent} requests");
 }

@@ -38,7 +38,7 @@ fn clocks_that_differ_are_compared_unless_told_otherwise_and_delays_say_how_cert
     let (clock, measured) = (&flow["clock"], &flow["receiving"]["counted"]["stream"]["measured"]);
     assert!(!is_uncertain(&flow), "{clock}");
     let number = |value: &Value| value.as_f64().unwrap_or_else(|| panic!("{value} is no number"));
-    let gained = number(&clock["ahead_ns"]) - 250e6;
+    let gained = number(&clock["offset_ns"]) - 250e6;
     // A ten-thousandth of the time since the host's start, which is what drifts; it is up since
     // before this test.
     assert!(
@@ -76,7 +76,7 @@ fn clocks_that_are_one_are_not_compared_unless_told_so() {
             assert_eq!(flow["clock"], json!({"shared": true}));
         } else {
             let (ahead, uncertainty) =
-                (flow["clock"]["ahead_ns"].as_f64(), flow["clock"]["uncertainty_ns"].as_f64());
+                (flow["clock"]["offset_ns"].as_f64(), flow["clock"]["uncertainty_ns"].as_f64());
             assert!(
                 ahead.is_some_and(|ahead| Some(ahead.abs()) <= uncertainty),
                 "{}",

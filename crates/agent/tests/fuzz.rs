@@ -7,9 +7,9 @@ use common::{
     connect, credentials, flow, make_certificates, measure, paced, test, Agent, Scratch, MS,
 };
 use ethermeter_agent::protocol::{
-    role, Ask, Challenge, Client, CollectRequest, Echo, Give, GrantRequest, LeaseRequest, Phases,
-    PrepareRequest, ProgressRequest, Role, Send, Server, SignedGrant, SignedRenewal, Sink, Stamp,
-    StartRequest, StopRequest, Take,
+    role, BulkReceiver, BulkSender, Challenge, Client, CollectRequest, GrantRequest, LeaseRequest,
+    Phases, PrepareRequest, ProgressRequest, Requester, Responder, Role, Send, Server, SignedGrant,
+    SignedRenewal, Sink, Stamp, StartRequest, StopRequest,
 };
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -124,7 +124,7 @@ fn kind() -> impl Strategy<Value = (String, String)> {
     )
 }
 
-/// A yes: one that could be, changed in a place or two, or none at all.
+/// A yes: one that could be, changed in an octet or two, or none at all.
 fn signed() -> impl Strategy<Value = SignedGrant> {
     let grant = (address(), address(), kind(), half(), rate(), number()).prop_map(
         |(sender, address, (kind, cast), port, rate, until)| {
@@ -158,6 +158,7 @@ fn renewal() -> impl Strategy<Value = SignedRenewal> {
     (renewal, octets()).prop_map(|(renewal, signature)| SignedRenewal { renewal, signature })
 }
 
+#[expect(clippy::too_many_lines, reason = "one arm a message")]
 fn a_role() -> impl Strategy<Value = Role> {
     let sources = [
         "",
@@ -198,9 +199,9 @@ fn a_role() -> impl Strategy<Value = Role> {
         (text(), text()).prop_map(|(attention, clock)| role::Role::Sink(Sink { attention, clock }));
     let ask = (grants(), source(), number(), number(), text()).prop_map(
         |(grants, source_json, one, other, attention)| {
-            role::Role::Ask(Ask {
+            role::Role::Requester(Requester {
                 grants,
-                patience_ns: other,
+                timeout_ns: other,
                 rate_bps: one,
                 rate_frames_per_s: other,
                 attention,
@@ -211,13 +212,13 @@ fn a_role() -> impl Strategy<Value = Role> {
         },
     );
     let echo = (proptest::option::of(signed()), number(), text(), answers, half()).prop_map(
-        |(grant, rate, attention, answers_json, longest_frame_octets)| {
-            role::Role::Echo(Echo {
+        |(grant, rate, attention, responses_json, longest_frame_octets)| {
+            role::Role::Responder(Responder {
                 grant,
                 rate_bps: rate,
                 rate_frames_per_s: rate,
                 attention,
-                answers_json,
+                responses_json,
                 longest_frame_octets,
                 seed: rate,
                 station: 1,
@@ -247,7 +248,7 @@ fn a_role() -> impl Strategy<Value = Role> {
         });
     let give =
         (grants(), text(), number(), half()).prop_map(|(grants, address, octets, block_octets)| {
-            role::Role::Give(Give {
+            role::Role::BulkSender(BulkSender {
                 grants,
                 address,
                 octets,
@@ -256,8 +257,16 @@ fn a_role() -> impl Strategy<Value = Role> {
                 rate_frames_per_s: octets,
             })
         });
-    let any_role =
-        prop_oneof![send, sink, ask, echo, give, client, server, Just(role::Role::Take(Take {}))];
+    let any_role = prop_oneof![
+        send,
+        sink,
+        ask,
+        echo,
+        give,
+        client,
+        server,
+        Just(role::Role::BulkReceiver(BulkReceiver {}))
+    ];
     (text(), kind(), text(), half(), text(), proptest::option::of(any_role)).prop_map(
         |(flow, (kind, cast), interface, stream, congestion, role)| Role {
             flow,

@@ -68,11 +68,11 @@ fn a_request_to_a_group_is_answered_by_each_of_its_stations() {
             &[],
         );
         assert_eq!(measured.code, Some(0), "{}", measured.said);
-        check_answers(&measured.result["flows"]["ask"]);
+        check_responses(&measured.result["flows"]["ask"]);
     }
 }
 
-fn check_answers(flow: &Value) {
+fn check_responses(flow: &Value) {
     let asked = &flow["sending"]["counted"];
     let requests = number(&asked["requests"]);
     assert_eq!(number(&asked["answered"]) + number(&asked["lost"]), 2 * requests, "{flow}");

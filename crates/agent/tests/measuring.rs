@@ -68,8 +68,8 @@ fn check_all_kinds(result: &Value) {
         check_series(&result["agents"][name]["result"]);
         // One clock: what the coordinator takes for the difference is within its uncertainty.
         let clock = &result["agents"][name]["clock"];
-        let ahead_ns = clock["ahead_ns"].as_i64().expect("a difference");
-        assert!(ahead_ns.unsigned_abs() <= number(&clock["uncertainty_ns"]), "{clock}");
+        let offset_ns = clock["offset_ns"].as_i64().expect("a difference");
+        assert!(offset_ns.unsigned_abs() <= number(&clock["uncertainty_ns"]), "{clock}");
     }
 }
 

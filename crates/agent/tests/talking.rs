@@ -35,7 +35,7 @@ fn every_sample_of_a_coder_is_told_by_its_sender_and_its_receiver(address: &str)
     assert_eq!(lost.unwrap_or(0), 0);
 }
 
-/// Every sample is accounted for, and none is lost on the way; how many the sender lost.
+/// Every sample is accounted for, and none is lost in the network; returns how many the sender lost.
 fn check_samples(flow: &Value) -> u64 {
     let (said, heard) =
         (&flow["sending"]["counted"]["voice"], &flow["receiving"]["counted"]["stream"]["voice"]);

@@ -5,8 +5,8 @@
 //! station ROLE port=udp|packet|blocks|xdp [key=value …]
 //!   send   stream=N seed=N frame=OCTETS arrivals=saturated|regular:US|poisson:US seconds=S frames=N fifo=1
 //!   sink   streams=N seconds=S frames=N spin=1|collect=1
-//!   echo   seconds=S frames=N spin=1
-//!   ask    frame=OCTETS seconds=S frames=N interval=US spin=1
+//!   respond seconds=S frames=N spin=1
+//!   request frame=OCTETS seconds=S frames=N interval=US spin=1
 //!   udp:     local=ADDRESS peer=ADDRESS group=ADDRESS interface=NAME stamps=1
 //!   packet, blocks: interface=NAME mac=ADDRESS past-queue=1
 //!   xdp:     interface=NAME source=ADDRESS mac=ADDRESS
@@ -22,10 +22,11 @@ use ethermeter_live::port::udp::{UdpOptions, UdpPort};
 use ethermeter_live::port::xdp::{XdpOptions, XdpPort};
 use ethermeter_live::port::{Address, Port};
 use ethermeter_live::roles::{
-    ask, echo, send, sink, AskPlan, Attention, EchoPlan, Requests, SendPlan, SendersClock, SinkPlan,
+    request, respond, send, sink, Attention, RequestPlan, Requests, ResponsePlan, SendPlan,
+    SendersClock, SinkPlan,
 };
 use ethermeter_live::wire::Mac;
-use ethermeter_live::{Face, HostTime, Timeline};
+use ethermeter_live::{HostTime, SkewedClock, Timeline};
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;
 use ethermeter_traffic::times::Times;
@@ -100,7 +101,7 @@ fn main() {
 
 fn run() -> Outcome<()> {
     let mut arguments = std::env::args().skip(1);
-    let role = arguments.next().ok_or("the role is missing: send, sink, echo or ask")?;
+    let role = arguments.next().ok_or("the role is missing: send, sink, respond or request")?;
     let words = Words::read(arguments)?;
     let interface = || words.0.get("interface").cloned();
     let result = match words.0.get("port").map_or("udp", String::as_str) {
@@ -164,9 +165,11 @@ fn play<P: Port>(role: &str, port: &mut P, words: &Words) -> Outcome<Value> {
     let mut result = match role {
         "send" => play_send(port, words, begin_ns, until_ns)?,
         "sink" => play_sink(port, words, until_ns)?,
-        "echo" => play_echo(port, words, until_ns)?,
-        "ask" => play_ask(port, words, begin_ns, until_ns)?,
-        other => return Err(format!("{other}: no role; must be send, sink, echo or ask").into()),
+        "respond" => play_responder(port, words, until_ns)?,
+        "request" => play_requester(port, words, begin_ns, until_ns)?,
+        other => {
+            return Err(format!("{other}: no role; must be send, sink, respond or request").into())
+        }
     };
     result["port"] = json!(port.counters()?);
     Ok(result)
@@ -202,7 +205,7 @@ fn play_send<P: Port>(port: &mut P, words: &Words, begin_ns: u64, until_ns: u64)
     let begin_ns =
         if pacer.trial_ns > 0 { HostTime.now_ns() + pacer.trial_ns + 5_000_000 } else { begin_ns };
     let plan = SendPlan { begin_ns, pacer, ..plan };
-    let sent = send(port, &HostTime, Face::of_epoch(0), &plan, &AtomicBool::new(false))?;
+    let sent = send(port, &HostTime, SkewedClock::of_epoch(0), &plan, &AtomicBool::new(false))?;
     Ok(json!({
         "frames": sent.frames,
         "payload_octets": sent.payload_octets,
@@ -264,7 +267,7 @@ fn play_sink<P: Port>(port: &mut P, words: &Words, until_ns: u64) -> Outcome<Val
         senders_clock: SendersClock::Equal,
         attention: words.attention(),
     };
-    let sunk = sink(port, &HostTime, Face::of_epoch(0), &plan, &AtomicBool::new(false))?;
+    let sunk = sink(port, &HostTime, SkewedClock::of_epoch(0), &plan, &AtomicBool::new(false))?;
     let stream = sunk.streams.first().ok_or("streams: must be at least 1")?;
     let accounts: Vec<Account> =
         sunk.streams.iter().map(|stream| stream.sequence.account(None)).collect();
@@ -288,28 +291,36 @@ fn play_sink<P: Port>(port: &mut P, words: &Words, until_ns: u64) -> Outcome<Val
     }))
 }
 
-fn play_echo<P: Port>(port: &mut P, words: &Words, until_ns: u64) -> Outcome<Value> {
-    let plan = EchoPlan {
+fn play_responder<P: Port>(port: &mut P, words: &Words, until_ns: u64) -> Outcome<Value> {
+    let plan = ResponsePlan {
         experiment: EXPERIMENT,
         stream: None,
-        may_answer: &|_| true, // the namespaces of a test hold nobody else
+        may_respond_to: &|_| true, // the namespaces of a test hold nobody else
         answers: None,
         until_ns,
-        most_answers: words.or("frames", u64::MAX)?,
+        most_responses: words.or("frames", u64::MAX)?,
         attention: words.attention(),
     };
-    let echoed = echo(port, &HostTime, Face::of_epoch(0), &plan, &AtomicBool::new(false))?;
-    Ok(json!({"answered": echoed.answered, "untaken": echoed.untaken, "strange": echoed.strange}))
+    let responded =
+        respond(port, &HostTime, SkewedClock::of_epoch(0), &plan, &AtomicBool::new(false))?;
+    Ok(
+        json!({"answered": responded.answered, "untaken": responded.untaken, "strange": responded.strange}),
+    )
 }
 
-fn play_ask<P: Port>(port: &mut P, words: &Words, begin_ns: u64, until_ns: u64) -> Outcome<Value> {
+fn play_requester<P: Port>(
+    port: &mut P,
+    words: &Words,
+    begin_ns: u64,
+    until_ns: u64,
+) -> Outcome<Value> {
     let frame: u64 = words.or("frame", 64)?;
     let payload =
         port.carrier().payload_of(Octets(frame)).ok_or("frame: too short for its headers")?;
-    let plan = AskPlan {
+    let plan = RequestPlan {
         experiment: EXPERIMENT,
         stream: 0,
-        answerers: &[],
+        responders: &[],
         requests: Requests::Spaced {
             payload_octets: usize::try_from(payload.0)?,
             interval_ns: words.or("interval", 0)? * 1000,
@@ -318,22 +329,23 @@ fn play_ask<P: Port>(port: &mut P, words: &Words, begin_ns: u64, until_ns: u64) 
         until_ns,
         batches: 1,
         most_requests: words.or("frames", u64::MAX)?,
-        patience_ns: 100_000_000,
+        timeout_ns: 100_000_000,
         exchanges: 100_000,
         attention: words.attention(),
     };
-    let asked = ask(port, &HostTime, Face::of_epoch(0), &plan, &AtomicBool::new(false))?;
-    let relation = Relation::fitted(&asked.exchanges).ok();
+    let requested =
+        request(port, &HostTime, SkewedClock::of_epoch(0), &plan, &AtomicBool::new(false))?;
+    let relation = Relation::fitted(&requested.exchanges).ok();
     Ok(json!({
-        "requests": asked.requests,
-        "answered": asked.answered,
-        "lost": asked.lost,
-        "strange": asked.strange,
-        "round_trip_ns": quantiles_ns(&asked.round_trip),
-        "fastest_ns": asked.fastest_ns,
+        "requests": requested.requests,
+        "answered": requested.answered,
+        "lost": requested.lost,
+        "strange": requested.strange,
+        "round_trip_ns": quantiles_ns(&requested.round_trip),
+        "fastest_ns": requested.fastest_ns,
         "clock": relation.map(|relation| json!({
-            "ahead_ns": relation.ahead_ns(asked.exchanges[asked.exchanges.len() / 2].asked_ns),
-            "uncertainty_ns": relation.uncertainty_ns(asked.exchanges[asked.exchanges.len() / 2].asked_ns),
+            "offset_ns": relation.offset_ns(requested.exchanges[requested.exchanges.len() / 2].requested_ns),
+            "uncertainty_ns": relation.uncertainty_ns(requested.exchanges[requested.exchanges.len() / 2].requested_ns),
             "drift": relation.drift(),
             "contradictions": relation.contradictions(),
         })),

@@ -46,7 +46,7 @@ pub fn is_loopback(interface: &str) -> Result<bool, Error> {
     Ok(i32::from(flags) & libc::IFF_LOOPBACK != 0)
 }
 
-/// What an interface says of itself; what it does not say is `None`.
+/// Facts of an interface; unknown ones are `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct InterfaceFacts {
     /// Octets of the longest IP packet.

@@ -5,16 +5,16 @@
 //! for each frame, and nothing runs on without a limit of time.
 //!
 //! - [`wire`]: the mark that every frame of ours carries, and raw frames.
-//! - [`port`]: the doors to a network: memory (for tests), UDP, TCP, `AF_PACKET`, `AF_XDP`; a tap
+//! - [`port`]: network ports: memory (for tests), UDP, TCP, `AF_PACKET`, `AF_XDP`; a tap
 //!   that hears every frame.
 //! - [`roles`]: what a station does: send a schedule, sink and count, answer, ask and time the
 //!   answer.
 //! - [`pacing`]: sleep, then spin, to absolute times; what was achieved is recorded.
 //! - [`clock`]: offset and drift of another station's clock, and how sure they are, from exchanges
 //!   on the data path.
-//! - [`face`]: the time that a station puts on the wire, with an artificial offset and drift for
+//! - [`skewed_clock`]: the time that a station puts on the wire, with an artificial offset and drift for
 //!   tests.
-//! - [`loss`]: where frames were lost, from the counters along their way.
+//! - [`loss`]: where frames were lost, from the counters along their path.
 //! - [`interface`], [`provenance`]: what an interface and a host are.
 //! - [`counters`]: the counters of interfaces, queues, sockets and processors, as Linux keeps them.
 //! - [`record`]: every frame of an interface into a capture, with what was lost.
@@ -34,6 +34,6 @@ pub mod time;
 pub mod wire;
 
 pub use error::Error;
-pub use ethermeter_traffic::face::{self, Face};
+pub use ethermeter_traffic::skewed_clock::{self, SkewedClock};
 pub use port::Port;
 pub use time::{HostTime, Timeline};

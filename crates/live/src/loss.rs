@@ -1,19 +1,19 @@
-//! Where frames were lost: what the counters along their way say, set against what is missing.
+//! Where frames were lost: the counters along their path, compared with what is missing.
 //!
 //! ```text
 //! sender ─► its socket ─► its queue ─► its interface ─► network ─► interface ─► socket ─► sink
 //! ```
 //!
 //! A frame that a socket refuses is sent again and not lost. A frame that a socket drops was lost
-//! because the application did not read in time; the sink's longest absence says for how long it
+//! because the application did not read in time; the sink's longest absence bounds for how long it
 //! was away.
 
 use serde::Serialize;
 
-/// What was counted along the way of one test's frames, as differences between its end and its
+/// What was counted along the path of one test's frames, as differences between its end and its
 /// begin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Way {
+pub struct Path {
     /// Frames that the sender's kernel took.
     pub sent: u64,
     /// Dropped by the sender's queue.
@@ -52,7 +52,7 @@ pub enum Place {
 pub struct Losses {
     /// Frames sent and not received.
     pub missing: u64,
-    /// What counters saw, in the order of the way; places without a loss are left out.
+    /// What counters saw, in the order of the path; points without a loss are left out.
     pub seen: Vec<(Place, u64)>,
     /// Missing frames that no counter saw.
     pub unexplained: u64,
@@ -60,7 +60,7 @@ pub struct Losses {
     pub excess: u64,
 }
 
-impl Way {
+impl Path {
     /// Attribute what is missing.
     #[must_use]
     pub fn losses(&self) -> Losses {
@@ -93,7 +93,7 @@ mod tests {
             sent in 0..1u64 << 40, lost in 0..1u64 << 40, counts in any::<[u32; 5]>(),
         ) {
             let [queue, sender, network, receiver, socket] = counts.map(u64::from);
-            let losses = Way {
+            let losses = Path {
                 sent,
                 dropped_in_queue: queue,
                 dropped_at_sender: sender,
@@ -112,7 +112,7 @@ mod tests {
     #[test]
     fn a_socket_that_drops_explains_what_is_missing() {
         let losses =
-            Way { sent: 100, dropped_at_socket: 7, received: 90, ..Way::default() }.losses();
+            Path { sent: 100, dropped_at_socket: 7, received: 90, ..Path::default() }.losses();
         assert_eq!((losses.missing, losses.unexplained, losses.excess), (10, 3, 0));
         assert_eq!(losses.seen, [(Place::Socket, 7)]);
     }

@@ -1,11 +1,11 @@
-//! What a host is, as far as it matters to what is measured on it.
+//! Provenance of measurements: facts of the host.
 
 use crate::interface::InterfaceFacts;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fs;
 
-/// What a host says of itself. What it does not say is left out.
+/// Facts of a host; unknown ones are left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct HostFacts {
     /// Release and build of the kernel.

@@ -1,4 +1,4 @@
-//! Recording: every frame of an interface into a capture, on a thread of its own, until it is told
+//! Recording: every frame of an interface into a capture, on a thread of its own, until it is asked
 //! to stop.
 //!
 //! What waits to be written is in the ring of the [`Tap`], whose memory is all that a recording
@@ -96,7 +96,7 @@ impl Recording {
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    /// Stop, write what is in the ring, and say what came of it.
+    /// Stop, write what is in the ring, and return the outcome.
     ///
     /// # Errors
     /// If the capture could not be written; it ends there.

@@ -11,9 +11,10 @@ use ethermeter_live::port::tcp::TcpPort;
 use ethermeter_live::port::udp::{UdpOptions, UdpPort};
 use ethermeter_live::port::{Address, Arrival, Port, PortCounters, Wait};
 use ethermeter_live::roles::{
-    ask, echo, Answers, AskPlan, Asked, Attention, EchoPlan, Echoed, Requests,
+    request, respond, Attention, RequestPlan, RequesterCounts, Requests, ResponderCounts,
+    ResponsePlan, Responses,
 };
-use ethermeter_live::{Error, Face, HostTime, Timeline};
+use ethermeter_live::{Error, HostTime, SkewedClock, Timeline};
 use ethermeter_traffic::arrivals::{ArrivalTimes, Arrivals};
 use ethermeter_traffic::lengths::Lengths;
 use ethermeter_traffic::times::Times;
@@ -25,7 +26,7 @@ use std::time::Duration;
 
 const MS: u64 = 1_000_000;
 const PS_PER_NS: u64 = 1000;
-const TRUE: Face = Face::of_epoch(0);
+const TRUE: SkewedClock = SkewedClock::of_epoch(0);
 const SEED: u64 = 11;
 /// Numbers of the asking station and of the answering one.
 const ASKER: u32 = 0;
@@ -99,14 +100,14 @@ fn source(arrivals: Arrivals, frames: Lengths) -> SourceSpec {
     }
 }
 
-fn answers(frames: Option<Lengths>, think: Times) -> Answers {
-    Answers { frames, think, seed: SEED, station: ANSWERER }
+fn answers(frames: Option<Lengths>, think: Times) -> Responses {
+    Responses { frames, think, seed: SEED, station: ANSWERER }
 }
 
-/// What came of it, and the lengths of what the asker and the answerer have sent.
+/// What came of it, and the lengths of what the requester and the responder have sent.
 struct Talk {
-    asked: Asked,
-    echoed: Echoed,
+    requested: RequesterCounts,
+    responded: ResponderCounts,
     requests: Vec<u64>,
     answers: Vec<u64>,
 }
@@ -114,44 +115,44 @@ struct Talk {
 fn talk<P: Port + Send>(
     ports: (P, P),
     source: &SourceSpec,
-    answers: &Answers,
+    answers: &Responses,
     duration_ns: u64,
 ) -> Talk {
     let (mut near, mut far) =
         (Noting { port: ports.0, octets: vec![] }, Noting { port: ports.1, octets: vec![] });
     let stop = AtomicBool::new(false);
     let begin_ns = HostTime.now_ns() + MS;
-    let plan = AskPlan {
+    let plan = RequestPlan {
         experiment: 7,
         stream: 1,
-        answerers: &[],
+        responders: &[],
         requests: Requests::Offered { source, seed: SEED, station: ASKER },
         begin_ns,
         until_ns: begin_ns + duration_ns,
         batches: 7,
         most_requests: u64::MAX,
-        patience_ns: 10_000 * MS, // longer than anybody waits for a processor
+        timeout_ns: 10_000 * MS, // longer than anybody waits for a processor
         exchanges: 10_000,
         attention: Attention::Sleeping,
     };
-    let echo_plan = EchoPlan {
+    let echo_plan = ResponsePlan {
         experiment: 7,
         stream: Some(1),
-        may_answer: &|_| true,
+        may_respond_to: &|_| true,
         answers: Some(answers),
         until_ns: u64::MAX,
-        most_answers: u64::MAX,
+        most_responses: u64::MAX,
         attention: Attention::Sleeping,
     };
-    let (asked, echoed) = thread::scope(|scope| {
-        let echoed =
-            scope.spawn(|| echo(&mut far, &HostTime, TRUE, &echo_plan, &stop).expect("an echo"));
-        let asked =
-            ask(&mut near, &HostTime, TRUE, &plan, &AtomicBool::new(false)).expect("an asker");
+    let (requested, responded) = thread::scope(|scope| {
+        let responded =
+            scope.spawn(|| respond(&mut far, &HostTime, TRUE, &echo_plan, &stop).expect("an echo"));
+        let requested = request(&mut near, &HostTime, TRUE, &plan, &AtomicBool::new(false))
+            .expect("an requester");
         stop.store(true, Ordering::Relaxed);
-        (asked, echoed.join().expect("an echo that ends"))
+        (requested, responded.join().expect("an echo that ends"))
     });
-    Talk { asked, echoed, requests: near.octets, answers: far.octets }
+    Talk { requested, responded, requests: near.octets, answers: far.octets }
 }
 
 /// The first lengths of payloads that a simulated station draws.
@@ -175,21 +176,23 @@ fn lengths_both_ways_are_those_of_a_simulation<P: Port + Send>(ports: (P, P)) {
     assert_eq!(talk.requests, drawn(&requests, ASKER, carrier, count));
     assert_eq!(talk.answers, drawn(&responses, ANSWERER, carrier, count));
     assert_eq!(
-        (talk.asked.requests, talk.asked.answered, talk.asked.lost),
+        (talk.requested.requests, talk.requested.answered, talk.requested.lost),
         (count as u64, count as u64, 0)
     );
-    assert_eq!((talk.echoed.answered, talk.echoed.unanswered), (count as u64, 0));
+    assert_eq!((talk.responded.answered, talk.responded.unanswered), (count as u64, 0));
     // In seven parts of the transmission, by when they were sent.
-    let batches = talk.asked.batches.counted();
+    let batches = talk.requested.batches.counted();
     assert_eq!(batches.len(), 7);
-    assert_eq!(batches.iter().map(|part| part.requests).sum::<u64>(), talk.asked.requests);
-    assert_eq!(batches.iter().map(|part| part.complete).sum::<u64>(), talk.asked.complete);
+    assert_eq!(batches.iter().map(|part| part.requests).sum::<u64>(), talk.requested.requests);
+    assert_eq!(batches.iter().map(|part| part.complete).sum::<u64>(), talk.requested.complete);
     assert!(batches.iter().all(|part| part.complete == part.requests
         && (part.complete == 0) == (part.since_arrival_ps == 0)));
-    let (low_ps, high_ps) =
-        talk.asked.since_arrival.filled().iter().fold((0, 0), |(low, high), &(from, to, count)| {
+    let (low_ps, high_ps) = talk.requested.since_arrival.filled().iter().fold(
+        (0, 0),
+        |(low, high), &(from, to, count)| {
             (low + u128::from(from) * u128::from(count), high + u128::from(to) * u128::from(count))
-        });
+        },
+    );
     let sum_ps = batches.iter().map(|part| part.since_arrival_ps).sum::<u128>();
     assert!(low_ps <= sum_ps && sum_ps <= high_ps, "{low_ps} {sum_ps} {high_ps}");
     // As many as a simulated source offers in this time: those that came and were not asked are
@@ -203,7 +206,7 @@ fn lengths_both_ways_are_those_of_a_simulation<P: Port + Send>(ports: (P, P)) {
     while times.take_ps() < 200 * MS * PS_PER_NS {
         offered += 1;
     }
-    assert_eq!(talk.asked.requests + talk.asked.unasked, offered);
+    assert_eq!(talk.requested.requests + talk.requested.unasked, offered);
 }
 
 #[test]
@@ -235,12 +238,12 @@ fn an_answerer_thinks_as_long_as_a_simulated_one_and_stamps_when_it_answered() {
             &answers(None, think.clone()),
             300 * MS,
         );
-        let exchanges = &talk.asked.exchanges;
+        let exchanges = &talk.requested.exchanges;
         // Whole round trips have the thinking in them.
         assert!(exchanges
             .iter()
-            .all(|exchange| exchange.returned_ns - exchange.asked_ns >= thought_ns(exchange)));
-        assert_eq!(talk.echoed.achieved.frames(), talk.echoed.answered);
+            .all(|exchange| exchange.returned_ns - exchange.requested_ns >= thought_ns(exchange)));
+        assert_eq!(talk.responded.achieved.frames(), talk.responded.answered);
         let mut chance = Stream::new(SEED, ANSWERER, Purpose::Service);
         let late_ns = |exchange| {
             let wanted_ns = think.draw(&mut chance).div_ceil(PS_PER_NS);
@@ -272,17 +275,17 @@ fn requests_that_come_faster_than_they_are_answered_wait_for_each_other() {
             &answers(None, Times::Constant { ps: 2000 * MS }),
             200 * MS,
         );
-        let requests = talk.asked.requests;
+        let requests = talk.requested.requests;
         assert!((1..=100).contains(&requests), "{requests}");
         assert!(
-            (199..=201).contains(&(requests + talk.asked.unasked)),
-            "{} not asked",
-            talk.asked.unasked
+            (199..=201).contains(&(requests + talk.requested.unasked)),
+            "{} not requested",
+            talk.requested.unasked
         );
-        let longest_ps = talk.asked.since_arrival.quantile_ps(1.0).expect("answers");
+        let longest_ps = talk.requested.since_arrival.quantile_ps(1.0).expect("answers");
         assert!(longest_ps >= (requests + 1) * 1000 * MS, "{longest_ps} ps after {requests}");
-        assert_eq!(talk.asked.since_arrival.total(), requests);
-        let middle_ps = talk.asked.round_trip.quantile_ps(0.5).expect("answers");
+        assert_eq!(talk.requested.since_arrival.total(), requests);
+        let middle_ps = talk.requested.round_trip.quantile_ps(0.5).expect("answers");
         assert!(middle_ps >= 2000 * MS, "{middle_ps}");
         (requests, middle_ps)
     };
@@ -301,13 +304,13 @@ fn an_answerer_that_is_told_to_end_does_not_think_on() {
     let (mut near, mut far) = udp_pair();
     let answers = answers(None, Times::Constant { ps: 3_600_000_000 * MS }); // an hour
     let stop = AtomicBool::new(false);
-    let plan = EchoPlan {
+    let plan = ResponsePlan {
         experiment: 7,
         stream: None,
-        may_answer: &|_| true,
+        may_respond_to: &|_| true,
         answers: Some(&answers),
         until_ns: u64::MAX,
-        most_answers: u64::MAX,
+        most_responses: u64::MAX,
         attention: Attention::Sleeping,
     };
     let mark = ethermeter_live::wire::Mark {
@@ -323,12 +326,12 @@ fn an_answerer_that_is_told_to_end_does_not_think_on() {
     };
     assert_eq!(near.send(1, write).expect("room"), 1);
     thread::scope(|scope| {
-        let echoed =
-            scope.spawn(|| echo(&mut far, &HostTime, TRUE, &plan, &stop).expect("an echo"));
+        let responded =
+            scope.spawn(|| respond(&mut far, &HostTime, TRUE, &plan, &stop).expect("an echo"));
         HostTime.sleep_until(HostTime.now_ns() + 100 * MS);
         stop.store(true, Ordering::Relaxed);
-        let echoed = echoed.join().expect("an echo that ends");
-        assert_eq!((echoed.answered, echoed.unanswered), (0, 1));
+        let responded = responded.join().expect("an echo that ends");
+        assert_eq!((responded.answered, responded.unanswered), (0, 1));
     });
 }
 
@@ -336,16 +339,16 @@ fn an_answerer_that_is_told_to_end_does_not_think_on() {
 fn answers_without_room_for_a_mark_are_refused_with_what_is_allowed() {
     let (_near, mut far) = udp_pair();
     let answers = answers(Some(Lengths::Fixed { bits: 63 * 8 }), Times::Constant { ps: 0 });
-    let plan = EchoPlan {
+    let plan = ResponsePlan {
         experiment: 7,
         stream: None,
-        may_answer: &|_| true,
+        may_respond_to: &|_| true,
         answers: Some(&answers),
         until_ns: u64::MAX,
-        most_answers: u64::MAX,
+        most_responses: u64::MAX,
         attention: Attention::Sleeping,
     };
-    let refused = echo(&mut far, &HostTime, TRUE, &plan, &AtomicBool::new(false))
+    let refused = respond(&mut far, &HostTime, TRUE, &plan, &AtomicBool::new(false))
         .expect_err("refused")
         .to_string();
     assert!(refused.contains("504") && refused.contains("from 64"), "{refused}");

@@ -2,17 +2,17 @@
 
 use ethermeter_ethernet::{Carrier, Octets};
 use ethermeter_live::clock::Relation;
-use ethermeter_live::face::between_ns;
 use ethermeter_live::pacing::Pacer;
 use ethermeter_live::port::memory::{connected, MemoryPort, Rule, Verdict};
 use ethermeter_live::port::tcp::TcpPort;
 use ethermeter_live::port::udp::{UdpOptions, UdpPort};
 use ethermeter_live::port::{Address, Port, Wait};
 use ethermeter_live::roles::{
-    ask, echo, send, sink, AskPlan, Asked, Attention, EchoPlan, Echoed, Requests, SendPlan,
-    SendersClock, Sent, SinkPlan, StreamBatch, Sunk,
+    request, respond, send, sink, Attention, RequestPlan, RequesterCounts, Requests,
+    ResponderCounts, ResponsePlan, SendPlan, SendersClock, Sent, SinkPlan, StreamBatch, Sunk,
 };
-use ethermeter_live::{Face, HostTime, Timeline};
+use ethermeter_live::skewed_clock::between_ns;
+use ethermeter_live::{HostTime, SkewedClock, Timeline};
 use ethermeter_traffic::arrivals::{ArrivalTimes, Arrivals};
 use ethermeter_traffic::lengths::Lengths;
 use ethermeter_traffic::times::Times;
@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 const S: u64 = 1_000_000_000;
-const TRUE: Face = Face::of_epoch(0);
+const TRUE: SkewedClock = SkewedClock::of_epoch(0);
 
 fn udp_pair() -> (UdpPort, UdpPort) {
     let options = UdpOptions::at("127.0.0.1:0".parse().expect("an address"));
@@ -284,48 +284,51 @@ fn a_length_without_room_for_a_mark_is_refused_with_what_is_allowed() {
 fn conversation<P: Port + Send>(
     (mut near, mut far): (P, P),
     requests: u64,
-    others: Face,
-) -> (Asked, Echoed) {
+    others: SkewedClock,
+) -> (RequesterCounts, ResponderCounts) {
     let stop = AtomicBool::new(false);
     let until_ns = HostTime.now_ns() + 10 * S;
-    let plan = AskPlan {
+    let plan = RequestPlan {
         experiment: 7,
         stream: 1,
-        answerers: &[],
+        responders: &[],
         requests: Requests::Spaced { payload_octets: 46, interval_ns: 100_000 },
         begin_ns: 0,
         until_ns,
         batches: 1,
         most_requests: requests,
-        patience_ns: S, // longer than anybody waits for a processor
+        timeout_ns: S, // longer than anybody waits for a processor
         exchanges: 10_000,
         attention: Attention::Sleeping,
     };
-    let may_answer = |_| true;
-    let echo_plan = EchoPlan {
+    let may_respond_to = |_| true;
+    let echo_plan = ResponsePlan {
         experiment: 7,
         stream: None,
-        may_answer: &may_answer,
+        may_respond_to: &may_respond_to,
         answers: None,
         until_ns,
-        most_answers: u64::MAX,
+        most_responses: u64::MAX,
         attention: Attention::Sleeping,
     };
     thread::scope(|scope| {
-        let echoed =
-            scope.spawn(|| echo(&mut far, &HostTime, others, &echo_plan, &stop).expect("an echo"));
-        let asked =
-            ask(&mut near, &HostTime, TRUE, &plan, &AtomicBool::new(false)).expect("an asker");
+        let responded = scope
+            .spawn(|| respond(&mut far, &HostTime, others, &echo_plan, &stop).expect("an echo"));
+        let requested = request(&mut near, &HostTime, TRUE, &plan, &AtomicBool::new(false))
+            .expect("an requester");
         stop.store(true, Ordering::Relaxed);
-        (asked, echoed.join().expect("an echo that ends"))
+        (requested, responded.join().expect("an echo that ends"))
     })
 }
 
 fn every_request_is_answered<P: Port + Send>(ports: (P, P)) {
-    let (asked, echoed) = conversation(ports, 200, TRUE);
-    assert_eq!((asked.requests, asked.answered, asked.lost, asked.strange), (200, 200, 0, 0));
-    assert_eq!((echoed.answered, echoed.strange, echoed.not_allowed), (200, 0, 0));
-    assert_eq!(asked.round_trip.total(), 200);
+    let (requested, responded) = conversation(ports, 200, TRUE);
+    assert_eq!(
+        (requested.requests, requested.answered, requested.lost, requested.strange),
+        (200, 200, 0, 0)
+    );
+    assert_eq!((responded.answered, responded.strange, responded.not_allowed), (200, 0, 0));
+    assert_eq!(requested.round_trip.total(), 200);
 }
 
 #[test]
@@ -346,15 +349,15 @@ fn over_tcp_every_request_is_answered() {
 #[test]
 fn a_lost_request_is_given_up_and_the_next_is_asked() {
     let ports = connected(|index| if index == 3 { Verdict::Drop } else { Verdict::Pass }, 64);
-    let (asked, _) = conversation(ports, 10, TRUE);
+    let (requested, _) = conversation(ports, 10, TRUE);
     // One frame is lost in each direction: the fourth request, and the fourth answer, which is to
     // the fifth.
-    assert_eq!((asked.requests, asked.answered, asked.lost), (10, 8, 2));
+    assert_eq!((requested.requests, requested.answered, requested.lost), (10, 8, 2));
 }
 
 #[test]
 fn nobody_is_answered_who_may_not_be() {
-    let (mut asker, mut answerer) = connected(|_| Verdict::Pass, 64);
+    let (mut requester, mut responder) = connected(|_| Verdict::Pass, 64);
     let mark = ethermeter_live::wire::Mark {
         kind: ethermeter_live::wire::Kind::Request,
         experiment: 7,
@@ -366,21 +369,23 @@ fn nobody_is_answered_who_may_not_be() {
         mark.emit(room);
         46
     };
-    assert_eq!(asker.send(1, write).expect("room"), 1);
-    let plan = EchoPlan {
+    assert_eq!(requester.send(1, write).expect("room"), 1);
+    let plan = ResponsePlan {
         experiment: 7,
         stream: None,
-        may_answer: &|_| false,
+        may_respond_to: &|_| false,
         answers: None,
         until_ns: HostTime.now_ns() + S / 100,
-        most_answers: u64::MAX,
+        most_responses: u64::MAX,
         attention: Attention::Spinning,
     };
-    let echoed =
-        echo(&mut answerer, &HostTime, TRUE, &plan, &AtomicBool::new(false)).expect("an echo");
-    assert_eq!((echoed.answered, echoed.not_allowed), (0, 1));
+    let responded =
+        respond(&mut responder, &HostTime, TRUE, &plan, &AtomicBool::new(false)).expect("an echo");
+    assert_eq!((responded.answered, responded.not_allowed), (0, 1));
     assert_eq!(
-        asker.receive(Wait::No, |_| unreachable!("nothing was answered")).expect("an open port"),
+        requester
+            .receive(Wait::No, |_| unreachable!("nothing was answered"))
+            .expect("an open port"),
         0
     );
 }
@@ -388,14 +393,15 @@ fn nobody_is_answered_who_may_not_be() {
 #[test]
 fn another_stations_clock_is_found_over_udp_within_the_stated_uncertainty() {
     let begin_ns = HostTime.now_ns();
-    let others = Face { epoch_ns: begin_ns, offset_ns: -876_543_210, drift_ns_per_s: 93_000 };
-    let (asked, _) = conversation(udp_pair(), 500, others);
-    let relation = Relation::fitted(&asked.exchanges).expect("enough exchanges");
+    let others =
+        SkewedClock { epoch_ns: begin_ns, offset_ns: -876_543_210, drift_ns_per_s: 93_000 };
+    let (requested, _) = conversation(udp_pair(), 500, others);
+    let relation = Relation::fitted(&requested.exchanges).expect("enough exchanges");
     let end_ns = HostTime.now_ns();
     for at_ns in [begin_ns, end_ns] {
-        let (own, other) = (TRUE.shows(at_ns), others.shows(at_ns));
+        let (own, other) = (TRUE.reading_at(at_ns), others.reading_at(at_ns));
         #[allow(clippy::cast_precision_loss)]
-        let error_ns = relation.ahead_ns(own) - between_ns(own, other) as f64;
+        let error_ns = relation.offset_ns(own) - between_ns(own, other) as f64;
         // Times are rounded to a nanosecond.
         assert!(error_ns.abs() <= relation.uncertainty_ns(own) + 2.0, "{error_ns}");
     }

@@ -2,7 +2,6 @@
 //! lost, and that every sample is accounted for.
 
 use ethermeter_ethernet::Carrier;
-use ethermeter_live::face::between_ns;
 use ethermeter_live::pacing::Pacer;
 use ethermeter_live::port::tcp::TcpPort;
 use ethermeter_live::port::udp::{UdpOptions, UdpPort};
@@ -10,8 +9,9 @@ use ethermeter_live::port::{Address, Arrival, Port, PortCounters, Wait};
 use ethermeter_live::roles::{
     sink, talk, Attention, SendersClock, SinkPlan, Sunk, TalkPlan, Talked,
 };
+use ethermeter_live::skewed_clock::between_ns;
 use ethermeter_live::wire::{Kind, Mac, Mark, Speech};
-use ethermeter_live::{Error, Face, HostTime, Timeline};
+use ethermeter_live::{Error, HostTime, SkewedClock, Timeline};
 use ethermeter_traffic::packets::{HostSamples, Packets};
 use ethermeter_traffic::voice::{Spurts, VoiceSpec};
 use ethermeter_traffic::{Purpose, Stream, Window};
@@ -24,7 +24,7 @@ use std::thread;
 
 const US: u64 = 1_000_000; // ps
 const MS_NS: u64 = 1_000_000;
-const TRUE: Face = Face::of_epoch(0);
+const TRUE: SkewedClock = SkewedClock::of_epoch(0);
 /// Between one look at the clock and the next.
 const TICK_NS: u64 = 20;
 /// Raw frames: 18 octets of them are no payload.
@@ -370,7 +370,7 @@ fn delays_run_from_the_making_of_the_oldest_sample_to_the_arrival_and_weigh_by_s
         }
     }
     assert_eq!(speech.sample_delay.total(), 80 * speech.voice_delay.total());
-    // One way is from handing over.
+    // The one-way delay is from handing over.
     let one_way_ps = sunk.streams[0].delay.quantile_ps(0.5).expect("packets came");
     assert!((880 * US..890 * US).contains(&one_way_ps), "{one_way_ps}");
 }
@@ -410,16 +410,16 @@ fn a_talker_that_is_stopped_says_what_it_had_not_handed_over() {
 #[test]
 fn over_udp_on_the_loopback_interface_every_sample_arrives() {
     let options = UdpOptions::at("127.0.0.1:0".parse().expect("an address"));
-    let mut ears = UdpPort::open(&options).expect("a port");
-    let peer = Some(ears.local().expect("an address"));
-    let mut mouth = UdpPort::open(&UdpOptions { peer, ..options }).expect("a port");
+    let mut rx = UdpPort::open(&options).expect("a port");
+    let peer = Some(rx.local().expect("an address"));
+    let mut tx = UdpPort::open(&UdpOptions { peer, ..options }).expect("a port");
     let spec = VoiceSpec { overhead_bits: 60 * 8, min_bits: 140 * 8, max_bits: 1400 * 8, ..SPEC };
     let begin_ns = HostTime.now_ns() + 10 * MS_NS;
     let plan = TalkPlan { begin_ns, ..plan(&spec, 1, 300 * MS_NS, 0..300 * MS_NS) };
     let (talked, sunk) = thread::scope(|scope| {
-        let sunk = scope.spawn(|| listened(&mut ears, &HostTime, begin_ns + 400 * MS_NS));
+        let sunk = scope.spawn(|| listened(&mut rx, &HostTime, begin_ns + 400 * MS_NS));
         let talked =
-            talk(&mut mouth, &HostTime, TRUE, &plan, &AtomicBool::new(false)).expect("a talker");
+            talk(&mut tx, &HostTime, TRUE, &plan, &AtomicBool::new(false)).expect("a talker");
         (talked, sunk.join().expect("a sink"))
     });
     let speech = &sunk.streams[0].speech;

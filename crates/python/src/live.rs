@@ -6,7 +6,7 @@ use ethermeter_agent::consent::Ceilings;
 use ethermeter_agent::coordinator::{self, Error, Stage};
 use ethermeter_agent::description::Test;
 use ethermeter_agent::{certificates, listen};
-use ethermeter_live::Face;
+use ethermeter_live::SkewedClock;
 use pyo3::exceptions::{
     PyConnectionError, PyKeyboardInterrupt, PyOSError, PyPermissionError, PyValueError,
 };
@@ -79,13 +79,14 @@ pub fn serve_agent(
         .map_or_else(|| Ok(Ceilings::default()), Ceilings::parse)
         .map_err(PyValueError::new_err)?;
     let credentials = self::credentials(credentials);
-    let face = Face { epoch_ns: 0, offset_ns: clock_offset_ns, drift_ns_per_s: clock_drift_ppb };
+    let own_clock =
+        SkewedClock { epoch_ns: 0, offset_ns: clock_offset_ns, drift_ns_per_s: clock_drift_ppb };
     attended(
         py,
         None,
         move |stop, tell| {
             let told = |local: SocketAddr| drop(tell.send(local.to_string()));
-            listen::serve_blocking(at, ceilings, credentials.as_ref(), face, told, || {
+            listen::serve_blocking(at, ceilings, credentials.as_ref(), own_clock, told, || {
                 stop.load(Ordering::Relaxed)
             })
         },

@@ -220,31 +220,34 @@ fn an_idle_symmetric_path_is_compared_to_a_nanosecond_or_two_and_so_is_its_bound
         (comparison.requests, comparison.answered, comparison.lost),
         (4 * 13 + 10 + 4 * 13, 4 * 13 + 10 + 4 * 13, 0)
     );
-    let told = comparison.told.expect("enough exchanges");
-    assert_eq!(told.contradictions, 0);
+    let estimate = comparison.estimate.expect("enough exchanges");
+    assert_eq!(estimate.contradictions, 0);
     // A frame of 96 octets takes 104 octets of 800 ns on each of two links each way: 332.8 us there
     // and back.
     let half_ns = 2.0 * 104.0 * 800.0;
-    assert!((told.fastest_round_trip_ns - 2.0 * half_ns).abs() < 40.0, "{told:?}");
+    assert!((estimate.fastest_round_trip_ns - 2.0 * half_ns).abs() < 40.0, "{estimate:?}");
     // Sender's clock over the receiver's, in the middle of the window at 0.6 s: 1 s, and 50 us in
     // each second.
-    assert!((told.ahead_ns - (1e9 + 30_000.0)).abs() < 3.0, "{told:?}");
-    assert!((told.drift - 50e-6).abs() < 1e-8 && told.drift_uncertainty > 0.0, "{told:?}");
+    assert!((estimate.offset_ns - (1e9 + 30_000.0)).abs() < 3.0, "{estimate:?}");
+    assert!(
+        (estimate.drift - 50e-6).abs() < 1e-8 && estimate.drift_uncertainty > 0.0,
+        "{estimate:?}"
+    );
     // Weights are positive and sum to 1 in the middle: half a round trip by the receiver's clock,
     // 25 ppm too slow, and a nanosecond or two of rounding.
-    assert!((told.uncertainty_ns - half_ns * (1.0 - 25e-6)).abs() < 3.0, "{told:?}");
+    assert!((estimate.uncertainty_ns - half_ns * (1.0 - 25e-6)).abs() < 3.0, "{estimate:?}");
     let of = compared(&outcome, 0);
     assert_eq!((of.unrelated, of.before_sent, of.delays.count), (0, 0, outcome.flows[0].messages));
-    // The path is as long there as back: what is told is right to the last nanoseconds, though the
+    // The path is as long there as back: the estimate is right to the last nanoseconds, though the
     // bound cannot know it.
     assert!(of.error_most_ps < 60_000, "{of:?}");
-    assert!(of.delay_uncertainty_ns >= Some(told.uncertainty_ns));
+    assert!(of.delay_uncertainty_ns >= Some(estimate.uncertainty_ns));
 }
 
 #[test]
-fn a_path_that_is_loaded_one_way_is_told_wrong_by_no_more_than_is_stated() {
+fn a_path_that_is_loaded_one_way_is_estimated_wrong_by_no_more_than_is_stated() {
     // The data themselves hold the answers up, which go their way; requests find theirs empty.
-    // Delays are told too small.
+    // Delays are estimated too small.
     let clocks = json!({"a": clock(S.cast_signed(), 50_000)});
     let load = json!({"kind": "poisson", "mean_ps": 1.35e9}); // 1526 octets of 800 ns: 90%
     let outcome = run(&star(
@@ -309,7 +312,7 @@ fn a_group_is_read_by_the_clock_of_each_receiver() {
     assert!(read.buckets.windows(2).all(|pair| pair[0].0 <= pair[1].0));
     assert_eq!(outcome.comparisons.len(), 2);
     let of = compared(&outcome, 0);
-    assert!(of.told.is_none() && of.delay_uncertainty_ns.is_some());
+    assert!(of.estimate.is_none() && of.delay_uncertainty_ns.is_some());
 }
 
 #[test]
@@ -372,8 +375,8 @@ proptest! {
             // other 200 ppm more; the message was sent that long before; and three times are
             // rounded to a nanosecond.
             let longest_ns = flow.one_way.buckets.last().map_or(0.0, |bucket| ns(bucket.1));
-            let told = of.told.expect("one receiver");
-            let allowed_ns = bound_ns * 1.0002 + longest_ns * (1e-4 + told.drift_uncertainty) + 3.0;
+            let estimate = of.estimate.expect("one receiver");
+            let allowed_ns = bound_ns * 1.0002 + longest_ns * (1e-4 + estimate.drift_uncertainty) + 3.0;
             prop_assert!(ns(of.error_most_ps) <= allowed_ns, "{:?} {}", of, allowed_ns);
         }
     }

@@ -14,13 +14,13 @@
 
 pub mod rounds;
 
-use crate::face::between_ns;
+use crate::skewed_clock::between_ns;
 
-/// A request and its answer: four faces.
+/// A request and its answer: four readings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exchange {
     /// When the request was sent, by our clock.
-    pub asked_ns: u64,
+    pub requested_ns: u64,
     /// When it arrived, by the other's.
     pub received_ns: u64,
     /// When it was answered, by the other's.
@@ -45,7 +45,7 @@ pub enum ClockError {
 #[expect(clippy::struct_field_names, reason = "the unit is part of every name")]
 struct Sample {
     at_ns: f64,
-    ahead_ns: f64,
+    offset_ns: f64,
     /// Half the round trip: it is wrong by no more.
     bound_ns: f64,
 }
@@ -57,7 +57,7 @@ pub struct Relation {
     /// How far the other's clock is ahead at the reference time, whole nanoseconds and the rest, so
     /// that a day's offset does not cost precision.
     ahead_whole_ns: i64,
-    ahead_rest_ns: f64,
+    offset_rest_ns: f64,
     drift: f64,
     samples: Vec<Sample>,
     mean_at_ns: f64,
@@ -78,8 +78,8 @@ impl Relation {
     /// If fewer than two pieces of the time have a usable exchange.
     pub fn fitted(exchanges: &[Exchange]) -> Result<Self, ClockError> {
         let Some(first) = exchanges.first() else { return Err(ClockError::TooFew { usable: 0 }) };
-        let reference_ns = first.asked_ns;
-        let ahead_whole_ns = between_ns(first.asked_ns, first.received_ns);
+        let reference_ns = first.requested_ns;
+        let ahead_whole_ns = between_ns(first.requested_ns, first.received_ns);
         let usable: Vec<Sample> = exchanges
             .iter()
             .filter_map(|exchange| sample(exchange, reference_ns, ahead_whole_ns))
@@ -91,7 +91,7 @@ impl Relation {
         let mut relation = Self {
             reference_ns,
             ahead_whole_ns,
-            ahead_rest_ns: 0.0,
+            offset_rest_ns: 0.0,
             drift: 0.0,
             samples,
             mean_at_ns: 0.0,
@@ -108,11 +108,11 @@ impl Relation {
         };
         let weight_sum = weighted(&|_| 1.0);
         let mean_at_ns = weighted(&|s| s.at_ns) / weight_sum;
-        let mean_ahead_ns = weighted(&|s| s.ahead_ns) / weight_sum;
+        let mean_offset_ns = weighted(&|s| s.offset_ns) / weight_sum;
         let spread = weighted(&|s| square(s.at_ns - mean_at_ns));
-        let drift = weighted(&|s| (s.at_ns - mean_at_ns) * (s.ahead_ns - mean_ahead_ns)) / spread;
+        let drift = weighted(&|s| (s.at_ns - mean_at_ns) * (s.offset_ns - mean_offset_ns)) / spread;
         (self.weight_sum, self.mean_at_ns, self.spread) = (weight_sum, mean_at_ns, spread);
-        (self.drift, self.ahead_rest_ns) = (drift, mean_ahead_ns - drift * mean_at_ns);
+        (self.drift, self.offset_rest_ns) = (drift, mean_offset_ns - drift * mean_at_ns);
     }
 
     /// By how many nanoseconds the other's clock gains on ours each nanosecond.
@@ -129,12 +129,12 @@ impl Relation {
 
     /// How far the other's clock is ahead of ours when ours shows `at_ns`, in nanoseconds.
     #[must_use]
-    #[allow(clippy::cast_precision_loss)] // faces differ by less than 2^47
-    pub fn ahead_ns(&self, at_ns: u64) -> f64 {
+    #[allow(clippy::cast_precision_loss)] // readings differ by less than 2^47
+    pub fn offset_ns(&self, at_ns: u64) -> f64 {
         self.ahead_whole_ns as f64 + self.rest_ns(self.since_reference_ns(at_ns))
     }
 
-    /// How far [`Relation::ahead_ns`] is wrong at most.
+    /// How far [`Relation::offset_ns`] is wrong at most.
     #[must_use]
     pub fn uncertainty_ns(&self, at_ns: u64) -> f64 {
         self.bound_at_ns(self.since_reference_ns(at_ns))
@@ -149,7 +149,7 @@ impl Relation {
             other_ns.wrapping_sub(self.ahead_whole_ns.cast_unsigned()),
         ) as f64;
         // other = own + rest + drift * own, all since the reference
-        let own_ns = (since_ns - self.ahead_rest_ns) / (1.0 + self.drift);
+        let own_ns = (since_ns - self.offset_rest_ns) / (1.0 + self.drift);
         self.reference_ns.wrapping_add_signed(own_ns.round() as i64) & ((1 << 48) - 1)
     }
 
@@ -170,18 +170,18 @@ impl Relation {
     #[must_use]
     pub fn contradictions(&self) -> usize {
         let contradicts = |s: &&Sample| {
-            (s.ahead_ns - self.rest_ns(s.at_ns)).abs() > s.bound_ns + self.bound_at_ns(s.at_ns)
+            (s.offset_ns - self.rest_ns(s.at_ns)).abs() > s.bound_ns + self.bound_at_ns(s.at_ns)
         };
         self.samples.iter().filter(contradicts).count()
     }
 
-    #[allow(clippy::cast_precision_loss)] // faces differ by less than 2^47
+    #[allow(clippy::cast_precision_loss)] // readings differ by less than 2^47
     fn since_reference_ns(&self, at_ns: u64) -> f64 {
         between_ns(self.reference_ns, at_ns) as f64
     }
 
     fn rest_ns(&self, since_ns: f64) -> f64 {
-        self.ahead_rest_ns + self.drift * since_ns
+        self.offset_rest_ns + self.drift * since_ns
     }
 
     fn bound_at_ns(&self, since_ns: f64) -> f64 {
@@ -210,21 +210,21 @@ fn square(ns: f64) -> f64 {
 #[allow(clippy::cast_precision_loss)] // differences below a day: exact to far below a nanosecond
 fn sample(exchange: &Exchange, reference_ns: u64, ahead_whole_ns: i64) -> Option<Sample> {
     const DAY_NS: i64 = 86_400_000_000_000;
-    let Exchange { asked_ns, received_ns, answered_ns, returned_ns } = *exchange;
-    let whole_ns = between_ns(asked_ns, returned_ns);
+    let Exchange { requested_ns, received_ns, answered_ns, returned_ns } = *exchange;
+    let whole_ns = between_ns(requested_ns, returned_ns);
     let turn_ns = between_ns(received_ns, answered_ns);
-    let at_ns = between_ns(reference_ns, asked_ns);
+    let at_ns = between_ns(reference_ns, requested_ns);
     if !(0..DAY_NS).contains(&whole_ns)
         || !(0..=whole_ns).contains(&turn_ns)
         || at_ns.abs() > DAY_NS
     {
         return None;
     }
-    let there_ns = between_ns(asked_ns, received_ns).checked_sub(ahead_whole_ns)?;
+    let there_ns = between_ns(requested_ns, received_ns).checked_sub(ahead_whole_ns)?;
     let back_ns = between_ns(returned_ns, answered_ns).checked_sub(ahead_whole_ns)?;
     Some(Sample {
         at_ns: at_ns as f64 + whole_ns as f64 / 2.0,
-        ahead_ns: f64::midpoint(there_ns as f64, back_ns as f64),
+        offset_ns: f64::midpoint(there_ns as f64, back_ns as f64),
         // One nanosecond for four times that are rounded down.
         bound_ns: (whole_ns - turn_ns) as f64 / 2.0 + 1.0,
     })
@@ -248,7 +248,7 @@ fn fastest_of_pieces(usable: &[Sample]) -> Vec<Sample> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::face::Face;
+    use crate::skewed_clock::SkewedClock;
     use crate::{Purpose, Stream};
     use proptest::prelude::*;
 
@@ -263,8 +263,8 @@ mod tests {
 
     /// Exchanges one a millisecond, and the host's time of the last.
     fn exchanges(
-        ours: Face,
-        others: Face,
+        ours: SkewedClock,
+        others: SkewedClock,
         path: &Path,
         count: usize,
         seed: u64,
@@ -282,10 +282,10 @@ mod tests {
                 let received_host_ns = host_ns + takes(path.there);
                 let answered_host_ns = received_host_ns + takes(path.turn);
                 Exchange {
-                    asked_ns: ours.shows(host_ns),
-                    received_ns: others.shows(received_host_ns),
-                    answered_ns: others.shows(answered_host_ns),
-                    returned_ns: ours.shows(answered_host_ns + takes(path.back)),
+                    requested_ns: ours.reading_at(host_ns),
+                    received_ns: others.reading_at(received_host_ns),
+                    answered_ns: others.reading_at(answered_host_ns),
+                    returned_ns: ours.reading_at(answered_host_ns + takes(path.back)),
                 }
             })
             .collect();
@@ -293,9 +293,9 @@ mod tests {
     }
 
     #[allow(clippy::cast_possible_wrap)]
-    fn faces(seed: u64) -> (Face, Face) {
+    fn skewed_clocks(seed: u64) -> (SkewedClock, SkewedClock) {
         let mut chance = Stream::new(seed, 1, Purpose::Begin);
-        let mut other = || Face {
+        let mut other = || SkewedClock {
             epoch_ns: chance.below(1 << 40),
             offset_ns: chance.below(2_000_000_001) as i64 - 1_000_000_000,
             drift_ns_per_s: chance.below(200_001) as i64 - 100_000,
@@ -305,8 +305,8 @@ mod tests {
     }
 
     #[allow(clippy::cast_precision_loss)]
-    fn true_ahead_ns(ours: Face, others: Face, host_ns: u64) -> f64 {
-        between_ns(ours.shows(host_ns), others.shows(host_ns)) as f64
+    fn true_offset_ns(ours: SkewedClock, others: SkewedClock, host_ns: u64) -> f64 {
+        between_ns(ours.reading_at(host_ns), others.reading_at(host_ns)) as f64
     }
 
     const UNEQUAL: Path = Path {
@@ -320,16 +320,16 @@ mod tests {
     ) {
         let mut widest_ns: f64 = 0.0;
         for seed in 0..1000 {
-            let (ours, others) = faces(seed);
+            let (ours, others) = skewed_clocks(seed);
             let (exchanges, end_ns) = exchanges(ours, others, &UNEQUAL, 1000, seed);
             let relation = Relation::fitted(&exchanges).expect("enough exchanges");
             // at the begin, in the middle, at the end, and a second later
             for host_ns in
                 [end_ns - 1_000_000_000, end_ns - 500_000_000, end_ns, end_ns + 1_000_000_000]
             {
-                let at_ns = ours.shows(host_ns);
-                let error_ns = relation.ahead_ns(at_ns) - true_ahead_ns(ours, others, host_ns);
-                // Faces are rounded to a nanosecond each.
+                let at_ns = ours.reading_at(host_ns);
+                let error_ns = relation.offset_ns(at_ns) - true_offset_ns(ours, others, host_ns);
+                // Readings are rounded to a nanosecond each.
                 assert!(
                     error_ns.abs() <= relation.uncertainty_ns(at_ns) + 2.0,
                     "{seed}: {error_ns}"
@@ -341,7 +341,8 @@ mod tests {
                 "{seed}"
             );
             assert_eq!(relation.contradictions(), 0);
-            widest_ns = widest_ns.max(relation.uncertainty_ns(ours.shows(end_ns - 500_000_000)));
+            widest_ns =
+                widest_ns.max(relation.uncertainty_ns(ours.reading_at(end_ns - 500_000_000)));
         }
         // In the middle weights are all positive. 15 exchanges a piece; the fixed ways are 8 us,
         // the random parts' least of 15 about 4 us more: so about 6 us, and certainly not half of a
@@ -350,8 +351,8 @@ mod tests {
     }
 
     #[allow(clippy::cast_precision_loss)]
-    fn drift_of(face: Face) -> f64 {
-        face.drift_ns_per_s as f64 * 1e-9
+    fn drift_of(clock: SkewedClock) -> f64 {
+        clock.drift_ns_per_s as f64 * 1e-9
     }
 
     #[test]
@@ -359,13 +360,13 @@ mod tests {
         // There at once, back in 20 us: every exchange is wrong by half of that, which is what is
         // stated.
         let path = Path { there: (0.0, 0.0), turn: (1.0 * US, 0.0), back: (20.0 * US, 0.0) };
-        let (ours, others) = faces(3);
+        let (ours, others) = skewed_clocks(3);
         let (exchanges, end_ns) = exchanges(ours, others, &path, 500, 3);
         let relation = Relation::fitted(&exchanges).expect("enough exchanges");
         let middle_ns = end_ns - 250_000_000;
-        let error_ns =
-            relation.ahead_ns(ours.shows(middle_ns)) - true_ahead_ns(ours, others, middle_ns);
-        let uncertainty_ns = relation.uncertainty_ns(ours.shows(middle_ns));
+        let error_ns = relation.offset_ns(ours.reading_at(middle_ns))
+            - true_offset_ns(ours, others, middle_ns);
+        let uncertainty_ns = relation.uncertainty_ns(ours.reading_at(middle_ns));
         assert!(
             error_ns.abs() <= uncertainty_ns + 2.0 && error_ns.abs() > 0.98 * uncertainty_ns,
             "{error_ns} {uncertainty_ns}"
@@ -374,8 +375,8 @@ mod tests {
 
     #[test]
     fn a_clock_that_is_set_during_the_exchanges_contradicts_itself() {
-        let (ours, others) = faces(4);
-        let set = Face { offset_ns: others.offset_ns + 5_000_000, ..others };
+        let (ours, others) = skewed_clocks(4);
+        let set = SkewedClock { offset_ns: others.offset_ns + 5_000_000, ..others };
         let (mut before, _) = exchanges(ours, others, &UNEQUAL, 400, 4);
         let (after, _) = exchanges(ours, set, &UNEQUAL, 800, 5);
         before.extend_from_slice(&after[400..]);
@@ -384,20 +385,20 @@ mod tests {
 
     #[test]
     fn one_time_is_too_few() {
-        let exchange = Exchange { asked_ns: 1, received_ns: 2, answered_ns: 3, returned_ns: 4 };
+        let exchange = Exchange { requested_ns: 1, received_ns: 2, answered_ns: 3, returned_ns: 4 };
         assert_eq!(Relation::fitted(&[]), Err(ClockError::TooFew { usable: 0 }));
         assert_eq!(Relation::fitted(&[exchange; 5]), Err(ClockError::TooFew { usable: 1 }));
     }
 
     #[test]
     fn there_and_back_between_clocks_is_the_same_time() {
-        let (ours, others) = faces(6);
+        let (ours, others) = skewed_clocks(6);
         let (exchanges, end_ns) = exchanges(ours, others, &UNEQUAL, 1000, 6);
         let relation = Relation::fitted(&exchanges).expect("enough exchanges");
-        let own_ns = ours.shows(end_ns);
+        let own_ns = ours.reading_at(end_ns);
         #[allow(clippy::cast_possible_truncation)]
         let other_ns =
-            own_ns.wrapping_add_signed(relation.ahead_ns(own_ns).round() as i64) & ((1 << 48) - 1);
+            own_ns.wrapping_add_signed(relation.offset_ns(own_ns).round() as i64) & ((1 << 48) - 1);
         assert!(between_ns(own_ns, relation.own_ns(other_ns)).abs() <= 1);
     }
 
@@ -406,10 +407,10 @@ mod tests {
         fn no_times_make_fitting_panic(times in proptest::collection::vec(any::<[u64; 4]>(), 0..20)) {
             let exchanges: Vec<Exchange> = times
                 .into_iter()
-                .map(|[asked_ns, received_ns, answered_ns, returned_ns]| Exchange { asked_ns, received_ns, answered_ns, returned_ns })
+                .map(|[requested_ns, received_ns, answered_ns, returned_ns]| Exchange { requested_ns, received_ns, answered_ns, returned_ns })
                 .collect();
             if let Ok(relation) = Relation::fitted(&exchanges) {
-                let _ = (relation.own_ns(0), relation.ahead_ns(u64::MAX), relation.uncertainty_ns(1), relation.contradictions());
+                let _ = (relation.own_ns(0), relation.offset_ns(u64::MAX), relation.uncertainty_ns(1), relation.contradictions());
             }
         }
     }

@@ -15,7 +15,7 @@
 //!   arrivals, or voice.
 //! - [`batches`]: the measured window in equal parts.
 //! - [`sequence`]: what became of numbered frames: received, missing, late, reordered, duplicate.
-//! - [`face`]: the time that a station's clock shows, with an offset and a drift.
+//! - [`skewed_clock`]: the time that a station's clock shows, with an offset and a drift.
 //! - [`clock`]: offset and drift of another station's clock, and how sure they are, from exchanges
 //!   of times; when these are made.
 //! - [`histogram`]: how long things took, in buckets of a fixed relative width.
@@ -24,11 +24,11 @@ pub mod arrivals;
 pub mod batches;
 pub mod chance;
 pub mod clock;
-pub mod face;
 pub mod histogram;
 pub mod lengths;
 pub mod packets;
 pub mod sequence;
+pub mod skewed_clock;
 pub mod source;
 pub mod times;
 pub mod voice;

@@ -17,7 +17,7 @@ from ethermeter.analysis.pacing import RANKS, Clock, Pacing
 from ethermeter.faults import Fault, InputError
 
 if TYPE_CHECKING:
-    from ethermeter.plan import Trial
+    from ethermeter.trial import Trial
 
 FILE = "live-accounts.json"
 LIVE = "live"

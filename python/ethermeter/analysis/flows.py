@@ -31,8 +31,8 @@ from ethermeter.metrics import Metric
 from ethermeter.metrics.formulas import jain_index
 
 if TYPE_CHECKING:
-    from ethermeter.plan import Trial
     from ethermeter.store import RunDirectory
+    from ethermeter.trial import Trial
 
 FILE = "flows.json"
 MOST_FLOWS = 16

@@ -80,11 +80,11 @@ def quantile(degrees: float) -> float:
     """Student's t that leaves 2.5% above it; the normal's 1.96 for infinite degrees of freedom, NaN
     for none.
     """
+    if math.isnan(degrees):
+        return math.nan
     found = _QUANTILES.get(degrees)
     if found is None:
-        found = float(quantiles(np.asarray([degrees]))[0])
-        if math.isfinite(degrees):
-            _QUANTILES[degrees] = found
+        found = _QUANTILES[degrees] = float(quantiles(np.asarray([degrees]))[0])
     return found
 
 

@@ -34,7 +34,7 @@ from ethermeter.analysis.tables import WholeSegment, whole_segment
 from ethermeter.metrics import Metric
 
 if TYPE_CHECKING:
-    from ethermeter.plan import Trial
+    from ethermeter.trial import Trial
 
 FILE = "live-agreement.json"
 ENOUGH_PAIRS = 3

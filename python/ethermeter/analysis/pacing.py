@@ -145,7 +145,7 @@ def clocks(result: Mapping[str, Any]) -> tuple[Clock, ...]:
             clock = said.get("clock")
             if clock is None:
                 continue
-            if "ahead_ns" not in clock:
+            if "offset_ns" not in clock:
                 found.append(Clock(name, receiver, is_shared=bool(clock.get("shared"))))
                 continue
             bound_ns = clock.get("delay_uncertainty_ns")
@@ -154,7 +154,7 @@ def clocks(result: Mapping[str, Any]) -> tuple[Clock, ...]:
                     flow=name,
                     receiver=receiver,
                     is_shared=False,
-                    ahead_s=clock["ahead_ns"] * _NS,
+                    ahead_s=clock["offset_ns"] * _NS,
                     ahead_bound_s=clock["uncertainty_ns"] * _NS,
                     drift=float(clock["drift"]),
                     drift_bound=float(clock["drift_uncertainty"]),

@@ -133,7 +133,7 @@ class Setup:
                 "octets": self.octets,
                 "duration_ns": LONGEST_NS
                 if self.window_ns is None
-                else self.settle_ns + self.window_ns + PATIENCE_NS,
+                else self.settle_ns + self.window_ns + TIMEOUT_NS,
             }
         }
 
@@ -146,7 +146,7 @@ class Setup:
         }
 
 
-PATIENCE_NS = 2_000_000_000
+TIMEOUT_NS = 2_000_000_000
 """How much longer than it is measured a transfer is offered: the receiver hangs up when it has
 measured.
 """

@@ -12,11 +12,11 @@ from ethermeter.calibration.estimation import Floats
 from ethermeter.calibration.unknown import Unknown, read_unknowns
 from ethermeter.experiment import toml
 from ethermeter.experiment.key_paths import assigned, overridden
-from ethermeter.experiment.lowering import NetworkScenarios
+from ethermeter.experiment.lowering import Encoded, NetworkScenarios
 from ethermeter.experiment.reading import of_document
 from ethermeter.faults import Fault, InputError, shown
 from ethermeter.metrics import Group, Metric, metrics_of
-from ethermeter.plan import SIMULATION, Trial, renumbered
+from ethermeter.trial import SIMULATION, Trial, planned
 
 _KEYS = ("metrics", "unknown")
 
@@ -108,14 +108,19 @@ class Model:
             Of the trial in its plan.
 
         """
-        made = Trial(
-            "", "calibrate", 0, self.seed, SIMULATION, {}, self._scenario(values, point), ""
+        scenario = self._scenario(values, point)
+        return planned(
+            id=f"calibrate/{number:05d}",
+            series="calibrate",
+            replication=0,
+            seed=self.seed,
+            engine=SIMULATION,
+            point=self.settings(values, point),
+            scenario=scenario.value,
+            scenario_json=scenario.json,
         )
-        return renumbered(made, number, point=self.settings(values, point))
 
-    def _scenario(
-        self, values: Sequence[float] | Floats, point: Mapping[str, str]
-    ) -> dict[str, Any]:
+    def _scenario(self, values: Sequence[float] | Floats, point: Mapping[str, str]) -> Encoded:
         document = self.with_values(values)
         if point:
             document, faults = overridden(
@@ -124,7 +129,7 @@ class Model:
             if faults:
                 raise InputError(faults)
         # Of one batch: what is looked for is a value, not how sure it is.
-        made = NetworkScenarios(
+        return NetworkScenarios(
             document,
             (),
             engines=(SIMULATION,),
@@ -132,7 +137,6 @@ class Model:
             file=str(self.path),
             folder=self.path.parent,
         ).at(())
-        return dict(made.value)
 
 
 def read_model(path: Path) -> Model:

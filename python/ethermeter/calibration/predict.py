@@ -14,13 +14,13 @@ from ethermeter.calibration.document import NetworkFile
 from ethermeter.calibration.estimation import Floats
 from ethermeter.engines import network
 from ethermeter.experiment import Experiment, toml
-from ethermeter.experiment.document import LARGEST_SEED
 from ethermeter.experiment.key_paths import assigned
 from ethermeter.experiment.reading import of_document
 from ethermeter.faults import Fault, InputError
 from ethermeter.metrics import Metric
-from ethermeter.plan import SIMULATION, expand
+from ethermeter.plan import expand
 from ethermeter.store.rows import FLOW_METRICS
+from ethermeter.trial import LARGEST_SEED, SIMULATION
 
 DRAWS = 40
 """Sets of parameters of which a prediction's interval is made: with 40 the outermost are 1.25% from

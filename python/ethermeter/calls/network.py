@@ -13,8 +13,8 @@ from ethermeter.experiment.flows import MOST_FLOWS
 from ethermeter.experiment.network import Network, expanded_network
 from ethermeter.experiment.segment import standards
 from ethermeter.faults import Fault, InputError, shown
-from ethermeter.plan import Trial
 from ethermeter.store.rows import TrialRows
+from ethermeter.trial import Trial
 from ethermeter.voice import Medium
 
 CALLS_THERE, CALLS_BACK = "call{}", "call{}-back"

@@ -9,8 +9,8 @@ from ethermeter import plan
 from ethermeter.calls.quality import Heard
 from ethermeter.experiment import Experiment, toml
 from ethermeter.experiment.reading import of_document
-from ethermeter.plan import Trial
 from ethermeter.store.rows import TrialRows
+from ethermeter.trial import Trial
 from ethermeter.voice import Medium, TalkPattern, packets
 from ethermeter.voice.packets import Packets
 

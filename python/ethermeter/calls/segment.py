@@ -8,8 +8,8 @@ from typing import Any
 from ethermeter.calls.quality import Heard, of_segment
 from ethermeter.calls.question import Question, time_text
 from ethermeter.experiment.segment import standards
-from ethermeter.plan import Trial
 from ethermeter.store.rows import TrialRows
+from ethermeter.trial import Trial
 from ethermeter.voice import Medium
 
 _SIZES = ("length", "round_trip", "star", "delays")

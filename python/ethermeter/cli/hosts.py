@@ -162,7 +162,7 @@ def _row(station: "Station", said: dict[str, Any]) -> list[str]:
         station.control,
         station.address,
         said["interface"] or "lo",
-        f"{clock['ahead_ns'] / 1e6:.3f}",
+        f"{clock['offset_ns'] / 1e6:.3f}",
         f"{clock['uncertainty_ns'] / 1e3:.0f}",
         f"{ceilings.get('rate_bps', 0) / 1e6:.0f}",
         str(ceilings.get("rate_frames_per_s", "")),

@@ -46,15 +46,13 @@ from ethermeter.experiment.traffic import (
 )
 from ethermeter.experiment.voice import Coder
 from ethermeter.faults import Fault, InputError, Key, dotted, shown
+from ethermeter.trial import LARGEST_SEED
 
 MOST_GROUPS = 1024
 """Groups of stations a file may have."""
 
 MOST_TRIALS = 100_000
 """Trials a plan may have."""
-
-LARGEST_SEED = 2**63 - 1
-"""The largest seed."""
 
 SOURCE_KINDS = ("standard", "study", "fit", "assumption")
 """Where a parameter may come from."""

@@ -2,16 +2,16 @@
 
 An experiment has thousands of points that differ in one or two tables. So each table is validated
 once for every combination of the sweeps that touch it, each layout is made once, and a scenario is
-put together from pieces that are already text.
+put together from tables that are JSON already.
 """
 
-import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+import msgspec
 from pydantic import BaseModel, ValidationError
 
 from ethermeter.experiment.document import faults_of, validated
@@ -25,26 +25,42 @@ from ethermeter.experiment.stations import StationGroup, contradictions, group_o
 from ethermeter.experiment.sweep import Sweep
 from ethermeter.experiment.theory import Theory, assumed
 from ethermeter.faults import Fault, InputError, Key, KeyPath, dotted, shown
+from ethermeter.trial import trial_line
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
-    """A part of a scenario, as a value and as compact JSON; values are shared between scenarios and
-    must not be changed.
-    """
+class Encoded:
+    """A value with its JSON; values are shared between scenarios and must not be changed."""
 
     value: Any
-    text: str
+    json: msgspec.Raw
 
 
-def compact(value: object) -> str:
-    """Return the JSON text of a value: ASCII, no spaces, keys in the order given."""
-    return json.dumps(value, separators=(",", ":"), allow_nan=False)
+def encoded(value: Any) -> Encoded:
+    """Return a value with its JSON."""
+    return Encoded(value, msgspec.Raw(msgspec.json.encode(value)))
 
 
-def piece(value: Any) -> Piece:
-    """Return a value with its text."""
-    return Piece(value, compact(value))
+def table(**items: Encoded) -> Encoded:
+    """Return the table of these items."""
+    raw = msgspec.json.encode({key: item.json for key, item in items.items()})
+    return Encoded({key: item.value for key, item in items.items()}, msgspec.Raw(raw))
+
+
+def listed(items: Sequence[Encoded]) -> Encoded:
+    """Return the list of these items."""
+    raw = msgspec.json.encode([item.json for item in items])
+    return Encoded([item.value for item in items], msgspec.Raw(raw))
+
+
+def merged(*tables: Encoded) -> Encoded:
+    """Return one table with the keys of several, in their order."""
+    value: dict[str, Any] = {}
+    raw: dict[str, msgspec.Raw] = {}
+    for each in tables:
+        value |= each.value
+        raw |= msgspec.json.decode(each.json, type=dict[str, msgspec.Raw])
+    return Encoded(value, msgspec.Raw(msgspec.json.encode(raw)))
 
 
 T = TypeVar("T")
@@ -64,9 +80,9 @@ class Parts:
     constants: Mapping[str, Any]
     layout_key: CacheKey
     layout: Layout
-    hosts: Sequence[Piece]
-    schedule: Piece
-    assumed: Piece
+    hosts: Sequence[Encoded]
+    schedule: Encoded
+    assumed: Encoded
 
 
 class Scenarios:
@@ -106,7 +122,7 @@ class Scenarios:
         self._known: dict[CacheKey, Any] = {}
         self._delays = 0
 
-    def at(self, choice: Sequence[int]) -> Piece:
+    def at(self, choice: Sequence[int]) -> Encoded:
         """Return the scenario of a point.
 
         Parameters
@@ -122,9 +138,9 @@ class Scenarios:
         """
         parts = self.parts(choice)
         layout_key = parts.layout_key
-        delays = self._once(("delays", layout_key), lambda: piece(parts.layout.delays_ps()))
+        delays = self._once(("delays", layout_key), lambda: encoded(parts.layout.delays_ps()))
         places = self._once(
-            ("places", layout_key), lambda: [piece(list(group)) for group in parts.layout.places]
+            ("places", layout_key), lambda: [encoded(list(group)) for group in parts.layout.places]
         )
         segment = self._once(("segment", layout_key), lambda: _segment(parts.constants, delays))
         groups = [
@@ -133,7 +149,7 @@ class Scenarios:
         ]
         return self._joined(segment, groups, parts.schedule)
 
-    def assumed(self, choice: Sequence[int]) -> Piece:
+    def assumed(self, choice: Sequence[int]) -> Encoded:
         """Return what theories assume at a point beyond its scenario.
 
         Raises
@@ -178,7 +194,7 @@ class Scenarios:
         )
         theory = tried(
             lambda: self._once(
-                ("assumed", theory_key), lambda: piece(assumed(self._model(theory_key, Theory)))
+                ("assumed", theory_key), lambda: encoded(assumed(self._model(theory_key, Theory)))
             )
         )
         if segment is None or len(groups) < len(group_keys):
@@ -192,7 +208,7 @@ class Scenarios:
         )
         if constants is not None:
             faults += self._too_many(groups, constants)
-        hosts: list[Piece] = []
+        hosts: list[Encoded] = []
         for index, (group, key) in enumerate(zip(groups, group_keys, strict=True)):
             try:
                 hosts.append(self._host(index, group, (key, segment_key), constants))
@@ -246,8 +262,8 @@ class Scenarios:
         except PathError as error:
             raise InputError([Fault(self._file, dotted(table), shown(raw), str(error))]) from None
 
-    def _schedule(self, key: TableKey) -> Piece:
-        return piece(schedule(self._model(key, Phases), file=self._file))
+    def _schedule(self, key: TableKey) -> Encoded:
+        return encoded(schedule(self._model(key, Phases), file=self._file))
 
     def _layout(self, segment: Segment, groups: Sequence[StationGroup]) -> Layout:
         found, faults = layout(segment, groups, file=self._file)
@@ -271,13 +287,13 @@ class Scenarios:
 
     def _host(
         self, index: int, group: StationGroup, key: CacheKey, constants: Mapping[str, Any] | None
-    ) -> Piece:
+    ) -> Encoded:
         """Return a group without its name and places; without constants only its contradictions are
         looked for.
         """
 
-        def made() -> Piece:
-            return piece(
+        def made() -> Encoded:
+            return encoded(
                 group_of(
                     group, index, constants=constants or {}, folder=self._folder, file=self._file
                 )
@@ -285,39 +301,25 @@ class Scenarios:
 
         if faults := contradictions(group, index, file=self._file):
             raise InputError(faults)
-        return self._once(("host", *key), made) if constants is not None else Piece({}, "{}")
+        return self._once(("host", *key), made) if constants is not None else encoded({})
 
-    def _group(self, index: int, host: Piece, place: Piece) -> Piece:
+    def _group(self, index: int, host: Encoded, place: Encoded) -> Encoded:
         raw = self._document["stations"][index]
         name = raw.get("name") or (f"group-{index}" if self._groups > 1 else "stations")
-        return Piece(
-            {"name": name, "places": place.value, **host.value},
-            f'{{"name":{compact(name)},"places":{place.text},{host.text.removeprefix("{")}',
-        )
+        return merged(table(name=encoded(name), places=place), host)
 
-    def _joined(self, segment: Piece, groups: Sequence[Piece], when: Piece) -> Piece:
-        value = {
-            "segment": segment.value,
-            "groups": [group.value for group in groups],
-            "phases": when.value,
-            "batches": self._batches,
-        }
-        listed = ",".join([group.text for group in groups])
-        return Piece(
-            value,
-            f'{{"segment":{segment.text},"groups":[{listed}],"phases":{when.text},"batches":{self._batches}}}',
+    def _joined(self, segment: Encoded, groups: Sequence[Encoded], when: Encoded) -> Encoded:
+        return table(
+            segment=segment, groups=listed(groups), phases=when, batches=encoded(self._batches)
         )
 
 
-def _segment(constants: Mapping[str, Any], delays: Piece) -> Piece:
+def _segment(constants: Mapping[str, Any], delays: Encoded) -> Encoded:
     known = {name: constants[name] for name in CONSTANTS}
     # Only where there is one, so that other plans keep their hash.
     if constants["deaf_ps"]:
         known["deaf_ps"] = constants["deaf_ps"]
-    return Piece(
-        {**known, "delay_ps": delays.value},
-        f'{compact(known).removesuffix("}")},"delay_ps":{delays.text}}}',
-    )
+    return merged(encoded(known), table(delay_ps=delays))
 
 
 MOST_KEPT = 256
@@ -328,23 +330,21 @@ MOST_KEPT = 256
 class NetworkParts:
     """What the scenario of a point is made of."""
 
-    network: Piece
-    flows: Piece
-    schedule: Piece
-    told: Mapping[str, Any]
-    """What only hosts that measure it are told."""
+    network: Encoded
+    flows: Encoded
+    schedule: Encoded
+    live: Mapping[str, Any]
+    """Settings that only live engines need."""
 
 
-def live_settings(said: ExpandedFlows) -> dict[str, Any]:
-    """Return what only hosts that measure it are told of its flows; what nobody has said is left
-    out.
-    """
+def live_settings(expanded: ExpandedFlows) -> dict[str, Any]:
+    """Flow settings that only live engines need: ports, and wanted exchanges where given."""
     exchanges = (
-        {"exchanges": said.exchanges}
-        if any(wanted is not None for wanted in said.exchanges)
+        {"exchanges": expanded.exchanges}
+        if any(wanted is not None for wanted in expanded.exchanges)
         else {}
     )
-    return {"ports": said.ports, **exchanges}
+    return {"ports": expanded.ports, **exchanges}
 
 
 class NetworkScenarios:
@@ -385,7 +385,7 @@ class NetworkScenarios:
         self._folder = folder
         self._known: dict[tuple[int, ...], NetworkParts] = {}
 
-    def at(self, choice: Sequence[int]) -> Piece:
+    def at(self, choice: Sequence[int]) -> Encoded:
         """Return the scenario of a point.
 
         Parameters
@@ -401,8 +401,8 @@ class NetworkScenarios:
         """
         return self._in_batches(self.parts(choice))
 
-    def live(self, choice: Sequence[int]) -> Piece:
-        """Return the scenario of a point with what only hosts that measure it are told.
+    def live(self, choice: Sequence[int]) -> Encoded:
+        """Return the scenario of a point with the settings that only live engines need.
 
         Raises
         ------
@@ -411,11 +411,7 @@ class NetworkScenarios:
 
         """
         parts = self.parts(choice)
-        scenario, told = self._in_batches(parts), piece(parts.told)
-        return Piece(
-            {**scenario.value, "live": told.value},
-            f'{scenario.text.removesuffix("}")},"live":{told.text}}}',
-        )
+        return merged(self._in_batches(parts), table(live=encoded(parts.live)))
 
     def parts(self, choice: Sequence[int]) -> NetworkParts:
         """Return what the scenario of a point is made of; enough to know that it is sound.
@@ -434,17 +430,13 @@ class NetworkScenarios:
             self._known[key] = found
         return self._known[key]
 
-    def _in_batches(self, parts: NetworkParts) -> Piece:
-        scenario = _joined(parts)
-        return Piece(
-            {**scenario.value, "batches": self._batches},
-            f'{scenario.text.removesuffix("}")},"batches":{self._batches}}}',
-        )
+    def _in_batches(self, parts: NetworkParts) -> Encoded:
+        return merged(_joined(parts), table(batches=encoded(self._batches)))
 
     def _made(self, choice: Sequence[int]) -> NetworkParts:
         faults: list[Fault] = []
         wired: ExpandedNetwork | None = None
-        when: Piece | None = None
+        when: Encoded | None = None
         flows: list[Flow] = []
         try:
             wired = expanded_network(
@@ -459,7 +451,7 @@ class NetworkScenarios:
             phases = validated(
                 Phases, self._raw(("phases",), choice), file=self._file, within=("phases",)
             )
-            when = piece(schedule(phases, file=self._file))
+            when = encoded(schedule(phases, file=self._file))
         except InputError as error:
             faults += error.faults
         for index in range(len(self._document["flows"])):
@@ -472,13 +464,15 @@ class NetworkScenarios:
                 faults += error.faults
         if wired is None or when is None or faults:
             raise InputError(faults)
-        said = expanded_flows(
+        expanded = expanded_flows(
             flows, wired, engines=self._engines, folder=self._folder, file=self._file
         )
-        parts = NetworkParts(piece(wired.value), piece(said.flows), when, live_settings(said))
-        refused = _refused(_joined(parts).text)
+        parts = NetworkParts(
+            encoded(wired.value), encoded(expanded.flows), when, live_settings(expanded)
+        )
+        refused = _refused(_joined(parts).json)
         if refused is not None:
-            raise InputError([_translated(refused, wired, said, file=self._file)])
+            raise InputError([_translated(refused, wired, expanded, file=self._file)])
         return parts
 
     def _raw(self, table: KeyPath, choice: Sequence[int]) -> object:
@@ -495,31 +489,16 @@ class NetworkScenarios:
         return raw
 
 
-def _joined(parts: NetworkParts) -> Piece:
-    return Piece(
-        {
-            "network": parts.network.value,
-            "flows": parts.flows.value,
-            "phases": parts.schedule.value,
-        },
-        f'{{"network":{parts.network.text},"flows":{parts.flows.text},"phases":{parts.schedule.text}}}',
-    )
+def _joined(parts: NetworkParts) -> Encoded:
+    return table(network=parts.network, flows=parts.flows, phases=parts.schedule)
 
 
-def _refused(scenario: str) -> str | None:
+def _refused(scenario: msgspec.Raw) -> str | None:
     """Return why the core would not simulate a scenario, None if it would."""
     from ethermeter import _core
 
-    keys = {
-        "id": "x/00000",
-        "series": "",
-        "replication": 0,
-        "seed": 0,
-        "engine": "simulation",
-        "point": {},
-    }
     try:
-        _core.check_network(f'{json.dumps(keys).removesuffix("}")},"scenario":{scenario}}}')
+        _core.check_network(trial_line(scenario, seed=0))
     except ValueError as error:
         return str(error)
     return None

@@ -15,7 +15,7 @@ FILE = "report.html"
 def write(run_dir: Path, study: StudyPage | None = None) -> Path:
     """Write `report.html` of a finished run into its directory; the path of the file.
 
-    Uses `estimates.json` if it is there, and adds the study's parts if `claims.json` is.
+    Uses `estimates.json` if it is there, and shows the claims in `claims.json` and the sections of `study`.
 
     Raises
     ------

@@ -29,7 +29,7 @@ _CAUTIONS: Mapping[str, str] = {
     "and a segment that was lost twice as lost once",
     "one-way": "the capture has only what one end sent: what it waited for cannot be seen",
     "uncaptured": "segments were acknowledged that the capture does not have: the capture itself has lost packets",
-    "guessed": "more than a tenth of what was sent again, or late, is told by its timing only",
+    "guessed": "more than a tenth of what was sent again, or late, is known by its timing only",
     "evicted": "too many connections went on at the same time: its end was not followed",
     "cut-by-interface": "segments are longer than the ends agreed, and the interface cut them after the capture: losses and segments are "
     "counted by their octets",
@@ -136,7 +136,7 @@ def _connections(connections: Sequence[Connection]) -> list[Block]:
 
 
 def _bars(connections: Sequence[Connection]) -> Figure:
-    """Draw what connections waited for, one bar each; the parts sum to 1."""
+    """Draw what connections waited for, one bar each; the shares sum to 1."""
     names = [str(each.number) for each in connections]
     rows = [
         {"x": str(each.number), "c": PARTS[name], "o": order, "y": float(f"{share:.6g}")}

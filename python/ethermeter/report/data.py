@@ -39,8 +39,8 @@ from ethermeter.store import captures
 from ethermeter.store.measured import read_result
 
 if TYPE_CHECKING:
-    from ethermeter.plan import Trial
     from ethermeter.store import RunDirectory
+    from ethermeter.trial import Trial
 
 MOST_POINTS = 60
 """Points of a run up to which its stations are looked at place by place."""
@@ -77,7 +77,7 @@ class ReportData:
         str, Roofline
     ]  # of every series of networks, the flow that comes nearest to a ceiling
     groups: Sequence[Point]  # of every group of stations, where there are several
-    places: Sequence[Point]  # of the stations at every place, where they are clustered
+    attachments: Sequence[Point]  # of the stations at every attachment, where clustered
     shares: Sequence[Point]  # of the larger of two stations
     agreements: Sequence[Agreement]  # of every theory with the simulations
     measured: Sequence[live.Comparison]  # against what was simulated
@@ -138,7 +138,7 @@ def gather(run_dir: Path, presentation: Presentation) -> ReportData:
     some = _of_some_points(networks)
     by_flow, by_table = _flows(run, some)
     of_ports = ports.estimate(some, table) if table is not None else ()
-    by_group, by_place, shares = ((), (), ()) if study else _parts(run, real)
+    by_group, by_attachment, shares = ((), (), ()) if study else _parts(run, real)
     return ReportData(
         directory=run_dir,
         name=run_dir.resolve().name,
@@ -159,7 +159,7 @@ def gather(run_dir: Path, presentation: Presentation) -> ReportData:
         links=[some[point.first].scenario["network"] for point in of_ports],
         rooflines=_rooflines(by_flow, some),
         groups=by_group,
-        places=by_place,
+        attachments=by_attachment,
         shares=shares,
         agreements=agreement.agreements(points),
         measured=live.read(run_dir) if is_live else (),

@@ -52,7 +52,7 @@ def _nearest(key: str, sources: Mapping[str, object], content: Mapping[str, Any]
     it.
     """
     bare = key.replace("[1]", "").replace("[2]", "")
-    for candidate in (key, bare, *_said(key, content)):
+    for candidate in (key, bare, *_spellings(key, content)):
         parts = candidate.split(".")
         for length in range(len(parts), 0, -1):
             if ".".join(parts[:length]) in sources:
@@ -60,7 +60,7 @@ def _nearest(key: str, sources: Mapping[str, object], content: Mapping[str, Any]
     return None
 
 
-def _said(key: str, content: Mapping[str, Any]) -> list[str]:
+def _spellings(key: str, content: Mapping[str, Any]) -> list[str]:
     """Return the ways in which a file may speak of a key: tables of a list by their name, by their
     number from 0, or all of them.
     """

@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from ethermeter.analysis import claims
 from ethermeter.analysis.claims import Claim
-from ethermeter.document import Block, Section, Table, Text
+from ethermeter.document import NO_STUDY, Block, Section, Table, Text
 from ethermeter.presentation import Presentation
 from ethermeter.report.render import Page, render
 from ethermeter.report.tables import claims_table, tag
@@ -23,12 +23,12 @@ GOOD, BAD = ("met", "holds"), ("missed", "fails")
 
 @dataclass(frozen=True, slots=True)
 class Reproduced:
-    """A study that was run: its run directory, or what went wrong."""
+    """A study that was run: its run directory, or what went wrong, and its presentation."""
 
     study: str
-    presentation: Presentation
     run: Path | None
     error: str = ""
+    presentation: Presentation = NO_STUDY
 
 
 def index_page(entries: Sequence[Reproduced], *, folder: Path, quick: bool = False) -> str:

@@ -45,7 +45,7 @@ class Fitted:
     doubts
         Sentences that a reader should have read first.
     points
-        Measured and modelled estimates, told apart by their engines.
+        Measured and modelled estimates, distinguished by their engines.
     listings
         Tables.
 

@@ -1,4 +1,4 @@
-"""Page: the sections of a run's report, those whose data the run holds."""
+"""Page: the sections of a run's report for which the run holds data."""
 
 from collections.abc import Sequence
 

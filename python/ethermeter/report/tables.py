@@ -196,7 +196,7 @@ def run_cautions_texts(points: Sequence[Point]) -> list[Text]:
 
 
 def _where(points: Sequence[Point]) -> str:
-    parts = []
+    texts = []
     for key in points[0].point:
         values = list(dict.fromkeys(point.point[key] for point in points))
         text = (
@@ -204,5 +204,5 @@ def _where(points: Sequence[Point]) -> str:
             if len(values) <= 4
             else f"{len(values)} values from {values[0]} to {values[-1]}"
         )
-        parts.append(f"{key_title(key)}: {text}")
-    return "; ".join(parts)
+        texts.append(f"{key_title(key)}: {text}")
+    return "; ".join(texts)

@@ -3,6 +3,7 @@
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,8 @@ from ethermeter.store.tables import BATCHES, FLOW_BATCHES, HISTOGRAM_TABLE, OBSE
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ethermeter.plan import Plan, Trial
+    from ethermeter.plan import Plan
+    from ethermeter.trial import Trial
 
 PLAN = "plan.jsonl"
 PARTS = "parts"
@@ -73,10 +75,10 @@ class RunDirectory:
             If it is damaged.
 
         """
-        from ethermeter import plan
-
         self.verify(PLAN)
-        return plan.read(self.path / PLAN)
+        path = self.path / PLAN
+        found = path.stat()
+        return _read_plan(path.resolve(), (found.st_ino, found.st_mtime_ns, found.st_size))
 
     def trials(self) -> "tuple[Trial, ...]":
         """Read the trials, in the order of the plan."""
@@ -371,6 +373,17 @@ def _row_groups(metadata: Any, trials: Sequence[str] | None) -> Iterator[int]:
             or bisect_left(wanted, known.min) < bisect_right(wanted, known.max)
         ):
             yield number
+
+
+@lru_cache(maxsize=1)
+def _read_plan(path: Path, stamp: tuple[int, int, int]) -> "Plan":
+    """Read a plan once for estimates, claims and report, which follow each other; `stamp` tells one
+    version of the file from the next.
+    """
+    from ethermeter import plan
+
+    del stamp
+    return plan.read(path)
 
 
 def is_finished(path: Path) -> bool:

@@ -37,7 +37,8 @@ from ethermeter.store.tables import NETWORK_TABLES, TABLES, write_all
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ethermeter.plan import Plan, Trial
+    from ethermeter.plan import Plan
+    from ethermeter.trial import Trial
 
 FLUSH_AFTER_S = 1.0
 """Results wait at most so long for their part file: what a kill can cost."""

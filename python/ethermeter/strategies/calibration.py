@@ -13,9 +13,9 @@ from ethermeter.calibration.model import Model
 from ethermeter.calibration.show import calibration_json
 from ethermeter.experiment import Experiment
 from ethermeter.experiment.reading import of_document
-from ethermeter.plan import Trial
 from ethermeter.store.rows import FLOW_METRICS
 from ethermeter.strategies.strategy import Finished, Observed
+from ethermeter.trial import Trial
 
 _ITERATIONS = 8
 """Steps that least squares usually takes."""

@@ -8,14 +8,13 @@ import msgspec
 import numpy as np
 from msgspec import UNSET, UnsetType
 
-from ethermeter import plan
 from ethermeter.analysis.interval import Estimate, student
 from ethermeter.calls.quality import Quality, Wanted, rated
 from ethermeter.calls.question import Question
 from ethermeter.experiment import Experiment
 from ethermeter.metrics import Caution
-from ethermeter.plan import Trial
 from ethermeter.strategies.strategy import Finished, Observed
+from ethermeter.trial import Trial, renumbered
 
 CALLS = "calls"
 """Key of a trial's point that holds its number of calls."""
@@ -229,7 +228,7 @@ class CallSearch:
             return Finished(self._answer(tried))
         trials = [(calls, trial) for calls in numbers for trial in self._question.trials(calls)]
         return tuple(
-            plan.renumbered(trial, len(observed) + at, point={CALLS: str(calls)})
+            renumbered(trial, len(observed) + at, point={CALLS: str(calls)})
             for at, (calls, trial) in enumerate(trials)
         )
 

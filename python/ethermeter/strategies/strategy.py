@@ -9,8 +9,8 @@ from typing import Generic, Protocol, TypeVar
 from ethermeter.engines import local
 from ethermeter.engines import work as engine_work
 from ethermeter.experiment import Experiment
-from ethermeter.plan import Trial
 from ethermeter.store.rows import TrialRows
+from ethermeter.trial import Trial
 
 A = TypeVar("A")
 A_co = TypeVar("A_co", covariant=True)

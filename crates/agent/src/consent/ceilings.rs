@@ -1,6 +1,7 @@
 //! The operator's ceilings, from a TOML file.
 
-use super::{Cast, Rates, Way};
+use super::grant::Rates;
+use super::transport::{Cast, Transport};
 use crate::refusal::{require, Refusal, Rule};
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
@@ -167,11 +168,11 @@ impl Ceilings {
     }
 
     /// Whether frames may go to as many.
-    pub(super) fn check_cast(&self, way: Way) -> Result<(), Refusal> {
+    pub(super) fn check_cast(&self, transport: Transport) -> Result<(), Refusal> {
         let words: Vec<&str> =
             [Cast::Unicast].iter().chain(&self.groups).map(|cast| cast.word()).collect();
-        let is_allowed = !way.is_group() || self.groups.contains(&way.cast);
-        require(is_allowed, Rule::Groups, way.cast.word(), words.join(", "))
+        let is_allowed = !transport.is_group() || self.groups.contains(&transport.cast);
+        require(is_allowed, Rule::Groups, transport.cast.word(), words.join(", "))
     }
 
     /// Whether an own address on `interface` may be used.

@@ -16,7 +16,7 @@ pub struct Stamp {
     pub made_ns: u64,
 }
 
-/// A request may be so old: a slow way and a clock known to some milliseconds.
+/// Maximum age of a request: a slow path, and a clock known to some milliseconds.
 pub const OLDEST_NS: u64 = 5_000_000_000;
 /// A request may be so far ahead: clocks are known to some milliseconds.
 pub const AHEAD_NS: u64 = 1_000_000_000;

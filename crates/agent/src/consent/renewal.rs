@@ -10,8 +10,8 @@
 //! twice (the receiver binds a grant to the first run that asks, and a run is drawn by the sender's
 //! process). No clocks are compared.
 
-use super::GRANT_S;
-use crate::leash::{ReceiverLease, LEASE_NS, RENEWAL_NS};
+use super::grant::GRANT_S;
+use crate::lease::{ReceiverLease, LEASE_NS, RENEWAL_NS};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Weak};
@@ -64,24 +64,26 @@ const GRANT_NS: u64 = GRANT_S * 1_000_000_000;
 
 /// Grants that one experiment of a receiver has given.
 #[derive(Debug, Default)]
-pub struct Given {
-    grants: BTreeMap<u64, GivenGrant>,
+pub struct IssuedGrants {
+    grants: BTreeMap<u64, IssuedGrant>,
     renewed_until_ns: u64,
 }
 
 #[derive(Debug)]
-struct GivenGrant {
+struct IssuedGrant {
     since_ns: u64,
     run: Option<u64>,
     /// Gone when the port is closed.
     port: Weak<()>,
 }
 
-impl Given {
+impl IssuedGrants {
     /// Note a grant, which is in force while `port` is kept.
     pub fn add(&mut self, number: u64, port: &Arc<()>, now_ns: u64) {
-        self.grants
-            .insert(number, GivenGrant { since_ns: now_ns, run: None, port: Arc::downgrade(port) });
+        self.grants.insert(
+            number,
+            IssuedGrant { since_ns: now_ns, run: None, port: Arc::downgrade(port) },
+        );
     }
 
     /// Answer challenges, at `now_ns`, of an experiment that ends at `end_ns` if it has been
@@ -132,20 +134,20 @@ impl Given {
 
 /// Receiver leases that one run of a sender depends on.
 #[derive(Debug)]
-pub struct Awaited {
+pub struct ReceiverLeases {
     run: u64,
     /// Nonces and when they were drawn; older ones than a lease are dropped.
     nonces: VecDeque<(u64, u64)>,
-    receivers: BTreeMap<u64, AwaitedReceiver>,
+    receivers: BTreeMap<u64, LeaseHolder>,
 }
 
 #[derive(Debug, Default)]
-struct AwaitedReceiver {
+struct LeaseHolder {
     certificate: Vec<u8>,
     leases: BTreeMap<u64, Arc<ReceiverLease>>,
 }
 
-impl Awaited {
+impl ReceiverLeases {
     /// None yet. Nobody else may be able to guess `run`.
     #[must_use]
     pub fn new(run: u64) -> Self {
@@ -175,7 +177,7 @@ impl Awaited {
         self.receivers.get(&session).map(|receiver| receiver.certificate.as_slice())
     }
 
-    /// Questions to the receivers; `draw` draws numbers that nobody can guess.
+    /// Challenges to the receivers; `draw` draws unguessable numbers.
     pub fn challenges(&mut self, now_ns: u64, draw: impl FnOnce() -> u64) -> Vec<Challenge> {
         self.nonces.retain(|(_, made_ns)| now_ns < made_ns + LEASE_NS);
         let is_due = self.nonces.back().is_none_or(|(_, made_ns)| now_ns >= made_ns + NONCE_NS);
@@ -183,7 +185,7 @@ impl Awaited {
             self.nonces.push_back((draw(), now_ns));
         }
         let Some(&(nonce, _)) = self.nonces.back() else { return Vec::new() };
-        let ask = |(&session, receiver): (&u64, &AwaitedReceiver)| Challenge {
+        let ask = |(&session, receiver): (&u64, &LeaseHolder)| Challenge {
             session,
             run: self.run,
             nonce,
@@ -192,7 +194,7 @@ impl Awaited {
         self.receivers.iter().map(ask).collect()
     }
 
-    /// Take a renewal, which is proven to be of the process that it names. Answers to other runs,
+    /// Take a renewal, which is proven to be of the process that it names. Responses to other runs,
     /// and to challenges that are not open, change nothing.
     pub fn renew(&self, renewal: &Renewal) {
         let Some(receiver) = self.receivers.get(&renewal.session) else { return };
@@ -225,20 +227,21 @@ mod tests {
     const SESSION: u64 = 0x5E55;
 
     /// A receiver with grants 1 and 2, and what keeps their ports open.
-    fn given() -> (Given, [Arc<()>; 2]) {
+    fn issued() -> (IssuedGrants, [Arc<()>; 2]) {
         let ports = [Arc::new(()), Arc::new(())];
-        let mut given = Given::default();
-        given.add(1, &ports[0], 0);
-        given.add(2, &ports[1], 0);
-        (given, ports)
+        let mut issued = IssuedGrants::default();
+        issued.add(1, &ports[0], 0);
+        issued.add(2, &ports[1], 0);
+        (issued, ports)
     }
 
     /// A run that uses grants 1 and 2, and their leases.
-    fn awaited(run: u64) -> (Awaited, [Arc<ReceiverLease>; 2]) {
-        let mut awaited = Awaited::new(run);
-        let leases = [1, 2]
-            .map(|number| awaited.lease(SESSION, number, b"certificate").expect("one certificate"));
-        (awaited, leases)
+    fn receiver_leases(run: u64) -> (ReceiverLeases, [Arc<ReceiverLease>; 2]) {
+        let mut receiver_leases = ReceiverLeases::new(run);
+        let leases = [1, 2].map(|number| {
+            receiver_leases.lease(SESSION, number, b"certificate").expect("one certificate")
+        });
+        (receiver_leases, leases)
     }
 
     fn renewal(answers: Vec<Answer>) -> Renewal {
@@ -247,19 +250,19 @@ mod tests {
 
     #[test]
     fn a_lease_holds_from_the_challenge_on_and_not_from_its_answer() {
-        let ((mut given, _ports), (mut awaited, leases)) = (given(), awaited(7));
-        assert!(!awaited.hold_at(0), "nothing holds before the first renewal");
-        let challenges = awaited.challenges(100 * MS, || 42);
-        let answers = given.renew(&challenges, Some(10_000 * MS), 500 * MS);
-        awaited.renew(&renewal(answers));
-        assert!(awaited.hold_at(100 * MS + LEASE_NS - 1) && leases[0].holds_at(600 * MS));
-        assert!(!awaited.hold_at(100 * MS + LEASE_NS));
+        let ((mut issued, _ports), (mut receiver_leases, leases)) = (issued(), receiver_leases(7));
+        assert!(!receiver_leases.hold_at(0), "nothing holds before the first renewal");
+        let challenges = receiver_leases.challenges(100 * MS, || 42);
+        let answers = issued.renew(&challenges, Some(10_000 * MS), 500 * MS);
+        receiver_leases.renew(&renewal(answers));
+        assert!(receiver_leases.hold_at(100 * MS + LEASE_NS - 1) && leases[0].holds_at(600 * MS));
+        assert!(!receiver_leases.hold_at(100 * MS + LEASE_NS));
     }
 
     #[test]
     fn a_renewal_counts_for_its_run_its_challenge_and_its_process_only() {
-        let (mut given, _ports) = given();
-        let answered = given.renew(
+        let (mut issued, _ports) = issued();
+        let answered = issued.renew(
             &[Challenge { session: SESSION, run: 7, nonce: 42, grants: vec![1, 2] }],
             None,
             0,
@@ -270,27 +273,27 @@ mod tests {
             ("another process", 7, 42, SESSION + 1),
         ];
         for (what, run, nonce, session) in cases {
-            let (mut awaited, _leases) = awaited(run);
-            awaited.challenges(0, || nonce);
-            awaited.renew(&Renewal { session, answers: answered.clone() });
-            assert!(!awaited.hold_at(1), "{what}");
+            let (mut receiver_leases, _leases) = receiver_leases(run);
+            receiver_leases.challenges(0, || nonce);
+            receiver_leases.renew(&Renewal { session, answers: answered.clone() });
+            assert!(!receiver_leases.hold_at(1), "{what}");
         }
-        let (mut awaited, _leases) = awaited(7);
-        awaited.challenges(0, || 42);
-        awaited.renew(&renewal(answered.clone()));
-        assert!(awaited.hold_at(1));
+        let (mut receiver_leases, _leases) = receiver_leases(7);
+        receiver_leases.challenges(0, || 42);
+        receiver_leases.renew(&renewal(answered.clone()));
+        assert!(receiver_leases.hold_at(1));
         // Once the challenge is as old as a lease, it is forgotten: an answer that was kept back
         // renews nothing.
-        awaited.challenges(LEASE_NS, || 44);
-        awaited.renew(&renewal(answered));
-        assert!(!awaited.hold_at(LEASE_NS));
+        receiver_leases.challenges(LEASE_NS, || 44);
+        receiver_leases.renew(&renewal(answered));
+        assert!(!receiver_leases.hold_at(LEASE_NS));
     }
 
     #[test]
     fn an_answer_that_promises_more_than_a_lease_is_cut() {
-        let (mut awaited, leases) = awaited(7);
-        awaited.challenges(0, || 42);
-        awaited.renew(&renewal(vec![Answer {
+        let (mut receiver_leases, leases) = receiver_leases(7);
+        receiver_leases.challenges(0, || 42);
+        receiver_leases.renew(&renewal(vec![Answer {
             run: 7,
             nonce: 42,
             valid_ns: u64::MAX,
@@ -302,39 +305,39 @@ mod tests {
 
     #[test]
     fn a_grant_is_bound_to_the_first_run_that_asks_for_it() {
-        let (mut given, _ports) = given();
+        let (mut issued, _ports) = issued();
         let ask = |run, grants| Challenge { session: SESSION, run, nonce: run, grants };
-        let answers = given.renew(&[ask(7, vec![1]), ask(8, vec![1, 2])], None, 0);
+        let answers = issued.renew(&[ask(7, vec![1]), ask(8, vec![1, 2])], None, 0);
         assert_eq!((&answers[0].grants, &answers[1].grants), (&vec![1], &vec![2]));
-        let later = given.renew(&[ask(8, vec![1, 2]), ask(7, vec![1, 2, 3])], None, 1000 * MS);
+        let later = issued.renew(&[ask(8, vec![1, 2]), ask(7, vec![1, 2, 3])], None, 1000 * MS);
         assert_eq!((&later[0].grants, &later[1].grants), (&vec![2], &vec![1]));
     }
 
     #[test]
     fn nothing_is_renewed_when_the_port_is_closed_or_the_time_is_over() {
         let ask = [Challenge { session: SESSION, run: 7, nonce: 1, grants: vec![1, 2] }];
-        let (mut given, [first, second]) = given();
+        let (mut issued, [first, second]) = issued();
         drop(first);
-        assert_eq!(given.renew(&ask, None, 0)[0].grants, [2], "a closed port");
+        assert_eq!(issued.renew(&ask, None, 0)[0].grants, [2], "a closed port");
         let end_ns = 5000 * MS;
-        let last = &given.renew(&ask, Some(end_ns), end_ns - 50 * MS)[0];
+        let last = &issued.renew(&ask, Some(end_ns), end_ns - 50 * MS)[0];
         assert_eq!(
             (last.grants.as_slice(), last.valid_ns),
             (&[2][..], 150 * MS),
             "no longer than the receiver's own end"
         );
-        assert_eq!(given.renewed_until_ns(), end_ns + 100 * MS);
+        assert_eq!(issued.renewed_until_ns(), end_ns + 100 * MS);
         assert!(
-            given.renew(&ask, Some(end_ns), end_ns + 100 * MS)[0].grants.is_empty(),
+            issued.renew(&ask, Some(end_ns), end_ns + 100 * MS)[0].grants.is_empty(),
             "after its end"
         );
         assert_eq!(
-            given.renew(&ask, None, GRANT_NS - 1)[0].valid_ns,
+            issued.renew(&ask, None, GRANT_NS - 1)[0].valid_ns,
             1,
             "not started, and its minute is nearly over"
         );
         assert!(
-            given.renew(&ask, None, GRANT_NS)[0].grants.is_empty(),
+            issued.renew(&ask, None, GRANT_NS)[0].grants.is_empty(),
             "not started within the minute"
         );
         drop(second);
@@ -342,22 +345,22 @@ mod tests {
 
     #[test]
     fn open_challenges_are_few_however_often_is_asked() {
-        let (mut awaited, _leases) = awaited(7);
+        let (mut receiver_leases, _leases) = receiver_leases(7);
         let mut drawn = 0;
         for step in 0..100_000 {
-            awaited.challenges(step * MS / 10, || {
+            receiver_leases.challenges(step * MS / 10, || {
                 drawn += 1;
                 drawn
             });
-            assert!(awaited.nonces.len() <= 15);
+            assert!(receiver_leases.nonces.len() <= 15);
         }
         assert_eq!(drawn, 200); // ten seconds, one each 50 ms
     }
 
     #[test]
     fn grants_of_one_process_come_with_one_certificate() {
-        let (mut awaited, _leases) = awaited(7);
-        assert!(awaited.lease(SESSION, 3, b"another").is_none());
-        assert!(awaited.lease(SESSION + 1, 3, b"another").is_some());
+        let (mut receiver_leases, _leases) = receiver_leases(7);
+        assert!(receiver_leases.lease(SESSION, 3, b"another").is_none());
+        assert!(receiver_leases.lease(SESSION + 1, 3, b"another").is_some());
     }
 }

@@ -1,10 +1,10 @@
 //! One agent, as its coordinator sees it.
 
+use super::error::Error;
 use super::renewals::Renewals;
-use super::Error;
 use crate::attest::Credentials;
 use crate::description::AgentEntry;
-use crate::leash::RENEWAL_NS;
+use crate::lease::RENEWAL_NS;
 use crate::listen::{whole, LONGEST_RESULT};
 use crate::protocol::agent_client::AgentClient;
 use crate::protocol::{
@@ -21,26 +21,26 @@ use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity
 use tonic::{Request, Status, Streaming};
 
 /// A call that takes longer has failed.
-pub(super) const PATIENCE: Duration = Duration::from_secs(5);
+pub(super) const TIMEOUT: Duration = Duration::from_secs(5);
 /// So many leases in a row that fail mean that the agent is lost; by then it has fallen silent.
 const MOST_FAILED_LEASES: u32 = 5;
-/// Exchanges of which the fastest tells how far the agent's clock is ahead.
+/// Exchanges, of which the fastest gives the offset of the agent's clock.
 const HELLOS: usize = 9;
 
 /// How an agent's clock relates to the coordinator's, from the fastest of some calls.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Clock {
-    ahead_ns: i64,
+    offset_ns: i64,
     uncertainty_ns: u64,
 }
 
 impl Clock {
     pub fn theirs_ns(&self, own_ns: u64) -> u64 {
-        own_ns.saturating_add_signed(self.ahead_ns)
+        own_ns.saturating_add_signed(self.offset_ns)
     }
 
     pub fn json(&self) -> Value {
-        json!({"ahead_ns": self.ahead_ns, "uncertainty_ns": self.uncertainty_ns})
+        json!({"offset_ns": self.offset_ns, "uncertainty_ns": self.uncertainty_ns})
     }
 }
 
@@ -77,7 +77,7 @@ impl Link {
         let scheme = if credentials.is_some() { "https" } else { "http" };
         let mut endpoint = Endpoint::from_shared(format!("{scheme}://{}", entry.control))
             .map_err(|error| failed(whole(&error)))?
-            .connect_timeout(PATIENCE)
+            .connect_timeout(TIMEOUT)
             .http2_keep_alive_interval(Duration::from_secs(1))
             .keep_alive_timeout(Duration::from_secs(3))
             .tcp_nodelay(true);
@@ -101,13 +101,15 @@ impl Link {
             if hello.protocol != PROTOCOL {
                 return Err(failed(format!("protocol {}: must be {PROTOCOL}", hello.protocol)));
             }
-            let ahead_ns = hello.now_ns.wrapping_sub(before_ns + round_ns / 2).cast_signed();
+            let offset_ns = hello.now_ns.wrapping_sub(before_ns + round_ns / 2).cast_signed();
             if best.as_ref().is_none_or(|(fastest_ns, ..)| round_ns < *fastest_ns) {
-                best = Some((round_ns, ahead_ns, hello));
+                best = Some((round_ns, offset_ns, hello));
             }
         }
-        let Some((round_ns, ahead_ns, hello)) = best else { unreachable!("there were some calls") };
-        let clock = Clock { ahead_ns, uncertainty_ns: round_ns.div_ceil(2) };
+        let Some((round_ns, offset_ns, hello)) = best else {
+            unreachable!("there were some calls")
+        };
+        let clock = Clock { offset_ns, uncertainty_ns: round_ns.div_ceil(2) };
         let calls = Mutex::new(Calls { client, counter: 0, has_begun: false });
         Ok(Self { entry: entry.clone(), hello, clock, experiment, calls })
     }
@@ -145,14 +147,14 @@ impl Link {
     pub async fn prepare(
         &self,
         mut request: PrepareRequest,
-        place: usize,
+        index: usize,
         renewals: &Renewals,
     ) -> Result<(), Error> {
         let calls = &mut *self.calls.lock().await;
         request.stamp = Some(self.stamp(calls));
         in_time(calls.client.prepare(request)).await.map_err(self.failed("prepare"))?;
         calls.has_begun = true;
-        renewals.expect(place);
+        renewals.expect(index);
         Ok(())
     }
 
@@ -197,15 +199,15 @@ impl Link {
             .into_inner())
     }
 
-    /// Renew the lease for as long as it is polled, and carry what this agent, at `place` in the
+    /// Renew the lease for as long as it is polled, and carry what this agent, number `index` in the
     /// test, and others have for each other; ends with the reason when the agent is lost.
-    pub async fn keep_lease(&self, place: usize, renewals: &Renewals) -> String {
+    pub async fn keep_lease(&self, index: usize, renewals: &Renewals) -> String {
         let mut failed = 0;
         loop {
             let renewed = {
                 let calls = &mut *self.calls.lock().await;
                 if calls.has_begun {
-                    let along = renewals.take(place);
+                    let along = renewals.take(index);
                     let request = LeaseRequest {
                         stamp: Some(self.stamp(calls)),
                         challenges: along.challenges.clone(),
@@ -217,7 +219,7 @@ impl Link {
                     )
                     .await;
                     Some(reply.map(|reply| {
-                        reply.map(|reply| renewals.put(place, &along, reply.into_inner()))
+                        reply.map(|reply| renewals.put(index, &along, reply.into_inner()))
                     }))
                 } else {
                     None
@@ -236,19 +238,19 @@ impl Link {
             // Whatever wakes it first: the next renewal is due, or there is something for the
             // agent.
             let _ =
-                tokio::time::timeout(Duration::from_nanos(RENEWAL_NS), renewals.ready(place)).await;
+                tokio::time::timeout(Duration::from_nanos(RENEWAL_NS), renewals.ready(index)).await;
         }
     }
 }
 
 async fn in_time<T>(call: impl Future<Output = Result<T, Status>>) -> Result<T, Status> {
-    match tokio::time::timeout(PATIENCE, call).await {
+    match tokio::time::timeout(TIMEOUT, call).await {
         Ok(outcome) => outcome,
-        Err(_) => Err(Status::deadline_exceeded(format!("no answer in {} s", PATIENCE.as_secs()))),
+        Err(_) => Err(Status::deadline_exceeded(format!("no answer in {} s", TIMEOUT.as_secs()))),
     }
 }
 
-/// What a status says: of a refusal, its words only.
+/// Text of a status: of a refusal, its message only.
 fn said(status: &Status) -> String {
     match status.code() {
         tonic::Code::PermissionDenied => status.message().to_owned(),

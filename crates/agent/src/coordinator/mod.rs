@@ -5,70 +5,35 @@
 //!                 └───── leases are renewed all the time, grants by their receivers ───────┘
 //! ```
 //!
-//! Whatever happens on the way, every agent that was reached is stopped and what it has counted is
-//! collected. A coordinator that cannot do that any more is missed by the agents, which fall
-//! silent.
+//! However the test ends, every agent that was reached is stopped and its results are collected.
+//! If the coordinator is lost, its leases lapse and the agents fall silent.
 
-mod answering;
+mod clock_pairs;
+mod error;
+mod grants;
 mod link;
 mod outcome;
 mod renewals;
+mod request_response;
+mod roles;
+
+pub use error::Error;
 
 use crate::attest::Credentials;
-use crate::consent::{Cast, Way};
-use crate::description::{AgentEntry, Clocks, Flow, Test, Traffic, CLOCK_FLOW};
-use crate::protocol::{self as wire, role::Role as WireRole};
-use crate::service::random;
-use crate::station::{clocks, Phases};
-use answering::Answered;
+use crate::description::{AgentEntry, Test};
+use crate::random::random;
+use crate::stop;
 use ethermeter_live::{HostTime, Timeline};
-use link::{Link, PATIENCE};
+use link::{Link, TIMEOUT};
+use outcome::Ending;
 use renewals::Renewals;
+use roles::arrange;
 use serde_json::Value;
 use std::future::Future;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::task::Poll;
 use std::time::Duration;
-
-/// Why there is no result at all.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// The description is wrong; one line a fault.
-    #[error("{0}")]
-    Description(String),
-    /// An agent cannot be reached.
-    #[error("agent {agent} at {control}: {what}")]
-    Unreachable {
-        /// Which.
-        agent: String,
-        /// Where.
-        control: SocketAddr,
-        /// Why.
-        what: String,
-    },
-    /// The system has no means to talk to anybody.
-    #[error("starting a coordinator: {0}")]
-    System(#[from] std::io::Error),
-    /// An agent refused, or failed, before the test began.
-    #[error("agent {agent}, {doing}: {what}")]
-    Refused {
-        /// Which.
-        agent: String,
-        /// What was asked of it.
-        doing: &'static str,
-        /// Why: of a refusal, its rule, the value and what is allowed.
-        what: String,
-    },
-}
-
-/// How a test ended.
-enum Ending {
-    Complete,
-    Stopped,
-    AgentLost { agent: usize, what: String },
-    Failed(Error),
-}
 
 /// From the order to begin to the beginning: enough for all agents to hear of it.
 const LEAD_NS: u64 = 300_000_000;
@@ -84,7 +49,7 @@ pub enum Stage {
     Connecting,
     /// Receivers are asked, roles are handed out.
     Arranging,
-    /// The agents have been told when to begin, which is now or within a third of a second.
+    /// The agents know when to begin, which is now or within a third of a second.
     Running,
     /// What was counted is fetched.
     Collecting,
@@ -105,7 +70,7 @@ pub async fn run(
     run_telling(test, credentials, end, |_| ()).await
 }
 
-/// As [`run`], and each stage is told when it begins.
+/// As [`run`], and `tell` is called when a stage begins.
 ///
 /// # Errors
 /// As [`run`].
@@ -167,7 +132,7 @@ pub fn run_blocking(
     tell: impl Fn(Stage),
 ) -> Result<Value, Error> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(run_telling(test, credentials, asked(should_stop), tell))
+    runtime.block_on(run_telling(test, credentials, stop::requested(should_stop), tell))
 }
 
 /// As [`hosts`], for callers without a runtime of their own; nothing if it was to stop, which is
@@ -184,19 +149,12 @@ pub fn hosts_blocking(
     Ok(runtime.block_on(async {
         tokio::select! {
             hosts = hosts(controls, credentials) => Some(hosts),
-            () = asked(should_stop) => None,
+            () = stop::requested(should_stop) => None,
         }
     }))
 }
 
-/// Ready when `should_stop` says yes, which it is asked every 50 ms.
-pub(crate) async fn asked(mut should_stop: impl FnMut() -> bool) {
-    while !should_stop() {
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-}
-
-/// What agents say of themselves, in the order of `controls`: versions, interfaces, clocks,
+/// Descriptions of agents, in the order of `controls`: versions, interfaces, clocks,
 /// ceilings; or why there is no answer. They are all asked at once.
 pub async fn hosts(controls: &[SocketAddr], credentials: Option<&Credentials>) -> Value {
     let asked = controls.iter().map(async |&control| {
@@ -239,7 +197,7 @@ async fn together<F: Future>(futures: impl IntoIterator<Item = F>) -> Vec<F::Out
 /// Renew all leases until an agent is lost; which, and why.
 async fn lose_one(links: &[Link], renewals: &Renewals) -> (usize, String) {
     let leases =
-        links.iter().enumerate().map(|(place, link)| Box::pin(link.keep_lease(place, renewals)));
+        links.iter().enumerate().map(|(index, link)| Box::pin(link.keep_lease(index, renewals)));
     let mut leases: Vec<_> = leases.collect();
     std::future::poll_fn(|context| {
         for (index, lease) in leases.iter_mut().enumerate() {
@@ -252,160 +210,6 @@ async fn lose_one(links: &[Link], renewals: &Renewals) -> (usize, String) {
     .await
 }
 
-fn wire_phases(phases: &Phases) -> wire::Phases {
-    let Phases { settle_ns, transmit_ns, measure_from_ns, measure_to_ns, drain_ns, batches } =
-        *phases;
-    wire::Phases { settle_ns, transmit_ns, measure_from_ns, measure_to_ns, drain_ns, batches }
-}
-
-/// What receivers are asked to say yes to.
-struct Wanted<'a> {
-    flow: &'a str,
-    way: Way,
-    number: u16,
-    rate_bps: u64,
-    rate_frames_per_s: u64,
-    longest_frame_octets: u32,
-    /// Of what goes the other way by the same port.
-    room_frame_octets: u32,
-    duration_ns: u64,
-}
-
-/// Ask `link` to say yes to what is wanted, from `sender`.
-async fn ask_for(
-    link: &Link,
-    wanted: &Wanted<'_>,
-    sender: IpAddr,
-) -> Result<wire::SignedGrant, Error> {
-    let request = wire::GrantRequest {
-        stamp: None,
-        sender: sender.to_string(),
-        address: link.entry.address.to_string(),
-        port: wanted.number.into(),
-        rate_bps: wanted.rate_bps,
-        rate_frames_per_s: wanted.rate_frames_per_s,
-        duration_ns: wanted.duration_ns,
-        flow: wanted.flow.to_owned(),
-        longest_frame_octets: wanted.longest_frame_octets,
-        room_frame_octets: wanted.room_frame_octets,
-        kind: wanted.way.kind.word().into(),
-        cast: wanted.way.cast.word().into(),
-        interface: link.entry.interface.clone().unwrap_or_default(),
-    };
-    let wire::GrantReply { grant, signature, certificate } = link.grant(request).await?;
-    Ok(wire::SignedGrant { grant, signature, certificate })
-}
-
-/// The port's number that a flow's receivers are asked for. All of a group need the same, which the
-/// flow's place in the test decides where nobody has said.
-fn port_number(flow: &Flow, stream: u16) -> u16 {
-    let is_free = flow.number == 0 && flow.cast != Cast::Unicast && !flow.port.is_raw();
-    if is_free {
-        GROUP_PORTS.start + stream % (GROUP_PORTS.end - GROUP_PORTS.start)
-    } else {
-        flow.number
-    }
-}
-
-/// Ports of groups: below those that the system gives to whoever asks for any.
-const GROUP_PORTS: std::ops::Range<u16> = 20_000..32_000;
-
-/// Grants and roles of all agents.
-async fn arrange(test: &Test, links: &[Link], renewals: &Renewals) -> Result<(), Error> {
-    let duration_ns = test.phases.duration_ns();
-    let mut roles: Vec<Vec<wire::Role>> = links.iter().map(|_| Vec::new()).collect();
-    let place = |name: &str| test.place_of(name).expect("names were checked");
-    let pairs = ClockPairs::of(test, links);
-    pairs.arrange(test, links, &mut roles).await?;
-    for (number, flow) in test.flows.iter().enumerate() {
-        let stream = u16::try_from(number).expect("fewer flows");
-        let way = flow.way();
-        let from = place(&flow.from);
-        let from_address = links[from].entry.address;
-        let receivers: Vec<usize> = flow.to.names().iter().map(|name| place(name)).collect();
-        let (rate_bps, rate_frames_per_s) = (flow.most_bps, flow.most_frames_per_s);
-        let attention = flow.attention.word().to_owned();
-        let wanted = Wanted {
-            flow: &flow.name,
-            way,
-            number: port_number(flow, stream),
-            rate_bps,
-            rate_frames_per_s,
-            longest_frame_octets: flow.longest_frame_octets(),
-            room_frame_octets: flow.longest_answer_octets(),
-            duration_ns,
-        };
-        let mut grants = Vec::with_capacity(receivers.len());
-        for &to in &receivers {
-            grants.push(ask_for(&links[to], &wanted, from_address).await?);
-        }
-        let role = |agent: usize, role: WireRole| wire::Role {
-            flow: flow.name.clone(),
-            kind: way.kind.word().into(),
-            cast: way.cast.word().into(),
-            interface: links[agent].entry.interface.clone().unwrap_or_default(),
-            stream: stream.into(),
-            congestion: flow.congestion.clone().unwrap_or_default(),
-            role: Some(role),
-        };
-        match &flow.traffic {
-            Traffic::Stream { real_time, .. } => {
-                let send = wire::Send {
-                    grants,
-                    source_json: flow.source_text().expect("streams have one"),
-                    seed: test.seed,
-                    station: stream.into(),
-                    address: from_address.to_string(),
-                    rate_bps,
-                    rate_frames_per_s,
-                    real_time: *real_time,
-                };
-                roles[from].push(role(from, WireRole::Send(send)));
-                for &to in &receivers {
-                    let clock = pairs.name_of(from, to);
-                    roles[to].push(role(
-                        to,
-                        WireRole::Sink(wire::Sink { attention: attention.clone(), clock }),
-                    ));
-                }
-            }
-            Traffic::Transfer { octets, block_octets } => {
-                let give = wire::Give {
-                    grants,
-                    address: from_address.to_string(),
-                    octets: octets.unwrap_or(0),
-                    block_octets: *block_octets,
-                    rate_bps,
-                    rate_frames_per_s,
-                };
-                roles[from].push(role(from, WireRole::Give(give)));
-                for &to in &receivers {
-                    roles[to].push(role(to, WireRole::Take(wire::Take {})));
-                }
-            }
-            Traffic::Exchange { .. } | Traffic::File { .. } => {
-                let answered = Answered {
-                    test,
-                    links,
-                    flow,
-                    number: stream,
-                    from,
-                    receivers: &receivers,
-                    there: &wanted,
-                };
-                for (agent, it) in answered.roles(grants).await? {
-                    roles[agent].push(role(agent, it));
-                }
-            }
-        }
-    }
-    let phases = Some(wire_phases(&test.phases));
-    for (place, (link, roles)) in links.iter().zip(roles).enumerate() {
-        link.prepare(wire::PrepareRequest { stamp: None, phases, roles }, place, renewals).await?;
-    }
-    Ok(())
-}
-
 /// Wait until the receivers have renewed their grants for the first time; the leases carry what
 /// that takes.
 async fn introduce(links: &[Link], renewals: &Renewals) -> Result<(), Error> {
@@ -414,95 +218,13 @@ async fn introduce(links: &[Link], renewals: &Renewals) -> Result<(), Error> {
             tokio::time::sleep(LOOK).await;
         }
     };
-    if tokio::time::timeout(PATIENCE, all).await.is_ok() {
+    if tokio::time::timeout(TIMEOUT, all).await.is_ok() {
         return Ok(());
     }
     let agent =
-        renewals.first_missing().map_or_else(String::new, |place| links[place].entry.name.clone());
-    let what = format!("receivers have not renewed their grants within {} s", PATIENCE.as_secs());
+        renewals.first_missing().map_or_else(String::new, |index| links[index].entry.name.clone());
+    let what = format!("receivers have not renewed their grants within {} s", TIMEOUT.as_secs());
     Err(Error::Refused { agent, doing: "lease", what })
-}
-
-/// Senders of streams and receivers whose clocks are to be compared: each pair once.
-struct ClockPairs(Vec<(usize, usize)>);
-
-impl ClockPairs {
-    fn of(test: &Test, links: &[Link]) -> Self {
-        let mut pairs = Vec::new();
-        for flow in test.flows.iter().filter(|flow| matches!(flow.traffic, Traffic::Stream { .. }))
-        {
-            let Some(from) = test.place_of(&flow.from) else { continue };
-            for to in flow.to.names().iter().filter_map(|name| test.place_of(name)) {
-                let is_wanted = match test.clocks {
-                    Clocks::Compared => !links[from].shares_clock_with(&links[to]),
-                    Clocks::AlwaysCompared => true,
-                    Clocks::NotCompared => false,
-                };
-                if is_wanted && !pairs.contains(&(from, to)) {
-                    pairs.push((from, to));
-                }
-            }
-        }
-        Self(pairs)
-    }
-
-    fn name(number: usize) -> String {
-        format!("{CLOCK_FLOW}{number}")
-    }
-
-    /// The flow that compares the clocks of a sender and a receiver; empty if none does.
-    fn name_of(&self, from: usize, to: usize) -> String {
-        self.0.iter().position(|pair| *pair == (from, to)).map(Self::name).unwrap_or_default()
-    }
-
-    /// Grants and roles: the receiver asks, the sender answers.
-    async fn arrange(
-        &self,
-        test: &Test,
-        links: &[Link],
-        roles: &mut [Vec<wire::Role>],
-    ) -> Result<(), Error> {
-        for (number, &(from, to)) in self.0.iter().enumerate() {
-            let flow = Self::name(number);
-            let (rate_bps, rate_frames_per_s) = (clocks::MOST_BPS, clocks::MOST_FRAMES_PER_S);
-            let wanted = Wanted {
-                flow: &flow,
-                way: Way::default(),
-                number: 0,
-                rate_bps,
-                rate_frames_per_s,
-                longest_frame_octets: clocks::FRAME_OCTETS,
-                room_frame_octets: clocks::FRAME_OCTETS,
-                duration_ns: test.phases.duration_ns(),
-            };
-            let question = ask_for(&links[from], &wanted, links[to].entry.address).await?;
-            let answer = ask_for(&links[to], &wanted, links[from].entry.address).await?;
-            let role = |agent: usize, role: WireRole| wire::Role {
-                flow: flow.clone(),
-                kind: wanted.way.kind.word().into(),
-                cast: wanted.way.cast.word().into(),
-                interface: links[agent].entry.interface.clone().unwrap_or_default(),
-                stream: 0,
-                congestion: String::new(),
-                role: Some(role),
-            };
-            let clock = wire::Clock { grants: vec![question], rate_bps, rate_frames_per_s };
-            roles[to].push(role(to, WireRole::Clock(clock)));
-            let attention = "sleeping".to_owned();
-            let echo = wire::Echo {
-                grant: Some(answer),
-                rate_bps,
-                rate_frames_per_s,
-                attention,
-                answers_json: String::new(),
-                longest_frame_octets: clocks::FRAME_OCTETS,
-                seed: test.seed,
-                station: 0,
-            };
-            roles[from].push(role(from, WireRole::Echo(echo)));
-        }
-        Ok(())
-    }
 }
 
 /// Start all at one instant and follow them until all have ended.

@@ -1,12 +1,20 @@
-//! What came of a test, as one JSON.
+//! Result of a test, as one JSON document.
 
+use super::error::Error;
 use super::link::Link;
-use super::{Ending, Error};
 use crate::consent::Cast;
 use crate::description::{Flow, Test, Traffic};
-use ethermeter_live::loss::Way;
+use ethermeter_live::loss::Path;
 use serde_json::{json, Map, Value};
 use std::collections::BTreeSet;
+
+/// How a test ended.
+pub(super) enum Ending {
+    Complete,
+    Stopped,
+    AgentLost { agent: usize, what: String },
+    Failed(Error),
+}
 
 /// Of a test that was ended before its agents were reached.
 pub(super) fn never_begun(test: &Test, experiment: u64) -> Value {
@@ -16,7 +24,7 @@ pub(super) fn never_begun(test: &Test, experiment: u64) -> Value {
     })
 }
 
-/// What an agent says of itself.
+/// Description of an agent.
 pub(super) fn of_host(link: &Link) -> Value {
     let interfaces: Map<String, Value> = link
         .hello
@@ -84,8 +92,8 @@ pub(super) fn of(
     })
 }
 
-/// One flow, from what its agents counted; what one of them could not tell is left out. Of a group,
-/// each receiver has its own account.
+/// Result of one flow, from its agents' results; unknown values are left out. Of a group,
+/// each receiver has results of its own.
 fn flow_outcome(flow: &Flow, agents: &Map<String, Value>) -> Value {
     let from = &agents[&flow.from];
     let sending = role(from, &flow.name);
@@ -117,7 +125,7 @@ fn flow_outcome(flow: &Flow, agents: &Map<String, Value>) -> Value {
     outcome
 }
 
-/// What one receiver has counted of a flow, and where what is missing was lost.
+/// Result of one receiver of a flow, and where missing frames were lost.
 fn received(flow: &Flow, from: &Value, to: &Value, cautions: &mut BTreeSet<&'static str>) -> Value {
     let receiving = role(to, &flow.name);
     let is_stream = matches!(flow.traffic, Traffic::Stream { .. });
@@ -164,7 +172,7 @@ fn received(flow: &Flow, from: &Value, to: &Value, cautions: &mut BTreeSet<&'sta
         let frames = sent["frames"].as_u64().zip(received["stream"]["received"].as_u64());
         if let Some((sent_frames, received_frames)) = frames {
             let is_shared = from["boot"] == to["boot"];
-            let way = Way {
+            let path = Path {
                 sent: sent_frames,
                 dropped_in_queue: grown(from, "queues", "dropped"),
                 dropped_at_sender: grown(from, "interfaces", "sent_dropped"),
@@ -177,7 +185,7 @@ fn received(flow: &Flow, from: &Value, to: &Value, cautions: &mut BTreeSet<&'sta
             };
             outcome["sent"] = json!(sent_frames);
             outcome["received"] = json!(received_frames);
-            outcome["losses"] = json!(way.losses());
+            outcome["losses"] = json!(path.losses());
             outcome["hosts_are_one"] = json!(is_shared);
         }
     }
@@ -209,7 +217,7 @@ fn role<'a>(agent: &'a Value, flow: &str) -> Option<&'a Value> {
 }
 
 /// By how much a counter of a host has grown from its first sample to its last, over all interfaces
-/// or queues; 0 where it cannot be told. Queues within others are counted by these.
+/// or queues; 0 where it is unknown. Queues within others are counted by these.
 fn grown(agent: &Value, part: &str, counter: &str) -> u64 {
     let total = |sample: &Value| -> u64 {
         let rows = sample[part].as_array().into_iter().flatten();

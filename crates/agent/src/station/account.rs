@@ -1,9 +1,9 @@
-//! What was counted, as JSON. Times of a role are since the beginning of the transmission.
+//! Results of roles, as JSON. Times of a role are since the beginning of the transmission.
 
 use ethermeter_live::clock::Relation;
 use ethermeter_live::pacing::{Achieved, Priority};
 use ethermeter_live::roles::{
-    Asked, AskedBatch, Echoed, Sent, SpeechTally, StreamBatch, Sunk, Talked,
+    RequestBatch, RequesterCounts, ResponderCounts, Sent, SpeechCounts, StreamBatch, Sunk, Talked,
 };
 use ethermeter_traffic::{Batches, Histogram};
 use serde_json::{json, Value};
@@ -22,7 +22,7 @@ pub(super) fn histogram(histogram: &Histogram) -> Value {
     })
 }
 
-/// A column over the parts of what is measured.
+/// A column over batches.
 pub(super) fn column<B, T>(parts: &[B], pick: impl Fn(&B) -> T) -> Vec<T> {
     parts.iter().map(pick).collect()
 }
@@ -39,11 +39,11 @@ fn of_stream_batches(batches: &Batches<StreamBatch>) -> Value {
     })
 }
 
-fn of_asked_batches(batches: &Batches<AskedBatch>) -> Value {
+fn of_asked_batches(batches: &Batches<RequestBatch>) -> Value {
     let parts = batches.counted();
     // What is less than a nanosecond of a whole part's sum is left out.
     let sum_ns =
-        |part: &AskedBatch| u64::try_from(part.since_arrival_ps / 1000).unwrap_or(u64::MAX);
+        |part: &RequestBatch| u64::try_from(part.since_arrival_ps / 1000).unwrap_or(u64::MAX);
     json!({
         "requests": column(&parts, |part| part.requests),
         "complete": column(&parts, |part| part.complete),
@@ -101,7 +101,7 @@ pub(super) fn of_talked(talked: &Talked, begin_ns: u64, priority: Option<Priorit
     })
 }
 
-fn of_speech(speech: &SpeechTally) -> Value {
+fn of_speech(speech: &SpeechCounts) -> Value {
     json!({
         "packets": speech.packets,
         "samples": speech.samples,
@@ -154,11 +154,12 @@ pub(super) fn of_sunk(sunk: &Sunk, begin_ns: u64) -> Value {
     })
 }
 
-pub(super) fn of_asked(asked: &Asked) -> Value {
-    let middle = asked.exchanges.get(asked.exchanges.len() / 2).map(|exchange| exchange.asked_ns);
+pub(super) fn of_asked(asked: &RequesterCounts) -> Value {
+    let middle =
+        asked.exchanges.get(asked.exchanges.len() / 2).map(|exchange| exchange.requested_ns);
     let clock = Relation::fitted(&asked.exchanges).ok().zip(middle).map(|(relation, at_ns)| {
         json!({
-            "ahead_ns": relation.ahead_ns(at_ns),
+            "offset_ns": relation.offset_ns(at_ns),
             "uncertainty_ns": relation.uncertainty_ns(at_ns),
             "drift": relation.drift(),
             "contradictions": relation.contradictions(),
@@ -189,8 +190,8 @@ pub(super) fn of_asked(asked: &Asked) -> Value {
     })
 }
 
-pub(super) fn of_echoed(echoed: &Echoed) -> Value {
-    let Echoed {
+pub(super) fn of_echoed(echoed: &ResponderCounts) -> Value {
+    let ResponderCounts {
         requests,
         request_octets,
         answered,

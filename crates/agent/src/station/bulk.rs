@@ -1,11 +1,11 @@
-//! Octets both ways at once over a TCP connection, without waiting in a call: whoever uses it has
-//! times of its own.
+//! Octets in both directions at once over a TCP connection, without blocking calls: the caller has
+//! a schedule of its own.
 
 use super::connection::finish;
-use super::role::Schedule;
+use super::schedule::Schedule;
 use super::series::Series;
 use super::transfer::{chance, columns, within, CHANCE_OCTETS, LONGEST_BLOCK_OCTETS, SAMPLE_NS};
-use crate::gate::{Seen, Toll};
+use crate::policer::{Policer, Progress};
 use ethermeter_live::port::tcp::TcpInfo;
 use ethermeter_live::{Error, HostTime, Timeline};
 use nix::poll::{poll, PollFd, PollFlags, PollTimeout};
@@ -36,8 +36,8 @@ pub(super) enum Read {
 /// A connection, what is to be written to it, and what was read.
 pub(super) struct Bulk<'a> {
     stream: &'a mut TcpStream,
-    toll: &'a mut Toll,
-    seen: &'a Seen,
+    policer: &'a mut Policer,
+    progress: &'a Progress,
     schedule: &'a Schedule,
     source: Vec<u8>,
     at: usize,
@@ -57,8 +57,8 @@ impl<'a> Bulk<'a> {
     /// If the system refuses.
     pub fn over(
         stream: &'a mut TcpStream,
-        toll: &'a mut Toll,
-        seen: &'a Seen,
+        policer: &'a mut Policer,
+        progress: &'a Progress,
         schedule: &'a Schedule,
     ) -> Result<Self, Error> {
         stream
@@ -67,8 +67,8 @@ impl<'a> Bulk<'a> {
         let begin_ns = schedule.transmit_ns();
         Ok(Self {
             stream,
-            toll,
-            seen,
+            policer,
+            progress,
             schedule,
             source: chance(CHANCE_OCTETS, schedule.experiment),
             at: 0,
@@ -113,26 +113,26 @@ impl<'a> Bulk<'a> {
 
     /// Write within the permit's rates; whether these held anything back.
     fn push(&mut self, now_ns: u64) -> Result<bool, Error> {
-        if self.toll.is_due(now_ns) {
-            self.toll.follow(&TcpInfo::of(self.stream)?, now_ns);
+        if self.policer.is_due(now_ns) {
+            self.policer.follow(&TcpInfo::of(self.stream)?, now_ns);
         }
-        while self.unwritten > 0 && !self.schedule.leash.is_silent_at(now_ns) {
+        while self.unwritten > 0 && !self.schedule.lease.is_silent_at(now_ns) {
             let wanted = usize::try_from(self.unwritten).unwrap_or(usize::MAX).min(CALL_OCTETS);
-            let room = within(self.toll, wanted, now_ns);
+            let room = within(self.policer, wanted, now_ns);
             if room == 0 {
                 self.held_back += 1;
                 return Ok(true);
             }
             match self.stream.write(&self.source[self.at..self.at + room]) {
                 Ok(written) => {
-                    self.toll.take(written);
+                    self.policer.take(written);
                     self.unwritten -= written as u64;
                     self.written += written as u64;
-                    self.seen.sent.fetch_add(1, Ordering::Relaxed);
+                    self.progress.sent.fetch_add(1, Ordering::Relaxed);
                     self.at = (self.at + written) % (CHANCE_OCTETS - LONGEST_BLOCK_OCTETS);
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                // What is wrong with a connection is told by reading from it.
+                // Reading from a connection reports its error.
                 Err(error) if is_passing(error.kind()) => return Ok(false),
                 Err(source) => {
                     return Err(Error::System { doing: "writing to a TCP connection", source })
@@ -151,8 +151,8 @@ impl<'a> Bulk<'a> {
                 Ok(read) => {
                     octets += read as u64;
                     self.read += read as u64;
-                    self.seen.received.fetch_add(1, Ordering::Relaxed);
-                    // A full buffer may not be all; whoever asks is to look at the time now and
+                    self.progress.received.fetch_add(1, Ordering::Relaxed);
+                    // A full buffer may not be all; the caller is to look at the time now and
                     // then.
                     if read < self.buffer.len() {
                         return Ok(Some(octets));
@@ -178,15 +178,15 @@ impl<'a> Bulk<'a> {
         let mut wanted = PollFlags::POLLIN;
         wanted.set(PollFlags::POLLOUT, self.unwritten > 0);
         let milliseconds = u16::try_from((until_ns - now_ns) / 1_000_000).unwrap_or(1);
-        // That it was interrupted is no matter: whoever waits looks again.
+        // An interruption does not matter: the caller looks again.
         let _ =
             poll(&mut [PollFd::new(self.stream.as_fd(), wanted)], PollTimeout::from(milliseconds));
     }
 
-    /// End the connection in order, and say what it was like.
+    /// End the connection in order, and return its results.
     ///
     /// # Errors
-    /// If the kernel does not tell.
+    /// If the kernel does not report it.
     pub fn finish(mut self) -> Result<Value, Error> {
         let acknowledged_ns = finish(self.stream, self.schedule)?;
         let (written, info) = (self.written, TcpInfo::of(self.stream)?);
@@ -197,13 +197,13 @@ impl<'a> Bulk<'a> {
             "unwritten_octets": self.unwritten,
             "acknowledged": acknowledged_ns.is_some(),
             "held_back": self.held_back,
-            "permitted_octets_per_s": self.toll.payload_octets_per_s(),
+            "permitted_octets_per_s": self.policer.payload_octets_per_s(),
             "tcp": self.samples.json(self.begin_ns, columns),
         }))
     }
 }
 
-/// Whether a connection's state is told by reading rather than by an error.
+/// Whether reading, and not this error, reports the state of a connection.
 fn is_passing(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::WouldBlock | ErrorKind::ConnectionReset | ErrorKind::BrokenPipe)
 }

@@ -4,13 +4,13 @@
 //! When that is, and what follows from it: [`ethermeter_traffic::clock::rounds`], by which
 //! simulated hosts go, too.
 
-use super::role::Schedule;
-use crate::gate::Gate;
+use super::schedule::Schedule;
+use crate::policer::PolicedPort;
 use ethermeter_live::clock::{Exchange, Ongoing, Relation};
 use ethermeter_live::port::Port;
-use ethermeter_live::roles::{ask, AskPlan, Attention, Requests};
+use ethermeter_live::roles::{request, Attention, RequestPlan, Requests};
 use ethermeter_live::{Error, HostTime, Timeline};
-use ethermeter_traffic::clock::rounds::{self, Pace, Told, Used};
+use ethermeter_traffic::clock::rounds::{self, ClockEstimate, Pace, Used};
 use serde_json::{json, Value};
 use std::ops::Range;
 use std::sync::Arc;
@@ -24,9 +24,9 @@ pub const MOST_BPS: u64 = MOST_FRAMES_PER_S * 8 * FRAME_OCTETS as u64;
 
 /// Ask from the beginning of the experiment to its end.
 pub(super) fn keep<P: Port, T: Timeline>(
-    port: &mut Gate<'_, P, T>,
+    port: &mut PolicedPort<'_, P, T>,
     schedule: &Schedule,
-    plan: &AskPlan<'_>,
+    plan: &RequestPlan<'_>,
     payload_octets: usize,
     ongoing: &Ongoing,
 ) -> Result<Value, Error> {
@@ -36,7 +36,7 @@ pub(super) fn keep<P: Port, T: Timeline>(
     let phases = [schedule.begin_ns..transmit_ns, transmit_ns..drain_ns, drain_ns..until_ns]
         .into_iter()
         .zip(is_busy);
-    let stop = schedule.leash.flag();
+    let stop = schedule.lease.flag();
     let mut exchanges: Vec<Exchange> = Vec::new();
     let (mut requests, mut answered, mut lost) = (0, 0, 0);
     let mut used: Vec<Used> = Vec::new();
@@ -45,11 +45,12 @@ pub(super) fn keep<P: Port, T: Timeline>(
         let Pace { interval_ns, round_ns } =
             if is_busy { Pace::busy(length_ns) } else { Pace::quiet(length_ns) };
         let mut from_ns = phase.start.max(HostTime.now_ns());
-        while from_ns < phase.end && !schedule.leash.is_silent_at(HostTime.now_ns()) {
+        while from_ns < phase.end && !schedule.lease.is_silent_at(HostTime.now_ns()) {
             let to_ns = phase.end.min(from_ns.saturating_add(round_ns));
             let spaced = Requests::Spaced { payload_octets, interval_ns };
-            let round = AskPlan { requests: spaced, begin_ns: from_ns, until_ns: to_ns, ..*plan };
-            let asked = ask(port, &HostTime, schedule.face, &round, stop)?;
+            let round =
+                RequestPlan { requests: spaced, begin_ns: from_ns, until_ns: to_ns, ..*plan };
+            let asked = request(port, &HostTime, schedule.own_clock, &round, stop)?;
             (requests, answered, lost) =
                 (requests + asked.requests, answered + asked.answered, lost + asked.lost);
             exchanges.extend(asked.exchanges);
@@ -63,22 +64,23 @@ pub(super) fn keep<P: Port, T: Timeline>(
     let measured = transmit_ns.saturating_add(schedule.phases.measure_from_ns)
         ..transmit_ns.saturating_add(schedule.phases.measure_to_ns);
     let counts = json!({"requests": requests, "answered": answered, "lost": lost, "exchanges": exchanges.len()});
-    let told = Relation::fitted(&exchanges).ok().map(|last| tell(&last, &used, measured, schedule));
-    Ok(json!({"counts": counts, "relation": told}))
+    let estimate =
+        Relation::fitted(&exchanges).ok().map(|last| tell(&last, &used, measured, schedule));
+    Ok(json!({"counts": counts, "relation": estimate}))
 }
 
 /// Clock exchanges' plan but for its times.
-pub(super) fn plan(experiment: u16, stream: u16, payload_octets: usize) -> AskPlan<'static> {
-    AskPlan {
+pub(super) fn plan(experiment: u16, stream: u16, payload_octets: usize) -> RequestPlan<'static> {
+    RequestPlan {
         experiment,
         stream,
-        answerers: &[],
+        responders: &[],
         requests: Requests::Spaced { payload_octets, interval_ns: rounds::QUIET_NS },
         batches: 1,
         begin_ns: 0,
         until_ns: 0,
         most_requests: u64::MAX,
-        patience_ns: rounds::PATIENCE_NS,
+        timeout_ns: rounds::TIMEOUT_NS,
         exchanges: 1024,
         attention: Attention::Sleeping,
     }
@@ -87,16 +89,17 @@ pub(super) fn plan(experiment: u16, stream: u16, payload_octets: usize) -> AskPl
 /// What is known in the end, in the middle of what is measured; and how wrong the delays are at
 /// most that were told by what was known before.
 fn tell(last: &Relation, used: &[Used], measured: Range<u64>, schedule: &Schedule) -> Value {
-    let told = Told::of(last, used, measured, |host_ns| schedule.face.shows(host_ns));
+    let estimate =
+        ClockEstimate::of(last, used, measured, |host_ns| schedule.own_clock.reading_at(host_ns));
     json!({
-        "at_ns": told.at_ns,
-        "ahead_ns": told.ahead_ns,
-        "uncertainty_ns": told.uncertainty_ns,
-        "drift": told.drift,
-        "drift_uncertainty": told.drift_uncertainty,
-        "contradictions": told.contradictions,
-        "kept": told.kept,
-        "fastest_round_trip_ns": told.fastest_round_trip_ns,
-        "delay_uncertainty_ns": told.delay_uncertainty_ns,
+        "at_ns": estimate.at_ns,
+        "offset_ns": estimate.offset_ns,
+        "uncertainty_ns": estimate.uncertainty_ns,
+        "drift": estimate.drift,
+        "drift_uncertainty": estimate.drift_uncertainty,
+        "contradictions": estimate.contradictions,
+        "kept": estimate.kept,
+        "fastest_round_trip_ns": estimate.fastest_round_trip_ns,
+        "delay_uncertainty_ns": estimate.delay_uncertainty_ns,
     })
 }

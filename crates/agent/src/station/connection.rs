@@ -1,13 +1,12 @@
-//! TCP connections of flows: who connects to whom, and that they end when the role does.
+//! TCP connections of flows, which end when their role does.
 //!
 //! A socket is bound when a flow is granted, so that its number can be signed. Who receives listens
 //! on it, who asks connects from it, once the experiment has begun. What a connection still holds
 //! is thrown away when it is closed before its time: an agent that is to be silent sends nothing
 //! more out of its buffers.
 
-use super::door::Place;
-use super::role::Schedule;
-use crate::gate::Toll;
+use super::schedule::Schedule;
+use crate::policer::Policer;
 use crate::refusal::{Refusal, Rule};
 use ethermeter_live::port::tcp::{set_pace, set_persistence, unacknowledged_octets, TcpInfo};
 use ethermeter_live::port::Address;
@@ -23,7 +22,7 @@ use std::sync::atomic::Ordering;
 /// A socket that will be one end of a connection.
 pub struct End {
     socket: Socket,
-    /// Who may connect; nobody else is answered. Without, this end connects.
+    /// The only host that may connect; without, this end connects.
     from: Option<IpAddr>,
     /// Octets of the longest message.
     pub longest_payload: usize,
@@ -47,19 +46,22 @@ fn no_end(source: io::Error) -> Refusal {
 }
 
 impl End {
-    /// One at the own address and `port`, or any free one if that is 0, for messages of up to so
-    /// many octets.
+    /// One at `local`, whose port is any free one if it is 0, bound to `interface` if one is named,
+    /// for messages of up to so many octets.
     ///
     /// # Errors
     /// If the system refuses.
-    pub fn at(place: &Place, port: u16, longest_payload: usize) -> Result<Self, Refusal> {
-        let local = SocketAddr::new(place.local, port);
+    pub fn at(
+        local: SocketAddr,
+        interface: Option<&str>,
+        longest_payload: usize,
+    ) -> Result<Self, Refusal> {
         let open = || {
             let socket =
                 Socket::new(Domain::for_address(local), Type::STREAM, Some(Protocol::TCP))?;
             socket.set_nonblocking(true)?;
-            if let Some(interface) = place.interface.as_ref().filter(|_| place.is_named) {
-                socket.bind_device(Some(interface.name.as_bytes()))?;
+            if let Some(interface) = interface {
+                socket.bind_device(Some(interface.as_bytes()))?;
             }
             socket.bind(&SockAddr::from(local))?;
             Ok(socket)
@@ -70,7 +72,7 @@ impl End {
     /// The number of its port.
     ///
     /// # Errors
-    /// If the system does not say.
+    /// If the operating system does not report it.
     pub fn port(&self) -> Result<u16, Refusal> {
         let local = self.socket.local_addr().map_err(no_end)?;
         Ok(local.as_socket().map_or(0, |local| local.port()))
@@ -87,23 +89,23 @@ impl End {
 
     /// Wait for the other end, or connect to it, from the beginning of the experiment to the end of
     /// its transmission; `None` if that has ended or been stopped before. Attempts to connect are
-    /// charged to the role's account. An end that is to send accepts nobody but the permit's
+    /// charged to the role's policer. An end that is to send accepts nobody but the permit's
     /// target.
     ///
     /// # Errors
     /// If it is impossible, or its turn is over.
     pub(super) fn meet(
         self,
-        mut toll: Option<&mut Toll>,
+        mut policer: Option<&mut Policer>,
         schedule: &Schedule,
     ) -> Result<Option<TcpStream>, Error> {
         let until_ns = schedule.transmit_ns().saturating_add(schedule.phases.transmit_ns);
-        let met = match (self.from, toll.as_deref_mut()) {
-            (Some(from), toll) => {
-                let target = toll.map(|toll| toll.permit().target);
+        let met = match (self.from, policer.as_deref_mut()) {
+            (Some(from), policer) => {
+                let target = policer.map(|policer| policer.permit().target);
                 accept(&self.socket, from, target, schedule, until_ns)?
             }
-            (None, Some(toll)) => connect(self.socket, toll, schedule, until_ns)?,
+            (None, Some(policer)) => connect(self.socket, policer, schedule, until_ns)?,
             (None, None) => None,
         };
         let Some(stream) = met else { return Ok(None) };
@@ -111,9 +113,9 @@ impl End {
         stream.set_nonblocking(false).map_err(preparing())?;
         stream.set_nodelay(true).map_err(preparing())?;
         set_persistence(&stream, false)?;
-        if let Some(toll) = toll {
-            toll.follow(&TcpInfo::of(&stream)?, HostTime.now_ns());
-            set_pace(&stream, toll.payload_octets_per_s().max(1))?;
+        if let Some(policer) = policer {
+            policer.follow(&TcpInfo::of(&stream)?, HostTime.now_ns());
+            set_pace(&stream, policer.payload_octets_per_s().max(1))?;
         }
         Ok(Some(stream))
     }
@@ -121,7 +123,7 @@ impl End {
 
 fn is_over(schedule: &Schedule, until_ns: u64) -> bool {
     let now_ns = HostTime.now_ns();
-    schedule.leash.is_silent_at(now_ns) || now_ns >= until_ns
+    schedule.lease.is_silent_at(now_ns) || now_ns >= until_ns
 }
 
 fn wait_for(socket: &Socket, what: PollFlags) {
@@ -158,18 +160,18 @@ fn accept(
 
 fn connect(
     socket: Socket,
-    toll: &mut Toll,
+    policer: &mut Policer,
     schedule: &Schedule,
     until_ns: u64,
 ) -> Result<Option<TcpStream>, Error> {
-    let Address::Socket(to) = toll.permit().target else { return Ok(None) };
+    let Address::Socket(to) = policer.permit().target else { return Ok(None) };
     let connecting = |source| Error::System { doing: "connecting by TCP", source };
     if !pause_until(schedule.begin_ns, schedule) {
         return Ok(None);
     }
     let mut is_open = false;
     while !is_over(schedule, until_ns) {
-        if !is_open && !toll.take_opening(HostTime.now_ns()) {
+        if !is_open && !policer.take_opening(HostTime.now_ns()) {
             pause_until(HostTime.now_ns() + WITHOUT_ROOM_NS, schedule);
             continue;
         }
@@ -190,7 +192,7 @@ fn connect(
     Ok(None)
 }
 
-/// Whether it only says that it is not done yet.
+/// Whether an error means only that the operation is not complete.
 fn is_passing(error: &io::Error) -> bool {
     let passing =
         [Errno::EINPROGRESS, Errno::EALREADY, Errno::EAGAIN, Errno::EINTR, Errno::ECONNABORTED];
@@ -201,8 +203,8 @@ fn is_passing(error: &io::Error) -> bool {
 fn pause_until(at_ns: u64, schedule: &Schedule) -> bool {
     loop {
         let now_ns = HostTime.now_ns();
-        if schedule.leash.is_silent_at(now_ns) || now_ns >= at_ns {
-            return !schedule.leash.flag().load(Ordering::Relaxed);
+        if schedule.lease.is_silent_at(now_ns) || now_ns >= at_ns {
+            return !schedule.lease.flag().load(Ordering::Relaxed);
         }
         HostTime.sleep_until(at_ns.min(now_ns + u64::from(LOOK_MS) * 1_000_000));
     }
@@ -214,7 +216,7 @@ fn pause_until(at_ns: u64, schedule: &Schedule) -> bool {
 /// Returns when all was acknowledged.
 ///
 /// # Errors
-/// If the kernel does not tell.
+/// If the kernel does not report it.
 pub(super) fn finish(stream: &TcpStream, schedule: &Schedule) -> Result<Option<u64>, Error> {
     while !is_over(schedule, schedule.until_ns()) {
         if unacknowledged_octets(stream)? == 0 {

@@ -11,9 +11,9 @@
 
 use super::account::{column, histogram};
 use super::bulk::{Bulk, Read};
-use super::role::Schedule;
+use super::schedule::Schedule;
 use super::transfer::since;
-use crate::gate::{Seen, Toll};
+use crate::policer::{Policer, Progress};
 use crate::refusal::{Refusal, Rule};
 use ethermeter_live::{Error, HostTime, Timeline};
 use ethermeter_traffic::times::Times;
@@ -29,7 +29,7 @@ const MOST_AHEAD: u32 = 4096;
 /// Octets of a block, a request or an answer, at most.
 const MOST_OCTETS: u64 = 1 << 40;
 
-/// Which way the blocks go.
+/// Direction of the blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
@@ -125,13 +125,13 @@ impl Iterator for Blocks<'_> {
     fn next(&mut self) -> Option<Block> {
         let octets = self.file.block_octets.min(self.left);
         self.left -= octets;
-        let (asked, answered) = match self.file.direction {
+        let (written, answered) = match self.file.direction {
             Direction::Read => (0, octets),
             Direction::Write => (octets, 0),
         };
         (octets > 0).then(|| Block {
             octets,
-            request_octets: self.file.request_octets + asked,
+            request_octets: self.file.request_octets + written,
             answer_octets: self.file.answer_octets + answered,
         })
     }
@@ -169,14 +169,14 @@ impl<'a> Worker<'a> {
 }
 
 /// A request that is to be answered.
-struct Asked {
+struct Outstanding {
     begun_ns: u64,
     octets: u64,
     /// Octets that will have been read when its answer is whole.
     whole_at: u64,
 }
 
-/// What was whole of a file in one part of what is measured.
+/// Blocks completed in one batch.
 #[derive(Clone, Copy, Default)]
 struct FileBatch {
     blocks: u64,
@@ -189,20 +189,20 @@ pub type Draws = (u64, u32);
 
 /// Ask for blocks from the beginning of the transmission to its end, or until all are done; none
 /// beyond the permit's rates.
-pub(super) fn ask_for_blocks(
+pub(super) fn request_blocks(
     stream: &mut TcpStream,
     file: &File,
     draws: Draws,
-    toll: &mut Toll,
-    seen: &Seen,
+    policer: &mut Policer,
+    progress: &Progress,
     schedule: &Schedule,
 ) -> Result<Value, Error> {
     let begin_ns = schedule.transmit_ns();
     let end_ns = begin_ns.saturating_add(schedule.phases.transmit_ns);
     let measured_from_ns = begin_ns.saturating_add(schedule.phases.measure_from_ns);
-    let mut bulk = Bulk::over(stream, toll, seen, schedule)?;
+    let mut bulk = Bulk::over(stream, policer, progress, schedule)?;
     let (mut blocks, mut worker) = (Blocks::of(file), Worker::new(&file.client, draws));
-    let mut asked: VecDeque<Asked> = VecDeque::with_capacity(file.ahead as usize);
+    let mut outstanding: VecDeque<Outstanding> = VecDeque::with_capacity(file.ahead as usize);
     let (mut answers_octets, mut octets, mut done) = (0, 0, 0u64);
     let mut batches =
         Batches::<FileBatch>::new(0, schedule.phases.measured_ps(), schedule.phases.batches);
@@ -210,7 +210,7 @@ pub(super) fn ask_for_blocks(
     let (mut first_ns, mut whole_ns) = (None, None);
     let mut owed = file.ahead; // requests that nothing but the beginning is waited for
     let mut end = "time";
-    while !schedule.leash.is_silent_at(HostTime.now_ns()) && HostTime.now_ns() < schedule.until_ns()
+    while !schedule.lease.is_silent_at(HostTime.now_ns()) && HostTime.now_ns() < schedule.until_ns()
     {
         let now_ns = HostTime.now_ns();
         if now_ns < begin_ns {
@@ -220,19 +220,19 @@ pub(super) fn ask_for_blocks(
         while owed > 0 || worker.is_done(now_ns) {
             owed = owed.saturating_sub(1);
             if now_ns >= end_ns {
-                continue; // nothing more is asked for
+                continue; // nothing more is outstanding for
             }
             let Some(block) = blocks.next() else { continue };
             first_ns.get_or_insert(now_ns);
             answers_octets += block.answer_octets;
-            asked.push_back(Asked {
+            outstanding.push_back(Outstanding {
                 begun_ns: now_ns,
                 octets: block.octets,
                 whole_at: answers_octets,
             });
             bulk.write(block.request_octets);
         }
-        if asked.is_empty() && (now_ns >= end_ns || worker.done_ns.is_empty()) {
+        if outstanding.is_empty() && (now_ns >= end_ns || worker.done_ns.is_empty()) {
             end = if whole_ns.is_some() { "whole" } else { "time" };
             break;
         }
@@ -244,8 +244,11 @@ pub(super) fn ask_for_blocks(
             }
         }
         let now_ns = HostTime.now_ns();
-        while asked.front().is_some_and(|asked| asked.whole_at <= bulk.read_octets()) {
-            let Some(whole) = asked.pop_front() else { break };
+        while outstanding
+            .front()
+            .is_some_and(|outstanding| outstanding.whole_at <= bulk.read_octets())
+        {
+            let Some(whole) = outstanding.pop_front() else { break };
             worker.take_up(now_ns);
             octets += whole.octets;
             done += 1;
@@ -266,7 +269,7 @@ pub(super) fn ask_for_blocks(
     let mut counted = bulk.finish()?;
     counted["octets"] = json!(octets);
     counted["blocks"] = json!(done);
-    counted["unanswered"] = json!(asked.len());
+    counted["unanswered"] = json!(outstanding.len());
     counted["first_ns"] = json!(since(first_ns, begin_ns));
     counted["whole_ns"] = json!(since(whole_ns, begin_ns));
     counted["ended_by"] = json!(end);
@@ -286,20 +289,20 @@ pub(super) fn ask_for_blocks(
 
 /// Answer requests for blocks until the client has closed the connection or the time is over;
 /// nothing beyond the permit's rates.
-pub(super) fn answer_with_blocks(
+pub(super) fn serve_blocks(
     stream: &mut TcpStream,
     file: &File,
     draws: Draws,
-    toll: &mut Toll,
-    seen: &Seen,
+    policer: &mut Policer,
+    progress: &Progress,
     schedule: &Schedule,
 ) -> Result<Value, Error> {
-    let mut bulk = Bulk::over(stream, toll, seen, schedule)?;
+    let mut bulk = Bulk::over(stream, policer, progress, schedule)?;
     let (mut blocks, mut worker) = (Blocks::of(file).peekable(), Worker::new(&file.server, draws));
     let mut served: VecDeque<u64> = VecDeque::with_capacity(file.ahead as usize);
     let (mut whole_at, mut requests, mut answers) = (0, 0u64, 0u64);
     let mut end = "time";
-    while !schedule.leash.is_silent_at(HostTime.now_ns()) && HostTime.now_ns() < schedule.until_ns()
+    while !schedule.lease.is_silent_at(HostTime.now_ns()) && HostTime.now_ns() < schedule.until_ns()
     {
         let now_ns = HostTime.now_ns();
         while worker.is_done(now_ns) {

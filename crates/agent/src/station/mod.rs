@@ -1,4 +1,4 @@
-//! An experiment on one host: its ports, its roles, what was counted.
+//! An experiment on one host: its ports, its roles, its results.
 //!
 //! ```text
 //! granting ── prepare ──► prepared ── start ──► running ── all roles have ended ──► ended
@@ -8,91 +8,41 @@
 //! A role that sends ends, too, when one of its receivers no longer renews its grant.
 
 mod account;
-mod answers;
 mod bulk;
 pub mod clocks;
 mod connection;
-mod door;
+mod endpoint;
 mod file;
+mod responses;
 mod role;
 mod sampler;
+mod schedule;
 mod series;
 mod transfer;
 
-pub use answers::{longest_frame_octets, read_answers};
-pub use door::{Door, Opened, Place};
+pub use endpoint::{Endpoint, Opened, StationPort};
 pub use file::{read_file, File};
+pub use responses::{longest_frame_octets, read_responses};
 pub use role::{read_source, Permitted, RolePlan, Task};
+pub use schedule::Phases;
 pub use transfer::LONGEST_BLOCK_OCTETS;
 
-use crate::consent::{Answer, Awaited, Challenge, Given, Grant, Renewal};
-use crate::gate::Seen;
-use crate::leash::{Leash, ReceiverLease, RoleLeash};
+use self::schedule::Schedule;
+use crate::consent::{Answer, Challenge, Grant, IssuedGrants, ReceiverLeases, Renewal};
+use crate::lease::{Lease, ReceiverLease, RoleLease};
+use crate::policer::Progress;
 use crate::refusal::{require, Refusal, Rule};
-use ethermeter_live::{Face, HostTime, Timeline};
+use ethermeter_live::{HostTime, SkewedClock, Timeline};
 use serde_json::{json, Value};
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
 use std::thread::{Builder, JoinHandle};
 
-/// When what happens, in nanoseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Phases {
-    /// Silence before the transmission; receivers listen.
-    pub settle_ns: u64,
-    /// How long frames are offered.
-    pub transmit_ns: u64,
-    /// What arrives from here on is measured, since the beginning of the transmission …
-    pub measure_from_ns: u64,
-    /// … to before here.
-    pub measure_to_ns: u64,
-    /// How long receivers still listen afterwards.
-    pub drain_ns: u64,
-    /// Equal parts of what is measured, in which it is counted too.
-    #[serde(default = "one")]
-    pub batches: u32,
-}
-
-/// Parts of what is measured, at most: as many as a simulation may have.
-const MOST_BATCHES: u32 = 1000;
-
-fn one() -> u32 {
-    1
-}
-
-impl Phases {
-    /// From the beginning to the end of the drain.
-    #[must_use]
-    pub fn duration_ns(&self) -> u64 {
-        self.settle_ns.saturating_add(self.transmit_ns).saturating_add(self.drain_ns)
-    }
-
-    /// How long it is measured, in picoseconds.
-    fn measured_ps(&self) -> u64 {
-        self.measure_to_ns.saturating_sub(self.measure_from_ns).saturating_mul(1000)
-    }
-
-    /// What is wrong with them, if anything.
-    #[must_use]
-    pub fn fault(&self) -> Option<String> {
-        let Self { transmit_ns, measure_from_ns, measure_to_ns, batches, .. } = self;
-        let is_fine = measure_from_ns < measure_to_ns && measure_to_ns <= transmit_ns;
-        let of_window = (!is_fine).then(|| {
-            format!("measured from {measure_from_ns} to {measure_to_ns} ns: must be a time within the {transmit_ns} ns of the transmission")
-        });
-        let of_batches = (!(1..=MOST_BATCHES).contains(batches))
-            .then(|| format!("batches = {batches}: must be from 1 to {MOST_BATCHES}"));
-        let faults: Vec<String> = of_window.into_iter().chain(of_batches).collect();
-        (!faults.is_empty()).then(|| faults.join("; "))
-    }
-}
-
 /// A port that was opened for a sender.
 pub struct Receiver {
     opened: Opened,
-    place: Place,
+    endpoint: Endpoint,
     /// One of each sender.
     grants: Vec<Grant>,
     /// Kept for as long as the port is open.
@@ -108,7 +58,7 @@ enum State {
 /// Roles at work, the sampler of the host last among the threads.
 struct Running {
     threads: Vec<JoinHandle<Value>>,
-    leashes: Vec<Arc<RoleLeash>>,
+    leases: Vec<Arc<RoleLease>>,
     /// The ends of the transmission and of the drain.
     transmitted_ns: u64,
     until_ns: u64,
@@ -117,72 +67,72 @@ struct Running {
 /// One experiment.
 pub struct Experiment {
     number: u64,
-    face: Face,
-    leash: Arc<Leash>,
-    seen: Arc<Seen>,
+    own_clock: SkewedClock,
+    lease: Arc<Lease>,
+    progress: Arc<Progress>,
     receivers: BTreeMap<String, Receiver>,
-    given: Given,
-    awaited: Awaited,
+    issued: IssuedGrants,
+    receiver_leases: ReceiverLeases,
     state: State,
 }
 
 impl Experiment {
     /// One with nothing in it yet; its lease begins at `now_ns`, and receivers of its roles know it
-    /// by `run`, which nobody else can guess. Frames show the time of `face`.
+    /// by `run`, which is unguessable. Frames show the time of `own_clock`.
     #[must_use]
-    pub fn new(number: u64, run: u64, face: Face, now_ns: u64) -> Self {
+    pub fn new(number: u64, run: u64, own_clock: SkewedClock, now_ns: u64) -> Self {
         Self {
             number,
-            face,
-            leash: Arc::new(Leash::new(now_ns)),
-            seen: Arc::default(),
+            own_clock,
+            lease: Arc::new(Lease::new(now_ns)),
+            progress: Arc::default(),
             receivers: BTreeMap::new(),
-            given: Given::default(),
-            awaited: Awaited::new(run),
+            issued: IssuedGrants::default(),
+            receiver_leases: ReceiverLeases::new(run),
             state: State::Granting,
         }
     }
 
     /// The lease that its coordinator renews.
     #[must_use]
-    pub fn leash(&self) -> &Leash {
-        &self.leash
+    pub fn lease(&self) -> &Lease {
+        &self.lease
     }
 
     /// End all roles.
     pub fn stop(&self) {
-        self.leash.stop();
+        self.lease.stop();
         if let State::Running(running) = &self.state {
-            running.leashes.iter().for_each(|leash| leash.stop());
+            running.leases.iter().for_each(|lease| lease.stop());
         }
     }
 
     /// End what has lost a lease.
     pub fn look_at_leases(&self, now_ns: u64) {
-        let _ = self.leash.is_silent_at(now_ns);
+        let _ = self.lease.is_silent_at(now_ns);
         if let State::Running(running) = &self.state {
-            for leash in &running.leashes {
-                let _ = leash.is_silent_at(now_ns);
+            for lease in &running.leases {
+                let _ = lease.is_silent_at(now_ns);
             }
         }
     }
 
     /// As a receiver: answer the challenges of senders.
     pub fn answers(&mut self, challenges: &[Challenge], now_ns: u64) -> Vec<Answer> {
-        if self.leash.is_silent_at(now_ns) {
+        if self.lease.is_silent_at(now_ns) {
             return Vec::new();
         }
         let end_ns = match &self.state {
             State::Running(running) => Some(running.until_ns),
             State::Granting | State::Prepared(..) => None,
         };
-        self.given.renew(challenges, end_ns, now_ns)
+        self.issued.renew(challenges, end_ns, now_ns)
     }
 
     /// When the last lease ends that it has given as a receiver.
     #[must_use]
     pub fn renewed_until_ns(&self) -> u64 {
-        self.given.renewed_until_ns()
+        self.issued.renewed_until_ns()
     }
 
     /// As a sender: the lease of `grant`, which came with `certificate`.
@@ -194,7 +144,7 @@ impl Experiment {
         grant: &Grant,
         certificate: &[u8],
     ) -> Result<Arc<ReceiverLease>, Refusal> {
-        let lease = self.awaited.lease(grant.session, grant.number, certificate);
+        let lease = self.receiver_leases.lease(grant.session, grant.number, certificate);
         lease.ok_or_else(|| {
             Refusal::new(
                 Rule::ConsentUnproven,
@@ -207,23 +157,23 @@ impl Experiment {
     /// As a sender: the certificate with which the receiver's process `session` signs.
     #[must_use]
     pub fn certificate_of(&self, session: u64) -> Option<&[u8]> {
-        self.awaited.certificate(session)
+        self.receiver_leases.certificate(session)
     }
 
-    /// As a sender: questions to its receivers; `draw` draws numbers that nobody can guess.
+    /// As a sender: challenges to its receivers; `draw` draws unguessable numbers.
     pub fn challenges(&mut self, now_ns: u64, draw: impl FnOnce() -> u64) -> Vec<Challenge> {
-        self.awaited.challenges(now_ns, draw)
+        self.receiver_leases.challenges(now_ns, draw)
     }
 
     /// As a sender: take a proven renewal.
     pub fn renew(&self, renewal: &Renewal) {
-        self.awaited.renew(renewal);
+        self.receiver_leases.renew(renewal);
     }
 
     /// As a sender: whether all grants of its roles are renewed.
     #[must_use]
     pub fn is_renewed(&self, now_ns: u64) -> bool {
-        self.awaited.hold_at(now_ns)
+        self.receiver_leases.hold_at(now_ns)
     }
 
     /// Open a port for what `grant` allows, with room for frames of `room_frame_octets`, too, and
@@ -234,7 +184,7 @@ impl Experiment {
     pub fn open(
         &mut self,
         flow: &str,
-        place: &Place,
+        endpoint: &Endpoint,
         grant: &mut Grant,
         room_frame_octets: u32,
         now_ns: u64,
@@ -246,9 +196,9 @@ impl Experiment {
             let is_shared = receiver.grants.iter().all(|other| {
                 other.sender != grant.sender
                     && other.address == grant.address
-                    && other.way() == grant.way()
+                    && other.transport() == grant.transport()
             });
-            if !is_shared || !grant.way().can_be_shared() {
+            if !is_shared || !grant.transport().can_be_shared() {
                 return Err(Refusal::new(
                     Rule::Description,
                     format!("flow {flow:?}"),
@@ -257,17 +207,17 @@ impl Experiment {
             }
             grant.port = receiver.grants.first().map_or(grant.port, |other| other.port);
             receiver.grants.push(grant.clone());
-            self.given.add(grant.number, &receiver.open, now_ns);
+            self.issued.add(grant.number, &receiver.open, now_ns);
             return Ok(());
         }
-        let opened = place.to_receive(grant, room_frame_octets)?;
+        let opened = endpoint.to_receive(grant, room_frame_octets)?;
         let receiver = Receiver {
             opened,
-            place: place.clone(),
+            endpoint: endpoint.clone(),
             grants: vec![grant.clone()],
             open: Arc::default(),
         };
-        self.given.add(grant.number, &receiver.open, now_ns);
+        self.issued.add(grant.number, &receiver.open, now_ns);
         self.receivers.insert(flow.to_owned(), receiver);
         Ok(())
     }
@@ -317,14 +267,14 @@ impl Experiment {
         }
         let phases = *phases;
         let roles = std::mem::take(roles);
-        let role_leash = |receivers| Arc::new(RoleLeash::new(Arc::clone(&self.leash), receivers));
-        let schedule = role::Schedule {
+        let role_lease = |receivers| Arc::new(RoleLease::new(Arc::clone(&self.lease), receivers));
+        let schedule = Schedule {
             experiment: self.number,
             begin_ns,
             phases,
-            leash: role_leash(Vec::new()),
-            seen: Arc::clone(&self.seen),
-            face: self.face,
+            lease: role_lease(Vec::new()),
+            progress: Arc::clone(&self.progress),
+            own_clock: self.own_clock,
             clocks: Arc::new(
                 roles
                     .iter()
@@ -334,23 +284,23 @@ impl Experiment {
             ),
         };
         let sampling = schedule.clone();
-        let mut leashes = vec![Arc::clone(&sampling.leash)];
+        let mut leases = vec![Arc::clone(&sampling.lease)];
         let mut bodies: Vec<Box<dyn FnOnce() -> Value + Send>> = Vec::new();
         for plan in roles {
             let receivers =
                 plan.permitted.as_ref().map_or(Vec::new(), |(_, receivers)| receivers.clone());
-            let schedule = role::Schedule { leash: role_leash(receivers), ..schedule.clone() };
-            leashes.push(Arc::clone(&schedule.leash));
+            let schedule = Schedule { lease: role_lease(receivers), ..schedule.clone() };
+            leases.push(Arc::clone(&schedule.lease));
             let receiver =
                 if plan.task.receives() { self.receivers.remove(&plan.flow) } else { None };
             let made = match receiver {
-                Some(Receiver { opened, place, grants, open }) => plan
-                    .fit(opened, &place, grants.first().map(|grant| grant.sender))
+                Some(Receiver { opened, endpoint, grants, open }) => plan
+                    .fit(opened, &endpoint, grants.first().map(|grant| grant.sender))
                     .map(|opened| (opened, Some(open))),
                 None => plan.open().map(|opened| (opened, None)),
             };
             // The permits are gone: there is no second attempt.
-            let (opened, open) = made.inspect_err(|_| self.leash.stop())?;
+            let (opened, open) = made.inspect_err(|_| self.lease.stop())?;
             bodies.push(Box::new(move || {
                 let result = plan.run(opened, &schedule);
                 // The port is closed: its grants are renewed no more.
@@ -361,12 +311,8 @@ impl Experiment {
         bodies.push(Box::new(move || sampler::samples(&sampling)));
         let (transmitted_ns, until_ns) =
             (schedule.transmit_ns().saturating_add(phases.transmit_ns), schedule.until_ns());
-        let mut running = Running {
-            threads: Vec::with_capacity(bodies.len()),
-            leashes,
-            transmitted_ns,
-            until_ns,
-        };
+        let mut running =
+            Running { threads: Vec::with_capacity(bodies.len()), leases, transmitted_ns, until_ns };
         let mut outcome = Ok(());
         for body in bodies {
             match Builder::new().name("role".into()).spawn(body) {
@@ -407,21 +353,21 @@ impl Experiment {
 
     /// Frames sent and received so far.
     #[must_use]
-    pub fn seen(&self) -> (u64, u64) {
-        (self.seen.sent.load(Ordering::Relaxed), self.seen.received.load(Ordering::Relaxed))
+    pub fn progress(&self) -> (u64, u64) {
+        (self.progress.sent.load(Ordering::Relaxed), self.progress.received.load(Ordering::Relaxed))
     }
 
     /// Why it has ended, or will: `receiver` if a role ended before the transmission did because
     /// its receiver renewed no more.
     #[must_use]
     pub fn ending(&self) -> &'static str {
-        if let State::Running(Running { leashes, transmitted_ns, .. }) = &self.state {
+        if let State::Running(Running { leases, transmitted_ns, .. }) = &self.state {
             let is_early = |lapsed_ns: u64| lapsed_ns < *transmitted_ns;
-            if leashes.iter().any(|leash| leash.lapsed_ns().is_some_and(is_early)) {
+            if leases.iter().any(|lease| lease.lapsed_ns().is_some_and(is_early)) {
                 return "receiver";
             }
         }
-        match (self.leash.has_lapsed(), self.leash.flag().load(Ordering::Relaxed)) {
+        match (self.lease.has_lapsed(), self.lease.flag().load(Ordering::Relaxed)) {
             (true, _) => "lease",
             (false, true) => "stopped",
             (false, false) => "complete",

@@ -1,24 +1,25 @@
 //! What a station does in an experiment, on real ports.
 
+use super::account;
 use super::clocks;
 use super::connection::finish;
-use super::door::{Door, Opened, Place};
-use super::file::{answer_with_blocks, ask_for_blocks, Draws, File};
-use super::transfer::{accept_all, give, GivePlan};
-use super::{account, Phases};
+use super::endpoint::{Endpoint, Opened, StationPort};
+use super::file::{request_blocks, serve_blocks, Draws, File};
+use super::schedule::Schedule;
+use super::transfer::{receive_bulk, send_bulk, BulkPlan};
 use crate::consent::Permit;
-use crate::gate::{longest_payload, Conditions, Gate, Seen, Toll};
-use crate::leash::{ReceiverLease, RoleLeash};
+use crate::lease::ReceiverLease;
+use crate::policer::{longest_payload, Conditions, PolicedPort, Policer};
 use crate::refusal::{Refusal, Rule};
 use ethermeter_live::clock::Ongoing;
 use ethermeter_live::pacing::{Pacer, PriorityGuard};
 use ethermeter_live::port::tcp::{congestion, set_congestion, TcpInfo, TcpPort};
 use ethermeter_live::port::{Address, Port};
 use ethermeter_live::roles::{
-    ask, echo, send, sink, talk, Answers, AskPlan, Attention, EchoPlan, Requests, SendPlan,
-    SendersClock, SinkPlan, TalkPlan,
+    request, respond, send, sink, talk, Attention, RequestPlan, Requests, ResponsePlan, Responses,
+    SendPlan, SendersClock, SinkPlan, TalkPlan,
 };
-use ethermeter_live::{Error, Face, HostTime, Timeline};
+use ethermeter_live::{Error, HostTime, Timeline};
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;
 use ethermeter_traffic::times::Times;
@@ -26,39 +27,8 @@ use ethermeter_traffic::voice::VoiceSpec;
 use ethermeter_traffic::SourceSpec;
 use serde::Deserialize;
 use serde_json::{json, Value};
-use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
-
-/// When and under what an experiment runs.
-#[derive(Clone)]
-pub(super) struct Schedule {
-    pub experiment: u64,
-    pub begin_ns: u64,
-    pub phases: Phases,
-    pub leash: Arc<RoleLeash>,
-    pub seen: Arc<Seen>,
-    /// The time that is put on the wire.
-    pub face: Face,
-    /// What is known of others' clocks, by the flow that finds it out.
-    pub clocks: Arc<BTreeMap<String, Arc<Ongoing>>>,
-}
-
-impl Schedule {
-    pub fn transmit_ns(&self) -> u64 {
-        self.begin_ns.saturating_add(self.phases.settle_ns)
-    }
-
-    pub fn until_ns(&self) -> u64 {
-        self.begin_ns.saturating_add(self.phases.duration_ns())
-    }
-
-    /// The mark on frames has room for so much of the experiment's number.
-    #[allow(clippy::cast_possible_truncation)] // the low 16 bits are meant
-    fn mark(&self) -> u16 {
-        self.experiment as u16
-    }
-}
 
 /// A role's task.
 #[derive(Debug)]
@@ -84,28 +54,28 @@ pub enum Task {
     },
     /// Find out how another station's clock relates to ours.
     Clock,
-    /// Ask and time the answers.
-    Ask {
+    /// Send requests and time their responses.
+    Request {
         /// Requests, as a source offers them.
         source: Box<SourceSpec>,
         /// Who draws them.
         draws: Draws,
-        /// An answer that takes longer is lost.
-        patience_ns: u64,
-        /// Stations of a group that answer; none of one station.
-        answerers: Vec<Address>,
+        /// A response that takes longer is lost.
+        timeout_ns: u64,
+        /// Stations of a group that respond; empty of a single station.
+        responders: Vec<Address>,
         /// How it waits.
         attention: Attention,
     },
     /// Write octets in bulk.
-    Give {
+    SendBulk {
         /// Octets in all; as many as go without.
         octets: Option<u64>,
         /// Octets a call.
         block_octets: usize,
     },
     /// Read octets in bulk.
-    Take,
+    ReceiveBulk,
     /// Ask for the blocks of a file.
     Client {
         /// The file.
@@ -120,10 +90,10 @@ pub enum Task {
         /// Who draws the server's times.
         draws: Draws,
     },
-    /// Answer one asker.
-    Echo {
+    /// Respond to one requester.
+    Respond {
         /// How long answers are and when they come; as long as their requests and at once without.
-        answers: Option<Box<Answers>>,
+        answers: Option<Box<Responses>>,
         /// How it waits.
         attention: Attention,
     },
@@ -133,17 +103,17 @@ impl Task {
     /// Whether it uses the port that was opened for the flow when it was granted.
     #[must_use]
     pub fn receives(&self) -> bool {
-        !matches!(self, Self::Send { .. } | Self::Give { .. })
+        !matches!(self, Self::Send { .. } | Self::SendBulk { .. })
     }
 
     fn name(&self) -> &'static str {
         match self {
-            Self::Send { .. } => "send",
+            Self::Send { .. } => "sender",
             Self::Sink { .. } => "sink",
-            Self::Ask { .. } => "ask",
-            Self::Echo { .. } => "echo",
-            Self::Give { .. } => "give",
-            Self::Take => "take",
+            Self::Request { .. } => "requester",
+            Self::Respond { .. } => "responder",
+            Self::SendBulk { .. } => "bulk-sender",
+            Self::ReceiveBulk => "bulk-receiver",
             Self::Clock => "clock",
             Self::Client { .. } => "client",
             Self::Server { .. } => "server",
@@ -162,7 +132,7 @@ pub struct RolePlan {
     /// Its number in the mark of frames.
     pub stream: u16,
     /// Where it is.
-    pub place: Place,
+    pub endpoint: Endpoint,
     /// The task.
     pub task: Task,
     /// What it may send, and where; `None` of a role that only receives.
@@ -227,14 +197,14 @@ impl RolePlan {
         match (&self.task, &self.permitted) {
             (Task::Send { source, .. }, Some((permit, _))) => {
                 let (_, most_bits) = source.frames.range_bits();
-                let longest_payload = self.place.payload_octets(most_bits).ok_or_else(|| {
+                let longest_payload = self.endpoint.payload_octets(most_bits).ok_or_else(|| {
                     let value = format!("frames of {most_bits} bits");
                     Refusal::new(Rule::Description, value, "whole octets with room for a mark")
                 })?;
-                self.place.to_send(permit.target, longest_payload)
+                self.endpoint.to_send(permit.target, longest_payload)
             }
-            (Task::Give { block_octets, .. }, Some((permit, _))) => {
-                self.place.to_send(permit.target, *block_octets)
+            (Task::SendBulk { block_octets, .. }, Some((permit, _))) => {
+                self.endpoint.to_send(permit.target, *block_octets)
             }
             _ => {
                 Err(Refusal::new(Rule::ConsentMissing, &self.flow, "a flow that was granted here"))
@@ -246,18 +216,22 @@ impl RolePlan {
     pub(super) fn fit(
         &self,
         opened: Opened,
-        granted: &Place,
+        granted: &Endpoint,
         sender: Option<IpAddr>,
     ) -> Result<Opened, Refusal> {
         match (&self.task, opened, sender) {
-            (Task::Ask { .. }, Opened::Door(door), _) if self.place.way.is_group() => {
-                door.aimed_at_group(granted).map(Opened::Door)
+            (Task::Request { .. }, Opened::StationPort(port), _)
+                if self.endpoint.transport.is_group() =>
+            {
+                port.aimed_at_group(granted).map(Opened::StationPort)
             }
-            (Task::Echo { .. }, Opened::Door(door), _) if granted.way.is_group() => {
-                door.answering(granted).map(Opened::Door)
+            (Task::Respond { .. }, Opened::StationPort(port), _)
+                if granted.transport.is_group() =>
+            {
+                port.answering(granted).map(Opened::StationPort)
             }
             (
-                Task::Echo { .. } | Task::Sink { .. } | Task::Take | Task::Server { .. },
+                Task::Respond { .. } | Task::Sink { .. } | Task::ReceiveBulk | Task::Server { .. },
                 Opened::End(end),
                 Some(sender),
             ) => end.listening_to(sender).map(Opened::End),
@@ -273,12 +247,12 @@ impl RolePlan {
             Ok(counted) => result["counted"] = counted,
             Err(error) => result["error"] = json!(error.to_string()),
         }
-        if let Some(lapsed_ns) = schedule.leash.lapsed_ns() {
+        if let Some(lapsed_ns) = schedule.lease.lapsed_ns() {
             result["receiver_lapsed_ns"] =
                 json!(lapsed_ns.wrapping_sub(schedule.transmit_ns()).cast_signed());
         }
         // What is left to lapse does not concern a role that has ended.
-        schedule.leash.stop();
+        schedule.lease.stop();
         result
     }
 
@@ -288,24 +262,25 @@ impl RolePlan {
         permit: Option<Permit>,
         schedule: &Schedule,
     ) -> Result<Value, Error> {
-        let (carrier, mtu, begin_ns) = (self.place.carrier(), self.place.mtu(), schedule.begin_ns);
+        let (carrier, mtu, begin_ns) =
+            (self.endpoint.carrier(), self.endpoint.mtu(), schedule.begin_ns);
         match opened {
-            Opened::Door(door) => {
-                let toll = permit.map(|permit| {
-                    let longest = longest_payload(carrier, &permit).min(door.longest_payload());
-                    Toll::new(permit, carrier, longest, mtu, begin_ns)
+            Opened::StationPort(port) => {
+                let policer = permit.map(|permit| {
+                    let longest = longest_payload(carrier, &permit).min(port.longest_payload());
+                    Policer::new(permit, carrier, longest, mtu, begin_ns)
                 });
-                self.play_at(door, toll, schedule)
+                self.play_at(port, policer, schedule)
             }
             Opened::End(end) => {
                 let longest_payload = end.longest_payload;
-                let mut toll = permit.map(|permit| match &self.task {
+                let mut policer = permit.map(|permit| match &self.task {
                     Task::Client { .. } | Task::Server { .. } => {
-                        Toll::of_segments(permit, carrier, mtu, begin_ns)
+                        Policer::of_segments(permit, carrier, mtu, begin_ns)
                     }
-                    _ => Toll::new(permit, carrier, longest_payload, mtu, begin_ns),
+                    _ => Policer::new(permit, carrier, longest_payload, mtu, begin_ns),
                 });
-                let met = end.meet(toll.as_mut(), schedule)?;
+                let met = end.meet(policer.as_mut(), schedule)?;
                 let Some(mut stream) = met else {
                     return Err(Error::System {
                         doing: "waiting for the other end of a TCP connection",
@@ -317,22 +292,22 @@ impl RolePlan {
                 }
                 let (congestion, is_selective) =
                     (congestion(&stream)?, TcpInfo::of(&stream)?.is_selective);
-                let seen = &schedule.seen;
-                let counted = match (&self.task, toll) {
-                    (Task::Give { octets, block_octets }, Some(mut toll)) => {
-                        let plan = GivePlan { octets: *octets, block_octets: *block_octets };
-                        give(&mut stream, &plan, &mut toll, seen, schedule)
+                let progress = &schedule.progress;
+                let counted = match (&self.task, policer) {
+                    (Task::SendBulk { octets, block_octets }, Some(mut policer)) => {
+                        let plan = BulkPlan { octets: *octets, block_octets: *block_octets };
+                        send_bulk(&mut stream, &plan, &mut policer, progress, schedule)
                     }
-                    (Task::Take, _) => accept_all(&mut stream, seen, schedule),
-                    (Task::Client { file, draws }, Some(mut toll)) => {
-                        ask_for_blocks(&mut stream, file, *draws, &mut toll, seen, schedule)
+                    (Task::ReceiveBulk, _) => receive_bulk(&mut stream, progress, schedule),
+                    (Task::Client { file, draws }, Some(mut policer)) => {
+                        request_blocks(&mut stream, file, *draws, &mut policer, progress, schedule)
                     }
-                    (Task::Server { file, draws }, Some(mut toll)) => {
-                        answer_with_blocks(&mut stream, file, *draws, &mut toll, seen, schedule)
+                    (Task::Server { file, draws }, Some(mut policer)) => {
+                        serve_blocks(&mut stream, file, *draws, &mut policer, progress, schedule)
                     }
-                    (_, toll) => self.play_at(
-                        Door::Tcp(Box::new(TcpPort::on(stream, longest_payload)?)),
-                        toll,
+                    (_, policer) => self.play_at(
+                        StationPort::Tcp(Box::new(TcpPort::on(stream, longest_payload)?)),
+                        policer,
                         schedule,
                     ),
                 };
@@ -345,26 +320,33 @@ impl RolePlan {
         }
     }
 
-    fn play_at(&self, door: Door, toll: Option<Toll>, schedule: &Schedule) -> Result<Value, Error> {
+    fn play_at(
+        &self,
+        port: StationPort,
+        policer: Option<Policer>,
+        schedule: &Schedule,
+    ) -> Result<Value, Error> {
         let conditions =
-            Conditions { leash: &schedule.leash, time: &HostTime, seen: &schedule.seen };
-        let mut gate = Gate::new(door, toll, conditions)?;
-        let mut counted = self.perform(&mut gate, schedule)?;
-        counted["held_back"] = json!(gate.held_back());
-        counted["port"] = json!(gate.counters()?);
-        if let (Door::Tcp(port), Task::Send { .. } | Task::Ask { .. }) = (gate.port(), &self.task) {
+            Conditions { lease: &schedule.lease, time: &HostTime, progress: &schedule.progress };
+        let mut port = PolicedPort::new(port, policer, conditions)?;
+        let mut counted = self.perform(&mut port, schedule)?;
+        counted["held_back"] = json!(port.held_back());
+        counted["port"] = json!(port.counters()?);
+        if let (StationPort::Tcp(port), Task::Send { .. } | Task::Request { .. }) =
+            (port.port(), &self.task)
+        {
             finish(port.stream(), schedule)?;
         }
-        counted["mode"] = gate.port().mode();
+        counted["mode"] = port.port().mode();
         Ok(counted)
     }
 
     fn perform<T: Timeline>(
         &self,
-        port: &mut Gate<'_, Door, T>,
+        port: &mut PolicedPort<'_, StationPort, T>,
         schedule: &Schedule,
     ) -> Result<Value, Error> {
-        let (time, face, stop) = (&HostTime, schedule.face, schedule.leash.flag());
+        let (time, own_clock, stop) = (&HostTime, schedule.own_clock, schedule.lease.flag());
         let (transmit_ns, phases) = (schedule.transmit_ns(), schedule.phases);
         let guard = match &self.task {
             Task::Send { real_time: true, .. } => PriorityGuard::fifo_where_allowed(),
@@ -385,7 +367,7 @@ impl RolePlan {
                         measured_ns: phases.measure_from_ns..phases.measure_to_ns,
                         pacer,
                     };
-                    let talked = talk(port, time, face, &plan, stop)?;
+                    let talked = talk(port, time, own_clock, &plan, stop)?;
                     return Ok(account::of_talked(
                         &talked,
                         transmit_ns,
@@ -403,18 +385,21 @@ impl RolePlan {
                     most_frames: u64::MAX,
                     pacer,
                 };
-                let sent = send(port, time, face, &plan, stop)?;
+                let sent = send(port, time, own_clock, &plan, stop)?;
                 Ok(account::of_sent(&sent, transmit_ns, real_time.then(|| guard.priority())))
             }
             Task::Clock => {
                 let bits = u64::from(clocks::FRAME_OCTETS) * 8;
-                let payload_octets = self.place.payload_octets(bits).unwrap_or(0); // which `ask` refuses
+                let payload_octets = self.endpoint.payload_octets(bits).unwrap_or(0); // which `ask` refuses
                 let plan = clocks::plan(schedule.mark(), self.stream, payload_octets);
                 let nobody = Ongoing::default();
                 let ongoing = schedule.clocks.get(&self.flow).map_or(&nobody, |ongoing| ongoing);
                 clocks::keep(port, schedule, &plan, payload_octets, ongoing)
             }
-            Task::Give { .. } | Task::Take | Task::Client { .. } | Task::Server { .. } => {
+            Task::SendBulk { .. }
+            | Task::ReceiveBulk
+            | Task::Client { .. }
+            | Task::Server { .. } => {
                 unreachable!("octets in bulk have no port of frames")
             }
             Task::Sink { attention, clock } => {
@@ -435,44 +420,49 @@ impl RolePlan {
                     attention: *attention,
                 };
                 let mut counted =
-                    account::of_sunk(&sink(port, time, face, &plan, stop)?, transmit_ns);
+                    account::of_sunk(&sink(port, time, own_clock, &plan, stop)?, transmit_ns);
                 counted["clock"] = json!(clock);
                 Ok(counted)
             }
-            Task::Ask {
-                source, draws: (seed, station), patience_ns, answerers, attention, ..
+            Task::Request {
+                source,
+                draws: (seed, station),
+                timeout_ns,
+                responders,
+                attention,
+                ..
             } => {
-                let plan = AskPlan {
+                let plan = RequestPlan {
                     experiment: schedule.mark(),
                     stream: self.stream,
-                    answerers,
+                    responders,
                     requests: Requests::Offered { source, seed: *seed, station: *station },
                     begin_ns: transmit_ns,
                     until_ns: transmit_ns.saturating_add(phases.transmit_ns),
                     batches: phases.batches,
                     most_requests: u64::MAX,
-                    patience_ns: *patience_ns,
+                    timeout_ns: *timeout_ns,
                     exchanges: MOST_EXCHANGES,
                     attention: *attention,
                 };
-                Ok(account::of_asked(&ask(port, time, face, &plan, stop)?))
+                Ok(account::of_asked(&request(port, time, own_clock, &plan, stop)?))
             }
-            Task::Echo { answers, attention } => {
+            Task::Respond { answers, attention } => {
                 let asker = port.target();
-                let plan = EchoPlan {
+                let plan = ResponsePlan {
                     experiment: schedule.mark(),
                     stream: Some(self.stream),
-                    may_answer: &|from| Some(from) == asker,
+                    may_respond_to: &|from| Some(from) == asker,
                     answers: answers.as_deref(),
                     until_ns: schedule.until_ns(),
-                    most_answers: u64::MAX,
+                    most_responses: u64::MAX,
                     attention: *attention,
                 };
-                Ok(account::of_echoed(&echo(port, time, face, &plan, stop)?))
+                Ok(account::of_echoed(&respond(port, time, own_clock, &plan, stop)?))
             }
         }
     }
 }
 
-/// Exchanges of times that an asker keeps for the relation of two clocks.
+/// Exchanges of times that a requester keeps for the relation of two clocks.
 const MOST_EXCHANGES: usize = 20_000;

@@ -1,7 +1,7 @@
 //! What the host counts during an experiment: all of it at the edges of the phases, and what its
 //! processors do in between.
 
-use super::role::Schedule;
+use super::schedule::Schedule;
 use super::series::Series;
 use ethermeter_live::counters::{interfaces, queues, udp, HostSample, ProcessorTimes};
 use ethermeter_live::provenance::HostFacts;
@@ -62,7 +62,7 @@ fn wait(
 ) -> bool {
     loop {
         let now_ns = HostTime.now_ns();
-        if schedule.leash.is_silent_at(now_ns) {
+        if schedule.lease.is_silent_at(now_ns) {
             return false;
         }
         if now_ns >= series.due_ns() {

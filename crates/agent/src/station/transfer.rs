@@ -1,12 +1,12 @@
 //! Octets in bulk over a TCP connection.
 //!
 //! What becomes segments is up to TCP, so only octets are counted here, and what TCP itself says of
-//! the connection. The octets cannot be compressed on the way, nor told apart from chance.
+//! the connection. The octets are pseudo-random, so that no link compresses them.
 
 use super::connection::finish;
-use super::role::Schedule;
+use super::schedule::Schedule;
 use super::series::Series;
-use crate::gate::{Seen, Toll};
+use crate::policer::{Policer, Progress};
 use ethermeter_live::port::tcp::TcpInfo;
 use ethermeter_live::{Error, HostTime, Timeline};
 use ethermeter_traffic::Batches;
@@ -30,7 +30,7 @@ pub const LONGEST_BLOCK_OCTETS: usize = 1 << 20;
 
 /// What is to be given.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct GivePlan {
+pub(super) struct BulkPlan {
     /// Octets in all; as many as go within the transmission without.
     pub octets: Option<u64>,
     /// Octets a call.
@@ -57,11 +57,11 @@ pub(super) fn since(at_ns: Option<u64>, begin_ns: u64) -> Option<i64> {
 
 /// Write from the beginning of the transmission to its end, or until all has been written; nothing
 /// beyond the permit's rates.
-pub(super) fn give(
+pub(super) fn send_bulk(
     stream: &mut TcpStream,
-    plan: &GivePlan,
-    toll: &mut Toll,
-    seen: &Seen,
+    plan: &BulkPlan,
+    policer: &mut Policer,
+    progress: &Progress,
     schedule: &Schedule,
 ) -> Result<Value, Error> {
     let begin_ns = schedule.transmit_ns();
@@ -75,7 +75,7 @@ pub(super) fn give(
     let mut closed_by_other = false;
     while plan.octets.is_none_or(|all| octets < all) {
         let now_ns = HostTime.now_ns();
-        if schedule.leash.is_silent_at(now_ns) || now_ns >= end_ns {
+        if schedule.lease.is_silent_at(now_ns) || now_ns >= end_ns {
             break;
         }
         if now_ns < begin_ns {
@@ -86,12 +86,12 @@ pub(super) fn give(
             let info = TcpInfo::of(stream)?;
             samples.offer(now_ns, || (octets, info));
         }
-        if toll.is_due(now_ns) {
-            toll.follow(&TcpInfo::of(stream)?, now_ns);
+        if policer.is_due(now_ns) {
+            policer.follow(&TcpInfo::of(stream)?, now_ns);
         }
         let left = plan.octets.map_or(u64::MAX, |all| all - octets);
         let wanted = plan.block_octets.min(usize::try_from(left).unwrap_or(usize::MAX));
-        let room = within(toll, wanted, now_ns);
+        let room = within(policer, wanted, now_ns);
         if room == 0 {
             held_back += 1;
             HostTime.sleep_until(now_ns + AFTER_REFUSAL_NS);
@@ -99,9 +99,9 @@ pub(super) fn give(
         }
         match stream.write(&source[at..at + room]) {
             Ok(written) => {
-                toll.take(written);
+                policer.take(written);
                 octets += written as u64;
-                seen.sent.fetch_add(1, Ordering::Relaxed);
+                progress.sent.fetch_add(1, Ordering::Relaxed);
                 first_ns.get_or_insert(now_ns);
                 last_ns = Some(HostTime.now_ns());
                 at = (at + written) % (CHANCE_OCTETS - LONGEST_BLOCK_OCTETS);
@@ -130,7 +130,7 @@ pub(super) fn give(
         "acknowledged": acknowledged_ns.is_some(),
         "closed_by_other": closed_by_other,
         "held_back": held_back,
-        "permitted_octets_per_s": toll.payload_octets_per_s(),
+        "permitted_octets_per_s": policer.payload_octets_per_s(),
         "found_full": blocked,
         "tcp": samples.json(begin_ns, columns),
     }))
@@ -138,12 +138,12 @@ pub(super) fn give(
 
 /// Octets of a block of `wanted` that are within the permit's rates: whole segments, or the last
 /// piece.
-pub(super) fn within(toll: &mut Toll, wanted: usize, now_ns: u64) -> usize {
-    let segment = usize::try_from(toll.segment_octets()).unwrap_or(usize::MAX);
+pub(super) fn within(policer: &mut Policer, wanted: usize, now_ns: u64) -> usize {
+    let segment = usize::try_from(policer.segment_octets()).unwrap_or(usize::MAX);
     if wanted <= segment {
-        return if toll.room(wanted, now_ns) > 0 { wanted } else { 0 };
+        return if policer.room(wanted, now_ns) > 0 { wanted } else { 0 };
     }
-    let segments = usize::try_from(toll.room(segment, now_ns)).unwrap_or(usize::MAX);
+    let segments = usize::try_from(policer.room(segment, now_ns)).unwrap_or(usize::MAX);
     wanted.min(segments.saturating_mul(segment))
 }
 
@@ -173,9 +173,9 @@ pub(super) fn columns(rows: &[(u64, (u64, TcpInfo))]) -> Value {
 }
 
 /// Read until the other end has closed the connection, or the time is over.
-pub(super) fn accept_all(
+pub(super) fn receive_bulk(
     stream: &mut TcpStream,
-    seen: &Seen,
+    progress: &Progress,
     schedule: &Schedule,
 ) -> Result<Value, Error> {
     let begin_ns = schedule.transmit_ns();
@@ -190,7 +190,7 @@ pub(super) fn accept_all(
     let (mut first_ns, mut last_ns) = (None, None);
     let (mut measured_first_ns, mut measured_last_ns, mut before_first) = (None, None, 0u64);
     let mut end = "time";
-    while !schedule.leash.is_silent_at(HostTime.now_ns()) && HostTime.now_ns() < schedule.until_ns()
+    while !schedule.lease.is_silent_at(HostTime.now_ns()) && HostTime.now_ns() < schedule.until_ns()
     {
         match stream.read(&mut buffer) {
             Ok(0) => {
@@ -200,7 +200,7 @@ pub(super) fn accept_all(
             Ok(read) => {
                 let now_ns = HostTime.now_ns();
                 octets += read as u64;
-                seen.received.fetch_add(1, Ordering::Relaxed);
+                progress.received.fetch_add(1, Ordering::Relaxed);
                 first_ns.get_or_insert(now_ns);
                 last_ns = Some(now_ns);
                 let since_ps =

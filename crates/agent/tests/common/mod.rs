@@ -198,7 +198,7 @@ pub fn saturated() -> Value {
 pub fn exchange() -> Value {
     json!({
         "kind": "exchange", "frames": {"kind": "fixed", "bits": 76 * 8}, "arrivals": {"kind": "regular", "period_ps": 1000 * MS},
-        "patience_ns": 100 * MS,
+        "timeout_ns": 100 * MS,
     })
 }
 

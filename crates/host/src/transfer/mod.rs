@@ -16,13 +16,13 @@ use socket2::Socket;
 use std::time::Duration;
 
 /// An end gives up on a silent peer after so long.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 /// At most so long in one call, so that the time can be looked at.
 const LONGEST_BLOCK: Duration = Duration::from_millis(50);
 /// Octets of a call that writes or reads, at most.
 const CALL_OCTETS: usize = 64 << 10;
 /// What a receiver sends when its application wants the next block.
-const ASK: u8 = b'?';
+const REQUEST: u8 = b'?';
 const MOST_CONNECTIONS: u32 = 64;
 const LONGEST_NS: u64 = 120 * NS_PER_S;
 

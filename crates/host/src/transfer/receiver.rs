@@ -1,6 +1,6 @@
 //! The end that receives, and measures.
 
-use super::{work, Sockets, ASK, CALL_OCTETS, LONGEST_NS, MOST_CONNECTIONS, PATIENCE};
+use super::{work, Sockets, CALL_OCTETS, LONGEST_NS, MOST_CONNECTIONS, REQUEST, TIMEOUT};
 use crate::{joined, Error};
 use ethermeter_live::time::{worked_ns, HostTime, Timeline, NS_PER_S};
 use serde::{Deserialize, Serialize};
@@ -113,14 +113,14 @@ pub fn receive(receiving: &Receiving) -> Result<Received, Error> {
 }
 
 fn accepted(listener: &TcpListener) -> Result<TcpStream, Error> {
-    let until_ns = HostTime.now_ns() + PATIENCE.as_secs() * NS_PER_S;
+    let until_ns = HostTime.now_ns() + TIMEOUT.as_secs() * NS_PER_S;
     loop {
         match listener.accept() {
             Ok((stream, _)) => {
                 let preparing = || Error::system("preparing a connection");
                 stream.set_nonblocking(false).map_err(preparing())?;
                 stream.set_nodelay(true).map_err(preparing())?;
-                stream.set_read_timeout(Some(PATIENCE)).map_err(preparing())?;
+                stream.set_read_timeout(Some(TIMEOUT)).map_err(preparing())?;
                 return Ok(stream);
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
@@ -145,7 +145,7 @@ fn one_connection(
     let mut part = Part { octets: 0, worked_ns: 0, last_ns: 0 };
     let mut in_block = 0;
     if block.is_some() {
-        stream.write_all(&[ASK]).map_err(Error::system("asking for a block"))?;
+        stream.write_all(&[REQUEST]).map_err(Error::system("asking for a block"))?;
     }
     loop {
         let wanted = block.map_or(room.len(), |octets| room.len().min(octets - in_block));
@@ -173,7 +173,7 @@ fn one_connection(
         in_block += octets;
         if block.is_some_and(|octets| in_block == octets) {
             in_block = 0;
-            if stream.write_all(&[ASK]).is_err() {
+            if stream.write_all(&[REQUEST]).is_err() {
                 break;
             }
         }

@@ -1,7 +1,7 @@
 //! The end that sends.
 
 use super::{
-    work, Sockets, ASK, CALL_OCTETS, LONGEST_BLOCK, LONGEST_NS, MOST_CONNECTIONS, PATIENCE,
+    work, Sockets, CALL_OCTETS, LONGEST_BLOCK, LONGEST_NS, MOST_CONNECTIONS, REQUEST, TIMEOUT,
 };
 use crate::{joined, Error};
 use ethermeter_live::port::tcp::{TcpInfo, TcpPort};
@@ -130,14 +130,14 @@ fn told(error: ethermeter_live::Error) -> Error {
 }
 
 fn connected(sender: &Sender) -> Result<TcpStream, Error> {
-    let until_ns = HostTime.now_ns() + PATIENCE.as_secs() * NS_PER_S;
+    let until_ns = HostTime.now_ns() + TIMEOUT.as_secs() * NS_PER_S;
     loop {
         let preparing = || Error::system("preparing a connection");
         let socket =
             Socket::new(Domain::for_address(sender.address), Type::STREAM, Some(Protocol::TCP))
                 .map_err(preparing())?;
         sender.sockets.apply(&socket)?;
-        match socket.connect_timeout(&sender.address.into(), PATIENCE) {
+        match socket.connect_timeout(&sender.address.into(), TIMEOUT) {
             Ok(()) => {
                 socket.set_tcp_nodelay(true).map_err(preparing())?;
                 socket.set_write_timeout(Some(LONGEST_BLOCK)).map_err(preparing())?;
@@ -197,7 +197,7 @@ fn is_asked(mut stream: &TcpStream, end_ns: u64) -> Result<bool, Error> {
     let mut word = [0];
     while HostTime.now_ns() < end_ns {
         match stream.read(&mut word) {
-            Ok(1) if word[0] == ASK => return Ok(true),
+            Ok(1) if word[0] == REQUEST => return Ok(true),
             Ok(_) => return Ok(false),
             Err(error) if is_early(&error) => {}
             Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return Ok(false),

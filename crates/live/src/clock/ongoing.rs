@@ -4,7 +4,7 @@ use super::Relation;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The best known relation: one thread exchanges times and publishes, others use what is there.
+/// The best known relation, published by one thread and read by others.
 #[derive(Debug, Default)]
 pub struct Ongoing {
     latest: Mutex<Option<Arc<Relation>>>,

@@ -47,7 +47,7 @@ impl HostSample {
     /// Read it.
     ///
     /// # Errors
-    /// If the kernel does not say.
+    /// If the kernel does not report it.
     pub fn now() -> Result<Self, Error> {
         let mut sample = Self::default();
         sample.parse_stat(&read("/proc/stat")?);

@@ -27,7 +27,7 @@ pub struct InterfaceCounters {
 /// The interfaces of this namespace.
 ///
 /// # Errors
-/// If the kernel does not say.
+/// If the kernel does not report it.
 pub fn interfaces() -> Result<Vec<InterfaceCounters>, Error> {
     Ok(parse_interfaces(&read("/proc/thread-self/net/dev")?))
 }
@@ -63,7 +63,7 @@ fn sum(counts: [u64; 3]) -> u64 {
 pub struct UdpCounters {
     /// Datagrams delivered to sockets.
     pub received: u64,
-    /// Datagrams for ports that nobody listened to.
+    /// Datagrams for ports without a listener.
     pub no_port: u64,
     /// Datagrams that a socket had no room for.
     pub no_room: u64,
@@ -78,7 +78,7 @@ pub struct UdpCounters {
 /// UDP's counters of this namespace.
 ///
 /// # Errors
-/// If the kernel does not say.
+/// If the kernel does not report it.
 pub fn udp() -> Result<UdpCounters, Error> {
     Ok(parse_udp(&read("/proc/thread-self/net/snmp")?))
 }

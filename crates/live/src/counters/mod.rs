@@ -1,4 +1,4 @@
-//! The counters that Linux keeps along a frame's way, as differences over a test show where frames
+//! The counters that Linux keeps along a frame's path, as differences over a test show where frames
 //! went.
 //!
 //! All are those of the calling thread's network namespace, where there is one. Reading is apart

@@ -41,7 +41,7 @@ const KIND_MASK: u16 = 0x3FFF; // the two highest bits are flags
 /// The queues of this namespace.
 ///
 /// # Errors
-/// If the kernel does not say.
+/// If the kernel does not report it.
 pub fn queues() -> Result<Vec<QueueCounters>, Error> {
     let asking = |error: nix::Error| Error::System {
         doing: "asking for the counters of queues",

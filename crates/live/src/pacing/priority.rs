@@ -7,7 +7,7 @@ use std::io;
 pub enum Priority {
     /// As everybody does.
     Ordinary,
-    /// `SCHED_FIFO`: before everybody who has no real-time priority.
+    /// `SCHED_FIFO`: before all threads without real-time priority.
     Fifo,
 }
 

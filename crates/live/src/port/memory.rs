@@ -24,13 +24,13 @@ pub enum Verdict {
 pub type Rule = fn(u64) -> Verdict;
 
 #[derive(Debug, Default)]
-struct Way {
+struct Direction {
     arriving: VecDeque<Vec<u8>>,
     held: Vec<(usize, Vec<u8>)>,
     sent: u64,
 }
 
-impl Way {
+impl Direction {
     fn pass(&mut self, frame: &[u8], rule: Rule) {
         let index = self.sent;
         self.sent += 1;
@@ -56,8 +56,8 @@ impl Way {
 /// One end of a network in memory.
 #[derive(Debug)]
 pub struct MemoryPort {
-    outward: Arc<Mutex<Way>>,
-    inward: Arc<Mutex<Way>>,
+    outward: Arc<Mutex<Direction>>,
+    inward: Arc<Mutex<Direction>>,
     other: Address,
     rule: Rule,
     room: usize,
@@ -72,7 +72,7 @@ const BATCH: usize = 32;
 /// it is full.
 #[must_use]
 pub fn connected(rule: Rule, room: usize) -> (MemoryPort, MemoryPort) {
-    let (there, back) = <(Arc<Mutex<Way>>, Arc<Mutex<Way>>)>::default();
+    let (there, back) = <(Arc<Mutex<Direction>>, Arc<Mutex<Direction>>)>::default();
     let port = |outward: &Arc<_>, inward: &Arc<_>, other| MemoryPort {
         outward: Arc::clone(outward),
         inward: Arc::clone(inward),
@@ -107,14 +107,14 @@ impl Port for MemoryPort {
         count: usize,
         mut fill: F,
     ) -> Result<usize, Error> {
-        let mut way = self.outward.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut direction = self.outward.lock().unwrap_or_else(PoisonError::into_inner);
         for index in 0..count.min(BATCH) {
             let octets = fill(index, &mut self.buffer);
-            if way.arriving.len() >= self.room {
+            if direction.arriving.len() >= self.room {
                 self.counters.found_full += 1;
                 return Ok(index);
             }
-            way.pass(&self.buffer[..octets], self.rule);
+            direction.pass(&self.buffer[..octets], self.rule);
             self.counters.taken += 1;
         }
         Ok(count.min(BATCH))

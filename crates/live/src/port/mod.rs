@@ -1,4 +1,4 @@
-//! The doors to a network.
+//! Network ports.
 //!
 //! A port lends its own memory to be filled with what is to be sent, and to be read where something
 //! has arrived, so nothing is allocated or copied for each frame on our side. Payloads begin with
@@ -92,7 +92,7 @@ pub struct PortCounters {
     pub strange: u64,
 }
 
-/// A door to a network.
+/// A network port.
 pub trait Port {
     /// What frames carry their payloads in.
     fn carrier(&self) -> Carrier;
@@ -145,7 +145,7 @@ pub trait Port {
     /// What TCP says of the connection; `None` of a port that has none.
     ///
     /// # Errors
-    /// If the kernel does not say.
+    /// If the kernel does not report it.
     fn tcp(&self) -> Result<Option<TcpInfo>, Error> {
         Ok(None)
     }
@@ -153,6 +153,6 @@ pub trait Port {
     /// What happened so far.
     ///
     /// # Errors
-    /// If the kernel does not say.
+    /// If the kernel does not report it.
     fn counters(&mut self) -> Result<PortCounters, Error>;
 }

@@ -1,4 +1,4 @@
-//! Every frame of an interface, both ways, to be recorded: a packet socket with a ring of blocks
+//! Every frame of an interface, in both directions, to be recorded: a packet socket with a ring of blocks
 //! (`TPACKET_V3`), which nothing is ever sent through.
 //!
 //! The filter of the socket cuts frames in the kernel, so that the ring holds many however long
@@ -60,7 +60,7 @@ pub struct Tapped<'a> {
     pub rest: &'a [u8],
 }
 
-/// What the kernel says of a ring, since it was opened.
+/// The kernel's counters of a ring, since it was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TapCounters {
     /// Frames that passed the filter, the dropped ones among them.
@@ -181,7 +181,7 @@ impl Tap {
         attach(&self.socket, &[keep(0)])
     }
 
-    /// What the kernel says of the ring.
+    /// The kernel's counters of the ring.
     ///
     /// # Errors
     /// If it does not.

@@ -1,7 +1,7 @@
 //! Messages over a TCP connection, each with its length before it.
 //!
 //! What becomes segments is up to TCP: a message is not a frame, and only its octets are ours to
-//! count. TCP's own account of the connection comes from the kernel ([`TcpPort::info`]).
+//! count. TCP's own statistics of the connection comes from the kernel ([`TcpPort::info`]).
 
 use super::system::{read_option, set_option};
 use super::{Address, Arrival, Port, PortCounters, Wait};
@@ -37,7 +37,7 @@ pub struct TcpPort {
     counters: PortCounters,
 }
 
-/// TCP's account of a connection, as the kernel keeps it (`TCP_INFO`).
+/// TCP's statistics of a connection, kept by the kernel (`TCP_INFO`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct TcpInfo {
     /// Smoothed round trip time, in microseconds.
@@ -116,10 +116,10 @@ struct KernelInfo {
 }
 
 impl TcpInfo {
-    /// What TCP says of a connection.
+    /// TCP's statistics of a connection.
     ///
     /// # Errors
-    /// If the kernel does not say.
+    /// If the kernel does not report it.
     pub fn of(stream: &TcpStream) -> Result<Self, Error> {
         let zero = KernelInfo::default();
         let info = read_option(
@@ -152,7 +152,7 @@ impl TcpInfo {
 /// What was written to a connection and is not yet acknowledged, in octets.
 ///
 /// # Errors
-/// If the kernel does not say.
+/// If the kernel does not report it.
 pub fn unacknowledged_octets(stream: &TcpStream) -> Result<u64, Error> {
     let mut octets: libc::c_int = 0;
     #[expect(unsafe_code, reason = "a question that no safe wrapper asks")]
@@ -202,7 +202,7 @@ pub fn set_congestion(socket: &impl AsFd, name: &str) -> Result<(), Error> {
 /// The name of a socket's congestion control.
 ///
 /// # Errors
-/// If the kernel does not say.
+/// If the kernel does not report it.
 pub fn congestion(socket: &impl AsFd) -> Result<String, Error> {
     let name = SockRef::from(socket)
         .tcp_congestion()
@@ -265,10 +265,10 @@ impl TcpPort {
         Ok((Self::on(one, 1460)?, Self::on(other, 1460)?))
     }
 
-    /// What TCP says of the connection.
+    /// TCP's statistics of the connection.
     ///
     /// # Errors
-    /// If the kernel does not say.
+    /// If the kernel does not report it.
     pub fn info(&self) -> Result<TcpInfo, Error> {
         TcpInfo::of(&self.stream)
     }

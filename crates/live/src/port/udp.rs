@@ -141,7 +141,7 @@ impl UdpPort {
     /// Where it listens.
     ///
     /// # Errors
-    /// If the system does not say.
+    /// If the operating system does not report it.
     pub fn local(&self) -> Result<SocketAddr, Error> {
         let address =
             self.socket.local_addr().map_err(Error::system("asking for a socket's address"))?;

@@ -1,18 +1,18 @@
 //! What a station does in a measurement. Every role ends at a time, and soon after its stop flag is
 //! set.
 
-mod asker;
-mod echo;
+mod requester;
 mod requests;
+mod responder;
 mod sender;
 mod sink;
 mod talker;
 
-pub use asker::{ask, Answerer, AskPlan, Asked, AskedBatch};
-pub use echo::{echo, Answers, EchoPlan, Echoed};
+pub use requester::{request, RequestBatch, RequestPlan, RequesterCounts, StationResponses};
 pub use requests::Requests;
+pub use responder::{respond, ResponderCounts, ResponsePlan, Responses};
 pub use sender::{send, SendPlan, Sent};
-pub use sink::{sink, SendersClock, SinkPlan, SpeechTally, StreamBatch, StreamTally, Sunk};
+pub use sink::{sink, SendersClock, SinkPlan, SpeechCounts, StreamBatch, StreamCounts, Sunk};
 pub use talker::{talk, TalkPlan, Talked};
 
 use crate::port::Wait;

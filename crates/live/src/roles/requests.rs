@@ -1,4 +1,4 @@
-//! When an asker's requests come, and how long they are.
+//! When an requester's requests come, and how long they are.
 
 use super::sender::check_lengths;
 use crate::port::Port;
@@ -8,7 +8,7 @@ use crate::Error;
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::{Offer, Source, SourceSpec, Window};
 
-/// What an asker asks, and when.
+/// What an requester asks, and when.
 #[derive(Clone, Copy, Debug)]
 pub enum Requests<'a> {
     /// Requests of one length with a least time from one to the next; one that is late puts off

@@ -4,7 +4,7 @@ use crate::pacing::{Achieved, Pacer, Pacing, Rests, Trial};
 use crate::port::Port;
 use crate::time::{Timeline, NS_PER_S, PS_PER_NS};
 use crate::wire::{Kind, Mark, MARK_OCTETS};
-use crate::{Error, Face};
+use crate::{Error, SkewedClock};
 use ethermeter_ethernet::Octets;
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;
@@ -63,7 +63,7 @@ pub struct Sent {
 /// not cost all of a processor.
 const AFTER_REFUSAL_NS: u64 = 20_000;
 /// A port that takes nothing for so long after the end is given up.
-const PATIENCE_NS: u64 = NS_PER_S;
+const TIMEOUT_NS: u64 = NS_PER_S;
 
 /// Send until the time is over, the frames are, or `stop` is set.
 ///
@@ -72,7 +72,7 @@ const PATIENCE_NS: u64 = NS_PER_S;
 pub fn send<P: Port, T: Timeline>(
     port: &mut P,
     time: &T,
-    face: Face,
+    own_clock: SkewedClock,
     plan: &SendPlan<'_>,
     stop: &AtomicBool,
 ) -> Result<Sent, Error> {
@@ -85,7 +85,7 @@ pub fn send<P: Port, T: Timeline>(
     let mut next = source.first();
     let trial = is_scheduled.then(|| pacing.try_out(plan.begin_ns, stop)).flatten();
     let mut sender =
-        Sender { port, time, face, plan, stop, sent: Sent { trial, ..Sent::nothing() } };
+        Sender { port, time, own_clock, plan, stop, sent: Sent { trial, ..Sent::nothing() } };
     let mut batch = Vec::with_capacity(sender.port.batch());
     while let Some(offer) = next {
         let due_ns = plan.begin_ns + offer.ready_ps.div_ceil(PS_PER_NS);
@@ -152,7 +152,7 @@ impl Sent {
 struct Sender<'a, P, T> {
     port: &'a mut P,
     time: &'a T,
-    face: Face,
+    own_clock: SkewedClock,
     plan: &'a SendPlan<'a>,
     stop: &'a AtomicBool,
     sent: Sent,
@@ -174,7 +174,7 @@ impl<P: Port, T: Timeline> Sender<'_, P, T> {
                 experiment: self.plan.experiment,
                 stream: self.plan.stream,
                 sequence: 0,
-                sent_ns: self.face.shows(now_ns),
+                sent_ns: self.own_clock.reading_at(now_ns),
             };
             let first = self.sent.frames;
             let taken = self.port.send(left.len(), |index, room| {
@@ -184,8 +184,7 @@ impl<P: Port, T: Timeline> Sender<'_, P, T> {
             })?;
             if taken == 0 {
                 let end_ns = self.plan.begin_ns.saturating_add(self.plan.duration_ns);
-                if self.stop.load(Ordering::Relaxed) || now_ns > end_ns.saturating_add(PATIENCE_NS)
-                {
+                if self.stop.load(Ordering::Relaxed) || now_ns > end_ns.saturating_add(TIMEOUT_NS) {
                     self.sent.untaken += left.len() as u64;
                     return Ok(false);
                 }

@@ -2,11 +2,11 @@
 
 use super::Attention;
 use crate::clock::{Known, Ongoing, Relation};
-use crate::face::between_ns;
 use crate::port::{Arrival, Port, Wait};
+use crate::skewed_clock::between_ns;
 use crate::time::{Timeline, PS_PER_NS};
 use crate::wire::{Kind, Mark, Speech};
-use crate::{Error, Face};
+use crate::{Error, SkewedClock};
 use ethermeter_traffic::{Arrived, Batches, Histogram, Sequence};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -52,7 +52,7 @@ pub enum SendersClock<'a> {
 
 /// What came of one stream.
 #[derive(Clone, Debug)]
-pub struct StreamTally {
+pub struct StreamCounts {
     /// What became of its numbers.
     pub sequence: Sequence,
     /// Frames that came for the first time, within the measured time.
@@ -74,8 +74,8 @@ pub struct StreamTally {
     pub spacing: Histogram,
     /// The same in each part of the measured time.
     pub batches: Batches<StreamBatch>,
-    /// Of voice, what else there is to tell.
-    pub speech: SpeechTally,
+    /// Of voice, the counts of samples.
+    pub speech: SpeechCounts,
 }
 
 /// What came of a stream in one part of the measured time, by when it came. Added over all parts
@@ -102,7 +102,7 @@ pub struct StreamBatch {
 ///
 /// Whatever is of the measured time is so by when samples were made, not by when they came.
 #[derive(Clone, Debug, Default)]
-pub struct SpeechTally {
+pub struct SpeechCounts {
     /// Packets.
     pub packets: u64,
     /// Their samples.
@@ -121,7 +121,7 @@ pub struct SpeechTally {
 #[derive(Clone, Debug)]
 pub struct Sunk {
     /// By stream.
-    pub streams: Vec<StreamTally>,
+    pub streams: Vec<StreamCounts>,
     /// Frames of other experiments, streams or kinds.
     pub strange: u64,
     /// Frames without a mark.
@@ -145,7 +145,7 @@ const QUIET_NS: u64 = 10_000_000;
 pub fn sink<P: Port, T: Timeline>(
     port: &mut P,
     time: &T,
-    face: Face,
+    own_clock: SkewedClock,
     plan: &SinkPlan<'_>,
     stop: &AtomicBool,
 ) -> Result<Sunk, Error> {
@@ -173,7 +173,7 @@ pub fn sink<P: Port, T: Timeline>(
                 }
                 time.now_ns()
             });
-            sunk.take(arrival, arrival.stamped_ns.unwrap_or(now_ns), face, plan, &known);
+            sunk.take(arrival, arrival.stamped_ns.unwrap_or(now_ns), own_clock, plan, &known);
         });
         let taken = match received {
             Err(Error::Closed) => break,
@@ -194,7 +194,7 @@ impl Sunk {
     fn nothing(plan: &SinkPlan<'_>) -> Self {
         let length_ps =
             plan.measured_ns.end.saturating_sub(plan.measured_ns.start).saturating_mul(PS_PER_NS);
-        let stream = StreamTally {
+        let stream = StreamCounts {
             sequence: Sequence::new(0, plan.memory),
             frames: 0,
             payload_octets: 0,
@@ -205,7 +205,7 @@ impl Sunk {
             unrelated: 0,
             spacing: Histogram::default(),
             batches: Batches::new(0, length_ps, plan.batches),
-            speech: SpeechTally::default(),
+            speech: SpeechCounts::default(),
         };
         let streams = vec![stream; usize::from(plan.streams)];
         Self { streams, strange: 0, unmarked: 0, longest_absence_ns: 0 }
@@ -216,7 +216,7 @@ impl Sunk {
         &mut self,
         arrival: &Arrival<'_>,
         arrived_ns: u64,
-        face: Face,
+        own_clock: SkewedClock,
         plan: &SinkPlan<'_>,
         known: &Known,
     ) {
@@ -240,12 +240,12 @@ impl Sunk {
             return;
         }
         // A time of the sender's by our clock.
-        let own_ns = |face_ns: u64| match plan.senders_clock {
-            SendersClock::Equal => Some(face_ns),
-            SendersClock::Related(clock) => Some(clock.own_ns(face_ns)),
-            SendersClock::Ongoing(_) => known.relation().map(|clock| clock.own_ns(face_ns)),
+        let own_ns = |reading_ns: u64| match plan.senders_clock {
+            SendersClock::Equal => Some(reading_ns),
+            SendersClock::Related(clock) => Some(clock.own_ns(reading_ns)),
+            SendersClock::Ongoing(_) => known.relation().map(|clock| clock.own_ns(reading_ns)),
         };
-        let arrived = face.shows(arrived_ns);
+        let arrived = own_clock.reading_at(arrived_ns);
         if plan.measured_ns.contains(&arrived_ns) {
             let since_ps = (arrived_ns - plan.measured_ns.start).saturating_mul(PS_PER_NS);
             stream.measure(
@@ -261,7 +261,7 @@ impl Sunk {
     }
 }
 
-impl SpeechTally {
+impl SpeechCounts {
     #[inline]
     fn take(&mut self, speech: Speech, made: Option<u64>, arrived: u64) {
         let measured = u64::from(speech.measured);
@@ -280,7 +280,7 @@ impl SpeechTally {
     }
 }
 
-impl StreamTally {
+impl StreamCounts {
     #[inline]
     fn measure(
         &mut self,

@@ -13,7 +13,7 @@ use crate::pacing::{Achieved, Pacer, Pacing};
 use crate::port::Port;
 use crate::time::{Timeline, NS_PER_S, PS_PER_NS};
 use crate::wire::{Kind, Mark, Speech, MARK_OCTETS, SPEECH_OCTETS};
-use crate::{Error, Face};
+use crate::{Error, SkewedClock};
 use ethermeter_ethernet::Octets;
 use ethermeter_traffic::packets::{HostSamples, Packets, VoicePacket};
 use ethermeter_traffic::voice::VoiceSpec;
@@ -21,7 +21,7 @@ use ethermeter_traffic::{Histogram, Purpose, Stream, Window};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What is to be said.
+/// The speech of a talker.
 #[derive(Clone, Debug)]
 pub struct TalkPlan<'a> {
     /// The experiment.
@@ -44,7 +44,7 @@ pub struct TalkPlan<'a> {
     pub pacer: Pacer,
 }
 
-/// What was said.
+/// Counts of a talker.
 #[derive(Clone, Debug)]
 pub struct Talked {
     /// Packets that the kernel took. Their sequence numbers are 0 to one less.
@@ -84,7 +84,7 @@ const LOOK_NS: u64 = 50_000;
 const LONGEST_LOOK_NS: u64 = 1_000_000;
 const LOOK_PART: u64 = 64;
 /// A port that is not clear for so long after the end is given up.
-const PATIENCE_NS: u64 = NS_PER_S;
+const TIMEOUT_NS: u64 = NS_PER_S;
 
 /// Talk until the time is over or `stop` is set.
 ///
@@ -94,7 +94,7 @@ const PATIENCE_NS: u64 = NS_PER_S;
 pub fn talk<P: Port, T: Timeline>(
     port: &mut P,
     time: &T,
-    face: Face,
+    own_clock: SkewedClock,
     plan: &TalkPlan<'_>,
     stop: &AtomicBool,
 ) -> Result<Talked, Error> {
@@ -110,7 +110,7 @@ pub fn talk<P: Port, T: Timeline>(
     let chance = Stream::new(plan.seed, plan.station, Purpose::Arrival);
     let mut voice = Packets::new(*plan.voice, chance, window);
     let mut pacing = Pacing::new(plan.pacer, time);
-    let mut talker = Talker { port, time, face, plan, stop, talked: Talked::nothing() };
+    let mut talker = Talker { port, time, own_clock, plan, stop, talked: Talked::nothing() };
     while let Some(wanted_ps) = voice.wanted_ps() {
         let due_ns = plan.begin_ns + wanted_ps.div_ceil(PS_PER_NS);
         let Some(now_ns) = pacing.wait_until(due_ns, stop) else {
@@ -183,7 +183,7 @@ impl Talked {
 struct Talker<'a, P, T> {
     port: &'a mut P,
     time: &'a T,
-    face: Face,
+    own_clock: SkewedClock,
     plan: &'a TalkPlan<'a>,
     stop: &'a AtomicBool,
     talked: Talked,
@@ -206,7 +206,7 @@ impl<P: Port, T: Timeline> Talker<'_, P, T> {
                 return Ok(true);
             }
             let end_ns = self.plan.begin_ns.saturating_add(self.plan.duration_ns);
-            if self.stop.load(Ordering::Relaxed) || now_ns > end_ns.saturating_add(PATIENCE_NS) {
+            if self.stop.load(Ordering::Relaxed) || now_ns > end_ns.saturating_add(TIMEOUT_NS) {
                 return Ok(false);
             }
             has_waited = true;
@@ -226,7 +226,7 @@ impl<P: Port, T: Timeline> Talker<'_, P, T> {
         let count = |samples: u64| u16::try_from(samples).expect("lengths were checked");
         let oldest_ns = oldest_ps / PS_PER_NS;
         let speech = Speech {
-            made_ns: self.face.shows(begin_ns + oldest_ns),
+            made_ns: self.own_clock.reading_at(begin_ns + oldest_ns),
             samples: count(samples),
             measured: count(counted),
             is_oldest_measured: self.plan.measured_ns.contains(&oldest_ns),
@@ -236,7 +236,7 @@ impl<P: Port, T: Timeline> Talker<'_, P, T> {
             experiment: self.plan.experiment,
             stream: self.plan.stream,
             sequence: talked.packets,
-            sent_ns: self.face.shows(now_ns),
+            sent_ns: self.own_clock.reading_at(now_ns),
         };
         #[allow(clippy::cast_possible_truncation)] // lengths were checked against the port's
         let octets = (bits / 8 - self.port.carrier().overhead().0) as usize;

@@ -10,7 +10,7 @@
 //!
 //! All big-endian. It has 18 octets because that is what UDP over IPv4 leaves of the shortest
 //! frame. So sequence numbers have 48 bits (22 days of shortest frames at 100 Gb/s), and times are
-//! *faces*: nanoseconds modulo 2^48, which is 3.26 days. A difference of two faces is right as long
+//! clock readings: nanoseconds modulo 2^48, which is 3.26 days. A difference of two readings is right as long
 //! as the times are less than half of that apart.
 
 use super::{check_octets, octets_at, WireError};
@@ -67,7 +67,7 @@ impl Kind {
     }
 }
 
-/// What a mark says.
+/// Contents of a mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark {
     /// What the frame is for.
@@ -125,7 +125,7 @@ impl<B: AsRef<[u8]>> MarkWindow<B> {
         Ok(Self { octets })
     }
 
-    /// What is in the place of the kind.
+    /// The octet where the kind is expected.
     pub fn kind_code(&self) -> u8 {
         self.octets.as_ref()[field::VERSION_AND_KIND] & 0x0F
     }

@@ -36,10 +36,14 @@ pub(super) fn convert<'py>(py: Python<'py>, o: &Outcome) -> PyResult<Bound<'py, 
             (compared.delays.count > 0).then_some(compared.error_most_ps as f64 * 1e-12)
         }),
         ("delay_uncertainty_s", |compared| compared.delay_uncertainty_ns.map(|ns| ns * 1e-9)),
-        ("ahead_s", |compared| compared.told.map(|told| told.ahead_ns * 1e-9)),
-        ("uncertainty_s", |compared| compared.told.map(|told| told.uncertainty_ns * 1e-9)),
-        ("drift", |compared| compared.told.map(|told| told.drift)),
-        ("drift_uncertainty", |compared| compared.told.map(|told| told.drift_uncertainty)),
+        ("ahead_s", |compared| compared.estimate.map(|estimate| estimate.offset_ns * 1e-9)),
+        ("uncertainty_s", |compared| {
+            compared.estimate.map(|estimate| estimate.uncertainty_ns * 1e-9)
+        }),
+        ("drift", |compared| compared.estimate.map(|estimate| estimate.drift)),
+        ("drift_uncertainty", |compared| {
+            compared.estimate.map(|estimate| estimate.drift_uncertainty)
+        }),
     ];
     for (key, pick) in figures {
         let values: Vec<f64> =
@@ -52,7 +56,7 @@ pub(super) fn convert<'py>(py: Python<'py>, o: &Outcome) -> PyResult<Bound<'py, 
         ("requests", |it| it.requests),
         ("answered", |it| it.answered),
         ("lost", |it| it.lost),
-        ("kept", |it| it.told.map_or(0, |told| told.kept as u64)),
+        ("kept", |it| it.estimate.map_or(0, |estimate| estimate.kept as u64)),
         ("frames", |it| it.balance.sent),
     ];
     for (key, pick) in pairs {

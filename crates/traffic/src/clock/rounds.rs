@@ -24,7 +24,7 @@ pub const QUIET_NS: u64 = 2_000_000;
 /// … and while frames are.
 pub const BUSY_NS: u64 = 100_000_000;
 /// An answer that takes longer is of no use.
-pub const PATIENCE_NS: u64 = 50_000_000;
+pub const TIMEOUT_NS: u64 = 50_000_000;
 /// Exchanges in a phase, at most.
 const MOST_OF_PHASE: u64 = 512;
 /// How long is asked before the relation is fitted again.
@@ -73,11 +73,11 @@ pub struct Used {
 
 /// What is known in the end.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Told {
-    /// The receiver's face in the middle of what is measured.
+pub struct ClockEstimate {
+    /// The receiver's reading in the middle of what is measured.
     pub at_ns: u64,
     /// How far the sender's clock was ahead then …
-    pub ahead_ns: f64,
+    pub offset_ns: f64,
     /// … and how far that is wrong at most.
     pub uncertainty_ns: f64,
     /// By how much it gained …
@@ -96,27 +96,27 @@ pub struct Told {
     pub delay_uncertainty_ns: Option<f64>,
 }
 
-impl Told {
+impl ClockEstimate {
     /// By the `last` relation, of delays that were told by those that were `used`, within
-    /// `measured`; `shows` is the receiver's face at a time of its host.
+    /// `measured`; `reading_at` is the receiver's reading at a time of its host.
     #[must_use]
     pub fn of(
         last: &Relation,
         used: &[Used],
         measured: Range<u64>,
-        shows: impl Fn(u64) -> u64,
+        reading_at: impl Fn(u64) -> u64,
     ) -> Self {
-        let at_ns = shows(measured.start + (measured.end - measured.start) / 2);
+        let at_ns = reading_at(measured.start + (measured.end - measured.start) / 2);
         Self {
             at_ns,
-            ahead_ns: last.ahead_ns(at_ns),
+            offset_ns: last.offset_ns(at_ns),
             uncertainty_ns: last.uncertainty_ns(at_ns),
             drift: last.drift(),
             drift_uncertainty: last.drift_uncertainty(),
             contradictions: last.contradictions(),
             kept: last.kept(),
             fastest_round_trip_ns: last.fastest_round_trip_ns(),
-            delay_uncertainty_ns: delay_uncertainty_ns(last, used, &measured, shows),
+            delay_uncertainty_ns: delay_uncertainty_ns(last, used, &measured, reading_at),
         }
     }
 }
@@ -125,7 +125,7 @@ fn delay_uncertainty_ns(
     last: &Relation,
     used: &[Used],
     measured: &Range<u64>,
-    shows: impl Fn(u64) -> u64,
+    reading_at: impl Fn(u64) -> u64,
 ) -> Option<f64> {
     used.first().filter(|first| first.since_ns <= measured.start)?;
     let ends_ns =
@@ -138,9 +138,9 @@ fn delay_uncertainty_ns(
         // exchanges, which is at an end, too.
         (from_ns < to_ns).then(|| {
             let at = |host_ns| {
-                let face = shows(host_ns);
-                (used.relation.ahead_ns(face) - last.ahead_ns(face)).abs()
-                    + last.uncertainty_ns(face)
+                let reading = reading_at(host_ns);
+                (used.relation.offset_ns(reading) - last.offset_ns(reading)).abs()
+                    + last.uncertainty_ns(reading)
             };
             f64::max(at(from_ns), at(to_ns))
         })
@@ -170,7 +170,7 @@ mod tests {
     /// Of a clock that is 50 ns behind, asked twice at `at_ms`, over a path of 10 us each way.
     fn relation(at_ms: [u64; 2]) -> Arc<Relation> {
         let exchange = |ms: u64| Exchange {
-            asked_ns: ms * MS,
+            requested_ns: ms * MS,
             received_ns: ms * MS + 10_000 - 50,
             answered_ns: ms * MS + 10_000 - 50,
             returned_ns: ms * MS + 20_000,
@@ -183,12 +183,15 @@ mod tests {
         let (early, late) = (relation([0, 100]), relation([0, 1000]));
         let used = [Used { since_ns: 100 * MS, relation: Arc::clone(&early) }];
         assert!(delay_uncertainty_ns(&late, &used, &(99 * MS..500 * MS), |ns| ns).is_none());
-        let told = Told::of(&late, &used, 100 * MS..900 * MS, |ns| ns);
-        assert_eq!((told.at_ns, told.kept, told.contradictions), (500 * MS, 2, 0));
-        assert!((told.ahead_ns + 50.0).abs() < 1e-6 && told.drift.abs() < 1e-12, "{told:?}");
+        let estimate = ClockEstimate::of(&late, &used, 100 * MS..900 * MS, |ns| ns);
+        assert_eq!((estimate.at_ns, estimate.kept, estimate.contradictions), (500 * MS, 2, 0));
+        assert!(
+            (estimate.offset_ns + 50.0).abs() < 1e-6 && estimate.drift.abs() < 1e-12,
+            "{estimate:?}"
+        );
         // Both lines are the same one. Between two points of equal weight the weights are positive
         // and sum to 1: half a round trip, and 1 ns of rounding.
-        let bound_ns = told.delay_uncertainty_ns.expect("known");
+        let bound_ns = estimate.delay_uncertainty_ns.expect("known");
         assert!((bound_ns - 10_001.0).abs() < 1e-3, "{bound_ns}");
     }
 }

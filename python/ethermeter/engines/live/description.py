@@ -16,7 +16,7 @@ LINGER_NS = 250_000_000
 """Receivers listen so much longer than the drain, so that what waits in queues of the system counts
 as come.
 """
-PATIENCE_NS = 1_000_000_000
+TIMEOUT_NS = 1_000_000_000
 """An answer without a time limit in the plan is given up after this."""
 MARK_OCTETS = 18
 """Each message of ours begins with a mark of so many octets."""
@@ -249,8 +249,8 @@ def _shares(scenario: Scenario, said: Mapping[str, Mapping[str, Any]]) -> list[d
         }
         if back:
             rates |= {
-                "most_answer_bps": share(back, "rate_bps"),
-                "most_answer_frames_per_s": share(back, "rate_frames_per_s"),
+                "most_response_bps": share(back, "rate_bps"),
+                "most_response_frames_per_s": share(back, "rate_frames_per_s"),
             }
         asked.append(rates)
     return asked
@@ -299,7 +299,7 @@ def _traffic(
         "kind": "exchange",
         "frames": frames,
         "arrivals": arrivals,
-        "patience_ns": response.get("timeout_ps", PATIENCE_NS * PS_PER_NS) // PS_PER_NS,
+        "timeout_ns": response.get("timeout_ps", TIMEOUT_NS * PS_PER_NS) // PS_PER_NS,
         **({"response": answers} if answers else {}),
     }
 

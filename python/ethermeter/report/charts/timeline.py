@@ -190,7 +190,7 @@ def stacks(
     title
         Of the x axis.
     most
-        End of the y axis, in its unit; that of the values if not said.
+        End of the y axis, in its unit; that of the values if None.
 
     """
     parts = list(dict.fromkeys(part for of in stacked.values() for part in of))

@@ -1,6 +1,4 @@
-"""Agreement: the section that sets theories beside simulations, and says which assumption parts
-them.
-"""
+"""Agreement: theories beside simulations, and the assumptions that explain a difference."""
 
 import math
 from collections.abc import Sequence
@@ -52,24 +50,24 @@ def build(data: ReportData) -> Section:
 
 
 def _summary(rows: Sequence[Agreement]) -> list[Text]:
-    parts = []
+    sentences = []
     for name, verdicts in (
         ("the world it assumes", [each.idealised_verdict for each in rows]),
         ("the segment as it is", [each.verdict for each in rows]),
     ):
         judged = [verdict for verdict in verdicts if verdict in ("agrees", "differs")]
         if judged:
-            parts.append(
+            sentences.append(
                 f"agrees with {name} in {judged.count('agrees')} of {len(judged)} comparisons"
             )
     causes = [each.cause for each in rows if each.cause]
     if causes:
         main = max(dict.fromkeys(causes), key=causes.count)
-        parts.append(
+        sentences.append(
             f"where they differ, the cause is {main} in {causes.count(main)} of {len(causes)}"
         )
-    text = "; ".join(parts)
-    return [Text(f"{text[:1].upper()}{text[1:]}.")] if parts else []
+    text = "; ".join(sentences)
+    return [Text(f"{text[:1].upper()}{text[1:]}.")] if sentences else []
 
 
 def _keys(rows: Sequence[Agreement]) -> list[str]:

@@ -28,7 +28,7 @@ MOST_PARTS = 3
 """Tables of flows, or flows, that are shown one after the other."""
 
 
-def clock_blocks(points: Sequence[Point], parts: Sequence[Point]) -> list[Block]:
+def clock_blocks(points: Sequence[Point], flows: Sequence[Point]) -> list[Block]:
     """Return figures of delays by clocks beside the true ones, and of the error beside its bound;
     empty where no clocks are read.
 
@@ -37,17 +37,17 @@ def clock_blocks(points: Sequence[Point], parts: Sequence[Point]) -> list[Block]
     points
         Of all flows together: shown if all of them are read, for else true delays would be of
         others, too.
-    parts
+    flows
         The same of tables of flows, or of flows, by their name.
 
     """
     read: dict[str, list[Point]] = {}
-    for point in parts:
+    for point in flows:
         if _has(point, Metric.CLOCK_DELAY):
             read.setdefault(point.point[PART], []).append(point)
     if not read:
         return []
-    if len(read) == len({point.point[PART] for point in parts}):
+    if len(read) == len({point.point[PART] for point in flows}):
         return _figures(points, "")
     return [
         block

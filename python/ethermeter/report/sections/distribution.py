@@ -16,7 +16,7 @@ LONGER = {
     "whose delay is larger": "that take longer",
     "that come longer after the one before": "with a longer gap",
 }
-"""What is said of a kind on the axis, where it is not what is said above it."""
+"""Wording of the axis where it differs from that of the caption."""
 
 
 def distribution_blocks(name: str, data: ReportData) -> list[Block]:

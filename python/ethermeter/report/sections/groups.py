@@ -37,9 +37,9 @@ def group_blocks(series: str, data: ReportData) -> list[Block]:
     """Figures by group, by attachment point and of shares, each under its heading; empty where the
     run has none.
     """
-    of_groups, of_places, of_shares = (
+    of_groups, of_attachments, of_shares = (
         [point for point in points if point.series == series]
-        for points in (data.groups, data.places, data.shares)
+        for points in (data.groups, data.attachments, data.shares)
     )
     found: list[Block] = []
     if of_shares:
@@ -53,9 +53,9 @@ def group_blocks(series: str, data: ReportData) -> list[Block]:
     if of_groups:
         lead = "Means over the stations of a group."
         found += metric_figures(of_groups, "By group of stations", lead)
-    if of_places:
+    if of_attachments:
         lead = "Means over the stations at a place; places are counted along the segment."
-        found += metric_figures(of_places, "By place of the stations", lead)
+        found += metric_figures(of_attachments, "By place of the stations", lead)
     return found
 
 

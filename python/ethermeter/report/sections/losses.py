@@ -105,10 +105,10 @@ def _drops_row(account: Account, of: Drops, columns: PointColumns) -> list[str]:
 
 def _flows(group: Sequence[Account]) -> list[Loss]:
     """Every flow of a point at each receiver, all replications together."""
-    parts = alike(
+    losses = alike(
         (loss for each in group for loss in each.losses), lambda loss: (loss.flow, loss.receiver)
     )
-    return [total(of, flow=of[0].flow, receiver=of[0].receiver) for of in parts]
+    return [total(of, flow=of[0].flow, receiver=of[0].receiver) for of in losses]
 
 
 def _figures(points: Sequence[tuple[Account, list[Loss]]], columns: PointColumns) -> list[Block]:

@@ -39,9 +39,9 @@ def flow_blocks(series: str, data: ReportData) -> list[Block]:
         for points in (data.tables, data.flows)
     )
     shown = tables or flows
-    parts = list(dict.fromkeys(point.point[PART] for point in shown))
+    names = list(dict.fromkeys(point.point[PART] for point in shown))
     several = len({tuple(sorted(_bare(point).items())) for point in shown}) > 1
-    if not several or not 1 < len(parts) <= MOST_CURVES:
+    if not several or not 1 < len(names) <= MOST_CURVES:
         return []
     lead = (
         "Means over the flows of a table of the experiment file."

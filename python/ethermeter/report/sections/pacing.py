@@ -105,7 +105,7 @@ def _named(account: Account, pacing: Pacing, columns: PointColumns) -> str:
 
 
 def _classes(pacing: Pacing) -> dict[str, float]:
-    """Shares of the messages by how late they were; what is on time is told exactly, buckets lie
+    """Shares of the messages by how late they were; what is on time is exact, buckets lie
     where their ends do.
     """
     shares: dict[str, float] = {}

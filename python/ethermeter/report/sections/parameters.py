@@ -39,7 +39,7 @@ def build(data: ReportData) -> Section:
 def _table(
     head: Row, rows: Sequence[tuple[Row, list[str]]], names: Sequence[str], owner: str
 ) -> Table:
-    """Table of parameters; with several owners, a last column says whose each is."""
+    """Table of parameters; with several owners, a last column names the owner of each row."""
     if len(names) == 1:
         cells = [_cells(row) for row, _ in rows]
         return Table(head, cells, f"Parameters of {names[0]}", "plain")
@@ -57,7 +57,7 @@ def _cells(row: Row) -> list[str]:
 def shared(
     owners: Mapping[str, Sequence[tuple[str, ...]]],
 ) -> list[tuple[tuple[str, ...], list[str]]]:
-    """Rows of several owners as one list, each with whose it is; rows that begin alike stand
+    """Rows of several owners as one list, each with its owners; rows that begin alike stand
     together.
 
     Examples
@@ -73,7 +73,7 @@ def shared(
 
 
 def constants(scenario: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Name and value of the segment's constants and of the first group's, or of a network's parts,
+    """Name and value of the segment's constants and of the first group's, or of a network's nodes and links,
     as they were run.
     """
     if "network" in scenario:
@@ -183,27 +183,27 @@ def _settings(kind: str, settings: Mapping[str, Any]) -> str:
     """Write what a node is made of for people, stage by stage."""
     if kind == "host" and not settings:
         return "ideal"
-    parts = []
+    texts = []
     for key, value in settings.items():
         if key == "clock":
-            parts.append(_clock(value))
+            texts.append(_clock(value))
         elif isinstance(value, list):
-            parts.append(f"{key}: {'; '.join(_stage(stage) for stage in value)}")
+            texts.append(f"{key}: {'; '.join(_stage(stage) for stage in value)}")
         elif isinstance(value, Mapping) and "name" in value:
-            parts.append(f"{key}: {_stage(value)}")
+            texts.append(f"{key}: {_stage(value)}")
         elif isinstance(value, Mapping) and key == "fabric":
             ((name, inner),) = value.items()
             stages = [inner] if "name" in inner else [stage for stage in inner.values() if stage]
-            parts.append(f"fabric {name}: {'; '.join(_stage(stage) for stage in stages)}")
+            texts.append(f"fabric {name}: {'; '.join(_stage(stage) for stage in stages)}")
         elif isinstance(value, Mapping):
-            parts.append(f"{key} {written_table(value)}")
+            texts.append(f"{key} {written_table(value)}")
         elif key == "delay_ps":
-            parts.append(f"delay {value / 1e6:g} µs")
+            texts.append(f"delay {value / 1e6:g} µs")
         else:
-            parts.append(
+            texts.append(
                 f"{key.removesuffix('_frames').replace('_octets', ' octets')} {value}{' frames' if key.endswith('_frames') else ''}"
             )
-    return ", ".join(parts)
+    return ", ".join(texts)
 
 
 def _clock(clock: Mapping[str, int]) -> str:
@@ -230,8 +230,8 @@ def _stage(stage: Mapping[str, Any]) -> str:
         {key: value for key, value in stage.items() if key not in ("name", "ps_per_octet")}
     )
     per_octet = f"{stage['ps_per_octet'] / 1e3:g} ns an octet" if stage.get("ps_per_octet") else ""
-    said = ", ".join(part for part in (per_octet, text) if part)
-    return f"{stage['name']} ({said})" if said else str(stage["name"])
+    settings = ", ".join(each for each in (per_octet, text) if each)
+    return f"{stage['name']} ({settings})" if settings else str(stage["name"])
 
 
 def _priority_waits(groups: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
@@ -293,19 +293,19 @@ def _bits(count: int, segment: Mapping[str, Any]) -> str:
 
 def written_table(table: Mapping[str, Any]) -> str:
     """Write a small table of a scenario for people; times in µs."""
-    parts = []
+    texts = []
     for key, value in table.items():
         if key in ("kind", "rule"):
-            parts.append(str(value))
+            texts.append(str(value))
         elif isinstance(value, bool):
-            parts.append(f"{key} {written(value)}")
+            texts.append(f"{key} {written(value)}")
         elif isinstance(value, Mapping):
-            parts.append(f"{key} {written_table(value)}")
+            texts.append(f"{key} {written_table(value)}")
         elif key.endswith("ps") and isinstance(value, int | float):
             name = key.removesuffix("ps").removesuffix("_")
-            parts.append(f"{name} {value / 1e6:g} µs".strip())
+            texts.append(f"{name} {value / 1e6:g} µs".strip())
         elif isinstance(value, list):
-            parts.append(f"{len(value)} {key.removesuffix('_ps')}")
+            texts.append(f"{len(value)} {key.removesuffix('_ps')}")
         else:
-            parts.append(f"{key} {value}")
-    return ", ".join(parts)
+            texts.append(f"{key} {value}")
+    return ", ".join(texts)

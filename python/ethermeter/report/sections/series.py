@@ -99,7 +99,7 @@ def _network(name: str, points: Sequence[Point], data: ReportData) -> list[Block
     together = _main(name, points, axes, FLOW_MAIN_METRICS, of_flows=True)
     together += _against_load(name, points, axes, of_flows=True)
     apart = flow_blocks(name, data)
-    # Flows of several kinds are told apart first: their mean is of nothing in particular.
+    # Flows of several kinds come first: their mean is of nothing in particular.
     if apart and any(point.series == name for point in data.tables):
         body = [*apart, *([Heading("All flows together"), *together] if together else [])]
     else:

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 const LONGEST_BLOCK: Duration = Duration::from_millis(50);
 
-/// One of two ways to send.
+/// One of two methods to send.
 pub(super) enum Sender {
     Calls { socket: Socket, outgoing: Messages },
     Ring(SendRing),

@@ -160,7 +160,7 @@ impl Redirection {
         let doing = "attaching the program that redirects frames";
         match open(LINK_CREATE, &link(FLAG_NATIVE), doing) {
             Ok(link) => Ok(Self { _link: link, attachment: Attachment::Native }),
-            // Whatever a driver's reason is, the general way is open to all; if that is not either,
+            // Whatever a driver's reason is, the generic mode works with all drivers; if that is not either,
             // its reason is told.
             Err(_) => Ok(Self {
                 _link: open(LINK_CREATE, &link(FLAG_GENERIC), doing)?,

@@ -31,15 +31,15 @@ impl Clock {
     /// What it shows at a true time, exact to the picosecond below: `at + offset + ⌊at · drift⌋`.
     #[inline]
     #[allow(clippy::cast_possible_truncation)] // a trial ends by 2^62 ps, and a clock gains 2 parts in 1000 of it at most
-    pub fn shows(self, at_ps: u64) -> i64 {
+    pub fn reading_at(self, at_ps: u64) -> i64 {
         let gained = (i128::from(at_ps) * i128::from(self.drift_ppb)).div_euclid(BILLION);
         at_ps.cast_signed() + self.offset_ps + gained as i64
     }
 
     /// The same as frames carry it: whole nanoseconds modulo 2^48.
     #[inline]
-    pub fn face_ns(self, at_ps: u64) -> u64 {
-        self.shows(at_ps).div_euclid(1000).cast_unsigned() & ((1 << 48) - 1)
+    pub fn reading_ns(self, at_ps: u64) -> u64 {
+        self.reading_at(at_ps).div_euclid(1000).cast_unsigned() & ((1 << 48) - 1)
     }
 }
 
@@ -54,22 +54,22 @@ mod tests {
     #[test]
     fn a_clock_is_ahead_by_its_offset_and_what_it_has_gained() {
         let clock = Clock { offset_ps: -250, drift_ppb: 50_000 };
-        assert_eq!(clock.shows(0), -250);
+        assert_eq!(clock.reading_at(0), -250);
         // 50 us in each second.
-        assert_eq!(clock.shows(2 * S), 2 * S.cast_signed() - 250 + 100_000_000);
+        assert_eq!(clock.reading_at(2 * S), 2 * S.cast_signed() - 250 + 100_000_000);
         // One of 20 000 ps is a whole one; what is begun is not counted, and of a loss it is.
-        assert_eq!((clock.shows(19_999), clock.shows(20_000)), (19_749, 19_751));
+        assert_eq!((clock.reading_at(19_999), clock.reading_at(20_000)), (19_749, 19_751));
         let losing = Clock { offset_ps: 0, drift_ppb: -50_000 };
         assert_eq!(
-            (losing.shows(1), losing.shows(20_000), losing.shows(20_001)),
+            (losing.reading_at(1), losing.reading_at(20_000), losing.reading_at(20_001)),
             (0, 19_999, 19_999)
         );
     }
 
     #[test]
     fn frames_carry_nanoseconds_modulo_two_to_the_48() {
-        assert_eq!(Clock::TRUE.face_ns(1999), 1);
-        assert_eq!(Clock { offset_ps: -1, drift_ppb: 0 }.face_ns(0), (1 << 48) - 1);
+        assert_eq!(Clock::TRUE.reading_ns(1999), 1);
+        assert_eq!(Clock { offset_ps: -1, drift_ppb: 0 }.reading_ns(0), (1 << 48) - 1);
     }
 
     #[test]
@@ -103,7 +103,7 @@ mod tests {
         #[test]
         fn no_clock_goes_back(at in 0u64..(1 << 62), step in 0u64..1_000_000, offset_ps in -MOST_OFFSET_PS..MOST_OFFSET_PS, drift_ppb in -MOST_DRIFT_PPB..MOST_DRIFT_PPB) {
             let clock = Clock { offset_ps, drift_ppb };
-            prop_assert!(clock.shows(at) <= clock.shows(at + step));
+            prop_assert!(clock.reading_at(at) <= clock.reading_at(at + step));
         }
     }
 }

@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! due ──► request ──► answered ──────► due again, an interval after the request
-//!            └──────► no patience ───► lost; the same
+//!            └──────► timeout    ───► lost; the same
 //! the round's end, and no request under way ──► fitted again, published ──► next round
 //! ```
 //!
@@ -15,9 +15,9 @@ use super::clock::Clock;
 use crate::network::account::Balance;
 use crate::network::frame::Frame;
 use crate::network::plant::Plant;
-use ethermeter_traffic::clock::rounds::{Pace, Told, Used, FRAME_OCTETS, PATIENCE_NS};
+use ethermeter_traffic::clock::rounds::{ClockEstimate, Pace, Used, FRAME_OCTETS, TIMEOUT_NS};
 use ethermeter_traffic::clock::{Exchange, Relation};
-use ethermeter_traffic::face::between_ns;
+use ethermeter_traffic::skewed_clock::between_ns;
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
@@ -40,7 +40,7 @@ pub struct ComparisonOutcome {
     /// Frames of both.
     pub balance: Balance,
     /// What is known in the end; `None` if there were too few exchanges.
-    pub told: Option<Told>,
+    pub estimate: Option<ClockEstimate>,
 }
 
 /// A message that came.
@@ -64,7 +64,7 @@ pub(super) struct Verdict {
 #[derive(Clone, Copy, Debug)]
 struct Outstanding {
     number: u32,
-    asked_ns: u64,
+    requested_ns: u64,
     deadline: u64,
 }
 
@@ -193,9 +193,9 @@ impl Comparison {
         let number = self.requests;
         self.requests += 1;
         self.due = now + self.phases[0].interval;
-        let asked_ns = self.receiver.face_ns(now);
+        let requested_ns = self.receiver.reading_ns(now);
         self.outstanding =
-            Some(Outstanding { number, asked_ns, deadline: now + PATIENCE_NS * PS_PER_NS });
+            Some(Outstanding { number, requested_ns, deadline: now + TIMEOUT_NS * PS_PER_NS });
         self.put_out(number, now, false);
     }
 
@@ -229,7 +229,7 @@ impl Comparison {
     /// A frame comes to its host.
     pub fn deliver(&mut self, frame: &Frame, now: u64) {
         if frame.answer.is_none() {
-            self.turn = (frame.message, self.sender.face_ns(now));
+            self.turn = (frame.message, self.sender.reading_ns(now));
             return self.put_out(frame.message, now, true);
         }
         let Some(outstanding) =
@@ -242,10 +242,10 @@ impl Comparison {
         self.outstanding = None;
         self.answered += 1;
         self.exchanges.push(Exchange {
-            asked_ns: outstanding.asked_ns,
+            requested_ns: outstanding.requested_ns,
             received_ns: turned_ns,
             answered_ns: turned_ns,
-            returned_ns: self.receiver.face_ns(now),
+            returned_ns: self.receiver.reading_ns(now),
         });
         self.wake(now);
     }
@@ -291,7 +291,10 @@ impl Comparison {
         let Heard { receiver, born, now } = heard;
         let known = self.used.iter().rev().find(|used| used.since_ns * PS_PER_NS < now);
         let delay_ns = known.map(|used| {
-            between_ns(used.relation.own_ns(self.sender.face_ns(born)), self.receiver.face_ns(now))
+            between_ns(
+                used.relation.own_ns(self.sender.reading_ns(born)),
+                self.receiver.reading_ns(now),
+            )
         });
         Verdict { receiver, true_ps: now - born, delay_ns }
     }
@@ -302,7 +305,7 @@ impl Comparison {
     }
 
     pub fn outcome(&self, balance: Balance) -> ComparisonOutcome {
-        let shows = |host_ns: u64| self.receiver.face_ns(host_ns * PS_PER_NS);
+        let shows = |host_ns: u64| self.receiver.reading_ns(host_ns * PS_PER_NS);
         let last = Relation::fitted(&self.exchanges).ok();
         ComparisonOutcome {
             sender: self.pair.0,
@@ -311,7 +314,8 @@ impl Comparison {
             answered: self.answered,
             lost: self.lost,
             balance,
-            told: last.map(|last| Told::of(&last, &self.used, self.measured.clone(), shows)),
+            estimate: last
+                .map(|last| ClockEstimate::of(&last, &self.used, self.measured.clone(), shows)),
         }
     }
 }

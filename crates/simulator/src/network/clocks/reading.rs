@@ -2,7 +2,7 @@
 
 use super::clock::Clock;
 use super::comparison::{ComparisonOutcome, Verdict};
-use ethermeter_traffic::clock::rounds::Told;
+use ethermeter_traffic::clock::rounds::ClockEstimate;
 use ethermeter_traffic::Histogram;
 
 /// Times of either sign, in picoseconds: how many, their sum, and how they are distributed. Buckets
@@ -89,14 +89,14 @@ pub struct ComparedOutcome {
     pub delays: SignedDelays,
     /// Messages that came when nothing was known of the sender's clock; they are not in `delays`.
     pub unrelated: u64,
-    /// Messages that came before they were sent, as it was told. A live test leaves them out of its
+    /// Messages that came before they were sent, by the estimate. A live test leaves them out of its
     /// histogram; here they are in it.
     pub before_sent: u64,
     /// The farthest that one of them is from the true delay, in picoseconds.
     pub error_most_ps: u64,
     /// What is known in the end; not of a flow to several receivers, each of which knows something
     /// else.
-    pub told: Option<Told>,
+    pub estimate: Option<ClockEstimate>,
     /// The most that any of them is wrong by, as it is stated; `None` if there was a time when
     /// nothing was known.
     pub delay_uncertainty_ns: Option<f64>,
@@ -113,7 +113,7 @@ impl ReadingOutcome {
         mine.unrelated += theirs.unrelated;
         mine.before_sent += theirs.before_sent;
         mine.error_most_ps = mine.error_most_ps.max(theirs.error_most_ps);
-        mine.told = None;
+        mine.estimate = None;
         mine.delay_uncertainty_ns =
             mine.delay_uncertainty_ns.zip(theirs.delay_uncertainty_ns).map(|(a, b)| a.max(b));
         mine.contradictions += theirs.contradictions;
@@ -147,7 +147,7 @@ impl Reading {
             sender,
             receiver,
             // By so much the clocks differ when the window begins.
-            clock: Spread::new(receiver.shows(measure_from) - sender.shows(measure_from)),
+            clock: Spread::new(receiver.reading_at(measure_from) - sender.reading_at(measure_from)),
             compared: comparison.map(|number| (number, Spread::new(0))),
             unrelated: 0,
             before_sent: 0,
@@ -166,7 +166,7 @@ impl Reading {
 
     #[inline]
     pub fn record(&mut self, born: u64, now: u64) {
-        self.clock.record(self.receiver.shows(now) - self.sender.shows(born));
+        self.clock.record(self.receiver.reading_at(now) - self.sender.reading_at(born));
     }
 
     /// What a comparison says of a message.
@@ -185,15 +185,15 @@ impl Reading {
 
     pub fn outcome(&self, comparisons: &[ComparisonOutcome]) -> ReadingOutcome {
         let compared = self.compared.as_ref().map(|(number, delays)| {
-            let told = comparisons[*number as usize].told;
+            let estimate = comparisons[*number as usize].estimate;
             ComparedOutcome {
                 delays: delays.finish(),
                 unrelated: self.unrelated,
                 before_sent: self.before_sent,
                 error_most_ps: self.error_most_ps,
-                told,
-                delay_uncertainty_ns: told.and_then(|told| told.delay_uncertainty_ns),
-                contradictions: told.map_or(0, |told| told.contradictions as u64),
+                estimate,
+                delay_uncertainty_ns: estimate.and_then(|estimate| estimate.delay_uncertainty_ns),
+                contradictions: estimate.map_or(0, |estimate| estimate.contradictions as u64),
             }
         });
         ReadingOutcome { clock: self.clock.finish(), compared }

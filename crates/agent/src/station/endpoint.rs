@@ -1,7 +1,7 @@
-//! The ports of a station, of whatever kind its flows ask for.
+//! Endpoints of flows on this host, and the ports that are opened there.
 
 use super::connection::End;
-use crate::consent::{Cast, Grant, Interface, PortKind, Way};
+use crate::consent::{Cast, Grant, Interface, PortKind, Transport};
 use crate::interfaces::HostInterface;
 use crate::refusal::{Refusal, Rule};
 use ethermeter_ethernet::{Carrier, Octets};
@@ -16,15 +16,15 @@ use serde_json::{json, Value};
 use std::net::{IpAddr, SocketAddr};
 
 /// A port of any kind.
-pub enum Door {
+pub enum StationPort {
     /// UDP.
     Udp(Box<UdpPort>),
-    /// UDP that listens to a group, which nothing can be sent from, and answers from an own port.
+    /// UDP that listens to a group and responds from a port of its own.
     Answering {
-        /// Listens to the group.
-        ears: Box<UdpPort>,
-        /// Answers.
-        mouth: Box<UdpPort>,
+        /// Listens to the group; a socket bound to a group cannot send.
+        rx: Box<UdpPort>,
+        /// Responses.
+        tx: Box<UdpPort>,
     },
     /// Raw frames through packet sockets.
     Packet(Box<PacketPort>),
@@ -37,16 +37,16 @@ pub enum Door {
 /// What is open before an experiment begins.
 pub enum Opened {
     /// A port.
-    Door(Door),
+    StationPort(StationPort),
     /// A socket that will be one end of a connection.
     End(End),
 }
 
-/// Where a door is and how long frames may be.
+/// One end of a flow on this host.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct Endpoint {
     /// By which kind of port, to how many.
-    pub way: Way,
+    pub transport: Transport,
     /// The own address.
     pub local: IpAddr,
     /// The interface: named by the coordinator, or that of the own address.
@@ -68,7 +68,7 @@ const LONGEST_RAW: usize = 9000;
 /// several times over.
 const BATCH_OCTETS: usize = 1 << 19;
 
-/// Datagrams a call: as many as gates pass at once, fewer of long ones, so that no flow takes much
+/// Datagrams a call: as many as a policed port passes at once, fewer of long ones, so that no flow takes much
 /// of an agent's memory.
 fn batch_of(longest_payload: usize) -> usize {
     (BATCH_OCTETS / longest_payload.max(1)).clamp(4, 64)
@@ -82,7 +82,7 @@ fn no_interface() -> Refusal {
     Refusal::new(Rule::Interface, "none", "an interface, for raw frames and groups")
 }
 
-impl Place {
+impl Endpoint {
     /// Octets of payload in a frame of so many bits, if they are whole and there are any.
     #[must_use]
     pub fn payload_octets(&self, frame_bits: u64) -> Option<usize> {
@@ -93,7 +93,7 @@ impl Place {
     /// What frames carry their payloads in.
     #[must_use]
     pub fn carrier(&self) -> Carrier {
-        self.way.kind.carrier(self.local.is_ipv4())
+        self.transport.kind.carrier(self.local.is_ipv4())
     }
 
     /// Octets of the longest IP packet of its interface, if that is known.
@@ -112,17 +112,18 @@ impl Place {
         self.interface.as_ref().map(HostInterface::for_rules)
     }
 
-    /// Where frames to this place go: to the experiment's group, or to the station here.
+    /// Address of frames to this endpoint: the experiment's group, or this station.
     ///
     /// # Errors
     /// If there is no such group, or no address for raw frames.
     pub fn target(&self, experiment: u64, port: u16) -> Result<Address, Refusal> {
-        if self.way.is_group() {
-            let group = self.way.group(experiment, self.local.is_ipv4(), port);
-            return group
-                .ok_or_else(|| Refusal::new(Rule::Address, self.way, "a group that there is"));
+        if self.transport.is_group() {
+            let group = self.transport.group(experiment, self.local.is_ipv4(), port);
+            return group.ok_or_else(|| {
+                Refusal::new(Rule::Address, self.transport, "a group that there is")
+            });
         }
-        if self.way.kind.is_raw() {
+        if self.transport.kind.is_raw() {
             return self.mac.map(Address::Mac).ok_or_else(no_interface);
         }
         Ok(Address::Socket(SocketAddr::new(self.local, port)))
@@ -131,7 +132,7 @@ impl Place {
     /// Room for the longest payload of frames of up to `frame_octets`, within what ports of this
     /// kind can.
     fn room(&self, frame_octets: u32) -> usize {
-        let most = if self.way.kind.is_raw() { LONGEST_RAW } else { LONGEST_DATAGRAM };
+        let most = if self.transport.kind.is_raw() { LONGEST_RAW } else { LONGEST_DATAGRAM };
         match frame_octets {
             0 => COMMON_PAYLOAD_OCTETS,
             // At least the padding of the shortest frame, so that a padded frame is not taken for a
@@ -142,28 +143,36 @@ impl Place {
         }
     }
 
+    fn end(&self, port: u16, longest_payload: usize) -> Result<End, Refusal> {
+        let interface = self.interface.as_ref().filter(|_| self.is_named);
+        let name = interface.map(|interface| interface.name.as_str());
+        End::at(SocketAddr::new(self.local, port), name, longest_payload)
+    }
+
     fn packet(
         &self,
         destination: Mac,
         group: Option<Mac>,
         longest_payload: usize,
-    ) -> Result<Door, Refusal> {
+    ) -> Result<StationPort, Refusal> {
         let options = PacketOptions {
             group,
             longest_payload,
             ..PacketOptions::on(self.interface()?, destination)
         };
-        Ok(Door::Packet(Box::new(PacketPort::open(&options).map_err(|error| no_port(&error))?)))
+        Ok(StationPort::Packet(Box::new(
+            PacketPort::open(&options).map_err(|error| no_port(&error))?,
+        )))
     }
 
-    fn xdp(&self, destination: Mac, receives: bool) -> Result<Door, Refusal> {
+    fn xdp(&self, destination: Mac, receives: bool) -> Result<StationPort, Refusal> {
         let source = self.mac.ok_or_else(no_interface)?;
         let options =
             XdpOptions { receives, ..XdpOptions::on(self.interface()?, source, destination) };
-        Ok(Door::Xdp(Box::new(XdpPort::open(&options).map_err(|error| no_port(&error))?)))
+        Ok(StationPort::Xdp(Box::new(XdpPort::open(&options).map_err(|error| no_port(&error))?)))
     }
 
-    /// Open a door for frames that arrive by `grant`, with room for those of `room_frame_octets`,
+    /// Open a port for frames that arrive by `grant`, with room for those of `room_frame_octets`,
     /// too, and write its port's number there.
     ///
     /// # Errors
@@ -171,18 +180,19 @@ impl Place {
     pub fn to_receive(&self, grant: &mut Grant, room_frame_octets: u32) -> Result<Opened, Refusal> {
         let room = self.room(grant.longest_frame_octets.max(room_frame_octets));
         let nobody = Mac([0; 6]);
-        match self.way.kind {
+        match self.transport.kind {
             PortKind::Udp => {
-                let group = self.way.group(grant.experiment, self.local.is_ipv4(), grant.port);
+                let group =
+                    self.transport.group(grant.experiment, self.local.is_ipv4(), grant.port);
                 let own = SocketAddr::new(self.local, grant.port);
                 let local = match group {
                     Some(Address::Socket(group)) => group,
                     _ => own,
                 };
-                let is_bound = self.is_named || self.way.is_group();
+                let is_bound = self.is_named || self.transport.is_group();
                 let options = UdpOptions {
                     interface: is_bound.then(|| self.interface().map(str::to_owned)).transpose()?,
-                    group: (self.way.cast == Cast::Multicast).then(|| local.ip()),
+                    group: (self.transport.cast == Cast::Multicast).then(|| local.ip()),
                     stamps: true,
                     longest_payload: room,
                     batch: batch_of(room),
@@ -190,82 +200,82 @@ impl Place {
                 };
                 let port = UdpPort::open(&options).map_err(|error| no_port(&error))?;
                 grant.port = port.local().map_err(|error| no_port(&error))?.port();
-                Ok(Opened::Door(Door::Udp(Box::new(port))))
+                Ok(Opened::StationPort(StationPort::Udp(Box::new(port))))
             }
             PortKind::Tcp => {
-                let end = End::at(self, grant.port, room)?;
+                let end = self.end(grant.port, room)?;
                 grant.port = end.port()?;
                 Ok(Opened::End(end))
             }
             PortKind::Packet => {
-                let group = match self.way.group(grant.experiment, true, 0) {
+                let group = match self.transport.group(grant.experiment, true, 0) {
                     Some(Address::Mac(group)) if group != Mac::BROADCAST => Some(group),
                     _ => None,
                 };
-                self.packet(nobody, group, room).map(Opened::Door)
+                self.packet(nobody, group, room).map(Opened::StationPort)
             }
-            PortKind::Xdp => self.xdp(nobody, true).map(Opened::Door),
+            PortKind::Xdp => self.xdp(nobody, true).map(Opened::StationPort),
         }
     }
 
-    /// Open a door from which frames of up to `longest_payload` octets go to `target`.
+    /// Open a port from which frames of up to `longest_payload` octets go to `target`.
     ///
     /// # Errors
     /// If the system refuses.
     pub fn to_send(&self, target: Address, longest_payload: usize) -> Result<Opened, Refusal> {
         match target {
-            Address::Socket(_) if self.way.kind == PortKind::Tcp => {
-                Ok(Opened::End(End::at(self, 0, longest_payload)?))
+            Address::Socket(_) if self.transport.kind == PortKind::Tcp => {
+                Ok(Opened::End(self.end(0, longest_payload)?))
             }
             Address::Socket(peer) => {
-                let is_bound = self.is_named || self.way.is_group();
+                let is_bound = self.is_named || self.transport.is_group();
                 let options = UdpOptions {
                     interface: is_bound.then(|| self.interface().map(str::to_owned)).transpose()?,
                     peer: Some(peer),
-                    broadcast: self.way.cast == Cast::Broadcast,
+                    broadcast: self.transport.cast == Cast::Broadcast,
                     longest_payload,
                     batch: batch_of(longest_payload),
                     ..UdpOptions::at(SocketAddr::new(self.local, 0))
                 };
                 let port = UdpPort::open(&options).map_err(|error| no_port(&error))?;
-                Ok(Opened::Door(Door::Udp(Box::new(port))))
+                Ok(Opened::StationPort(StationPort::Udp(Box::new(port))))
             }
-            Address::Mac(destination) if self.way.kind == PortKind::Xdp => {
-                self.xdp(destination, false).map(Opened::Door)
+            Address::Mac(destination) if self.transport.kind == PortKind::Xdp => {
+                self.xdp(destination, false).map(Opened::StationPort)
             }
             Address::Mac(destination) => {
-                self.packet(destination, None, longest_payload.max(64)).map(Opened::Door)
+                self.packet(destination, None, longest_payload.max(64)).map(Opened::StationPort)
             }
         }
     }
 }
 
-impl Door {
-    /// Made fit to send to the group of `place`: a UDP port is kept to its interface.
+impl StationPort {
+    /// Prepared to send to the group of `endpoint`: a UDP port is bound to its interface.
     ///
     /// # Errors
     /// If the system refuses.
-    pub fn aimed_at_group(self, place: &Place) -> Result<Self, Refusal> {
+    pub fn aimed_at_group(self, endpoint: &Endpoint) -> Result<Self, Refusal> {
         if let Self::Udp(port) = &self {
-            port.keep_to(place.interface()?).map_err(|error| no_port(&error))?;
+            port.keep_to(endpoint.interface()?).map_err(|error| no_port(&error))?;
         }
         Ok(self)
     }
 
-    /// Made fit to answer what comes to the group of `place`: from an own port.
+    /// Prepared to respond to what comes to the group of `endpoint`, from a port of its own.
     ///
     /// # Errors
     /// If the system refuses.
-    pub fn answering(self, place: &Place) -> Result<Self, Refusal> {
-        let Self::Udp(ears) = self else { return Ok(self) };
+    pub fn answering(self, endpoint: &Endpoint) -> Result<Self, Refusal> {
+        let Self::Udp(rx) = self else { return Ok(self) };
         let options = UdpOptions {
-            interface: Some(place.interface()?.to_owned()),
-            longest_payload: ears.longest_payload(),
-            batch: ears.batch(),
-            ..UdpOptions::at(SocketAddr::new(place.local, 0))
+            interface: Some(endpoint.interface()?.to_owned()),
+            longest_payload: rx.longest_payload(),
+            batch: rx.batch(),
+            ..UdpOptions::at(SocketAddr::new(endpoint.local, 0))
         };
-        let mouth = UdpPort::open(&options).map_err(|error| no_port(&error))?;
-        Ok(Self::Answering { ears, mouth: Box::new(mouth) })
+        let tx = UdpPort::open(&options).map_err(|error| no_port(&error))?;
+        Ok(Self::Answering { rx, tx: Box::new(tx) })
     }
 
     /// What is to be known of how it works, beyond its counters: an XDP socket's mode, what TCP
@@ -282,17 +292,17 @@ impl Door {
 
 /// Do the same with the port of whatever kind that sends.
 macro_rules! sending {
-    ($door:expr, $port:ident => $act:expr) => {
-        match $door {
-            Door::Udp($port) | Door::Answering { mouth: $port, .. } => $act,
-            Door::Packet($port) => $act,
-            Door::Xdp($port) => $act,
-            Door::Tcp($port) => $act,
+    ($any:expr, $port:ident => $act:expr) => {
+        match $any {
+            StationPort::Udp($port) | StationPort::Answering { tx: $port, .. } => $act,
+            StationPort::Packet($port) => $act,
+            StationPort::Xdp($port) => $act,
+            StationPort::Tcp($port) => $act,
         }
     };
 }
 
-impl Port for Door {
+impl Port for StationPort {
     fn carrier(&self) -> Carrier {
         sending!(self, port => port.carrier())
     }
@@ -321,7 +331,7 @@ impl Port for Door {
     #[inline]
     fn receive<F: FnMut(&Arrival<'_>)>(&mut self, wait: Wait, take: F) -> Result<usize, Error> {
         match self {
-            Self::Udp(port) | Self::Answering { ears: port, .. } => port.receive(wait, take),
+            Self::Udp(port) | Self::Answering { rx: port, .. } => port.receive(wait, take),
             Self::Packet(port) => port.receive(wait, take),
             Self::Xdp(port) => port.receive(wait, take),
             Self::Tcp(port) => port.receive(wait, take),
@@ -340,8 +350,8 @@ impl Port for Door {
     fn counters(&mut self) -> Result<PortCounters, Error> {
         match self {
             Self::Udp(port) => port.counters(),
-            Self::Answering { ears, mouth } => {
-                let (heard, said) = (ears.counters()?, mouth.counters()?);
+            Self::Answering { rx, tx } => {
+                let (heard, said) = (rx.counters()?, tx.counters()?);
                 Ok(PortCounters {
                     taken: said.taken,
                     found_full: said.found_full,

@@ -1,23 +1,23 @@
-//! Connections whose other ends have not yet proven who they are: who may wait for that, and who
-//! has to make room. Pure.
+//! Connections whose peers have not yet authenticated: how many may be pending, and which is closed
+//! to make room. Pure.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, Ipv6Addr};
 
 /// Connections that may wait at once …
-pub const MOST_WAITING: usize = 128;
+pub const MOST_PENDING: usize = 128;
 /// … and those of one address.
 pub const MOST_OF_ONE: usize = 16;
 
 /// Connections that wait, by where they come from, the oldest first.
 #[derive(Debug, Default)]
-pub struct Waiting {
+pub struct Pending {
     by_origin: BTreeMap<IpAddr, VecDeque<u64>>,
     count: usize,
     next: u64,
 }
 
-impl Waiting {
+impl Pending {
     /// A connection has come from `address`: its number, and that of the one that has to go for it,
     /// if any. An address that has as many as one may have makes room itself; when there are as
     /// many as may be at all, the address with most of them does. So addresses with few connections
@@ -27,7 +27,7 @@ impl Waiting {
         let own = self.by_origin.get(&origin).map_or(0, VecDeque::len);
         let loser = if own >= MOST_OF_ONE {
             Some(origin)
-        } else if self.count >= MOST_WAITING {
+        } else if self.count >= MOST_PENDING {
             self.by_origin
                 .iter()
                 .max_by_key(|(_, numbers)| numbers.len())
@@ -85,54 +85,54 @@ mod tests {
 
     #[test]
     fn an_address_with_many_connections_makes_room_for_its_own_and_not_others_for_it() {
-        let mut waiting = Waiting::default();
-        let (quiet, _) = waiting.admit(ip("10.0.0.1"));
-        let gone: Vec<u64> = (0..1000).filter_map(|_| waiting.admit(ip("10.0.0.2")).1).collect();
+        let mut pending = Pending::default();
+        let (quiet, _) = pending.admit(ip("10.0.0.1"));
+        let gone: Vec<u64> = (0..1000).filter_map(|_| pending.admit(ip("10.0.0.2")).1).collect();
         assert_eq!(gone.len(), 1000 - MOST_OF_ONE);
         assert!(!gone.contains(&quiet) && gone.is_sorted(), "the oldest goes first");
     }
 
     #[test]
     fn when_all_is_taken_the_address_with_most_makes_room() {
-        let mut waiting = Waiting::default();
-        let (quiet, _) = waiting.admit(ip("10.0.0.1"));
+        let mut pending = Pending::default();
+        let (quiet, _) = pending.admit(ip("10.0.0.1"));
         for last in 2..=200u8 {
             for _ in 0..2 {
-                let (_, gone) = waiting.admit(IpAddr::from([10, 0, 1, last]));
+                let (_, gone) = pending.admit(IpAddr::from([10, 0, 1, last]));
                 assert_ne!(gone, Some(quiet));
             }
         }
-        assert_eq!(waiting.count, MOST_WAITING);
+        assert_eq!(pending.count, MOST_PENDING);
     }
 
     #[test]
     fn a_network_of_ipv6_counts_as_one_address() {
-        let mut waiting = Waiting::default();
+        let mut pending = Pending::default();
         let gone = (0..100u128)
-            .filter_map(|host| waiting.admit(Ipv6Addr::from_bits((0xfd00 << 112) | host).into()).1);
+            .filter_map(|host| pending.admit(Ipv6Addr::from_bits((0xfd00 << 112) | host).into()).1);
         assert_eq!(gone.count(), 100 - MOST_OF_ONE);
-        assert_eq!(waiting.admit(ip("fd01::1")).1, None);
+        assert_eq!(pending.admit(ip("fd01::1")).1, None);
         assert_eq!(origin(ip("::ffff:10.0.0.1")), ip("10.0.0.1"));
     }
 
     proptest! {
         #[test]
-        fn no_more_wait_than_may_and_all_are_counted(steps in proptest::collection::vec((0u8..40, any::<bool>(), any::<prop::sample::Index>()), 1..600)) {
-            let mut waiting = Waiting::default();
+        fn no_more_are_pending_than_may_be_and_all_are_counted(steps in proptest::collection::vec((0u8..40, any::<bool>(), any::<prop::sample::Index>()), 1..600)) {
+            let mut pending = Pending::default();
             let mut there: Vec<u64> = Vec::new();
             for (last, is_leaving, which) in steps {
                 if is_leaving && !there.is_empty() {
                     let number = there.remove(which.index(there.len()));
-                    waiting.leave(number);
-                    waiting.leave(number);
+                    pending.leave(number);
+                    pending.leave(number);
                 } else {
-                    let (number, gone) = waiting.admit(IpAddr::from([10, 0, 0, last]));
+                    let (number, gone) = pending.admit(IpAddr::from([10, 0, 0, last]));
                     there.retain(|other| Some(*other) != gone);
                     there.push(number);
                 }
-                prop_assert_eq!(waiting.count, there.len());
-                prop_assert!(there.len() <= MOST_WAITING);
-                prop_assert!(waiting.by_origin.values().all(|numbers| (1..=MOST_OF_ONE).contains(&numbers.len())));
+                prop_assert_eq!(pending.count, there.len());
+                prop_assert!(there.len() <= MOST_PENDING);
+                prop_assert!(pending.by_origin.values().all(|numbers| (1..=MOST_OF_ONE).contains(&numbers.len())));
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Ask, and time the answer.
+//! Send requests, and time their responses.
 
 use super::requests::{Request, Requests};
 use super::Attention;
@@ -7,20 +7,20 @@ use crate::pacing::{Achieved, Pacer, Pacing};
 use crate::port::{Address, Arrival, Port};
 use crate::time::{Timeline, PS_PER_NS};
 use crate::wire::{Kind, Mark, MarkWindow, SEQUENCE_LIMIT};
-use crate::{Error, Face};
+use crate::{Error, SkewedClock};
 use ethermeter_traffic::{Batches, Histogram};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What is to be asked.
+/// The requests of a role.
 #[derive(Clone, Copy, Debug)]
-pub struct AskPlan<'a> {
+pub struct RequestPlan<'a> {
     /// The experiment.
     pub experiment: u16,
     /// The stream.
     pub stream: u16,
     /// Stations that answer each request, which goes to a group of them; the only one at the other
     /// end without.
-    pub answerers: &'a [Address],
+    pub responders: &'a [Address],
     /// Requests, and when they come.
     pub requests: Requests<'a>,
     /// When it begins, in the host's time.
@@ -33,21 +33,21 @@ pub struct AskPlan<'a> {
     /// After so many requests it ends, too.
     pub most_requests: u64,
     /// An answer that takes longer is lost.
-    pub patience_ns: u64,
+    pub timeout_ns: u64,
     /// Exchanges of times that are kept, the first ones; for a clock.
     pub exchanges: usize,
     /// How it waits for answers.
     pub attention: Attention,
 }
 
-/// What was answered.
+/// Counts of a requester.
 #[derive(Clone, Debug)]
-pub struct Asked {
+pub struct RequesterCounts {
     /// Requests that the kernel took.
     pub requests: u64,
-    /// Answers that came in time.
+    /// Responses that came in time.
     pub answered: u64,
-    /// Answers that did not come in time: of each request, of every station that is to answer it.
+    /// Responses that did not come in time: of each request, of every station that is to answer it.
     pub lost: u64,
     /// Frames that came and were not the expected answer: late ones among them.
     pub strange: u64,
@@ -60,7 +60,7 @@ pub struct Asked {
     pub since_arrival: Histogram,
     /// How far from their times requests were sent that have one of their own.
     pub achieved: Achieved,
-    /// How often the asker took a breath although something was due.
+    /// How often the requester slept although a request was due.
     pub breaths: u64,
     /// Requests that had come by the end and were not asked.
     pub unasked: u64,
@@ -69,19 +69,19 @@ pub struct Asked {
     /// Four times of each exchange, where the answer had room for its two.
     pub exchanges: Vec<Exchange>,
     /// By station, where requests go to a group.
-    pub by_station: Vec<Answerer>,
+    pub by_station: Vec<StationResponses>,
     /// Requests that all stations answered in time.
     pub complete: u64,
     /// From a request to the last of its answers, where all came, in picoseconds; only of a group.
     pub whole_round: Histogram,
-    /// The same in each part of the time.
-    pub batches: Batches<AskedBatch>,
+    /// The same by batch.
+    pub batches: Batches<RequestBatch>,
 }
 
 /// What came of the requests that were sent in one part of the time. Added over all parts each
 /// figure is that of the whole.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct AskedBatch {
+pub struct RequestBatch {
     /// Requests that the kernel took.
     pub requests: u64,
     /// Those that all stations answered in time.
@@ -93,7 +93,7 @@ pub struct AskedBatch {
 
 /// What one station of a group has answered.
 #[derive(Clone, Debug)]
-pub struct Answerer {
+pub struct StationResponses {
     /// Where it is.
     pub station: Address,
     /// Its answers that came in time.
@@ -127,17 +127,17 @@ const AFTER_REFUSAL_NS: u64 = 20_000;
 /// # Errors
 /// If a length has no room for a mark or is longer than the port's, or if sending or receiving is
 /// impossible.
-pub fn ask<P: Port, T: Timeline>(
+pub fn request<P: Port, T: Timeline>(
     port: &mut P,
     time: &T,
-    face: Face,
-    plan: &AskPlan<'_>,
+    own_clock: SkewedClock,
+    plan: &RequestPlan<'_>,
     stop: &AtomicBool,
-) -> Result<Asked, Error> {
+) -> Result<RequesterCounts, Error> {
     let mut supply = plan.requests.over(port, plan.begin_ns, plan.until_ns)?;
     let is_scheduled = supply.is_scheduled();
-    let mut asked = Asked::nothing(plan);
-    let mut outstanding = Outstanding::nothing(plan.answerers.len().max(1));
+    let mut counts = RequesterCounts::nothing(plan);
+    let mut outstanding = Outstanding::nothing(plan.responders.len().max(1));
     let mut pacing = Pacing::new(Pacer::default(), time);
     let mut next = supply.first();
     for number in 0..plan.most_requests.min(SEQUENCE_LIMIT) {
@@ -149,32 +149,33 @@ pub fn ask<P: Port, T: Timeline>(
             break;
         }
         (outstanding.tried_ns, outstanding.waited_ps) = (now_ns, request.waited_ps);
-        let Some(sent_ns) = outstanding.send(port, time, face, plan, (number, &request), stop)?
+        let Some(sent_ns) =
+            outstanding.send(port, time, own_clock, plan, (number, &request), stop)?
         else {
             break;
         };
         if is_scheduled {
-            asked.achieved.record(request.due_ns, now_ns);
+            counts.achieved.record(request.due_ns, now_ns);
         }
-        asked.requests += 1;
-        if let Some(batch) = asked.batches.at(since_ps(plan, sent_ns)) {
+        counts.requests += 1;
+        if let Some(batch) = counts.batches.at(since_ps(plan, sent_ns)) {
             batch.requests += 1;
         }
-        asked.await_answers(port, time, face, plan, &mut outstanding, stop)?;
+        counts.await_responses(port, time, own_clock, plan, &mut outstanding, stop)?;
         next = supply.next(&request, sent_ns, time.now_ns());
     }
-    asked.breaths = pacing.breaths();
-    asked.unasked = supply.unasked(asked.requests);
-    Ok(asked)
+    counts.breaths = pacing.breaths();
+    counts.unasked = supply.unasked(counts.requests);
+    Ok(counts)
 }
 
 /// From the beginning to a moment.
 #[inline]
-fn since_ps(plan: &AskPlan<'_>, at_ns: u64) -> u64 {
+fn since_ps(plan: &RequestPlan<'_>, at_ns: u64) -> u64 {
     at_ns.saturating_sub(plan.begin_ns).saturating_mul(PS_PER_NS)
 }
 
-impl Answerer {
+impl StationResponses {
     fn of(station: Address) -> Self {
         Self { station, answered: 0, round_trip: Histogram::default() }
     }
@@ -199,8 +200,8 @@ impl Outstanding {
         &mut self,
         port: &mut P,
         time: &T,
-        face: Face,
-        plan: &AskPlan<'_>,
+        own_clock: SkewedClock,
+        plan: &RequestPlan<'_>,
         (sequence, request): (u64, &Request),
         stop: &AtomicBool,
     ) -> Result<Option<u64>, Error> {
@@ -214,7 +215,7 @@ impl Outstanding {
                 experiment: plan.experiment,
                 stream: plan.stream,
                 sequence,
-                sent_ns: face.shows(now_ns),
+                sent_ns: own_clock.reading_at(now_ns),
             };
             let taken = port.send(1, |_, room| {
                 mark.emit(room);
@@ -231,22 +232,22 @@ impl Outstanding {
 
     /// Which station's awaited answer this is, if it is one.
     #[inline]
-    fn answered_by(&self, arrival: &Arrival<'_>, plan: &AskPlan<'_>) -> Option<usize> {
+    fn answered_by(&self, arrival: &Arrival<'_>, plan: &RequestPlan<'_>) -> Option<usize> {
         let mark = Mark::read(arrival.payload).ok()?;
         if mark != (Mark { kind: Kind::Response, ..self.request }) {
             return None;
         }
-        let station = if plan.answerers.is_empty() {
+        let station = if plan.responders.is_empty() {
             0
         } else {
-            plan.answerers.iter().position(|station| station.is_station_of(arrival.from))?
+            plan.responders.iter().position(|station| station.is_station_of(arrival.from))?
         };
         self.missing[station].then_some(station)
     }
 }
 
-impl Asked {
-    fn nothing(plan: &AskPlan<'_>) -> Self {
+impl RequesterCounts {
+    fn nothing(plan: &RequestPlan<'_>) -> Self {
         Self {
             requests: 0,
             answered: 0,
@@ -259,7 +260,11 @@ impl Asked {
             unasked: 0,
             fastest_ns: None,
             exchanges: Vec::with_capacity(plan.exchanges),
-            by_station: plan.answerers.iter().map(|&station| Answerer::of(station)).collect(),
+            by_station: plan
+                .responders
+                .iter()
+                .map(|&station| StationResponses::of(station))
+                .collect(),
             complete: 0,
             whole_round: Histogram::default(),
             batches: Batches::new(0, since_ps(plan, plan.until_ns), plan.batches),
@@ -267,12 +272,12 @@ impl Asked {
     }
 
     #[inline]
-    fn await_answers<P: Port, T: Timeline>(
+    fn await_responses<P: Port, T: Timeline>(
         &mut self,
         port: &mut P,
         time: &T,
-        face: Face,
-        plan: &AskPlan<'_>,
+        own_clock: SkewedClock,
+        plan: &RequestPlan<'_>,
         outstanding: &mut Outstanding,
         stop: &AtomicBool,
     ) -> Result<(), Error> {
@@ -282,7 +287,7 @@ impl Asked {
                     Some(station) => {
                         outstanding.missing[station] = false;
                         outstanding.left -= 1;
-                        self.take(arrival, station, outstanding, time.now_ns(), face, plan);
+                        self.take(arrival, station, outstanding, time.now_ns(), own_clock, plan);
                     }
                     None => self.strange += 1,
                 }
@@ -290,7 +295,7 @@ impl Asked {
             if outstanding.left == 0 {
                 return Ok(());
             }
-            if time.now_ns() > outstanding.sent_ns.saturating_add(plan.patience_ns)
+            if time.now_ns() > outstanding.sent_ns.saturating_add(plan.timeout_ns)
                 || stop.load(Ordering::Relaxed)
             {
                 self.lost += outstanding.left as u64;
@@ -306,8 +311,8 @@ impl Asked {
         station: usize,
         outstanding: &Outstanding,
         returned_ns: u64,
-        face: Face,
-        plan: &AskPlan<'_>,
+        own_clock: SkewedClock,
+        plan: &RequestPlan<'_>,
     ) {
         let round_trip_ns = returned_ns - outstanding.sent_ns;
         let taken_ps = round_trip_ns * PS_PER_NS;
@@ -315,9 +320,9 @@ impl Asked {
         self.round_trip.record(taken_ps);
         self.fastest_ns =
             Some(self.fastest_ns.map_or(round_trip_ns, |fastest| fastest.min(round_trip_ns)));
-        if let Some(answerer) = self.by_station.get_mut(station) {
-            answerer.answered += 1;
-            answerer.round_trip.record(taken_ps);
+        if let Some(responder) = self.by_station.get_mut(station) {
+            responder.answered += 1;
+            responder.round_trip.record(taken_ps);
         }
         if outstanding.left == 0 {
             self.complete += 1;
@@ -328,17 +333,17 @@ impl Asked {
                 batch.complete += 1;
                 batch.since_arrival_ps += u128::from(since_arrival_ps);
             }
-            if !plan.answerers.is_empty() {
+            if !plan.responders.is_empty() {
                 self.whole_round.record(taken_ps);
             }
         }
         let turn = MarkWindow::checked(arrival.payload).ok().and_then(|window| window.turn());
         if let Some(turn) = turn.filter(|_| self.exchanges.len() < plan.exchanges) {
             self.exchanges.push(Exchange {
-                asked_ns: outstanding.request.sent_ns,
+                requested_ns: outstanding.request.sent_ns,
                 received_ns: turn.received_ns,
                 answered_ns: turn.answered_ns,
-                returned_ns: face.shows(arrival.stamped_ns.unwrap_or(returned_ns)),
+                returned_ns: own_clock.reading_at(arrival.stamped_ns.unwrap_or(returned_ns)),
             });
         }
     }

@@ -1,17 +1,17 @@
-//! How long answers are and when they come, as a plan says it.
+//! Lengths and times of responses, in the form of a plan.
 
-use super::door::Place;
+use super::endpoint::Endpoint;
 use crate::refusal::{Refusal, Rule};
-use ethermeter_live::roles::Answers;
+use ethermeter_live::roles::Responses;
 use ethermeter_live::wire::shortest_frame;
 use ethermeter_traffic::lengths::Lengths;
 use ethermeter_traffic::times::Times;
 use serde::Deserialize;
 
-/// The answers of a station, as in a plan.
+/// The responses of a station, in the form of a plan.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct AnswersText {
+struct ResponsesText {
     #[serde(default)]
     frames: Option<Lengths>,
     #[serde(default = "at_once")]
@@ -27,23 +27,23 @@ fn at_once() -> Times {
 ///
 /// # Errors
 /// By [`Rule::Description`].
-pub fn read_answers(text: &str, seed: u64, station: u32) -> Result<Answers, Refusal> {
+pub fn read_responses(text: &str, seed: u64, station: u32) -> Result<Responses, Refusal> {
     let fault =
         |what: String| Refusal::new(Rule::Description, what, "frames and think as in a plan");
-    let AnswersText { frames, think } =
+    let ResponsesText { frames, think } =
         serde_json::from_str(text).map_err(|error| fault(error.to_string()))?;
     match frames.as_ref().and_then(Lengths::fault).or_else(|| think.fault()) {
         Some(what) => Err(fault(what)),
-        None => Ok(Answers { frames, think, seed, station }),
+        None => Ok(Responses { frames, think, seed, station }),
     }
 }
 
-/// Octets of the longest of frames that carry a mark each, at a place.
+/// Octets of the longest of frames that carry a mark each, at an endpoint.
 ///
 /// # Errors
 /// By [`Rule::Description`], if one has no room for a mark or is not of whole octets, or they are a
 /// coder's.
-pub fn longest_frame_octets(place: &Place, frames: &Lengths) -> Result<u32, Refusal> {
+pub fn longest_frame_octets(endpoint: &Endpoint, frames: &Lengths) -> Result<u32, Refusal> {
     let all = match frames {
         Lengths::Fixed { bits } => std::slice::from_ref(bits),
         Lengths::Mix { bits, .. } => bits,
@@ -57,7 +57,7 @@ pub fn longest_frame_octets(place: &Place, frames: &Lengths) -> Result<u32, Refu
     };
     let longest =
         all.iter().map(|bits| u32::try_from(bits / 8).unwrap_or(u32::MAX)).max().unwrap_or(0);
-    let shortest = shortest_frame(place.carrier()).bits().0;
+    let shortest = shortest_frame(endpoint.carrier()).bits().0;
     match all.iter().find(|&&bits| bits % 8 != 0 || bits < shortest) {
         Some(bits) => {
             let allowed =
@@ -74,10 +74,10 @@ mod tests {
 
     #[test]
     fn what_is_not_said_is_as_long_as_the_request_and_at_once() {
-        let answers = read_answers("{}", 3, 4).expect("answers");
+        let answers = read_responses("{}", 3, 4).expect("answers");
         assert_eq!(
             answers,
-            Answers { frames: None, think: Times::Constant { ps: 0 }, seed: 3, station: 4 }
+            Responses { frames: None, think: Times::Constant { ps: 0 }, seed: 3, station: 4 }
         );
     }
 
@@ -88,7 +88,7 @@ mod tests {
             (r#"{"think": {"kind": "uniform", "low_ps": 5, "high_ps": 3}}"#, "ordered times"),
             (r#"{"frames": {"kind": "mix", "bits": [800], "weights": []}}"#, "weights"),
         ] {
-            let refused = read_answers(text, 1, 1).expect_err("refused").to_string();
+            let refused = read_responses(text, 1, 1).expect_err("refused").to_string();
             assert!(refused.contains(expected), "{refused}");
         }
     }

@@ -1,7 +1,11 @@
 //! Attempts to break each rule, one a rule.
 
+use super::super::grant::Interface;
+use super::super::transport::{Cast, PortKind, Transport};
+use super::super::{fresh, spent};
 use super::*;
 use proptest::prelude::*;
+use std::net::SocketAddr;
 
 const S: u64 = 1_000_000_000;
 const NOW_NS: u64 = 1000 * S;
@@ -42,7 +46,7 @@ fn interface(name: &str) -> Option<Interface> {
 
 fn grant(book: &mut RuleBook, experiment: u64, wish: &Wish) -> Result<Grant, Refusal> {
     let own = match wish.target {
-        Address::Socket(target) if !wish.way.is_group() => target.ip(),
+        Address::Socket(target) if !wish.transport.is_group() => target.ip(),
         _ => OWN,
     };
     book.grant(experiment, own, Some(mac("02:00:00:00:00:02")), wish, NOW_UNIX_S)
@@ -59,7 +63,7 @@ fn permit(
 
 fn wish() -> Wish {
     Wish {
-        way: Way::default(),
+        transport: Transport::default(),
         sender: ip("10.0.0.1"),
         target: target("10.0.0.2:5000"),
         rate_bps: 1_000_000,
@@ -193,7 +197,7 @@ fn a_yes_is_for_exactly_what_it_says() {
         (Rule::ConsentRate, |grant| grant.rate_bps -= 1),
         (Rule::ConsentRate, |grant| grant.rate_frames_per_s -= 1),
         (Rule::ConsentLength, |grant| grant.longest_frame_octets -= 1),
-        // A yes to octets in bulk is none to frames.
+        // A grant for octets in bulk does not permit frames.
         (Rule::ConsentLength, |grant| grant.longest_frame_octets = 0),
         (Rule::ConsentDuration, |grant| grant.duration_ns -= 1),
         (Rule::ConsentExpired, |grant| grant.until_unix_s = NOW_UNIX_S),
@@ -366,10 +370,11 @@ fn a_refusal_names_its_rule_the_value_and_what_is_allowed() {
     );
 }
 
-/// What a sender would send to a group, and what its two receivers say to that.
+/// A wish of a sender to a group, and the grants of its two receivers.
 fn to_group(kind: PortKind, cast: Cast) -> (Wish, [Grant; 2]) {
-    let way = Way { kind, cast };
-    let wish = Wish { way, target: way.group(7, true, 5000).expect("a group"), ..wish() };
+    let transport = Transport { kind, cast };
+    let wish =
+        Wish { transport, target: transport.group(7, true, 5000).expect("a group"), ..wish() };
     let port = if kind.is_raw() { 0 } else { 5000 };
     let yes = |last| Grant {
         address: IpAddr::from([10, 0, 0, last]),
@@ -487,9 +492,9 @@ fn no_other_group_than_the_experiments_own_is_sent_to_or_listened_to() {
 
 #[test]
 fn raw_frames_go_to_the_ethernet_address_in_the_yes_and_never_to_a_group_as_to_a_station() {
-    let way = Way { kind: PortKind::Packet, cast: Cast::Unicast };
+    let transport = Transport { kind: PortKind::Packet, cast: Cast::Unicast };
     let (own, other) = (mac("02:00:00:00:00:02"), mac("02:00:00:00:00:09"));
-    let wish = |mac| Wish { way, target: Address::Mac(mac), ..wish() };
+    let wish = |mac| Wish { transport, target: Address::Mac(mac), ..wish() };
     let yes = |mac| Grant { kind: PortKind::Packet, port: 0, mac, ..yes() };
     let granted = grant(&mut book(), 7, &wish(own)).expect("the own address");
     assert_eq!(granted.target(), Some(Address::Mac(own)));
@@ -514,7 +519,7 @@ fn raw_frames_go_to_the_ethernet_address_in_the_yes_and_never_to_a_group_as_to_a
 
 #[test]
 fn a_yes_of_one_station_sends_nothing_to_another() {
-    // Who says yes is proven; where it would have frames sent is not for it to say.
+    // The granting host is verified; the destination is checked separately.
     let wish = Wish { target: target("10.0.0.9:5000"), ..wish() };
     assert_eq!(rule(permit(&mut book(), 7, &wish, &signed(&[yes()]))), Rule::ConsentTarget);
     let two = [yes(), Grant { address: ip("10.0.0.9"), ..yes() }];
@@ -530,15 +535,20 @@ fn raw_frames_and_groups_of_an_agent_without_tls_stay_on_the_loopback_interface(
         (PortKind::Udp, Cast::Unicast),
     ] {
         for (name, expected) in [("test0", Some(Rule::PlainBeyondLoopback)), ("lo", None)] {
-            let way = Way { kind, cast };
+            let transport = Transport { kind, cast };
             let own = ip("127.0.0.1");
             let mac = mac("02:00:00:00:00:02");
             let station = if kind.is_raw() { Address::Mac(mac) } else { target("127.0.0.1:5000") };
-            let target = way.group(7, true, 5000).unwrap_or(station);
-            let wish = Wish { way, sender: own, target, interface: interface(name), ..wish() };
+            let target = transport.group(7, true, 5000).unwrap_or(station);
+            let wish =
+                Wish { transport, sender: own, target, interface: interface(name), ..wish() };
             let mut book = RuleBook::new(loopback.clone(), SESSION, true);
             let granted = book.grant(7, own, Some(mac), &wish, NOW_UNIX_S);
-            assert_eq!(granted.err().map(|refusal| refusal.rule), expected, "{way} on {name}");
+            assert_eq!(
+                granted.err().map(|refusal| refusal.rule),
+                expected,
+                "{transport} on {name}"
+            );
         }
     }
 }

@@ -1,27 +1,28 @@
-//! Roles of flows whose receivers answer: exchanges, and files block by block.
+//! Roles of flows whose receivers respond: exchanges, and files block by block.
 
+use super::error::Error;
+use super::grants::{request_grant, Wanted};
 use super::link::Link;
-use super::{ask_for, Error, Wanted};
-use crate::consent::{Cast, Way};
+use crate::consent::{Cast, Transport};
 use crate::description::{Flow, Test, Traffic};
 use crate::protocol::{self as wire, role::Role as WireRole};
 
-/// A flow that is answered.
-pub(super) struct Answered<'a> {
+/// A flow with responses.
+pub(super) struct RequestResponse<'a> {
     pub test: &'a Test,
     pub links: &'a [Link],
     pub flow: &'a Flow,
-    /// Its place in the test, which is its sender's number in draws.
+    /// Its index in the test, which numbers its sender's random streams.
     pub number: u16,
-    /// Whose place in the test its sender and its receivers have.
+    /// Index of the sending agent; those of the receiving agents follow.
     pub from: usize,
     pub receivers: &'a [usize],
-    /// What the receivers were asked for.
+    /// The grant requested of the receivers.
     pub there: &'a Wanted<'a>,
 }
 
-impl Answered<'_> {
-    /// Its roles and the agents that play them; the sender is asked to say yes to every answerer.
+impl RequestResponse<'_> {
+    /// Its roles by agent; the sender grants each responder its responses.
     pub async fn roles(
         &self,
         grants: Vec<wire::SignedGrant>,
@@ -34,7 +35,7 @@ impl Answered<'_> {
         Ok(roles)
     }
 
-    /// Receivers draw with numbers after those of all flows, as in a simulation.
+    /// Number of the first receiver's random streams: after those of all flows, as in a simulation.
     fn first_receiver(&self) -> u32 {
         let flows = &self.test.flows;
         let before: usize =
@@ -42,12 +43,12 @@ impl Answered<'_> {
         u32::try_from(flows.len() + before).expect("few receivers")
     }
 
-    /// What goes back, for which the sender is asked.
+    /// The grant for the responses, requested of the sender.
     fn back(&self) -> Wanted<'_> {
         let (rate_bps, rate_frames_per_s) = self.flow.most_back();
         Wanted {
             flow: self.there.flow,
-            way: Way { cast: Cast::Unicast, ..self.there.way },
+            transport: Transport { cast: Cast::Unicast, ..self.there.transport },
             number: 0,
             rate_bps,
             rate_frames_per_s,
@@ -72,9 +73,9 @@ impl Answered<'_> {
                     station,
                 })
             }
-            traffic => WireRole::Ask(wire::Ask {
+            traffic => WireRole::Requester(wire::Requester {
                 grants,
-                patience_ns: traffic.patience_ns(),
+                timeout_ns: traffic.timeout_ns(),
                 rate_bps,
                 rate_frames_per_s,
                 attention: self.flow.attention.word().to_owned(),
@@ -88,7 +89,7 @@ impl Answered<'_> {
     async fn answering(&self, to: usize, station: u32) -> Result<WireRole, Error> {
         let back = self.back();
         let grant =
-            Some(ask_for(&self.links[self.from], &back, self.links[to].entry.address).await?);
+            Some(request_grant(&self.links[self.from], &back, self.links[to].entry.address).await?);
         let Wanted { rate_bps, rate_frames_per_s, longest_frame_octets, .. } = back;
         let seed = self.test.seed;
         Ok(match &self.flow.traffic {
@@ -103,12 +104,12 @@ impl Answered<'_> {
                     station,
                 })
             }
-            traffic => WireRole::Echo(wire::Echo {
+            traffic => WireRole::Responder(wire::Responder {
                 grant,
                 rate_bps,
                 rate_frames_per_s,
                 attention: self.flow.attention.word().to_owned(),
-                answers_json: traffic.answers_text(),
+                responses_json: traffic.responses_text(),
                 longest_frame_octets,
                 seed,
                 station,

@@ -1,8 +1,7 @@
-//! How frames go: by which kind of port, to one station or to a group.
+//! Transport of a flow: kind of port, and unicast, multicast or broadcast.
 //!
-//! A group has no say of its own and strangers may hear it, so its address is not for anybody to
-//! choose: it follows from the experiment's number, ends at the next router, and belongs to nobody
-//! else.
+//! A group cannot consent by itself and other hosts may hear it, so nobody chooses its address: it
+//! follows from the experiment's number, ends at the next router, and has no other use.
 
 use crate::refusal::{Refusal, Rule};
 use ethermeter_ethernet::Carrier;
@@ -12,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// By which kind of port frames go.
+/// Kind of port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PortKind {
@@ -27,7 +26,7 @@ pub enum PortKind {
     Xdp,
 }
 
-/// To how many stations frames go.
+/// Kind of destination.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cast {
@@ -42,7 +41,7 @@ pub enum Cast {
 
 /// A kind of port and a kind of address.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Way {
+pub struct Transport {
     /// By which kind of port.
     pub kind: PortKind,
     /// To how many.
@@ -92,13 +91,13 @@ impl Cast {
     }
 }
 
-impl fmt::Display for Way {
+impl fmt::Display for Transport {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{} {}", self.kind.word(), self.cast.word())
     }
 }
 
-impl Way {
+impl Transport {
     /// Read the words of the protocol.
     ///
     /// # Errors
@@ -106,11 +105,11 @@ impl Way {
     pub fn read(kind: &str, cast: &str) -> Result<Self, Refusal> {
         let kinds = [PortKind::Udp, PortKind::Tcp, PortKind::Packet, PortKind::Xdp];
         let casts = [Cast::Unicast, Cast::Multicast, Cast::Broadcast];
-        let way = kinds
+        let transport = kinds
             .into_iter()
             .find(|one| one.word() == kind)
             .zip(casts.into_iter().find(|one| one.word() == cast));
-        let Some((kind, cast)) = way else {
+        let Some((kind, cast)) = transport else {
             let allowed = "udp, tcp, packet or xdp; unicast, multicast or broadcast";
             return Err(Refusal::new(
                 Rule::Description,
@@ -118,8 +117,10 @@ impl Way {
                 allowed,
             ));
         };
-        let way = Self { kind, cast };
-        way.fault().map_or(Ok(way), |fault| Err(Refusal::new(Rule::Description, way, fault)))
+        let transport = Self { kind, cast };
+        transport
+            .fault()
+            .map_or(Ok(transport), |fault| Err(Refusal::new(Rule::Description, transport, fault)))
     }
 
     /// What does not go together, if anything: what would.
@@ -182,7 +183,9 @@ mod tests {
     fn groups_are_the_experiments_own_and_end_at_the_next_router() {
         let experiment = 0x0123_4567_89AB_CDEF;
         let group = |kind, cast, is_ipv4| {
-            Way { kind, cast }.group(experiment, is_ipv4, 5000).map(|address| address.to_string())
+            Transport { kind, cast }
+                .group(experiment, is_ipv4, 5000)
+                .map(|address| address.to_string())
         };
         let cases = [
             (PortKind::Udp, Cast::Multicast, true, Some("239.255.205.239:5000")),
@@ -203,11 +206,15 @@ mod tests {
     fn words_are_read_as_they_are_written_and_others_refused() {
         for kind in [PortKind::Udp, PortKind::Tcp, PortKind::Packet, PortKind::Xdp] {
             for cast in [Cast::Unicast, Cast::Multicast, Cast::Broadcast] {
-                let way = Way { kind, cast };
-                let read = Way::read(kind.word(), cast.word());
-                assert_eq!(read.ok(), way.fault().is_none().then_some(way), "{way}");
+                let transport = Transport { kind, cast };
+                let read = Transport::read(kind.word(), cast.word());
+                assert_eq!(
+                    read.ok(),
+                    transport.fault().is_none().then_some(transport),
+                    "{transport}"
+                );
             }
         }
-        assert!(Way::read("udp", "anycast").is_err() && Way::read("", "").is_err());
+        assert!(Transport::read("udp", "anycast").is_err() && Transport::read("", "").is_err());
     }
 }

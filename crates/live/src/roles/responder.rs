@@ -1,4 +1,4 @@
-//! Answer requests.
+//! Respond to requests.
 
 use super::sender::check_lengths;
 use super::Attention;
@@ -6,28 +6,28 @@ use crate::pacing::{Achieved, Pacer, Pacing};
 use crate::port::{Address, Arrival, Port};
 use crate::time::{Timeline, PS_PER_NS};
 use crate::wire::{Kind, Mark, Turn};
-use crate::{Error, Face};
+use crate::{Error, SkewedClock};
 use ethermeter_ethernet::Octets;
 use ethermeter_traffic::lengths::Lengths;
 use ethermeter_traffic::times::Times;
 use ethermeter_traffic::{Purpose, Stream};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What is to be answered.
-pub struct EchoPlan<'a> {
+/// The responses of a role.
+pub struct ResponsePlan<'a> {
     /// The experiment; others are not answered.
     pub experiment: u16,
     /// The stream; any of the experiment without.
     pub stream: Option<u16>,
     /// Who may be answered: without this, a forged request would turn the answer against a
     /// stranger.
-    pub may_answer: &'a (dyn Fn(Address) -> bool + Sync),
+    pub may_respond_to: &'a (dyn Fn(Address) -> bool + Sync),
     /// How long answers are and when they come; as long as their requests and at once without.
-    pub answers: Option<&'a Answers>,
+    pub answers: Option<&'a Responses>,
     /// When it ends, in the host's time.
     pub until_ns: u64,
     /// After so many answers it ends too.
-    pub most_answers: u64,
+    pub most_responses: u64,
     /// How it waits.
     pub attention: Attention,
 }
@@ -35,7 +35,7 @@ pub struct EchoPlan<'a> {
 /// How long answers are and when they come. With the same seed and number they are those of a
 /// simulated station.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Answers {
+pub struct Responses {
     /// Lengths of answers' frames, destination address to FCS; as long as their requests without.
     pub frames: Option<Lengths>,
     /// From a request's coming, or from the time of the answer before, to the answer: one is
@@ -47,16 +47,16 @@ pub struct Answers {
     pub station: u32,
 }
 
-/// What was answered.
+/// Counts of a responder.
 #[derive(Clone, Debug, Default)]
-pub struct Echoed {
+pub struct ResponderCounts {
     /// Requests of the experiment that were read.
     pub requests: u64,
     /// Octets of their payloads.
     pub request_octets: u64,
-    /// Answers that the kernel took.
+    /// Responses that the kernel took.
     pub answered: u64,
-    /// Answers that it had not taken by the end.
+    /// Responses that it had not taken by the end.
     pub untaken: u64,
     /// Requests of stations that may not be answered.
     pub not_allowed: u64,
@@ -79,7 +79,7 @@ struct Waiting {
 
 /// Who thinks about one request after the other.
 struct Thinker<'a> {
-    answers: Option<&'a Answers>,
+    answers: Option<&'a Responses>,
     overhead_octets: u64,
     lengths: Stream,
     times: Stream,
@@ -94,49 +94,49 @@ const AFTER_REFUSAL_NS: u64 = 20_000;
 /// # Errors
 /// If an answer's length has no room for a mark or is longer than the port's, or if receiving or
 /// sending is impossible.
-pub fn echo<P: Port, T: Timeline>(
+pub fn respond<P: Port, T: Timeline>(
     port: &mut P,
     time: &T,
-    face: Face,
-    plan: &EchoPlan<'_>,
+    own_clock: SkewedClock,
+    plan: &ResponsePlan<'_>,
     stop: &AtomicBool,
-) -> Result<Echoed, Error> {
+) -> Result<ResponderCounts, Error> {
     if let Some(frames) = plan.answers.and_then(|answers| answers.frames.as_ref()) {
         check_lengths(port, frames)?;
     }
     let is_over = |now_ns| stop.load(Ordering::Relaxed) || now_ns >= plan.until_ns;
     let mut thinker = Thinker::new(plan.answers, port.carrier().overhead());
-    let mut echoed = Echoed::default();
+    let mut counts = ResponderCounts::default();
     let mut waiting = Vec::with_capacity(port.batch());
-    while echoed.answered < plan.most_answers && !is_over(time.now_ns()) {
+    while counts.answered < plan.most_responses && !is_over(time.now_ns()) {
         waiting.clear();
         let received =
             port.receive(plan.attention.wait(), |arrival| match request(arrival, plan, time) {
-                Some(request) if (plan.may_answer)(request.from) => {
-                    echoed.requests += 1;
-                    echoed.request_octets += request.octets as u64;
+                Some(request) if (plan.may_respond_to)(request.from) => {
+                    counts.requests += 1;
+                    counts.request_octets += request.octets as u64;
                     waiting.push(request);
                 }
-                Some(_) => echoed.not_allowed += 1,
-                None => echoed.strange += 1,
+                Some(_) => counts.not_allowed += 1,
+                None => counts.strange += 1,
             });
         match received {
             Err(Error::Closed) => break,
             received => received?,
         };
         for request in &mut waiting {
-            if thinker.think(request, time, plan.until_ns, stop, &mut echoed.achieved) {
-                answer(port, time, face, request, &mut echoed, is_over)?;
+            if thinker.think(request, time, plan.until_ns, stop, &mut counts.achieved) {
+                answer(port, time, own_clock, request, &mut counts, is_over)?;
             } else {
-                echoed.unanswered += 1;
+                counts.unanswered += 1;
             }
         }
     }
-    Ok(echoed)
+    Ok(counts)
 }
 
 impl<'a> Thinker<'a> {
-    fn new(answers: Option<&'a Answers>, overhead: Octets) -> Self {
+    fn new(answers: Option<&'a Responses>, overhead: Octets) -> Self {
         let (seed, station) = answers.map_or((0, 0), |answers| (answers.seed, answers.station));
         Self {
             answers,
@@ -187,7 +187,11 @@ impl<'a> Thinker<'a> {
 }
 
 #[inline]
-fn request<T: Timeline>(arrival: &Arrival<'_>, plan: &EchoPlan<'_>, time: &T) -> Option<Waiting> {
+fn request<T: Timeline>(
+    arrival: &Arrival<'_>,
+    plan: &ResponsePlan<'_>,
+    time: &T,
+) -> Option<Waiting> {
     let mark = Mark::read(arrival.payload).ok()?;
     let is_ours = mark.experiment == plan.experiment
         && plan.stream.is_none_or(|stream| stream == mark.stream);
@@ -204,9 +208,9 @@ fn request<T: Timeline>(arrival: &Arrival<'_>, plan: &EchoPlan<'_>, time: &T) ->
 fn answer<P: Port, T: Timeline>(
     port: &mut P,
     time: &T,
-    face: Face,
+    own_clock: SkewedClock,
     request: &Waiting,
-    echoed: &mut Echoed,
+    counts: &mut ResponderCounts,
     is_over: impl Fn(u64) -> bool,
 ) -> Result<(), Error> {
     port.aim(request.from)?;
@@ -215,16 +219,16 @@ fn answer<P: Port, T: Timeline>(
             let octets = request.octets.min(room.len());
             Mark { kind: Kind::Response, ..request.mark }.emit(room);
             Turn {
-                received_ns: face.shows(request.received_ns),
-                answered_ns: face.shows(time.now_ns()),
+                received_ns: own_clock.reading_at(request.received_ns),
+                answered_ns: own_clock.reading_at(time.now_ns()),
             }
             .emit(&mut room[..octets]);
             octets
         })?;
         let now_ns = time.now_ns();
         if taken > 0 || is_over(now_ns) {
-            echoed.answered += taken as u64;
-            echoed.untaken += 1 - taken as u64;
+            counts.answered += taken as u64;
+            counts.untaken += 1 - taken as u64;
             return Ok(());
         }
         time.sleep_until(now_ns + AFTER_REFUSAL_NS);

@@ -1,5 +1,5 @@
-//! What ends a role from outside: a stop, a lease that the coordinator has not renewed, or one that
-//! a receiver has not renewed.
+//! What ends a role from outside: a stop, a lapsed lease of the coordinator, or a lapsed lease of a
+//! receiver.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;
@@ -15,14 +15,14 @@ pub const RENEWAL_NS: u64 = 200_000_000;
 /// at it itself before each batch: if the watch does not get a processor, the sender falls silent
 /// all the same.
 #[derive(Debug)]
-pub struct Leash {
+pub struct Lease {
     stop: AtomicBool,
     has_lapsed: AtomicBool,
     until_ns: AtomicU64,
 }
 
-impl Leash {
-    /// A leash whose lease begins at `now_ns`.
+impl Lease {
+    /// A lease that begins at `now_ns`.
     #[must_use]
     pub fn new(now_ns: u64) -> Self {
         Self {
@@ -53,7 +53,7 @@ impl Leash {
         true
     }
 
-    /// Whether nobody has renewed the lease in time, whatever has ended the roles.
+    /// Whether the lease was not renewed in time, whatever has ended the roles.
     #[must_use]
     pub fn is_overdue_at(&self, now_ns: u64) -> bool {
         now_ns >= self.until_ns.load(Ordering::Relaxed)
@@ -100,18 +100,18 @@ impl ReceiverLease {
 
 /// What ends one role: what ends its experiment, or a lapsed lease of one of its receivers.
 #[derive(Debug)]
-pub struct RoleLeash {
-    experiment: Arc<Leash>,
+pub struct RoleLease {
+    experiment: Arc<Lease>,
     receivers: Vec<Arc<ReceiverLease>>,
     stop: AtomicBool,
     lapsed_ns: AtomicU64,
 }
 
-impl RoleLeash {
+impl RoleLease {
     /// Of a role that sends by the grants of these leases; of one that only receives there are
     /// none.
     #[must_use]
-    pub fn new(experiment: Arc<Leash>, receivers: Vec<Arc<ReceiverLease>>) -> Self {
+    pub fn new(experiment: Arc<Lease>, receivers: Vec<Arc<ReceiverLease>>) -> Self {
         Self {
             experiment,
             receivers,
@@ -162,36 +162,36 @@ mod tests {
 
     #[test]
     fn a_lease_lapses_at_its_end_and_not_before() {
-        let leash = Leash::new(1000);
-        assert!(!leash.is_silent_at(999 + LEASE_NS));
-        assert!(leash.is_silent_at(1000 + LEASE_NS) && leash.has_lapsed());
+        let lease = Lease::new(1000);
+        assert!(!lease.is_silent_at(999 + LEASE_NS));
+        assert!(lease.is_silent_at(1000 + LEASE_NS) && lease.has_lapsed());
     }
 
     #[test]
     fn a_renewed_lease_holds_on_and_a_lapsed_one_cannot_be_renewed() {
-        let leash = Leash::new(0);
-        assert_eq!(leash.renew(RENEWAL_NS), RENEWAL_NS + LEASE_NS);
-        assert!(!leash.is_silent_at(LEASE_NS));
-        assert!(leash.is_silent_at(RENEWAL_NS + LEASE_NS));
-        leash.renew(RENEWAL_NS + LEASE_NS);
-        assert!(leash.is_silent_at(RENEWAL_NS + LEASE_NS));
+        let lease = Lease::new(0);
+        assert_eq!(lease.renew(RENEWAL_NS), RENEWAL_NS + LEASE_NS);
+        assert!(!lease.is_silent_at(LEASE_NS));
+        assert!(lease.is_silent_at(RENEWAL_NS + LEASE_NS));
+        lease.renew(RENEWAL_NS + LEASE_NS);
+        assert!(lease.is_silent_at(RENEWAL_NS + LEASE_NS));
     }
 
     #[test]
     fn a_stop_is_not_taken_for_a_lapse() {
-        let leash = Leash::new(0);
-        leash.stop();
-        assert!(leash.is_silent_at(1) && !leash.has_lapsed());
+        let lease = Lease::new(0);
+        lease.stop();
+        assert!(lease.is_silent_at(1) && !lease.has_lapsed());
         assert!(
-            leash.is_silent_at(LEASE_NS) && !leash.has_lapsed() && leash.is_overdue_at(LEASE_NS)
+            lease.is_silent_at(LEASE_NS) && !lease.has_lapsed() && lease.is_overdue_at(LEASE_NS)
         );
     }
 
     #[test]
     fn a_role_ends_with_its_experiment_or_with_the_lease_of_any_receiver() {
-        let experiment = Arc::new(Leash::new(0));
+        let experiment = Arc::new(Lease::new(0));
         let receivers = [Arc::new(ReceiverLease::default()), Arc::new(ReceiverLease::default())];
-        let role = || RoleLeash::new(Arc::clone(&experiment), receivers.to_vec());
+        let role = || RoleLease::new(Arc::clone(&experiment), receivers.to_vec());
         assert!(role().is_silent_at(1), "no receiver has renewed yet");
         receivers[0].renew_until(100);
         let silent = role();
@@ -201,7 +201,7 @@ mod tests {
         assert!(!role.is_silent_at(49) && role.is_silent_at(50) && role.lapsed_ns() == Some(50));
         receivers[1].renew_until(100);
         assert!(role.is_silent_at(51), "a role that has ended does not begin again");
-        let sink = RoleLeash::new(Arc::clone(&experiment), Vec::new());
+        let sink = RoleLease::new(Arc::clone(&experiment), Vec::new());
         assert!(!sink.is_silent_at(60));
         experiment.stop();
         assert!(sink.is_silent_at(61) && sink.lapsed_ns().is_none());

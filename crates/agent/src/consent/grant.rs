@@ -1,0 +1,170 @@
+//! What is granted and what is permitted.
+
+use super::spent::GrantId;
+use super::transport::{Cast, PortKind, Transport};
+use ethermeter_live::port::Address;
+use ethermeter_live::wire::Mac;
+use serde::{Deserialize, Serialize};
+use std::net::{IpAddr, SocketAddr};
+
+/// What a sender would like to send to a receiver.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wish {
+    /// By which kind of port, to how many.
+    pub transport: Transport,
+    /// Where the sender is.
+    pub sender: IpAddr,
+    /// Where frames go: a receiver, or the experiment's group. Port 0 until one is open.
+    pub target: Address,
+    /// Up to how many bits per second, of frames from destination address to FCS.
+    pub rate_bps: u64,
+    /// Up to how many frames per second.
+    pub rate_frames_per_s: u64,
+    /// Octets of the longest frame; 0 of octets in bulk, which TCP makes segments of.
+    pub longest_frame_octets: u32,
+    /// For how long, from the beginning to the end of the drain.
+    pub duration_ns: u64,
+    /// The own interface, if one is known.
+    pub interface: Option<Interface>,
+}
+
+/// An interface, as far as rules are concerned with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Interface {
+    /// Its name.
+    pub name: String,
+    /// Whether nothing leaves the host by it.
+    pub is_loopback: bool,
+}
+
+/// A receiver's consent to one sender.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Grant {
+    /// The experiment.
+    pub experiment: u64,
+    /// The receiver's process.
+    pub session: u64,
+    /// Its number among the grants of that process.
+    pub number: u64,
+    /// Who may send.
+    pub sender: IpAddr,
+    /// Address of the receiver that grants; the signature proves it.
+    pub address: IpAddr,
+    /// By which kind of port.
+    pub kind: PortKind,
+    /// Whether to this station only or to the experiment's group, which it listens to.
+    pub cast: Cast,
+    /// To which port; 0 of raw frames.
+    pub port: u16,
+    /// The Ethernet address of this station, of raw frames.
+    pub mac: Option<Mac>,
+    /// Up to how many bits per second.
+    pub rate_bps: u64,
+    /// Up to how many frames per second.
+    pub rate_frames_per_s: u64,
+    /// Octets of the longest frame; 0 of octets in bulk, which TCP makes segments of, and then of
+    /// nothing else.
+    pub longest_frame_octets: u32,
+    /// For how long.
+    pub duration_ns: u64,
+    /// Expiry if nothing has begun, by the wall clock, since 1970.
+    pub until_unix_s: u64,
+}
+
+impl Grant {
+    /// Its identity among all grants.
+    #[must_use]
+    pub fn id(&self) -> GrantId {
+        GrantId { receiver: self.address, session: self.session, number: self.number }
+    }
+
+    /// How frames go.
+    #[must_use]
+    pub fn transport(&self) -> Transport {
+        Transport { kind: self.kind, cast: self.cast }
+    }
+
+    /// Destination this grant permits, the receiver itself or the experiment's group; `None` if it
+    /// permits none.
+    #[must_use]
+    pub fn target(&self) -> Option<Address> {
+        if self.cast != Cast::Unicast {
+            return self.transport().group(self.experiment, self.address.is_ipv4(), self.port);
+        }
+        if self.kind.is_raw() {
+            return self.mac.filter(|mac| !mac.is_group()).map(Address::Mac);
+        }
+        Some(Address::Socket(SocketAddr::new(self.address, self.port)))
+    }
+
+    /// Address of the granting station as a sender of frames.
+    #[must_use]
+    pub fn station(&self) -> Address {
+        match self.mac.filter(|_| self.kind.is_raw()) {
+            Some(mac) => Address::Mac(mac),
+            None => Address::Socket(SocketAddr::new(self.address, self.port)),
+        }
+    }
+}
+
+/// Proof of a grant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Proof {
+    /// Signed with the key of a certificate of our authority that names the address.
+    Signed,
+    /// Not signed: only believed of the loopback interface, by an agent without TLS.
+    None,
+}
+
+/// What a sender may do by a grant, or by those of all receivers of a group. It is not to be
+/// copied: each grant permits one port to send, once.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Permit {
+    /// The only place to send to.
+    pub target: Address,
+    /// At most so many bits per second.
+    pub rate_bps: u64,
+    /// At most so many frames per second.
+    pub rate_frames_per_s: u64,
+    /// No frame longer than this, in octets; no frames but TCP's own segments with 0.
+    pub longest_frame_octets: u32,
+    /// For at most so long.
+    pub duration_ns: u64,
+    /// Beginning before this, by the own monotonic clock: when the first of the grants expires.
+    pub begin_before_ns: u64,
+}
+
+/// The time, by both clocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moment {
+    /// By the own monotonic clock.
+    pub now_ns: u64,
+    /// By the wall clock, since 1970.
+    pub unix_s: u64,
+}
+
+/// Lifetime of an unused grant.
+pub const GRANT_S: u64 = 60;
+
+/// Rates, as of one flow or as the sum of many.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Rates {
+    pub bps: u64,
+    pub frames_per_s: u64,
+}
+
+impl Rates {
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            bps: self.bps.saturating_add(other.bps),
+            frames_per_s: self.frames_per_s.saturating_add(other.frames_per_s),
+        }
+    }
+}
+
+impl Wish {
+    pub(super) fn rates(&self) -> Rates {
+        Rates { bps: self.rate_bps, frames_per_s: self.rate_frames_per_s }
+    }
+}

@@ -1,0 +1,370 @@
+//! The rule book of one agent: what it allows, and what it has allowed.
+
+use super::ceilings::Ceilings;
+use super::fresh::{Fresh, Stamp};
+use super::grant::{Grant, Moment, Permit, Proof, Rates, Wish, GRANT_S};
+use super::spent::{GrantId, Spent};
+use crate::refusal::{require, Refusal, Rule};
+use ethermeter_live::port::Address;
+use ethermeter_live::wire::Mac;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+const LEAST_PORT: u16 = 1024;
+
+/// What one agent allows, and what it has allowed.
+#[derive(Debug)]
+pub struct RuleBook {
+    ceilings: Ceilings,
+    is_plain: bool,
+    session: u64,
+    fresh: Fresh,
+    booked: BTreeMap<u64, Booked>,
+    /// Grants given so far.
+    issued: u64,
+    spent: Spent,
+}
+
+/// What a running experiment has been allowed, so that the ceilings hold for all of them together.
+#[derive(Clone, Debug, Default)]
+struct Booked {
+    roles: usize,
+    incoming: Rates,
+    outgoing: Rates,
+    /// Groups that are sent to, and the receivers that have granted it.
+    groups: Vec<(Address, BTreeSet<IpAddr>)>,
+}
+
+impl RuleBook {
+    /// The rules of the process `session`. An agent that `is_plain` has no TLS.
+    #[must_use]
+    pub fn new(ceilings: Ceilings, session: u64, is_plain: bool) -> Self {
+        let (fresh, spent) = (Fresh::new(session), Spent::default());
+        Self { ceilings, is_plain, session, fresh, booked: BTreeMap::new(), issued: 0, spent }
+    }
+
+    /// The operator's ceilings.
+    #[must_use]
+    pub fn ceilings(&self) -> &Ceilings {
+        &self.ceilings
+    }
+
+    /// Whether a request that may begin an experiment is fresh, and there is room for it.
+    ///
+    /// # Errors
+    /// By [`Rule::Session`], [`Rule::Clock`], [`Rule::Replay`], [`Rule::Ended`], [`Rule::Owner`],
+    /// [`Rule::TestsAtOnce`].
+    pub fn admit_beginning(
+        &mut self,
+        stamp: &Stamp,
+        caller: &str,
+        now_ns: u64,
+    ) -> Result<(), Refusal> {
+        self.fresh.check(stamp, now_ns)?;
+        if !self.fresh.knows(stamp.experiment) {
+            let most = self.ceilings.tests_at_once;
+            let running = self.fresh.running();
+            require(
+                running < most,
+                Rule::TestsAtOnce,
+                format_args!("experiment {}", running + 1),
+                format_args!("{most} at once"),
+            )?;
+        }
+        self.fresh.take(stamp, caller)
+    }
+
+    /// Whether a request of a running experiment is fresh.
+    ///
+    /// # Errors
+    /// As [`RuleBook::admit_beginning`], and by [`Rule::Unknown`].
+    pub fn admit(&mut self, stamp: &Stamp, caller: &str, now_ns: u64) -> Result<(), Refusal> {
+        self.fresh.check(stamp, now_ns)?;
+        let is_known = self.fresh.knows(stamp.experiment);
+        require(
+            is_known,
+            Rule::Unknown,
+            format_args!("experiment {:016x}", stamp.experiment),
+            "an experiment that has begun here",
+        )?;
+        self.fresh.take(stamp, caller)
+    }
+
+    /// The experiment has ended and will not begin again.
+    pub fn end(&mut self, experiment: u64, now_ns: u64) {
+        self.fresh.end(experiment, now_ns);
+        self.booked.remove(&experiment);
+    }
+
+    /// As a receiver at the own address `own`, on an interface with the address `mac`: grant a
+    /// wish. The port in the grant is still the one wished for.
+    ///
+    /// # Errors
+    /// By the operator's ceilings, or because the target is neither our own nor the experiment's
+    /// group.
+    pub fn grant(
+        &mut self,
+        experiment: u64,
+        own: IpAddr,
+        mac: Option<Mac>,
+        wish: &Wish,
+        now_unix_s: u64,
+    ) -> Result<Grant, Refusal> {
+        self.check_wish(wish, self.booked(|booked| booked.incoming))?;
+        self.check_stations(own, wish.sender)?;
+        let port = match wish.target {
+            Address::Socket(target) => target.port(),
+            Address::Mac(_) => 0,
+        };
+        require(
+            port == 0 || port >= LEAST_PORT,
+            Rule::Port,
+            port,
+            format_args!("0 or {LEAST_PORT} to 65535"),
+        )?;
+        let grant = Grant {
+            experiment,
+            session: self.session,
+            number: self.issued + 1,
+            sender: wish.sender,
+            address: own,
+            kind: wish.transport.kind,
+            cast: wish.transport.cast,
+            port,
+            mac: mac.filter(|_| wish.transport.kind.is_raw()),
+            rate_bps: wish.rate_bps,
+            rate_frames_per_s: wish.rate_frames_per_s,
+            longest_frame_octets: wish.longest_frame_octets,
+            duration_ns: wish.duration_ns,
+            until_unix_s: now_unix_s.saturating_add(GRANT_S),
+        };
+        check_target(&grant, wish)?;
+        self.book(experiment, |booked| booked.incoming = booked.incoming.and(wish.rates()))?;
+        self.issued += 1;
+        Ok(grant)
+    }
+
+    /// As a sender: permit a wish, given the grant of every receiver; of a group there may
+    /// be several. The grants are spent by it.
+    ///
+    /// # Errors
+    /// By the own operator's ceilings, or because a grant is not for this, or has been used.
+    pub fn permit(
+        &mut self,
+        experiment: u64,
+        wish: &Wish,
+        consents: &[(Grant, Proof)],
+        moment: Moment,
+    ) -> Result<Permit, Refusal> {
+        self.check_wish(wish, self.booked(|booked| booked.outgoing))?;
+        if consents.is_empty() {
+            return Err(Refusal::new(
+                Rule::ConsentMissing,
+                wish.target,
+                "a station that has said yes in this experiment",
+            ));
+        }
+        for (grant, proof) in consents {
+            self.check_consent(experiment, wish, grant, *proof, moment.unix_s)?;
+        }
+        let receivers: BTreeSet<IpAddr> = consents.iter().map(|(grant, _)| grant.address).collect();
+        self.check_group(experiment, wish, &receivers)?;
+        let ids: Vec<GrantId> = consents.iter().map(|(grant, _)| grant.id()).collect();
+        self.spent.check(&ids, moment.now_ns)?;
+        let lifetimes_s =
+            consents.iter().map(|(grant, _)| grant.until_unix_s.saturating_sub(moment.unix_s));
+        let lifetime_ns = lifetimes_s.min().unwrap_or(0).saturating_mul(1_000_000_000);
+        self.book(experiment, |booked| {
+            booked.outgoing = booked.outgoing.and(wish.rates());
+            if wish.transport.is_group() {
+                booked.groups.push((wish.target, receivers));
+            }
+        })?;
+        // No grant is accepted that lives longer; one that the wall clock makes live again, by a
+        // step back, is still known.
+        self.spent.spend(&ids, moment.now_ns.saturating_add(2 * GRANT_S * 1_000_000_000));
+        Ok(Permit {
+            target: wish.target,
+            rate_bps: wish.rate_bps,
+            rate_frames_per_s: wish.rate_frames_per_s,
+            longest_frame_octets: wish.longest_frame_octets,
+            duration_ns: wish.duration_ns,
+            begin_before_ns: moment.now_ns.saturating_add(lifetime_ns),
+        })
+    }
+
+    /// Whether all receivers of a group grant this: each receiver of a group hears all roles
+    /// that send to it, so each of these needs a grant of each.
+    fn check_group(
+        &self,
+        experiment: u64,
+        wish: &Wish,
+        receivers: &BTreeSet<IpAddr>,
+    ) -> Result<(), Refusal> {
+        let mut groups = self.booked.get(&experiment).into_iter().flat_map(|booked| &booked.groups);
+        let Some((_, others)) =
+            groups.find(|(target, others)| *target == wish.target && others != receivers)
+        else {
+            return Ok(());
+        };
+        let list = |receivers: &BTreeSet<IpAddr>| {
+            receivers.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+        };
+        Err(Refusal::new(
+            Rule::ConsentMissing,
+            format_args!("{} granted by {}", wish.target, list(receivers)),
+            format_args!("grants of the receivers of its other roles: {}", list(others)),
+        ))
+    }
+
+    /// Whether one receiver's grant is for this.
+    fn check_consent(
+        &self,
+        experiment: u64,
+        wish: &Wish,
+        grant: &Grant,
+        proof: Proof,
+        now_unix_s: u64,
+    ) -> Result<(), Refusal> {
+        self.check_stations(wish.sender, grant.address)?;
+        let is_proven = proof == Proof::Signed || (self.is_plain && grant.address.is_loopback());
+        require(
+            is_proven,
+            Rule::ConsentUnproven,
+            grant.address,
+            "a yes signed with a certificate that names the address",
+        )?;
+        let (asked, granted) = (experiment, grant.experiment);
+        require(
+            asked == granted,
+            Rule::ConsentExperiment,
+            format_args!("{asked:016x}"),
+            format_args!("{granted:016x}"),
+        )?;
+        require(wish.sender == grant.sender, Rule::ConsentSender, wish.sender, grant.sender)?;
+        require(
+            wish.transport == grant.transport(),
+            Rule::ConsentTarget,
+            wish.transport,
+            grant.transport(),
+        )?;
+        check_target(grant, wish)?;
+        let needs_port = !grant.kind.is_raw();
+        let is_fine = !needs_port || grant.port >= LEAST_PORT;
+        require(is_fine, Rule::Port, grant.port, format_args!("{LEAST_PORT} to 65535"))?;
+        let is_within =
+            wish.rate_bps <= grant.rate_bps && wish.rate_frames_per_s <= grant.rate_frames_per_s;
+        let rates = |bps: u64, frames: u64| format!("{bps} bit/s and {frames} frames/s");
+        let granted = rates(grant.rate_bps, grant.rate_frames_per_s);
+        require(
+            is_within,
+            Rule::ConsentRate,
+            rates(wish.rate_bps, wish.rate_frames_per_s),
+            granted,
+        )?;
+        let (asked, granted) = (wish.longest_frame_octets, grant.longest_frame_octets);
+        // Octets in bulk are something else than frames of no octets.
+        let is_within = if granted == 0 { asked == 0 } else { (1..=granted).contains(&asked) };
+        let (asked, granted) = (length(asked), length(granted));
+        require(is_within, Rule::ConsentLength, asked, granted)?;
+        let (asked, granted) = (wish.duration_ns, grant.duration_ns);
+        require(
+            asked <= granted,
+            Rule::ConsentDuration,
+            format_args!("{asked} ns"),
+            format_args!("{granted} ns"),
+        )?;
+        let until = grant.until_unix_s;
+        let is_valid = now_unix_s < until && until <= now_unix_s.saturating_add(2 * GRANT_S);
+        require(
+            is_valid,
+            Rule::ConsentExpired,
+            format_args!("now {now_unix_s} s"),
+            format_args!("before {until} s, issued in the last minute"),
+        )
+    }
+
+    /// What all running experiments have been allowed in one direction.
+    fn booked(&self, direction: fn(&Booked) -> Rates) -> Rates {
+        self.booked.values().map(direction).fold(Rates::default(), Rates::and)
+    }
+
+    fn check_wish(&self, wish: &Wish, booked: Rates) -> Result<(), Refusal> {
+        self.ceilings.check_rates(wish.rates(), booked)?;
+        self.ceilings.check_duration(wish.duration_ns)?;
+        self.ceilings
+            .check_interface(wish.interface.as_ref().map(|interface| interface.name.as_str()))?;
+        self.ceilings.check_cast(wish.transport)?;
+        // Raw frames and groups go out by an interface and not to an address: that must be known,
+        // and stay on the host without certificates.
+        let is_bound = wish.transport.kind.is_raw() || wish.transport.is_group();
+        match &wish.interface {
+            None => require(
+                !is_bound,
+                Rule::Interface,
+                "none",
+                "an interface, for raw frames and groups",
+            ),
+            Some(interface) => {
+                let is_allowed = !self.is_plain || interface.is_loopback;
+                require(
+                    is_allowed,
+                    Rule::PlainBeyondLoopback,
+                    &interface.name,
+                    "the loopback interface",
+                )
+            }
+        }
+    }
+
+    fn check_stations(&self, own: IpAddr, other: IpAddr) -> Result<(), Refusal> {
+        for address in [own, other] {
+            let is_allowed = !self.is_plain || address.is_loopback();
+            require(
+                is_allowed,
+                Rule::PlainBeyondLoopback,
+                address,
+                "loopback addresses, for an agent without certificates",
+            )?;
+            self.ceilings.check_address(address)?;
+        }
+        Ok(())
+    }
+
+    fn book(&mut self, experiment: u64, allow: impl FnOnce(&mut Booked)) -> Result<(), Refusal> {
+        let most = self.ceilings.roles;
+        let booked = self.booked.entry(experiment).or_default();
+        require(
+            booked.roles < most,
+            Rule::Roles,
+            format_args!("role {}", booked.roles + 1),
+            format_args!("{most} in an experiment"),
+        )?;
+        booked.roles += 1;
+        allow(booked);
+        Ok(())
+    }
+}
+
+/// Whether frames go where the grant permits: to the station that grants it, or to the
+/// experiment's group.
+fn check_target(grant: &Grant, wish: &Wish) -> Result<(), Refusal> {
+    let Some(target) = grant.target() else {
+        return Err(Refusal::new(
+            Rule::Address,
+            grant.transport(),
+            "the address of one station, or a group that there is",
+        ));
+    };
+    require(wish.target == target, Rule::ConsentTarget, wish.target, target)
+}
+
+fn length(longest_frame_octets: u32) -> String {
+    match longest_frame_octets {
+        0 => "octets in bulk".into(),
+        octets => format!("frames of up to {octets} octets"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,521 @@
+//! Policing of what an agent sends, the last check before the network: nothing passes that its permit
+//! does not name.
+//!
+//! [`Policer`] holds a permit and its token buckets; [`PolicedPort`] is a port that sends only what its
+//! policer admits.
+
+use crate::consent::Permit;
+use crate::lease::RoleLease;
+use crate::token_bucket::{segment_octets, Charge, TokenBucket, TCP_TIME_OCTETS};
+use ethermeter_ethernet::frame::{FCS, HEADER};
+use ethermeter_ethernet::{Carrier, Octets};
+use ethermeter_live::port::tcp::TcpInfo;
+use ethermeter_live::port::{Address, Arrival, Port, PortCounters, Wait};
+use ethermeter_live::{Error, Timeline};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The token buckets of one permit, charged with all that has passed. A permit has one policer,
+/// which one port holds, so the sum over all ports is what was granted.
+#[derive(Debug)]
+pub struct Policer {
+    permit: Permit,
+    begin_ns: u64,
+    carrier: Carrier,
+    /// Octets of the longest packet: those of the interface, fewer where TCP has found a path with
+    /// less room.
+    mtu: u64,
+    frames: TokenBucket,
+    bits: TokenBucket,
+    /// Of TCP: segments and octets that it had sent again when it was last asked, and when to ask
+    /// next.
+    sent_again: (u64, u64),
+    look_ns: u64,
+}
+
+/// How often TCP is asked what it has sent again.
+const LOOK_NS: u64 = 1_000_000;
+/// The first segment of a connection has twenty octets of options, eight more than others (RFC
+/// 7323).
+const OPENING_AS_PAYLOAD: usize = 8;
+
+/// Where nothing is known of an interface, its packets are taken for those of a common Ethernet.
+const COMMON_MTU: u32 = 1500;
+
+impl Policer {
+    /// Of `permit` from `begin_ns` on, for payloads of up to `longest_payload` octets.
+    #[must_use]
+    pub fn new(
+        permit: Permit,
+        carrier: Carrier,
+        longest_payload: usize,
+        mtu: Option<u32>,
+        begin_ns: u64,
+    ) -> Self {
+        let mtu = u64::from(mtu.unwrap_or(COMMON_MTU));
+        let largest = Charge::of(carrier, longest_payload as u64, mtu);
+        Self {
+            carrier,
+            mtu,
+            begin_ns,
+            frames: TokenBucket::new(permit.rate_frames_per_s, largest.frames, begin_ns),
+            bits: TokenBucket::new(permit.rate_bps, largest.bits, begin_ns),
+            permit,
+            sent_again: (0, 0),
+            look_ns: 0,
+        }
+    }
+
+    /// The same for full TCP segments.
+    #[must_use]
+    pub fn of_segments(permit: Permit, carrier: Carrier, mtu: Option<u32>, begin_ns: u64) -> Self {
+        let segment = segment_octets(carrier, u64::from(mtu.unwrap_or(COMMON_MTU)));
+        Self::new(permit, carrier, usize::try_from(segment).unwrap_or(usize::MAX), mtu, begin_ns)
+    }
+
+    /// What is permitted.
+    #[must_use]
+    pub fn permit(&self) -> &Permit {
+        &self.permit
+    }
+
+    /// Whether the permit's time has begun and is not over.
+    #[inline]
+    #[must_use]
+    pub fn is_in_time(&self, now_ns: u64) -> bool {
+        now_ns >= self.begin_ns && now_ns - self.begin_ns < self.permit.duration_ns
+    }
+
+    /// Whether a connection may be opened at `now_ns`; if so, the attempt is charged.
+    pub fn take_opening(&mut self, now_ns: u64) -> bool {
+        let has_room = self.room(OPENING_AS_PAYLOAD, now_ns) > 0;
+        if has_room {
+            self.take(OPENING_AS_PAYLOAD);
+        }
+        has_room
+    }
+
+    /// Whether TCP is to be asked again what it has sent again.
+    #[inline]
+    #[must_use]
+    pub fn is_due(&self, now_ns: u64) -> bool {
+        now_ns >= self.look_ns
+    }
+
+    /// Charge what TCP has sent again, and cut payloads into segments as it does.
+    pub fn follow(&mut self, info: &TcpInfo, now_ns: u64) {
+        self.look_ns = now_ns.saturating_add(LOOK_NS);
+        let around = self.carrier.overhead().0 + TCP_TIME_OCTETS;
+        let (segments, octets) = (u64::from(info.sent_again), info.sent_again_octets);
+        let frames = segments.saturating_sub(self.sent_again.0);
+        self.frames.take(frames);
+        self.bits.take(8 * (octets.saturating_sub(self.sent_again.1) + frames * around));
+        self.sent_again = (segments, octets);
+        if info.segment_octets > 0 {
+            self.mtu = self.mtu.min(u64::from(info.segment_octets) + around - HEADER.0 - FCS.0);
+        }
+    }
+
+    /// How many payloads of up to so many octets may pass at `now_ns`.
+    #[inline]
+    pub fn room(&mut self, longest_payload: usize, now_ns: u64) -> u64 {
+        if !self.is_in_time(now_ns) {
+            return 0;
+        }
+        let largest = Charge::of(self.carrier, longest_payload as u64, self.mtu);
+        (self.bits.left_at(now_ns) / largest.bits).min(self.frames.left_at(now_ns) / largest.frames)
+    }
+
+    /// Charge a payload that has passed.
+    #[inline]
+    pub fn take(&mut self, payload_octets: usize) {
+        let charge = Charge::of(self.carrier, payload_octets as u64, self.mtu);
+        self.frames.take(charge.frames);
+        self.bits.take(charge.bits);
+    }
+
+    /// Octets of payload of a full TCP segment.
+    #[must_use]
+    pub fn segment_octets(&self) -> u64 {
+        segment_octets(self.carrier, self.mtu)
+    }
+
+    /// Octets of payload in full segments that are within the permit's rates, per second.
+    #[must_use]
+    pub fn payload_octets_per_s(&self) -> u64 {
+        let segment = self.segment_octets();
+        let charge = Charge::of(self.carrier, segment, self.mtu);
+        let by_bits = u128::from(self.bits.per_s()) * u128::from(segment) / u128::from(charge.bits);
+        u64::try_from(by_bits).unwrap_or(u64::MAX).min(self.frames.per_s().saturating_mul(segment))
+    }
+}
+
+/// Progress of a role, visible while it runs.
+#[derive(Debug, Default)]
+pub struct Progress {
+    /// Frames sent.
+    pub sent: AtomicU64,
+    /// Frames that arrived.
+    pub received: AtomicU64,
+}
+
+/// What a policed port depends on.
+pub struct Conditions<'a, T> {
+    /// The lease without which nothing is sent.
+    pub lease: &'a RoleLease,
+    /// The time.
+    pub time: &'a T,
+    /// Where to count.
+    pub progress: &'a Progress,
+}
+
+/// A port that sends only what its permit allows.
+pub struct PolicedPort<'a, P, T> {
+    port: P,
+    conditions: Conditions<'a, T>,
+    policer: Option<Policer>,
+    longest_payload: usize,
+    held_back: u64,
+}
+
+impl<'a, P: Port, T: Timeline> PolicedPort<'a, P, T> {
+    /// Police `port` by `policer`; without one it sends nothing. The port is
+    /// aimed at the permit's target.
+    ///
+    /// # Errors
+    /// If the port cannot be aimed there.
+    pub fn new(
+        mut port: P,
+        policer: Option<Policer>,
+        conditions: Conditions<'a, T>,
+    ) -> Result<Self, Error> {
+        // A port may have more room, for what arrives.
+        let permitted =
+            policer.as_ref().map_or(0, |policer| longest_payload(port.carrier(), policer.permit()));
+        let longest_payload = port.longest_payload().min(permitted);
+        if let Some(policer) = &policer {
+            port.aim(policer.permit().target)?;
+        }
+        Ok(Self { port, policer, longest_payload, conditions, held_back: 0 })
+    }
+
+    /// The only address that it sends to; `None` if it sends nothing.
+    #[must_use]
+    pub fn target(&self) -> Option<Address> {
+        self.policer.as_ref().map(|policer| policer.permit().target)
+    }
+
+    /// The port behind it.
+    pub fn port(&self) -> &P {
+        &self.port
+    }
+
+    /// How often frames had to wait because of the permit's rates.
+    #[must_use]
+    pub fn held_back(&self) -> u64 {
+        self.held_back
+    }
+
+    /// Frames that may go out now.
+    fn room(&mut self, now_ns: u64) -> Result<usize, Error> {
+        let Some(policer) = &mut self.policer else { return Ok(0) };
+        if self.longest_payload == 0
+            || self.conditions.lease.is_silent_at(now_ns)
+            || !policer.is_in_time(now_ns)
+        {
+            return Ok(0);
+        }
+        if policer.is_due(now_ns) {
+            match self.port.tcp()? {
+                Some(info) => policer.follow(&info, now_ns),
+                None => policer.look_ns = u64::MAX,
+            }
+        }
+        let room = policer.room(self.longest_payload, now_ns);
+        self.held_back += u64::from(room == 0);
+        Ok(usize::try_from(room).unwrap_or(usize::MAX))
+    }
+}
+
+/// Octets of the longest payload that a permit allows.
+#[must_use]
+pub fn longest_payload(carrier: Carrier, permit: &Permit) -> usize {
+    let permitted = carrier
+        .payload_of(Octets(permit.longest_frame_octets.into()))
+        .map_or(0, |payload| payload.0);
+    usize::try_from(permitted).unwrap_or(usize::MAX)
+}
+
+impl<P: Port, T: Timeline> Port for PolicedPort<'_, P, T> {
+    fn carrier(&self) -> Carrier {
+        self.port.carrier()
+    }
+
+    fn longest_payload(&self) -> usize {
+        self.longest_payload
+    }
+
+    fn batch(&self) -> usize {
+        self.port.batch()
+    }
+
+    fn aim(&mut self, at: Address) -> Result<(), Error> {
+        match self.target() {
+            Some(target) if at == target => self.port.aim(at),
+            target => Err(Error::Refused {
+                what: "target",
+                value: format!("{at:?}"),
+                allowed: target.map_or("none".into(), |target| target.to_string()),
+            }),
+        }
+    }
+
+    fn send<F: FnMut(usize, &mut [u8]) -> usize>(
+        &mut self,
+        count: usize,
+        mut fill: F,
+    ) -> Result<usize, Error> {
+        let room = self.room(self.conditions.time.now_ns())?.min(count).min(self.port.batch());
+        let Some(policer) = self.policer.as_mut().filter(|_| room > 0) else { return Ok(0) };
+        // The port may fill more than it takes: what was taken is known only afterwards, so lengths
+        // are kept up to a batch.
+        let mut lengths = [0u16; 64];
+        let longest = self.longest_payload;
+        let room = room.min(lengths.len());
+        let taken = self.port.send(room, |index, octets| {
+            // Whoever fills has no more room than was permitted.
+            let longest = longest.min(octets.len());
+            let length = fill(index, &mut octets[..longest]).min(longest);
+            lengths[index] = u16::try_from(length).unwrap_or(u16::MAX);
+            length
+        })?;
+        // A message over TCP has its length before it.
+        let before = if matches!(policer.carrier, Carrier::TcpOverIpv4 | Carrier::TcpOverIpv6) {
+            4
+        } else {
+            0
+        };
+        for &length in &lengths[..taken] {
+            policer.take(usize::from(length) + before);
+        }
+        self.conditions.progress.sent.fetch_add(taken as u64, Ordering::Relaxed);
+        Ok(taken)
+    }
+
+    fn receive<F: FnMut(&Arrival<'_>)>(&mut self, wait: Wait, take: F) -> Result<usize, Error> {
+        let taken = self.port.receive(wait, take)?;
+        self.conditions.progress.received.fetch_add(taken as u64, Ordering::Relaxed);
+        Ok(taken)
+    }
+
+    #[inline]
+    fn is_clear(&mut self) -> Result<bool, Error> {
+        self.port.is_clear()
+    }
+
+    fn counters(&mut self) -> Result<PortCounters, Error> {
+        self.port.counters()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lease::{Lease, ReceiverLease, LEASE_NS};
+    use ethermeter_live::port::memory::{connected, MemoryPort, Verdict};
+    use ethermeter_live::time::NS_PER_S;
+    use std::cell::Cell;
+    use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+    use std::sync::Arc;
+
+    struct Hand(Cell<u64>);
+
+    impl Timeline for Hand {
+        fn now_ns(&self) -> u64 {
+            self.0.get()
+        }
+
+        fn sleep_until(&self, at_ns: u64) {
+            self.0.set(self.0.get().max(at_ns));
+        }
+    }
+
+    fn permit() -> Permit {
+        Permit {
+            target: Address::Socket(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 5000)),
+            rate_bps: 8_000_000,
+            rate_frames_per_s: 1000,
+            longest_frame_octets: 200,
+            duration_ns: NS_PER_S / 2,
+            begin_before_ns: u64::MAX,
+        }
+    }
+
+    /// What ends the roles of a test.
+    struct Ends {
+        experiment: Arc<Lease>,
+        receiver: Arc<ReceiverLease>,
+    }
+
+    fn with_policed_port(
+        permit: Option<Permit>,
+        test: impl FnOnce(&mut PolicedPort<'_, MemoryPort, Hand>, &Hand, &Ends),
+    ) {
+        let (port, _other) = connected(|_| Verdict::Pass, usize::MAX);
+        let (time, progress) = (Hand(Cell::new(0)), Progress::default());
+        let ends = Ends { experiment: Arc::new(Lease::new(0)), receiver: Arc::default() };
+        ends.receiver.renew_until(u64::MAX);
+        let lease = RoleLease::new(Arc::clone(&ends.experiment), vec![Arc::clone(&ends.receiver)]);
+        let conditions = Conditions { lease: &lease, time: &time, progress: &progress };
+        let policer = permit.map(|permit| {
+            let longest = longest_payload(port.carrier(), &permit).min(port.longest_payload());
+            Policer::new(permit, port.carrier(), longest, None, BEGIN_NS)
+        });
+        test(
+            &mut PolicedPort::new(port, policer, conditions).expect("a policed port"),
+            &time,
+            &ends,
+        );
+    }
+
+    const BEGIN_NS: u64 = 100;
+    /// After this, a frame of 200 octets is within 8 Mb/s and 1000 frames/s.
+    const FRAME_NS: u64 = 1_000_000;
+
+    fn sends(limited: &mut PolicedPort<'_, MemoryPort, Hand>) -> usize {
+        limited.send(1, |_, _| 46).expect("a port")
+    }
+
+    #[test]
+    fn without_a_permit_nothing_goes_out() {
+        with_policed_port(None, |limited, time, _| {
+            time.sleep_until(BEGIN_NS + FRAME_NS);
+            assert_eq!(sends(limited), 0);
+            assert!(limited.aim(permit().target).is_err());
+        });
+    }
+
+    #[test]
+    fn nothing_goes_out_before_the_beginning_or_after_the_duration() {
+        with_policed_port(Some(permit()), |limited, time, _| {
+            let end_ns = BEGIN_NS + NS_PER_S / 2;
+            let sent =
+                [BEGIN_NS - 1, BEGIN_NS, BEGIN_NS + FRAME_NS, end_ns - 1, end_ns].map(|at_ns| {
+                    time.sleep_until(at_ns);
+                    sends(limited)
+                });
+            // The bucket is empty in the beginning.
+            assert_eq!(sent, [0, 0, 1, 1, 0]);
+        });
+    }
+
+    #[test]
+    fn all_that_goes_out_is_within_the_rates_times_the_duration() {
+        // 8 Mb/s allow 7812 frames of 64 octets in half a second, 1000 frames/s 500 of them.
+        for (rate_frames_per_s, expected) in [(1000, 500), (1_000_000, 4_000_000 / 512)] {
+            with_policed_port(
+                Some(Permit { rate_frames_per_s, ..permit() }),
+                |limited, time, _| {
+                    let mut sent = 0;
+                    for step in 0..60_000 {
+                        time.sleep_until(BEGIN_NS + step * 10_000);
+                        sent += limited.send(64, |_, _| 46).expect("a port");
+                    }
+                    assert!(sent <= expected && sent + 5 >= expected, "{sent} of {expected}");
+                },
+            );
+        }
+    }
+
+    #[test]
+    fn nothing_goes_out_that_is_longer_than_permitted() {
+        with_policed_port(Some(permit()), |limited, time, _| {
+            time.sleep_until(BEGIN_NS + FRAME_NS);
+            // A raw frame of 200 octets has 182 of payload, though the port has room for more.
+            assert_eq!((limited.longest_payload(), limited.port().longest_payload()), (182, 1500));
+            let mut room = 0;
+            let greedy = |_: usize, octets: &mut [u8]| {
+                room = octets.len();
+                1400
+            };
+            assert_eq!(limited.send(1, greedy).expect("a port"), 1);
+            assert_eq!(room, 182);
+        });
+        with_policed_port(
+            Some(Permit { longest_frame_octets: 0, ..permit() }),
+            |limited, time, _| {
+                time.sleep_until(BEGIN_NS + FRAME_NS);
+                assert_eq!(sends(limited), 0, "octets in bulk are no frames");
+            },
+        );
+    }
+
+    #[test]
+    fn nothing_goes_to_another_address() {
+        with_policed_port(Some(permit()), |limited, _, _| {
+            assert!(limited.aim(permit().target).is_ok());
+            let other = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 5001);
+            assert!(limited.aim(Address::Socket(other)).is_err());
+        });
+    }
+
+    #[test]
+    fn nothing_goes_out_after_a_stop_or_when_a_lease_has_lapsed() {
+        let long = || Permit { duration_ns: 10 * NS_PER_S, ..permit() };
+        with_policed_port(Some(long()), |limited, time, ends| {
+            time.sleep_until(BEGIN_NS + FRAME_NS);
+            assert_eq!(sends(limited), 1);
+            ends.experiment.stop();
+            time.sleep_until(BEGIN_NS + 2 * FRAME_NS);
+            assert_eq!(sends(limited), 0);
+        });
+        with_policed_port(Some(long()), |limited, time, ends| {
+            time.sleep_until(LEASE_NS);
+            assert_eq!(sends(limited), 0);
+            assert!(ends.experiment.has_lapsed());
+        });
+    }
+
+    #[test]
+    fn nothing_goes_out_when_the_receiver_does_not_renew() {
+        let (port, _other) = connected(|_| Verdict::Pass, usize::MAX);
+        let (time, progress, receiver) =
+            (Hand(Cell::new(0)), Progress::default(), Arc::new(ReceiverLease::default()));
+        let lease = RoleLease::new(Arc::new(Lease::new(0)), vec![Arc::clone(&receiver)]);
+        receiver.renew_until(BEGIN_NS + 2 * FRAME_NS);
+        let policer = Policer::new(permit(), Carrier::Raw, 182, None, BEGIN_NS);
+        let mut limited = PolicedPort::new(
+            port,
+            Some(policer),
+            Conditions { lease: &lease, time: &time, progress: &progress },
+        )
+        .expect("a policed port");
+        let sent = [1, 2, 3].map(|frames| {
+            time.sleep_until(BEGIN_NS + frames * FRAME_NS);
+            sends(&mut limited)
+        });
+        assert_eq!(sent, [1, 0, 0]);
+    }
+
+    #[test]
+    fn what_tcp_sends_again_is_charged_and_its_segments_are_as_long_as_the_path_allows() {
+        let info = |sent_again, sent_again_octets, segment_octets| TcpInfo {
+            sent_again,
+            sent_again_octets,
+            segment_octets,
+            ..TcpInfo::default()
+        };
+        let bulk = Permit { longest_frame_octets: 0, rate_frames_per_s: 1_000_000, ..permit() };
+        let mut policer = Policer::of_segments(bulk, Carrier::TcpOverIpv4, None, 0);
+        let (now_ns, segment) = (100 * FRAME_NS, 1448);
+        assert_eq!(policer.room(segment, now_ns), 1); // 8 Mb/s carry 1.3 full frames in 2 ms
+        policer.follow(&info(10, 14_480, 1448), now_ns);
+        // Ten frames of 1518 octets are 121 440 bits; the bucket had 16 000.
+        let due_ns = now_ns + (121_440 - 16_000 + 12_144) / 8 * 1000;
+        assert_eq!((policer.room(segment, due_ns - 1), policer.room(segment, due_ns)), (0, 1));
+        policer.follow(&info(10, 14_480, 500), due_ns);
+        assert_eq!(policer.segment_octets(), 500);
+        let before = policer.frames.left_at(due_ns);
+        policer.take(1448);
+        assert_eq!(before - policer.frames.left_at(due_ns), 3);
+    }
+}

@@ -1,0 +1,197 @@
+"""Trial: one line of a plan, with its only writer and its only reader."""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import msgspec
+
+from ethermeter.theory.names import MODELS
+
+SIMULATION, THEORY, IDEALISED, LIVE = "simulation", "theory", "idealised", "live"
+
+LARGEST_SEED = 2**63 - 1
+"""The largest seed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One trial: a point of an experiment, run once.
+
+    Parameters
+    ----------
+    id
+        "series slug/number", unique in the plan.
+    series
+        Name of the series in figures.
+    replication
+        Which repetition of its point this is, from 0.
+    seed
+        Where its chance comes from, below 2^63.
+    engine
+        The engine that answers: "simulation", "theory/MODEL", "idealised/MODEL",
+        "ablation/MODEL/STEP" or "live".
+    point
+        The varied keys with their values, as text.
+    scenario
+        What the engine needs to know; see docs/formats.md. Shared between trials, not to be
+        changed.
+    line
+        The exact JSON text that an engine receives.
+
+    """
+
+    id: str
+    series: str
+    replication: int
+    seed: int
+    engine: str
+    point: Mapping[str, str]
+    scenario: dict[str, Any]
+    line: str
+
+
+class _Line(msgspec.Struct):
+    id: str
+    series: str
+    replication: int
+    seed: int
+    engine: str
+    point: Mapping[str, str]
+    scenario: msgspec.Raw
+
+
+def planned(
+    *,
+    id: str,
+    series: str,
+    replication: int,
+    seed: int,
+    engine: str,
+    point: Mapping[str, str],
+    scenario: dict[str, Any],
+    scenario_json: msgspec.Raw,
+) -> Trial:
+    """Return a trial with its line; `scenario_json` is the scenario as JSON."""
+    line = _text(_Line(id, series, replication, seed, engine, point, scenario_json))
+    return Trial(id, series, replication, seed, engine, point, scenario, line)
+
+
+def renumbered(trial: Trial, number: int, *, point: Mapping[str, str]) -> Trial:
+    """Return a trial for another plan: with another number and point, the same seed and scenario."""
+    read = msgspec.json.decode(trial.line, type=_Line)
+    read.id, read.point = f"{trial.id.partition('/')[0]}/{number:05d}", dict(point)
+    return replace(trial, id=read.id, point=read.point, line=_text(read))
+
+
+def trial_line(scenario: msgspec.Raw, *, seed: int) -> str:
+    """Return a trial of no plan, as a line for the simulator."""
+    return _text(_Line("x/00000", "x", 0, seed, SIMULATION, {}, scenario))
+
+
+def _text(line: _Line) -> str:
+    return msgspec.json.encode(line).decode()
+
+
+def _one_of_equals(value: Any, known: dict[str, Any]) -> Any:
+    """Return the same object for equal lists and objects of JSON, and for those in them: scenarios
+    of a plan differ in little.
+
+    Parameters
+    ----------
+    value
+        What was read.
+    known
+        By its text what was seen before; is extended.
+
+    """
+    if not isinstance(value, dict | list):
+        return value
+    text = repr(value)  # tells 1 from 1.0 and true, which are equal
+    if text not in known:
+        known[text] = (
+            {key: _one_of_equals(each, known) for key, each in value.items()}
+            if isinstance(value, dict)
+            else [_one_of_equals(each, known) for each in value]
+        )
+    return known[text]
+
+
+_KEYS = ("id", "series", "replication", "seed", "engine", "point", "scenario")
+_SCENARIO_KEYS = ("segment", "groups", "phases", "batches")
+_NETWORK_KEYS = ("network", "flows", "phases")
+_ENGINE = re.compile(
+    rf"simulation|(theory|idealised|ablation)/({'|'.join(MODELS)})(/[a-z-]+)?", re.ASCII
+)
+_ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*/[0-9]{5,6}", re.ASCII)
+
+
+def _refused(constant: str) -> None:
+    raise ValueError(f"{constant} is no number")
+
+
+def read_trial(line: str, known: dict[str, Any]) -> Trial | str:
+    """Return the trial of a line, or what was expected instead; `known` as of `_one_of_equals`."""
+    try:
+        read = json.loads(line, parse_constant=_refused)
+        if isinstance(read, dict) and isinstance(read.get("scenario"), dict):
+            read["scenario"] = {
+                key: _one_of_equals(value, known) for key, value in read["scenario"].items()
+            }
+    except (ValueError, RecursionError) as error:
+        return f"expected a trial as JSON: {type(error).__name__ if isinstance(error, RecursionError) else error}"
+    if not isinstance(read, dict) or tuple(read) != _KEYS:
+        return f"expected a JSON object with the keys {', '.join(_KEYS)}, in this order"
+    point, scenario, engine = read["point"], read["scenario"], read["engine"]
+    has_network = isinstance(scenario, dict) and "network" in scenario
+    if has_network:
+        told = () if engine == SIMULATION else (LIVE,)
+        keys: tuple[str, ...] = (*_NETWORK_KEYS, "batches", *told)
+        if tuple(scenario) == (*_NETWORK_KEYS, *told):
+            keys = tuple(scenario)  # as plans were written before networks had batches
+    else:
+        keys = _SCENARIO_KEYS if engine == SIMULATION else (*_SCENARIO_KEYS, "theory")
+    wrong = [
+        text
+        for holds, text in (
+            (isinstance(read["id"], str) and _ID.fullmatch(read["id"]), 'id as "series/00000"'),
+            (_is_text(read["series"]) and read["series"], "series as a text"),
+            (_is_count(read["replication"]), "replication as an integer, 0 or above"),
+            (
+                _is_count(read["seed"]) and read["seed"] <= LARGEST_SEED,
+                f"seed as an integer from 0 to {LARGEST_SEED}",
+            ),
+            (
+                engine in (SIMULATION, LIVE)
+                if has_network
+                else isinstance(engine, str) and _ENGINE.fullmatch(engine),
+                'engine as "simulation", "theory/MODEL", "idealised/MODEL" or "ablation/MODEL/STEP"; of a network "simulation" or "live"',
+            ),
+            (
+                isinstance(point, dict)
+                and all(_is_text(text) for item in point.items() for text in item),
+                "point as texts",
+            ),
+            (
+                isinstance(scenario, dict) and tuple(scenario) == keys,
+                f"scenario with the keys {', '.join(keys)}",
+            ),
+        )
+        if not holds
+    ]
+    return "expected " + "; ".join(wrong) if wrong else Trial(**read, line=line)
+
+
+def _is_text(value: object) -> bool:
+    """Whether it is a text that can be written as UTF-8; JSON can name halves of characters that
+    cannot.
+    """
+    return isinstance(value, str) and not any(
+        "\ud800" <= character <= "\udfff" for character in value
+    )
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
