@@ -61,6 +61,11 @@ const DIX_10: HalfDuplexTiming = HalfDuplexTiming {
     max_stations: 1024,
 };
 
+/// The timing of 802.3-2022 at 10 Mb/s; slot, jam, attempt and backoff limit are those of 100 Mb/s,
+/// too.
+pub const IEEE_10: HalfDuplexTiming =
+    HalfDuplexTiming { gap_part1: Bits(64), max_round_trip: Bits(511), ..DIX_10 };
+
 /// Every half-duplex standard that is known here.
 pub const STANDARDS: &[Standard] = &[
     Standard {
@@ -84,7 +89,7 @@ pub const STANDARDS: &[Standard] = &[
     },
     Standard {
         name: "ieee-10",
-        timing: HalfDuplexTiming { gap_part1: Bits(64), max_round_trip: Bits(511), ..DIX_10 },
+        timing: IEEE_10,
         sources: &[
             ("bit", "802.3-2022 § 4.4.2: 10 Mb/s"),
             ("slot", "802.3-2022 § 4.4.2: slotTime 512 bit times"),

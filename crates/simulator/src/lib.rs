@@ -8,7 +8,7 @@
 //! - [`scenario`]: a segment by groups of stations. [`world`]: the same in picoseconds, ready to run.
 //! - [`station`]: one station's transmitter: attempts, backoff, what follows a failure. Shared by
 //!   both implementations.
-//! - [`mod@reference`]: the medium access procedures of 802.3, event by event. Written to be read.
+//! - [`mac`]: medium access as state machines. [`mod@reference`]: a segment event by event.
 //! - [`fast`] and [`storm`]: the same, one contention after another over flat arrays. This is what
 //!   runs.
 //! - [`idealised`]: the worlds that theories assume, each by brute force, into the same figures.
@@ -19,6 +19,7 @@
 pub mod fast;
 pub mod idealised;
 mod lanes;
+pub mod mac;
 pub mod network;
 pub mod old;
 pub mod outcome;

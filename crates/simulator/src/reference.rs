@@ -1,37 +1,16 @@
-//! Medium access event by event, after the procedures of 802.3-2022 § 4.2.8. Written to be read.
-//!
-//! Every station runs two processes. *Deference* watches the medium:
-//!
-//! ```text
-//!          carrier, or own transmission
-//! Silent ──────────────────────────────► Busy
-//!   ▲                                      │ all of it gone
-//!   │                                      ▼
-//!   │            carrier, unless it transmitted itself (or waits for higher priority)
-//!   │           ┌────────────────────── GapPart1 ◄─┐
-//!   │           ▼                          │       │ (a gap whose first part is empty begins here ▼)
-//!   │         Busy                         ▼       │
-//!   └────────────────────────────────── GapPart2   carrier is ignored; at its end a waiting frame goes out,
-//!                                                  and carrier still there makes it Busy again
-//! ```
-//!
-//! A station with a priority wait has a gap that is longer by it and has no second part; and it
-//! watches carrier after its own transmissions, too.
-//!
-//! *Transmission* holds the frame: `Idle → (ready) → Waiting → (not deferring) → Starting → (deaf
-//! time) → Sending → …`. Who has decided to start hears nothing more until its first bit leaves;
-//! the standards know no such time.
+//! A segment event by event: each station is a [`CsmaCd`] machine. Written to be read.
 //!
 //! Events of one instant are taken in the order of their rank: what a station decides, it decides
 //! before it hears what arrives in that instant; and carrier that begins is heard before carrier
 //! that ends, so that they join.
 
+use crate::mac::csma_cd::{CsmaCd, Next, Sent};
 use crate::outcome::Outcome;
 use crate::scenario::Error;
 use crate::station::{Attempt, Ending, Station};
 use crate::tally::Tally;
 use crate::watch::Watch;
-use crate::world::{small, Gap, World, NEVER};
+use crate::world::{small, World, NEVER};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -62,45 +41,11 @@ impl Event {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Deference {
-    Silent,
-    Busy,
-    GapPart1,
-    GapPart2,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Transmission {
-    Idle,
-    Waiting,
-    Starting,
-    Sending(usize),
-}
-
-#[derive(Debug)]
-struct Mac {
-    deference: Deference,
-    transmission: Transmission,
-    signals_heard: u32,
-    was_transmitting: bool,
-    gap: u64,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Sent {
-    station: u32,
-    start: i64,
-    end: i64,
-    version: u32,
-    collision: Option<i64>,
-}
-
 struct Reference<'w> {
     world: &'w World,
     queue: BinaryHeap<Reverse<(i64, u8, u64, Event)>>,
     serial: u64,
-    macs: Vec<Mac>,
+    macs: Vec<CsmaCd>,
     stations: Vec<Station>,
     sent: Vec<Sent>,
     attempts: Vec<Attempt>,
@@ -112,18 +57,11 @@ struct Reference<'w> {
 /// [`Error::Stopped`] if it was stopped.
 pub fn run(world: &World, watch: &Watch) -> Result<(Outcome, Vec<Attempt>), Error> {
     let (stations, first) = Station::all(world);
-    let macs = stations.iter().map(|_| Mac {
-        deference: Deference::Silent,
-        transmission: Transmission::Idle,
-        signals_heard: 0,
-        was_transmitting: false,
-        gap: 0,
-    });
     let mut reference = Reference {
         world,
         queue: BinaryHeap::new(),
         serial: 0,
-        macs: macs.collect(),
+        macs: vec![CsmaCd::default(); stations.len()],
         stations,
         sent: Vec::new(),
         attempts: Vec::new(),
@@ -153,33 +91,46 @@ impl Reference<'_> {
     fn handle(&mut self, now: i64, event: Event) {
         match event {
             Event::Ready { station } => {
-                self.macs[station as usize].transmission = Transmission::Waiting;
-                if self.macs[station as usize].deference == Deference::Silent {
-                    self.decide(now, station);
-                }
+                let next = self.macs[station as usize].ready();
+                self.follow(now, station, next);
             }
             Event::FirstBit { station } => self.send(now, station),
-            Event::GapOver { station, gap } => self.gap_over(now, station, gap),
-            Event::CarrierOn { station } => self.carrier_on(now, station),
+            Event::GapOver { station, gap } => {
+                let owed = self.world.gap_of(station as usize);
+                let next = self.macs[station as usize].gap_over(owed, gap);
+                self.follow(now, station, next);
+            }
+            Event::CarrierOn { station } => {
+                let owed = self.world.gap_of(station as usize);
+                if let Some(own) = self.macs[station as usize].carrier_on(owed) {
+                    self.collide(now, own);
+                }
+            }
             Event::CarrierOff { station, transmission, version } => {
                 if self.sent[transmission].version == version {
-                    self.macs[station as usize].signals_heard -= 1;
-                    self.perhaps_silent(now, station);
+                    let owed = self.world.gap_of(station as usize);
+                    let next = self.macs[station as usize].carrier_off(owed);
+                    self.follow(now, station, next);
                 }
             }
             Event::SendOver { transmission, version } => self.send_over(now, transmission, version),
         }
     }
 
-    /// A station has found that it need not defer.
-    fn decide(&mut self, now: i64, station: u32) {
-        let mac = &mut self.macs[station as usize];
-        mac.transmission = Transmission::Starting;
-        mac.deference = Deference::Busy;
-        if self.world.deaf == 0 {
-            return self.send(now, station);
+    fn follow(&mut self, now: i64, station: u32, next: Next) {
+        match next {
+            Next::Nothing => {}
+            Next::GapOver { gap, after } => {
+                self.schedule(now + after, Event::GapOver { station, gap });
+            }
+            Next::Start => {
+                self.macs[station as usize].start();
+                if self.world.deaf == 0 {
+                    return self.send(now, station);
+                }
+                self.schedule(now + self.world.deaf, Event::FirstBit { station });
+            }
         }
-        self.schedule(now + self.world.deaf, Event::FirstBit { station });
     }
 
     fn send(&mut self, now: i64, station: u32) {
@@ -188,12 +139,8 @@ impl Reference<'_> {
         }
         let id = self.sent.len();
         let end = now + self.stations[station as usize].packet_time(self.world, now);
-        self.sent.push(Sent { station, start: now, end, version: 0, collision: None });
-        let mac = &mut self.macs[station as usize];
-        mac.transmission = Transmission::Sending(id);
-        mac.deference = Deference::Busy;
-        mac.was_transmitting = true;
-        let carrier_ignored = mac.signals_heard > 0;
+        self.sent.push(Sent::new(station, now, end));
+        let hears_carrier = self.macs[station as usize].send(id);
         let place = self.world.places[station as usize];
         for other in 0..self.stations.len() {
             if other != station as usize {
@@ -202,17 +149,17 @@ impl Reference<'_> {
             }
         }
         self.schedule_end(id);
-        if carrier_ignored {
+        if hears_carrier {
             self.collide(now, id);
         }
     }
 
     fn schedule_end(&mut self, id: usize) {
-        let Sent { station, end, version, .. } = self.sent[id];
+        let Sent { sender, end, version, .. } = self.sent[id];
         self.schedule(end, Event::SendOver { transmission: id, version });
-        let place = self.world.places[station as usize];
+        let place = self.world.places[sender as usize];
         for other in 0..self.stations.len() {
-            if other != station as usize {
+            if other != sender as usize {
                 let heard = end + self.world.delay(place, self.world.places[other]);
                 self.schedule(
                     heard,
@@ -222,97 +169,29 @@ impl Reference<'_> {
         }
     }
 
-    /// The sender hears another signal: it completes the preamble, then jams (§ 4.2.3.2.4).
     fn collide(&mut self, now: i64, id: usize) {
-        let (preamble, jam) = (self.world.preamble, self.world.jam);
-        let sent = &mut self.sent[id];
-        if sent.collision.is_none() && now < sent.end {
-            sent.collision = Some(now);
-            sent.end = now.max(sent.start + preamble) + jam;
-            sent.version += 1;
+        if self.sent[id].collide(now, self.world.preamble, self.world.jam) {
             self.schedule_end(id);
         }
     }
 
-    fn carrier_on(&mut self, now: i64, station: u32) {
-        let is_watched_after_own = self.world.gap_of(station as usize).is_watched_after_own;
-        let mac = &mut self.macs[station as usize];
-        mac.signals_heard += 1;
-        match mac.deference {
-            Deference::Silent => {
-                mac.deference = Deference::Busy;
-                mac.was_transmitting = false;
-            }
-            Deference::GapPart1 if !mac.was_transmitting || is_watched_after_own => {
-                mac.deference = Deference::Busy;
-            }
-            // In the second part, and in the first after an own transmission, carrier is not
-            // watched.
-            Deference::GapPart1 | Deference::GapPart2 | Deference::Busy => {}
-        }
-        if let Transmission::Sending(id) = self.macs[station as usize].transmission {
-            self.collide(now, id);
-        }
-    }
-
-    fn perhaps_silent(&mut self, now: i64, station: u32) {
-        let Gap { part1, length: gap, .. } = self.world.gap_of(station as usize);
-        let mac = &mut self.macs[station as usize];
-        let sending = matches!(mac.transmission, Transmission::Starting | Transmission::Sending(_));
-        if mac.deference != Deference::Busy || mac.signals_heard > 0 || sending {
-            return;
-        }
-        mac.gap += 1;
-        let number = mac.gap;
-        let length = if part1 > 0 {
-            mac.deference = Deference::GapPart1;
-            part1
-        } else {
-            mac.deference = Deference::GapPart2;
-            gap
-        };
-        self.schedule(now + length, Event::GapOver { station, gap: number });
-    }
-
-    fn gap_over(&mut self, now: i64, station: u32, gap: u64) {
-        let Gap { part1, length, .. } = self.world.gap_of(station as usize);
-        let mac = &mut self.macs[station as usize];
-        if mac.gap != gap {
-            return; // a gap that was broken off
-        }
-        match mac.deference {
-            Deference::GapPart1 => {
-                mac.deference = Deference::GapPart2;
-                self.schedule(now + length - part1, Event::GapOver { station, gap });
-            }
-            Deference::GapPart2 if mac.transmission == Transmission::Waiting => {
-                self.decide(now, station);
-            }
-            Deference::GapPart2 if mac.signals_heard > 0 => {
-                mac.deference = Deference::Busy;
-                mac.was_transmitting = false;
-            }
-            Deference::GapPart2 => mac.deference = Deference::Silent,
-            Deference::Busy => {} // carrier came back in the first part
-            Deference::Silent => unreachable!("a gap ends once"),
-        }
-    }
-
     fn send_over(&mut self, now: i64, id: usize, version: u32) {
-        let Sent { station, start, end, version: current, collision } = self.sent[id];
-        if version != current {
+        let sent = self.sent[id];
+        if version != sent.version {
             return;
         }
+        let Sent { sender, start, end, .. } = sent;
         debug_assert_eq!(now, end);
-        let transmitter = &mut self.stations[station as usize];
-        let (attempt, ready) = match collision {
-            None => transmitter.deliver(start, end),
-            Some(heard) => transmitter.collide(start, end, heard - start > self.world.slot),
+        let station = &mut self.stations[sender as usize];
+        let (attempt, ready) = match sent.collision {
+            None => station.deliver(start, end),
+            Some(heard) => station.collide(start, end, sent.is_late(heard, self.world.slot)),
         };
         self.attempts.push(attempt);
-        self.macs[station as usize].transmission = Transmission::Idle;
-        self.perhaps_silent(now, station);
-        self.schedule(ready, Event::Ready { station });
+        let owed = self.world.gap_of(sender as usize);
+        let next = self.macs[sender as usize].send_over(owed);
+        self.follow(now, sender, next);
+        self.schedule(ready, Event::Ready { station: sender });
     }
 
     fn finish(mut self) -> (Outcome, Vec<Attempt>) {

@@ -22,11 +22,12 @@
 //! and likewise for each station that sent, whose deferrals differ from its neighbours'.
 
 use crate::fast::Sender;
+use crate::mac::csma_cd::Gap;
 use crate::reference::overlap;
 use crate::station::{Attempt, Ending, Station};
 use crate::tally::Tally;
 use crate::watch::Poll;
-use crate::world::{small, Gap, World, NEVER};
+use crate::world::{small, World, NEVER};
 use std::ops::Range;
 
 const NONE: u32 = u32::MAX;

@@ -1,5 +1,6 @@
 //! A scenario in picoseconds, checked and ready to run.
 
+use crate::mac::csma_cd::Gap;
 use crate::scenario::{Group, Scenario, Trial};
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;
@@ -17,17 +18,6 @@ pub(crate) const LONGEST_DELAY_PS: u64 = 1_000_000_000_000; // 1 s
 const LONGEST_BITS: u64 = 1 << 24;
 const MOST_CLOCK_ERROR_PPB: u64 = 10_000_000; // 1%
 const LONGEST_PACKET_PS: u64 = 1_000_000_000_000_000; // 1000 s
-
-/// The silence that the stations of a place owe before they start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Gap {
-    /// Inter-frame gap and priority wait.
-    pub length: i64,
-    /// Its first part, in which carrier restarts it.
-    pub part1: i64,
-    /// Whether carrier does so too after an own transmission.
-    pub is_watched_after_own: bool,
-}
 
 /// A trial in picoseconds.
 ///
@@ -239,17 +229,6 @@ impl World {
             }
         }
         largest
-    }
-}
-
-impl Gap {
-    fn new(gap: i64, part1: i64, wait: i64) -> Self {
-        let length = gap + wait;
-        if wait > 0 {
-            // Whoever comes back within it may be of higher priority, so it is watched to its end.
-            return Self { length, part1: length, is_watched_after_own: true };
-        }
-        Self { length, part1, is_watched_after_own: false }
     }
 }
 

@@ -1,68 +1,28 @@
-//! Half-duplex ports: medium access event by event, as in [`crate::reference`], by the same
-//! procedures (802.3-2022 § 4.2.8), with the constants of 10 and 100 Mb/s: slot 512 bits, jam 32
-//! bits, 16 attempts, backoff over at most 2^10 slots, a gap whose first two thirds are watched.
-//! What is sent in peace comes to all other ports of the domain.
+//! Half-duplex ports: each is a [`CsmaCd`] machine, with the constants of 802.3 at 10 and 100 Mb/s
+//! from `ethernet`. A frame sent without collision comes to all other ports of the domain.
 
 use super::frame::Loss;
-use super::plant::{Domain, NONE, SLOT_OCTETS};
+use super::plant::{Domain, NONE, SLOT_OCTETS, TIMING};
 use super::reference::{Copy, Engine, Event};
+use crate::mac::csma_cd::{CsmaCd, Next, Sent};
 use ethermeter_traffic::Stream;
+use ethermeter_trial::medium::Backoff;
 
-const ATTEMPT_LIMIT: u32 = 16;
-const BACKOFF_LIMIT: u32 = 10;
-const JAM_OCTETS: u64 = 4;
+const BACKOFF: Backoff = Backoff::Exponential { limit: TIMING.backoff_limit };
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Deference {
-    Silent,
-    Busy,
-    GapPart1,
-    GapPart2,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Transmission {
-    Idle,
-    Waiting,
-    Sending(usize),
-}
-
-/// Medium access of a port.
+/// Medium access of a port, and the frame that it holds.
 #[derive(Debug)]
-pub(super) struct Mac {
-    deference: Deference,
-    transmission: Transmission,
-    heard: u32,
-    was_transmitting: bool,
-    gap: u64,
+pub(super) struct Contender {
+    mac: CsmaCd,
     copy: u32,
     attempts: u32,
     chance: Stream,
 }
 
-impl Mac {
+impl Contender {
     pub fn new(chance: Stream) -> Self {
-        Self {
-            deference: Deference::Silent,
-            transmission: Transmission::Idle,
-            heard: 0,
-            was_transmitting: false,
-            gap: 0,
-            copy: NONE,
-            attempts: 0,
-            chance,
-        }
+        Self { mac: CsmaCd::default(), copy: NONE, attempts: 0, chance }
     }
-}
-
-/// A transmission.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Sent {
-    port: u32,
-    start: u64,
-    end: u64,
-    version: u32,
-    collision: Option<u64>,
 }
 
 impl Engine<'_> {
@@ -80,9 +40,9 @@ impl Engine<'_> {
 
     /// A port takes up a frame.
     pub fn contend(&mut self, now: u64, port: u32, copy: u32) {
-        let mac = &mut self.macs[port as usize];
-        mac.copy = copy;
-        mac.attempts = 0;
+        let contender = &mut self.contenders[port as usize];
+        contender.copy = copy;
+        contender.attempts = 0;
         // Not at once: what else happens in this instant is heard first by nobody, as between other
         // ports.
         self.schedule(now, Event::Ready { port });
@@ -91,17 +51,25 @@ impl Engine<'_> {
     pub fn handle_medium(&mut self, now: u64, event: Event) {
         match event {
             Event::Ready { port } => {
-                self.macs[port as usize].transmission = Transmission::Waiting;
-                if self.macs[port as usize].deference == Deference::Silent {
-                    self.transmit(now, port);
+                let next = self.contenders[port as usize].mac.ready();
+                self.follow(now, port, next);
+            }
+            Event::GapOver { port, gap } => {
+                let owed = self.domain(port).0.gap;
+                let next = self.contenders[port as usize].mac.gap_over(owed, gap);
+                self.follow(now, port, next);
+            }
+            Event::CarrierOn { port } => {
+                let owed = self.domain(port).0.gap;
+                if let Some(own) = self.contenders[port as usize].mac.carrier_on(owed) {
+                    self.collide(now, own);
                 }
             }
-            Event::GapOver { port, gap } => self.gap_over(now, port, gap),
-            Event::CarrierOn { port } => self.carrier_on(now, port),
             Event::CarrierOff { port, sent, version } => {
                 if self.sent[sent].version == version {
-                    self.macs[port as usize].heard -= 1;
-                    self.perhaps_silent(now, port);
+                    let owed = self.domain(port).0.gap;
+                    let next = self.contenders[port as usize].mac.carrier_off(owed);
+                    self.follow(now, port, next);
                 }
             }
             Event::SendOver { sent, version } => self.send_over(now, sent, version),
@@ -109,118 +77,67 @@ impl Engine<'_> {
         }
     }
 
+    fn follow(&mut self, now: u64, port: u32, next: Next) {
+        match next {
+            Next::Nothing => {}
+            Next::GapOver { gap, after } => {
+                self.schedule(now + after.cast_unsigned(), Event::GapOver { port, gap });
+            }
+            Next::Start => self.transmit(now, port),
+        }
+    }
+
     fn transmit(&mut self, now: u64, port: u32) {
         let domain = self.domain(port).0;
-        let octets = self.copies[self.macs[port as usize].copy as usize].frame.octets;
+        let octets = self.copies[self.contenders[port as usize].copy as usize].frame.octets;
         let end = now + domain.preamble + u64::from(octets) * domain.octet;
         let id = self.sent.len();
-        self.sent.push(Sent { port, start: now, end, version: 0, collision: None });
-        let mac = &mut self.macs[port as usize];
-        mac.transmission = Transmission::Sending(id);
-        mac.deference = Deference::Busy;
-        mac.was_transmitting = true;
-        mac.attempts += 1;
-        let ignored = mac.heard > 0;
+        self.sent.push(Sent::new(port, now.cast_signed(), end.cast_signed()));
+        let contender = &mut self.contenders[port as usize];
+        contender.attempts += 1;
+        let hears_carrier = contender.mac.send(id);
         for (other, delay) in self.others(port) {
             self.schedule(now + delay, Event::CarrierOn { port: other });
         }
         self.schedule_end(id);
-        if ignored {
+        if hears_carrier {
             self.collide(now, id);
         }
     }
 
     fn schedule_end(&mut self, id: usize) {
-        let Sent { port, end, version, .. } = self.sent[id];
+        let Sent { sender, end, version, .. } = self.sent[id];
+        let end = end.cast_unsigned();
         self.schedule(end, Event::SendOver { sent: id, version });
-        for (other, delay) in self.others(port) {
+        for (other, delay) in self.others(sender) {
             self.schedule(end + delay, Event::CarrierOff { port: other, sent: id, version });
         }
     }
 
-    /// The sender hears another: it completes the preamble, then jams (§ 4.2.3.2.4).
     fn collide(&mut self, now: u64, id: usize) {
-        let port = self.sent[id].port;
-        let domain = self.domain(port).0;
-        let (preamble, jam) = (domain.preamble, JAM_OCTETS * domain.octet);
-        let sent = &mut self.sent[id];
-        if sent.collision.is_none() && now < sent.end {
-            sent.collision = Some(now);
-            sent.end = now.max(sent.start + preamble) + jam;
-            sent.version += 1;
+        let domain = self.domain(self.sent[id].sender).0;
+        let (preamble, jam) = (domain.preamble, TIMING.jam.0 / 8 * domain.octet);
+        if self.sent[id].collide(now.cast_signed(), preamble.cast_signed(), jam.cast_signed()) {
             self.schedule_end(id);
         }
     }
 
-    fn carrier_on(&mut self, now: u64, port: u32) {
-        let mac = &mut self.macs[port as usize];
-        mac.heard += 1;
-        match mac.deference {
-            Deference::Silent => {
-                mac.deference = Deference::Busy;
-                mac.was_transmitting = false;
-            }
-            Deference::GapPart1 if !mac.was_transmitting => mac.deference = Deference::Busy,
-            Deference::GapPart1 | Deference::GapPart2 | Deference::Busy => {}
-        }
-        if let Transmission::Sending(id) = self.macs[port as usize].transmission {
-            self.collide(now, id);
-        }
-    }
-
-    fn perhaps_silent(&mut self, now: u64, port: u32) {
-        let part1 = self.domain(port).0.gap / 3 * 2;
-        let mac = &mut self.macs[port as usize];
-        let sending = matches!(mac.transmission, Transmission::Sending(_));
-        if mac.deference != Deference::Busy || mac.heard > 0 || sending {
-            return;
-        }
-        mac.gap += 1;
-        let gap = mac.gap;
-        mac.deference = Deference::GapPart1;
-        self.schedule(now + part1, Event::GapOver { port, gap });
-    }
-
-    fn gap_over(&mut self, now: u64, port: u32, gap: u64) {
-        let whole = self.domain(port).0.gap;
-        let mac = &mut self.macs[port as usize];
-        if mac.gap != gap {
-            return; // a gap that was broken off
-        }
-        match mac.deference {
-            Deference::GapPart1 => {
-                mac.deference = Deference::GapPart2;
-                self.schedule(now + whole - whole / 3 * 2, Event::GapOver { port, gap });
-            }
-            Deference::GapPart2 if mac.transmission == Transmission::Waiting => {
-                self.transmit(now, port);
-            }
-            Deference::GapPart2 if mac.heard > 0 => {
-                mac.deference = Deference::Busy;
-                mac.was_transmitting = false;
-            }
-            Deference::GapPart2 => mac.deference = Deference::Silent,
-            Deference::Busy => {} // carrier came back in the first part
-            Deference::Silent => unreachable!("a gap ends once"),
-        }
-    }
-
     fn send_over(&mut self, now: u64, id: usize, version: u32) {
-        let Sent { port, start, version: current, collision, .. } = self.sent[id];
-        if version != current {
+        let sent = self.sent[id];
+        if version != sent.version {
             return;
         }
+        let port = sent.sender;
         let slot = SLOT_OCTETS * self.domain(port).0.octet;
-        let mac = &mut self.macs[port as usize];
-        mac.transmission = Transmission::Idle;
-        let copy = mac.copy;
-        if let Some(heard) = collision {
+        let contender = &mut self.contenders[port as usize];
+        let copy = contender.copy;
+        if let Some(heard) = sent.collision {
             let counted = u64::from(self.account.within(now));
             let figures = &mut self.account.ports[port as usize];
             figures.collisions += counted;
-            figures.late_collisions += counted * u64::from(heard - start > slot);
-            if mac.attempts < ATTEMPT_LIMIT {
-                let wait = mac.chance.below(1 << mac.attempts.min(BACKOFF_LIMIT)) * slot;
+            figures.late_collisions += counted * u64::from(sent.is_late(heard, slot.cast_signed()));
+            if contender.attempts < TIMING.attempt_limit {
+                let wait = contender.chance.below(BACKOFF.range(contender.attempts)) * slot;
                 self.schedule(now + wait, Event::Ready { port });
             } else {
                 self.depart(now, port, copy);
@@ -229,11 +146,13 @@ impl Engine<'_> {
             }
         } else {
             let octets = self.copies[copy as usize].frame.octets;
-            self.account.port_sent(port, octets, start, now);
+            self.account.port_sent(port, octets, sent.start.cast_unsigned(), now);
             self.depart(now, port, copy);
             self.spread(now, port, copy);
         }
-        self.perhaps_silent(now, port);
+        let owed = self.domain(port).0.gap;
+        let next = self.contenders[port as usize].mac.send_over(owed);
+        self.follow(now, port, next);
     }
 
     /// The port has done with its frame.

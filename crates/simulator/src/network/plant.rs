@@ -13,7 +13,9 @@ mod building;
 use super::clocks::clock::Clock;
 use super::frame::Frame;
 use super::scenario::{check_batches, check_phases, Trial};
+use crate::mac::csma_cd::Gap;
 use building::Builder;
+use ethermeter_ethernet::timing::{HalfDuplexTiming, IEEE_10};
 use ethermeter_traffic::Batches;
 use ethermeter_trial::nodes::{Buffer, Coalesce, Learning, Stage};
 use ethermeter_trial::{Fault, Phases};
@@ -172,7 +174,7 @@ pub(super) struct Domain {
     pub delay: Vec<Vec<u64>>,
     pub octet: u64,
     pub preamble: u64,
-    pub gap: u64,
+    pub gap: Gap,
 }
 
 /// A network ready to run.
@@ -317,5 +319,8 @@ impl Plant {
 /// A MAC control frame, 802.3-2022 § 31.3: the shortest frame.
 pub(super) const PAUSE_OCTETS: u64 = 64;
 
-/// The slot of 10 and 100 Mb/s, 802.3-2022 § 4.4.2: 512 bits.
-pub(super) const SLOT_OCTETS: u64 = 64;
+/// The constants of half-duplex links.
+pub(super) const TIMING: HalfDuplexTiming = IEEE_10;
+
+/// Their slot.
+pub(super) const SLOT_OCTETS: u64 = TIMING.slot.0 / 8;

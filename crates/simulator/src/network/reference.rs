@@ -9,10 +9,11 @@ use super::account::Account;
 use super::applications::{Applications, Reaction};
 use super::frame::{Frame, Loss};
 use super::junctions::Junctions;
-use super::medium::{Mac, Sent};
+use super::medium::Contender;
 use super::plant::{Last, Plant, NONE, PAUSE_OCTETS};
 use super::table::{Tables, Way};
 use super::{Outcome, Trial};
+use crate::mac::csma_cd::Sent;
 use crate::scenario::Error;
 use crate::watch::{Poll, Watch};
 use ethermeter_traffic::{Purpose, Stream};
@@ -158,7 +159,7 @@ pub(super) struct Engine<'p> {
     servers: Vec<Server>,
     batches: Vec<Batch>,
     memories: Vec<Memory>,
-    pub macs: Vec<Mac>,
+    pub contenders: Vec<Contender>,
     pub sent: Vec<Sent>,
     /// When each flow's transfer is next woken.
     wakes: Vec<u64>,
@@ -190,7 +191,7 @@ pub(super) fn run(
         servers: vec![Server::default(); plant.rooms.len()],
         batches: vec![Batch::default(); plant.timings.len()],
         memories: vec![Memory::default(); plant.ports.len()],
-        macs: (0..ports).map(|port| Mac::new(chance(port))).collect(),
+        contenders: (0..ports).map(|port| Contender::new(chance(port))).collect(),
         sent: Vec::new(),
         wakes: vec![u64::MAX; applications.waking_count() as usize],
         events: 0,

@@ -4,6 +4,7 @@ use super::{
     small, Domain, Last, Place, Plant, Port, Role, Room, Route, Timing, ENDLESS, NONE,
     PAUSE_OCTETS, SLOT_OCTETS,
 };
+use crate::mac::csma_cd::Gap;
 use crate::network::clocks::clock::Clock;
 use crate::network::scenario::Trial;
 use ethermeter_traffic::lengths::Lengths;
@@ -218,12 +219,14 @@ impl<'t> Builder<'t> {
                 delay.push(delays);
                 self.plant.domain_of[member as usize] = (id, small(number));
             }
+            let gap = link.gap_octets * link.ps_per_octet;
             self.plant.domains.push(Domain {
                 members,
                 delay,
                 octet: link.ps_per_octet,
                 preamble: link.preamble_octets * link.ps_per_octet,
-                gap: link.gap_octets * link.ps_per_octet,
+                // 802.3-2022 § 4.2.3.2.1: the first part is at most two thirds.
+                gap: Gap::new(gap.cast_signed(), (gap / 3 * 2).cast_signed(), 0),
             });
         }
         Ok(())
