@@ -110,7 +110,7 @@ def test_the_report_shows_voice_first_and_each_call(page: str) -> None:
         "samples, from 172 B to 972 B, 12 B of these overhead, a coder, 8 bit every 125 µs",
         "Each flow by itself",
     ):
-        assert text.replace("’", "'") in page.replace("’", "'").replace("&#x27;", "'"), text
+        assert text.replace("’", "'") in page.replace("’", "'").replace("&#39;", "'"), text
 
 
 def test_a_figure_of_voice_can_be_had_alone(run: Path) -> None:
