@@ -105,7 +105,7 @@ def test_the_report_shows_voice_first_and_each_call(page: str) -> None:
     assert order == sorted(order)
     for text in (
         "the packet’s arrival at the application",
-        "playout that rates best in hindsight",
+        "playout delay that rates best in hindsight",
         "Distribution of the delay of samples",
         "samples, from 172 B to 972 B, 12 B of these overhead, a coder, 8 bit every 125 µs",
         "Each flow by itself",
