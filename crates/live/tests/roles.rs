@@ -379,9 +379,9 @@ fn nobody_is_answered_who_may_not_be() {
         most_responses: u64::MAX,
         attention: Attention::Spinning,
     };
-    let responded =
+    let results =
         respond(&mut responder, &HostTime, TRUE, &plan, &AtomicBool::new(false)).expect("an echo");
-    assert_eq!((responded.answered, responded.not_allowed), (0, 1));
+    assert_eq!((results.answered, results.not_allowed), (0, 1));
     assert_eq!(
         requester
             .receive(Wait::No, |_| unreachable!("nothing was answered"))

@@ -10,7 +10,6 @@ use ethermeter_trial::medium::{AfterAttemptLimit, AfterLateCollision, Backoff};
 use ethermeter_trial::{Fault, Phases};
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 use thiserror::Error;
 
 /// Why a trial cannot be simulated.
@@ -68,14 +67,17 @@ pub(crate) fn read_line<S: DeserializeOwned>(line: &str) -> Result<(u64, S), Err
 /// medium access.
 pub(crate) fn read_id(line: &str) -> Result<(String, bool, bool), Error> {
     #[derive(Deserialize)]
+    struct Keys {
+        network: Option<IgnoredAny>,
+        idealised: Option<IgnoredAny>,
+    }
+    #[derive(Deserialize)]
     struct Head {
         id: String,
-        scenario: BTreeMap<String, IgnoredAny>,
+        scenario: Keys,
     }
-    let head: Head = serde_json::from_str(line)?;
-    let has = |key: &str| head.scenario.contains_key(key);
-    let (is_network, is_idealised) = (has("network"), has("idealised"));
-    Ok((head.id, is_network, is_idealised))
+    let Head { id, scenario } = serde_json::from_str(line)?;
+    Ok((id, scenario.network.is_some(), scenario.idealised.is_some()))
 }
 
 impl Trial {
