@@ -17,7 +17,7 @@ from ethermeter.analysis.flow_sums import FlowSums, left_out, of_all, of_each
 from ethermeter.analysis.groups import _means_of_known
 from ethermeter.engines.live.by_batch import mean_s, of_stream
 from ethermeter.engines.live.description import describe
-from ethermeter.engines.live.observed import in_vain, observe
+from ethermeter.engines.live.observed import failed, observe
 from ethermeter.metrics import Metric
 from ethermeter.plan import read
 from ethermeter.store.rows import BATCH_COUNTS, BATCH_SUMS, FLOW_METRICS, NOT_COUNTED, TrialRows
@@ -280,7 +280,7 @@ def test_an_agent_that_counts_in_no_parts_or_in_others_leaves_its_flow_without_t
     # Of one part the mean is exact all the same; without any it is that of the buckets.
     assert observed(rows, Metric.ROUND_TRIP, 1) == pytest.approx(371_700e-9 / 37, rel=1e-12)
     assert observed(rows, Metric.ONE_WAY_DELAY, 0) == pytest.approx(10.04e-6, rel=1e-12)
-    assert in_vain(scenario, took_s=1.0).flow_batch_counts.size == 0
+    assert failed(scenario, took_s=1.0).flow_batch_counts.size == 0
     assert math.isnan(mean_s([0, 0], [0, 0]))
 
 

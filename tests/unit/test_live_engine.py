@@ -16,7 +16,7 @@ from ethermeter.engines.live.description import (
     flow_names,
     selective_acknowledgements,
 )
-from ethermeter.engines.live.observed import in_vain, observe
+from ethermeter.engines.live.observed import failed, observe
 from ethermeter.engines.live.places import Local, mtu_octets
 from ethermeter.engines.work import Work
 from ethermeter.experiment import load, shipped
@@ -445,7 +445,7 @@ def test_drops_that_were_tried_again_limit_nobody(tmp_path: Path) -> None:
 
 
 def test_a_trial_in_vain_has_no_values_at_all(tmp_path: Path) -> None:
-    rows = in_vain(trial_of(tmp_path)["scenario"], took_s=1.0)
+    rows = failed(trial_of(tmp_path)["scenario"], took_s=1.0)
     assert all(math.isnan(found) for found in rows.values)
     assert {caution_text(int(mask)) for mask in rows.cautions} == {"no-samples"}
     assert rows.count.sum() == 0

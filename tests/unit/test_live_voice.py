@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from ethermeter import _core
 from ethermeter.engines.live.description import describe
-from ethermeter.engines.live.observed import in_vain, observe
+from ethermeter.engines.live.observed import failed, observe
 from ethermeter.engines.live.places import mtu_octets
 from ethermeter.faults import InputError
 from ethermeter.metrics import caution_text
@@ -240,7 +240,7 @@ def test_a_listener_to_whom_nothing_came_has_lost_all_that_was_sent(tmp_path: Pa
 
 
 def test_of_a_trial_in_vain_nothing_is_known_of_samples(tmp_path: Path) -> None:
-    rows = in_vain(trial_of(tmp_path)["scenario"], took_s=1.0)
+    rows = failed(trial_of(tmp_path)["scenario"], took_s=1.0)
     for metric in ("samples_offered", "samples_lost", "sample_loss", "voice_delay", "mos"):
         found, cautions = value(rows, metric, 0)
         assert math.isnan(found)

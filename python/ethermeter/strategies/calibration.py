@@ -1,7 +1,6 @@
 """Calibration: least squares over the unknowns of a network, each evaluation a few trials."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -89,7 +88,7 @@ class CalibrationSearch:
 
     def propose(
         self, observed: Sequence[Observed]
-    ) -> tuple[Trial, ...] | Finished[Mapping[str, Any]]:
+    ) -> tuple[Trial, ...] | Finished[Mapping[str, object]]:
         """Return the trials of the next sets of parameters, or the calibration as JSON."""
         for each in observed[len(self._known) :]:
             key = tuple(each.trial.point.items())
