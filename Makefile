@@ -45,10 +45,12 @@ test-rust: ## run the tests of the crates
 	cat $(INCONCLUSIVE); echo "$$(wc -l <$(INCONCLUSIVE)) inconclusive: $$(cut -d: -f2- $(INCONCLUSIVE) | cut -d' ' -f2 | tr -d ':' | paste -sd' ')"; exit $$status
 
 test-python: $(VENV)/.dev ## run the tests of the Python package, several at a time, in a real browser too
-	$(BIN)/python -m pytest -n auto --maxprocesses 8 --dist loadscope -m 'not alone and not long'
+	$(BIN)/python -m pytest -n auto --maxprocesses 8 --dist loadscope --ignore tests/live -m 'not alone and not long'
 
-test-live: $(VENV)/.dev ## run the tests that measure this machine, one at a time
-	$(BIN)/python -m pytest -m 'alone and not long'
+# Most live tests wait: twice as many run at a time as there are processors. Those that expect times or rates run alone.
+test-live: $(VENV)/.dev ## run the tests on network namespaces, and those that measure this machine, one at a time
+	status=0; $(BIN)/python -m pytest -n $$((2 * $$(nproc))) --maxprocesses 16 --dist loadgroup -m 'not alone and not long' tests/live || status=$$?; \
+	$(BIN)/python -m pytest -m 'alone and not long' || status=$$?; exit $$status
 
 test-long: system $(VENV)/.dev ## run the tests that take minutes
 	$(BIN)/python -m pytest -m long

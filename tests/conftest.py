@@ -48,7 +48,7 @@ def new_path(tmp_path: Path) -> NewPath:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark tests that measure this machine."""
+    """Mark tests that expect times or rates of this machine; what else runs on it changes these."""
     for item in items:
         if "in_quiet_window" in getattr(item, "fixturenames", ()):
             item.add_marker("alone")

@@ -49,11 +49,11 @@ def explainer() -> str:
 
 
 @pytest.fixture
-def namespaces() -> Callable[[], set[str]]:
-    """Tell which namespaces of testbeds there are."""
+def namespaces() -> Callable[..., set[str]]:
+    """Namespaces of testbeds that exist; with `maker`, those that this process made."""
 
-    def find() -> set[str]:
-        folder = Path("/run/netns")
-        return {path.name for path in folder.glob("em-*")} if folder.is_dir() else set()
+    def find(*, maker: int | None = None) -> set[str]:
+        wanted = "em-*" if maker is None else f"em-{maker}-*"
+        return {path.name for path in Path("/run/netns").glob(wanted)}
 
     return find

@@ -29,7 +29,7 @@ Rounds repeat the same transfers, and the rule that names a point allows for one
 @pytest.mark.root
 @pytest.mark.parametrize("name", CHEAP)
 def test_a_planted_bottleneck_is_named(
-    name: str, namespaces: Callable[[], set[str]], in_quiet_window: QuietWindow
+    name: str, namespaces: Callable[..., set[str]], in_quiet_window: QuietWindow
 ) -> None:
     whole = load(name)
     brief = whole.transfer.model_copy(update={"settle": 50 * MS, "duration": 250 * MS})
@@ -44,7 +44,7 @@ def test_a_planted_bottleneck_is_named(
             return found.verdict.bottleneck
 
         named = in_quiet_window(bottleneck, tolerated_stall_s=TOLERATED_STALL_S)
-    assert _ours(namespaces(), os.getpid()) == set()
+    assert namespaces(maker=os.getpid()) == set()
     assert named == document.planted
 
 
@@ -75,7 +75,7 @@ def test_wires_windows_and_devices_of_a_bench_carry_no_more_than_they_should() -
 
 @pytest.mark.root
 def test_an_interrupted_search_leaves_no_testbed_and_no_control_group(
-    namespaces: Callable[[], set[str]],
+    namespaces: Callable[..., set[str]],
 ) -> None:
     command = [sys.executable, "-m", "ethermeter", "bottleneck", "wire", "--testbed"]
     with subprocess.Popen(
@@ -89,13 +89,8 @@ def test_an_interrupted_search_leaves_no_testbed_and_no_control_group(
         _, said = process.communicate(timeout=20)
     assert process.returncode == 130
     assert "Traceback" not in said
-    assert _ours(namespaces(), process.pid) == set()
+    assert namespaces(maker=process.pid) == set()
     assert _groups(process.pid) == []
-
-
-def _ours(names: set[str], pid: int) -> set[str]:
-    """Return the namespaces of one maker; others may make some at the same time."""
-    return {name for name in names if name.startswith(f"em-{pid}-")}
 
 
 def _groups(pid: int) -> list[Path]:

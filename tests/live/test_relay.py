@@ -477,7 +477,7 @@ def ends_within(seconds: float, pid: int) -> bool:
 
 
 @pytest.mark.root
-def test_a_relay_and_its_namespace_go_with_the_testbed(namespaces: Callable[[], set[str]]) -> None:
+def test_a_relay_and_its_namespace_go_with_the_testbed(namespaces: Callable[..., set[str]]) -> None:
     with make_testbed(2, layout="switch", wires=relayed()) as bed:
         assert f"{bed.name}-wires" in namespaces()
         assert bed.relay is not None
@@ -489,7 +489,8 @@ def test_a_relay_and_its_namespace_go_with_the_testbed(namespaces: Callable[[], 
 
 
 @pytest.mark.root
-def test_a_relay_ends_with_a_maker_that_is_killed(namespaces: Callable[[], set[str]]) -> None:
+@pytest.mark.xdist_group("leftovers")
+def test_a_relay_ends_with_a_maker_that_is_killed(namespaces: Callable[..., set[str]]) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", MAKE_AND_WAIT],
         stdin=subprocess.PIPE,
@@ -515,7 +516,7 @@ SAY = "import socket, sys; socket.socket(socket.AF_INET, socket.SOCK_DGRAM).send
 
 @pytest.mark.root
 def test_a_relayed_testbed_stays_tells_its_wires_and_goes_with_what_happened(
-    namespaces: Callable[[], set[str]],
+    namespaces: Callable[..., set[str]],
 ) -> None:
     code, text, error = invoke(
         "up", "--wire", "relay", "--rate", "10 Mb/s", "--delay", "50 us", "--loss", "0.01", "--json"
@@ -561,7 +562,7 @@ def test_a_relayed_testbed_stays_tells_its_wires_and_goes_with_what_happened(
 
 @pytest.mark.root
 def test_a_relay_that_stays_and_was_killed_holds_up_nobody(
-    namespaces: Callable[[], set[str]],
+    namespaces: Callable[..., set[str]],
 ) -> None:
     made = json.loads(invoke("up", "--wire", "relay", "--rate", "10 Mb/s", "--json")[1])
     pids = subprocess.run(
@@ -578,18 +579,18 @@ def test_a_relay_that_stays_and_was_killed_holds_up_nobody(
 
 @pytest.mark.root
 def test_wires_that_cannot_be_played_are_told_and_nothing_stays(
-    namespaces: Callable[[], set[str]], monkeypatch: pytest.MonkeyPatch
+    namespaces: Callable[..., set[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from ethermeter.testbed import TestbedError, build
 
     monkeypatch.setattr(build, "_direction", lambda wire, mtu: {"rate_bps": 1})
-    before = namespaces()
+    before = namespaces(maker=os.getpid())
     with (
         pytest.raises(TestbedError, match=r"relay of the wires did not begin: wire: plan"),
         make_testbed(2, wires=relayed()),
     ):
         pass
-    assert namespaces() == before
+    assert namespaces(maker=os.getpid()) == before
 
 
 @pytest.mark.parametrize(

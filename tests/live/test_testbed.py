@@ -28,11 +28,11 @@ def answer(command: list[str]) -> str:
 
 @pytest.mark.root
 def test_a_testbed_and_its_record_are_gone_when_it_is_left(
-    namespaces: Callable[[], set[str]],
+    namespaces: Callable[..., set[str]],
 ) -> None:
-    before = namespaces()
+    before = namespaces(maker=os.getpid())
     with make_testbed(3, layout="switch") as bed:
-        made = namespaces() - before
+        made = namespaces(maker=os.getpid()) - before
         assert made >= {host.namespace for host in bed.hosts} | {bed.switch}
         assert (RECORDS / f"{bed.name}.json").exists()
     assert not any(name.startswith(bed.name) for name in namespaces())
@@ -41,7 +41,7 @@ def test_a_testbed_and_its_record_are_gone_when_it_is_left(
 
 @pytest.mark.root
 def test_a_testbed_is_removed_when_what_runs_on_it_fails(
-    namespaces: Callable[[], set[str]],
+    namespaces: Callable[..., set[str]],
 ) -> None:
     with pytest.raises(ZeroDivisionError), make_testbed(2) as bed:
         raise ZeroDivisionError
@@ -49,8 +49,9 @@ def test_a_testbed_is_removed_when_what_runs_on_it_fails(
 
 
 @pytest.mark.root
+@pytest.mark.xdist_group("leftovers")
 def test_the_leftover_of_a_killed_process_is_removed_and_the_testbed_of_a_living_one_is_not(
-    namespaces: Callable[[], set[str]],
+    namespaces: Callable[..., set[str]],
 ) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", MAKE_AND_WAIT],
@@ -72,7 +73,7 @@ def test_the_leftover_of_a_killed_process_is_removed_and_the_testbed_of_a_living
 
 @pytest.mark.root
 def test_a_process_left_on_a_host_keeps_no_interface_of_the_testbed(
-    namespaces: Callable[[], set[str]],
+    namespaces: Callable[..., set[str]],
 ) -> None:
     with make_testbed(2) as bed:
         left = subprocess.Popen(

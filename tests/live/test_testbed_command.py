@@ -50,8 +50,9 @@ def _nothing_stays() -> Iterator[None]:
 
 
 @pytest.mark.root
+@pytest.mark.xdist_group("leftovers")
 def test_a_testbed_stays_reaches_its_hosts_and_is_removed_by_its_name(
-    namespaces: Callable[[], set[str]],
+    namespaces: Callable[..., set[str]],
 ) -> None:
     code, text, _ = invoke("up", "--hosts", "3", "--rate", "10 Mb/s", "--json")
     assert code == 0
@@ -86,12 +87,12 @@ def test_a_testbed_stays_reaches_its_hosts_and_is_removed_by_its_name(
     ],
 )
 def test_what_cannot_be_is_refused_in_a_line_and_makes_nothing(
-    words: tuple[str, ...], said: str, namespaces: Callable[[], set[str]]
+    words: tuple[str, ...], said: str, namespaces: Callable[..., set[str]]
 ) -> None:
-    before = namespaces()
+    before = namespaces(maker=os.getpid())
     code, _, error = invoke(*words)
     assert (code, said in error) == (2, True), error
-    assert namespaces() == before
+    assert namespaces(maker=os.getpid()) == before
 
 
 def test_without_root_a_line_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
