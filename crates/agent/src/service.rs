@@ -23,8 +23,7 @@ use tonic::{Request, Response, Status};
 
 /// How long what was counted by an experiment without a coordinator is kept.
 const KEPT_NS: u64 = 30_000_000_000;
-/// How long after the last lease of its senders an experiment can still be collected, if its own
-/// lease has ended.
+/// How long after the last lease of its senders an experiment that never began can be collected.
 const COLLECTED_WITHIN_NS: u64 = 1_000_000_000;
 /// How often the watch looks at leases.
 const WATCH_NS: u64 = 50_000_000;
@@ -58,11 +57,11 @@ impl Books {
             if experiment.lease().is_overdue_at(now_ns) {
                 let since_ns = *self.lapsed_ns.entry(number).or_insert(now_ns);
                 let is_old = needs_room || now_ns.saturating_sub(since_ns) > KEPT_NS;
-                // A sender may go on until its last lease ends; its rate is kept for it so long,
-                // and a little longer for `collect`, which waits for that end.
-                let is_leased =
-                    now_ns < experiment.renewed_until_ns().saturating_add(COLLECTED_WITHIN_NS);
-                let is_over = experiment.running() == 0 && !is_leased;
+                // A sender may go on until its last lease ends, and its rate is kept for it so long.
+                // `collect` waits for that end, and finds one that has not begun a little later.
+                let late_ns = if experiment.has_begun() { 0 } else { COLLECTED_WITHIN_NS };
+                let kept_until_ns = experiment.renewed_until_ns().saturating_add(late_ns);
+                let is_over = experiment.running() == 0 && now_ns >= kept_until_ns;
                 if is_over && (is_old || !experiment.has_begun()) {
                     gone.push(number);
                 }

@@ -24,6 +24,12 @@ _UNREAD = 0.25
 """A receiver's application is to blame from this share of its window's time: what fills the window
 takes a round trip besides.
 """
+_PACED = 0.4
+"""Share of the transfer's time in which segments follow each other at the pace of the sender's
+link, from which a full link is the sender's own. A link of 15 Mb/s at the sender itself gives 0.49
+to 0.50, as the sender waits for room in its buffer in the other half; a slower link behind the
+sender's gives the ratio of their rates, which is 0.15 in the planted transfers.
+"""
 _SECOND = 0.15
 """Share of the time from which a limit counts beside a pace: segments that follow each other at the
 rate of a link take their time, too.
@@ -153,7 +159,7 @@ def _limit(of: "Connection") -> tuple[Limit, float]:
     if is_link_full(of):
         # Near the receiver all links are before the capture point, and the slowest of them looks
         # like the sender's pace.
-        is_paced = parts["sender_pace"] >= transfer / 2 and of.vantage is not Vantage.RECEIVER
+        is_paced = parts["sender_pace"] >= _PACED * transfer and of.vantage is not Vantage.RECEIVER
         return (Limit.SENDER_PACE, parts["sender_pace"]) if is_paced else (Limit.NETWORK, transfer)
     waited = {"receiver": receiver, "windows": windows, "queue": parts["queue"]}
     longest = max(waited, key=lambda name: waited[name])
