@@ -161,8 +161,11 @@ def test_a_missing_extra_is_one_line(tmp_path):
 def test_control_c_on_a_cluster_stops_before_the_end_and_says_how_to_go_on(tmp_path, cluster):
     address, _ = cluster
     out = tmp_path / "run"
+    # More trials than a busy machine ends before it delivers the signal.
+    trials = ("--replications", "100")
     command = fake(
-        "run", write_experiment(tmp_path), "--out", out, "--no-report", "--cluster", address
+        *("run", write_experiment(tmp_path), "--out", out, *trials),
+        *("--no-report", "--cluster", address),
     )
     with started(command, env=ENVIRONMENT) as process:
         wait_until(lambda: list((out / "parts").glob("*.parquet")), "no part file appeared")
