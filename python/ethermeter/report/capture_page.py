@@ -393,14 +393,31 @@ def _sequence(of: Connection) -> Figure:
 
 
 def _throughput(of: Connection) -> Figure:
+    return _rates(
+        [(end.name, end.of["series"], 0.0) for end in of.ends],
+        "from",
+        title="Throughput",
+        text="Payload that each end sent, what was sent again too.",
+        of_table="Throughput",
+    )
+
+
+def _rates(
+    sources: Sequence[tuple[str, Json, float]],
+    what: str,
+    *,
+    title: str,
+    text: str,
+    of_table: str,
+) -> Figure:
+    """Draw payload rates against time; a source is its name, its series, and when that begins (s)."""
     rows, cells = [], []
-    for end in of.ends:
-        series = end.of["series"]
+    for name, series, begin_s in sources:
         for at, octets in zip(_times_s(series), series["octets"], strict=True):
             rate = float(f"{8e-6 * octets / (series['width_ns'] * NS):.6g}")
-            rows.append({"x": at, "y": rate, "c": end.name})
-            cells.append([end.name, f"{at:.6g}", number(rate)])
-    names = [end.name for end in of.ends]
+            rows.append({"x": begin_s + at, "y": rate, "c": name})
+            cells.append([name, f"{begin_s + at:.6g}", number(rate)])
+    names = [name for name, _, _ in sources]
     encoding: Json = {
         "x": _axis("x", "Time (s)"),
         "y": _axis("y", "Payload (Mb/s)", zero=True),
@@ -409,13 +426,13 @@ def _throughput(of: Connection) -> Figure:
     mark = {"type": "line", "interpolate": "step", "strokeWidth": 1.5, "aria": False}
     layers = [
         {"mark": mark, "encoding": encoding},
-        _pointer(encoding, [("c", "from", ""), ("x", "time, s", ".5~r"), ("y", "Mb/s", ".5~r")]),
+        _pointer(encoding, [("c", what, ""), ("x", "time, s", ".5~r"), ("y", "Mb/s", ".5~r")]),
     ]
     return Figure(
         frame(rows, {"layer": layers}, len(names)),
-        title="Throughput",
-        text="Payload that each end sent, what was sent again too.",
-        numbers=Table(["From", "Time, s", "Mb/s"], cells, "Throughput"),
+        title=title,
+        text=text,
+        numbers=Table([what.capitalize(), "Time, s", "Mb/s"], cells, of_table),
     )
 
 
@@ -552,33 +569,16 @@ def _flows(flows: Sequence[Mapping[str, Any]]) -> list[Block]:
     text = "Lost, reordered and duplicate packets are known only of flows that carry ethermeter’s mark."
     table = Table(head, rows, "Flows, the one with most payload first")
     drawn = [flow for flow in flows if flow["duration_ns"] > 0][:DRAWN]
-    return [Text(text), *([Grid([_rates(drawn)])] if drawn else []), Heading("All"), table]
+    return [Text(text), *([Grid([_flow_rates(drawn)])] if drawn else []), Heading("All"), table]
 
 
-def _rates(flows: Sequence[Mapping[str, Any]]) -> Figure:
-    rows, cells = [], []
-    for flow in flows:
-        series, begin_s = flow["series"], flow["begin_ns"] * NS
-        for at, octets in zip(_times_s(series), series["octets"], strict=True):
-            rate = float(f"{8e-6 * octets / (series['width_ns'] * NS):.6g}")
-            rows.append({"x": begin_s + at, "y": rate, "c": str(flow["number"])})
-            cells.append([str(flow["number"]), f"{begin_s + at:.6g}", number(rate)])
-    names = [str(flow["number"]) for flow in flows]
-    encoding: Json = {
-        "x": _axis("x", "Time (s)"),
-        "y": _axis("y", "Payload (Mb/s)", zero=True),
-        "color": _colour(names),
-    }
-    mark = {"type": "line", "interpolate": "step", "strokeWidth": 1.5, "aria": False}
-    layers = [
-        {"mark": mark, "encoding": encoding},
-        _pointer(encoding, [("c", "flow", ""), ("x", "time, s", ".5~r"), ("y", "Mb/s", ".5~r")]),
-    ]
-    return Figure(
-        frame(rows, {"layer": layers}, len(names)),
+def _flow_rates(flows: Sequence[Mapping[str, Any]]) -> Figure:
+    return _rates(
+        [(str(flow["number"]), flow["series"], flow["begin_ns"] * NS) for flow in flows],
+        "flow",
         title="Rates of the largest flows",
         text="Payload, by number of the flow.",
-        numbers=Table(["Flow", "Time, s", "Mb/s"], cells, "Rates"),
+        of_table="Rates",
     )
 
 
