@@ -23,7 +23,7 @@ from ethermeter.cli import (
     voice,
 )
 from ethermeter.cli.guard import Settings, command
-from ethermeter.cli.help import Groups, grouped
+from ethermeter.cli.help import Groups, group
 
 GROUPS: Groups = {
     "Experiments": {
@@ -59,15 +59,11 @@ GROUPS: Groups = {
     },
 }
 
-# Plain help: without Rich it comes in half the time, and it can be copied from.
-app = typer.Typer(
-    name="ethermeter",
-    cls=grouped(GROUPS),
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Examples:\n\n\b\n  ethermeter reproduce boggs1988\n  ethermeter experiments\n  ethermeter run poisson-load\n"
+app = group(
+    "ethermeter",
+    "Learn what an Ethernet can carry, with what delay, loss and fairness.",
+    GROUPS,
+    examples="  ethermeter reproduce boggs1988\n  ethermeter experiments\n  ethermeter run poisson-load\n"
     "  ethermeter run my-network.toml --set stations.0.count=12 --out runs/twelve",
 )
 

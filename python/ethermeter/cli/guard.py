@@ -13,6 +13,8 @@ from typing import NoReturn, ParamSpec
 
 import typer
 
+from ethermeter.cli.help import epilog
+
 BAD_INPUT, FAILED, INTERRUPTED, BROKEN_PIPE, TERMINATED = 2, 1, 130, 141, 143
 
 P = ParamSpec("P")
@@ -50,8 +52,7 @@ def command(
     """
 
     def register(function: Callable[P, None]) -> Callable[P, None]:
-        # Backspace tells the help formatter to leave the lines as they are.
-        return app.command(name, epilog="Examples:\n\n\b\n" + examples)(guarded(function))
+        return app.command(name, epilog=epilog(examples))(guarded(function))
 
     return register
 

@@ -10,8 +10,13 @@ Groups = Mapping[str, Mapping[str, str]]
 """Heading of a group → name of a command → what the command does."""
 
 
-def grouped(groups: Groups) -> type[TyperGroup]:
-    """Return a class of command groups whose help has these groups, in this order.
+def epilog(examples: str) -> str:
+    """Return examples as the end of a help, their lines as they are."""
+    return "Examples:\n\n\b\n" + examples  # \b tells the help formatter not to wrap
+
+
+def group(name: str, about: str, groups: Groups, *, examples: str) -> typer.Typer:
+    """Return an application whose help has its commands in these groups, in this order.
 
     Raises
     ------
@@ -25,11 +30,7 @@ def grouped(groups: Groups) -> type[TyperGroup]:
         def list_commands(self, ctx: Any) -> list[str]:
             return [name for group in groups.values() for name in group]
 
-        def format_commands(
-            self,
-            ctx: Any,
-            formatter: Any,
-        ) -> None:
+        def format_commands(self, ctx: Any, formatter: Any) -> None:
             if missing := set(self.commands) - set(self.list_commands(ctx)):
                 raise KeyError(f"no help line for {', '.join(sorted(missing))}")
             width = max(map(len, self.commands))
@@ -37,18 +38,14 @@ def grouped(groups: Groups) -> type[TyperGroup]:
                 with formatter.section(heading):
                     formatter.write_dl([(name.ljust(width), text) for name, text in group.items()])
 
-    return Grouped
-
-
-def group(name: str, about: str, groups: Groups, *, examples: str) -> typer.Typer:
-    """Return a group of commands that is itself a command, such as `theory`."""
+    # Plain help: without Rich it comes in half the time, and it can be copied from.
     return typer.Typer(
         name=name,
-        cls=grouped(groups),
+        cls=Grouped,
         help=about,
-        # Backspace tells the help formatter to leave the lines as they are.
-        epilog="Examples:\n\n\b\n" + examples,
+        epilog=epilog(examples),
         rich_markup_mode=None,
+        pretty_exceptions_enable=False,
         no_args_is_help=True,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
