@@ -158,6 +158,7 @@ fn renewal() -> impl Strategy<Value = SignedRenewal> {
     (renewal, octets()).prop_map(|(renewal, signature)| SignedRenewal { renewal, signature })
 }
 
+#[expect(clippy::too_many_lines, reason = "one arm a message")]
 fn a_role() -> impl Strategy<Value = Role> {
     let sources = [
         "",

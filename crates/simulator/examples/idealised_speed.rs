@@ -42,6 +42,7 @@ fn cpu_seconds() -> f64 {
     text.split(' ').next().and_then(|ns| ns.parse::<f64>().ok()).expect("nanoseconds") * 1e-9
 }
 
+#[expect(clippy::too_many_lines, reason = "one line a model")]
 fn main() {
     let saturated = json!({"kind": "saturated"});
     let poisson = |slots: f64| json!({"kind": "poisson", "mean_ps": slots * SLOT as f64});

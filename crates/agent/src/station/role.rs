@@ -341,6 +341,7 @@ impl RolePlan {
         Ok(counted)
     }
 
+    #[expect(clippy::too_many_lines, reason = "one arm a task")]
     fn perform<T: Timeline>(
         &self,
         port: &mut PolicedPort<'_, StationPort, T>,
