@@ -64,6 +64,7 @@ lint: $(VENV)/.dev ## formatting, lints, types, and the direction of imports
 	$(BIN)/python -m mypy.stubtest ethermeter._core
 	$(BIN)/lint-imports
 	scripts/check-circles
+	$(BIN)/python scripts/generate-scenario --check
 
 fmt: $(VENV)/.dev ## format everything
 	cargo fmt
