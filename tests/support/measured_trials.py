@@ -6,6 +6,7 @@ from typing import Any
 
 from ethermeter import plan
 from ethermeter.engines.live import Laboratory, Station
+from ethermeter.engines.live.result import Result, read
 from ethermeter.experiment import load
 
 
@@ -31,3 +32,13 @@ def only_trial(folder: Path, text: str, *more: tuple[str, str]) -> dict[str, Any
     path.write_text(text, encoding="utf-8")
     (trial,) = plan.expand([load(path)]).trials
     return dict(json.loads(trial.line))
+
+
+def counted(role: str, **counts: Any) -> dict[str, Any]:
+    """Report of a role as an agent writes it."""
+    return {"role": role, "counted": {"role": role, **counts}}
+
+
+def result_of(tables: dict[str, Any]) -> Result:
+    """Read the result of a test from its tables."""
+    return read(json.dumps(tables))
