@@ -10,7 +10,7 @@ PACKAGE = Path(ethermeter.__file__).parent
 UNTYPED = re.compile(r"\b(?:dict|Mapping|MutableMapping)\[str, Any\]")
 TYPED = {
     *("arguments.py", "faults.py", "figure.py", "framing.py", "metrics", "presentation.py"),
-    *("strategies", "topology.py", "units.py"),
+    *("strategies", "testbed", "topology.py", "units.py"),
 }
 """Rooms without untyped mappings; a room that becomes typed is added here."""
 MOST = 573
