@@ -13,7 +13,7 @@ TYPED = {
     *("strategies", "testbed", "topology.py", "units.py"),
 }
 """Rooms without untyped mappings; a room that becomes typed is added here."""
-MOST = 547
+MOST = 532
 """Untyped mappings in all rooms together; to be lowered with their number."""
 
 
