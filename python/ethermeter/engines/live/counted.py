@@ -40,6 +40,7 @@ from ethermeter.engines.talk import is_voice
 from ethermeter.framing import AROUND_DATA_OCTETS, frame_octets
 from ethermeter.metrics import Caution
 from ethermeter.store.rows import Floats
+from ethermeter.trial import Trial
 
 T = TypeVar("T", float, Floats)
 C = TypeVar("C", Responder, Sink)
@@ -127,19 +128,20 @@ def window_s(scenario: Scenario) -> float:
     return float(phases["measure_to_ps"] - phases["measure_from_ps"]) / PS_PER_S
 
 
-def count(scenario: Scenario, number: int, said: FlowResult, result: Result) -> Counted:
+def count(trial: Trial, number: int, said: FlowResult, result: Result) -> Counted:
     """Return what was counted of a flow.
 
     Parameters
     ----------
-    scenario
-        The trial's scenario as in `plan.jsonl`.
+    trial
+        The trial.
     number
         The flow's place in it.
     said, result
         Results of the flow and of its test.
 
     """
+    scenario = trial.scenario
     flow, phases = scenario["flows"][number], scenario["phases"]
     times = ((phases["stop_ps"] - phases["begin_ps"]) / PS_PER_S, window_s(scenario))
     received = _receivers(flow, said)
@@ -151,7 +153,8 @@ def count(scenario: Scenario, number: int, said: FlowResult, result: Result) -> 
             counted = _file(sending, server, *times)
         case Requester(), _ if responders := _all_of(Responder, receiving):
             counted = _exchange(flow, sending, responders, times[0])
-            wanted = (scenario["live"].get("exchanges") or {number: None})[number]
+            of_each = trial.settings().exchanges
+            wanted = None if of_each is None else of_each[number]
             counted.few = wanted is not None and counted.exchanges < wanted
         case Sender(), _ if sinks := _all_of(Sink, receiving):
             counted = _stream(sending, sinks, *times, is_voice=is_voice(flow))
@@ -166,7 +169,7 @@ def count(scenario: Scenario, number: int, said: FlowResult, result: Result) -> 
         counted.late_counts = lateness.changes_counts(sending.pacing, window_s=times[1])
         agent = result.agents.get(flow["from"])
         address = "0.0.0.0" if agent is None else agent.address
-        _measure(counted, flow, scenario["live"]["ports"][number], address)
+        _measure(counted, flow, trial.settings().ports[number], address)
     return counted
 
 

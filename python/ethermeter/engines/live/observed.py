@@ -30,6 +30,7 @@ from ethermeter.store.rows import (
     TrialRows,
     has_voice,
 )
+from ethermeter.trial import Trial
 
 LOSSES = ("queue", "buffer", "filtered", "ignored", "attempts")
 """Causes in a simulation, in the core's order; of what is measured only the sum is known."""
@@ -44,15 +45,13 @@ UNKNOWN = (
 ACKNOWLEDGEMENTS = ("acknowledgement", "answer_acknowledgement")
 
 
-def observe(
-    scenario: Scenario, result: Result, *, took_s: float, has_wires: bool = True
-) -> TrialRows:
+def observe(trial: Trial, result: Result, *, took_s: float, has_wires: bool = True) -> TrialRows:
     """Turn what the agents of a test counted into every metric, of each flow and of all.
 
     Parameters
     ----------
-    scenario
-        The trial's scenario as in `plan.jsonl`.
+    trial
+        The trial.
     result
         What came of the test.
     took_s
@@ -67,8 +66,9 @@ def observe(
         has the caution `no-samples`.
 
     """
+    scenario = trial.scenario
     flows = [
-        count(scenario, number, result.flows.get(name) or FlowResult(), result)
+        count(trial, number, result.flows.get(name) or FlowResult(), result)
         for number, name in enumerate(flow_names(scenario))
     ]
     for flow, counted in zip(scenario["flows"], flows, strict=True):
@@ -82,7 +82,7 @@ def observe(
         for counted in flows:
             counted.cautions.add(Caution.CPU_STEAL)
     measured_s = window_s(scenario)
-    rows = network.observe(scenario, _as_core(scenario, flows), core_s=took_s)
+    rows = network.observe(scenario, _as_core(scenario, flows), core_s=took_s, has_clocks=False)
     values, cautions = rows.values.copy(), rows.cautions.copy()
     whole = len(FLOW_METRICS)
     # The queues of real hosts are not without limit, whatever the simulated ones are.
@@ -106,7 +106,7 @@ def observe(
             of_each[metric][number] = value
     for metric in UNKNOWN:
         of_each[metric][:] = np.nan
-    for number, port in enumerate(scenario["live"]["ports"]):
+    for number, port in enumerate(trial.settings().ports):
         if port == "tcp" or np.isnan(flows[number].sent):
             # What TCP sent again is in what its sender was told of the connection, not by message,
             # nor why it did.
@@ -125,24 +125,24 @@ def observe(
     cautions |= np.concatenate(words)
     none = np.isnan(values)
     cautions[none] = caution_mask([Caution.NO_SAMPLES])
-    counts, sums_s = by_batch.rows([flow.parts for flow in flows], scenario.get("batches"))
+    counts, sums_s = by_batch.rows([flow.parts for flow in flows], scenario["batches"])
     return replace(
         rows, values=values, cautions=cautions, flow_batch_counts=counts, flow_batch_sums_s=sums_s
     )
 
 
-def failed(scenario: Scenario, *, took_s: float) -> TrialRows:
+def failed(trial: Trial, *, took_s: float) -> TrialRows:
     """Rows of a trial in which an agent was lost: its values are NaN.
 
     Parameters
     ----------
-    scenario
-        The trial's scenario as in `plan.jsonl`.
+    trial
+        The trial.
     took_s
         Time it took, in s.
 
     """
-    return observe(scenario, Result(outcome=""), took_s=took_s)
+    return observe(trial, Result(outcome=""), took_s=took_s)
 
 
 def _as_core(scenario: Scenario, flows: list[Counted]) -> dict[str, Any]:
