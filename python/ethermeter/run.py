@@ -212,10 +212,12 @@ def search(
     import msgspec
 
     from ethermeter.plan import Plan
+    from ethermeter.store.measured import read_result
     from ethermeter.strategies.strategy import Finished as Answered
     from ethermeter.strategies.strategy import Observed
 
     session = _Session(directory, options, strategy.experiments, follow, place)
+    session.check(strategy.name, ())
     observed: list[Observed] = []
     with session.recording(Plan(strategy.name, ()), question=strategy.question) as recorder:
         while not isinstance(proposed := strategy.propose(observed), Answered):
@@ -223,7 +225,11 @@ def search(
             recorder.extend(proposed)
             session.run(proposed, expected=strategy.expected_trials)
             observed += [
-                Observed(trial, recorder.rows(number))
+                Observed(
+                    trial,
+                    recorder.rows(number),
+                    read_result(directory, trial.id) if trial.engine == LIVE else {},
+                )
                 for number, trial in enumerate(proposed, len(observed))
             ]
         answer = msgspec.json.format(msgspec.json.encode(proposed.answer), indent=1)

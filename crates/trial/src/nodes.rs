@@ -13,6 +13,7 @@ pub struct Node {
     pub name: String,
     /// Hosts that this node stands for, all alike; more than 1 only on a medium.
     #[serde(default = "one", skip_serializing_if = "is_one")]
+    #[cfg_attr(feature = "schema", schemars(extend("default" = 1)))]
     pub count: u32,
     /// Kind of node, with its settings.
     pub kind: Kind,

@@ -26,7 +26,7 @@ def rooflines(source: Path) -> list[Roofline]:
     source
         A run directory of an experiment with a network: one roofline for each flow of each point
         and engine. Or a file of JSON with a roofline, or with one under the key `roofline`, as
-        `ethermeter bottleneck --json` writes it.
+        `answer.json` of a bottleneck search has it.
 
     Raises
     ------
