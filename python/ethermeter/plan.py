@@ -228,6 +228,8 @@ def _trials(experiment: Experiment, *, seed: int, replications: int) -> Iterator
                 _report(experiment, choice)
                 raise
             silent &= not answers
+            of_live = made if engine == LIVE and isinstance(made, NetworkScenarios) else None
+            live = None if of_live is None else of_live.live(choice)
             point = {
                 key: sweep.texts[index]
                 for key, sweep, index in zip(keys, experiment.sweeps, choice, strict=True)
@@ -248,6 +250,7 @@ def _trials(experiment: Experiment, *, seed: int, replications: int) -> Iterator
                         point=point,
                         scenario=scenario.value,
                         scenario_json=scenario.json,
+                        live=live,
                     )
                     number += 1
         if silent:
@@ -301,7 +304,7 @@ def _answers(
     if engine == SIMULATION:
         return [(SIMULATION, scenario)]
     if isinstance(made, NetworkScenarios):
-        return [(LIVE, made.live(choice))]
+        return [(LIVE, scenario)]
     from ethermeter.theory.ablation import steps
     from ethermeter.theory.applicability import applicable
     from ethermeter.theory.idealised import has_scenario

@@ -496,7 +496,7 @@ def evaluate(
     live_study = run.provenance().get("live_study")
     if live_study in registry.names() and registry.find(live_study).measured is not None:
         steps["live_claims"] = ("live-claims.json", registry.find(live_study).write_measured)
-    if any("network" in trial.scenario for trial in run.trials()):
+    if any(trial.is_network for trial in run.trials()):
         steps["flows"] = ("flows.json", _flows)
     if LIVE in {trial.engine for trial in run.trials()}:
         steps["live_accounts"] = ("live-accounts.json", _live_accounts)
@@ -552,7 +552,7 @@ def effort_of(trial: "Trial") -> float:
     if trial.engine.startswith("theory/"):
         return 1.0
     scenario: Mapping[str, Any] = trial.scenario
-    if "network" in scenario:
+    if trial.is_network:
         return _effort_of_network(scenario)
     segment, phases = scenario["segment"], scenario["phases"]
     stations = sum(len(group["places"]) for group in scenario["groups"])
@@ -567,7 +567,7 @@ def _effort_of_network(scenario: Mapping[str, Any]) -> float:
     """Messages that the flows offer at most, each of which passes several stages."""
     phases = scenario["phases"]
     time_ps = phases["end_ps"] - phases["begin_ps"]
-    octet_ps = min(link["ps_per_octet"] for link in scenario["network"]["links"])
+    octet_ps = min(link["ps_per_octet"] for link in scenario["links"])
     total = 0.0
     for flow in scenario["flows"]:
         if "transfer" in flow:

@@ -16,6 +16,17 @@ LARGEST_SEED = 2**63 - 1
 """The largest seed."""
 
 
+class Live(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """Settings of the flows of a scenario that only a measurement needs, one each."""
+
+    ports: tuple[str, ...]
+    """Port by which each flow is sent: "udp", "tcp", "packet" or "xdp"."""
+    exchanges: tuple[int | None, ...] | None = None
+    """Wanted exchanges of each flow; None where any number will do."""
+    setup: Mapping[str, object] | None = None
+    """What the bench of a bottleneck search sets besides; None of other trials."""
+
+
 @dataclass(frozen=True, slots=True)
 class Trial:
     """One trial: a point of an experiment, run once.
@@ -40,6 +51,8 @@ class Trial:
         changed.
     line
         The exact JSON text that an engine receives.
+    live
+        What the engine "live" is told besides; None of other engines.
 
     """
 
@@ -51,6 +64,17 @@ class Trial:
     point: Mapping[str, str]
     scenario: dict[str, Any]
     line: str
+    live: Live | None = None
+
+    @property
+    def is_network(self) -> bool:
+        """Whether its scenario has links instead of a medium."""
+        return "nodes" in self.scenario
+
+    def settings(self) -> Live:
+        """Return what the engine "live" is told besides the scenario."""
+        assert self.live is not None, "a trial of the engine live"
+        return self.live
 
 
 class _Line(msgspec.Struct):
@@ -60,6 +84,13 @@ class _Line(msgspec.Struct):
     seed: int
     engine: str
     point: Mapping[str, str]
+    scenario: msgspec.Raw
+    live: Live | msgspec.UnsetType = msgspec.UNSET
+
+
+class _CoreTrial(msgspec.Struct):
+    id: str
+    seed: int
     scenario: msgspec.Raw
 
 
@@ -73,10 +104,12 @@ def planned(
     point: Mapping[str, str],
     scenario: dict[str, Any],
     scenario_json: msgspec.Raw,
+    live: Live | None = None,
 ) -> Trial:
     """Return a trial with its line; `scenario_json` is the scenario as JSON."""
-    line = _text(_Line(id, series, replication, seed, engine, point, scenario_json))
-    return Trial(id, series, replication, seed, engine, point, scenario, line)
+    told = msgspec.UNSET if live is None else live
+    line = _text(_Line(id, series, replication, seed, engine, point, scenario_json, told))
+    return Trial(id, series, replication, seed, engine, point, scenario, line, live)
 
 
 def renumbered(trial: Trial, number: int, *, point: Mapping[str, str]) -> Trial:
@@ -86,12 +119,18 @@ def renumbered(trial: Trial, number: int, *, point: Mapping[str, str]) -> Trial:
     return replace(trial, id=read.id, point=read.point, line=_text(read))
 
 
-def trial_line(scenario: msgspec.Raw, *, seed: int) -> str:
-    """Return a trial of no plan, as a line for the simulator."""
-    return _text(_Line("x/00000", "x", 0, seed, SIMULATION, {}, scenario))
+def core_trial(scenario: msgspec.Raw, *, id: str = "x", seed: int = 0) -> str:
+    """Return a trial as the simulator reads it; `scenario` is the scenario as JSON."""
+    return _text(_CoreTrial(id, seed, scenario))
 
 
-def _text(line: _Line) -> str:
+def core_trial_of(line: str) -> str:
+    """Return the trial of a line as the simulator reads it."""
+    read = msgspec.json.decode(line, type=_Line)
+    return core_trial(read.scenario, id=read.id, seed=read.seed)
+
+
+def _text(line: _Line | _CoreTrial) -> str:
     return msgspec.json.encode(line).decode()
 
 
@@ -121,7 +160,7 @@ def _one_of_equals(value: Any, known: dict[str, Any]) -> Any:
 
 _KEYS = ("id", "series", "replication", "seed", "engine", "point", "scenario")
 _SCENARIO_KEYS = ("segment", "groups", "phases", "batches")
-_NETWORK_KEYS = ("network", "flows", "phases")
+_NETWORK_KEYS = ("nodes", "links", "flows", "phases", "batches")
 _ENGINE = re.compile(
     rf"simulation|(theory|idealised|ablation)/({'|'.join(MODELS)})(/[a-z-]+)?", re.ASCII
 )
@@ -142,17 +181,22 @@ def read_trial(line: str, known: dict[str, Any]) -> Trial | str:
             }
     except (ValueError, RecursionError) as error:
         return f"expected a trial as JSON: {type(error).__name__ if isinstance(error, RecursionError) else error}"
-    if not isinstance(read, dict) or tuple(read) != _KEYS:
-        return f"expected a JSON object with the keys {', '.join(_KEYS)}, in this order"
+    scenario = read.get("scenario") if isinstance(read, dict) else None
+    has_network = isinstance(scenario, dict) and "nodes" in scenario
+    is_live = has_network and read.get("engine") == LIVE
+    expected = (*_KEYS, LIVE) if is_live else _KEYS
+    if not isinstance(read, dict) or tuple(read) != expected:
+        return f"expected a JSON object with the keys {', '.join(expected)}, in this order"
     point, scenario, engine = read["point"], read["scenario"], read["engine"]
-    has_network = isinstance(scenario, dict) and "network" in scenario
     if has_network:
-        told = () if engine == SIMULATION else (LIVE,)
-        keys: tuple[str, ...] = (*_NETWORK_KEYS, "batches", *told)
-        if tuple(scenario) == (*_NETWORK_KEYS, *told):
-            keys = tuple(scenario)  # as plans were written before networks had batches
+        clocks = ("clocks",) if "clocks" in scenario else ()
+        keys: tuple[str, ...] = (*_NETWORK_KEYS[:2], *clocks, *_NETWORK_KEYS[2:])
     else:
         keys = _SCENARIO_KEYS if engine == SIMULATION else (*_SCENARIO_KEYS, "theory")
+    try:
+        live = msgspec.convert(read.pop(LIVE), Live) if is_live else None
+    except msgspec.ValidationError as error:
+        return f"expected live settings: {error}"
     wrong = [
         text
         for holds, text in (
@@ -181,7 +225,7 @@ def read_trial(line: str, known: dict[str, Any]) -> Trial | str:
         )
         if not holds
     ]
-    return "expected " + "; ".join(wrong) if wrong else Trial(**read, line=line)
+    return "expected " + "; ".join(wrong) if wrong else Trial(**read, line=line, live=live)
 
 
 def _is_text(value: object) -> bool:

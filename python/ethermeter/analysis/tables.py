@@ -111,7 +111,7 @@ def stations_of(scenario: Mapping[str, Any]) -> int:
     """Return how many stations a scenario has; of a network, how many flows."""
     return (
         len(scenario["flows"])
-        if "network" in scenario
+        if "nodes" in scenario
         else sum(len(group["places"]) for group in scenario["groups"])
     )
 

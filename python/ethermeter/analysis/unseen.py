@@ -96,7 +96,7 @@ def exposure(
         return of(Metric.FRAMES)
     if metric != Metric.LOSS:
         return np.ones_like(nothing)
-    if "network" in scenario:
+    if "nodes" in scenario:
         return of(Metric.OFFERED_RATE) * window_s(scenario)
     return of(Metric.FRAMES) + of(Metric.DROPPED) + of(Metric.DISCARDED)
 
@@ -107,14 +107,14 @@ def _packets(
     """Packets that carried samples of voice: all that came where all is voice, else at least as
     many as the largest packets make.
     """
-    sources = scenario["flows"] if "network" in scenario else scenario["groups"]
+    sources = scenario["flows"] if "nodes" in scenario else scenario["groups"]
     voice = [
         (of["frames"], of["arrivals"])
         for of in sources
         if of.get("arrivals", {}).get("kind") == "coder"
     ]
     if len(voice) == len(sources):
-        return messages if "network" in scenario else frames
+        return messages if "nodes" in scenario else frames
     return samples / max(
         (
             (of["max_bits"] - of["overhead_bits"]) / arrivals["sample_bits"]

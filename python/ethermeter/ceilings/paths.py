@@ -96,7 +96,7 @@ def _trials(path: Path) -> list[_Trial]:
     ):
         try:
             trial = json.loads(line)
-            if "network" in trial["scenario"]:
+            if "nodes" in trial["scenario"]:
                 found.append(
                     _Trial(*(trial[key] for key in ("id", "series", "engine", "point", "scenario")))
                 )

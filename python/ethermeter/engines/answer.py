@@ -44,7 +44,7 @@ def answer(line: str, watch: "Watch | None" = None) -> TrialRows:
         from ethermeter.engines import idealised
 
         return idealised.run_trial(trial, *rest, watch=watch)
-    if "network" in trial["scenario"]:
+    if "nodes" in trial["scenario"]:
         from ethermeter.engines import network
 
         return network.run_trial(line, trial["scenario"], watch)

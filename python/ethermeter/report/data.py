@@ -137,12 +137,8 @@ def gather(run_dir: Path, presentation: Presentation) -> ReportData:
     is_live = any(trial.engine == "live" for trial in trials)
     # The study's hosts are alike; its graphs are what the paper shows.
     # Theories have no stations of their own, and those of idealised worlds are in no place.
-    networks = [trial for trial in trials if "network" in trial.scenario]
-    real = [
-        trial
-        for trial in trials
-        if trial.engine == "simulation" and "network" not in trial.scenario
-    ]
+    networks = [trial for trial in trials if trial.is_network]
+    real = [trial for trial in trials if trial.engine == "simulation" and not trial.is_network]
     simulated = [point for point in points if point.engine == "simulation"]
     shown = [*real, *networks]
     table = run.ports()
@@ -167,7 +163,7 @@ def gather(run_dir: Path, presentation: Presentation) -> ReportData:
         sharing=tuple(flows.of_sharing(run, some)),
         accounts=accounts.read(run_dir) if is_live else (),
         ports=of_ports,
-        links=[some[point.first].scenario["network"] for point in of_ports],
+        links=[some[point.first].scenario for point in of_ports],
         rooflines=_rooflines(by_flow, some),
         groups=by_group,
         attachments=by_attachment,
@@ -235,8 +231,8 @@ def _rooflines(by_flow: Sequence[Point], trials: "Sequence[Trial]") -> dict[str,
 
 
 def _stations(scenario: Mapping[str, Any]) -> int:
-    if "network" in scenario:
-        return len(scenario["network"]["nodes"])
+    if "nodes" in scenario:
+        return len(scenario["nodes"])
     return sum(len(group["places"]) for group in scenario["groups"])
 
 

@@ -50,7 +50,7 @@ class Paths:
         self._trials: dict[tuple[object, ...], list[int]] = {}
         self._of_trial = list(trials)
         for at, trial in enumerate(trials):
-            if trial.engine == engine and "network" in trial.scenario:
+            if trial.engine == engine and "nodes" in trial.scenario:
                 self._trials.setdefault((trial.series, *sorted(trial.point.items())), []).append(at)
         ids = [trial.id for trial in trials]
         trial_at, _ = codes(observations["trial"], ids)

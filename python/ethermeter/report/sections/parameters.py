@@ -76,7 +76,7 @@ def constants(scenario: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Name and value of the segment's constants and of the first group's, or of a network's nodes and links,
     as they were run.
     """
-    if "network" in scenario:
+    if "nodes" in scenario:
         return network_constants(scenario)
     segment, group, phases = scenario["segment"], scenario["groups"][0], scenario["phases"]
     reach_ps = max(max(row) for row in segment["delay_ps"])
@@ -118,16 +118,16 @@ def constants(scenario: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 def network_constants(scenario: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Name and value of what a network was made of, as it was run; equal nodes and links together."""
-    network, phases = scenario["network"], scenario["phases"]
+    phases = scenario["phases"]
     alike: dict[tuple[str, str], list[str]] = {}
-    for node in network["nodes"]:
+    for node in scenario["nodes"]:
         ((kind, settings),) = node["kind"].items()
         alike.setdefault((kind, _settings(kind, settings)), []).append(node["name"])
     rows = [(f"{kind} {_listed(names)}", text) for (kind, text), names in alike.items()]
-    if "clocks" in network:
+    if "clocks" in scenario:
         rows.append(("clocks", "compared by receivers of streams"))
     wires: dict[str, list[str]] = {}
-    for link in network["links"]:
+    for link in scenario["links"]:
         rate, half = (
             f"{8e6 / link['ps_per_octet']:g} Mb/s",
             ", half duplex" if link.get("half_duplex") else "",
@@ -158,13 +158,8 @@ def network_constants(scenario: Mapping[str, Any]) -> list[tuple[str, str]]:
         rows.append((f"flow {flow['name']}", f"{flow['from']} to {_listed(flow['to'])}: {text}"))
     if len(scenario["flows"]) > MOST_ROWS:
         rows.append(("flows", f"{len(scenario['flows']) - MOST_ROWS} more"))
-    batches = f", {scenario['batches']} batches" if "batches" in scenario else ""
-    rows.append(
-        (
-            "measured",
-            f"from {phases['measure_from_ps'] / 1e12:g} s to {phases['measure_to_ps'] / 1e12:g} s{batches}",
-        )
-    )
+    from_s, to_s = (phases[f"measure_{end}_ps"] / 1e12 for end in ("from", "to"))
+    rows.append(("measured", f"from {from_s:g} s to {to_s:g} s, {scenario['batches']} batches"))
     return rows
 
 
