@@ -406,7 +406,7 @@ impl RolePlan {
                     pacer,
                 };
                 let sent = send(port, time, own_clock, &plan, stop)?;
-                Ok(account::of_sent(sent, transmit_ns, real_time.then(|| guard.priority())))
+                Ok(account::of_sent(&sent, transmit_ns, real_time.then(|| guard.priority())))
             }
             Task::Clock => {
                 let bits = u64::from(clocks::FRAME_OCTETS) * 8;
