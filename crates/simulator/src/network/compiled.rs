@@ -12,13 +12,11 @@ mod building;
 
 use super::clocks::clock::Clock;
 use super::frame::Frame;
-use super::scenario::{check_batches, check_phases, Trial};
 use crate::mac::csma_cd::Gap;
 use ethermeter_ethernet::timing::{HalfDuplexTiming, IEEE_10};
 use ethermeter_traffic::Batches;
 use ethermeter_trial::nodes::{Buffer, Coalesce, Learning, Stage};
-use ethermeter_trial::{Fault, Phases};
-use std::collections::BTreeMap;
+use ethermeter_trial::Phases;
 
 /// No port, route or lane.
 pub(super) const NONE: u32 = u32::MAX;

@@ -91,7 +91,7 @@ pub struct Counters {
     gap: i64,
     preamble: i64,
     stations: usize,
-    counters: Vec<StationSums>,
+    sums: Vec<StationSums>,
     cells: Vec<Cell>,
     batch: usize,
     batch_from: i64,
@@ -136,7 +136,7 @@ impl Counters {
             gap: compiled.gap,
             preamble: compiled.preamble,
             stations,
-            counters: vec![StationSums::default(); stations],
+            sums: vec![StationSums::default(); stations],
             cells: vec![Cell::default(); stations * compiled.batches],
             batch: 0,
             batch_from: from,
@@ -294,7 +294,7 @@ impl Counters {
             self.clip::<INSIDE>(attempt.end + self.gap) - self.clip::<INSIDE>(attempt.start);
         let waiting = self.clip::<INSIDE>(attempt.end) - self.clip::<INSIDE>(attempt.taken_up);
         let cell = &mut self.cells[batch * self.stations + station];
-        let counters = &mut self.counters[station];
+        let counters = &mut self.sums[station];
         cell.charged += charged;
         counters.waiting += waiting;
         if !INSIDE && (attempt.end < self.from || attempt.end >= self.to) {
@@ -333,12 +333,12 @@ impl Counters {
     fn count_failure<const INSIDE: bool>(&mut self, attempt: &Attempt) {
         if attempt.ending == Ending::Discarded {
             let waiting = self.clip::<INSIDE>(attempt.end) - self.clip::<INSIDE>(attempt.taken_up);
-            self.counters[attempt.station as usize].waiting += waiting;
+            self.sums[attempt.station as usize].waiting += waiting;
         }
         if !INSIDE && (attempt.end < self.from || attempt.end >= self.to) {
             return;
         }
-        let counters = &mut self.counters[attempt.station as usize];
+        let counters = &mut self.sums[attempt.station as usize];
         counters.collisions += 1;
         if attempt.late || attempt.ending != Ending::Collided {
             counters.late += u64::from(attempt.late);
@@ -402,7 +402,7 @@ impl Counters {
         self.time_gap += self.clip::<false>(self.owed_gap_until) - self.clip::<false>(self.covered);
         let end = compiled.phases.end_ps.cast_signed();
         for &(station, since) in held {
-            self.counters[station].waiting +=
+            self.sums[station].waiting +=
                 end.max(since).clamp(self.from, self.to) - since.clamp(self.from, self.to);
         }
         let window = self.to - self.from;
@@ -426,9 +426,9 @@ impl Counters {
 
     fn station_counts(&self, compiled: &CompiledSegment, supplied: &[(u64, u64)]) -> StationCounts {
         let counts =
-            |pick: fn(&StationSums) -> u64| self.counters.iter().map(pick).collect::<Vec<u64>>();
+            |pick: fn(&StationSums) -> u64| self.sums.iter().map(pick).collect::<Vec<u64>>();
         let time = |pick: fn(&StationSums) -> i64| {
-            self.counters.iter().map(|c| pick(c).cast_unsigned()).collect::<Vec<u64>>()
+            self.sums.iter().map(|c| pick(c).cast_unsigned()).collect::<Vec<u64>>()
         };
         let cells = |index| self.cells.iter().skip(index).step_by(self.stations);
         let sums = |pick: fn(&Cell) -> i64| {

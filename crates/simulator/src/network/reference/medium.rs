@@ -1,8 +1,8 @@
-//! Half-duplex ports: each is a [`CsmaCd`] machine, with the constants of 802.3 at 10 and 100 Mb/s
+//! Half-duplex ports: each is a `csma_cd` machine, with the constants of 802.3 at 10 and 100 Mb/s
 //! from `ethernet`. A frame sent without collision comes to all other ports of the domain.
 
 use super::{Copy, Engine, Event};
-use crate::mac::csma_cd::{CsmaCd, Next, Sent};
+use crate::mac::csma_cd::{Next, Sent};
 use crate::network::compiled::{Domain, NONE, SLOT_OCTETS, TIMING};
 use crate::network::frame::Loss;
 use ethermeter_trial::medium::Backoff;
@@ -32,7 +32,7 @@ impl Engine<'_> {
         self.schedule(now, Event::Ready { port });
     }
 
-    pub fn handle_medium(&mut self, now: u64, event: Event) {
+    pub(super) fn handle_medium(&mut self, now: u64, event: Event) {
         match event {
             Event::Ready { port } => {
                 let next = self.contenders[port as usize].mac.ready();

@@ -21,9 +21,9 @@ mod receiving;
 mod recovery;
 
 use super::congestion::Window;
-use super::scoreboard::{Blocks, News, Scoreboard, DUPLICATES};
+use super::scoreboard::{Blocks, Scoreboard};
 use super::windows::Windows;
-use ethermeter_trial::transfer::{Recovery, Tcp};
+use ethermeter_trial::transfer::Tcp;
 use std::collections::VecDeque;
 
 /// A segment, as it goes in one frame.
