@@ -86,7 +86,8 @@ class Caution(StrEnum):
     )
     CLOCK_STEPPED = (
         "clock-stepped",
-        "the wall clock of a host was set by more than 100 µs while it was measured, so the kernel's time stamps are wrong by that",
+        "the wall clock of a host was set by more than 100 µs while it was measured, so the "
+        "kernel's time stamps are wrong by that",
     )
 
     @property
