@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -144,7 +144,7 @@ def emodel(
                 refuse(name, "given", "not with --simple, whose model has no such input")
         del texts["advantage"]
 
-    def rate(values: Columns) -> Columns:
+    def rate(values: "Columns") -> "Columns":
         delay, loss = values["delay"], values["loss"]
         ie, bpl = values.get("ie"), values.get("bpl")
         burst_ratio = values["burst_ratio"]
@@ -246,8 +246,8 @@ def codecs(
         "jitter_buffer": jitter_buffer,
     }
 
-    def cut(name: str) -> Callable[[Columns], Columns]:
-        def function(values: Columns) -> Columns:
+    def cut(name: str) -> "Callable[[Columns], Columns]":
+        def function(values: "Columns") -> "Columns":
             made = voice.packets(
                 name,
                 packet_s=values["packet"],
@@ -315,7 +315,7 @@ def talkers(
         "activity": activity or repr(known.activity),
     }
 
-    def count(values: Columns) -> Columns:
+    def count(values: "Columns") -> "Columns":
         share = values["activity"]
         if exceeding is None:
             found = voice.talking(values["talkers"], activity=share, room=values["room"])
@@ -360,7 +360,7 @@ def erlang(
 
     two_of({"--offered": offered, "--places": places, "--blocking": blocking})
 
-    def solve(values: Columns) -> Columns:
+    def solve(values: "Columns") -> "Columns":
         if blocking is None:
             lost = voice.erlang_b(values["offered"], places=values["places"])
             return {"blocking": lost, "carried": values["offered"] * (1 - lost)}
