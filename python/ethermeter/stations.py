@@ -7,6 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ethermeter.scenario import (
+    Arrivals,
+    Backoff,
     CoderArrivals,
     CsmaCd,
     FixedLengths,
@@ -96,22 +98,33 @@ def charged_ps(scenario: Scenario, frame_bits: float) -> float:
     return (mac.preamble_bits + frame_bits + mac.gap_bits) * medium_of(scenario).bit_ps
 
 
-def shares_of(lengths: Lengths) -> dict[int, float]:
-    """Return the lengths of frames in bits with their weights; of frames that grow, the least."""
-    match lengths:
+def lengths_of(frames: Lengths) -> tuple[tuple[int, ...], tuple[float, ...]]:
+    """Return the lengths of frames in bits and their weights; of frames that grow, the least."""
+    match frames:
         case FixedLengths(bits=bits):
-            return {bits: 1.0}
+            return (bits,), (1.0,)
         case SamplesLengths(min_bits=bits):
-            return {bits: 1.0}
+            return (bits,), (1.0,)
         case MixLengths(bits=several, weights=weights):
-            shares: dict[int, float] = {}
-            for bits, weight in zip(several, weights, strict=True):
-                shares[bits] = shares.get(bits, 0.0) + weight
-            return shares
+            return several, weights
 
 
-def mean_bits(lengths: Lengths) -> float:
+def mean_bits(frames: Lengths) -> float:
     """Return the mean length of frames in bits; of frames that grow, the least."""
-    if isinstance(lengths, MixLengths):
-        return float(np.average(lengths.bits, weights=lengths.weights))
-    return float(next(iter(shares_of(lengths))))
+    bits, weights = lengths_of(frames)
+    return float(np.average(bits, weights=weights)) if len(bits) > 1 else float(bits[0])
+
+
+def talking_share(coder: CoderArrivals) -> float:
+    """Return the share of the time in which a coder has samples."""
+    spurts = coder.spurts
+    if spurts is None:
+        return 1.0
+    return spurts.talk_mean_ps / (spurts.talk_mean_ps + spurts.silence_mean_ps)
+
+
+def tag_of(variant: Arrivals | Backoff) -> str:
+    """Return the word by which a scenario names a kind of arrivals or a rule of backoff."""
+    tag = variant.__struct_config__.tag
+    assert isinstance(tag, str), "each variant has a tag"
+    return tag

@@ -102,10 +102,13 @@ def reading(curves: Curves, series: str, where: Where, quantity: str) -> Floats:
 def shortest_delay_s(curves: Curves, series: str, where: Where) -> float:
     """Return the study's Dmin = P' 8 / R with P' = Pmin / (1 - R / C), in s (section 3.3)."""
     scenario = curves.scenario(series, where)
-    (group,) = scenario["groups"]
-    rate_bps = group["arrivals"]["sample_bits"] * PS_PER_S / group["arrivals"]["sample_ps"]
-    capacity_bps = PS_PER_S / scenario["segment"]["bit_ps"]
-    return float(group["frames"]["min_bits"] / (1 - rate_bps / capacity_bps) / rate_bps)
+    (group,) = groups_of(scenario)
+    coder, frames = group.flow.arrivals, group.flow.frames
+    assert isinstance(coder, CoderArrivals), "the study's hosts send voice"
+    assert isinstance(frames, SamplesLengths)
+    rate_bps = coder.sample_bits * PS_PER_S / coder.sample_ps
+    capacity_bps = PS_PER_S / medium_of(scenario).bit_ps
+    return float(frames.min_bits / (1 - rate_bps / capacity_bps) / rate_bps)
 
 
 def _curve(curves: Curves, series: str, where: Where, quantity: str) -> tuple[Floats, Floats]:
