@@ -31,7 +31,7 @@ NOTE = (
 )
 
 
-def line_switched(*, hosts: int, frame_octets: int, simulated_us: int) -> str:
+def trial_switched(*, hosts: int, frame_octets: int, simulated_us: int) -> str:
     """Write the trial: hosts at the ports of a switch that learns, each saturated and sending to
     the next.
 
@@ -58,31 +58,23 @@ def line_switched(*, hosts: int, frame_octets: int, simulated_us: int) -> str:
     return json.dumps(
         {
             "id": "bench/00000",
-            "series": "bench",
-            "replication": 0,
             "seed": 1988,
-            "engine": "simulation",
-            "point": {"hosts": str(hosts), "frames": f"{frame_octets} B"},
             "scenario": {
-                "network": {
-                    "nodes": [
-                        *({"name": name, "kind": {"host": {}}} for name in names),
-                        {
-                            "name": "switch",
-                            "kind": {
-                                "switch": {"learning": learning, "queue_frames": QUEUE_FRAMES}
-                            },
-                        },
-                    ],
-                    "links": [
-                        {
-                            "ends": [{"node": name}, {"node": "switch"}],
-                            "ps_per_octet": PS_PER_OCTET,
-                            "delay_ps": (FIRST_DELAY_NS + host) * 1000,
-                        }
-                        for host, name in enumerate(names)
-                    ],
-                },
+                "nodes": [
+                    *({"name": name, "kind": {"host": {}}} for name in names),
+                    {
+                        "name": "switch",
+                        "kind": {"switch": {"learning": learning, "queue_frames": QUEUE_FRAMES}},
+                    },
+                ],
+                "links": [
+                    {
+                        "ends": [{"node": name}, {"node": "switch"}],
+                        "ps_per_octet": PS_PER_OCTET,
+                        "delay_ps": (FIRST_DELAY_NS + host) * 1000,
+                    }
+                    for host, name in enumerate(names)
+                ],
                 "flows": [
                     {
                         "name": name,
@@ -173,10 +165,10 @@ def measure_switched(
         If we do not deliver what was offered: then our speed says nothing.
 
     """
-    from ethermeter._core import simulate_network
+    from ethermeter._core import simulate_trial
 
     # The first trial of a process pays for pages and caches that all others find warm.
-    simulate_network(line_switched(hosts=HOSTS[0], frame_octets=FRAME_OCTETS[0], simulated_us=1000))
+    simulate_trial(trial_switched(hosts=HOSTS[0], frame_octets=FRAME_OCTETS[0], simulated_us=1000))
     rows = []
     with ExitStack() as ready:
         program: str | None = None
@@ -208,12 +200,12 @@ def measure_switched(
 
 
 def _time_ours(effort: Effort, *, hosts: int, frame_octets: int) -> dict[str, Any]:
-    from ethermeter._core import simulate_network
+    from ethermeter._core import simulate_trial
 
     simulated_us = time_of_frames(effort.switched_frames // hosts, frame_octets=frame_octets)
-    line = line_switched(hosts=hosts, frame_octets=frame_octets, simulated_us=simulated_us)
+    line = trial_switched(hosts=hosts, frame_octets=frame_octets, simulated_us=simulated_us)
     rates, found = time_runs(
-        simulate_network, line, count="flow_messages", runs=min(effort.runs, RUNS)
+        simulate_trial, line, count="flow_messages", runs=min(effort.runs, RUNS)
     )
     frames = int(found["flow_messages"].sum())
     wrong = doubt(frames, hosts=hosts, frame_octets=frame_octets, simulated_us=simulated_us)

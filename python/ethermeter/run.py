@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 from ethermeter import provenance
 from ethermeter.engines.work import Finished, TrialError, UnderWay, Work
 from ethermeter.faults import Fault, InputError
+from ethermeter.scenario import Scenario
+from ethermeter.stations import charged_ps, groups_of, lengths_of, station_count
 from ethermeter.store import Recorder, RunDirectory, RunError
 from ethermeter.store.files import remove_abandoned
 from ethermeter.store.recorder import plan_hash_of, tidy
@@ -212,10 +214,12 @@ def search(
     import msgspec
 
     from ethermeter.plan import Plan
+    from ethermeter.store.measured import read_result
     from ethermeter.strategies.strategy import Finished as Answered
     from ethermeter.strategies.strategy import Observed
 
     session = _Session(directory, options, strategy.experiments, follow, place)
+    session.check(strategy.name, ())
     observed: list[Observed] = []
     with session.recording(Plan(strategy.name, ()), question=strategy.question) as recorder:
         while not isinstance(proposed := strategy.propose(observed), Answered):
@@ -223,7 +227,11 @@ def search(
             recorder.extend(proposed)
             session.run(proposed, expected=strategy.expected_trials)
             observed += [
-                Observed(trial, recorder.rows(number))
+                Observed(
+                    trial,
+                    recorder.rows(number),
+                    read_result(directory, trial.id) if trial.engine == LIVE else {},
+                )
                 for number, trial in enumerate(proposed, len(observed))
             ]
         answer = msgspec.json.format(msgspec.json.encode(proposed.answer), indent=1)
@@ -490,7 +498,7 @@ def evaluate(
     live_study = run.provenance().get("live_study")
     if live_study in registry.names() and registry.find(live_study).measured is not None:
         steps["live_claims"] = ("live-claims.json", registry.find(live_study).write_measured)
-    if any("network" in trial.scenario for trial in run.trials()):
+    if any(trial.is_network for trial in run.trials()):
         steps["flows"] = ("flows.json", _flows)
     if LIVE in {trial.engine for trial in run.trials()}:
         steps["live_accounts"] = ("live-accounts.json", _live_accounts)
@@ -545,23 +553,19 @@ def effort_of(trial: "Trial") -> float:
         return duration_s(trial.scenario) * EFFORT_PER_S
     if trial.engine.startswith("theory/"):
         return 1.0
-    scenario: Mapping[str, Any] = trial.scenario
-    if "network" in scenario:
-        return _effort_of_network(scenario)
-    segment, phases = scenario["segment"], scenario["phases"]
-    stations = sum(len(group["places"]) for group in scenario["groups"])
-    frames = scenario["groups"][0]["frames"]
-    bits = frames["min_bits"] if frames["kind"] == "samples" else frames["bits"]
-    shortest = min(bits) if isinstance(bits, list) else bits
-    packet_ps = (shortest + segment["preamble_bits"] + segment["gap_bits"]) * segment["bit_ps"]
-    return float((phases["end_ps"] - phases["begin_ps"]) / packet_ps * (1 + stations))
+    if trial.is_network:
+        return _effort_of_network(trial.scenario)
+    scenario: Scenario = trial.scenario
+    bits, _ = lengths_of(groups_of(scenario)[0].flow.frames)
+    time_ps = scenario.phases.end_ps - scenario.phases.begin_ps
+    return time_ps / charged_ps(scenario, min(bits)) * (1 + station_count(scenario))
 
 
 def _effort_of_network(scenario: Mapping[str, Any]) -> float:
     """Messages that the flows offer at most, each of which passes several stages."""
     phases = scenario["phases"]
     time_ps = phases["end_ps"] - phases["begin_ps"]
-    octet_ps = min(link["ps_per_octet"] for link in scenario["network"]["links"])
+    octet_ps = min(link["ps_per_octet"] for link in scenario["links"])
     total = 0.0
     for flow in scenario["flows"]:
         if "transfer" in flow:

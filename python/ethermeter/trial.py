@@ -8,12 +8,23 @@ from typing import Any
 
 import msgspec
 
+from ethermeter.scenario import Scenario
+from ethermeter.theory.assumptions import Assumptions
 from ethermeter.theory.names import MODELS
 
 SIMULATION, THEORY, IDEALISED, LIVE = "simulation", "theory", "idealised", "live"
 
 LARGEST_SEED = 2**63 - 1
 """The largest seed."""
+
+
+class Live(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """Settings of the flows of a scenario that only a measurement needs, one each."""
+
+    ports: tuple[str, ...]
+    """Port by which each flow is sent: "udp", "tcp", "packet" or "xdp"."""
+    exchanges: tuple[int | None, ...] | None = None
+    """Wanted exchanges of each flow; None where any number will do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +47,15 @@ class Trial:
     point
         The varied keys with their values, as text.
     scenario
-        What the engine needs to know; see docs/formats.md. Shared between trials, not to be
-        changed.
+        What the engine needs to know; see docs/formats.md. Of a segment a
+        `ethermeter.scenario.Scenario`, of a network still the table of its line. Shared between
+        trials, not to be changed.
     line
         The exact JSON text that an engine receives.
+    live
+        What the engine "live" is told besides; None of other engines.
+    theory
+        What theories assume besides; None of a simulation and of networks.
 
     """
 
@@ -49,8 +65,25 @@ class Trial:
     seed: int
     engine: str
     point: Mapping[str, str]
-    scenario: dict[str, Any]
+    scenario: Any
     line: str
+    live: Live | None = None
+    theory: Assumptions | None = None
+
+    @property
+    def is_network(self) -> bool:
+        """Whether its scenario has links instead of a medium."""
+        return not isinstance(self.scenario, Scenario)
+
+    def assumptions(self) -> Assumptions:
+        """Return what theories assume besides the scenario."""
+        assert self.theory is not None, "a trial of a theory"
+        return self.theory
+
+    def settings(self) -> Live:
+        """Return what the engine "live" is told besides the scenario."""
+        assert self.live is not None, "a trial of the engine live"
+        return self.live
 
 
 class _Line(msgspec.Struct):
@@ -60,6 +93,14 @@ class _Line(msgspec.Struct):
     seed: int
     engine: str
     point: Mapping[str, str]
+    scenario: msgspec.Raw
+    live: Live | msgspec.UnsetType = msgspec.UNSET
+    theory: Assumptions | msgspec.UnsetType = msgspec.UNSET
+
+
+class _CoreTrial(msgspec.Struct):
+    id: str
+    seed: int
     scenario: msgspec.Raw
 
 
@@ -71,12 +112,16 @@ def planned(
     seed: int,
     engine: str,
     point: Mapping[str, str],
-    scenario: dict[str, Any],
+    scenario: Any,
     scenario_json: msgspec.Raw,
+    live: Live | None = None,
+    theory: Assumptions | None = None,
 ) -> Trial:
     """Return a trial with its line; `scenario_json` is the scenario as JSON."""
-    line = _text(_Line(id, series, replication, seed, engine, point, scenario_json))
-    return Trial(id, series, replication, seed, engine, point, scenario, line)
+    line = _Line(id, series, replication, seed, engine, point, scenario_json)
+    line.live = msgspec.UNSET if live is None else live
+    line.theory = msgspec.UNSET if theory is None else theory
+    return Trial(id, series, replication, seed, engine, point, scenario, _text(line), live, theory)
 
 
 def renumbered(trial: Trial, number: int, *, point: Mapping[str, str]) -> Trial:
@@ -86,16 +131,22 @@ def renumbered(trial: Trial, number: int, *, point: Mapping[str, str]) -> Trial:
     return replace(trial, id=read.id, point=read.point, line=_text(read))
 
 
-def trial_line(scenario: msgspec.Raw, *, seed: int) -> str:
-    """Return a trial of no plan, as a line for the simulator."""
-    return _text(_Line("x/00000", "x", 0, seed, SIMULATION, {}, scenario))
+def core_trial(scenario: msgspec.Raw, *, id: str = "x", seed: int = 0) -> str:
+    """Return a trial as the simulator reads it; `scenario` is the scenario as JSON."""
+    return _text(_CoreTrial(id, seed, scenario))
 
 
-def _text(line: _Line) -> str:
+def core_trial_of(line: str) -> str:
+    """Return the trial of a line as the simulator reads it."""
+    read = msgspec.json.decode(line, type=_Line)
+    return core_trial(read.scenario, id=read.id, seed=read.seed)
+
+
+def _text(line: _Line | _CoreTrial) -> str:
     return msgspec.json.encode(line).decode()
 
 
-def _one_of_equals(value: Any, known: dict[str, Any]) -> Any:
+def _one_of_equals(value: Any, known: dict[Any, Any]) -> Any:
     """Return the same object for equal lists and objects of JSON, and for those in them: scenarios
     of a plan differ in little.
 
@@ -119,9 +170,35 @@ def _one_of_equals(value: Any, known: dict[str, Any]) -> Any:
     return known[text]
 
 
+def _segment(table: object, known: dict[Any, Any]) -> Scenario:
+    """Return the scenario of a segment, with the same objects for equal media and flows.
+
+    Raises
+    ------
+    ValueError
+        If it has another shape, or is none of a segment.
+
+    """
+    found = msgspec.convert(table, Scenario)
+    media = found.media
+    if (
+        len(media) != 1
+        or media[0].mac.csma_cd is None
+        or not 0 < len(found.flows) == len(media[0].stations)
+    ):
+        raise ValueError("one medium with CSMA/CD, and one flow for each group of its stations")
+    delay_ps = known.setdefault(media[0].delay_ps, media[0].delay_ps)
+    medium = msgspec.structs.replace(media[0], delay_ps=delay_ps)
+    return msgspec.structs.replace(
+        found,
+        nodes=tuple([known.setdefault(node, node) for node in found.nodes]),
+        media=(known.setdefault(medium, medium),),
+        flows=tuple([known.setdefault(flow, flow) for flow in found.flows]),
+    )
+
+
 _KEYS = ("id", "series", "replication", "seed", "engine", "point", "scenario")
-_SCENARIO_KEYS = ("segment", "groups", "phases", "batches")
-_NETWORK_KEYS = ("network", "flows", "phases")
+_NETWORK_KEYS = ("nodes", "links", "flows", "phases", "batches")
 _ENGINE = re.compile(
     rf"simulation|(theory|idealised|ablation)/({'|'.join(MODELS)})(/[a-z-]+)?", re.ASCII
 )
@@ -132,27 +209,40 @@ def _refused(constant: str) -> None:
     raise ValueError(f"{constant} is no number")
 
 
-def read_trial(line: str, known: dict[str, Any]) -> Trial | str:
+def read_trial(line: str, known: dict[Any, Any]) -> Trial | str:
     """Return the trial of a line, or what was expected instead; `known` as of `_one_of_equals`."""
     try:
         read = json.loads(line, parse_constant=_refused)
-        if isinstance(read, dict) and isinstance(read.get("scenario"), dict):
-            read["scenario"] = {
-                key: _one_of_equals(value, known) for key, value in read["scenario"].items()
-            }
     except (ValueError, RecursionError) as error:
-        return f"expected a trial as JSON: {type(error).__name__ if isinstance(error, RecursionError) else error}"
-    if not isinstance(read, dict) or tuple(read) != _KEYS:
-        return f"expected a JSON object with the keys {', '.join(_KEYS)}, in this order"
-    point, scenario, engine = read["point"], read["scenario"], read["engine"]
-    has_network = isinstance(scenario, dict) and "network" in scenario
-    if has_network:
-        told = () if engine == SIMULATION else (LIVE,)
-        keys: tuple[str, ...] = (*_NETWORK_KEYS, "batches", *told)
-        if tuple(scenario) == (*_NETWORK_KEYS, *told):
-            keys = tuple(scenario)  # as plans were written before networks had batches
+        reason = type(error).__name__ if isinstance(error, RecursionError) else error
+        return f"expected a trial as JSON: {reason}"
+    scenario = read.get("scenario") if isinstance(read, dict) else None
+    engine = read.get("engine") if isinstance(read, dict) else None
+    has_medium = isinstance(scenario, dict) and "media" in scenario
+    if has_medium:
+        beside = () if engine == SIMULATION else (THEORY,)
     else:
-        keys = _SCENARIO_KEYS if engine == SIMULATION else (*_SCENARIO_KEYS, "theory")
+        beside = (LIVE,) if engine == LIVE else ()
+    expected = (*_KEYS, *beside)
+    if not isinstance(read, dict) or tuple(read) != expected:
+        return f"expected a JSON object with the keys {', '.join(expected)}, in this order"
+    point = read["point"]
+    try:
+        if has_medium:
+            read["scenario"] = _segment(scenario, known)
+            if beside:
+                read[THEORY] = msgspec.convert(read[THEORY], Assumptions)
+        elif isinstance(scenario, dict):
+            read["scenario"] = {
+                key: _one_of_equals(value, known) for key, value in scenario.items()
+            }
+            if beside:
+                read[LIVE] = msgspec.convert(read[LIVE], Live)
+    except (ValueError, RecursionError) as error:  # a ValidationError is a ValueError
+        reason = type(error).__name__ if isinstance(error, RecursionError) else error
+        return f"expected a scenario: {reason}"
+    clocks = ("clocks",) if isinstance(scenario, dict) and "clocks" in scenario else ()
+    keys = (*_NETWORK_KEYS[:2], *clocks, *_NETWORK_KEYS[2:])
     wrong = [
         text
         for holds, text in (
@@ -164,9 +254,9 @@ def read_trial(line: str, known: dict[str, Any]) -> Trial | str:
                 f"seed as an integer from 0 to {LARGEST_SEED}",
             ),
             (
-                engine in (SIMULATION, LIVE)
-                if has_network
-                else isinstance(engine, str) and _ENGINE.fullmatch(engine),
+                isinstance(engine, str) and _ENGINE.fullmatch(engine)
+                if has_medium
+                else engine in (SIMULATION, LIVE),
                 'engine as "simulation", "theory/MODEL", "idealised/MODEL" or "ablation/MODEL/STEP"; of a network "simulation" or "live"',
             ),
             (
@@ -175,7 +265,7 @@ def read_trial(line: str, known: dict[str, Any]) -> Trial | str:
                 "point as texts",
             ),
             (
-                isinstance(scenario, dict) and tuple(scenario) == keys,
+                has_medium or (isinstance(scenario, dict) and tuple(scenario) == keys),
                 f"scenario with the keys {', '.join(keys)}",
             ),
         )

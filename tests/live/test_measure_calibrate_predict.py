@@ -49,10 +49,9 @@ def test_a_network_calibrated_on_two_hosts_tells_the_rate_of_four_into_one(
     )
     two = in_quiet_window(two_hosts, tolerated_stall_s=TOLERATED_STALL_S)
     call("calibrate", two, "--model", model, "--out", tmp_path / "calibrated")
-    unknowns = json.loads((tmp_path / "calibrated" / "answer.json").read_text(encoding="utf-8"))[
-        "unknowns"
-    ]
-    print(unknowns)
+    answer = json.loads((tmp_path / "calibrated" / "answer.json").read_text(encoding="utf-8"))
+    unknowns = answer["unknowns"]
+    print(unknowns, answer["data"])
     # As exact as the slope of latency on relayed wires is, 3% (test_relay.py), and as buckets of
     # histograms are at either end of it, 0.8%.
     assert unknowns[0]["value"] * 1e6 == pytest.approx(RATE_BPS, rel=0.046)

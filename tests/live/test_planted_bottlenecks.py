@@ -1,5 +1,6 @@
 """Bottlenecks that were planted on a testbed, and what is left of it afterwards."""
 
+import itertools
 import json
 import os
 import signal
@@ -11,9 +12,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from bottleneck_runs import search_bottleneck
 from ethermeter.analysis.roofline import read
-from ethermeter.bottleneck import attribute, load, make_bench
+from ethermeter.bottleneck import load, make_bench
 from ethermeter.bottleneck.quota import Quota, Stopping, quota_on
+from ethermeter.store import RunDirectory
 from stalls import QuietWindow
 
 CHEAP = ("slow-source", "turn-around", "sender-processor")
@@ -29,21 +32,25 @@ Rounds repeat the same transfers, and the rule that names a point allows for one
 @pytest.mark.root
 @pytest.mark.parametrize("name", CHEAP)
 def test_a_planted_bottleneck_is_named(
-    name: str, namespaces: Callable[..., set[str]], in_quiet_window: QuietWindow
+    name: str,
+    tmp_path: Path,
+    namespaces: Callable[..., set[str]],
+    in_quiet_window: QuietWindow,
 ) -> None:
     whole = load(name)
     brief = whole.transfer.model_copy(update={"settle": 50 * MS, "duration": 250 * MS})
     document = whole.model_copy(update={"transfer": brief})
-    with make_bench() as bench:
+    runs = itertools.count()
 
-        def bottleneck() -> str | None:
-            found = attribute(document, bench, repetitions=5)
-            written = json.loads(json.dumps(found.as_json(), allow_nan=False))
-            assert read(written["roofline"], file="f") == found.roofline()
-            assert len(written["order"]) == written["rounds"] * (1 + len(written["changes"]))
-            return found.verdict.bottleneck
+    def bottleneck() -> str | None:
+        out = tmp_path / str(next(runs))
+        found = search_bottleneck(document, out, repetitions=5)
+        written = json.loads(RunDirectory(out).answer())
+        assert read(written["roofline"], file="f") == found.path()
+        assert len(written["order"]) == written["rounds"] * (1 + len(written["changes"]))
+        return found.bottleneck
 
-        named = in_quiet_window(bottleneck, tolerated_stall_s=TOLERATED_STALL_S)
+    named = in_quiet_window(bottleneck, tolerated_stall_s=TOLERATED_STALL_S)
     assert namespaces(maker=os.getpid()) == set()
     assert named == document.planted
 
@@ -75,11 +82,14 @@ def test_wires_windows_and_devices_of_a_bench_carry_no_more_than_they_should() -
 
 @pytest.mark.root
 def test_an_interrupted_search_leaves_no_testbed_and_no_control_group(
-    namespaces: Callable[..., set[str]],
+    namespaces: Callable[..., set[str]], tmp_path: Path
 ) -> None:
     command = [sys.executable, "-m", "ethermeter", "bottleneck", "wire", "--testbed"]
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [*command, "--out", str(tmp_path / "run")],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     ) as process:
         until_s = time.monotonic() + 20
         while not _groups(process.pid) and time.monotonic() < until_s:

@@ -1,12 +1,11 @@
 """Trials that are to be measured, and where, without a network."""
 
-import json
 from pathlib import Path
-from typing import Any
 
 from ethermeter import plan
 from ethermeter.engines.live import Laboratory, Station
 from ethermeter.experiment import load
+from ethermeter.trial import Trial
 
 
 def loopback(addresses: str = "127.0.0.") -> Laboratory:
@@ -20,7 +19,7 @@ def loopback(addresses: str = "127.0.0.") -> Laboratory:
     )
 
 
-def only_trial(folder: Path, text: str, *more: tuple[str, str]) -> dict[str, Any]:
+def only_trial(folder: Path, text: str, *more: tuple[str, str]) -> Trial:
     """The only trial of an experiment file, in which each first text, which must be there, is
     replaced by the second.
     """
@@ -30,4 +29,4 @@ def only_trial(folder: Path, text: str, *more: tuple[str, str]) -> dict[str, Any
     path = folder / "x.toml"
     path.write_text(text, encoding="utf-8")
     (trial,) = plan.expand([load(path)]).trials
-    return dict(json.loads(trial.line))
+    return trial

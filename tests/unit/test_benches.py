@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from ethermeter._core import simulate, simulate_network
+from ethermeter._core import simulate, simulate_trial
 
 from benches import live, peers, switched
 from benches.__main__ import main
@@ -25,7 +25,7 @@ from benches.scenario import (
 )
 from benches.speed import Effort, measure_reference, target, time_trial
 from benches.study import Case, measure_study
-from benches.switched import doubt, line_switched, offered_frames, time_of_frames
+from benches.switched import doubt, offered_frames, time_of_frames, trial_switched
 from benches.tables import print_results
 
 ROOT = Path(__file__).parents[2]
@@ -199,8 +199,8 @@ def test_ns2_simulates_the_same_segment_as_we_do() -> None:
 @pytest.mark.parametrize(("hosts", "frame_octets"), [(2, 64), (8, 64), (8, 1518), (24, 64)])
 def test_a_full_switch_delivers_what_is_offered(hosts: int, frame_octets: int) -> None:
     simulated_us = time_of_frames(1000, frame_octets=frame_octets)
-    outcome = simulate_network(
-        line_switched(hosts=hosts, frame_octets=frame_octets, simulated_us=simulated_us)
+    outcome = simulate_trial(
+        trial_switched(hosts=hosts, frame_octets=frame_octets, simulated_us=simulated_us)
     )
     assert (
         doubt(
@@ -234,7 +234,7 @@ def test_frames_that_are_missing_or_too_many_are_told() -> None:
 
 def test_a_switch_with_one_host_is_refused() -> None:
     with pytest.raises(ValueError, match="hosts must be at least 2, got 1"):
-        line_switched(hosts=1, frame_octets=64, simulated_us=1)
+        trial_switched(hosts=1, frame_octets=64, simulated_us=1)
 
 
 def test_a_bridge_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -259,7 +259,7 @@ def test_ns3_delivers_the_frames_that_we_deliver() -> None:
     # One end of a channel sends at a time: for the 512 ns of a frame and at least 100 ns of delay,
     # and a frame passes two channels.
     assert 0 < int(half.split()[1]) <= 8 * 1_000_000 / (512 + 100) / 2
-    ours = simulate_network(line_switched(hosts=8, frame_octets=64, simulated_us=1000))
+    ours = simulate_trial(trial_switched(hosts=8, frame_octets=64, simulated_us=1000))
     # Sent whole there, begun here: at most one frame of each host.
     assert 0 <= int(ours["flow_sent"].sum()) - printed["sent"] <= 8
 

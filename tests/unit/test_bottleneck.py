@@ -297,7 +297,7 @@ def test_every_fault_of_a_file_is_told_at_once(tmp_path: Path) -> None:
         ([], "TRANSFER"),
         (["wire"], "--testbed"),
         (["no-such.toml", "--testbed"], "a file that exists"),
-        (["wire", "--testbed", "--out", "a.gif"], "ending in one of"),
+        (["wire", "--testbed", "--figure", "a.gif"], "ending in one of"),
     ],
 )
 def test_what_cannot_be_used_is_told_in_a_line_with_exit_code_2(

@@ -11,7 +11,13 @@ import ethermeter as em
 import numpy as np
 import pytest
 from ethermeter.metrics import Group, Metric
-from ethermeter.store.rows import CLOCK_METRICS, FLOW_METRICS, SYNCHRONISED_METRICS, clocks_of
+from ethermeter.store.rows import (
+    CLOCK_METRICS,
+    FLOW_METRICS,
+    SYNCHRONISED_METRICS,
+    clocks_of,
+    observations_of_scenario,
+)
 from ethermeter.studies import pages
 from run_values import values
 
@@ -67,7 +73,7 @@ def cautions(run: em.Run, metric: str, *, flow: int = -1) -> set[str]:
 
 def test_a_plan_says_of_clocks_what_the_file_says_and_else_nothing(tmp_path: Path) -> None:
     def network(text: str) -> dict[str, Any]:
-        found: dict[str, Any] = loaded(tmp_path, text).plan().trials[0].scenario["network"]
+        found: dict[str, Any] = loaded(tmp_path, text).plan().trials[0].scenario
         return found
 
     assert network(TWO)["nodes"][0]["kind"]["host"] == {
@@ -97,8 +103,7 @@ def test_clocks_are_varied_by_their_keys(tmp_path: Path) -> None:
     vary += '"network.clocks" = ["compared", "not compared"]\n'
     trials = loaded(tmp_path, TWO + vary).plan().trials
     offsets = [
-        trial.scenario["network"]["nodes"][0]["kind"]["host"]["clock"]["offset_ps"]
-        for trial in trials[::4]
+        trial.scenario["nodes"][0]["kind"]["host"]["clock"]["offset_ps"] for trial in trials[::4]
     ]
     assert offsets == [-(10**12), 0, 10**12]
     assert {clocks_of(trial.scenario) for trial in trials} == {1, 2}
@@ -293,9 +298,14 @@ def test_a_trial_that_is_measured_has_no_simulated_clocks(tmp_path: Path) -> Non
     plan = loaded(
         tmp_path, COMPARED.replace("[run]\n", '[run]\nengines = ["simulation", "live"]\n')
     ).plan()
-    assert {(trial.engine, clocks_of(trial.scenario)) for trial in plan.trials} == {
-        ("simulation", 2),
-        ("live", 0),
+    (flows,) = {len(trial.scenario["flows"]) for trial in plan.trials}
+    more = (1 + flows) * len((*CLOCK_METRICS, *SYNCHRONISED_METRICS))
+    assert {
+        trial.engine: observations_of_scenario(trial.scenario, is_live=trial.live is not None)
+        for trial in plan.trials
+    } == {
+        "simulation": (1 + flows) * len(FLOW_METRICS) + more,
+        "live": (1 + flows) * len(FLOW_METRICS),
     }
 
 

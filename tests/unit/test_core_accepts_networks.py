@@ -2,7 +2,6 @@
 before anything runs.
 """
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ from ethermeter import _core, plan
 from ethermeter.engines import network
 from ethermeter.experiment import Experiment, load, toml
 from ethermeter.faults import InputError
+from ethermeter.trial import core_trial_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -185,10 +185,10 @@ def test_what_a_file_is_allowed_to_say_the_core_simulates_and_every_row_follows(
         assert all(any(word in fault for word in EXPECTED) for fault in faults), faults
         return
     (trial,) = plan.expand([experiment]).trials
-    result = _core.simulate_network(trial.line)
+    result = _core.simulate_trial(core_trial_of(trial.line))
     ended = result["flow_delivered"] + result["flow_lost"].sum(axis=1) + result["flow_in_flight"]
     assert np.array_equal(result["flow_sent"] + result["flow_copied"], ended)
-    rows = network.observe(json.loads(trial.line)["scenario"], result, core_s=0.0)
+    rows = network.observe(trial.scenario, result, core_s=0.0)
     flows = len(trial.scenario["flows"])
     loss = rows.values[
         [metric.value for metric in network.FLOW_METRICS].index("loss") * flows

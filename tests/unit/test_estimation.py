@@ -145,3 +145,37 @@ def test_few_runs_of_one_sign_are_improbable() -> None:
     assert chance < 1e-4
     assert runs_test(np.tile([1.0, -1.0], 12))[1] > 0.99
     assert runs_test(np.repeat([1.0, -1.0], 5)) == (2, 1.0)
+
+
+WIDTH = 2**-7
+"""Relative width of a histogram's bucket."""
+
+
+@pytest.mark.parametrize("software_us", np.linspace(5, 60, 23))
+def test_a_line_is_found_through_answers_that_are_known_to_a_bucket(software_us: float) -> None:
+    bits = 8 * np.array([84.0, 766.0, 1538.0])
+
+    def delays(rate_mbps: float, software_us: float) -> Floats:
+        return 2 * (bits / rate_mbps + software_us)
+
+    def answer(at: Floats) -> Floats:
+        exact = delays(1 + 99 * at[0], 500 * at[1])
+        # The middle of the bucket, of those that divide every octave evenly.
+        width = WIDTH * 2 ** np.floor(np.log2(exact))
+        return (np.floor(exact / width) + 0.5) * width
+
+    data = delays(10.0, software_us)
+    found = estimation.estimate(
+        answer,
+        data,
+        0.01 * data,
+        low=np.array([1.0, 0.0]),
+        high=np.array([100.0, 500.0]),
+        start=np.array([50.5, 250.0]),
+        are_errors_known=False,
+        steps=estimation.STAIRCASE_STEPS,
+    )
+    assert found.is_determined.all()
+    # A bucket at either end of the line.
+    assert found.values[0] == pytest.approx(10.0, rel=2 * WIDTH)
+    assert found.values[1] == pytest.approx(software_us, abs=WIDTH * data[0])

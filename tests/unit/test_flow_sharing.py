@@ -50,7 +50,7 @@ replications = 3
 
 def trial(number: int, *names: str, transfer: bool = False, response: bool = False) -> Trial:
     flow: dict[str, Any] = {"transfer": {}} if transfer else {"response": {}} if response else {}
-    scenario = {"network": {}, "flows": [{"name": name, **flow} for name in names]}
+    scenario = {"nodes": [], "flows": [{"name": name, **flow} for name in names]}
     return Trial(f"t/{number}", "t", number, 1, "live", {}, scenario, "")
 
 

@@ -10,12 +10,10 @@ import ethermeter as em
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from ethermeter import plan
 from ethermeter.analysis import estimates, flows
 from ethermeter.analysis.flow_sums import FlowSums, flow_sums, left_out, of_all, of_each
 from ethermeter.analysis.interval import Estimate
 from ethermeter.analysis.tables import per_station, whole_segment
-from ethermeter.engines.network import run_trial
 from ethermeter.metrics import Metric
 from ethermeter.store import tables
 from flow_totals import together
@@ -312,19 +310,13 @@ def test_estimates_are_the_same_as_numbers() -> None:
     assert str(kept[Metric.MESSAGES]) == str(found[Metric.MESSAGES])
 
 
-def test_a_run_and_a_plan_of_an_older_version_are_read(run: em.Run, tmp_path: Path) -> None:
-    lines = [
-        line.replace(',"batches":7}', "}")
-        for line in (run.path / "plan.jsonl").read_text(encoding="utf-8").splitlines()
-    ]
-    (tmp_path / "plan.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    for name in ("observations.parquet", "batches.parquet", "histograms.parquet", "ports.parquet"):
+def test_a_run_without_batches_of_flows_has_values_without_intervals(
+    run: em.Run, tmp_path: Path
+) -> None:
+    tables = ("observations", "batches", "histograms", "ports")
+    for name in ("plan.jsonl", *(f"{table}.parquet" for table in tables)):
         (tmp_path / name).write_bytes((run.path / name).read_bytes())
     (tmp_path / "provenance.json").write_text('{"finished": "long ago"}', encoding="utf-8")
-    trials = plan.read(tmp_path / "plan.jsonl").trials
-    assert "batches" not in trials[0].scenario
-    rows = run_trial(trials[0].line, trials[0].scenario)
-    assert len(rows.flow_batch_counts) == 20 * 6 * 12, "twenty batches, if nothing is said"
     (old,), (new,) = estimates.compute(tmp_path), estimates.compute(run.path)
     assert not any(math.isfinite(found.error) for found in old.estimates.values())
     assert {metric: found.value for metric, found in old.estimates.items()} == pytest.approx(

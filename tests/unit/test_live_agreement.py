@@ -17,7 +17,7 @@ METRICS = (Metric.MESSAGE_RATE, Metric.ONE_WAY_DELAY, Metric.MESSAGES)
 
 
 def trial(engine: str, seed: int, kind: str = "poisson") -> Trial:
-    scenario: dict[str, Any] = {"network": {}, "flows": [{"arrivals": {"kind": kind}}]}
+    scenario: dict[str, Any] = {"nodes": [], "flows": [{"arrivals": {"kind": kind}}]}
     return Trial(f"x/{seed:05d}", "x", seed, seed, engine, {}, scenario, "")
 
 

@@ -19,8 +19,8 @@ from ethermeter.engines.live.by_batch import mean_s, of_stream
 from ethermeter.engines.live.description import describe
 from ethermeter.engines.live.observed import failed, observe
 from ethermeter.metrics import Metric
-from ethermeter.plan import read
 from ethermeter.store.rows import BATCH_COUNTS, BATCH_SUMS, FLOW_METRICS, NOT_COUNTED, TrialRows
+from ethermeter.trial import Trial
 from flow_totals import together
 from measured_trials import loopback, only_trial
 from networks import network
@@ -76,7 +76,7 @@ OF_EXCHANGE = {Metric.ROUND_TRIP, Metric.EXCHANGES, Metric.TIMED_OUT, Metric.DRO
 OF_FILE = {Metric.DATA_RATE, Metric.ROUND_TRIP, Metric.EXCHANGES}
 
 
-def trial_of(folder: Path) -> dict[str, Any]:
+def trial_of(folder: Path) -> Trial:
     return only_trial(folder, FILE)
 
 
@@ -177,21 +177,12 @@ def told(rows: TrialRows, flow: int) -> set[Metric]:
     return {metric for metric, error in errors.items() if np.isfinite(error).all()}
 
 
-def test_agents_are_told_how_many_parts_there_are_and_a_plan_of_an_older_version_asks_for_none(
-    tmp_path: Path,
-) -> None:
+def test_agents_are_told_how_many_batches_there_are(tmp_path: Path) -> None:
     trial = trial_of(tmp_path)
-    assert list(trial["scenario"]) == ["network", "flows", "phases", "batches", "live"]
+    assert list(trial.scenario) == ["nodes", "links", "flows", "phases", "batches"]
     text = describe(trial, loopback(), {})
     _core.check_test(text)
     assert json.loads(text)["phases"]["batches"] == 4
-    del trial["scenario"]["batches"]
-    (tmp_path / "plan.jsonl").write_text(json.dumps(trial) + "\n", encoding="utf-8")
-    (old,) = read(tmp_path / "plan.jsonl").trials
-    text = describe(trial, loopback(), {})
-    _core.check_test(text)
-    assert "batches" not in json.loads(text)["phases"]
-    assert observe(old.scenario, result(), took_s=1.0).flow_batch_counts.size == 0
 
 
 @pytest.mark.parametrize("batches", [0, 1001])
@@ -209,7 +200,7 @@ def test_a_number_of_parts_that_nobody_counts_is_refused_with_what_is_allowed(
 def test_all_parts_together_say_what_is_observed_of_what_follows_from_them_and_nothing_else_has_an_error(
     tmp_path: Path,
 ) -> None:
-    rows = observe(trial_of(tmp_path)["scenario"], result(), took_s=1.0)
+    rows = observe(trial_of(tmp_path), result(), took_s=1.0)
     each = of_each(together(sums_of(rows)))
     for flow, metrics in enumerate((OF_STREAM, OF_EXCHANGE, {Metric.EXCHANGES}, OF_FILE)):
         assert told(rows, flow) == metrics, flow
@@ -226,7 +217,7 @@ def test_all_parts_together_say_what_is_observed_of_what_follows_from_them_and_n
 
 
 def test_of_all_flows_together_there_is_what_all_of_them_count_by_part(tmp_path: Path) -> None:
-    rows = observe(trial_of(tmp_path)["scenario"], result(), took_s=1.0)
+    rows = observe(trial_of(tmp_path), result(), took_s=1.0)
     found = errors_within([(np.array([0]), of_all(left_out(sums_of(rows))))], 1)
     # Octets in bulk have no rate by part, exchanges no messages, a file no timeouts.
     follows = {Metric.EXCHANGES, Metric.ROUND_TRIP, Metric.INTER_ARRIVAL}
@@ -246,14 +237,14 @@ def test_of_all_flows_together_there_is_what_all_of_them_count_by_part(tmp_path:
 
 
 def test_what_was_not_counted_by_part_of_a_stream_has_no_error(tmp_path: Path) -> None:
-    scenario = trial_of(tmp_path)["scenario"]
+    trial = trial_of(tmp_path)
 
     def left(**changes: Any) -> set[Metric]:
         said = copy.deepcopy(result())
         counted = said["flows"]["load"]
         counted["sending"]["counted"]["untaken"] = changes.pop("untaken", 0)
         counted["receiving"]["counted"]["stream"]["measured"]["batches"].update(changes)
-        return OF_STREAM - told(observe(scenario, said, took_s=1.0), 0)
+        return OF_STREAM - told(observe(trial, said, took_s=1.0), 0)
 
     # One message came before it was sent: its delay is in no sum.
     assert left(delays=[1, 3, 2, 3]) == {Metric.ONE_WAY_DELAY}
@@ -268,19 +259,19 @@ def test_what_was_not_counted_by_part_of_a_stream_has_no_error(tmp_path: Path) -
 def test_an_agent_that_counts_in_no_parts_or_in_others_leaves_its_flow_without_them(
     tmp_path: Path,
 ) -> None:
-    scenario, said = trial_of(tmp_path)["scenario"], result()
+    trial, said = trial_of(tmp_path), result()
     del said["flows"]["load"]["receiving"]["counted"]["stream"]["measured"]["batches"]
     said["flows"]["ping"]["sending"]["counted"]["batches"] = {
         "requests": [40],
         "complete": [37],
         "since_arrival_sum_ns": [371_700],
     }
-    rows = observe(scenario, said, took_s=1.0)
+    rows = observe(trial, said, took_s=1.0)
     assert [told(rows, flow) for flow in range(4)] == [set(), set(), {Metric.EXCHANGES}, OF_FILE]
     # Of one part the mean is exact all the same; without any it is that of the buckets.
     assert observed(rows, Metric.ROUND_TRIP, 1) == pytest.approx(371_700e-9 / 37, rel=1e-12)
     assert observed(rows, Metric.ONE_WAY_DELAY, 0) == pytest.approx(10.04e-6, rel=1e-12)
-    assert failed(scenario, took_s=1.0).flow_batch_counts.size == 0
+    assert failed(trial, took_s=1.0).flow_batch_counts.size == 0
     assert math.isnan(mean_s([0, 0], [0, 0]))
 
 

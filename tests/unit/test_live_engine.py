@@ -24,6 +24,7 @@ from ethermeter.faults import InputError
 from ethermeter.metrics import caution_text
 from ethermeter.store.rows import FLOW_METRICS, TrialRows
 from ethermeter.studies import registry
+from ethermeter.trial import Live, Trial
 from measured_trials import loopback, only_trial
 from networks import network
 
@@ -57,7 +58,7 @@ LABORATORY = loopback()
 
 def trial_of(
     folder: Path, data: str = 'data = "100 B"', more: tuple[tuple[str, str], ...] = ()
-) -> dict[str, Any]:
+) -> Trial:
     return only_trial(folder, FILE, ("DATA", data), *more)
 
 
@@ -66,7 +67,7 @@ def test_a_trial_becomes_a_test_that_the_coordinator_takes(tmp_path: Path) -> No
     text = describe(trial, LABORATORY, {})
     _core.check_test(text)
     test = json.loads(text)
-    assert test["seed"] == trial["seed"]
+    assert test["seed"] == trial.seed
     assert test["phases"] == {
         "settle_ns": 100_000_000,
         "transmit_ns": 2_000_000_000,
@@ -175,17 +176,17 @@ def test_what_cannot_be_built_on_this_machine_is_refused(
 ) -> None:
     trial = trial_of(tmp_path, data, ((old, new),) if old else ())
     with pytest.raises(InputError) as caught:
-        Local(kind).check([Work(0, trial["id"], json.dumps(trial))])
+        Local(kind).check([Work(0, trial.id, trial.line)])
     assert fault in str(caught.value)
 
 
 def test_interfaces_take_what_the_flows_need(tmp_path: Path) -> None:
-    assert mtu_octets(trial_of(tmp_path)["scenario"]) == 1500
-    assert mtu_octets(trial_of(tmp_path, 'frames = "4018 B"')["scenario"]) == 4000
+    assert mtu_octets(trial_of(tmp_path).scenario) == 1500
+    assert mtu_octets(trial_of(tmp_path, 'frames = "4018 B"').scenario) == 4000
 
 
 def test_flows_whose_names_are_too_long_for_a_test_are_numbered(tmp_path: Path) -> None:
-    scenario = trial_of(tmp_path)["scenario"]
+    scenario = trial_of(tmp_path).scenario
     assert flow_names(scenario) == ["load", "ping"]
     scenario["flows"][0]["name"] = "x" * 61
     assert flow_names(scenario) == ["flow-0", "flow-1"]
@@ -255,7 +256,7 @@ def value(rows: TrialRows, metric: str, flow: int | None = None) -> tuple[float,
 
 
 def test_rows_are_what_the_agents_counted_over_the_time_in_which_they_did(tmp_path: Path) -> None:
-    rows = observe(trial_of(tmp_path)["scenario"], result(), took_s=3.0)
+    rows = observe(trial_of(tmp_path), result(), took_s=3.0)
     assert value(rows, "offered_rate", 0)[0] == 1000
     assert value(rows, "message_rate", 0)[0] == 1000
     assert value(rows, "goodput", 0)[0] == 8 * 146 * 1000
@@ -280,7 +281,7 @@ def test_rows_are_what_the_agents_counted_over_the_time_in_which_they_did(tmp_pa
 
 
 def test_what_nobody_counted_has_no_value_and_says_so(tmp_path: Path) -> None:
-    rows = observe(trial_of(tmp_path)["scenario"], result(), took_s=3.0)
+    rows = observe(trial_of(tmp_path), result(), took_s=3.0)
     for metric, flow in (
         ("round_trip", 0),
         ("one_way_delay", 1),
@@ -296,11 +297,11 @@ def test_what_nobody_counted_has_no_value_and_says_so(tmp_path: Path) -> None:
 def test_fewer_exchanges_than_were_wanted_are_a_caution_of_what_they_tell(
     tmp_path: Path, wanted: int, caution: str
 ) -> None:
-    scenario = trial_of(
+    trial = trial_of(
         tmp_path, more=(('timeout = "10 ms"', f'timeout = "10 ms", exchanges = {wanted}'),)
-    )["scenario"]
-    assert scenario["live"] == {"ports": ["udp", "udp"], "exchanges": [None, wanted]}
-    rows = observe(scenario, result(), took_s=3.0)
+    )
+    assert trial.live == Live(("udp", "udp"), (None, wanted))
+    rows = observe(trial, result(), took_s=3.0)
     for metric in ("exchanges", "round_trip", "round_trip_p99"):
         assert value(rows, metric, 1)[1] == caution
     assert value(rows, "message_rate", 1)[1] == ""
@@ -308,7 +309,7 @@ def test_fewer_exchanges_than_were_wanted_are_a_caution_of_what_they_tell(
 
 
 def test_a_doubtful_clock_is_a_caution_of_delays_only(tmp_path: Path) -> None:
-    rows = observe(trial_of(tmp_path)["scenario"], result(), took_s=3.0)
+    rows = observe(trial_of(tmp_path), result(), took_s=3.0)
     assert value(rows, "one_way_delay", 0)[1] == "clock-uncertain"
     assert value(rows, "message_rate", 0)[1] == ""
 
@@ -325,7 +326,7 @@ def test_what_was_wrong_at_a_host_is_a_caution_of_its_flow(
 ) -> None:
     changed = copy.deepcopy(result())
     change(changed["flows"]["load"])
-    rows = observe(trial_of(tmp_path)["scenario"], changed, took_s=3.0)
+    rows = observe(trial_of(tmp_path), changed, took_s=3.0)
     assert value(rows, "message_rate", 0)[1] == caution
     assert value(rows, "message_rate", 1)[1] == ""
     assert value(rows, "message_rate")[1] == caution
@@ -363,7 +364,7 @@ def test_what_was_taken_of_a_processor_is_a_caution_of_all_there_is(
         "b": {"result": {"host": edges}},
         "c": {"result": None},
     }
-    rows = observe(trial_of(tmp_path)["scenario"], changed, took_s=3.0)
+    rows = observe(trial_of(tmp_path), changed, took_s=3.0)
     for flow in (0, 1, None):
         assert value(rows, "message_rate", flow)[1] == caution
 
@@ -394,7 +395,7 @@ def test_messages_that_left_late_are_a_caution_of_what_their_lateness_changes(
     pacing = changed["flows"]["load"]["sending"]["counted"]["pacing"]
     # However few were within the 5 µs that the report shows.
     pacing |= {"share_on_time": 0.0, "worst_ns": worst_ns, "lateness": histogram(*lateness)}
-    rows = observe(trial_of(tmp_path)["scenario"], changed, took_s=3.0)
+    rows = observe(trial_of(tmp_path), changed, took_s=3.0)
     for flow in (0, None):
         for metric in ("inter_arrival", "inter_arrival_p99", "loss"):
             assert value(rows, metric, flow)[1] == of_times, metric
@@ -417,7 +418,7 @@ def test_what_pacing_cannot_do_better_on_an_idle_host_is_not_late(
     pacing = changed["flows"]["load"]["sending"]["counted"]["pacing"]
     for low_ps, expected in ((4_900_000, ""), (5_500_000, caution)):
         pacing["lateness"] = histogram((low_ps, low_ps + 7000, 2000))
-        rows = observe(trial_of(tmp_path, more=text)["scenario"], changed, took_s=3.0)
+        rows = observe(trial_of(tmp_path, more=text), changed, took_s=3.0)
         assert value(rows, "inter_arrival", 0)[1] == expected
 
 
@@ -426,7 +427,7 @@ def test_a_saturated_source_has_no_times_that_it_could_miss(tmp_path: Path) -> N
     pacing = changed["flows"]["load"]["sending"]["counted"]["pacing"]
     pacing |= {"frames": 0, "share_on_time": None, "worst_ns": 0, "lateness": histogram()}
     text = (('{ poisson = "1000 /s" }', '"saturated"'),)
-    rows = observe(trial_of(tmp_path, more=text)["scenario"], changed, took_s=3.0)
+    rows = observe(trial_of(tmp_path, more=text), changed, took_s=3.0)
     assert value(rows, "inter_arrival", 0)[1] == value(rows, "message_rate", 0)[1] == ""
 
 
@@ -438,23 +439,19 @@ def test_drops_that_were_tried_again_limit_nobody(tmp_path: Path) -> None:
         "unexplained": 0,
         "excess": 10,
     }
-    assert (
-        value(observe(trial_of(tmp_path)["scenario"], changed, took_s=3.0), "message_rate", 0)[1]
-        == ""
-    )
+    assert value(observe(trial_of(tmp_path), changed, took_s=3.0), "message_rate", 0)[1] == ""
 
 
 def test_a_trial_in_vain_has_no_values_at_all(tmp_path: Path) -> None:
-    rows = failed(trial_of(tmp_path)["scenario"], took_s=1.0)
+    rows = failed(trial_of(tmp_path), took_s=1.0)
     assert all(math.isnan(found) for found in rows.values)
     assert {caution_text(int(mask)) for mask in rows.cautions} == {"no-samples"}
     assert rows.count.sum() == 0
 
 
 def test_an_answer_of_which_nothing_is_said_is_as_long_as_its_request(tmp_path: Path) -> None:
-    (_, ping) = trial_of(tmp_path, more=(('response = { frames = "76 B", ', "response = { "),))[
-        "scenario"
-    ]["flows"]
+    more = (('response = { frames = "76 B", ', "response = { "),)
+    (_, ping) = trial_of(tmp_path, more=more).scenario["flows"]
     assert ping["response"]["frames"] == ping["frames"] == {"kind": "fixed", "bits": 8 * 76}
 
 
@@ -497,11 +494,11 @@ engines = ["live"]
 )
 
 
-def transfer_of(folder: Path, job: str) -> dict[str, Any]:
+def transfer_of(folder: Path, job: str) -> Trial:
     path = folder / "x.toml"
     path.write_text(TRANSFER.replace("JOB", job), encoding="utf-8")
     (trial,) = plan.expand([load(path)]).trials
-    return dict(json.loads(trial.line))
+    return trial
 
 
 @pytest.mark.parametrize(
@@ -518,22 +515,13 @@ def test_a_stream_of_octets_becomes_a_transfer_over_tcp(
     assert flow["port"] == "tcp"
     assert flow["traffic"] == {"kind": "transfer", **octets}
     assert flow["congestion"] == "cubic"
-    assert mtu_octets(trial["scenario"]) == 1500
-
-
-def test_transfers_of_older_plans_leave_congestion_control_to_the_hosts(tmp_path: Path) -> None:
-    trial = transfer_of(tmp_path, "stream = {}")
-    del trial["scenario"]["flows"][0]["transfer"]["tcp"]["congestion"]
-    del trial["scenario"]["flows"][0]["transfer"]["tcp"]["sack"]
-    (flow,) = json.loads(describe(trial, LABORATORY, {}))["flows"]
-    assert "congestion" not in flow
-    assert selective_acknowledgements(trial["scenario"]) is None
+    assert mtu_octets(trial.scenario) == 1500
 
 
 def test_hosts_of_a_testbed_acknowledge_selectively_or_not_for_all_transfers(
     tmp_path: Path,
 ) -> None:
-    scenario = transfer_of(tmp_path, "stream = {}")["scenario"]
+    scenario = transfer_of(tmp_path, "stream = {}").scenario
     assert selective_acknowledgements(scenario) is True
     other = copy.deepcopy(scenario["flows"][0])
     other["transfer"]["tcp"]["sack"] = False
@@ -584,8 +572,8 @@ def test_what_a_file_brought_is_blocks_and_the_time_of_all(tmp_path: Path) -> No
             }
         },
     }
-    scenario = transfer_of(tmp_path, FILE_JOB.replace("DIRECTION", "read"))["scenario"]
-    rows = observe(scenario, outcome, took_s=2.0)
+    trial = transfer_of(tmp_path, FILE_JOB.replace("DIRECTION", "read"))
+    rows = observe(trial, outcome, took_s=2.0)
 
     def at(metric: str) -> float:
         return float(
@@ -614,8 +602,8 @@ def test_rates_of_a_transfer_are_those_from_the_first_read_to_the_last(tmp_path:
         "agents": {"a": {"address": "127.0.0.1"}, "b": {"address": "127.0.0.2"}},
         "flows": {"copy": {"cautions": [], **counted, "receiving": {"counted": taken}}},
     }
-    scenario = transfer_of(tmp_path, 'stream = { size = "2 MB" }')["scenario"]
-    rows = observe(scenario, outcome, took_s=2.0)
+    trial = transfer_of(tmp_path, 'stream = { size = "2 MB" }')
+    rows = observe(trial, outcome, took_s=2.0)
 
     def at(metric: str) -> tuple[float, str]:
         place = len(FLOW_METRICS) + [str(name) for name in FLOW_METRICS].index(metric)

@@ -15,6 +15,7 @@ from ethermeter.engines.live.places import mtu_octets
 from ethermeter.faults import InputError
 from ethermeter.metrics import caution_text
 from ethermeter.store.rows import FLOW_METRICS, FLOW_VOICE_METRICS, TrialRows
+from ethermeter.trial import Trial
 from measured_trials import loopback, only_trial
 from networks import network
 
@@ -43,7 +44,7 @@ engines = ["live"]
 CODER = {"kind": "coder", "sample_bits": 8, "sample_ps": 125_000_000, "spurts": None}
 
 
-def trial_of(folder: Path, *more: tuple[str, str]) -> dict[str, Any]:
+def trial_of(folder: Path, *more: tuple[str, str]) -> Trial:
     return only_trial(folder, FILE, *more)
 
 
@@ -88,7 +89,7 @@ def test_a_coder_becomes_a_stream_of_frames_of_samples_that_the_coordinator_take
     overhead = 12 if around else 30
     assert traffic["frames"] == samples(around + overhead, around + 172, around + 972)
     assert traffic["arrivals"] == CODER
-    assert mtu_octets(trial["scenario"]) == 1500
+    assert mtu_octets(trial.scenario) == 1500
 
 
 @pytest.mark.parametrize(
@@ -193,7 +194,7 @@ def value(rows: TrialRows, metric: str, flow: int | None = None) -> tuple[float,
 
 
 def test_every_sample_that_was_made_is_in_one_row(tmp_path: Path) -> None:
-    rows = observe(trial_of(tmp_path)["scenario"], result(), took_s=1.0)
+    rows = observe(trial_of(tmp_path), result(), took_s=1.0)
     expected = {
         "samples_offered": 8000,
         "samples_delivered": 6500,
@@ -225,7 +226,7 @@ def test_every_sample_that_was_made_is_in_one_row(tmp_path: Path) -> None:
 
 
 def test_a_doubtful_clock_is_a_caution_of_what_it_measures(tmp_path: Path) -> None:
-    rows = observe(trial_of(tmp_path)["scenario"], result(), took_s=1.0)
+    rows = observe(trial_of(tmp_path), result(), took_s=1.0)
     for metric in ("voice_delay", "sample_delay_p99", "rating", "one_way_delay"):
         assert value(rows, metric, 0)[1] == "clock-uncertain"
     assert value(rows, "sample_loss", 0)[1] == ""
@@ -234,13 +235,13 @@ def test_a_doubtful_clock_is_a_caution_of_what_it_measures(tmp_path: Path) -> No
 def test_a_listener_to_whom_nothing_came_has_lost_all_that_was_sent(tmp_path: Path) -> None:
     said = result()
     said["flows"]["talk"]["receiving"]["counted"]["stream"] |= {"voice": None, "received": 0}
-    rows = observe(trial_of(tmp_path)["scenario"], said, took_s=1.0)
+    rows = observe(trial_of(tmp_path), said, took_s=1.0)
     assert value(rows, "samples_lost", 0)[0] == 900 + 7000
     assert value(rows, "sample_loss", 0)[0] == 1
 
 
 def test_of_a_trial_in_vain_nothing_is_known_of_samples(tmp_path: Path) -> None:
-    rows = failed(trial_of(tmp_path)["scenario"], took_s=1.0)
+    rows = failed(trial_of(tmp_path), took_s=1.0)
     for metric in ("samples_offered", "samples_lost", "sample_loss", "voice_delay", "mos"):
         found, cautions = value(rows, metric, 0)
         assert math.isnan(found)

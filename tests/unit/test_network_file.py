@@ -12,6 +12,7 @@ from ethermeter.experiment import json_schema, load
 from ethermeter.experiment.components import shipped_model, shipped_models
 from ethermeter.experiment.reading import scenarios
 from ethermeter.experiment.toml import parsed
+from ethermeter.trial import Live
 from faults_at import expect_fault, faults_of
 
 NETWORK = """\
@@ -50,14 +51,14 @@ def scenario(folder: Path, text: str) -> dict[str, Any]:
 
 def test_a_group_makes_hosts_links_and_flows(tmp_path: Path) -> None:
     found = scenario(tmp_path, HEAD + NETWORK + FLOW)
-    assert [node["name"] for node in found["network"]["nodes"]] == [
+    assert [node["name"] for node in found["nodes"]] == [
         "sender1",
         "sender2",
         "sender3",
         "sink",
         "s",
     ]
-    assert [[end["node"] for end in link["ends"]] for link in found["network"]["links"]] == [
+    assert [[end["node"] for end in link["ends"]] for link in found["links"]] == [
         ["sender1", "s"],
         ["sender2", "s"],
         ["sender3", "s"],
@@ -68,7 +69,7 @@ def test_a_group_makes_hosts_links_and_flows(tmp_path: Path) -> None:
         ("load sender2", "sender2", ["sink"]),
         ("load sender3", "sender3", ["sink"]),
     ]
-    assert found["network"]["links"][0]["ps_per_octet"] == 80_000
+    assert found["links"][0]["ps_per_octet"] == 80_000
 
 
 def test_pairs_say_who_sends_to_whom(tmp_path: Path) -> None:
@@ -179,7 +180,7 @@ measure = "all"
 """
     )
     found = scenario(tmp_path, text)
-    network = found["network"]
+    network = found
     assert network["nodes"][0]["kind"]["host"] == {
         "send": [
             {
@@ -220,16 +221,7 @@ measure = "all"
     assert found["flows"][0]["name"] == "flow-0"
     # 1538 octets of a 10 Mb/s link, twice as long between them.
     assert found["flows"][1]["arrivals"]["mean_ps"] == 1538 * 800_000 * 2
-    line = {
-        "id": "x",
-        "series": "",
-        "replication": 0,
-        "seed": 1,
-        "engine": "simulation",
-        "point": {},
-        "scenario": found,
-    }
-    outcome = _core.simulate_network(json.dumps(line))
+    outcome = _core.simulate_trial(json.dumps({"id": "x", "seed": 1, "scenario": found}))
     assert outcome["flow_completed"][0] > 0
     assert outcome["flow_messages"][1] > 0
     jsonschema.validate(parsed(text, file="x"), json_schema())
@@ -246,8 +238,10 @@ def test_a_live_trial_is_told_by_what_hosts_send(tmp_path: Path) -> None:
     made = plan.expand([load(path)])
     simulated, measured = (trial for trial in made.trials)
     assert (simulated.engine, measured.engine) == ("simulation", "live")
-    assert measured.scenario == {**simulated.scenario, "live": {"ports": ["packet"] * 3}}
-    assert list(measured.scenario) == ["network", "flows", "phases", "batches", "live"]
+    assert measured.scenario == simulated.scenario
+    assert list(measured.scenario) == ["nodes", "links", "flows", "phases", "batches"]
+    assert (simulated.live, measured.live) == (None, Live(("packet",) * 3))
+    assert list(json.loads(measured.line)) == [*json.loads(simulated.line), "live"]
     assert simulated.seed == measured.seed
     (tmp_path / "plan.jsonl").write_text(made.to_jsonl(), encoding="utf-8")
     assert plan.read(tmp_path / "plan.jsonl").trials == made.trials

@@ -179,7 +179,7 @@ def test_ports_balance_with_what_came(tmp_path: Path) -> None:
     assert ports is not None
     frame = ports.to_pandas()
     last = frame[frame["trial"] == run.trials()[3].id]
-    links = run.trials()[3].scenario["network"]["links"]
+    links = run.trials()[3].scenario["links"]
     assert list(last["port"]) == list(range(2 * len(links)))
     (bottleneck,) = [
         2 * at + 1 for at, link in enumerate(links) if link["ends"][0]["node"] == "sink"
@@ -282,9 +282,7 @@ def test_a_flow_is_overloaded_only_where_it_may_wait_without_limit() -> None:
             "frames": {"kind": "fixed", "bits": 512},
             "arrivals": {"kind": "poisson", "mean_ps": mean_ps},
         }
-        return json.loads(
-            json.dumps({"network": {"nodes": nodes, "links": links}, "flows": [flow]})
-        )
+        return json.loads(json.dumps({"nodes": nodes, "links": links, "flows": [flow]}))
 
     # A frame of 64 octets takes 84 octets of the slower link: 6.72 us.
     assert overloaded(scenario(None, 6.71e6)).tolist() == [True]

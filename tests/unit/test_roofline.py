@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from ethermeter._core import simulate_network
+from ethermeter._core import simulate_trial
 from ethermeter.analysis.interval import Estimate, exact
 from ethermeter.analysis.roofline import Roofline, Stage, of_scenario, read
 from ethermeter.ceilings.paths import rooflines
@@ -23,33 +23,29 @@ def chain(frame_octets: int, *, pci_ps: int = 7750, **flow: Any) -> dict[str, An
     """
     pci = {"name": "pci", "ps_per_octet": pci_ps, "extra_octets": -4}
     return {
-        "network": {
-            "nodes": [
-                {
-                    "name": "a",
-                    "kind": {"host": {"send": [{"name": "software", "fixed_ps": 8_697_500}, pci]}},
+        "nodes": [
+            {
+                "name": "a",
+                "kind": {"host": {"send": [{"name": "software", "fixed_ps": 8_697_500}, pci]}},
+            },
+            {
+                "name": "b",
+                "kind": {"host": {"receive": [{**pci, "burst": {"octets": 380, "ps": 100_000}}]}},
+            },
+            {
+                "name": "s",
+                "kind": {
+                    "switch": {
+                        "learning": "known",
+                        "fabric": {"shared": {"name": "backplane", "ps_per_octet": 3500}},
+                    }
                 },
-                {
-                    "name": "b",
-                    "kind": {
-                        "host": {"receive": [{**pci, "burst": {"octets": 380, "ps": 100_000}}]}
-                    },
-                },
-                {
-                    "name": "s",
-                    "kind": {
-                        "switch": {
-                            "learning": "known",
-                            "fabric": {"shared": {"name": "backplane", "ps_per_octet": 3500}},
-                        }
-                    },
-                },
-            ],
-            "links": [
-                {"ends": [{"node": "a"}, {"node": "s"}], "ps_per_octet": 8000},
-                {"ends": [{"node": "s"}, {"node": "b"}], "ps_per_octet": 8000},
-            ],
-        },
+            },
+        ],
+        "links": [
+            {"ends": [{"node": "a"}, {"node": "s"}], "ps_per_octet": 8000},
+            {"ends": [{"node": "s"}, {"node": "b"}], "ps_per_octet": 8000},
+        ],
         "flows": [
             {
                 "name": "load",
@@ -96,16 +92,7 @@ def test_a_saturated_chain_runs_at_its_lowest_ceiling(
     frame_octets: int, pci_ps: int, nearest: str
 ) -> None:
     scenario = chain(frame_octets, pci_ps=pci_ps)
-    trial = {
-        "id": "t/0",
-        "series": "t",
-        "replication": 0,
-        "seed": 1,
-        "engine": "simulation",
-        "point": {},
-        "scenario": scenario,
-    }
-    outcome = simulate_network(json.dumps(trial))
+    outcome = simulate_trial(json.dumps({"id": "t/0", "seed": 1, "scenario": scenario}))
     achieved = float(outcome["flow_octets"][0]) * 8 / (WINDOW_PS * 1e-12)
     found = of_scenario(scenario, 0, exact(achieved))
     assert nearest in found.nearest.name

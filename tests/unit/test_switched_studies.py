@@ -16,6 +16,7 @@ from ethermeter.studies.erg import claims as erg
 from ethermeter.studies.hughesjones2000 import claims as hughesjones2000
 from ethermeter.studies.judging import Entry, MissingError
 from ethermeter.studies.paths import Histogram, Paths
+from ethermeter.trial import core_trial_of
 
 PAPERS = {"erg": erg, "hughesjones2000": hughesjones2000}
 RULES = {"erg": erg.RULES, "hughesjones2000": hughesjones2000.RULES}
@@ -388,7 +389,7 @@ def test_component_sums_give_the_direct_line_of_the_study() -> None:
     from ethermeter import _core
 
     trips = [
-        _core.simulate_network(trial.line)["flow_round_trip_s"][0] * 1e6
+        _core.simulate_trial(core_trial_of(trial.line))["flow_round_trip_s"][0] * 1e6
         for trial in loaded.plan().trials
     ]
     assert np.array(trips) - trips[0] / 2 == pytest.approx(expected, abs=1e-6)

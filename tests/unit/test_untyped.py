@@ -13,7 +13,7 @@ TYPED = {
     *("strategies", "topology.py", "units.py"),
 }
 """Rooms without untyped mappings; a room that becomes typed is added here."""
-MOST = 573
+MOST = 564
 """Untyped mappings in all rooms together; to be lowered with their number."""
 
 

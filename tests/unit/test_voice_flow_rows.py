@@ -65,20 +65,18 @@ def scenario(
         {} if queue is None else {"queue_frames": queue}
     )
     return {
-        "network": {
-            "nodes": [
-                *({"name": name, "kind": {"host": {}}} for name in hosts),
-                {"name": "s", "kind": {"switch": switch}},
-            ],
-            "links": [
-                {
-                    "ends": [{"node": name}, {"node": "s"}],
-                    "ps_per_octet": last_ps if name == "z" else own_ps,
-                    "delay_ps": 0,
-                }
-                for name in hosts
-            ],
-        },
+        "nodes": [
+            *({"name": name, "kind": {"host": {}}} for name in hosts),
+            {"name": "s", "kind": {"switch": switch}},
+        ],
+        "links": [
+            {
+                "ends": [{"node": name}, {"node": "s"}],
+                "ps_per_octet": last_ps if name == "z" else own_ps,
+                "delay_ps": 0,
+            }
+            for name in hosts
+        ],
         "flows": list(flows),
         "phases": {
             "begin_ps": 0,

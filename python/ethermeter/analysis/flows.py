@@ -251,7 +251,7 @@ def write(run_dir: Path) -> Path:
     from ethermeter.store import RunDirectory
 
     run = RunDirectory(run_dir)
-    trials = [trial for trial in run.trials() if "network" in trial.scenario]
+    trials = [trial for trial in run.trials() if trial.is_network]
     lines = of_lengths(of_flows(run, trials, metrics=TIMES))
     return run.keep(FILE, _texts(lines, extras(lines), of_sharing(run, trials)))
 

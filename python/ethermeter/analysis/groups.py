@@ -23,6 +23,8 @@ from ethermeter.analysis.graphs import Sums, left_out
 from ethermeter.analysis.interval import Estimate, Floats
 from ethermeter.analysis.tables import Trial, batch_sums, per_station
 from ethermeter.metrics import Metric
+from ethermeter.scenario import Scenario
+from ethermeter.stations import groups_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -122,7 +124,7 @@ def estimate(
     trials: Sequence[Trial],
     observations: "pa.Table",
     batches: "pa.Table",
-    divide: Callable[[Mapping[str, Any]], Parts],
+    divide: Callable[[Any], Parts],
     *,
     metrics: Sequence[Metric] = METRICS,
     flow_batches: "pa.Table | None" = None,

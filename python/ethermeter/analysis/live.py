@@ -130,7 +130,7 @@ def _cases(
     """
     points: dict[tuple[object, ...], dict[str, dict[int, int]]] = {}
     for at, trial in enumerate(trials):
-        if "network" in trial.scenario:
+        if trial.is_network:
             key = (trial.series, *sorted(trial.point.items()))
             points.setdefault(key, {}).setdefault(trial.engine, {})[trial.seed] = at
     for engines in points.values():

@@ -129,8 +129,7 @@ def estimate(trials: Sequence[Trial], ports: "pa.Table") -> tuple[PortPoint, ...
 
 def _ports(scenario: Mapping[str, Any], columns: Mapping[str, Floats]) -> Iterator[Port]:
     """Estimate every port from its figures, arrays of shape `(replications, ports)`."""
-    phases, network = scenario["phases"], scenario["network"]
-    links = network["links"]
+    phases, links = scenario["phases"], scenario["links"]
     window_ps = phases["measure_to_ps"] - phases["measure_from_ps"]
     window_s = window_ps / PS_PER_S
     gap_ps = np.repeat(
@@ -140,7 +139,7 @@ def _ports(scenario: Mapping[str, Any], columns: Mapping[str, Floats]) -> Iterat
         2,
     )
     busy = (columns["busy_ps"] + columns["frames"] * gap_ps) / window_ps
-    media = media_of(network)
+    media = media_of(scenario)
     together = np.array([np.bincount(media, weights=of_trial) for of_trial in busy])[:, media]
     shares, mediums = _estimates(busy), _estimates(together)
     for port in range(2 * len(links)):
@@ -170,12 +169,12 @@ def _estimates(values: Floats) -> list[Estimate]:
     return summarised(np.minimum(values, 1.0).ravel(), groups, [trials] * ports, within=None)
 
 
-def media_of(network: Mapping[str, Any]) -> Integers:
+def media_of(scenario: Mapping[str, Any]) -> Integers:
     """Say on which medium every port sends: one of its own, but one for all half-duplex links that
     hubs join.
     """
-    links = network["links"]
-    hubs = {node["name"] for node in network["nodes"] if "hub" in node["kind"]}
+    links = scenario["links"]
+    hubs = {node["name"] for node in scenario["nodes"] if "hub" in node["kind"]}
     domain = list(range(len(links)))
     first_at: dict[str, int] = {}
     for number, link in enumerate(links):

@@ -19,6 +19,8 @@ from ethermeter.analysis.interval import LEVEL, Estimate
 from ethermeter.analysis.tables import PS_PER_S, Trial
 from ethermeter.faults import Fault, InputError
 from ethermeter.metrics import Metric
+from ethermeter.scenario import Scenario
+from ethermeter.stations import medium_of, points_of
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -201,10 +201,10 @@ def of_scenario(
     mean_bits = sum(8 * octets * weight for octets, weight in frames)
     passing: dict[str, int] = {}
     for each in flows:
-        for name, _ in _path(scenario["network"], each["from"], each["to"][0]):
+        for name, _ in _path(scenario, each["from"], each["to"][0]):
             passing[name] = passing.get(name, 0) + 1
     stages = []
-    for name, stage in _path(scenario["network"], this["from"], this["to"][0]):
+    for name, stage in _path(scenario, this["from"], this["to"][0]):
         mean_ps = sum(_time_ps(stage, octets) * weight for octets, weight in frames)
         if mean_ps > 0:
             stages.append(Stage(name, exact(mean_bits / mean_ps * 1e12), "scenario", passing[name]))

@@ -11,7 +11,7 @@ from ethermeter.calibration.data import Datum
 from ethermeter.calibration.estimation import Fit, Floats
 from ethermeter.calibration.model import Model
 from ethermeter.faults import Fault, InputError
-from ethermeter.metrics import Metric
+from ethermeter.metrics import Metric, is_from_histogram
 
 SUPPOSED_ERROR = 0.01
 """Relative error of data whose own is unknown; it is the same for all of them, and its size is
@@ -157,8 +157,16 @@ def calibrate(
         # no number.
         return np.where(np.isfinite(found), found, measured + 1e6 * errors)
 
+    is_staircase = any(is_from_histogram(datum.metric) for datum in data)
     fit = estimation.estimate(
-        scaled, measured, errors, low=low, high=high, start=start, are_errors_known=are_known
+        scaled,
+        measured,
+        errors,
+        low=low,
+        high=high,
+        start=start,
+        are_errors_known=are_known,
+        steps=estimation.STAIRCASE_STEPS if is_staircase else (estimation.STEP,),
     )
     return Calibration(
         model, tuple(data), errors, are_known, fit, tuple(_curves(data, fit.residuals))

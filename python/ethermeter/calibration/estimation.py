@@ -3,7 +3,8 @@ sums.
 
 All parameters are scaled to their bounds: 0 is the lower, 1 the upper. The Jacobian is by central
 differences of `STEP` of that range, which delays and rates of networks bear: they are linear in the
-times of stages, up to where another one becomes the slowest.
+times of stages, up to where another one becomes the slowest. Percentiles are known to a bucket of
+their histogram, so they are a staircase: their differences are taken over `STAIRCASE_STEPS`.
 """
 
 import math
@@ -41,6 +42,13 @@ class UnansweredError(Exception):
 
 STEP = 1e-3
 """Step of differences, of a parameter's range."""
+
+STAIRCASE_STEPS = (0.1, 0.02)
+"""The same for answers that are known to 0.8% of their size only, one search after the other.
+
+A search with the first finds the region, whatever it starts from; the second is over stairs enough,
+and over a part of the range in which delays are nearly linear.
+"""
 
 NARROWED = 0.5
 """A direction is determined if its standard error is below this part of the parameters' range."""
@@ -134,6 +142,7 @@ def estimate(
     high: Floats,
     start: Floats,
     are_errors_known: bool,
+    steps: Sequence[float] = (STEP,),
 ) -> Fit:
     """Fit parameters to data.
 
@@ -148,6 +157,9 @@ def estimate(
     are_errors_known
         Whether `errors` are the data's own; else only their ratios count, and their size is that of
         the residuals.
+    steps
+        Steps of differences, of a parameter's range: one search with each, from where the one
+        before ended.
 
     Returns
     -------
@@ -168,17 +180,28 @@ def estimate(
     def off(at: Floats) -> Floats:
         return np.concatenate([(answer(at) - data) / errors, PULL * (at - origin)])
 
-    def slopes(at: Floats) -> Floats:
-        return np.vstack([jacobian(answer, at) / errors[:, None], PULL * np.eye(at.size)])
+    at = origin
+    for step in steps:
 
-    begun = np.clip(origin, _EDGE, 1 - _EDGE)
-    found = least_squares(
-        off, begun, jac=slopes, bounds=(0.0, 1.0), xtol=1e-12, ftol=1e-12, gtol=1e-12, max_nfev=60
-    )
-    at = np.asarray(found.x, np.float64)
+        def slopes(at: Floats, step: float = step) -> Floats:
+            slope = jacobian(answer, at, step) / errors[:, None]
+            return np.vstack([slope, PULL * np.eye(at.size)])
+
+        exact = step**4  # 1e-12 of ordinary steps; coarse differences do not bear as much
+        found = least_squares(
+            off,
+            np.clip(at, _EDGE, 1 - _EDGE),
+            jac=slopes,
+            bounds=(0.0, 1.0),
+            xtol=exact,
+            ftol=exact,
+            gtol=exact,
+            max_nfev=60,
+        )
+        at = np.asarray(found.x, np.float64)
     predicted = answer(at)
     residuals = (data - predicted) / errors
-    slope = jacobian(answer, at) / errors[:, None]
+    slope = jacobian(answer, at, steps[-1]) / errors[:, None]
 
     _, singular, directions = np.linalg.svd(slope, full_matrices=True)
     singular = np.concatenate([singular, np.zeros(at.size - singular.size)])
@@ -220,7 +243,7 @@ def estimate(
     )
 
 
-def jacobian(answer: Answer, at: Floats) -> Floats:
+def jacobian(answer: Answer, at: Floats, step: float = STEP) -> Floats:
     """Slopes of the answer by central differences within the bounds 0 and 1, shape `(data,
     parameters)`.
     """
@@ -230,7 +253,7 @@ def jacobian(answer: Answer, at: Floats) -> Floats:
         ends = []
         for sign in (-1.0, 1.0):
             moved = at.copy()
-            moved[one] = min(max(at[one] + sign * STEP, 0.0), 1.0)
+            moved[one] = min(max(at[one] + sign * step, 0.0), 1.0)
             try:
                 ends.append((moved[one], answer(moved)))
             except UnansweredError as error:

@@ -142,7 +142,7 @@ _REPLACED = ("title", "seed", "series", "phases", "run", "vary", "sources", "the
 
 def _links(question: Question) -> Sequence[Mapping[str, Any]]:
     """Return the links of the network as engines read it."""
-    links: Sequence[Mapping[str, Any]] = question.trials(1)[0].scenario["network"]["links"]
+    links: Sequence[Mapping[str, Any]] = question.trials(1)[0].scenario["links"]
     return links
 
 

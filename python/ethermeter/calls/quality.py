@@ -172,14 +172,13 @@ def of_flows(rows: TrialRows, scenario: Mapping[str, Any], flows: Sequence[int])
 
 def _busiest(rows: TrialRows, scenario: Mapping[str, Any], source: str, sink: str) -> float:
     """Share of the window that the busiest medium from one host to another was busy, gaps included."""
-    network, phases = scenario["network"], scenario["phases"]
+    links, phases = scenario["links"], scenario["phases"]
     ports = rows.ports.reshape(-1, len(PORT_COLUMNS))
-    links = network["links"]
     gap_ps = np.repeat([link.get("gap_octets", 12) * link["ps_per_octet"] for link in links], 2)
     busy_ps = (
         ports[:, PORT_COLUMNS.index("busy_ps")] + ports[:, PORT_COLUMNS.index("frames")] * gap_ps
     )
-    media = media_of(network)
+    media = media_of(scenario)
     together = np.bincount(media, weights=busy_ps)[media]
     passed = []
     for node, link, _ in links_between(links, source, sink):

@@ -26,7 +26,7 @@ def rooflines(source: Path) -> list[Roofline]:
     source
         A run directory of an experiment with a network: one roofline for each flow of each point
         and engine. Or a file of JSON with a roofline, or with one under the key `roofline`, as
-        `ethermeter bottleneck --json` writes it.
+        `answer.json` of a bottleneck search has it.
 
     Raises
     ------
@@ -96,7 +96,7 @@ def _trials(path: Path) -> list[_Trial]:
     ):
         try:
             trial = json.loads(line)
-            if "network" in trial["scenario"]:
+            if "nodes" in trial["scenario"]:
                 found.append(
                     _Trial(*(trial[key] for key in ("id", "series", "engine", "point", "scenario")))
                 )

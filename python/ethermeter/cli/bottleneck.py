@@ -1,22 +1,24 @@
 """Which stage holds a transfer back: one stage at a time is changed, and the throughput tells."""
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ethermeter.cli import options
+from ethermeter.cli import options, running
 from ethermeter.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
-    from ethermeter.bottleneck import Attribution, Outcome
+    from ethermeter.bottleneck import Outcome
+    from ethermeter.strategies.bottleneck import Answer
 
 EXAMPLES = """\
   ethermeter bottleneck --list
   ethermeter bottleneck wire --testbed
-  ethermeter bottleneck my-transfer.toml --testbed --repetitions 8 --out roofline.html
-  ethermeter bottleneck receiver-window --testbed --json > result.json
-  ethermeter ceilings --roofline result.json"""
+  ethermeter bottleneck my-transfer.toml --testbed --repetitions 8 --figure roofline.html
+  ethermeter bottleneck receiver-window --testbed --out runs/window --resume
+  ethermeter ceilings --roofline runs/window/answer.json"""
 
 
 def bottleneck(
@@ -46,15 +48,19 @@ def bottleneck(
         ),
     ] = None,
     seed: options.Seed = None,
-    out: Annotated[
+    figure: Annotated[
         Path | None,
         typer.Option(
-            "--out",
+            "--figure",
             metavar="FILE",
             show_default=False,
             help="Draw the path's roofline: .html, .svg, .pdf or .png.",
         ),
     ] = None,
+    out: options.Out = None,
+    resume: options.Resume = False,
+    force: options.Force = False,
+    no_report: options.NoReport = False,
     listed: Annotated[
         bool,
         typer.Option(
@@ -83,33 +89,39 @@ def bottleneck(
             "not given",
             "required: there is no other place yet where stages can be changed",
         )
-    if out is not None:
+    if figure is not None:
         from ethermeter.report.roofline import FORMATS
 
-        if out.suffix.lower() not in FORMATS:
-            refuse("--out", str(out), f"a file ending in one of {', '.join(FORMATS)}")
+        if figure.suffix.lower() not in FORMATS:
+            refuse("--figure", str(figure), f"a file ending in one of {', '.join(FORMATS)}")
     document = load(experiment)
-    from ethermeter.bottleneck import attribute, make_bench
-    from ethermeter.cli.progress import ProgressDisplay
+    import msgspec
 
-    with ProgressDisplay(document.title, pieces="transfers") as display, make_bench() as bench:
-        found = attribute(
-            document,
-            bench,
-            seed=seed,
-            repetitions=repetitions,
-            tell=display.count,
+    from ethermeter.bottleneck import Transfers
+    from ethermeter.run import RunOptions
+    from ethermeter.strategies.bottleneck import Answer, BottleneckSearch
+
+    strategy = BottleneckSearch(document, seed=seed, repetitions=repetitions)
+    run_options = RunOptions(
+        resume=resume, force=force, command=tuple(sys.argv), seed=strategy.seed
+    )
+    with Transfers() as place:
+        run, summary = running.search_and_sum_up(
+            strategy, run_options, out=out, report=not no_report, place=place
         )
-    if out is not None:
+    answer = run.answer()
+    found = msgspec.json.decode(answer, type=Answer)
+    if figure is not None:
         from ethermeter.report.roofline import export
 
-        export(document.title, [found.roofline()], out)
+        export(found.title, [found.path()], figure)
     if as_json:
-        print_json(found.as_json())
+        typer.echo(answer.decode(), nl=False)
         return
     _print(found)
-    if out is not None:
-        typer.echo(str(out))
+    if figure is not None:
+        typer.echo(str(figure))
+    running.print_files(summary)
 
 
 def _list(*, as_json: bool) -> None:
@@ -130,7 +142,7 @@ def _list(*, as_json: bool) -> None:
     )
 
 
-def _print(found: "Attribution") -> None:
+def _print(found: "Answer") -> None:
     import numpy as np
 
     from ethermeter.analysis.interval import student
@@ -142,29 +154,26 @@ def _print(found: "Attribution") -> None:
 
     usual = student(np.asarray([outcome.throughput_bps for outcome in found.unchanged]))
     typer.echo(
-        f"{found.document.title}: {rate_text(usual.value)} ± {rate_text(usual.half_width)}, {len(found.unchanged)} rounds in random order"
+        f"{found.title}: {rate_text(usual.value)} ± {rate_text(usual.half_width)},"
+        f" {found.rounds} rounds in random order"
     )
     rows = []
-    for change, response, outcomes in zip(
-        found.changes, found.verdict.responses, found.changed, strict=True
-    ):
-        interval = f"{response.interval.value:.2f} ({response.interval.low:.2f} … {response.interval.high:.2f})"
-        name = STAGES.get(change.stage, "Connections (no stage)")
+    for change in found.changes:
+        response = change.response
         rows.append(
             [
-                name,
+                STAGES.get(change.stage, "Connections (no stage)"),
                 change.way,
                 change.what,
-                rates(outcomes),
-                f"{100 * response.gain:+.0f}%",
-                interval,
+                rates(change.samples),
+                f"{100 * change.gain:+.0f}%",
+                f"{response.value:.2f} ({response.low:.2f} … {response.high:.2f})",
             ]
         )
     print_table(["stage", "", "from … to", "throughput", "change", "response"], rows)
     for left in found.not_tried:
         typer.echo(f"not changed: {STAGES.get(left.stage, left.stage).lower()}: {left.why}")
-    typer.echo(f"processors are limited by {found.means}")
-    typer.echo(verdict(found.roofline()))
-    typer.echo(
-        f"bottleneck: {STAGES[found.verdict.bottleneck] if found.verdict.bottleneck else 'undecided'} – {found.verdict.why}"
-    )
+    typer.echo(f"processors are limited by {found.processors_limited_by}")
+    typer.echo(verdict(found.path()))
+    named = STAGES[found.bottleneck] if found.bottleneck else "undecided"
+    typer.echo(f"bottleneck: {named} – {found.why}")

@@ -470,9 +470,9 @@ def _sized(name: str, overrides: "Sequence[str]", count: int) -> tuple[str, ...]
             raise InputError([Fault("command line", "--testbed-hosts", str(count), allowed)])
         return (f"network.hosts.{groups[0]}.count={left}",)
     needed = max(
-        sum("host" in node["kind"] for node in trial.scenario["network"]["nodes"])
+        sum("host" in node["kind"] for node in trial.scenario["nodes"])
         for trial in api.load(name, overrides=overrides).plan(replications=1).trials
-        if "network" in trial.scenario
+        if trial.is_network
     )
     if needed > count:
         raise InputError(

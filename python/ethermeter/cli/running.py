@@ -17,6 +17,7 @@ from ethermeter.cli.studies import ALL
 from ethermeter.studies import registry
 
 if TYPE_CHECKING:
+    from ethermeter.engines.live import Place
     from ethermeter.run import RunOptions
     from ethermeter.store import RunDirectory
     from ethermeter.strategies import Strategy
@@ -267,7 +268,12 @@ def run_and_sum_up(
 
 
 def search_and_sum_up(
-    strategy: "Strategy[object]", run_options: "RunOptions", *, out: Path | None, report: bool
+    strategy: "Strategy[object]",
+    run_options: "RunOptions",
+    *,
+    out: Path | None,
+    report: bool,
+    place: "Place | None" = None,
 ) -> "tuple[RunDirectory, dict[str, Any]]":
     """Run what a strategy proposes, unless it is finished already.
 
@@ -279,6 +285,8 @@ def search_and_sum_up(
         How it is run.
     out, report
         As the options of the same names.
+    place
+        Where trials are measured.
 
     Returns
     -------
@@ -298,7 +306,7 @@ def search_and_sum_up(
         directory,
         strategy.name,
         None if run_options.force else partial(running.finished_search, directory, strategy),
-        partial(running.search, strategy, directory=directory, options=run_options),
+        partial(running.search, strategy, directory=directory, options=run_options, place=place),
         report=report,
     )
     return found, _summary(found, written)

@@ -29,6 +29,7 @@ from ethermeter.store.rows import (
     clocks_of,
     has_voice,
 )
+from ethermeter.trial import core_trial_of
 
 if TYPE_CHECKING:
     from ethermeter._core import Watch
@@ -105,11 +106,17 @@ def run_trial(line: str, scenario: Mapping[str, Any], watch: "Watch | None" = No
     """
     from ethermeter import _core
 
-    result, core_s = timed(_core.simulate_network, line, watch)
+    result, core_s = timed(_core.simulate_trial, core_trial_of(line), watch)
     return observe(scenario, result, core_s=core_s)
 
 
-def observe(scenario: Mapping[str, Any], result: Mapping[str, Any], *, core_s: float) -> TrialRows:
+def observe(
+    scenario: Mapping[str, Any],
+    result: Mapping[str, Any],
+    *,
+    core_s: float,
+    has_clocks: bool = True,
+) -> TrialRows:
     """Turn what the core counted into every metric, of each flow and of all.
 
     Parameters
@@ -117,9 +124,11 @@ def observe(scenario: Mapping[str, Any], result: Mapping[str, Any], *, core_s: f
     scenario
         The trial's scenario as in `plan.jsonl`.
     result
-        What `ethermeter._core.simulate_network` gave back for it.
+        What `ethermeter._core.simulate_trial` gave back for it.
     core_s
         Time the simulator took, in s.
+    has_clocks
+        Whether the scenario's clocks were read; not by agents, whose hosts have their own.
 
     Returns
     -------
@@ -150,7 +159,8 @@ def observe(scenario: Mapping[str, Any], result: Mapping[str, Any], *, core_s: f
             np.concatenate([cautions, spoken_cautions]),
         )
     flow, histogram, low_ps, high_ps, buckets = _histogram_rows(result["histograms"], voice=voice)
-    if read := clocks_of(scenario):
+    read = clocks_of(scenario) if has_clocks else 0
+    if read:
         more = clocks.observe(
             result.get("clocks", {}),
             len(scenario["flows"]),

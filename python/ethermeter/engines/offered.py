@@ -22,9 +22,9 @@ def overloaded(scenario: Mapping[str, Any]) -> npt.NDArray[np.bool_]:
     a process, offer no more than goes; answers, and stages of others than the sender, are not
     counted.
     """
-    network, flows = scenario["network"], scenario["flows"]
-    kinds = {node["name"]: next(iter(node["kind"].items())) for node in network["nodes"]}
-    own = {end["node"]: link for link in network["links"] for end in link["ends"]}
+    flows, links = scenario["flows"], scenario["links"]
+    kinds = {node["name"]: next(iter(node["kind"].items())) for node in scenario["nodes"]}
+    own = {end["node"]: link for link in links for end in link["ends"]}
     load: dict[tuple[int, str], float] = {}
     paths = ways_of(scenario)
     for flow, path in zip(flows, paths, strict=True):
@@ -37,8 +37,7 @@ def overloaded(scenario: Mapping[str, Any]) -> npt.NDArray[np.bool_]:
                 )
             for link, node in path:
                 load[link, node] = (
-                    load.get((link, node), 0.0)
-                    + _wire_ps(flow, network["links"][link]) / between_ps
+                    load.get((link, node), 0.0) + _wire_ps(flow, links[link]) / between_ps
                 )
 
     def is_endless(flow: Mapping[str, Any], node: str) -> bool:
@@ -62,7 +61,7 @@ def overloaded(scenario: Mapping[str, Any]) -> npt.NDArray[np.bool_]:
 
 def ways_of(scenario: Mapping[str, Any]) -> list[set[tuple[int, str]]]:
     """Links on the ways of every flow to its receivers, each with the node that sends on it."""
-    ways = _ways(scenario["network"])
+    ways = _ways(scenario)
     return [
         {step for to in flow["to"] for step in _path(ways, flow["from"], to)}
         for flow in scenario["flows"]
@@ -80,10 +79,10 @@ def _is_open(flow: Mapping[str, Any]) -> bool:
     return flow.get("response") is None and flow.get("generator") is None
 
 
-def _ways(network: Mapping[str, Any]) -> dict[str, list[tuple[int, str]]]:
+def _ways(scenario: Mapping[str, Any]) -> dict[str, list[tuple[int, str]]]:
     """Links of every node with the node at the other end."""
-    ways: dict[str, list[tuple[int, str]]] = {node["name"]: [] for node in network["nodes"]}
-    for number, link in enumerate(network["links"]):
+    ways: dict[str, list[tuple[int, str]]] = {node["name"]: [] for node in scenario["nodes"]}
+    for number, link in enumerate(scenario["links"]):
         first, second = (end["node"] for end in link["ends"])
         ways[first].append((number, second))
         ways[second].append((number, first))

@@ -24,6 +24,7 @@ from ethermeter.store.rows import (
     TrialRows,
     has_voice,
 )
+from ethermeter.trial import core_trial_of
 
 if TYPE_CHECKING:
     from ethermeter._core import Watch
@@ -145,7 +146,7 @@ def run_trial(line: str, scenario: Scenario, watch: "Watch | None" = None) -> Tr
     """
     from ethermeter import _core
 
-    result, core_s = timed(_core.simulate, line, watch)
+    result, core_s = timed(_core.simulate_trial, core_trial_of(line), watch)
     return observe(scenario, result, core_s=core_s)
 
 
@@ -182,7 +183,7 @@ def observe(scenario: Scenario, result: Mapping[str, Any], *, core_s: float) -> 
     scenario
         The trial's scenario as in `plan.jsonl`.
     result
-        What `ethermeter._core.simulate` gave back for it.
+        What `ethermeter._core.simulate_trial` gave back for it.
     core_s
         Time the simulator took, in s.
 

@@ -197,7 +197,7 @@ def _loads(scenario: Mapping[str, Any]) -> tuple[Floats, float]:
     """Bits of samples over the rate of the slowest wire on the way, of each flow; and the largest
     sum on any wire.
     """
-    links = scenario["network"]["links"]
+    links = scenario["links"]
     together: dict[tuple[int, str], float] = {}
     each = np.zeros(len(scenario["flows"]))
     for at, (flow, way) in enumerate(zip(scenario["flows"], ways_of(scenario), strict=True)):

@@ -28,7 +28,7 @@ from ethermeter.experiment.theory import Theory, assumed
 from ethermeter.faults import Fault, InputError, Key, KeyPath, dotted, shown
 from ethermeter.stations import Group
 from ethermeter.theory.assumptions import Assumptions
-from ethermeter.trial import trial_line
+from ethermeter.trial import Live, core_trial
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +48,6 @@ def table(**items: Encoded) -> Encoded:
     """Return the table of these items."""
     raw = msgspec.json.encode({key: item.json for key, item in items.items()})
     return Encoded({key: item.value for key, item in items.items()}, msgspec.Raw(raw))
-
-
-def listed(items: Sequence[Encoded]) -> Encoded:
-    """Return the list of these items."""
-    raw = msgspec.json.encode([item.json for item in items])
-    return Encoded([item.value for item in items], msgspec.Raw(raw))
 
 
 def merged(*tables: Encoded) -> Encoded:
@@ -126,7 +120,7 @@ class Scenarios:
         self._known: dict[CacheKey, Any] = {}
         self._delays = 0
 
-    def at(self, choice: Sequence[int]) -> scenario.Scenario:
+    def at(self, choice: Sequence[int]) -> Encoded:
         """Return the scenario of a point.
 
         Parameters
@@ -159,17 +153,18 @@ class Scenarios:
             stations=tuple([group.stations for group in groups]),
         )
         host = scenario.Kind(host=scenario.Host())
-        return scenario.Scenario(
-            nodes=tuple(
-                [
-                    scenario.Node(name=group.stations.node, count=group.count, kind=host)
-                    for group in groups
-                ]
-            ),
-            media=(medium,),
-            flows=tuple([group.flow for group in groups]),
-            phases=parts.phases,
-            batches=self._batches,
+        nodes = [
+            scenario.Node(name=group.stations.node, count=group.count, kind=host)
+            for group in groups
+        ]
+        return encoded(
+            scenario.Scenario(
+                nodes=tuple(nodes),
+                media=(medium,),
+                flows=tuple([group.flow for group in groups]),
+                phases=parts.phases,
+                batches=self._batches,
+            )
         )
 
     def assumptions(self, choice: Sequence[int]) -> Assumptions:
@@ -359,18 +354,14 @@ class NetworkParts:
     network: Encoded
     flows: Encoded
     schedule: Encoded
-    live: Mapping[str, Any]
-    """Settings that only live engines need."""
+    live: Live
+    """Settings that only a measurement needs."""
 
 
-def live_settings(expanded: ExpandedFlows) -> dict[str, Any]:
-    """Flow settings that only live engines need: ports, and wanted exchanges where given."""
-    exchanges = (
-        {"exchanges": expanded.exchanges}
-        if any(wanted is not None for wanted in expanded.exchanges)
-        else {}
-    )
-    return {"ports": expanded.ports, **exchanges}
+def live_settings(expanded: ExpandedFlows) -> Live:
+    """Flow settings that only a measurement needs: ports, and wanted exchanges where given."""
+    is_wanted = any(wanted is not None for wanted in expanded.exchanges)
+    return Live(tuple(expanded.ports), tuple(expanded.exchanges) if is_wanted else None)
 
 
 class NetworkScenarios:
@@ -425,10 +416,10 @@ class NetworkScenarios:
             With every fault of this point.
 
         """
-        return self._in_batches(self.parts(choice))
+        return self._joined(self.parts(choice))
 
-    def live(self, choice: Sequence[int]) -> Encoded:
-        """Return the scenario of a point with the settings that only live engines need.
+    def live(self, choice: Sequence[int]) -> Live:
+        """Return the settings of a point that only a measurement needs.
 
         Raises
         ------
@@ -436,8 +427,7 @@ class NetworkScenarios:
             With every fault of this point.
 
         """
-        parts = self.parts(choice)
-        return merged(self._in_batches(parts), table(live=encoded(parts.live)))
+        return self.parts(choice).live
 
     def parts(self, choice: Sequence[int]) -> NetworkParts:
         """Return what the scenario of a point is made of; enough to know that it is sound.
@@ -456,8 +446,9 @@ class NetworkScenarios:
             self._known[key] = found
         return self._known[key]
 
-    def _in_batches(self, parts: NetworkParts) -> Encoded:
-        return merged(_joined(parts), table(batches=encoded(self._batches)))
+    def _joined(self, parts: NetworkParts) -> Encoded:
+        more = table(flows=parts.flows, phases=parts.schedule, batches=encoded(self._batches))
+        return merged(parts.network, more)
 
     def _made(self, choice: Sequence[int]) -> NetworkParts:
         faults: list[Fault] = []
@@ -496,9 +487,11 @@ class NetworkScenarios:
         parts = NetworkParts(
             encoded(wired.value), encoded(expanded.flows), when, live_settings(expanded)
         )
-        refused = _refused(_joined(parts).json)
-        if refused is not None:
-            raise InputError([_translated(refused, wired, expanded, file=self._file)])
+        from ethermeter import _core
+
+        found = _core.check_trial(core_trial(self._joined(parts).json))
+        if found is not None:
+            raise InputError([_of_file(found, wired, expanded, file=self._file)])
         return parts
 
     def _raw(self, table: KeyPath, choice: Sequence[int]) -> object:
@@ -515,25 +508,6 @@ class NetworkScenarios:
         return raw
 
 
-def _joined(parts: NetworkParts) -> Encoded:
-    return table(network=parts.network, flows=parts.flows, phases=parts.schedule)
-
-
-def _refused(scenario: msgspec.Raw) -> str | None:
-    """Return why the core would not simulate a scenario, None if it would."""
-    from ethermeter import _core
-
-    try:
-        _core.check_network(trial_line(scenario, seed=0))
-    except ValueError as error:
-        return str(error)
-    return None
-
-
-_PLACED = re.compile(
-    r"(?:scenario\.)?(network\.nodes|network\.links|flows)\[(\d+)\]\.?([\w.\[\]]*): (.*)", re.DOTALL
-)
-_GOT = re.compile(r"(.*)[,;] got (.*)", re.DOTALL)
 _KEYS = {
     "octets": "size",
     "high_octets": "high",
@@ -542,27 +516,31 @@ _KEYS = {
     "ps_per_octet": "rate",
     "queue_frames": "queue",
 }
-"""What keys of a plan are called in a file, where they differ."""
+"""What keys of a scenario are called in a file, where they differ."""
+_NO_KEYS = ("kind", "host", "switch", "router", "hub")
+"""Tables of a scenario that a file does not have."""
 
 
-def _translated(refused: str, wired: ExpandedNetwork, said: ExpandedFlows, *, file: str) -> Fault:
-    """Return the core's word as a fault of the file: the key as far as it is one of the file's,
-    what was allowed as the core says it.
-    """
-    match = _PLACED.fullmatch(refused)
-    if match is None:
-        return Fault(file, "network", "(as it is)", refused)
-    table, number, rest, text = match.groups()
-    places = {
-        "network.nodes": wired.node_places,
-        "network.links": wired.link_places,
-        "flows": said.places,
-    }[table]
-    path: list[Key] = list(places[int(number)])
-    for part in re.findall(r"\w+", rest):
-        if part in ("kind", "host", "switch", "router", "hub"):
-            continue
-        path.append(int(part) if part.isdigit() else _KEYS.get(part, part))
-    got = _GOT.fullmatch(text)
-    allowed, value = (got.group(1), got.group(2)) if got else (text, "(as it is)")
-    return Fault(file, dotted(path), value, re.sub(r"^must (be )?", "expected ", allowed))
+def _of_file(
+    fault: tuple[str, str | None, str],
+    wired: ExpandedNetwork,
+    expanded: ExpandedFlows,
+    *,
+    file: str,
+) -> Fault:
+    """Return a fault of a scenario as one of the file, with the key from which the value comes."""
+    path, value, allowed = fault
+    origins = {"nodes": wired.node_places, "links": wired.link_places, "flows": expanded.places}
+    keys = [int(key) if key.isdigit() else key for key in re.findall(r"\w+", path)]
+    match keys:
+        case [str(top), int(number), *rest] if top in origins:
+            renamed = [_KEYS.get(key, key) if isinstance(key, str) else key for key in rest]
+            of_file = [*origins[top][number], *(key for key in renamed if key not in _NO_KEYS)]
+        case ["batches"]:
+            of_file = ["run", "batches"]
+        case ["phases" | "flows" as top, *_]:
+            of_file = [top]
+        case _:
+            of_file = ["network"]
+    value = "(as it is)" if value is None else value
+    return Fault(file, dotted(of_file), value, re.sub(r"^must (be )?", "expected ", allowed))

@@ -244,7 +244,7 @@ class ExpandedNetwork:
 
     @property
     def value(self) -> dict[str, Any]:
-        """The network as in a plan."""
+        """The tables of a scenario that hold the network."""
         return {
             "nodes": self.nodes,
             "links": self.links,

@@ -12,6 +12,7 @@ from ethermeter.metrics.registry import (
     Group,
     Label,
     Metric,
+    is_from_histogram,
     metrics_of,
     percentiles,
 )
@@ -29,6 +30,7 @@ __all__ = [
     "Metric",
     "caution_mask",
     "caution_text",
+    "is_from_histogram",
     "metrics_of",
     "percentiles",
     "without_samples",

@@ -798,3 +798,8 @@ def metrics_of(group: Group, *, of_each: bool = False) -> tuple[Metric, ...]:
 def percentiles(time: str) -> tuple[Metric, ...]:
     """Return the metrics of a time's percentiles and of its largest value, in rising order."""
     return tuple(Metric(f"{time}_{rank}") for rank in PERCENTILES)
+
+
+def is_from_histogram(metric: Metric) -> bool:
+    """Whether a metric is known to the width of a histogram's bucket only: 0.8% of its value."""
+    return metric.rpartition("_")[2] in PERCENTILES

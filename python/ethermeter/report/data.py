@@ -35,6 +35,8 @@ from ethermeter.report.experiments import Experiment, experiments
 from ethermeter.report.labels import key_title
 from ethermeter.report.selection import KINDS, Kind, Selection, select
 from ethermeter.report.thinning import MOST_ROWS, spread
+from ethermeter.scenario import Scenario
+from ethermeter.stations import groups_of, station_count
 from ethermeter.store import captures
 from ethermeter.store.measured import read_result
 
@@ -62,7 +64,7 @@ class ReportData:
     claims: Sequence[Claim]
     experiments: Sequence[Experiment]
     titles: Mapping[str, str]  # of the series
-    scenarios: Mapping[str, Mapping[str, Any]]  # of each series, with the most stations
+    scenarios: Mapping[str, Scenario | Mapping[str, Any]]  # of each series, with the most stations
     provenance: Mapping[str, Any]
     flows: Sequence[
         Point
@@ -111,7 +113,7 @@ def gather(run_dir: Path, presentation: Presentation) -> ReportData:
     files = experiments(run_dir)
     by_name = {experiment.name: experiment.title for experiment in files}
     titles: dict[str, str] = {}
-    scenarios: dict[str, Mapping[str, Any]] = {}
+    scenarios: dict[str, Scenario | Mapping[str, Any]] = {}
     trials = run.trials()
     for trial in trials:
         if trial.series not in scenarios or _stations(trial.scenario) > _stations(
@@ -126,12 +128,8 @@ def gather(run_dir: Path, presentation: Presentation) -> ReportData:
     is_live = any(trial.engine == "live" for trial in trials)
     # The study's hosts are alike; its graphs are what the paper shows.
     # Theories have no stations of their own, and those of idealised worlds are in no place.
-    networks = [trial for trial in trials if "network" in trial.scenario]
-    real = [
-        trial
-        for trial in trials
-        if trial.engine == "simulation" and "network" not in trial.scenario
-    ]
+    networks = [trial for trial in trials if trial.is_network]
+    real = [trial for trial in trials if trial.engine == "simulation" and not trial.is_network]
     simulated = [point for point in points if point.engine == "simulation"]
     shown = [*real, *networks]
     table = run.ports()
@@ -156,7 +154,7 @@ def gather(run_dir: Path, presentation: Presentation) -> ReportData:
         sharing=tuple(flows.of_sharing(run, some)),
         accounts=accounts.read(run_dir) if is_live else (),
         ports=of_ports,
-        links=[some[point.first].scenario["network"] for point in of_ports],
+        links=[some[point.first].scenario for point in of_ports],
         rooflines=_rooflines(by_flow, some),
         groups=by_group,
         attachments=by_attachment,
@@ -209,22 +207,22 @@ def _rooflines(by_flow: Sequence[Point], trials: "Sequence[Trial]") -> dict[str,
     return {series: line for series, (_, line) in found.items()}
 
 
-def _stations(scenario: Mapping[str, Any]) -> int:
-    if "network" in scenario:
-        return len(scenario["network"]["nodes"])
-    return sum(len(group["places"]) for group in scenario["groups"])
+def _stations(scenario: Scenario | Mapping[str, Any]) -> int:
+    if isinstance(scenario, Scenario):
+        return station_count(scenario)
+    return len(scenario["nodes"])
 
 
 def _parts(
     run: "RunDirectory", trials: "Sequence[Trial]"
 ) -> tuple[Sequence[Point], Sequence[Point], Sequence[Point]]:
     """Estimates by group, by place, and the shares of two stations, each where it says something."""
-    several = _of_some_points([trial for trial in trials if len(trial.scenario["groups"]) > 1])
+    several = _of_some_points([trial for trial in trials if len(groups_of(trial.scenario)) > 1])
     clustered = _of_some_points(
         [
             trial
             for trial in trials
-            if any(_is_clustered(group["places"]) for group in trial.scenario["groups"])
+            if any(_is_clustered(group.stations.points) for group in groups_of(trial.scenario))
         ]
     )
     pairs = _of_some_points([trial for trial in trials if _stations(trial.scenario) == 2])

@@ -384,7 +384,10 @@ class Recorder:
 
     def _add(self, trials: "Sequence[Trial]") -> None:
         self._ids += [trial.id for trial in trials]
-        self._observations += [observations_of_scenario(trial.scenario) for trial in trials]
+        self._observations += [
+            observations_of_scenario(trial.scenario, is_live=trial.live is not None)
+            for trial in trials
+        ]
         self._networks |= any(flows_of(trial.scenario) for trial in trials)
         self._make_room(len(self._ids))
 

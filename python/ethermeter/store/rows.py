@@ -9,6 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ethermeter.metrics import ALL, Group, Masks, Metric, metrics_of
+from ethermeter.scenario import Scenario
+from ethermeter.stations import groups_of, station_count
 
 METRICS = metrics_of(Group.SEGMENT)
 STATION_METRICS = metrics_of(Group.SEGMENT, of_each=True)
@@ -163,22 +165,20 @@ ARRAYS = (
 """Fields of `TrialRows` that are arrays."""
 
 
-def flows_of(scenario: Mapping[str, Any]) -> int:
+def flows_of(scenario: Scenario | Mapping[str, Any]) -> int:
     """How many flows the network of a scenario has; 0 if it has a segment."""
-    return len(scenario["flows"]) if "network" in scenario else 0
+    return 0 if isinstance(scenario, Scenario) else len(scenario["flows"])
 
 
-def clocks_of(scenario: Mapping[str, Any]) -> int:
-    """Tell what is read of clocks in a trial: 0 nothing, 1 delays by the clocks as they are, 2 also
-    by comparing them.
-
-    A measured trial has none of it: real hosts have their own clocks.
+def clocks_of(scenario: Scenario | Mapping[str, Any]) -> int:
+    """Tell what is read of clocks in a simulation: 0 nothing, 1 delays by the clocks as they are, 2
+    also by comparing them.
     """
-    if "network" not in scenario or "live" in scenario:
+    if isinstance(scenario, Scenario):
         return 0
-    if not any("clock" in node["kind"].get("host", {}) for node in scenario["network"]["nodes"]):
+    if not any("clock" in node["kind"].get("host", {}) for node in scenario.get("nodes", ())):
         return 0
-    return 2 if scenario["network"].get("clocks") == "compared" else 1
+    return 2 if scenario.get("clocks") == "compared" else 1
 
 
 def clock_metrics(clocks: int) -> tuple[Metric, ...]:
@@ -188,10 +188,11 @@ def clock_metrics(clocks: int) -> tuple[Metric, ...]:
     )
 
 
-def has_voice(scenario: Mapping[str, Any]) -> bool:
+def has_voice(scenario: Scenario | Mapping[str, Any]) -> bool:
     """Whether some station of a scenario sends voice, or some flow is voice."""
-    sources = scenario["flows"] if "network" in scenario else scenario.get("groups", ())
-    return any(source.get("arrivals", {}).get("kind") == "coder" for source in sources)
+    if isinstance(scenario, Scenario):
+        return any(group.has_coder for group in groups_of(scenario))
+    return any(flow.get("arrivals", {}).get("kind") == "coder" for flow in scenario["flows"])
 
 
 def observations_of_flows(flows: int, *, voice: bool, clocks: int) -> int:
@@ -209,13 +210,17 @@ def observations_of(stations: int, *, voice: bool) -> int:
     return len(METRICS) + stations * len(STATION_METRICS) + of_voice
 
 
-def observations_of_scenario(scenario: Mapping[str, Any]) -> int:
-    """How many observations a trial of a scenario has."""
+def observations_of_scenario(
+    scenario: Scenario | Mapping[str, Any], *, is_live: bool = False
+) -> int:
+    """How many observations a trial of a scenario has; one that is measured has none of clocks, for
+    real hosts have their own.
+    """
     if flows := flows_of(scenario):
-        return observations_of_flows(flows, voice=has_voice(scenario), clocks=clocks_of(scenario))
-    return observations_of(
-        sum(len(group["places"]) for group in scenario["groups"]), voice=has_voice(scenario)
-    )
+        clocks = 0 if is_live else clocks_of(scenario)
+        return observations_of_flows(flows, voice=has_voice(scenario), clocks=clocks)
+    assert isinstance(scenario, Scenario), "a network has flows"
+    return observations_of(station_count(scenario), voice=has_voice(scenario))
 
 
 @lru_cache(maxsize=1024)

@@ -1,9 +1,9 @@
 """What strategies have in common."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
 from ethermeter.engines import local
@@ -18,10 +18,22 @@ A_co = TypeVar("A_co", covariant=True)
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """A finished trial and its result."""
+    """A finished trial and its result.
+
+    Parameters
+    ----------
+    trial
+        The trial.
+    rows
+        Its observations.
+    result
+        Its file in `live/`, if it was measured: what agents or hosts counted beside the metrics.
+
+    """
 
     trial: Trial
     rows: TrialRows
+    result: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

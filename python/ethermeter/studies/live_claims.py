@@ -101,7 +101,7 @@ def _slowest_mbps(scenario: Mapping[str, Any], flows: list[str]) -> float:
         if flow["name"] in flows
         for host in (flow["from"], *flow["to"])
     }
-    links = scenario["network"]["links"]
+    links = scenario["links"]
     return min(
         _MBPS_OF_PS / float(link["ps_per_octet"])
         for link in links

@@ -276,9 +276,7 @@ def _all_idle(s: ModelInputs, scenario: Scenario) -> IdealisedScenario:
     return with_access(bare(s, scenario), _persistent(s, None))
 
 
-_NON, _ONE, _P = (
-    f"tobagi-hunt-1980-{name}-persistent" for name in ("non", "one", "p")
-)
+_NON, _ONE, _P = (f"tobagi-hunt-1980-{name}-persistent" for name in ("non", "one", "p"))
 _IDEAL: dict[str, Callable[[ModelInputs, Scenario], IdealisedScenario]] = {
     "metcalfe-boggs-1976": _metcalfe_boggs,
     "almes-lazowska-1979": _almes_lazowska,

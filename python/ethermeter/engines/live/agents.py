@@ -19,6 +19,7 @@ from ethermeter.store.scratch import temporary_directory
 from ethermeter.testbed import Link, TestbedError, Wire, make_network
 from ethermeter.testbed.build import WireKind
 from ethermeter.testbed.record import NAMESPACES
+from ethermeter.trial import Trial
 
 IPV6 = 6
 CONTROL_PORT = 4988
@@ -126,13 +127,13 @@ class Bench:
                 agent.ready()
 
 
-def check(scenario: Mapping[str, Any], kind: str, wires: WireKind) -> None:
+def check(trial: Trial, kind: str, wires: WireKind) -> None:
     """Refuse what cannot be built on this machine.
 
     Parameters
     ----------
-    scenario
-        Of a trial.
+    trial
+        The trial.
     kind
         "testbed", "plain" or "loopback".
     wires
@@ -145,7 +146,7 @@ def check(scenario: Mapping[str, Any], kind: str, wires: WireKind) -> None:
 
     """
     if kind == "testbed":
-        _planned(scenario["network"], wires)
+        _planned(trial.scenario, wires)
     if kind == "loopback":
         faults = [
             Fault(
@@ -154,7 +155,7 @@ def check(scenario: Mapping[str, Any], kind: str, wires: WireKind) -> None:
                 port,
                 "expected udp or tcp on loopback; others with --testbed or --hosts",
             )
-            for flow, port in zip(scenario["flows"], scenario["live"]["ports"], strict=True)
+            for flow, port in zip(trial.scenario["flows"], trial.settings().ports, strict=True)
             if port not in ("udp", "tcp")
         ]
         if faults:
@@ -195,7 +196,7 @@ def loopback(hosts: Sequence[str]) -> Iterator[Bench]:
 
 @contextlib.contextmanager
 def testbed(
-    network: Mapping[str, Any],
+    scenario: Mapping[str, Any],
     *,
     mtu: int,
     plain: bool,
@@ -209,8 +210,8 @@ def testbed(
 
     Parameters
     ----------
-    network
-        Of a scenario.
+    scenario
+        Of a trial.
     mtu
         Octets of the longest IP packet.
     wires
@@ -233,9 +234,11 @@ def testbed(
         If it cannot be made: without root, for instance.
 
     """
-    hosts, switches, links = _plain(network, hosts_at_least) if plain else _planned(network, wires)
+    hosts, switches, links = (
+        _plain(scenario, hosts_at_least) if plain else _planned(scenario, wires)
+    )
     with make_network(
-        hosts, switches, links, mtu=mtu, ages_s={} if plain else _ages_s(network), sack=sack
+        hosts, switches, links, mtu=mtu, ages_s={} if plain else _ages_s(scenario), sack=sack
     ) as bed:
         names = {name: f"h{number}" for number, name in enumerate(hosts, 1)}
         addresses = {
@@ -271,18 +274,18 @@ def testbed(
 
 
 def _plain(
-    network: Mapping[str, Any], hosts_at_least: int
+    scenario: Mapping[str, Any], hosts_at_least: int
 ) -> tuple[list[str], list[str], list[Link]]:
-    hosts = [node["name"] for node in network["nodes"] if "host" in node["kind"]]
+    hosts = [node["name"] for node in scenario["nodes"] if "host" in node["kind"]]
     # No name of an experiment has a space.
     hosts += [f"bystander {number}" for number in range(len(hosts) + 1, hosts_at_least + 1)]
     return hosts, ["switch"], [Link((name, "switch")) for name in hosts]
 
 
 def _planned(
-    network: Mapping[str, Any], wires: WireKind
+    scenario: Mapping[str, Any], wires: WireKind
 ) -> tuple[list[str], list[str], list[Link]]:
-    kinds = {node["name"]: next(iter(node["kind"].items())) for node in network["nodes"]}
+    kinds = {node["name"]: next(iter(node["kind"].items())) for node in scenario["nodes"]}
     faults = [
         Fault(
             "testbed",
@@ -294,7 +297,7 @@ def _planned(
         if kind not in ("host", "switch")
     ]
     links = []
-    for link in network["links"]:
+    for link in scenario["links"]:
         ends = link["ends"][0]["node"], link["ends"][1]["node"]
         if link.get("half_duplex"):
             faults.append(
@@ -319,14 +322,14 @@ def _planned(
     )
 
 
-def _ages_s(network: Mapping[str, Any]) -> dict[str, float]:
+def _ages_s(scenario: Mapping[str, Any]) -> dict[str, float]:
     """Return after how long switches forget, where the experiment says it.
 
     Bridges always learn, also where it says that they know all.
     """
     learning = {
         node["name"]: node["kind"].get("switch", {}).get("learning")
-        for node in network["nodes"]
+        for node in scenario["nodes"]
         if "switch" in node["kind"]
     }
     return {

@@ -112,7 +112,7 @@ def mean_s(sums_ns: Sequence[int], counts: Sequence[int]) -> float:
 
 
 def rows(
-    flows: Sequence[Parts | None], batches: int | None
+    flows: Sequence[Parts | None], batches: int
 ) -> tuple[np.ndarray[Any, np.dtype[np.int64]], Floats]:
     """Stack what flows counted as `TrialRows` has it, batch by batch and flow by flow; both empty
     where no flow counted in so many parts.
@@ -122,13 +122,13 @@ def rows(
     flows
         What is known of each.
     batches
-        Parts that the trial asked for; None of a plan that asks for none.
+        Batches that the trial asked for.
 
     """
     known = [
         flow if flow is not None and len(flow["completed"]) == batches else None for flow in flows
     ]
-    if batches is None or not any(known):
+    if not any(known):
         return np.empty(0, np.int64), np.empty(0)
     unknown = np.full(batches, np.nan)
 

@@ -10,6 +10,7 @@ from ethermeter.engines.live.laboratory import Laboratory
 from ethermeter.engines.talk import is_voice
 from ethermeter.faults import Fault, InputError
 from ethermeter.framing import AROUND_DATA_OCTETS, IP_HEADER_OCTETS, UDP_HEADER_OCTETS, frame_octets
+from ethermeter.trial import Trial
 
 PS_PER_NS = 1000
 LINGER_NS = 250_000_000
@@ -49,7 +50,7 @@ def flow_names(scenario: Scenario) -> list[str]:
 def hosts_of(scenario: Scenario) -> list[str]:
     """Names of the hosts that take part, in the order of the network."""
     named = {name for flow in scenario["flows"] for name in (flow["from"], *flow["to"])}
-    return [node["name"] for node in scenario["network"]["nodes"] if node["name"] in named]
+    return [node["name"] for node in scenario["nodes"] if node["name"] in named]
 
 
 def is_exchange(flow: Mapping[str, Any]) -> bool:
@@ -77,15 +78,13 @@ def around_octets(port: str, address: str) -> int:
     return _AROUND[port][ipaddress.ip_address(address).version == 6]
 
 
-def describe(
-    trial: Mapping[str, Any], laboratory: Laboratory, said: Mapping[str, Mapping[str, Any]]
-) -> str:
+def describe(trial: Trial, laboratory: Laboratory, said: Mapping[str, Mapping[str, Any]]) -> str:
     """Write a trial as a test.
 
     Parameters
     ----------
     trial
-        The trial, as a line of `plan.jsonl` has it.
+        The trial.
     laboratory
         Where it is measured.
     said
@@ -103,7 +102,7 @@ def describe(
         With everything in the trial that cannot be measured, or not here.
 
     """
-    scenario = trial["scenario"]
+    scenario = trial.scenario
     faults = [
         Fault(
             laboratory.source,
@@ -118,7 +117,7 @@ def describe(
     if phases["spread_ps"]:
         faults.append(
             Fault(
-                trial["id"],
+                trial.id,
                 "phases.spread",
                 f"{phases['spread_ps']} ps",
                 "expected 0 s of what is measured: hosts begin together",
@@ -135,7 +134,7 @@ def describe(
     )
     return json.dumps(
         {
-            "seed": trial["seed"],
+            "seed": trial.seed,
             "agents": [_agent(laboratory, name) for name in hosts_of(scenario)],
             "phases": {
                 "settle_ns": phases["begin_ps"] // PS_PER_NS,
@@ -143,9 +142,7 @@ def describe(
                 "measure_from_ns": from_ps // PS_PER_NS,
                 "measure_to_ns": to_ps // PS_PER_NS,
                 "drain_ns": (phases["end_ps"] - phases["stop_ps"]) // PS_PER_NS + LINGER_NS,
-                **(
-                    {"batches": scenario["batches"]} if "batches" in scenario else {}
-                ),  # plans of older versions have none
+                "batches": scenario["batches"],
             },
             "flows": flows,
         }
@@ -159,17 +156,17 @@ def _agent(laboratory: Laboratory, name: str) -> dict[str, Any]:
 
 
 def _flows(
-    trial: Mapping[str, Any], laboratory: Laboratory, said: Mapping[str, Mapping[str, Any]]
+    trial: Trial, laboratory: Laboratory, said: Mapping[str, Mapping[str, Any]]
 ) -> tuple[list[dict[str, Any]], list[Fault]]:
-    scenario = trial["scenario"]
+    scenario = trial.scenario
     faults: list[Fault] = []
     shares = _shares(scenario, said)
     made = []
     for number, (name, flow, port) in enumerate(
-        zip(flow_names(scenario), scenario["flows"], scenario["live"]["ports"], strict=True)
+        zip(flow_names(scenario), scenario["flows"], trial.settings().ports, strict=True)
     ):
         try:
-            traffic = _traffic(flow, port, laboratory, f"{trial['id']}, flow {name}")
+            traffic = _traffic(flow, port, laboratory, f"{trial.id}, flow {name}")
         except InputError as error:
             faults += error.faults
             continue

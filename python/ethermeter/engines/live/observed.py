@@ -35,6 +35,7 @@ from ethermeter.store.rows import (
     TrialRows,
     has_voice,
 )
+from ethermeter.trial import Trial
 
 PS_PER_S = 1e12
 IPV6 = 6
@@ -126,14 +127,14 @@ class Counted:
 
 
 def observe(
-    scenario: Mapping[str, Any], result: Mapping[str, Any], *, took_s: float, has_wires: bool = True
+    trial: Trial, result: Mapping[str, Any], *, took_s: float, has_wires: bool = True
 ) -> TrialRows:
     """Turn what the agents of a test counted into every metric, of each flow and of all.
 
     Parameters
     ----------
-    scenario
-        The trial's scenario as in `plan.jsonl`.
+    trial
+        The trial.
     result
         What came of the test.
     took_s
@@ -148,8 +149,9 @@ def observe(
         has the caution `no-samples`.
 
     """
+    scenario = trial.scenario
     flows = [
-        _counted(scenario, number, result["flows"].get(name) or {}, result)
+        _counted(trial, number, result["flows"].get(name) or {}, result)
         for number, name in enumerate(flow_names(scenario))
     ]
     for flow, counted in zip(scenario["flows"], flows, strict=True):
@@ -163,7 +165,7 @@ def observe(
         for counted in flows:
             counted.cautions.add(Caution.CPU_STEAL)
     window_s = _window_s(scenario)
-    rows = network.observe(scenario, _as_core(scenario, flows), core_s=took_s)
+    rows = network.observe(scenario, _as_core(scenario, flows), core_s=took_s, has_clocks=False)
     values, cautions = rows.values.copy(), rows.cautions.copy()
     whole = len(FLOW_METRICS)
     # The queues of real hosts are not without limit, whatever the simulated ones are.
@@ -187,7 +189,7 @@ def observe(
             of_each[metric][number] = value
     for metric in UNKNOWN:
         of_each[metric][:] = np.nan
-    for number, port in enumerate(scenario["live"]["ports"]):
+    for number, port in enumerate(trial.settings().ports):
         if port == "tcp" or np.isnan(flows[number].sent):
             # What TCP sent again is in what its sender was told of the connection, not by message,
             # nor why it did.
@@ -206,25 +208,25 @@ def observe(
     cautions |= np.concatenate(words)
     none = np.isnan(values)
     cautions[none] = caution_mask([Caution.NO_SAMPLES])
-    counts, sums_s = by_batch.rows([flow.parts for flow in flows], scenario.get("batches"))
+    counts, sums_s = by_batch.rows([flow.parts for flow in flows], scenario["batches"])
     return replace(
         rows, values=values, cautions=cautions, flow_batch_counts=counts, flow_batch_sums_s=sums_s
     )
 
 
-def failed(scenario: Mapping[str, Any], *, took_s: float) -> TrialRows:
+def failed(trial: Trial, *, took_s: float) -> TrialRows:
     """Rows of a trial in which an agent was lost: nothing is known, and nothing is made of what the
     others counted.
 
     Parameters
     ----------
-    scenario
-        The trial's scenario as in `plan.jsonl`.
+    trial
+        The trial.
     took_s
         Time it took, in s.
 
     """
-    return observe(scenario, {"flows": {}, "agents": {}}, took_s=took_s)
+    return observe(trial, {"flows": {}, "agents": {}}, took_s=took_s)
 
 
 def _window_s(scenario: Mapping[str, Any]) -> float:
@@ -235,8 +237,9 @@ def _window_s(scenario: Mapping[str, Any]) -> float:
 
 
 def _counted(
-    scenario: Mapping[str, Any], number: int, said: Mapping[str, Any], result: Mapping[str, Any]
+    trial: Trial, number: int, said: Mapping[str, Any], result: Mapping[str, Any]
 ) -> Counted:
+    scenario = trial.scenario
     flow, phases = scenario["flows"][number], scenario["phases"]
     transmit_s = (phases["stop_ps"] - phases["begin_ps"]) / PS_PER_S
     sending = _role(said.get("sending"))
@@ -252,10 +255,9 @@ def _counted(
         )
     elif is_exchange(flow):
         counted = _exchange(flow, sending, received, transmit_s)
-        wanted = scenario["live"].get("exchanges")
-        counted.few = (
-            wanted is not None and wanted[number] is not None and counted.exchanges < wanted[number]
-        )
+        of_each = trial.settings().exchanges
+        wanted = None if of_each is None else of_each[number]
+        counted.few = wanted is not None and counted.exchanges < wanted
     else:
         counted = _stream(
             sending, received, transmit_s, _window_s(scenario), is_voice=is_voice(flow)
@@ -277,7 +279,7 @@ def _counted(
     counted.cautions = cautions
     if is_transfer(flow):
         return counted
-    port = scenario["live"]["ports"][number]
+    port = trial.settings().ports[number]
     address = str((result["agents"].get(flow["from"]) or {}).get("address", "0.0.0.0"))
     _measure(counted, flow, port, address)
     return counted

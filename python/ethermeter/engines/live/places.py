@@ -3,7 +3,6 @@ them, or on loopback.
 """
 
 import itertools
-import json
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from ethermeter.engines.live.agents import IPV6, Bench
 from ethermeter.engines.live.description import selective_acknowledgements
 from ethermeter.engines.live.laboratory import Laboratory, Station
 from ethermeter.engines.live.recording import Captures
-from ethermeter.engines.live.trials import Underway
+from ethermeter.engines.live.trials import Underway, trial_of
 from ethermeter.engines.talk import is_voice
 from ethermeter.engines.work import Finished, Work
 from ethermeter.faults import Fault, InputError
@@ -107,9 +106,10 @@ class Local:
     def check(self, works: Sequence[Work]) -> None:
         """Refuse what cannot be measured here, before anything runs."""
         for work in works:
-            scenario = json.loads(work.line)["scenario"]
+            trial = trial_of(work)
+            scenario = trial.scenario
             trials.check([work], _expected(scenario, self.kind, self.ip))
-            agents.check(scenario, self.kind, self.wires)
+            agents.check(trial, self.kind, self.wires)
             selective_acknowledgements(scenario)
             if self.captures is not None:
                 self.captures.check(scenario)
@@ -120,7 +120,7 @@ class Local:
         """Measure trials one after the other; what is built stays as long as the network does."""
         for _, group in itertools.groupby(works, key=self._key):
             alike = list(group)
-            with self._bench(json.loads(alike[0].line)["scenario"]) as bench:
+            with self._bench(trial_of(alike[0]).scenario) as bench:
                 for work in alike:
                     bench.revive()
                     yield from self._measured(work, bench, directory)
@@ -132,7 +132,7 @@ class Local:
             yield from trials.run([work], bench.laboratory, directory)
             return
         with (
-            self.captures.recording(work.line, bench.taps, directory) as recording,
+            self.captures.recording(trial_of(work), bench.taps, directory) as recording,
             closing(trials.run([work], bench.laboratory, directory)) as measured,
         ):
             for seen in measured:
@@ -142,15 +142,10 @@ class Local:
                 yield seen
 
     def _key(self, work: Work) -> str:
-        scenario = json.loads(work.line)["scenario"]
-        return json.dumps(
-            [
-                scenario["network"],
-                scenario["live"],
-                mtu_octets(scenario),
-                selective_acknowledgements(scenario),
-            ]
-        )
+        trial = trial_of(work)
+        scenario = trial.scenario
+        parts = (scenario["nodes"], scenario["links"], trial.settings())
+        return repr((*parts, mtu_octets(scenario), selective_acknowledgements(scenario)))
 
     @contextmanager
     def _bench(self, scenario: Mapping[str, Any]) -> Iterator[Bench]:
@@ -159,7 +154,7 @@ class Local:
                 yield bench
         else:
             with agents.testbed(
-                scenario["network"],
+                scenario,
                 mtu=mtu_octets(scenario),
                 sack=selective_acknowledgements(scenario),
                 plain=self.kind == "plain",
@@ -172,7 +167,7 @@ class Local:
 
 def hosts_in(scenario: Mapping[str, Any]) -> list[str]:
     """Names of all hosts of a scenario."""
-    return [node["name"] for node in scenario["network"]["nodes"] if "host" in node["kind"]]
+    return [node["name"] for node in scenario["nodes"] if "host" in node["kind"]]
 
 
 def mtu_octets(scenario: Mapping[str, Any]) -> int:

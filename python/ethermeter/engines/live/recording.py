@@ -16,6 +16,7 @@ from ethermeter.engines.work import TrialError
 from ethermeter.faults import Fault, InputError
 from ethermeter.store.captures import account_of, file_of
 from ethermeter.store.files import TEMPORARY, make_folder, write_whole
+from ethermeter.trial import Trial
 
 if TYPE_CHECKING:
     from ethermeter._core import Recorder
@@ -75,7 +76,7 @@ class Captures:
             With every fault.
 
         """
-        there = [node["name"] for node in scenario["network"]["nodes"] if "host" in node["kind"]]
+        there = [node["name"] for node in scenario["nodes"] if "host" in node["kind"]]
         allowed = f"expected hosts of the experiment: {', '.join(there)}"
         if faults := [
             Fault("command line", "--capture-at", host, allowed)
@@ -92,14 +93,14 @@ class Captures:
 
     @contextmanager
     def recording(
-        self, line: str, taps: Mapping[str, Tap], directory: Path
+        self, trial: Trial, taps: Mapping[str, Tap], directory: Path
     ) -> Iterator["Recording"]:
         """Record while the block lasts; captures stay only if they are kept before its end.
 
         Parameters
         ----------
-        line
-            The trial, as a line of a plan.
+        trial
+            The trial.
         taps
             Where the frames of each host can be heard.
         directory
@@ -111,10 +112,9 @@ class Captures:
             If it cannot be recorded.
 
         """
-        trial = json.loads(line)
-        recording = Recording(trial["id"], directory, self)
+        recording = Recording(trial.id, directory, self)
         try:
-            for host in self.chosen(trial["scenario"]):
+            for host in self.chosen(trial.scenario):
                 recording.begin(host, taps[host])
             yield recording
         finally:

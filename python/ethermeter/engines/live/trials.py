@@ -15,6 +15,7 @@ from ethermeter.engines.live.switches import Around
 from ethermeter.engines.work import Finished, TrialError, Work
 from ethermeter.faults import Fault, InputError
 from ethermeter.store.files import LIVE, write_whole
+from ethermeter.trial import Trial, read_trial
 
 FOLDER = LIVE
 """Folder of a run directory with what came of every test, as `<trial id>.json`."""
@@ -55,6 +56,21 @@ def duration_s(scenario: Mapping[str, Any]) -> float:
     return float(scenario["phases"]["end_ps"]) / 1e12 + LINGER_NS / 1e9 + AROUND_S
 
 
+def trial_of(work: Work) -> Trial:
+    """Return the trial of a work.
+
+    Raises
+    ------
+    InputError
+        If its line is none.
+
+    """
+    found = read_trial(work.line, {})
+    if isinstance(found, str):
+        raise InputError([Fault("plan", work.id, work.line[:200], found)])
+    return found
+
+
 def check(trials: Sequence[Work], laboratory: Laboratory) -> None:
     """Refuse, before anything runs, what cannot be measured here.
 
@@ -76,7 +92,7 @@ def check(trials: Sequence[Work], laboratory: Laboratory) -> None:
     faults: dict[Fault, None] = {}
     for work in trials:
         try:
-            test = describe(json.loads(work.line), laboratory, {})
+            test = describe(trial_of(work), laboratory, {})
             _core.check_test(test)
         except InputError as error:
             faults |= dict.fromkeys(error.faults)
@@ -133,9 +149,9 @@ def _measured(
     import queue
     import threading
 
-    trial = json.loads(work.line)
+    trial = trial_of(work)
     begun_s = time.monotonic()
-    clock = _Clock(trial["scenario"])
+    clock = _Clock(trial.scenario)
     done: queue.SimpleQueue[tuple[str, dict[str, Any]] | BaseException] = queue.SimpleQueue()
     stop = threading.Event()
 
@@ -173,13 +189,13 @@ def _measured(
     if result["outcome"] == COMPLETE:
         yield Finished(
             work.place,
-            observe(trial["scenario"], result, took_s=took_s, has_wires=laboratory.has_wires),
+            observe(trial, result, took_s=took_s, has_wires=laboratory.has_wires),
         )
     elif result["outcome"] == AGENT_LOST:
         lost = result["lost"] or {}
         yield Vain(
             work.place,
-            failed(trial["scenario"], took_s=took_s),
+            failed(trial, took_s=took_s),
             f"agent {lost.get('agent')} was lost: {lost.get('what')}",
         )
     else:
@@ -187,12 +203,12 @@ def _measured(
 
 
 def _tested(
-    trial: Mapping[str, Any], laboratory: Laboratory, clock: "_Clock", stop: Any
+    trial: Trial, laboratory: Laboratory, clock: "_Clock", stop: Any
 ) -> tuple[str, dict[str, Any]]:
     """Run the test of a trial; what came of it, as text and read."""
     from ethermeter import _core
 
-    said = laboratory.ask(hosts_of(trial["scenario"]))
+    said = laboratory.ask(hosts_of(trial.scenario))
     for name, one in said.items():
         if "error" in one:
             raise TrialError(f"{name}: {one['error']}")

@@ -41,9 +41,7 @@ class Evidence:
         """Return the number of hosts of a point; where it does not vary, the scenario's."""
         if COUNT in point.point:
             return int(point.point[COUNT])
-        return (
-            None if scenario is None else station_count(scenario)
-        )
+        return None if scenario is None else station_count(scenario)
 
     def holds(self, series: str, hosts: int, frames: Lengths) -> bool:
         """Whether the run has such a point."""

@@ -23,6 +23,8 @@ from ethermeter.analysis.interval import Estimate, Floats, exact, student
 from ethermeter.analysis.tables import PS_PER_S, Trial, WholeSegment, per_station, whole_segment
 from ethermeter.analysis.unseen import is_unseen, limited
 from ethermeter.metrics import Metric
+from ethermeter.scenario import CoderArrivals, SamplesLengths
+from ethermeter.stations import groups_of, medium_of
 from ethermeter.studies.judging import Entry, Finding, MissingError, judged, published
 from ethermeter.studies.replications import SIMULATION, Curves, Where, crossing, takeoff
 

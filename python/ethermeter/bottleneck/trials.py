@@ -1,0 +1,279 @@
+"""Transfers as trials: a setup as a line of a plan, and the place that measures such trials."""
+
+from collections.abc import Callable, Generator, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Protocol, Self
+
+import msgspec
+
+from ethermeter import plan
+from ethermeter.bottleneck.bench import Outcome, make_bench
+from ethermeter.bottleneck.setup import LONGEST_NS, Setup
+from ethermeter.engines.live.observed import failed
+from ethermeter.engines.live.trials import COMPLETE, Underway
+from ethermeter.engines.work import Finished, Work
+from ethermeter.experiment import Experiment, toml
+from ethermeter.experiment.reading import of_document
+from ethermeter.metrics import Metric, caution_mask
+from ethermeter.store.files import write_whole
+from ethermeter.store.measured import result_file
+from ethermeter.store.rows import FLOW_METRICS, TrialRows
+from ethermeter.trial import LIVE, Trial, planned
+
+CHANGED = "changed"
+"""Key of a trial's point that holds the stage that is changed, or `unchanged`."""
+_UNSHAPED_BPS = 100_000_000_000
+"""Rate in the plan of wires that are not shaped: it limits nothing."""
+_WINDOW_OCTETS = 6 << 20
+"""Window in the plan where the system chooses: the largest of Linux, `net.ipv4.tcp_rmem`."""
+_HEADER_OCTETS = 20 + 20
+"""Headers of IPv4 and TCP without options."""
+
+
+class Bench(Protocol):
+    """Runs transfers one after the other."""
+
+    @property
+    def means(self) -> str:
+        """How processors are limited there."""
+
+    def run(self, setup: Setup) -> Outcome:
+        """Run one transfer."""
+
+
+class Result(msgspec.Struct, frozen=True):
+    """What one trial came to: the key `transfer` of its file in `live/`.
+
+    Parameters
+    ----------
+    outcome
+        Of the transfer.
+    processors_limited_by
+        How processors were limited.
+
+    """
+
+    outcome: Outcome
+    processors_limited_by: str
+
+    @classmethod
+    def of(cls, result: object) -> "Result":
+        """Read the file of a trial, decoded from JSON.
+
+        Raises
+        ------
+        msgspec.ValidationError
+            If it is not the file of a transfer.
+
+        """
+        return msgspec.convert(result, _File).transfer
+
+
+class _File(msgspec.Struct, frozen=True):
+    transfer: Result
+    outcome: str = COMPLETE
+    agents: dict[str, None] = {}
+    flows: dict[str, None] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class _Live:
+    setup: Setup
+
+
+class _Scenario(msgspec.Struct, frozen=True):
+    live: _Live
+
+
+class _Line(msgspec.Struct, frozen=True):
+    scenario: _Scenario
+
+
+def experiment(setup: Setup, *, title: str, seed: int) -> Experiment:
+    """Return the network and the transfer of a setup as an experiment.
+
+    It states what an experiment file can: wires, window, buffers, segments and times. All that the
+    bench sets is in `live.setup` of each trial.
+    """
+    segment = setup.segment_octets
+    window = _WINDOW_OCTETS if setup.receive_octets is None else setup.receive_octets
+    tcp: dict[str, object] = {
+        "window": _octets(max(segment, window)),
+        "mtu": _octets(segment + _HEADER_OCTETS),
+    }
+    if setup.send_octets is not None:
+        tcp["send_buffer"] = _octets(max(segment, setup.send_octets))
+    if setup.congestion in ("reno", "cubic"):
+        tcp["congestion"] = setup.congestion
+    wires = (setup.sender_wire_bps or setup.wire_bps, setup.wire_bps)
+    window_ns = LONGEST_NS if setup.window_ns is None else setup.window_ns
+    document = {
+        "title": title,
+        "seed": seed,
+        "series": "transfer",
+        "network": {
+            "hosts": [{"name": "sender"}, {"name": "receiver"}],
+            "switches": [{"name": "switch", "queue_size": _octets(setup.queue_octets)}],
+            "links": [
+                {"ends": ["sender", "switch"], "rate": _rate(wires[0])},
+                {
+                    "ends": ["switch", "receiver"],
+                    "rate": _rate(wires[1]),
+                    "delay": f"{setup.delay_ns} ns",
+                },
+            ],
+        },
+        "flows": [
+            {
+                "name": "file",
+                "from": "sender",
+                "to": "receiver",
+                "transfer": {
+                    "stream": {} if setup.octets is None else {"size": _octets(setup.octets)},
+                    "tcp": tcp,
+                },
+            }
+        ],
+        "phases": {
+            "transmit": f"{setup.settle_ns + window_ns} ns",
+            "measure": f"last {window_ns} ns",
+        },
+        "run": {"engines": [LIVE]},
+    }
+    return of_document(document, Path("transfer.toml"), text=toml.document(document))
+
+
+def trial(base: Trial, setup: Setup, *, number: int, changed: str, replication: int) -> Trial:
+    """Return the trial of a setup.
+
+    Parameters
+    ----------
+    base
+        The trial of the setup's `experiment`.
+    setup
+        What the bench sets.
+    number
+        Place in the plan.
+    changed
+        The stage that is changed, or `unchanged`.
+    replication
+        Round, from 0.
+
+    """
+    scenario = {**base.scenario, "live": {**base.scenario["live"], "setup": asdict(setup)}}
+    return planned(
+        id=f"{base.id.partition('/')[0]}/{number:05d}",
+        series=base.series,
+        replication=replication,
+        seed=base.seed,
+        engine=LIVE,
+        point={CHANGED: changed},
+        scenario=scenario,
+        scenario_json=msgspec.Raw(msgspec.json.encode(scenario)),
+    )
+
+
+def base_trial(setup: Setup, *, title: str, seed: int) -> Trial:
+    """Return the trial of a setup's experiment, from which `trial` makes those of a plan."""
+    (found,) = plan.expand([experiment(setup, title=title, seed=seed)]).trials
+    return found
+
+
+class Transfers:
+    """Measures trials of transfers on one bench, which is made when it is first needed.
+
+    The first transfer on a bench finds everything cold; it is run once more, and not counted.
+
+    Parameters
+    ----------
+    make
+        Makes the bench.
+
+    """
+
+    name = "transfers on a testbed"
+
+    def __init__(self, make: Callable[[], AbstractContextManager[Bench]] = make_bench) -> None:
+        self._make = make
+        self._stack = ExitStack()
+        self._bench: Bench | None = None
+        self._is_warm = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._bench = None
+        self._stack.close()
+
+    def check(self, works: Sequence[Work]) -> None:
+        """Make the bench.
+
+        Raises
+        ------
+        TestbedError
+            If it cannot be made: without root, for instance.
+
+        """
+        del works
+        self._made()
+
+    def _made(self) -> Bench:
+        if self._bench is None:
+            self._bench = self._stack.enter_context(self._make())
+            self._is_warm = False
+        return self._bench
+
+    def run(
+        self, works: Sequence[Work], directory: Path
+    ) -> Generator[Finished | Underway, None, None]:
+        """Measure trials one after the other; the outcome of each is kept in `live/`.
+
+        Raises
+        ------
+        TestbedError
+            If the system refuses something of a transfer.
+
+        """
+        bench = self._made()
+        for work in works:
+            yield Underway(work.place, "transfer", 0.0)
+            setup = msgspec.json.decode(work.line, type=_Line).scenario.live.setup
+            if not self._is_warm:
+                bench.run(setup)
+                self._is_warm = True
+            outcome = bench.run(setup)
+            file = msgspec.json.encode(_File(Result(outcome, bench.means)))
+            path = result_file(directory, work.id)
+            write_whole(path, file.decode() + "\n", within=directory)
+            yield Finished(work.place, _rows(work.line, outcome))
+
+
+def _rows(line: str, outcome: Outcome) -> TrialRows:
+    """Return the observations of a transfer; what was not counted has no samples."""
+    rows = failed(msgspec.json.decode(line)["scenario"], took_s=0.0)
+    values, cautions = rows.values.copy(), rows.cautions.copy()
+    for metric, value in (
+        (Metric.DATA_RATE, outcome.throughput_bps),
+        (Metric.RETRANSMITTED, float(outcome.sent_again)),
+    ):
+        # Of all flows, then of each: there is one.
+        for row in (FLOW_METRICS.index(metric), len(FLOW_METRICS) + FLOW_METRICS.index(metric)):
+            values[row], cautions[row] = value, caution_mask([])
+    return replace(rows, values=values, cautions=cautions)
+
+
+def _octets(octets: int) -> str:
+    return f"{octets} B"
+
+
+def _rate(bps: int | None) -> str:
+    return f"{_UNSHAPED_BPS if bps is None else bps} b/s"

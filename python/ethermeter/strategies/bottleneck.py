@@ -1,0 +1,235 @@
+"""Bottleneck search: every change of a transfer in rounds of random order, until it is decided."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+
+import msgspec
+import numpy as np
+
+from ethermeter.analysis.interval import Floats
+from ethermeter.analysis.roofline import Roofline, read
+from ethermeter.bottleneck.bench import Outcome
+from ethermeter.bottleneck.document import Document
+from ethermeter.bottleneck.interventions import CONNECTIONS, NotTried, Way, interventions
+from ethermeter.bottleneck.roofline import roofline
+from ethermeter.bottleneck.trials import CHANGED, Result, base_trial, experiment, trial
+from ethermeter.bottleneck.verdict import ERROR, LOOKS, RULE, Interval, Tried, judge
+from ethermeter.experiment import Experiment
+from ethermeter.strategies.strategy import Finished, Observed
+from ethermeter.trial import Trial
+
+UNCHANGED = "unchanged"
+"""Word for the transfer as it is."""
+
+
+class Changed(msgspec.Struct, frozen=True):
+    """One intervention and what it did.
+
+    Parameters
+    ----------
+    stage, way, factor, what
+        As of `Change`.
+    is_evidence_only, gain, response
+        As of `Response`.
+    samples
+        Outcomes, one for each round.
+
+    """
+
+    stage: str
+    way: Way
+    factor: float
+    what: str
+    is_evidence_only: bool
+    gain: float
+    response: Interval
+    samples: tuple[Outcome, ...]
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """The bottleneck of a transfer, with the evidence: `answer.json` of a run.
+
+    Parameters
+    ----------
+    title
+        Of the file.
+    seed
+        Of the order.
+    rounds
+        How often everything was run.
+    error, rule
+        How a bottleneck is named, and with what probability of an error.
+    processors_limited_by
+        How processors were limited.
+    bottleneck
+        The stage, or None if it is undecided.
+    why
+        The reason, in a sentence.
+    unchanged
+        Outcomes of the transfer as it is, one for each round.
+    changes
+        Every intervention; samples are in the same order of rounds.
+    not_tried
+        Stages without an intervention, and why.
+    order
+        What was run, in its order: `unchanged` or the stage that was changed.
+    roofline
+        The ceilings along the path as it is, and what was achieved, as JSON.
+
+    """
+
+    title: str
+    seed: int
+    rounds: int
+    error: float
+    rule: str
+    processors_limited_by: str
+    bottleneck: str | None
+    why: str
+    unchanged: tuple[Outcome, ...]
+    changes: tuple[Changed, ...]
+    not_tried: tuple[NotTried, ...]
+    order: tuple[str, ...]
+    roofline: dict[str, object]
+
+    def path(self) -> Roofline:
+        """Return the ceilings along the path as it is, and what was achieved."""
+        return read(self.roofline, file="roofline")
+
+
+class BottleneckSearch:
+    """Finds the stage that holds a transfer back, by changing one stage at a time.
+
+    Parameters
+    ----------
+    document
+        The file of the transfer.
+    seed, repetitions
+        Instead of the file's own; what is undecided after the repetitions is tried as often again,
+        and once more.
+
+    """
+
+    name = "bottleneck"
+
+    def __init__(
+        self, document: Document, *, seed: int | None = None, repetitions: int | None = None
+    ) -> None:
+        self._title, self._setup = document.title, document.setup()
+        self._rounds = document.repetitions if repetitions is None else repetitions
+        self._seed = document.seed if seed is None else seed
+        self._changes, self._not_tried = interventions(self._setup)
+        setups = {
+            UNCHANGED: self._setup,
+            **{change.stage: change.setup for change in self._changes},
+        }
+        self._base = {
+            name: (base_trial(setup, title=self._title, seed=self._seed), setup)
+            for name, setup in setups.items()
+        }
+
+    @property
+    def seed(self) -> int:
+        """Seed of the order."""
+        return self._seed
+
+    @property
+    def question(self) -> str:
+        """The transfer, the number of rounds and the seed of their order, as JSON text."""
+        asked = {
+            "strategy": self.name,
+            "title": self._title,
+            "setup": asdict(self._setup),
+            "repetitions": self._rounds,
+            "seed": self._seed,
+        }
+        return msgspec.json.format(msgspec.json.encode(asked), indent=1).decode() + "\n"
+
+    @property
+    def experiments(self) -> tuple[Experiment, ...]:
+        """The transfer as it is."""
+        return (experiment(self._setup, title=self._title, seed=self._seed),)
+
+    @property
+    def expected_trials(self) -> int:
+        """Trials after which it is judged for the first time."""
+        return self._rounds * len(self._base)
+
+    def propose(self, observed: Sequence[Observed]) -> tuple[Trial, ...] | Finished[Answer]:
+        """Return the trials of as many rounds more, or the answer."""
+        looks = len(observed) // self.expected_trials
+        if looks:
+            answer = self._answer(observed)
+            if answer.bottleneck is not None or looks == LOOKS:
+                return Finished(answer)
+        order = self._order()[looks * self._rounds : (looks + 1) * self._rounds]
+        places = [
+            (looks * self._rounds + round_, name)
+            for round_, names in enumerate(order)
+            for name in names
+        ]
+        return tuple(
+            trial(*self._base[name], number=number, changed=name, replication=round_)
+            for number, (round_, name) in enumerate(places, len(observed))
+        )
+
+    def _order(self) -> list[list[str]]:
+        """Return what is run in each of the rounds that there are at most."""
+        random, names = np.random.default_rng(self._seed), list(self._base)
+        return [
+            [names[at] for at in random.permutation(len(names)).tolist()]
+            for _ in range(LOOKS * self._rounds)
+        ]
+
+    def _answer(self, observed: Sequence[Observed]) -> Answer:
+        outcomes: dict[str, list[Outcome]] = {name: [] for name in self._base}
+        means: dict[str, None] = {}
+        for each in observed:
+            result = Result.of(each.result)
+            outcomes[each.trial.point[CHANGED]].append(result.outcome)
+            means[result.processors_limited_by] = None
+        unchanged = outcomes[UNCHANGED]
+        verdict = judge(
+            _throughput(unchanged),
+            [
+                Tried(
+                    change.stage,
+                    change.factor,
+                    _throughput(outcomes[change.stage]),
+                    change.stage == CONNECTIONS,
+                )
+                for change in self._changes
+            ],
+            looks=LOOKS,
+        )
+        return Answer(
+            title=self._title,
+            seed=self._seed,
+            rounds=len(unchanged),
+            error=ERROR,
+            rule=RULE,
+            processors_limited_by=", ".join(means),
+            bottleneck=verdict.bottleneck,
+            why=verdict.why,
+            unchanged=tuple(unchanged),
+            changes=tuple(
+                Changed(
+                    change.stage,
+                    change.way,
+                    change.factor,
+                    change.what,
+                    response.is_evidence_only,
+                    response.gain,
+                    response.interval,
+                    tuple(outcomes[change.stage]),
+                )
+                for change, response in zip(self._changes, verdict.responses, strict=True)
+            ),
+            not_tried=tuple(self._not_tried),
+            order=tuple(each.trial.point[CHANGED] for each in observed),
+            roofline=roofline(self._title, self._setup, unchanged).as_json(),
+        )
+
+
+def _throughput(outcomes: Sequence[Outcome]) -> Floats:
+    return np.asarray([outcome.throughput_bps for outcome in outcomes], dtype=np.float64)

@@ -1,0 +1,212 @@
+"""Bottleneck search on a bench whose bottleneck is known, because it is a formula."""
+
+import json
+from contextlib import nullcontext
+from pathlib import Path
+
+import numpy as np
+import pytest
+from bottleneck_runs import search_bottleneck
+from ethermeter.analysis.roofline import read
+from ethermeter.bottleneck import load, transfers
+from ethermeter.bottleneck.bench import Outcome
+from ethermeter.bottleneck.setup import Setup
+from ethermeter.run import Progress, evaluate
+from ethermeter.store import RunDirectory
+from ethermeter.strategies.bottleneck import Answer
+
+ROUND_TRIP_S = 100e-6
+"""Of a path without delay."""
+
+
+class Formula:
+    """A place where the slowest stage has all of it, and a turn-around takes its time in addition.
+
+    Parameters
+    ----------
+    spread
+        Relative deviation from one transfer to the next.
+
+    """
+
+    means = "a formula"
+
+    def __init__(self, spread: float) -> None:
+        self.random = np.random.default_rng(1)
+        self.spread = spread
+        self.transfers = 0
+
+    def run(self, setup: Setup) -> Outcome:
+        self.transfers += 1
+        data = setup.segment_octets - 12
+        round_trip_s = ROUND_TRIP_S + 2 * setup.delay_ns * 1e-9
+        ceilings = [
+            float(setup.wire_bps or 1e10) * data / (setup.segment_octets + 78),
+            float(setup.source_bps or 1e10),
+            8 * (setup.receive_octets or 1e9) / round_trip_s * setup.connections,
+            8e9 * data / setup.frame_ns if setup.frame_ns else 1e10,
+            # A loss halves what is under way: three quarters of the room in the mean.
+            0.75 * 8 * setup.room_frames * data / round_trip_s,
+        ]
+        for end in (setup.sender, setup.receiver):
+            ceilings.append(
+                8e12 * (end.processor or 1) / end.work_ps_per_octet
+                if end.work_ps_per_octet
+                else 1e10
+            )
+        throughput = min(ceilings)
+        if setup.turn_around_ns:
+            throughput = 1 / (
+                1 / throughput
+                + setup.turn_around_ns * 1e-9 / (8 * setup.block_octets * setup.connections)
+            )
+        throughput *= float(np.exp(self.spread * self.random.standard_normal()))
+        shares = [
+            throughput / 8e12 * max(end.work_ps_per_octet, 100)
+            for end in (setup.sender, setup.receiver)
+        ]
+        return Outcome(throughput, 0, round_trip_s, *shares)
+
+
+def answer_of(name: str, directory: Path, spread: float, repetitions: int) -> Answer:
+    """Return the answer for a shipped transfer on a bench of this spread."""
+    return search_bottleneck(
+        load(name), directory, lambda: nullcontext(Formula(spread)), repetitions=repetitions
+    )
+
+
+@pytest.mark.parametrize("name", list(transfers()))
+def test_every_planted_bottleneck_is_named_where_it_is_the_only_one(
+    name: str, tmp_path: Path
+) -> None:
+    found = answer_of(name, tmp_path / "run", 0.02, 5)
+    assert found.bottleneck == load(name).planted
+    # All that is needed is tried, and no more: one look.
+    assert found.rounds == len(found.unchanged) == 5
+    assert len(found.order) == 5 * (1 + len(found.changes))
+
+
+@pytest.mark.parametrize("name", list(transfers()))
+def test_no_roofline_lies_below_what_was_achieved(name: str, tmp_path: Path) -> None:
+    found = answer_of(name, tmp_path / "run", 0.0, 3).path()
+    assert found.margin is not None
+    # The window is taken over the round trip as it was, and processors from the time that was
+    # measured: both to rounding.
+    assert found.margin > 1 - 1e-9
+
+
+def test_what_is_undecided_is_tried_three_times_as_long_and_no_longer(tmp_path: Path) -> None:
+    bench = Formula(1.0)
+    found = search_bottleneck(
+        load("wire"), tmp_path / "run", lambda: nullcontext(bench), repetitions=3
+    )
+    assert found.bottleneck is None
+    assert found.rounds == len(found.unchanged) == 9
+    # One more, to warm up.
+    assert bench.transfers == 1 + len(found.order)
+
+
+def test_every_change_and_the_unchanged_transfer_run_once_in_each_round_in_an_order_of_the_seed(
+    tmp_path: Path,
+) -> None:
+    one, again, other = (
+        search_bottleneck(
+            load("wire"),
+            tmp_path / str(at),
+            lambda: nullcontext(Formula(0.02)),
+            seed=seed,
+            repetitions=4,
+        ).order
+        for at, seed in enumerate((1, 1, 2))
+    )
+    size = len(set(one))
+    rounds = [one[at : at + size] for at in range(0, len(one), size)]
+    assert all(set(each) == set(one) for each in rounds)
+    assert len(set(rounds)) > 1
+    assert one == again != other
+
+
+def test_progress_ends_with_all_transfers_done(tmp_path: Path) -> None:
+    seen: list[Progress] = []
+    search_bottleneck(
+        load("wire"),
+        tmp_path / "run",
+        lambda: nullcontext(Formula(0.02)),
+        repetitions=3,
+        follow=seen.append,
+    )
+    assert [each.done for each in seen] == sorted(each.done for each in seen)
+    assert (seen[-1].done, seen[-1].share) == (seen[-1].trials, 1.0)
+
+
+def test_the_answer_has_every_sample_and_a_roofline_that_reads_back(tmp_path: Path) -> None:
+    found = answer_of("receiver-window", tmp_path / "run", 0.02, 3)
+    written = json.loads(RunDirectory(tmp_path / "run").answer())
+    assert all(len(change["samples"]) == written["rounds"] for change in written["changes"])
+    assert read(written["roofline"], file="f") == found.path()
+
+
+def test_a_faster_wire_is_no_bottleneck_before_the_window(tmp_path: Path) -> None:
+    document = load("receiver-window")
+    wire = document.wire.model_copy(
+        update={"rate": document.wire.rate * 10 if document.wire.rate else None}
+    )
+    found = search_bottleneck(
+        document.model_copy(update={"wire": wire}),
+        tmp_path / "run",
+        lambda: nullcontext(Formula(0.02)),
+        repetitions=5,
+    )
+    assert found.bottleneck == "window"
+
+
+class Interrupted(Formula):
+    """A bench on which a person presses Ctrl-C in the middle of a transfer.
+
+    Parameters
+    ----------
+    after
+        Transfers that are run before.
+
+    """
+
+    def __init__(self, after: int) -> None:
+        super().__init__(0.0)
+        self.after = after
+
+    def run(self, setup: Setup) -> Outcome:
+        if self.transfers == self.after:
+            raise KeyboardInterrupt
+        return super().run(setup)
+
+
+@pytest.mark.parametrize("done", [0, 1, 17])
+def test_an_interrupted_search_is_resumed_to_the_same_answer_with_no_trial_run_twice(
+    tmp_path: Path, done: int
+) -> None:
+    # What comes of a transfer depends on its setup alone, so that both runs have the same answer.
+    document, whole, rest = load("wire"), Formula(0.0), Formula(0.0)
+    wanted = search_bottleneck(document, tmp_path / "whole", lambda: nullcontext(whole))
+    with pytest.raises(KeyboardInterrupt):
+        search_bottleneck(document, tmp_path / "broken", lambda: nullcontext(Interrupted(1 + done)))
+    kept = sorted(tmp_path.glob("broken/live/*/*.json"))
+    assert len(kept) == done
+    times = [file.stat().st_mtime_ns for file in kept]
+    found = search_bottleneck(document, tmp_path / "broken", lambda: nullcontext(rest), resume=True)
+    assert found == wanted
+    # Each of both benches is warmed up by one transfer.
+    assert done + rest.transfers == whole.transfers == 1 + len(wanted.order)
+    assert [file.stat().st_mtime_ns for file in kept] == times
+    for name in ("plan.jsonl", "answer.json", "question.json", "experiment.toml"):
+        assert (tmp_path / "broken" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+
+
+def test_a_search_is_a_run_like_all_others(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    answer_of("small-frames", out, 0.02, 3)
+    assert {"estimates", "flows", "report"} <= set(evaluate(out))
+    rates = RunDirectory(out).observations(whole=True).to_pylist()
+    kept = [json.loads(file.read_bytes()) for file in sorted(out.glob("live/*/*.json"))]
+    assert [each["value"] for each in rates if each["metric"] == "data_rate"] == [
+        each["transfer"]["outcome"]["throughput_bps"] for each in kept
+    ]
