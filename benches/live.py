@@ -530,8 +530,8 @@ def latency_slope(program: str, kind: WireKind) -> dict[str, float]:
         "slope_us": slope_us,
         "intercept_us": intercept_us,
     }
-    told = bed.relay and bed.relay.told
-    return fitted | ({"slept": told["slept_ns"] / told["over_ns"]} if told else {})
+    result = bed.relay and bed.relay.result
+    return fitted | ({"slept": result.slept_ns / result.over_ns} if result else {})
 
 
 # --- all of it

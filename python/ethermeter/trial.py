@@ -25,6 +25,8 @@ class Live(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_field
     """Port by which each flow is sent: "udp", "tcp", "packet" or "xdp"."""
     exchanges: tuple[int | None, ...] | None = None
     """Wanted exchanges of each flow; None where any number will do."""
+    setup: Mapping[str, object] | None = None
+    """What the bench of a bottleneck search sets besides; None of other trials."""
 
 
 @dataclass(frozen=True, slots=True)

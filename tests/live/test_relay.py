@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from ethermeter.cli.app import app
@@ -126,10 +127,10 @@ def ways(bed: Testbed) -> list[dict[str, Any]]:
     without the histograms.
     """
     assert bed.relay is not None
-    assert bed.relay.told is not None
+    assert bed.relay.result is not None
     return [
         {key: value for key, value in way.items() if not key.endswith("_ns")}
-        for way in bed.relay.told["directions"]
+        for way in msgspec.to_builtins(bed.relay.result.directions)
     ]
 
 
@@ -319,9 +320,9 @@ def test_a_relay_says_meanwhile_what_it_has_counted(station: str) -> None:
     frames = 1000
     with make_testbed(2, wires=relayed(lose_every=10)) as bed:
         assert bed.relay is not None
-        before = bed.relay.count()["directions"]
+        before = msgspec.to_builtins(bed.relay.count().directions)
         measure(station, *bed.hosts, "frame=64", f"frames={frames}", seconds=1)
-        after = bed.relay.count()["directions"]
+        after = msgspec.to_builtins(bed.relay.count().directions)
     assert [(way["from"], way["to"]) for way in before] == [
         (way["from"], way["to"]) for way in after
     ]
@@ -582,11 +583,12 @@ def test_wires_that_cannot_be_played_are_told_and_nothing_stays(
     namespaces: Callable[..., set[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from ethermeter.testbed import TestbedError, build
+    from ethermeter.testbed.relay import Direction, NoLoss
 
-    monkeypatch.setattr(build, "_direction", lambda wire, mtu: {"rate_bps": 1})
+    monkeypatch.setattr(build, "_direction", lambda wire, mtu: Direction(1, 0, 0, NoLoss(), 0))
     before = namespaces(maker=os.getpid())
     with (
-        pytest.raises(TestbedError, match=r"relay of the wires did not begin: wire: plan"),
+        pytest.raises(TestbedError, match=r"relay of the wires did not start: wire: rate_bps = 1"),
         make_testbed(2, wires=relayed()),
     ):
         pass

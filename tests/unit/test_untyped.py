@@ -10,10 +10,10 @@ PACKAGE = Path(ethermeter.__file__).parent
 UNTYPED = re.compile(r"\b(?:dict|Mapping|MutableMapping)\[str, Any\]")
 TYPED = {
     *("arguments.py", "faults.py", "figure.py", "framing.py", "metrics", "presentation.py"),
-    *("strategies", "topology.py", "units.py"),
+    *("strategies", "testbed", "topology.py", "units.py"),
 }
 """Rooms without untyped mappings; a room that becomes typed is added here."""
-MOST = 564
+MOST = 532
 """Untyped mappings in all rooms together; to be lowered with their number."""
 
 

@@ -8,15 +8,16 @@ mod network;
 mod record;
 #[cfg(target_os = "linux")]
 mod relay;
+mod segment;
 mod trial;
 mod watch;
 
 use ethermeter_ethernet::STANDARDS;
-use ethermeter_simulator::{idealised, simulate_idealised_watched, Error, Outcome, Trial};
-use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods};
+use ethermeter_simulator::{idealised, simulate_idealised_watched, Error, Trial};
+use ethermeter_trial::Counts;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
+use pyo3::types::PyDict;
 use watch::Watch;
 
 /// The version of the compiled core.
@@ -93,7 +94,7 @@ fn simulate_idealised<'py>(
     convert_or_raise(py, || simulate_idealised_watched(&idealised::Trial::from_line(line)?, &watch))
 }
 
-type Engine = fn(&Trial, &ethermeter_simulator::Watch) -> Result<Outcome, Error>;
+type Engine = fn(&Trial, &ethermeter_simulator::Watch) -> Result<Counts, Error>;
 
 fn run<'py>(
     py: Python<'py>,
@@ -107,99 +108,15 @@ fn run<'py>(
 
 fn convert_or_raise(
     py: Python<'_>,
-    simulate: impl FnOnce() -> Result<Outcome, Error> + Send,
+    simulate: impl FnOnce() -> Result<Counts, Error> + Send,
 ) -> PyResult<Bound<'_, PyDict>> {
-    let outcome = py.detach(simulate).map_err(raise)?;
-    convert(py, outcome)
+    let counts = py.detach(simulate).map_err(raise)?;
+    segment::convert(py, &counts)
 }
 
 #[allow(clippy::needless_pass_by_value)] // as `map_err` wants it
 fn raise(error: Error) -> PyErr {
     PyValueError::new_err(error.to_string())
-}
-
-fn convert(py: Python<'_>, o: Outcome) -> PyResult<Bound<'_, PyDict>> {
-    let dict = PyDict::new(py);
-    let stations = o.station_frames.len();
-    let batches = o.batch_frames.len() / stations;
-    for (key, counts) in [
-        ("station_frames", o.station_frames),
-        ("station_bits", o.station_bits),
-        ("station_charged_ps", o.station_charged_ps),
-        ("station_attempts", o.station_attempts),
-        ("station_collisions", o.station_collisions),
-        ("station_late_collisions", o.station_late_collisions),
-        ("station_discarded", o.station_discarded),
-        ("station_resumed", o.station_resumed),
-        ("station_offered", o.station_offered),
-        ("station_dropped", o.station_dropped),
-        ("station_damaged", o.station_damaged),
-        ("time_ps", o.time_ps.to_vec()),
-        ("attempts_per_frame", o.attempts_per_frame),
-        ("colliders", o.colliders),
-    ] {
-        dict.set_item(key, counts.into_pyarray(py))?;
-    }
-    for (key, values) in [
-        ("station_delay_s", o.station_delay_s),
-        ("station_delay_sd_s", o.station_delay_sd_s),
-        ("station_access_s", o.station_access_s),
-        ("station_response_s", o.station_response_s),
-        ("station_waiting", o.station_waiting),
-        ("station_offered_load", o.station_offered_load),
-    ] {
-        dict.set_item(key, values.into_pyarray(py))?;
-    }
-    dict.set_item("batch_frames", table(py, o.batch_frames, [batches, stations])?)?;
-    dict.set_item("batch_charged_ps", table(py, o.batch_charged_ps, [batches, stations])?)?;
-    dict.set_item("batch_delay_sum_s", table(py, o.batch_delay_sum_s, [batches, stations])?)?;
-    dict.set_item(
-        "batch_delay_square_sum_s2",
-        table(py, o.batch_delay_square_sum_s2, [batches, stations])?,
-    )?;
-    let histograms = PyDict::new(py);
-    histograms.set_item("transmission_delay", columns(py, &o.transmission_delay))?;
-    histograms.set_item("access_delay", columns(py, &o.access_delay))?;
-    if let Some(response_time) = &o.response_time {
-        histograms.set_item("response_time", columns(py, response_time))?;
-    }
-    if let Some(voice) = o.voice {
-        histograms.set_item("voice_delay", columns(py, &voice.voice_delay))?;
-        histograms.set_item("sample_delay", columns(py, &voice.sample_delay))?;
-        for (key, counts) in [
-            ("station_samples", voice.station_samples),
-            ("station_samples_delivered", voice.station_samples_delivered),
-            ("station_samples_lost", voice.station_samples_lost),
-            ("station_samples_buffered", voice.station_samples_buffered),
-        ] {
-            dict.set_item(key, counts.into_pyarray(py))?;
-        }
-        dict.set_item("station_voice_delay_s", voice.station_voice_delay_s.into_pyarray(py))?;
-        dict.set_item("station_sample_delay_s", voice.station_sample_delay_s.into_pyarray(py))?;
-    }
-    dict.set_item("histograms", histograms)?;
-    dict.set_item("window_ps", o.window_ps)?;
-    dict.set_item("events", o.events)?;
-    dict.set_item("cautions", PyList::new(py, o.cautions)?)?;
-    Ok(dict)
-}
-
-fn table<T: numpy::Element>(
-    py: Python<'_>,
-    values: Vec<T>,
-    shape: [usize; 2],
-) -> PyResult<Bound<'_, PyArray2<T>>> {
-    values.into_pyarray(py).reshape(shape)
-}
-
-type Columns<'py> =
-    (Bound<'py, PyArray1<u64>>, Bound<'py, PyArray1<u64>>, Bound<'py, PyArray1<u64>>);
-
-fn columns<'py>(py: Python<'py>, buckets: &[(u64, u64, u64)]) -> Columns<'py> {
-    let column = |pick: fn(&(u64, u64, u64)) -> u64| {
-        buckets.iter().map(pick).collect::<Vec<u64>>().into_pyarray(py)
-    };
-    (column(|b| b.0), column(|b| b.1), column(|b| b.2))
 }
 
 #[pymodule]

@@ -4,10 +4,11 @@ mod clocks;
 
 use crate::raise;
 use crate::watch::{or_none, Watch};
-use ethermeter_simulator::network::{
-    check, simulate_watched, BatchOutcome, Delays, EndOutcome, FlowOutcome, Outcome, PortOutcome,
-    TransferOutcome, Trial, VoiceOutcome, LOSSES,
+use ethermeter_simulator::network::{check, simulate_watched, Trial};
+use ethermeter_trial::counts::{
+    Delays, EndCounts, FlowBatch, FlowCounts, FlowVoice, PortCounts, TransferCounts, LOSSES,
 };
+use ethermeter_trial::Counts;
 use numpy::{IntoPyArray, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -35,17 +36,17 @@ pub fn check_network(line: &str) -> PyResult<()> {
 
 /// A key and what it holds of each.
 type Column<S, T> = (&'static str, fn(&S) -> T);
-type Pick = fn(&FlowOutcome) -> &Delays;
+type Pick = fn(&FlowCounts) -> &Delays;
 
-pub fn convert<'py>(py: Python<'py>, o: &Outcome) -> PyResult<Bound<'py, PyDict>> {
+pub fn convert<'py>(py: Python<'py>, o: &Counts) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
-    let flows: [Column<FlowOutcome, u64>; 15] = [
+    let flows: [Column<FlowCounts, u64>; 15] = [
         ("flow_sent", |f| f.balance.sent),
         ("flow_copied", |f| f.balance.copied),
         ("flow_delivered", |f| f.balance.delivered),
         ("flow_in_flight", |f| f.balance.in_flight),
         ("flow_offered", |f| f.offered),
-        ("flow_refused", |f| f.refused),
+        ("flow_refused", |f| f.dropped),
         ("flow_messages", |f| f.messages),
         ("flow_frames", |f| f.frames),
         ("flow_octets", |f| f.octets),
@@ -78,7 +79,7 @@ pub fn convert<'py>(py: Python<'py>, o: &Outcome) -> PyResult<Bound<'py, PyDict>
     }
     let histograms = PyDict::new(py);
     for (key, pick) in delays {
-        let means: Vec<f64> = o.flows.iter().map(|f| pick(f).mean_s()).collect();
+        let means: Vec<f64> = o.flows.iter().map(|f| mean_s(pick(f))).collect();
         dict.set_item(format!("flow_{key}_s"), means.into_pyarray(py))?;
         let rows: Vec<[u64; 4]> = (0u64..)
             .zip(&o.flows)
@@ -93,7 +94,7 @@ pub fn convert<'py>(py: Python<'py>, o: &Outcome) -> PyResult<Bound<'py, PyDict>
     dict.set_item("histograms", histograms)?;
     convert_batches(py, &dict, o)?;
     convert_transfers(py, &dict, o)?;
-    let ports: [Column<PortOutcome, u64>; 11] = [
+    let ports: [Column<PortCounts, u64>; 11] = [
         ("port_frames", |p| p.frames),
         ("port_octets", |p| p.octets),
         ("port_dropped", |p| p.dropped),
@@ -109,24 +110,24 @@ pub fn convert<'py>(py: Python<'py>, o: &Outcome) -> PyResult<Bound<'py, PyDict>
     for (key, pick) in ports {
         dict.set_item(key, o.ports.iter().map(pick).collect::<Vec<u64>>().into_pyarray(py))?;
     }
-    if o.flows.iter().any(|flow| flow.reading.is_some()) {
+    if o.flows.iter().any(|flow| flow.clocks.is_some()) {
         dict.set_item("clocks", clocks::convert(py, o)?)?;
     }
-    dict.set_item("node_flooded", o.flooded.clone().into_pyarray(py))?;
+    dict.set_item("node_flooded", o.nodes.flooded.clone().into_pyarray(py))?;
     dict.set_item("window_ps", o.window_ps)?;
     dict.set_item("events", o.events)?;
     Ok(dict)
 }
 
 /// Counts and sums of each part of the measured window, of shape (batches, flows).
-fn convert_batches(py: Python<'_>, dict: &Bound<'_, PyDict>, o: &Outcome) -> PyResult<()> {
+fn convert_batches(py: Python<'_>, dict: &Bound<'_, PyDict>, o: &Counts) -> PyResult<()> {
     let count = o.flows.first().map_or(0, |flow| flow.batches.len());
     let every =
         || (0..count).flat_map(|batch| o.flows.iter().map(move |flow| &flow.batches[batch]));
     let shape = [count, o.flows.len()];
-    let counts: [Column<BatchOutcome, u64>; 12] = [
+    let counts: [Column<FlowBatch, u64>; 12] = [
         ("batch_offered", |b| b.offered),
-        ("batch_refused", |b| b.refused),
+        ("batch_refused", |b| b.dropped),
         ("batch_arrived", |b| b.arrived),
         ("batch_messages", |b| b.messages),
         ("batch_frames", |b| b.frames),
@@ -144,7 +145,7 @@ fn convert_batches(py: Python<'_>, dict: &Bound<'_, PyDict>, o: &Outcome) -> PyR
             every().map(pick).collect::<Vec<u64>>().into_pyarray(py).reshape(shape)?,
         )?;
     }
-    let sums: [Column<BatchOutcome, u128>; 4] = [
+    let sums: [Column<FlowBatch, u128>; 4] = [
         ("batch_one_way_s", |b| b.one_way_ps),
         ("batch_round_trip_s", |b| b.round_trip_ps),
         ("batch_between_arrivals_s", |b| b.between_arrivals_ps),
@@ -159,15 +160,19 @@ fn convert_batches(py: Python<'_>, dict: &Bound<'_, PyDict>, o: &Outcome) -> PyR
     Ok(())
 }
 
-fn voice(flow: &FlowOutcome) -> Option<&VoiceOutcome> {
+#[allow(clippy::cast_precision_loss)] // sums become measurements here
+fn mean_s(delays: &Delays) -> f64 {
+    delays.sum_ps as f64 / delays.count as f64 * 1e-12
+}
+
+fn voice(flow: &FlowCounts) -> Option<&FlowVoice> {
     flow.voice.as_ref()
 }
 
 /// Nothing but zeros of flows that are no voice.
-fn convert_voice(py: Python<'_>, dict: &Bound<'_, PyDict>, o: &Outcome) -> PyResult<()> {
-    let all: Vec<VoiceOutcome> =
-        o.flows.iter().map(|f| f.voice.clone().unwrap_or_default()).collect();
-    let counts: [Column<VoiceOutcome, u64>; 5] = [
+fn convert_voice(py: Python<'_>, dict: &Bound<'_, PyDict>, o: &Counts) -> PyResult<()> {
+    let all: Vec<FlowVoice> = o.flows.iter().map(|f| f.voice.clone().unwrap_or_default()).collect();
+    let counts: [Column<FlowVoice, u64>; 5] = [
         ("flow_samples", |v| v.host.made),
         ("flow_samples_delivered", |v| v.delivered),
         ("flow_samples_lost_host", |v| v.host.lost),
@@ -183,25 +188,25 @@ fn convert_voice(py: Python<'_>, dict: &Bound<'_, PyDict>, o: &Outcome) -> PyRes
 
 static NO_DELAYS: Delays = Delays { count: 0, sum_ps: 0, buckets: Vec::new() };
 
-fn acknowledgement_delay(flow: &FlowOutcome, end: usize) -> &Delays {
+fn acknowledgement_delay(flow: &FlowCounts, end: usize) -> &Delays {
     flow.transfer.as_ref().map_or(&NO_DELAYS, |transfer| &transfer.ends[end].acknowledgement_delay)
 }
 
 /// Nothing but zeros of flows that are no transfers.
-fn convert_transfers(py: Python<'_>, dict: &Bound<'_, PyDict>, o: &Outcome) -> PyResult<()> {
-    let transfers: Vec<TransferOutcome> =
+fn convert_transfers(py: Python<'_>, dict: &Bound<'_, PyDict>, o: &Counts) -> PyResult<()> {
+    let transfers: Vec<TransferCounts> =
         o.flows.iter().map(|f| f.transfer.clone().unwrap_or_default()).collect();
     dict.set_item(
         "transfer_octets",
         transfers.iter().map(|t| t.octets).collect::<Vec<u64>>().into_pyarray(py),
     )?;
     #[allow(clippy::cast_precision_loss)] // a duration for reports
-    let whole_s = |t: &TransferOutcome| t.whole_ps.map_or(f64::NAN, |ps| ps as f64 * 1e-12);
+    let whole_s = |t: &TransferCounts| t.whole_ps.map_or(f64::NAN, |ps| ps as f64 * 1e-12);
     dict.set_item(
         "transfer_whole_s",
         transfers.iter().map(whole_s).collect::<Vec<f64>>().into_pyarray(py),
     )?;
-    let ends: [Column<EndOutcome, u64>; 5] = [
+    let ends: [Column<EndCounts, u64>; 5] = [
         ("transfer_segments", |e| e.segments),
         ("transfer_retransmitted", |e| e.retransmitted),
         ("transfer_timeouts", |e| e.timeouts),

@@ -1,8 +1,8 @@
 //! Trials of any scenario.
 
 use crate::watch::{or_none, Watch};
-use crate::{convert, network, raise};
-use ethermeter_simulator::trial::{check, simulate, Results};
+use crate::{network, raise, segment};
+use ethermeter_simulator::trial::{check, simulate};
 use ethermeter_simulator::{old, Error};
 use ethermeter_trial::Trial;
 use pyo3::prelude::*;
@@ -36,10 +36,11 @@ pub fn simulate_trial<'py>(
     watch: Option<&Watch>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let watch = or_none(watch);
-    let results = py.detach(|| simulate(&Trial::from_json(text)?, &watch)).map_err(raise)?;
-    match results {
-        Results::Segment(outcome) => convert(py, outcome),
-        Results::Network(outcome) => network::convert(py, &outcome),
+    let counts = py.detach(|| simulate(&Trial::from_json(text)?, &watch)).map_err(raise)?;
+    if counts.ports.is_empty() {
+        segment::convert(py, &counts)
+    } else {
+        network::convert(py, &counts)
     }
 }
 

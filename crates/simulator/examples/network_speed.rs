@@ -56,7 +56,7 @@ fn main() {
             }
             best
         };
-        let figures = |outcome: ethermeter_simulator::network::Outcome| {
+        let figures = |outcome: ethermeter_trial::Counts| {
             let load = outcome.ports.iter().map(|port| port.busy_ps).max().unwrap_or(0) as f64
                 / outcome.window_ps as f64;
             (outcome.flows.iter().map(|flow| flow.messages).sum::<u64>(), load)

@@ -88,9 +88,9 @@ fn main() {
                 for _ in 0..5 {
                     let begun = cpu_seconds();
                     let outcome = simulate(&trial).expect("a valid trial");
-                    let frames: u64 = outcome.station_frames.iter().sum();
+                    let frames: u64 = outcome.stations.frames.iter().sum();
                     best = best.max(frames as f64 / (cpu_seconds() - begun));
-                    let charged: u64 = outcome.station_charged_ps.iter().sum();
+                    let charged: u64 = outcome.stations.charged_ps.iter().sum();
                     shown = (
                         outcome.events as f64 / frames as f64,
                         charged as f64 / outcome.window_ps as f64,

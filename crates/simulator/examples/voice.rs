@@ -74,23 +74,16 @@ fn point(stations: u32, min_octets: u64, deaf_ps: u64, is_outside: bool) -> [f64
     for seed in 0..seeds {
         let outcome = simulate(&trial(stations, min_octets, deaf_ps, is_outside, seed))
             .expect("a valid trial");
-        let voice = outcome.voice.expect("voice");
+        let voice = outcome.stations.voice.expect("voice");
         let total = |counts: &[u64]| counts.iter().sum::<u64>() as f64;
-        let frames = total(&outcome.station_frames);
-        let data = total(&outcome.station_bits) - OVERHEAD as f64 * frames;
-        let delays = outcome
-            .station_frames
-            .iter()
-            .zip(&voice.station_voice_delay_s)
-            .map(|(&n, d)| n as f64 * d);
-        let of_samples = voice.station_samples_delivered.iter().zip(&voice.station_sample_delay_s);
+        let frames = total(&outcome.stations.frames);
+        let data = total(&outcome.stations.bits) - OVERHEAD as f64 * frames;
+        let mean_ms = |sums: &[u128], n: f64| sums.iter().sum::<u128>() as f64 * 1e-9 / n;
         let of_this = [
             data * 340_000.0 / outcome.window_ps as f64,
-            delays.sum::<f64>() / frames * 1e3,
-            total(&voice.station_samples_lost) / total(&voice.station_samples),
-            of_samples.map(|(&n, d)| n as f64 * d).sum::<f64>()
-                / total(&voice.station_samples_delivered)
-                * 1e3,
+            mean_ms(&voice.voice_delay_ps, frames),
+            total(&voice.samples_lost) / total(&voice.samples),
+            mean_ms(&voice.sample_delay_ps, total(&voice.samples_sent)),
         ];
         for (mean, this) in means.iter_mut().zip(of_this) {
             *mean += this / seeds as f64;

@@ -39,13 +39,13 @@
 )]
 
 use crate::lanes::{defer, puts_off, select, Lanes, LANES, NO_START};
-use crate::outcome::Outcome;
 use crate::scenario::Error;
 use crate::station::{Attempt, Station};
 use crate::storm::Storm;
 use crate::tally::Tally;
 use crate::watch::{Poll, Watch};
 use crate::world::{small, World, NEVER};
+use ethermeter_trial::Counts;
 
 /// Bits of a key that hold the station; 1024 stations at most.
 const STATION_BITS: u32 = 10;
@@ -54,7 +54,7 @@ const STATION_BITS: u32 = 10;
 ///
 /// # Errors
 /// [`Error::Stopped`] if it was stopped.
-pub fn run(world: &World, watch: &Watch, tracing: bool) -> Result<(Outcome, Vec<Attempt>), Error> {
+pub fn run(world: &World, watch: &Watch, tracing: bool) -> Result<(Counts, Vec<Attempt>), Error> {
     let mut tally = Tally::new(world, tracing);
     let (mut stations, first) = Station::all(world);
     let mut poll = watch.begin(world.phases.begin_ps, world.phases.end_ps);

@@ -1,6 +1,6 @@
 //! A shared Ethernet segment as a world of events.
 //!
-//! Pure: no clock, no input or output; a trial and its seed go in, its outcome comes out, the same
+//! Pure: no clock, no input or output; a trial and its seed go in, what was counted comes out, the same
 //! on every machine.
 //!
 //! - [`trial`]: a trial on the simulator that can run it. [`old`]: plan lines of segments and
@@ -14,7 +14,7 @@
 //! - [`idealised`]: the worlds that theories assume, each by brute force, into the same figures.
 //! - [`network`]: links, switches, routers, hubs, hosts as chains of stages.
 //! - [`tally`]: what is counted, from attempts in the order of their starts.
-//! - [`outcome`]: the figures of a trial. [`mod@watch`]: its progress, and how it is stopped.
+//! - [`mod@watch`]: progress of a trial, and how it is stopped.
 
 pub mod fast;
 pub mod idealised;
@@ -22,7 +22,6 @@ mod lanes;
 pub mod mac;
 pub mod network;
 pub mod old;
-pub mod outcome;
 pub mod reference;
 pub mod scenario;
 pub mod station;
@@ -32,16 +31,17 @@ pub mod trial;
 pub mod watch;
 pub mod world;
 
-pub use outcome::Outcome;
 pub use scenario::{Error, Trial};
 pub use station::Attempt;
 pub use watch::Watch;
+
+use ethermeter_trial::Counts;
 
 /// Run a trial.
 ///
 /// # Errors
 /// If the trial contradicts itself or leaves the range of what can be simulated.
-pub fn simulate(trial: &Trial) -> Result<Outcome, Error> {
+pub fn simulate(trial: &Trial) -> Result<Counts, Error> {
     simulate_watched(trial, &Watch::default())
 }
 
@@ -49,16 +49,16 @@ pub fn simulate(trial: &Trial) -> Result<Outcome, Error> {
 ///
 /// # Errors
 /// As [`simulate`]; and [`Error::Stopped`] if it was stopped.
-pub fn simulate_watched(trial: &Trial, watch: &Watch) -> Result<Outcome, Error> {
+pub fn simulate_watched(trial: &Trial, watch: &Watch) -> Result<Counts, Error> {
     let world = world::World::new(trial)?;
     Ok(fast::run(&world, watch, false)?.0)
 }
 
-/// Run a trial with the reference implementation: the same outcome, slowly.
+/// Run a trial with the reference implementation: the same counts, slowly.
 ///
 /// # Errors
 /// As [`simulate`].
-pub fn simulate_reference(trial: &Trial) -> Result<Outcome, Error> {
+pub fn simulate_reference(trial: &Trial) -> Result<Counts, Error> {
     simulate_reference_watched(trial, &Watch::default())
 }
 
@@ -66,7 +66,7 @@ pub fn simulate_reference(trial: &Trial) -> Result<Outcome, Error> {
 ///
 /// # Errors
 /// As [`simulate_watched`].
-pub fn simulate_reference_watched(trial: &Trial, watch: &Watch) -> Result<Outcome, Error> {
+pub fn simulate_reference_watched(trial: &Trial, watch: &Watch) -> Result<Counts, Error> {
     let world = world::World::new(trial)?;
     Ok(reference::run(&world, watch)?.0)
 }
@@ -75,7 +75,7 @@ pub fn simulate_reference_watched(trial: &Trial, watch: &Watch) -> Result<Outcom
 ///
 /// # Errors
 /// As [`simulate`].
-pub fn simulate_idealised(trial: &idealised::Trial) -> Result<Outcome, Error> {
+pub fn simulate_idealised(trial: &idealised::Trial) -> Result<Counts, Error> {
     simulate_idealised_watched(trial, &Watch::default())
 }
 
@@ -86,7 +86,7 @@ pub fn simulate_idealised(trial: &idealised::Trial) -> Result<Outcome, Error> {
 pub fn simulate_idealised_watched(
     trial: &idealised::Trial,
     watch: &Watch,
-) -> Result<Outcome, Error> {
+) -> Result<Counts, Error> {
     Ok(idealised::run(trial, watch, false)?.0)
 }
 
@@ -95,7 +95,7 @@ pub fn simulate_idealised_watched(
 ///
 /// # Errors
 /// As [`simulate`].
-pub fn traces(trial: &Trial) -> Result<[(Outcome, Vec<Attempt>); 2], Error> {
+pub fn traces(trial: &Trial) -> Result<[(Counts, Vec<Attempt>); 2], Error> {
     let world = world::World::new(trial)?;
     let watch = Watch::default();
     Ok([fast::run(&world, &watch, true)?, reference::run(&world, &watch)?])

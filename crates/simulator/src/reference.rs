@@ -5,12 +5,12 @@
 //! that ends, so that they join.
 
 use crate::mac::csma_cd::{CsmaCd, Next, Sent};
-use crate::outcome::Outcome;
 use crate::scenario::Error;
 use crate::station::{Attempt, Ending, Station};
 use crate::tally::Tally;
 use crate::watch::Watch;
 use crate::world::{small, World, NEVER};
+use ethermeter_trial::Counts;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -55,7 +55,7 @@ struct Reference<'w> {
 ///
 /// # Errors
 /// [`Error::Stopped`] if it was stopped.
-pub fn run(world: &World, watch: &Watch) -> Result<(Outcome, Vec<Attempt>), Error> {
+pub fn run(world: &World, watch: &Watch) -> Result<(Counts, Vec<Attempt>), Error> {
     let (stations, first) = Station::all(world);
     let mut reference = Reference {
         world,
@@ -194,7 +194,7 @@ impl Reference<'_> {
         self.schedule(ready, Event::Ready { station: sender });
     }
 
-    fn finish(mut self) -> (Outcome, Vec<Attempt>) {
+    fn finish(mut self) -> (Counts, Vec<Attempt>) {
         self.attempts.sort_by_key(|a| (a.start, a.station));
         mark_damaged(self.world, &mut self.attempts);
         let mut tally = Tally::new(self.world, true);

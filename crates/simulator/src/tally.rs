@@ -2,12 +2,13 @@
 //!
 //! All sums are of integers, so they do not depend on the order in which stations are processed.
 
-use crate::outcome::{Outcome, VoiceOutcome};
 use crate::station::{Attempt, Ending, Station};
-use crate::world::{small, World};
+use crate::world::World;
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::histogram::Histogram;
 use ethermeter_traffic::voice::{Samples, VoiceSpec};
+use ethermeter_trial::counts::{MediumCounts, StationBatches, StationCounts, StationVoice};
+use ethermeter_trial::Counts;
 
 const S: f64 = 1e-12; // seconds in a picosecond
 const MOST_ATTEMPTS: usize = 1024; // more share the last entry
@@ -64,23 +65,19 @@ impl VoiceTally {
         self.sample_delay.record_many(delay, samples);
     }
 
-    #[allow(clippy::cast_precision_loss)] // sums become measurements here
-    fn finish(&self, samples: &[Option<Samples>]) -> VoiceOutcome {
+    fn finish(&self, samples: &[Option<Samples>]) -> StationVoice {
         let counts = |pick: fn(Samples) -> u64| {
             samples.iter().map(|s| pick(s.unwrap_or_default())).collect()
         };
-        let mean = |sum: u128, n: u64| sum as f64 / n as f64 * S;
-        VoiceOutcome {
-            station_samples: counts(|s| s.made),
-            station_samples_delivered: counts(|s| s.delivered),
-            station_samples_lost: counts(|s| s.lost),
-            station_samples_buffered: counts(|s| s.buffered),
-            station_voice_delay_s: self.sums.iter().map(|s| mean(s.delay_sum, s.frames)).collect(),
-            station_sample_delay_s: self
-                .sums
-                .iter()
-                .map(|s| mean(s.sample_delay_sum, s.samples))
-                .collect(),
+        StationVoice {
+            samples: counts(|s| s.made),
+            samples_delivered: counts(|s| s.delivered),
+            samples_lost: counts(|s| s.lost),
+            samples_buffered: counts(|s| s.buffered),
+            voice_frames: self.sums.iter().map(|s| s.frames).collect(),
+            voice_delay_ps: self.sums.iter().map(|s| s.delay_sum).collect(),
+            samples_sent: self.sums.iter().map(|s| s.samples).collect(),
+            sample_delay_ps: self.sums.iter().map(|s| s.sample_delay_sum).collect(),
             voice_delay: self.voice_delay.filled(),
             sample_delay: self.sample_delay.filled(),
         }
@@ -371,7 +368,7 @@ impl Tally {
 
     /// The figures, once nothing more happens.
     #[must_use]
-    pub fn finish(self, world: &World, stations: &mut [Station]) -> (Outcome, Vec<Attempt>) {
+    pub fn finish(self, world: &World, stations: &mut [Station]) -> (Counts, Vec<Attempt>) {
         let since = |(index, station): (usize, &Station)| {
             station.holding_since().map(|since| (index, since))
         };
@@ -380,21 +377,21 @@ impl Tally {
         let samples: Vec<Option<Samples>> =
             stations.iter_mut().map(Station::finish_voice).collect();
         let voice = self.voice.as_ref().map(|voice| voice.finish(&samples));
-        let (outcome, trace) = self.close(world, &held, &supplied);
-        (Outcome { voice, ..outcome }, trace)
+        let (mut counts, trace) = self.close(world, &held, &supplied);
+        counts.stations.voice = voice;
+        (counts, trace)
     }
 
     /// The figures, once nothing more happens. `held` are the frames that are still there, each
     /// with its station and the time when it was taken up; `supplied` are the frames offered and
     /// dropped within the window, by station.
     #[must_use]
-    #[allow(clippy::cast_precision_loss)] // sums become measurements here
     pub fn close(
         mut self,
         world: &World,
         held: &[(usize, i64)],
         supplied: &[(u64, u64)],
-    ) -> (Outcome, Vec<Attempt>) {
+    ) -> (Counts, Vec<Attempt>) {
         self.close_group();
         self.time_gap += self.clip::<false>(self.owed_gap_until) - self.clip::<false>(self.covered);
         let end = world.phases.end_ps.cast_signed();
@@ -406,82 +403,58 @@ impl Tally {
         let idle =
             window - self.time_frame - self.time_preamble - self.time_gap - self.time_collision;
         let time = [self.time_frame, self.time_preamble, self.time_gap, self.time_collision, idle];
-        let counts =
-            |pick: fn(&Counters) -> u64| self.counters.iter().map(pick).collect::<Vec<u64>>();
-        let mut outcome = Outcome {
-            station_frames: counts(|c| c.frames),
-            station_bits: counts(|c| c.bits),
-            station_attempts: counts(|c| c.frames + c.collisions),
-            station_collisions: counts(|c| c.collisions),
-            station_late_collisions: counts(|c| c.late),
-            station_discarded: counts(|c| c.discarded),
-            station_resumed: counts(|c| c.resumed),
-            station_damaged: counts(|c| c.damaged),
-            station_waiting: self
-                .counters
-                .iter()
-                .map(|c| c.waiting as f64 / window as f64)
-                .collect(),
-            station_access_s: self
-                .counters
-                .iter()
-                .map(|c| c.access_sum as f64 / c.frames as f64 * S)
-                .collect(),
-            station_response_s: self
-                .counters
-                .iter()
-                .map(|c| c.response_sum as f64 / c.frames as f64 * S)
-                .collect(),
-            station_offered_load: (0..world.stations()).map(|i| offered_load(world, i)).collect(),
-            batch_frames: self.cells.iter().map(|c| c.frames).collect(),
-            batch_charged_ps: self.cells.iter().map(|c| c.charged.cast_unsigned()).collect(),
-            batch_delay_sum_s: self.cells.iter().map(|c| c.delay_sum as f64 * S).collect(),
-            batch_delay_square_sum_s2: self
-                .cells
-                .iter()
-                .map(|c| c.delay_square_sum as f64 * S * S)
-                .collect(),
+        let medium = MediumCounts {
             time_ps: time.map(i64::cast_unsigned),
-            window_ps: window.cast_unsigned(),
             attempts_per_frame: without_tail(&self.attempts_per_frame),
             colliders: without_tail(&self.colliders),
             transmission_delay: self.transmission_delay.filled(),
             access_delay: self.access_delay.filled(),
             response_time: self.response_time.as_ref().map(Histogram::filled),
-            events: self.events,
-            ..Outcome::default()
         };
-        (outcome.station_offered, outcome.station_dropped) = supplied.iter().copied().unzip();
-        for index in 0..self.stations {
-            let cells = || self.cells.iter().skip(index).step_by(self.stations);
-            let n: u64 = cells().map(|c| u64::from(c.frames)).sum();
-            let sum: i64 = cells().map(|c| c.delay_sum).sum();
-            let squares: u128 = cells().map(|c| c.delay_square_sum).sum();
-            outcome
-                .station_charged_ps
-                .push(cells().map(|c| c.charged).sum::<i64>().cast_unsigned());
-            outcome.station_delay_s.push(sum as f64 / n as f64 * S);
-            outcome.station_delay_sd_s.push(sample_sd(n, sum.cast_unsigned(), squares) * S);
-        }
-        outcome.cautions = cautions(world, &outcome);
-        (outcome, self.trace.unwrap_or_default())
+        let stations = self.station_counts(world, supplied);
+        let cautions = cautions(world, &stations);
+        let (window_ps, events) = (window.cast_unsigned(), self.events);
+        let counts = Counts { window_ps, events, medium, stations, cautions, ..Counts::default() };
+        (counts, self.trace.unwrap_or_default())
     }
-}
 
-/// Sample standard deviation from exact sums; 0 of one sample, NaN of none.
-#[allow(clippy::cast_precision_loss)]
-fn sample_sd(n: u64, sum: u64, squares: u128) -> f64 {
-    match n {
-        0 => f64::NAN,
-        1 => 0.0,
-        _ => {
-            // n Σx² - (Σx)², in two halves because n Σx² may pass 128 bits: Σ(x - m)² with m the
-            // whole mean.
-            let mean = u128::from(sum / n);
-            let rest = u128::from(sum % n);
-            let around = squares + u128::from(n) * mean * mean - 2 * mean * u128::from(sum);
-            let correction = (rest * rest) as f64 / n as f64;
-            ((around as f64 - correction).max(0.0) / (n - 1) as f64).sqrt()
+    fn station_counts(&self, world: &World, supplied: &[(u64, u64)]) -> StationCounts {
+        let counts =
+            |pick: fn(&Counters) -> u64| self.counters.iter().map(pick).collect::<Vec<u64>>();
+        let time = |pick: fn(&Counters) -> i64| {
+            self.counters.iter().map(|c| pick(c).cast_unsigned()).collect::<Vec<u64>>()
+        };
+        let cells = |index| self.cells.iter().skip(index).step_by(self.stations);
+        let sums = |pick: fn(&Cell) -> i64| {
+            let sum = |index| cells(index).map(pick).sum::<i64>().cast_unsigned();
+            (0..self.stations).map(sum).collect::<Vec<u64>>()
+        };
+        let squares = |index| cells(index).map(|cell| cell.delay_square_sum).sum();
+        let (offered, dropped) = supplied.iter().copied().unzip();
+        StationCounts {
+            frames: counts(|c| c.frames),
+            bits: counts(|c| c.bits),
+            charged_ps: sums(|cell| cell.charged),
+            collisions: counts(|c| c.collisions),
+            late_collisions: counts(|c| c.late),
+            discarded: counts(|c| c.discarded),
+            resumed: counts(|c| c.resumed),
+            offered,
+            dropped,
+            damaged: counts(|c| c.damaged),
+            delay_ps: sums(|cell| cell.delay_sum),
+            delay_ps2: (0..self.stations).map(squares).collect(),
+            access_ps: time(|c| c.access_sum),
+            response_ps: time(|c| c.response_sum),
+            waiting_ps: time(|c| c.waiting),
+            offered_load: (0..self.stations).map(|i| offered_load(world, i)).collect(),
+            batches: StationBatches {
+                frames: self.cells.iter().map(|c| c.frames).collect(),
+                charged_ps: self.cells.iter().map(|c| c.charged.cast_unsigned()).collect(),
+                delay_ps: self.cells.iter().map(|c| c.delay_sum.cast_unsigned()).collect(),
+                delay_ps2: self.cells.iter().map(|c| c.delay_square_sum).collect(),
+            },
+            voice: None,
         }
     }
 }
@@ -527,40 +500,24 @@ fn voice_load(world: &World, group: &crate::scenario::Group, voice: &VoiceSpec) 
     share * ((sent + world.gap as f64) / (gathering + start + sent)).min(1.0)
 }
 
-fn cautions(world: &World, outcome: &Outcome) -> Vec<&'static str> {
+fn cautions(world: &World, stations: &StationCounts) -> Vec<&'static str> {
     let any = |counts: &[u64]| counts.iter().any(|&c| c > 0);
     let mut cautions = Vec::new();
     if 2 * world.max_delay > world.slot {
         cautions.push("beyond-round-trip");
     }
-    if any(&outcome.station_late_collisions) {
+    if any(&stations.late_collisions) {
         cautions.push("late-collision");
     }
-    if any(&outcome.station_damaged) {
+    if any(&stations.damaged) {
         cautions.push("damaged-frames");
     }
     let endless = |g: &crate::scenario::Group| {
         g.queue_frames.is_none() && g.arrivals != Arrivals::Saturated {} && !g.is_voice()
     };
-    let load: f64 = outcome.station_offered_load.iter().sum();
+    let load: f64 = stations.offered_load.iter().sum();
     if world.groups.iter().any(|g| endless(g) && !g.places.is_empty()) && load > 1.0 {
         cautions.push("unbounded-queue");
     }
-    debug_assert!(small(outcome.station_frames.len()) > 0);
     cautions
-}
-
-#[cfg(test)]
-mod tests {
-    use super::sample_sd;
-
-    #[test]
-    fn the_standard_deviation_is_exact_for_equal_and_for_known_samples() {
-        let big = 3_000_000_000_001u64;
-        assert!(sample_sd(1000, big * 1000, u128::from(big) * u128::from(big) * 1000) == 0.0);
-        // 2, 4, 4, 4, 5, 5, 7, 9: squares about the mean sum to 32
-        assert!((sample_sd(8, 40, 232) - (32.0f64 / 7.0).sqrt()).abs() < 1e-15);
-        // 1, 2: mean 1.5
-        assert!((sample_sd(2, 3, 5) - 0.5f64.sqrt()).abs() < 1e-15);
-    }
 }

@@ -6,7 +6,6 @@
 
 use crate::idealised::{self, Idealised};
 use crate::network;
-use crate::outcome::Outcome;
 use crate::scenario::{Error, Group, Scenario, Segment};
 use crate::watch::Watch;
 use crate::world::World;
@@ -16,37 +15,25 @@ use ethermeter_trial::flows::{Address, Flow, Framing};
 use ethermeter_trial::medium::{CsmaCd, Mac, Stations};
 use ethermeter_trial::nodes::{Host, Kind};
 use ethermeter_trial::scenario::Implementation;
-use ethermeter_trial::{Fault, Trial};
-
-/// The results of a trial.
-#[derive(Clone, Debug, PartialEq)]
-#[allow(clippy::large_enum_variant)] // one a trial
-pub enum Results {
-    /// Of a segment.
-    Segment(Outcome),
-    /// Of a network.
-    Network(network::Outcome),
-}
+use ethermeter_trial::{Counts, Fault, Trial};
 
 /// Simulate a trial. Another thread may follow and stop it by `watch`.
 ///
 /// # Errors
 /// If the trial contradicts itself or leaves the range of what can be simulated;
 /// [`Error::Stopped`] if it was stopped.
-pub fn simulate(trial: &Trial, watch: &Watch) -> Result<Results, Error> {
+pub fn simulate(trial: &Trial, watch: &Watch) -> Result<Counts, Error> {
     let is_fast = trial.settings.implementation == Implementation::Fast;
     match Compiled::new(trial)? {
         Compiled::Network(network) if is_fast => {
-            network::simulate_watched(&network, watch).map_err(network_error).map(Results::Network)
+            network::simulate_watched(&network, watch).map_err(network_error)
         }
-        Compiled::Network(network) => network::simulate_reference_watched(&network, watch)
-            .map_err(network_error)
-            .map(Results::Network),
-        Compiled::Segment(world) if is_fast => {
-            Ok(Results::Segment(fast::run(&world, watch, false)?.0))
+        Compiled::Network(network) => {
+            network::simulate_reference_watched(&network, watch).map_err(network_error)
         }
-        Compiled::Segment(world) => Ok(Results::Segment(reference::run(&world, watch)?.0)),
-        Compiled::Idealised(trial) => Ok(Results::Segment(idealised::run(&trial, watch, false)?.0)),
+        Compiled::Segment(world) if is_fast => Ok(fast::run(&world, watch, false)?.0),
+        Compiled::Segment(world) => Ok(reference::run(&world, watch)?.0),
+        Compiled::Idealised(trial) => Ok(idealised::run(&trial, watch, false)?.0),
     }
 }
 

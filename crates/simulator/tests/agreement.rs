@@ -6,13 +6,14 @@
 
 use ethermeter_simulator::scenario::{Group, Scenario, Segment};
 use ethermeter_simulator::station::Ending;
-use ethermeter_simulator::{traces, Attempt, Outcome, Trial};
+use ethermeter_simulator::{traces, Attempt, Trial};
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;
 use ethermeter_traffic::source::Generator;
 use ethermeter_traffic::times::Times;
 use ethermeter_traffic::voice::Spurts;
 use ethermeter_trial::medium::{AfterAttemptLimit, AfterLateCollision, Backoff};
+use ethermeter_trial::Counts;
 use ethermeter_trial::Phases;
 use proptest::prelude::*;
 
@@ -246,29 +247,33 @@ fn trial() -> impl Strategy<Value = Trial> {
 }
 
 /// Count again from the attempts, plainly.
-fn recount(trial: &Trial, outcome: &Outcome, trace: &[Attempt]) -> Result<(), TestCaseError> {
+fn recount(trial: &Trial, outcome: &Counts, trace: &[Attempt]) -> Result<(), TestCaseError> {
     let phases = trial.scenario.phases;
     let segment = &trial.scenario.segment;
     let (from, to) = (phases.measure_from_ps.cast_signed(), phases.measure_to_ps.cast_signed());
     let (gap, preamble) =
         ((segment.gap_bits * BIT).cast_signed(), (segment.preamble_bits * BIT).cast_signed());
     let within = |start: i64, end: i64| (end.min(to) - start.max(from)).max(0);
-    for station in 0..outcome.station_frames.len() {
+    for station in 0..outcome.stations.frames.len() {
         let own = || trace.iter().filter(|a| a.station as usize == station);
         let counted = || own().filter(|a| (from..to).contains(&a.end));
         let delivered = |a: &&Attempt| a.ending == Ending::Delivered;
         prop_assert_eq!(
-            outcome.station_frames[station],
+            outcome.stations.frames[station],
             counted().filter(delivered).count() as u64
         );
-        prop_assert_eq!(outcome.station_attempts[station], counted().count() as u64);
+        prop_assert_eq!(
+            outcome.stations.frames[station] + outcome.stations.collisions[station],
+            counted().count() as u64
+        );
         let charged: i64 = own().filter(delivered).map(|a| within(a.start, a.end + gap)).sum();
-        prop_assert_eq!(outcome.station_charged_ps[station], charged.cast_unsigned());
+        prop_assert_eq!(outcome.stations.charged_ps[station], charged.cast_unsigned());
         let ended = own().filter(|a| matches!(a.ending, Ending::Delivered | Ending::Discarded));
         let waited: i64 = ended.map(|a| within(a.taken_up, a.end)).sum();
         // What is still held at the end comes on top: at most one frame's share of the window.
         #[allow(clippy::cast_precision_loss)]
-        let rest = outcome.station_waiting[station] - waited as f64 / (to - from) as f64;
+        let rest = (outcome.stations.waiting_ps[station].cast_signed() - waited) as f64
+            / (to - from) as f64;
         prop_assert!((-1e-12..=1.0 + 1e-12).contains(&rest), "{rest}");
         if let Some(last) = own().next_back().filter(|a| a.end >= to) {
             if last.taken_up < to && matches!(last.ending, Ending::Delivered | Ending::Discarded) {
@@ -276,12 +281,12 @@ fn recount(trial: &Trial, outcome: &Outcome, trace: &[Attempt]) -> Result<(), Te
             }
         }
     }
-    if let Some(voice) = &outcome.voice {
-        for station in 0..outcome.station_frames.len() {
-            let counted = voice.station_samples_delivered[station]
-                + voice.station_samples_lost[station]
-                + voice.station_samples_buffered[station];
-            prop_assert_eq!(voice.station_samples[station], counted);
+    if let Some(voice) = &outcome.stations.voice {
+        for station in 0..outcome.stations.frames.len() {
+            let counted = voice.samples_delivered[station]
+                + voice.samples_lost[station]
+                + voice.samples_buffered[station];
+            prop_assert_eq!(voice.samples[station], counted);
         }
         let ended = || {
             trace.iter().filter(|a| a.ending == Ending::Delivered && (from..to).contains(&a.end))
@@ -314,7 +319,7 @@ fn recount(trial: &Trial, outcome: &Outcome, trace: &[Attempt]) -> Result<(), Te
         }
     }
     time[2] += if busy_until > 0 { within(busy_until, busy_until + gap) } else { 0 };
-    prop_assert_eq!(&outcome.time_ps[..4], &time.map(i64::cast_unsigned)[..]);
+    prop_assert_eq!(&outcome.medium.time_ps[..4], &time.map(i64::cast_unsigned)[..]);
     Ok(())
 }
 
@@ -334,8 +339,8 @@ proptest! {
         // As text, so that "no samples" (NaN) equals itself.
         prop_assert_eq!(format!("{fast:?}"), format!("{reference:?}"));
         recount(&trial, &fast, &fast_trace)?;
-        prop_assert_eq!(fast.time_ps.iter().sum::<u64>(), fast.window_ps);
-        prop_assert!(fast.time_ps[4] <= fast.window_ps, "idle time is not negative");
+        prop_assert_eq!(fast.medium.time_ps.iter().sum::<u64>(), fast.window_ps);
+        prop_assert!(fast.medium.time_ps[4] <= fast.window_ps, "idle time is not negative");
     }
 }
 

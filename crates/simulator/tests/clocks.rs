@@ -1,7 +1,8 @@
 //! Clocks of hosts in networks: by hand, against their true delays, each implementation against the
 //! other.
 
-use ethermeter_simulator::network::{traces, ComparedOutcome, Outcome, SignedDelays, Trial};
+use ethermeter_simulator::network::{traces, Traced, Trial};
+use ethermeter_trial::counts::{SignedDelays, SynchronisedDelays};
 use proptest::prelude::*;
 use serde_json::{json, Value};
 
@@ -60,10 +61,10 @@ fn star(
 }
 
 /// Both implementations, which must agree and balance.
-fn run(trial: &Trial) -> Outcome {
+fn run(trial: &Trial) -> Traced {
     let (reference, fast) = traces(trial).expect("a valid trial");
     let of_flows = reference.flows.iter().map(|flow| &flow.balance);
-    for b in of_flows.chain(reference.comparisons.iter().map(|comparison| &comparison.balance)) {
+    for b in of_flows.chain(reference.clock_pairs.iter().map(|comparison| &comparison.balance)) {
         assert_eq!(
             b.sent + b.copied,
             b.delivered + b.lost.iter().sum::<u64>() + b.in_flight,
@@ -74,19 +75,19 @@ fn run(trial: &Trial) -> Outcome {
     assert_eq!(reference.trace, fast.trace);
     assert_eq!(reference.flows, fast.flows);
     assert_eq!(reference.ports, fast.ports);
-    assert_eq!(reference.comparisons, fast.comparisons);
+    assert_eq!(reference.clock_pairs, fast.clock_pairs);
     reference
 }
 
-fn clock_delay(outcome: &Outcome, flow: usize) -> &SignedDelays {
-    &outcome.flows[flow].reading.as_ref().expect("a flow that is read").clock
+fn clock_delay(outcome: &Traced, flow: usize) -> &SignedDelays {
+    &outcome.flows[flow].clocks.as_ref().expect("a flow that is read").clock
 }
 
-fn compared(outcome: &Outcome, flow: usize) -> &ComparedOutcome {
+fn compared(outcome: &Traced, flow: usize) -> &SynchronisedDelays {
     outcome.flows[flow]
-        .reading
+        .clocks
         .as_ref()
-        .and_then(|reading| reading.compared.as_ref())
+        .and_then(|clocks| clocks.synchronised.as_ref())
         .expect("a compared flow")
 }
 
@@ -130,11 +131,11 @@ fn clocks_that_only_differ_shift_every_delay_by_their_difference() {
     assert_eq!(read.buckets, shifted);
     // Nothing else is otherwise.
     let mut without = of(&json!({}));
-    assert!(without.flows[0].reading.is_none());
-    without.flows[0].reading.clone_from(&outcome.flows[0].reading);
+    assert!(without.flows[0].clocks.is_none());
+    without.counts.flows[0].clocks.clone_from(&outcome.flows[0].clocks);
     assert_eq!(
-        (without.flows, without.ports, without.trace),
-        (outcome.flows, outcome.ports, outcome.trace)
+        (&without.flows, &without.ports, &without.trace),
+        (&outcome.flows, &outcome.ports, &outcome.trace)
     );
 }
 
@@ -201,10 +202,10 @@ fn only_streams_with_a_clock_at_an_end_are_read() {
         &flows,
         &phases(0, 50 * MS),
     ));
-    let read: Vec<bool> = outcome.flows.iter().map(|flow| flow.reading.is_some()).collect();
+    let read: Vec<bool> = outcome.flows.iter().map(|flow| flow.clocks.is_some()).collect();
     assert_eq!(read, [false, false, true]);
-    assert!(outcome.comparisons.is_empty());
-    assert!(outcome.flows[2].reading.as_ref().is_some_and(|reading| reading.compared.is_none()));
+    assert!(outcome.clock_pairs.is_empty());
+    assert!(outcome.flows[2].clocks.as_ref().is_some_and(|clocks| clocks.synchronised.is_none()));
 }
 
 #[test]
@@ -212,7 +213,7 @@ fn an_idle_symmetric_path_is_compared_to_a_nanosecond_or_two_and_so_is_its_bound
     let clocks = json!({"a": clock(S.cast_signed(), 25_000), "b": clock(0, -25_000)});
     let flows = [flow("f", "a", &["b"], 96, &regular(40 * MS + 77 * US))];
     let outcome = run(&star(3, &["a", "b"], &clocks, true, &flows, &phases(100 * MS, S)));
-    let comparison = &outcome.comparisons[0];
+    let comparison = &outcome.clock_pairs[0];
     assert_eq!((comparison.sender, comparison.receiver), (0, 1));
     // Rounds of 25 ms have requests at 0, 2, …, 24 ms; the transmission one each 100 ms; then
     // settling's again.
@@ -291,13 +292,13 @@ fn comparisons_without_room_lose_exchanges_and_say_so() {
         }
     }
     let outcome = run(&trial);
-    assert_eq!(outcome.comparisons.len(), 2);
-    for comparison in &outcome.comparisons {
+    assert_eq!(outcome.clock_pairs.len(), 2);
+    for comparison in &outcome.clock_pairs {
         assert_eq!(comparison.requests, comparison.answered + comparison.lost);
         let b = &comparison.balance;
         assert!(b.lost.iter().sum::<u64>() <= comparison.lost, "{comparison:?}");
     }
-    assert!(outcome.comparisons.iter().any(|comparison| comparison.lost > 0));
+    assert!(outcome.clock_pairs.iter().any(|comparison| comparison.lost > 0));
 }
 
 #[test]
@@ -310,7 +311,7 @@ fn a_group_is_read_by_the_clock_of_each_receiver() {
     assert_eq!(read.count, truth.count);
     assert_eq!(read.sum_ps, truth.sum_ps.cast_signed() - 4000 * i128::from(read.count / 2));
     assert!(read.buckets.windows(2).all(|pair| pair[0].0 <= pair[1].0));
-    assert_eq!(outcome.comparisons.len(), 2);
+    assert_eq!(outcome.clock_pairs.len(), 2);
     let of = compared(&outcome, 0);
     assert!(of.estimate.is_none() && of.delay_uncertainty_ns.is_some());
 }
@@ -364,7 +365,7 @@ proptest! {
             }
         }
         let outcome = run(&trial);
-        prop_assert_eq!(outcome.comparisons.len(), 3);
+        prop_assert_eq!(outcome.clock_pairs.len(), 3);
         for (at, flow) in outcome.flows.iter().enumerate() {
             let of = compared(&outcome, at);
             prop_assert_eq!(of.contradictions, 0);

@@ -19,8 +19,9 @@ mod worlds;
 
 use ethermeter_simulator::idealised::{run, Trial};
 use ethermeter_simulator::station::Ending;
-use ethermeter_simulator::{simulate_idealised, Outcome, Watch};
+use ethermeter_simulator::{simulate_idealised, Watch};
 use ethermeter_trial::medium::Backoff;
+use ethermeter_trial::Counts;
 use serde_json::{json, Value};
 use std::f64::consts::E;
 use worlds::{
@@ -28,7 +29,7 @@ use worlds::{
     with_lengths, SLOT,
 };
 
-fn outcome(trial: &Trial) -> Outcome {
+fn outcome(trial: &Trial) -> Counts {
     simulate_idealised(trial).expect("a valid trial")
 }
 
@@ -426,7 +427,10 @@ fn stations_that_double_their_backoff_capture_the_medium_and_those_that_know_how
             0,
             &stretch(20_000_000, adaptive(48, 0, policy, "at-once")),
         ));
-        outcome.station_delay_sd_s[0] / outcome.station_delay_s[0]
+        let stations = &outcome.stations;
+        let frames = stations.frames[0] as f64;
+        let mean = stations.delay_ps[0] as f64 / frames;
+        (stations.delay_ps2[0] as f64 / frames - mean * mean).sqrt() / mean
     });
     // Each packet is that of a station with probability 1/20: its delay is a geometric number of
     // cycles, whose spread is its mean at most.
@@ -700,17 +704,17 @@ fn every_frame_offered_is_delivered_lost_or_still_there() {
         phases.measure_to_ps = phases.end_ps;
         let (outcome, trace) = run(&trial, &Watch::default(), true).expect("a valid trial");
         let sum = |counts: &[u64]| counts.iter().sum::<u64>();
-        let (frames, discarded) = (sum(&outcome.station_frames), sum(&outcome.station_discarded));
+        let (frames, discarded) = (sum(&outcome.stations.frames), sum(&outcome.stations.discarded));
         assert!(frames > 50, "{:?}", trial.idealised);
-        let gone = frames + discarded + sum(&outcome.station_dropped);
-        assert_eq!(sum(&outcome.station_offered), gone, "{:?}", trial.idealised);
-        assert_eq!(outcome.time_ps.iter().sum::<u64>(), outcome.window_ps);
-        assert_eq!(sum(&outcome.station_attempts), trace.len() as u64);
+        let gone = frames + discarded + sum(&outcome.stations.dropped);
+        assert_eq!(sum(&outcome.stations.offered), gone, "{:?}", trial.idealised);
+        assert_eq!(outcome.medium.time_ps.iter().sum::<u64>(), outcome.window_ps);
+        assert_eq!(frames + sum(&outcome.stations.collisions), trace.len() as u64);
         let delivered = trace.iter().filter(|attempt| attempt.ending == Ending::Delivered);
         let bits: u64 = delivered.clone().map(|attempt| attempt.bits).sum();
-        assert_eq!(sum(&outcome.station_bits), bits);
+        assert_eq!(sum(&outcome.stations.bits), bits);
         assert_eq!(
-            outcome.time_ps[0],
+            outcome.medium.time_ps[0],
             delivered.map(|attempt| (attempt.end - attempt.start).cast_unsigned()).sum::<u64>()
         );
         assert!(trace.windows(2).all(|pair| pair[0].start <= pair[1].start));
@@ -738,7 +742,7 @@ fn littles_law_holds_in_every_world() {
             .iter()
             .filter(|attempt| matches!(attempt.ending, Ending::Delivered | Ending::Discarded));
         let waited: i64 = gone.map(|attempt| attempt.end - attempt.taken_up).sum();
-        let waiting = outcome.station_waiting.iter().sum::<f64>() * outcome.window_ps as f64;
+        let waiting = outcome.stations.waiting_ps.iter().sum::<u64>() as f64;
         assert!(
             (waiting - waited as f64).abs() <= 1e-9 * waited as f64,
             "{:?}: {waiting} {waited}",
@@ -807,7 +811,7 @@ fn a_station_alone_never_collides_and_its_cycle_is_known() {
         (adaptive(5, 3, "binary-exponential", "next-slot"), 25), // ready with the packet's end: the first slot after the silence, or the next
     ] {
         let outcome = outcome(&saturated(1, packet, 0, &stretch(46_000, world.clone())));
-        assert_eq!(outcome.station_collisions[0], 0);
+        assert_eq!(outcome.stations.collisions[0], 0);
         if world["policy"] == "binary-exponential" && world["clear_ps"] != 0 {
             // it need not wait for another slot
             assert!((utilisation(&outcome).mean - 20.0 / 23.0).abs() < 1e-3);
@@ -815,9 +819,9 @@ fn a_station_alone_never_collides_and_its_cycle_is_known() {
         }
         let cycles = outcome.window_ps / (cycle * SLOT);
         assert!(
-            outcome.station_frames[0].abs_diff(cycles) <= 1,
+            outcome.stations.frames[0].abs_diff(cycles) <= 1,
             "{world} {} {cycles}",
-            outcome.station_frames[0]
+            outcome.stations.frames[0]
         );
     }
     // Without slots: packet, propagation, and no time to think.
@@ -827,9 +831,9 @@ fn a_station_alone_never_collides_and_its_cycle_is_known() {
         let outcome = outcome(&trial);
         let cycles = outcome.window_ps as f64 / PACKET / 1.05;
         assert!(
-            (outcome.station_frames[0] as f64 - cycles).abs() <= 1.0,
+            (outcome.stations.frames[0] as f64 - cycles).abs() <= 1.0,
             "{} {cycles}",
-            outcome.station_frames[0]
+            outcome.stations.frames[0]
         );
     }
 }
@@ -841,7 +845,7 @@ fn a_queue_of_one_station_alone_is_an_m_d_1_queue() {
         let one = outcome(&poisson(1, 100, 100.0 / load, None, &world));
         // Several frames of one station contend in the implied queue, so it is not this one; the
         // backoff of a station alone is.
-        assert!(one.station_collisions[0] > 0);
+        assert!(one.stations.collisions[0] > 0);
         let world = stretch(40_000_000, adaptive(1, 0, "binary-exponential", "at-once"));
         let trial = poisson(1, 100, 100.0 / load, None, &world);
         agree(
@@ -938,7 +942,11 @@ fn a_damaged_line_is_refused_or_runs() {
             let line = String::from_utf8(line).expect("ASCII");
             match Trial::from_line(&line).and_then(|trial| simulate_idealised(&trial)) {
                 Ok(outcome) => {
-                    assert_eq!(outcome.time_ps.iter().sum::<u64>(), outcome.window_ps, "{line}");
+                    assert_eq!(
+                        outcome.medium.time_ps.iter().sum::<u64>(),
+                        outcome.window_ps,
+                        "{line}"
+                    );
                     ran += 1;
                 }
                 Err(error) => {

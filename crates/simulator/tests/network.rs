@@ -1,7 +1,9 @@
 //! Networks against hand calculations, queueing theory, laws, and each implementation against the
 //! other.
 
-use ethermeter_simulator::network::{simulate, traces, BatchOutcome, Outcome, Trial};
+use ethermeter_simulator::network::{simulate, traces, Traced, Trial};
+use ethermeter_trial::counts::{Delays, FlowBatch};
+use ethermeter_trial::Counts;
 use proptest::prelude::*;
 use serde_json::{json, Value};
 
@@ -57,7 +59,7 @@ fn ping_pong(from: &str, to: &str, request: u64, response: u64) -> Value {
 }
 
 /// Both implementations must balance; their outcomes must be the same where both exist.
-fn run(trial: &Trial) -> Outcome {
+fn run(trial: &Trial) -> Counts {
     let (reference, fast) = traces(trial).expect("a valid trial");
     balances(&reference);
     if let Some(fast) = fast {
@@ -68,7 +70,11 @@ fn run(trial: &Trial) -> Outcome {
     outcome
 }
 
-fn assert_same(reference: &Outcome, fast: &Outcome) {
+fn mean_s(delays: &Delays) -> f64 {
+    delays.sum_ps as f64 / delays.count as f64 * 1e-12
+}
+
+fn assert_same(reference: &Traced, fast: &Traced) {
     let differs = reference.trace.iter().zip(&fast.trace).position(|(a, b)| a != b);
     if let Some(at) = differs {
         panic!("delivery {at}: {:?} {:?}", reference.trace[at], fast.trace[at]);
@@ -76,10 +82,10 @@ fn assert_same(reference: &Outcome, fast: &Outcome) {
     assert_eq!(reference.trace.len(), fast.trace.len());
     assert_eq!(reference.ports, fast.ports);
     assert_eq!(reference.flows, fast.flows);
-    assert_eq!(reference.flooded, fast.flooded);
+    assert_eq!(reference.nodes.flooded, fast.nodes.flooded);
 }
 
-fn balances(outcome: &Outcome) {
+fn balances(outcome: &Counts) {
     for flow in &outcome.flows {
         let b = &flow.balance;
         assert_eq!(
@@ -426,7 +432,7 @@ fn a_switch_floods_until_it_has_learned_and_again_when_it_has_forgotten() {
         let mut flow = flow;
         flow["service"] = json!({"kind": "constant", "ps": 100 * US});
         let outcome = run(&trial(1, &nodes, &links, &[flow], &phases(10 * MS)));
-        (outcome.flows[0].clone(), outcome.flooded[4])
+        (outcome.flows[0].clone(), outcome.nodes.flooded[4])
     };
     // b never speaks: all is flooded, to the two that ignore it too.
     let (silent, times) = flooded(S, false, 100);
@@ -565,7 +571,7 @@ fn waits(frames: &Value, mean_ps: f64, mean_service_ps: f64) -> Vec<f64> {
             let outcome =
                 simulate(&trial(seed, &nodes, std::slice::from_ref(&bare), &[flow], &warm))
                     .expect("a valid trial");
-            outcome.flows[0].one_way.mean_s() * 1e12 - mean_service_ps
+            mean_s(&outcome.flows[0].one_way) * 1e12 - mean_service_ps
         })
         .collect()
 }
@@ -615,7 +621,7 @@ fn a_second_pair_on_a_shared_backplane_adds_the_wait_of_one_that_comes_at_any_mo
         let flows =
             [stream("a", "b", 1518, &regular(period)), stream("c", "d", 1518, &regular(period))];
         let outcome = run(&trial(seed, &nodes, &links, &flows[..pairs], &phases(2 * MS)));
-        outcome.flows[0].one_way.mean_s() * 1e6
+        mean_s(&outcome.flows[0].one_way) * 1e6
     };
     let alone = mean_us(1, 1);
     let (wait, half) =
@@ -757,7 +763,7 @@ fn saturated_stations_on_a_hub_share_as_those_on_a_segment_do() {
                 json!({"seed": seed + 100, "scenario": {"segment": segment, "groups": [group], "phases": phases(2 * S), "batches": 1}}),
             )
             .expect("a trial");
-            count(ethermeter_simulator::simulate(&trial).expect("a valid trial").station_frames.iter().sum())
+            count(ethermeter_simulator::simulate(&trial).expect("a valid trial").stations.frames.iter().sum())
         })
         .collect();
     let ((here, half), (there, half_there)) = (interval(&hub_frames), interval(&segment_frames));
@@ -1141,8 +1147,8 @@ proptest! {
         }
         let (mut read, fast) = traces(&trial).expect("a valid trial");
         assert_same(&read, &fast.expect("nothing that only the reference knows"));
-        for (flow, bare) in read.flows.iter_mut().zip(&without.flows) {
-            if let Some(reading) = flow.reading.take() {
+        for (flow, bare) in read.counts.flows.iter_mut().zip(&without.flows) {
+            if let Some(reading) = flow.clocks.take() {
                 prop_assert_eq!(reading.clock.count, bare.one_way.count);
             }
         }
@@ -1152,14 +1158,14 @@ proptest! {
         let fast = fast.expect("nothing that only the reference knows");
         balances(&reference);
         assert_same(&reference, &fast);
-        prop_assert_eq!(&reference.comparisons, &fast.comparisons);
-        for comparison in &reference.comparisons {
+        prop_assert_eq!(&reference.clock_pairs, &fast.clock_pairs);
+        for comparison in &reference.clock_pairs {
             let b = &comparison.balance;
             prop_assert_eq!(b.sent + b.copied, b.delivered + b.lost.iter().sum::<u64>() + b.in_flight);
             prop_assert!(comparison.answered + comparison.lost + 1 >= comparison.requests);
         }
-        let is_compared = |flow: &ethermeter_simulator::network::FlowOutcome| flow.reading.as_ref().is_some_and(|r| r.compared.is_some());
-        prop_assert_eq!(reference.flows.iter().any(is_compared), !reference.comparisons.is_empty());
+        let is_compared = |flow: &ethermeter_trial::counts::FlowCounts| flow.clocks.as_ref().is_some_and(|r| r.synchronised.is_some());
+        prop_assert_eq!(reference.flows.iter().any(is_compared), !reference.clock_pairs.is_empty());
     }
 
     #[test]
@@ -1171,7 +1177,7 @@ proptest! {
         let phases = trial.scenario.phases;
         let whole = run(&trial);
         let bound = |k: u64| phases.measure_from_ps + k * (phases.measure_to_ps - phases.measure_from_ps) / batches;
-        let mut sums = vec![BatchOutcome::default(); whole.flows.len()];
+        let mut sums = vec![FlowBatch::default(); whole.flows.len()];
         for k in 0..batches {
             let mut only = trial.clone();
             only.scenario.batches = 1;
@@ -1180,10 +1186,10 @@ proptest! {
                 let part = flow.batches[usize::try_from(k).expect("few")];
                 // The first arrival within a window has none before it there.
                 prop_assert!(part.arrivals_between >= alone.between_arrivals.count);
-                let own = BatchOutcome { arrivals_between: 0, between_arrivals_ps: 0, ..part };
-                let expected = BatchOutcome {
+                let own = FlowBatch { arrivals_between: 0, between_arrivals_ps: 0, ..part };
+                let expected = FlowBatch {
                     offered: alone.offered,
-                    refused: alone.refused,
+                    dropped: alone.dropped,
                     arrived: alone.arrived,
                     messages: alone.messages,
                     frames: alone.frames,
@@ -1193,7 +1199,7 @@ proptest! {
                     timed_out: alone.timed_out,
                     one_way_ps: alone.one_way.sum_ps,
                     round_trip_ps: alone.round_trip.sum_ps,
-                    ..BatchOutcome::default()
+                    ..FlowBatch::default()
                 };
                 prop_assert_eq!(own, expected);
                 sum.offered += part.offered;

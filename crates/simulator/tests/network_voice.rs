@@ -1,7 +1,8 @@
 //! Voice in networks against hand calculations and bounds. Its laws over random networks are with
 //! those of all flows, in `network.rs`.
 
-use ethermeter_simulator::network::{simulate, traces, FlowOutcome, Outcome, Trial, VoiceOutcome};
+use ethermeter_simulator::network::{simulate, traces, Traced, Trial};
+use ethermeter_trial::counts::{FlowCounts, FlowVoice};
 use serde_json::{json, Value};
 
 const US: u64 = 1_000_000;
@@ -42,7 +43,7 @@ fn voice(from: &str, to: &str, least: u64, most: u64) -> Value {
 }
 
 /// Both implementations agree where both exist, and no sample is unaccounted for.
-fn run(trial: &Trial) -> Outcome {
+fn run(trial: &Trial) -> Traced {
     let (reference, fast) = traces(trial).expect("a valid trial");
     if let Some(fast) = fast {
         assert_eq!(
@@ -61,7 +62,7 @@ fn run(trial: &Trial) -> Outcome {
     reference
 }
 
-fn of(flow: &FlowOutcome) -> &VoiceOutcome {
+fn of(flow: &FlowCounts) -> &FlowVoice {
     flow.voice.as_ref().expect("voice")
 }
 
@@ -155,7 +156,7 @@ fn a_wire_slower_than_the_coder_carries_full_packets_without_a_break_and_the_res
 }
 
 /// Two coders into a switch whose only other wire is slow, with `buffer` at each port.
-fn into_a_slow_wire(most: u64, ps_per_octet: u64, buffer: &Value) -> Outcome {
+fn into_a_slow_wire(most: u64, ps_per_octet: u64, buffer: &Value) -> Traced {
     let switch = json!({"name": "s", "kind": {"switch": {"learning": "known", "buffer": buffer}}});
     let nodes = [host("a"), host("b"), host("c"), switch];
     let links = [link("a", "s", 80_000), link("b", "s", 80_000), link("c", "s", ps_per_octet)];
@@ -183,7 +184,7 @@ fn hosts_whose_wires_are_paused_send_longer_packets_and_lose_only_beyond_the_lon
         assert!(flow.data_octets > flow.messages * (RTP + 200), "{flow:?}");
     }
     // Both together no more than the wire carries.
-    let together = |outcome: &Outcome| {
+    let together = |outcome: &Traced| {
         outcome.flows.iter().map(|flow| flow.octets + flow.messages * (PREAMBLE + GAP)).sum::<u64>()
     };
     assert!(together(&longer) <= 50 * S / octet + 3 * 1098);

@@ -102,12 +102,12 @@ fn its_own_transmission_too_is_followed_by_gap_and_wait() {
     let [share, edge] =
         [(PACKET + GAP) as f64 / cycle as f64, cycle as f64 / outcome.window_ps as f64];
     assert!(
-        (outcome.station_offered_load[0] - share).abs() < 1e-12,
+        (outcome.stations.offered_load[0] - share).abs() < 1e-12,
         "{}",
-        outcome.station_offered_load[0]
+        outcome.stations.offered_load[0]
     );
     #[allow(clippy::cast_precision_loss)]
-    let carried = outcome.station_charged_ps[0] as f64 / outcome.window_ps as f64;
+    let carried = outcome.stations.charged_ps[0] as f64 / outcome.window_ps as f64;
     assert!((carried - share).abs() <= edge, "{carried} {share}");
 }
 
@@ -119,7 +119,10 @@ fn the_wait_for_others_costs_the_channel_idle_time_and_no_gap() {
     let cycle = PACKET + GAP + SLOT;
     (trial.scenario.phases.measure_from_ps, trial.scenario.phases.measure_to_ps) = (0, 100 * cycle);
     let outcome = simulate(&trial).expect("a valid trial");
-    assert_eq!(outcome.time_ps, [100 * 54_400_000, 100 * 6_400_000, 100 * GAP, 0, 100 * SLOT]);
+    assert_eq!(
+        outcome.medium.time_ps,
+        [100 * 54_400_000, 100 * 6_400_000, 100 * GAP, 0, 100 * SLOT]
+    );
 }
 
 #[test]
@@ -183,8 +186,8 @@ fn one_saturated_station_of_a_higher_class_leaves_nothing() {
     let host = trial.scenario.groups[0].clone();
     trial.scenario.groups.push(Group { priority_wait_ps: SLOT, places: vec![0; 3], ..host });
     let outcome = simulate(&trial).expect("a valid trial");
-    assert_eq!(outcome.station_frames[1..], [0; 3]);
-    assert_eq!(outcome.station_charged_ps[0], outcome.window_ps);
+    assert_eq!(outcome.stations.frames[1..], [0; 3]);
+    assert_eq!(outcome.stations.charged_ps[0], outcome.window_ps);
 }
 
 #[test]
@@ -233,15 +236,15 @@ fn a_saturated_higher_class_leaves_what_its_backoff_leaves() {
         silent = silent.max(attempt.end);
     }
     assert!(taken > 100, "{taken}");
-    let share = outcome.station_frames[lower as usize];
+    let share = outcome.stations.frames[lower as usize];
     assert!(
-        share > 0 && outcome.station_frames[..6].iter().all(|&frames| frames > share),
+        share > 0 && outcome.stations.frames[..6].iter().all(|&frames| frames > share),
         "{:?}",
-        outcome.station_frames
+        outcome.stations.frames
     );
-    assert_eq!(outcome.time_ps.iter().sum::<u64>(), outcome.window_ps);
-    let frames: u64 = outcome.station_frames.iter().sum();
-    assert!((outcome.time_ps[0] / 54_400_000).abs_diff(frames) <= 1);
+    assert_eq!(outcome.medium.time_ps.iter().sum::<u64>(), outcome.window_ps);
+    let frames: u64 = outcome.stations.frames.iter().sum();
+    assert!((outcome.medium.time_ps[0] / 54_400_000).abs_diff(frames) <= 1);
 }
 
 #[test]

@@ -1,9 +1,8 @@
 //! Transfers over TCP against hand calculations, known bounds and laws, and each implementation
 //! against the other.
 
-use ethermeter_simulator::network::{
-    simulate, traces, BatchOutcome, FlowOutcome, Outcome, TransferOutcome, Trial,
-};
+use ethermeter_simulator::network::{simulate, traces, Traced, Trial};
+use ethermeter_trial::counts::{FlowBatch, FlowCounts, TransferCounts};
 use proptest::prelude::*;
 use serde_json::{json, Value};
 
@@ -67,13 +66,13 @@ fn stream(octets: u64) -> Value {
 }
 
 /// Both implementations must balance and agree.
-fn run(trial: &Trial) -> Outcome {
+fn run(trial: &Trial) -> Traced {
     let (reference, fast) = traces(trial).expect("a valid trial");
     assert_same(&reference, &fast.expect("nothing that only the reference knows"));
     reference
 }
 
-fn assert_same(reference: &Outcome, fast: &Outcome) {
+fn assert_same(reference: &Traced, fast: &Traced) {
     for outcome in [reference, fast] {
         for flow in &outcome.flows {
             let b = &flow.balance;
@@ -92,14 +91,14 @@ fn assert_same(reference: &Outcome, fast: &Outcome) {
     for flow in &reference.flows {
         batches_add_up(flow);
     }
-    assert_eq!((&reference.ports, &reference.flooded), (&fast.ports, &fast.flooded));
+    assert_eq!((&reference.ports, &reference.nodes.flooded), (&fast.ports, &fast.nodes.flooded));
 }
 
 /// What the batches of a transfer counted is what the transfer did: the octets it moved, and the
 /// delays of acknowledgements of one of its ends.
-fn batches_add_up(flow: &FlowOutcome) {
+fn batches_add_up(flow: &FlowCounts) {
     let Some(transfer) = &flow.transfer else { return };
-    let sum = |pick: fn(&BatchOutcome) -> u64| flow.batches.iter().map(pick).sum::<u64>();
+    let sum = |pick: fn(&FlowBatch) -> u64| flow.batches.iter().map(pick).sum::<u64>();
     assert_eq!(sum(|batch| batch.moved_octets), transfer.octets);
     let delays = (
         sum(|batch| batch.acknowledged),
@@ -112,12 +111,12 @@ fn batches_add_up(flow: &FlowOutcome) {
     assert!(of_ends.contains(&delays), "{delays:?} {of_ends:?}");
 }
 
-fn of(flow: &FlowOutcome) -> &TransferOutcome {
+fn of(flow: &FlowCounts) -> &TransferCounts {
     flow.transfer.as_ref().expect("a transfer")
 }
 
 /// Two hosts and a link.
-fn pair(delay_ps: u64, job: &Value, tcp: &Value, phases: &Value) -> Outcome {
+fn pair(delay_ps: u64, job: &Value, tcp: &Value, phases: &Value) -> Traced {
     let links = [link("a", "b", FAST, delay_ps)];
     run(&trial(&[host("a"), host("b")], &links, &[transfer("a", "b", job, tcp)], phases))
 }
@@ -340,7 +339,7 @@ fn nagle_and_a_delayed_acknowledgement_wait_for_each_other() {
 // Losses
 
 /// A switch with room for `room` frames towards a link ten times slower.
-fn narrow(room: u64, delay_ps: u64, flow: &Value, phases: &Value) -> Outcome {
+fn narrow(room: u64, delay_ps: u64, flow: &Value, phases: &Value) -> Traced {
     let switch =
         json!({"name": "s", "kind": {"switch": {"learning": "known", "queue_frames": room}}});
     let links = [link("a", "s", FAST, 0), link("b", "s", 10 * FAST, delay_ps)];

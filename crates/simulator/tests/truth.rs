@@ -5,15 +5,16 @@
 
 mod common;
 
-use common::{saturated, MS, S, US};
+use common::{mean_s, saturated, MS, S, US};
 use ethermeter_simulator::scenario::Group;
-use ethermeter_simulator::{simulate, traces, Outcome, Trial};
+use ethermeter_simulator::{simulate, traces, Trial};
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;
 use ethermeter_trial::medium::{AfterAttemptLimit, Backoff};
+use ethermeter_trial::Counts;
 use proptest::prelude::*;
 
-fn run(trial: &Trial) -> Outcome {
+fn run(trial: &Trial) -> Counts {
     simulate(trial).expect("a valid trial")
 }
 
@@ -21,17 +22,17 @@ fn total(counts: &[u64]) -> u64 {
     counts.iter().sum()
 }
 
-fn utilisation(outcome: &Outcome) -> f64 {
-    total(&outcome.station_charged_ps) as f64 / outcome.window_ps as f64
+fn utilisation(outcome: &Counts) -> f64 {
+    total(&outcome.stations.charged_ps) as f64 / outcome.window_ps as f64
 }
 
 #[test]
 fn one_station_without_service_time_fills_the_channel_exactly() {
     let outcome = run(&saturated(1, 544, 0, 0));
-    assert_eq!(total(&outcome.station_charged_ps), outcome.window_ps);
+    assert_eq!(total(&outcome.stations.charged_ps), outcome.window_ps);
     // (64 + 544 + 96) bits a cycle of 70.4 us: frame, preamble and gap shares are those of their
     // bits, at any edge within one cycle
-    let [frame, preamble, gap, collision, idle] = outcome.time_ps;
+    let [frame, preamble, gap, collision, idle] = outcome.medium.time_ps;
     assert_eq!((collision, idle), (0, 0));
     let cycle = 70_400_000;
     for (time, bits) in [(frame, 544), (preamble, 64), (gap, 96)] {
@@ -41,14 +42,14 @@ fn one_station_without_service_time_fills_the_channel_exactly() {
         );
     }
     // 10 s / 70.4 us
-    assert!(total(&outcome.station_frames).abs_diff(142_045) <= 1);
+    assert!(total(&outcome.stations.frames).abs_diff(142_045) <= 1);
     // Taken up at the end of the one before: gap and packet.
-    assert!((outcome.station_delay_s[0] - 70.4e-6).abs() < 1e-18, "{}", outcome.station_delay_s[0]);
-    assert!(
-        outcome.station_delay_sd_s[0].abs() < f64::EPSILON,
-        "{}",
-        outcome.station_delay_sd_s[0]
-    );
+    let delay_s = mean_s(outcome.stations.delay_ps[0].into(), outcome.stations.frames[0]);
+    assert!((delay_s - 70.4e-6).abs() < 1e-18, "{delay_s}");
+    // Σx² = (Σx)² / n only of equal delays.
+    let stations = &outcome.stations;
+    let (n, sum) = (u128::from(stations.frames[0]), u128::from(stations.delay_ps[0]));
+    assert_eq!(n * stations.delay_ps2[0], sum * sum);
 }
 
 #[test]
@@ -56,7 +57,7 @@ fn one_station_with_service_time_repeats_packet_plus_service() {
     let outcome = run(&saturated(1, 12_320, 0, 77 * US));
     // packet 1238.4 us + 77 us
     let cycles = 10_000_000.0 / 1315.4;
-    assert!((total(&outcome.station_frames) as f64 - cycles).abs() <= 1.0);
+    assert!((total(&outcome.stations.frames) as f64 - cycles).abs() <= 1.0);
     assert!((utilisation(&outcome) - 1248.0 / 1315.4).abs() < 1248.0 / 1e7);
 }
 
@@ -66,34 +67,35 @@ fn two_stations_with_service_time_above_the_gap_alternate_without_collision() {
     let mut trial = saturated(2, 544, delay, 20 * US);
     trial.scenario.phases.spread_ps = MS;
     let outcome = run(&trial);
-    assert_eq!(total(&outcome.station_collisions), 0);
+    assert_eq!(total(&outcome.stations.collisions), 0);
     // Each defers to the other: one frame each 60.8 us + 5 us of propagation + 9.6 us of gap.
     let frames = 10_000_000.0 / 75.4;
-    assert!((total(&outcome.station_frames) as f64 - frames).abs() <= 1.0);
-    assert!(outcome.station_frames[0].abs_diff(outcome.station_frames[1]) <= 1);
+    assert!((total(&outcome.stations.frames) as f64 - frames).abs() <= 1.0);
+    assert!(outcome.stations.frames[0].abs_diff(outcome.stations.frames[1]) <= 1);
 }
 
 #[test]
 fn littles_law_holds_for_every_station() {
     let outcome = run(&saturated(10, 544, 3 * US, 77 * US));
     for i in 0..10 {
-        let rate = outcome.station_frames[i] as f64 / 10.0;
-        let counted = rate * outcome.station_delay_s[i];
+        let rate = outcome.stations.frames[i] as f64 / 10.0;
+        let counted =
+            rate * mean_s(outcome.stations.delay_ps[i].into(), outcome.stations.frames[i]);
         // A frame that crosses an edge of the window counts in one and not in the other: two
         // frames' delays, of which the longest is in the histogram.
-        let longest = outcome.transmission_delay.last().expect("frames").1 as f64 * 1e-12;
-        assert!((outcome.station_waiting[i] - counted).abs() <= 2.0 * longest / 10.0, "{i}");
+        let longest = outcome.medium.transmission_delay.last().expect("frames").1 as f64 * 1e-12;
+        let waiting = outcome.stations.waiting_ps[i] as f64 / outcome.window_ps as f64;
+        assert!((waiting - counted).abs() <= 2.0 * longest / 10.0, "{i}");
     }
 }
 
 #[test]
 fn channel_time_sums_to_the_window_and_success_to_the_frames() {
     let outcome = run(&saturated(24, 544, 3 * US, 77 * US));
-    assert_eq!(outcome.time_ps.iter().sum::<u64>(), outcome.window_ps);
-    let frames = total(&outcome.station_frames);
-    assert!((outcome.time_ps[0] / 54_400_000).abs_diff(frames) <= 1);
-    assert_eq!(total(&outcome.station_attempts), frames + total(&outcome.station_collisions));
-    assert_eq!(total(&outcome.attempts_per_frame), frames);
+    assert_eq!(outcome.medium.time_ps.iter().sum::<u64>(), outcome.window_ps);
+    let frames = total(&outcome.stations.frames);
+    assert!((outcome.medium.time_ps[0] / 54_400_000).abs_diff(frames) <= 1);
+    assert_eq!(total(&outcome.medium.attempts_per_frame), frames);
 }
 
 #[test]
@@ -106,8 +108,8 @@ fn equal_stations_get_equal_shares() {
     let mut shares = [0.0f64; 10];
     for seed in 0..seeds {
         let outcome = run(&Trial { seed, ..saturated(10, 544, 3 * US, 77 * US) });
-        let frames = total(&outcome.station_frames) as f64;
-        for (share, &own) in shares.iter_mut().zip(&outcome.station_frames) {
+        let frames = total(&outcome.stations.frames) as f64;
+        for (share, &own) in shares.iter_mut().zip(&outcome.stations.frames) {
             *share += own as f64 / frames / seeds as f64;
         }
     }
@@ -176,7 +178,7 @@ fn poisson_light_load_waits_like_m_d_1() {
             .map(|seed| {
                 let outcome =
                     run(&Trial { seed: u64::from(seed), scenario: trial.scenario.clone() });
-                outcome.station_response_s[0]
+                mean_s(outcome.stations.response_ps[0].into(), outcome.stations.frames[0])
             })
             .collect();
         let mean = means.iter().sum::<f64>() / f64::from(seeds);
@@ -204,14 +206,14 @@ fn a_jabbering_station_leaves_nothing_to_the_others() {
     let outcome = run(&trial);
     // 400 s a frame: once it has the medium, it keeps it beyond the window.
     assert!(utilisation(&outcome) > 0.0);
-    assert_eq!(total(&outcome.station_frames), 0);
+    assert_eq!(total(&outcome.stations.frames), 0);
 }
 
 #[test]
 fn a_segment_beyond_the_round_trip_says_so() {
     let outcome = run(&saturated(5, 544, 40 * US, 0));
     assert!(outcome.cautions.contains(&"beyond-round-trip"));
-    assert!(total(&outcome.station_late_collisions) > 0);
+    assert!(total(&outcome.stations.late_collisions) > 0);
     assert!(outcome.cautions.contains(&"late-collision"));
 }
 
@@ -229,10 +231,10 @@ proptest! {
         trial.scenario.phases.stop_ps = S;
         trial.scenario.phases.end_ps = S;
         let outcome = run(&trial);
-        prop_assert!(total(&outcome.station_charged_ps) <= outcome.window_ps);
-        prop_assert!(outcome.time_ps[0] + outcome.time_ps[1] <= outcome.window_ps);
-        prop_assert_eq!(outcome.time_ps.iter().sum::<u64>(), outcome.window_ps);
-        prop_assert!(outcome.station_waiting.iter().all(|&q| (0.0..=1.0).contains(&q)));
+        prop_assert!(total(&outcome.stations.charged_ps) <= outcome.window_ps);
+        prop_assert!(outcome.medium.time_ps[0] + outcome.medium.time_ps[1] <= outcome.window_ps);
+        prop_assert_eq!(outcome.medium.time_ps.iter().sum::<u64>(), outcome.window_ps);
+        prop_assert!(outcome.stations.waiting_ps.iter().all(|&ps| ps <= outcome.window_ps));
     }
 
     #[test]

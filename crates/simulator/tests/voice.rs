@@ -3,16 +3,17 @@
 
 mod common;
 
-use common::{saturated, MS, S, US};
-use ethermeter_simulator::outcome::VoiceOutcome;
+use common::{mean_s, saturated, MS, S, US};
 use ethermeter_simulator::scenario::Group;
 use ethermeter_simulator::station::Ending;
-use ethermeter_simulator::{simulate, traces, Attempt, Outcome, Trial};
+use ethermeter_simulator::{simulate, traces, Attempt, Trial};
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;
 use ethermeter_traffic::times::Times;
 use ethermeter_traffic::voice::Spurts;
+use ethermeter_trial::counts::StationVoice;
 use ethermeter_trial::medium::Backoff;
+use ethermeter_trial::Counts;
 use proptest::prelude::*;
 
 const BIT_3: u64 = 340_000; // 2.94 Mb/s
@@ -38,9 +39,9 @@ fn voice(stations: usize, arrivals: Arrivals, frames: Lengths) -> Trial {
     trial
 }
 
-fn run(trial: &Trial) -> (Outcome, VoiceOutcome) {
+fn run(trial: &Trial) -> (Counts, StationVoice) {
     let outcome = simulate(trial).expect("a valid trial");
-    let voice = outcome.voice.clone().expect("voice");
+    let voice = outcome.stations.voice.clone().expect("voice");
     (outcome, voice)
 }
 
@@ -59,19 +60,16 @@ fn one_coder_alone_sends_the_shortest_packets_and_its_delay_is_dmin() {
         // A packet is whole samples, so it is less than one shorter. In the formula a sample takes
         // its time, here it is there at once, so that the first costs nothing: a sample less, and
         // the 16 bits that the packet may be shorter on the medium, with 1 of preamble.
-        let bits = outcome.station_bits[0] as f64 / outcome.station_frames[0] as f64;
+        let bits = outcome.stations.bits[0] as f64 / outcome.stations.frames[0] as f64;
         assert!((bits - shortest_bits).abs() < 16.0, "{bits} {shortest_bits}");
-        assert!(
-            (voice.station_voice_delay_s[0] - dmin_s).abs() <= sample_s + 17.0 * 0.34e-6,
-            "{units} {octets}"
-        );
+        let voice_delay_s = mean_s(voice.voice_delay_ps[0], voice.voice_frames[0]);
+        assert!((voice_delay_s - dmin_s).abs() <= sample_s + 17.0 * 0.34e-6, "{units} {octets}");
         // All packets are alike, so samples wait as packets do.
-        assert!(
-            (voice.station_sample_delay_s[0] / voice.station_voice_delay_s[0] - 1.0).abs() < 0.01
-        );
-        assert_eq!((outcome.station_collisions[0], voice.station_samples_lost[0]), (0, 0));
+        let sample_delay_s = mean_s(voice.sample_delay_ps[0], voice.samples_sent[0]);
+        assert!((sample_delay_s / voice_delay_s - 1.0).abs() < 0.01);
+        assert_eq!((outcome.stations.collisions[0], voice.samples_lost[0]), (0, 0));
         // 10 s of samples, to one.
-        assert!((voice.station_samples[0] as f64 - 10.0 / sample_s).abs() <= 1.0);
+        assert!((voice.samples[0] as f64 - 10.0 / sample_s).abs() <= 1.0);
     }
 }
 
@@ -113,7 +111,7 @@ fn two_coders_whose_packets_never_meet_do_as_each_alone() {
             continue;
         }
         apart += 1;
-        assert_eq!(outcome.station_collisions, [0, 0]);
+        assert_eq!(outcome.stations.collisions, [0, 0]);
         for (station, alone) in [(0, first), (1, second)] {
             let of_it: Vec<Attempt> =
                 both.iter().copied().filter(|a| a.station == station).collect();
@@ -132,24 +130,23 @@ fn beyond_what_the_segment_carries_delays_stay_below_dmax_and_what_is_not_carrie
     let dmax_ps = 509 * 4 * UNIT;
     let longest = voice.voice_delay.last().expect("frames");
     assert!(longest.0 <= dmax_ps, "{longest:?}");
-    let bits: u64 =
-        outcome.station_bits.iter().sum::<u64>() - 48 * outcome.station_frames.iter().sum::<u64>();
+    let bits: u64 = outcome.stations.bits.iter().sum::<u64>()
+        - 48 * outcome.stations.frames.iter().sum::<u64>();
     let total = |counts: &[u64]| counts.iter().sum::<u64>();
     // What frames carried is what was delivered, but for the frames that cross the edges of the
     // window, one a station and edge.
-    assert!((bits / 16).abs_diff(total(&voice.station_samples_delivered)) <= 40 * 509);
+    assert!((bits / 16).abs_diff(total(&voice.samples_delivered)) <= 40 * 509);
     assert_eq!(
-        total(&voice.station_samples),
-        total(&voice.station_samples_delivered)
-            + total(&voice.station_samples_lost)
-            + total(&voice.station_samples_buffered)
+        total(&voice.samples),
+        total(&voice.samples_delivered)
+            + total(&voice.samples_lost)
+            + total(&voice.samples_buffered)
     );
     // 40 coders offer 1.43 times what the medium carries, so a third is lost at least, but for what
     // the buffers take up once.
-    let lost = total(&voice.station_samples_lost) as f64 / total(&voice.station_samples) as f64;
-    let least = 1.0
-        - 2_941_176.5 / (40.0 * 16.0 / 152.32e-6)
-        - 40.0 * 509.0 / total(&voice.station_samples) as f64;
+    let lost = total(&voice.samples_lost) as f64 / total(&voice.samples) as f64;
+    let least =
+        1.0 - 2_941_176.5 / (40.0 * 16.0 / 152.32e-6) - 40.0 * 509.0 / total(&voice.samples) as f64;
     assert!(lost >= least, "{lost} {least}");
 }
 
@@ -170,8 +167,8 @@ fn the_overloaded_experimental_ethernet_carries_what_was_published() {
     trial.scenario.phases.measure_to_ps = 61 * S;
     (trial.scenario.phases.stop_ps, trial.scenario.phases.end_ps) = (61 * S, 61 * S);
     let (outcome, _) = run(&trial);
-    let bits: u64 =
-        outcome.station_bits.iter().sum::<u64>() - 48 * outcome.station_frames.iter().sum::<u64>();
+    let bits: u64 = outcome.stations.bits.iter().sum::<u64>()
+        - 48 * outcome.stations.frames.iter().sum::<u64>();
     let throughput = bits as f64 * BIT_3 as f64 / outcome.window_ps as f64;
     assert!((0.945..0.955).contains(&throughput), "{throughput}");
 }
@@ -195,12 +192,12 @@ fn a_frame_grows_while_it_waits_and_nothing_else_does() {
         let made = (attempt.end - attempt.arrived).cast_unsigned().div_ceil(250 * US);
         assert_eq!((attempt.bits, u64::from(attempt.samples)), (144 + made * 16, made));
     }
-    let voice = outcome.voice.expect("voice");
-    assert_eq!(voice.station_samples[0], 0);
-    assert!(voice.station_voice_delay_s[0].is_nan());
-    assert!(voice.station_samples_lost.iter().all(|&lost| lost == 0));
+    let voice = outcome.stations.voice.expect("voice");
+    assert_eq!(voice.samples[0], 0);
+    assert_eq!(voice.voice_frames[0], 0);
+    assert!(voice.samples_lost.iter().all(|&lost| lost == 0));
     assert!(
-        outcome.station_bits[1] > outcome.station_frames[1] * (144 + 20 * 16 + 64),
+        outcome.stations.bits[1] > outcome.stations.frames[1] * (144 + 20 * 16 + 64),
         "they grew by samples"
     );
 }
@@ -211,14 +208,14 @@ fn silence_is_not_sent() {
     let arrivals = Arrivals::Coder { sample_bits: 16, sample_ps: 250 * US, spurts: Some(spurts) };
     let frames = Lengths::Samples { overhead_bits: 48, min_bits: 512, max_bits: 8192 };
     let (outcome, voice) = run(&voice(20, arrivals, frames));
-    let made: u64 = voice.station_samples.iter().sum();
+    let made: u64 = voice.samples.iter().sum();
     // Twenty coders for 10 s: time of talk has variance 200 s · 2 (A B)² / (A + B)³ = 69 s², a
     // spread of 8.3 s, of 80 s; four of them.
     assert!((made as f64 * 250e-6 - 80.0).abs() < 4.0 * 8.3, "{made}");
-    assert_eq!(voice.station_samples_lost.iter().sum::<u64>(), 0);
+    assert_eq!(voice.samples_lost.iter().sum::<u64>(), 0);
     // Nothing waits for the next spurt, more than a second later.
     assert!(voice.voice_delay.last().expect("frames").1 < 100 * MS);
-    assert!(outcome.station_offered_load.iter().all(|&g| g < 0.02));
+    assert!(outcome.stations.offered_load.iter().all(|&g| g < 0.02));
 }
 
 #[test]
@@ -279,12 +276,12 @@ proptest! {
         (phases.stop_ps, phases.end_ps) = (S, 2 * S);
         let (outcome, voice) = run(&trial);
         for station in 0..stations {
-            let counted = voice.station_samples_delivered[station] + voice.station_samples_lost[station] + voice.station_samples_buffered[station];
-            prop_assert_eq!(voice.station_samples[station], counted);
-            prop_assert!(voice.station_samples_buffered[station] <= min + more);
+            let counted = voice.samples_delivered[station] + voice.samples_lost[station] + voice.samples_buffered[station];
+            prop_assert_eq!(voice.samples[station], counted);
+            prop_assert!(voice.samples_buffered[station] <= min + more);
         }
-        prop_assert_eq!(outcome.time_ps.iter().sum::<u64>(), outcome.window_ps);
-        let frames: u64 = outcome.station_frames.iter().sum();
+        prop_assert_eq!(outcome.medium.time_ps.iter().sum::<u64>(), outcome.window_ps);
+        let frames: u64 = outcome.stations.frames.iter().sum();
         prop_assert_eq!(voice.voice_delay.iter().map(|b| b.2).sum::<u64>(), frames);
     }
 }

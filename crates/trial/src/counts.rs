@@ -1,113 +1,423 @@
 //! What an engine counts in a trial, before any formula.
 //!
-//! Sums, histograms and extremes, each of all entities of one kind. Names are those of the
-//! quantities counted (`frames`, `collisions`, `one_way_ps`); a name that ends in `_ps` is a sum of
-//! picoseconds, in `_ps2` of their squares.
+//! Every entity of the scenario has its counts: the medium and its stations, flows, ports, nodes,
+//! pairs of hosts that synchronise clocks. Counts, sums of times, histograms and extremes are
+//! integers; a time is in picoseconds (`_ps`), a sum of squared times in their squares (`_ps2`).
+//! Everything is of the measured window where a field says nothing else. A batch is one of the
+//! equal parts of the window; an event belongs to the batch in which it happens, so that the counts
+//! of all batches add up to those of the window.
 
-use crate::scenario::Implementation;
-use serde::{Deserialize, Serialize};
+use ethermeter_traffic::clock::rounds::ClockEstimate;
+use ethermeter_traffic::packets::HostSamples;
 
-/// Everything that was counted in one trial.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
+/// Where a frame of a network may be lost or end elsewhere than at its destination.
+pub const LOSSES: [&str; 5] = ["queue", "buffer", "filtered", "ignored", "attempts"];
+
+/// Filled buckets of a histogram, in rising order: lowest time, lowest time of the next bucket, and
+/// how many values it holds.
+pub type Buckets = Vec<(u64, u64, u64)>;
+
+/// Everything that was counted in one trial. Entities that the scenario lacks are empty.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Counts {
-    /// Length of the measured window in picoseconds.
+    /// Length of the measured window.
     pub window_ps: u64,
-    /// Equal parts of the measured window.
-    pub batches: u32,
-    /// Events processed, for speed figures; implementations differ.
+    /// Events of the whole trial, for speed figures: attempts on a medium; in a network what the
+    /// implementation processed, which differs between the two.
     pub events: u64,
-    /// The implementation that ran.
-    pub implementation: Implementation,
-    /// Sums and counts.
-    pub sums: Vec<Sums>,
-    /// Distributions of times.
-    pub histograms: Vec<Histograms>,
-    /// Largest values.
-    pub extremes: Vec<Extremes>,
+    /// The shared medium.
+    pub medium: MediumCounts,
+    /// Stations on the medium, in the order of the scenario.
+    pub stations: StationCounts,
+    /// Flows of a network, in the order of the scenario.
+    pub flows: Vec<FlowCounts>,
+    /// Ports of a network: 2l and 2l + 1 are the ends of link l.
+    pub ports: Vec<PortCounts>,
+    /// Nodes of a network, in the order of the scenario.
+    pub nodes: NodeCounts,
+    /// Pairs of hosts that synchronise clocks.
+    pub clock_pairs: Vec<ClockPair>,
+    /// Cautions that hold for every value of the trial.
+    pub cautions: Vec<&'static str>,
 }
 
-/// What is counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Entity {
-    /// A shared medium.
-    Medium,
-    /// A station on a medium, in the order of the scenario.
-    Station,
-    /// A flow, in the order of the scenario.
-    Flow,
-    /// A port: 2l and 2l + 1 are the ends of link l.
-    Port,
-    /// A node, in the order of the scenario.
-    Node,
-    /// A pair of hosts whose clocks are compared.
-    ClockPair,
+/// What is counted of a shared medium.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MediumCounts {
+    /// Time of frames that were delivered, of their preambles, of gaps, of collisions, and idle
+    /// time; the sum is the window. A moment belongs to the transmission that began first.
+    pub time_ps: [u64; 5],
+    /// Frames by their attempts; index 0 is one attempt.
+    pub attempts_per_frame: Vec<u64>,
+    /// Collisions by their transmitters; index 0 is two (or one, cut off by a carrier whose sender
+    /// did not notice).
+    pub colliders: Vec<u64>,
+    /// Times from taking up a frame to the end of its successful attempt.
+    pub transmission_delay: Buckets,
+    /// Times from taking up a frame to the start of its successful attempt.
+    pub access_delay: Buckets,
+    /// Times from the arrival of a frame to the end of its successful attempt; `None` if every
+    /// source is saturated.
+    pub response_time: Option<Buckets>,
 }
 
-/// One sum of each entity in each batch.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct Sums {
-    /// What they are of.
-    pub entity: Entity,
-    /// What is summed.
-    pub name: String,
-    /// Batches that are told apart: all of the window, or 1 where the sum is of the whole window.
-    pub batches: u32,
-    /// The sums, batch by batch, within it entity by entity.
-    pub values: Vec<u128>,
+/// What is counted of the stations on a medium; one entry a station.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct StationCounts {
+    /// Frames delivered, by the end of their successful attempt.
+    pub frames: Vec<u64>,
+    /// Bits of these frames, destination address to FCS.
+    pub bits: Vec<u64>,
+    /// Channel time charged to delivered frames: preamble, frame and gap, as far as it lies in the
+    /// window.
+    pub charged_ps: Vec<u64>,
+    /// Attempts that ended in a collision.
+    pub collisions: Vec<u64>,
+    /// Of these, later than a slot time.
+    pub late_collisions: Vec<u64>,
+    /// Frames discarded after the attempt limit or a late collision.
+    pub discarded: Vec<u64>,
+    /// Times the attempt limit was passed and the frame attempted anew.
+    pub resumed: Vec<u64>,
+    /// Frames that came from the source.
+    pub offered: Vec<u64>,
+    /// Of these, dropped by a full queue.
+    pub dropped: Vec<u64>,
+    /// Frames delivered that another transmission overlapped somewhere, unnoticed by their sender.
+    pub damaged: Vec<u64>,
+    /// Sum over delivered frames of the transmission delay, from taking up to the end.
+    pub delay_ps: Vec<u64>,
+    /// Sum of its squares.
+    pub delay_ps2: Vec<u128>,
+    /// Sum over delivered frames of the access delay, from taking up to the successful start.
+    pub access_ps: Vec<u64>,
+    /// Sum over delivered frames of the response time, from arrival to the end.
+    pub response_ps: Vec<u64>,
+    /// Time during which the station held a frame in its transmitter.
+    pub waiting_ps: Vec<u64>,
+    /// Share of the line rate that the station would use alone. A parameter, not counted.
+    pub offered_load: Vec<f64>,
+    /// The same by batch.
+    pub batches: StationBatches,
+    /// Where some station sends voice.
+    pub voice: Option<StationVoice>,
 }
 
-/// One distribution of each entity.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct Histograms {
-    /// What they are of.
-    pub entity: Entity,
-    /// What is distributed.
-    pub name: String,
-    /// Buckets that hold something.
-    pub buckets: Vec<Bucket>,
+/// What is counted of stations by batch; batch by batch, within it station by station.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StationBatches {
+    /// Frames delivered.
+    pub frames: Vec<u32>,
+    /// Channel time charged to frames that end in the batch.
+    pub charged_ps: Vec<u64>,
+    /// Sum of transmission delays.
+    pub delay_ps: Vec<u64>,
+    /// Sum of their squares.
+    pub delay_ps2: Vec<u128>,
 }
 
-/// A bucket of a histogram.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct Bucket {
-    /// Index of the entity.
-    pub index: u32,
-    /// Lowest value of the bucket.
-    pub low: i64,
-    /// Lowest value of the next bucket.
-    pub high: i64,
-    /// How many values it holds.
+/// What is counted of voice on a medium; one entry a station.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StationVoice {
+    /// Samples that the coder made. What became of them by the end of the window:
+    pub samples: Vec<u64>,
+    /// In a frame whose transmission had ended.
+    pub samples_delivered: Vec<u64>,
+    /// A newer sample took their room in a full buffer.
+    pub samples_lost: Vec<u64>,
+    /// Still in the buffer, also those of a frame under way.
+    pub samples_buffered: Vec<u64>,
+    /// Voice frames that ended in the window.
+    pub voice_frames: Vec<u64>,
+    /// Sum over these frames of the time from the making of the oldest sample to the end.
+    pub voice_delay_ps: Vec<u128>,
+    /// Samples in these frames.
+    pub samples_sent: Vec<u64>,
+    /// Sum over these samples of the delay of their frame.
+    pub sample_delay_ps: Vec<u128>,
+    /// Delays of these frames.
+    pub voice_delay: Buckets,
+    /// Delays of these samples.
+    pub sample_delay: Buckets,
+}
+
+/// Times of one kind.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Delays {
+    /// How many.
     pub count: u64,
+    /// Their sum.
+    pub sum_ps: u128,
+    /// Their distribution.
+    pub buckets: Buckets,
 }
 
-/// The largest value of each entity.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct Extremes {
-    /// What they are of.
-    pub entity: Entity,
-    /// What is largest.
-    pub name: String,
-    /// The largest values, entity by entity.
-    pub values: Vec<u64>,
+/// Times of one kind, of either sign.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SignedDelays {
+    /// How many.
+    pub count: u64,
+    /// Their sum.
+    pub sum_ps: i128,
+    /// Their distribution; buckets of several receivers may overlap.
+    pub buckets: Vec<(i64, i64, u64)>,
 }
 
-impl Counts {
-    /// The sums of one name: batches told apart, and values; `None` if this was not counted.
-    #[must_use]
-    pub fn sums_of(&self, entity: Entity, name: &str) -> Option<(usize, &[u128])> {
-        let found = self.sums.iter().find(|sums| sums.entity == entity && sums.name == name)?;
-        Some((found.batches as usize, &found.values))
+impl SignedDelays {
+    fn merge(&mut self, other: Self) {
+        self.count += other.count;
+        self.sum_ps += other.sum_ps;
+        self.buckets.extend(other.buckets);
+        self.buckets.sort_unstable();
     }
+}
+
+/// Copies of frames over the whole trial; they balance exactly: `sent + copied = delivered + lost +
+/// in_flight`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Balance {
+    /// Frames that hosts began to send.
+    pub sent: u64,
+    /// More copies than came in, where a frame goes out by several ports.
+    pub copied: u64,
+    /// Copies that came to a host for which they are.
+    pub delivered: u64,
+    /// Copies that ended elsewhere, by cause ([`LOSSES`]).
+    pub lost: [u64; LOSSES.len()],
+    /// Copies under way at the end of the trial.
+    pub in_flight: u64,
+}
+
+/// What is counted of a flow.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FlowCounts {
+    /// Copies of its frames over the whole trial.
+    pub balance: Balance,
+    /// Messages that came from the source.
+    pub offered: u64,
+    /// Of these, dropped by a full queue of the source.
+    pub dropped: u64,
+    /// Messages received, counted at every receiver.
+    pub messages: u64,
+    /// Frames of these messages.
+    pub frames: u64,
+    /// Octets of these frames, destination address to FCS.
+    pub octets: u64,
+    /// Octets of these messages that the application sent.
+    pub data_octets: u64,
+    /// Messages received, at any time, of those that came from the source in the window.
+    pub arrived: u64,
+    /// Responses received.
+    pub answers: u64,
+    /// Octets of their frames.
+    pub answer_octets: u64,
+    /// Requests completed.
+    pub completed: u64,
+    /// Requests that timed out.
+    pub timed_out: u64,
+    /// One-way delays of messages.
+    pub one_way: Delays,
+    /// One-way delays of responses.
+    pub answer_one_way: Delays,
+    /// Round-trip times of requests, to the last response.
+    pub round_trip: Delays,
+    /// Times from a request to each of its responses.
+    pub answer_round_trip: Delays,
+    /// Times between arrivals of messages at a receiver.
+    pub between_arrivals: Delays,
+    /// What follows from sums, by batch.
+    pub batches: Vec<FlowBatch>,
+    /// Where the flow is a transfer.
+    pub transfer: Option<TransferCounts>,
+    /// Where the flow is voice.
+    pub voice: Option<FlowVoice>,
+    /// Where the flow is a stream between hosts with clocks.
+    pub clocks: Option<ClockDelays>,
+}
+
+/// What is counted of a flow in a batch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FlowBatch {
+    /// Messages that came from the source.
+    pub offered: u64,
+    /// Of these, dropped by a full queue of the source.
+    pub dropped: u64,
+    /// Messages received, at any time, of those that came from the source in the batch.
+    pub arrived: u64,
+    /// Messages received.
+    pub messages: u64,
+    /// Frames of these messages.
+    pub frames: u64,
+    /// Octets of these frames.
+    pub octets: u64,
+    /// Octets of these messages that the application sent.
+    pub data_octets: u64,
+    /// Octets of a transfer's job that came to their destination.
+    pub moved_octets: u64,
+    /// Requests completed.
+    pub completed: u64,
+    /// Requests that timed out.
+    pub timed_out: u64,
+    /// Times between arrivals that ended in the batch.
+    pub arrivals_between: u64,
+    /// Segments acknowledged whose delay was taken.
+    pub acknowledged: u64,
+    /// Sum of one-way delays.
+    pub one_way_ps: u128,
+    /// Sum of round-trip times.
+    pub round_trip_ps: u128,
+    /// Sum of times between arrivals.
+    pub between_arrivals_ps: u128,
+    /// Sum of delays of acknowledgements.
+    pub acknowledgement_ps: u128,
+}
+
+/// What became of the samples that a flow's coder made in the window, by the end of the trial:
+/// `host.made = delivered + host.lost + lost + host.left + under_way`, since `host.sent = delivered
+/// + lost + under_way`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FlowVoice {
+    /// What the sending host knows of them.
+    pub host: HostSamples,
+    /// Received.
+    pub delivered: u64,
+    /// Lost in the network, by cause ([`LOSSES`]).
+    pub lost: [u64; LOSSES.len()],
+    /// Under way at the end of the trial.
+    pub under_way: u64,
+    /// Delays of the packets whose oldest sample is one of these.
+    pub voice_delay: Delays,
+    /// Delays of these samples, each as old as its packet's oldest.
+    pub sample_delay: Delays,
+}
+
+/// What is counted of a transfer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TransferCounts {
+    /// Octets that the receiving application read; of a file, of blocks completed.
+    pub octets: u64,
+    /// Flow completion time: from its begin until all octets were there, whenever that was.
+    pub whole_ps: Option<u64>,
+    /// The ends of the connection: the flow's `from`, and its `to`.
+    pub ends: [EndCounts; 2],
+}
+
+/// What is counted of an end of a connection.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EndCounts {
+    /// Segments with data sent.
+    pub segments: u64,
+    /// Of these, sent again.
+    pub retransmitted: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Retransmissions begun by duplicate acknowledgements.
+    pub fast_retransmissions: u64,
+    /// Segments without data sent.
+    pub acknowledgements: u64,
+    /// Times from the first sending of data to their first acknowledgement, on the wire of the
+    /// data's sender.
+    pub acknowledgement_delay: Delays,
+    /// Congestion window over the whole trial: from when on, and how many octets.
+    pub windows: Vec<(u64, u64)>,
+}
+
+/// One-way delays of a flow as its hosts' clocks show them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ClockDelays {
+    /// The receiver's clock when messages came, less the sender's when they were offered.
+    pub clock: SignedDelays,
+    /// The same after synchronisation.
+    pub synchronised: Option<SynchronisedDelays>,
+}
+
+/// One-way delays after clock synchronisation.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SynchronisedDelays {
+    /// The delays.
+    pub delays: SignedDelays,
+    /// Messages that came before the sender's clock was known; they are not in `delays`.
+    pub unrelated: u64,
+    /// Messages that came before they were sent, by the estimate. A live test leaves them out of its
+    /// histogram; here they are in it.
+    pub before_sent: u64,
+    /// Largest difference between such a delay and the true one.
+    pub error_most_ps: u64,
+    /// The last estimate; `None` for a flow to several receivers, each of which has its own.
+    pub estimate: Option<ClockEstimate>,
+    /// Largest stated uncertainty of a delay, in ns; `None` if the clocks were unknown for some time.
+    pub delay_uncertainty_ns: Option<f64>,
+    /// Exchanges that contradict the estimate.
+    pub contradictions: u64,
+}
+
+impl ClockDelays {
+    /// Add those of another receiver.
+    pub fn merge(&mut self, other: Self) {
+        self.clock.merge(other.clock);
+        let (Some(mine), Some(theirs)) = (&mut self.synchronised, other.synchronised) else {
+            return;
+        };
+        mine.delays.merge(theirs.delays);
+        mine.unrelated += theirs.unrelated;
+        mine.before_sent += theirs.before_sent;
+        mine.error_most_ps = mine.error_most_ps.max(theirs.error_most_ps);
+        mine.estimate = None;
+        mine.delay_uncertainty_ns =
+            mine.delay_uncertainty_ns.zip(theirs.delay_uncertainty_ns).map(|(a, b)| a.max(b));
+        mine.contradictions += theirs.contradictions;
+    }
+}
+
+/// What is counted of a pair of hosts that synchronise clocks, over the whole trial.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ClockPair {
+    /// The node that responds: the sender of flows.
+    pub sender: u32,
+    /// The node that requests the time: their receiver.
+    pub receiver: u32,
+    /// Requests sent.
+    pub requests: u64,
+    /// Requests completed in time.
+    pub answered: u64,
+    /// Requests that timed out.
+    pub lost: u64,
+    /// Frames of requests and responses.
+    pub balance: Balance,
+    /// The last estimate; `None` with too few exchanges.
+    pub estimate: Option<ClockEstimate>,
+}
+
+/// What is counted of a port: frames that leave it, and what comes in there.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PortCounts {
+    /// Frames sent, by their end.
+    pub frames: u64,
+    /// Octets of these frames, destination address to FCS.
+    pub octets: u64,
+    /// Frames dropped by the full queue of the port.
+    pub dropped: u64,
+    /// Frames dropped on arrival by a full buffer of the node.
+    pub buffer_dropped: u64,
+    /// Most frames in the queue over the whole trial.
+    pub queue_most: u64,
+    /// Most octets in the buffer over the whole trial, of frames that came in here.
+    pub buffer_most: u64,
+    /// PAUSE frames sent.
+    pub pauses_sent: u64,
+    /// PAUSE frames received.
+    pub pauses_received: u64,
+    /// Attempts that ended in a collision.
+    pub collisions: u64,
+    /// Of these, later than a slot time.
+    pub late_collisions: u64,
+    /// Time of frames sent, with preamble, within the window.
+    pub busy_ps: u64,
+}
+
+/// What is counted of nodes; one entry a node.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NodeCounts {
+    /// Lookups of a destination that no port was known for.
+    pub flooded: Vec<u64>,
 }

@@ -6,7 +6,8 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import Any
+
+import msgspec
 
 from ethermeter.bottleneck.quota import Means, Quota, quota_on
 from ethermeter.bottleneck.setup import LONGEST_NS, MTU_OCTETS, Setup
@@ -79,8 +80,8 @@ class Bench:
             _WITHIN_S
             + (LONGEST_NS if setup.window_ns is None else setup.window_ns + setup.settle_ns) * 1e-9
         )
-        received = self._receiver.answer(within_s=within_s)
-        sent = self._sender.answer(within_s=within_s)
+        received = self._receiver.answer(_Received, within_s=within_s)
+        sent = self._sender.answer(_Sent, within_s=within_s)
         return _outcome(received, sent)
 
     def _prepare(self, setup: Setup) -> None:
@@ -147,15 +148,36 @@ def _wait_for_sockets(namespace: str) -> None:
         time.sleep(1e-3)
 
 
-def _outcome(received: dict[str, Any], sent: dict[str, Any]) -> Outcome:
-    window_s, lasted_s = received["window_ns"] * 1e-9, max(received["lasted_ns"], 1) * 1e-9
-    connections = sent["connections"]
+class _Received(msgspec.Struct, frozen=True):
+    """Result of a `receive` task (docs/bottleneck.md)."""
+
+    octets: int
+    window_ns: int
+    lasted_ns: int
+    worked_ns: int
+
+
+class _Connection(msgspec.Struct, frozen=True):
+    sent_again: int
+    round_trip_us: float
+
+
+class _Sent(msgspec.Struct, frozen=True):
+    """Result of a `send` task."""
+
+    lasted_ns: int
+    worked_ns: int
+    connections: tuple[_Connection, ...]
+
+
+def _outcome(received: _Received, sent: _Sent) -> Outcome:
+    window_s, lasted_s = received.window_ns * 1e-9, max(received.lasted_ns, 1) * 1e-9
     return Outcome(
-        throughput_bps=8 * received["octets"] / window_s if window_s > 0 else 0.0,
-        sent_again=sum(each["sent_again"] for each in connections),
-        round_trip_s=connections[0]["round_trip_us"] * 1e-6,
-        sender_processor=sent["worked_ns"] * 1e-9 / max(sent["lasted_ns"] * 1e-9, 1e-9),
-        receiver_processor=received["worked_ns"] * 1e-9 / lasted_s,
+        throughput_bps=8 * received.octets / window_s if window_s > 0 else 0.0,
+        sent_again=sum(each.sent_again for each in sent.connections),
+        round_trip_s=sent.connections[0].round_trip_us * 1e-6,
+        sender_processor=sent.worked_ns * 1e-9 / max(sent.lasted_ns * 1e-9, 1e-9),
+        receiver_processor=received.worked_ns * 1e-9 / lasted_s,
     )
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
@@ -13,7 +13,7 @@ from ethermeter import plan
 from ethermeter.bottleneck.bench import Outcome, make_bench
 from ethermeter.bottleneck.setup import LONGEST_NS, Setup
 from ethermeter.engines.live.observed import failed
-from ethermeter.engines.live.trials import COMPLETE, Underway
+from ethermeter.engines.live.trials import COMPLETE, Underway, trial_of
 from ethermeter.engines.work import Finished, Work
 from ethermeter.experiment import Experiment, toml
 from ethermeter.experiment.reading import of_document
@@ -77,19 +77,6 @@ class _File(msgspec.Struct, frozen=True):
     outcome: str = COMPLETE
     agents: dict[str, None] = {}
     flows: dict[str, None] = {}
-
-
-@dataclass(frozen=True, slots=True)
-class _Live:
-    setup: Setup
-
-
-class _Scenario(msgspec.Struct, frozen=True):
-    live: _Live
-
-
-class _Line(msgspec.Struct, frozen=True):
-    scenario: _Scenario
 
 
 def experiment(setup: Setup, *, title: str, seed: int) -> Experiment:
@@ -163,7 +150,6 @@ def trial(base: Trial, setup: Setup, *, number: int, changed: str, replication: 
         Round, from 0.
 
     """
-    scenario = {**base.scenario, "live": {**base.scenario["live"], "setup": asdict(setup)}}
     return planned(
         id=f"{base.id.partition('/')[0]}/{number:05d}",
         series=base.series,
@@ -171,8 +157,9 @@ def trial(base: Trial, setup: Setup, *, number: int, changed: str, replication: 
         seed=base.seed,
         engine=LIVE,
         point={CHANGED: changed},
-        scenario=scenario,
-        scenario_json=msgspec.Raw(msgspec.json.encode(scenario)),
+        scenario=base.scenario,
+        scenario_json=msgspec.Raw(msgspec.json.encode(base.scenario)),
+        live=msgspec.structs.replace(base.settings(), setup=asdict(setup)),
     )
 
 
@@ -246,7 +233,8 @@ class Transfers:
         bench = self._made()
         for work in works:
             yield Underway(work.place, "transfer", 0.0)
-            setup = msgspec.json.decode(work.line, type=_Line).scenario.live.setup
+            trial = trial_of(work)
+            setup = msgspec.convert(trial.settings().setup, Setup)
             if not self._is_warm:
                 bench.run(setup)
                 self._is_warm = True
@@ -254,12 +242,12 @@ class Transfers:
             file = msgspec.json.encode(_File(Result(outcome, bench.means)))
             path = result_file(directory, work.id)
             write_whole(path, file.decode() + "\n", within=directory)
-            yield Finished(work.place, _rows(work.line, outcome))
+            yield Finished(work.place, _rows(trial, outcome))
 
 
-def _rows(line: str, outcome: Outcome) -> TrialRows:
+def _rows(trial: Trial, outcome: Outcome) -> TrialRows:
     """Return the observations of a transfer; what was not counted has no samples."""
-    rows = failed(msgspec.json.decode(line)["scenario"], took_s=0.0)
+    rows = failed(trial, took_s=0.0)
     values, cautions = rows.values.copy(), rows.cautions.copy()
     for metric, value in (
         (Metric.DATA_RATE, outcome.throughput_bps),

@@ -6,7 +6,8 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+
+import msgspec
 
 from ethermeter.ceilings import constants, interfaces
 from ethermeter.ceilings.value import Ceiling, LeftOut, Survey, computed, measured
@@ -58,10 +59,17 @@ class Options:
 class _Trial:
     name: str
     title: str
-    stage: dict[str, Any]
+    stage: dict[str, object]
     how: str
     octets: int | None = None
     samples: int | None = None
+
+
+class _Tried(msgspec.Struct, frozen=True):
+    """Result of a `try` task, one entry for each sample."""
+
+    bits_per_s: tuple[float, ...]
+    taken_ns: tuple[int, ...]
 
 
 def survey(options: Options, tell: Callable[[int, int], None] = lambda done, of: None) -> Survey:
@@ -213,7 +221,7 @@ def _try(found: Survey, trial: _Trial, options: Options) -> None:
         }
     }
     try:
-        samples = json.loads(host_task(json.dumps(task)))["bits_per_s"]
+        samples = msgspec.json.decode(host_task(json.dumps(task)), type=_Tried).bits_per_s
     except OSError as error:
         found.left_out.append(LeftOut(trial.name, str(error)))
         return
@@ -258,7 +266,7 @@ def _frames(found: Survey, options: Options) -> None:
                         }
                     }
                     before = received()
-                    (taken_ns,) = worker.do(task, within_s=30.0)["taken_ns"]
+                    (taken_ns,) = worker.do(task, _Tried, within_s=30.0).taken_ns
                     samples.append(8 * octets * (received() - before) / (taken_ns * 1e-9))
                 how = (
                     f"raw frames of {octets + 4} octets (with the FCS that a virtual wire does not carry), a call each, over a virtual wire"

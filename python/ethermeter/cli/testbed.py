@@ -1,13 +1,17 @@
 """Commands on testbeds: hosts on this machine, as network namespaces."""
 
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
+import msgspec
 import typer
 
 from ethermeter.cli import options
 from ethermeter.cli.guard import command
 from ethermeter.cli.help import group
 from ethermeter.cli.output import print_json, print_table
+
+if TYPE_CHECKING:
+    from ethermeter.testbed import KeptTestbed, Wire
 
 UP_EXAMPLES = """\
   ethermeter testbed up
@@ -22,9 +26,9 @@ app = group(
     "Make virtual hosts on this machine, joined by virtual Ethernet, and remove them. Needs root.",
     {
         "Commands": {
-            "up": "Make a testbed that stays until it is taken down.",
-            "down": "Remove testbeds that were made to stay.",
-            "show": "List testbeds that were made to stay.",
+            "up": "Make a testbed that exists until it is taken down.",
+            "down": "Remove testbeds.",
+            "show": "List testbeds.",
         }
     },
     examples=UP_EXAMPLES + "\n  ethermeter testbed show",
@@ -33,7 +37,7 @@ app = group(
 
 def up(
     *,
-    hosts: Annotated[int, typer.Option("--hosts", metavar="N", help="How many.")] = 2,
+    hosts: Annotated[int, typer.Option("--hosts", metavar="N", help="Number of hosts.")] = 2,
     layout: Annotated[
         Literal["pair", "switch"] | None,
         typer.Option(
@@ -47,7 +51,7 @@ def up(
         typer.Option(
             "--rate",
             metavar="RATE",
-            help="Let each wire carry what an Ethernet of that rate would.",
+            help="Line rate of each wire; unlimited without.",
             show_default=False,
         ),
     ] = None,
@@ -55,7 +59,7 @@ def up(
         Literal["shaped", "relay"],
         typer.Option(
             "--wire",
-            help="What makes a wire slow: a queue, which lets lone frames pass at once, or a process, which delays them too.",
+            help="What limits the rate: a token bucket, or a process that delays lone frames too.",
         ),
     ] = "shaped",
     delay: Annotated[
@@ -74,17 +78,15 @@ def up(
             show_default=False,
         ),
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Of the losses.")] = 1,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Seed of the losses.")] = 1,
     queue: Annotated[
         str,
-        typer.Option(
-            "--queue", metavar="SIZE", help="Room for frames that wait for a wire with a rate."
-        ),
+        typer.Option("--queue", metavar="SIZE", help="Queue size before a wire with a rate."),
     ] = "150 kB",
     mtu: Annotated[int, typer.Option("--mtu", metavar="OCTETS", help="Longest IP packet.")] = 1500,
     as_json: options.Json = False,
 ) -> None:
-    """Make a testbed that stays until it is taken down."""
+    """Make a testbed that exists until it is taken down."""
     from ethermeter import testbed
     from ethermeter.cli.voice_values import refuse
 
@@ -100,16 +102,17 @@ def up(
             seed=seed,
         )
     elif kind == "relay":
-        refuse("--rate", "not given", "a rate for the wires that are relayed")
+        refuse("--rate", "not given", "a rate for relayed wires")
     of = layout or ("pair" if hosts == 2 else "switch")
     made = testbed.keep_testbed(hosts, layout=of, wires=wire, mtu=mtu)
-    about = testbed.kept()[made.name]
+    kept = testbed.kept()[made.name]
     if as_json:
-        print_json({"name": made.name, **about})
+        print_json({"name": made.name, **msgspec.to_builtins(kept)})
         return
-    _print(made.name, about)
+    _print(made.name, kept)
     typer.echo(
-        f"on its first host: ip netns exec {made.hosts[0].namespace} COMMAND; to remove it: ethermeter testbed down {made.name}"
+        f"on its first host: ip netns exec {made.hosts[0].namespace} COMMAND; "
+        f"to remove it: ethermeter testbed down {made.name}"
     )
 
 
@@ -123,13 +126,13 @@ def down(
     *,
     every: Annotated[
         bool,
-        typer.Option("--all", help="All that were made to stay, and what killed processes left."),
+        typer.Option("--all", help="All, and those of killed processes."),
     ] = False,
     as_json: options.Json = False,
 ) -> None:
-    """Remove testbeds that were made to stay. Those of running measurements go with these.
+    """Remove testbeds. Those of running measurements are not listed, and end with these.
 
-    What happened on relayed wires is told with --json.
+    The results of relayed wires are printed with --json.
     """
     from ethermeter import testbed
     from ethermeter.cli.voice_values import refuse
@@ -142,51 +145,53 @@ def down(
             refuse(
                 "NAME",
                 name,
-                f"one of {', '.join(there)}"
-                if there
-                else "a testbed that was made to stay; there is none",
+                f"one of {', '.join(there)}" if there else "a testbed; there is none",
             )
     removed = list(dict.fromkeys(names or there))
-    told = {name: testbed.remove_kept(name) for name in removed}
+    results = {name: testbed.remove_kept(name) for name in removed}
     removed += testbed.remove_leftovers() if every else []
     if as_json:
-        wires = {name: said for name, said in told.items() if said is not None}
-        print_json({"removed": removed} | ({"wires": wires} if wires else {}))
+        wires = {name: result for name, result in results.items() if result is not None}
+        output = {"removed": removed, **({"wires": wires} if wires else {})}
+        print_json(msgspec.to_builtins(output))
         return
     typer.echo("\n".join(f"{name}: removed" for name in removed) or "there is nothing to remove")
 
 
 def show(*, as_json: options.Json = False) -> None:
-    """List testbeds that were made to stay."""
+    """List testbeds."""
     from ethermeter import testbed
 
     there = testbed.kept()
     if as_json:
-        print_json([{"name": name, **about} for name, about in there.items()])
+        print_json([{"name": name, **msgspec.to_builtins(kept)} for name, kept in there.items()])
         return
     if not there:
-        typer.echo("no testbed was made to stay")
-    for name, about in there.items():
-        _print(name, about)
+        typer.echo("there is no testbed")
+    for name, kept in there.items():
+        _print(name, kept)
 
 
-def _print(name: str, about: dict[str, Any]) -> None:
-    typer.echo(f"{name}: {len(about['hosts'])} hosts, {about['layout']}, MTU {about['mtu']}")
-    for number, wire in enumerate(about.get("wires", []), 1):
-        typer.echo(f"  wire of host {number}: {_said_of(wire)}")
-    heads = ["namespace", "interface", "mac", "ipv4", "ipv6"]
-    print_table(heads, [[str(host[head]) for head in heads] for host in about["hosts"]])
+def _print(name: str, kept: "KeptTestbed") -> None:
+    typer.echo(f"{name}: {len(kept.hosts)} hosts, {kept.layout}, MTU {kept.mtu}")
+    for number, wire in enumerate(kept.wires, 1):
+        typer.echo(f"  wire of host {number}: {_description(wire)}")
+    print_table(
+        ["namespace", "interface", "mac", "ipv4", "ipv6"],
+        [[host.namespace, host.interface, host.mac, host.ipv4, host.ipv6] for host in kept.hosts],
+    )
 
 
-def _said_of(wire: dict[str, Any] | None) -> str:
+def _description(wire: "Wire | None") -> str:
     if wire is None:
-        return "as fast as this machine"
-    words = [wire["kind"], f"{wire['rate_bps'] / 1e6:g} Mb/s", f"queue {wire['queue_octets']} B"]
-    if wire["kind"] == "relay":
-        words.append(f"delay {wire['delay_ns'] / 1e3:g} us")
-        words += [f"loss {wire['loss']:g}"] * (wire["loss"] > 0) + [
-            f"one of {wire['lose_every']} frames lost"
-        ] * (wire["lose_every"] is not None)
+        return "unshaped"
+    words = [wire.kind, f"{wire.rate_bps / 1e6:g} Mb/s", f"queue {wire.queue_octets} B"]
+    if wire.kind == "relay":
+        words.append(f"delay {wire.delay_ns / 1e3:g} us")
+        if wire.loss > 0:
+            words.append(f"loss {wire.loss:g}")
+        if wire.lose_every is not None:
+            words.append(f"one of {wire.lose_every} frames lost")
     return ", ".join(words)
 
 

@@ -1,27 +1,19 @@
-"""Hosts on one machine: network namespaces joined by virtual Ethernet, made and removed here.
+"""Testbeds: hosts on one machine as network namespaces joined by virtual Ethernet.
 
-Everything is made inside namespaces of its own, so that nothing of the machine's network is
-touched, and removing the namespaces removes it all. What a killed process left behind is known by
-its record and removed by `remove_leftovers`.
+A testbed changes nothing outside its own namespaces, and removing these removes it. Testbeds of
+killed processes are found by their records and removed by `remove_leftovers`.
 """
 
-from ethermeter.testbed.build import (
-    Host,
-    Layout,
-    Testbed,
-    Wire,
-    WireKind,
-    keep_testbed,
-    make_testbed,
-    reshape,
-)
+from ethermeter.testbed.build import Testbed, keep_testbed, make_testbed, reshape
 from ethermeter.testbed.commands import TestbedError
+from ethermeter.testbed.elements import Host, KeptTestbed, Layout, Wire, WireKind
 from ethermeter.testbed.network import Link, NetworkBed, make_network
 from ethermeter.testbed.record import kept, remove_kept, remove_leftovers
 from ethermeter.testbed.relay import Relay
 
 __all__ = [
     "Host",
+    "KeptTestbed",
     "Layout",
     "Link",
     "NetworkBed",

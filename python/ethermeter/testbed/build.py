@@ -4,40 +4,42 @@
 pair     h1 ═══ h2                     switch   h1 ═══ switch ═══ h2     (and so on)
 ```
 
-A shaped wire takes of each frame what an Ethernet takes: 24 octets more than the host sees
-(preamble 8, FCS 4, gap 12), and never less than 84. Frames queue up at its end as at a network
-card. What it does not do: a frame that finds the wire idle leaves at once, without the time that
-its bits would take, since the shaper has saved up for it. So rates are those of a wire, and the
-delay of a single frame is not.
+A shaped wire is a token bucket that charges each frame as an Ethernet does: 24 octets more than
+the host sees (preamble 8, FCS 4, gap 12), at least 84. Frames queue before it as before a network
+card. A frame that finds the wire idle leaves at once, without its transmission time, since tokens
+are left. So rates are those of an Ethernet; the delay of a lone frame is not.
 
-A relayed wire takes that time too. Its frames go through a process of ours (`crates/relay`), in a
-namespace of its own; the shapers at its ends stay, so that a sender waits, or loses, where it would
-with a network card.
+A relayed wire delays lone frames too. Its frames pass a process (`crates/relay`) in a namespace of
+its own; the shapers at its ends stay, so that a sender waits, or loses frames, where it would with
+a network card.
 """
 
 import itertools
-import json
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+
+import msgspec
 
 from ethermeter.faults import Fault, InputError, shown
 from ethermeter.testbed.commands import LIMIT_S, TestbedError, batch, inside, require, run
+from ethermeter.testbed.elements import Host, KeptTestbed, Layout, Wire
 from ethermeter.testbed.record import Record, remove_namespaces
-from ethermeter.testbed.relay import Relay, start_to_stay
-
-Layout = Literal["pair", "switch"]
-"""How hosts are joined."""
-WireKind = Literal["shaped", "relay"]
-"""What makes a wire slow: the queue before it alone, or a process that holds each frame as long as
-its bits would take.
-"""
+from ethermeter.testbed.relay import (
+    Direction,
+    NoLoss,
+    PeriodicLoss,
+    RandomLoss,
+    Relay,
+    RelayedWire,
+    RelayPlan,
+    start_to_stay,
+)
 
 MOST_HOSTS = 64
 INTERFACE = "em0"
-"""What the interface of every host is called."""
+"""Name of the interface of every host."""
 
 _RATES_BPS = range(64_000, 10_000_000_001)
 _MTUS = range(576, 9001)
@@ -49,80 +51,29 @@ _FCS_OCTETS = 4
 _SHORTEST_OCTETS = 64 + 8 + 12
 """The shortest frame with preamble and gap."""
 _TIMER_S = {"shaped": 20e-6, "relay": 200e-6}
-"""How late the kernel's timers may be without a loss of rate.
-
-A relay evens out what comes too early.
-"""
+"""How late the kernel's timers may be without a loss of rate; a relay delays early frames."""
 _LONGEST_DELAY_NS = 10_000_000_000
 _MOST_SEGMENTS = 65_535
-"""Segments handed over as one, as interfaces begin with."""
-_ALONE_UP_TO_BPS = 100_000_000
-"""Wires before which TCP hands over each segment by itself.
+"""Segments that TCP hands over as one: the default of interfaces."""
+_UNSEGMENTED_UP_TO_BPS = 100_000_000
+"""Rate up to which TCP hands over each segment by itself.
 
-Two processors fill one of 100 Mb/s so, and not half of one of 1 Gb/s.
+Two processors saturate a wire of 100 Mb/s that way, and less than half of one of 1 Gb/s.
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Wire:
-    """A link that carries no more than an Ethernet would.
-
-    Parameters
-    ----------
-    rate_bps
-        Line rate in bit/s, 64 kb/s to 10 Gb/s; each direction has its own.
-    queue_octets
-        Room for frames that wait, at each end.
-    kind
-        `shaped` or `relay`. What follows is for a relay only.
-    delay_ns
-        Propagation delay in ns, up to 10 s.
-    loss
-        Probability that a frame is lost on its way, 0 to 1; each by itself. A lost frame takes its
-        time all the same.
-    lose_every
-        Lose every n-th frame instead; at least 1.
-    seed
-        Of the losses.
-
-    """
-
-    rate_bps: int
-    queue_octets: int = 150_000
-    kind: WireKind = "shaped"
-    delay_ns: int = 0
-    loss: float = 0.0
-    lose_every: int | None = None
-    seed: int = 1
-
-
-@dataclass(frozen=True, slots=True)
-class Host:
-    """One host of a testbed."""
-
-    namespace: str
-    interface: str
-    mac: str
-    ipv4: str
-    ipv6: str
-
-    def command(self, *command: str) -> list[str]:
-        """Return the command line that runs a command on this host."""
-        return inside(self.namespace, *command)
 
 
 @dataclass(frozen=True, slots=True)
 class Testbed:
-    """What was made."""
+    """A testbed that exists."""
 
-    __test__ = False  # no test, whatever pytest thinks of its name
+    __test__ = False  # not a test class, despite its name
 
     name: str
     hosts: tuple[Host, ...]
     switch: str | None
     """Namespace of the switch; its interfaces are `em1` … in the order of the hosts."""
     relay: Relay | None = None
-    """What plays the wires that are relayed."""
+    """The relay of its wires; None if none is relayed."""
 
 
 @contextmanager
@@ -133,16 +84,16 @@ def make_testbed(
     wires: Wire | Sequence[Wire | None] | None = None,
     mtu: int = 1500,
 ) -> Iterator[Testbed]:
-    """Make a testbed, and remove it at the end whatever happens.
+    """Make a testbed, and remove it at the end in any case.
 
     Parameters
     ----------
     hosts
-        How many; 2 to 64, and exactly 2 for a pair.
+        Number of hosts: 2 to 64; 2 for a pair.
     layout
         `pair` or `switch`.
     wires
-        The wire of each host, or one for all; unshaped without.
+        The wire of each host, or one for all; unshaped if None.
     mtu
         Octets of the longest IP packet, 576 to 9000.
 
@@ -151,7 +102,7 @@ def make_testbed(
     InputError
         If a number is out of range.
     TestbedError
-        If it cannot be made: without root, for instance.
+        If it cannot be made, for example without root.
 
     """
     each = _checked(hosts, layout, wires, mtu)
@@ -180,7 +131,7 @@ def keep_testbed(
     wires: Wire | Sequence[Wire | None] | None = None,
     mtu: int = 1500,
 ) -> Testbed:
-    """Make a testbed that stays when this process has ended, until `remove_kept`.
+    """Make a testbed that outlives this process, until `remove_kept`.
 
     Parameters
     ----------
@@ -203,8 +154,7 @@ def keep_testbed(
         made, plan = _make(record.name, hosts, each, mtu, layout)
         if plan:
             start_to_stay(_wires_namespace(record.name), plan, record.wires)
-        about = {"layout": layout, "mtu": mtu, "hosts": [asdict(host) for host in made.hosts]}
-        record.keep(about | {"wires": [wire and asdict(wire) for wire in each]})
+        record.keep(KeptTestbed(layout, mtu, made.hosts, tuple(each)))
     except BaseException:
         remove_namespaces([f"{record.name}-{suffix}" for suffix in suffixes])
         record.close()
@@ -213,7 +163,7 @@ def keep_testbed(
 
 
 def _suffixes(hosts: int, layout: Layout, wires: Sequence[Wire | None]) -> list[str]:
-    """Return what the namespaces of a testbed are called after its name."""
+    """Return the names of a testbed's namespaces after its own name."""
     relayed = any(wire is not None and wire.kind == "relay" for wire in wires)
     return (
         [f"h{number}" for number in range(1, hosts + 1)]
@@ -272,9 +222,7 @@ def _checked(
 
 
 def _allowed(wire: Wire) -> list[tuple[str, object, bool, str]]:
-    """Return what there is to say of a wire's values beside rate and queue: key, value, whether it
-    is fine, what is allowed.
-    """
+    """Check the other values of a wire: key, value, whether it is allowed, what is allowed."""
     if wire.kind != "relay":
         of_relays = {"delay_ns": wire.delay_ns, "loss": wire.loss, "lose_every": wire.lose_every}
         given = [
@@ -311,10 +259,8 @@ def _allowed(wire: Wire) -> list[tuple[str, object, bool, str]]:
 
 def _make(
     name: str, hosts: int, wires: list[Wire | None], mtu: int, layout: Layout
-) -> tuple[Testbed, dict[str, Any]]:
-    """Make namespaces and what joins them; returns the testbed, and the plan of the wires to be
-    relayed, empty if there are none.
-    """
+) -> tuple[Testbed, RelayPlan | None]:
+    """Make namespaces and links; returns the testbed and the plan of its relayed wires, if any."""
     suffixes = _suffixes(hosts, layout, wires)
     switch = f"{name}-switch" if layout == "switch" else None
     relay = _wires_namespace(name) if "wires" in suffixes else None
@@ -336,14 +282,12 @@ def _make(
     ends: list[tuple[str, str, Wire | None]] = [
         (host.namespace, INTERFACE, wire) for host, wire in zip(made, wires, strict=True)
     ]
-    relayed: list[dict[str, Any]] = []
+    relayed: list[RelayedWire] = []
 
     def join(
         number: int, one: str, other: tuple[str, str], there: Wire | None, back: Wire | None
     ) -> None:
-        """Join a host to what is at the other end of its wire, through the relay if the wire is
-        relayed.
-        """
+        """Join a host to the other end of its wire, through the relay if the wire is relayed."""
         if relay is None or there is None or back is None or there.kind != "relay":
             _join(one, INTERFACE, *other, mtu)
             return
@@ -352,14 +296,12 @@ def _make(
         _join(relay, far, *other, mtu)
         batch(relay, [f"link set {near} up", f"link set {far} up"])
         ends.extend([(relay, near, None), (relay, far, None)])
-        relayed.append(
-            {"ends": [near, far], "directions": [_direction(wire, mtu) for wire in (there, back)]}
-        )
+        relayed.append(RelayedWire((near, far), (_direction(there, mtu), _direction(back, mtu))))
 
     if switch is None:
         join(1, made[0].namespace, (made[1].namespace, INTERFACE), *wires)
     else:
-        # Snooping and spanning tree would send frames of their own, and hold others back for 30 s.
+        # Snooping and spanning tree send frames of their own and delay forwarding by 30 s.
         batch(
             switch,
             ["link add bridge type bridge stp_state 0 mcast_snooping 0", "link set bridge up"],
@@ -384,60 +326,70 @@ def _make(
             _shape(namespace, interface, wire, mtu)
     for namespace in {namespace: None for namespace, _, _ in ends}:
         _await_carrier(namespace)
-    plan = (
-        {"wires": relayed, "longest_octets": mtu + _HEADER_OCTETS + _FCS_OCTETS} if relayed else {}
-    )
+    plan = RelayPlan(tuple(relayed), mtu + _HEADER_OCTETS + _FCS_OCTETS) if relayed else None
     return Testbed(name, made, switch), plan
 
 
+class _Port(msgspec.Struct, frozen=True):
+    state: str = ""
+
+
+class _LinkInfo(msgspec.Struct, frozen=True):
+    info_kind: str | None = None
+    info_slave_kind: str | None = None
+    info_slave_data: _Port = _Port()
+
+
+class _Interface(msgspec.Struct, frozen=True):
+    """An interface as `ip -json -details link` lists it."""
+
+    ifname: str
+    operstate: str
+    linkinfo: _LinkInfo = _LinkInfo()
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether it is a virtual Ethernet that is down, or a port that does not forward yet."""
+        is_port = self.linkinfo.info_slave_kind == "bridge"
+        is_forwarding = self.operstate == "UP" and (
+            not is_port or self.linkinfo.info_slave_data.state == "forwarding"
+        )
+        return self.linkinfo.info_kind == "veth" and not is_forwarding
+
+
 def _await_carrier(namespace: str) -> None:
-    """Wait until all interfaces carry, and those of a switch forward: the kernel learns it late,
-    and drops what comes before.
+    """Wait until all interfaces are up and the ports of a switch forward.
+
+    The kernel drops frames that come earlier.
 
     Raises
     ------
     TestbedError
-        If they do not.
+        If one does not come up.
 
     """
     until_s = time.monotonic() + LIMIT_S
+    show = ["ip", "-n", namespace, "-json", "-details", "link"]
     while waiting := [
-        link["ifname"]
-        for link in json.loads(run(["ip", "-n", namespace, "-json", "-details", "link"]))
-        if _is_idle(link)
+        each.ifname
+        for each in msgspec.json.decode(run(show), type=list[_Interface])
+        if each.is_waiting
     ]:
         if time.monotonic() > until_s:
             raise TestbedError(f"{namespace}: {', '.join(waiting)} did not come up")
         time.sleep(0.01)
 
 
-def _is_idle(link: dict[str, Any]) -> bool:
-    info = link.get("linkinfo", {})
-    if info.get("info_kind") != "veth":
-        return False
-    is_port = info.get("info_slave_kind") == "bridge"
-    return bool(
-        link["operstate"] != "UP" or (is_port and info["info_slave_data"]["state"] != "forwarding")
-    )
-
-
-def _direction(wire: Wire, mtu: int) -> dict[str, Any]:
-    """Return one direction of a relayed wire as `crates/relay/src/plan.rs` has it."""
-    loss: dict[str, Any] = {"kind": "none"}
+def _direction(wire: Wire, mtu: int) -> Direction:
+    """Return one direction of a relayed wire."""
+    loss: NoLoss | PeriodicLoss | RandomLoss = NoLoss()
     if wire.lose_every is not None:
-        loss = {"kind": "every", "frames": wire.lose_every}
+        loss = PeriodicLoss(wire.lose_every)
     elif wire.loss > 0:
-        loss = {"kind": "chance", "probability": wire.loss}
-    # Room for what the shaper lets go ahead of its time, beside the queue, which is for those who
-    # pass by the shaper.
-    room_octets = wire.queue_octets + _burst_octets(wire, mtu)
-    return {
-        "rate_bps": wire.rate_bps,
-        "delay_ns": wire.delay_ns,
-        "queue_octets": room_octets,
-        "loss": loss,
-        "seed": wire.seed,
-    }
+        loss = RandomLoss(wire.loss)
+    # The burst of the shaper waits in the relay, beside the frames that bypass the shaper.
+    queue_octets = wire.queue_octets + _burst_octets(wire, mtu)
+    return Direction(wire.rate_bps, wire.delay_ns, queue_octets, loss, wire.seed)
 
 
 def _host(number: int, namespace: str) -> Host:
@@ -451,7 +403,7 @@ def _host(number: int, namespace: str) -> Host:
 
 
 def _quieten(namespace: str) -> None:
-    """Let nothing be sent that nobody asked for, as far as the kernel can be told."""
+    """Disable the frames that the kernel sends of its own, as far as it has settings for them."""
     settings = [
         f"net.ipv6.conf.{which}.{key}"
         for which in ("all", "default")
@@ -468,16 +420,12 @@ def _quieten(namespace: str) -> None:
 
 
 def _join(one: str, one_interface: str, other: str, other_interface: str, mtu: int) -> None:
-    batch(
-        one,
-        [
-            f"link add {one_interface} mtu {mtu} type veth peer name {other_interface} mtu {mtu} netns {other}"
-        ],
-    )
+    peer = f"peer name {other_interface} mtu {mtu} netns {other}"
+    batch(one, [f"link add {one_interface} mtu {mtu} type veth {peer}"])
 
 
 def _address(host: Host, hosts: Sequence[Host]) -> None:
-    """Give a host its addresses, and tell it those of the others, so that nobody has to ask."""
+    """Set a host's addresses, and its neighbour entries for the others, which replace ARP."""
     lines = [
         f"link set {host.interface} address {host.mac} up",
         f"addr add {host.ipv4}/24 broadcast + dev {host.interface}",
@@ -493,8 +441,7 @@ def _address(host: Host, hosts: Sequence[Host]) -> None:
 
 
 def reshape(namespace: str, interface: str, wire: Wire | None, *, mtu: int) -> None:
-    """Give an interface of a testbed another wire, or none, while it is up; frames that wait are
-    lost.
+    """Replace the wire of an interface while it is up; frames in its queue are lost.
 
     Parameters
     ----------
@@ -503,7 +450,7 @@ def reshape(namespace: str, interface: str, wire: Wire | None, *, mtu: int) -> N
     wire
         The new wire; unshaped if None.
     mtu
-        Of the testbed.
+        MTU of the testbed.
 
     Raises
     ------
@@ -515,42 +462,35 @@ def reshape(namespace: str, interface: str, wire: Wire | None, *, mtu: int) -> N
     """
     _checked(2, "pair", wire, mtu)
     if wire is None:
-        # Of two words for the same, this one is no error where there is no qdisc of ours: it puts
-        # the interface's own in its place.
+        # Unlike `delete`, this is no error where the interface has its default qdisc.
         batch(namespace, [f"qdisc replace dev {interface} root noqueue"], tool="tc")
     else:
         _shape(namespace, interface, wire, mtu)
 
 
 def _burst_octets(wire: Wire, mtu: int) -> int:
-    """Return what a shaper saves up: the frame that is being sent and one more, so that a timer may
-    be late and the mean rate stays.
-    """
+    """Return the depth of the token bucket: two frames, so that late timers cost no rate."""
     return 2 * (mtu + _HEADER_OCTETS + _WIRE_OCTETS) + int(wire.rate_bps / 8 * _TIMER_S[wire.kind])
 
 
 def _shape(namespace: str, interface: str, wire: Wire, mtu: int) -> None:
     frame_octets = mtu + _HEADER_OCTETS + _WIRE_OCTETS
     burst_octets = _burst_octets(wire, mtu)
-    # The table of sizes has a row for every length: with the usual 512 rows, lengths would be
-    # rounded up to multiples of 4 octets.
+    # The table of sizes has a row for every length: the usual 512 rows round up to 4 octets.
     sizes = 1 << (frame_octets - 1).bit_length()
-    # TCP hands several segments over as one, whatever the interface can; the shaper cuts them up,
-    # and forgets what is around each.
-    most = 1 if wire.rate_bps <= _ALONE_UP_TO_BPS else _MOST_SEGMENTS
+    # TCP hands several segments over as one even without offloads; the shaper segments them, but
+    # charges headers, preamble and gap only once.
+    most = 1 if wire.rate_bps <= _UNSEGMENTED_UP_TO_BPS else _MOST_SEGMENTS
     batch(namespace, [f"link set {interface} gso_max_segs {most}"])
-    batch(
-        namespace,
-        [
-            f"qdisc replace dev {interface} root handle 1: stab mtu {sizes} tsize {sizes} mpu {_SHORTEST_OCTETS} overhead {_WIRE_OCTETS}"
-            " linklayer ethernet"
-            f" tbf rate {wire.rate_bps}bit burst {burst_octets}b limit {wire.queue_octets}b"
-        ],
-        tool="tc",
+    qdisc = (
+        f"qdisc replace dev {interface} root handle 1: stab mtu {sizes} tsize {sizes}"
+        f" mpu {_SHORTEST_OCTETS} overhead {_WIRE_OCTETS} linklayer ethernet"
+        f" tbf rate {wire.rate_bps}bit burst {burst_octets}b limit {wire.queue_octets}b"
     )
+    batch(namespace, [qdisc], tool="tc")
 
 
-# Networks of experiments are built of the same pieces.
+# `network` builds on these too.
 host_of, give_addresses, quieten, join, shape = _host, _address, _quieten, _join, _shape
 RATES_BPS, MTUS, OFFLOADS = _RATES_BPS, _MTUS, _OFFLOADS
 direction, await_carrier, limits_of, wires_namespace = (

@@ -1,4 +1,4 @@
-"""The commands of Debian's `iproute2` and `ethtool`, run with what went wrong as an error."""
+"""Runs the commands of Debian's `iproute2` and `ethtool`; failures become `TestbedError`."""
 
 import os
 import shutil
@@ -6,24 +6,22 @@ import subprocess
 from collections.abc import Sequence
 
 LIMIT_S = 20.0
-"""A command that takes longer hangs."""
+"""Timeout of a command in s."""
 
 
 class TestbedError(RuntimeError):
-    """A testbed could not be made, used or removed; the message says what was tried and what the
-    system answered.
-    """
+    """A testbed could not be made, used or removed; the message has the command and its output."""
 
-    __test__ = False  # no test, whatever pytest thinks of its name
+    __test__ = False  # not a test class, despite its name
 
 
 def require(*tools: str) -> None:
-    """Check that a testbed can be made here at all.
+    """Check that this machine and user can make testbeds.
 
     Parameters
     ----------
     tools
-        Commands that are needed.
+        Required commands.
 
     Raises
     ------
@@ -41,24 +39,19 @@ def require(*tools: str) -> None:
 
 
 def run(command: Sequence[str], *, lines: Sequence[str] = ()) -> str:
-    """Run a command to its end.
+    """Run a command and return its output.
 
     Parameters
     ----------
     command
         The program and its arguments.
     lines
-        What it reads, line by line.
-
-    Returns
-    -------
-    :
-        What it printed.
+        Lines of its standard input.
 
     Raises
     ------
     TestbedError
-        If it fails, is missing or hangs.
+        If it fails, is missing or exceeds the timeout.
 
     """
     text = "".join(f"{line}\n" for line in lines)
@@ -80,14 +73,14 @@ def inside(namespace: str, *command: str) -> list[str]:
 
 
 def batch(namespace: str | None, lines: Sequence[str], *, tool: str = "ip") -> None:
-    """Run several lines of `ip` or `tc` in one process, which stops at the first that fails.
+    """Run several lines of `ip` or `tc` in one process, which stops at the first failure.
 
     Parameters
     ----------
     namespace
-        Where; the machine's own network without.
+        Network namespace; this machine's own network if None.
     lines
-        What stands after the command's name.
+        Arguments of each command.
     tool
         `ip` or `tc`.
 
@@ -97,5 +90,5 @@ def batch(namespace: str | None, lines: Sequence[str], *, tool: str = "ip") -> N
         If one fails.
 
     """
-    place = ["-n", namespace] if namespace else []
-    run([tool, *place, "-batch", "-"], lines=lines)
+    option = ["-n", namespace] if namespace else []
+    run([tool, *option, "-batch", "-"], lines=lines)

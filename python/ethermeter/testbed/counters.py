@@ -1,13 +1,13 @@
-"""What the switches and relayed wires of a testbed have counted: frames that they dropped, at each
-port and in each direction.
+"""Frames that the switches and relayed wires of a testbed dropped, by port and direction.
 
-Counters only grow; what a test lost is the difference between a reading before it and one after it.
+Counters only grow; the losses of a test are the difference of a reading before and one after it.
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
+
+import msgspec
 
 from ethermeter.testbed.commands import TestbedError, run
 
@@ -17,10 +17,35 @@ if TYPE_CHECKING:
 Counts = Mapping[str, int]
 """Frames by what dropped them."""
 Hop = tuple[str, str]
-"""Names of two nodes that a link joins: from which, towards which."""
+"""Names of the two nodes of a link: from, towards."""
 
 _QUEUE_WRAPS = 1 << 32
 """A queue's drops are counted in 32 bits (`linux/gen_stats.h`)."""
+
+T = TypeVar("T")
+
+
+class _Queue(msgspec.Struct, frozen=True):
+    """A queue as `tc qdisc show` lists it."""
+
+    dev: str
+    drops: int
+    root: bool = False
+
+
+class _Transmitted(msgspec.Struct, frozen=True):
+    dropped: int
+
+
+class _Statistics(msgspec.Struct, frozen=True):
+    tx: _Transmitted
+
+
+class _Interface(msgspec.Struct, frozen=True):
+    """An interface as `ip link show` lists it."""
+
+    ifname: str
+    stats64: _Statistics
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +55,10 @@ class Port:
     Parameters
     ----------
     namespace, interface
-        Where it is.
+        Its location.
     is_before_host
-        Whether the interface at the other end is a host's own: what the port's interface drops is
-        then counted there, too.
+        Whether the interface at the other end is a host's own, which then counts the drops of the
+        port's interface too.
 
     """
 
@@ -49,10 +74,10 @@ class Reading:
     Parameters
     ----------
     ports
-        Of each port of a switch, by the switch and the node towards which it leads: `queue` (no
-        room before its wire) and `interface`.
+        Of each port of a switch, by the switch and the node towards which it leads: `queue` (full
+        queue before its wire) and `interface`.
     wires
-        Of each direction of a relayed wire, by its nodes: what `crates/relay/src/account.rs` has.
+        Of each direction of a relayed wire, by its nodes: the causes of `DirectionCounts.dropped`.
 
     """
 
@@ -61,26 +86,24 @@ class Reading:
 
 
 def read(bed: "NetworkBed") -> Reading:
-    """Read the counters of all switches and relayed wires; takes some milliseconds for each switch.
+    """Read the counters of all switches and relayed wires; takes some milliseconds a switch.
 
     Raises
     ------
     TestbedError
-        If the system, or the relay, does not say.
+        If the system or the relay does not return them.
 
     """
     queues: dict[tuple[str, str], int] = {}
     interfaces: dict[tuple[str, str], int] = {}
     try:
         for namespace in dict.fromkeys(port.namespace for port in bed.ports.values()):
-            # The queue at the root counts what those within it drop, too.
-            for queue in _listed(namespace, "tc", "qdisc"):
-                if queue.get("root"):
-                    queues[namespace, queue["dev"]] = int(queue["drops"])
-            for interface in _listed(namespace, "ip", "link"):
-                interfaces[namespace, interface["ifname"]] = int(
-                    interface["stats64"]["tx"]["dropped"]
-                )
+            # The root queue also counts the drops of the queues within it.
+            for queue in _listed(namespace, "tc", "qdisc", _Queue):
+                if queue.root:
+                    queues[namespace, queue.dev] = queue.drops
+            for interface in _listed(namespace, "ip", "link", _Interface):
+                interfaces[namespace, interface.ifname] = interface.stats64.tx.dropped
         ports = {
             hop: {
                 "queue": queues[port.namespace, port.interface],
@@ -90,25 +113,22 @@ def read(bed: "NetworkBed") -> Reading:
         }
         wires: dict[Hop, Counts] = {}
         if bed.relay is not None:
-            counted = {of["from"]: of["dropped"] for of in bed.relay.count()["directions"]}
-            wires = {
-                hop: {cause: int(frames) for cause, frames in counted[end].items()}
-                for end, hop in bed.wires.items()
-            }
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+            dropped = {each.source: each.dropped for each in bed.relay.count().directions}
+            wires = {hop: dropped[end] for end, hop in bed.wires.items()}
+    except (KeyError, ValueError) as error:
         raise TestbedError(
-            f"counters of switches: an answer that cannot be read: {type(error).__name__} {error}"
+            f"counters of switches: unreadable output: {type(error).__name__} {error}"
         ) from error
     return Reading(ports, wires)
 
 
-def _listed(namespace: str, tool: str, what: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads(run([tool, "-n", namespace, "-s", "-j", what, "show"]))
-    return found
+def _listed(namespace: str, tool: str, what: str, kind: type[T]) -> list[T]:
+    text = run([tool, "-n", namespace, "-s", "-j", what, "show"])
+    return msgspec.json.decode(text, type=list[kind])  # type: ignore[valid-type]
 
 
 def added(before: Reading, after: Reading) -> Reading:
-    """Return what was dropped between two readings of one testbed."""
+    """Return the frames dropped between two readings of one testbed."""
     ports = {
         hop: {
             "queue": (counts["queue"] - before.ports[hop]["queue"]) % _QUEUE_WRAPS,

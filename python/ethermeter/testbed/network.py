@@ -1,17 +1,15 @@
-"""A network of an experiment as a testbed: its hosts, its switches as bridges, its links as wires
-of their rate.
+"""The network of an experiment as a testbed: switches become bridges, links become wires.
 
-Beside it each host has an interface `ctl0` on a network of its own, which leads to the namespace
-from which agents are reached: nothing but what is measured is on the wires. A host is one of the
-kernel's, whatever the experiment says of its model; so is a switch, but for the room of its queues.
-Propagation takes time on relayed wires only.
+Each host also has an interface `ctl0` on a control network, over which agents are reached: the
+wires carry measured traffic only. Hosts and switches behave as the kernel does, not as their models
+in the experiment, except for the queue sizes of switches. Only relayed wires have propagation
+delays.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from ethermeter.faults import Fault, InputError
 from ethermeter.testbed.build import (
@@ -20,8 +18,6 @@ from ethermeter.testbed.build import (
     MTUS,
     OFFLOADS,
     RATES_BPS,
-    Host,
-    Wire,
     await_carrier,
     direction,
     give_addresses,
@@ -34,18 +30,19 @@ from ethermeter.testbed.build import (
 )
 from ethermeter.testbed.commands import batch, inside, require, run
 from ethermeter.testbed.counters import Hop, Port
+from ethermeter.testbed.elements import Host, Wire
 from ethermeter.testbed.record import NAMESPACES, Record, remove_leftovers, remove_namespaces
-from ethermeter.testbed.relay import Relay
+from ethermeter.testbed.relay import Relay, RelayedWire, RelayPlan
 
 CONTROL_INTERFACE = "ctl0"
 MOST_SWITCHES = 64
 MOST_QUEUE_OCTETS = 1 << 28
 _MOST_HUNDREDTHS = 1_000_000 * 100
-"""Hundredths of a second after which a bridge forgets at the latest (802.1D-2004, table 7-5)."""
-_AROUND_OCTETS = 38
-"""Of a frame beside its IP packet, with preamble and gap."""
-_FRAME_OCTETS = 18
-"""The same without these."""
+"""Longest ageing time of a bridge in 0.01 s (802.1D-2004, table 7-5)."""
+_WIRE_OVERHEAD_OCTETS = 38
+"""Octets of a frame beside its IP packet, preamble and gap included."""
+_FRAME_OVERHEAD_OCTETS = 18
+"""The same without preamble and gap."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +54,9 @@ class Link:
     ends
         Names of the nodes.
     wires
-        What goes from each end to the other; without, as much as the machine can.
+        The wire from each end to the other; unshaped if None.
     queues
-        At each end the room for frames that wait, in frames; None for that of the wire, in octets.
+        Queue size at each end in frames; None for the wire's, in octets.
 
     """
 
@@ -70,25 +67,25 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class NetworkBed:
-    """What was made.
+    """A network testbed that exists.
 
     Parameters
     ----------
     name
         Its name.
     hosts
-        By the name of the experiment.
+        Hosts by their names in the experiment.
     controls
-        Address of each host on the network on which agents are reached.
+        Address of each host on the control network.
     control
-        Namespace from which they are.
+        Namespace from which the control network is reached.
     ports
-        Of its switches, by the switch and the node towards which each leads.
+        Ports of switches, by the switch and the node towards which each leads.
     wires
-        The nodes from and to which a relayed wire goes, by the interface at which the relay takes
-        what comes.
+        The nodes of each direction of a relayed wire, by the interface at which the relay receives
+        its frames.
     relay
-        What plays the wires that are relayed.
+        The relay of its wires; None if none is relayed.
 
     """
 
@@ -111,30 +108,29 @@ def make_network(
     ages_s: Mapping[str, float] | None = None,
     sack: bool | None = None,
 ) -> Iterator[NetworkBed]:
-    """Make a network, and remove it at the end whatever happens.
+    """Make a network, and remove it at the end in any case.
 
-    What killed processes left of others is removed first.
+    Testbeds of killed processes are removed first.
 
     Parameters
     ----------
     hosts, switches
         Names, all different.
     links
-        Between them; each host has one, and they close no loop.
+        Links between them; each host has one, and they form no loop.
     mtu
         Octets of the longest IP packet.
     ages_s
-        After how long of silence a switch forgets where a host is, in s, by the name of the switch;
-        300 s for those that are not in it.
+        Ageing time of the address table in s, by the name of the switch; 300 s for other switches.
     sack
-        Whether TCP of the hosts acknowledges selectively; as the system begins with if None.
+        Whether TCP of the hosts uses selective acknowledgements; the kernel's default if None.
 
     Raises
     ------
     InputError
-        If there are too many nodes, or a wire has a rate that cannot be had here.
+        If there are too many nodes, or a wire has a rate out of range.
     TestbedError
-        If it cannot be made: without root, for instance.
+        If it cannot be made, for example without root.
 
     """
     _check(hosts, switches, links, mtu)
@@ -201,9 +197,9 @@ def _check(hosts: Sequence[str], switches: Sequence[str], links: Sequence[Link],
                 )
             if (
                 wire is not None
-                and not mtu + _AROUND_OCTETS <= wire.queue_octets <= MOST_QUEUE_OCTETS
+                and not mtu + _WIRE_OVERHEAD_OCTETS <= wire.queue_octets <= MOST_QUEUE_OCTETS
             ):
-                allowed = f"expected from {mtu + _AROUND_OCTETS} octets, a frame, to 2^28"
+                allowed = f"expected from {mtu + _WIRE_OVERHEAD_OCTETS} octets, a frame, to 2^28"
                 faults.append(
                     Fault("testbed", f"queue of {between}", f"{wire.queue_octets} B", allowed)
                 )
@@ -218,18 +214,16 @@ def _check(hosts: Sequence[str], switches: Sequence[str], links: Sequence[Link],
 
 def _make(
     name: str, hosts: Sequence[str], switches: Sequence[str], links: Sequence[Link], mtu: int
-) -> tuple[NetworkBed, dict[str, Any]]:
-    """Make what is in the namespaces; returns it, and the plan of the wires to be relayed, empty if
-    there are none.
-    """
+) -> tuple[NetworkBed, RelayPlan | None]:
+    """Make nodes and links; returns the network and the plan of its relayed wires, if any."""
     made = {node: host_of(number, f"{name}-h{number}") for number, node in enumerate(hosts, 1)}
-    places = {node: host.namespace for node, host in made.items()}
-    places |= {node: f"{name}-s{number}" for number, node in enumerate(switches, 1)}
+    namespaces = {node: host.namespace for node, host in made.items()}
+    namespaces |= {node: f"{name}-s{number}" for number, node in enumerate(switches, 1)}
     control, wires = f"{name}-control", wires_namespace(name)
-    for namespace in (*places.values(), control):
+    for namespace in (*namespaces.values(), control):
         quieten(namespace)
-    for namespace in (control, *(places[node] for node in switches)):
-        # Snooping and spanning tree would send frames of their own, and hold others back for 30 s.
+    for namespace in (control, *(namespaces[node] for node in switches)):
+        # Snooping and spanning tree send frames of their own and delay forwarding by 30 s.
         batch(
             namespace,
             ["link add bridge type bridge stp_state 0 mcast_snooping 0", "link set bridge up"],
@@ -246,28 +240,24 @@ def _make(
                 "net.ipv6.conf.default.disable_ipv6=1",
             )
         )
-    ports = dict.fromkeys(places, 0)
-    relayed: list[dict[str, Any]] = []
+    ports = dict.fromkeys(namespaces, 0)
+    relayed: list[RelayedWire] = []
     switched: dict[Hop, Port] = {}
     directed: dict[str, Hop] = {}
     for number, link in enumerate(links, 1):
         ends = []
         for node in link.ends:
             ports[node] += 1
-            ends.append((places[node], INTERFACE if node in made else f"em{ports[node]}"))
+            ends.append((namespaces[node], INTERFACE if node in made else f"em{ports[node]}"))
         if _is_relayed(link):
-            between = [f"em{number}a", f"em{number}b"]
+            between = f"em{number}a", f"em{number}b"
             for end, interface in zip(ends, between, strict=True):
                 join(*end, wires, interface, mtu)
                 batch(wires, [f"link set {interface} up"])
                 _whole_frames(wires, interface)
             directed |= {between[0]: link.ends, between[1]: link.ends[::-1]}
-            relayed.append(
-                {
-                    "ends": between,
-                    "directions": [direction(wire, mtu) for wire in link.wires if wire is not None],
-                }
-            )
+            there, back = (direction(wire, mtu) for wire in link.wires if wire is not None)
+            relayed.append(RelayedWire(between, (there, back)))
         else:
             join(*ends[0], *ends[1], mtu)
         for node, other, (namespace, interface), wire, frames in zip(
@@ -301,12 +291,12 @@ def _make(
         )
         batch(control, [f"link set em{number} master bridge up"])
     batch(control, ["addr add 10.78.0.254/24 dev bridge"])
-    plan = {"wires": relayed, "longest_octets": mtu + _FRAME_OCTETS} if relayed else {}
+    plan = RelayPlan(tuple(relayed), mtu + _FRAME_OVERHEAD_OCTETS) if relayed else None
     return NetworkBed(name, made, controls, NAMESPACES / control, switched, directed), plan
 
 
 def _whole_frames(namespace: str, interface: str) -> None:
-    """Let an interface carry frames as they will be on the wire, neither joined nor cut up by it."""
+    """Disable the offloads of an interface, so that it carries frames as they are on the wire."""
     run(
         inside(
             namespace,

@@ -1,36 +1,45 @@
-"""What was made and by whom, so that it can be removed after its maker was killed."""
+"""Records of testbeds, by which they can be removed after their maker was killed."""
 
 import fcntl
-import json
 import os
 import re
 import secrets
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+
+import msgspec
 
 from ethermeter.testbed.commands import TestbedError, run
-from ethermeter.testbed.relay import is_running, last_words
+from ethermeter.testbed.elements import KeptTestbed
+from ethermeter.testbed.relay import RelayResult, await_result, is_running
 
 RECORDS = Path("/run/ethermeter/testbeds")
-"""Where records lie; gone after a restart of the machine, as namespaces are."""
+"""Directory of the records; empty after a restart of the machine, as namespaces are gone too."""
 
 _NAME = re.compile(r"em-[0-9]{1,10}-[0-9a-f]{4}")
 _NAMESPACE = re.compile(_NAME.pattern + r"-(h[0-9]{1,3}|s[0-9]{1,3}|switch|wires|control)")
 _NAMESPACES = Path("/run/netns")
 _LONGEST_RECORD = 1 << 20
 NAMESPACES = _NAMESPACES
-"""Where namespaces have their names."""
+"""Directory of named namespaces."""
+
+
+class _Content(msgspec.Struct, frozen=True, omit_defaults=True):
+    namespaces: tuple[str, ...]
+    kept: KeptTestbed | None = None
+
+
+class _Interface(msgspec.Struct, frozen=True):
+    ifname: str
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A testbed's record, locked as long as its maker lives.
+    """A testbed's record, locked while its maker runs.
 
-    The lock goes with the process, whatever ends it; so nobody can take a living testbed for a
-    leftover, even where process numbers come round again.
+    The kernel releases the lock when the process ends for any reason, so a testbed in use is never
+    taken for a leftover, even if process ids are reused.
     """
 
     name: str
@@ -45,9 +54,9 @@ class Record:
         Parameters
         ----------
         suffixes
-            What its namespaces are called after its name, such as `h1`.
+            Names of its namespaces after its own name, such as `h1`.
         records
-            Where records lie.
+            Directory of the records.
 
         Raises
         ------
@@ -56,41 +65,34 @@ class Record:
 
         """
         name = f"em-{os.getpid()}-{secrets.token_hex(2)}"
-        content = json.dumps({"namespaces": [f"{name}-{suffix}" for suffix in suffixes]})
+        content = _Content(tuple(f"{name}-{suffix}" for suffix in suffixes))
         path = records / f"{name}.json"
         try:
             records.mkdir(parents=True, exist_ok=True)
             draft = path.with_suffix(".draft")
             lock = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            os.write(lock, content.encode())
-            draft.rename(path)  # it gets its name only now that it is locked
+            os.write(lock, msgspec.json.encode(content))
+            draft.rename(path)  # visible only once it is locked
         except OSError as error:
             raise TestbedError(f"{path}: {error}") from error
         return cls(name, path, lock)
 
     @property
     def wires(self) -> Path:
-        """The file in which a relay that stays says at its end what happened."""
+        """The file into which a relay that outlives its maker writes its result."""
         return _wires_of(self.path)
 
-    def keep(self, about: Mapping[str, Any]) -> None:
-        """Let the testbed outlive this process, until somebody removes it by its name.
-
-        Parameters
-        ----------
-        about
-            What there is to tell of it.
-
-        """
-        content = json.loads(self.path.read_bytes()) | {"kept": about}
+    def keep(self, testbed: KeptTestbed) -> None:
+        """Let the testbed outlive this process, until `remove_kept`."""
+        content = msgspec.json.decode(self.path.read_bytes(), type=_Content)
         draft = self.path.with_suffix(".draft")
-        draft.write_text(json.dumps(content), encoding="utf-8")
+        draft.write_bytes(msgspec.json.encode(msgspec.structs.replace(content, kept=testbed)))
         draft.rename(self.path)
         os.close(self.lock)
 
     def close(self) -> None:
-        """Forget the testbed, which has been removed."""
+        """Remove the record of a testbed that has been removed."""
         self.wires.unlink(missing_ok=True)
         self.path.unlink(missing_ok=True)
         os.close(self.lock)
@@ -101,17 +103,17 @@ def _wires_of(path: Path) -> Path:
 
 
 def remove_namespaces(namespaces: list[str]) -> None:
-    """Remove those namespaces that exist, and what they hold.
+    """Remove those of the namespaces that exist, with their interfaces.
 
     Parameters
     ----------
     namespaces
-        Their names. Others than those of testbeds are refused.
+        Names of namespaces of testbeds; other names are refused.
 
     Raises
     ------
     TestbedError
-        If one cannot be removed; the others are.
+        If one cannot be removed; the others are removed.
 
     """
     faults = []
@@ -119,12 +121,10 @@ def remove_namespaces(namespaces: list[str]) -> None:
         if not _NAMESPACE.fullmatch(namespace):
             faults.append(f"{namespace!r}: not the name of a testbed's namespace")
         elif (_NAMESPACES / namespace).exists():
-            # A namespace lives on without its name as long as a process is in it; its interfaces
-            # must not.
+            # A namespace without a name exists while a process is in it: its interfaces go first.
             for interface in _virtual_interfaces(namespace):
-                with suppress(
-                    TestbedError
-                ):  # the other end may have gone with its own namespace in the meantime
+                # The other end may have been removed with its own namespace in the meantime.
+                with suppress(TestbedError):
                     run(["ip", "-n", namespace, "link", "delete", interface])
             try:
                 run(["ip", "netns", "delete", namespace])
@@ -136,33 +136,24 @@ def remove_namespaces(namespaces: list[str]) -> None:
 
 def _virtual_interfaces(namespace: str) -> list[str]:
     try:
-        return [
-            link["ifname"]
-            for link in json.loads(
-                run(["ip", "-n", namespace, "-json", "link", "show", "type", "veth"]) or "[]"
-            )
-        ]
-    except (TestbedError, ValueError, KeyError, TypeError):
+        text = run(["ip", "-n", namespace, "-json", "link", "show", "type", "veth"]) or "[]"
+        return [each.ifname for each in msgspec.json.decode(text, type=list[_Interface])]
+    except (TestbedError, ValueError):
         return []
 
 
 def remove_leftovers(records: Path = RECORDS) -> list[str]:
-    """Remove testbeds whose makers have gone.
+    """Remove testbeds whose makers have ended, and return their names.
 
     Parameters
     ----------
     records
-        Where records lie.
-
-    Returns
-    -------
-    :
-        Names of the testbeds that were removed.
+        Directory of the records.
 
     Raises
     ------
     TestbedError
-        If something is left that cannot be removed.
+        If one cannot be removed.
 
     """
     removed = []
@@ -176,11 +167,11 @@ def remove_leftovers(records: Path = RECORDS) -> list[str]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            continue  # its maker lives
+            continue  # its maker runs
         else:
             content = os.read(lock, _LONGEST_RECORD)
-            if _told(content) is not None:
-                continue  # it was made to stay
+            if _kept(content) is not None:
+                continue
             remove_namespaces(_recorded(path.stem, content))
             _wires_of(path).unlink(missing_ok=True)
             path.unlink(missing_ok=True)
@@ -190,30 +181,29 @@ def remove_leftovers(records: Path = RECORDS) -> list[str]:
     return removed
 
 
-def kept(records: Path = RECORDS) -> dict[str, dict[str, Any]]:
-    """Find testbeds that were made to stay: by name, what there is to tell of each."""
+def kept(records: Path = RECORDS) -> dict[str, KeptTestbed]:
+    """Return the testbeds that outlive their makers, by name."""
     found = {}
     for path in sorted(records.glob("*.json")) if records.is_dir() else []:
         with suppress(FileNotFoundError):
-            about = _told(path.read_bytes()) if _NAME.fullmatch(path.stem) else None
-            if about is not None:
-                found[path.stem] = about
+            testbed = _kept(path.read_bytes()) if _NAME.fullmatch(path.stem) else None
+            if testbed is not None:
+                found[path.stem] = testbed
     return found
 
 
-def remove_kept(name: str, records: Path = RECORDS) -> dict[str, Any] | None:
-    """Remove a testbed that was made to stay.
+def remove_kept(name: str, records: Path = RECORDS) -> RelayResult | None:
+    """Remove a testbed that outlives its maker.
 
     Returns
     -------
     :
-        What happened on its relayed wires (docs/live.md); nothing if it had none, or their relay
-        had been killed.
+        Result of its relay (docs/live.md); None if it has none, or the relay was killed.
 
     Raises
     ------
     KeyError
-        If there is none of that name.
+        If there is no testbed of that name.
     TestbedError
         If it cannot be removed.
 
@@ -222,36 +212,27 @@ def remove_kept(name: str, records: Path = RECORDS) -> dict[str, Any] | None:
         raise KeyError(name)
     path = records / f"{name}.json"
     namespaces = _recorded(name, path.read_bytes())
-    says = _wires_of(path)
-    # One that is ended already has said it; of one that was killed there is nothing to wait for.
-    had_words = is_running(f"{name}-wires") or (says.exists() and says.stat().st_size > 0)
+    file = _wires_of(path)
+    # A relay that has ended has written its result; one that was killed never will.
+    has_result = is_running(f"{name}-wires") or (file.exists() and file.stat().st_size > 0)
     remove_namespaces(namespaces)
-    told = last_words(says) if had_words else None
-    says.unlink(missing_ok=True)
+    result = await_result(file) if has_result else None
+    file.unlink(missing_ok=True)
     path.unlink(missing_ok=True)
-    return told
+    return result
 
 
-def _told(content: bytes) -> dict[str, Any] | None:
-    """Return what a record tells of a testbed that was made to stay; nothing of any other."""
+def _kept(content: bytes) -> KeptTestbed | None:
     try:
-        about = json.loads(content).get("kept")
-    except (ValueError, AttributeError):
+        return msgspec.json.decode(content, type=_Content).kept
+    except ValueError:
         return None
-    return about if isinstance(about, dict) else None
 
 
 def _recorded(name: str, content: bytes) -> list[str]:
-    """Return the namespaces of a record that are its own; a damaged record has those that exist
-    under its name.
-    """
-    try:
-        namespaces = json.loads(content)["namespaces"]
-        if all(
-            isinstance(namespace, str) and namespace.startswith(f"{name}-")
-            for namespace in namespaces
-        ):
+    """Return the namespaces of a record; of a damaged record those that exist under its name."""
+    with suppress(ValueError):
+        namespaces = msgspec.json.decode(content, type=_Content).namespaces
+        if all(namespace.startswith(f"{name}-") for namespace in namespaces):
             return list(namespaces)
-    except (ValueError, KeyError, TypeError):
-        pass
     return [path.name for path in _NAMESPACES.glob(f"{name}-*")]

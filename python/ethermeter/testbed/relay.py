@@ -1,6 +1,5 @@
-"""The process that plays a testbed's wires, from the side of who starts it."""
+"""The relay process, which forwards the frames of a testbed's wires: its plan and its results."""
 
-import json
 import os
 import select
 import signal
@@ -8,49 +7,146 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+
+import msgspec
 
 from ethermeter.testbed.commands import LIMIT_S, TestbedError, inside, run
 
 _MODULE = "ethermeter.testbed.wire"
-_TELLS_S = 2.0
-"""How long a relay that is asked, or whose interfaces are gone, is given to say what happened."""
+_ANSWER_LIMIT_S = 2.0
+"""Timeout for the counters of a running relay, and for the result of an ending one."""
+
+
+class NoLoss(msgspec.Struct, frozen=True, tag_field="kind", tag="none"):
+    """No frame is lost."""
+
+
+class RandomLoss(msgspec.Struct, frozen=True, tag_field="kind", tag="chance"):
+    """Each frame is lost with this probability, above 0, independent of the others."""
+
+    probability: float
+
+
+class PeriodicLoss(msgspec.Struct, frozen=True, tag_field="kind", tag="every"):
+    """Every n-th frame is lost."""
+
+    frames: int
+
+
+class Direction(msgspec.Struct, frozen=True):
+    """One direction of a relayed wire."""
+
+    rate_bps: int
+    delay_ns: int
+    queue_octets: int
+    loss: NoLoss | RandomLoss | PeriodicLoss
+    seed: int
+
+
+class RelayedWire(msgspec.Struct, frozen=True):
+    """A wire between two interfaces: from the first to the second, and back."""
+
+    ends: tuple[str, str]
+    directions: tuple[Direction, Direction]
+
+
+class RelayPlan(msgspec.Struct, frozen=True):
+    """The wires of a relay, as `crates/relay/src/plan.rs` reads them."""
+
+    wires: tuple[RelayedWire, ...]
+    longest_octets: int
+    """Longest frame, destination address to FCS."""
+    maker: int | None = None
+    """Process id with which the relay ends; None if it outlives its maker."""
+
+
+class DirectionCounts(msgspec.Struct, frozen=True, rename={"source": "from", "sink": "to"}):
+    """Frames of one direction: `came` = `left` + `under_way` + all of `dropped`."""
+
+    source: str
+    """Interface at which frames arrive."""
+    sink: str
+    came: int
+    left: int
+    octets: int
+    """Octets of the frames that left, destination address to FCS."""
+    under_way: int
+    dropped: dict[str, int]
+    """Frames by cause."""
+
+
+class RelayCounts(msgspec.Struct, frozen=True):
+    """Counters of a running relay."""
+
+    directions: tuple[DirectionCounts, ...]
+
+
+class Times(msgspec.Struct, frozen=True):
+    """Quantiles and histogram of a time in ns; None without frames."""
+
+    p50: float | None
+    p90: float | None
+    p99: float | None
+    p999: float | None
+    max: float | None
+    buckets: tuple[tuple[float, float, int], ...]
+    """Lower bound, upper bound and count."""
+
+
+class DirectionResult(DirectionCounts, frozen=True):
+    """Counters of one direction, and how punctual the relay was."""
+
+    late_ns: Times
+    """How long after its due time a frame left."""
+    noticed_after_ns: Times
+    """How long after the kernel's timestamp a frame was noticed."""
+
+
+class RelayResult(msgspec.Struct, frozen=True):
+    """Result of a relay that has ended (docs/live.md)."""
+
+    ended: str
+    over_ns: int
+    slept_ns: int
+    sleeps: int
+    breaths: int
+    margin_ns: int
+    real_time: bool
+    directions: tuple[DirectionResult, ...]
 
 
 @dataclass(slots=True)
 class Relay:
-    """Wires under way, as long as the testbed is there."""
+    """A running relay."""
 
     process: subprocess.Popen[str]
-    told: dict[str, Any] | None = field(default=None)
-    """What happened, once it has ended (docs/live.md)."""
+    result: RelayResult | None = None
+    """None until the relay has ended."""
 
     @classmethod
-    def start(cls, namespace: str, plan: dict[str, Any]) -> "Relay":
-        """Start one that ends with this process.
+    def start(cls, namespace: str, plan: RelayPlan) -> "Relay":
+        """Start a relay that ends with this process.
 
         Parameters
         ----------
         namespace
             Where its interfaces are.
         plan
-            The wires, as `crates/relay/src/plan.rs` has them.
+            Its wires.
 
         Raises
         ------
         TestbedError
-            If it does not begin.
+            If it does not start.
 
         """
-        return cls(
-            _started(namespace, [json.dumps(plan | {"maker": os.getpid()})], subprocess.PIPE)
-        )
+        plan = msgspec.structs.replace(plan, maker=os.getpid())
+        return cls(_started(namespace, [_json(plan)], subprocess.PIPE))
 
-    def count(self) -> dict[str, Any]:
-        """Ask what it has counted so far: of each of `directions` what docs/live.md has but for
-        times.
+    def count(self) -> RelayCounts:
+        """Return the counters of the running relay.
 
         Raises
         ------
@@ -59,30 +155,22 @@ class Relay:
 
         """
         assert self.process.stdout is not None
-        # One line is asked for at a time, so nothing lies in the reader's own buffer; what came too
-        # late for who asked before goes.
+        # One line is requested at a time, so the reader's own buffer is empty. An answer that came
+        # after the timeout of an earlier request is discarded.
         while select.select([self.process.stdout], [], [], 0)[0] and self.process.stdout.readline():
             pass
         self.process.send_signal(signal.SIGUSR1)
-        ready, _, _ = select.select([self.process.stdout], [], [], _TELLS_S)
+        ready, _, _ = select.select([self.process.stdout], [], [], _ANSWER_LIMIT_S)
         line = self.process.stdout.readline() if ready else ""
         try:
-            counted: dict[str, Any] = json.loads(line)
+            return msgspec.json.decode(line, type=RelayCounts)
         except ValueError:
-            why = (
-                f"it said {line!r}"
-                if line
-                else "it has ended"
-                if ready
-                else f"no answer within {_TELLS_S:g} s"
-            )
-            raise TestbedError(
-                f"the relay of the wires did not say what it has counted: {why}"
-            ) from None
-        return counted
+            silence = "it has ended" if ready else f"no answer within {_ANSWER_LIMIT_S:g} s"
+            why = f"it answered {line!r}" if line else silence
+            raise TestbedError(f"the relay returned no counters: {why}") from None
 
-    def stop(self) -> dict[str, Any]:
-        """End it, if it has not ended; returns what happened.
+    def stop(self) -> RelayResult:
+        """End the relay if it runs, and return its result.
 
         Raises
         ------
@@ -90,7 +178,7 @@ class Relay:
             If it failed.
 
         """
-        if self.told is None:
+        if self.result is None:
             self.process.terminate()
             try:
                 out, error = self.process.communicate(timeout=LIMIT_S)
@@ -99,14 +187,15 @@ class Relay:
                 out, error = self.process.communicate()
             if self.process.returncode != 0:
                 raise TestbedError(
-                    f"the relay of the wires ended with {self.process.returncode}: {error.strip() or 'it said nothing'}"
+                    f"the relay of the wires ended with exit code {self.process.returncode}: "
+                    f"{error.strip() or 'no error message'}"
                 )
-            # An answer that nobody waited for any more stands before it.
-            self.told = json.loads(out.splitlines()[-1])
-        return self.told
+            # An answer of `count` that came too late may stand before the result.
+            self.result = msgspec.json.decode(out.splitlines()[-1], type=RelayResult)
+        return self.result
 
 
-def start_to_stay(namespace: str, plan: dict[str, Any], says: Path) -> None:
+def start_to_stay(namespace: str, plan: RelayPlan, result: Path) -> None:
     """Start a relay that outlives this process and ends when its interfaces are removed.
 
     Parameters
@@ -114,49 +203,48 @@ def start_to_stay(namespace: str, plan: dict[str, Any], says: Path) -> None:
     namespace
         Where its interfaces are.
     plan
-        The wires.
-    says
-        The file in which it says at its end what happened.
+        Its wires.
+    result
+        The file into which it writes its result.
 
     Raises
     ------
     TestbedError
-        If it does not begin.
+        If it does not start.
 
     """
     try:
-        with says.open("w", encoding="utf-8") as out:
-            process = _started(
-                namespace, ["--stay", json.dumps(plan | {"maker": None})], out.fileno()
-            )
+        with result.open("w", encoding="utf-8") as out:
+            process = _started(namespace, ["--stay", _json(plan)], out.fileno())
     except OSError as error:
-        raise TestbedError(f"{says}: {error}") from error
+        raise TestbedError(f"{result}: {error}") from error
     process.communicate(timeout=LIMIT_S)
 
 
 def is_running(namespace: str) -> bool:
-    """Tell whether a process is in the namespace of wires."""
+    """Whether a process is in the namespace of the wires."""
     with suppress(TestbedError):
         return bool(run(["ip", "netns", "pids", namespace]).split())
     return False
 
 
-def last_words(says: Path) -> dict[str, Any] | None:
-    """Wait for what a relay says whose interfaces were just removed; nothing if it was killed
-    before it could.
-    """
-    until_s = time.monotonic() + _TELLS_S
+def await_result(file: Path) -> RelayResult | None:
+    """Wait for the result of a relay whose interfaces were removed; None if it was killed."""
+    until_s = time.monotonic() + _ANSWER_LIMIT_S
     while time.monotonic() < until_s:
         with suppress(OSError, ValueError):
-            told: dict[str, Any] = json.loads(says.read_bytes())
-            return told
+            return msgspec.json.decode(file.read_bytes(), type=RelayResult)
         time.sleep(0.01)
     return None
 
 
-def _started(namespace: str, words: list[str], out: int) -> subprocess.Popen[str]:
-    command = inside(namespace, sys.executable, "-m", _MODULE, *words)
-    # A session of its own: Ctrl-C is for who measures, who then ends the wires.
+def _json(plan: RelayPlan) -> str:
+    return msgspec.json.encode(plan).decode()
+
+
+def _started(namespace: str, arguments: list[str], out: int) -> subprocess.Popen[str]:
+    command = inside(namespace, sys.executable, "-m", _MODULE, *arguments)
+    # In a session of its own: Ctrl-C goes to the measuring process, which then ends the relay.
     process = subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
@@ -174,6 +262,5 @@ def _started(namespace: str, words: list[str], out: int) -> subprocess.Popen[str
     except subprocess.TimeoutExpired:
         process.kill()
         _, error = process.communicate()
-    raise TestbedError(
-        f"the relay of the wires did not begin: {' '.join((first + error).split()) or 'it said nothing'}"
-    )
+    reason = " ".join((first + error).split()) or "no error message"
+    raise TestbedError(f"the relay of the wires did not start: {reason}")

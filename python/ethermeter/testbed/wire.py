@@ -1,10 +1,9 @@
-"""`python -m ethermeter.testbed.wire PLAN`: the process that plays wires, started by a testbed
-inside the namespace of its wires.
+"""`python -m ethermeter.testbed.wire PLAN`: the relay process of a testbed's wires.
 
-Says `ready` on standard error when frames are forwarded, and what happened as one line of JSON on
-standard output when it ends: by SIGTERM, when its maker is no more, or when an interface of it is.
-Meanwhile SIGUSR1 asks it for a line with the frames so far. With `--stay` it goes on without its
-maker, and nobody asks.
+A testbed starts it inside the namespace of its wires. It writes `ready` to standard error when it
+forwards frames, and its result as one line of JSON to standard output when it ends: after SIGTERM,
+with its maker, or with one of its interfaces. SIGUSR1 makes it write a line of counters. With
+`--stay` it outlives its maker, and SIGUSR1 is not used.
 """
 
 import os
@@ -13,22 +12,22 @@ from collections.abc import Sequence
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Play the wires of a plan to their end.
+    """Relay the frames of the wires of a plan.
 
     Parameters
     ----------
     arguments
-        The plan as JSON (`crates/relay/src/plan.rs`), and `--stay` before it or nothing.
+        The plan as JSON (`relay.RelayPlan`), after `--stay` if that is given.
 
     Returns
     -------
     :
-        0 if they were played, 2 if they could not be.
+        Exit code: 0, or 2 if the relay could not start.
 
     """
     *flags, plan = arguments
     stays = flags == ["--stay"]
-    # Before anything else is loaded, so that nothing but this thread exists.
+    # Before any other import, while this is the only thread.
     if stays and os.fork():
         os._exit(0)
     if stays:
@@ -42,7 +41,7 @@ def main(arguments: Sequence[str]) -> int:
         return 2
     print("ready", file=sys.stderr, flush=True)
     if stays:
-        # Nobody reads on, and a write would end it.
+        # Standard error has no reader any more: a write would end the process.
         nowhere = os.open(os.devnull, os.O_RDWR)
         os.dup2(nowhere, 2)
         os.close(nowhere)

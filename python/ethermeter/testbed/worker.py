@@ -1,8 +1,6 @@
-"""A process on a host of a testbed that does tasks one after the other: a line of JSON in, a line
-of JSON out.
+"""A process on a host of a testbed that does tasks in turn: JSON lines in, JSON lines out.
 
-Tasks are those of `ethermeter._core.host_task` (docs/bottleneck.md); each is bounded in time by what it
-says itself.
+Tasks are those of `ethermeter._core.host_task` (docs/bottleneck.md); each limits its own duration.
 """
 
 import json
@@ -14,10 +12,18 @@ import sys
 import threading
 from collections.abc import Mapping
 from types import TracebackType
-from typing import Any, Self
+from typing import Self, TypeVar
 
-from ethermeter.testbed.build import Host
+import msgspec
+
 from ethermeter.testbed.commands import TestbedError
+from ethermeter.testbed.elements import Host
+
+T = TypeVar("T")
+
+
+class _Failure(msgspec.Struct, frozen=True):
+    error: str | None = None
 
 
 class Worker:
@@ -43,7 +49,7 @@ class Worker:
         return cls(host.namespace)
 
     def __enter__(self) -> Self:
-        # In a group of its own: Ctrl-C is for the one who waits, and that one ends it.
+        # In a session of its own: Ctrl-C goes to this process, which then ends the worker.
         self._process = subprocess.Popen(
             self._command,
             stdin=subprocess.PIPE,
@@ -52,10 +58,10 @@ class Worker:
             bufsize=1,
             start_new_session=True,
         )
-        # The first answer comes when everything is loaded.
+        # The first result comes when all modules are loaded.
         self.ask({})
         try:
-            self.answer(within_s=30.0)
+            self.answer(_Failure, within_s=30.0)
         except BaseException:
             self.__exit__(None, None, None)
             raise
@@ -78,17 +84,17 @@ class Worker:
 
     @property
     def pid(self) -> int:
-        """The process, for those who limit it."""
+        """Process id, for limits on its CPU time."""
         assert self._process is not None
         return self._process.pid
 
-    def ask(self, task: Mapping[str, Any]) -> None:
-        """Ask for a task without waiting for it; an empty one is answered at once.
+    def ask(self, task: Mapping[str, object]) -> None:
+        """Start a task without waiting for it; an empty task returns at once.
 
         Raises
         ------
         TestbedError
-            If the process is gone.
+            If the process has ended.
 
         """
         assert self._process is not None
@@ -97,48 +103,47 @@ class Worker:
             self._process.stdin.write(json.dumps(task) + "\n")
             self._process.stdin.flush()
         except OSError as error:
-            raise TestbedError(f"a worker of the testbed is gone: {error}") from error
+            raise TestbedError(f"a worker of the testbed has ended: {error}") from error
 
-    def answer(self, *, within_s: float) -> dict[str, Any]:
-        """Return the result of the task that was asked for first.
+    def answer(self, kind: type[T], *, within_s: float) -> T:
+        """Return the result of the oldest task that has none yet.
 
         Parameters
         ----------
+        kind
+            Type of the result.
         within_s
-            How long to wait, in s.
+            Timeout in s.
 
         Raises
         ------
         TestbedError
-            If the host could not do it, or gives no answer in time.
+            If the task failed or the timeout passed.
 
         """
         assert self._process is not None
         assert self._process.stdout is not None
-        # One line is asked for at a time, so nothing lies in the reader's own buffer.
+        # One line is requested at a time, so the reader's own buffer is empty.
         ready, _, _ = select.select([self._process.stdout], [], [], within_s)
         line = self._process.stdout.readline() if ready else ""
         if not line:
-            raise TestbedError(
-                f"a worker of the testbed {'ended' if ready else f'gave no answer within {within_s:g} s'}"
-            )
-        answer: dict[str, Any] = json.loads(line)
-        if "error" in answer:
-            raise TestbedError(f"a host of the testbed answers: {answer['error']}")
-        return answer
+            why = "ended" if ready else f"gave no result within {within_s:g} s"
+            raise TestbedError(f"a worker of the testbed {why}")
+        error = msgspec.json.decode(line, type=_Failure).error
+        if error is not None:
+            raise TestbedError(f"a task on a host of the testbed failed: {error}")
+        return msgspec.json.decode(line, type=kind)
 
-    def do(self, task: Mapping[str, Any], *, within_s: float) -> dict[str, Any]:
-        """Ask for a task and wait for its result."""
+    def do(self, task: Mapping[str, object], kind: type[T], *, within_s: float) -> T:
+        """Do a task and return its result."""
         self.ask(task)
-        return self.answer(within_s=within_s)
+        return self.answer(kind, within_s=within_s)
 
 
 def main() -> None:
-    """Do the tasks that come as lines, until there are no more; whatever is being done then is
-    broken off.
-    """
+    """Do the tasks read from standard input; its end aborts the current task."""
     lines: queue.SimpleQueue[str] = queue.SimpleQueue()
-    # The one who asks may be killed during a task of an hour, so somebody must listen meanwhile.
+    # Standard input is read during a task too: the maker may be killed during a task of an hour.
     threading.Thread(target=_perform, args=(lines,), daemon=True).start()
     for line in sys.stdin:
         lines.put(line)

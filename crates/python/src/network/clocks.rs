@@ -1,27 +1,26 @@
 //! What was read of a network's clocks, as arrays.
 
 use super::Column;
-use ethermeter_simulator::network::{
-    ComparedOutcome, ComparisonOutcome, FlowOutcome, Outcome, SignedDelays,
-};
+use ethermeter_trial::counts::{ClockPair, FlowCounts, SignedDelays, SynchronisedDelays};
+use ethermeter_trial::Counts;
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 /// What is not known is not a number.
-pub(super) fn convert<'py>(py: Python<'py>, o: &Outcome) -> PyResult<Bound<'py, PyDict>> {
+pub(super) fn convert<'py>(py: Python<'py>, o: &Counts) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
-    let clock = |flow: &FlowOutcome| {
-        flow.reading.as_ref().map(|reading| reading.clock.clone()).unwrap_or_default()
+    let clock = |flow: &FlowCounts| {
+        flow.clocks.as_ref().map(|clocks| clocks.clock.clone()).unwrap_or_default()
     };
     signed(py, &dict, "clock", o, clock)?;
-    if o.comparisons.is_empty() {
+    if o.clock_pairs.is_empty() {
         return Ok(dict);
     }
     let compared =
-        |flow: &FlowOutcome| of(flow).map(|compared| compared.delays.clone()).unwrap_or_default();
+        |flow: &FlowCounts| of(flow).map(|compared| compared.delays.clone()).unwrap_or_default();
     signed(py, &dict, "compared", o, compared)?;
-    let counts: [Column<ComparedOutcome, u64>; 3] = [
+    let counts: [Column<SynchronisedDelays, u64>; 3] = [
         ("unrelated", |compared| compared.unrelated),
         ("before_sent", |compared| compared.before_sent),
         ("contradictions", |compared| compared.contradictions),
@@ -31,7 +30,7 @@ pub(super) fn convert<'py>(py: Python<'py>, o: &Outcome) -> PyResult<Bound<'py, 
         dict.set_item(format!("flow_{key}"), values.into_pyarray(py))?;
     }
     #[allow(clippy::cast_precision_loss)] // for reports
-    let figures: [Column<ComparedOutcome, Option<f64>>; 6] = [
+    let figures: [Column<SynchronisedDelays, Option<f64>>; 6] = [
         ("error_s", |compared| {
             (compared.delays.count > 0).then_some(compared.error_most_ps as f64 * 1e-12)
         }),
@@ -50,7 +49,7 @@ pub(super) fn convert<'py>(py: Python<'py>, o: &Outcome) -> PyResult<Bound<'py, 
             o.flows.iter().map(|flow| of(flow).and_then(pick).unwrap_or(f64::NAN)).collect();
         dict.set_item(format!("flow_{key}"), values.into_pyarray(py))?;
     }
-    let pairs: [Column<ComparisonOutcome, u64>; 7] = [
+    let pairs: [Column<ClockPair, u64>; 7] = [
         ("sender", |it| u64::from(it.sender)),
         ("receiver", |it| u64::from(it.receiver)),
         ("requests", |it| it.requests),
@@ -60,14 +59,19 @@ pub(super) fn convert<'py>(py: Python<'py>, o: &Outcome) -> PyResult<Bound<'py, 
         ("frames", |it| it.balance.sent),
     ];
     for (key, pick) in pairs {
-        let values: Vec<u64> = o.comparisons.iter().map(pick).collect();
+        let values: Vec<u64> = o.clock_pairs.iter().map(pick).collect();
         dict.set_item(format!("comparison_{key}"), values.into_pyarray(py))?;
     }
     Ok(dict)
 }
 
-fn of(flow: &FlowOutcome) -> Option<&ComparedOutcome> {
-    flow.reading.as_ref()?.compared.as_ref()
+#[allow(clippy::cast_precision_loss)] // sums become measurements here
+fn mean_s(delays: &SignedDelays) -> f64 {
+    delays.sum_ps as f64 / delays.count as f64 * 1e-12
+}
+
+fn of(flow: &FlowCounts) -> Option<&SynchronisedDelays> {
+    flow.clocks.as_ref()?.synchronised.as_ref()
 }
 
 /// How many, their mean, and their buckets: flow, lowest time, lowest beyond it, count.
@@ -75,15 +79,15 @@ fn signed(
     py: Python<'_>,
     dict: &Bound<'_, PyDict>,
     key: &str,
-    o: &Outcome,
-    pick: impl Fn(&FlowOutcome) -> SignedDelays,
+    o: &Counts,
+    pick: impl Fn(&FlowCounts) -> SignedDelays,
 ) -> PyResult<()> {
     let every: Vec<SignedDelays> = o.flows.iter().map(pick).collect();
     dict.set_item(
         format!("flow_{key}"),
         every.iter().map(|of| of.count).collect::<Vec<u64>>().into_pyarray(py),
     )?;
-    let means: Vec<f64> = every.iter().map(SignedDelays::mean_s).collect();
+    let means: Vec<f64> = every.iter().map(mean_s).collect();
     dict.set_item(format!("flow_{key}_s"), means.into_pyarray(py))?;
     let rows: Vec<[i64; 4]> = (0i64..)
         .zip(&every)

@@ -1,9 +1,9 @@
 //! What is counted of an idealised world, and the frames that it is counted of.
 
-use crate::outcome::Outcome;
 use crate::station::{Attempt, Ending};
 use crate::tally::Tally;
 use crate::world::World;
+use ethermeter_trial::Counts;
 
 /// A frame that waits or is sent.
 #[derive(Clone, Copy, Debug)]
@@ -84,7 +84,7 @@ impl<'w> Account<'w> {
     }
 
     /// The figures, when nothing more happens. `held` are the frames still there.
-    pub fn finish<'f>(self, held: impl Iterator<Item = &'f Frame>) -> (Outcome, Vec<Attempt>) {
+    pub fn finish<'f>(self, held: impl Iterator<Item = &'f Frame>) -> (Counts, Vec<Attempt>) {
         let held: Vec<(usize, i64)> =
             held.map(|frame| (frame.station as usize, frame.taken_up)).collect();
         self.tally.close(self.world, &held, &self.supplied)

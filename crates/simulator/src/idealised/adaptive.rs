@@ -15,9 +15,9 @@ use crate::scenario::Error;
 use crate::station::{Attempt, Ending};
 use crate::watch::Watch;
 use crate::world::{signed, small, World, NEVER};
-use crate::Outcome;
 use ethermeter_traffic::{Coin, Purpose, Stream};
 use ethermeter_trial::idealised::{Adaptive, Empty, Policy};
+use ethermeter_trial::Counts;
 use std::f64::consts::E;
 
 struct Queue<'w> {
@@ -42,7 +42,7 @@ pub(super) fn run(
     adaptive: Adaptive,
     watch: &Watch,
     tracing: bool,
-) -> Result<(Outcome, Vec<Attempt>), Error> {
+) -> Result<(Counts, Vec<Attempt>), Error> {
     let (slot, clear) = (signed(adaptive.slot_ps), signed(adaptive.clear_ps));
     let mut queue = Queue {
         supplies: Supplies::new(world, 1),

@@ -9,8 +9,8 @@ use crate::station::{Attempt, Station};
 use crate::tally::Tally;
 use crate::watch::Watch;
 use crate::world::{signed, World};
-use crate::Outcome;
 use ethermeter_trial::idealised::{Adaptive, Empty};
+use ethermeter_trial::Counts;
 
 /// Run such a world, whose slot is that in which stations count their backoff.
 pub(super) fn run(
@@ -18,7 +18,7 @@ pub(super) fn run(
     adaptive: Adaptive,
     watch: &Watch,
     tracing: bool,
-) -> Result<(Outcome, Vec<Attempt>), Error> {
+) -> Result<(Counts, Vec<Attempt>), Error> {
     let (slot, clear) = (world.slot, signed(adaptive.clear_ps));
     let mut tally = Tally::new(world, tracing);
     let (mut stations, mut next) = Station::all(world);

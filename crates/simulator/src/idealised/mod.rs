@@ -34,8 +34,8 @@ use crate::scenario::Error;
 use crate::station::Attempt;
 use crate::watch::Watch;
 use crate::world::World;
-use crate::Outcome;
 use ethermeter_trial::idealised::{Access, Adaptive, Policy, Population, Slotted, Unslotted};
+use ethermeter_trial::Counts;
 use ethermeter_trial::Fault;
 
 /// Run a trial. `tracing` also gives every attempt in the order of their starts.
@@ -43,7 +43,7 @@ use ethermeter_trial::Fault;
 /// # Errors
 /// If the trial contradicts itself or leaves the range of what can be simulated; [`Error::Stopped`]
 /// if it was stopped.
-pub fn run(trial: &Trial, watch: &Watch, tracing: bool) -> Result<(Outcome, Vec<Attempt>), Error> {
+pub fn run(trial: &Trial, watch: &Watch, tracing: bool) -> Result<(Counts, Vec<Attempt>), Error> {
     let mut world = checked(trial)?;
     // Nothing propagates from place to place here; what a world says of propagation is its own.
     world.max_delay = 0;
@@ -76,7 +76,7 @@ fn run_slotted(
     slotted: &Slotted,
     watch: &Watch,
     tracing: bool,
-) -> Result<(Outcome, Vec<Attempt>), Error> {
+) -> Result<(Counts, Vec<Attempt>), Error> {
     match &slotted.population {
         Population::Infinite(infinite) => {
             slotted_crowd::run(world, slotted, *infinite, watch, tracing)
@@ -90,7 +90,7 @@ fn run_adaptive(
     adaptive: Adaptive,
     watch: &Watch,
     tracing: bool,
-) -> Result<(Outcome, Vec<Attempt>), Error> {
+) -> Result<(Counts, Vec<Attempt>), Error> {
     if adaptive.policy == Policy::BinaryExponential {
         world.slot = adaptive.slot_ps.cast_signed(); // in which stations count their backoff
         return backoff::run(world, adaptive, watch, tracing);
@@ -103,7 +103,7 @@ fn run_unslotted(
     unslotted: &Unslotted,
     watch: &Watch,
     tracing: bool,
-) -> Result<(Outcome, Vec<Attempt>), Error> {
+) -> Result<(Counts, Vec<Attempt>), Error> {
     let propagation = unslotted.propagation_ps.cast_signed();
     match unslotted.access {
         Access::NonPersistent(access) => {

@@ -18,8 +18,8 @@ use crate::scenario::Error;
 use crate::station::{Attempt, Ending};
 use crate::watch::{Poll, Watch};
 use crate::world::{signed, small, World, NEVER};
-use crate::Outcome;
 use ethermeter_trial::idealised::OnePersistent;
+use ethermeter_trial::Counts;
 
 /// A frame and its start.
 type Start = (i64, Frame);
@@ -47,7 +47,7 @@ pub(super) fn run(
     access: OnePersistent,
     watch: &Watch,
     tracing: bool,
-) -> Result<(Outcome, Vec<Attempt>), Error> {
+) -> Result<(Counts, Vec<Attempt>), Error> {
     let account = Account::new(world, tracing);
     let mut poll = watch.begin(world.phases.begin_ps, world.phases.end_ps);
     let Some(mean_ps) = access.infinite_mean_ps else {
@@ -61,9 +61,9 @@ pub(super) fn run(
         );
     };
     let crowd = Waiting { crowd: Crowd::new(world, mean_ps), waiting: Vec::new() };
-    let (mut outcome, trace) = run_with(crowd, world, propagation, access, account, &mut poll)?;
-    outcome.station_offered_load.fill(mean_packet_ps(world) / mean_ps / count(world));
-    Ok((outcome, trace))
+    let (mut counts, trace) = run_with(crowd, world, propagation, access, account, &mut poll)?;
+    counts.stations.offered_load.fill(mean_packet_ps(world) / mean_ps / count(world));
+    Ok((counts, trace))
 }
 
 fn run_with(
@@ -73,7 +73,7 @@ fn run_with(
     access: OnePersistent,
     mut account: Account,
     poll: &mut Poll,
-) -> Result<(Outcome, Vec<Attempt>), Error> {
+) -> Result<(Counts, Vec<Attempt>), Error> {
     let end = world.phases.end_ps.cast_signed();
     let mut idle_from = world.phases.begin_ps.cast_signed();
     let mut starting: Vec<Start> = Vec::new();

@@ -7,8 +7,8 @@ use crate::scenario::Error;
 use crate::station::Attempt;
 use crate::watch::Watch;
 use crate::world::{signed, small, World, NEVER};
-use crate::Outcome;
 use ethermeter_trial::idealised::{Discipline, Polling};
+use ethermeter_trial::Counts;
 
 /// Run such a world. Queues have no limit, so nothing of them is stored but who comes next.
 pub(super) fn run(
@@ -16,7 +16,7 @@ pub(super) fn run(
     polling: Polling,
     watch: &Watch,
     tracing: bool,
-) -> Result<(Outcome, Vec<Attempt>), Error> {
+) -> Result<(Counts, Vec<Attempt>), Error> {
     let walk = signed(polling.walk_ps);
     let round = walk * i64::from(small(world.stations()));
     let mut supplies = Supplies::new(world, 1);

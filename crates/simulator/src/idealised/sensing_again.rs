@@ -15,9 +15,9 @@ use crate::scenario::Error;
 use crate::station::{Attempt, Ending};
 use crate::watch::Watch;
 use crate::world::{signed, small, World, NEVER};
-use crate::Outcome;
 use ethermeter_traffic::{Purpose, Stream};
 use ethermeter_trial::idealised::NonPersistent;
+use ethermeter_trial::Counts;
 
 /// Run such a world.
 pub(super) fn run(
@@ -26,7 +26,7 @@ pub(super) fn run(
     access: NonPersistent,
     watch: &Watch,
     tracing: bool,
-) -> Result<(Outcome, Vec<Attempt>), Error> {
+) -> Result<(Counts, Vec<Attempt>), Error> {
     let collision = signed(access.collision_ps);
     let mut chances: Vec<Stream> = (0..world.stations())
         .map(|station| Stream::new(world.seed, small(station), Purpose::Sensing))

@@ -17,9 +17,9 @@ use crate::scenario::Error;
 use crate::station::{Attempt, Ending};
 use crate::watch::Watch;
 use crate::world::{signed, World, NEVER};
-use crate::Outcome;
 use ethermeter_traffic::{Coin, Purpose, Stream};
 use ethermeter_trial::idealised::{Idle, Infinite, Persistence, Slotted};
+use ethermeter_trial::Counts;
 
 /// Run such a world.
 #[allow(clippy::cast_precision_loss)] // a mean, and a load
@@ -29,7 +29,7 @@ pub(super) fn run(
     infinite: Infinite,
     watch: &Watch,
     tracing: bool,
-) -> Result<(Outcome, Vec<Attempt>), Error> {
+) -> Result<(Counts, Vec<Attempt>), Error> {
     let slot = signed(slotted.slot_ps);
     let collision = signed(slotted.collision_slots) * slot;
     let probability = match slotted.persistence {
@@ -96,10 +96,10 @@ pub(super) fn run(
         now = busy_until;
     }
     poll.check()?;
-    let (mut outcome, trace) = account.finish(ready.iter());
+    let (mut counts, trace) = account.finish(ready.iter());
     let bits: f64 = (0..world.stations()).map(|i| world.group(i).frames.mean_bits()).sum::<f64>()
         / world.stations() as f64;
     let load = infinite.attempts_per_slot * bits * world.bit as f64 / slot as f64;
-    outcome.station_offered_load.fill(load / world.stations() as f64);
-    Ok((outcome, trace))
+    counts.stations.offered_load.fill(load / world.stations() as f64);
+    Ok((counts, trace))
 }

@@ -20,9 +20,9 @@ use crate::scenario::Error;
 use crate::station::{Attempt, Ending};
 use crate::watch::Watch;
 use crate::world::{signed, World, NEVER};
-use crate::Outcome;
 use ethermeter_traffic::{Coin, Purpose, Stream};
 use ethermeter_trial::idealised::{Finite, First, Slotted};
+use ethermeter_trial::Counts;
 
 /// Run such a world.
 pub(super) fn run(
@@ -31,7 +31,7 @@ pub(super) fn run(
     finite: Finite,
     watch: &Watch,
     tracing: bool,
-) -> Result<(Outcome, Vec<Attempt>), Error> {
+) -> Result<(Counts, Vec<Attempt>), Error> {
     let slot = signed(slotted.slot_ps);
     let collision = signed(slotted.collision_slots) * slot;
     let coin = Coin::new(finite.retransmission);

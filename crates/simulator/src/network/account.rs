@@ -1,15 +1,11 @@
 //! What is counted.
 
-use super::clocks::ReadingOutcome;
-use super::frame::{Frame, Loss, LOSSES};
+use super::frame::{Frame, Loss};
 use super::plant::Plant;
 use super::scenario::Trial;
-use super::transfer::TransferOutcome;
 use ethermeter_traffic::histogram::Histogram;
-use ethermeter_traffic::packets::HostSamples;
 use ethermeter_traffic::Batches;
-
-const LOSS_KINDS: usize = LOSSES.len();
+use ethermeter_trial::counts::{Balance, Delays, FlowBatch, FlowCounts, FlowVoice, PortCounts};
 
 /// Times in picoseconds: how many, their sum, and how they are distributed.
 #[derive(Clone, Debug, Default)]
@@ -39,135 +35,13 @@ impl Spread {
     }
 }
 
-/// Times of one kind.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Delays {
-    /// How many.
-    pub count: u64,
-    /// Their sum, in picoseconds.
-    pub sum_ps: u128,
-    /// Lowest time of a bucket, of the next, and how many between.
-    pub buckets: Vec<(u64, u64, u64)>,
-}
-
-impl Delays {
-    /// Their mean in seconds; not a number if there are none.
-    #[must_use]
-    #[allow(clippy::cast_precision_loss)]
-    pub fn mean_s(&self) -> f64 {
-        self.sum_ps as f64 / self.count as f64 * 1e-12
-    }
-}
-
-/// Copies of frames over the whole trial; they balance exactly: `sent + copied = delivered + lost +
-/// in_flight`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Balance {
-    /// Frames that hosts began to send.
-    pub sent: u64,
-    /// More copies than came in, where a frame goes out by several ports.
-    pub copied: u64,
-    /// Came to a host for which they are.
-    pub delivered: u64,
-    /// Ended elsewhere, by cause ([`LOSSES`]).
-    pub lost: [u64; LOSS_KINDS],
-    /// Still on their way.
-    pub in_flight: u64,
-}
-
-/// The figures of a flow, within the measured window if not of its whole balance.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[allow(missing_docs)] // field by field in docs/formats.md
-pub struct FlowOutcome {
-    pub balance: Balance,
-    pub offered: u64,
-    pub refused: u64,
-    pub messages: u64,
-    pub frames: u64,
-    pub octets: u64,
-    pub data_octets: u64,
-    pub arrived: u64,
-    pub answers: u64,
-    pub answer_octets: u64,
-    pub completed: u64,
-    pub timed_out: u64,
-    pub one_way: Delays,
-    pub answer_one_way: Delays,
-    pub round_trip: Delays,
-    pub answer_round_trip: Delays,
-    pub between_arrivals: Delays,
-    /// The same in each part of the measured window, as far as it follows from sums.
-    pub batches: Vec<BatchOutcome>,
-    pub transfer: Option<TransferOutcome>,
-    pub voice: Option<VoiceOutcome>,
-    /// Where its hosts have clocks, and it is a stream.
-    pub reading: Option<ReadingOutcome>,
-}
-
-/// What a flow did in one part of the measured window. Added over all parts each figure is that of
-/// the whole window: an event belongs to the part of the moment by which it belongs to the window.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[allow(missing_docs)] // field by field in docs/formats.md
-pub struct BatchOutcome {
-    pub offered: u64,
-    pub refused: u64,
-    pub arrived: u64,
-    pub messages: u64,
-    pub frames: u64,
-    pub octets: u64,
-    pub data_octets: u64,
-    pub moved_octets: u64,
-    pub completed: u64,
-    pub timed_out: u64,
-    pub arrivals_between: u64,
-    pub acknowledged: u64,
-    pub one_way_ps: u128,
-    pub round_trip_ps: u128,
-    pub between_arrivals_ps: u128,
-    pub acknowledgement_ps: u128,
-}
-
-/// What became of the samples that a flow's coder made within the measured window, by the end of
-/// the trial, exactly: `host.made = delivered + host.lost + lost + host.left + under_way`, since
-/// `host.sent = delivered + lost + under_way`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[allow(missing_docs)] // field by field in docs/formats.md
-pub struct VoiceOutcome {
-    pub host: HostSamples,
-    pub delivered: u64,
-    /// Lost in the network, by cause ([`LOSSES`]).
-    pub lost: [u64; LOSS_KINDS],
-    pub under_way: u64,
-    /// Of the packets whose oldest sample is one of these, and of these samples, each as old as its
-    /// packet's oldest.
-    pub voice_delay: Delays,
-    pub sample_delay: Delays,
-}
-
-/// The figures of a port out, and of what came in there.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[allow(missing_docs)] // field by field in docs/formats.md
-pub struct PortOutcome {
-    pub frames: u64,
-    pub octets: u64,
-    pub dropped: u64,
-    pub buffer_dropped: u64,
-    pub queue_most: u64,
-    pub buffer_most: u64,
-    pub pauses_sent: u64,
-    pub pauses_received: u64,
-    pub collisions: u64,
-    pub late_collisions: u64,
-    pub busy_ps: u64,
-}
-
 #[derive(Clone, Debug)]
 struct FlowAccount {
     balance: Balance,
-    figures: FlowOutcome,
+    figures: FlowCounts,
     /// Messages that came, by when they came to their source; what happens, by when it does.
     arrived: Batches<u64>,
-    now: Batches<BatchOutcome>,
+    now: Batches<FlowBatch>,
     one_way: Histogram,
     answer_one_way: Spread,
     round_trip: Histogram,
@@ -178,7 +52,7 @@ struct FlowAccount {
 
 #[derive(Clone, Debug, Default)]
 struct VoiceAccount {
-    figures: VoiceOutcome,
+    figures: FlowVoice,
     voice_delay: Spread,
     sample_delay: Spread,
 }
@@ -189,7 +63,7 @@ pub(super) struct Account {
     from: u64,
     to: u64,
     flows: Vec<FlowAccount>,
-    pub ports: Vec<PortOutcome>,
+    pub ports: Vec<PortCounts>,
     /// Deliveries in their order, if they are wanted: flow, message, piece, answer, host, time.
     pub trace: Option<Vec<Delivery>>,
 }
@@ -211,7 +85,7 @@ impl FlowAccount {
     fn new(plant: &Plant, has_voice: bool) -> Self {
         Self {
             balance: Balance::default(),
-            figures: FlowOutcome::default(),
+            figures: FlowCounts::default(),
             arrived: plant.batches(),
             now: plant.batches(),
             one_way: Histogram::default(),
@@ -223,26 +97,26 @@ impl FlowAccount {
         }
     }
 
-    /// The figures, of a source that offered and refused so much in each part of the window.
-    fn finish(self, supplied: Option<&Vec<(u64, u64)>>) -> FlowOutcome {
+    /// The figures, of a source that offered and dropped so much in each part of the window.
+    fn finish(self, supplied: Option<&Vec<(u64, u64)>>) -> FlowCounts {
         let mut batches = self.now.counted();
         for (batch, arrived) in batches.iter_mut().zip(self.arrived.counted()) {
             batch.arrived = arrived;
         }
         for (batch, part) in batches.iter_mut().zip(supplied.into_iter().flatten()) {
-            (batch.offered, batch.refused) = *part;
+            (batch.offered, batch.dropped) = *part;
         }
-        let sum = |pick: fn(&BatchOutcome) -> u64| batches.iter().map(pick).sum();
-        let delays = |count, sum_ps: fn(&BatchOutcome) -> u128, histogram: &Histogram| Delays {
+        let sum = |pick: fn(&FlowBatch) -> u64| batches.iter().map(pick).sum();
+        let delays = |count, sum_ps: fn(&FlowBatch) -> u128, histogram: &Histogram| Delays {
             count,
             sum_ps: batches.iter().map(sum_ps).sum(),
             buckets: histogram.filled(),
         };
         let (messages, completed) = (sum(|batch| batch.messages), sum(|batch| batch.completed));
-        FlowOutcome {
+        FlowCounts {
             balance: self.balance,
             offered: sum(|batch| batch.offered),
-            refused: sum(|batch| batch.refused),
+            dropped: sum(|batch| batch.dropped),
             messages,
             frames: sum(|batch| batch.frames),
             octets: sum(|batch| batch.octets),
@@ -276,9 +150,9 @@ impl VoiceAccount {
         }
     }
 
-    fn finish(self) -> VoiceOutcome {
+    fn finish(self) -> FlowVoice {
         let (voice_delay, sample_delay) = (self.voice_delay.finish(), self.sample_delay.finish());
-        VoiceOutcome { voice_delay, sample_delay, ..self.figures }
+        FlowVoice { voice_delay, sample_delay, ..self.figures }
     }
 }
 
@@ -290,7 +164,7 @@ impl Account {
             from: plant.phases.measure_from_ps,
             to: plant.phases.measure_to_ps,
             flows: flows.chain((0..comparisons).map(|_| FlowAccount::new(plant, false))).collect(),
-            ports: vec![PortOutcome::default(); plant.ports.len()],
+            ports: vec![PortCounts::default(); plant.ports.len()],
             trace: tracing.then(Vec::new),
         }
     }
@@ -440,11 +314,11 @@ impl Account {
     }
 
     /// The figures; those of comparisons of clocks come after the flows of the plan. `supplied` are
-    /// messages offered and refused by these, in each part of the measured window.
+    /// messages offered and dropped by these, in each part of the measured window.
     pub fn finish(
         self,
         supplied: &[Vec<(u64, u64)>],
-    ) -> (Vec<FlowOutcome>, Vec<PortOutcome>, Vec<Delivery>) {
+    ) -> (Vec<FlowCounts>, Vec<PortCounts>, Vec<Delivery>) {
         let all = supplied.iter().map(Some).chain(std::iter::repeat(None));
         let flows = self.flows.into_iter().zip(all).map(|(it, supplied)| it.finish(supplied));
         let mut trace = self.trace.unwrap_or_default();

@@ -8,17 +8,18 @@
 //! transfer: two ends of a connection that wake and receive ──► segments of both (see `transfer`)
 //! ```
 
-use super::account::{Account, Balance};
-use super::clocks::{Clocks, ComparisonOutcome, ReadingOutcome};
+use super::account::Account;
+use super::clocks::Clocks;
 use super::frame::{Frame, Loss};
 use super::plant::{Plant, GROUP};
 use super::scenario::Trial;
 use super::talker::Talker;
-use super::transfer::{Connection, TransferOutcome};
+use super::transfer::Connection;
 use ethermeter_traffic::lengths::Lengths;
 use ethermeter_traffic::packets::HostSamples;
 use ethermeter_traffic::times::Times;
 use ethermeter_traffic::{Offer, Purpose, Source, Stream, Window};
+use ethermeter_trial::counts::{Balance, ClockDelays, ClockPair, TransferCounts};
 use ethermeter_trial::flows::{Address, Flow, Framing, Response};
 use std::collections::VecDeque;
 
@@ -536,7 +537,7 @@ impl Applications {
     }
 
     /// What came of each flow that is a transfer.
-    pub fn finish_transfers(&mut self) -> Vec<Option<TransferOutcome>> {
+    pub fn finish_transfers(&mut self) -> Vec<Option<TransferCounts>> {
         self.flows
             .iter_mut()
             .map(|app| app.transfer.as_mut().map(|connection| connection.finish()))
@@ -548,7 +549,7 @@ impl Applications {
     pub fn finish_clocks(
         &mut self,
         balances: impl Iterator<Item = Balance>,
-    ) -> (Vec<(u32, ReadingOutcome)>, Vec<ComparisonOutcome>) {
+    ) -> (Vec<(u32, ClockDelays)>, Vec<ClockPair>) {
         self.clocks.finish(balances)
     }
 

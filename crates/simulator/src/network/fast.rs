@@ -16,7 +16,7 @@ use super::frame::{Frame, Loss};
 use super::junctions::Junctions;
 use super::plant::{Last, Plant, Role, Room, ENDLESS, NONE};
 use super::table::{Tables, Way};
-use super::{Outcome, Trial};
+use super::{Traced, Trial};
 use crate::scenario::Error;
 use crate::watch::{Poll, Watch};
 use std::collections::VecDeque;
@@ -132,7 +132,7 @@ pub(super) fn run(
     trial: &Trial,
     watch: &Watch,
     tracing: bool,
-) -> Option<Result<Outcome, Error>> {
+) -> Option<Result<Traced, Error>> {
     let later = plant.ports.iter().any(|port| port.half_duplex || port.buffer.is_some());
     if later || plant.timings.iter().any(|timing| timing.coalesce.is_some()) {
         return None;
@@ -492,11 +492,11 @@ impl Fast<'_> {
         }
     }
 
-    fn finish(mut self) -> Outcome {
+    fn finish(mut self) -> Traced {
         for item in self.waiting.iter().flatten() {
             self.account.in_flight(&item.frame);
         }
-        Outcome::new(
+        Traced::new(
             self.plant,
             self.account,
             &mut self.applications,

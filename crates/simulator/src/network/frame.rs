@@ -31,7 +31,8 @@ pub(super) struct Frame {
     pub born: u64,
 }
 
-/// Why a copy of a frame ends before its destination.
+/// Why a copy of a frame ends before its destination, in the order of
+/// [`ethermeter_trial::counts::LOSSES`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Loss {
     /// No room at a stage or at a port out.
@@ -45,6 +46,3 @@ pub(super) enum Loss {
     /// The attempt limit of a half-duplex port.
     Attempts,
 }
-
-/// Their names in outcomes.
-pub const LOSSES: [&str; 5] = ["queue", "buffer", "filtered", "ignored", "attempts"];

@@ -24,40 +24,35 @@ mod table;
 mod talker;
 pub mod transfer;
 
-pub use account::{
-    Balance, BatchOutcome, Delays, Delivery, FlowOutcome, PortOutcome, VoiceOutcome,
-};
-pub use clocks::{ComparedOutcome, ComparisonOutcome, ReadingOutcome, SignedDelays};
-pub use frame::LOSSES;
+pub use account::Delivery;
 pub use scenario::Trial;
-pub use transfer::{EndOutcome, TransferOutcome};
 
 use crate::scenario::Error;
 use crate::watch::Watch;
 use account::Account;
 use applications::Applications;
+use ethermeter_trial::counts::NodeCounts;
+use ethermeter_trial::Counts;
 use plant::Plant;
 
-/// The figures of a trial.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Outcome {
-    /// Of each flow.
-    pub flows: Vec<FlowOutcome>,
-    /// Of ports: 2l and 2l + 1 are the ends of link l.
-    pub ports: Vec<PortOutcome>,
-    /// Lookups of each node within the measured window that knew no port.
-    pub flooded: Vec<u64>,
-    /// Of each pair of hosts whose clocks were compared.
-    pub comparisons: Vec<ComparisonOutcome>,
-    /// Length of the measured window.
-    pub window_ps: u64,
-    /// Events that were processed, for speed figures; the two implementations differ.
-    pub events: u64,
+/// What was counted in a trial, with every delivery.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Traced {
+    /// What was counted.
+    pub counts: Counts,
     /// Deliveries in the order of time, if they were wanted.
     pub trace: Vec<Delivery>,
 }
 
-impl Outcome {
+impl std::ops::Deref for Traced {
+    type Target = Counts;
+
+    fn deref(&self) -> &Counts {
+        &self.counts
+    }
+}
+
+impl Traced {
     fn new(
         plant: &Plant,
         account: Account,
@@ -75,13 +70,16 @@ impl Outcome {
             }
         }
         let of_comparisons = flows.split_off(applications.flow_count() as usize);
-        let (readings, comparisons) =
+        let (delays, clock_pairs) =
             applications.finish_clocks(of_comparisons.into_iter().map(|flow| flow.balance));
-        for (flow, reading) in readings {
-            flows[flow as usize].reading = Some(reading);
+        for (flow, delays) in delays {
+            flows[flow as usize].clocks = Some(delays);
         }
         let window_ps = plant.phases.measure_to_ps - plant.phases.measure_from_ps;
-        Self { flows, ports, flooded, comparisons, window_ps, events, trace }
+        let nodes = NodeCounts { flooded };
+        let counts =
+            Counts { window_ps, events, flows, ports, nodes, clock_pairs, ..Counts::default() };
+        Self { counts, trace }
     }
 }
 
@@ -97,7 +95,7 @@ pub fn check(trial: &Trial) -> Result<(), Error> {
 ///
 /// # Errors
 /// If the trial contradicts itself or leaves the range of what can be simulated.
-pub fn simulate(trial: &Trial) -> Result<Outcome, Error> {
+pub fn simulate(trial: &Trial) -> Result<Counts, Error> {
     simulate_watched(trial, &Watch::default())
 }
 
@@ -105,17 +103,18 @@ pub fn simulate(trial: &Trial) -> Result<Outcome, Error> {
 ///
 /// # Errors
 /// As [`simulate`]; and [`Error::Stopped`] if it was stopped.
-pub fn simulate_watched(trial: &Trial, watch: &Watch) -> Result<Outcome, Error> {
+pub fn simulate_watched(trial: &Trial, watch: &Watch) -> Result<Counts, Error> {
     let plant = Plant::new(trial)?;
     fast::run(&plant, trial, watch, false)
         .unwrap_or_else(|| reference::run(&plant, trial, watch, false))
+        .map(|traced| traced.counts)
 }
 
-/// Run a trial event by event: the same outcome, slowly.
+/// Run a trial event by event: the same counts, slowly.
 ///
 /// # Errors
 /// As [`simulate`].
-pub fn simulate_reference(trial: &Trial) -> Result<Outcome, Error> {
+pub fn simulate_reference(trial: &Trial) -> Result<Counts, Error> {
     simulate_reference_watched(trial, &Watch::default())
 }
 
@@ -123,16 +122,16 @@ pub fn simulate_reference(trial: &Trial) -> Result<Outcome, Error> {
 ///
 /// # Errors
 /// As [`simulate_watched`].
-pub fn simulate_reference_watched(trial: &Trial, watch: &Watch) -> Result<Outcome, Error> {
-    reference::run(&Plant::new(trial)?, trial, watch, false)
+pub fn simulate_reference_watched(trial: &Trial, watch: &Watch) -> Result<Counts, Error> {
+    Ok(reference::run(&Plant::new(trial)?, trial, watch, false)?.counts)
 }
 
-/// Outcomes of both implementations with every delivery; of one only if the other does not know
+/// Counts of both implementations with every delivery; of one only if the other does not know
 /// what the network has.
 ///
 /// # Errors
 /// As [`simulate`].
-pub fn traces(trial: &Trial) -> Result<(Outcome, Option<Outcome>), Error> {
+pub fn traces(trial: &Trial) -> Result<(Traced, Option<Traced>), Error> {
     let plant = Plant::new(trial)?;
     let watch = Watch::default();
     Ok((

@@ -12,7 +12,7 @@ use super::junctions::Junctions;
 use super::medium::Contender;
 use super::plant::{Last, Plant, NONE, PAUSE_OCTETS};
 use super::table::{Tables, Way};
-use super::{Outcome, Trial};
+use super::{Traced, Trial};
 use crate::mac::csma_cd::Sent;
 use crate::scenario::Error;
 use crate::watch::{Poll, Watch};
@@ -172,7 +172,7 @@ pub(super) fn run(
     trial: &Trial,
     watch: &Watch,
     tracing: bool,
-) -> Result<Outcome, Error> {
+) -> Result<Traced, Error> {
     let applications = Applications::new(plant, trial);
     let stations = applications.flow_count() + applications.receiver_count();
     let ports = u32::try_from(plant.ports.len()).expect("few ports");
@@ -656,12 +656,12 @@ impl Engine<'_> {
         self.serve(now, port);
     }
 
-    fn finish(mut self) -> Outcome {
+    fn finish(mut self) -> Traced {
         let Self { copies, account, .. } = &mut self;
         for copy in copies.iter().filter(|copy| copy.alive) {
             account.in_flight(&copy.frame);
         }
-        Outcome::new(
+        Traced::new(
             self.plant,
             self.account,
             &mut self.applications,

@@ -55,3 +55,9 @@ pub fn saturated(stations: usize, bits: u64, delay_ps: u64, service_ps: u64) -> 
         },
     }
 }
+
+/// Mean of `count` times whose sum is `sum_ps`, in seconds.
+#[allow(dead_code, clippy::cast_precision_loss)] // of some tests
+pub fn mean_s(sum_ps: u128, count: u64) -> f64 {
+    sum_ps as f64 / count as f64 * 1e-12
+}

@@ -1,10 +1,11 @@
 //! Trials of idealised worlds, and estimates of what comes out of them.
 
 use ethermeter_simulator::idealised::Trial;
-use ethermeter_simulator::{simulate_idealised, Outcome};
+use ethermeter_simulator::simulate_idealised;
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;
 use ethermeter_traffic::times::Times;
+use ethermeter_trial::Counts;
 use serde_json::{json, Value};
 
 /// A slot, and a bit, in picoseconds: lengths in bits are lengths in slots.
@@ -146,29 +147,29 @@ fn ratio(batches: &[(f64, f64)], factor: f64) -> Estimate {
     Estimate { mean, half_width: factor * (square * n / (n - 1.0)).sqrt() / below }
 }
 
-fn by_batch<T: Copy>(outcome: &Outcome, values: &[T], number: fn(T) -> f64) -> Vec<f64> {
+fn by_batch<T: Copy>(outcome: &Counts, values: &[T], number: fn(T) -> f64) -> Vec<f64> {
     values
-        .chunks(outcome.station_frames.len())
+        .chunks(outcome.stations.frames.len())
         .map(|batch| batch.iter().map(|&value| number(value)).sum())
         .collect()
 }
 
 /// The share of time in which a packet that succeeds is sent.
-pub fn utilisation(outcome: &Outcome) -> Estimate {
-    let charged = by_batch(outcome, &outcome.batch_charged_ps, |ps| ps as f64);
+pub fn utilisation(outcome: &Counts) -> Estimate {
+    let charged = by_batch(outcome, &outcome.stations.batches.charged_ps, |ps| ps as f64);
     let length = outcome.window_ps as f64 / charged.len() as f64;
     ratio(&charged.into_iter().map(|ps| (ps, length)).collect::<Vec<_>>(), T_OF_BATCHES)
 }
 
 /// Mean time from taking up a frame to the end of its last bit, in slots.
-pub fn delay(outcome: &Outcome) -> Estimate {
-    let sums = by_batch(outcome, &outcome.batch_delay_sum_s, |s| s * 1e12 / SLOT as f64);
-    let frames = by_batch(outcome, &outcome.batch_frames, f64::from);
+pub fn delay(outcome: &Counts) -> Estimate {
+    let sums = by_batch(outcome, &outcome.stations.batches.delay_ps, |ps| ps as f64 / SLOT as f64);
+    let frames = by_batch(outcome, &outcome.stations.batches.frames, f64::from);
     ratio(&sums.into_iter().zip(frames).collect::<Vec<_>>(), T_OF_BATCHES)
 }
 
 /// A ratio of two sums, over replications.
-pub fn replicated(trial: &Trial, of: fn(&Outcome) -> (f64, f64)) -> Estimate {
+pub fn replicated(trial: &Trial, of: fn(&Counts) -> (f64, f64)) -> Estimate {
     let run = |seed: u64| {
         of(&simulate_idealised(&Trial { seed, ..trial.clone() }).expect("a valid trial"))
     };
@@ -176,16 +177,14 @@ pub fn replicated(trial: &Trial, of: fn(&Outcome) -> (f64, f64)) -> Estimate {
 }
 
 /// Time from arrival to start in slots, and frames: for the mean wait.
-pub fn wait(outcome: &Outcome) -> (f64, f64) {
-    let stations = outcome.station_frames.iter().zip(&outcome.station_response_s);
-    let response: f64 =
-        stations.map(|(&frames, response)| frames as f64 * response * 1e12 / SLOT as f64).sum();
-    let sent = outcome.station_bits.iter().sum::<u64>() as f64;
-    (response - sent, outcome.station_frames.iter().sum::<u64>() as f64)
+pub fn wait(outcome: &Counts) -> (f64, f64) {
+    let response = outcome.stations.response_ps.iter().sum::<u64>() as f64 / SLOT as f64;
+    let sent = outcome.stations.bits.iter().sum::<u64>() as f64;
+    (response - sent, outcome.stations.frames.iter().sum::<u64>() as f64)
 }
 
 /// Frames dropped, and offered: for the share that is lost.
-pub fn lost_share(outcome: &Outcome) -> (f64, f64) {
+pub fn lost_share(outcome: &Counts) -> (f64, f64) {
     let sum = |counts: &[u64]| counts.iter().sum::<u64>() as f64;
-    (sum(&outcome.station_dropped), sum(&outcome.station_offered))
+    (sum(&outcome.stations.dropped), sum(&outcome.stations.offered))
 }

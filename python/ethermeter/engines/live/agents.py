@@ -16,8 +16,7 @@ from ethermeter.engines.live.laboratory import Credentials, Laboratory, Station
 from ethermeter.engines.live.recording import Tap
 from ethermeter.faults import Fault, InputError
 from ethermeter.store.scratch import temporary_directory
-from ethermeter.testbed import Link, TestbedError, Wire, make_network
-from ethermeter.testbed.build import WireKind
+from ethermeter.testbed import Link, TestbedError, Wire, WireKind, make_network
 from ethermeter.testbed.record import NAMESPACES
 from ethermeter.trial import Trial
 

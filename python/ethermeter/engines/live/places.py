@@ -19,7 +19,8 @@ from ethermeter.engines.talk import is_voice
 from ethermeter.engines.work import Finished, Work
 from ethermeter.faults import Fault, InputError
 from ethermeter.framing import AROUND_DATA_OCTETS
-from ethermeter.testbed.build import MOST_HOSTS, WireKind
+from ethermeter.testbed.build import MOST_HOSTS
+from ethermeter.testbed.elements import WireKind
 
 MTU_OCTETS = 1500
 

@@ -12,36 +12,17 @@
 //! time has come: what comes after the round's end waits until it is known what was published.
 
 use super::clock::Clock;
-use crate::network::account::Balance;
 use crate::network::frame::Frame;
 use crate::network::plant::Plant;
 use ethermeter_traffic::clock::rounds::{ClockEstimate, Pace, Used, FRAME_OCTETS, TIMEOUT_NS};
 use ethermeter_traffic::clock::{Exchange, Relation};
 use ethermeter_traffic::skewed_clock::between_ns;
+use ethermeter_trial::counts::{Balance, ClockPair};
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
 const PS_PER_NS: u64 = 1000;
-
-/// What came of comparing two clocks.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ComparisonOutcome {
-    /// The node that answers: the sender of the flows that are read by this.
-    pub sender: u32,
-    /// The node that asks: their receiver.
-    pub receiver: u32,
-    /// Requests that were sent.
-    pub requests: u64,
-    /// Those that were answered in time.
-    pub answered: u64,
-    /// Those that were not.
-    pub lost: u64,
-    /// Frames of both.
-    pub balance: Balance,
-    /// What is known in the end; `None` if there were too few exchanges.
-    pub estimate: Option<ClockEstimate>,
-}
 
 /// A message that came.
 #[derive(Clone, Copy, Debug)]
@@ -304,10 +285,10 @@ impl Comparison {
         (self.round_end, self.is_news) = (u64::MAX, true);
     }
 
-    pub fn outcome(&self, balance: Balance) -> ComparisonOutcome {
+    pub fn outcome(&self, balance: Balance) -> ClockPair {
         let shows = |host_ns: u64| self.receiver.reading_ns(host_ns * PS_PER_NS);
         let last = Relation::fitted(&self.exchanges).ok();
-        ComparisonOutcome {
+        ClockPair {
             sender: self.pair.0,
             receiver: self.pair.1,
             requests: u64::from(self.requests),

@@ -11,15 +11,13 @@ pub(super) mod clock;
 mod comparison;
 mod reading;
 
-pub use comparison::ComparisonOutcome;
-pub use reading::{ComparedOutcome, ReadingOutcome, SignedDelays};
-
-use super::account::{Account, Balance};
+use super::account::Account;
 use super::frame::Frame;
 use super::plant::Plant;
 use clock::Clock;
 use comparison::Comparison;
 use ethermeter_trial::clocks::Comparing;
+use ethermeter_trial::counts::{Balance, ClockDelays, ClockPair};
 use reading::Reading;
 use std::collections::BTreeSet;
 
@@ -148,18 +146,18 @@ impl Clocks {
     pub fn finish(
         &mut self,
         balances: impl Iterator<Item = Balance>,
-    ) -> (Vec<(u32, ReadingOutcome)>, Vec<ComparisonOutcome>) {
+    ) -> (Vec<(u32, ClockDelays)>, Vec<ClockPair>) {
         for flow in self.first..self.first + self.comparison_count() {
             self.comparison(flow).finish();
             self.judge(flow);
         }
-        let outcomes: Vec<ComparisonOutcome> = self
+        let outcomes: Vec<ClockPair> = self
             .comparisons
             .iter()
             .zip(balances)
             .map(|(comparison, balance)| comparison.outcome(balance))
             .collect();
-        let mut of_flows: Vec<(u32, ReadingOutcome)> = Vec::new();
+        let mut of_flows: Vec<(u32, ClockDelays)> = Vec::new();
         for reading in self.readings.iter().flatten() {
             let outcome = reading.outcome(&outcomes);
             match of_flows.last_mut().filter(|(flow, _)| *flow == reading.flow()) {

@@ -1,9 +1,9 @@
 //! Delays of a stream as its hosts' clocks show them.
 
 use super::clock::Clock;
-use super::comparison::{ComparisonOutcome, Verdict};
-use ethermeter_traffic::clock::rounds::ClockEstimate;
+use super::comparison::Verdict;
 use ethermeter_traffic::Histogram;
+use ethermeter_trial::counts::{ClockDelays, ClockPair, SignedDelays, SynchronisedDelays};
 
 /// Times of either sign, in picoseconds: how many, their sum, and how they are distributed. Buckets
 /// are as narrow as a histogram's about a time that all are near to, since clocks that differ by a
@@ -42,81 +42,6 @@ impl Spread {
             .map(|(low, high, count)| (self.about - high + 1, self.about - low + 1, count))
             .chain(above.map(|(low, high, count)| (self.about + low, self.about + high, count)));
         SignedDelays { count: self.count, sum_ps: self.sum, buckets: buckets.collect() }
-    }
-}
-
-/// Times of one kind, of either sign.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SignedDelays {
-    /// How many.
-    pub count: u64,
-    /// Their sum, in picoseconds.
-    pub sum_ps: i128,
-    /// Lowest time of a bucket, lowest beyond it, and how many between; those of several receivers
-    /// may overlap.
-    pub buckets: Vec<(i64, i64, u64)>,
-}
-
-impl SignedDelays {
-    /// Their mean in seconds; not a number if there are none.
-    #[must_use]
-    #[allow(clippy::cast_precision_loss)]
-    pub fn mean_s(&self) -> f64 {
-        self.sum_ps as f64 / self.count as f64 * 1e-12
-    }
-
-    fn merge(&mut self, other: Self) {
-        self.count += other.count;
-        self.sum_ps += other.sum_ps;
-        self.buckets.extend(other.buckets);
-        self.buckets.sort_unstable();
-    }
-}
-
-/// What was read of a flow in the measured window.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ReadingOutcome {
-    /// The receiver's clock when messages came, less the sender's when they came to their source.
-    pub clock: SignedDelays,
-    /// The same as a live test tells it, which compares the clocks.
-    pub compared: Option<ComparedOutcome>,
-}
-
-/// Delays that were told by comparing clocks.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ComparedOutcome {
-    /// They.
-    pub delays: SignedDelays,
-    /// Messages that came when nothing was known of the sender's clock; they are not in `delays`.
-    pub unrelated: u64,
-    /// Messages that came before they were sent, by the estimate. A live test leaves them out of its
-    /// histogram; here they are in it.
-    pub before_sent: u64,
-    /// The farthest that one of them is from the true delay, in picoseconds.
-    pub error_most_ps: u64,
-    /// What is known in the end; not of a flow to several receivers, each of which knows something
-    /// else.
-    pub estimate: Option<ClockEstimate>,
-    /// The most that any of them is wrong by, as it is stated; `None` if there was a time when
-    /// nothing was known.
-    pub delay_uncertainty_ns: Option<f64>,
-    /// Exchanges that contradict what is known.
-    pub contradictions: u64,
-}
-
-impl ReadingOutcome {
-    /// Take in another receiver's.
-    pub(super) fn merge(&mut self, other: Self) {
-        self.clock.merge(other.clock);
-        let (Some(mine), Some(theirs)) = (&mut self.compared, other.compared) else { return };
-        mine.delays.merge(theirs.delays);
-        mine.unrelated += theirs.unrelated;
-        mine.before_sent += theirs.before_sent;
-        mine.error_most_ps = mine.error_most_ps.max(theirs.error_most_ps);
-        mine.estimate = None;
-        mine.delay_uncertainty_ns =
-            mine.delay_uncertainty_ns.zip(theirs.delay_uncertainty_ns).map(|(a, b)| a.max(b));
-        mine.contradictions += theirs.contradictions;
     }
 }
 
@@ -183,10 +108,10 @@ impl Reading {
             self.error_most_ps.max(told_ps.abs_diff(verdict.true_ps.cast_signed()));
     }
 
-    pub fn outcome(&self, comparisons: &[ComparisonOutcome]) -> ReadingOutcome {
-        let compared = self.compared.as_ref().map(|(number, delays)| {
+    pub fn outcome(&self, comparisons: &[ClockPair]) -> ClockDelays {
+        let synchronised = self.compared.as_ref().map(|(number, delays)| {
             let estimate = comparisons[*number as usize].estimate;
-            ComparedOutcome {
+            SynchronisedDelays {
                 delays: delays.finish(),
                 unrelated: self.unrelated,
                 before_sent: self.before_sent,
@@ -196,7 +121,7 @@ impl Reading {
                 contradictions: estimate.map_or(0, |estimate| estimate.contradictions as u64),
             }
         });
-        ReadingOutcome { clock: self.clock.finish(), compared }
+        ClockDelays { clock: self.clock.finish(), synchronised }
     }
 }
 

@@ -49,7 +49,7 @@ impl Segment {
 
 /// What an end did within the measured window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Counts {
+pub(super) struct Sent {
     pub segments: u64,
     pub retransmitted: u64,
     pub timeouts: u64,
@@ -126,7 +126,7 @@ pub(super) struct Endpoint {
     measured: (u64, u64),
     /// Most data in a segment.
     most: u64,
-    pub counts: Counts,
+    pub counts: Sent,
     pub windows: Windows,
     /// Segments to go out.
     pub out: VecDeque<Segment>,
@@ -188,7 +188,7 @@ impl Endpoint {
             tcp,
             measured,
             most,
-            counts: Counts::default(),
+            counts: Sent::default(),
             windows,
             out: VecDeque::new(),
             queued: 0,

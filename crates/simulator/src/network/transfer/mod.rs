@@ -14,38 +14,15 @@ mod congestion;
 mod endpoint;
 mod scoreboard;
 
-use super::account::{Account, Delays, Spread};
+use super::account::{Account, Spread};
 use super::frame::Frame;
 use super::plant::Plant;
 use endpoint::{Endpoint, Segment};
 use ethermeter_traffic::{Purpose, Stream};
+use ethermeter_trial::counts::{EndCounts, TransferCounts};
 use ethermeter_trial::flows::{FRAME_OCTETS, SHORTEST_FRAME};
 use ethermeter_trial::transfer::{Direction, File, Job, Transfer, HEADER_OCTETS};
 use std::collections::VecDeque;
-
-/// The figures of a transfer, within the measured window if not of its end.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[allow(missing_docs)] // field by field in docs/formats.md
-pub struct TransferOutcome {
-    pub octets: u64,
-    pub whole_ps: Option<u64>,
-    /// What `from` did, and `to`.
-    pub ends: [EndOutcome; 2],
-}
-
-/// The figures of an end of a connection.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[allow(missing_docs)] // field by field in docs/formats.md
-pub struct EndOutcome {
-    pub segments: u64,
-    pub retransmitted: u64,
-    pub timeouts: u64,
-    pub fast_retransmissions: u64,
-    pub acknowledgements: u64,
-    pub acknowledgement_delay: Delays,
-    /// Congestion window: from when on, and how many octets.
-    pub windows: Vec<(u64, u64)>,
-}
 
 /// One of the two hosts.
 #[derive(Debug)]
@@ -350,10 +327,10 @@ impl Connection {
     }
 
     /// The figures, when nothing more happens.
-    pub fn finish(&mut self) -> TransferOutcome {
+    pub fn finish(&mut self) -> TransferCounts {
         let ends = self.sides.each_mut().map(|side| {
             let counts = side.end.counts;
-            EndOutcome {
+            EndCounts {
                 segments: counts.segments,
                 retransmitted: counts.retransmitted,
                 timeouts: counts.timeouts,
@@ -363,7 +340,7 @@ impl Connection {
                 windows: side.end.windows.finish(),
             }
         });
-        TransferOutcome { octets: self.moved_measured, whole_ps: self.whole_ps, ends }
+        TransferCounts { octets: self.moved_measured, whole_ps: self.whole_ps, ends }
     }
 }
 

@@ -1,0 +1,74 @@
+"""What a testbed is made of: wires and hosts."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from ethermeter.testbed.commands import inside
+
+Layout = Literal["pair", "switch"]
+"""How hosts are joined."""
+WireKind = Literal["shaped", "relay"]
+"""What limits the rate of a wire.
+
+`shaped`: a token bucket before the wire; `relay`: a process that also delays each frame by its
+transmission time.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Wire:
+    """A link of limited rate.
+
+    Parameters
+    ----------
+    rate_bps
+        Line rate of each direction in bit/s, 64 kb/s to 10 Gb/s.
+    queue_octets
+        Size of the queue before the wire at each end.
+    kind
+        `shaped` or `relay`. The parameters below need `relay`.
+    delay_ns
+        Propagation delay in ns, up to 10 s.
+    loss
+        Probability that a frame is lost, 0 to 1, independent of other frames. A lost frame still
+        occupies the wire.
+    lose_every
+        Lose every n-th frame instead; at least 1.
+    seed
+        Seed of the losses.
+
+    """
+
+    rate_bps: int
+    queue_octets: int = 150_000
+    kind: WireKind = "shaped"
+    delay_ns: int = 0
+    loss: float = 0.0
+    lose_every: int | None = None
+    seed: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """One host of a testbed."""
+
+    namespace: str
+    interface: str
+    mac: str
+    ipv4: str
+    ipv6: str
+
+    def command(self, *command: str) -> list[str]:
+        """Return the command line that runs a command on this host."""
+        return inside(self.namespace, *command)
+
+
+@dataclass(frozen=True, slots=True)
+class KeptTestbed:
+    """A testbed that outlives the process that made it."""
+
+    layout: Layout
+    mtu: int
+    hosts: tuple[Host, ...]
+    wires: tuple[Wire | None, ...]
+    """The wire of each host; None if unshaped."""
