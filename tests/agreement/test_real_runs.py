@@ -83,9 +83,7 @@ def test_batches_and_histograms_add_up_to_the_observations(tmp_path):
     for trial in api.load(write_experiment(tmp_path)).plan(replications=1).trials:
         rows = observe(trial.scenario, _core.simulate(trial.line), core_s=0)
         value = dict(zip(METRICS, rows.values, strict=False))
-        window_ps = (
-            trial.scenario["phases"]["measure_to_ps"] - trial.scenario["phases"]["measure_from_ps"]
-        )
+        window_ps = trial.scenario.phases.measure_to_ps - trial.scenario.phases.measure_from_ps
         assert rows.batch_frames.sum() == value[Metric.FRAMES]
         assert rows.count[rows.histogram == 0].sum() == value[Metric.FRAMES]
         assert rows.batch_charged_ps.sum() / window_ps == pytest.approx(

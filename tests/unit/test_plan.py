@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 from ethermeter import plan
 from ethermeter.experiment import load, shipped
+from ethermeter.stations import station_count
 from ethermeter.studies import registry
 from faults_at import faults_of
 from files import SMALL
+from segments import segment, table_of
 
 VARIED = (
     SMALL
@@ -34,9 +36,7 @@ def test_all_combinations_are_run_the_last_key_changing_fastest(varied: Path) ->
         ("varied/00003", 1, {"stations.count": "1", "stations.frames": "65 B"}),
     ]
     assert len(made.trials) == 12
-    assert [len(trial.scenario["groups"][0]["places"]) for trial in made.trials] == [1] * 4 + [
-        2
-    ] * 4 + [3] * 4
+    assert [station_count(trial.scenario) for trial in made.trials] == [1] * 4 + [2] * 4 + [3] * 4
 
 
 def test_a_line_is_the_compact_json_of_its_trial(varied: Path) -> None:
@@ -175,7 +175,7 @@ def test_a_plan_reads_back_from_its_file(varied: Path, tmp_path: Path) -> None:
 
 GOOD = (
     '{"id":"x/00000","series":"x","replication":0,"seed":1,"engine":"simulation","point":{},'
-    '"scenario":{"segment":{},"groups":[],"phases":{},"batches":20}}'
+    f'"scenario":{json.dumps(table_of(segment({"points": [0]})), separators=(",", ":"))}}}'
 )
 
 
@@ -188,9 +188,9 @@ GOOD = (
         ("{", "line 1", "as JSON"),
         ("[" * 100_000, "line 1", "as JSON"),
         (
-            GOOD.replace('"segment":{}', '"segment":' + "[" * 900 + "]" * 900),
+            GOOD.replace('"delay_ps":[[0]]', '"delay_ps":' + "[" * 900 + "]" * 900),
             "line 1",
-            "RecursionError",
+            "Expected `int`, got `array`",
         ),
         ("9" * 10_000, "line 1", "as JSON"),
         (GOOD.replace('"seed":1', '"seed":NaN'), "line 1", "NaN is no number"),
@@ -205,7 +205,10 @@ GOOD = (
         (GOOD.replace("simulation", "live"), "line 1", "engine as"),
         (GOOD.replace('"point":{}', '"point":{"a":1}'), "line 1", "point as texts"),
         (GOOD.replace('"series":"x"', '"series":"\\ud800"'), "line 1", "series as a text"),
-        (GOOD.replace('"segment":{},', ""), "line 1", "scenario with the keys"),
+        (GOOD.replace('"phases":', '"phase":'), "line 1", "unknown field `phase`"),
+        (GOOD.replace('"media":', '"medium":'), "line 1", "scenario with the keys"),
+        (GOOD.replace('"bit_ps":100000,', ""), "line 1", "missing required field `bit_ps`"),
+        (GOOD.replace('"media":[', '"media":[],"links":['), "line 1", "one medium"),
         (GOOD.replace('"id":', '"di":'), "line 1", "in this order"),
         (GOOD + "\n\n" + GOOD.replace("00000", "00001"), "line 2", "as JSON"),
         (GOOD + "\n" + GOOD, "line 2, id", "no line before has"),
@@ -231,14 +234,14 @@ def test_equal_parts_of_scenarios_are_one_object(tmp_path: Path) -> None:
     path = tmp_path / "plan.jsonl"
     lines = [
         GOOD.replace("00000", f"0000{at}")
-        .replace('"segment":{}', f'"segment":{{"a":[{number}]}}')
-        .replace('"groups":[]', f'"groups":[{{"b":{at}}},{{"c":9}}]')
-        for at, number in enumerate(("1", "1", "1.0", "true"))
+        .replace('"bit_ps":100000', f'"bit_ps":{bit_ps}')
+        .replace('"bits":544', f'"bits":{544 + at}')
+        for at, bit_ps in enumerate((1, 1, 2))
     ]
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    one, other, real, true = (trial.scenario for trial in plan.read(path).trials)
-    assert one["segment"] is other["segment"]
-    assert one["groups"] != other["groups"]
-    assert one["groups"][1] is other["groups"][1]
-    # These are equal in Python, but not the same numbers.
-    assert [type(of["segment"]["a"][0]) for of in (one, real, true)] == [int, float, bool]
+    one, other, third = (trial.scenario for trial in plan.read(path).trials)
+    assert one.media[0] is other.media[0]
+    assert one.media != third.media
+    assert one.media[0].delay_ps is third.media[0].delay_ps
+    assert one.nodes[0] is third.nodes[0]
+    assert one.flows != other.flows
