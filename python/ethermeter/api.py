@@ -198,7 +198,7 @@ class Run:
             table = table.filter(pc.equal(table["station"], -1))
         frame: pd.DataFrame = table.to_pandas()
         trials = {trial.id: trial for trial in self.trials()}
-        columns: dict[str, dict[str, Any]] = {
+        columns: dict[str, dict[str, object]] = {
             "series": {name: trial.series for name, trial in trials.items()}
         }
         for key in dict.fromkeys(key for trial in trials.values() for key in trial.point):
@@ -374,10 +374,8 @@ def _metric(name: Metric | str) -> Metric:
         ) from None
 
 
-def _numbers(values: dict[str, str | None]) -> dict[str, Any]:
-    """Numbers where every text is one, so that a column can be sorted and drawn; the texts
-    otherwise.
-    """
+def _numbers(values: dict[str, str | None]) -> dict[str, object]:
+    """Numbers if every text is one, so that the column can be sorted and drawn; else the texts."""
     for kind in (int, float):
         try:
             return {name: None if text is None else kind(text) for name, text in values.items()}

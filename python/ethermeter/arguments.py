@@ -1,6 +1,4 @@
-"""Arguments of pure functions over arrays: ranges, declared once, how they are checked, and how
-they are brought to one shape.
-"""
+"""Arguments of pure functions over arrays: ranges, checks, and broadcasting to one shape."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -62,8 +60,9 @@ class Range:
         return f"{kind} from {self.low:g} to {self.high:g}"
 
     def read(self, function: str, name: str, value: Numbers) -> Array:
-        """Return the value as an array of floats; what is nearer to 0 than 1e-250 is 0, so that no
-        quotient of two overflows.
+        """Return the value as an array of floats.
+
+        A value nearer to 0 than 1e-250 becomes 0, so that no quotient of two overflows.
 
         Raises
         ------

@@ -317,8 +317,7 @@ class StudyPage:
 
 
 def number(value: float, half_width: float = math.nan) -> str:
-    """Write a value to the second digit of its interval's half width, or to four digits where it
-    has none.
+    """Write a value to the second digit of its interval's half width; to four digits without one.
 
     Examples
     --------
@@ -348,8 +347,7 @@ def number(value: float, half_width: float = math.nan) -> str:
 
 
 def cell(estimate: Estimate | None, factor: float = 1.0) -> str:
-    """Value and half width of its interval, or the ends of one that is not symmetrical; a dash
-    without a value.
+    """Value and half width of its interval, or its ends if not symmetrical; a dash without a value.
 
     Only the value if the interval is narrower than the digits shown.
     """

@@ -1,21 +1,20 @@
-"""Hosts file: which hosts a laboratory has and how their agents are reached.
+"""Hosts file: the hosts of a laboratory and the control addresses of their agents.
 
 ```toml
-certificates = "lab"                # folder of certificates, beside this file; without, loopback addresses only
+certificates = "lab"        # folder of certificates, beside this file; default: loopback only
 
-[hosts.sender]                      # what experiments call it
-control = "10.0.0.1:4988"           # where its agent listens
-address = "192.168.1.1"             # with which it takes part in what is measured; that of control if not said
-interface = "eth1"                  # that of the address if not said
+[hosts.sender]              # its name in experiments
+control = "10.0.0.1:4988"   # where its agent listens
+address = "192.168.1.1"     # its address on the measured network; default: that of control
+interface = "eth1"          # default: the interface of the address
 ```
 """
 
 import ipaddress
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from ethermeter.engines.live import Laboratory, Station
 from ethermeter.engines.live.agents import read_credentials
@@ -25,7 +24,7 @@ from ethermeter.faults import Fault, InputError, shown
 LARGEST_BYTES = 1_000_000
 MOST_HOSTS = 1000
 LONGEST_INTERFACE = 15
-"""Characters that the kernel has room for."""
+"""Longest interface name of the kernel in characters."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]{0,62}", re.ASCII)
 _RESERVED = ("authority", "coordinator")
@@ -34,16 +33,16 @@ _KEYS = ("control", "address", "interface")
 
 @dataclass(frozen=True, slots=True)
 class HostsFile:
-    """A file of hosts, as read.
+    """A hosts file.
 
     Parameters
     ----------
     path
         The file.
     stations
-        By name.
+        Hosts by name.
     certificates
-        Folder of certificates; None without.
+        Folder of certificates; None if there is none.
 
     """
 
@@ -77,7 +76,7 @@ class HostsFile:
         )
 
     def certified(self) -> list[str]:
-        """Return what the certificate of each host names: its name and its addresses."""
+        """Return the subjects of each host's certificate: NAME=CONTROL_ADDRESS=ADDRESS."""
         return [
             f"{name}={address_of(station.control)}={station.address}"
             for name, station in self.stations.items()
@@ -85,17 +84,12 @@ class HostsFile:
 
 
 def read(path: Path) -> HostsFile:
-    """Read a file of hosts.
-
-    Parameters
-    ----------
-    path
-        The file.
+    """Read a hosts file.
 
     Raises
     ------
     InputError
-        With every fault that was found.
+        With all faults of the file.
 
     """
     file = str(path)
@@ -129,7 +123,8 @@ def read(path: Path) -> HostsFile:
             wrong(
                 key,
                 name,
-                f"expected letters, digits, dots and hyphens, at most 63, and none of {', '.join(_RESERVED)}",
+                "expected letters, digits, dots and hyphens, at most 63, and none of "
+                f"{', '.join(_RESERVED)}",
             )
         if not isinstance(entry, dict):
             wrong(key, entry, "expected a table with control, and address and interface if wanted")
@@ -151,30 +146,35 @@ def read(path: Path) -> HostsFile:
 
 
 def _station(
-    name: str, key: str, entry: Mapping[str, Any], wrong: Any, *, needs_loopback: bool
+    name: str,
+    key: str,
+    entry: Mapping[str, object],
+    wrong: Callable[[str, object, str], None],
+    *,
+    needs_loopback: bool,
 ) -> Station | None:
     for unknown in entry.keys() - set(_KEYS):
         wrong(f"{key}.{unknown}", entry[unknown], f"unknown key; expected {', '.join(_KEYS)}")
     control = entry.get("control", "(missing)")
-    place = _split(control) if isinstance(control, str) else None
-    if place is None:
+    if not isinstance(control, str) or (parts := _split(control)) is None:
         wrong(
             f"{key}.control",
             control,
             'expected ADDRESS:PORT with an IP address, such as "10.0.0.1:4988" or "[fd00::1]:4988"',
         )
         return None
-    address = entry.get("address", place[0])
+    address = entry.get("address", parts[0])
     try:
         ip = ipaddress.ip_address(address if isinstance(address, str) else "")
     except ValueError:
         wrong(f"{key}.address", address, 'expected an IP address, such as "192.168.1.1"')
         return None
-    if needs_loopback and not (ip.is_loopback and ipaddress.ip_address(place[0]).is_loopback):
+    if needs_loopback and not (ip.is_loopback and ipaddress.ip_address(parts[0]).is_loopback):
         wrong(
             f"{key}.control",
             control,
-            "expected a loopback address, or the key certificates: agents beyond loopback have certificates",
+            "expected a loopback address, or the key certificates: agents beyond loopback have "
+            "certificates",
         )
     interface = entry.get("interface")
     if interface is not None and not (
@@ -190,14 +190,14 @@ def _station(
 
 
 def address_of(control: str) -> str:
-    """Address of ADDRESS:PORT, which was checked."""
-    place = _split(control)
-    assert place is not None
-    return place[0]
+    """Address of a valid ADDRESS:PORT."""
+    parts = _split(control)
+    assert parts is not None
+    return parts[0]
 
 
 def _split(control: str) -> tuple[str, int] | None:
-    """Address and port of ADDRESS:PORT, None if it is none."""
+    """Address and port of ADDRESS:PORT; None if invalid."""
     match = re.fullmatch(r"(?:\[([0-9a-fA-F:.]+)\]|([0-9.]+)):([0-9]{1,5})", control, re.ASCII)
     if match is None or not 1 <= int(match.group(3)) <= 65_535:
         return None

@@ -1,4 +1,4 @@
-"""Provenance: what made a run, and when and where. No observation depends on it."""
+"""Provenance: software, machine, plan and time of a run. No observation depends on it."""
 
 import hashlib
 import json
@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
 
 LIBRARIES = ("numpy", "pyarrow", "pydantic", "scipy")
 
@@ -23,7 +22,7 @@ def begun(
     command: Sequence[str],
     jobs: int,
     cluster: str | None,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Describe a run that begins now.
 
     Parameters
@@ -35,7 +34,7 @@ def begun(
     seeds
         Seed of each experiment, by its name.
     command
-        The command line, or what a Python session called.
+        The command line, or the call of a Python session.
     jobs
         Threads.
     cluster
@@ -44,7 +43,7 @@ def begun(
     Returns
     -------
     :
-        The provenance, without the key `finished`.
+        The provenance without the key `finished`.
 
     """
     return {
@@ -68,8 +67,8 @@ def begun(
     }
 
 
-def resumed(provenance: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
-    """Join the provenance of a continued run to what was written when it was first begun.
+def resumed(provenance: Mapping[str, object], before: Mapping[str, object]) -> dict[str, object]:
+    """Join the provenance of a continued run to the one written at its first start.
 
     Returns
     -------
@@ -87,14 +86,14 @@ def resumed(provenance: Mapping[str, Any], before: Mapping[str, Any]) -> dict[st
 
 
 def finished(
-    provenance: Mapping[str, Any], *, wall_s: float, core_s: float, events: int
-) -> dict[str, Any]:
+    provenance: Mapping[str, object], *, wall_s: float, core_s: float, events: int
+) -> dict[str, object]:
     """Complete the provenance of a run that ends now.
 
     Parameters
     ----------
     provenance
-        As it was begun.
+        The provenance of `begun`.
     wall_s
         Time from the beginning of this session to the last trial, in s.
     core_s
@@ -105,7 +104,7 @@ def finished(
     Returns
     -------
     :
-        The provenance, with the key `finished`.
+        The provenance with the key `finished`.
 
     """
     return {
@@ -117,7 +116,7 @@ def finished(
     }
 
 
-def sealed(provenance: Mapping[str, Any]) -> dict[str, Any]:
+def sealed(provenance: Mapping[str, object]) -> dict[str, object]:
     """Add the checksum of all other keys, by which `damage` finds a change."""
     return {
         **{key: value for key, value in provenance.items() if key != "seal"},
@@ -126,7 +125,7 @@ def sealed(provenance: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def damage(found: object) -> str:
-    """Say what is wrong with what a provenance file holds; empty if nothing is."""
+    """Return the fault of a provenance file's content; empty if it has none."""
     if not isinstance(found, dict):
         return f"damaged: holds {type(found).__name__}, no object"
     if found.get("seal", _seal(found)) != _seal(found):
@@ -145,10 +144,10 @@ _KINDS: Mapping[str, type | tuple[type, ...]] = {
     "sha256": dict,
     "study": (str, type(None)),
 }
-"""Keys that others rely on."""
+"""Types of the keys that other rooms read."""
 
 
-def _seal(provenance: Mapping[str, Any]) -> str:
+def _seal(provenance: Mapping[str, object]) -> str:
     rest = {key: value for key, value in provenance.items() if key != "seal"}
     return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
 
@@ -159,13 +158,13 @@ def now() -> str:
 
 
 def cpu_model() -> str:
-    """Name of the processor, as far as the system tells."""
+    """Name of the processor as the system reports it."""
     try:
         for line in Path("/proc/cpuinfo").read_text().splitlines():
             if line.lower().startswith("model name"):
                 return line.partition(":")[2].strip()
     except OSError:
-        pass  # no Linux; the next best name follows
+        pass  # not Linux
     return platform.processor() or platform.machine()
 
 

@@ -138,7 +138,7 @@ def quantity(
     Raises
     ------
     UnitError
-        If there is no number, no unit, or one nobody knows.
+        If there is no number, no unit, or an unknown unit.
 
     """
     match = _QUANTITY.fullmatch(text) if len(text) <= _LONGEST_TEXT else None
@@ -149,7 +149,8 @@ def quantity(
         raise UnitError(f"expected {expected}; the unit is missing")
     if unit not in UNITS:
         raise UnitError(
-            f"expected {expected}; unknown unit {unit}; known are {', '.join(name for name in known if name.isascii())}"
+            f"expected {expected}; unknown unit {unit}; known are "
+            f"{', '.join(name for name in known if name.isascii())}"
         )
     if exponent is not None and (len(exponent) > 3 or abs(int(exponent)) > _MOST_EXPONENT):
         raise UnitError(
@@ -249,8 +250,7 @@ def bit_ps(value: object) -> int:
 
 
 def octet_ps(value: object) -> int:
-    """Read a bit rate as the time of one octet, a whole number of picoseconds up to 1 ms; or that
-    time itself, such as "800 ns/B".
+    """Read a bit rate as the time of one octet in whole picoseconds, or that time: "800 ns/B".
 
     A rate that was measured is seldom one at which an octet lasts whole picoseconds, which its time
     always can.
@@ -303,8 +303,7 @@ def clock_error_ppb(value: object) -> int:
 
 
 def clock_offset_ps(value: object, *, signed: bool = True) -> int:
-    """Read how far a clock is ahead, or behind with a minus, as a whole number of picoseconds, at
-    most 10 s.
+    """Read the offset of a clock in whole picoseconds, positive if it is ahead, at most 10 s.
 
     Raises
     ------
@@ -321,8 +320,7 @@ def clock_offset_ps(value: object, *, signed: bool = True) -> int:
 
 
 def clock_drift_ppb(value: object, *, signed: bool = True) -> int:
-    """Read by how much a clock goes too fast, or too slow with a minus, in whole parts of 10^9, at
-    most 1000 ppm.
+    """Read the drift of a clock in whole parts of 10^9, positive if too fast, at most 1000 ppm.
 
     Raises
     ------

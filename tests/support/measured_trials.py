@@ -1,9 +1,12 @@
 """Trials that are to be measured, and where, without a network."""
 
+import json
 from pathlib import Path
+from typing import Any
 
 from ethermeter import plan
 from ethermeter.engines.live import Laboratory, Station
+from ethermeter.engines.live.result import Result, read
 from ethermeter.experiment import load
 from ethermeter.trial import Trial
 
@@ -30,3 +33,13 @@ def only_trial(folder: Path, text: str, *more: tuple[str, str]) -> Trial:
     path.write_text(text, encoding="utf-8")
     (trial,) = plan.expand([load(path)]).trials
     return trial
+
+
+def counted(role: str, **counts: Any) -> dict[str, Any]:
+    """Report of a role as an agent writes it."""
+    return {"role": role, "counted": {"role": role, **counts}}
+
+
+def result_of(tables: dict[str, Any]) -> Result:
+    """Read the result of a test from its tables."""
+    return read(json.dumps(tables))

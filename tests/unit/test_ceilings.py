@@ -133,7 +133,7 @@ def test_without_root_only_the_virtual_wire_is_left_out(monkeypatch: pytest.Monk
         (["--rate", "fast"], "--rate"),
         (["--window", "64 kB"], "only with --round-trip"),
         (["--round-trip", "0 s"], "above zero"),
-        (["--directory", "/no/such/place"], "a directory that is there"),
+        (["--directory", "/no/such/place"], "an existing directory"),
         (["--out", "a.gif"], "ending in one of"),
         (["--roofline", "/no/such/run"], "a run directory or a file with a roofline"),
         (["--roofline", "/tmp", "--quick"], "measures nothing"),

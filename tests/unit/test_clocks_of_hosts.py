@@ -55,7 +55,7 @@ drain = "100 ms"
 replications = 2
 """
 WITHOUT = TWO.replace('clock = { offset = "-250 ms", drift = "0 ppm" }', "")
-COMPARED = TWO.replace("[network]\n", '[network]\nclocks = "compared"\n')
+COMPARED = TWO.replace("[network]\n", '[network]\nclocks = "synchronised"\n')
 
 
 def loaded(folder: Path, text: str) -> Any:
@@ -100,7 +100,7 @@ def test_a_plan_says_of_clocks_what_the_file_says_and_else_nothing(tmp_path: Pat
 
 def test_clocks_are_varied_by_their_keys(tmp_path: Path) -> None:
     vary = '[vary]\n"network.hosts.a.clock.offset" = { from = "-1 s", to = "1 s", step = "1 s" }\n'
-    vary += '"network.clocks" = ["compared", "not compared"]\n'
+    vary += '"network.clocks" = ["synchronised", "unsynchronised"]\n'
     trials = loaded(tmp_path, TWO + vary).plan().trials
     offsets = [
         trial.scenario["nodes"][0]["kind"]["host"]["clock"]["offset_ps"] for trial in trials[::4]
@@ -142,7 +142,7 @@ def test_clocks_are_varied_by_their_keys(tmp_path: Path) -> None:
             '[network]\nclocks = "always"\n',
             "network.clocks",
             "always",
-            "not compared",
+            "unsynchronised",
         ),
     ],
 )
@@ -158,8 +158,12 @@ def test_what_no_clock_can_be_is_refused_with_its_key(
 
 
 def test_comparing_clocks_needs_a_clock(tmp_path: Path) -> None:
-    with pytest.raises(em.InputError, match=r'network\.clocks = "compared".*a clock at one host'):
-        loaded(tmp_path, WITHOUT.replace("[network]\n", '[network]\nclocks = "compared"\n')).plan()
+    with pytest.raises(
+        em.InputError, match=r'network\.clocks = "synchronised".*a clock at one host'
+    ):
+        loaded(
+            tmp_path, WITHOUT.replace("[network]\n", '[network]\nclocks = "synchronised"\n')
+        ).plan()
 
 
 def test_clocks_that_differ_shift_delays_and_change_no_other_row(tmp_path: Path) -> None:

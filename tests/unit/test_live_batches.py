@@ -18,11 +18,13 @@ from ethermeter.analysis.groups import _means_of_known
 from ethermeter.engines.live.by_batch import mean_s, of_stream
 from ethermeter.engines.live.description import describe
 from ethermeter.engines.live.observed import failed, observe
+from ethermeter.engines.live.result import Sink, StreamWindow
 from ethermeter.metrics import Metric
 from ethermeter.store.rows import BATCH_COUNTS, BATCH_SUMS, FLOW_METRICS, NOT_COUNTED, TrialRows
 from ethermeter.trial import Trial
 from flow_totals import together
-from measured_trials import loopback, only_trial
+from measured_trials import counted, loopback, only_trial, result_of
+from msgspec.structs import replace
 from networks import network
 
 # A stream of lengths that differ, requests, a stream of octets and a file; measured for 1 s in four
@@ -119,6 +121,12 @@ def result() -> dict[str, Any]:
     }
     file = {"octets": 20_000, "blocks": 5, "round_trip": histogram(5), "batches": blocks}
     taken = {"octets": 900, "data_rate_bps": 6400.0, "batches": {"octets": [100, 200, 300, 300]}}
+    roles = {
+        "load": ("sender", "sink"),
+        "ping": ("requester", "responder"),
+        "bulk": ("bulk-sender", "bulk-receiver"),
+        "copy": ("client", "server"),
+    }
     sides: dict[str, tuple[Any, Any]] = {
         "load": (
             {"frames": 20, "untaken": 0},
@@ -139,7 +147,11 @@ def result() -> dict[str, Any]:
         "copy": ({**again, "whole_ns": None, "measured": file}, again),
     }
     flows = {
-        name: {"cautions": [], "sending": {"counted": sending}, "receiving": {"counted": receiving}}
+        name: {
+            "cautions": [],
+            "sending": counted(roles[name][0], **sending),
+            "receiving": counted(roles[name][1], **receiving),
+        }
         for name, (sending, receiving) in sides.items()
     }
     return {
@@ -147,6 +159,13 @@ def result() -> dict[str, Any]:
         "agents": {"a": {"address": "127.0.0.1"}, "b": {"address": "127.0.0.2"}},
         "flows": flows,
     }
+
+
+def measured_load() -> StreamWindow:
+    receiving = result_of(result()).flows["load"].receiving
+    assert receiving is not None
+    assert isinstance(receiving.counted, Sink)
+    return receiving.counted.stream.measured
 
 
 def sums_of(rows: TrialRows, flows: slice = slice(None)) -> FlowSums:
@@ -200,7 +219,7 @@ def test_a_number_of_parts_that_nobody_counts_is_refused_with_what_is_allowed(
 def test_all_parts_together_say_what_is_observed_of_what_follows_from_them_and_nothing_else_has_an_error(
     tmp_path: Path,
 ) -> None:
-    rows = observe(trial_of(tmp_path), result(), took_s=1.0)
+    rows = observe(trial_of(tmp_path), result_of(result()), took_s=1.0)
     each = of_each(together(sums_of(rows)))
     for flow, metrics in enumerate((OF_STREAM, OF_EXCHANGE, {Metric.EXCHANGES}, OF_FILE)):
         assert told(rows, flow) == metrics, flow
@@ -217,7 +236,7 @@ def test_all_parts_together_say_what_is_observed_of_what_follows_from_them_and_n
 
 
 def test_of_all_flows_together_there_is_what_all_of_them_count_by_part(tmp_path: Path) -> None:
-    rows = observe(trial_of(tmp_path), result(), took_s=1.0)
+    rows = observe(trial_of(tmp_path), result_of(result()), took_s=1.0)
     found = errors_within([(np.array([0]), of_all(left_out(sums_of(rows))))], 1)
     # Octets in bulk have no rate by part, exchanges no messages, a file no timeouts.
     follows = {Metric.EXCHANGES, Metric.ROUND_TRIP, Metric.INTER_ARRIVAL}
@@ -241,17 +260,16 @@ def test_what_was_not_counted_by_part_of_a_stream_has_no_error(tmp_path: Path) -
 
     def left(**changes: Any) -> set[Metric]:
         said = copy.deepcopy(result())
-        counted = said["flows"]["load"]
-        counted["sending"]["counted"]["untaken"] = changes.pop("untaken", 0)
-        counted["receiving"]["counted"]["stream"]["measured"]["batches"].update(changes)
-        return OF_STREAM - told(observe(trial, said, took_s=1.0), 0)
+        load = said["flows"]["load"]
+        load["sending"]["counted"]["untaken"] = changes.pop("untaken", 0)
+        load["receiving"]["counted"]["stream"]["measured"]["batches"].update(changes)
+        return OF_STREAM - told(observe(trial, result_of(said), took_s=1.0), 0)
 
     # One message came before it was sent: its delay is in no sum.
     assert left(delays=[1, 3, 2, 3]) == {Metric.ONE_WAY_DELAY}
     # When the port took some of them not is not known.
     assert left(untaken=2) == {Metric.DROPPED}
-    batches = result()["flows"]["load"]["receiving"]["counted"]["stream"]["measured"]["batches"]
-    voice = of_stream([{"batches": batches}], is_voice=True, has_dropped=False)
+    voice = of_stream([measured_load()], is_voice=True, has_dropped=False)
     assert voice is not None
     assert "one_way_s" not in voice
 
@@ -266,7 +284,7 @@ def test_an_agent_that_counts_in_no_parts_or_in_others_leaves_its_flow_without_t
         "complete": [37],
         "since_arrival_sum_ns": [371_700],
     }
-    rows = observe(trial, said, took_s=1.0)
+    rows = observe(trial, result_of(said), took_s=1.0)
     assert [told(rows, flow) for flow in range(4)] == [set(), set(), {Metric.EXCHANGES}, OF_FILE]
     # Of one part the mean is exact all the same; without any it is that of the buckets.
     assert observed(rows, Metric.ROUND_TRIP, 1) == pytest.approx(371_700e-9 / 37, rel=1e-12)
@@ -276,16 +294,15 @@ def test_an_agent_that_counts_in_no_parts_or_in_others_leaves_its_flow_without_t
 
 
 def test_several_receivers_are_counted_together() -> None:
-    batches = result()["flows"]["load"]["receiving"]["counted"]["stream"]["measured"]["batches"]
-    found = of_stream(
-        [{"batches": batches}, {"batches": batches}], is_voice=False, has_dropped=False
-    )
+    one = measured_load()
+    found = of_stream([one, one], is_voice=False, has_dropped=False)
     assert found is not None
     assert found["messages"].tolist() == [2, 8, 4, 6]
     assert found["one_way_s"].tolist() == pytest.approx(
         [20_020e-9, 80_240e-9, 40_100e-9, 60_180e-9]
     )
-    assert of_stream([{"batches": batches}, {}], is_voice=False, has_dropped=False) is None
+    other = replace(one, batches=None)
+    assert of_stream([one, other], is_voice=False, has_dropped=False) is None
 
 
 def test_flows_of_a_table_have_an_interval_together_only_if_batches_tell_of_each_that_has_a_value() -> (

@@ -25,7 +25,7 @@ from ethermeter.metrics import caution_text
 from ethermeter.store.rows import FLOW_METRICS, TrialRows
 from ethermeter.studies import registry
 from ethermeter.trial import Live, Trial
-from measured_trials import loopback, only_trial
+from measured_trials import counted, loopback, only_trial, result_of
 from networks import network
 
 FILE = network(
@@ -229,21 +229,20 @@ def result() -> dict[str, Any]:
             "load": {
                 "cautions": ["clock-uncertain"],
                 "losses": {"missing": 10, "seen": [["network", 10]], "unexplained": 0, "excess": 0},
-                "sending": {"counted": {"frames": 2000, "untaken": 0, "pacing": pacing}},
-                "receiving": {"counted": {"stream": stream}},
+                "sending": counted("sender", frames=2000, untaken=0, pacing=pacing),
+                "receiving": counted("sink", stream=stream),
             },
             "ping": {
                 "cautions": [],
-                "sending": {
-                    "counted": {
-                        "requests": 500,
-                        "answered": 498,
-                        "lost": 2,
-                        "unasked": 20,
-                        "since_arrival": histogram((20_000_000, 20_000_002, 498)),
-                    }
-                },
-                "receiving": {"counted": {"requests": 499, "request_octets": 499 * 58}},
+                "sending": counted(
+                    "requester",
+                    requests=500,
+                    answered=498,
+                    lost=2,
+                    unasked=20,
+                    since_arrival=histogram((20_000_000, 20_000_002, 498)),
+                ),
+                "receiving": counted("responder", requests=499, request_octets=499 * 58),
             },
         },
     }
@@ -256,7 +255,7 @@ def value(rows: TrialRows, metric: str, flow: int | None = None) -> tuple[float,
 
 
 def test_rows_are_what_the_agents_counted_over_the_time_in_which_they_did(tmp_path: Path) -> None:
-    rows = observe(trial_of(tmp_path), result(), took_s=3.0)
+    rows = observe(trial_of(tmp_path), result_of(result()), took_s=3.0)
     assert value(rows, "offered_rate", 0)[0] == 1000
     assert value(rows, "message_rate", 0)[0] == 1000
     assert value(rows, "goodput", 0)[0] == 8 * 146 * 1000
@@ -281,7 +280,7 @@ def test_rows_are_what_the_agents_counted_over_the_time_in_which_they_did(tmp_pa
 
 
 def test_what_nobody_counted_has_no_value_and_says_so(tmp_path: Path) -> None:
-    rows = observe(trial_of(tmp_path), result(), took_s=3.0)
+    rows = observe(trial_of(tmp_path), result_of(result()), took_s=3.0)
     for metric, flow in (
         ("round_trip", 0),
         ("one_way_delay", 1),
@@ -301,7 +300,7 @@ def test_fewer_exchanges_than_were_wanted_are_a_caution_of_what_they_tell(
         tmp_path, more=(('timeout = "10 ms"', f'timeout = "10 ms", exchanges = {wanted}'),)
     )
     assert trial.live == Live(("udp", "udp"), (None, wanted))
-    rows = observe(trial, result(), took_s=3.0)
+    rows = observe(trial, result_of(result()), took_s=3.0)
     for metric in ("exchanges", "round_trip", "round_trip_p99"):
         assert value(rows, metric, 1)[1] == caution
     assert value(rows, "message_rate", 1)[1] == ""
@@ -309,7 +308,7 @@ def test_fewer_exchanges_than_were_wanted_are_a_caution_of_what_they_tell(
 
 
 def test_a_doubtful_clock_is_a_caution_of_delays_only(tmp_path: Path) -> None:
-    rows = observe(trial_of(tmp_path), result(), took_s=3.0)
+    rows = observe(trial_of(tmp_path), result_of(result()), took_s=3.0)
     assert value(rows, "one_way_delay", 0)[1] == "clock-uncertain"
     assert value(rows, "message_rate", 0)[1] == ""
 
@@ -326,7 +325,7 @@ def test_what_was_wrong_at_a_host_is_a_caution_of_its_flow(
 ) -> None:
     changed = copy.deepcopy(result())
     change(changed["flows"]["load"])
-    rows = observe(trial_of(tmp_path), changed, took_s=3.0)
+    rows = observe(trial_of(tmp_path), result_of(changed), took_s=3.0)
     assert value(rows, "message_rate", 0)[1] == caution
     assert value(rows, "message_rate", 1)[1] == ""
     assert value(rows, "message_rate")[1] == caution
@@ -364,7 +363,7 @@ def test_what_was_taken_of_a_processor_is_a_caution_of_all_there_is(
         "b": {"result": {"host": edges}},
         "c": {"result": None},
     }
-    rows = observe(trial_of(tmp_path), changed, took_s=3.0)
+    rows = observe(trial_of(tmp_path), result_of(changed), took_s=3.0)
     for flow in (0, 1, None):
         assert value(rows, "message_rate", flow)[1] == caution
 
@@ -395,7 +394,7 @@ def test_messages_that_left_late_are_a_caution_of_what_their_lateness_changes(
     pacing = changed["flows"]["load"]["sending"]["counted"]["pacing"]
     # However few were within the 5 µs that the report shows.
     pacing |= {"share_on_time": 0.0, "worst_ns": worst_ns, "lateness": histogram(*lateness)}
-    rows = observe(trial_of(tmp_path), changed, took_s=3.0)
+    rows = observe(trial_of(tmp_path), result_of(changed), took_s=3.0)
     for flow in (0, None):
         for metric in ("inter_arrival", "inter_arrival_p99", "loss"):
             assert value(rows, metric, flow)[1] == of_times, metric
@@ -418,7 +417,7 @@ def test_what_pacing_cannot_do_better_on_an_idle_host_is_not_late(
     pacing = changed["flows"]["load"]["sending"]["counted"]["pacing"]
     for low_ps, expected in ((4_900_000, ""), (5_500_000, caution)):
         pacing["lateness"] = histogram((low_ps, low_ps + 7000, 2000))
-        rows = observe(trial_of(tmp_path, more=text), changed, took_s=3.0)
+        rows = observe(trial_of(tmp_path, more=text), result_of(changed), took_s=3.0)
         assert value(rows, "inter_arrival", 0)[1] == expected
 
 
@@ -427,7 +426,7 @@ def test_a_saturated_source_has_no_times_that_it_could_miss(tmp_path: Path) -> N
     pacing = changed["flows"]["load"]["sending"]["counted"]["pacing"]
     pacing |= {"frames": 0, "share_on_time": None, "worst_ns": 0, "lateness": histogram()}
     text = (('{ poisson = "1000 /s" }', '"saturated"'),)
-    rows = observe(trial_of(tmp_path, more=text), changed, took_s=3.0)
+    rows = observe(trial_of(tmp_path, more=text), result_of(changed), took_s=3.0)
     assert value(rows, "inter_arrival", 0)[1] == value(rows, "message_rate", 0)[1] == ""
 
 
@@ -439,7 +438,10 @@ def test_drops_that_were_tried_again_limit_nobody(tmp_path: Path) -> None:
         "unexplained": 0,
         "excess": 10,
     }
-    assert value(observe(trial_of(tmp_path), changed, took_s=3.0), "message_rate", 0)[1] == ""
+    assert (
+        value(observe(trial_of(tmp_path), result_of(changed), took_s=3.0), "message_rate", 0)[1]
+        == ""
+    )
 
 
 def test_a_trial_in_vain_has_no_values_at_all(tmp_path: Path) -> None:
@@ -567,13 +569,13 @@ def test_what_a_file_brought_is_blocks_and_the_time_of_all(tmp_path: Path) -> No
         "flows": {
             "copy": {
                 "cautions": [],
-                "sending": {"counted": {**end(1), "whole_ns": 1_800_000_000, "measured": measured}},
-                "receiving": {"counted": end(2)},
+                "sending": counted("client", **end(1), whole_ns=1_800_000_000, measured=measured),
+                "receiving": counted("server", **end(2)),
             }
         },
     }
     trial = transfer_of(tmp_path, FILE_JOB.replace("DIRECTION", "read"))
-    rows = observe(trial, outcome, took_s=2.0)
+    rows = observe(trial, result_of(outcome), took_s=2.0)
 
     def at(metric: str) -> float:
         return float(
@@ -589,21 +591,24 @@ def test_what_a_file_brought_is_blocks_and_the_time_of_all(tmp_path: Path) -> No
 
 
 def test_rates_of_a_transfer_are_those_from_the_first_read_to_the_last(tmp_path: Path) -> None:
-    counted = {
-        "sending": {"counted": {"octets": 2_000_000, "tcp": {"columns": {"sent_again": [0, 3]}}}}
-    }
-    taken = {
-        "octets": 2_000_000,
-        "last_ns": 1_900_000_000,
-        "measured": {"octets": 1_000_000, "data_rate_bps": 9_400_000.0},
+    tcp = {"columns": {"sent_again": [0, 3]}}
+    copied = {
+        "cautions": [],
+        "sending": counted("bulk-sender", octets=2_000_000, tcp=tcp),
+        "receiving": counted(
+            "bulk-receiver",
+            octets=2_000_000,
+            last_ns=1_900_000_000,
+            measured={"octets": 1_000_000, "data_rate_bps": 9_400_000.0},
+        ),
     }
     outcome = {
         "outcome": "complete",
         "agents": {"a": {"address": "127.0.0.1"}, "b": {"address": "127.0.0.2"}},
-        "flows": {"copy": {"cautions": [], **counted, "receiving": {"counted": taken}}},
+        "flows": {"copy": copied},
     }
     trial = transfer_of(tmp_path, 'stream = { size = "2 MB" }')
-    rows = observe(trial, outcome, took_s=2.0)
+    rows = observe(trial, result_of(outcome), took_s=2.0)
 
     def at(metric: str) -> tuple[float, str]:
         place = len(FLOW_METRICS) + [str(name) for name in FLOW_METRICS].index(metric)

@@ -16,7 +16,7 @@ from ethermeter.faults import InputError
 from ethermeter.metrics import caution_text
 from ethermeter.store.rows import FLOW_METRICS, FLOW_VOICE_METRICS, TrialRows
 from ethermeter.trial import Trial
-from measured_trials import loopback, only_trial
+from measured_trials import counted, loopback, only_trial, result_of
 from networks import network
 
 FILE = network(
@@ -159,8 +159,8 @@ def result() -> dict[str, Any]:
     }
     talk, load_ = stream(40), stream(1000)
     talk["voice"] = {"packets": 80, "samples": 15_000, "measured": heard}
-    sent = {"frames": 84, "untaken": 0, "pacing": pacing, "voice": {"measured": said}}
-    losses = {"missing": 0, "seen": []}
+    sent = counted("sender", frames=84, untaken=0, pacing=pacing, voice={"measured": said})
+    losses = {"missing": 0, "seen": [], "unexplained": 0, "excess": 0}
     return {
         "outcome": "complete",
         "agents": {"a": {"address": "127.0.0.1"}, "b": {"address": "127.0.0.2"}},
@@ -168,14 +168,14 @@ def result() -> dict[str, Any]:
             "talk": {
                 "cautions": ["clock-uncertain"],
                 "losses": losses,
-                "sending": {"counted": sent},
-                "receiving": {"counted": {"stream": talk}},
+                "sending": sent,
+                "receiving": counted("sink", stream=talk),
             },
             "load": {
                 "cautions": [],
                 "losses": losses,
-                "sending": {"counted": {"frames": 2000, "untaken": 0, "pacing": pacing}},
-                "receiving": {"counted": {"stream": load_}},
+                "sending": counted("sender", frames=2000, untaken=0, pacing=pacing),
+                "receiving": counted("sink", stream=load_),
             },
         },
     }
@@ -194,7 +194,7 @@ def value(rows: TrialRows, metric: str, flow: int | None = None) -> tuple[float,
 
 
 def test_every_sample_that_was_made_is_in_one_row(tmp_path: Path) -> None:
-    rows = observe(trial_of(tmp_path), result(), took_s=1.0)
+    rows = observe(trial_of(tmp_path), result_of(result()), took_s=1.0)
     expected = {
         "samples_offered": 8000,
         "samples_delivered": 6500,
@@ -226,7 +226,7 @@ def test_every_sample_that_was_made_is_in_one_row(tmp_path: Path) -> None:
 
 
 def test_a_doubtful_clock_is_a_caution_of_what_it_measures(tmp_path: Path) -> None:
-    rows = observe(trial_of(tmp_path), result(), took_s=1.0)
+    rows = observe(trial_of(tmp_path), result_of(result()), took_s=1.0)
     for metric in ("voice_delay", "sample_delay_p99", "rating", "one_way_delay"):
         assert value(rows, metric, 0)[1] == "clock-uncertain"
     assert value(rows, "sample_loss", 0)[1] == ""
@@ -235,7 +235,7 @@ def test_a_doubtful_clock_is_a_caution_of_what_it_measures(tmp_path: Path) -> No
 def test_a_listener_to_whom_nothing_came_has_lost_all_that_was_sent(tmp_path: Path) -> None:
     said = result()
     said["flows"]["talk"]["receiving"]["counted"]["stream"] |= {"voice": None, "received": 0}
-    rows = observe(trial_of(tmp_path), said, took_s=1.0)
+    rows = observe(trial_of(tmp_path), result_of(said), took_s=1.0)
     assert value(rows, "samples_lost", 0)[0] == 900 + 7000
     assert value(rows, "sample_loss", 0)[0] == 1
 

@@ -2,6 +2,7 @@
 where nothing can be read.
 """
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +10,13 @@ import pytest
 from ethermeter.analysis import losses
 from ethermeter.cli.measure import print_drops
 from ethermeter.engines.live import switches
-from ethermeter.engines.live.switches import PLACES, Around, attributed, rows
+from ethermeter.engines.live.switches import PLACES, Around, PortDrops, WireDrops, rows
+from ethermeter.engines.live.switches import attributed as attributed_text
 from ethermeter.testbed import NetworkBed, TestbedError, counters
 from ethermeter.testbed.counters import Port, Reading, added
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import convert
 
 HOSTS = {"a": "s1", "b": "s1", "c": "s2", "d": "s2"}
 """Two switches with a trunk between them, two hosts at each."""
@@ -50,6 +53,15 @@ def network(*dropped: dict[str, Any]) -> list[dict[str, Any]]:
     said = {(row["switch"], row["towards"]): row for row in dropped}
     assert set(said) <= set(hops)
     return [said.get(hop, port(*hop)) for hop in hops]
+
+
+def attributed(result: dict[str, Any]) -> dict[str, Any]:
+    """Attribute the losses of a result to what its switches and wires dropped."""
+    of_agents = {key: result[key] for key in result if key not in ("switches", "wires")}
+    switches = convert(result["switches"], list[PortDrops])
+    wires = convert(result.get("wires", []), list[WireDrops])
+    text = attributed_text(json.dumps(of_agents).encode(), switches, wires)
+    return dict(json.loads(text))
 
 
 def test_a_port_on_the_way_explains_what_is_missing_in_the_order_of_the_way() -> None:
@@ -307,8 +319,9 @@ def reading(queue: int) -> Reading:
 def test_drops_are_those_of_the_test_also_where_the_counter_came_round() -> None:
     dropped = added(reading((1 << 32) - 3), reading(4))
     assert all(counts == {"queue": 7, "interface": 0} for counts in dropped.ports.values())
-    assert [row["towards"] for row in rows(bed(), dropped)["switches"]] == list(HOSTS)
-    assert "wires" not in rows(bed(), dropped)
+    switches, wires = rows(bed(), dropped)
+    assert [row.towards for row in switches] == list(HOSTS)
+    assert not wires
 
 
 @pytest.mark.parametrize("failing", [1, 2])
@@ -326,8 +339,8 @@ def test_a_reading_that_fails_is_said_and_what_agents_told_is_kept(
 
     monkeypatch.setattr(switches, "read", read)
     result = {"flows": {"load": flow("a", "c", 30)}}
-    told = Around(bed()).told(result)
-    assert told == {**result, "unread": "the switch is gone"}
+    told = Around(bed()).extended(json.dumps(result).encode())
+    assert json.loads(told) == {**result, "unread": "the switch is gone"}
 
 
 @pytest.mark.parametrize("answer", ["", "[{}]", '[{"root": true, "dev": "ema"}]', "{}", "[]", "7"])

@@ -10,10 +10,18 @@ PACKAGE = Path(ethermeter.__file__).parent
 UNTYPED = re.compile(r"\b(?:dict|Mapping|MutableMapping)\[str, Any\]")
 TYPED = {
     *("arguments.py", "faults.py", "figure.py", "framing.py", "metrics", "presentation.py"),
-    *("strategies", "testbed", "topology.py", "units.py"),
+    *(
+        "hosts_file.py",
+        "provenance.py",
+        "strategies",
+        "testbed",
+        "topology.py",
+        "units.py",
+        "voice",
+    ),
 }
 """Rooms without untyped mappings; a room that becomes typed is added here."""
-MOST = 532
+MOST = 515
 """Untyped mappings in all rooms together; to be lowered with their number."""
 
 

@@ -7,7 +7,7 @@ use ethermeter_ethernet::Octets;
 use ethermeter_live::wire::{shortest_frame, MARK_OCTETS, SPEECH_OCTETS};
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
@@ -101,7 +101,7 @@ pub struct Flow {
 }
 
 /// Names of the agents that receive: one, or a list.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(untagged)]
 pub enum Receivers {
     /// One.

@@ -18,6 +18,7 @@
 //! - [`pending`]: connections whose peers have not yet authenticated.
 //! - [`description`]: the test that a coordinator is given, as JSON.
 //! - [`coordinator`]: runs a test and returns its results.
+//! - [`result`]: reports of agents and results of tests.
 //! - [`certificates`]: a private authority.
 
 pub mod attest;
@@ -32,6 +33,7 @@ pub mod pending;
 pub mod policer;
 mod random;
 pub mod refusal;
+pub mod result;
 mod role_plans;
 pub mod service;
 pub mod station;

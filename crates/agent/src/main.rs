@@ -2,6 +2,7 @@
 
 use ethermeter_agent::attest::Credentials;
 use ethermeter_agent::consent::Ceilings;
+use ethermeter_agent::result::{HostAnswer, Outcome};
 use ethermeter_agent::{certificates, coordinator, listen};
 use ethermeter_live::SkewedClock;
 use lexopt::prelude::*;
@@ -96,10 +97,9 @@ fn run() -> Result<ExitCode, String> {
         Command::Hosts(controls) => {
             let credentials = options.credentials()?;
             let hosts = runtime()?.block_on(coordinator::hosts(&controls, credentials.as_ref()));
-            println!("{hosts}");
-            let all_answer = hosts
-                .as_array()
-                .is_some_and(|hosts| hosts.iter().all(|host| host["error"].is_null()));
+            println!("{}", json(&hosts)?);
+            let all_answer =
+                hosts.iter().all(|host| matches!(host, HostAnswer::Description { .. }));
             Ok(if all_answer { ExitCode::SUCCESS } else { ExitCode::FAILURE })
         }
         Command::Certificates(directory) => {
@@ -221,12 +221,16 @@ fn agent(options: &Options) -> Result<ExitCode, String> {
     })
 }
 
+fn json(value: &impl serde::Serialize) -> Result<String, String> {
+    serde_json::to_string(value).map_err(|error| error.to_string())
+}
+
 fn measure(path: &Path, options: &Options) -> Result<ExitCode, String> {
     let test = read_text(path)?;
     let credentials = options.credentials()?;
     let result = runtime()?.block_on(coordinator::run(&test, credentials.as_ref(), asked_to_end()));
     let result = result.map_err(|error| error.to_string())?;
-    println!("{result}");
+    println!("{}", json(&result)?);
     // A test that did not run to its end is no success, though its data are kept.
-    Ok(if result["outcome"] == "complete" { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if result.outcome == Outcome::Complete { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -479,8 +479,10 @@ impl Agent for Service {
         let experiment = self.books().take(stamp.experiment, HostTime.now_ns());
         let experiment = experiment
             .ok_or_else(|| Status::internal("an experiment that is known and not there"))?;
-        let collected = tokio::task::spawn_blocking(move || experiment.collect().to_string()).await;
-        let result_json = collected.map_err(|error| Status::internal(error.to_string()))?;
+        let report = tokio::task::spawn_blocking(move || experiment.collect()).await;
+        let report = report.map_err(|error| Status::internal(error.to_string()))?;
+        let result_json =
+            serde_json::to_string(&report).map_err(|error| Status::internal(error.to_string()))?;
         Ok(Response::new(wire::CollectReply { result_json }))
     }
 }

@@ -72,7 +72,7 @@ impl Charge {
         let around = HEADER.0 + FCS.0;
         let pieces = |octets: u64, room: u64, header: u64| {
             let (whole, rest) = (octets / room, octets % room);
-            let frame = |data: u64| (around + header + data).max(SHORTEST.0);
+            let frame = |data: u64| (around + header).saturating_add(data).max(SHORTEST.0);
             let last = if rest > 0 || whole == 0 { frame(rest) } else { 0 };
             Self { frames: whole + u64::from(last > 0), bits: 8 * (whole * frame(room) + last) }
         };

@@ -9,6 +9,7 @@ use common::{
     silence_after_a_kill, test, wait_for, Agent, Measuring, Scratch,
 };
 use ethermeter_agent::coordinator::Stage;
+use ethermeter_agent::result::Outcome;
 use quiet::in_quiet_window;
 use serde_json::{json, Value};
 use std::time::Duration;
@@ -318,8 +319,8 @@ fn callers_without_a_runtime_can_measure_and_stop() {
             stages.into_inner(),
             [Stage::Connecting, Stage::Arranging, Stage::Running, Stage::Collecting]
         );
-        result.expect("agents that answer")["outcome"].clone()
+        result.expect("agents that answer").outcome
     };
-    assert_eq!(run(100, u32::MAX), "complete");
-    assert_eq!(run(30_000, 20), "stopped");
+    assert_eq!(run(100, u32::MAX), Outcome::Complete);
+    assert_eq!(run(30_000, 20), Outcome::Stopped);
 }

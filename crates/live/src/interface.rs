@@ -3,7 +3,7 @@
 use crate::counters::queues;
 use crate::Error;
 use nix::sys::socket::{socket, AddressFamily, SockFlag, SockType};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::os::fd::{AsRawFd, OwnedFd};
 
@@ -47,7 +47,7 @@ pub fn is_loopback(interface: &str) -> Result<bool, Error> {
 }
 
 /// Facts of an interface; unknown ones are `None`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct InterfaceFacts {
     /// Octets of the longest IP packet.
     pub mtu: Option<u32>,
@@ -65,7 +65,7 @@ pub struct InterfaceFacts {
     pub is_full_duplex: Option<bool>,
     /// Work that is left to it, and work of the kernel's own that is done in larger pieces; by
     /// name.
-    pub offloads: BTreeMap<&'static str, bool>,
+    pub offloads: BTreeMap<String, bool>,
     /// Frames that its rings hold: receiving, sending.
     pub rings: Option<[u32; 2]>,
     /// Microseconds by which it delays interrupts: receiving, sending.
@@ -162,13 +162,13 @@ impl InterfaceFacts {
         }
         for (name, question) in OFFLOADS {
             if let Some(answer) = ask(question) {
-                facts.offloads.insert(name, answer.0[1] != 0);
+                facts.offloads.insert(name.to_owned(), answer.0[1] != 0);
             }
         }
         if let Some(flags) = ask(FLAGS) {
-            facts
-                .offloads
-                .extend(OFFLOADS_OF_FLAGS.map(|(name, flag)| (name, flags.0[1] & flag != 0)));
+            facts.offloads.extend(
+                OFFLOADS_OF_FLAGS.map(|(name, flag)| (name.to_owned(), flags.0[1] & flag != 0)),
+            );
         }
         facts.rings = ask(RINGS).map(|answer| [answer.0[5], answer.0[8]]);
         facts.interrupt_delays_us = ask(COALESCE).map(|answer| [answer.0[1], answer.0[5]]);

@@ -1,12 +1,12 @@
 //! Provenance of measurements: facts of the host.
 
 use crate::interface::InterfaceFacts;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs;
 
 /// Facts of a host; unknown ones are left out.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct HostFacts {
     /// Release and build of the kernel.
     pub kernel: String,
@@ -18,7 +18,7 @@ pub struct HostFacts {
     /// virtual ones.
     pub governors: Vec<String>,
     /// Settings of the kernel, by name.
-    pub settings: BTreeMap<&'static str, String>,
+    pub settings: BTreeMap<String, String>,
     /// Interfaces, by name.
     pub interfaces: BTreeMap<String, InterfaceFacts>,
 }
@@ -89,7 +89,7 @@ impl HostFacts {
             governors,
             settings: settings
                 .chain(system)
-                .filter_map(|(name, path)| Some((name, line(&path)?)))
+                .filter_map(|(name, path)| Some((name.to_owned(), line(&path)?)))
                 .collect(),
             interfaces: interfaces
                 .into_iter()

@@ -8,7 +8,8 @@ use ethermeter_agent::description::Test;
 use ethermeter_agent::{certificates, listen};
 use ethermeter_live::SkewedClock;
 use pyo3::exceptions::{
-    PyConnectionError, PyKeyboardInterrupt, PyOSError, PyPermissionError, PyValueError,
+    PyConnectionError, PyKeyboardInterrupt, PyOSError, PyPermissionError, PyRuntimeError,
+    PyValueError,
 };
 use pyo3::prelude::*;
 use std::fs::File;
@@ -123,8 +124,8 @@ pub fn ask_hosts(
     // Stopped by nobody but a signal, which has raised its own exception.
     asked
         .map_err(raise)?
-        .map(|hosts| hosts.to_string())
         .ok_or_else(|| PyKeyboardInterrupt::new_err(()))
+        .and_then(|hosts| json(&hosts))
 }
 
 /// Run a test between agents; what came of it, as JSON. `follow` is given the word of each stage as
@@ -154,7 +155,11 @@ pub fn measure_test(
         },
         |said| follow.map_or(Ok(false), |follow| follow.call1((said,))?.is_truthy()),
     )?;
-    measured.map(|result| result.to_string()).map_err(raise)
+    measured.map_err(raise).and_then(|result| json(&result))
+}
+
+fn json(value: &impl serde::Serialize) -> PyResult<String> {
+    serde_json::to_string(value).map_err(|error| PyRuntimeError::new_err(error.to_string()))
 }
 
 fn word(stage: Stage) -> &'static str {

@@ -68,25 +68,30 @@ class Explanation:
             found.append(f"{of['ended_by']}; these are explained")
         if self.dropped:
             found.append(
-                f"the capture itself dropped {self.dropped} packets: holes, and octets that were never captured, may be these, not what "
+                f"the capture itself dropped {self.dropped} packets: holes, and octets that were "
+                "never captured, may be these, not what "
                 "the network lost"
             )
         if of["timeless"]:
             found.append(
-                f"{of['timeless']} packets have no time; each is taken as captured with the one before it"
+                f"{of['timeless']} packets have no time; each is taken as captured with the one "
+                "before it"
             )
         if of["backward"]:
             found.append(
-                f"{of['backward']} packets are earlier than one before them; delays across them are taken as 0"
+                f"{of['backward']} packets are earlier than one before them; delays across them "
+                "are taken as 0"
             )
         if of["kinds"]["unread"]:
             found.append(
-                f"{of['kinds']['unread']} packets are of link type {of['unread_link']} and not read; expected {_LINKS}"
+                f"{of['kinds']['unread']} packets are of link type {of['unread_link']} and not "
+                f"read; expected {_LINKS}"
             )
         for name, sums in (("connections", of["connection_sums"]), ("flows", of["flow_sums"])):
             if sums["evicted"]:
                 found.append(
-                    f"{sums['evicted']} {name} were let go before their end, since too many went on at the same time"
+                    f"{sums['evicted']} {name} were let go before their end, since too many went "
+                    "on at the same time"
                 )
             if sums["unlisted"]["count"]:
                 found.append(f"{sums['unlisted']['count']} small {name} are in the sums only")

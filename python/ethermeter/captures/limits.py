@@ -28,7 +28,8 @@ RULES: Mapping[str, str] = {
     "round_trip": "an answer to the other end: up to the least time to the end that answers and back",
     "turn_around": "the rest of the time until that answer",
     "receiver_application": "before the last news there was less room in the window than the segment needs; the window was below three "
-    "quarters of its largest, or the acknowledgement came more than a quarter of a round trip and a millisecond late",
+    "quarters of its largest, or the acknowledgement came more than a quarter of a round trip and "
+    "a millisecond late",
     "receiver_window": "the same, with the window at its size and the acknowledgement in time",
     "queue": "it waited for an acknowledgement with room in the window and data under way; the round trip was more than twice the least",
     "send_buffer": "the same, with a shorter round trip, and the peak of the flight changes by less than a fifth of a segment a round trip "

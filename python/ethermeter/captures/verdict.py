@@ -105,7 +105,8 @@ class Verdict:
         )
         assumed = "; ".join(estimate.assumptions)
         return (
-            f"estimate: {rate_text(estimate.goodput_bps)} of payload{more}. Next limit: {estimate.bound.name} ({estimate.bound.formula}). "
+            f"estimate: {rate_text(estimate.goodput_bps)} of payload{more}. Next limit: "
+            f"{estimate.bound.name} ({estimate.bound.formula}). "
             f"Assumed: {assumed}."
         )
 
@@ -189,7 +190,10 @@ def _limit(of: "Connection") -> tuple[Limit, float]:
 def _link(of: "Connection") -> list[Bound]:
     if of.link_bps is None:
         return []
-    formula = f"{rate_text(of.link_bps)} of payload, as acknowledgements followed each other at the fastest"
+    formula = (
+        f"{rate_text(of.link_bps)} of payload, as acknowledgements followed each other at the "
+        "fastest"
+    )
     return [Bound("the slowest link on the path", of.link_bps, formula)]
 
 
@@ -199,7 +203,10 @@ def _losses(of: "Connection") -> list[Bound]:
     if not episodes or not round_trip_s or not of.segments:
         return []
     share = min(1.0, episodes / of.segments)
-    formula = f"the larger of Reno's and CUBIC's mean window for a loss in {1 / share:.0f} segments, over a round trip of "
+    formula = (
+        f"the larger of Reno's and CUBIC's mean window for a loss in {1 / share:.0f} segments, "
+        "over a round trip of "
+    )
     bps = loss_limited_bps(int(of.sender.of["segment"]), round_trip_s, share)
     return [
         Bound("the congestion window with the losses seen", bps, formula + time_text(round_trip_s))
@@ -241,7 +248,8 @@ def _congestion_window(of: "Connection", share: float) -> Verdict:
         repaired = f"making good the losses took {of.parts['loss']:.0%}"
         reason = f"{waited}: its congestion window, {_kept_small(of)}, allowed no more; {repaired}."
         change = (
-            f"find what loses {_percent(of.loss_share)} of the segments between {sender} and {of.receiver.name}: a full queue, a policer, "
+            f"find what loses {_percent(of.loss_share)} of the segments between {sender} and "
+            f"{of.receiver.name}: a full queue, a policer, "
             "a duplex mismatch, a damaged cable, a receiver that is overrun"
         )
         estimate = lowest(
@@ -250,9 +258,13 @@ def _congestion_window(of: "Connection", share: float) -> Verdict:
         return Verdict(
             Limit.CONGESTION_WINDOW, share, title, Role.PATH, None, reason, change, None, estimate
         )
-    reason = f"{waited}: its congestion window was still growing ({of.sender.of['rounds']['steps']} steps of slow start), and nothing was lost."
+    reason = (
+        f"{waited}: its congestion window was still growing ({of.sender.of['rounds']['steps']} "
+        "steps of slow start), and nothing was lost."
+    )
     change = (
-        f"send more over one connection, or begin with a larger window at {sender} (initcwnd of its route); what is over within a few "
+        f"send more over one connection, or begin with a larger window at {sender} (initcwnd of "
+        "its route); what is over within a few "
         "round trips does not fill the path"
     )
     estimate = lowest(
@@ -275,8 +287,10 @@ def _congestion_window(of: "Connection", share: float) -> Verdict:
 def _send_buffer(of: "Connection", share: float) -> Verdict:
     sender, rounds = of.sender.name, of.sender.of["rounds"]
     reason = (
-        f"{sender} waited for acknowledgements with room in the receiver's window, and its flight stayed at "
-        f"{size_text(rounds['steady_octets'])} over {rounds['steady']} round trips: its send buffer allowed no more (a congestion window "
+        f"{sender} waited for acknowledgements with room in the receiver's window, and its flight "
+        "stayed at "
+        f"{size_text(rounds['steady_octets'])} over {rounds['steady']} round trips: its send "
+        "buffer allowed no more (a congestion window "
         "would have grown)."
     )
     estimate = lowest([*_link(of), *_losses(of)], _window(of), _assumed(_NO_LOSSES))
@@ -300,10 +314,15 @@ def _either(of: "Connection", share: float) -> Verdict:
     sender = of.sender.name
     if of.of["is_scaled"] is None and of.parts["send_buffer"] >= of.parts["window"]:
         reason = (
-            f"{sender} waited for acknowledgements, and its flight stayed at {size_text(of.sender.of['rounds']['steady_octets'])}: its "
-            f"send buffer, or the window of {of.receiver.name}, whose scale is in the handshake, which is not in the capture."
+            f"{sender} waited for acknowledgements, and its flight stayed at "
+            f"{size_text(of.sender.of['rounds']['steady_octets'])}: its "
+            f"send buffer, or the window of {of.receiver.name}, whose scale is in the handshake, "
+            "which is not in the capture."
         )
-        change = "capture the connection from its handshake on; the send buffer or the receive buffer may be small"
+        change = (
+            "capture the connection from its handshake on; the send buffer or the receive buffer "
+            "may be small"
+        )
         estimate = lowest(
             [*_link(of), *_losses(of)], None, _assumed(_NO_LOSSES, "buffers that are large enough")
         )
@@ -312,10 +331,14 @@ def _either(of: "Connection", share: float) -> Verdict:
             Limit.WINDOW, share, title, Role.SENDER_HOST, None, reason, change, None, estimate
         )
     reason = (
-        f"{sender} waited for acknowledgements with room in the receiver's window: its congestion window or its send buffer allowed no "
+        f"{sender} waited for acknowledgements with room in the receiver's window: its congestion "
+        "window or its send buffer allowed no "
         "more. Too few round trips without a loss tell which."
     )
-    change = f"look which of the two it is (ss -ti at {of.sender.of['address']} shows cwnd and sndbuf_limited), or capture a longer transfer"
+    change = (
+        f"look which of the two it is (ss -ti at {of.sender.of['address']} shows cwnd and "
+        "sndbuf_limited), or capture a longer transfer"
+    )
     estimate = lowest(
         [*_link(of), *_losses(of)],
         _window(of),
@@ -337,7 +360,10 @@ def _either(of: "Connection", share: float) -> Verdict:
 def _receiver_window(of: "Connection", share: float) -> Verdict:
     receiver, most = of.receiver.name, of.receiver.of["window_most"]
     size = f" (at most {size_text(most)})" if most is not None else ""
-    reason = f"{of.sender.name} had used up the window of {receiver}{size}, which was read in time: the receive buffer is small."
+    reason = (
+        f"{of.sender.name} had used up the window of {receiver}{size}, which was read in time: "
+        "the receive buffer is small."
+    )
     estimate = lowest(
         [*_link(of), *_losses(of)], None, _assumed(_NO_LOSSES, "a send buffer that is large enough")
     )
@@ -370,8 +396,14 @@ def _buffer(of: "Connection", estimate: Estimate | None, which: str) -> tuple[st
 def _receiver_application(of: "Connection", share: float) -> Verdict:
     receiver, most = of.receiver.name, of.receiver.of["window_most"]
     size = f" (at most {size_text(most)})" if most is not None else ""
-    reason = f"{of.sender.name} had used up the window of {receiver}{size}, which unread data kept small: the application there reads slowly."
-    change = f"let the application of {receiver} read faster, and sooner; a larger buffer only puts off the moment when it is full"
+    reason = (
+        f"{of.sender.name} had used up the window of {receiver}{size}, which unread data kept "
+        "small: the application there reads slowly."
+    )
+    change = (
+        f"let the application of {receiver} read faster, and sooner; a larger buffer only puts "
+        "off the moment when it is full"
+    )
     estimate = lowest(
         [*_link(of), *_losses(of)],
         _window(of),
@@ -420,7 +452,8 @@ def _sender_pace(of: "Connection", share: float) -> Verdict:
     goodput_bps = of.goodput_bps or 0.0
     if not is_link_full(of):
         reason = (
-            f"{sender} had room, waited for no acknowledgement, and sent segments one after the other: its application, its host, its "
+            f"{sender} had room, waited for no acknowledgement, and sent segments one after the "
+            "other: its application, its host, its "
             "interface or its pacing set the rate, or a queue before the capture point."
         )
         change = f"look what the processor and the application of {sender} do meanwhile"
@@ -441,8 +474,10 @@ def _sender_pace(of: "Connection", share: float) -> Verdict:
             estimate,
         )
     reason = (
-        f"{sender} sent segments one after the other at {rate_text(goodput_bps)} of payload, and waited for nothing else: its host, its "
-        "interface or its pacing set the rate, or a link before the capture point; that rate was full."
+        f"{sender} sent segments one after the other at {rate_text(goodput_bps)} of payload, and "
+        "waited for nothing else: its host, its "
+        "interface or its pacing set the rate, or a link before the capture point; that rate was "
+        "full."
     )
     change = f"use a faster interface at {sender}, if its rate is the one here"
     return Verdict(
@@ -490,10 +525,14 @@ def _network(of: "Connection", share: float) -> Verdict:
     )
     if link_bps is not None and is_link_full(of):
         reason = (
-            f"the slowest link between {of.sender.name} and {of.receiver.name} was full: {rate_text(of.goodput_bps or 0.0)} of payload, "
+            f"the slowest link between {of.sender.name} and {of.receiver.name} was full: "
+            f"{rate_text(of.goodput_bps or 0.0)} of payload, "
             f"where the fastest seen is {rate_text(link_bps)}.{lost}"
         )
-        change = "use a faster link there, or take other traffic away from it; larger buffers do not help"
+        change = (
+            "use a faster link there, or take other traffic away from it; larger buffers do not "
+            "help"
+        )
         return Verdict(
             Limit.NETWORK,
             share,
@@ -506,7 +545,8 @@ def _network(of: "Connection", share: float) -> Verdict:
             _doubled(of, "link"),
         )
     reason = (
-        "acknowledgements took more than twice the least round trip: a queue on the path, as at a bottleneck that other traffic shares, or "
+        "acknowledgements took more than twice the least round trip: a queue on the path, as at a "
+        "bottleneck that other traffic shares, or "
         f"a receiver that is slow to acknowledge.{lost}"
     )
     change = "look for the queue: a shared link that is full, or a receiving host that is busy"
@@ -519,7 +559,10 @@ def _network(of: "Connection", share: float) -> Verdict:
 def _turn_around(of: "Connection", share: float) -> Verdict:
     first, second = of.ends
     reason = "one end had asked or answered, and the other end's application had not replied yet."
-    change = f"look why the applications of {first.name} and {second.name} take their time to reply, or ask for more at a time"
+    change = (
+        f"look why the applications of {first.name} and {second.name} take their time to reply, "
+        "or ask for more at a time"
+    )
     estimate = None
     if of.goodput_bps is not None and share < 1:
         bound = Bound(

@@ -1,7 +1,6 @@
-"""Ceilings: what each stage of this host could do if it were the only one, measured, told by the
-system, or worked out.
+"""Ceilings: the rate of each stage of this host alone, measured, read from the system or computed.
 
-A ceiling is no promise: stages that share a processor or a bus do less together than each alone.
+Stages that share a processor or a bus are slower together than each alone.
 What could not be had is said too, with the reason (`LeftOut`).
 """
 

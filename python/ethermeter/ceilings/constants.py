@@ -62,7 +62,10 @@ def framing(rate_bps: float, *, protocol: str = "udp") -> list[Ceiling]:
         As of `data_share`.
 
     """
-    how = f"(octets - {FRAME_OCTETS} - {HEADERS_OCTETS[protocol]}) / (octets + {PREAMBLE_OCTETS + GAP_OCTETS}) of {rate_bps / 1e6:g} Mb/s"
+    how = (
+        f"(octets - {FRAME_OCTETS} - {HEADERS_OCTETS[protocol]}) / "
+        f"(octets + {PREAMBLE_OCTETS + GAP_OCTETS}) of {rate_bps / 1e6:g} Mb/s"
+    )
     return [
         computed(
             f"framing-{protocol}-{octets}",

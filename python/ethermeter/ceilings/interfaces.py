@@ -1,12 +1,11 @@
-"""What the system says of its interfaces and their buses: speed, rings, offloads, PCIe."""
+"""Interfaces and their buses as the system reports them: speed, rings, offloads, PCIe."""
 
 import re
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Any
 
-from ethermeter.ceilings.value import LeftOut, Survey, told
+from ethermeter.ceilings.value import Facts, LeftOut, Survey, reported
 
 NET = Path("/sys/class/net")
 _LIMIT_S = 5.0
@@ -26,7 +25,7 @@ _OFFLOADS = (
 
 
 def look(survey: Survey, net: Path = NET) -> None:
-    """Add what is known of every interface that is a device to a survey.
+    """Add the ceilings and facts of every interface that is a device to a survey.
 
     Parameters
     ----------
@@ -46,11 +45,7 @@ def look(survey: Survey, net: Path = NET) -> None:
     for path in devices:
         _bus(survey, path)
         _speed(survey, path)
-        survey.facts[path.name] = {
-            "driver": _driver(path),
-            "rings": _rings(path.name),
-            "offloads": _offloads(path.name),
-        }
+        survey.facts[path.name] = Facts(_driver(path), _rings(path.name), _offloads(path.name))
 
 
 def _text(path: Path) -> str | None:
@@ -78,13 +73,16 @@ def _bus(survey: Survey, path: Path) -> None:
                 survey.left_out.append(
                     LeftOut(
                         f"bus-{path.name}",
-                        f"line code of PCIe at {per_lane:g} GT/s is not known here",
+                        f"unknown line code: PCIe at {per_lane:g} GT/s",
                     )
                 )
                 return
-            how = f"PCIe, {width} lanes of {per_lane:g} GT/s, line code taken off; headers of its packets are not"
+            how = (
+                f"PCIe, {width} lanes of {per_lane:g} GT/s, without the line code; "
+                "its packet headers are included"
+            )
             survey.ceilings.append(
-                told(
+                reported(
                     f"bus-{path.name}",
                     f"Bus of {path.name}",
                     per_lane * 1e9 * share * int(width),
@@ -95,7 +93,7 @@ def _bus(survey: Survey, path: Path) -> None:
     survey.left_out.append(
         LeftOut(
             f"bus-{path.name}",
-            "sysfs tells no PCIe speed and width (a virtual device, or another bus)",
+            "sysfs has no PCIe speed and width (a virtual device, or another bus)",
         )
     )
 
@@ -105,11 +103,11 @@ def _speed(survey: Survey, path: Path) -> None:
     if speed and speed.lstrip("-").isdigit() and int(speed) > 0:
         how = f"/sys/class/net/{path.name}/speed: {speed} Mb/s"
         survey.ceilings.append(
-            told(f"nic-{path.name}", f"Line rate of {path.name}", int(speed) * 1e6, how=how)
+            reported(f"nic-{path.name}", f"Line rate of {path.name}", int(speed) * 1e6, how=how)
         )
         return
     survey.left_out.append(
-        LeftOut(f"nic-{path.name}", "the interface tells no speed (a virtual device, or no link)")
+        LeftOut(f"nic-{path.name}", "the interface reports no speed (a virtual device, or no link)")
     )
 
 
@@ -136,7 +134,7 @@ def rings_of(text: str) -> dict[str, int]:
 
 
 def offloads_of(text: str) -> dict[str, bool]:
-    """Read the offloads that change what a host does for a frame from the output of `ethtool -k`."""
+    """Read the offloads that change a host's work for a frame from the output of `ethtool -k`."""
     states = dict(re.findall(r"^([a-z0-9-]+): (on|off)\b", text, re.MULTILINE))
     return {name: states[name] == "on" for name in _OFFLOADS if name in states}
 
@@ -146,6 +144,6 @@ def _rings(interface: str) -> dict[str, int] | None:
     return None if text is None else rings_of(text)
 
 
-def _offloads(interface: str) -> dict[str, Any] | None:
+def _offloads(interface: str) -> dict[str, bool] | None:
     text = _ethtool("-k", interface)
     return None if text is None else offloads_of(text)

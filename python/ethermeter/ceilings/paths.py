@@ -84,9 +84,7 @@ class _Trial:
 
 
 def _trials(path: Path) -> list[_Trial]:
-    """Return the trials of networks; what stands in a scenario was checked by the engine that ran
-    it.
-    """
+    """Return the trials of networks; their scenarios were checked by the engine that ran them."""
     from ethermeter.experiment.toml import text_of
 
     file = str(path)

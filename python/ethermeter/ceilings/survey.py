@@ -1,4 +1,4 @@
-"""The survey: every stage of this host tried alone, one after the other."""
+"""The survey: the rate of every stage of this host alone, one after the other."""
 
 import json
 import os
@@ -19,22 +19,20 @@ PACKET_OCTETS = 1460
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What a survey does.
+    """Settings of a survey.
 
     Parameters
     ----------
     is_quick
-        A fifth of a second a stage rather than two, and wider intervals.
+        A fifth of a second a stage instead of two, and wider intervals.
     directory
-        Where the temporary file of the disk stages is made; the system's directory for such if
-        None.
+        Directory of the temporary file of the disk stages; the system's if None.
     rate_bps
-        Line rate whose framing is worked out, in bit/s; None: that of the fastest interface that
-        tells one.
+        Line rate for the framing ceilings in bit/s; that of the fastest interface if None.
     round_trip_s
-        Round trip of the path whose window is worked out, in s; None: it is left out.
+        Round-trip time for the window ceiling in s; left out if None.
     window_octets
-        Window of that path; None: the largest that the system gives a receiver by itself.
+        TCP window for it; the kernel's largest receive buffer if None.
 
     """
 
@@ -51,7 +49,7 @@ class Options:
 
     @property
     def sample_ns(self) -> int:
-        """How long each takes at least."""
+        """Least duration of a sample in ns."""
         return 40_000_000 if self.is_quick else 100_000_000
 
 
@@ -73,19 +71,14 @@ class _Tried(msgspec.Struct, frozen=True):
 
 
 def survey(options: Options, tell: Callable[[int, int], None] = lambda done, of: None) -> Survey:
-    """Try every stage of this host alone, in the order of a path from source to sink.
+    """Measure every stage of this host alone, in the order of a path from source to sink.
 
     Parameters
     ----------
     options
-        What is done.
+        Settings.
     tell
-        Is told how many steps of how many are done.
-
-    Returns
-    -------
-    :
-        Ceilings, and what was left out and why.
+        Called with the steps done and their number.
 
     """
     found = Survey()
@@ -103,13 +96,11 @@ def survey(options: Options, tell: Callable[[int, int], None] = lambda done, of:
 
 
 def _used_s() -> tuple[float, float] | None:
-    """Return the time, and the processor time of everybody but this process and its children, both
-    in s.
-    """
+    """Return the time and the CPU time of all processes but this one and its children, in s."""
     try:
         fields = Path("/proc/stat").read_text(encoding="ascii").split("\n", 1)[0].split()[1:]
         idle_and_waiting = (3, 4)
-        # The last two are guests, who are in the first two already (proc(5)).
+        # The last two are guests, which are in the first two already (proc(5)).
         busy_s = sum(
             int(ticks) for at, ticks in enumerate(fields[:8]) if at not in idle_and_waiting
         ) / os.sysconf("SC_CLK_TCK")
@@ -136,15 +127,15 @@ def _before(options: Options) -> Iterator[_Trial]:
         options,
         "read-direct",
         "Disk, read",
-        "past the memory that the system keeps for files (O_DIRECT)",
+        "without the page cache (O_DIRECT)",
     )
     yield _disk(
         options,
         "read-cached",
-        "Disk, read from the system's memory",
+        "Disk, read from the page cache",
         "a file that was just written",
     )
-    copy = "memcpy into another place of as many octets, which is there already"
+    copy = "memcpy into another buffer of the same size, already allocated"
     yield _Trial(
         "memory-copy",
         "Memory copy",
@@ -168,7 +159,7 @@ def _before(options: Options) -> Iterator[_Trial]:
         "system-call",
         "A system call for each packet",
         {"stage": "call", "octets": PACKET_OCTETS},
-        f"write of {PACKET_OCTETS} octets to /dev/null: entering and leaving the system, no copy",
+        f"write of {PACKET_OCTETS} octets to /dev/null: kernel entry and exit, no copy",
         PACKET_OCTETS,
     )
     for octets in (1472, 18):
@@ -176,7 +167,7 @@ def _before(options: Options) -> Iterator[_Trial]:
             f"udp-stack-{octets}",
             f"UDP stack, {octets} octets a datagram",
             {"stage": "datagram", "octets": octets},
-            f"a datagram of {octets} octets to oneself over loopback: down and up, two calls, one thread",
+            f"a datagram of {octets} octets to itself over loopback, two calls, one thread",
             octets,
         )
     yield _Trial(
@@ -191,12 +182,12 @@ def _after(options: Options) -> Iterator[_Trial]:
     yield _disk(
         options,
         "write-cached",
-        "Disk, write into the system's memory",
-        "handed to the system, not waited for",
+        "Disk, write to the page cache",
+        "without waiting for the disk",
     )
     yield _disk(options, "write-synced", "Disk, write", "until fsync has returned")
     yield _disk(
-        options, "write-direct", "Disk, write past the system's memory", "O_DIRECT, 1 MiB a call"
+        options, "write-direct", "Disk, write without the page cache", "O_DIRECT, 1 MiB a call"
     )
 
 
@@ -204,7 +195,10 @@ def _disk(options: Options, way: str, title: str, how: str) -> _Trial:
     octets = (16 if options.is_quick else 64) << 20
     directory = str(options.directory or tempfile.gettempdir())
     stage = {"stage": "disk", "directory": directory, "octets": octets, "way": way}
-    text = f"a temporary file of {octets >> 20} MiB in {directory}, {how}; a disk of a virtual machine may itself be a memory"
+    text = (
+        f"a temporary file of {octets >> 20} MiB in {directory}, {how}; "
+        "the disk of a virtual machine may be in memory"
+    )
     return _Trial(f"disk-{way}", title, stage, text, samples=5)
 
 
@@ -231,9 +225,7 @@ def _try(found: Survey, trial: _Trial, options: Options) -> None:
 
 
 def _frames(found: Survey, options: Options) -> None:
-    """Frames over a virtual wire into a host that does nothing with them: one call a frame, and the
-    kernel's receive path.
-    """
+    """Add the rate of frames over a virtual wire: one call a frame, and the receive path."""
     from ethermeter.testbed import TestbedError, make_testbed
     from ethermeter.testbed.commands import run
     from ethermeter.testbed.worker import Worker
@@ -269,8 +261,9 @@ def _frames(found: Survey, options: Options) -> None:
                     (taken_ns,) = worker.do(task, _Tried, within_s=30.0).taken_ns
                     samples.append(8 * octets * (received() - before) / (taken_ns * 1e-9))
                 how = (
-                    f"raw frames of {octets + 4} octets (with the FCS that a virtual wire does not carry), a call each, over a virtual wire"
-                    " into a host that nobody listens on: counted there"
+                    f"raw frames of {octets + 4} octets (with the FCS, which a virtual wire has"
+                    " not), a call each, over a virtual wire to a host without a receiver:"
+                    " counted there"
                 )
                 title = f"Calls and receive interrupts, frames of {octets + 4} octets"
                 found.ceilings.append(
@@ -287,7 +280,7 @@ def _framing(found: Survey, options: Options) -> None:
     rate_bps = options.rate_bps or max(rates.values(), default=None)
     if rate_bps is None:
         found.left_out.append(
-            LeftOut("framing", "no line rate: none was given (--rate), and no interface tells one")
+            LeftOut("framing", "no line rate: --rate is not given, and no interface reports one")
         )
         return
     if options.rate_bps is not None:
@@ -298,7 +291,7 @@ def _framing(found: Survey, options: Options) -> None:
 def _window(found: Survey, options: Options) -> None:
     if options.round_trip_s is None:
         found.left_out.append(
-            LeftOut("window", "no round trip: it is the path's, and none was given (--round-trip)")
+            LeftOut("window", "no round-trip time of a path: --round-trip is not given")
         )
         return
     octets = options.window_octets
@@ -307,7 +300,7 @@ def _window(found: Survey, options: Options) -> None:
             octets = int(Path("/proc/sys/net/ipv4/tcp_rmem").read_text(encoding="ascii").split()[2])
         except (OSError, ValueError, IndexError):
             found.left_out.append(
-                LeftOut("window", "none was given (--window), and the system does not tell its own")
+                LeftOut("window", "--window is not given, and the kernel reports no receive buffer")
             )
             return
     ceiling: Ceiling = constants.window(octets, options.round_trip_s)

@@ -1,36 +1,36 @@
-"""What a survey of ceilings finds."""
+"""Results of a survey of ceilings."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from ethermeter.analysis.interval import Estimate, exact, student
 
-Basis = Literal["measured", "told by the system", "computed"]
-"""Where a number comes from."""
+Basis = Literal["measured", "reported by the system", "computed"]
+"""Source of a number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ceiling:
-    """What one stage could do alone.
+    """Rate of one stage alone.
 
     Parameters
     ----------
     name
-        Of the stage, with hyphens.
+        Name of the stage, with hyphens.
     title
-        For a person.
+        Title of the stage.
     estimate
-        Bit/s of the octets that the stage is given, with the 95% interval of the mean of its
-        repetitions; exact if it was not measured.
+        Rate of the stage's input in bit/s, with the 95% interval of the mean of its repetitions;
+        exact if it was not measured.
     basis
-        Where it comes from.
+        Source of the estimate.
     how
-        What was done, or what it follows from.
+        The procedure, or the formula.
     octets
-        Octets of a piece (packet, frame, datagram), or None if it is not done in pieces.
+        Octets of a packet, frame or datagram; None if the stage does not work in these.
     repetitions
         Samples behind the estimate; 0 if it was not measured.
 
@@ -46,11 +46,11 @@ class Ceiling:
 
     @property
     def pieces_per_s(self) -> float | None:
-        """Pieces a second, or None if it is not done in pieces."""
+        """Packets, frames or datagrams a second; None if the stage does not work in these."""
         return None if self.octets is None else self.estimate.value / (8 * self.octets)
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the ceiling as JSON; what is unknown is null."""
+    def as_json(self) -> dict[str, object]:
+        """Return the ceiling as JSON; an unknown value is null."""
         low, high = (
             (self.estimate.low, self.estimate.high) if self.estimate.has_interval else (None, None)
         )
@@ -70,22 +70,31 @@ class Ceiling:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """A stage of which nothing is known."""
+    """A stage without a ceiling."""
 
     name: str
     why: str
 
 
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Settings of an interface as the system reports them; None where it does not."""
+
+    driver: str | None
+    rings: dict[str, int] | None
+    offloads: dict[str, bool] | None
+
+
 @dataclass(slots=True)
 class Survey:
-    """Ceilings in the order of a path, from source to sink, and what is missing."""
+    """Ceilings in the order of a path, from source to sink, and stages left out."""
 
     ceilings: list[Ceiling] = field(default_factory=list)
     left_out: list[LeftOut] = field(default_factory=list)
-    facts: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """Of each interface, what the system says of it: driver, rings, offloads."""
+    facts: dict[str, Facts] = field(default_factory=dict)
+    """By interface."""
     others: float | None = None
-    """Processors that others used meanwhile, in the mean; None where the system does not tell."""
+    """Mean number of processors that other processes used meanwhile; None if not reported."""
 
 
 def measured(
@@ -95,7 +104,7 @@ def measured(
 
     Assumptions
     -----------
-    Samples are independent. Others who use the processor meanwhile make the ceiling lower and the
+    Samples are independent. Other processes on the processor make the ceiling lower and the
     interval wider.
     """
     return Ceiling(
@@ -116,6 +125,6 @@ def computed(
     return Ceiling(name, title, exact(bit_per_s), "computed", how, octets)
 
 
-def told(name: str, title: str, bit_per_s: float, *, how: str) -> Ceiling:
-    """Return a ceiling that the system tells."""
-    return Ceiling(name, title, exact(bit_per_s), "told by the system", how)
+def reported(name: str, title: str, bit_per_s: float, *, how: str) -> Ceiling:
+    """Return a ceiling that the system reports."""
+    return Ceiling(name, title, exact(bit_per_s), "reported by the system", how)

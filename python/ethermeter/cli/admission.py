@@ -45,7 +45,10 @@ def admission(
             "--most",
             metavar="N",
             show_default=False,
-            help="Calls that may be active. The largest number whose loss is within the limit by its 95% interval unless given.",
+            help=(
+                "Calls that may be active. The largest number whose loss is within the limit by "
+                "its 95% interval unless given."
+            ),
         ),
     ] = None,
     listen: Annotated[
@@ -54,7 +57,8 @@ def admission(
             "--listen",
             metavar="TIME",
             show_default=False,
-            help="For how long a host listens that counts calls. The length of the run's batches unless given, for which one that measures "
+            help="For how long a host listens that counts calls. The length of the run's batches "
+            "unless given, for which one that measures "
             "load listens always.",
         ),
     ] = None,
@@ -72,7 +76,10 @@ def admission(
             "--load",
             metavar="SHARE",
             show_default=False,
-            help="Load below which a host that measures it begins a call. The mean load at --most unless given.",
+            help=(
+                "Load below which a host that measures it begins a call. The mean load at --most "
+                "unless given."
+            ),
         ),
     ] = None,
     series: Annotated[
@@ -90,7 +97,9 @@ def admission(
             "--at",
             metavar="KEY=VALUE",
             show_default=False,
-            help="What the series varies besides the number of stations; can be given several times.",
+            help=(
+                "What the series varies besides the number of stations; can be given several times."
+            ),
         ),
     ] = None,
     as_json: options.Json = False,
@@ -118,14 +127,16 @@ def admission(
             refuse(
                 "--most",
                 "not given",
-                f"a number from 1 to {by_calls.largest}: fewer than three replications have no intervals of loss",
+                f"a number from 1 to {by_calls.largest}: fewer than three replications have no "
+                "intervals of loss",
             )
         given["--most"] = by_calls.most_within(given["--limit"])
         if not given["--most"]:
             refuse(
                 "--limit",
                 limit,
-                f"one that is kept with {by_calls.simulated[0]} calls, the fewest of the run, or --most besides",
+                f"one that is kept with {by_calls.simulated[0]} calls, the fewest of the run, or "
+                "--most besides",
             )
     if not 1 <= given["--most"] <= by_calls.largest:
         refuse(
@@ -273,26 +284,32 @@ def _print(
     typer.echo(f"{by_calls.series}: {by_calls.simulated[0]} to {by_calls.largest} calls simulated")
     if by_calls.is_from_the_start:
         typer.echo(
-            "the run measures from before all stations have begun, with empty buffers: in the long run more is lost"
+            "the run measures from before all stations have begun, with empty buffers: in the "
+            "long run more is lost"
         )
     typer.echo(
-        f"beyond limit: share of call time with a loss above {100 * thresholds.limit:g}%; from and to, with every loss at the lower and "
+        f"beyond limit: share of call time with a loss above {100 * thresholds.limit:g}%; from "
+        "and to, with every loss at the lower and "
         "at the upper end of its 95% interval"
     )
     typer.echo(
         f"central: a server admits calls while fewer than {thresholds.most} are active{last}"
     )
     typer.echo(
-        f"count: a host listens for {listen_s:g} s, hears each call with probability {thresholds.heard:.4g} ({pattern}), and begins its "
+        f"count: a host listens for {listen_s:g} s, hears each call with probability "
+        f"{thresholds.heard:.4g} ({pattern}), and begins its "
         f"own if fewer than {thresholds.most} are heard"
     )
     typer.echo(
-        f"load: a host measures the load for {by_calls.window_s:g} s, and begins its call if it is below {thresholds.load:.4g}; with "
+        f"load: a host measures the load for {by_calls.window_s:g} s, and begins its call if it "
+        f"is below {thresholds.load:.4g}; with "
         f"{thresholds.most} calls it is {by_calls.load[thresholds.most]:.4g}, standard deviation "
         f"{by_calls.deviation[thresholds.most]:.2g}"
     )
     if cautioned:
         typer.echo(
-            f"outside-model-range: more than {BOUND_THAT_MATTERS:.1%} of the calls come with {by_calls.largest} active, all that the run "
-            "has, where the rule would still admit some; a run of more stations tells what would become of them"
+            f"outside-model-range: more than {BOUND_THAT_MATTERS:.1%} of the calls come with "
+            f"{by_calls.largest} active, all that the run "
+            "has, where the rule would still admit some; a run of more stations tells what would "
+            "become of them"
         )

@@ -112,7 +112,10 @@ command(app, "figures", examples=reporting.FIGURES_EXAMPLES)(reporting.figures)
 command(
     app,
     "compare",
-    examples="  ethermeter compare runs/before runs/after\n  ethermeter compare runs/before runs/after --json",
+    examples=(
+        "  ethermeter compare runs/before runs/after\n  ethermeter compare runs/before runs/after "
+        "--json"
+    ),
 )(reporting.compare)
 command(theory.app, "agreement", examples=choosing.AGREEMENT_EXAMPLES)(choosing.agreement)
 command(theory.app, "choose", examples=choosing.CHOOSE_EXAMPLES)(choosing.choose)

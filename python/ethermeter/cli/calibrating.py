@@ -25,7 +25,10 @@ def calibrate(
         list[Path],
         typer.Argument(
             metavar="DATA…",
-            help="Run directories and CSV files: metric, value, error, and a dotted key for each column else.",
+            help=(
+                "Run directories and CSV files: metric, value, error, and a dotted key for each "
+                "column else."
+            ),
         ),
     ],
     *,

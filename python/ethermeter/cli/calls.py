@@ -36,7 +36,10 @@ def calls(
             "--segment",
             metavar="FILE|NAME",
             show_default=False,
-            help="An experiment whose segment it is, or a standard: its longest segment, half duplex. ieee-10 unless given.",
+            help=(
+                "An experiment whose segment it is, or a standard: its longest segment, half "
+                "duplex. ieee-10 unless given."
+            ),
         ),
     ] = None,
     network: Annotated[
@@ -45,7 +48,10 @@ def calls(
             "--network",
             metavar="FILE|NAME",
             show_default=False,
-            help="In place of --segment: an experiment of a network, to whose flows calls between --from and --to are added.",
+            help=(
+                "In place of --segment: an experiment of a network, to whose flows calls between "
+                "--from and --to are added."
+            ),
         ),
     ] = None,
     source: Annotated[
@@ -138,7 +144,10 @@ def calls(
         typer.Option(
             "--buffer",
             metavar="TIME",
-            help="When a packet is played, from when it was ready: network and jitter buffer. The best in hindsight unless given.",
+            help=(
+                "When a packet is played, from when it was ready: network and jitter buffer. The "
+                "best in hindsight unless given."
+            ),
             show_default=False,
         ),
     ] = None,
@@ -342,7 +351,8 @@ def _segment(name: str, overrides: Sequence[str]) -> dict[str, Any]:
         refuse(
             "--segment",
             name,
-            f"an experiment of a segment; of this network: --network {name} --from HOST --to HOST, of {hosts}",
+            f"an experiment of a segment; of this network: --network {name} --from HOST --to "
+            f"HOST, of {hosts}",
         )
     for sweep in found.sweeps:
         if sweep.key.startswith("segment."):
@@ -390,14 +400,16 @@ def _print(question: "Question", wanted: "Wanted", found: "Answer") -> None:
     for line in marks.legend():
         typer.echo(line)
     typer.echo(
-        f"{found.calls} {what} of {question.codec}: {good}, on the mean of {question.replications} trials"
+        f"{found.calls} {what} of {question.codec}: {good}, on the mean of "
+        f"{question.replications} trials"
     )
     typer.echo(f"{'on ' if isinstance(question.venue, OnSegment) else ''}{found.subject}")
     if found.is_limited_by_stations:
         typer.echo(f"this is all that {question.venue.room} leave room for")
     elif found.sure < found.calls or found.possible > found.calls:
         typer.echo(
-            f"by the 95% intervals: {found.sure} for sure, {found.possible} perhaps; more --replications tell more"
+            f"by the 95% intervals: {found.sure} for sure, {found.possible} perhaps; more "
+            "--replications tell more"
         )
 
 

@@ -1,6 +1,7 @@
-"""What each stage of this host could do alone, and how near to the lowest ceiling a path came."""
+"""Ceilings of this host's stages, and rooflines of paths."""
 
 import os
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -23,9 +24,7 @@ def ceilings(
     *,
     quick: Annotated[
         bool,
-        typer.Option(
-            "--quick", help="Fewer and shorter repetitions: seconds rather than a minute."
-        ),
+        typer.Option("--quick", help="Fewer and shorter repetitions: seconds instead of a minute."),
     ] = False,
     rate: Annotated[
         str | None,
@@ -33,7 +32,7 @@ def ceilings(
             "--rate",
             metavar="RATE",
             show_default=False,
-            help="Line rate for framing; that of the fastest interface unless given.",
+            help="Line rate for framing; default: that of the fastest interface.",
         ),
     ] = None,
     round_trip: Annotated[
@@ -42,7 +41,7 @@ def ceilings(
             "--round-trip",
             metavar="TIME",
             show_default=False,
-            help="Round trip of a path: adds what a window allows.",
+            help="Round-trip time of a path: adds the ceiling of its window.",
         ),
     ] = None,
     window: Annotated[
@@ -51,13 +50,13 @@ def ceilings(
             "--window",
             metavar="SIZE",
             show_default=False,
-            help="That window; the system's largest unless given.",
+            help="TCP window of that path; default: the kernel's largest.",
         ),
     ] = None,
     directory: Annotated[
         Path | None,
         typer.Option(
-            "--directory", show_default=False, help="Where the file of the disk stages is made."
+            "--directory", show_default=False, help="Directory for the file of the disk stages."
         ),
     ] = None,
     roofline: Annotated[
@@ -66,7 +65,7 @@ def ceilings(
             "--roofline",
             metavar="RUN",
             show_default=False,
-            help="Measure nothing: lay a run, or a result of `bottleneck`, against its ceilings.",
+            help="Show the roofline of a run or of a result of `bottleneck`; measure nothing.",
         ),
     ] = None,
     out: Annotated[
@@ -80,10 +79,10 @@ def ceilings(
     ] = None,
     as_json: options.Json = False,
 ) -> None:
-    """Measure what each stage of this host could do alone: memory, checksum, calls, stack, disk;
-    add bus, NIC, framing, window.
+    """Measure the rate of each stage of this host alone: memory, checksum, calls, stack, disk.
 
-    Needs no root but for frames over a virtual wire. Exit code 0; 2 for input that cannot be used.
+    Bus, NIC, framing and window are added. Only frames over a virtual wire need root. Exit code 0;
+    2 for invalid input.
     """
     from ethermeter.cli.voice_values import refuse
 
@@ -126,7 +125,7 @@ def _options(
     if window is not None and round_trip is None:
         refuse("--window", window, "only with --round-trip")
     if directory is not None and not directory.is_dir():
-        refuse("--directory", str(directory), "a directory that is there")
+        refuse("--directory", str(directory), "an existing directory")
     option, text = "", ""
     try:
         option, text = "--rate", rate or ""
@@ -178,7 +177,7 @@ def _plain(found: "Survey") -> dict[str, object]:
         "cpu": provenance.cpu_model(),
         "ceilings": [each.as_json() for each in found.ceilings],
         "left_out": [{"name": each.name, "why": each.why} for each in found.left_out],
-        "interfaces": found.facts,
+        "interfaces": {name: asdict(facts) for name, facts in found.facts.items()},
         "processors": os.cpu_count(),
         "processors_used_by_others": found.others,
     }
@@ -199,19 +198,14 @@ def _print(found: "Survey") -> None:
         rows.append([each.title, rate_text(estimate.value), interval, pieces, each.basis])
     print_table(["stage", "ceiling", "95% interval of the mean", "pieces/s", "basis"], rows)
     for name, facts in found.facts.items():
-        rings = (
-            ", ".join(f"{key} {value}" for key, value in (facts["rings"] or {}).items())
-            or "not told"
-        )
-        on = (
-            ", ".join(key for key, value in (facts["offloads"] or {}).items() if value)
-            or "none told"
-        )
+        rings = ", ".join(f"{key} {value}" for key, value in (facts.rings or {}).items())
+        on = ", ".join(key for key, value in (facts.offloads or {}).items() if value)
         typer.echo(
-            f"{name}: driver {facts['driver'] or 'not told'}; rings: {rings}; offloads on: {on}"
+            f"{name}: driver {facts.driver or 'unknown'}; rings: {rings or 'unknown'}; "
+            f"offloads on: {on or 'unknown'}"
         )
     if found.others is not None:
-        typer.echo(f"others used {found.others:.2f} of {os.cpu_count()} processors meanwhile")
+        typer.echo(f"other processes used {found.others:.2f} of {os.cpu_count()} processors")
     for left in found.left_out:
         typer.echo(f"left out: {left.name}: {left.why}")
 

@@ -121,7 +121,8 @@ def explain(error: Exception) -> int:
         return FAILED
     first = (str(error).splitlines() or [""])[0]
     say(
-        f"ethermeter: internal error: {type(error).__name__}: {first} (for the traceback: ethermeter --debug {Path(*sys.argv[1:2])} …)"
+        f"ethermeter: internal error: {type(error).__name__}: {first} (for the traceback: "
+        f"ethermeter --debug {Path(*sys.argv[1:2])} …)"
     )
     return FAILED
 

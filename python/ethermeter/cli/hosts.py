@@ -78,12 +78,16 @@ def init(file: File, *, as_json: options.Json = False) -> None:
             f"on {name}, with {name}.pem, {name}.key and authority.pem copied there:\n  {line}"
         )
     typer.echo(
-        f"ceilings.toml is its operator's: at least addresses = [the hosts' addresses]. Then here: ethermeter hosts check {file}"
+        "ceilings.toml is its operator's: at least addresses = [the hosts' addresses]. Then "
+        f"here: ethermeter hosts check {file}"
     )
 
 
 def _command(name: str, station: "Station") -> str:
-    files = f"--certificate {name}.pem --key {name}.key --authority authority.pem --ceilings ceilings.toml"
+    files = (
+        f"--certificate {name}.pem --key {name}.key --authority authority.pem --ceilings "
+        "ceilings.toml"
+    )
     return f"ethermeter agent --listen {station.control} {files}"
 
 

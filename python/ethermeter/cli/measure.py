@@ -55,7 +55,10 @@ def measure(
             "--study",
             metavar="STUDY",
             show_default=False,
-            help=f"All live tests of a published study as one run: {', '.join(registry.live_names())}.",
+            help=(
+                "All live tests of a published study as one run: "
+                f"{', '.join(registry.live_names())}."
+            ),
         ),
     ] = None,
     quick: Annotated[
@@ -78,21 +81,30 @@ def measure(
         bool,
         typer.Option(
             "--testbed",
-            help="Build the experiment's network out of namespaces on this machine and measure there. Needs root.",
+            help=(
+                "Build the experiment's network out of namespaces on this machine and measure "
+                "there. Needs root."
+            ),
         ),
     ] = False,
     plain: Annotated[
         bool,
         typer.Option(
             "--plain",
-            help="With --testbed: all hosts at one switch as fast as the machine is, whatever the network says.",
+            help=(
+                "With --testbed: all hosts at one switch as fast as the machine is, whatever the "
+                "network says."
+            ),
         ),
     ] = False,
     wires: Annotated[
         Literal["shaped", "relay"],
         typer.Option(
             "--wires",
-            help="Of a testbed: shaped (rates as of a wire), or relayed (delays of frames too; takes a processor).",
+            help=(
+                "Of a testbed: shaped (rates as of a wire), or relayed (delays of frames too; "
+                "takes a processor)."
+            ),
         ),
     ] = "shaped",
     testbed_hosts: Annotated[
@@ -103,7 +115,8 @@ def measure(
             max=64,
             metavar="N",
             show_default=False,
-            help="In place of --testbed: N hosts at one switch as fast as the machine is. The count of the experiment's one group of hosts "
+            help="In place of --testbed: N hosts at one switch as fast as the machine is. The count of "
+            "the experiment's one group of hosts "
             "becomes what N leaves for it; without a group, hosts that it does not name stand by.",
         ),
     ] = None,
@@ -127,7 +140,10 @@ def measure(
         bool,
         typer.Option(
             "--capture",
-            help="Record every frame of the hosts that take part, for ethermeter explain. With --testbed or --loopback; needs root.",
+            help=(
+                "Record every frame of the hosts that take part, for ethermeter explain. With "
+                "--testbed or --loopback; needs root."
+            ),
         ),
     ] = False,
     capture_at: Annotated[
@@ -158,7 +174,10 @@ def measure(
             max=1_000_000,
             metavar="MB",
             show_default=False,
-            help="Size of a capture at most; 256 unless given. Frames that come later are counted only.",
+            help=(
+                "Size of a capture at most; 256 unless given. Frames that come later are counted "
+                "only."
+            ),
         ),
     ] = None,
     overrides: options.Overrides = None,
@@ -211,7 +230,8 @@ def measure(
             raise InputError([Fault(str(one.path), "run.engines", str(list(one.engines)), allowed)])
     if ip != IPS[0] and any("simulation" in one.engines for one in loaded.experiments):
         say(
-            "ethermeter: what is simulated has headers of IPv4: of one length of data, frames are 20 octets shorter than those measured"
+            "ethermeter: what is simulated has headers of IPv4: of one length of data, frames are "
+            "20 octets shorter than those measured"
         )
     run_options = RunOptions(
         jobs=jobs,
@@ -249,7 +269,8 @@ def measure(
     for trial in summary.get("live_accounts", {"trials": []})["trials"]:
         if "unread" in trial:
             say(
-                f"ethermeter: trial {trial['trial']}: what switches dropped is not known: {trial['unread']}"
+                f"ethermeter: trial {trial['trial']}: what switches dropped is not known: "
+                f"{trial['unread']}"
             )
     if summary["failed"]:
         raise typer.Exit(FAILED)
@@ -283,8 +304,10 @@ def _captures(
         return None
     if hosts is not None:
         allowed = (
-            "expected with --testbed or --loopback: a capture is taken where the agent runs, and agents take none; record there "
-            "while it is measured (dumpcap -i INTERFACE -s 128 -w FILE.pcapng, or tcpdump), then ethermeter explain FILE.pcapng"
+            "expected with --testbed or --loopback: a capture is taken where the agent runs, and "
+            "agents take none; record there "
+            "while it is measured (dumpcap -i INTERFACE -s 128 -w FILE.pcapng, or tcpdump), then "
+            "ethermeter explain FILE.pcapng"
         )
         raise InputError([Fault("command line", "--capture", "given with --hosts", allowed)])
     check_allowed()
@@ -308,12 +331,14 @@ def _tell_captures(run: Path, *, as_json: bool) -> list[dict[str, Any]]:
     if not as_json:
         size_mb = sum(each.octets for each in found) / 1e6
         typer.echo(
-            f"{len(found)} captures, {size_mb:.1f} MB, {sum(each.dropped for each in found)} frames dropped"
+            f"{len(found)} captures, {size_mb:.1f} MB, {sum(each.dropped for each in found)} "
+            "frames dropped"
         )
         typer.echo(f"to explain one: ethermeter explain {shlex.quote(str(run / found[0].file))}")
     if beyond := sum(each.beyond_size for each in found):
         say(
-            f"ethermeter: {beyond} frames came after a capture had its largest size and are counted only; --capture-size allows more"
+            f"ethermeter: {beyond} frames came after a capture had its largest size and are "
+            "counted only; --capture-size allows more"
         )
     return [asdict(each) for each in found]
 
@@ -343,7 +368,8 @@ def print_drops(trials: "Sequence[dict[str, Any]]") -> None:
         what = "switch" if place == "switch" else "wire from"
         of = place, at, towards
         typer.echo(
-            f"{what} {at} towards {towards}: dropped {frames[of]} frames; streams that pass miss {missing[of]} messages"
+            f"{what} {at} towards {towards}: dropped {frames[of]} frames; streams that pass miss "
+            f"{missing[of]} messages"
         )
     if len(frames) > MOST_DROPS:
         typer.echo(f"… {len(frames) - MOST_DROPS} more places in the report")
@@ -358,7 +384,8 @@ def _print_claims(claims: "Sequence[dict[str, Any]]", study: str | None) -> None
         running.print_claims(measured)
     if others := len(claims) - len(measured):
         typer.echo(
-            f"{others} published numbers of {study} are of other tests or points: ethermeter measure --study {study} has all"
+            f"{others} published numbers of {study} are of other tests or points: ethermeter "
+            f"measure --study {study} has all"
         )
 
 
@@ -373,7 +400,10 @@ def _is_longer_than_quick(name: str, overrides: "Sequence[str]") -> bool:
     (experiment,) = api.load(name, overrides=overrides).experiments
     for sweep in experiment.sweeps:
         if sweep.key.startswith("phases."):
-            allowed = "expected with an experiment that does not vary its phases; --set shortens one that does"
+            allowed = (
+                "expected with an experiment that does not vary its phases; --set shortens one "
+                "that does"
+            )
             raise InputError(
                 [Fault("command line", "--quick", f"given with {sweep.key} varied", allowed)]
             )

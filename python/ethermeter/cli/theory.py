@@ -20,7 +20,8 @@ _DIGITS = 6
 
 app = group(
     "theory",
-    "Models of the studies: list, show, evaluate and choose them, and compare them with simulations.",
+    "Models of the studies: list, show, evaluate and choose them, and compare them with "
+    "simulations.",
     {
         "Commands": {
             "list": "List the models.",
@@ -100,8 +101,10 @@ def evaluate(
         typer.Argument(
             metavar="NAME=VALUE...",
             show_default=False,
-            help="Numbers, with a unit or in the model's own; lists a,b,c; ranges from..to (step 1), from..to/50 "
-            "(50 points), from..to/50log (the same, by their logarithm). All combinations are evaluated.",
+            help="Numbers, with a unit or in the model's own; lists a,b,c; ranges from..to (step 1), "
+            "from..to/50 "
+            "(50 points), from..to/50log (the same, by their logarithm). All combinations are "
+            "evaluated.",
         ),
     ] = None,
     *,

@@ -205,7 +205,8 @@ def _range(
     if points is None:
         if low != math.floor(low) or high != math.floor(high) or not 0 <= high - low < MOST_POINTS:
             raise UnitError(
-                f"expected whole numbers from..to, ascending, at most {MOST_POINTS} of them, or from..to/points"
+                f"expected whole numbers from..to, ascending, at most {MOST_POINTS} of them, or "
+                "from..to/points"
             )
         return [low + step for step in range(int(high - low) + 1)]
     count = int(points)

@@ -96,7 +96,10 @@ def emodel(
             "--connection",
             metavar="NAME=VALUE",
             show_default=False,
-            help="Another parameter of G.107, by its name or symbol (TELR=45); can be given several times.",
+            help=(
+                "Another parameter of G.107, by its name or symbol (TELR=45); can be given "
+                "several times."
+            ),
         ),
     ] = None,
     wanted: Annotated[
@@ -371,7 +374,8 @@ def _show(grid: "Grid", about: Mapping[str, str], *, as_json: bool) -> None:
         typer.echo(f"{key}: {text}")
     if grid.any_outside:
         typer.echo(
-            "outside-model-range: beyond the delay (0.5 s), loss (20%) or burst ratio (8) that G.107 permits"
+            "outside-model-range: beyond the delay (0.5 s), loss (20%) or burst ratio (8) that "
+            "G.107 permits"
         )
 
 
@@ -414,5 +418,6 @@ def _show_codecs(chosen: list[Any], *, as_json: bool) -> None:
     print_table(["codec", "kb/s", "frame ms", "look-ahead ms", "Ie", "Bpl", "what it is"], rows)
     for codec in chosen if len(chosen) < 4 else ():
         typer.echo(
-            f"\n{codec.name}: rated for {codec.rated}\nsource: {codec.source}\nconfidence: {codec.confidence}"
+            f"\n{codec.name}: rated for {codec.rated}\nsource: {codec.source}\nconfidence: "
+            f"{codec.confidence}"
         )

@@ -191,10 +191,8 @@ class Network(Table):
 
     rate: OctetTime | None = None
     """Bit rate of links that say nothing else."""
-    clocks: Literal["compared", "not compared"] = "not compared"
-    """Whether receivers of streams ask their senders for the time as in a live test, where either
-    has a clock; of a simulation only.
-    """
+    clocks: Literal["synchronised", "unsynchronised"] = "unsynchronised"
+    """Whether receivers of streams synchronise with their senders' clocks; simulation only."""
     models: Annotated[dict[Name, Model], Field(max_length=MOST_NODES)] = Field(default_factory=dict)
     """What nodes are made of, by the name under which they ask for it."""
     hosts: Annotated[list[HostGroup], Field(min_length=1, max_length=MOST_NODES)]
@@ -370,12 +368,12 @@ class _Maker:
         return model
 
     def compare_clocks(self) -> None:
-        self.made.compares_clocks = self.network.clocks == "compared"
+        self.made.compares_clocks = self.network.clocks == "synchronised"
         if self.made.compares_clocks and not any(group.clock for group in self.network.hosts):
             self.wrong(
                 ("network", "clocks"),
-                '"compared"',
-                "expected a clock at one host at least: without, all clocks are true",
+                '"synchronised"',
+                "expected a clock at one host at least: hosts without one have no clock error",
             )
 
     def make_links(self) -> None:

@@ -11,8 +11,9 @@ Masks = npt.NDArray[np.uint64]
 
 
 class Caution(StrEnum):
-    """The closed list: word and meaning of each; `one-replication` is of a whole run, every other
-    of a value.
+    """The closed list: word and meaning of each.
+
+    `one-replication` applies to a run, every other caution to a value.
     """
 
     _value_: str
@@ -42,25 +43,31 @@ class Caution(StrEnum):
     NO_SAMPLES = "no-samples", "nothing was delivered or counted, so there is no value"
     FEW_SAMPLES = (
         "few-samples",
-        "fewer than 30 frames or messages, or fewer exchanges than the experiment wants, are behind the value",
+        "fewer than 30 frames or messages, or fewer exchanges than the experiment wants, are "
+        "behind the value",
     )
     ONE_REPLICATION = (
         "one-replication",
-        "fewer than three replications: intervals come from batches within a trial, and do not exist where batches do not give the value",
+        "fewer than three replications: intervals come from batches within a trial, and do not "
+        "exist where batches do not give the value",
     )
     UNBOUNDED_QUEUE = (
         "unbounded-queue",
-        "an unlimited queue is offered more than its segment or wire carries: delays grow as long as the trial lasts",
+        "an unlimited queue is offered more than its segment or wire carries: delays grow as long "
+        "as the trial lasts",
     )
     OUTSIDE_MODEL_RANGE = "outside-model-range", "the model does not claim to hold at this point"
     OTHER_PROTOCOL = "other-protocol", "the model is of another medium access than the experiment's"
     UNDER_WAY = (
         "under-way",
-        "more than 5% of the messages counted as lost were still under way when the trial ended: use a longer drain",
+        "more than 5% of the messages counted as lost were still under way when the trial ended: "
+        "use a longer drain",
     )
     LATE_SEND = (
         "late-send",
-        "messages left so long after their time that it changes the value: more than 1% of them by a tenth of the time between messages (times, losses), or one by 1% of the measured window (rates, counts)",
+        "messages left so long after their time that it changes the value: more than 1% of them "
+        "by a tenth of the time between messages (times, losses), or one by 1% of the measured "
+        "window (rates, counts)",
     )
     CLOCK_UNCERTAIN = "clock-uncertain", "a delay between two clocks whose relation is not known"
     HOST_LIMITED = "host-limited", "a host, not the network, was at its limit"
@@ -74,7 +81,8 @@ class Caution(StrEnum):
     )
     CORRELATED_BATCHES = (
         "correlated-batches",
-        "fewer than five independent batches: the interval may be too narrow; simulate longer, or replicate",
+        "fewer than five independent batches: the interval may be too narrow; simulate longer, or "
+        "replicate",
     )
 
     @property

@@ -1,5 +1,6 @@
-"""Formulas of metrics over arrays: the value of a trial, of a live test, and the values with one
-batch left out, from which intervals follow, are all computed by these.
+"""Formulas of metrics over arrays, for simulated and live trials.
+
+Intervals apply them to the counts with one batch left out.
 
 The last axis is that of stations or of flows; axes before it are those of trials and batches.
 """
@@ -22,8 +23,7 @@ def sample_sd(values: Floats) -> Floats:
 
 
 def weighted_mean(weights: Floats, means: Floats) -> Floats:
-    """Mean over all samples of the last axis, from the count of samples and the mean of each
-    station or flow.
+    """Mean over all samples of the last axis, from counts and means of stations or flows.
 
     Parameters
     ----------

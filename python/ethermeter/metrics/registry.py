@@ -12,9 +12,7 @@ from enum import Enum, StrEnum
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """Title, unit shown, factor from the metric's SI unit to it, whether the axis begins at zero,
-    and the largest possible value.
-    """
+    """Title, unit shown and factor from the SI unit, axis from zero or not, largest value."""
 
     title: str
     unit: str = ""
@@ -30,9 +28,7 @@ class Label:
 
 
 class Group(Enum):
-    """Metrics that a trial has together: which trials have them, the entity of a row of one, and
-    the engines that report them.
-    """
+    """Metrics that a trial has together: in which trials, of which entity, by which engines."""
 
     SEGMENT = ("every trial of a segment", "station", "simulation, theory")
     SEGMENT_VOICE = ("a segment on which some station has a coder", "station", "simulation")
@@ -70,8 +66,9 @@ class Definition:
 
 @dataclass(frozen=True, slots=True, init=False)
 class Row:
-    """Name, SI unit (empty for a ratio or a count), label in figures, and definitions: the first of
-    segments if it has one.
+    """Name, SI unit (empty for a ratio or a count), label in figures, and definitions.
+
+    The first definition is that of segments, if it has one.
     """
 
     name: str
@@ -229,7 +226,8 @@ class Metric(StrEnum):
         "1/s",
         Label("Messages offered", "message/s"),
         _flow(
-            "messages offered per second, those dropped by the full queue of their source included; live: over the whole transmission"
+            "messages offered per second, those dropped by the full queue of their source "
+            "included; live: over the whole transmission"
         ),
     )
     MESSAGE_RATE = Row(
@@ -256,7 +254,8 @@ class Metric(StrEnum):
         "bit/s",
         Label("Data rate", *_MBPS),
         _flow(
-            "bits of data per second in delivered messages: UDP payload, or what a frame holds between type and FCS; of a transfer the data of its job"
+            "bits of data per second in delivered messages: UDP payload, or what a frame holds "
+            "between type and FCS; of a transfer the data of its job"
         ),
     )
     ACCESS_DELAY = Row(
@@ -314,7 +313,9 @@ class Metric(StrEnum):
             "frames dropped or discarded over frames offered (sources) or taken up (saturated)"
         ),
         _flow(
-            "share of the messages offered in the window (live: sent) that were not delivered completely, mean over receivers; 0 if no message was dropped and no frame lost, even if some were under way at the end"
+            "share of the messages offered in the window (live: sent) that were not delivered "
+            "completely, mean over receivers; 0 if no message was dropped and no frame lost, even "
+            "if some were under way at the end"
         ),
     )
     DISCARDED = Row(
@@ -328,7 +329,8 @@ class Metric(StrEnum):
         "s",
         Label("One-way delay", *_US),
         _flow(
-            "mean time from a message's arrival at its source to the arrival of its last frame at the receiving application"
+            "mean time from a message's arrival at its source to the arrival of its last frame at "
+            "the receiving application"
         ),
     )
     ONE_WAY_DELAY_P50 = _rank("one_way_delay", "p50", "one-way delay", _US, _flow)
@@ -341,7 +343,8 @@ class Metric(StrEnum):
         "s",
         Label("Round trip", *_US),
         _flow(
-            "mean time from a message's arrival at its source to the arrival of the last of its responses"
+            "mean time from a message's arrival at its source to the arrival of the last of its "
+            "responses"
         ),
     )
     ROUND_TRIP_P50 = Row(
@@ -367,7 +370,8 @@ class Metric(StrEnum):
         "",
         Label("Messages out of order"),
         _flow(
-            "messages delivered after a later one; 0 in a simulation, which has one path between two hosts and keeps the order on it"
+            "messages delivered after a later one; 0 in a simulation, which has one path between "
+            "two hosts and keeps the order on it"
         ),
     )
     DUPLICATES = Row(
@@ -465,7 +469,8 @@ class Metric(StrEnum):
             "of the samples made in the window, those in a frame whose transmission ended in it"
         ),
         _flow_voice(
-            "of the samples made in the window, those in a packet delivered before the end of the trial"
+            "of the samples made in the window, those in a packet delivered before the end of the "
+            "trial"
         ),
     )
     SAMPLES_LOST = Row(
@@ -473,10 +478,12 @@ class Metric(StrEnum):
         "",
         Label("Samples lost"),
         _voice(
-            "of the samples made in the window, those displaced from a full buffer by newer ones in it"
+            "of the samples made in the window, those displaced from a full buffer by newer ones "
+            "in it"
         ),
         _flow_voice(
-            "of the samples made in the window, those displaced by newer ones at their host or lost in the network"
+            "of the samples made in the window, those displaced by newer ones at their host or "
+            "lost in the network"
         ),
     )
     SAMPLES_LOST_HOST = Row(
@@ -484,7 +491,8 @@ class Metric(StrEnum):
         "",
         Label("Samples lost at hosts"),
         _flow_voice(
-            "of the samples lost, those displaced by newer ones at their host; the others were lost in the network"
+            "of the samples lost, those displaced by newer ones at their host; the others were "
+            "lost in the network"
         ),
     )
     SAMPLES_BUFFERED = Row(
@@ -492,10 +500,12 @@ class Metric(StrEnum):
         "",
         Label("Samples left in buffers"),
         _voice(
-            "of the samples made in the window, those still in a buffer at its end, also of a frame under way"
+            "of the samples made in the window, those still in a buffer at its end, also of a "
+            "frame under way"
         ),
         _flow_voice(
-            "of the samples made in the window, those still at their host or under way at the end of the trial"
+            "of the samples made in the window, those still at their host or under way at the end "
+            "of the trial"
         ),
     )
     SAMPLE_LOSS = Row(
@@ -503,7 +513,8 @@ class Metric(StrEnum):
         "",
         Label("Loss of samples", *_PERCENT, most=100.0),
         _voice(
-            "samples lost over samples lost or delivered; what is still in a buffer counts as neither"
+            "samples lost over samples lost or delivered; what is still in a buffer counts as "
+            "neither"
         ),
         _flow_voice(
             "samples lost over samples lost or delivered; those under way count as neither"
@@ -514,10 +525,12 @@ class Metric(StrEnum):
         "s",
         Label("Voice delay", *_MS),
         _voice(
-            "mean time from the making of a voice frame's oldest sample to the end of its transmission, over frames"
+            "mean time from the making of a voice frame's oldest sample to the end of its "
+            "transmission, over frames"
         ),
         _flow_voice(
-            "mean time from the making of a packet's oldest sample, in the window, to the packet's arrival at the application, over packets"
+            "mean time from the making of a packet's oldest sample, in the window, to the "
+            "packet's arrival at the application, over packets"
         ),
     )
     VOICE_DELAY_P50 = _rank("voice_delay", "p50", "voice delay", _MS, _segment_voice, _flow_voice)
@@ -547,7 +560,8 @@ class Metric(StrEnum):
         Label("Delay of a sample", *_MS),
         _voice("mean voice delay over samples: each frame counts as often as it has samples"),
         _flow_voice(
-            "mean voice delay over samples: each packet counts as often as it has samples that were made in the window"
+            "mean voice delay over samples: each packet counts as often as it has samples that "
+            "were made in the window"
         ),
     )
     SAMPLE_DELAY_P50 = _rank(
@@ -570,10 +584,13 @@ class Metric(StrEnum):
         "",
         Label("Offered voice load"),
         _voice(
-            "bits of samples that coders make, silence included and overhead not, over the line rate; a parameter"
+            "bits of samples that coders make, silence included and overhead not, over the line "
+            "rate; a parameter"
         ),
         _flow_voice(
-            "bits of samples that coders make, silence included and overhead not, over the rate of the slowest link of the path; of all flows the largest sum on any link over its rate; a parameter"
+            "bits of samples that coders make, silence included and overhead not, over the rate "
+            "of the slowest link of the path; of all flows the largest sum on any link over its "
+            "rate; a parameter"
         ),
     )
     VOICE_UTILISATION = Row(
@@ -581,7 +598,8 @@ class Metric(StrEnum):
         "",
         Label("Voice utilisation", most=1.0),
         _voice(
-            "bits of delivered voice frames without their overhead (but with padding) over the line rate"
+            "bits of delivered voice frames without their overhead (but with padding) over the "
+            "line rate"
         ),
     )
     LOST_QUEUE = Row(
@@ -589,7 +607,8 @@ class Metric(StrEnum):
         "",
         Label("Frames lost in queues"),
         _flow(
-            "copies of frames dropped by a full queue of a host stage or an output port, in the whole trial; responses included; simulation only"
+            "copies of frames dropped by a full queue of a host stage or an output port, in the "
+            "whole trial; responses included; simulation only"
         ),
     )
     LOST_BUFFER = Row(
@@ -597,7 +616,8 @@ class Metric(StrEnum):
         "",
         Label("Frames lost in buffers"),
         _flow(
-            "copies of frames dropped by the full buffer of an input port, in the whole trial; responses included; simulation only"
+            "copies of frames dropped by the full buffer of an input port, in the whole trial; "
+            "responses included; simulation only"
         ),
     )
     LOST_ATTEMPTS = Row(
@@ -605,7 +625,8 @@ class Metric(StrEnum):
         "",
         Label("Frames given up after collisions"),
         _flow(
-            "copies of frames discarded after the attempt limit, in the whole trial; responses included; simulation only"
+            "copies of frames discarded after the attempt limit, in the whole trial; responses "
+            "included; simulation only"
         ),
     )
     FILTERED = Row(
@@ -613,7 +634,8 @@ class Metric(StrEnum):
         "",
         Label("Copies filtered"),
         _flow(
-            "copies of frames filtered by a switch because the destination is at the port of arrival, in the whole trial; responses included; simulation only"
+            "copies of frames filtered by a switch because the destination is at the port of "
+            "arrival, in the whole trial; responses included; simulation only"
         ),
     )
     TRANSFER_RATE = Row(
@@ -621,7 +643,8 @@ class Metric(StrEnum):
         "bit/s",
         Label("Rate of a transfer", *_MBPS),
         _flow(
-            "bits of data of a transfer over its flow completion time; of several transfers together undefined"
+            "bits of data of a transfer over its flow completion time; of several transfers "
+            "together undefined"
         ),
     )
     ACKNOWLEDGEMENT_DELAY = Row(
@@ -629,7 +652,8 @@ class Metric(StrEnum):
         "s",
         Label("From data to acknowledgement", *_US),
         _flow(
-            "mean time on the link of the data's sender from the start of a frame of data to the start of its acknowledgement"
+            "mean time on the link of the data's sender from the start of a frame of data to the "
+            "start of its acknowledgement"
         ),
     )
     RETRANSMITTED = Row(
@@ -655,7 +679,8 @@ class Metric(StrEnum):
         "",
         Label("Copies ignored"),
         _flow(
-            "copies of frames that reached hosts other than their destination, in the whole trial; responses included; simulation only"
+            "copies of frames that reached hosts other than their destination, in the whole "
+            "trial; responses included; simulation only"
         ),
     )
     MOUTH_TO_EAR = Row(
@@ -663,7 +688,8 @@ class Metric(StrEnum):
         "s",
         Label("Mouth-to-ear delay", *_MS),
         _flow_voice(
-            "mouth-to-ear delay with the playout delay that rates best in hindsight: sample, look-ahead, playout, decoder; of a flow with a codec"
+            "mouth-to-ear delay with the playout delay that rates best in hindsight: sample, "
+            "look-ahead, playout, decoder; of a flow with a codec"
         ),
     )
     SPEECH_LOSS = Row(
@@ -677,7 +703,8 @@ class Metric(StrEnum):
         "",
         Label("Rating R", most=100.0),
         _flow_voice(
-            "transmission rating R of the E-model (ITU-T G.107) with that delay and that loss; of all flows undefined unless all have one codec"
+            "transmission rating R of the E-model (ITU-T G.107) with that delay and that loss; of "
+            "all flows undefined unless all have one codec"
         ),
     )
     MOS = Row(
@@ -691,7 +718,8 @@ class Metric(StrEnum):
         "s",
         Label("One-way delay by unsynchronised clocks", *_US),
         _clock(
-            "mean difference of the receiver's clock at a message's arrival and the sender's clock at its arrival at the source; may be negative"
+            "mean difference of the receiver's clock at a message's arrival and the sender's "
+            "clock at its arrival at the source; may be negative"
         ),
     )
     CLOCK_DELAY_P50 = _rank(
@@ -714,7 +742,8 @@ class Metric(StrEnum):
         "s",
         Label("One-way delay by synchronised clocks", *_US),
         _synchronised(
-            "mean one-way delay as a live test measures it, by clocks synchronised over the network; may be negative"
+            "mean one-way delay as a live test measures it, by clocks synchronised over the "
+            "network; may be negative"
         ),
     )
     SYNCHRONISED_DELAY_P50 = _rank(
@@ -751,7 +780,8 @@ class Metric(StrEnum):
         "s",
         Label("Offset of the sender’s clock", *_MS),
         _synchronised(
-            "offset of the sender's clock from the receiver's in the middle of the window, as synchronised; of all flows only if one is synchronised"
+            "offset of the sender's clock from the receiver's in the middle of the window, as "
+            "synchronised; of all flows only if one is synchronised"
         ),
     )
     CLOCK_OFFSET_UNCERTAINTY = Row(
@@ -786,7 +816,7 @@ class Metric(StrEnum):
 
 
 def metrics_of(group: Group, *, of_each: bool = False) -> tuple[Metric, ...]:
-    """Return the metrics of a group in their order; only those of each station or flow on request."""
+    """Return the metrics of a group in order; on request only those of stations or flows."""
     return tuple(
         metric
         for metric in Metric

@@ -1,5 +1,6 @@
 """Data: what the report shows of a run, gathered from its files."""
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,6 +54,15 @@ clustered.
 
 
 @dataclass(frozen=True, slots=True)
+class Search:
+    """What a strategy was asked and what it found, read from JSON, and the trials it proposed."""
+
+    question: object
+    answer: object
+    trials: "Sequence[Trial]"
+
+
+@dataclass(frozen=True, slots=True)
 class ReportData:
     """Everything the report shows."""
 
@@ -84,6 +94,7 @@ class ReportData:
     agreements: Sequence[Agreement]  # of every theory with the simulations
     measured: Sequence[live.Comparison]  # against what was simulated
     captures: Sequence[captures.Captured]  # taken meanwhile
+    search: Search | None  # of a strategy
     lines: Sequence[Line]  # of the stations along the cable, where they are on one
     distributions: Mapping[
         str, Sequence[tuple[Selection, Sequence[Distribution]]]
@@ -162,6 +173,7 @@ def gather(run_dir: Path, presentation: Presentation) -> ReportData:
         agreements=agreement.agreements(points),
         measured=live.read(run_dir) if is_live else (),
         captures=captures.read(run_dir),
+        search=_search(run),
         lines=_lines(run, real, simulated, is_study=bool(study)),
         distributions=_distributions(
             run,
@@ -170,6 +182,19 @@ def gather(run_dir: Path, presentation: Presentation) -> ReportData:
             study=bool(study),
         ),
     )
+
+
+def _search(run: "RunDirectory") -> Search | None:
+    """Read question and answer of a strategy; None of a run without one."""
+    if not run.is_search():
+        return None
+    try:
+        question, answer = json.loads(run.question()), json.loads(run.answer())
+    except (ValueError, RecursionError) as error:
+        raise InputError(
+            [Fault(str(run.path), "answer", type(error).__name__, "expected question and answer")]
+        ) from error
+    return Search(question, answer, run.trials())
 
 
 def _flows(

@@ -23,6 +23,7 @@ from ethermeter.report.sections import (
     pacing,
     parameters,
     provenance,
+    search,
     series,
 )
 
@@ -43,6 +44,8 @@ ALWAYS = (parameters, cautions, provenance)
 def page(data: ReportData, study: StudyPage) -> str:
     """Put the report together."""
     sections: list[Section] = list(study.measured)
+    if search.applies(data):
+        sections.append(search.build(data))
     if claims.applies(data):
         sections.append(claims.build(data))
     sections += study.sections

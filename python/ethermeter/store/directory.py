@@ -93,18 +93,30 @@ class RunDirectory:
             If it was altered, or the run is not one of a strategy.
 
         """
+        return self._of_search(ANSWER)
+
+    def question(self) -> bytes:
+        """Read the question of the strategy that made the run, as JSON.
+
+        Raises
+        ------
+        InputError
+            If it was altered, or the run is not one of a strategy.
+
+        """
+        return self._of_search(QUESTION)
+
+    def is_search(self) -> bool:
+        """Whether a strategy proposed the trials."""
+        return (self.path / QUESTION).is_file()
+
+    def _of_search(self, name: str) -> bytes:
         try:
-            return read_verified(self.path, ANSWER)
+            return read_verified(self.path, name)
         except OSError as error:
+            reason = error.strerror or str(error)
             raise InputError(
-                [
-                    Fault(
-                        str(self.path / ANSWER),
-                        "file",
-                        error.strerror or str(error),
-                        "expected the answer of a finished search",
-                    )
-                ]
+                [Fault(str(self.path / name), "file", reason, "expected a finished search")]
             ) from error
 
     def is_finished(self) -> bool:

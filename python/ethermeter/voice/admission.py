@@ -1,5 +1,4 @@
-"""Admission: calls that come and go, a rule that refuses some of them, and what those get that it
-lets in.
+"""Admission control: the quality of calls that arrive and end, under a rule that admits or blocks.
 
 Packets live for milliseconds and calls for minutes. So the quality that calls get follows the
 number of active calls without delay, and that number is a birth-death chain: with n calls active,
@@ -103,7 +102,7 @@ def occupancy(offered_erlangs: Numbers, *, admit: Numbers) -> Occupancy:
     >>> found.distribution.tolist(), float(found.blocking), float(found.mean_calls)
     ([0.4444444444444444, 0.4444444444444444, 0.1111111111111111], 0.3333333333333333, 0.6666666666666666)
 
-    """
+    """  # noqa: E501
     function = "occupancy"
     offered = ERLANGS.read(function, "offered_erlangs", offered_erlangs)
     each = SHARE.read(function, "admit", admit)
@@ -115,15 +114,15 @@ def occupancy(offered_erlangs: Numbers, *, admit: Numbers) -> Occupancy:
             f"from 1 to {PLACES.high:g} places along the last axis",
         )
     offered, each = same_shape(function, ("offered_erlangs", "admit"), (offered[..., None], each))
-    nobody = np.zeros((*each.shape[:-1], 1))
+    none = np.zeros((*each.shape[:-1], 1))
     calls = np.arange(each.shape[-1] + 1.0)
     with np.errstate(divide="ignore"):
         steps = np.log(offered) + np.log(each) - np.log(calls[1:])
     # Where a rule never admits, all beyond is -inf and stays so; nothing is ever +inf.
-    logs = np.concatenate((nobody, np.cumsum(steps, axis=-1)), axis=-1)
+    logs = np.concatenate((none, np.cumsum(steps, axis=-1)), axis=-1)
     mass = np.exp(logs - logs.max(axis=-1, keepdims=True))
     distribution = mass / mass.sum(axis=-1, keepdims=True)
-    refused = np.concatenate((1 - each, nobody + 1), axis=-1)
+    refused = np.concatenate((1 - each, none + 1), axis=-1)
     return Occupancy(
         distribution=distribution,
         # A mean of shares; rounding may leave it above 1.
@@ -157,8 +156,7 @@ def unlimited(places: int) -> Array:
 
 
 def central(most: int, *, places: int) -> Array:
-    """Return the rule of a server that knows of every call: it admits one while fewer than `most`
-    are active.
+    """Return the rule of a server: it admits a call while fewer than `most` are active.
 
     Parameters
     ----------
@@ -192,8 +190,7 @@ def central(most: int, *, places: int) -> Array:
 
 
 def by_count(most: int, *, heard: float, places: int) -> Array:
-    """Return the rule of a host that listens and counts the calls that it hears: it begins its own
-    if they are fewer than `most`.
+    """Return the rule of a host that begins a call if it hears fewer than `most` calls.
 
     Parameters
     ----------
@@ -216,7 +213,7 @@ def by_count(most: int, *, heard: float, places: int) -> Array:
 
     Assumptions
     -----------
-    Calls are heard independently of each other, and each is told apart from the others.
+    Calls are heard independently of each other, and each is distinguished from the others.
 
     Source
     ------
@@ -239,8 +236,7 @@ def by_count(most: int, *, heard: float, places: int) -> Array:
 
 
 def by_load(mean: Numbers, *, deviation: Numbers, threshold: Numbers) -> Any:
-    """Return the rule of a host that listens and measures the load: it begins its call if that is
-    below a threshold.
+    """Return the rule of a host that begins a call if the measured load is below a threshold.
 
     Parameters
     ----------

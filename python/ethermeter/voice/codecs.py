@@ -1,6 +1,4 @@
-"""Codecs as data: how they cut speech into frames, and how the E-model rates them; each number with
-its source and how sure it is.
-"""
+"""Codecs as data: frames, rates and E-model parameters, each with its source and confidence."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -75,7 +73,10 @@ _G113 = "ITU-T G.113 Appendix I"
 _SECOND_HAND = (
     "from memory; the pair is quoted alike by several programs, the text of G.113 was not at hand"
 )
-_BORROWED = "Ie from memory (G.113 Table I.1); Bpl is borrowed from the neighbour that G.113 does rate: doubtful under loss"
+_BORROWED = (
+    "Ie from memory (G.113 Table I.1); Bpl is borrowed from the neighbour that G.113 does rate: "
+    "doubtful under loss"
+)
 
 _ALL = (
     Codec(
@@ -188,7 +189,10 @@ _ALL = (
         bpl=None,
         rated="nothing: G.113 has no numbers for it, and G.107 is for narrowband speech",
         source="RFC 6716 section 2 (frames, rates), RFC 7587 (packets); libopus (look-ahead)",
-        confidence="frames and rates certain; look-ahead from memory: of the coder as libopus has it, 2.5 ms in its low-delay mode",
+        confidence=(
+            "frames and rates certain; look-ahead from memory: of the coder as libopus has it, "
+            "2.5 ms in its low-delay mode"
+        ),
     ),
 )
 

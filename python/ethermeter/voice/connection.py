@@ -1,6 +1,4 @@
-"""What the E-model knows of a connection beyond delay, loss and codec: the parameters of G.107,
-each once, with range and default.
-"""
+"""Parameters of the E-model (G.107) beside delay, loss and codec, with range and default."""
 
 from dataclasses import dataclass, fields
 

@@ -244,7 +244,8 @@ def impairment_of(
             function,
             "codec",
             shown(known.name),
-            f"one that is rated, or ie and bpl of your own; {known.name} is rated for {known.rated}",
+            f"one that is rated, or ie and bpl of your own; {known.name} is rated for "
+            f"{known.rated}",
         )
     return Impairment(IMPAIRMENT.read(function, "ie", ie), ROBUSTNESS.read(function, "bpl", bpl))
 

@@ -1,4 +1,4 @@
-"""Calls that come and go: how many find no place, and how many can be offered (Erlang's B formula)."""
+"""Erlang's B formula: blocking probability, offered traffic and circuits."""
 
 from typing import Any
 
@@ -149,8 +149,9 @@ def erlang_b_places(offered_erlangs: Numbers, *, blocking: Numbers) -> Any:
 
 
 def _next(state: Array, offered: Array, places: int) -> Array:
-    """Return -log B with `places` places from that with one fewer: 1 / B(n) = 1 + n / (a B(n-1));
-    infinite where nothing is offered.
+    """Return -log B with `places` places from that with one fewer: 1 / B(n) = 1 + n / (a B(n-1)).
+
+    Infinite where nothing is offered.
     """
     with np.errstate(divide="ignore"):
         return np.asarray(np.logaddexp(0.0, state + np.log(places) - np.log(offered)))

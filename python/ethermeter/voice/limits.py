@@ -1,8 +1,7 @@
-"""The E-model the other way round, and its simple form: what a call may lose and how late it may
-be; Cole and Rosenbluth's line.
-"""
+"""The E-model inverted: largest loss and delay of a call; and Cole and Rosenbluth's simple form."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -285,17 +284,23 @@ def largest_delay(
 
     """
     function = "largest-delay"
-    options: dict[str, Any] = {"codec": codec, "ie": ie, "bpl": bpl, "connection": connection}
-    clean = np.asarray(
-        e_model(0.0, loss, burst_ratio=burst_ratio, advantage=advantage, **options).r
+    rate = partial(
+        e_model,
+        loss=loss,
+        burst_ratio=burst_ratio,
+        advantage=advantage,
+        codec=codec,
+        ie=ie,
+        bpl=bpl,
+        connection=connection,
     )
+    clean = np.asarray(rate(0.0).r)
     wanted, _ = same_shape(
         function, ["mos", "loss"], [np.asarray(rating_for(MOS.read(function, "mos", mos))), clean]
     )
 
     def enough(delay_s: Array) -> Flags:
-        rated = e_model(delay_s, loss, burst_ratio=burst_ratio, advantage=advantage, **options)
-        return np.asarray(np.asarray(rated.r) >= wanted)
+        return np.asarray(np.asarray(rate(delay_s).r) >= wanted)
 
     best = np.full(wanted.shape, np.nan)
     for step in range(_FIRST + 1):

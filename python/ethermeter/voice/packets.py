@@ -1,11 +1,8 @@
-"""What a call puts on an Ethernet: packets, their overhead, their rate and load; and the delay from
-mouth to ear that they begin with.
-"""
+"""Packets of a call on an Ethernet: overhead, rate and load; and mouth-to-ear delay."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 
@@ -61,7 +58,7 @@ class Medium:
     gap_bits: int
 
     @classmethod
-    def of(cls, name: str, constants: Mapping[str, Any]) -> "Medium":
+    def of(cls, name: str, constants: Mapping[str, int]) -> "Medium":
         """Return the medium of a standard, from its constants as the core lists them."""
         return cls(
             name=name,
@@ -308,9 +305,7 @@ def _bit_rate(codec: Codec, bit_rate_bps: Numbers | None) -> Array:
 
 
 def _frames(function: str, codec: Codec, length: Array) -> tuple[Array, Array]:
-    """Return the duration of the frames [s], the longest of the codec's that fits, and how many a
-    packet has.
-    """
+    """Return the longest frame duration of the codec that fits [s], and the frames a packet has."""
     frame, frames = np.zeros(length.shape), np.zeros(length.shape)
     for duration in sorted(codec.frames_s):
         count = np.rint(length / duration)

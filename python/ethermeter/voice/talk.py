@@ -1,6 +1,4 @@
-"""Who talks at the same time: talk spurts and silences, and how many of many talkers are in a
-spurt.
-"""
+"""Talk spurts and silences, and the number of simultaneously active talkers."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -53,7 +51,8 @@ PATTERNS: Mapping[str, TalkPattern] = MappingProxyType(
                 1.2,
                 1.8,
                 "Brady, BSTJ 47(1), 1968, as later papers round it",
-                "doubtful: from memory, no text that states it was found; Brady's means depend on the detector's threshold, and his "
+                "doubtful: from memory, no text that states it was found; Brady's means depend on "
+                "the detector's threshold, and his "
                 "silences are not exponential",
             ),
             TalkPattern(
@@ -172,8 +171,7 @@ def talking(talkers: Numbers, *, activity: Numbers, room: Numbers) -> Talking:
 
 
 def talking_quantile(talkers: Numbers, *, activity: Numbers, exceeding: Numbers) -> Any:
-    """Smallest number that more than talk at the same time with at most a wanted probability: the
-    room that they need.
+    """Quantile of the number of active talkers: exceeded with at most a given probability.
 
     Parameters
     ----------
@@ -211,8 +209,7 @@ def talking_quantile(talkers: Numbers, *, activity: Numbers, exceeding: Numbers)
 
 
 def admitted(room: Numbers, *, activity: Numbers, exceeding: Numbers) -> Any:
-    """Most talkers that can be admitted so that more than there is room for talk with at most a
-    wanted probability.
+    """Most talkers of whom more than `room` are active with at most a given probability.
 
     Parameters
     ----------

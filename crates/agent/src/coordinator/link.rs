@@ -11,9 +11,9 @@ use crate::protocol::{
     CollectRequest, GrantReply, GrantRequest, HelloReply, HelloRequest, LeaseRequest,
     PrepareRequest, ProgressReport, ProgressRequest, Stamp, StartRequest, StopRequest,
 };
+use crate::result::{AgentReport, CoordinatorClock};
 use crate::PROTOCOL;
 use ethermeter_live::{HostTime, Timeline};
-use serde_json::{json, Value};
 use std::future::Future;
 use std::time::Duration;
 use tokio::sync::Mutex;
@@ -27,28 +27,12 @@ const MOST_FAILED_LEASES: u32 = 5;
 /// Exchanges, of which the fastest gives the offset of the agent's clock.
 const HELLOS: usize = 9;
 
-/// How an agent's clock relates to the coordinator's, from the fastest of some calls.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Clock {
-    offset_ns: i64,
-    uncertainty_ns: u64,
-}
-
-impl Clock {
-    pub fn theirs_ns(&self, own_ns: u64) -> u64 {
-        own_ns.saturating_add_signed(self.offset_ns)
-    }
-
-    pub fn json(&self) -> Value {
-        json!({"offset_ns": self.offset_ns, "uncertainty_ns": self.uncertainty_ns})
-    }
-}
-
 /// A connection to an agent.
 pub(super) struct Link {
     pub entry: AgentEntry,
     pub hello: HelloReply,
-    pub clock: Clock,
+    /// The agent's clock, by the fastest of some calls.
+    pub clock: CoordinatorClock,
     experiment: u64,
     /// Stamped calls are made one after the other, so that they arrive in the order of their
     /// counters.
@@ -109,7 +93,7 @@ impl Link {
         let Some((round_ns, offset_ns, hello)) = best else {
             unreachable!("there were some calls")
         };
-        let clock = Clock { offset_ns, uncertainty_ns: round_ns.div_ceil(2) };
+        let clock = CoordinatorClock { offset_ns, uncertainty_ns: round_ns.div_ceil(2) };
         let calls = Mutex::new(Calls { client, counter: 0, has_begun: false });
         Ok(Self { entry: entry.clone(), hello, clock, experiment, calls })
     }
@@ -128,7 +112,7 @@ impl Link {
             session: self.hello.session,
             experiment: self.experiment,
             counter: calls.counter,
-            made_ns: self.clock.theirs_ns(HostTime.now_ns()),
+            made_ns: self.clock.at_ns(HostTime.now_ns()),
         }
     }
 
@@ -161,10 +145,8 @@ impl Link {
     /// Begin at the own time `begin_ns`.
     pub async fn start(&self, begin_ns: u64) -> Result<(), Error> {
         let calls = &mut *self.calls.lock().await;
-        let request = StartRequest {
-            stamp: Some(self.stamp(calls)),
-            begin_ns: self.clock.theirs_ns(begin_ns),
-        };
+        let request =
+            StartRequest { stamp: Some(self.stamp(calls)), begin_ns: self.clock.at_ns(begin_ns) };
         in_time(calls.client.start(request)).await.map_err(self.failed("start"))?;
         Ok(())
     }
@@ -176,7 +158,7 @@ impl Link {
         Ok(())
     }
 
-    pub async fn collect(&self) -> Result<Value, Error> {
+    pub async fn collect(&self) -> Result<AgentReport, Error> {
         let calls = &mut *self.calls.lock().await;
         let request = CollectRequest { stamp: Some(self.stamp(calls)) };
         let reply = in_time(calls.client.collect(request))

@@ -22,13 +22,13 @@ pub use error::Error;
 use crate::attest::Credentials;
 use crate::description::{AgentEntry, Test};
 use crate::random::random;
+use crate::result::{HostAnswer, TestResult};
 use crate::stop;
 use ethermeter_live::{HostTime, Timeline};
 use link::{Link, TIMEOUT};
 use outcome::Ending;
 use renewals::Renewals;
 use roles::arrange;
-use serde_json::Value;
 use std::future::Future;
 use std::net::SocketAddr;
 use std::pin::Pin;
@@ -58,15 +58,13 @@ pub enum Stage {
 /// Run a test, or as much of it as there is until `end` is ready; then all agents are stopped and
 /// what they have counted is kept.
 ///
-/// The result has an `outcome`: `complete`, `stopped`, or `agent-lost`.
-///
 /// # Errors
 /// If the test never began: the description is wrong, an agent cannot be reached, or refuses.
 pub async fn run(
     test: &str,
     credentials: Option<&Credentials>,
     end: impl Future<Output = ()>,
-) -> Result<Value, Error> {
+) -> Result<TestResult, Error> {
     run_telling(test, credentials, end, |_| ()).await
 }
 
@@ -79,7 +77,7 @@ pub async fn run_telling(
     credentials: Option<&Credentials>,
     end: impl Future<Output = ()>,
     tell: impl Fn(Stage),
-) -> Result<Value, Error> {
+) -> Result<TestResult, Error> {
     tell(Stage::Connecting);
     let test = Test::parse(test).map_err(Error::Description)?;
     let experiment = random();
@@ -130,7 +128,7 @@ pub fn run_blocking(
     credentials: Option<&Credentials>,
     should_stop: impl FnMut() -> bool,
     tell: impl Fn(Stage),
-) -> Result<Value, Error> {
+) -> Result<TestResult, Error> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(run_telling(test, credentials, stop::requested(should_stop), tell))
 }
@@ -144,7 +142,7 @@ pub fn hosts_blocking(
     controls: &[SocketAddr],
     credentials: Option<&Credentials>,
     should_stop: impl FnMut() -> bool,
-) -> Result<Option<Value>, Error> {
+) -> Result<Option<Vec<HostAnswer>>, Error> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     Ok(runtime.block_on(async {
         tokio::select! {
@@ -156,7 +154,7 @@ pub fn hosts_blocking(
 
 /// Descriptions of agents, in the order of `controls`: versions, interfaces, clocks,
 /// ceilings; or why there is no answer. They are all asked at once.
-pub async fn hosts(controls: &[SocketAddr], credentials: Option<&Credentials>) -> Value {
+pub async fn hosts(controls: &[SocketAddr], credentials: Option<&Credentials>) -> Vec<HostAnswer> {
     let asked = controls.iter().map(async |&control| {
         let entry = AgentEntry {
             name: control.to_string(),
@@ -165,11 +163,11 @@ pub async fn hosts(controls: &[SocketAddr], credentials: Option<&Credentials>) -
             interface: None,
         };
         match Link::connect(&entry, credentials, 0).await {
-            Ok(link) => outcome::of_host(&link),
-            Err(error) => serde_json::json!({"control": control, "error": error.to_string()}),
+            Ok(link) => HostAnswer::Description(Box::new(outcome::of_host(&link))),
+            Err(error) => HostAnswer::Unreached { control, error: error.to_string() },
         }
     });
-    Value::Array(together(asked).await)
+    together(asked).await
 }
 
 /// All of them at once, in their order.

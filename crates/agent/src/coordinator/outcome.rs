@@ -1,12 +1,16 @@
-//! Result of a test, as one JSON document.
+//! Result of a test, from the reports of its agents.
 
 use super::error::Error;
 use super::link::Link;
 use crate::consent::Cast;
 use crate::description::{Flow, Test, Traffic};
+use crate::result::{
+    AgentReport, AgentResult, ArtificialClock, Caution, Counts, FlowResult, HostCounters,
+    HostDescription, LostAgent, Outcome, Received, ReceiverResult, RoleReport, SenderClock,
+    SinkCounts, StreamLosses, TestResult, TransferOctets,
+};
 use ethermeter_live::loss::Path;
-use serde_json::{json, Map, Value};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// How a test ended.
 pub(super) enum Ending {
@@ -17,39 +21,35 @@ pub(super) enum Ending {
 }
 
 /// Of a test that was ended before its agents were reached.
-pub(super) fn never_begun(test: &Test, experiment: u64) -> Value {
-    json!({
-        "outcome": "stopped", "experiment": format!("{experiment:016x}"), "seed": test.seed, "phases": test.phases,
-        "agents": {}, "flows": {},
-    })
+pub(super) fn never_begun(test: &Test, experiment: u64) -> TestResult {
+    TestResult {
+        outcome: Outcome::Stopped,
+        lost: None,
+        experiment: format!("{experiment:016x}"),
+        seed: test.seed,
+        phases: test.phases,
+        agents: BTreeMap::new(),
+        flows: BTreeMap::new(),
+    }
 }
 
 /// Description of an agent.
-pub(super) fn of_host(link: &Link) -> Value {
-    let interfaces: Map<String, Value> = link
-        .hello
-        .interfaces
-        .iter()
-        .map(|interface| (interface.name.clone(), json!(interface.addresses)))
-        .collect();
-    json!({
-        "control": link.entry.control,
-        "version": link.hello.version,
-        "host": link.hello.host,
-        "kernel": link.hello.kernel,
-        "boot": link.hello.boot,
-        "clock": link.clock.json(),
-        "artificial_clock": artificial_clock(link),
-        "interfaces": interfaces,
-        "ceilings": serde_json::from_str::<Value>(&link.hello.ceilings_json).ok(),
-    })
-}
-
-/// The artificial clock of an agent; of most there is none.
-fn artificial_clock(link: &Link) -> Option<Value> {
-    let (offset_ns, drift_ppb) = (link.hello.clock_offset_ns, link.hello.clock_drift_ppb);
-    (offset_ns != 0 || drift_ppb != 0)
-        .then(|| json!({"offset_ns": offset_ns, "drift_ppb": drift_ppb}))
+pub(super) fn of_host(link: &Link) -> HostDescription {
+    let hello = &link.hello;
+    let interfaces = hello.interfaces.iter();
+    let (offset_ns, drift_ppb) = (hello.clock_offset_ns, hello.clock_drift_ppb);
+    HostDescription {
+        control: link.entry.control,
+        version: hello.version.clone(),
+        host: hello.host.clone(),
+        kernel: hello.kernel.clone(),
+        boot: hello.boot.clone(),
+        clock: link.clock,
+        artificial_clock: (offset_ns != 0 || drift_ppb != 0)
+            .then_some(ArtificialClock { offset_ns, drift_ppb }),
+        interfaces: interfaces.map(|each| (each.name.clone(), each.addresses.clone())).collect(),
+        ceilings: serde_json::from_str(&hello.ceilings_json).ok(),
+    }
 }
 
 /// Of a test that began.
@@ -58,198 +58,240 @@ pub(super) fn of(
     experiment: u64,
     links: &[Link],
     ending: &Ending,
-    collected: Vec<Result<Value, Error>>,
-) -> Value {
+    collected: Vec<Result<AgentReport, Error>>,
+) -> TestResult {
     let (outcome, lost) = match ending {
-        Ending::Complete => ("complete", None),
-        Ending::Stopped => ("stopped", None),
-        Ending::AgentLost { agent, what } => ("agent-lost", Some((*agent, what))),
+        Ending::Complete => (Outcome::Complete, None),
+        Ending::Stopped => (Outcome::Stopped, None),
+        Ending::AgentLost { agent, what } => (Outcome::AgentLost, Some((*agent, what))),
         Ending::Failed(_) => unreachable!("a test that did not begin has no outcome"),
     };
-    let mut agents = Map::new();
+    let mut agents = BTreeMap::new();
     for (index, (link, collected)) in links.iter().zip(collected).enumerate() {
-        let mut agent = of_host(link);
-        agent["address"] = json!(link.entry.address);
-        match collected {
-            Ok(result) => agent["result"] = result,
-            Err(error) => agent["error"] = json!(error.to_string()),
-        }
-        if let Some((_, what)) = lost.filter(|(lost, _)| *lost == index) {
-            agent["lost"] = json!(what);
-        }
+        let (report, error) = match collected {
+            Ok(report) => (Some(report), None),
+            Err(error) => (None, Some(error.to_string())),
+        };
+        let lost = lost.filter(|(lost, _)| *lost == index).map(|(_, what)| what.clone());
+        let (host, address) = (of_host(link), link.entry.address);
+        let agent = AgentResult { host, address, report, error, lost };
         agents.insert(link.entry.name.clone(), agent);
     }
-    let flows: Map<String, Value> =
-        test.flows.iter().map(|flow| (flow.name.clone(), flow_outcome(flow, &agents))).collect();
-    json!({
-        "outcome": outcome,
-        "lost": lost.map(|(agent, what)| json!({"agent": test.agents[agent].name, "what": what})),
-        "experiment": format!("{experiment:016x}"),
-        "seed": test.seed,
-        "phases": test.phases,
-        "agents": agents,
-        "flows": flows,
-    })
+    TestResult {
+        outcome,
+        lost: lost.map(|(agent, what)| LostAgent {
+            agent: test.agents[agent].name.clone(),
+            what: what.clone(),
+        }),
+        experiment: format!("{experiment:016x}"),
+        seed: test.seed,
+        phases: test.phases,
+        flows: test.flows.iter().map(|flow| (flow.name.clone(), of_flow(flow, &agents))).collect(),
+        agents,
+    }
 }
 
-/// Result of one flow, from its agents' results; unknown values are left out. Of a group,
-/// each receiver has results of its own.
-fn flow_outcome(flow: &Flow, agents: &Map<String, Value>) -> Value {
+/// Result of one flow, from its agents' reports. Of a group, each receiver has results of its own.
+fn of_flow(flow: &Flow, agents: &BTreeMap<String, AgentResult>) -> FlowResult {
     let from = &agents[&flow.from];
-    let sending = role(from, &flow.name);
-    let mut cautions: BTreeSet<&str> = BTreeSet::new();
-    let held_back = sending.and_then(|sending| sending["counted"]["held_back"].as_u64());
+    let sending = from.role(&flow.name);
+    let mut cautions = BTreeSet::new();
     let is_of_messages = matches!(flow.traffic, Traffic::Stream { .. } | Traffic::Exchange { .. });
-    if is_of_messages && held_back.is_some_and(|times| times > 0) {
-        cautions.insert("consent-limited");
+    if is_of_messages && sending.is_some_and(|sending| sending.held_back() > 0) {
+        cautions.insert(Caution::ConsentLimited);
     }
-    let mut outcome = match flow.to.names() {
-        [to] if flow.cast == Cast::Unicast => {
-            let mut outcome = received(flow, from, &agents[to], &mut cautions);
-            outcome["to"] = json!(to);
-            outcome
-        }
-        names => {
-            let mut receivers = Map::new();
-            for to in names {
-                receivers.insert(to.clone(), received(flow, from, &agents[to], &mut cautions));
-            }
-            json!({"to": names, "receivers": receivers})
-        }
+    let mut received = |to: &String| of_receiver(flow, from, &agents[to], &mut cautions);
+    let received = match flow.to.names() {
+        [to] if flow.cast == Cast::Unicast => Received::One(Box::new(received(to))),
+        names => Received::Group {
+            receivers: names.iter().map(|to| (to.clone(), received(to))).collect(),
+        },
     };
-    outcome["from"] = json!(flow.from);
-    outcome["port"] = json!(flow.port);
-    outcome["cast"] = json!(flow.cast);
-    outcome["sending"] = json!(sending);
-    outcome["cautions"] = json!(cautions);
-    outcome
+    FlowResult {
+        from: flow.from.clone(),
+        to: flow.to.clone(),
+        port: flow.port,
+        cast: flow.cast,
+        sending: sending.cloned(),
+        received,
+        cautions,
+    }
 }
 
 /// Result of one receiver of a flow, and where missing frames were lost.
-fn received(flow: &Flow, from: &Value, to: &Value, cautions: &mut BTreeSet<&'static str>) -> Value {
-    let receiving = role(to, &flow.name);
-    let is_stream = matches!(flow.traffic, Traffic::Stream { .. });
-    let mut outcome = json!({"receiving": receiving});
-    let held_back = receiving.and_then(|receiving| receiving["counted"]["held_back"].as_u64());
-    if matches!(flow.traffic, Traffic::Exchange { .. }) && held_back.is_some_and(|times| times > 0)
-    {
-        cautions.insert("consent-limited"); // answers waited for their receiver's consent
+fn of_receiver(
+    flow: &Flow,
+    from: &AgentResult,
+    to: &AgentResult,
+    cautions: &mut BTreeSet<Caution>,
+) -> ReceiverResult {
+    let (sending, receiving) = (from.role(&flow.name), to.role(&flow.name));
+    let mut outcome = ReceiverResult { receiving: receiving.cloned(), ..ReceiverResult::default() };
+    let is_held_back = |role: Option<&RoleReport>| role.is_some_and(|role| role.held_back() > 0);
+    if matches!(flow.traffic, Traffic::Exchange { .. }) && is_held_back(receiving) {
+        cautions.insert(Caution::ConsentLimited); // responses waited for their receiver's consent
     }
-    if let Some(receiving) = receiving.filter(|_| is_stream) {
-        let (clock, is_certain) = senders_clock(from, to, receiving);
-        outcome["clock"] = clock;
+    if matches!(flow.traffic, Traffic::Stream { .. }) && receiving.is_some() {
+        let sink = match counts(receiving) {
+            Some(Counts::Sink(sink)) => Some(&**sink),
+            _ => None,
+        };
+        let (clock, is_certain) = sender_clock(from, to, sink);
+        outcome.clock = Some(clock);
         if !is_certain {
-            cautions.insert("clock-uncertain");
+            cautions.insert(Caution::ClockUncertain);
         }
     }
-    let sending = role(from, &flow.name);
-    let counted = sending
-        .zip(receiving)
-        .map(|(sending, receiving)| (&sending["counted"], &receiving["counted"]));
-    if let Some((client, server)) = counted.filter(|_| matches!(flow.traffic, Traffic::File { .. }))
-    {
-        outcome["octets"] = client["octets"].clone();
-        let is_held_back = |end: &Value| end["held_back"].as_u64().is_some_and(|times| times > 0);
-        if is_held_back(client) || is_held_back(server) {
-            cautions.insert("consent-limited");
+    match (counts(sending), counts(receiving)) {
+        (Some(Counts::Client(client)), Some(Counts::Server(_))) => {
+            outcome.octets = Some(client.octets);
+            if is_held_back(sending) || is_held_back(receiving) {
+                cautions.insert(Caution::ConsentLimited);
+            }
         }
-    }
-    if let Some((given, taken)) =
-        counted.filter(|_| matches!(flow.traffic, Traffic::Transfer { .. }))
-    {
-        outcome["sent_octets"] = given["octets"].clone();
-        outcome["received_octets"] = taken["octets"].clone();
-        let rates = taken["measured"]["data_rate_bps"]
-            .as_f64()
-            .zip(given["permitted_octets_per_s"].as_f64());
-        // What is within a twentieth of what was permitted is the consent's rate and not the
-        // network's.
-        if rates.is_some_and(|(reached_bps, permitted)| reached_bps > 0.95 * 8.0 * permitted) {
-            cautions.insert("consent-limited");
+        (Some(Counts::BulkSender(sender)), Some(Counts::BulkReceiver(receiver))) => {
+            let (sent_octets, received_octets) = (sender.octets, receiver.octets);
+            outcome.transfer = Some(TransferOctets { sent_octets, received_octets });
+            #[expect(clippy::cast_precision_loss, reason = "a rate")]
+            let permitted_bps = 8.0 * sender.permitted_octets_per_s as f64;
+            // What is within a twentieth of what was permitted is the consent's rate and not the
+            // network's.
+            if receiver.measured.data_rate_bps.is_some_and(|bps| bps > 0.95 * permitted_bps) {
+                cautions.insert(Caution::ConsentLimited);
+            }
         }
-    }
-    if let Some((sent, received)) = counted.filter(|_| is_stream) {
-        let frames = sent["frames"].as_u64().zip(received["stream"]["received"].as_u64());
-        if let Some((sent_frames, received_frames)) = frames {
-            let is_shared = from["boot"] == to["boot"];
-            let path = Path {
-                sent: sent_frames,
-                dropped_in_queue: grown(from, "queues", "dropped"),
-                dropped_at_sender: grown(from, "interfaces", "sent_dropped"),
-                dropped_in_network: 0,
-                // Of several stations on one host all together. What the kernel's backlog drops, it
-                // counts at the interface, too.
-                dropped_at_receiver: grown(to, "interfaces", "received_dropped"),
-                dropped_at_socket: received["port"]["dropped_at_socket"].as_u64().unwrap_or(0),
-                received: received_frames,
-            };
-            outcome["sent"] = json!(sent_frames);
-            outcome["received"] = json!(received_frames);
-            outcome["losses"] = json!(path.losses());
-            outcome["hosts_are_one"] = json!(is_shared);
+        (Some(Counts::Sender(sender)), Some(Counts::Sink(sink))) => {
+            let port = receiving.and_then(|role| role.counted.as_ref()?.port.port);
+            let dropped_at_socket = port.map_or(0, |port| port.dropped_at_socket);
+            outcome.stream = sink.stream.as_ref().map(|stream| {
+                let path = Path {
+                    sent: sender.frames,
+                    dropped_in_queue: grown(from, dropped_in_queues),
+                    dropped_at_sender: grown(from, |counters| {
+                        counters.interfaces.iter().map(|each| each.sent_dropped).sum()
+                    }),
+                    dropped_in_network: 0,
+                    // Of several stations on one host all together. What the kernel's backlog
+                    // drops, it counts at the interface, too.
+                    dropped_at_receiver: grown(to, |counters| {
+                        counters.interfaces.iter().map(|each| each.received_dropped).sum()
+                    }),
+                    dropped_at_socket,
+                    received: stream.received,
+                };
+                StreamLosses {
+                    sent: path.sent,
+                    received: path.received,
+                    losses: path.losses(),
+                    hosts_are_one: from.host.boot == to.host.boot,
+                }
+            });
         }
+        _ => {}
     }
     outcome
+}
+
+/// Counts of a role, if it came to its end.
+fn counts(role: Option<&RoleReport>) -> Option<&Counts> {
+    Some(&role?.counted.as_ref()?.of)
 }
 
 /// How the sender's clock relates to the receiver's, and whether delays between them are as certain
 /// as is stated there.
-fn senders_clock(from: &Value, to: &Value, receiving: &Value) -> (Value, bool) {
-    let counted = &receiving["counted"];
-    let name = counted["clock"].as_str().unwrap_or_default();
-    let told =
-        role(to, name).map(|role| role["counted"]["relation"].clone()).filter(Value::is_object);
-    if let Some(relation) = told {
-        let is_certain = relation["delay_uncertainty_ns"].is_number()
-            && relation["contradictions"] == 0
-            && counted["stream"]["measured"]["unrelated"] == 0;
-        return (relation, is_certain);
+fn sender_clock(
+    from: &AgentResult,
+    to: &AgentResult,
+    sink: Option<&SinkCounts>,
+) -> (SenderClock, bool) {
+    let name = sink.and_then(|sink| sink.clock.as_deref()).unwrap_or_default();
+    let compared = to.role(name).and_then(|role| match &role.counted.as_ref()?.of {
+        Counts::Clock(clock) => clock.relation.as_ref(),
+        _ => None,
+    });
+    if let Some(relation) = compared {
+        let unrelated = sink.and_then(|sink| sink.stream.as_ref()).map(|it| it.measured.unrelated);
+        let is_certain = relation.delay_uncertainty_ns.is_some()
+            && relation.contradictions == 0
+            && unrelated == Some(0);
+        return (SenderClock::Compared(relation.clone()), is_certain);
     }
-    let is_shared = name.is_empty()
-        && from["boot"] == to["boot"]
-        && from["artificial_clock"].is_null()
-        && to["artificial_clock"].is_null();
-    (json!({"shared": is_shared}), is_shared)
+    let shared = name.is_empty()
+        && from.host.boot == to.host.boot
+        && from.host.artificial_clock.is_none()
+        && to.host.artificial_clock.is_none();
+    (SenderClock::NotCompared { shared }, shared)
 }
 
-fn role<'a>(agent: &'a Value, flow: &str) -> Option<&'a Value> {
-    agent["result"]["roles"].as_array()?.iter().find(|role| role["flow"] == flow)
+/// Frames dropped by the queues before a host's interfaces. Queues within others are counted by
+/// these.
+fn dropped_in_queues(counters: &HostCounters) -> u64 {
+    counters.queues.iter().filter(|queue| queue.is_root).map(|queue| queue.dropped).sum()
 }
 
-/// By how much a counter of a host has grown from its first sample to its last, over all interfaces
-/// or queues; 0 where it is unknown. Queues within others are counted by these.
-fn grown(agent: &Value, part: &str, counter: &str) -> u64 {
-    let total = |sample: &Value| -> u64 {
-        let rows = sample[part].as_array().into_iter().flatten();
-        rows.filter(|row| row["is_root"] != false).filter_map(|row| row[counter].as_u64()).sum()
-    };
-    let samples = agent["result"]["host"].as_array();
-    let ends = samples.and_then(|samples| samples.first().zip(samples.last()));
-    ends.map_or(0, |(first, last): (&Value, &Value)| {
-        let (first, last): (u64, u64) = (total(first), total(last));
-        last.saturating_sub(first)
-    })
+/// By how much a counter of a host has grown from its first sample to its last; 0 where it is
+/// unknown.
+fn grown(agent: &AgentResult, counter: impl Fn(&HostCounters) -> u64) -> u64 {
+    let edges = agent.report.as_ref().map_or(&[][..], |report| &report.host.host);
+    let [first, .., last] = edges else { return 0 };
+    let total = |counters: &Option<HostCounters>| counters.as_ref().map_or(0, &counter);
+    total(&last.counters).saturating_sub(total(&first.counters))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     #[test]
     fn what_a_queue_within_another_drops_is_counted_once() {
+        let queue = |kind: &str, is_root: bool, dropped: u64| {
+            json!({"kind": kind, "interface": 1, "is_root": is_root, "passed": 0,
+                   "passed_octets": 0, "dropped": dropped, "waiting": 0})
+        };
+        let interface = |sent_dropped: u64| {
+            json!({"name": "eth0", "received_frames": 0, "received_octets": 0,
+                   "received_dropped": 0, "sent_frames": 0, "sent_octets": 0,
+                   "sent_dropped": sent_dropped})
+        };
         let sample = |dropped: u64| {
             json!({
+                "at": "begin", "taken_ns": 0,
+                "host": ethermeter_live::counters::HostSample::default(),
+                "udp": ethermeter_live::counters::UdpCounters::default(),
                 "queues": [
-                    {"kind": "mq", "is_root": true, "dropped": 10 + dropped},
-                    {"kind": "fq_codel", "is_root": false, "dropped": 3 + dropped},
-                    {"kind": "clsact", "is_root": false, "dropped": dropped},
+                    queue("mq", true, 10 + dropped),
+                    queue("fq_codel", false, 3 + dropped),
+                    queue("clsact", false, dropped),
                 ],
-                "interfaces": [{"sent_dropped": dropped}, {"sent_dropped": 2 * dropped}],
+                "interfaces": [interface(dropped), interface(2 * dropped)],
             })
         };
-        let agent = json!({"result": {"host": [sample(0), sample(100), sample(7)]}});
-        assert_eq!(grown(&agent, "queues", "dropped"), 7);
-        assert_eq!(grown(&agent, "interfaces", "sent_dropped"), 21);
-        assert_eq!(grown(&json!({"result": null}), "queues", "dropped"), 0);
+        let edges = [sample(0), sample(100), sample(7)];
+        let report = json!({"ended": "complete", "roles": [], "host": edges});
+        let mut agent = AgentResult {
+            host: HostDescription {
+                control: ([127, 0, 0, 1], 4988).into(),
+                version: String::new(),
+                host: String::new(),
+                kernel: String::new(),
+                boot: String::new(),
+                clock: crate::result::CoordinatorClock { offset_ns: 0, uncertainty_ns: 0 },
+                artificial_clock: None,
+                interfaces: BTreeMap::new(),
+                ceilings: None,
+            },
+            address: [127, 0, 0, 1].into(),
+            report: Some(serde_json::from_value(report).expect("a report")),
+            error: None,
+            lost: None,
+        };
+        let sent_dropped = |counters: &HostCounters| {
+            counters.interfaces.iter().map(|each| each.sent_dropped).sum()
+        };
+        assert_eq!(grown(&agent, dropped_in_queues), 7);
+        assert_eq!(grown(&agent, sent_dropped), 21);
+        agent.report = None;
+        assert_eq!(grown(&agent, dropped_in_queues), 0);
     }
 }

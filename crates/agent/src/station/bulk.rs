@@ -6,10 +6,10 @@ use super::schedule::Schedule;
 use super::series::Series;
 use super::transfer::{chance, columns, within, CHANCE_OCTETS, LONGEST_BLOCK_OCTETS, SAMPLE_NS};
 use crate::policer::{Policer, Progress};
+use crate::result::{ConnectionCounts, PortUse};
 use ethermeter_live::port::tcp::TcpInfo;
 use ethermeter_live::{Error, HostTime, Timeline};
 use nix::poll::{poll, PollFd, PollFlags, PollTimeout};
-use serde_json::{json, Value};
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::TcpStream;
 use std::os::fd::AsFd;
@@ -187,19 +187,19 @@ impl<'a> Bulk<'a> {
     ///
     /// # Errors
     /// If the kernel does not report it.
-    pub fn finish(mut self) -> Result<Value, Error> {
+    pub fn finish(mut self) -> Result<(ConnectionCounts, PortUse), Error> {
         let acknowledged_ns = finish(self.stream, self.schedule)?;
         let (written, info) = (self.written, TcpInfo::of(self.stream)?);
         self.samples.offer(self.samples.due_ns().max(HostTime.now_ns()), || (written, info));
-        Ok(json!({
-            "written_octets": self.written,
-            "read_octets": self.read,
-            "unwritten_octets": self.unwritten,
-            "acknowledged": acknowledged_ns.is_some(),
-            "held_back": self.held_back,
-            "permitted_octets_per_s": self.policer.payload_octets_per_s(),
-            "tcp": self.samples.json(self.begin_ns, columns),
-        }))
+        let counts = ConnectionCounts {
+            written_octets: self.written,
+            read_octets: self.read,
+            unwritten_octets: self.unwritten,
+            acknowledged: acknowledged_ns.is_some(),
+            permitted_octets_per_s: self.policer.payload_octets_per_s(),
+            tcp: self.samples.course(self.begin_ns, columns),
+        };
+        Ok((counts, PortUse { held_back: Some(self.held_back), ..PortUse::default() }))
     }
 }
 

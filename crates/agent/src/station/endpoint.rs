@@ -4,6 +4,7 @@ use super::connection::End;
 use crate::consent::{Cast, Grant, Interface, PortKind, Transport};
 use crate::interfaces::HostInterface;
 use crate::refusal::{Refusal, Rule};
+use crate::result::PortMode;
 use ethermeter_ethernet::{Carrier, Octets};
 use ethermeter_live::port::packet::{PacketOptions, PacketPort};
 use ethermeter_live::port::tcp::{TcpInfo, TcpPort};
@@ -12,7 +13,6 @@ use ethermeter_live::port::xdp::{XdpOptions, XdpPort};
 use ethermeter_live::port::{Address, Arrival, Port, PortCounters, Wait};
 use ethermeter_live::wire::Mac;
 use ethermeter_live::Error;
-use serde_json::{json, Value};
 use std::net::{IpAddr, SocketAddr};
 
 /// A port of any kind.
@@ -281,11 +281,11 @@ impl StationPort {
     /// What is to be known of how it works, beyond its counters: an XDP socket's mode, what TCP
     /// says of a connection.
     #[must_use]
-    pub fn mode(&self) -> Value {
+    pub fn mode(&self) -> Option<PortMode> {
         match self {
-            Self::Xdp(port) => json!(port.mode()),
-            Self::Tcp(port) => json!(TcpInfo::of(port.stream()).ok()),
-            _ => Value::Null,
+            Self::Xdp(port) => Some(PortMode::Xdp(port.mode())),
+            Self::Tcp(port) => TcpInfo::of(port.stream()).ok().map(PortMode::Tcp),
+            _ => None,
         }
     }
 }

@@ -9,17 +9,16 @@
 //! Blocks come from memory and go nowhere: what is measured is the protocol over a network, not a
 //! disk. Both ends know how long each request and answer is, so nothing but octets is exchanged.
 
-use super::account::{column, histogram};
+use super::account::{column, histogram, since};
 use super::bulk::{Bulk, Read};
 use super::schedule::Schedule;
-use super::transfer::since;
 use crate::policer::{Policer, Progress};
 use crate::refusal::{Refusal, Rule};
+use crate::result::{BlockBatches, BlockWindow, ClientCounts, Counts, RoleCounts, ServerCounts};
 use ethermeter_live::{Error, HostTime, Timeline};
 use ethermeter_traffic::times::Times;
 use ethermeter_traffic::{Batches, Histogram, Purpose, Stream};
 use serde::Deserialize;
-use serde_json::{json, Value};
 use std::collections::VecDeque;
 use std::net::TcpStream;
 
@@ -196,7 +195,7 @@ pub(super) fn request_blocks(
     policer: &mut Policer,
     progress: &Progress,
     schedule: &Schedule,
-) -> Result<Value, Error> {
+) -> Result<RoleCounts, Error> {
     let begin_ns = schedule.transmit_ns();
     let end_ns = begin_ns.saturating_add(schedule.phases.transmit_ns);
     let measured_from_ns = begin_ns.saturating_add(schedule.phases.measure_from_ns);
@@ -266,25 +265,28 @@ pub(super) fn request_blocks(
             }
         }
     }
-    let mut counted = bulk.finish()?;
-    counted["octets"] = json!(octets);
-    counted["blocks"] = json!(done);
-    counted["unanswered"] = json!(outstanding.len());
-    counted["first_ns"] = json!(since(first_ns, begin_ns));
-    counted["whole_ns"] = json!(since(whole_ns, begin_ns));
-    counted["ended_by"] = json!(end);
+    let (connection, port) = bulk.finish()?;
     let parts = batches.counted();
-    counted["measured"] = json!({
-        "octets": parts.iter().map(|part| part.octets).sum::<u64>(),
-        "blocks": parts.iter().map(|part| part.blocks).sum::<u64>(),
-        "round_trip": histogram(&round_trip),
-        "batches": {
-            "octets": column(&parts, |part| part.octets),
-            "blocks": column(&parts, |part| part.blocks),
-            "round_trip_sum_ns": column(&parts, |part| part.round_trip_ns),
+    let counts = ClientCounts {
+        connection,
+        octets,
+        blocks: done,
+        unanswered: outstanding.len(),
+        first_ns: since(first_ns, begin_ns),
+        whole_ns: since(whole_ns, begin_ns),
+        ended_by: end.into(),
+        measured: BlockWindow {
+            octets: parts.iter().map(|part| part.octets).sum(),
+            blocks: parts.iter().map(|part| part.blocks).sum(),
+            round_trip: histogram(&round_trip),
+            batches: BlockBatches {
+                octets: column(&parts, |part| part.octets),
+                blocks: column(&parts, |part| part.blocks),
+                round_trip_sum_ns: column(&parts, |part| part.round_trip_ns),
+            },
         },
-    });
-    Ok(counted)
+    };
+    Ok(RoleCounts { port, of: Counts::Client(Box::new(counts)) })
 }
 
 /// Answer requests for blocks until the client has closed the connection or the time is over;
@@ -296,7 +298,7 @@ pub(super) fn serve_blocks(
     policer: &mut Policer,
     progress: &Progress,
     schedule: &Schedule,
-) -> Result<Value, Error> {
+) -> Result<RoleCounts, Error> {
     let mut bulk = Bulk::over(stream, policer, progress, schedule)?;
     let (mut blocks, mut worker) = (Blocks::of(file).peekable(), Worker::new(&file.server, draws));
     let mut served: VecDeque<u64> = VecDeque::with_capacity(file.ahead as usize);
@@ -324,11 +326,9 @@ pub(super) fn serve_blocks(
             worker.take_up(now_ns);
         }
     }
-    let mut counted = bulk.finish()?;
-    counted["requests"] = json!(requests);
-    counted["answers"] = json!(answers);
-    counted["ended_by"] = json!(end);
-    Ok(counted)
+    let (connection, port) = bulk.finish()?;
+    let counts = ServerCounts { connection, requests, answers, ended_by: end.into() };
+    Ok(RoleCounts { port, of: Counts::Server(Box::new(counts)) })
 }
 
 #[cfg(test)]

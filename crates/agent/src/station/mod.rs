@@ -32,8 +32,8 @@ use crate::consent::{Answer, Challenge, Grant, IssuedGrants, ReceiverLeases, Ren
 use crate::lease::{Lease, ReceiverLease, RoleLease};
 use crate::policer::Progress;
 use crate::refusal::{require, Refusal, Rule};
+use crate::result::{AgentReport, HostReport, RoleReport};
 use ethermeter_live::{HostTime, SkewedClock, Timeline};
-use serde_json::{json, Value};
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
@@ -55,9 +55,11 @@ enum State {
     Running(Running),
 }
 
-/// Roles at work, the sampler of the host last among the threads.
+/// Roles at work, and the sampler of the host.
 struct Running {
-    threads: Vec<JoinHandle<Value>>,
+    /// Each with its report if it panics.
+    roles: Vec<(RoleReport, JoinHandle<RoleReport>)>,
+    sampler: Option<JoinHandle<HostReport>>,
     leases: Vec<Arc<RoleLease>>,
     /// The ends of the transmission and of the drain.
     transmitted_ns: u64,
@@ -285,7 +287,7 @@ impl Experiment {
         };
         let sampling = schedule.clone();
         let mut leases = vec![Arc::clone(&sampling.lease)];
-        let mut bodies: Vec<Box<dyn FnOnce() -> Value + Send>> = Vec::new();
+        let mut bodies = Vec::new();
         for plan in roles {
             let receivers =
                 plan.permitted.as_ref().map_or(Vec::new(), |(_, receivers)| receivers.clone());
@@ -301,32 +303,25 @@ impl Experiment {
             };
             // The permits are gone: there is no second attempt.
             let (opened, open) = made.inspect_err(|_| self.lease.stop())?;
-            bodies.push(Box::new(move || {
-                let result = plan.run(opened, &schedule);
+            let panicked = plan.failed("the role's thread has panicked".into());
+            let body = move || {
+                let report = plan.run(opened, &schedule);
                 // The port is closed: its grants are renewed no more.
                 drop(open);
-                result
-            }));
+                report
+            };
+            bodies.push((panicked, body));
         }
-        bodies.push(Box::new(move || sampler::samples(&sampling)));
         let (transmitted_ns, until_ns) =
             (schedule.transmit_ns().saturating_add(phases.transmit_ns), schedule.until_ns());
-        let mut running =
-            Running { threads: Vec::with_capacity(bodies.len()), leases, transmitted_ns, until_ns };
-        let mut outcome = Ok(());
-        for body in bodies {
-            match Builder::new().name("role".into()).spawn(body) {
-                Ok(thread) => running.threads.push(thread),
-                Err(error) => {
-                    outcome = Err(Refusal::new(
-                        Rule::Roles,
-                        error,
-                        "as many threads as the system allows",
-                    ));
-                    break;
-                }
-            }
-        }
+        let mut running = Running {
+            roles: Vec::with_capacity(bodies.len()),
+            sampler: None,
+            leases,
+            transmitted_ns,
+            until_ns,
+        };
+        let outcome = running.spawn(bodies, sampling);
         self.state = State::Running(running);
         if outcome.is_err() {
             self.stop();
@@ -338,8 +333,9 @@ impl Experiment {
     #[must_use]
     pub fn running(&self) -> usize {
         match &self.state {
-            State::Running(running) => {
-                running.threads.iter().filter(|thread| !thread.is_finished()).count()
+            State::Running(Running { roles, sampler, .. }) => {
+                let sampler = sampler.iter().filter(|thread| !thread.is_finished()).count();
+                sampler + roles.iter().filter(|(_, thread)| !thread.is_finished()).count()
             }
             State::Granting | State::Prepared(..) => 0,
         }
@@ -377,23 +373,38 @@ impl Experiment {
     /// Wait for the roles, which end at once if it has been stopped, and hand over what was
     /// counted.
     #[must_use]
-    pub fn collect(self) -> Value {
-        let ending = self.ending();
-        let State::Running(Running { threads, .. }) = self.state else {
-            return json!({"ended": "never begun", "roles": [], "host": []});
+    pub fn collect(self) -> AgentReport {
+        let ended = self.ending();
+        let State::Running(Running { roles, sampler, .. }) = self.state else {
+            return AgentReport {
+                ended: "never begun".into(),
+                roles: Vec::new(),
+                collected_ns: None,
+                host: HostReport::default(),
+            };
         };
-        let mut results: Vec<Value> = threads
-            .into_iter()
-            .map(|thread| {
-                thread.join().unwrap_or_else(|_| json!({"error": "the role's thread has panicked"}))
-            })
-            .collect();
-        let host = results.pop().unwrap_or_default();
-        let now_ns = HostTime.now_ns();
-        let mut result = json!({"ended": ending, "roles": results, "collected_ns": now_ns});
-        for part in ["host", "host_series", "provenance"] {
-            result[part] = host[part].clone();
+        let roles =
+            roles.into_iter().map(|(panicked, thread)| thread.join().unwrap_or(panicked)).collect();
+        let host = sampler.and_then(|thread| thread.join().ok()).unwrap_or_default();
+        AgentReport { ended: ended.into(), roles, collected_ns: Some(HostTime.now_ns()), host }
+    }
+}
+
+impl Running {
+    /// Begin the roles and the sampler, each in a thread of its own.
+    fn spawn(
+        &mut self,
+        roles: Vec<(RoleReport, impl FnOnce() -> RoleReport + Send + 'static)>,
+        schedule: Schedule,
+    ) -> Result<(), Refusal> {
+        let refused =
+            |error| Refusal::new(Rule::Roles, error, "as many threads as the system allows");
+        for (panicked, body) in roles {
+            let thread = Builder::new().name("role".into()).spawn(body).map_err(refused)?;
+            self.roles.push((panicked, thread));
         }
-        result
+        let sampler = Builder::new().name("role".into()).spawn(move || sampler::samples(&schedule));
+        self.sampler = Some(sampler.map_err(refused)?);
+        Ok(())
     }
 }

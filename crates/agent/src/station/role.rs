@@ -11,6 +11,7 @@ use crate::consent::Permit;
 use crate::lease::ReceiverLease;
 use crate::policer::{longest_payload, Conditions, PolicedPort, Policer};
 use crate::refusal::{Refusal, Rule};
+use crate::result::{Counts, PortUse, RoleCounts, RoleReport};
 use ethermeter_live::clock::Ongoing;
 use ethermeter_live::pacing::{Pacer, PriorityGuard};
 use ethermeter_live::port::tcp::{congestion, set_congestion, TcpInfo, TcpPort};
@@ -26,7 +27,6 @@ use ethermeter_traffic::times::Times;
 use ethermeter_traffic::voice::VoiceSpec;
 use ethermeter_traffic::SourceSpec;
 use serde::Deserialize;
-use serde_json::{json, Value};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -239,21 +239,35 @@ impl RolePlan {
         }
     }
 
+    /// Report of a role that counted nothing, by `error`.
+    pub(super) fn failed(&self, error: String) -> RoleReport {
+        RoleReport {
+            flow: self.flow.clone(),
+            role: self.task.name().into(),
+            counted: None,
+            error: Some(error),
+            receiver_lapsed_ns: None,
+        }
+    }
+
     /// Do it; what came of it, or why nothing did.
-    pub(super) fn run(mut self, opened: Opened, schedule: &Schedule) -> Value {
-        let mut result = json!({"flow": self.flow, "role": self.task.name()});
+    pub(super) fn run(mut self, opened: Opened, schedule: &Schedule) -> RoleReport {
         let permit = self.permitted.take().map(|(permit, _)| permit);
-        match self.play(opened, permit, schedule) {
-            Ok(counted) => result["counted"] = counted,
-            Err(error) => result["error"] = json!(error.to_string()),
-        }
-        if let Some(lapsed_ns) = schedule.lease.lapsed_ns() {
-            result["receiver_lapsed_ns"] =
-                json!(lapsed_ns.wrapping_sub(schedule.transmit_ns()).cast_signed());
-        }
+        let mut report = match self.play(opened, permit, schedule) {
+            Ok(counted) => {
+                let (flow, role) = (self.flow.clone(), self.task.name().into());
+                let counted = Some(counted);
+                RoleReport { flow, role, counted, error: None, receiver_lapsed_ns: None }
+            }
+            Err(error) => self.failed(error.to_string()),
+        };
+        report.receiver_lapsed_ns = schedule
+            .lease
+            .lapsed_ns()
+            .map(|lapsed_ns| lapsed_ns.wrapping_sub(schedule.transmit_ns()).cast_signed());
         // What is left to lapse does not concern a role that has ended.
         schedule.lease.stop();
-        result
+        report
     }
 
     fn play(
@@ -261,7 +275,7 @@ impl RolePlan {
         opened: Opened,
         permit: Option<Permit>,
         schedule: &Schedule,
-    ) -> Result<Value, Error> {
+    ) -> Result<RoleCounts, Error> {
         let (carrier, mtu, begin_ns) =
             (self.endpoint.carrier(), self.endpoint.mtu(), schedule.begin_ns);
         match opened {
@@ -312,8 +326,8 @@ impl RolePlan {
                     ),
                 };
                 counted.map(|mut counted| {
-                    (counted["congestion"], counted["sack"]) =
-                        (json!(congestion), json!(is_selective));
+                    (counted.port.congestion, counted.port.sack) =
+                        (Some(congestion), Some(is_selective));
                     counted
                 })
             }
@@ -325,20 +339,23 @@ impl RolePlan {
         port: StationPort,
         policer: Option<Policer>,
         schedule: &Schedule,
-    ) -> Result<Value, Error> {
+    ) -> Result<RoleCounts, Error> {
         let conditions =
             Conditions { lease: &schedule.lease, time: &HostTime, progress: &schedule.progress };
         let mut port = PolicedPort::new(port, policer, conditions)?;
-        let mut counted = self.perform(&mut port, schedule)?;
-        counted["held_back"] = json!(port.held_back());
-        counted["port"] = json!(port.counters()?);
+        let of = self.perform(&mut port, schedule)?;
+        let mut used = PortUse {
+            held_back: Some(port.held_back()),
+            port: Some(port.counters()?),
+            ..PortUse::default()
+        };
         if let (StationPort::Tcp(port), Task::Send { .. } | Task::Request { .. }) =
             (port.port(), &self.task)
         {
             finish(port.stream(), schedule)?;
         }
-        counted["mode"] = port.port().mode();
-        Ok(counted)
+        used.mode = port.port().mode();
+        Ok(RoleCounts { port: used, of })
     }
 
     #[expect(clippy::too_many_lines, reason = "one arm a task")]
@@ -346,7 +363,7 @@ impl RolePlan {
         &self,
         port: &mut PolicedPort<'_, StationPort, T>,
         schedule: &Schedule,
-    ) -> Result<Value, Error> {
+    ) -> Result<Counts, Error> {
         let (time, own_clock, stop) = (&HostTime, schedule.own_clock, schedule.lease.flag());
         let (transmit_ns, phases) = (schedule.transmit_ns(), schedule.phases);
         let guard = match &self.task {
@@ -387,7 +404,7 @@ impl RolePlan {
                     pacer,
                 };
                 let sent = send(port, time, own_clock, &plan, stop)?;
-                Ok(account::of_sent(&sent, transmit_ns, real_time.then(|| guard.priority())))
+                Ok(account::of_sent(sent, transmit_ns, real_time.then(|| guard.priority())))
             }
             Task::Clock => {
                 let bits = u64::from(clocks::FRAME_OCTETS) * 8;
@@ -420,10 +437,8 @@ impl RolePlan {
                     },
                     attention: *attention,
                 };
-                let mut counted =
-                    account::of_sunk(&sink(port, time, own_clock, &plan, stop)?, transmit_ns);
-                counted["clock"] = json!(clock);
-                Ok(counted)
+                let sunk = sink(port, time, own_clock, &plan, stop)?;
+                Ok(account::of_sunk(&sunk, transmit_ns, clock.clone()))
             }
             Task::Request {
                 source,
@@ -446,7 +461,7 @@ impl RolePlan {
                     exchanges: MOST_EXCHANGES,
                     attention: *attention,
                 };
-                Ok(account::of_asked(&request(port, time, own_clock, &plan, stop)?))
+                Ok(account::of_requester(&request(port, time, own_clock, &plan, stop)?))
             }
             Task::Respond { answers, attention } => {
                 let asker = port.target();
@@ -459,7 +474,7 @@ impl RolePlan {
                     most_responses: u64::MAX,
                     attention: *attention,
                 };
-                Ok(account::of_echoed(&respond(port, time, own_clock, &plan, stop)?))
+                Ok(account::of_responder(&respond(port, time, own_clock, &plan, stop)?))
             }
         }
     }

@@ -3,11 +3,11 @@
 
 use super::schedule::Schedule;
 use super::series::Series;
+use crate::result::{HostColumns, HostCounters, HostEdge, HostReport, HostSeries, SamplingCost};
 use ethermeter_live::counters::{interfaces, queues, udp, HostSample, ProcessorTimes};
 use ethermeter_live::provenance::HostFacts;
 use ethermeter_live::time::worked_ns;
 use ethermeter_live::{Error, HostTime, Timeline};
-use serde_json::{json, Value};
 
 /// How long it sleeps between two looks at the stop flag.
 const LOOK_NS: u64 = 20_000_000;
@@ -16,10 +16,9 @@ const EVERY_NS: u64 = 100_000_000;
 /// Interfaces whose facts are gathered.
 const MOST_INTERFACES: usize = 32;
 
-/// What the host did: `host`, samples before the beginning, at both ends of what is measured, and
-/// at the end, whether that comes in time or early; `host_series`, its processors meanwhile;
-/// `provenance`, what it is.
-pub(super) fn samples(schedule: &Schedule) -> Value {
+/// Report of the host: samples before the beginning, at both ends of what is measured, and at the
+/// end, whether that comes in time or early; its processors meanwhile; what it is.
+pub(super) fn samples(schedule: &Schedule) -> HostReport {
     let transmit_ns = schedule.transmit_ns();
     let edges = [
         ("begin", schedule.begin_ns),
@@ -29,36 +28,31 @@ pub(super) fn samples(schedule: &Schedule) -> Value {
     ];
     let mut samples = Vec::with_capacity(edges.len());
     let mut series = Series::new(schedule.begin_ns, EVERY_NS);
-    let mut cost = Cost::default();
+    let mut cost = SamplingCost::default();
     for (at, at_ns) in edges {
         let was_in_time = wait(at_ns, schedule, &mut series, &mut cost);
         if was_in_time || at == "end" || samples.is_empty() {
-            samples.push(
-                sample(at).unwrap_or_else(|error| json!({"at": at, "error": error.to_string()})),
-            );
+            let (counters, error) = match sample() {
+                Ok(counters) => (Some(counters), None),
+                Err(error) => (None, Some(error.to_string())),
+            };
+            samples.push(HostEdge { at: at.into(), counters, error });
         }
     }
-    let mut host_series = series.json(transmit_ns, columns);
-    host_series["cost"] =
-        json!({"samples": cost.samples, "processor_ns": cost.processor_ns, "failed": cost.failed});
     // Only now: asking drivers may take a while.
     let names = interfaces().unwrap_or_default().into_iter().map(|interface| interface.name);
-    json!({"host": samples, "host_series": host_series, "provenance": HostFacts::gathered(names.take(MOST_INTERFACES))})
-}
-
-/// What looking has cost.
-#[derive(Default)]
-struct Cost {
-    samples: u64,
-    processor_ns: u64,
-    failed: u64,
+    HostReport {
+        host: samples,
+        host_series: Some(HostSeries { course: series.course(transmit_ns, columns), cost }),
+        provenance: Some(HostFacts::gathered(names.take(MOST_INTERFACES))),
+    }
 }
 
 fn wait(
     until_ns: u64,
     schedule: &Schedule,
     series: &mut Series<HostSample>,
-    cost: &mut Cost,
+    cost: &mut SamplingCost,
 ) -> bool {
     loop {
         let now_ns = HostTime.now_ns();
@@ -86,7 +80,7 @@ fn wait(
 }
 
 /// Counts since the host's start, by column; those of processors in ticks of 10 ms, by processor.
-fn columns(rows: &[(u64, HostSample)]) -> Value {
+fn columns(rows: &[(u64, HostSample)]) -> HostColumns {
     let column = |of: fn(&HostSample) -> u64| {
         rows.iter().map(|(_, sample)| of(sample)).collect::<Vec<u64>>()
     };
@@ -97,29 +91,28 @@ fn columns(rows: &[(u64, HostSample)]) -> Value {
         };
         (0..processors).map(one).collect::<Vec<_>>()
     };
-    json!({
-        "user": by_processor(|times| times.user),
-        "system": by_processor(|times| times.system),
-        "interrupts_time": by_processor(|times| times.interrupts),
-        "soft_interrupts_time": by_processor(|times| times.soft_interrupts),
-        "stolen": by_processor(|times| times.stolen),
-        "idle": by_processor(|times| times.idle),
-        "context_switches": column(|sample| sample.context_switches),
-        "interrupts": column(|sample| sample.interrupts),
-        "soft_interrupts": column(|sample| sample.soft_interrupts),
-        "backlog_dropped": column(|sample| sample.backlog_dropped),
-        "backlog_squeezed": column(|sample| sample.backlog_squeezed),
-        "memory_available_octets": column(|sample| sample.memory_available_octets),
-    })
+    HostColumns {
+        user: by_processor(|times| times.user),
+        system: by_processor(|times| times.system),
+        interrupts_time: by_processor(|times| times.interrupts),
+        soft_interrupts_time: by_processor(|times| times.soft_interrupts),
+        stolen: by_processor(|times| times.stolen),
+        idle: by_processor(|times| times.idle),
+        context_switches: column(|sample| sample.context_switches),
+        interrupts: column(|sample| sample.interrupts),
+        soft_interrupts: column(|sample| sample.soft_interrupts),
+        backlog_dropped: column(|sample| sample.backlog_dropped),
+        backlog_squeezed: column(|sample| sample.backlog_squeezed),
+        memory_available_octets: column(|sample| sample.memory_available_octets),
+    }
 }
 
-fn sample(at: &str) -> Result<Value, Error> {
-    Ok(json!({
-        "at": at,
-        "taken_ns": HostTime.now_ns(),
-        "host": HostSample::now()?,
-        "interfaces": interfaces()?,
-        "udp": udp()?,
-        "queues": queues()?,
-    }))
+fn sample() -> Result<HostCounters, Error> {
+    Ok(HostCounters {
+        taken_ns: HostTime.now_ns(),
+        host: HostSample::now()?,
+        interfaces: interfaces()?,
+        udp: udp()?,
+        queues: queues()?,
+    })
 }

@@ -1,7 +1,7 @@
 //! Values at regular times, as many as there is room for: when it is full, every other one goes and
 //! the times between them double.
 
-use serde_json::{json, Value};
+use crate::result::Course;
 
 /// Rows that are kept at most.
 pub const MOST_ROWS: usize = 1024;
@@ -55,12 +55,11 @@ impl<T> Series<T> {
         &self.rows
     }
 
-    /// As JSON by column: `at_ns`, nanoseconds since `begin_ns`, and what `columns` makes of all
-    /// rows.
-    pub fn json(&self, begin_ns: u64, columns: impl FnOnce(&[(u64, T)]) -> Value) -> Value {
+    /// The rows by column, at times since `begin_ns`; `columns` makes the columns of all rows.
+    pub fn course<C>(&self, begin_ns: u64, columns: impl FnOnce(&[(u64, T)]) -> C) -> Course<C> {
         let at_ns: Vec<i64> =
             self.rows.iter().map(|(at_ns, _)| at_ns.wrapping_sub(begin_ns).cast_signed()).collect();
-        json!({"every_ns": self.every_ns, "at_ns": at_ns, "columns": columns(&self.rows)})
+        Course { every_ns: self.every_ns, at_ns, columns: columns(&self.rows) }
     }
 }
 

@@ -3,14 +3,18 @@
 //! What becomes segments is up to TCP, so only octets are counted here, and what TCP itself says of
 //! the connection. The octets are pseudo-random, so that no link compresses them.
 
+use super::account::since;
 use super::connection::finish;
 use super::schedule::Schedule;
 use super::series::Series;
 use crate::policer::{Policer, Progress};
+use crate::result::{
+    BulkReceiverCounts, BulkSenderCounts, BulkWindow, Counts, OctetColumns, PortUse, RoleCounts,
+    TcpColumns,
+};
 use ethermeter_live::port::tcp::TcpInfo;
 use ethermeter_live::{Error, HostTime, Timeline};
 use ethermeter_traffic::Batches;
-use serde_json::{json, Value};
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::sync::atomic::Ordering;
@@ -51,10 +55,6 @@ pub(super) fn chance(octets: usize, seed: u64) -> Vec<u8> {
     made
 }
 
-pub(super) fn since(at_ns: Option<u64>, begin_ns: u64) -> Option<i64> {
-    at_ns.map(|at_ns| at_ns.wrapping_sub(begin_ns).cast_signed())
-}
-
 /// Write from the beginning of the transmission to its end, or until all has been written; nothing
 /// beyond the permit's rates.
 pub(super) fn send_bulk(
@@ -63,7 +63,7 @@ pub(super) fn send_bulk(
     policer: &mut Policer,
     progress: &Progress,
     schedule: &Schedule,
-) -> Result<Value, Error> {
+) -> Result<RoleCounts, Error> {
     let begin_ns = schedule.transmit_ns();
     let end_ns = begin_ns.saturating_add(schedule.phases.transmit_ns);
     let preparing = |source| Error::System { doing: "preparing a TCP connection", source };
@@ -122,18 +122,19 @@ pub(super) fn send_bulk(
     let acknowledged_ns = if closed_by_other { None } else { finish(stream, schedule)? };
     let info = TcpInfo::of(stream)?;
     samples.offer(samples.due_ns().max(HostTime.now_ns()), || (octets, info));
-    Ok(json!({
-        "octets": octets,
-        "first_ns": since(first_ns, begin_ns),
-        "last_ns": since(last_ns, begin_ns),
-        "acknowledged_ns": since(acknowledged_ns, begin_ns),
-        "acknowledged": acknowledged_ns.is_some(),
-        "closed_by_other": closed_by_other,
-        "held_back": held_back,
-        "permitted_octets_per_s": policer.payload_octets_per_s(),
-        "found_full": blocked,
-        "tcp": samples.json(begin_ns, columns),
-    }))
+    let counts = BulkSenderCounts {
+        octets,
+        first_ns: since(first_ns, begin_ns),
+        last_ns: since(last_ns, begin_ns),
+        acknowledged_ns: since(acknowledged_ns, begin_ns),
+        acknowledged: acknowledged_ns.is_some(),
+        closed_by_other,
+        permitted_octets_per_s: policer.payload_octets_per_s(),
+        found_full: blocked,
+        tcp: samples.course(begin_ns, columns),
+    };
+    let port = PortUse { held_back: Some(held_back), ..PortUse::default() };
+    Ok(RoleCounts { port, of: Counts::BulkSender(Box::new(counts)) })
 }
 
 /// Octets of a block of `wanted` that are within the permit's rates: whole segments, or the last
@@ -147,29 +148,29 @@ pub(super) fn within(policer: &mut Policer, wanted: usize, now_ns: u64) -> usize
     wanted.min(segments.saturating_mul(segment))
 }
 
-pub(super) fn columns(rows: &[(u64, (u64, TcpInfo))]) -> Value {
+pub(super) fn columns(rows: &[(u64, (u64, TcpInfo))]) -> TcpColumns {
     macro_rules! column {
         ($name:ident) => {
             rows.iter().map(|(_, (_, info))| u64::from(info.$name)).collect::<Vec<u64>>()
         };
     }
-    json!({
-        "octets": rows.iter().map(|(_, (octets, _))| *octets).collect::<Vec<u64>>(),
-        "round_trip_us": column!(round_trip_us),
-        "round_trip_deviation_us": column!(round_trip_deviation_us),
-        "least_round_trip_us": column!(least_round_trip_us),
-        "congestion_window": column!(congestion_window),
-        "slow_start_threshold": column!(slow_start_threshold),
-        "segment_octets": column!(segment_octets),
-        "sent_again": column!(sent_again),
-        "acknowledged_octets": column!(acknowledged_octets),
-        "delivery_octets_per_s": column!(delivery_octets_per_s),
-        "busy_us": column!(busy_us),
-        "receiver_limited_us": column!(receiver_limited_us),
-        "buffer_limited_us": column!(buffer_limited_us),
-        "sent_octets": column!(sent_octets),
-        "sent_again_octets": column!(sent_again_octets),
-    })
+    TcpColumns {
+        octets: rows.iter().map(|(_, (octets, _))| *octets).collect::<Vec<u64>>(),
+        round_trip_us: column!(round_trip_us),
+        round_trip_deviation_us: column!(round_trip_deviation_us),
+        least_round_trip_us: column!(least_round_trip_us),
+        congestion_window: column!(congestion_window),
+        slow_start_threshold: column!(slow_start_threshold),
+        segment_octets: column!(segment_octets),
+        sent_again: column!(sent_again),
+        acknowledged_octets: column!(acknowledged_octets),
+        delivery_octets_per_s: column!(delivery_octets_per_s),
+        busy_us: column!(busy_us),
+        receiver_limited_us: column!(receiver_limited_us),
+        buffer_limited_us: column!(buffer_limited_us),
+        sent_octets: column!(sent_octets),
+        sent_again_octets: column!(sent_again_octets),
+    }
 }
 
 /// Read until the other end has closed the connection, or the time is over.
@@ -177,7 +178,7 @@ pub(super) fn receive_bulk(
     stream: &mut TcpStream,
     progress: &Progress,
     schedule: &Schedule,
-) -> Result<Value, Error> {
+) -> Result<RoleCounts, Error> {
     let begin_ns = schedule.transmit_ns();
     let measured_from_ns = begin_ns.saturating_add(schedule.phases.measure_from_ns);
     let preparing = |source| Error::System { doing: "preparing a TCP connection", source };
@@ -233,18 +234,22 @@ pub(super) fn receive_bulk(
     let data_rate_bps = over_ns
         .filter(|&ns| ns > 0)
         .map(|ns| (measured_octets - before_first) as f64 * 8e9 / ns as f64);
-    Ok(json!({
-        "octets": octets,
-        "first_ns": since(first_ns, begin_ns),
-        "last_ns": since(last_ns, begin_ns),
-        "ended_by": end,
-        "measured": {
-            "octets": measured_octets,
-            "first_ns": since(measured_first_ns, begin_ns),
-            "last_ns": since(measured_last_ns, begin_ns),
-            "data_rate_bps": data_rate_bps,
-            "batches": {"octets": parts},
+    let of_rows = |rows: &[(u64, u64)]| OctetColumns {
+        octets: rows.iter().map(|(_, octets)| *octets).collect(),
+    };
+    let counts = BulkReceiverCounts {
+        octets,
+        first_ns: since(first_ns, begin_ns),
+        last_ns: since(last_ns, begin_ns),
+        ended_by: end.into(),
+        measured: BulkWindow {
+            octets: measured_octets,
+            first_ns: since(measured_first_ns, begin_ns),
+            last_ns: since(measured_last_ns, begin_ns),
+            data_rate_bps,
+            batches: OctetColumns { octets: parts },
         },
-        "progress": samples.json(begin_ns, |rows| json!({"octets": rows.iter().map(|(_, octets)| *octets).collect::<Vec<u64>>()})),
-    }))
+        progress: samples.course(begin_ns, of_rows),
+    };
+    Ok(RoleCounts { port: PortUse::default(), of: Counts::BulkReceiver(Box::new(counts)) })
 }

@@ -2,10 +2,10 @@
 
 use super::{numbers, read};
 use crate::Error;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// How a processor has spent its time since the host started, in ticks of 10 ms.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct ProcessorTimes {
     /// In programs, the nice ones too.
     pub user: u64,
@@ -22,7 +22,7 @@ pub struct ProcessorTimes {
 }
 
 /// What the host has counted until now.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct HostSample {
     /// By processor.
     pub processors: Vec<ProcessorTimes>,

@@ -2,10 +2,10 @@
 
 use super::{numbers, read};
 use crate::Error;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// What an interface has counted since it was made.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct InterfaceCounters {
     /// Its name.
     pub name: String,
@@ -59,7 +59,7 @@ fn sum(counts: [u64; 3]) -> u64 {
 }
 
 /// What UDP over IPv4 has counted in this namespace.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct UdpCounters {
     /// Datagrams delivered to sockets.
     pub received: u64,

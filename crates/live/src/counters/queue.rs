@@ -4,12 +4,12 @@ use crate::Error;
 use nix::sys::socket::{
     recv, send, socket, AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType,
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::io;
 use std::os::fd::AsRawFd;
 
 /// What a queue has counted since it was made.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct QueueCounters {
     /// Its kind: `tbf`, `fq_codel`, `noqueue`, ….
     pub kind: String,

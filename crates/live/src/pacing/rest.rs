@@ -8,10 +8,10 @@
 //! counts the times that it made the sender miss.
 
 use super::ON_TIME_NS;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A kind of rest.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Rest {
     /// Sleep for a quarter of the wait; three quarters are left for waking up.
@@ -35,7 +35,7 @@ impl Rest {
 }
 
 /// Rests of one kind.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Tried {
     /// How many.
     pub rests: u64,
@@ -45,7 +45,7 @@ pub struct Tried {
 }
 
 /// Rests of both kinds: all of them, and the last ones, by which the better kind is chosen.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Rests {
     /// Asleep.
     pub slept: Tried,

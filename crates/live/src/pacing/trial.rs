@@ -8,11 +8,11 @@
 
 use super::{Pacing, Rest, ON_TIME_NS};
 use crate::time::Timeline;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What a trial found and what follows from it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Trial {
     /// How long the processor was watched.
     pub watched_ns: u64,

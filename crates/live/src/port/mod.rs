@@ -16,7 +16,7 @@ pub mod xdp;
 use crate::wire::Mac;
 use crate::Error;
 use ethermeter_ethernet::Carrier;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::net::SocketAddr;
 use tcp::TcpInfo;
@@ -72,7 +72,7 @@ pub enum Wait {
 }
 
 /// What happened at a port.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct PortCounters {
     /// Frames that the kernel took.
     pub taken: u64,

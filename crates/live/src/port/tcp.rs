@@ -8,7 +8,7 @@ use super::{Address, Arrival, Port, PortCounters, Wait};
 use crate::Error;
 use ethermeter_ethernet::Carrier;
 use nix::sys::socket::{recv, MsgFlags};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use socket2::SockRef;
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -38,7 +38,7 @@ pub struct TcpPort {
 }
 
 /// TCP's statistics of a connection, kept by the kernel (`TCP_INFO`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct TcpInfo {
     /// Smoothed round trip time, in microseconds.
     pub round_trip_us: u32,

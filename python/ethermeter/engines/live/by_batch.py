@@ -7,11 +7,17 @@ that nothing is made to follow from it.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
-from ethermeter.store.rows import BATCH_COUNTS, BATCH_SUMS, NOT_COUNTED, Floats
+from ethermeter.engines.live.result import (
+    BlockWindow,
+    OctetWindow,
+    Requester,
+    StreamBatches,
+    StreamWindow,
+)
+from ethermeter.store.rows import BATCH_COUNTS, BATCH_SUMS, NOT_COUNTED, Floats, Integers
 
 NS_PER_S = 1e9
 
@@ -22,7 +28,7 @@ names that are missing are not known.
 
 
 def of_stream(
-    measured: Sequence[Mapping[str, Any]], *, is_voice: bool, has_dropped: bool
+    measured: Sequence[StreamWindow], *, is_voice: bool, has_dropped: bool
 ) -> Parts | None:
     """Read what receivers counted of a stream; None if one of them did not by part.
 
@@ -39,10 +45,13 @@ def of_stream(
         Whether the port never took some messages; nobody counts by part when.
 
     """
-    said = [one["batches"] for one in measured if one.get("batches")]
-    if not said or len(said) < len(measured):
+    counted = [one.batches for one in measured if one.batches is not None]
+    if not counted or len(counted) < len(measured):
         return None
-    read = {name: np.array([one[name] for one in said], np.float64).sum(axis=0) for name in said[0]}
+    read = {
+        name: np.array([getattr(one, name) for one in counted], np.float64).sum(axis=0)
+        for name in StreamBatches.__struct_fields__
+    }
     none = np.zeros_like(read["frames"])
     found = {
         "messages": read["frames"],
@@ -59,16 +68,16 @@ def of_stream(
     return found
 
 
-def of_exchange(asked: Mapping[str, Any]) -> Parts | None:
-    """Read what an asker counted of its requests."""
-    said = asked.get("batches")
-    if not said:
+def of_exchange(asked: Requester) -> Parts | None:
+    """Read what a requester counted of its requests."""
+    said = asked.batches
+    if said is None:
         return None
-    complete = np.array(said["complete"], np.float64)
+    complete = np.array(said.complete, np.float64)
     return {
         "completed": complete,
-        "timed_out": np.array(said["requests"], np.float64) - complete,
-        "round_trip_s": np.array(said["since_arrival_sum_ns"], np.float64) / NS_PER_S,
+        "timed_out": np.array(said.requests, np.float64) - complete,
+        "round_trip_s": np.array(said.since_arrival_sum_ns, np.float64) / NS_PER_S,
         **dict.fromkeys(
             ("dropped", "moved_octets", "arrivals_between", "between_arrivals_s"),
             np.zeros_like(complete),
@@ -76,32 +85,32 @@ def of_exchange(asked: Mapping[str, Any]) -> Parts | None:
     }
 
 
-def of_file(measured: Mapping[str, Any]) -> Parts | None:
+def of_file(measured: BlockWindow) -> Parts | None:
     """Read what a client counted of the blocks of a file."""
-    said = measured.get("batches")
-    if not said:
+    said = measured.batches
+    if said is None:
         return None
-    blocks = np.array(said["blocks"], np.float64)
+    blocks = np.array(said.blocks, np.float64)
     return {
         "completed": blocks,
-        "moved_octets": np.array(said["octets"], np.float64),
-        "round_trip_s": np.array(said["round_trip_sum_ns"], np.float64) / NS_PER_S,
+        "moved_octets": np.array(said.octets, np.float64),
+        "round_trip_s": np.array(said.round_trip_sum_ns, np.float64) / NS_PER_S,
         **dict.fromkeys(("arrivals_between", "between_arrivals_s"), np.zeros_like(blocks)),
     }
 
 
-def of_octets(measured: Mapping[str, Any]) -> Parts | None:
+def of_octets(measured: OctetWindow) -> Parts | None:
     """Read what a receiver counted of octets in bulk: that it has neither exchanges nor messages.
 
     Their rate is that from the first read to the last, which does not follow from the octets of
     parts.
     """
-    said = measured.get("batches")
-    if not said:
+    said = measured.batches
+    if said is None:
         return None
     return dict.fromkeys(
         ("completed", "round_trip_s", "arrivals_between", "between_arrivals_s"),
-        np.zeros(len(said["octets"])),
+        np.zeros(len(said.octets)),
     )
 
 
@@ -111,9 +120,7 @@ def mean_s(sums_ns: Sequence[int], counts: Sequence[int]) -> float:
     return sum(sums_ns) / total / NS_PER_S if total else float("nan")
 
 
-def rows(
-    flows: Sequence[Parts | None], batches: int
-) -> tuple[np.ndarray[Any, np.dtype[np.int64]], Floats]:
+def rows(flows: Sequence[Parts | None], batches: int) -> tuple[Integers, Floats]:
     """Stack what flows counted as `TrialRows` has it, batch by batch and flow by flow; both empty
     where no flow counted in so many parts.
 

@@ -36,6 +36,9 @@ CLOCK = {"rate_bps": 1_000 * 96 * 8, "rate_frames_per_s": 1_000}
 _USUAL_CEILINGS = {"rate_bps": 10_000_000_000, "rate_frames_per_s": 2_000_000}
 
 Scenario = Mapping[str, Any]
+"""The scenario of a trial, as in `plan.jsonl`."""
+Flow = Mapping[str, Any]
+"""A flow of it."""
 
 
 def flow_names(scenario: Scenario) -> list[str]:
@@ -53,22 +56,22 @@ def hosts_of(scenario: Scenario) -> list[str]:
     return [node["name"] for node in scenario["nodes"] if node["name"] in named]
 
 
-def is_exchange(flow: Mapping[str, Any]) -> bool:
+def is_exchange(flow: Flow) -> bool:
     """Whether receivers answer."""
     return flow.get("response") is not None
 
 
-def is_transfer(flow: Mapping[str, Any]) -> bool:
+def is_transfer(flow: Flow) -> bool:
     """Whether it is octets over a connection of TCP instead of messages."""
     return "transfer" in flow
 
 
-def is_file(flow: Mapping[str, Any]) -> bool:
+def is_file(flow: Flow) -> bool:
     """Whether it is a file, block by block, over a connection of TCP."""
     return is_transfer(flow) and "file" in flow["transfer"]["job"]
 
 
-def is_saturated(flow: Mapping[str, Any]) -> bool:
+def is_saturated(flow: Flow) -> bool:
     """Whether its sender always has something to send."""
     return is_transfer(flow) or bool(flow["arrivals"]["kind"] == "saturated")
 
@@ -189,7 +192,7 @@ def _flows(
     return made, faults
 
 
-def _congestion(flow: Mapping[str, Any]) -> dict[str, str]:
+def _congestion(flow: Flow) -> dict[str, str]:
     """Return the congestion control that hosts are to have; plans of older versions say none."""
     tcp = flow["transfer"]["tcp"] if is_transfer(flow) else {}
     return {"congestion": tcp["congestion"]} if "congestion" in tcp else {}
@@ -253,21 +256,19 @@ def _shares(scenario: Scenario, said: Mapping[str, Mapping[str, Any]]) -> list[d
     return asked
 
 
-def _there(flow: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _there(flow: Flow) -> list[tuple[str, str]]:
     """Hosts and directions in which a flow takes of their ceilings, once for each permission."""
     return [(flow["from"], "out"), *((host, "in") for host in flow["to"])]
 
 
-def _back(flow: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _back(flow: Flow) -> list[tuple[str, str]]:
     """Return the same of its answers."""
     if not is_exchange(flow) and not is_file(flow):
         return []
     return [way for host in flow["to"] for way in ((host, "out"), (flow["from"], "in"))]
 
 
-def _traffic(
-    flow: Mapping[str, Any], port: str, laboratory: Laboratory, where: str
-) -> dict[str, Any]:
+def _traffic(flow: Flow, port: str, laboratory: Laboratory, where: str) -> dict[str, Any]:
     if (transfer := flow.get("transfer")) is not None:
         job = transfer["job"]
         if "file" in job:
@@ -301,9 +302,7 @@ def _traffic(
     }
 
 
-def _voice(
-    flow: Mapping[str, Any], port: str, laboratory: Laboratory, where: str
-) -> dict[str, Any]:
+def _voice(flow: Flow, port: str, laboratory: Laboratory, where: str) -> dict[str, Any]:
     """Return a coder's packets as an agent is told them: lengths of frames as its port makes them."""
     framing, address = flow.get("framing", "frame"), laboratory.stations[flow["from"]].address
     frames, is_data = flow["frames"], framing != "frame"

@@ -8,8 +8,8 @@ measured window: a rate or a count changes only by messages that leave the windo
 The delay itself is measured from when a message was handed over, so its own lateness is not in it.
 """
 
-from collections.abc import Mapping
-from typing import Any
+from ethermeter.engines.live.description import Flow
+from ethermeter.engines.live.result import Pacing
 
 LATE_SHARE = 0.01
 """Share of the messages that may be late: what holds for fewer does not reach percentiles up to the
@@ -28,27 +28,27 @@ are less than about 1% of it.
 """
 
 
-def changes_spacing(pacing: Mapping[str, Any], flow: Mapping[str, Any]) -> bool:
+def changes_spacing(pacing: Pacing, flow: Flow) -> bool:
     """Whether more than 1% of the messages left over a tenth of the mean time between messages
     late, and over 5 us.
 
     Parameters
     ----------
     pacing
-        What the sender counted of its lateness, as docs/live.md has it; empty if nothing.
+        What the sender counted of its lateness.
     flow
         The flow as in a plan.
 
     """
     interval_ps = _interval_ps(flow)
-    if not pacing.get("frames") or interval_ps is None:
+    if not pacing.frames or interval_ps is None:
         return False
     limit_ps = max(LEAST_PS, OF_INTERVAL * interval_ps)
-    late = sum(count for low_ps, _, count in pacing["lateness"]["buckets"] if low_ps >= limit_ps)
-    return bool(late > LATE_SHARE * pacing["frames"])
+    late = sum(count for low_ps, _, count in pacing.lateness.buckets if low_ps >= limit_ps)
+    return bool(late > LATE_SHARE * pacing.frames)
 
 
-def changes_counts(pacing: Mapping[str, Any], *, window_s: float) -> bool:
+def changes_counts(pacing: Pacing, *, window_s: float) -> bool:
     """Whether a message left over 1% of the measured window late.
 
     Parameters
@@ -59,10 +59,10 @@ def changes_counts(pacing: Mapping[str, Any], *, window_s: float) -> bool:
         Length of the measured window [s].
 
     """
-    return bool(pacing.get("frames") and pacing["worst_ns"] > OF_WINDOW * window_s * 1e9)
+    return bool(pacing.frames and pacing.worst_ns > OF_WINDOW * window_s * 1e9)
 
 
-def _interval_ps(flow: Mapping[str, Any]) -> float | None:
+def _interval_ps(flow: Flow) -> float | None:
     """Mean time between messages while the source sends; None for a saturated one, whose messages
     have no times.
     """

@@ -2,16 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
-from ethermeter.store.rows import VOICE_HISTOGRAMS
+from ethermeter.engines.live.result import Buckets, Sender, Sink, SpeechWindow
+from ethermeter.store.rows import VOICE_HISTOGRAMS, Floats
 
 PS_PER_S = 1e12
-
-Buckets = list[tuple[int, int, int]]
-"""Buckets of a histogram: low and high in ps, count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,30 +43,25 @@ class Spoken:
     )
 
 
-def spoken(sending: Mapping[str, Any], receiving: Mapping[str, Any]) -> Spoken:
-    """Read what the two ends of a flow say of samples.
-
-    Parameters
-    ----------
-    sending, receiving
-        What the roles of the flow counted, as `live/<trial id>.json` has it.
-
-    """
-    said, stream = sending["voice"]["measured"], receiving["stream"]
-    # A listener to whom nothing came knows of no voice.
-    heard = (stream.get("voice") or {}).get("measured") or {"samples": 0, "packets": 0}
-    delays = {
-        name: [
-            (low, high, count) for low, high, count in heard.get(name, {"buckets": ()})["buckets"]
-        ]
-        for name in VOICE_HISTOGRAMS
-    }
-    counts = {name: float(said[name]) for name in ("made", "sent", "lost", "left")}
-    packets = {"packets_sent": float(said["packets"]), "packets_came": float(heard["packets"])}
-    return Spoken(**counts, delivered=float(heard["samples"]), **packets, delays=delays)
+def spoken(sending: Sender, receiving: Sink) -> Spoken:
+    """Return what became of the samples of a flow with a coder."""
+    assert sending.voice is not None, "a coder's sender counts samples"
+    sent, voice = sending.voice.measured, receiving.stream.voice
+    # A receiver to which nothing came counts no samples.
+    came = SpeechWindow() if voice is None else voice.measured
+    return Spoken(
+        made=float(sent.made),
+        sent=float(sent.sent),
+        lost=float(sent.lost),
+        left=float(sent.left),
+        delivered=float(came.samples),
+        packets_sent=float(sent.packets),
+        packets_came=float(came.packets),
+        delays={"voice_delay": came.voice_delay.buckets, "sample_delay": came.sample_delay.buckets},
+    )
 
 
-def as_core(flows: Sequence[Spoken | None], losses: int) -> dict[str, Any]:
+def as_core(flows: Sequence[Spoken | None], losses: int) -> dict[str, Floats]:
     """Return what was counted of all flows, None for those without a coder, as the simulator's core
     says it; without histograms.
 

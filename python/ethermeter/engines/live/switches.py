@@ -7,7 +7,9 @@ nobody.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+
+from msgspec import Raw, Struct, field
+from msgspec.json import decode, encode
 
 from ethermeter.testbed import NetworkBed, TestbedError
 from ethermeter.testbed.counters import Hop, Reading, added, read
@@ -18,6 +20,53 @@ PLACES = ("sender-queue", "sender-interface", NETWORK, SWITCH, "receiver-interfa
 """All places in the order of the way; of several wires and switches each comes once."""
 
 
+Open = dict[str, Raw]
+"""A table of a result; what is not read stays as it is."""
+
+
+class PortDrops(Struct, frozen=True):
+    """Frames that a port of a switch dropped, by cause."""
+
+    switch: str
+    towards: str
+    is_before_host: bool
+    dropped: Mapping[str, int]
+
+    @property
+    def counted_once(self) -> int:
+        """Frames that no host counts: what a port could not hand to a host's interface is among
+        the drops of that.
+        """
+        return self.dropped["queue"] + (0 if self.is_before_host else self.dropped["interface"])
+
+
+class WireDrops(Struct, frozen=True):
+    """Frames that a relayed wire dropped in one direction, by cause."""
+
+    from_: str = field(name="from")
+    towards: str
+    dropped: Mapping[str, int]
+
+
+class Between(Struct, frozen=True):
+    """Frames that were dropped between hosts on the path of a flow."""
+
+    place: str
+    at: str
+    towards: str
+    dropped: int
+
+
+class Losses(Struct, frozen=True, omit_defaults=True):
+    """Where missing messages of a flow were lost."""
+
+    missing: int
+    seen: list[tuple[str, int]]
+    unexplained: int
+    excess: int
+    between: list[Between] = []
+
+
 class Around:
     """Counters of a testbed's switches around one test; made before it."""
 
@@ -26,19 +75,19 @@ class Around:
         self._bed = bed
         self._before = _read(bed)
 
-    def told(self, result: Mapping[str, Any]) -> dict[str, Any]:
+    def extended(self, result: bytes) -> bytes:
         """Return the result of the test with what was dropped since, and with losses that know of
         it.
 
         Parameters
         ----------
         result
-            What the agents told.
+            The coordinator's, as JSON.
 
         Returns
         -------
         :
-            The same and `switches`, on relayed wires `wires`; `unread` says why, if they could not
+            The same with `switches`, on relayed wires `wires`; `unread` says why, if they could not
             be read.
 
         """
@@ -47,10 +96,10 @@ class Around:
             (reading for reading in (self._before, after) if isinstance(reading, str)), None
         )
         if unread is not None:
-            return {**result, "unread": unread}
+            return encode({**decode(result, type=Open), "unread": unread})
         assert isinstance(self._before, Reading)
         assert isinstance(after, Reading)
-        return attributed({**result, **rows(self._bed, added(self._before, after))})
+        return attributed(result, *rows(self._bed, added(self._before, after)))
 
 
 def _read(bed: NetworkBed) -> Reading | str:
@@ -61,8 +110,8 @@ def _read(bed: NetworkBed) -> Reading | str:
         return str(error)
 
 
-def rows(bed: NetworkBed, dropped: Reading) -> dict[str, list[dict[str, Any]]]:
-    """Write what was dropped as a result has it, ports and directions without drops too.
+def rows(bed: NetworkBed, dropped: Reading) -> tuple[list[PortDrops], list[WireDrops]]:
+    """Return what was dropped by ports and by wires, those without drops too.
 
     Parameters
     ----------
@@ -73,78 +122,66 @@ def rows(bed: NetworkBed, dropped: Reading) -> dict[str, list[dict[str, Any]]]:
 
     """
     switches = [
-        {
-            "switch": switch,
-            "towards": towards,
-            "is_before_host": bed.ports[switch, towards].is_before_host,
-            "dropped": dict(counts),
-        }
+        PortDrops(switch, towards, bed.ports[switch, towards].is_before_host, counts)
         for (switch, towards), counts in dropped.ports.items()
     ]
-    wires = [
-        {"from": one, "towards": other, "dropped": dict(counts)}
-        for (one, other), counts in dropped.wires.items()
-    ]
-    return {"switches": switches, **({"wires": wires} if wires else {})}
+    return switches, [WireDrops(*hop, counts) for hop, counts in dropped.wires.items()]
 
 
-def attributed(result: Mapping[str, Any]) -> dict[str, Any]:
-    """Explain what is missing by what switches and wires dropped on the way of each flow to each
+def attributed(
+    result: bytes, switches: Sequence[PortDrops], wires: Sequence[WireDrops] = ()
+) -> bytes:
+    """Explain what is missing by what switches and wires dropped on the path of each flow to each
     receiver.
 
-    As of hosts' counters, each flow is told all that a port on its way dropped, whosever frames
-    these were: what is beyond its missing messages is `excess`. Of datagrams in pieces each piece
-    that was dropped counts.
+    As of hosts' counters, each flow is told all that a port on its path dropped, whosever frames
+    these were: what is beyond its missing messages is `excess`. Of fragmented datagrams each
+    fragment that was dropped counts.
 
     Parameters
     ----------
     result
-        Of a test, with `switches` and, on relayed wires, `wires`.
+        Of a test, as JSON.
+    switches, wires
+        What they dropped.
 
     """
-    ports = {(row["switch"], row["towards"]): _counted_once(row) for row in result["switches"]}
-    wires = {
-        (row["from"], row["towards"]): sum(row["dropped"].values())
-        for row in result.get("wires", ())
-    }
+    ports = {(row.switch, row.towards): row.counted_once for row in switches}
+    of_wires = {(row.from_, row.towards): sum(row.dropped.values()) for row in wires}
     beside: dict[str, set[str]] = {}
-    for one, other in (*ports, *wires):
+    for one, other in (*ports, *of_wires):
         beside.setdefault(one, set()).add(other)
         beside.setdefault(other, set()).add(one)
 
-    def explained(said: Mapping[str, Any], sender: str, receiver: str) -> dict[str, Any]:
+    def explained(said: Open, sender: str, receiver: str) -> Open:
         if "losses" not in said:
-            return dict(said)
+            return said
         between = [
-            {"place": place, "at": hop[0], "towards": hop[1], "dropped": dropped[hop]}
-            for hop in _way(beside, sender, receiver)
-            for place, dropped in ((SWITCH, ports), (NETWORK, wires))
+            Between(place, *hop, dropped[hop])
+            for hop in _path(beside, sender, receiver)
+            for place, dropped in ((SWITCH, ports), (NETWORK, of_wires))
             if dropped.get(hop)
         ]
-        return {**said, "losses": _with(said["losses"], between)}
+        losses = _with(decode(said["losses"], type=Losses), between)
+        return {**said, "losses": Raw(encode(losses))}
 
-    flows: dict[str, Any] = {}
-    for name, flow in result["flows"].items():
+    whole = decode(result, type=Open)
+    flows: dict[str, Open] = {}
+    for name, flow in decode(whole["flows"], type=dict[str, Open]).items():
+        sender = decode(flow["from"], type=str)
         if "receivers" in flow:
             receivers = {
-                receiver: explained(said, flow["from"], receiver)
-                for receiver, said in flow["receivers"].items()
+                receiver: explained(said, sender, receiver)
+                for receiver, said in decode(flow["receivers"], type=dict[str, Open]).items()
             }
-            flows[name] = {**flow, "receivers": receivers}
+            flows[name] = {**flow, "receivers": Raw(encode(receivers))}
         else:
-            flows[name] = explained(flow, flow["from"], flow["to"])
-    return {**result, "flows": flows}
+            flows[name] = explained(flow, sender, decode(flow["to"], type=str))
+    dropped = {"switches": switches, **({"wires": wires} if wires else {})}
+    return encode({**whole, "flows": flows, **dropped})
 
 
-def _counted_once(port: Mapping[str, Any]) -> int:
-    """Frames that a port dropped and no host counts: what a port could not hand to a host's
-    interface is among the drops of that.
-    """
-    dropped = port["dropped"]
-    return int(dropped["queue"]) + (0 if port["is_before_host"] else int(dropped["interface"]))
-
-
-def _way(beside: Mapping[str, set[str]], sender: str, receiver: str) -> list[Hop]:
+def _path(beside: Mapping[str, set[str]], sender: str, receiver: str) -> list[Hop]:
     """Return the hops from a host to another in a network without loops; none where no switch or
     relayed wire joins them.
     """
@@ -164,16 +201,16 @@ def _way(beside: Mapping[str, set[str]], sender: str, receiver: str) -> list[Hop
     return hops[::-1]
 
 
-def _with(losses: Mapping[str, Any], between: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _with(losses: Losses, between: list[Between]) -> Losses:
     """Add to what hosts saw of a flow's losses what was seen between them."""
-    seen = {str(place): int(count) for place, count in losses["seen"]}
+    seen = dict(losses.seen)
     for row in between:
-        seen[row["place"]] = seen.get(row["place"], 0) + int(row["dropped"])
-    dropped, missing = sum(seen.values()), int(losses["missing"])
-    return {
-        **losses,
-        "seen": [[place, seen[place]] for place in PLACES if place in seen],
-        "unexplained": max(missing - dropped, 0),
-        "excess": max(dropped - missing, 0),
-        **({"between": list(between)} if between else {}),
-    }
+        seen[row.place] = seen.get(row.place, 0) + row.dropped
+    dropped = sum(seen.values())
+    return Losses(
+        missing=losses.missing,
+        seen=[(place, seen[place]) for place in PLACES if place in seen],
+        unexplained=max(losses.missing - dropped, 0),
+        excess=max(dropped - losses.missing, 0),
+        between=between,
+    )

@@ -1,6 +1,5 @@
 """Trials: tests between agents one after the other, each with its whole result kept."""
 
-import json
 import time
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import suppress
@@ -11,6 +10,7 @@ from typing import Any
 from ethermeter.engines.live.description import LINGER_NS, describe, hosts_of
 from ethermeter.engines.live.laboratory import Laboratory
 from ethermeter.engines.live.observed import failed, observe
+from ethermeter.engines.live.result import Result, read
 from ethermeter.engines.live.switches import Around
 from ethermeter.engines.work import Finished, TrialError, Work
 from ethermeter.faults import Fault, InputError
@@ -152,7 +152,7 @@ def _measured(
     trial = trial_of(work)
     begun_s = time.monotonic()
     clock = _Clock(trial.scenario)
-    done: queue.SimpleQueue[tuple[str, dict[str, Any]] | BaseException] = queue.SimpleQueue()
+    done: queue.SimpleQueue[tuple[bytes, Result] | BaseException] = queue.SimpleQueue()
     stop = threading.Event()
 
     def measure() -> None:
@@ -184,28 +184,28 @@ def _measured(
             f"trial {work.id}: {(str(outcome).splitlines() or [type(outcome).__name__])[0]}"
         ) from outcome
     text, result = outcome
-    write_whole(directory / FOLDER / f"{work.id}.json", text + "\n", within=directory)
+    write_whole(directory / FOLDER / f"{work.id}.json", text.decode() + "\n", within=directory)
     took_s = time.monotonic() - begun_s
-    if result["outcome"] == COMPLETE:
+    if result.outcome == COMPLETE:
         yield Finished(
             work.place,
             observe(trial, result, took_s=took_s, has_wires=laboratory.has_wires),
         )
-    elif result["outcome"] == AGENT_LOST:
-        lost = result["lost"] or {}
+    elif result.outcome == AGENT_LOST:
+        lost = result.lost
         yield Vain(
             work.place,
             failed(trial, took_s=took_s),
-            f"agent {lost.get('agent')} was lost: {lost.get('what')}",
+            "an agent was lost" if lost is None else f"agent {lost.agent} was lost: {lost.what}",
         )
     else:
-        raise TrialError(f"trial {work.id}: {result['outcome']}")
+        raise TrialError(f"trial {work.id}: {result.outcome}")
 
 
 def _tested(
     trial: Trial, laboratory: Laboratory, clock: "_Clock", stop: Any
-) -> tuple[str, dict[str, Any]]:
-    """Run the test of a trial; what came of it, as text and read."""
+) -> tuple[bytes, Result]:
+    """Run the test of a trial; return its result, as JSON and read."""
     from ethermeter import _core
 
     said = laboratory.ask(hosts_of(trial.scenario))
@@ -222,12 +222,10 @@ def _tested(
     around = None if laboratory.bed is None else Around(laboratory.bed)
     text = _core.measure_test(
         test, credentials=laboratory.credentials, namespace=laboratory.namespace, follow=follow
-    )
-    result = json.loads(text)
+    ).encode()
     if around is not None:
-        result = around.told(result)
-        text = json.dumps(result, ensure_ascii=False, separators=(",", ":"))
-    return text, result
+        text = around.extended(text)
+    return text, read(text)
 
 
 class _Clock:

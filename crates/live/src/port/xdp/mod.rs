@@ -21,7 +21,7 @@ use ethermeter_ethernet::Carrier;
 use nix::poll::{PollFd, PollFlags, PollTimeout};
 use program::Redirection;
 use rings::{Ring, Which};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use socket2::{Domain, SockAddr, SockAddrStorage, Socket, Type};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
@@ -61,7 +61,7 @@ impl XdpOptions {
 }
 
 /// How a port works.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct XdpMode {
     /// Whether the kernel copies frames.
     pub copies: bool,

@@ -7,12 +7,12 @@
 
 use crate::Error;
 use ethermeter_ethernet::frame::LOCAL_EXPERIMENTAL_1;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 /// Where the program runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Attachment {
     /// In the driver, before anything else is done to a frame.

@@ -1,0 +1,936 @@
+//! Results: what an agent reports of its host and roles, and the result of a test that its
+//! coordinator makes of these.
+//!
+//! Agents send an [`AgentReport`] as JSON; the coordinator returns a [`TestResult`]. Their keys are
+//! described in docs/live.md. Times of a role are in nanoseconds since the beginning of the
+//! transmission.
+
+use crate::consent::{Cast, Ceilings, PortKind};
+use crate::description::Receivers;
+use crate::station::Phases;
+use ethermeter_live::counters::{HostSample, InterfaceCounters, QueueCounters, UdpCounters};
+use ethermeter_live::loss::Losses;
+use ethermeter_live::pacing::{Rests, Trial};
+use ethermeter_live::port::tcp::TcpInfo;
+use ethermeter_live::port::xdp::XdpMode;
+use ethermeter_live::port::PortCounters;
+use ethermeter_live::provenance::HostFacts;
+use serde::{Deserialize, Deserializer, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, SocketAddr};
+
+/// Report of an agent about one experiment.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct AgentReport {
+    /// Why the experiment ended: `complete`, `stopped`, `lease`, `receiver` or `never begun`.
+    pub ended: String,
+    /// Its roles.
+    pub roles: Vec<RoleReport>,
+    /// When it was collected, by the host's clock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub collected_ns: Option<u64>,
+    /// What the host did.
+    #[serde(flatten)]
+    pub host: HostReport,
+}
+
+/// Report of what a host did during an experiment.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct HostReport {
+    /// Counters at the edges of the phases.
+    pub host: Vec<HostEdge>,
+    /// Its processors in between.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host_series: Option<HostSeries>,
+    /// Facts of the host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provenance: Option<HostFacts>,
+}
+
+/// Counters of a host at an edge of the phases, or why they could not be read.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct HostEdge {
+    /// The edge: `begin`, `measure_from`, `measure_to` or `end`.
+    pub at: String,
+    /// The counters.
+    #[serde(flatten)]
+    pub counters: Option<HostCounters>,
+    /// Why there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// Counters of a host, since its start.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct HostCounters {
+    /// When they were read, by the host's clock.
+    pub taken_ns: u64,
+    /// Processors, interrupts, memory.
+    pub host: HostSample,
+    /// Interfaces.
+    pub interfaces: Vec<InterfaceCounters>,
+    /// UDP.
+    pub udp: UdpCounters,
+    /// Queues before interfaces.
+    pub queues: Vec<QueueCounters>,
+}
+
+/// Rows at regular times, by column.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Course<C> {
+    /// Time between rows.
+    pub every_ns: u64,
+    /// Times of the rows.
+    pub at_ns: Vec<i64>,
+    /// Columns.
+    pub columns: C,
+}
+
+/// Counters of a host over time, and what reading them cost.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct HostSeries {
+    /// The counters.
+    #[serde(flatten)]
+    pub course: Course<HostColumns>,
+    /// The cost.
+    pub cost: SamplingCost,
+}
+
+/// What reading counters cost.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct SamplingCost {
+    /// Times that they were read.
+    pub samples: u64,
+    /// Time of a processor that it took.
+    pub processor_ns: u64,
+    /// Times that they could not be read.
+    pub failed: u64,
+}
+
+/// Counters of a host since its start; those of processors in ticks of 10 ms, by processor.
+#[derive(Debug, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "as in `ProcessorTimes` and `HostSample`")]
+pub struct HostColumns {
+    pub user: Vec<Vec<u64>>,
+    pub system: Vec<Vec<u64>>,
+    pub interrupts_time: Vec<Vec<u64>>,
+    pub soft_interrupts_time: Vec<Vec<u64>>,
+    pub stolen: Vec<Vec<u64>>,
+    pub idle: Vec<Vec<u64>>,
+    pub context_switches: Vec<u64>,
+    pub interrupts: Vec<u64>,
+    pub soft_interrupts: Vec<u64>,
+    pub backlog_dropped: Vec<u64>,
+    pub backlog_squeezed: Vec<u64>,
+    pub memory_available_octets: Vec<u64>,
+}
+
+/// Report of a role.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct RoleReport {
+    /// Its flow.
+    pub flow: String,
+    /// Its name.
+    pub role: String,
+    /// What it counted, if it came to its end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counted: Option<RoleCounts>,
+    /// Why it did not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// When a receiver's lease lapsed, if one did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub receiver_lapsed_ns: Option<i64>,
+}
+
+impl RoleReport {
+    /// Times that consent held the role back; 0 if it counted nothing.
+    #[must_use]
+    pub fn held_back(&self) -> u64 {
+        self.counted.as_ref().and_then(|counted| counted.port.held_back).unwrap_or(0)
+    }
+}
+
+/// Counts of a role and of its port.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct RoleCounts {
+    /// Its port.
+    #[serde(flatten)]
+    pub port: PortUse,
+    /// The role.
+    #[serde(flatten)]
+    pub of: Counts,
+}
+
+/// Counts of a role's port.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct PortUse {
+    /// Times that consent held the role back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_back: Option<u64>,
+    /// Counters of a port of frames.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub port: Option<PortCounters>,
+    /// How a port of frames works.
+    pub mode: Option<PortMode>,
+    /// Congestion control of a TCP connection.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub congestion: Option<String>,
+    /// Whether a TCP connection has selective acknowledgements.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sack: Option<bool>,
+}
+
+/// How a port works, beyond its counters.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum PortMode {
+    /// Of `AF_XDP`.
+    Xdp(XdpMode),
+    /// Of TCP.
+    Tcp(TcpInfo),
+}
+
+/// Counts of a role, by the role.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "role", rename_all = "kebab-case")]
+#[expect(missing_docs, reason = "each has the counts of its name")]
+pub enum Counts {
+    Sender(Box<SenderCounts>),
+    Sink(Box<SinkCounts>),
+    Requester(Box<RequesterCounts>),
+    Responder(Box<ResponderCounts>),
+    Clock(Box<ClockCounts>),
+    BulkSender(Box<BulkSenderCounts>),
+    BulkReceiver(Box<BulkReceiverCounts>),
+    Client(Box<ClientCounts>),
+    Server(Box<ServerCounts>),
+}
+
+/// A histogram of times in picoseconds.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Buckets {
+    /// Count over all buckets.
+    pub total: u64,
+    /// Quantiles, by their share.
+    pub quantiles_ps: BTreeMap<String, Option<u64>>,
+    /// Filled buckets: least and most picoseconds, count.
+    pub buckets: Vec<(u64, u64, u64)>,
+}
+
+/// Counts of a sender of a stream.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct SenderCounts {
+    /// Frames that the kernel took.
+    pub frames: u64,
+    /// Octets of their payloads.
+    pub payload_octets: u64,
+    /// Frames that were offered and never taken.
+    pub untaken: u64,
+    /// When the first was handed over.
+    pub first_ns: Option<i64>,
+    /// When the last was.
+    pub last_ns: Option<i64>,
+    /// How far from their times they were sent.
+    pub pacing: PacingCounts,
+    /// Rests between times close together; not of voice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rests: Option<Rests>,
+    /// Trial of both rests before the transmission, if there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trial: Option<Trial>,
+    /// Samples of a coder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub voice: Option<TalkCounts>,
+}
+
+/// How far from their times frames were sent.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct PacingCounts {
+    /// Frames that have a time.
+    pub frames: u64,
+    /// Share of them within 5 us of it.
+    pub share_on_time: Option<f64>,
+    /// Largest lateness.
+    pub worst_ns: u64,
+    /// Lateness.
+    pub lateness: Buckets,
+    /// Times that the role slept although something was due.
+    pub breaths: u64,
+    /// Whether it had real-time priority, if it was to ask for that.
+    pub real_time: Option<bool>,
+}
+
+/// Samples of a coder at their sender.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct TalkCounts {
+    /// Samples in packets.
+    pub samples: u64,
+    /// Most samples of a packet.
+    pub most_samples: u64,
+    /// Packets that had to wait for those before them.
+    pub waited: u64,
+    /// From being wanted to being handed over.
+    pub wait: Buckets,
+    /// In the measured window.
+    pub measured: TalkWindow,
+}
+
+/// Samples that a coder made in the measured window.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct TalkWindow {
+    /// Packets whose oldest sample is one of these.
+    pub packets: u64,
+    /// Samples made.
+    pub made: u64,
+    /// Samples handed over.
+    pub sent: u64,
+    /// Samples replaced by newer ones.
+    pub lost: u64,
+    /// Samples left at the end.
+    pub left: u64,
+}
+
+/// Counts of a sink of a stream.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct SinkCounts {
+    /// The stream.
+    pub stream: Option<StreamCounts>,
+    /// Frames of no stream of the experiment.
+    pub strange: u64,
+    /// Frames without a mark.
+    pub unmarked: u64,
+    /// Longest time between two reads.
+    pub longest_absence_ns: u64,
+    /// Flow that compares the clocks, if one does.
+    pub clock: Option<String>,
+}
+
+/// Frames of a stream at their receiver.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct StreamCounts {
+    /// Frames, each counted once.
+    pub received: u64,
+    /// Highest sequence number.
+    pub highest_sequence: Option<u64>,
+    /// Frames after one with a higher number.
+    pub reordered: u64,
+    /// Arrivals beyond the first of their number.
+    pub duplicate: u64,
+    /// Arrivals too far behind to be told from duplicates.
+    pub late: u64,
+    /// Arrivals with numbers below the first that is counted.
+    pub foreign: u64,
+    /// Runs of missing numbers.
+    pub gaps: u64,
+    /// Missing numbers of the longest run.
+    pub longest_gap: u64,
+    /// How far below the highest number a reordered one came, at most.
+    pub farthest_reordered: u64,
+    /// In the measured window.
+    pub measured: StreamWindow,
+    /// Samples of a coder.
+    pub voice: Option<SpeechResult>,
+}
+
+/// Frames of a stream that came in the measured window.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct StreamWindow {
+    /// Frames.
+    pub frames: u64,
+    /// Octets of their payloads.
+    pub payload_octets: u64,
+    /// When the first came.
+    pub first_ns: Option<i64>,
+    /// When the last came.
+    pub last_ns: Option<i64>,
+    /// Rate of payload from the first to the last.
+    pub goodput_bps: Option<f64>,
+    /// One-way delay.
+    pub delay: Buckets,
+    /// Frames that came before they were sent, by the clocks.
+    pub before_sent: u64,
+    /// Frames that came before the relation of the clocks was known.
+    pub unrelated: u64,
+    /// Times between arrivals.
+    pub spacing: Buckets,
+    /// By batch.
+    pub batches: StreamBatches,
+}
+
+/// Frames of a stream, by batch.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct StreamBatches {
+    /// Frames.
+    pub frames: Vec<u64>,
+    /// Octets of their payloads.
+    pub payload_octets: Vec<u64>,
+    /// Delays that are known.
+    pub delays: Vec<u64>,
+    /// Their sum.
+    pub delay_sum_ns: Vec<u64>,
+    /// Times between arrivals.
+    pub spacings: Vec<u64>,
+    /// Their sum.
+    pub spacing_sum_ns: Vec<i64>,
+}
+
+/// Samples of a coder at their receiver.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct SpeechResult {
+    /// Packets.
+    pub packets: u64,
+    /// Samples.
+    pub samples: u64,
+    /// Those made in the measured window.
+    pub measured: SpeechWindow,
+}
+
+/// Samples that came and were made in the measured window.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct SpeechWindow {
+    /// Packets whose oldest sample is one of these.
+    pub packets: u64,
+    /// Samples.
+    pub samples: u64,
+    /// Delay of packets.
+    pub voice_delay: Buckets,
+    /// Delay of samples.
+    pub sample_delay: Buckets,
+}
+
+/// Counts of a requester.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct RequesterCounts {
+    /// Requests that the kernel took.
+    pub requests: u64,
+    /// Responses in time.
+    pub answered: u64,
+    /// Responses that did not come in time.
+    pub lost: u64,
+    /// Frames that were not the expected response.
+    pub strange: u64,
+    /// Shortest round trip.
+    pub fastest_ns: Option<u64>,
+    /// Round trips.
+    pub round_trip: Buckets,
+    /// From a request's coming to its source to the last of its responses.
+    pub since_arrival: Buckets,
+    /// Requests that waited at the end.
+    pub unasked: u64,
+    /// How far from their times requests were sent.
+    pub pacing: PacingCounts,
+    /// Relation of the clocks, from the exchanges.
+    pub clock: Option<RequesterClock>,
+    /// Requests with all responses in time.
+    pub complete: u64,
+    /// By station of a group.
+    pub by_station: Vec<StationResponses>,
+    /// By batch of the transmission.
+    pub batches: RequestBatches,
+    /// From a request to the last of its responses; only of a group.
+    pub whole_round: Option<Buckets>,
+}
+
+/// Relation of a responder's clock to a requester's.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct RequesterClock {
+    /// How far the responder's clock is ahead, in the middle of the exchanges.
+    #[serde(deserialize_with = "or_nan")]
+    pub offset_ns: f64,
+    /// Largest error of that.
+    #[serde(deserialize_with = "or_nan")]
+    pub uncertainty_ns: f64,
+    /// By how much it gains.
+    #[serde(deserialize_with = "or_nan")]
+    pub drift: f64,
+    /// Exchanges that contradict it.
+    pub contradictions: usize,
+}
+
+/// Responses of a station of a group.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct StationResponses {
+    /// Its address.
+    pub station: String,
+    /// Responses in time.
+    pub answered: u64,
+    /// Round trips.
+    pub round_trip: Buckets,
+}
+
+/// Requests, by batch in which they were sent.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct RequestBatches {
+    /// Requests.
+    pub requests: Vec<u64>,
+    /// Requests with all responses in time.
+    pub complete: Vec<u64>,
+    /// Sum of the times from their coming to their last response.
+    pub since_arrival_sum_ns: Vec<u64>,
+}
+
+/// Counts of a responder.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ResponderCounts {
+    /// Requests that were read.
+    pub requests: u64,
+    /// Octets of their payloads.
+    pub request_octets: u64,
+    /// Responses that the kernel took.
+    pub answered: u64,
+    /// Responses that it had not taken by the end.
+    pub untaken: u64,
+    /// Requests of stations that may not be answered.
+    pub not_allowed: u64,
+    /// Frames that are no requests of the experiment.
+    pub strange: u64,
+    /// Requests whose responses' times had not come by the end.
+    pub unanswered: u64,
+    /// How far from their times responses were sent.
+    pub pacing: PacingCounts,
+}
+
+/// Read a number; null, which JSON has instead of NaN, as NaN.
+fn or_nan<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+    Ok(Option::deserialize(from)?.unwrap_or(f64::NAN))
+}
+
+/// Counts of a comparison of clocks, and its estimate.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ClockCounts {
+    /// Exchanges of times.
+    pub counts: ExchangeCounts,
+    /// Relation of the sender's clock to the receiver's.
+    pub relation: Option<ClockRelation>,
+}
+
+/// Exchanges of times.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ExchangeCounts {
+    /// Requests.
+    pub requests: u64,
+    /// Answered ones.
+    pub answered: u64,
+    /// Lost ones.
+    pub lost: u64,
+    /// Exchanges that are kept.
+    pub exchanges: usize,
+}
+
+/// Relation of a sender's clock to a receiver's, in the middle of the measured window.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ClockRelation {
+    /// The receiver's reading then.
+    pub at_ns: u64,
+    /// How far the sender's clock is ahead.
+    #[serde(deserialize_with = "or_nan")]
+    pub offset_ns: f64,
+    /// Largest error of that.
+    #[serde(deserialize_with = "or_nan")]
+    pub uncertainty_ns: f64,
+    /// By how much it gains.
+    #[serde(deserialize_with = "or_nan")]
+    pub drift: f64,
+    /// Largest error of that.
+    #[serde(deserialize_with = "or_nan")]
+    pub drift_uncertainty: f64,
+    /// Kept exchanges that contradict the line.
+    pub contradictions: usize,
+    /// Kept exchanges.
+    pub kept: usize,
+    /// Round trip of the fastest.
+    #[serde(deserialize_with = "or_nan")]
+    pub fastest_round_trip_ns: f64,
+    /// Largest error of a delay in the measured window; null if a relation was not always known.
+    pub delay_uncertainty_ns: Option<f64>,
+}
+
+/// TCP's statistics over time at an end of a connection, as in `TcpInfo`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "as in `TcpInfo`")]
+pub struct TcpColumns {
+    /// Octets that the role has written.
+    pub octets: Vec<u64>,
+    pub round_trip_us: Vec<u64>,
+    pub round_trip_deviation_us: Vec<u64>,
+    pub least_round_trip_us: Vec<u64>,
+    pub congestion_window: Vec<u64>,
+    pub slow_start_threshold: Vec<u64>,
+    pub segment_octets: Vec<u64>,
+    pub sent_again: Vec<u64>,
+    pub acknowledged_octets: Vec<u64>,
+    pub delivery_octets_per_s: Vec<u64>,
+    pub busy_us: Vec<u64>,
+    pub receiver_limited_us: Vec<u64>,
+    pub buffer_limited_us: Vec<u64>,
+    pub sent_octets: Vec<u64>,
+    pub sent_again_octets: Vec<u64>,
+}
+
+/// Counts of a sender of octets in bulk.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct BulkSenderCounts {
+    /// Octets written.
+    pub octets: u64,
+    /// When the first were.
+    pub first_ns: Option<i64>,
+    /// When the last had been.
+    pub last_ns: Option<i64>,
+    /// When all were acknowledged.
+    pub acknowledged_ns: Option<i64>,
+    /// Whether all were.
+    pub acknowledged: bool,
+    /// Whether the receiver closed the connection.
+    pub closed_by_other: bool,
+    /// Rate that consent permits.
+    pub permitted_octets_per_s: u64,
+    /// Writes that found no room.
+    pub found_full: u64,
+    /// The connection over time.
+    pub tcp: Course<TcpColumns>,
+}
+
+/// Counts of a receiver of octets in bulk.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct BulkReceiverCounts {
+    /// Octets read.
+    pub octets: u64,
+    /// When the first were.
+    pub first_ns: Option<i64>,
+    /// When the last were.
+    pub last_ns: Option<i64>,
+    /// What ended it: `closed`, `reset` or `time`.
+    pub ended_by: String,
+    /// In the measured window.
+    pub measured: BulkWindow,
+    /// Octets over time.
+    pub progress: Course<OctetColumns>,
+}
+
+/// Octets in bulk that were read in the measured window.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct BulkWindow {
+    /// Octets.
+    pub octets: u64,
+    /// When the first were read.
+    pub first_ns: Option<i64>,
+    /// When the last were.
+    pub last_ns: Option<i64>,
+    /// Rate from the first read to the last.
+    pub data_rate_bps: Option<f64>,
+    /// By batch.
+    pub batches: OctetColumns,
+}
+
+/// Octets by row or batch.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct OctetColumns {
+    /// Octets.
+    pub octets: Vec<u64>,
+}
+
+/// Counts of an end of a connection on which a file goes block by block.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ConnectionCounts {
+    /// Octets written.
+    pub written_octets: u64,
+    /// Octets read.
+    pub read_octets: u64,
+    /// Octets that were still to be written.
+    pub unwritten_octets: u64,
+    /// Whether all written ones were acknowledged.
+    pub acknowledged: bool,
+    /// Rate that consent permits.
+    pub permitted_octets_per_s: u64,
+    /// The connection over time.
+    pub tcp: Course<TcpColumns>,
+}
+
+/// Counts of a client of a file.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ClientCounts {
+    /// Its end of the connection.
+    #[serde(flatten)]
+    pub connection: ConnectionCounts,
+    /// Octets of complete blocks.
+    pub octets: u64,
+    /// Complete blocks.
+    pub blocks: u64,
+    /// Requests without an answer at the end.
+    pub unanswered: usize,
+    /// When the first request was written.
+    pub first_ns: Option<i64>,
+    /// When the file was complete.
+    pub whole_ns: Option<i64>,
+    /// What ended it: `whole`, `closed` or `time`.
+    pub ended_by: String,
+    /// In the measured window.
+    pub measured: BlockWindow,
+}
+
+/// Blocks that were complete in the measured window.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct BlockWindow {
+    /// Their octets.
+    pub octets: u64,
+    /// Blocks.
+    pub blocks: u64,
+    /// From writing a request to having read its answer.
+    pub round_trip: Buckets,
+    /// By batch.
+    pub batches: BlockBatches,
+}
+
+/// Blocks, by batch in which they were complete.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct BlockBatches {
+    /// Octets.
+    pub octets: Vec<u64>,
+    /// Blocks.
+    pub blocks: Vec<u64>,
+    /// Sum of their round trips.
+    pub round_trip_sum_ns: Vec<u64>,
+}
+
+/// Counts of a server of a file.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ServerCounts {
+    /// Its end of the connection.
+    #[serde(flatten)]
+    pub connection: ConnectionCounts,
+    /// Requests read.
+    pub requests: u64,
+    /// Answers written.
+    pub answers: u64,
+    /// What ended it: `closed` or `time`.
+    pub ended_by: String,
+}
+
+/// Result of a test.
+#[derive(Debug, Serialize)]
+pub struct TestResult {
+    /// How it ended.
+    pub outcome: Outcome,
+    /// The agent that was lost, if one was.
+    pub lost: Option<LostAgent>,
+    /// Number of the experiment, in hexadecimal.
+    pub experiment: String,
+    /// Its seed.
+    pub seed: u64,
+    /// Its phases.
+    pub phases: Phases,
+    /// By name.
+    pub agents: BTreeMap<String, AgentResult>,
+    /// By name.
+    pub flows: BTreeMap<String, FlowResult>,
+}
+
+/// How a test ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// At its time.
+    Complete,
+    /// It was stopped.
+    Stopped,
+    /// An agent was lost.
+    AgentLost,
+}
+
+/// An agent that was lost.
+#[derive(Debug, Serialize)]
+pub struct LostAgent {
+    /// Its name.
+    pub agent: String,
+    /// What is known of the cause.
+    pub what: String,
+}
+
+/// Description of an agent by itself, or why there is none.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub enum HostAnswer {
+    /// The description.
+    Description(Box<HostDescription>),
+    /// It does not answer.
+    Unreached {
+        /// Where it should be.
+        control: SocketAddr,
+        /// Why.
+        error: String,
+    },
+}
+
+/// Description of an agent by itself.
+#[derive(Debug, Serialize)]
+pub struct HostDescription {
+    /// Where it listens to coordinators.
+    pub control: SocketAddr,
+    /// Its version.
+    pub version: String,
+    /// Name of its host.
+    pub host: String,
+    /// Kernel of its host.
+    pub kernel: String,
+    /// Boot of that; hosts of one boot are one machine.
+    pub boot: String,
+    /// Its clock, compared with the coordinator's.
+    pub clock: CoordinatorClock,
+    /// Artificial offset and drift of its clock, if it has any.
+    pub artificial_clock: Option<ArtificialClock>,
+    /// Addresses by interface.
+    pub interfaces: BTreeMap<String, Vec<String>>,
+    /// Its operator's ceilings.
+    pub ceilings: Option<Ceilings>,
+}
+
+/// An agent's clock, compared with the coordinator's.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct CoordinatorClock {
+    /// How far it is ahead.
+    pub offset_ns: i64,
+    /// Largest error of that.
+    pub uncertainty_ns: u64,
+}
+
+impl CoordinatorClock {
+    /// What it shows at a time of the coordinator.
+    #[must_use]
+    pub fn at_ns(self, own_ns: u64) -> u64 {
+        own_ns.saturating_add_signed(self.offset_ns)
+    }
+}
+
+/// Artificial offset and drift of a clock.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct ArtificialClock {
+    /// Offset.
+    pub offset_ns: i64,
+    /// Drift, in thousand-millionths.
+    pub drift_ppb: i64,
+}
+
+/// An agent, and its report if it could be collected.
+#[derive(Debug, Serialize)]
+pub struct AgentResult {
+    /// Its description.
+    #[serde(flatten)]
+    pub host: HostDescription,
+    /// Its station's address.
+    pub address: IpAddr,
+    /// Its report.
+    #[serde(rename = "result", skip_serializing_if = "Option::is_none")]
+    pub report: Option<AgentReport>,
+    /// Why there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// Why it was lost, if it was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lost: Option<String>,
+}
+
+impl AgentResult {
+    /// Report of its role in a flow.
+    #[must_use]
+    pub fn role(&self, flow: &str) -> Option<&RoleReport> {
+        self.report.as_ref()?.roles.iter().find(|role| role.flow == flow)
+    }
+}
+
+/// Result of a flow, from the reports of its agents.
+#[derive(Debug, Serialize)]
+pub struct FlowResult {
+    /// The sender.
+    pub from: String,
+    /// The receivers.
+    pub to: Receivers,
+    /// The port.
+    pub port: PortKind,
+    /// Kind of destination.
+    pub cast: Cast,
+    /// Report of the sender.
+    pub sending: Option<RoleReport>,
+    /// What came of it.
+    #[serde(flatten)]
+    pub received: Received,
+    /// Cautions.
+    pub cautions: BTreeSet<Caution>,
+}
+
+/// A reason to look at a flow's values before they are trusted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Caution {
+    /// The relation of the clocks is not as certain as is stated.
+    ClockUncertain,
+    /// Consent held it back.
+    ConsentLimited,
+}
+
+/// Receivers of a flow.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub enum Received {
+    /// By one.
+    One(Box<ReceiverResult>),
+    /// By each of a group.
+    Group {
+        /// By name.
+        receivers: BTreeMap<String, ReceiverResult>,
+    },
+}
+
+/// Result of one receiver of a flow; what is not known is left out.
+#[derive(Debug, Default, Serialize)]
+pub struct ReceiverResult {
+    /// Its report.
+    pub receiving: Option<RoleReport>,
+    /// The sender's clock; of streams.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clock: Option<SenderClock>,
+    /// Frames of a stream.
+    #[serde(flatten)]
+    pub stream: Option<StreamLosses>,
+    /// Octets of a transfer.
+    #[serde(flatten)]
+    pub transfer: Option<TransferOctets>,
+    /// Octets of a file's complete blocks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub octets: Option<u64>,
+}
+
+/// Frames of a stream, and where the missing ones were lost.
+#[derive(Debug, Serialize)]
+pub struct StreamLosses {
+    /// Frames sent.
+    pub sent: u64,
+    /// Frames received.
+    pub received: u64,
+    /// Where the others were lost.
+    pub losses: Losses,
+    /// Whether both hosts are one machine.
+    pub hosts_are_one: bool,
+}
+
+/// Octets of a transfer.
+#[derive(Debug, Serialize)]
+pub struct TransferOctets {
+    /// Written.
+    pub sent_octets: u64,
+    /// Read.
+    pub received_octets: u64,
+}
+
+/// How a sender's clock relates to its receiver's.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub enum SenderClock {
+    /// They were compared.
+    Compared(ClockRelation),
+    /// They were not.
+    NotCompared {
+        /// Whether they are one clock.
+        shared: bool,
+    },
+}
