@@ -12,7 +12,8 @@ from ethermeter.scenario import Scenario
 from ethermeter.theory.assumptions import Assumptions
 from ethermeter.theory.names import MODELS
 
-SIMULATION, THEORY, IDEALISED, LIVE = "simulation", "theory", "idealised", "live"
+SIMULATION, THEORY, IDEALISED, ABLATION = "simulation", "theory", "idealised", "ablation"
+LIVE = "live"
 
 LARGEST_SEED = 2**63 - 1
 """The largest seed."""
@@ -222,7 +223,8 @@ def read_trial(line: str, known: dict[Any, Any]) -> Trial | str:
     engine = read.get("engine") if isinstance(read, dict) else None
     has_medium = isinstance(scenario, dict) and "media" in scenario
     if has_medium:
-        beside = () if engine == SIMULATION else (THEORY,)
+        is_of_theory = isinstance(engine, str) and engine.startswith((THEORY, IDEALISED, ABLATION))
+        beside = (THEORY,) if is_of_theory else ()
     else:
         beside = (LIVE,) if engine == LIVE else ()
     expected = (*_KEYS, *beside)

@@ -43,7 +43,7 @@ def test_a_line_is_the_compact_json_of_its_trial(varied: Path) -> None:
     for trial in plan.expand([load(varied)]).trials:
         assert json.loads(trial.line) == {
             "id": trial.id, "series": "varied", "replication": trial.replication, "seed": trial.seed, "engine": "simulation",
-            "point": trial.point, "scenario": trial.scenario,
+            "point": trial.point, "scenario": table_of(trial.scenario),
         }  # fmt: skip
         assert trial.line == json.dumps(json.loads(trial.line), separators=(",", ":"))
 
@@ -51,14 +51,17 @@ def test_a_line_is_the_compact_json_of_its_trial(varied: Path) -> None:
 def test_the_keys_of_a_line_are_those_of_the_contract() -> None:
     text = (Path(__file__).parents[2] / "docs" / "formats.md").read_text(encoding="utf-8")
     documented = json.loads(text.split("```json\n")[1].split("```")[0])
-    (trial, *_) = plan.expand([load(shipped()["boggs1988/i-2"])]).trials
+    (*_, trial) = plan.expand([load(shipped()["boggs1988/i-2"])]).trials
     ours = json.loads(trial.line)
     assert list(ours) == list(documented)
     for path in (
         ("scenario",),
-        ("scenario", "segment"),
+        ("scenario", "nodes", 0),
+        ("scenario", "media", 0),
+        ("scenario", "media", 0, "mac", "csma_cd"),
+        ("scenario", "media", 0, "stations", 0),
+        ("scenario", "flows", 0),
         ("scenario", "phases"),
-        ("scenario", "groups", 0),
     ):
         mine, theirs = ours, documented
         for part in path:
@@ -208,9 +211,10 @@ GOOD = (
         (GOOD.replace('"phases":', '"phase":'), "line 1", "unknown field `phase`"),
         (GOOD.replace('"media":', '"medium":'), "line 1", "scenario with the keys"),
         (GOOD.replace('"bit_ps":100000,', ""), "line 1", "missing required field `bit_ps`"),
-        (GOOD.replace('"media":[', '"media":[],"links":['), "line 1", "one medium"),
+        (GOOD.replace('"flows":[', '"flows":[],"links":['), "line 1", "unknown field `name`"),
+        (GOOD.replace("csma_cd", "slotted"), "line 1", "unknown field"),
         (GOOD.replace('"id":', '"di":'), "line 1", "in this order"),
-        (GOOD + "\n\n" + GOOD.replace("00000", "00001"), "line 2", "as JSON"),
+        (GOOD + "\n\n" + GOOD.replace("x/00000", "x/00001"), "line 2", "as JSON"),
         (GOOD + "\n" + GOOD, "line 2, id", "no line before has"),
     ],
 )
@@ -233,7 +237,7 @@ def test_the_lines_that_these_are_made_from_are_sound(tmp_path: Path) -> None:
 def test_equal_parts_of_scenarios_are_one_object(tmp_path: Path) -> None:
     path = tmp_path / "plan.jsonl"
     lines = [
-        GOOD.replace("00000", f"0000{at}")
+        GOOD.replace("x/00000", f"x/0000{at}")
         .replace('"bit_ps":100000', f'"bit_ps":{bit_ps}')
         .replace('"bits":544', f'"bits":{544 + at}')
         for at, bit_ps in enumerate((1, 1, 2))

@@ -151,10 +151,10 @@ def test_groups_are_dealt_on_and_may_choose_their_cluster(tmp_path: Path) -> Non
 
 
 def test_groups_of_one_name_have_nodes_of_their_own(tmp_path: Path) -> None:
-    group = '\n[[stations]]\nname = "a"\ncount = 2\nframes = "64 B"\narrivals = "saturated"\n'
-    scenario = scenario_of(tmp_path, saturated('name = "a"') + group)
-    assert [group.name for group in groups_of(scenario)] == ["a", "a"]
-    assert [(node.name, node.count) for node in scenario.nodes] == [("a", 1), ("a'", 2)]
+    unnamed = '\n[[stations]]\ncount = 2\nframes = "64 B"\narrivals = "saturated"\n'
+    scenario = scenario_of(tmp_path, saturated('name = "group-1"') + unnamed)
+    assert [group.name for group in groups_of(scenario)] == ["group-1", "group-1"]
+    assert [(node.name, node.count) for node in scenario.nodes] == [("group-1", 1), ("group-1'", 2)]
 
 
 @pytest.mark.parametrize(

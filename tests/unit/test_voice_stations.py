@@ -101,23 +101,26 @@ def test_without_voice_nothing_is_said_of_it() -> None:
 @pytest.mark.parametrize(
     ("text", "key"),
     [
-        (trial(group(1, frames={"kind": "fixed", "bits": 544})), "groups[0].frames"),
-        (trial(group(1, arrivals={"kind": "saturated"})), "groups[0].arrivals"),
-        (trial(group(1, frames=SAMPLES | {"max_bits": 500})), "groups[0].frames"),
+        (trial(group(1, frames={"kind": "fixed", "bits": 544})), "flows[0].frames"),
+        (trial(group(1, arrivals={"kind": "saturated"})), "flows[0].arrivals"),
+        (trial(group(1, frames=SAMPLES | {"max_bits": 500})), "flows[0].frames"),
         (
             trial(group(1, arrivals=CODER | {"sample_ps": 5_440_000})),
-            "groups[0].arrivals.sample_ps",
+            "flows[0].arrivals.sample_ps",
         ),
-        (trial(group(1, after_attempt_limit="discard")), "groups[0].after_attempt_limit"),
+        (
+            trial(group(1, after_attempt_limit="discard")),
+            "media[0].stations[0].after_attempt_limit",
+        ),
         (
             trial(
                 group(
                     1, backoff={"rule": "load-register", "bits": 17, "clock_ps": 1, "ticks": False}
                 )
             ),
-            "groups[0].backoff.bits",
+            "media[0].stations[0].backoff.bits",
         ),
-        (trial(group(1), turnaround_ps=0), "segment.gap_bits"),
+        (trial(group(1), turnaround_ps=0), "media[0].mac.csma_cd.gap_bits"),
     ],
 )
 def test_a_trial_that_contradicts_itself_is_refused_with_its_key(text: str, key: str) -> None:
