@@ -1,6 +1,4 @@
-"""Running a plan, or the trials that a strategy proposes: trials through an engine into a run
-directory, then its estimates, claims and report.
-"""
+"""Runs: trials of a plan or of a strategy through an engine, then estimates, claims and report."""
 
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
@@ -54,9 +52,7 @@ class Progress:
 
     @property
     def remaining_s(self) -> float | None:
-        """Time that is left, in s, if it goes on like this; None before there is anything to judge
-        by.
-        """
+        """Remaining time at this rate, in s; None at the beginning."""
         return self.elapsed_s * (1 / self.share - 1) if self.share > 0 else None
 
 
@@ -293,7 +289,10 @@ class _Session:
         ]
         if live and self._place is None:
             file = str(self._experiments[0].path) if self._experiments else name
-            allowed = f"measured by another command: ethermeter measure {file} --testbed (in namespaces), --hosts hosts.toml, or --loopback"
+            allowed = (
+                f"measured by another command: ethermeter measure {file} --testbed (in namespaces),"
+                " --hosts hosts.toml, or --loopback"
+            )
             raise InputError([Fault(file, "run.engines", '"live"', allowed)])
         if self._place is not None:
             self._place.check(live)
@@ -335,8 +334,9 @@ class _Session:
             yield self._recorder
 
     def run(self, trials: "Sequence[Trial]", *, expected: int = 0) -> None:
-        """Run trials that were just added to the plan and have no result yet; about `expected` are
-        run in all.
+        """Run trials that were just added to the plan and have no result yet.
+
+        About `expected` trials are run in all.
         """
         self._trials += trials
         self._expected = max(expected, len(self._trials))
@@ -440,8 +440,9 @@ def evaluate(
     anew: bool = True,
     follow: Callable[[str], None] | None = None,
 ) -> dict[str, Path]:
-    """Write what is derived from the observations of a finished run: estimates, claims if it
-    reproduces a study, and the report.
+    """Write what is derived from the observations of a finished run.
+
+    These are the estimates, the claims if it reproduces a study, and the report.
 
     Parameters
     ----------
@@ -516,7 +517,8 @@ def evaluate(
             written[name] = there
         except OSError as error:
             raise RunError(
-                f"cannot write {error.filename or there}: {error.strerror or error}; the observations are kept"
+                f"cannot write {error.filename or there}: {error.strerror or error}; the"
+                " observations are kept"
             ) from error
     return written
 
@@ -541,8 +543,7 @@ MOST_NAMED = 2
 
 
 def effort_of(trial: "Trial") -> float:
-    """Roughly how long a trial takes compared with others; only the time that is left depends on
-    it.
+    """Roughly how long a trial takes compared with others; used only for the remaining time.
 
     Packets that fit into the simulated time, each of which every station takes a part in. What is
     measured takes its time, as long as a simulation of `EFFORT_PER_S` of these.

@@ -1,5 +1,6 @@
-"""The bench: two hosts at a switch of a testbed, on which transfers run one after the other, each
-with its own setup.
+"""The bench: two hosts at a switch of a testbed, on which transfers run one after the other.
+
+Each transfer has its own setup.
 """
 
 import time
@@ -107,9 +108,7 @@ class Bench:
         self._wires[(namespace, interface)] = wire
 
     def _join(self, switch: str, setup: Setup) -> None:
-        """Put a long wire or a device in the place of the switch's bridge, or the bridge in that of
-        these.
-        """
+        """Join the wires by a long wire or a device as the setup says, or else by the bridge."""
         wanted = (setup.delay_ns, setup.frame_ns, setup.room_frames) if setup.has_line else None
         if wanted == self._line_is:
             return
@@ -137,8 +136,9 @@ class Bench:
 
 
 def _wait_for_sockets(namespace: str) -> None:
-    """Wait until a line listens: what comes earlier is lost, and TCP asks again only after a
-    second.
+    """Wait until a line listens.
+
+    What comes earlier is lost, and TCP sends it again only after a second.
     """
     # Two that hear and two that send, below a line of heads.
     until_s = time.monotonic() + _WITHIN_S

@@ -1,4 +1,4 @@
-"""The file of a transfer: its tables, their limits, and the setup they stand for (docs/bottleneck.md)."""
+"""The file of a transfer: its tables, their limits, and the setup (docs/bottleneck.md)."""
 
 from collections.abc import Mapping
 from fractions import Fraction
@@ -151,9 +151,9 @@ class Document(Table):
             source_bps=round(source.slow) if isinstance(source, SlowSource) else None,
             source_file=source.file if isinstance(source, FileSource) else None,
             block_octets=max(1, transfer.block // 8),
-            turn_around_ns=None
-            if transfer.turn_around is None
-            else transfer.turn_around // _PS_PER_NS,
+            turn_around_ns=(
+                None if transfer.turn_around is None else transfer.turn_around // _PS_PER_NS
+            ),
             receive_octets=_octets(transfer.window),
             send_octets=_octets(transfer.send_buffer),
             segment_octets=transfer.segment // 8,
@@ -282,9 +282,7 @@ def _congestion_answers() -> list[str]:
 
 
 def _faults(error: ValidationError, *, file: str) -> list[Fault]:
-    """Return faults in the words of this file's tables: which keys there are, and what a missing
-    one is for.
-    """
+    """Return faults in the words of this file: its known keys, and what a missing one is for."""
     found = []
     for details, (path, fault) in zip(
         error.errors(include_url=False), faults_of(error, file=file), strict=True

@@ -76,9 +76,7 @@ class NotTried:
 
 
 def interventions(setup: Setup) -> tuple[list[Change], list[NotTried]]:
-    """Return the change of each stage, in the order of a path, and the stages for which there is
-    none.
-    """
+    """Return the change of each stage, in the order of a path, and the stages without a change."""
     changes: list[Change] = []
     missing: list[NotTried] = []
     for stage, make in _MAKERS.items():

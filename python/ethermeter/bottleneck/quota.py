@@ -1,5 +1,6 @@
-"""How much of a processor a process gets: by control groups, or by stopping and waking it where
-these cannot be had.
+"""Limit a process to a share of a processor.
+
+By control groups, or by stopping and waking the process where these are not available.
 """
 
 import os
@@ -122,8 +123,9 @@ class ControlGroup:
 
 
 class Stopping:
-    """Stops the process for the rest of each period: coarse, since the system wakes this thread
-    late.
+    """Stops the process for the rest of each period.
+
+    It is coarse, since the system wakes this thread late.
 
     Parameters
     ----------

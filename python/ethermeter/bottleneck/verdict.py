@@ -34,12 +34,14 @@ SLOWEST_BPS = 8.0
 """What counts for a transfer in which nothing came: an octet a second."""
 
 RULE = (
-    "A stage moves the throughput if its response, the change of the logarithm of throughput over that of the stage, is above"
-    f" {LEAST:g}. The bottleneck is the relieved stage that moves it and whose response is larger than that of every other"
-    " relieved stage. If no relieved stage moves it, the bottleneck is the one tightened stage whose response is above"
-    f" {NEARLY_ALL:g}, if there is exactly one. Otherwise it is undecided. All comparisons are of interval ends; the intervals are"
-    " Student's t over rounds, each against the unchanged transfer of the same round. What is undecided is tried on, with as many rounds"
-    f" again, and judged at most {LOOKS} times; all intervals of all these together err with a probability of at most {ERROR:g}"
+    "A stage moves the throughput if its response, the change of the logarithm of throughput over"
+    f" that of the stage, is above {LEAST:g}. The bottleneck is the relieved stage that moves it"
+    " and whose response is larger than that of every other relieved stage. If no relieved stage"
+    f" moves it, the bottleneck is the one tightened stage whose response is above {NEARLY_ALL:g},"
+    " if there is exactly one. Otherwise it is undecided. All comparisons are of interval ends;"
+    " the intervals are Student's t over rounds, each against the unchanged transfer of the same"
+    f" round. What is undecided is tried on, with as many rounds again, and judged at most {LOOKS}"
+    f" times; all intervals of all these together err with a probability of at most {ERROR:g}"
     " (Bonferroni)."
 )
 
@@ -103,8 +105,10 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """The samples of one change: throughput in bit/s, one for each round, shape `(rounds,)`; the
-    factor of the stage is not 1.
+    """The samples of one change.
+
+    Throughput is in bit/s, one value for each round, shape `(rounds,)`; the factor of the stage is
+    not 1.
     """
 
     stage: str
@@ -182,7 +186,8 @@ def judge(unchanged_bps: Floats, tried: Sequence[Tried], *, looks: int = 1) -> V
     if following:
         return Verdict(
             None,
-            f"no relief moves the throughput, and it follows each of {_list(following)} when they are tightened",
+            f"no relief moves the throughput, and it follows each of {_list(following)} when they"
+            " are tightened",
             responses,
         )
     return Verdict(None, "nothing that was changed moves the throughput", responses)

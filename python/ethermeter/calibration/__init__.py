@@ -1,6 +1,4 @@
-"""Calibration: from measured delays and rates to a network's parameters, and from these to what
-another scenario will do.
-"""
+"""Calibration: from measured delays and rates to a network's parameters, and to predictions."""
 
 from ethermeter.calibration.calibrate import Calibration, calibrate
 from ethermeter.calibration.data import Datum, read_data

@@ -29,8 +29,7 @@ UNLIKELY = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """Data of one metric from one source, in their order, and whether their residuals have a
-    pattern.
+    """Data of one metric from one source, and whether their residuals have a pattern.
 
     Parameters
     ----------
@@ -91,12 +90,14 @@ class Calibration:
         found = []
         if self.are_errors_known and self.fit.misfit < UNLIKELY:
             found.append(
-                f"The data's errors do not explain the residuals (chi-square {self.fit.chi_square:.3g} with {self.fit.degrees} degrees of"
-                f" freedom): the model lacks something, and the intervals were widened {self.fit.scale:.3g} times."
+                "The data's errors do not explain the residuals (chi-square"
+                f" {self.fit.chi_square:.3g} with {self.fit.degrees} degrees of freedom): the model"
+                f" lacks something, and the intervals were widened {self.fit.scale:.3g} times."
             )
         found += [
-            f"Residuals of {curve.metric} in {curve.source} have a pattern ({curve.runs} runs of {len(curve.data)} values, by chance"
-            f" {curve.chance:.2g}): a line of another slope, or a knee that the model has not."
+            f"Residuals of {curve.metric} in {curve.source} have a pattern ({curve.runs} runs of"
+            f" {len(curve.data)} values, by chance {curve.chance:.2g}): a line of another slope, or"
+            " a knee that the model has not."
             for curve in self.curves
             if curve.chance < UNLIKELY
         ]
@@ -107,7 +108,8 @@ class Calibration:
         ]
         if not self.fit.degrees:
             found.append(
-                "There are no more data than what they determine, so nothing speaks for or against the model."
+                "There are no more data than what they determine, so nothing speaks for or against"
+                " the model."
             )
         return tuple(found)
 

@@ -107,7 +107,10 @@ def _of_csv(path: Path) -> list[Datum]:
         ) from None
     missing = [name for name in ("metric", "value") if name not in columns]
     if missing:
-        allowed = "expected the columns metric and value, error if known, and a dotted key for each column else"
+        allowed = (
+            "expected the columns metric and value, error if known, and a dotted key for each"
+            " column else"
+        )
         raise InputError([Fault(file, "(head)", ", ".join(columns)[:200] or "(missing)", allowed)])
     faults: list[Fault] = []
     found = []

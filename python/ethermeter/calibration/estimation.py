@@ -1,5 +1,6 @@
-"""Estimation: weighted least squares between bounds, with what the data determine, and what only in
-sums.
+"""Estimation: weighted least squares between bounds.
+
+It says which parameters the data determine, and which only in sums.
 
 All parameters are scaled to their bounds: 0 is the lower, 1 the upper. The Jacobian is by central
 differences of `STEP` of that range, which delays and rates of networks bear: they are linear in the
@@ -127,8 +128,9 @@ class Fit:
 
     @property
     def misfit(self) -> float:
-        """Probability that errors of the stated size alone leave residuals as large as these
-        (chi-square); NaN without free ones.
+        """Probability of residuals as large as these (chi-square).
+
+        NaN without degrees of freedom. Errors are those stated.
         """
         return float(chi2.sf(self.chi_square, self.degrees)) if self.degrees else math.nan
 
@@ -244,9 +246,7 @@ def estimate(
 
 
 def jacobian(answer: Answer, at: Floats, step: float = STEP) -> Floats:
-    """Slopes of the answer by central differences within the bounds 0 and 1, shape `(data,
-    parameters)`.
-    """
+    """Slopes of the answer by central differences within 0 and 1, shape `(data, parameters)`."""
     columns = []
     unanswered: list[Floats] = []
     for one in range(at.size):

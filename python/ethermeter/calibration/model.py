@@ -1,6 +1,4 @@
-"""Model: an experiment file whose network has unknowns, and what it answers for given values of
-them.
-"""
+"""Model: an experiment file whose network has unknowns, and its answer for given values."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

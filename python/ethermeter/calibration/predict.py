@@ -1,5 +1,6 @@
-"""Predict: what a calibrated network will do in another scenario, with the uncertainty of its
-parameters.
+"""Predict: what a calibrated network does in another scenario.
+
+The uncertainty of its parameters is carried over to the prediction.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -76,9 +77,7 @@ class Prediction:
 
     @property
     def text(self) -> str:
-        """The scenario with the calibrated network, as an experiment file that can be run and
-        measured.
-        """
+        """The scenario with the calibrated network, as the text of an experiment file."""
         return self.experiment.source_text
 
 

@@ -87,9 +87,11 @@ def calibration_page(found: Calibration) -> Fitted:
         )
     data = Listing(
         "Data and fit",
-        "Residuals are in standard errors of the data."
-        if found.are_errors_known
-        else "Residuals are in per cent of the data.",
+        (
+            "Residuals are in standard errors of the data."
+            if found.are_errors_known
+            else "Residuals are in per cent of the data."
+        ),
         ("Point", "Metric", "Measured", "Fitted", "Unit", "Residual"),
         tuple(
             (
@@ -123,9 +125,7 @@ def calibration_page(found: Calibration) -> Fitted:
 
 
 def unknown_rows(found: Calibration) -> list[tuple[str, ...]]:
-    """Return the unknowns as texts: name, value, ends of the interval, unit, what the data say of
-    it.
-    """
+    """Return the unknowns as texts: name, value, ends of the interval, unit, and remarks."""
     rows: list[tuple[str, ...]] = []
     for place, unknown in enumerate(found.model.unknowns):
         estimate = found.fit.estimates[place]
@@ -215,7 +215,8 @@ def prediction_page(found: Prediction, judged: Sequence[Judged] = ()) -> Fitted:
     ]
     listing = Listing(
         "Predictions",
-        f"Intervals hold 95% of what {found.draws} sets of parameters, drawn as the data allow, and chance make of each value.",
+        f"Intervals hold 95% of what {found.draws} sets of parameters, drawn as the data allow, and"
+        " chance make of each value.",
         ("Point", "Metric", "Predicted", "from", "to", "Unit"),
         tuple(
             (
@@ -275,7 +276,10 @@ def point_text(point: Mapping[str, str]) -> str:
 
 
 def _unknowns(found: Calibration) -> Listing:
-    lead = "What the data say of each unknown. Where they determine only sums, the value nearest to the starting value stands."
+    lead = (
+        "What the data say of each unknown. Where they determine only sums, the value nearest to"
+        " the starting value stands."
+    )
     return Listing(
         "Unknowns",
         lead,

@@ -52,8 +52,7 @@ class Unknown:
         return units.UNITS[self.unit][0]
 
     def text(self, value: float) -> str:
-        """Return a value as an experiment file has it, in whole picoseconds, or picoseconds an
-        octet.
+        """Return a value as an experiment file has it: whole picoseconds, or these per octet.
 
         Parameters
         ----------
@@ -88,7 +87,10 @@ def read_unknowns(
 
     """
     if not isinstance(table, dict) or not 1 <= len(table) <= MOST_UNKNOWNS:
-        allowed = f"expected 1 to {MOST_UNKNOWNS} tables such as [calibrate.unknown.software] with keys, from and to"
+        allowed = (
+            f"expected 1 to {MOST_UNKNOWNS} tables such as [calibrate.unknown.software] with keys,"
+            " from and to"
+        )
         return (), [
             Fault(
                 file, "calibrate.unknown", "(missing)" if table is None else shown(table), allowed

@@ -1,5 +1,4 @@
-"""Admission: what a run says of each number of calls, and what becomes of calls that come and go
-under each rule.
+"""Admission: the quality of each number of calls, and the effect of admission rules.
 
 The run varies the number of voice stations; each stands for a call. Between numbers that were
 simulated values lie on a straight line, below the least they are those of the least, and beyond the
@@ -80,8 +79,9 @@ class ByCalls:
         return bool(np.isfinite(self.loss_high).all())
 
     def most_within(self, limit: float) -> int:
-        """Return the largest number of calls up to which the interval of the loss is within a
-        limit; 0 if there is none.
+        """Return the largest number of calls whose loss is within a limit by its interval.
+
+        0 if there is none. All smaller numbers are within it too.
         """
         beyond = ~(self.loss_high <= limit)
         return max(int(np.argmax(beyond)) - 1, 0) if beyond.any() else self.largest
@@ -311,7 +311,10 @@ def _series(run: Path, points: Sequence[Point], wanted: str | None) -> str:
         if wanted not in there:
             raise _fault("command line", "--series", wanted, f"one of {', '.join(there)}")
         if wanted not in fit:
-            allowed = f"one with voice that varies the number of stations: {', '.join(fit) or 'this run has none'}"
+            allowed = (
+                "one with voice that varies the number of stations:"
+                f" {', '.join(fit) or 'this run has none'}"
+            )
             raise _fault("command line", "--series", wanted, allowed)
         return wanted
     if not fit:
@@ -387,8 +390,9 @@ def _is_at(point: Mapping[str, str], fixed: Mapping[str, str]) -> bool:
 
 
 def _loads(trials: Sequence[Trial], batches: Any, key: str) -> tuple[dict[int, list[float]], float]:
-    """Return the loads of batches by number of calls, and the length of a batch [s]; of batches
-    that begin when all stations have begun.
+    """Return the loads of batches by number of calls, and the length of a batch [s].
+
+    Only batches that begin after all stations have begun.
     """
     found: dict[int, list[float]] = {}
     window_s = float("nan")

@@ -57,9 +57,7 @@ class BetweenHosts:
         return "the bits of the links"
 
     def most(self, question: Question) -> int:
-        """Return how many calls the bits of the links, or the number of flows of an experiment,
-        leave room for.
-        """
+        """Return how many calls fit by the bits of the links and the number of flows."""
         links = _links(question)
         frame_octets = int(question.packets.frame_octets)
         bounds = []
@@ -162,8 +160,9 @@ def _duplex(link: Mapping[str, Any]) -> str:
 def pairs_of(
     document: Mapping[str, Any], path: Path, *, callers: str, called: str
 ) -> tuple[tuple[str, str], ...]:
-    """Return the pairs of hosts between which calls go: each host of the one with one of the other,
-    in rotation.
+    """Return the pairs of hosts between which calls go.
+
+    Each host of the one side is paired with one of the other, in rotation.
 
     Parameters
     ----------

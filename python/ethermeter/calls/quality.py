@@ -26,8 +26,9 @@ _RESPONSE, _ONE_WAY = HISTOGRAMS.index("response_time"), HISTOGRAMS.index("one_w
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is good enough: a mean opinion score, or for codecs that the E-model does not rate, a
-    loss and a delay.
+    """What is good enough: a mean opinion score, or a loss and a delay.
+
+    The second is for codecs that the E-model does not rate.
 
     Parameters
     ----------
@@ -50,8 +51,9 @@ class Wanted:
         return {"loss": self.loss, "delay_s": self.delay_s}
 
     def margin(self, quality: "Quality") -> float:
-        """By how much a quality is better than wanted, in the unit of the score or as a share of
-        the loss; negative where worse.
+        """By how much a quality is better than wanted; negative where worse.
+
+        In the unit of the score, or as a share of the loss.
         """
         if self.mos is not None:
             return quality.mos - self.mos
@@ -96,8 +98,7 @@ class Quality:
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """Packets of a trial that one receiver, or all together, heard: how long they took, and how
-    many never came.
+    """Packets of a trial at one receiver, or at all together: their delays, and losses.
 
     Parameters
     ----------
@@ -171,7 +172,7 @@ def of_flows(rows: TrialRows, scenario: Mapping[str, Any], flows: Sequence[int])
 
 
 def _busiest(rows: TrialRows, scenario: Mapping[str, Any], source: str, sink: str) -> float:
-    """Share of the window that the busiest medium from one host to another was busy, gaps included."""
+    """Share of the window that the busiest medium between two hosts was busy, with gaps."""
     links, phases = scenario["links"], scenario["phases"]
     ports = rows.ports.reshape(-1, len(PORT_COLUMNS))
     gap_ps = np.repeat([link.get("gap_octets", 12) * link["ps_per_octet"] for link in links], 2)
@@ -272,8 +273,9 @@ def rated(
 
 
 def _buckets(rows: TrialRows, of: npt.NDArray[np.bool_]) -> tuple[Floats, Floats]:
-    """Return upper edges [s] of the chosen buckets, and packets in them; equal buckets together, at
-    least one.
+    """Return upper edges [s] of the chosen buckets, and packets in them.
+
+    Equal buckets are merged; there is at least one.
     """
     if not of.any():
         return np.zeros(1), np.zeros(1)

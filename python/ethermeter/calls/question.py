@@ -1,4 +1,4 @@
-"""The question: which calls, and where; and the experiment that answers it for a number of calls."""
+"""The question: which calls, and where; and the experiment with a number of calls."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -145,7 +145,9 @@ class Question:
         directions = "both ways" if self.talkers == 2 else "one way"
         of_venue = dict(self.venue.tables(self, calls))
         return {
-            "title": f"{calls} calls of {self.codec}, {1e3 * self.packet_s:g} ms a packet, {directions}",
+            "title": (
+                f"{calls} calls of {self.codec}, {1e3 * self.packet_s:g} ms a packet, {directions}"
+            ),
             "seed": self.seed,
             "series": "calls",
             **of_venue,

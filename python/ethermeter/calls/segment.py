@@ -48,9 +48,7 @@ class OnSegment:
         return float(question.packets.offered_load) * question.talkers * question.activity
 
     def most(self, question: Question) -> int:
-        """Return how many calls the bits of the segment, or the stations that its standard allows,
-        leave room for.
-        """
+        """Return how many calls fit by the bits of the segment and its stations."""
         stations = int(standards()[self.table["standard"]]["max_stations"])
         of_bits = int(1 / self.load_of_a_call(question))
         return max(1, min(of_bits, stations // question.talkers))
@@ -89,7 +87,10 @@ class OnSegment:
             ),
             "",
         )
-        return f"one shared segment of {mbps:g} Mb/s, half duplex (CSMA/CD): {name}{size}; without other traffic"
+        return (
+            f"one shared segment of {mbps:g} Mb/s, half duplex (CSMA/CD): {name}{size}; without"
+            " other traffic"
+        )
 
     def facts(self, question: Question) -> Mapping[str, Any]:
         """Return load of a call, and the segment."""

@@ -20,8 +20,9 @@ METRICS: tuple[Metric, ...] = tuple(
 
 
 class Row(TypedDict):
-    """One metric at one point of both runs, in the metric's SI unit; None where there is no value
-    or no interval.
+    """One metric at one point of both runs, in the metric's SI unit.
+
+    None where there is no value or no interval.
 
     `verdict`: "same" (equal to the last bit), "higher" or "lower" (the second run, beyond the
     interval of the difference), "no difference" (the interval holds zero), "undecided" (no
@@ -121,8 +122,9 @@ def _number(value: float) -> float | None:
 
 
 def render(rows: Sequence[Row]) -> str:
-    """Write the rows as text: those that differ, are undecided or stand alone, marked by their
-    cautions, and a count of every verdict.
+    """Write the rows as text, and a count of every verdict.
+
+    Rows are written that differ, are undecided or stand alone, marked by their cautions.
     """
     counts: dict[str, int] = {}
     for row in rows:

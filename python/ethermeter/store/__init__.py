@@ -1,6 +1,4 @@
-"""The store: run directories, written trial by trial so that nothing finished is lost, and read by
-everything downstream.
-"""
+"""The store: run directories, written trial by trial, so that no finished trial is lost."""
 
 from ethermeter.store.directory import RunDirectory
 from ethermeter.store.files import make_folder, write_whole

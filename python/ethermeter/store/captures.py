@@ -1,6 +1,4 @@
-"""Captures: what was recorded at hosts while trials were measured, as files beside what came of the
-trials.
-"""
+"""Captures: recordings at hosts while trials were measured, stored beside the results."""
 
 import json
 import shlex
@@ -60,8 +58,9 @@ def account_of(trial: str) -> str:
 
 
 def read(directory: Path) -> list[Captured]:
-    """Read what is said of the captures of a run, in the order of its trials; nothing if none were
-    taken.
+    """Read the descriptions of the captures of a run, in the order of its trials.
+
+    Nothing if none were taken.
 
     Raises
     ------

@@ -51,10 +51,10 @@ class RunDirectory:
 
     Examples
     --------
-    >>> RunDirectory(Path("no-such-run"))
+    >>> RunDirectory(Path("none"))
     Traceback (most recent call last):
     ...
-    ethermeter.faults.InputError: no-such-run: run = no-such-run: a run directory, which has a plan.jsonl
+    ethermeter.faults.InputError: none: run = none: a run directory, which has a plan.jsonl
 
     """
 
@@ -124,15 +124,15 @@ class RunDirectory:
         return is_finished(self.path)
 
     def checksums(self) -> dict[str, str]:
-        """SHA-256 of files of the run as they were written, by path within the directory; empty
-        while it is unfinished.
+        """SHA-256 of files of the run as they were written, by path within the directory.
+
+        Empty while the run is unfinished.
         """
         found: dict[str, str] = self.provenance().get("sha256", {})
         return found
 
     def verify(self, *names: str) -> None:
-        """Compare files with the checksums that the provenance keeps of them; those it keeps none
-        of are taken as they are.
+        """Compare files with their checksums in the provenance; others are not checked.
 
         Raises
         ------
@@ -161,8 +161,9 @@ class RunDirectory:
             raise InputError(faults)
 
     def verify_results(self) -> None:
-        """Verify the plan, the experiments and the tables; results of measured trials are verified
-        when they are read.
+        """Verify the plan, the experiments and the tables.
+
+        Results of measured trials are verified when they are read.
 
         Raises
         ------
@@ -185,8 +186,9 @@ class RunDirectory:
         return name in self.checksums() and not is_altered(self.path, name)
 
     def keep(self, name: str, text: str | Iterable[str]) -> Path:
-        """Write a file that is derived from the tables, in one text or several, and its checksum
-        into the provenance.
+        """Write a file that is derived from the tables, and its checksum into the provenance.
+
+        The file is given as one text or several.
 
         Returns
         -------
@@ -331,8 +333,9 @@ class RunDirectory:
         return self._table(PORTS) if (self.path / PORTS).is_file() else None
 
     def provenance(self) -> dict[str, Any]:
-        """Read where the run comes from: versions, host, command line, times; empty if it was
-        killed before any was written.
+        """Read the provenance of the run: versions, host, command line, times.
+
+        Empty if the run was killed before any was written.
         """
         return read_provenance(self.path)
 
@@ -372,8 +375,9 @@ class RunDirectory:
 
 
 def _row_groups(metadata: Any, trials: Sequence[str] | None) -> Iterator[int]:
-    """Yield the row groups that can have rows of these trials, by the first and the last id that
-    each states of itself.
+    """Yield the row groups that can have rows of these trials.
+
+    Each group states its first and its last id.
     """
     wanted = None if trials is None else sorted(trials)
     for number in range(metadata.num_row_groups):
@@ -389,9 +393,7 @@ def _row_groups(metadata: Any, trials: Sequence[str] | None) -> Iterator[int]:
 
 @lru_cache(maxsize=1)
 def _read_plan(path: Path, stamp: tuple[int, int, int]) -> "Plan":
-    """Read a plan once for estimates, claims and report, which follow each other; `stamp` tells one
-    version of the file from the next.
-    """
+    """Read a plan once for estimates, claims and report; `stamp` changes with the file."""
     from ethermeter import plan
 
     del stamp

@@ -33,8 +33,7 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_LINK | getattr(os, "O_CLOEXEC"
 
 @contextmanager
 def written_whole(path: Path, *, within: Path | None = None) -> Iterator[BinaryIO]:
-    """Open a file that appears under `path` only when the block ends without an error, and then
-    durably.
+    """Open a file that appears under `path`, durably, when the block ends without an error.
 
     Parameters
     ----------
@@ -81,8 +80,7 @@ def write_whole(path: Path, data: bytes | str, *, within: Path | None = None) ->
 
 
 def make_folder(path: Path, *, within: Path) -> None:
-    """Make a folder of a run directory, and those between the two, unless it is there; none may be
-    a link.
+    """Make a folder of a run directory, with its parents, unless it exists; none may be a link.
 
     Raises
     ------
@@ -95,8 +93,9 @@ def make_folder(path: Path, *, within: Path) -> None:
 
 
 def sync_directory(path: Path) -> None:
-    """Make the names in a directory durable: without it a renamed file can be gone after a power
-    cut.
+    """Make the names in a directory durable.
+
+    Without it a renamed file can be gone after a power cut.
     """
     if not _HAS_HANDLES:
         return

@@ -1,4 +1,4 @@
-"""Integrity of a run directory: its provenance with checksums and seal, and what must not be in it."""
+"""Integrity of a run directory: provenance with checksums and seal, and forbidden links."""
 
 import hashlib
 import json
@@ -38,8 +38,9 @@ def write_provenance(path: Path, found: dict[str, Any]) -> None:
 
 
 def read_verified(directory: Path, name: str) -> bytes:
-    """Read a file of a run directory that may be no whole run; it is compared with its checksum
-    where there is one.
+    """Read a file of a run directory, and compare it with its checksum if there is one.
+
+    The run may be unfinished.
 
     Raises
     ------
@@ -66,8 +67,9 @@ def read_verified(directory: Path, name: str) -> bytes:
 
 
 def is_altered(directory: Path, name: str) -> bool:
-    """Whether a file of a run directory differs from its checksum in the provenance; without one,
-    nothing is known against it.
+    """Whether a file of a run directory differs from its checksum in the provenance.
+
+    False if there is no checksum.
     """
     known = read_provenance(directory).get("sha256", {}).get(name)
     try:

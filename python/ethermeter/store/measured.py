@@ -49,8 +49,9 @@ def read_result(directory: Path, trial: str) -> dict[str, Any]:
 
 
 def complete_results(directory: Path, trials: list[str]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Read the results of those trials that were measured to their end, one by one: each can have
-    some megabytes.
+    """Read the results of those trials that were measured to their end.
+
+    One by one: each can have some megabytes.
 
     A trial without a file is left out: files may be removed to save room.
 

@@ -63,8 +63,9 @@ EXPERIMENT, EXPERIMENTS = "experiment.toml", "experiments"
 
 
 class RunError(RuntimeError):
-    """A run that cannot go on, for a reason outside the experiment: disk, permission, a trial that
-    broke off.
+    """A run that cannot go on, for a reason outside the experiment.
+
+    Disk, permission, or a trial that broke off.
     """
 
 
@@ -265,8 +266,7 @@ class Recorder:
             write_provenance(self.directory, dict(provenance))
 
     def finish(self, provenance: Mapping[str, Any], *, answer: bytes | None = None) -> None:
-        """Write the tables, then the provenance that declares the run finished, and remove the
-        parts.
+        """Write the tables, then the provenance of a finished run; remove the parts.
 
         Parameters
         ----------
@@ -328,7 +328,8 @@ class Recorder:
                 raise self._refusal(
                     "plan",
                     there,
-                    f"{self.plan_hash}, the plan to be run; give another --out, or --force to discard what is there",
+                    f"{self.plan_hash}, the plan to be run; give another --out, or --force to"
+                    " discard what is there",
                 )
             if is_finished(self.directory):
                 raise self._refusal("run", "finished", "--force to discard it and run again")
@@ -392,8 +393,9 @@ class Recorder:
         self._make_room(len(self._ids))
 
     def _make_room(self, places: int) -> None:
-        """Grow the index of results; parts of a strategy's run may hold trials that are not
-        proposed again yet.
+        """Grow the index of results.
+
+        Parts of a strategy's run may hold trials that are not proposed again yet.
         """
         more = max(0, places - len(self._part_of))
         self._part_of = np.concatenate([self._part_of, np.full(more, -1, np.int32)])
@@ -419,8 +421,9 @@ class Recorder:
         return pa.concat_tables(tables).take(pa.array(order))
 
     def _part(self, number: int) -> "pa.Table":
-        """Read a part by its number, the last few kept open: neighbours in the plan mostly finish
-        together.
+        """Read a part by its number, the last few kept open.
+
+        Neighbours in the plan mostly finish together.
         """
         if number not in self._open:
             try:
@@ -468,8 +471,9 @@ def _hash(text: bytes) -> str:
 
 
 def _results(directory: Path) -> list[str]:
-    """Files of a run that nothing else can be made from again: plan, question and answer,
-    experiments, tables, results of measured trials.
+    """Files of a run that cannot be made again from others.
+
+    Plan, question and answer, experiments, tables, results of measured trials.
     """
     patterns = (
         PLAN,
@@ -546,9 +550,7 @@ def _clear(directory: Path) -> None:
 
 
 def tidy(directory: Path) -> None:
-    """Remove what a run leaves behind that was killed between its last word and the end of its
-    process; of a finished run only.
-    """
+    """Remove what is left of a finished run that was killed just before the end of its process."""
     if is_finished(directory):
         _clear_parts(directory)
 

@@ -171,8 +171,9 @@ def flows_of(scenario: Scenario | Mapping[str, Any]) -> int:
 
 
 def clocks_of(scenario: Scenario | Mapping[str, Any]) -> int:
-    """Tell what is read of clocks in a simulation: 0 nothing, 1 delays by the clocks as they are, 2
-    also by comparing them.
+    """Return what is read of clocks in a simulation.
+
+    0 nothing, 1 delays by the clocks as they are, 2 also by comparing them.
     """
     if isinstance(scenario, Scenario):
         return 0
@@ -196,9 +197,7 @@ def has_voice(scenario: Scenario | Mapping[str, Any]) -> bool:
 
 
 def observations_of_flows(flows: int, *, voice: bool, clocks: int) -> int:
-    """How many observations a trial of a network has, with or without voice, and by what is read of
-    clocks.
-    """
+    """Return the number of observations of a trial of a network, by its voice and its clocks."""
     return (
         len(FLOW_METRICS) + (len(FLOW_VOICE_METRICS) if voice else 0) + len(clock_metrics(clocks))
     ) * (1 + flows)
@@ -213,8 +212,9 @@ def observations_of(stations: int, *, voice: bool) -> int:
 def observations_of_scenario(
     scenario: Scenario | Mapping[str, Any], *, is_live: bool = False
 ) -> int:
-    """How many observations a trial of a scenario has; one that is measured has none of clocks, for
-    real hosts have their own.
+    """Return the number of observations of a trial of a scenario.
+
+    A measured trial has none of clocks, for real hosts have their own.
     """
     if flows := flows_of(scenario):
         clocks = 0 if is_live else clocks_of(scenario)
@@ -227,8 +227,9 @@ def observations_of_scenario(
 def flow_layout(
     flows: int, *, voice: bool = False, clocks: int = 0
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int16]]:
-    """Flow and metric of every observation of a trial of a network, in order: `FLOW_METRICS` of all
-    flows, then each for every flow.
+    """Flow and metric of every observation of a trial of a network, in order.
+
+    First `FLOW_METRICS` of all flows, then each for every flow.
 
     With voice the same of `FLOW_VOICE_METRICS` follows, and where clocks are read of
     `clock_metrics`.

@@ -23,8 +23,9 @@ one.
 
 @contextmanager
 def temporary_directory() -> Iterator[Path]:
-    """Make a temporary directory for the time of the block, and remove those that killed processes
-    of this user left.
+    """Make a temporary directory for the block, and remove those left by killed processes.
+
+    Only those of this user.
 
     Yields
     ------

@@ -1,5 +1,6 @@
-"""The tables of a finished run: observations, batches and histograms, always the same bytes for the
-same results.
+"""The tables of a finished run: observations, batches and histograms.
+
+Equal results give equal bytes.
 """
 
 from collections.abc import Callable, Iterator, Sequence

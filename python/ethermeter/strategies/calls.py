@@ -103,8 +103,9 @@ class Rated(msgspec.Struct, frozen=True):
 
     @property
     def is_carried(self) -> bool:
-        """Whether no unlimited queue is offered more than its link carries, in which delays would
-        grow with the length of the trial.
+        """Whether no unlimited queue is offered more than its link carries.
+
+        Delays in such a queue would grow with the length of the trial.
         """
         return Caution.UNBOUNDED_QUEUE not in self.cautions
 
@@ -290,8 +291,9 @@ def next_numbers(tried: Mapping[int, Rated], most: int) -> tuple[int, ...]:
 
 
 def judged(tried: Mapping[int, Rated], most: int) -> tuple[int, int, int]:
-    """Return the largest number of calls that is good enough, that is so for sure, and that may be
-    so, by their intervals.
+    """Return the largest number of calls that is good enough, surely so, and possibly so.
+
+    The last two are by the intervals.
     """
     calls, _ = _bounds(tried, most)
     listed = [each for each in tried.values() if each.is_carried]

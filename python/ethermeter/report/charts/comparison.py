@@ -1,6 +1,4 @@
-"""Comparisons: theories, simulations of what they assume, and the segment as it is, in one
-drawing.
-"""
+"""Comparisons: theories, simulations of what they assume, and the segment, in one drawing."""
 
 import math
 from collections.abc import Sequence
@@ -256,8 +254,9 @@ def _spec(rows: Sequence[Json], layers: Sequence[Json], names: Sequence[str]) ->
 
 
 def _ticks(low: float, high: float) -> list[float]:
-    """List the powers of ten between the ends, ends included; and twice and five times these where
-    there is room.
+    """List the powers of ten between the ends, ends included.
+
+    Where there is room, twice and five times these as well.
     """
     exponents = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     factors = (1, 2, 5) if high / low < 300 else (1,)

@@ -63,9 +63,7 @@ def rounded(value: float) -> float | None:
 
 
 def datum(curve: str, x: float | str, estimate: Estimate, factor: float) -> Json:
-    """One estimate as a figure's data: x, curve, y, ends of the interval and cautions, those that
-    there are.
-    """
+    """One estimate as data of a figure: x, curve, y, ends of the interval and cautions."""
     found: Json = {"x": x, "c": curve, "y": rounded(estimate.value * factor)}
     if estimate.has_interval:
         found |= {"l": rounded(estimate.low * factor), "h": rounded(estimate.high * factor)}
@@ -99,7 +97,7 @@ def tooltip(label: Label, *, x_title: str, curve_title: str, is_number: bool = T
 
 
 def hover(*, is_nearest: bool = True) -> Json:
-    """Return the parameter that picks the curve of the point under the pointer, or nearest to it."""
+    """Return the parameter that picks the curve of the point under or next to the pointer."""
     select: Json = {
         "type": "point",
         "on": "pointerover",

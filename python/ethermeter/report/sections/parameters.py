@@ -61,13 +61,14 @@ def _cells(row: Row) -> list[str]:
 def shared(
     owners: Mapping[str, Sequence[tuple[str, ...]]],
 ) -> list[tuple[tuple[str, ...], list[str]]]:
-    """Rows of several owners as one list, each with its owners; rows that begin alike stand
-    together.
+    """Rows of several owners as one list, each row with its owners.
+
+    Rows that begin alike stand together.
 
     Examples
     --------
-    >>> shared({"I-1": [("jam", "32"), ("delay", "0 us")], "I-2": [("jam", "32"), ("delay", "6 us")]})
-    [(('jam', '32'), ['I-1', 'I-2']), (('delay', '0 us'), ['I-1']), (('delay', '6 us'), ['I-2'])]
+    >>> shared({"I-1": [("jam", "32"), ("gap", "0 us")], "I-2": [("jam", "32"), ("gap", "6 us")]})
+    [(('jam', '32'), ['I-1', 'I-2']), (('gap', '0 us'), ['I-1']), (('gap', '6 us'), ['I-2'])]
     """
     order: dict[str, dict[tuple[str, ...], list[str]]] = {}
     for owner, rows in owners.items():
@@ -77,8 +78,9 @@ def shared(
 
 
 def constants(scenario: Scenario | Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Name and value of the segment's constants and of the first group's, or of a network's nodes and links,
-    as they were run.
+    """Name and value of the constants of a segment or a network, as they were run.
+
+    Of a segment, those of the first group are included; of a network, those of nodes and links.
     """
     if not isinstance(scenario, Scenario):
         return network_constants(scenario)
@@ -122,7 +124,7 @@ def constants(scenario: Scenario | Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def network_constants(scenario: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Name and value of what a network was made of, as it was run; equal nodes and links together."""
+    """Name and value of nodes, links and flows of a network, as run; equal ones together."""
     phases = scenario["phases"]
     alike: dict[tuple[str, str], list[str]] = {}
     for node in scenario["nodes"]:
@@ -201,7 +203,8 @@ def _settings(kind: str, settings: Mapping[str, Any]) -> str:
             texts.append(f"delay {value / 1e6:g} µs")
         else:
             texts.append(
-                f"{key.removesuffix('_frames').replace('_octets', ' octets')} {value}{' frames' if key.endswith('_frames') else ''}"
+                f"{key.removesuffix('_frames').replace('_octets', ' octets')}"
+                f" {value}{' frames' if key.endswith('_frames') else ''}"
             )
     return ", ".join(texts)
 
@@ -235,8 +238,9 @@ def _stage(stage: Mapping[str, Any]) -> str:
 
 
 def _priority_waits(groups: Sequence[Group]) -> list[tuple[str, str]]:
-    """Return a row on all groups if any station waits for others: of the first group alone it would
-    say nothing.
+    """Return a row on all groups if any station waits for others.
+
+    A row on the first group alone would say nothing.
     """
     if not any(group.stations.priority_wait_ps for group in groups):
         return []

@@ -90,7 +90,7 @@ class Evidence:
         return found
 
     def cycle_s(self, series: str, frames: Lengths) -> float:
-        """Preamble, frame and gap of one frame at line rate, in s, from the scenario that was run."""
+        """Preamble, frame and gap of one frame at line rate, in s, from the scenario."""
         scenario = self._scenario(series, frames)
         frames_sent = groups_of(scenario)[0].flow.frames
         if not isinstance(frames_sent, FixedLengths):
