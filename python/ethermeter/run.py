@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 from ethermeter import provenance
 from ethermeter.engines.work import Finished, TrialError, UnderWay, Work
 from ethermeter.faults import Fault, InputError
+from ethermeter.scenario import Scenario
+from ethermeter.stations import charged_ps, groups_of, lengths_of, station_count
 from ethermeter.store import Recorder, RunDirectory, RunError
 from ethermeter.store.files import remove_abandoned
 from ethermeter.store.recorder import plan_hash_of, tidy
@@ -552,16 +554,12 @@ def effort_of(trial: "Trial") -> float:
         return duration_s(trial.scenario) * EFFORT_PER_S
     if trial.engine.startswith("theory/"):
         return 1.0
-    scenario: Mapping[str, Any] = trial.scenario
     if trial.is_network:
-        return _effort_of_network(scenario)
-    segment, phases = scenario["segment"], scenario["phases"]
-    stations = sum(len(group["places"]) for group in scenario["groups"])
-    frames = scenario["groups"][0]["frames"]
-    bits = frames["min_bits"] if frames["kind"] == "samples" else frames["bits"]
-    shortest = min(bits) if isinstance(bits, list) else bits
-    packet_ps = (shortest + segment["preamble_bits"] + segment["gap_bits"]) * segment["bit_ps"]
-    return float((phases["end_ps"] - phases["begin_ps"]) / packet_ps * (1 + stations))
+        return _effort_of_network(trial.scenario)
+    scenario: Scenario = trial.scenario
+    bits, _ = lengths_of(groups_of(scenario)[0].flow.frames)
+    time_ps = scenario.phases.end_ps - scenario.phases.begin_ps
+    return time_ps / charged_ps(scenario, min(bits)) * (1 + station_count(scenario))
 
 
 def _effort_of_network(scenario: Mapping[str, Any]) -> float:

@@ -8,9 +8,12 @@ from typing import Any
 
 import msgspec
 
+from ethermeter.scenario import Scenario
+from ethermeter.theory.assumptions import Assumptions
 from ethermeter.theory.names import MODELS
 
-SIMULATION, THEORY, IDEALISED, LIVE = "simulation", "theory", "idealised", "live"
+SIMULATION, THEORY, IDEALISED, ABLATION = "simulation", "theory", "idealised", "ablation"
+LIVE = "live"
 
 LARGEST_SEED = 2**63 - 1
 """The largest seed."""
@@ -47,12 +50,15 @@ class Trial:
     point
         The varied keys with their values, as text.
     scenario
-        What the engine needs to know; see docs/formats.md. Shared between trials, not to be
-        changed.
+        What the engine needs to know; see docs/formats.md. Of a segment a
+        `ethermeter.scenario.Scenario`, of a network still the table of its line. Shared between
+        trials, not to be changed.
     line
         The exact JSON text that an engine receives.
     live
         What the engine "live" is told besides; None of other engines.
+    theory
+        What theories assume besides; None of a simulation and of networks.
 
     """
 
@@ -62,14 +68,20 @@ class Trial:
     seed: int
     engine: str
     point: Mapping[str, str]
-    scenario: dict[str, Any]
+    scenario: Any
     line: str
     live: Live | None = None
+    theory: Assumptions | None = None
 
     @property
     def is_network(self) -> bool:
         """Whether its scenario has links instead of a medium."""
-        return "nodes" in self.scenario
+        return not isinstance(self.scenario, Scenario)
+
+    def assumptions(self) -> Assumptions:
+        """Return what theories assume besides the scenario."""
+        assert self.theory is not None, "a trial of a theory"
+        return self.theory
 
     def settings(self) -> Live:
         """Return what the engine "live" is told besides the scenario."""
@@ -86,6 +98,7 @@ class _Line(msgspec.Struct):
     point: Mapping[str, str]
     scenario: msgspec.Raw
     live: Live | msgspec.UnsetType = msgspec.UNSET
+    theory: Assumptions | msgspec.UnsetType = msgspec.UNSET
 
 
 class _CoreTrial(msgspec.Struct):
@@ -102,14 +115,16 @@ def planned(
     seed: int,
     engine: str,
     point: Mapping[str, str],
-    scenario: dict[str, Any],
+    scenario: Any,
     scenario_json: msgspec.Raw,
     live: Live | None = None,
+    theory: Assumptions | None = None,
 ) -> Trial:
     """Return a trial with its line; `scenario_json` is the scenario as JSON."""
-    told = msgspec.UNSET if live is None else live
-    line = _text(_Line(id, series, replication, seed, engine, point, scenario_json, told))
-    return Trial(id, series, replication, seed, engine, point, scenario, line, live)
+    line = _Line(id, series, replication, seed, engine, point, scenario_json)
+    line.live = msgspec.UNSET if live is None else live
+    line.theory = msgspec.UNSET if theory is None else theory
+    return Trial(id, series, replication, seed, engine, point, scenario, _text(line), live, theory)
 
 
 def renumbered(trial: Trial, number: int, *, point: Mapping[str, str]) -> Trial:
@@ -134,7 +149,7 @@ def _text(line: _Line | _CoreTrial) -> str:
     return msgspec.json.encode(line).decode()
 
 
-def _one_of_equals(value: Any, known: dict[str, Any]) -> Any:
+def _one_of_equals(value: Any, known: dict[Any, Any]) -> Any:
     """Return the same object for equal lists and objects of JSON, and for those in them: scenarios
     of a plan differ in little.
 
@@ -158,8 +173,34 @@ def _one_of_equals(value: Any, known: dict[str, Any]) -> Any:
     return known[text]
 
 
+def _segment(table: object, known: dict[Any, Any]) -> Scenario:
+    """Return the scenario of a segment, with the same objects for equal media and flows.
+
+    Raises
+    ------
+    ValueError
+        If it has another shape, or is none of a segment.
+
+    """
+    found = msgspec.convert(table, Scenario)
+    media = found.media
+    if (
+        len(media) != 1
+        or media[0].mac.csma_cd is None
+        or not 0 < len(found.flows) == len(media[0].stations)
+    ):
+        raise ValueError("one medium with CSMA/CD, and one flow for each group of its stations")
+    delay_ps = known.setdefault(media[0].delay_ps, media[0].delay_ps)
+    medium = msgspec.structs.replace(media[0], delay_ps=delay_ps)
+    return msgspec.structs.replace(
+        found,
+        nodes=tuple([known.setdefault(node, node) for node in found.nodes]),
+        media=(known.setdefault(medium, medium),),
+        flows=tuple([known.setdefault(flow, flow) for flow in found.flows]),
+    )
+
+
 _KEYS = ("id", "series", "replication", "seed", "engine", "point", "scenario")
-_SCENARIO_KEYS = ("segment", "groups", "phases", "batches")
 _NETWORK_KEYS = ("nodes", "links", "flows", "phases", "batches")
 _ENGINE = re.compile(
     rf"simulation|(theory|idealised|ablation)/({'|'.join(MODELS)})(/[a-z-]+)?", re.ASCII
@@ -171,32 +212,41 @@ def _refused(constant: str) -> None:
     raise ValueError(f"{constant} is no number")
 
 
-def read_trial(line: str, known: dict[str, Any]) -> Trial | str:
+def read_trial(line: str, known: dict[Any, Any]) -> Trial | str:
     """Return the trial of a line, or what was expected instead; `known` as of `_one_of_equals`."""
     try:
         read = json.loads(line, parse_constant=_refused)
-        if isinstance(read, dict) and isinstance(read.get("scenario"), dict):
-            read["scenario"] = {
-                key: _one_of_equals(value, known) for key, value in read["scenario"].items()
-            }
     except (ValueError, RecursionError) as error:
-        return f"expected a trial as JSON: {type(error).__name__ if isinstance(error, RecursionError) else error}"
+        reason = type(error).__name__ if isinstance(error, RecursionError) else error
+        return f"expected a trial as JSON: {reason}"
     scenario = read.get("scenario") if isinstance(read, dict) else None
-    has_network = isinstance(scenario, dict) and "nodes" in scenario
-    is_live = has_network and read.get("engine") == LIVE
-    expected = (*_KEYS, LIVE) if is_live else _KEYS
+    engine = read.get("engine") if isinstance(read, dict) else None
+    has_medium = isinstance(scenario, dict) and "media" in scenario
+    if has_medium:
+        is_of_theory = isinstance(engine, str) and engine.startswith((THEORY, IDEALISED, ABLATION))
+        beside = (THEORY,) if is_of_theory else ()
+    else:
+        beside = (LIVE,) if engine == LIVE else ()
+    expected = (*_KEYS, *beside)
     if not isinstance(read, dict) or tuple(read) != expected:
         return f"expected a JSON object with the keys {', '.join(expected)}, in this order"
-    point, scenario, engine = read["point"], read["scenario"], read["engine"]
-    if has_network:
-        clocks = ("clocks",) if "clocks" in scenario else ()
-        keys: tuple[str, ...] = (*_NETWORK_KEYS[:2], *clocks, *_NETWORK_KEYS[2:])
-    else:
-        keys = _SCENARIO_KEYS if engine == SIMULATION else (*_SCENARIO_KEYS, "theory")
+    point = read["point"]
     try:
-        live = msgspec.convert(read.pop(LIVE), Live) if is_live else None
-    except msgspec.ValidationError as error:
-        return f"expected live settings: {error}"
+        if has_medium:
+            read["scenario"] = _segment(scenario, known)
+            if beside:
+                read[THEORY] = msgspec.convert(read[THEORY], Assumptions)
+        elif isinstance(scenario, dict):
+            read["scenario"] = {
+                key: _one_of_equals(value, known) for key, value in scenario.items()
+            }
+            if beside:
+                read[LIVE] = msgspec.convert(read[LIVE], Live)
+    except (ValueError, RecursionError) as error:  # a ValidationError is a ValueError
+        reason = type(error).__name__ if isinstance(error, RecursionError) else error
+        return f"expected a scenario: {reason}"
+    clocks = ("clocks",) if isinstance(scenario, dict) and "clocks" in scenario else ()
+    keys = (*_NETWORK_KEYS[:2], *clocks, *_NETWORK_KEYS[2:])
     wrong = [
         text
         for holds, text in (
@@ -208,9 +258,9 @@ def read_trial(line: str, known: dict[str, Any]) -> Trial | str:
                 f"seed as an integer from 0 to {LARGEST_SEED}",
             ),
             (
-                engine in (SIMULATION, LIVE)
-                if has_network
-                else isinstance(engine, str) and _ENGINE.fullmatch(engine),
+                isinstance(engine, str) and _ENGINE.fullmatch(engine)
+                if has_medium
+                else engine in (SIMULATION, LIVE),
                 'engine as "simulation", "theory/MODEL", "idealised/MODEL" or "ablation/MODEL/STEP"; of a network "simulation" or "live"',
             ),
             (
@@ -219,13 +269,13 @@ def read_trial(line: str, known: dict[str, Any]) -> Trial | str:
                 "point as texts",
             ),
             (
-                isinstance(scenario, dict) and tuple(scenario) == keys,
+                has_medium or (isinstance(scenario, dict) and tuple(scenario) == keys),
                 f"scenario with the keys {', '.join(keys)}",
             ),
         )
         if not holds
     ]
-    return "expected " + "; ".join(wrong) if wrong else Trial(**read, line=line, live=live)
+    return "expected " + "; ".join(wrong) if wrong else Trial(**read, line=line)
 
 
 def _is_text(value: object) -> bool:

@@ -50,10 +50,8 @@ from ethermeter.analysis.tables import (
     whole_segment,
 )
 from ethermeter.faults import Fault, InputError
-from ethermeter.metrics import (
-    Caution,
-    Metric,
-)
+from ethermeter.metrics import Caution, Metric
+from ethermeter.scenario import Scenario
 
 FILE = "estimates.json"
 ENOUGH_REPLICATIONS = 3
@@ -188,7 +186,7 @@ def estimate(
 
 
 def _exposure(
-    metric: Metric, whole: WholeSegment, members: Integers, scenario: Mapping[str, Any]
+    metric: Metric, whole: WholeSegment, members: Integers, scenario: Scenario | Mapping[str, Any]
 ) -> float:
     """Sum over trials of a point of what `ethermeter.analysis.unseen` needs."""
     counted = {

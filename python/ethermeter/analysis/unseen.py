@@ -14,11 +14,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from ethermeter.analysis.interval import Estimate, Floats, no_event, no_failure, no_success
 from ethermeter.analysis.tables import window_s
 from ethermeter.metrics import Metric
+from ethermeter.scenario import CoderArrivals, Flow, SamplesLengths, Scenario
 
 SAMPLES = (Metric.SAMPLE_LOSS, Metric.SPEECH_LOSS)
 """Shares of samples of voice."""
@@ -60,7 +62,7 @@ order.
 
 
 def exposure(
-    metric: Metric, counted: Mapping[Metric, Floats], scenario: Mapping[str, Any]
+    metric: Metric, counted: Mapping[Metric, Floats], scenario: Scenario | Mapping[str, Any]
 ) -> Floats:
     """How often an event could have been seen in a trial: what `limited` needs.
 
@@ -96,32 +98,31 @@ def exposure(
         return of(Metric.FRAMES)
     if metric != Metric.LOSS:
         return np.ones_like(nothing)
-    if "nodes" in scenario:
+    if not isinstance(scenario, Scenario):
         return of(Metric.OFFERED_RATE) * window_s(scenario)
     return of(Metric.FRAMES) + of(Metric.DROPPED) + of(Metric.DISCARDED)
 
 
 def _packets(
-    samples: Floats, frames: Floats, messages: Floats, scenario: Mapping[str, Any]
+    samples: Floats, frames: Floats, messages: Floats, scenario: Scenario | Mapping[str, Any]
 ) -> Floats:
     """Packets that carried samples of voice: all that came where all is voice, else at least as
     many as the largest packets make.
     """
-    sources = scenario["flows"] if "nodes" in scenario else scenario["groups"]
-    voice = [
-        (of["frames"], of["arrivals"])
-        for of in sources
-        if of.get("arrivals", {}).get("kind") == "coder"
-    ]
-    if len(voice) == len(sources):
-        return messages if "nodes" in scenario else frames
-    return samples / max(
-        (
-            (of["max_bits"] - of["overhead_bits"]) / arrivals["sample_bits"]
-            for of, arrivals in voice
-        ),
-        default=1.0,
+    is_segment = isinstance(scenario, Scenario)
+    flows = (
+        scenario.flows
+        if isinstance(scenario, Scenario)
+        else msgspec.convert(scenario["flows"], tuple[Flow, ...])
     )
+    most = [
+        (flow.frames.max_bits - flow.frames.overhead_bits) / flow.arrivals.sample_bits
+        for flow in flows
+        if isinstance(flow.arrivals, CoderArrivals) and isinstance(flow.frames, SamplesLengths)
+    ]
+    if len(most) == len(flows):
+        return frames if is_segment else messages
+    return samples / max(most, default=1.0)
 
 
 def is_unseen(metric: Metric, value: float, engine: str) -> bool:

@@ -12,10 +12,10 @@ from ethermeter.document import number
 from ethermeter.faults import Fault, InputError
 from ethermeter.metrics import Caution, Metric
 from ethermeter.report.cautions import Marks
-from ethermeter.report.labels import FLOW_MAIN_METRICS, MAIN_METRICS, STUDY_GRAPHS
+from ethermeter.report.labels import FLOW_MAIN_METRICS, MAIN_METRICS, MORE_COMPARED
 
 METRICS: tuple[Metric, ...] = tuple(
-    metric for metric in Metric if metric in (*MAIN_METRICS, *STUDY_GRAPHS, *FLOW_MAIN_METRICS)
+    metric for metric in Metric if metric in (*MAIN_METRICS, *MORE_COMPARED, *FLOW_MAIN_METRICS)
 )
 
 

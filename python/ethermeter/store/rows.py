@@ -9,6 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ethermeter.metrics import ALL, Group, Masks, Metric, metrics_of
+from ethermeter.scenario import Scenario
+from ethermeter.stations import groups_of, station_count
 
 METRICS = metrics_of(Group.SEGMENT)
 STATION_METRICS = metrics_of(Group.SEGMENT, of_each=True)
@@ -163,16 +165,18 @@ ARRAYS = (
 """Fields of `TrialRows` that are arrays."""
 
 
-def flows_of(scenario: Mapping[str, Any]) -> int:
+def flows_of(scenario: Scenario | Mapping[str, Any]) -> int:
     """How many flows the network of a scenario has; 0 if it has a segment."""
-    return len(scenario["flows"]) if "nodes" in scenario else 0
+    return 0 if isinstance(scenario, Scenario) else len(scenario["flows"])
 
 
-def clocks_of(scenario: Mapping[str, Any]) -> int:
+def clocks_of(scenario: Scenario | Mapping[str, Any]) -> int:
     """Return what is read of clocks in a simulation.
 
     0 nothing, 1 delays by the clocks as they are, 2 also by comparing them.
     """
+    if isinstance(scenario, Scenario):
+        return 0
     if not any("clock" in node["kind"].get("host", {}) for node in scenario.get("nodes", ())):
         return 0
     return 2 if scenario.get("clocks") == "compared" else 1
@@ -185,10 +189,11 @@ def clock_metrics(clocks: int) -> tuple[Metric, ...]:
     )
 
 
-def has_voice(scenario: Mapping[str, Any]) -> bool:
+def has_voice(scenario: Scenario | Mapping[str, Any]) -> bool:
     """Whether some station of a scenario sends voice, or some flow is voice."""
-    sources = scenario["flows"] if "nodes" in scenario else scenario.get("groups", ())
-    return any(source.get("arrivals", {}).get("kind") == "coder" for source in sources)
+    if isinstance(scenario, Scenario):
+        return any(group.has_coder for group in groups_of(scenario))
+    return any(flow.get("arrivals", {}).get("kind") == "coder" for flow in scenario["flows"])
 
 
 def observations_of_flows(flows: int, *, voice: bool, clocks: int) -> int:
@@ -204,7 +209,9 @@ def observations_of(stations: int, *, voice: bool) -> int:
     return len(METRICS) + stations * len(STATION_METRICS) + of_voice
 
 
-def observations_of_scenario(scenario: Mapping[str, Any], *, is_live: bool = False) -> int:
+def observations_of_scenario(
+    scenario: Scenario | Mapping[str, Any], *, is_live: bool = False
+) -> int:
     """Return the number of observations of a trial of a scenario.
 
     A measured trial has none of clocks, for real hosts have their own.
@@ -212,9 +219,8 @@ def observations_of_scenario(scenario: Mapping[str, Any], *, is_live: bool = Fal
     if flows := flows_of(scenario):
         clocks = 0 if is_live else clocks_of(scenario)
         return observations_of_flows(flows, voice=has_voice(scenario), clocks=clocks)
-    return observations_of(
-        sum(len(group["places"]) for group in scenario["groups"]), voice=has_voice(scenario)
-    )
+    assert isinstance(scenario, Scenario), "a network has flows"
+    return observations_of(station_count(scenario), voice=has_voice(scenario))
 
 
 @lru_cache(maxsize=1024)

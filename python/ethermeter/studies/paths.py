@@ -48,7 +48,7 @@ class Paths:
         self._trials: dict[tuple[object, ...], list[int]] = {}
         self._of_trial = list(trials)
         for at, trial in enumerate(trials):
-            if trial.engine == engine and "nodes" in trial.scenario:
+            if trial.engine == engine and trial.is_network:
                 self._trials.setdefault((trial.series, *sorted(trial.point.items())), []).append(at)
         ids = [trial.id for trial in trials]
         trial_at, _ = codes(observations["trial"], ids)
@@ -82,7 +82,8 @@ class Paths:
 
     def scenario(self, series: str, where: Where) -> Mapping[str, Any]:
         """Return the scenario of a point, as the engines read it."""
-        return self._of_trial[self.trials(series, where)[0]].scenario
+        scenario: Mapping[str, Any] = self._of_trial[self.trials(series, where)[0]].scenario
+        return scenario
 
     def values(self, series: str, where: Where, flow: str, metric: Metric) -> Floats:
         """Values of a metric of a flow at a point, shape `(replications,)`.

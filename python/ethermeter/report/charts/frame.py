@@ -96,6 +96,32 @@ def tooltip(label: Label, *, x_title: str, curve_title: str, is_number: bool = T
     return [*shown, {"field": "caution", "title": "caution"}]
 
 
+def interval_rule(ends: Json, *, only: str = "", width: float = 1.4) -> Json:
+    """Return the layer of whiskers: rules between the ends of the intervals.
+
+    Parameters
+    ----------
+    ends
+        Encoding of the ends, whose fields are `l` and `h`.
+    only
+        Further condition on rows, which ends in "&& ".
+    width
+        Of the lines.
+
+    """
+    return {
+        "transform": [{"filter": f"{only}isValid(datum.l)"}],
+        "mark": {
+            "type": "rule",
+            "strokeWidth": width,
+            "aria": False,
+            "clip": True,
+            "tooltip": None,
+        },
+        "encoding": ends,
+    }
+
+
 def hover(*, is_nearest: bool = True) -> Json:
     """Return the parameter that picks the curve of the point under or next to the pointer."""
     select: Json = {
