@@ -40,10 +40,10 @@ pub mod station;
 mod stop;
 pub mod token_bucket;
 
-/// The protocol, as generated from `proto/agent.proto`.
+/// The protocol: code generated from `proto/agent.proto`, which `tests/generated.rs` keeps current.
 #[allow(missing_docs, clippy::pedantic)]
 pub mod protocol {
-    tonic::include_proto!("ethermeter.agent.v1");
+    include!("../proto/ethermeter.agent.v1.rs");
 }
 
 /// Version of the protocol.
