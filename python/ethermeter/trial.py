@@ -8,6 +8,8 @@ from typing import Any
 
 import msgspec
 
+from ethermeter.nodes import is_network
+from ethermeter.scenario import Flow, Link, Node, Phases, Scenario
 from ethermeter.theory.names import MODELS
 
 SIMULATION, THEORY, IDEALISED, LIVE = "simulation", "theory", "idealised", "live"
@@ -62,14 +64,14 @@ class Trial:
     seed: int
     engine: str
     point: Mapping[str, str]
-    scenario: dict[str, Any]
+    scenario: Any
     line: str
     live: Live | None = None
 
     @property
     def is_network(self) -> bool:
         """Whether its scenario has links instead of a medium."""
-        return "nodes" in self.scenario
+        return is_network(self.scenario)
 
     def settings(self) -> Live:
         """Return what the engine "live" is told besides the scenario."""
@@ -102,7 +104,7 @@ def planned(
     seed: int,
     engine: str,
     point: Mapping[str, str],
-    scenario: dict[str, Any],
+    scenario: Any,
     scenario_json: msgspec.Raw,
     live: Live | None = None,
 ) -> Trial:
@@ -128,6 +130,43 @@ def core_trial_of(line: str) -> str:
     """Return the trial of a line as the simulator reads it."""
     read = msgspec.json.decode(line, type=_Line)
     return core_trial(read.scenario, id=read.id, seed=read.seed)
+
+
+_TABLES: dict[str, type] = {"nodes": Node, "links": Link, "flows": Flow}
+
+
+def scenario_of(tables: object, known: dict[str, Any]) -> Scenario:
+    """Return a scenario read from JSON; equal nodes, links, flows and phases are one object.
+
+    Parameters
+    ----------
+    tables
+        What was read.
+    known
+        By its text what was seen before; is extended.
+
+    Raises
+    ------
+    msgspec.ValidationError
+        If it is none.
+
+    """
+
+    def one_of_equals(value: object, kind: type) -> Any:
+        text = f"{kind.__name__} {value!r}"
+        if text not in known:
+            known[text] = msgspec.convert(value, kind)
+        return known[text]
+
+    if not isinstance(tables, dict):
+        return msgspec.convert(tables, Scenario)
+    typed = dict(tables)
+    for name, kind in _TABLES.items():
+        if isinstance(tables.get(name), list):
+            typed[name] = tuple([one_of_equals(value, kind) for value in tables[name]])
+    if "phases" in tables:
+        typed["phases"] = one_of_equals(tables["phases"], Phases)
+    return msgspec.convert(typed, Scenario)
 
 
 def _text(line: _Line | _CoreTrial) -> str:
@@ -160,7 +199,6 @@ def _one_of_equals(value: Any, known: dict[str, Any]) -> Any:
 
 _KEYS = ("id", "series", "replication", "seed", "engine", "point", "scenario")
 _SCENARIO_KEYS = ("segment", "groups", "phases", "batches")
-_NETWORK_KEYS = ("nodes", "links", "flows", "phases", "batches")
 _ENGINE = re.compile(
     rf"simulation|(theory|idealised|ablation)/({'|'.join(MODELS)})(/[a-z-]+)?", re.ASCII
 )
@@ -175,28 +213,24 @@ def read_trial(line: str, known: dict[str, Any]) -> Trial | str:
     """Return the trial of a line, or what was expected instead; `known` as of `_one_of_equals`."""
     try:
         read = json.loads(line, parse_constant=_refused)
-        if isinstance(read, dict) and isinstance(read.get("scenario"), dict):
-            read["scenario"] = {
-                key: _one_of_equals(value, known) for key, value in read["scenario"].items()
-            }
+        tables = read.get("scenario") if isinstance(read, dict) else None
+        has_network = isinstance(tables, dict) and "links" in tables
+        if isinstance(tables, dict) and not has_network:
+            read["scenario"] = {key: _one_of_equals(value, known) for key, value in tables.items()}
     except (ValueError, RecursionError) as error:
         return f"expected a trial as JSON: {type(error).__name__ if isinstance(error, RecursionError) else error}"
-    scenario = read.get("scenario") if isinstance(read, dict) else None
-    has_network = isinstance(scenario, dict) and "nodes" in scenario
     is_live = has_network and read.get("engine") == LIVE
     expected = (*_KEYS, LIVE) if is_live else _KEYS
     if not isinstance(read, dict) or tuple(read) != expected:
         return f"expected a JSON object with the keys {', '.join(expected)}, in this order"
     point, scenario, engine = read["point"], read["scenario"], read["engine"]
-    if has_network:
-        clocks = ("clocks",) if "clocks" in scenario else ()
-        keys: tuple[str, ...] = (*_NETWORK_KEYS[:2], *clocks, *_NETWORK_KEYS[2:])
-    else:
-        keys = _SCENARIO_KEYS if engine == SIMULATION else (*_SCENARIO_KEYS, "theory")
+    keys = _SCENARIO_KEYS if engine == SIMULATION else (*_SCENARIO_KEYS, "theory")
     try:
         live = msgspec.convert(read.pop(LIVE), Live) if is_live else None
+        if has_network:
+            read["scenario"] = scenario_of(scenario, known)
     except msgspec.ValidationError as error:
-        return f"expected live settings: {error}"
+        return f"expected a trial of a network: {error}"
     wrong = [
         text
         for holds, text in (
@@ -219,7 +253,7 @@ def read_trial(line: str, known: dict[str, Any]) -> Trial | str:
                 "point as texts",
             ),
             (
-                isinstance(scenario, dict) and tuple(scenario) == keys,
+                has_network or (isinstance(scenario, dict) and tuple(scenario) == keys),
                 f"scenario with the keys {', '.join(keys)}",
             ),
         )

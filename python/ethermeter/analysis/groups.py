@@ -23,6 +23,7 @@ from ethermeter.analysis.graphs import Sums, left_out
 from ethermeter.analysis.interval import Estimate, Floats
 from ethermeter.analysis.tables import Trial, batch_sums, per_station
 from ethermeter.metrics import Metric
+from ethermeter.scenario import Scenario
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -86,20 +87,18 @@ answers, or voice.
 """
 
 
-def by_flow(scenario: Mapping[str, Any]) -> Parts:
+def by_flow(scenario: Scenario) -> Parts:
     """Tell the flows of a network apart, by their names."""
-    return {
-        flow["name"]: np.array([at], dtype=np.int64) for at, flow in enumerate(scenario["flows"])
-    }
+    return {flow.name: np.array([at], dtype=np.int64) for at, flow in enumerate(scenario.flows)}
 
 
-def by_table(scenario: Mapping[str, Any]) -> Parts:
+def by_table(scenario: Scenario) -> Parts:
     """Divide the flows of a network by the table of the experiment file that they come from, whose
     name theirs begin with.
     """
     found: dict[str, list[int]] = {}
-    for at, flow in enumerate(scenario["flows"]):
-        found.setdefault(flow["name"].partition(" ")[0], []).append(at)
+    for at, flow in enumerate(scenario.flows):
+        found.setdefault(flow.name.partition(" ")[0], []).append(at)
     return {name: np.array(members, dtype=np.int64) for name, members in found.items()}
 
 
@@ -121,7 +120,7 @@ def estimate(
     trials: Sequence[Trial],
     observations: "pa.Table",
     batches: "pa.Table",
-    divide: Callable[[Mapping[str, Any]], Parts],
+    divide: Callable[[Any], Parts],
     *,
     metrics: Sequence[Metric] = METRICS,
     flow_batches: "pa.Table | None" = None,

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ethermeter.analysis.graphs import Sums
 from ethermeter.analysis.interval import Floats
 from ethermeter.metrics import ALL, Metric
+from ethermeter.nodes import is_network
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,7 +32,7 @@ class Trial(Protocol):
     @property
     def point(self) -> Mapping[str, str]: ...  # noqa: D102
     @property
-    def scenario(self) -> Mapping[str, Any]: ...  # noqa: D102
+    def scenario(self) -> Any: ...  # noqa: D102
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,13 +108,11 @@ def per_station(
     ]
 
 
-def stations_of(scenario: Mapping[str, Any]) -> int:
+def stations_of(scenario: Any) -> int:
     """Return how many stations a scenario has; of a network, how many flows."""
-    return (
-        len(scenario["flows"])
-        if "nodes" in scenario
-        else sum(len(group["places"]) for group in scenario["groups"])
-    )
+    if is_network(scenario):
+        return len(scenario.flows)
+    return sum(len(group["places"]) for group in scenario["groups"])
 
 
 def batch_sums(batches: "pa.Table", trials: Sequence[Trial]) -> list[tuple[Integers, Sums]]:
@@ -145,8 +144,10 @@ def batch_sums(batches: "pa.Table", trials: Sequence[Trial]) -> list[tuple[Integ
     return found
 
 
-def window_s(scenario: Mapping[str, Any]) -> float:
+def window_s(scenario: Any) -> float:
     """Length of the measured window, in s."""
+    if is_network(scenario):
+        return (scenario.phases.measure_to_ps - scenario.phases.measure_from_ps) / PS_PER_S
     phases = scenario["phases"]
     return float(phases["measure_to_ps"] - phases["measure_from_ps"]) / PS_PER_S
 

@@ -19,6 +19,8 @@ import numpy as np
 from ethermeter.analysis.interval import Estimate, Floats, no_event, no_failure, no_success
 from ethermeter.analysis.tables import window_s
 from ethermeter.metrics import Metric
+from ethermeter.nodes import is_network
+from ethermeter.scenario import CoderArrivals, SamplesLengths
 
 SAMPLES = (Metric.SAMPLE_LOSS, Metric.SPEECH_LOSS)
 """Shares of samples of voice."""
@@ -59,9 +61,7 @@ order.
 """
 
 
-def exposure(
-    metric: Metric, counted: Mapping[Metric, Floats], scenario: Mapping[str, Any]
-) -> Floats:
+def exposure(metric: Metric, counted: Mapping[Metric, Floats], scenario: Any) -> Floats:
     """How often an event could have been seen in a trial: what `limited` needs.
 
     Parameters
@@ -96,25 +96,34 @@ def exposure(
         return of(Metric.FRAMES)
     if metric != Metric.LOSS:
         return np.ones_like(nothing)
-    if "nodes" in scenario:
+    if is_network(scenario):
         return of(Metric.OFFERED_RATE) * window_s(scenario)
     return of(Metric.FRAMES) + of(Metric.DROPPED) + of(Metric.DISCARDED)
 
 
-def _packets(
-    samples: Floats, frames: Floats, messages: Floats, scenario: Mapping[str, Any]
-) -> Floats:
+def _packets(samples: Floats, frames: Floats, messages: Floats, scenario: Any) -> Floats:
     """Packets that carried samples of voice: all that came where all is voice, else at least as
     many as the largest packets make.
     """
-    sources = scenario["flows"] if "nodes" in scenario else scenario["groups"]
+    if is_network(scenario):
+        coders = [
+            (flow.frames, flow.arrivals)
+            for flow in scenario.flows
+            if isinstance(flow.arrivals, CoderArrivals) and isinstance(flow.frames, SamplesLengths)
+        ]
+        if len(coders) == len(scenario.flows):
+            return messages
+        return samples / max(
+            (frames.max_bits - frames.overhead_bits) / coder.sample_bits for frames, coder in coders
+        )
+    sources = scenario["groups"]
     voice = [
         (of["frames"], of["arrivals"])
         for of in sources
         if of.get("arrivals", {}).get("kind") == "coder"
     ]
     if len(voice) == len(sources):
-        return messages if "nodes" in scenario else frames
+        return frames
     return samples / max(
         (
             (of["max_bits"] - of["overhead_bits"]) / arrivals["sample_bits"]

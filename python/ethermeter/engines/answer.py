@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from ethermeter.engines import simulation
 from ethermeter.store.rows import TrialRows
+from ethermeter.trial import scenario_of
 
 if TYPE_CHECKING:
     from ethermeter._core import Watch
@@ -44,8 +45,8 @@ def answer(line: str, watch: "Watch | None" = None) -> TrialRows:
         from ethermeter.engines import idealised
 
         return idealised.run_trial(trial, *rest, watch=watch)
-    if "nodes" in trial["scenario"]:
+    if "links" in trial["scenario"]:
         from ethermeter.engines import network
 
-        return network.run_trial(line, trial["scenario"], watch)
+        return network.run_trial(line, scenario_of(trial["scenario"], {}), watch)
     return simulation.run_trial(line, trial["scenario"], watch)

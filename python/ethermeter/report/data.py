@@ -31,11 +31,13 @@ from ethermeter.analysis.roofline import Roofline, of_scenario
 from ethermeter.document import plain
 from ethermeter.faults import Fault, InputError
 from ethermeter.metrics import Metric
+from ethermeter.nodes import is_network
 from ethermeter.presentation import Presentation
 from ethermeter.report.experiments import Experiment, experiments
 from ethermeter.report.labels import key_title
 from ethermeter.report.selection import KINDS, Kind, Selection, select
 from ethermeter.report.thinning import MOST_ROWS, spread
+from ethermeter.scenario import Scenario
 from ethermeter.store import captures
 from ethermeter.store.measured import read_result
 
@@ -72,7 +74,7 @@ class ReportData:
     claims: Sequence[Claim]
     experiments: Sequence[Experiment]
     titles: Mapping[str, str]  # of the series
-    scenarios: Mapping[str, Mapping[str, Any]]  # of each series, with the most stations
+    scenarios: Mapping[str, Any]  # of each series, with the most stations
     provenance: Mapping[str, Any]
     flows: Sequence[
         Point
@@ -82,7 +84,7 @@ class ReportData:
     sharing: Sequence[Sharing]  # how fairly flows share
     accounts: Sequence[Account]  # what agents told beside the metrics
     ports: Sequence[PortPoint]  # of every port of a network
-    links: Sequence[Mapping[str, Any]]  # the network of each of these
+    links: Sequence[Scenario]  # the network of each of these
     rooflines: Mapping[
         str, Roofline
     ]  # of every series of networks, the flow that comes nearest to a ceiling
@@ -122,7 +124,7 @@ def gather(run_dir: Path, presentation: Presentation) -> ReportData:
     files = experiments(run_dir)
     by_name = {experiment.name: experiment.title for experiment in files}
     titles: dict[str, str] = {}
-    scenarios: dict[str, Mapping[str, Any]] = {}
+    scenarios: dict[str, Any] = {}
     trials = run.trials()
     for trial in trials:
         if trial.series not in scenarios or _stations(trial.scenario) > _stations(
@@ -217,7 +219,7 @@ def _rooflines(by_flow: Sequence[Point], trials: "Sequence[Trial]") -> dict[str,
         scenario = scenarios[point.series, point.engine, frozenset(place.items())]
         (number, *others) = groups.by_flow(scenario).get(point.point[groups.PART], (0, 0))
         goodput = point.estimates[Metric.GOODPUT]
-        if others or "transfer" in scenario["flows"][number] or not goodput.value > 0:
+        if others or scenario.flows[number].transfer is not None or not goodput.value > 0:
             continue
         where = ", ".join(
             (point.engine, *(f"{key_title(key)}: {plain(value)}" for key, value in place.items()))
@@ -230,9 +232,9 @@ def _rooflines(by_flow: Sequence[Point], trials: "Sequence[Trial]") -> dict[str,
     return {series: line for series, (_, line) in found.items()}
 
 
-def _stations(scenario: Mapping[str, Any]) -> int:
-    if "nodes" in scenario:
-        return len(scenario["nodes"])
+def _stations(scenario: Any) -> int:
+    if is_network(scenario):
+        return len(scenario.nodes)
     return sum(len(group["places"]) for group in scenario["groups"])
 
 

@@ -1,6 +1,5 @@
 """What one trial adds to the tables of a run, as flat arrays."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -9,6 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ethermeter.metrics import ALL, Group, Masks, Metric, metrics_of
+from ethermeter.nodes import is_network
+from ethermeter.scenario import CoderArrivals, Scenario
 
 METRICS = metrics_of(Group.SEGMENT)
 STATION_METRICS = metrics_of(Group.SEGMENT, of_each=True)
@@ -163,19 +164,20 @@ ARRAYS = (
 """Fields of `TrialRows` that are arrays."""
 
 
-def flows_of(scenario: Mapping[str, Any]) -> int:
+def flows_of(scenario: Any) -> int:
     """How many flows the network of a scenario has; 0 if it has a segment."""
-    return len(scenario["flows"]) if "nodes" in scenario else 0
+    return len(scenario.flows) if is_network(scenario) else 0
 
 
-def clocks_of(scenario: Mapping[str, Any]) -> int:
+def clocks_of(scenario: Scenario) -> int:
     """Return what is read of clocks in a simulation.
 
     0 nothing, 1 delays by the clocks as they are, 2 also by comparing them.
     """
-    if not any("clock" in node["kind"].get("host", {}) for node in scenario.get("nodes", ())):
+    hosts = (node.kind.host for node in scenario.nodes)
+    if not any(host is not None and host.clock is not None for host in hosts):
         return 0
-    return 2 if scenario.get("clocks") == "compared" else 1
+    return 2 if scenario.clocks == "compared" else 1
 
 
 def clock_metrics(clocks: int) -> tuple[Metric, ...]:
@@ -185,9 +187,11 @@ def clock_metrics(clocks: int) -> tuple[Metric, ...]:
     )
 
 
-def has_voice(scenario: Mapping[str, Any]) -> bool:
+def has_voice(scenario: Any) -> bool:
     """Whether some station of a scenario sends voice, or some flow is voice."""
-    sources = scenario["flows"] if "nodes" in scenario else scenario.get("groups", ())
+    if is_network(scenario):
+        return any(isinstance(flow.arrivals, CoderArrivals) for flow in scenario.flows)
+    sources = scenario.get("groups", ())
     return any(source.get("arrivals", {}).get("kind") == "coder" for source in sources)
 
 
@@ -204,7 +208,7 @@ def observations_of(stations: int, *, voice: bool) -> int:
     return len(METRICS) + stations * len(STATION_METRICS) + of_voice
 
 
-def observations_of_scenario(scenario: Mapping[str, Any], *, is_live: bool = False) -> int:
+def observations_of_scenario(scenario: Any, *, is_live: bool = False) -> int:
     """Return the number of observations of a trial of a scenario.
 
     A measured trial has none of clocks, for real hosts have their own.

@@ -10,6 +10,8 @@ import numpy as np
 from ethermeter.analysis.interval import Estimate, Floats, student
 from ethermeter.analysis.tables import Trial, codes
 from ethermeter.metrics import Metric
+from ethermeter.nodes import is_network
+from ethermeter.scenario import Scenario
 from ethermeter.studies.judging import MissingError
 
 if TYPE_CHECKING:
@@ -50,7 +52,7 @@ class Paths:
         self._trials: dict[tuple[object, ...], list[int]] = {}
         self._of_trial = list(trials)
         for at, trial in enumerate(trials):
-            if trial.engine == engine and "nodes" in trial.scenario:
+            if trial.engine == engine and is_network(trial.scenario):
                 self._trials.setdefault((trial.series, *sorted(trial.point.items())), []).append(at)
         ids = [trial.id for trial in trials]
         trial_at, _ = codes(observations["trial"], ids)
@@ -80,11 +82,12 @@ class Paths:
 
     def flows(self, series: str, where: Where) -> list[str]:
         """Names of the flows of a point, in their order."""
-        return [str(flow["name"]) for flow in self.scenario(series, where)["flows"]]
+        return [flow.name for flow in self.scenario(series, where).flows]
 
-    def scenario(self, series: str, where: Where) -> Mapping[str, Any]:
+    def scenario(self, series: str, where: Where) -> Scenario:
         """Return the scenario of a point, as the engines read it."""
-        return self._of_trial[self.trials(series, where)[0]].scenario
+        found: Scenario = self._of_trial[self.trials(series, where)[0]].scenario
+        return found
 
     def values(self, series: str, where: Where, flow: str, metric: Metric) -> Floats:
         """Values of a metric of a flow at a point, shape `(replications,)`; of all flows together

@@ -75,7 +75,8 @@ class Curves:
 
     def scenario(self, series: str, where: Where) -> Mapping[str, Any]:
         """Return the scenario of a point, as the engines read it."""
-        return self._scenarios[self.trials(series, where)[0]]
+        found: Mapping[str, Any] = self._scenarios[self.trials(series, where)[0]]
+        return found
 
     def bit_ps(self, series: str, where: Where) -> float:
         """Time of a bit on the segment of a point, in ps."""

@@ -126,7 +126,8 @@ class Runs:
         """
         for trial in self._trials:
             if (trial.series, trial.engine, trial.point) == (series, engine, point):
-                return trial.scenario
+                found: Mapping[str, Any] = trial.scenario
+                return found
         raise MissingError(f"no scenario for {series}, {engine}, {dict(point)}")
 
     def replications(self, series: str, point: Mapping[str, str], metric: Metric) -> Floats:
