@@ -14,10 +14,10 @@ import synthetic_run
 from ethermeter.analysis import estimates
 from ethermeter.analysis.distribution import Distribution
 from ethermeter.metrics import Metric
-from ethermeter.report import axes, figures, labels, theme
+from ethermeter.report import axes, figures, theme
 from ethermeter.report.charts import distribution, frame
 from ethermeter.report.charts import lines as chart
-from ethermeter.studies import pages
+from ethermeter.studies import pages, registry
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -39,7 +39,7 @@ def test_every_figure_of_the_study_is_valid_vega_lite(study_run: Path, validator
         chosen = axes.choose(members)
         drawn = [
             chart.lines(panel, metric, chosen)
-            for metric in labels.STUDY_GRAPHS
+            for metric in registry.find("boggs1988").presentation.graphs
             for panel in axes.panels(members, chosen, metric)
         ]
         drawn.append(

@@ -7,9 +7,9 @@
 use crate::idealised::{self, Idealised};
 use crate::network;
 use crate::scenario::{Error, Group, Scenario, Segment};
+use crate::segment::compiled::CompiledSegment;
+use crate::segment::{fast, reference};
 use crate::watch::Watch;
-use crate::world::World;
-use crate::{fast, reference};
 use ethermeter_trial::clocks::Comparing;
 use ethermeter_trial::flows::{Address, Flow, Framing};
 use ethermeter_trial::medium::{CsmaCd, Mac, Stations};
@@ -31,8 +31,8 @@ pub fn simulate(trial: &Trial, watch: &Watch) -> Result<Counts, Error> {
         Compiled::Network(network) => {
             network::simulate_reference_watched(&network, watch).map_err(network_error)
         }
-        Compiled::Segment(world) if is_fast => Ok(fast::run(&world, watch, false)?.0),
-        Compiled::Segment(world) => Ok(reference::run(&world, watch)?.0),
+        Compiled::Segment(segment) if is_fast => Ok(fast::run(&segment, watch, false)?.0),
+        Compiled::Segment(segment) => Ok(reference::run(&segment, watch)?.0),
         Compiled::Idealised(trial) => Ok(idealised::run(&trial, watch, false)?.0),
     }
 }
@@ -51,7 +51,7 @@ pub fn check(trial: &Trial) -> Result<(), Error> {
 /// A trial in the form of its simulator; of segments it is checked.
 #[allow(clippy::large_enum_variant)] // one a trial
 enum Compiled {
-    Segment(World),
+    Segment(CompiledSegment),
     Idealised(idealised::Trial),
     Network(network::Trial),
 }
@@ -98,7 +98,7 @@ impl Compiled {
         let (name, mac) = match &medium.mac {
             Mac::CsmaCd(_) => {
                 let trial = crate::scenario::Trial { seed: trial.seed, scenario };
-                let world = World::new(&trial);
+                let world = CompiledSegment::new(&trial);
                 return world.map(Self::Segment).map_err(|fault| moved(fault, "csma_cd", &flows));
             }
             Mac::Slotted(slotted) => ("slotted", Idealised::Slotted(slotted.clone())),

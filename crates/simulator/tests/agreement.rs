@@ -5,7 +5,7 @@
 //! go far beyond what a standard allows, so that contentions overlap.
 
 use ethermeter_simulator::scenario::{Group, Scenario, Segment};
-use ethermeter_simulator::station::Ending;
+use ethermeter_simulator::segment::station::Ending;
 use ethermeter_simulator::{traces, Attempt, Trial};
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;

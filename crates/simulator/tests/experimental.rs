@@ -4,8 +4,8 @@ mod common;
 
 use common::{saturated, US};
 use ethermeter_simulator::scenario::Group;
-use ethermeter_simulator::station::{Ending, Station};
-use ethermeter_simulator::world::World;
+use ethermeter_simulator::segment::compiled::CompiledSegment;
+use ethermeter_simulator::segment::station::{Ending, Station};
 use ethermeter_simulator::{simulate, traces, Attempt, Trial};
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::times::Times;
@@ -89,7 +89,7 @@ fn alto(seed: u64, clock_ps: u64, ticks: bool) -> Station {
     trial.seed = seed;
     (trial.scenario.segment.bit_ps, trial.scenario.segment.slot_bits) = (340_000, 112);
     trial.scenario.groups[0].backoff = Backoff::LoadRegister { bits: 8, clock_ps, ticks };
-    let world = World::new(&trial).expect("a valid trial");
+    let world = CompiledSegment::new(&trial).expect("a valid trial");
     Station::all(&world).0.pop().expect("one station")
 }
 

@@ -18,7 +18,7 @@
 mod worlds;
 
 use ethermeter_simulator::idealised::{run, Trial};
-use ethermeter_simulator::station::Ending;
+use ethermeter_simulator::segment::station::Ending;
 use ethermeter_simulator::{simulate_idealised, Watch};
 use ethermeter_trial::medium::Backoff;
 use ethermeter_trial::Counts;

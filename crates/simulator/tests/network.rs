@@ -2,6 +2,7 @@
 //! other.
 
 use ethermeter_simulator::network::{simulate, traces, Traced, Trial};
+use ethermeter_simulator::Watch;
 use ethermeter_trial::counts::{Delays, FlowBatch};
 use ethermeter_trial::Counts;
 use proptest::prelude::*;
@@ -70,6 +71,7 @@ fn run(trial: &Trial) -> Counts {
     outcome
 }
 
+#[allow(clippy::cast_precision_loss)]
 fn mean_s(delays: &Delays) -> f64 {
     delays.sum_ps as f64 / delays.count as f64 * 1e-12
 }
@@ -908,12 +910,18 @@ fn a_measured_window_has_from_one_to_a_thousand_batches_and_none_shorter_than_a_
 #[test]
 fn the_example_of_the_formats_is_a_trial() {
     let text = include_str!("../../../docs/formats.md");
-    let begin = text.find("{\"network\": {\n").expect("an example");
+    let begin = text.find("{\"nodes\": [\n").expect("an example");
     let end = begin + text[begin..].find("```").expect("its end");
     let scenario: Value = serde_json::from_str(&text[begin..end]).expect("JSON");
-    let trial: Trial =
-        serde_json::from_value(json!({"seed": 1, "scenario": scenario})).expect("a trial");
-    assert!(run(&trial).flows[0].completed > 10);
+    let [fast, reference] = ["fast", "reference"].map(|implementation| {
+        let settings = json!({"implementation": implementation});
+        let trial = json!({"id": "x", "seed": 1, "scenario": scenario, "settings": settings});
+        let trial = ethermeter_trial::Trial::from_json(&trial.to_string()).expect("a trial");
+        ethermeter_simulator::trial::simulate(&trial, &Watch::default()).expect("a valid trial")
+    });
+    assert_eq!((&fast.flows, &fast.ports), (&reference.flows, &reference.ports));
+    balances(&fast);
+    assert!(fast.flows[0].completed > 10);
 }
 
 #[test]

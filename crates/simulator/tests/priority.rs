@@ -4,7 +4,7 @@ mod common;
 
 use common::{saturated, MS, S, US};
 use ethermeter_simulator::scenario::Group;
-use ethermeter_simulator::station::Ending;
+use ethermeter_simulator::segment::station::Ending;
 use ethermeter_simulator::{simulate, traces, Attempt, Trial};
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::source::Generator;

@@ -129,7 +129,7 @@ fn capture_comes_out_by_itself() {
         traces(&Trial { scenario: trial.scenario.clone(), ..trial }).expect("a valid trial");
     let senders: Vec<u32> = trace
         .iter()
-        .filter(|a| a.ending == ethermeter_simulator::station::Ending::Delivered)
+        .filter(|a| a.ending == ethermeter_simulator::segment::station::Ending::Delivered)
         .map(|a| a.station)
         .collect();
     let runs = 1 + senders.windows(2).filter(|pair| pair[0] != pair[1]).count();

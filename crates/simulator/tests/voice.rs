@@ -5,7 +5,7 @@ mod common;
 
 use common::{mean_s, saturated, MS, S, US};
 use ethermeter_simulator::scenario::Group;
-use ethermeter_simulator::station::Ending;
+use ethermeter_simulator::segment::station::Ending;
 use ethermeter_simulator::{simulate, traces, Attempt, Trial};
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;

@@ -272,9 +272,10 @@ pub struct FlowBatch {
     pub acknowledgement_ps: u128,
 }
 
-/// What became of the samples that a flow's coder made in the window, by the end of the trial:
-/// `host.made = delivered + host.lost + lost + host.left + under_way`, since `host.sent = delivered
-/// + lost + under_way`.
+/// What became of the samples that a flow's coder made in the window, by the end of the trial.
+///
+/// `host.sent = delivered + lost + under_way`, so that
+/// `host.made = delivered + host.lost + lost + host.left + under_way`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FlowVoice {
     /// What the sending host knows of them.

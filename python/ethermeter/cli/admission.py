@@ -1,7 +1,7 @@
 """The command that says what becomes of calls that come and go."""
 
 import math
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,8 +15,10 @@ EXAMPLES = """\
   ethermeter run voice-experimental --out runs/voice
   ethermeter voice admission runs/voice --offered 15,20,25
   ethermeter voice admission runs/g82 --series conversations --offered 30..40/3 --limit 1% --most 40
-  ethermeter voice admission runs/g82 --series minimum --at "stations.frames.samples.least=64 B" --offered 20
-  ethermeter voice admission runs/voice --offered 20 --listen "2 s" --pattern p59 --load 70% --json"""
+  ethermeter voice admission runs/g82 --series minimum --at "stations.frames.samples.least=64 B" \
+--offered 20
+  ethermeter voice admission runs/voice --offered 20 --listen "2 s" --pattern p59 \
+--load 70% --json"""
 _DIGITS = 4
 
 
@@ -104,8 +106,9 @@ def admission(
     ] = None,
     as_json: options.Json = False,
 ) -> None:
-    """Say what becomes of calls that come and go, without admission and with, from a run that
-    varies the number of voice stations.
+    """Compute loss and blocking of calls with and without admission control.
+
+    The run varies the number of voice stations.
     """
     from ethermeter.calls.admission import Thresholds, outcomes, read
     from ethermeter.cli.voice_values import lists_of, numbers_of, one_of, refuse
@@ -191,7 +194,7 @@ def _as_json(
     listen_s: float,
     pattern: str,
     found: "tuple[Outcome, ...]",
-) -> dict[str, Any]:
+) -> dict[str, object]:
     columns = ("loss", "loss_low", "loss_high", "load", "deviation")
     return {
         "run": run,

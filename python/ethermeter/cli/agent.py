@@ -11,7 +11,8 @@ import typer
 
 EXAMPLES = """\
   ethermeter agent --listen 127.0.0.1:4988
-  ethermeter agent --listen 10.0.0.1:4988 --certificate sender.pem --key sender.key --authority authority.pem --ceilings ceilings.toml"""
+  ethermeter agent --listen 10.0.0.1:4988 --certificate sender.pem --key sender.key \
+--authority authority.pem --ceilings ceilings.toml"""
 
 
 def agent(
@@ -74,8 +75,9 @@ def agent(
         bool, typer.Option("--with-parent", hidden=True, help="End when standard input closes.")
     ] = False,
 ) -> None:
-    """Be an agent: send and receive frames as a coordinator asks, within the ceilings and with the
-    consent of every receiver.
+    """Run an agent, which sends and receives frames for a coordinator.
+
+    It stays within its ceilings and sends with the consent of every receiver only.
 
     Without certificates only on a loopback address. It ends with Ctrl-C or when it is killed;
     whatever it sends ends with it.

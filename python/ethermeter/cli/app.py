@@ -63,7 +63,8 @@ app = group(
     "ethermeter",
     "Learn what an Ethernet can carry, with what delay, loss and fairness.",
     GROUPS,
-    examples="  ethermeter reproduce boggs1988\n  ethermeter experiments\n  ethermeter run poisson-load\n"
+    examples="  ethermeter reproduce boggs1988\n  ethermeter experiments\n"
+    "  ethermeter run poisson-load\n"
     "  ethermeter run my-network.toml --set stations.0.count=12 --out runs/twelve",
 )
 

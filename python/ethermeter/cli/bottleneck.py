@@ -69,8 +69,7 @@ def bottleneck(
     ] = False,
     as_json: options.Json = False,
 ) -> None:
-    """Find the bottleneck of a transfer by relieving or tightening one stage at a time, in random
-    order.
+    """Find the bottleneck of a transfer by relieving or tightening one stage at a time.
 
     Exit code 0, also where it stays undecided; 1 if the system refuses something; 2 for input that
     cannot be used.

@@ -17,7 +17,8 @@ CALIBRATE_EXAMPLES = """\
   ethermeter calibrate latency.csv --model two-pcs.toml --json"""
 PREDICT_EXAMPLES = """\
   ethermeter predict four-to-one.toml --network calibrated/network.toml
-  ethermeter predict four-to-one.toml --network calibrated/network.toml --against runs/four-to-one-0123456789ab"""
+  ethermeter predict four-to-one.toml --network calibrated/network.toml \
+--against runs/four-to-one-0123456789ab"""
 
 
 def calibrate(
@@ -140,9 +141,7 @@ def predict(
     ] = False,
     as_json: options.Json = False,
 ) -> None:
-    """Predict what a calibrated network does in another scenario, and judge it by a measurement of
-    that.
-    """
+    """Predict another scenario with a calibrated network, and judge it by a measurement."""
     from ethermeter.calibration import judge, read_network
     from ethermeter.calibration import predict as foresee
     from ethermeter.calibration.judge import MAIN

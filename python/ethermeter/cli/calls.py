@@ -23,7 +23,8 @@ EXAMPLES = """\
   ethermeter calls --segment ieee-100 --codec opus --bit-rate "32 kb/s" --loss 1% --delay "150 ms"
   ethermeter calls --segment schools-hub --codec g711 --one-way --buffer "20 ms" --json
   ethermeter calls --network my-network.toml --from phones --to gateway --codec g711 --mos 4.0
-  ethermeter calls --network my-network.toml --from a --to b --set 'flows.load.arrivals.poisson_load=0.5' --json
+  ethermeter calls --network my-network.toml --from a --to b \
+--set 'flows.load.arrivals.poisson_load=0.5' --json
   ethermeter calls --codec g711 --mos 4.0 --write forty.toml
   ethermeter calls --codec g711 --mos 4.0 --out runs/telephones --resume"""
 
@@ -117,7 +118,7 @@ def calls(
         typer.Option(
             "--mos",
             metavar="SCORE",
-            help="Mean opinion score wanted; 4.0 unless told otherwise.",
+            help="Mean opinion score wanted; default: 4.0.",
             show_default=False,
         ),
     ] = None,
@@ -176,8 +177,7 @@ def calls(
     ] = None,
     as_json: options.Json = False,
 ) -> None:
-    """Find how many calls fit with a wanted quality, by simulation: on a shared segment, or between
-    hosts of a network.
+    """Find by simulation how many calls of a wanted quality a segment or network has room for.
 
     A segment is one shared medium, half duplex, and carries nothing but the calls. In a network,
     calls go from one host to another over its switches and links as the file has them, beside its
@@ -327,9 +327,7 @@ def _refuse_varied(option: str, name: str, sweep: "Sweep") -> NoReturn:
 
 
 def _segment(name: str, overrides: Sequence[str]) -> dict[str, Any]:
-    """Return the segment of an experiment, or the longest one of a standard, its stations in eight
-    places.
-    """
+    """Return the segment of an experiment, or the longest of a standard with 8 clusters."""
     from ethermeter.cli.voice_values import refuse
     from ethermeter.experiment.segment import standards
     from ethermeter.units import decimal_text
@@ -380,7 +378,8 @@ def _print(question: "Question", wanted: "Wanted", found: "Answer") -> None:
     good = (
         f"a mean opinion score of at least {wanted.mos:g}"
         if wanted.mos is not None
-        else f"at most {100 * wanted.loss:g}% not in time, {1e3 * wanted.delay_s:g} ms from mouth to ear"
+        else f"at most {100 * wanted.loss:g}% lost or late, "
+        f"{1e3 * wanted.delay_s:g} ms mouth-to-ear delay"
     )
     print_table(
         [

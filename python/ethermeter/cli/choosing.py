@@ -75,7 +75,7 @@ def choose(
         typer.echo(f"{word}: {word.meaning}")
 
 
-def _plain(verdict: Any) -> dict[str, Any]:
+def _plain(verdict: Any) -> dict[str, object]:
     return {
         "model": verdict.model,
         "applies": verdict.applies,

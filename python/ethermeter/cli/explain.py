@@ -19,8 +19,8 @@ EXAMPLES = """\
   ethermeter explain trace.pcap --connection 3
   ethermeter explain trace.pcap --json | jq '.connections[0].limited'
 
-Exit codes: 0 explained, with a line on stderr if the file ends within a packet; 2 no capture, corrupt, empty,
-or of a link that is not read; 130 Ctrl-C."""
+Exit codes: 0 explained, with a line on stderr if the file ends within a packet; 2 no capture,
+corrupt, empty, or of a link type that is not read; 130 Ctrl-C."""
 _ROWS = 20
 _SENTENCES = 5
 
@@ -48,9 +48,7 @@ def explain(
     ] = None,
     as_json: options.Json = False,
 ) -> None:
-    """Explain a capture: what every TCP connection in it waited for, and the rates and losses of
-    UDP and raw frames.
-    """
+    """Explain a capture: what limited each TCP connection, and rates and losses of other flows."""
     from ethermeter.captures import explain as explained
     from ethermeter.cli.progress import ProgressDisplay
 
@@ -60,7 +58,7 @@ def explain(
         found = explained(
             file,
             lambda octets, most: display.count(
-                octets, most, said=f"{octets / 1e6:.0f} of {most / 1e6:.0f} MB"
+                octets, most, text=f"{octets / 1e6:.0f} of {most / 1e6:.0f} MB"
             ),
         )
     chosen = None if connection is None else found.connection(connection)
@@ -101,7 +99,7 @@ def _write(found: "Explanation", chosen: "Connection | None", output: Path) -> P
 
 def _as_json(
     found: "Explanation", chosen: "Connection | None", written: Path | None
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return what the core says, and of every connection what limited it."""
     shown = found.connections if chosen is None else (chosen,)
     connections = [
@@ -201,9 +199,7 @@ def _print_connections(connections: "tuple[Connection, ...]") -> None:
 
 
 def _advice(connection: "Connection") -> list[str]:
-    """Return which end was slow, what to change, what the transfer would reach then, and where the
-    capture was made, a line each.
-    """
+    """Return lines: the slow end, what to change, the rate then, where the capture was made."""
     found, verdict = [], connection.verdict
     if verdict is not None:
         found.append(

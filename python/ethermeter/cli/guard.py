@@ -1,6 +1,4 @@
-"""What stands between a command and the person: every failure becomes a line and an exit code,
-never a traceback.
-"""
+"""Error handling of commands: a failure becomes a line and an exit code, not a traceback."""
 
 import functools
 import os

@@ -92,8 +92,7 @@ def _command(name: str, station: "Station") -> str:
 
 
 def check(file: File, *, as_json: options.Json = False) -> None:
-    """Ask the agents of all hosts what they are: reachable, with which clock, interfaces and
-    ceilings.
+    """Check the agents of all hosts: reachability, clocks, interfaces and ceilings.
 
     Exit code 0 if all answer and have their addresses, 1 if not, 2 if the file is wrong.
     """

@@ -27,7 +27,8 @@ EXAMPLES = """\
   ethermeter measure my-network.toml --testbed --ip 6
   ethermeter measure my-network.toml --loopback --json
   ethermeter measure wire-live --testbed --capture
-  ethermeter measure my-network.toml --testbed --capture-at client --capture-octets 1514 --capture-size 1000
+  ethermeter measure my-network.toml --testbed --capture-at client \
+--capture-octets 1514 --capture-size 1000
   ethermeter measure my-network.toml --testbed --quick
   ethermeter measure --study erg --testbed
   ethermeter measure --study hughesjones2000 --testbed --quick"""
@@ -116,9 +117,8 @@ def measure(
             max=64,
             metavar="N",
             show_default=False,
-            help="In place of --testbed: N hosts at one switch as fast as the machine is. The count of "
-            "the experiment's one group of hosts "
-            "becomes what N leaves for it; without a group, hosts that it does not name stand by.",
+            help="In place of --testbed: N hosts at one switch, unshaped. The group of hosts of "
+            "the experiment gets the hosts that it does not name; without a group these stay idle.",
         ),
     ] = None,
     ip: Annotated[
@@ -319,10 +319,8 @@ def _captures(
     )
 
 
-def _tell_captures(run: Path, *, as_json: bool) -> list[dict[str, Any]]:
-    """Say where the captures of a run are, and whether they have everything; return what is known
-    of each.
-    """
+def _tell_captures(run: Path, *, as_json: bool) -> list[dict[str, object]]:
+    """Print where the captures of a run are and whether they are complete, and return them."""
     from ethermeter.store.captures import read
 
     found = read(run)
@@ -377,9 +375,7 @@ def print_drops(trials: "Sequence[dict[str, Any]]") -> None:
 
 
 def _print_claims(claims: "Sequence[dict[str, Any]]", study: str | None) -> None:
-    """Print the published numbers of which points were measured; of a single test, how many are of
-    others.
-    """
+    """Print the published numbers of measured points, and the number of the others."""
     measured = [claim for claim in claims if claim["verdict"] != "not-run"]
     if measured:
         running.print_claims(measured)
@@ -391,9 +387,7 @@ def _print_claims(claims: "Sequence[dict[str, Any]]", study: str | None) -> None
 
 
 def _is_longer_than_quick(name: str, overrides: "Sequence[str]") -> bool:
-    """Tell whether an experiment transmits for longer than a quick trial; one that does not is left
-    as it is.
-    """
+    """Whether an experiment transmits for longer than a quick trial."""
     from ethermeter import api, units
     from ethermeter.experiment.phases import Phases
     from ethermeter.faults import Fault, InputError
@@ -456,9 +450,7 @@ def _testbed(
     hosts: Path | None,
     study: str | None,
 ) -> tuple[bool, bool]:
-    """Say whether a testbed is wanted, and whether a plain one; `--testbed-hosts` wants both, and
-    nothing besides.
-    """
+    """Return whether a testbed is wanted, and whether unshaped; `--testbed-hosts` implies both."""
     from ethermeter.faults import Fault, InputError
 
     if count is None:
@@ -479,9 +471,7 @@ def _testbed(
 
 
 def _sized(name: str, overrides: "Sequence[str]", count: int) -> tuple[str, ...]:
-    """Return what makes an experiment have as many hosts as a testbed: the count of its one group;
-    nothing where it has no group.
-    """
+    """Return the override that gives the one group of hosts the hosts of a testbed, if any."""
     from ethermeter import api
     from ethermeter.faults import Fault, InputError
 

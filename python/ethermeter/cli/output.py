@@ -14,9 +14,7 @@ def print_json(value: Any) -> None:
 
 
 def print_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print rows in columns, numbers to the right; a mark after a number, such as [a], does not
-    move its digits.
-    """
+    """Print rows in columns, numbers flush right; a mark such as [a] does not move the digits."""
     right = [
         bool(rows) and all(_is_number(row[column]) for row in rows) for column in range(len(head))
     ]

@@ -73,15 +73,13 @@ class ProgressDisplay:
             progress.remaining_s,
         )
 
-    def count(self, done: int, of: int, *, said: str = "") -> None:
-        """Show how many of so many pieces are done, or say it in other words; each piece is taken
-        for as long as another.
-        """
+    def count(self, done: int, of: int, *, text: str = "") -> None:
+        """Show that `done` of `of` steps of equal duration are done; `text` replaces the counts."""
         share = done / of if of else 0.0
         spent_s = time.monotonic() - self._begin_s
         self.show(
             share,
-            said or f"{done} of {of} {self._pieces}",
+            text or f"{done} of {of} {self._pieces}",
             spent_s * (1 / share - 1) if share > 0 else None,
         )
 
@@ -96,8 +94,7 @@ class ProgressDisplay:
 
 
 class ActivityDisplay:
-    """Shows what is done while the block lasts and cannot say how far it is; nothing of what is
-    done at once.
+    """Shows an activity of unknown duration while the block lasts; a short one is not shown.
 
     Parameters
     ----------

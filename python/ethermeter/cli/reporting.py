@@ -12,7 +12,8 @@ from ethermeter.cli.running import BESIDE, contents
 
 FIGURES_EXAMPLES = """\
   ethermeter figures runs/poisson-load-0123456789ab
-  ethermeter figures runs/poisson-load-0123456789ab --metric goodput --metric loss --format svg --out figures"""
+  ethermeter figures runs/poisson-load-0123456789ab --metric goodput --metric loss \
+--format svg --out figures"""
 
 
 class Format(StrEnum):

@@ -114,8 +114,7 @@ def reproduce(
     no_report: options.NoReport = False,
     as_json: options.Json = False,
 ) -> None:
-    """Run a published study again and check its claims; or every study, with one page of all
-    claims.
+    """Run a published study again and check its claims; or every study, on one page.
 
     With all, studies are run into runs/<study>-<plan hash>, or into a directory of their names
     within --out, and studies.html is written beside them. A study that fails does not stop the
@@ -357,9 +356,7 @@ def _summary(found: "RunDirectory", written: Mapping[str, Path]) -> dict[str, An
 
 
 def contents(written: Mapping[str, Path], *names: str) -> dict[str, Any]:
-    """Read what was derived from a run, by the names of `ethermeter.run.evaluate`; what there is
-    not of it is left out.
-    """
+    """Read the derived files of a run that exist, by the names of `ethermeter.run.evaluate`."""
     import json
 
     return {

@@ -2,9 +2,10 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+import msgspec
 import typer
 
 from ethermeter.cli.guard import FAILED, explain, say
@@ -27,40 +28,88 @@ def list_studies(*, as_json: bool) -> None:
         typer.echo(f"{name:{width}}  {title}")
 
 
-def outcome(name: str, run: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """Run one study; an error is printed and kept instead of the summary.
+class _Claim(msgspec.Struct, frozen=True):
+    basis: str
+    verdict: str
 
-    Returns
-    -------
-    :
-        `study`, and `summary` of its run, or `error` and its exit code as `code`.
 
-    """
+class _Claims(msgspec.Struct, frozen=True):
+    claims: tuple[_Claim, ...]
+
+
+class _Summary(msgspec.Struct, frozen=True):
+    """The parts of a run's summary that are printed here."""
+
+    run: str
+    files: dict[str, str]
+    claims: _Claims
+    wall_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A study that was run: the summary of its run, or the error with its exit code."""
+
+    study: str
+    summary: Mapping[str, object] | None = None
+    error: str = ""
+    code: int = 0
+
+    @property
+    def read(self) -> _Summary:
+        """The summary, typed."""
+        return msgspec.convert(self.summary, _Summary)
+
+    def as_json(self) -> dict[str, object]:
+        """Return the outcome as JSON, without the estimates of every point."""
+        if self.summary is None:
+            return {"study": self.study, "error": self.error, "code": self.code}
+        summary = {key: value for key, value in self.summary.items() if key != "estimates"}
+        return {"study": self.study, "summary": summary}
+
+    def row(self) -> list[str]:
+        """Return the cells of the outcome in the table of all studies."""
+        if self.summary is None:
+            return [self.study, "–", "–", "–", "–", f"failed: {self.error}"]
+        found = self.read
+        verdicts = [each.verdict for each in found.claims.claims if each.basis != "reference"]
+        counts = [
+            sum(verdict in words for verdict in verdicts)
+            for words in (("met", "holds"), ("missed", "fails"), ("not-run",))
+        ]
+        return [
+            self.study,
+            *map(str, counts),
+            "–" if found.wall_s is None else f"{found.wall_s:.0f}",
+            os.path.relpath(found.files.get("report", found.run)),
+        ]
+
+
+def outcome(name: str, run: Callable[[], Mapping[str, object]]) -> Outcome:
+    """Run one study; an error is printed and kept instead of the summary."""
     try:
-        return {"study": name, "summary": run()}
+        return Outcome(name, run())
     except (typer.Exit, KeyboardInterrupt):
         raise
     except Exception as error:  # one study's failure must not hide the others
         say(f"{name}:")
-        return {"study": name, "error": _first_line(error), "code": explain(error)}
+        return Outcome(name, None, _first_line(error), explain(error))
 
 
 def _first_line(error: Exception) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0]
 
 
-def write_index(outcomes: Sequence[Mapping[str, Any]], folder: Path, *, quick: bool) -> Path:
-    """Write one page with every claim of every study and links to their reports; the path of the
-    file.
-    """
+def write_index(outcomes: Sequence[Outcome], folder: Path, *, quick: bool) -> Path:
+    """Write one page with every claim of every study and links to reports; return its path."""
     from ethermeter import report
 
     entries = [
         report.Reproduced(
-            study=outcome["study"],
-            presentation=registry.find(outcome["study"]).presentation,
-            run=Path(outcome["summary"]["run"]) if "summary" in outcome else None,
-            error=outcome.get("error", ""),
+            study=outcome.study,
+            presentation=registry.find(outcome.study).presentation,
+            run=None if outcome.summary is None else Path(outcome.read.run),
+            error=outcome.error,
         )
         for outcome in outcomes
     ]
@@ -68,46 +117,15 @@ def write_index(outcomes: Sequence[Mapping[str, Any]], folder: Path, *, quick: b
     return report.write_index(folder / INDEX, entries, quick=quick)
 
 
-def print_outcomes(outcomes: Sequence[Mapping[str, Any]], index: Path, *, as_json: bool) -> None:
+def print_outcomes(outcomes: Sequence[Outcome], index: Path, *, as_json: bool) -> None:
     """Print the outcome of every study; exit with code 1 if one of them failed."""
     if as_json:
-        print_json(
-            {"index": str(index), "studies": [_without_points(outcome) for outcome in outcomes]}
-        )
+        print_json({"index": str(index), "studies": [each.as_json() for each in outcomes]})
     else:
         print_table(
             ["study", "met or holding", "missed or failing", "not run", "s", "report"],
-            [_row(outcome) for outcome in outcomes],
+            [outcome.row() for outcome in outcomes],
         )
         typer.echo(f"all claims: {index}")
-    if any("error" in outcome for outcome in outcomes):
+    if any(outcome.summary is None for outcome in outcomes):
         raise typer.Exit(FAILED)
-
-
-def _without_points(outcome: Mapping[str, Any]) -> dict[str, Any]:
-    if "summary" not in outcome:
-        return dict(outcome)
-    return {
-        **outcome,
-        "summary": {key: value for key, value in outcome["summary"].items() if key != "estimates"},
-    }
-
-
-def _row(outcome: Mapping[str, Any]) -> list[str]:
-    if "error" in outcome:
-        return [outcome["study"], "–", "–", "–", "–", f"failed: {outcome['error']}"]
-    summary = outcome["summary"]
-    verdicts = [
-        claim["verdict"] for claim in summary["claims"]["claims"] if claim["basis"] != "reference"
-    ]
-    counts = [
-        sum(verdict in words for verdict in verdicts)
-        for words in (("met", "holds"), ("missed", "fails"), ("not-run",))
-    ]
-    wall_s = summary["wall_s"]
-    return [
-        outcome["study"],
-        *map(str, counts),
-        f"{wall_s:.0f}" if isinstance(wall_s, int | float) else "–",
-        os.path.relpath(summary["files"].get("report", summary["run"])),
-    ]

@@ -32,7 +32,8 @@ app = group(
         }
     },
     examples="  ethermeter theory list\n  ethermeter theory show lam-1980\n"
-    '  ethermeter theory eval metcalfe-boggs-1976 stations=1..24 packet_bits="64 B" rate_bps="10 Mb/s" slot_s="12 us"',
+    '  ethermeter theory eval metcalfe-boggs-1976 stations=1..24 packet_bits="64 B" '
+    'rate_bps="10 Mb/s" slot_s="12 us"',
 )
 
 ModelName = Annotated[
@@ -41,10 +42,13 @@ ModelName = Annotated[
 ]
 
 EVAL_EXAMPLES = """\
-  ethermeter theory eval metcalfe-boggs-1976 stations=1..24 packet_bits="64 B" rate_bps="10 Mb/s" slot_s="12 us"
+  ethermeter theory eval metcalfe-boggs-1976 stations=1..24 packet_bits="64 B" rate_bps="10 Mb/s" \
+slot_s="12 us"
   ethermeter theory eval tobagi-hunt-1980-one-persistent load=1e-3..1e3/13log propagation=0.01,0.1
-  ethermeter theory eval lam-1980 arrival_rate=100,200 packet_s="1 ms,2 ms" weights=3,1 lengths=mix propagation_s="10 us"
-  ethermeter theory eval coyle-liu-1983 stations=50 generation=0.02 retransmission=3 window=0.04 collision=0.04 --json"""
+  ethermeter theory eval lam-1980 arrival_rate=100,200 packet_s="1 ms,2 ms" weights=3,1 \
+lengths=mix propagation_s="10 us"
+  ethermeter theory eval coyle-liu-1983 stations=50 generation=0.02 retransmission=3 \
+window=0.04 collision=0.04 --json"""
 
 
 def list_models(*, as_json: options.Json = False) -> None:
@@ -101,10 +105,9 @@ def evaluate(
         typer.Argument(
             metavar="NAME=VALUE...",
             show_default=False,
-            help="Numbers, with a unit or in the model's own; lists a,b,c; ranges from..to (step 1), "
-            "from..to/50 "
-            "(50 points), from..to/50log (the same, by their logarithm). All combinations are "
-            "evaluated.",
+            help="Numbers, with a unit or in the model's own; lists a,b,c; ranges from..to "
+            "(step 1), from..to/50 (50 points), from..to/50log (50 points, logarithmic). All "
+            "combinations are evaluated.",
         ),
     ] = None,
     *,
@@ -141,7 +144,7 @@ def _word(value: Any) -> str:
     )
 
 
-def _described(entry: "Model") -> dict[str, Any]:
+def _described(entry: "Model") -> dict[str, object]:
     """Return an entry of the catalogue as JSON has it."""
     return {
         "name": entry.name,
@@ -177,7 +180,7 @@ def _described(entry: "Model") -> dict[str, Any]:
     }
 
 
-def _as_json(entry: "Model", found: "Evaluation") -> dict[str, Any]:
+def _as_json(entry: "Model", found: "Evaluation") -> dict[str, object]:
     """Return what was found, one point after the other; what is undefined is null."""
     points = [
         {

@@ -1,6 +1,4 @@
-"""What is written after `ethermeter theory eval MODEL`: names and values, with units, lists and
-ranges.
-"""
+"""Arguments of `ethermeter theory eval MODEL`: names and values, with units, lists and ranges."""
 
 import difflib
 import math
@@ -53,7 +51,7 @@ class Evaluation:
     """
 
     varied: dict[str, list[float]]
-    fixed: dict[str, Any]
+    fixed: dict[str, object]
     fields: dict[str, npt.NDArray[np.float64]]
     outside: npt.NDArray[np.bool_]
     points: int
@@ -103,7 +101,7 @@ def evaluate(entry: Model, arguments: Sequence[str]) -> Evaluation:
             [Fault("command line", fault.key, fault.value, fault.allowed) for fault in error.faults]
         ) from None
     varied = {name: flat[name].tolist() for name, values in numbers.items() if len(values) > 1}
-    fixed: dict[str, Any] = {
+    fixed: dict[str, object] = {
         name: values[0] for name, values in numbers.items() if len(values) == 1
     }
     fields = {

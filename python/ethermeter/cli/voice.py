@@ -1,7 +1,8 @@
 """Commands on calls: what one is worth, what it puts on an Ethernet, how many there is room for."""
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Annotated, Any
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -10,7 +11,7 @@ from ethermeter.cli.help import group
 from ethermeter.cli.output import number, print_json, print_table
 
 if TYPE_CHECKING:
-    from ethermeter.cli.voice_values import Grid
+    from ethermeter.cli.voice_values import Columns, Grid
 
 EMODEL_EXAMPLES = """\
   ethermeter voice emodel
@@ -20,8 +21,10 @@ EMODEL_EXAMPLES = """\
 CODECS_EXAMPLES = """\
   ethermeter voice codecs
   ethermeter voice codecs g711 g729a --packet "10 ms,20 ms" --standard ieee-10
-  ethermeter voice codecs opus --packet "2.5 ms,20 ms" --bit-rate "32 kb/s" --standard ieee-100 --ip ipv6 --json
-  ethermeter voice codecs g711 --packet "8 ms" --standard experimental-3 --ip none --network "2 ms" --jitter-buffer "20 ms\""""
+  ethermeter voice codecs opus --packet "2.5 ms,20 ms" --bit-rate "32 kb/s" --standard ieee-100 \
+--ip ipv6 --json
+  ethermeter voice codecs g711 --packet "8 ms" --standard experimental-3 --ip none \
+--network "2 ms" --jitter-buffer "20 ms\""""
 TALKERS_EXAMPLES = """\
   ethermeter voice talkers --talkers 80 --room 35..45
   ethermeter voice talkers --talkers 80 --exceeding 1% --pattern p59
@@ -30,6 +33,7 @@ ERLANG_EXAMPLES = """\
   ethermeter voice erlang --places 40 --offered 20..40
   ethermeter voice erlang --places 40 --blocking 0.1%,1%
   ethermeter voice erlang --offered 30 --blocking 1% --json"""
+T = TypeVar("T")
 _DIGITS = 6
 
 app = group(
@@ -137,21 +141,31 @@ def emodel(
             ("--advantage", advantage != "0"),
         ):
             if given:
-                refuse(name, "given", "not with --simple, which knows of no such thing")
+                refuse(name, "given", "not with --simple, whose model has no such input")
         del texts["advantage"]
 
-    def rate(values: Mapping[str, Any]) -> dict[str, Any]:
-        rated = {
-            "codec": codec,
-            "burst_ratio": values["burst_ratio"],
-            "ie": values.get("ie"),
-            "bpl": values.get("bpl"),
-        }
+    def rate(values: "Columns") -> "Columns":
+        delay, loss = values["delay"], values["loss"]
+        ie, bpl = values.get("ie"), values.get("bpl")
+        burst_ratio = values["burst_ratio"]
         if simple:
-            line = voice.cole_rosenbluth_2001(values["delay"], values["loss"], **rated)
+            line = voice.cole_rosenbluth_2001(
+                delay, loss, codec=codec, burst_ratio=burst_ratio, ie=ie, bpl=bpl
+            )
             return {"r": line.r, "mos": line.mos, "id": line.id_, "ie_eff": line.ie_eff}
-        rated |= {"advantage": values["advantage"], "connection": known}
-        full = voice.e_model(values["delay"], values["loss"], **rated)
+
+        def rated(function: Callable[..., T]) -> Callable[..., T]:
+            return partial(
+                function,
+                codec=codec,
+                burst_ratio=burst_ratio,
+                ie=ie,
+                bpl=bpl,
+                advantage=values["advantage"],
+                connection=known,
+            )
+
+        full = rated(voice.e_model)(delay, loss)
         found = {
             "r": full.r,
             "mos": full.mos,
@@ -162,8 +176,8 @@ def emodel(
         }
         outside = full.outside_range
         if wanted is not None:
-            most_loss = voice.largest_loss(values["wanted"], delay_s=values["delay"], **rated)
-            most_delay = voice.largest_delay(values["wanted"], loss=values["loss"], **rated)
+            most_loss = rated(voice.largest_loss)(values["wanted"], delay_s=delay)
+            most_delay = rated(voice.largest_delay)(values["wanted"], loss=loss)
             found |= {"largest_loss": most_loss.value, "largest_delay": most_delay.value}
         return {**found, "outside_range": outside}
 
@@ -232,8 +246,8 @@ def codecs(
         "jitter_buffer": jitter_buffer,
     }
 
-    def cut(name: str) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
-        def function(values: Mapping[str, Any]) -> dict[str, Any]:
+    def cut(name: str) -> "Callable[[Columns], Columns]":
+        def function(values: "Columns") -> "Columns":
             made = voice.packets(
                 name,
                 packet_s=values["packet"],
@@ -288,9 +302,7 @@ def talkers(
     ] = None,
     as_json: options.Json = False,
 ) -> None:
-    """Say how many talkers talk at the same time: of --talkers, --room and --exceeding give two,
-    and get the third.
-    """
+    """Compute the number of active talkers: give two of --talkers, --room and --exceeding."""
     from ethermeter import voice
     from ethermeter.cli.voice_values import evaluated, one_of, two_of
 
@@ -303,7 +315,7 @@ def talkers(
         "activity": activity or repr(known.activity),
     }
 
-    def count(values: Mapping[str, Any]) -> dict[str, Any]:
+    def count(values: "Columns") -> "Columns":
         share = values["activity"]
         if exceeding is None:
             found = voice.talking(values["talkers"], activity=share, room=values["room"])
@@ -342,15 +354,13 @@ def erlang(
     ] = None,
     as_json: options.Json = False,
 ) -> None:
-    """Evaluate Erlang's B formula: of --offered, --places and --blocking give two, and get the
-    third.
-    """
+    """Evaluate Erlang's B formula: give two of --offered, --places and --blocking."""
     from ethermeter import voice
     from ethermeter.cli.voice_values import evaluated, two_of
 
     two_of({"--offered": offered, "--places": places, "--blocking": blocking})
 
-    def solve(values: Mapping[str, Any]) -> dict[str, Any]:
+    def solve(values: "Columns") -> "Columns":
         if blocking is None:
             lost = voice.erlang_b(values["offered"], places=values["places"])
             return {"blocking": lost, "carried": values["offered"] * (1 - lost)}

@@ -4,11 +4,11 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
 
-from ethermeter.arguments import Range
+from ethermeter.arguments import Array, Flags, Range
 from ethermeter.arguments import Range as TheoryRange
 from ethermeter.cli.output import number
 from ethermeter.cli.theory_values import value as read_value
@@ -68,18 +68,22 @@ _ARGUMENTS |= {
 }
 
 
+Columns = Mapping[str, Array | Flags]
+"""Arrays of one length, by name."""
+
+
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """What was found at all combinations of what was given.
+    """Results at all combinations of the given values.
 
     Parameters
     ----------
     given
-        What was given, one value a point, in SI units.
+        Values by name, one a point, in SI units.
     found
-        What was found, the same.
+        Results by name, likewise.
     outside
-        Where it is outside the model's range, shape (points,).
+        Whether each point is outside the model's range.
 
     """
 
@@ -89,11 +93,11 @@ class Grid:
 
     @property
     def any_outside(self) -> bool:
-        """Whether any of it is outside the model's range."""
+        """Whether any point is outside the model's range."""
         return any(self.outside)
 
-    def as_json(self) -> dict[str, Any]:
-        """Return what was found, one point after the other; what is undefined is null."""
+    def as_json(self) -> dict[str, object]:
+        """Return the results as JSON, point by point; an undefined value is null."""
         points = [
             {
                 "given": {name: values[at] for name, values in self.given.items()},
@@ -132,9 +136,7 @@ class Grid:
         return len(next(iter(self.found.values())))
 
 
-def evaluated(
-    texts: Mapping[str, str | None], function: Callable[[Mapping[str, Any]], dict[str, Any]]
-) -> Grid:
+def evaluated(texts: Mapping[str, str | None], function: Callable[[Columns], Columns]) -> Grid:
     """Evaluate a function at all combinations of what was written.
 
     Parameters
@@ -159,7 +161,7 @@ def evaluated(
     grids = np.meshgrid(*(np.array(values) for values in given.values()), indexing="ij")
     flat = {name: grid.reshape(-1) for name, grid in zip(given, grids, strict=True)}
     try:
-        found = function(flat)
+        found = dict(function(flat))
     except InputError as error:
         keys = [_option(_ARGUMENTS.get(fault.key, fault.key)) for fault in error.faults]
         raise InputError(
@@ -232,8 +234,7 @@ def _listed(texts: Mapping[str, tuple[str, str | None]], *, single: bool) -> dic
 
 
 def connection_from(words: Sequence[str]) -> Connection:
-    """Return the connection that texts NAME=VALUE describe, by the names or the symbols of its
-    parameters.
+    """Return the connection of texts NAME=VALUE, by names or symbols of its parameters.
 
     Raises
     ------

@@ -15,7 +15,8 @@ FILE = "report.html"
 def write(run_dir: Path, study: StudyPage | None = None) -> Path:
     """Write `report.html` of a finished run into its directory; the path of the file.
 
-    Uses `estimates.json` if it is there, and shows the claims in `claims.json` and the sections of `study`.
+    Uses `estimates.json` if it is there, and shows the claims in `claims.json` and the sections of
+    `study`.
 
     Raises
     ------
@@ -32,8 +33,9 @@ def write(run_dir: Path, study: StudyPage | None = None) -> Path:
 
 
 def write_index(path: Path, entries: Sequence[Reproduced], *, quick: bool = False) -> Path:
-    """Write one page with every claim of several studies and links to their reports; the path of
-    the file.
+    """Write one page with every claim of several studies and links to their reports.
+
+    Returns the path of the file.
 
     With `quick` it says that the runs were shortened.
 

@@ -1,6 +1,4 @@
-"""Axes: which of the varied keys becomes the x axis, which tells curves apart and which makes
-panels.
-"""
+"""Axes: which varied key becomes the x axis, which names curves, and which makes panels."""
 
 import math
 import re
@@ -21,9 +19,7 @@ _BASES = ("s", "m", "B", "b", "bit", "b/s", "bit/s", "/s", "Hz")
 
 @dataclass(frozen=True, slots=True)
 class Axes:
-    """Keys of a point by their place in a figure; `x` is None for a run that varies nothing
-    numeric.
-    """
+    """Keys of a point by their role in a figure; `x` is None if nothing numeric is varied."""
 
     x: str | None
     x_unit: str
@@ -172,8 +168,9 @@ def curve_names(texts: Sequence[str]) -> dict[str, str]:
 
 
 def panels(points: Sequence[Point], axes: Axes, metric: Metric) -> list[Panel]:
-    """Arrange one metric of a series' points; panels without any value are left out, and what a
-    page cannot show is thinned.
+    """Arrange one metric of a series' points.
+
+    Panels without any value are left out, and what a page cannot show is thinned.
     """
     if axes.x is None:
         return []
@@ -212,8 +209,9 @@ def panels(points: Sequence[Point], axes: Axes, metric: Metric) -> list[Panel]:
 
 
 def _thinned(found: Sequence[Panel]) -> list[Panel]:
-    """Panels at even distances, and of their curves places along x at even distances and the lowest
-    and the highest value.
+    """Thin panels, and the curves of each, to what a page can show.
+
+    Panels and positions along x are at even distances; the lowest and the highest value are kept.
     """
     shown = spread(found, MOST_PANELS)
     if sum(len(curve.points) for panel in shown for curve in panel.curves) <= MOST_VALUES:

@@ -24,16 +24,29 @@ _WINDOW_SHOWN = 1.5
 _SEEN = 0.0005
 """Share of a bar that can be seen."""
 _CAUTIONS: Mapping[str, str] = {
-    "no-handshake": "its handshake is not in the capture, nor the scale of its windows: a steady flight may be the receiver's window",
-    "near-receiver": "the capture was made nearer to the receiver: queues and losses before it are seen as the sender's pace and as holes, "
-    "and a segment that was lost twice as lost once",
+    "no-handshake": (
+        "its handshake is not in the capture, nor the scale of its windows: a steady flight may be"
+        " the receiver's window"
+    ),
+    "near-receiver": (
+        "the capture was made nearer to the receiver: queues and losses before it are seen as the"
+        " sender's pace and as holes, and a segment that was lost twice as lost once"
+    ),
     "one-way": "the capture has only what one end sent: what it waited for cannot be seen",
-    "uncaptured": "segments were acknowledged that the capture does not have: the capture itself has lost packets",
+    "uncaptured": (
+        "segments were acknowledged that the capture does not have: the capture itself has lost"
+        " packets"
+    ),
     "guessed": "more than a tenth of what was sent again, or late, is known by its timing only",
     "evicted": "too many connections went on at the same time: its end was not followed",
-    "cut-by-interface": "segments are longer than the ends agreed, and the interface cut them after the capture: losses and segments are "
-    "counted by their octets",
-    "dropped-by-capture": "the capture itself dropped packets: holes, and octets never captured, may be these, not what the network lost",
+    "cut-by-interface": (
+        "segments are longer than the ends agreed, and the interface cut them after the capture:"
+        " losses and segments are counted by their octets"
+    ),
+    "dropped-by-capture": (
+        "the capture itself dropped packets: holes, and octets never captured, may be these, not"
+        " what the network lost"
+    ),
 }
 
 
@@ -185,7 +198,10 @@ def _bars(connections: Sequence[Connection]) -> Figure:
     return Figure(
         spec,
         title="What the connections waited for",
-        text="Every moment between the first packet of a connection and its last belongs to one cause; the rules are below.",
+        text=(
+            "Every moment between the first packet of a connection and its last belongs to one"
+            " cause; the rules are below."
+        ),
         numbers=Table(head, cells, "Shares of time"),
         kind="low",
     )
@@ -204,9 +220,7 @@ def _connection(of: Connection) -> list[Block]:
 
 
 def _advice(of: Connection) -> list[Block]:
-    """Return a table with which end was slow, what to change, what the transfer would reach then,
-    and what this rests on.
-    """
+    """Return a table of the limiting end, what to change, the gain, and the evidence."""
     verdict = of.verdict
     if verdict is None:
         return []
@@ -278,9 +292,12 @@ def _flight(of: Connection) -> Figure | None:
     return Figure(
         frame(rows, {"layer": layers}, len(names)),
         title="Octets in flight",
-        text=f"Most octets that {of.sender.name} had sent and not seen acknowledged, in slices of {time_text(series['width_ns'] * NS)}. A "
-        "congestion window grows until a loss, a send buffer stays. The receiver's window is drawn where it is at most "
-        f"{_WINDOW_SHOWN} times the largest flight.",
+        text=(
+            f"Most octets that {of.sender.name} had sent and not seen acknowledged, in slices of"
+            f" {time_text(series['width_ns'] * NS)}. A congestion window grows until a loss, a send"
+            f" buffer stays. The receiver's window is drawn where it is at most {_WINDOW_SHOWN}"
+            " times the largest flight."
+        ),
         numbers=Table(head, cells, "Octets in flight"),
     )
 
@@ -330,8 +347,9 @@ def _times_s(series: Mapping[str, Any]) -> list[float]:
 
 
 def _sequence(of: Connection) -> Figure:
-    """Draw numbers sent, acknowledged and allowed by the window against time, and where something
-    was sent again.
+    """Draw numbers sent, acknowledged and allowed by the window, and retransmissions.
+
+    Against time.
     """
     series = of.sender.of["series"]
     times = _times_s(series)
@@ -386,8 +404,10 @@ def _sequence(of: Connection) -> Figure:
     return Figure(
         spec,
         title="Time and sequence",
-        text=f"What {of.sender.name} had sent at most, what was acknowledged of it, and how far the receiver's window reached, "
-        f"in slices of {time_text(series['width_ns'] * NS)}.",
+        text=(
+            f"What {of.sender.name} had sent at most, what was acknowledged of it, and how far the"
+            f" receiver's window reached, in slices of {time_text(series['width_ns'] * NS)}."
+        ),
         numbers=Table(head, cells, "Time and sequence"),
     )
 
@@ -410,7 +430,7 @@ def _rates(
     text: str,
     of_table: str,
 ) -> Figure:
-    """Draw payload rates against time; a source is its name, its series, and when that begins (s)."""
+    """Draw payload rates against time; a source is its name, its series, and its begin (s)."""
     rows, cells = [], []
     for name, series, begin_s in sources:
         for at, octets in zip(_times_s(series), series["octets"], strict=True):
@@ -471,8 +491,10 @@ def _delays(of: Connection) -> Figure | None:
     return Figure(
         frame(rows, {"layer": layers}, len(names)),
         title="From data to acknowledgement",
-        text=f"Of segments of {of.sender.name} that were sent once; seen from where the capture was made, at the least "
-        f"{time_text(of.receiver.away_s)} from {of.receiver.name} and back.",
+        text=(
+            f"Of segments of {of.sender.name} that were sent once; seen from where the capture was"
+            f" made, at the least {time_text(of.receiver.away_s)} from {of.receiver.name} and back."
+        ),
         numbers=Table(
             ["Time, s", "Segments", "Mean, ms", "Longest, ms"],
             cells,
@@ -566,7 +588,10 @@ def _flows(flows: Sequence[Mapping[str, Any]]) -> list[Block]:
                 *missing,
             ]
         )
-    text = "Lost, reordered and duplicate packets are known only of flows that carry ethermeter’s mark."
+    text = (
+        "Lost, reordered and duplicate packets are known only of flows that carry ethermeter’s"
+        " mark."
+    )
     table = Table(head, rows, "Flows, the one with most payload first")
     drawn = [flow for flow in flows if flow["duration_ns"] > 0][:DRAWN]
     return [Text(text), *([Grid([_flow_rates(drawn)])] if drawn else []), Heading("All"), table]

@@ -1,6 +1,4 @@
-"""Cautions in text tables: a mark at each value that has some, and the lines below the table that
-explain them.
-"""
+"""Cautions in text tables: a mark at each value, and lines that explain them."""
 
 from collections.abc import Iterable, Sequence
 
@@ -44,9 +42,7 @@ class Marks:
         return f"[{''.join(letters)}]" if letters else ""
 
     def legend(self, of_run: Sequence[str] = ()) -> list[str]:
-        """Return a line for each mark, for each caution of all values, and for each of the whole
-        run.
-        """
+        """Return a line for each mark, for each caution of all values, and of the whole run."""
         lines = [
             f"[{letter}] {word}: {Caution(word).meaning}" for word, letter in self._letters.items()
         ]

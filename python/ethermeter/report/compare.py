@@ -12,16 +12,17 @@ from ethermeter.document import number
 from ethermeter.faults import Fault, InputError
 from ethermeter.metrics import Caution, Metric
 from ethermeter.report.cautions import Marks
-from ethermeter.report.labels import FLOW_MAIN_METRICS, MAIN_METRICS, STUDY_GRAPHS
+from ethermeter.report.labels import FLOW_MAIN_METRICS, MAIN_METRICS, MORE_COMPARED
 
 METRICS: tuple[Metric, ...] = tuple(
-    metric for metric in Metric if metric in (*MAIN_METRICS, *STUDY_GRAPHS, *FLOW_MAIN_METRICS)
+    metric for metric in Metric if metric in (*MAIN_METRICS, *MORE_COMPARED, *FLOW_MAIN_METRICS)
 )
 
 
 class Row(TypedDict):
-    """One metric at one point of both runs, in the metric's SI unit; None where there is no value
-    or no interval.
+    """One metric at one point of both runs, in the metric's SI unit.
+
+    None where there is no value or no interval.
 
     `verdict`: "same" (equal to the last bit), "higher" or "lower" (the second run, beyond the
     interval of the difference), "no difference" (the interval holds zero), "undecided" (no
@@ -121,8 +122,9 @@ def _number(value: float) -> float | None:
 
 
 def render(rows: Sequence[Row]) -> str:
-    """Write the rows as text: those that differ, are undecided or stand alone, marked by their
-    cautions, and a count of every verdict.
+    """Write the rows as text, and a count of every verdict.
+
+    Rows are written that differ, are undecided or stand alone, marked by their cautions.
     """
     counts: dict[str, int] = {}
     for row in rows:

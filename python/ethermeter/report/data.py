@@ -106,8 +106,9 @@ class ReportData:
 
 
 def gather(run_dir: Path, presentation: Presentation) -> ReportData:
-    """Read a finished run: estimates and claims from their files if they are there, the rest from
-    its tables.
+    """Read a finished run.
+
+    Estimates and claims come from their files if they exist, the rest from its tables.
 
     Raises
     ------
@@ -206,8 +207,9 @@ def _flows(
 
 
 def _rooflines(by_flow: Sequence[Point], trials: "Sequence[Trial]") -> dict[str, Roofline]:
-    """Find for every series where, and on which flow's path, least was left to a ceiling; measured
-    ones go before simulated ones.
+    """Find for every series the flow and point that come nearest to a ceiling.
+
+    Measured points go before simulated ones.
     """
     scenarios = {
         (trial.series, trial.engine, frozenset(trial.point.items())): trial.scenario
@@ -217,7 +219,7 @@ def _rooflines(by_flow: Sequence[Point], trials: "Sequence[Trial]") -> dict[str,
     for point in by_flow:
         place = {key: value for key, value in point.point.items() if key != groups.PART}
         scenario = scenarios[point.series, point.engine, frozenset(place.items())]
-        (number, *others) = groups.by_flow(scenario).get(point.point[groups.PART], (0, 0))
+        number, *others = groups.by_flow(scenario).get(point.point[groups.PART], (0, 0))
         goodput = point.estimates[Metric.GOODPUT]
         if others or scenario.flows[number].transfer is not None or not goodput.value > 0:
             continue
@@ -241,7 +243,7 @@ def _stations(scenario: Any) -> int:
 def _parts(
     run: "RunDirectory", trials: "Sequence[Trial]"
 ) -> tuple[Sequence[Point], Sequence[Point], Sequence[Point]]:
-    """Estimates by group, by place, and the shares of two stations, each where it says something."""
+    """Estimates by group, by attachment, and shares of two stations; each empty if trivial."""
     several = _of_some_points([trial for trial in trials if len(trial.scenario["groups"]) > 1])
     clustered = _of_some_points(
         [
@@ -282,8 +284,9 @@ def _of_some_points(trials: "Sequence[Trial]") -> "list[Trial]":
 def _lines(
     run: "RunDirectory", trials: "Sequence[Trial]", points: Sequence[Point], *, is_study: bool
 ) -> Sequence[Line]:
-    """Estimates along the cable: from their file, or of a run that is no study's and small enough
-    to look at place by place.
+    """Estimates along the cable.
+
+    From their file, or of a run without a study if it is small enough for single attachments.
     """
     kept = positions.read(run.path)
     if kept or is_study or len(points) > MOST_POINTS:

@@ -20,9 +20,7 @@ class Experiment:
     content: Mapping[str, Any]
 
     def parameters(self) -> list[tuple[str, str, str, str]]:
-        """Key, value, kind and text of the source, of everything the file says and everything a
-        source speaks of.
-        """
+        """Key, value, kind and text of the source, of all keys of the file and of its sources."""
         values = flat(
             {
                 key: value
@@ -48,9 +46,7 @@ class Experiment:
 
 
 def _nearest(key: str, sources: Mapping[str, object], content: Mapping[str, Any]) -> str | None:
-    """Return the key of the source that speaks of this key or, failing that, of the table around
-    it.
-    """
+    """Return the key of the source of this key, or else of the table around it."""
     bare = key.replace("[1]", "").replace("[2]", "")
     for candidate in (key, bare, *_spellings(key, content)):
         parts = candidate.split(".")
@@ -61,8 +57,9 @@ def _nearest(key: str, sources: Mapping[str, object], content: Mapping[str, Any]
 
 
 def _spellings(key: str, content: Mapping[str, Any]) -> list[str]:
-    """Return the ways in which a file may speak of a key: tables of a list by their name, by their
-    number from 0, or all of them.
+    """Return the spellings of a key in a file.
+
+    Tables of a list go by their name, by their number from 0, or all together.
     """
     ways: list[list[str]] = [[]]
     tree: Any = content

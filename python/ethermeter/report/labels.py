@@ -2,17 +2,15 @@
 
 from ethermeter.metrics import Metric
 
-STUDY_GRAPHS: tuple[Metric, ...] = (
+MORE_COMPARED: tuple[Metric, ...] = (
     Metric.BIT_RATE,
     Metric.BIT_RATE_SD,
-    Metric.PACKET_RATE,
     Metric.PACKET_RATE_SD,
-    Metric.TRANSMISSION_DELAY,
     Metric.TRANSMISSION_DELAY_SD,
     Metric.EXCESS_DELAY,
     Metric.UTILISATION_SD_OVER_MEAN,
 )
-"""The eight graphs of a page of the 1988 study's appendix, in its order."""
+"""What a comparison of two runs shows beside the main metrics: rates in bits, and deviations."""
 
 VOICE_GRAPHS: tuple[Metric, ...] = (
     Metric.VOICE_DELAY,
@@ -175,9 +173,7 @@ FLOW_TITLES: dict[str, str] = {
 
 
 def _network_title(rest: str) -> str | None:
-    """Return the title of a key of a network without the name or number of what it is of, and that
-    in brackets.
-    """
+    """Return the title of a key of a network, and the name or number of its table in brackets."""
     if rest in NETWORK_TITLES:
         return NETWORK_TITLES[rest]
     kind, _, after = rest.partition(".")
@@ -191,8 +187,10 @@ def key_title(key: str) -> str:
 
     Examples
     --------
-    >>> key_title("stations.count"), key_title("stations.frames"), key_title("stations.pupils.count")
-    ('Number of hosts', 'Frame length', 'Number of stations (pupils)')
+    >>> key_title("stations.count"), key_title("stations.frames")
+    ('Number of hosts', 'Frame length')
+    >>> key_title("stations.pupils.count")
+    'Number of stations (pupils)'
     >>> key_title("stations.0.arrivals.poisson_load"), key_title("segment.preamble")
     ('Offered load', 'segment.preamble')
     >>> key_title("network.hosts.sender.count"), key_title("flows.load.frames")

@@ -66,8 +66,9 @@ def page(data: ReportData, study: StudyPage) -> str:
 
 
 def _drawn(points: Sequence[Point]) -> list[Point]:
-    """Points that figures show: without what lies between theories and the segment, and without the
-    idealised simulations of theories if that is too much.
+    """Points that figures show, without ablations.
+
+    If there are too many curves, without the idealised simulations of theories as well.
 
     All of these are shown where theories and simulations are compared.
     """

@@ -1,6 +1,4 @@
-"""Path rooflines as figures: every stage's ceiling in the order of the path, and the achieved rate
-as a line across them.
-"""
+"""Path rooflines as figures: the ceiling of every stage, and the achieved rate as a line."""
 
 import json
 import math
@@ -49,7 +47,10 @@ def verdict(roofline: Roofline) -> str:
     if roofline.margin < 0.99:
         # A stage alone can be slower than in its place, where others do part of its work, and both
         # have an uncertainty.
-        text += " (achieved more than the ceiling says: they are not of the same conditions, or within their uncertainty)"
+        text += (
+            " (achieved more than the ceiling says: they are not of the same conditions, or within"
+            " their uncertainty)"
+        )
     return text + "."
 
 
@@ -269,8 +270,9 @@ def _page(title: str, rooflines: Sequence[Roofline]) -> str:
 
 
 def export(title: str, rooflines: Sequence[Roofline], out: Path) -> Path:
-    """Write rooflines; the suffix of `out` says whether as a page, or one below the other as SVG,
-    PDF or PNG.
+    """Write rooflines; the suffix of `out` gives the format.
+
+    A page, or one figure below the other as SVG, PDF or PNG.
 
     Raises
     ------

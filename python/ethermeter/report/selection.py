@@ -16,8 +16,10 @@ STUDY_FRAMES = ("64 B", "1536 B", "4000 B")
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A histogram that is shown: its name, what it is of, what it counts, and the metrics that are
-    its percentiles and its largest.
+    """A histogram that is shown, with its labels and metrics.
+
+    Its name, what it is of, what it counts, and the metrics that are its percentiles and its
+    largest.
     """
 
     histogram: str
@@ -82,8 +84,10 @@ KINDS = (
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Points that share a figure: of what, what their names are values of, the points by name, and
-    what is the same for all.
+    """Points that share a figure.
+
+    What they are of, what their names are values of, the points by name, and what is the same for
+    all.
     """
 
     kind: Kind

@@ -121,8 +121,9 @@ def _gauge(claim: Claim) -> Markup:
 def figure_table(
     panel: Panel, metric: Metric, axes: Axes, *, title: str, label: Label | None = None
 ) -> Table:
-    """Numbers of a figure: x by curve, value and half width of the interval; `label` instead of the
-    metric's own.
+    """Numbers of a figure: x by curve, value and half width of the interval.
+
+    `label` is used instead of the metric's own.
     """
     label = label or metric.label
     places = sorted({x for curve in panel.curves for x, _ in curve.points})
@@ -162,8 +163,9 @@ def estimates_table(
 
 
 def cautions_table(points: Sequence[Point]) -> Table | Text:
-    """Every caution of values: what it means, and at which points of which series; values that do
-    not exist are dashes already.
+    """Every caution of values: its meaning, and its points and series.
+
+    Values that do not exist are dashes already.
     """
     found: dict[tuple[str, str], list[Point]] = {}
     totals: dict[str, int] = {}

@@ -18,8 +18,9 @@ T = TypeVar("T")
 
 
 def spread(items: Sequence[T], most: int) -> list[T]:
-    """Pick items at even distances, the first and the last among them; all if they are no more than
-    `most`, which is at least 2.
+    """Pick items at even distances, the first and the last among them.
+
+    All if they are no more than `most`, which is at least 2.
 
     Examples
     --------
@@ -36,12 +37,14 @@ def notice(points: int) -> str:
     if points <= MOST_ROWS:
         return ""
     drawn = (
-        f" The figures of a metric together show about {MOST_VALUES:,} values in at most {MOST_PANELS} panels: "
-        "places along x at even distances, and of each curve its lowest and its highest value."
+        f" The figures of a metric together show about {MOST_VALUES:,} values in at most"
+        f" {MOST_PANELS} panels: places along x at even distances, and of each curve its lowest and"
+        " its highest value."
         if points > MOST_VALUES
         else ""
     )
     return (
-        f"These are {points:,} points, more than a page can show. A table shows at most {MOST_ROWS} rows, at even distances.{drawn} "
-        "Every value is in <code>estimates.json</code> beside this page."
+        f"These are {points:,} points, more than a page can show. A table shows at most {MOST_ROWS}"
+        f" rows, at even distances.{drawn} Every value is in <code>estimates.json</code> beside"
+        " this page."
     )

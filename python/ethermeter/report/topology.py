@@ -17,8 +17,9 @@ _LONGEST_NAME = 15
 
 @dataclass(slots=True)
 class _Node:
-    """A node of the tree: its names (several are a group drawn as one), the links to its parent,
-    and what hangs on it.
+    """A node of the tree: its names, the links to its parent, and its children.
+
+    Several names are a group drawn as one node.
     """
 
     names: list[str]
@@ -90,8 +91,9 @@ def _tree(
     *,
     keep: set[str],
 ) -> _Node:
-    """Hang everything that is joined to a node on it; many equal hosts as one, but for the ends of
-    the busiest link.
+    """Hang everything that is joined to a node on it.
+
+    Many equal hosts become one, except the ends of the busiest link.
     """
     # A loop rather than recursion: a chain of a thousand switches is allowed.
     root = _Node([name], kinds[name], links)

@@ -1,4 +1,4 @@
-"""Families: sections of a study that hold tables of its claims and figures with published points."""
+"""Families: sections of a study with tables of its claims and figures with published points."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass

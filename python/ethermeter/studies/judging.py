@@ -33,8 +33,9 @@ class Finding:
 
 
 def judge(entry: Entry, finding: Finding | None) -> Claim:
-    """Hold a finding against an entry of the study's file; no finding means that the run lacks its
-    points.
+    """Compare a finding with an entry of the study's file.
+
+    No finding means that the run lacks its points.
 
     A number is `met` within 3% of the published one (or the entry's own `near`, relative, or
     `within`, absolute) or within the text's own rounding, or if the published one lies where single

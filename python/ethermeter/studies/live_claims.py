@@ -90,7 +90,10 @@ def _reason(each: Mapping[str, Any], testbed: str, paths: Paths) -> str:
         return ""
     wire = _slowest_mbps(scenario, each["flows"])
     if abs(wire / each["wire"] - 1) > _TOLERANCE:
-        return f"the slowest wire of this run carries {wire:g} Mb/s, that of the study {each['wire']:g}"
+        return (
+            f"the slowest wire of this run carries {wire:g} Mb/s, that of the study"
+            f" {each['wire']:g}"
+        )
     return ""
 
 

@@ -46,9 +46,7 @@ class Paths:
         *,
         engine: str = "simulation",
     ) -> None:
-        """Index the results of one engine in a run; the tables are those of
-        `ethermeter.store.RunDirectory`.
-        """
+        """Index the results of one engine in a run; the tables are those of `RunDirectory`."""
         self._trials: dict[tuple[object, ...], list[int]] = {}
         self._of_trial = list(trials)
         for at, trial in enumerate(trials):
@@ -90,8 +88,9 @@ class Paths:
         return found
 
     def values(self, series: str, where: Where, flow: str, metric: Metric) -> Floats:
-        """Values of a metric of a flow at a point, shape `(replications,)`; of all flows together
-        where `flow` is empty.
+        """Values of a metric of a flow at a point, shape `(replications,)`.
+
+        Of all flows together where `flow` is empty.
 
         Raises
         ------
@@ -113,15 +112,14 @@ class Paths:
     def estimate(
         self, series: str, where: Where, flow: str, metric: Metric, *, factor: float = 1.0
     ) -> Estimate:
-        """Mean of `values` times a factor, with its interval over the replications; none where
-        there is but one.
+        """Mean of `values` times a factor, with its interval over the replications.
+
+        Without an interval if there is only one.
         """
         return student(self.values(series, where, flow, metric) * factor)
 
     def along(self, series: str, key: str, where: Where | None = None) -> list[str]:
-        """Values of `key` for which the run has points that are otherwise at `where`, in the order
-        of the plan.
-        """
+        """Values of `key` at points that are otherwise at `where`, in the order of the plan."""
         found: dict[str, None] = {}
         for name, *items in self._trials:
             point: dict[Any, Any] = dict(items)  # type: ignore[arg-type]

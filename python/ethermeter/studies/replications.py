@@ -1,5 +1,6 @@
-"""Curves of a run, replication by replication: what is read off a curve gets its interval from
-reading it off several times.
+"""Curves of a run, replication by replication.
+
+What is read off a curve gets its interval from reading it off several times.
 """
 
 from collections.abc import Mapping, Sequence
@@ -61,8 +62,9 @@ class Curves:
         return values
 
     def exposure(self, series: str, where: Where, metric: Metric) -> float:
-        """How often what a metric counts could have been seen in the replications of a point; NaN
-        if the run does not hold it.
+        """How often what a metric counts could have been seen in the replications of a point.
+
+        NaN if the run does not hold it.
         """
         counted = {
             name: self.values(series, where, name) for name in BEHIND if name in self._metrics
@@ -133,8 +135,9 @@ def crossing(x: Floats, y: Floats, level: float) -> float:
 
 
 def takeoff(x: Floats, y: Floats) -> float:
-    """Where a curve that is flat at first takes off: its steepest step, drawn down to its first
-    value.
+    """Where a curve that is flat at first takes off.
+
+    Its steepest step, drawn down to its first value.
 
     Parameters
     ----------

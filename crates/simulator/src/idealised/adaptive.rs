@@ -9,12 +9,12 @@
 //! slot, and from then on one is alone with probability 1/e (Lam 1980). What comes in a slot joins
 //! at its end.
 
-use super::account::{Account, Frame};
+use super::counters::{Frame, FrameCounters};
 use super::supply::{Supplies, MEDIUM};
 use crate::scenario::Error;
-use crate::station::{Attempt, Ending};
+use crate::segment::compiled::{signed, small, CompiledSegment, NEVER};
+use crate::segment::station::{Attempt, Ending};
 use crate::watch::Watch;
-use crate::world::{signed, small, World, NEVER};
 use ethermeter_traffic::{Coin, Purpose, Stream};
 use ethermeter_trial::idealised::{Adaptive, Empty, Policy};
 use ethermeter_trial::Counts;
@@ -22,7 +22,7 @@ use std::f64::consts::E;
 
 struct Queue<'w> {
     supplies: Supplies<'w>,
-    account: Account<'w>,
+    counters: FrameCounters<'w>,
     waiting: Vec<Frame>,
     held: Vec<u32>,
     rooms: Vec<u32>,
@@ -36,29 +36,29 @@ enum Senders {
     First(usize),
 }
 
-/// Run such a world.
+/// Run such a compiled.
 pub(super) fn run(
-    world: &World,
+    compiled: &CompiledSegment,
     adaptive: Adaptive,
     watch: &Watch,
     tracing: bool,
 ) -> Result<(Counts, Vec<Attempt>), Error> {
     let (slot, clear) = (signed(adaptive.slot_ps), signed(adaptive.clear_ps));
     let mut queue = Queue {
-        supplies: Supplies::new(world, 1),
-        account: Account::new(world, tracing),
+        supplies: Supplies::new(compiled, 1),
+        counters: FrameCounters::new(compiled, tracing),
         waiting: Vec::new(),
-        held: vec![0; world.stations()],
-        rooms: (0..world.stations())
-            .map(|i| world.group(i).queue_frames.unwrap_or(u32::MAX))
+        held: vec![0; compiled.stations()],
+        rooms: (0..compiled.stations())
+            .map(|i| compiled.group(i).queue_frames.unwrap_or(u32::MAX))
             .collect(),
-        chance: Stream::new(world.seed, MEDIUM, Purpose::Contention),
+        chance: Stream::new(compiled.seed, MEDIUM, Purpose::Contention),
     };
-    let end = world.phases.end_ps.cast_signed();
-    let mut now = world.phases.begin_ps.cast_signed();
+    let end = compiled.phases.end_ps.cast_signed();
+    let mut now = compiled.phases.begin_ps.cast_signed();
     let mut first_slot = true;
     queue.admit(now);
-    let mut poll = watch.begin(world.phases.begin_ps, world.phases.end_ps);
+    let mut poll = watch.begin(compiled.phases.begin_ps, compiled.phases.end_ps);
     while now < end && poll.goes_on(now.cast_unsigned()) {
         if queue.waiting.is_empty() {
             let next = queue.supplies.soonest().0;
@@ -85,9 +85,9 @@ pub(super) fn run(
             Senders::First(count) => {
                 now += slot;
                 for frame in &mut queue.waiting[..count] {
-                    queue.account.fail(frame, now - slot, now, Ending::Collided);
+                    queue.counters.fail(frame, now - slot, now, Ending::Collided);
                 }
-                queue.account.collide();
+                queue.counters.collide();
             }
             Senders::Nobody => now += slot,
         }
@@ -95,7 +95,7 @@ pub(super) fn run(
     }
     poll.check()?;
     queue.admit(end);
-    Ok(queue.account.finish(queue.waiting.iter()))
+    Ok(queue.counters.finish(queue.waiting.iter()))
 }
 
 impl Queue<'_> {
@@ -107,7 +107,7 @@ impl Queue<'_> {
                 return;
             }
             self.supplies.take(station);
-            self.account.offer(small(station), time);
+            self.counters.offer(small(station), time);
             if self.held[station] < self.rooms[station] {
                 self.held[station] += 1;
                 let bits = self.supplies.bits(station);
@@ -119,14 +119,14 @@ impl Queue<'_> {
                     attempts: 0,
                 });
             } else {
-                self.account.drop(small(station), time);
+                self.counters.drop(small(station), time);
             }
         }
     }
 
     fn deliver(&mut self, index: usize, now: i64, clear: i64) -> i64 {
         let frame = self.waiting.swap_remove(index);
-        let over = self.account.deliver(&frame, now) + clear;
+        let over = self.counters.deliver(&frame, now) + clear;
         self.held[frame.station as usize] -= 1;
         self.supplies.think(frame.station as usize, over);
         over

@@ -5,28 +5,28 @@
 //! others send. Stations that start in one slot collide, for one slot.
 
 use crate::scenario::Error;
-use crate::station::{Attempt, Station};
-use crate::tally::Tally;
+use crate::segment::compiled::{signed, CompiledSegment};
+use crate::segment::counters::Counters;
+use crate::segment::station::{Attempt, Station};
 use crate::watch::Watch;
-use crate::world::{signed, World};
 use ethermeter_trial::idealised::{Adaptive, Empty};
 use ethermeter_trial::Counts;
 
-/// Run such a world, whose slot is that in which stations count their backoff.
+/// Run such a compiled, whose slot is that in which stations count their backoff.
 pub(super) fn run(
-    world: &World,
+    compiled: &CompiledSegment,
     adaptive: Adaptive,
     watch: &Watch,
     tracing: bool,
 ) -> Result<(Counts, Vec<Attempt>), Error> {
-    let (slot, clear) = (world.slot, signed(adaptive.clear_ps));
-    let mut tally = Tally::new(world, tracing);
-    let (mut stations, mut next) = Station::all(world);
+    let (slot, clear) = (compiled.slot, signed(adaptive.clear_ps));
+    let mut counters = Counters::new(compiled, tracing);
+    let (mut stations, mut next) = Station::all(compiled);
     let mut starting: Vec<usize> = Vec::new();
     let mut collision: Vec<Attempt> = Vec::new();
-    let end = world.phases.end_ps.cast_signed();
-    let mut now = world.phases.begin_ps.cast_signed();
-    let mut poll = watch.begin(world.phases.begin_ps, world.phases.end_ps);
+    let end = compiled.phases.end_ps.cast_signed();
+    let mut now = compiled.phases.begin_ps.cast_signed();
+    let mut poll = watch.begin(compiled.phases.begin_ps, compiled.phases.end_ps);
     loop {
         let soonest = next.iter().copied().min().expect("at least one station");
         if soonest > now {
@@ -40,16 +40,16 @@ pub(super) fn run(
         }
         if now >= end || !poll.goes_on(now.cast_unsigned()) {
             poll.check()?;
-            return Ok(tally.finish(world, &mut stations));
+            return Ok(counters.finish(compiled, &mut stations));
         }
         starting.clear();
         starting.extend(
             next.iter().enumerate().filter(|(_, &ready)| ready <= now).map(|(station, _)| station),
         );
         if let [station] = starting[..] {
-            let over = now + stations[station].packet_time(world, now);
+            let over = now + stations[station].packet_time(compiled, now);
             let (attempt, ready) = stations[station].deliver(now, over);
-            tally.record(&attempt);
+            counters.record(&attempt);
             next[station] = ready;
             now = over + clear;
         } else {
@@ -59,7 +59,7 @@ pub(super) fn run(
                 collision.push(attempt);
                 next[station] = ready;
             }
-            tally.record_collision(&collision);
+            counters.record_collision(&collision);
             now += slot;
         }
     }

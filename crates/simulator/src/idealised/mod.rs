@@ -2,7 +2,7 @@
 //! formula.
 //!
 //! An idealised world is another medium access. It gives the same [`Attempt`]s in the order of
-//! their starts into the same [`Tally`](crate::tally::Tally), so that frames, delays, histograms,
+//! their starts into the same [`Counters`](crate::segment::counters::Counters), so that frames, delays, histograms,
 //! batches and channel time come out as they do of a segment. Of the segment only the duration of a
 //! bit is used; a packet is a frame, without preamble and gap.
 //!
@@ -13,12 +13,12 @@
 //!   medium, each station with its own backoff.
 //! - `sensing_again`, `persistent`: carrier sense without slots, non-persistent and 1-persistent.
 //! - `polling`: cyclic service of queues, as by a token.
-//! - `supply`: what the stations, and the population without end, offer. `account`: what is
+//! - `supply`: what the stations, and the population without end, offer. `counters`: what is
 //!   counted.
 
-mod account;
 mod adaptive;
 mod backoff;
+mod counters;
 mod persistent;
 mod polling;
 pub mod scenario;
@@ -31,9 +31,9 @@ mod users;
 pub use scenario::{Idealised, Trial};
 
 use crate::scenario::Error;
-use crate::station::Attempt;
+use crate::segment::compiled::CompiledSegment;
+use crate::segment::station::Attempt;
 use crate::watch::Watch;
-use crate::world::World;
 use ethermeter_trial::idealised::{Access, Adaptive, Policy, Population, Slotted, Unslotted};
 use ethermeter_trial::Counts;
 use ethermeter_trial::Fault;
@@ -44,15 +44,15 @@ use ethermeter_trial::Fault;
 /// If the trial contradicts itself or leaves the range of what can be simulated; [`Error::Stopped`]
 /// if it was stopped.
 pub fn run(trial: &Trial, watch: &Watch, tracing: bool) -> Result<(Counts, Vec<Attempt>), Error> {
-    let mut world = checked(trial)?;
+    let mut compiled = checked(trial)?;
     // Nothing propagates from place to place here; what a world says of propagation is its own.
-    world.max_delay = 0;
-    let world = &mut world;
+    compiled.max_delay = 0;
+    let compiled = &mut compiled;
     match &trial.idealised {
-        Idealised::Slotted(slotted) => run_slotted(world, slotted, watch, tracing),
-        Idealised::Adaptive(adaptive) => run_adaptive(world, *adaptive, watch, tracing),
-        Idealised::Unslotted(unslotted) => run_unslotted(world, unslotted, watch, tracing),
-        Idealised::Polling(polling) => polling::run(world, *polling, watch, tracing),
+        Idealised::Slotted(slotted) => run_slotted(compiled, slotted, watch, tracing),
+        Idealised::Adaptive(adaptive) => run_adaptive(compiled, *adaptive, watch, tracing),
+        Idealised::Unslotted(unslotted) => run_unslotted(compiled, unslotted, watch, tracing),
+        Idealised::Polling(polling) => polling::run(compiled, *polling, watch, tracing),
     }
 }
 
@@ -64,42 +64,44 @@ pub fn check(trial: &Trial) -> Result<(), Fault> {
     checked(trial).map(drop)
 }
 
-fn checked(trial: &Trial) -> Result<World, Fault> {
-    let world = World::idealised(trial.seed, &trial.scenario)?;
-    scenario::check_no_voice(&world)?;
-    trial.idealised.check(&world, &trial.scenario.segment)?;
-    Ok(world)
+fn checked(trial: &Trial) -> Result<CompiledSegment, Fault> {
+    let compiled = CompiledSegment::idealised(trial.seed, &trial.scenario)?;
+    scenario::check_no_voice(&compiled)?;
+    trial.idealised.check(&compiled, &trial.scenario.segment)?;
+    Ok(compiled)
 }
 
 fn run_slotted(
-    world: &World,
+    compiled: &CompiledSegment,
     slotted: &Slotted,
     watch: &Watch,
     tracing: bool,
 ) -> Result<(Counts, Vec<Attempt>), Error> {
     match &slotted.population {
         Population::Infinite(infinite) => {
-            slotted_crowd::run(world, slotted, *infinite, watch, tracing)
+            slotted_crowd::run(compiled, slotted, *infinite, watch, tracing)
         }
-        Population::Finite(finite) => slotted_users::run(world, slotted, *finite, watch, tracing),
+        Population::Finite(finite) => {
+            slotted_users::run(compiled, slotted, *finite, watch, tracing)
+        }
     }
 }
 
 fn run_adaptive(
-    world: &mut World,
+    compiled: &mut CompiledSegment,
     adaptive: Adaptive,
     watch: &Watch,
     tracing: bool,
 ) -> Result<(Counts, Vec<Attempt>), Error> {
     if adaptive.policy == Policy::BinaryExponential {
-        world.slot = adaptive.slot_ps.cast_signed(); // in which stations count their backoff
-        return backoff::run(world, adaptive, watch, tracing);
+        compiled.slot = adaptive.slot_ps.cast_signed(); // in which stations count their backoff
+        return backoff::run(compiled, adaptive, watch, tracing);
     }
-    adaptive::run(world, adaptive, watch, tracing)
+    adaptive::run(compiled, adaptive, watch, tracing)
 }
 
 fn run_unslotted(
-    world: &World,
+    compiled: &CompiledSegment,
     unslotted: &Unslotted,
     watch: &Watch,
     tracing: bool,
@@ -107,10 +109,10 @@ fn run_unslotted(
     let propagation = unslotted.propagation_ps.cast_signed();
     match unslotted.access {
         Access::NonPersistent(access) => {
-            sensing_again::run(world, propagation, access, watch, tracing)
+            sensing_again::run(compiled, propagation, access, watch, tracing)
         }
         Access::OnePersistent(access) => {
-            persistent::run(world, propagation, access, watch, tracing)
+            persistent::run(compiled, propagation, access, watch, tracing)
         }
     }
 }

@@ -12,12 +12,12 @@
 //!
 //! Afterwards all that took part are idle again: their frames are gone, and come anew.
 
-use super::account::{Account, Frame};
+use super::counters::{Frame, FrameCounters};
 use super::supply::{Crowd, Supplies};
 use crate::scenario::Error;
-use crate::station::{Attempt, Ending};
+use crate::segment::compiled::{signed, small, CompiledSegment, NEVER};
+use crate::segment::station::{Attempt, Ending};
 use crate::watch::{Poll, Watch};
-use crate::world::{signed, small, World, NEVER};
 use ethermeter_trial::idealised::OnePersistent;
 use ethermeter_trial::Counts;
 
@@ -32,63 +32,63 @@ trait Population {
         &mut self,
         idle_from: i64,
         propagation: i64,
-        account: &mut Account,
+        counters: &mut FrameCounters,
         starting: &mut Vec<Start>,
     );
 
     /// The period is over, and those that took part are idle.
-    fn rest(&mut self, idle_from: i64, starting: &[Start], account: &mut Account);
+    fn rest(&mut self, idle_from: i64, starting: &[Start], counters: &mut FrameCounters);
 }
 
-/// Run such a world.
+/// Run such a compiled.
 pub(super) fn run(
-    world: &World,
+    compiled: &CompiledSegment,
     propagation: i64,
     access: OnePersistent,
     watch: &Watch,
     tracing: bool,
 ) -> Result<(Counts, Vec<Attempt>), Error> {
-    let account = Account::new(world, tracing);
-    let mut poll = watch.begin(world.phases.begin_ps, world.phases.end_ps);
+    let counters = FrameCounters::new(compiled, tracing);
+    let mut poll = watch.begin(compiled.phases.begin_ps, compiled.phases.end_ps);
     let Some(mean_ps) = access.infinite_mean_ps else {
         return run_with(
-            Users { supplies: Supplies::new(world, 1) },
-            world,
+            Users { supplies: Supplies::new(compiled, 1) },
+            compiled,
             propagation,
             access,
-            account,
+            counters,
             &mut poll,
         );
     };
-    let crowd = Waiting { crowd: Crowd::new(world, mean_ps), waiting: Vec::new() };
-    let (mut counts, trace) = run_with(crowd, world, propagation, access, account, &mut poll)?;
-    counts.stations.offered_load.fill(mean_packet_ps(world) / mean_ps / count(world));
+    let crowd = Waiting { crowd: Crowd::new(compiled, mean_ps), waiting: Vec::new() };
+    let (mut counts, trace) = run_with(crowd, compiled, propagation, access, counters, &mut poll)?;
+    counts.stations.offered_load.fill(mean_packet_ps(compiled) / mean_ps / count(compiled));
     Ok((counts, trace))
 }
 
 fn run_with(
     mut population: impl Population,
-    world: &World,
+    compiled: &CompiledSegment,
     propagation: i64,
     access: OnePersistent,
-    mut account: Account,
+    mut counters: FrameCounters,
     poll: &mut Poll,
 ) -> Result<(Counts, Vec<Attempt>), Error> {
-    let end = world.phases.end_ps.cast_signed();
-    let mut idle_from = world.phases.begin_ps.cast_signed();
+    let end = compiled.phases.end_ps.cast_signed();
+    let mut idle_from = compiled.phases.begin_ps.cast_signed();
     let mut starting: Vec<Start> = Vec::new();
     loop {
         starting.clear();
-        population.start(idle_from, propagation, &mut account, &mut starting);
+        population.start(idle_from, propagation, &mut counters, &mut starting);
         if starting
             .first()
             .is_none_or(|&(start, _)| start >= end || !poll.goes_on(start.cast_unsigned()))
         {
             poll.check()?;
-            return Ok(account.finish(starting.iter().map(|(_, frame)| frame)));
+            return Ok(counters.finish(starting.iter().map(|(_, frame)| frame)));
         }
-        idle_from = send(&mut starting, propagation, access, &mut account);
-        population.rest(idle_from, &starting, &mut account);
+        idle_from = send(&mut starting, propagation, access, &mut counters);
+        population.rest(idle_from, &starting, &mut counters);
     }
 }
 
@@ -97,13 +97,13 @@ fn send(
     starting: &mut [Start],
     propagation: i64,
     access: OnePersistent,
-    account: &mut Account,
+    counters: &mut FrameCounters,
 ) -> i64 {
     let abort = signed(access.abort_ps);
     let first = starting[0].0;
     let unnoticed = access.simultaneous_starts_unnoticed;
     if let [(start, frame)] = starting {
-        return account.deliver(frame, *start) + propagation;
+        return counters.deliver(frame, *start) + propagation;
     }
     let rival = starting.iter().map(|&(start, _)| start).find(|&start| start > first);
     let several = starting[1].0 == first;
@@ -112,7 +112,7 @@ fn send(
         None if unnoticed => {
             let longest = starting
                 .iter()
-                .map(|(_, frame)| account.packet(frame.bits))
+                .map(|(_, frame)| counters.packet(frame.bits))
                 .max()
                 .expect("two or more");
             (first + longest, first + longest + propagation)
@@ -124,9 +124,9 @@ fn send(
     };
     for (start, frame) in starting {
         let stop = if *start == first { first_stop } else { rivals_stop };
-        account.fail(frame, *start, stop, Ending::Discarded);
+        counters.fail(frame, *start, stop, Ending::Discarded);
     }
-    account.collide();
+    counters.collide();
     idle_from
 }
 
@@ -137,9 +137,9 @@ struct Waiting<'w> {
 }
 
 impl Waiting<'_> {
-    fn take(&mut self, account: &mut Account) -> Frame {
+    fn take(&mut self, counters: &mut FrameCounters) -> Frame {
         let mut frame = self.crowd.take();
-        account.offer(frame.station, frame.arrived);
+        counters.offer(frame.station, frame.arrived);
         frame.bits = self.crowd.bits(frame.station);
         frame
     }
@@ -150,7 +150,7 @@ impl Population for Waiting<'_> {
         &mut self,
         idle_from: i64,
         propagation: i64,
-        account: &mut Account,
+        counters: &mut FrameCounters,
         starting: &mut Vec<Start>,
     ) {
         std::mem::swap(starting, &mut self.waiting);
@@ -159,14 +159,14 @@ impl Population for Waiting<'_> {
         }
         let first = if starting.is_empty() { self.crowd.next() } else { idle_from };
         while self.crowd.next() < first + propagation {
-            let frame = self.take(account);
+            let frame = self.take(counters);
             starting.push((frame.arrived, frame));
         }
     }
 
-    fn rest(&mut self, idle_from: i64, _: &[Start], account: &mut Account) {
+    fn rest(&mut self, idle_from: i64, _: &[Start], counters: &mut FrameCounters) {
         while self.crowd.next() < idle_from {
-            let frame = self.take(account);
+            let frame = self.take(counters);
             self.waiting.push((idle_from, frame));
         }
     }
@@ -183,7 +183,7 @@ impl Population for Users<'_> {
         &mut self,
         idle_from: i64,
         propagation: i64,
-        account: &mut Account,
+        counters: &mut FrameCounters,
         starting: &mut Vec<Start>,
     ) {
         let first = self.supplies.soonest().0.max(idle_from);
@@ -191,7 +191,7 @@ impl Population for Users<'_> {
             let arrived = self.supplies.next(station);
             if arrived < first + propagation && arrived < NEVER {
                 self.supplies.take(station);
-                account.offer(small(station), arrived);
+                counters.offer(small(station), arrived);
                 let bits = self.supplies.bits(station);
                 let frame = Frame {
                     station: small(station),
@@ -206,7 +206,7 @@ impl Population for Users<'_> {
         starting.sort_unstable_by_key(|&(start, frame)| (start, frame.station));
     }
 
-    fn rest(&mut self, idle_from: i64, starting: &[Start], _: &mut Account) {
+    fn rest(&mut self, idle_from: i64, starting: &[Start], _: &mut FrameCounters) {
         for (_, frame) in starting {
             self.supplies.think(frame.station as usize, idle_from);
         }
@@ -214,13 +214,13 @@ impl Population for Users<'_> {
 }
 
 #[allow(clippy::cast_precision_loss)]
-fn count(world: &World) -> f64 {
-    world.stations() as f64
+fn count(compiled: &CompiledSegment) -> f64 {
+    compiled.stations() as f64
 }
 
 #[allow(clippy::cast_precision_loss)]
-fn mean_packet_ps(world: &World) -> f64 {
+fn mean_packet_ps(compiled: &CompiledSegment) -> f64 {
     let bits: f64 =
-        (0..world.stations()).map(|station| world.group(station).frames.mean_bits()).sum();
-    bits / count(world) * world.bit as f64
+        (0..compiled.stations()).map(|station| compiled.group(station).frames.mean_bits()).sum();
+    bits / count(compiled) * compiled.bit as f64
 }

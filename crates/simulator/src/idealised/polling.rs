@@ -1,30 +1,30 @@
 //! Cyclic service of queues, as by a token (Bux 1981): the server walks from station to station,
 //! and sends what its discipline allows.
 
-use super::account::{Account, Frame};
+use super::counters::{Frame, FrameCounters};
 use super::supply::Supplies;
 use crate::scenario::Error;
-use crate::station::Attempt;
+use crate::segment::compiled::{signed, small, CompiledSegment, NEVER};
+use crate::segment::station::Attempt;
 use crate::watch::Watch;
-use crate::world::{signed, small, World, NEVER};
 use ethermeter_trial::idealised::{Discipline, Polling};
 use ethermeter_trial::Counts;
 
-/// Run such a world. Queues have no limit, so nothing of them is stored but who comes next.
+/// Run such a compiled. Queues have no limit, so nothing of them is stored but who comes next.
 pub(super) fn run(
-    world: &World,
+    compiled: &CompiledSegment,
     polling: Polling,
     watch: &Watch,
     tracing: bool,
 ) -> Result<(Counts, Vec<Attempt>), Error> {
     let walk = signed(polling.walk_ps);
-    let round = walk * i64::from(small(world.stations()));
-    let mut supplies = Supplies::new(world, 1);
-    let mut account = Account::new(world, tracing);
-    let mut free = vec![0; world.stations()]; // when the last frame of a station ended
-    let end = world.phases.end_ps.cast_signed();
-    let mut now = world.phases.begin_ps.cast_signed();
-    let mut poll = watch.begin(world.phases.begin_ps, world.phases.end_ps);
+    let round = walk * i64::from(small(compiled.stations()));
+    let mut supplies = Supplies::new(compiled, 1);
+    let mut counters = FrameCounters::new(compiled, tracing);
+    let mut free = vec![0; compiled.stations()]; // when the last frame of a station ended
+    let end = compiled.phases.end_ps.cast_signed();
+    let mut now = compiled.phases.begin_ps.cast_signed();
+    let mut poll = watch.begin(compiled.phases.begin_ps, compiled.phases.end_ps);
     while now < end && poll.goes_on(now.cast_unsigned()) {
         // Whole rounds in which nobody has anything.
         let next = supplies.soonest().0;
@@ -43,10 +43,10 @@ pub(super) fn run(
                     break;
                 }
                 supplies.take(station);
-                account.offer(small(station), arrived);
+                counters.offer(small(station), arrived);
                 let taken_up = arrived.max(*free);
                 let bits = supplies.bits(station);
-                now = account.deliver(
+                now = counters.deliver(
                     &Frame { station: small(station), arrived, taken_up, bits, attempts: 0 },
                     now,
                 );
@@ -73,8 +73,8 @@ pub(super) fn run(
         }
         while supplies.next(station) < end {
             let arrived = supplies.take(station);
-            account.offer(small(station), arrived);
+            counters.offer(small(station), arrived);
         }
     }
-    Ok(account.finish(held.iter()))
+    Ok(counters.finish(held.iter()))
 }

@@ -1,7 +1,7 @@
 //! A trial of an idealised world as a plan writes it (docs/formats.md), and what is wrong with it.
 
 use crate::scenario::{read_line, Error, Group, Scenario, Segment};
-use crate::world::{World, LONGEST_DELAY_PS};
+use crate::segment::compiled::{CompiledSegment, LONGEST_DELAY_PS};
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;
 use ethermeter_trial::fault::check_range;
@@ -64,8 +64,8 @@ pub enum Idealised {
 }
 
 impl Idealised {
-    /// What is wrong with it in this world, if anything.
-    pub(super) fn check(&self, world: &World, segment: &Segment) -> Result<(), Fault> {
+    /// What is wrong with it in this compiled, if anything.
+    pub(super) fn check(&self, compiled: &CompiledSegment, segment: &Segment) -> Result<(), Fault> {
         for (key, bits) in
             [("preamble_bits", segment.preamble_bits), ("gap_bits", segment.gap_bits)]
         {
@@ -78,18 +78,18 @@ impl Idealised {
             }
         }
         match self {
-            Self::Slotted(slotted) => check_slotted(slotted, world),
-            Self::Adaptive(adaptive) => check_adaptive(adaptive, world),
-            Self::Unslotted(unslotted) => check_unslotted(unslotted, world),
-            Self::Polling(polling) => check_polling(polling, world),
+            Self::Slotted(slotted) => check_slotted(slotted, compiled),
+            Self::Adaptive(adaptive) => check_adaptive(adaptive, compiled),
+            Self::Unslotted(unslotted) => check_unslotted(unslotted, compiled),
+            Self::Polling(polling) => check_polling(polling, compiled),
         }
     }
 }
 
-fn check_slotted(slotted: &Slotted, world: &World) -> Result<(), Fault> {
-    check_slot(slotted.slot_ps, world)?;
+fn check_slotted(slotted: &Slotted, compiled: &CompiledSegment) -> Result<(), Fault> {
+    check_slot(slotted.slot_ps, compiled)?;
     check_range("idealised.collision_slots", slotted.collision_slots, 1, 1_000_000)?;
-    check_whole_slots(slotted.slot_ps, world)?;
+    check_whole_slots(slotted.slot_ps, compiled)?;
     match (slotted.persistence, slotted.idle) {
         (Persistence::Non, None) => {
             return Err(Fault::new(
@@ -118,7 +118,7 @@ fn check_slotted(slotted: &Slotted, world: &World) -> Result<(), Fault> {
             let key = "idealised.population.infinite.attempts_per_slot: time between attempts";
             #[allow(clippy::cast_precision_loss)] // a mean
             check_mean(key, slotted.slot_ps as f64 / g)?;
-            check_no_arrivals(world)
+            check_no_arrivals(compiled)
         }
         Population::Finite(finite) => {
             check_probability("idealised.population.finite.retransmission", finite.retransmission)?;
@@ -127,21 +127,21 @@ fn check_slotted(slotted: &Slotted, world: &World) -> Result<(), Fault> {
                     "a finite population is non-persistent, with idle periods of whole slots";
                 return Err(Fault::new("idealised.population.finite", what));
             }
-            check_no_generator(world)
+            check_no_generator(compiled)
         }
     }
 }
 
-fn check_adaptive(adaptive: &Adaptive, world: &World) -> Result<(), Fault> {
-    check_slot(adaptive.slot_ps, world)?;
+fn check_adaptive(adaptive: &Adaptive, compiled: &CompiledSegment) -> Result<(), Fault> {
+    check_slot(adaptive.slot_ps, compiled)?;
     check_range("idealised.clear_ps", adaptive.clear_ps, 0, LONGEST_DELAY_PS)?;
     match adaptive.policy {
-        Policy::BinaryExponential => check_backoff(adaptive.slot_ps, world),
-        Policy::OneOfWaiting | Policy::OneOverE => check_no_generator(world),
+        Policy::BinaryExponential => check_backoff(adaptive.slot_ps, compiled),
+        Policy::OneOfWaiting | Policy::OneOverE => check_no_generator(compiled),
     }
 }
 
-fn check_unslotted(unslotted: &Unslotted, world: &World) -> Result<(), Fault> {
+fn check_unslotted(unslotted: &Unslotted, compiled: &CompiledSegment) -> Result<(), Fault> {
     check_range("idealised.propagation_ps", unslotted.propagation_ps, 1, LONGEST_DELAY_PS)?;
     match &unslotted.access {
         Access::NonPersistent(access) => {
@@ -153,7 +153,7 @@ fn check_unslotted(unslotted: &Unslotted, world: &World) -> Result<(), Fault> {
                 LONGEST_DELAY_PS,
             )?;
             check_mean(&format!("{key}.sensing_mean_ps"), access.sensing_mean_ps)?;
-            check_no_generator(world)
+            check_no_generator(compiled)
         }
         Access::OnePersistent(access) => {
             let key = "idealised.access.one-persistent";
@@ -161,15 +161,15 @@ fn check_unslotted(unslotted: &Unslotted, world: &World) -> Result<(), Fault> {
             if let Some(mean_ps) = access.infinite_mean_ps {
                 check_mean(&format!("{key}.infinite_mean_ps"), mean_ps)?;
             }
-            check_no_generator(world)?;
-            check_no_arrivals(world)
+            check_no_generator(compiled)?;
+            check_no_arrivals(compiled)
         }
     }
 }
 
-fn check_polling(polling: &Polling, world: &World) -> Result<(), Fault> {
+fn check_polling(polling: &Polling, compiled: &CompiledSegment) -> Result<(), Fault> {
     check_range("idealised.walk_ps", polling.walk_ps, 1, LONGEST_DELAY_PS)?;
-    for (index, group) in world.groups.iter().enumerate() {
+    for (index, group) in compiled.groups.iter().enumerate() {
         if group.arrivals == (Arrivals::Saturated {}) {
             let what = "must not be saturated: polling serves queues";
             return Err(Fault::new(format!("groups[{index}].arrivals"), what));
@@ -182,17 +182,17 @@ fn check_polling(polling: &Polling, world: &World) -> Result<(), Fault> {
     Ok(())
 }
 
-fn check_slot(slot_ps: u64, world: &World) -> Result<(), Fault> {
-    let least = (world.phases.end_ps / MOST_SLOTS).max(1);
+fn check_slot(slot_ps: u64, compiled: &CompiledSegment) -> Result<(), Fault> {
+    let least = (compiled.phases.end_ps / MOST_SLOTS).max(1);
     check_range("idealised.slot_ps", slot_ps, least, LONGEST_DELAY_PS)
 }
 
-fn check_backoff(slot_ps: u64, world: &World) -> Result<(), Fault> {
+fn check_backoff(slot_ps: u64, compiled: &CompiledSegment) -> Result<(), Fault> {
     let longest = |group: &Group| u128::from(group.backoff.range(u32::MAX)) * u128::from(slot_ps);
-    match world.groups.iter().position(|group| longest(group) > LONGEST_BACKOFF_PS) {
+    match compiled.groups.iter().position(|group| longest(group) > LONGEST_BACKOFF_PS) {
         None => Ok(()),
         Some(index) => {
-            let ps = longest(&world.groups[index]);
+            let ps = longest(&compiled.groups[index]);
             let what =
                 format!("must not last longer than {LONGEST_BACKOFF_PS} ps, got slots of {slot_ps} ps for {ps} ps");
             Err(Fault::new(format!("groups[{index}].backoff"), what))
@@ -214,18 +214,18 @@ fn check_mean(key: &str, mean_ps: f64) -> Result<(), Fault> {
     Err(Fault::new(key, "must be from 1 ps to 1000 s").got(mean_ps))
 }
 
-fn check_whole_slots(slot_ps: u64, world: &World) -> Result<(), Fault> {
-    for (index, group) in world.groups.iter().enumerate() {
+fn check_whole_slots(slot_ps: u64, compiled: &CompiledSegment) -> Result<(), Fault> {
+    for (index, group) in compiled.groups.iter().enumerate() {
         let lengths = match &group.frames {
             Lengths::Fixed { bits } => std::slice::from_ref(bits),
             Lengths::Mix { bits, .. } => bits,
             Lengths::Samples { .. } => unreachable!("no idealised world has voice"),
         };
-        let packet_ps = |bits: u64| bits * world.bit.cast_unsigned(); // a length is at most 1 GB, and a bit 1 ms
+        let packet_ps = |bits: u64| bits * compiled.bit.cast_unsigned(); // a length is at most 1 GB, and a bit 1 ms
         if let Some(bits) = lengths.iter().find(|&&bits| packet_ps(bits) % slot_ps != 0) {
             let what = format!(
                 "must take whole slots of {slot_ps} ps, got {bits} bits of {} ps",
-                world.bit
+                compiled.bit
             );
             return Err(Fault::new(format!("groups[{index}].frames"), what));
         }
@@ -234,9 +234,9 @@ fn check_whole_slots(slot_ps: u64, world: &World) -> Result<(), Fault> {
 }
 
 /// The population without end offers all there is; the groups say only how long frames are and how
-/// many share the account.
-fn check_no_arrivals(world: &World) -> Result<(), Fault> {
-    match world.groups.iter().position(|group| group.arrivals != Arrivals::Saturated {}) {
+/// many share the counters.
+fn check_no_arrivals(compiled: &CompiledSegment) -> Result<(), Fault> {
+    match compiled.groups.iter().position(|group| group.arrivals != Arrivals::Saturated {}) {
         None => Ok(()),
         Some(index) => {
             Err(Fault::new(format!("groups[{index}].arrivals"), "must be saturated in this world"))
@@ -245,8 +245,8 @@ fn check_no_arrivals(world: &World) -> Result<(), Fault> {
 }
 
 /// No theory has frames that grow.
-pub(super) fn check_no_voice(world: &World) -> Result<(), Fault> {
-    match world.groups.iter().position(Group::is_voice) {
+pub(super) fn check_no_voice(compiled: &CompiledSegment) -> Result<(), Fault> {
+    match compiled.groups.iter().position(Group::is_voice) {
         None => Ok(()),
         Some(index) => Err(Fault::new(
             format!("groups[{index}].arrivals"),
@@ -255,8 +255,8 @@ pub(super) fn check_no_voice(world: &World) -> Result<(), Fault> {
     }
 }
 
-fn check_no_generator(world: &World) -> Result<(), Fault> {
-    match world.groups.iter().position(|group| group.generator.is_some()) {
+fn check_no_generator(compiled: &CompiledSegment) -> Result<(), Fault> {
+    match compiled.groups.iter().position(|group| group.generator.is_some()) {
         None => Ok(()),
         Some(index) => {
             Err(Fault::new(format!("groups[{index}].generator"), "must be null in this world"))

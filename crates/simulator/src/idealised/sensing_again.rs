@@ -9,41 +9,41 @@
 //!
 //! All are at distance a of each other. Who looks while the medium is heard waits, and looks again.
 
-use super::account::Account;
+use super::counters::FrameCounters;
 use super::users::Users;
 use crate::scenario::Error;
-use crate::station::{Attempt, Ending};
+use crate::segment::compiled::{signed, small, CompiledSegment, NEVER};
+use crate::segment::station::{Attempt, Ending};
 use crate::watch::Watch;
-use crate::world::{signed, small, World, NEVER};
 use ethermeter_traffic::{Purpose, Stream};
 use ethermeter_trial::idealised::NonPersistent;
 use ethermeter_trial::Counts;
 
-/// Run such a world.
+/// Run such a compiled.
 pub(super) fn run(
-    world: &World,
+    compiled: &CompiledSegment,
     propagation: i64,
     access: NonPersistent,
     watch: &Watch,
     tracing: bool,
 ) -> Result<(Counts, Vec<Attempt>), Error> {
     let collision = signed(access.collision_ps);
-    let mut chances: Vec<Stream> = (0..world.stations())
-        .map(|station| Stream::new(world.seed, small(station), Purpose::Sensing))
+    let mut chances: Vec<Stream> = (0..compiled.stations())
+        .map(|station| Stream::new(compiled.seed, small(station), Purpose::Sensing))
         .collect();
     let mut wait = |station: u32| {
         chances[station as usize].exponential_ps(access.sensing_mean_ps).cast_signed()
     };
-    let mut users = Users::new(world, 1);
-    let mut account = Account::new(world, tracing);
-    let mut looks = vec![NEVER; world.stations()]; // when the waiting frame of a station senses next
+    let mut users = Users::new(compiled, 1);
+    let mut counters = FrameCounters::new(compiled, tracing);
+    let mut looks = vec![NEVER; compiled.stations()]; // when the waiting frame of a station senses next
     let mut starting: Vec<(i64, u32)> = Vec::new();
-    let end = world.phases.end_ps.cast_signed();
-    let mut poll = watch.begin(world.phases.begin_ps, world.phases.end_ps);
+    let end = compiled.phases.end_ps.cast_signed();
+    let mut poll = watch.begin(compiled.phases.begin_ps, compiled.phases.end_ps);
     loop {
         let arrival = users.supplies.soonest().0;
         if arrival < end && looks.iter().all(|&look| arrival < look) {
-            match users.admit(arrival, &mut account) {
+            match users.admit(arrival, &mut counters) {
                 Some((station, true)) => looks[station as usize] = arrival, // a new frame looks at once
                 _ => continue,
             }
@@ -54,7 +54,7 @@ pub(super) fn run(
         }
         // All who look before they can hear the first.
         let heard = now + propagation;
-        while let Some((station, is_head)) = users.admit(heard - 1, &mut account) {
+        while let Some((station, is_head)) = users.admit(heard - 1, &mut counters) {
             if is_head {
                 looks[station as usize] = users.head(station).taken_up;
             }
@@ -69,18 +69,18 @@ pub(super) fn run(
         starting.sort_unstable();
         let delivered = if let [(_, station)] = starting[..] { Some(station) } else { None };
         let idle_from = if let Some(station) = delivered {
-            account.deliver(users.head(station), now) + propagation
+            counters.deliver(users.head(station), now) + propagation
         } else {
             for &(start, station) in &starting {
-                account.fail(users.head(station), start, now + collision, Ending::Collided);
+                counters.fail(users.head(station), start, now + collision, Ending::Collided);
             }
-            account.collide();
+            counters.collide();
             now + collision
         };
         for &(_, station) in &starting {
             looks[station as usize] = idle_from + wait(station);
         }
-        while let Some((station, is_head)) = users.admit(idle_from - 1, &mut account) {
+        while let Some((station, is_head)) = users.admit(idle_from - 1, &mut counters) {
             if is_head {
                 looks[station as usize] = users.head(station).taken_up + wait(station);
             }
@@ -96,6 +96,6 @@ pub(super) fn run(
         }
     }
     poll.check()?;
-    while users.admit(end, &mut account).is_some() {}
-    Ok(account.finish(users.held()))
+    while users.admit(end, &mut counters).is_some() {}
+    Ok(counters.finish(users.held()))
 }

@@ -11,20 +11,20 @@
 //! Frames that start collide unless they are alone. A frame that does not start now, and finds the
 //! medium busy in the next slot, vanishes: when it comes again, it is one of the stream.
 
-use super::account::{Account, Frame};
+use super::counters::{Frame, FrameCounters};
 use super::supply::{Crowd, MEDIUM};
 use crate::scenario::Error;
-use crate::station::{Attempt, Ending};
+use crate::segment::compiled::{signed, CompiledSegment, NEVER};
+use crate::segment::station::{Attempt, Ending};
 use crate::watch::Watch;
-use crate::world::{signed, World, NEVER};
 use ethermeter_traffic::{Coin, Purpose, Stream};
 use ethermeter_trial::idealised::{Idle, Infinite, Persistence, Slotted};
 use ethermeter_trial::Counts;
 
-/// Run such a world.
+/// Run such a compiled.
 #[allow(clippy::cast_precision_loss)] // a mean, and a load
 pub(super) fn run(
-    world: &World,
+    compiled: &CompiledSegment,
     slotted: &Slotted,
     infinite: Infinite,
     watch: &Watch,
@@ -37,13 +37,13 @@ pub(super) fn run(
         Persistence::Non => 1.0, // what senses the medium idle starts
     };
     let coin = Coin::new(probability);
-    let mut chance = Stream::new(world.seed, MEDIUM, Purpose::Contention);
-    let mut crowd = Crowd::new(world, slotted.slot_ps as f64 / infinite.attempts_per_slot);
-    let mut account = Account::new(world, tracing);
+    let mut chance = Stream::new(compiled.seed, MEDIUM, Purpose::Contention);
+    let mut crowd = Crowd::new(compiled, slotted.slot_ps as f64 / infinite.attempts_per_slot);
+    let mut counters = FrameCounters::new(compiled, tracing);
     let (mut ready, mut starting): (Vec<Frame>, Vec<Frame>) = (Vec::new(), Vec::new());
-    let mut now = world.phases.begin_ps.cast_signed();
-    let end = world.phases.end_ps.cast_signed();
-    let mut poll = watch.begin(world.phases.begin_ps, world.phases.end_ps);
+    let mut now = compiled.phases.begin_ps.cast_signed();
+    let end = compiled.phases.end_ps.cast_signed();
+    let mut poll = watch.begin(compiled.phases.begin_ps, compiled.phases.end_ps);
     while now < end
         && (!ready.is_empty() || crowd.next() < NEVER)
         && poll.goes_on(now.cast_unsigned())
@@ -54,7 +54,7 @@ pub(super) fn run(
             now += slot;
             while crowd.next() < now {
                 let frame = crowd.take();
-                account.offer(frame.station, frame.arrived);
+                counters.offer(frame.station, frame.arrived);
                 ready.push(frame);
             }
             continue;
@@ -64,18 +64,18 @@ pub(super) fn run(
                 starting.push(frame);
                 head += 1 + coin.tails(&mut chance);
             } else {
-                account.drop(frame.station, frame.arrived); // it senses the others, and vanishes
+                counters.drop(frame.station, frame.arrived); // it senses the others, and vanishes
             }
         }
         let busy_until = if let [frame] = starting.as_mut_slice() {
             frame.bits = crowd.bits(frame.station);
-            account.deliver(frame, now) + slot
+            counters.deliver(frame, now) + slot
         } else {
             for frame in &mut starting {
                 frame.bits = crowd.bits(frame.station);
-                account.fail(frame, now, now + collision, Ending::Discarded);
+                counters.fail(frame, now, now + collision, Ending::Discarded);
             }
-            account.collide();
+            counters.collide();
             now + collision
         };
         starting.clear();
@@ -86,20 +86,21 @@ pub(super) fn run(
         };
         while crowd.next() < busy_until {
             let frame = crowd.take();
-            account.offer(frame.station, frame.arrived);
+            counters.offer(frame.station, frame.arrived);
             if frame.arrived >= waits_from {
                 ready.push(frame);
             } else {
-                account.drop(frame.station, frame.arrived);
+                counters.drop(frame.station, frame.arrived);
             }
         }
         now = busy_until;
     }
     poll.check()?;
-    let (mut counts, trace) = account.finish(ready.iter());
-    let bits: f64 = (0..world.stations()).map(|i| world.group(i).frames.mean_bits()).sum::<f64>()
-        / world.stations() as f64;
-    let load = infinite.attempts_per_slot * bits * world.bit as f64 / slot as f64;
-    counts.stations.offered_load.fill(load / world.stations() as f64);
+    let (mut counts, trace) = counters.finish(ready.iter());
+    let bits: f64 =
+        (0..compiled.stations()).map(|i| compiled.group(i).frames.mean_bits()).sum::<f64>()
+            / compiled.stations() as f64;
+    let load = infinite.attempts_per_slot * bits * compiled.bit as f64 / slot as f64;
+    counts.stations.offered_load.fill(load / compiled.stations() as f64);
     Ok((counts, trace))
 }

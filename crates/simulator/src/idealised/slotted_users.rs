@@ -13,20 +13,20 @@
 //! Every idle period has a slot at least. A frame that comes in a slot is there at its end; a
 //! delivered one leaves a slot after its packet. A buffer is free again then.
 
-use super::account::Account;
+use super::counters::FrameCounters;
 use super::supply::MEDIUM;
 use super::users::Users;
 use crate::scenario::Error;
-use crate::station::{Attempt, Ending};
+use crate::segment::compiled::{signed, CompiledSegment, NEVER};
+use crate::segment::station::{Attempt, Ending};
 use crate::watch::Watch;
-use crate::world::{signed, World, NEVER};
 use ethermeter_traffic::{Coin, Purpose, Stream};
 use ethermeter_trial::idealised::{Finite, First, Slotted};
 use ethermeter_trial::Counts;
 
-/// Run such a world.
+/// Run such a compiled.
 pub(super) fn run(
-    world: &World,
+    compiled: &CompiledSegment,
     slotted: &Slotted,
     finite: Finite,
     watch: &Watch,
@@ -35,15 +35,15 @@ pub(super) fn run(
     let slot = signed(slotted.slot_ps);
     let collision = signed(slotted.collision_slots) * slot;
     let coin = Coin::new(finite.retransmission);
-    let mut chance = Stream::new(world.seed, MEDIUM, Purpose::Sensing);
+    let mut chance = Stream::new(compiled.seed, MEDIUM, Purpose::Sensing);
     // Waiting frames toss in turn, slot after slot: only heads cost a draw.
     let mut tails = coin.tails(&mut chance);
-    let mut users = Users::new(world, slot);
-    let mut account = Account::new(world, tracing);
+    let mut users = Users::new(compiled, slot);
+    let mut counters = FrameCounters::new(compiled, tracing);
     let (mut waiting, mut starting): (Vec<u32>, Vec<u32>) = (Vec::new(), Vec::new());
-    let mut now = world.phases.begin_ps.cast_signed();
-    let end = world.phases.end_ps.cast_signed();
-    let mut poll = watch.begin(world.phases.begin_ps, world.phases.end_ps);
+    let mut now = compiled.phases.begin_ps.cast_signed();
+    let end = compiled.phases.end_ps.cast_signed();
+    let mut poll = watch.begin(compiled.phases.begin_ps, compiled.phases.end_ps);
     while now + slot < end && poll.goes_on(now.cast_unsigned()) {
         if waiting.is_empty() {
             // Nothing happens until a frame comes.
@@ -62,7 +62,7 @@ pub(super) fn run(
         }
         tails -= tosses;
         now += slot;
-        while let Some((station, is_head)) = users.admit(now, &mut account) {
+        while let Some((station, is_head)) = users.admit(now, &mut counters) {
             if is_head {
                 let list =
                     if finite.first == First::Immediate { &mut starting } else { &mut waiting };
@@ -74,15 +74,15 @@ pub(super) fn run(
         }
         let delivered = if let [station] = starting[..] { Some(station) } else { None };
         now = if let Some(station) = delivered {
-            account.deliver(users.head(station), now) + slot
+            counters.deliver(users.head(station), now) + slot
         } else {
             for &station in &starting {
-                account.fail(users.head(station), now, now + collision, Ending::Collided);
+                counters.fail(users.head(station), now, now + collision, Ending::Collided);
             }
-            account.collide();
+            counters.collide();
             now + collision
         };
-        while let Some((station, is_head)) = users.admit(now, &mut account) {
+        while let Some((station, is_head)) = users.admit(now, &mut counters) {
             if is_head {
                 waiting.push(station);
             }
@@ -95,6 +95,6 @@ pub(super) fn run(
         starting.clear();
     }
     poll.check()?;
-    while users.admit(end, &mut account).is_some() {}
-    Ok(account.finish(users.held()))
+    while users.admit(end, &mut counters).is_some() {}
+    Ok(counters.finish(users.held()))
 }

@@ -1,8 +1,8 @@
 //! What is offered to an idealised world: by the stations of the groups, or by a population without
 //! end.
 
-use super::account::Frame;
-use crate::world::{small, World, NEVER};
+use super::counters::Frame;
+use crate::segment::compiled::{small, CompiledSegment, NEVER};
 use ethermeter_traffic::arrivals::{ArrivalTimes, Arrivals};
 use ethermeter_traffic::times::Times;
 use ethermeter_traffic::{Purpose, Stream};
@@ -21,7 +21,7 @@ enum Kind {
 /// A frame that comes in a slot is there at its end, and two of a station in one slot are one. In
 /// continuous time a slot is a picosecond, and a frame is there when it comes.
 pub(super) struct Supplies<'w> {
-    world: &'w World,
+    compiled: &'w CompiledSegment,
     next: Vec<i64>,
     kinds: Vec<Kind>,
     length_chance: Vec<Stream>,
@@ -33,21 +33,21 @@ pub(super) struct Supplies<'w> {
 
 impl<'w> Supplies<'w> {
     /// All supplies, with the first frame of each to come.
-    pub fn new(world: &'w World, slot: i64) -> Self {
-        let phases = &world.phases;
+    pub fn new(compiled: &'w CompiledSegment, slot: i64) -> Self {
+        let phases = &compiled.phases;
         let mut supplies = Self {
-            world,
-            next: vec![NEVER; world.stations()],
-            kinds: Vec::with_capacity(world.stations()),
-            length_chance: Vec::with_capacity(world.stations()),
+            compiled,
+            next: vec![NEVER; compiled.stations()],
+            kinds: Vec::with_capacity(compiled.stations()),
+            length_chance: Vec::with_capacity(compiled.stations()),
             begin: phases.begin_ps.cast_signed(),
             slot,
             stop: phases.stop_ps.cast_signed(),
             soonest: None,
         };
-        for station in 0..world.stations() {
-            let stream = |purpose| Stream::new(world.seed, small(station), purpose);
-            let group = world.group(station);
+        for station in 0..compiled.stations() {
+            let stream = |purpose| Stream::new(compiled.seed, small(station), purpose);
+            let group = compiled.group(station);
             let begin_ps = phases.begin_ps + stream(Purpose::Begin).below(phases.spread_ps);
             let kind = match &group.arrivals {
                 Arrivals::Saturated {} => Kind::Thinking {
@@ -135,14 +135,14 @@ impl<'w> Supplies<'w> {
     /// The length of the next frame of a station.
     #[inline]
     pub fn bits(&mut self, station: usize) -> u64 {
-        self.world.group(station).frames.draw(&mut self.length_chance[station])
+        self.compiled.group(station).frames.draw(&mut self.length_chance[station])
     }
 }
 
 /// A population without end: one Poisson stream of frames, each of a station chosen at random, for
-/// the account.
+/// the counters.
 pub(super) struct Crowd<'w> {
-    world: &'w World,
+    compiled: &'w CompiledSegment,
     times: ArrivalTimes,
     assignment: Stream,
     length_chance: Vec<Stream>,
@@ -151,16 +151,20 @@ pub(super) struct Crowd<'w> {
 
 impl<'w> Crowd<'w> {
     /// A population whose frames come `mean_ps` apart in the mean.
-    pub fn new(world: &'w World, mean_ps: f64) -> Self {
-        let chance = Stream::new(world.seed, MEDIUM, Purpose::Arrival);
+    pub fn new(compiled: &'w CompiledSegment, mean_ps: f64) -> Self {
+        let chance = Stream::new(compiled.seed, MEDIUM, Purpose::Arrival);
         Self {
-            world,
-            times: ArrivalTimes::new(&Arrivals::Poisson { mean_ps }, world.phases.begin_ps, chance),
-            assignment: Stream::new(world.seed, MEDIUM, Purpose::Assignment),
-            length_chance: (0..world.stations())
-                .map(|station| Stream::new(world.seed, small(station), Purpose::Length))
+            compiled,
+            times: ArrivalTimes::new(
+                &Arrivals::Poisson { mean_ps },
+                compiled.phases.begin_ps,
+                chance,
+            ),
+            assignment: Stream::new(compiled.seed, MEDIUM, Purpose::Assignment),
+            length_chance: (0..compiled.stations())
+                .map(|station| Stream::new(compiled.seed, small(station), Purpose::Length))
                 .collect(),
-            stop: world.phases.stop_ps.cast_signed(),
+            stop: compiled.phases.stop_ps.cast_signed(),
         }
     }
 
@@ -187,6 +191,6 @@ impl<'w> Crowd<'w> {
     /// The length of the next frame of a station.
     #[inline]
     pub fn bits(&mut self, station: u32) -> u64 {
-        self.world.group(station as usize).frames.draw(&mut self.length_chance[station as usize])
+        self.compiled.group(station as usize).frames.draw(&mut self.length_chance[station as usize])
     }
 }

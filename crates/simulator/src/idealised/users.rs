@@ -1,8 +1,8 @@
 //! A finite population: stations with their queues, of which the head contends for the medium.
 
-use super::account::{Account, Frame};
+use super::counters::{Frame, FrameCounters};
 use super::supply::Supplies;
-use crate::world::{small, World};
+use crate::segment::compiled::{small, CompiledSegment};
 use std::collections::VecDeque;
 
 /// The stations of the groups, each with its supply, its queue, and the frame at its head.
@@ -15,12 +15,12 @@ pub(super) struct Users<'w> {
 
 impl<'w> Users<'w> {
     /// Nobody has a frame yet.
-    pub fn new(world: &'w World, slot: i64) -> Self {
-        let rooms = (0..world.stations()).map(|station| world.group(station).queue_frames);
+    pub fn new(compiled: &'w CompiledSegment, slot: i64) -> Self {
+        let rooms = (0..compiled.stations()).map(|station| compiled.group(station).queue_frames);
         Self {
-            supplies: Supplies::new(world, slot),
-            heads: vec![None; world.stations()],
-            queues: vec![VecDeque::new(); world.stations()],
+            supplies: Supplies::new(compiled, slot),
+            heads: vec![None; compiled.stations()],
+            queues: vec![VecDeque::new(); compiled.stations()],
             rooms: rooms.map(|room| room.map_or(usize::MAX, |frames| frames as usize)).collect(),
         }
     }
@@ -34,14 +34,14 @@ impl<'w> Users<'w> {
     /// Let in the next frame that is there by `until`. Returns its station and whether it is the
     /// head of the queue.
     #[inline]
-    pub fn admit(&mut self, until: i64, account: &mut Account) -> Option<(u32, bool)> {
+    pub fn admit(&mut self, until: i64, counters: &mut FrameCounters) -> Option<(u32, bool)> {
         let (time, index) = self.supplies.soonest();
         if time > until {
             return None;
         }
         let station = small(index);
         self.supplies.take(index);
-        account.offer(station, time);
+        counters.offer(station, time);
         if self.heads[index].is_none() {
             self.take_up(index, time, time);
             return Some((station, true));
@@ -49,7 +49,7 @@ impl<'w> Users<'w> {
         if self.queues[index].len() + 1 < self.rooms[index] {
             self.queues[index].push_back(time);
         } else {
-            account.drop(station, time);
+            counters.drop(station, time);
         }
         Some((station, false))
     }

@@ -8,10 +8,10 @@
 //! transfer: two ends of a connection that wake and receive ──► segments of both (see `transfer`)
 //! ```
 
-use super::account::Account;
 use super::clocks::Clocks;
+use super::compiled::{CompiledNetwork, GROUP};
+use super::counters::Counters;
 use super::frame::{Frame, Loss};
-use super::plant::{Plant, GROUP};
 use super::scenario::Trial;
 use super::talker::Talker;
 use super::transfer::Connection;
@@ -140,7 +140,7 @@ pub(super) struct Applications {
 }
 
 impl Applications {
-    pub fn new(plant: &Plant, trial: &Trial) -> Self {
+    pub fn new(compiled: &CompiledNetwork, trial: &Trial) -> Self {
         let nodes = &trial.scenario.network.nodes;
         let node = |name: &str| {
             let index = nodes.iter().position(|n| n.name == name).expect("checked");
@@ -157,8 +157,8 @@ impl Applications {
         for (flow, number) in trial.scenario.flows.iter().zip(0..) {
             let from = node(&flow.from);
             let to: Vec<u32> = flow.to.iter().map(|name| node(name)).collect();
-            let phases = plant.phases;
-            let spread = Stream::new(plant.seed, number, Purpose::Begin).below(phases.spread_ps);
+            let phases = compiled.phases;
+            let spread = Stream::new(compiled.seed, number, Purpose::Begin).below(phases.spread_ps);
             let window = Window {
                 begin_ps: phases.begin_ps + spread,
                 stop_ps: phases.stop_ps,
@@ -169,7 +169,7 @@ impl Applications {
             let first_receiver = u32::try_from(all.receivers.len()).expect("few receivers");
             for (&host, index) in to.iter().zip(0..) {
                 let station = count + first_receiver + u32::from(index);
-                let stream = |purpose| Stream::new(plant.seed, station, purpose);
+                let stream = |purpose| Stream::new(compiled.seed, station, purpose);
                 let answer = flow.response.as_ref().map(|Response { frames, think, .. }| {
                     (
                         think.clone(),
@@ -188,22 +188,22 @@ impl Applications {
                     answer,
                     thinks_until: 0,
                     pending: VecDeque::new(),
-                    destination: plant.next_address(host, from),
+                    destination: compiled.next_address(host, from),
                 });
             }
-            let mut source = Source::new(&flow.source_spec(), plant.seed, number, window);
-            source.count_in_batches(plant.batches);
+            let mut source = Source::new(&flow.source_spec(), compiled.seed, number, window);
+            source.count_in_batches(compiled.batches);
             let transfer = flow.transfer.as_ref().map(|transfer| {
                 let ends = (from, to[0]);
                 Box::new(Connection::new(
-                    plant,
+                    compiled,
                     transfer,
                     (number, count + first_receiver),
                     ends,
                     window.begin_ps,
                 ))
             });
-            let mut voice = Talker::of(flow, plant, number, window);
+            let mut voice = Talker::of(flow, compiled, number, window);
             let next = match (&transfer, &mut voice) {
                 (None, None) => source.first_in_batches(),
                 (None, Some(talker)) => talker.next(window.begin_ps),
@@ -228,8 +228,8 @@ impl Applications {
                 asking: None,
                 passed: None,
                 departures: VecDeque::new(),
-                ring: plant.places[from as usize].ring,
-                destination: if group { GROUP } else { plant.next_address(from, to[0]) },
+                ring: compiled.places[from as usize].ring,
+                destination: if group { GROUP } else { compiled.next_address(from, to[0]) },
                 waits,
                 transfer,
                 voice,
@@ -238,7 +238,7 @@ impl Applications {
             });
         }
         let streams: Vec<_> = all.receivers.iter().map(|it| all.stream_to(it)).collect();
-        all.clocks = Clocks::new(plant, trial.scenario.network.clocks, count, &streams);
+        all.clocks = Clocks::new(compiled, trial.scenario.network.clocks, count, &streams);
         all
     }
 
@@ -390,14 +390,14 @@ impl Applications {
         flow: u32,
         message: u32,
         now: u64,
-        account: &mut Account,
+        counters: &mut Counters,
     ) -> Option<u64> {
         let app = &mut self.flows[flow as usize];
         if app.asking.is_none() || app.messages != message + 1 {
             return None;
         }
         app.asking = None;
-        account.timed_out(flow, now);
+        counters.timed_out(flow, now);
         app.next = app.source.next_in_batches(now);
         app.next.map(|offer| offer.ready_ps)
     }
@@ -417,36 +417,36 @@ impl Applications {
         frame: &Frame,
         host: u32,
         now: u64,
-        account: &mut Account,
+        counters: &mut Counters,
     ) -> Reaction {
         if self.compares_clocks(frame.flow) {
-            self.clocks.deliver(frame, now, account);
+            self.clocks.deliver(frame, now, counters);
             return Reaction::Transfer;
         }
         if self.has_transfers {
             if let Some(connection) = &mut self.flows[frame.flow as usize].transfer {
-                account.delivered(frame);
-                connection.deliver(frame, now, account);
+                counters.delivered(frame);
+                connection.deliver(frame, now, counters);
                 return Reaction::Transfer;
             }
         }
         if let Some(number) = frame.answer {
-            account.delivered(frame);
-            return self.deliver_answer(frame, number, now, account);
+            counters.delivered(frame);
+            return self.deliver_answer(frame, number, now, counters);
         }
         let app = &self.flows[frame.flow as usize];
         let index =
             if app.to[0] == host { Some(0) } else { app.to.iter().position(|to| *to == host) };
         let Some(index) = index else {
-            account.lost(frame, Loss::Ignored);
+            counters.lost(frame, Loss::Ignored);
             return Reaction::Nothing;
         };
-        account.delivered(frame);
+        counters.delivered(frame);
         let receiver = app.first_receiver + u32::try_from(index).expect("few receivers");
         let it = &mut self.receivers[receiver as usize];
         let Some(octets) = it.gathering.take(frame) else { return Reaction::Nothing };
         let data = app.lengths.data_of(octets, frame.pieces, frame.padding);
-        account.received(frame, octets, data, now, &mut it.last);
+        counters.received(frame, octets, data, now, &mut it.last);
         self.clocks.read(receiver, frame.born, now);
         let Some((think, _, chance, _)) = &mut it.answer else { return Reaction::Nothing };
         it.thinks_until = it.thinks_until.max(now).saturating_add(think.draw(chance));
@@ -459,24 +459,24 @@ impl Applications {
         frame: &Frame,
         number: u16,
         now: u64,
-        account: &mut Account,
+        counters: &mut Counters,
     ) -> Reaction {
         let app = &mut self.flows[frame.flow as usize];
         let it = &mut self.receivers[app.first_receiver as usize + usize::from(number)];
         let Some(octets) = it.returning.take(frame) else { return Reaction::Nothing };
-        account.answered(frame.flow, octets, frame.born, now);
+        counters.answered(frame.flow, octets, frame.born, now);
         let Some(asking) = &mut app.asking else { return Reaction::Nothing };
         if app.messages != frame.message + 1 || now >= asking.deadline {
             return Reaction::Nothing; // it comes too late
         }
         asking.missing -= 1;
         asking.latest = asking.latest.max(now);
-        account.answer_came(frame.flow, asking.born, now);
+        counters.answer_came(frame.flow, asking.born, now);
         if asking.missing > 0 {
             return Reaction::Nothing;
         }
         let (born, latest) = (asking.born, asking.latest);
-        account.completed(frame.flow, born, latest);
+        counters.completed(frame.flow, born, latest);
         app.asking = None;
         app.next = app.source.next_in_batches(latest);
         app.next.map_or(Reaction::Nothing, |offer| Reaction::Next {
@@ -508,11 +508,11 @@ impl Applications {
     }
 
     /// A transfer or a comparison does what is due.
-    pub fn wake(&mut self, flow: u32, now: u64, account: &mut Account) {
+    pub fn wake(&mut self, flow: u32, now: u64, counters: &mut Counters) {
         if self.compares_clocks(flow) {
             return self.clocks.wake(flow, now);
         }
-        self.flows[flow as usize].transfer.as_mut().expect("a transfer").wake(now, account);
+        self.flows[flow as usize].transfer.as_mut().expect("a transfer").wake(now, counters);
     }
 
     /// The next frame that a transfer or a comparison sends now, and its host.
@@ -525,14 +525,14 @@ impl Applications {
 
     /// The last bit of a frame comes to the wire's end at its host.
     #[inline]
-    pub fn seen(&mut self, frame: &Frame, now: u64, account: &mut Account) {
+    pub fn seen(&mut self, frame: &Frame, now: u64, counters: &mut Counters) {
         if !self.has_transfers {
             return;
         }
         if let Some(connection) =
             self.flows.get_mut(frame.flow as usize).and_then(|app| app.transfer.as_mut())
         {
-            connection.seen(frame, now, account);
+            connection.seen(frame, now, counters);
         }
     }
 

@@ -10,11 +10,11 @@
 //! PAUSE, memory of ports, half-duplex links and interrupts for several frames make departures
 //! depend on what comes later; such networks are the reference's.
 
-use super::account::Account;
 use super::applications::{Applications, Reaction};
+use super::compiled::{CompiledNetwork, Last, Role, Room, ENDLESS, NONE};
+use super::counters::Counters;
 use super::frame::{Frame, Loss};
 use super::junctions::Junctions;
-use super::plant::{Last, Plant, Role, Room, ENDLESS, NONE};
 use super::table::{Tables, Way};
 use super::{Traced, Trial};
 use crate::scenario::Error;
@@ -106,10 +106,10 @@ struct Lanes {
 }
 
 struct Fast<'p> {
-    plant: &'p Plant,
+    compiled: &'p CompiledNetwork,
     end: u64,
     applications: Applications,
-    account: Account,
+    counters: Counters,
     tables: Tables,
     tournament: Tournament,
     lanes: Lanes,
@@ -128,28 +128,28 @@ struct Fast<'p> {
 
 /// Run a network, if it has nothing that only the reference knows.
 pub(super) fn run(
-    plant: &Plant,
+    compiled: &CompiledNetwork,
     trial: &Trial,
     watch: &Watch,
     tracing: bool,
 ) -> Option<Result<Traced, Error>> {
-    let later = plant.ports.iter().any(|port| port.half_duplex || port.buffer.is_some());
-    if later || plant.timings.iter().any(|timing| timing.coalesce.is_some()) {
+    let later = compiled.ports.iter().any(|port| port.half_duplex || port.buffer.is_some());
+    if later || compiled.timings.iter().any(|timing| timing.coalesce.is_some()) {
         return None;
     }
-    let Junctions { lane_of, lanes: junctions, ordered: true } = Junctions::new(plant) else {
+    let Junctions { lane_of, lanes: junctions, ordered: true } = Junctions::new(compiled) else {
         return None;
     };
-    let applications = Applications::new(plant, trial);
+    let applications = Applications::new(compiled, trial);
     let flows = applications.flow_count();
     let responses = || trial.scenario.flows.iter().filter_map(|flow| flow.response.as_ref());
     // Nobody needs lanes in which nothing ever is.
     let receivers = responses().next().map_or(0, |_| applications.receiver_count());
     let timed = responses().find(|response| response.timeout_ps.is_some()).map_or(0, |_| flows);
-    let mut lookup_of = vec![NONE; plant.ports.len()];
+    let mut lookup_of = vec![NONE; compiled.ports.len()];
     let mut ports = Vec::new();
-    for (id, port) in (0..).zip(&plant.ports) {
-        if matches!(plant.places[port.node as usize].role, Role::Switch(_) | Role::Router) {
+    for (id, port) in (0..).zip(&compiled.ports) {
+        if matches!(compiled.places[port.node as usize].role, Role::Switch(_) | Role::Router) {
             lookup_of[id as usize] = junctions + u32::try_from(ports.len()).expect("few ports");
             ports.push(id);
         }
@@ -167,19 +167,19 @@ pub(super) fn run(
         all: sends + flows + receivers + timed + transfers,
     };
     let server = |(resource, room): (usize, &Room)| Server {
-        watched: resource < plant.ports.len() || *room != ENDLESS,
+        watched: resource < compiled.ports.len() || *room != ENDLESS,
         ..Server::default()
     };
     let mut fast = Fast {
-        plant,
-        end: plant.phases.end_ps,
-        account: Account::new(plant, trial, applications.comparison_count(), tracing),
-        tables: Tables::new(plant),
+        compiled,
+        end: compiled.phases.end_ps,
+        counters: Counters::new(compiled, trial, applications.comparison_count(), tracing),
+        tables: Tables::new(compiled),
         tournament: Tournament::new(lanes.all as usize),
         lanes,
         waiting: vec![VecDeque::new(); sends as usize],
         lane_of,
-        servers: plant.rooms.iter().enumerate().map(server).collect(),
+        servers: compiled.rooms.iter().enumerate().map(server).collect(),
         answers: vec![VecDeque::new(); receivers as usize],
         time_outs: vec![VecDeque::new(); timed as usize],
         lookup_of,
@@ -193,7 +193,7 @@ pub(super) fn run(
     for flow in 0..transfers {
         fast.schedule_transfer(flow);
     }
-    let mut poll = watch.begin(plant.phases.begin_ps, plant.phases.end_ps);
+    let mut poll = watch.begin(compiled.phases.begin_ps, compiled.phases.end_ps);
     fast.run(&mut poll);
     Some(poll.check().map(|()| fast.finish()))
 }
@@ -221,7 +221,7 @@ impl Fast<'_> {
                 self.time_out(now, lane - self.lanes.time_outs);
             } else {
                 let flow = lane - self.lanes.transfers;
-                self.applications.wake(flow, now, &mut self.account);
+                self.applications.wake(flow, now, &mut self.counters);
                 self.transfer(now, flow);
             }
         }
@@ -263,7 +263,7 @@ impl Fast<'_> {
     fn send(&mut self, now: u64, flow: u32) {
         let lane = self.lanes.sends + flow;
         self.tournament.park(lane);
-        let route = self.plant.places[self.applications.sender(flow) as usize].send;
+        let route = self.compiled.places[self.applications.sender(flow) as usize].send;
         // A message is one frame, as a rule: the first needs no list.
         let mut first = None;
         let mut more = Vec::new();
@@ -294,7 +294,7 @@ impl Fast<'_> {
         times.pop_front();
         let next = times.front().copied().unwrap_or(NEVER);
         self.tournament.set(self.lanes.answers + receiver, next);
-        let route = self.plant.places[self.applications.host_of(receiver) as usize].send;
+        let route = self.compiled.places[self.applications.host_of(receiver) as usize].send;
         let mut frames = Vec::new();
         self.applications.answer(receiver, now, |frame| frames.push(frame));
         for frame in frames {
@@ -307,7 +307,7 @@ impl Fast<'_> {
         let (_, message) = times.pop_front().expect("a time that is out");
         let next = times.front().map_or(NEVER, |t| t.0);
         self.tournament.set(self.lanes.time_outs + flow, next);
-        let next = self.applications.time_out(flow, message, now, &mut self.account);
+        let next = self.applications.time_out(flow, message, now, &mut self.counters);
         self.schedule(flow, next);
     }
 
@@ -315,7 +315,7 @@ impl Fast<'_> {
     #[cold]
     fn transfer(&mut self, now: u64, flow: u32) {
         while let Some((host, frame)) = self.applications.take_frame(flow, now) {
-            self.put_in(now, self.plant.places[host as usize].send, frame);
+            self.put_in(now, self.compiled.places[host as usize].send, frame);
         }
         self.schedule_transfer(flow);
     }
@@ -327,8 +327,8 @@ impl Fast<'_> {
 
     #[inline]
     fn put_in(&mut self, now: u64, route: u32, frame: Frame) {
-        self.account.sent(&frame);
-        let hop = self.plant.routes[route as usize].first;
+        self.counters.sent(&frame);
+        let hop = self.compiled.routes[route as usize].first;
         self.follow(Item { frame, route, hop, ready: now, complete: now }, false);
     }
 
@@ -339,19 +339,19 @@ impl Fast<'_> {
     fn follow(&mut self, mut item: Item, mut admitted: bool) {
         loop {
             if item.ready >= self.end {
-                return self.account.in_flight(&item.frame);
+                return self.counters.in_flight(&item.frame);
             }
-            let route = self.plant.routes[item.route as usize];
+            let route = self.compiled.routes[item.route as usize];
             if item.hop == route.after {
                 match route.last {
                     Last::Port(port) => {
-                        item.route = self.plant.ports[port as usize].reception;
-                        let reception = self.plant.routes[item.route as usize];
+                        item.route = self.compiled.ports[port as usize].reception;
+                        let reception = self.compiled.routes[item.route as usize];
                         if let Last::Host(host) = reception.last {
                             if !self.applications.wants(&item.frame, host) {
-                                return self.account.lost(&item.frame, Loss::Ignored);
+                                return self.counters.lost(&item.frame, Loss::Ignored);
                             }
-                            self.applications.seen(&item.frame, item.complete, &mut self.account);
+                            self.applications.seen(&item.frame, item.complete, &mut self.counters);
                         }
                         item.hop = reception.first;
                     }
@@ -387,10 +387,10 @@ impl Fast<'_> {
     /// A frame passes a stage, unless there is no room.
     #[inline]
     fn serve(&mut self, item: &mut Item) -> bool {
-        let timing = *self.plant.timing(item.hop);
+        let timing = *self.compiled.timing(item.hop);
         let resource = timing.resource as usize;
         let octets = item.frame.octets;
-        let wire = resource < self.plant.ports.len();
+        let wire = resource < self.compiled.ports.len();
         let server = &mut self.servers[resource];
         if server.watched {
             while let Some(&(leaves, octets)) = server.leaving.front() {
@@ -400,18 +400,18 @@ impl Fast<'_> {
                 server.octets -= u64::from(octets);
                 server.leaving.pop_front();
             }
-            let room = self.plant.rooms[resource];
+            let room = self.compiled.rooms[resource];
             let frames = server.leaving.len() as u64 + 1;
             if frames > room.frames || server.octets + u64::from(octets) > room.octets {
                 if wire {
-                    self.account.ports[resource].dropped +=
-                        u64::from(self.account.within(item.ready));
+                    self.counters.ports[resource].dropped +=
+                        u64::from(self.counters.within(item.ready));
                 }
-                self.account.lost(&item.frame, Loss::Queue);
+                self.counters.lost(&item.frame, Loss::Queue);
                 return false;
             }
             if wire {
-                let most = &mut self.account.ports[resource].queue_most;
+                let most = &mut self.counters.ports[resource].queue_most;
                 *most = frames.max(*most);
             }
         }
@@ -423,9 +423,9 @@ impl Fast<'_> {
             server.octets += u64::from(octets);
         }
         if wire && end < self.end {
-            self.account.port_sent(timing.resource, octets, start, end);
+            self.counters.port_sent(timing.resource, octets, start, end);
         }
-        if item.route == self.plant.places[item.frame.from as usize].send {
+        if item.route == self.compiled.places[item.frame.from as usize].send {
             self.on_host_route(item, end, free);
         }
         (item.ready, item.complete) = timing.pass_on(octets, start, end);
@@ -435,7 +435,7 @@ impl Fast<'_> {
 
     #[inline]
     fn on_host_route(&mut self, item: &Item, end: u64, free: u64) {
-        let route = self.plant.routes[item.route as usize];
+        let route = self.compiled.routes[item.route as usize];
         if item.hop == route.first {
             let next = self.applications.passed(&item.frame, free);
             self.schedule(item.frame.flow, next);
@@ -447,28 +447,28 @@ impl Fast<'_> {
     }
 
     fn look_up(&mut self, mut item: Item, port: u32) {
-        let way = self.tables.lookup(self.plant, port, &mut item.frame, item.ready);
-        let at = self.plant.ports[port as usize];
-        let place = &self.plant.places[at.node as usize];
+        let way = self.tables.lookup(self.compiled, port, &mut item.frame, item.ready);
+        let at = self.compiled.ports[port as usize];
+        let place = &self.compiled.places[at.node as usize];
         let count = place.ports.len();
         let first = at.local as usize * count;
-        let (plant, frame) = (self.plant, item.frame);
+        let (compiled, frame) = (self.compiled, item.frame);
         let mut go = |fast: &mut Self, local: usize| {
             item.route = place.forward[first + local];
             item.frame.samples = frame.samples;
-            plant.copied(&mut item.frame, item.route);
-            item.hop = plant.routes[item.route as usize].first;
+            compiled.copied(&mut item.frame, item.route);
+            item.hop = compiled.routes[item.route as usize].first;
             fast.follow(item, false);
         };
         match way {
-            Way::One(out) => go(self, self.plant.ports[out as usize].local as usize),
+            Way::One(out) => go(self, self.compiled.ports[out as usize].local as usize),
             Way::All if count > 1 => {
-                self.account.copied(&frame, count as u64 - 2);
+                self.counters.copied(&frame, count as u64 - 2);
                 (0..count)
                     .filter(|local| *local != at.local as usize)
                     .for_each(|local| go(self, local));
             }
-            Way::All | Way::Nowhere => self.account.lost(&frame, Loss::Filtered),
+            Way::All | Way::Nowhere => self.counters.lost(&frame, Loss::Filtered),
         }
     }
 
@@ -476,10 +476,10 @@ impl Fast<'_> {
     fn deliver(&mut self, item: &Item, host: u32) {
         let (frame, now) = (&item.frame, item.complete);
         if now >= self.end {
-            return self.account.in_flight(frame);
+            return self.counters.in_flight(frame);
         }
-        self.account.trace(frame, host, now);
-        match self.applications.deliver(frame, host, now, &mut self.account) {
+        self.counters.trace(frame, host, now);
+        match self.applications.deliver(frame, host, now, &mut self.counters) {
             Reaction::Nothing => {}
             Reaction::Next { flow, at } => self.schedule(flow, Some(at)),
             Reaction::Transfer => self.transfer(now, item.frame.flow),
@@ -494,11 +494,11 @@ impl Fast<'_> {
 
     fn finish(mut self) -> Traced {
         for item in self.waiting.iter().flatten() {
-            self.account.in_flight(&item.frame);
+            self.counters.in_flight(&item.frame);
         }
         Traced::new(
-            self.plant,
-            self.account,
+            self.compiled,
+            self.counters,
             &mut self.applications,
             self.tables.flooded,
             self.events,

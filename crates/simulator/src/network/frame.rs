@@ -7,7 +7,7 @@ pub(super) struct Frame {
     pub flow: u32,
     /// Host that sent it.
     pub from: u32,
-    /// Host for which it is; of a group, [`super::plant::GROUP`].
+    /// Host for which it is; of a group, [`super::compiled::GROUP`].
     pub to: u32,
     /// Addresses of station: whose the last router or host is, and whose the next.
     pub source: u32,

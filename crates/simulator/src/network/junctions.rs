@@ -1,6 +1,6 @@
 //! Where ways meet: resources with several feeders.
 
-use super::plant::{Last, Plant, Role, NONE};
+use super::compiled::{CompiledNetwork, Last, Role, NONE};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Who feeds a resource: a node, in the order of time, or another resource.
@@ -22,15 +22,15 @@ pub(super) struct Junctions {
 }
 
 impl Junctions {
-    pub fn new(plant: &Plant) -> Self {
-        lanes(plant)
+    pub fn new(compiled: &CompiledNetwork) -> Self {
+        lanes(compiled)
     }
 
     /// The lane in which a frame waits that is at `hop` of a route: also of what comes to a port,
     /// and is looked up there at once. Of those that come in one instant, the one with the lower
     /// lane is first.
-    pub fn lane(&self, plant: &Plant, route: u32, hop: u32) -> u32 {
-        let route = plant.routes[route as usize];
+    pub fn lane(&self, compiled: &CompiledNetwork, route: u32, hop: u32) -> u32 {
+        let route = compiled.routes[route as usize];
         let lookup = |port: u32| self.lanes + port;
         if hop < route.after {
             return self.lane_of[hop as usize];
@@ -39,32 +39,32 @@ impl Junctions {
             Last::Lookup(port) => lookup(port),
             Last::Host(_) => NONE,
             Last::Port(port) => {
-                let reception = plant.ports[port as usize].reception;
+                let reception = compiled.ports[port as usize].reception;
                 if reception == NONE {
                     return NONE;
                 }
-                self.lane(plant, reception, plant.routes[reception as usize].first)
+                self.lane(compiled, reception, compiled.routes[reception as usize].first)
             }
         }
     }
 }
 
-fn lanes(plant: &Plant) -> Junctions {
-    let mut feeder_of = vec![Feeder::Node(NONE); plant.hops.len()];
+fn lanes(compiled: &CompiledNetwork) -> Junctions {
+    let mut feeder_of = vec![Feeder::Node(NONE); compiled.hops.len()];
     let mut begin = |route: u32, feeder: Feeder| {
         if route == NONE {
             return; // a hub's port looks nothing up
         }
-        let route = plant.routes[route as usize];
+        let route = compiled.routes[route as usize];
         for hop in route.first..route.after {
             feeder_of[hop as usize] = if hop == route.first {
                 feeder
             } else {
-                Feeder::Resource(plant.timing(hop - 1).resource)
+                Feeder::Resource(compiled.timing(hop - 1).resource)
             };
         }
     };
-    for (node, place) in (0..).zip(&plant.places) {
+    for (node, place) in (0..).zip(&compiled.places) {
         if place.role == Role::Host {
             begin(place.send, Feeder::Node(node));
         }
@@ -72,33 +72,33 @@ fn lanes(plant: &Plant) -> Junctions {
             begin(route, Feeder::Node(node));
         }
     }
-    for (id, port) in (0..).zip(&plant.ports) {
+    for (id, port) in (0..).zip(&compiled.ports) {
         begin(port.reception, Feeder::Resource(id ^ 1));
     }
     let mut ordered = true;
     // What leaves a resource by stages of different delays for one place does not keep its order.
     let mut manners: BTreeMap<(u32, u64), (u64, Option<u64>)> = BTreeMap::new();
-    for route in &plant.routes {
+    for route in &compiled.routes {
         for hop in route.first..route.after {
             let next = if hop + 1 == route.after {
                 1 << 32 // one end: a port, a lookup or a host
             } else {
-                u64::from(plant.timing(hop + 1).resource)
+                u64::from(compiled.timing(hop + 1).resource)
             };
-            let timing = plant.timing(hop);
+            let timing = compiled.timing(hop);
             let head = timing.overlap.map(|octets| timing.fixed + octets * timing.per_octet);
             let manner = (timing.delay, head);
             ordered &= *manners.entry((timing.resource, next)).or_insert(manner) == manner;
         }
     }
-    let mut feeders: Vec<BTreeSet<Feeder>> = vec![BTreeSet::new(); plant.rooms.len()];
+    let mut feeders: Vec<BTreeSet<Feeder>> = vec![BTreeSet::new(); compiled.rooms.len()];
     for (hop, feeder) in (0..).zip(&feeder_of) {
-        feeders[plant.timing(hop).resource as usize].insert(*feeder);
+        feeders[compiled.timing(hop).resource as usize].insert(*feeder);
     }
     let mut ids: BTreeMap<(u32, Feeder), u32> = BTreeMap::new();
-    let mut lane_of = vec![NONE; plant.hops.len()];
+    let mut lane_of = vec![NONE; compiled.hops.len()];
     for (hop, feeder) in (0..).zip(&feeder_of) {
-        let resource = plant.timing(hop).resource;
+        let resource = compiled.timing(hop).resource;
         if feeders[resource as usize].len() > 1 {
             let id = u32::try_from(ids.len()).expect("few lanes");
             lane_of[hop as usize] = *ids.entry((resource, *feeder)).or_insert(id);

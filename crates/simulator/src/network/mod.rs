@@ -1,39 +1,38 @@
 //! Networks of links, switches, routers, hubs, and hosts as chains of stages.
 //!
 //! - [`scenario`]: a network as it is written in a plan, and what is wrong with its values.
-//! - `plant`: the same ready to run: stages, resources, routes; what is wrong with its shape.
+//! - `compiled`: the same ready to run: stages, resources, routes; what is wrong with its shape.
 //! - [`transfer`]: data over TCP.
 //! - [`clocks`]: what hosts' clocks show of delays, and how receivers compare them.
 //! - `applications`: messages, answers, and what follows them. `talker`: a host's voice. `frame`: a
 //!   copy of a frame. `table`: what switches learn.
-//! - `reference`: event by event; with `medium`, half-duplex links. `fast`: the same, an event only
+//! - `reference`: event by event, with half-duplex links. `fast`: the same, an event only
 //!   where ways meet (`junctions`).
-//! - [`account`]: what is counted.
+//! - [`counters`]: what is counted.
 
-pub mod account;
 mod applications;
 pub mod clocks;
+mod compiled;
+pub mod counters;
 mod fast;
 mod frame;
 mod junctions;
-mod medium;
-mod plant;
 mod reference;
 pub mod scenario;
 mod table;
 mod talker;
 pub mod transfer;
 
-pub use account::Delivery;
+pub use counters::Delivery;
 pub use scenario::Trial;
 
 use crate::scenario::Error;
 use crate::watch::Watch;
-use account::Account;
 use applications::Applications;
+use compiled::CompiledNetwork;
+use counters::Counters;
 use ethermeter_trial::counts::NodeCounts;
 use ethermeter_trial::Counts;
-use plant::Plant;
 
 /// What was counted in a trial, with every delivery.
 #[derive(Clone, Debug, PartialEq)]
@@ -54,13 +53,13 @@ impl std::ops::Deref for Traced {
 
 impl Traced {
     fn new(
-        plant: &Plant,
-        account: Account,
+        compiled: &CompiledNetwork,
+        counters: Counters,
         applications: &mut Applications,
         flooded: Vec<u64>,
         events: u64,
     ) -> Self {
-        let (mut flows, ports, trace) = account.finish(&applications.finish());
+        let (mut flows, ports, trace) = counters.finish(&applications.finish());
         for (flow, transfer) in flows.iter_mut().zip(applications.finish_transfers()) {
             flow.transfer = transfer;
         }
@@ -75,7 +74,7 @@ impl Traced {
         for (flow, delays) in delays {
             flows[flow as usize].clocks = Some(delays);
         }
-        let window_ps = plant.phases.measure_to_ps - plant.phases.measure_from_ps;
+        let window_ps = compiled.phases.measure_to_ps - compiled.phases.measure_from_ps;
         let nodes = NodeCounts { flooded };
         let counts =
             Counts { window_ps, events, flows, ports, nodes, clock_pairs, ..Counts::default() };
@@ -88,7 +87,7 @@ impl Traced {
 /// # Errors
 /// As [`simulate`].
 pub fn check(trial: &Trial) -> Result<(), Error> {
-    Ok(Plant::new(trial).map(drop)?)
+    Ok(CompiledNetwork::new(trial).map(drop)?)
 }
 
 /// Run a trial.
@@ -104,9 +103,9 @@ pub fn simulate(trial: &Trial) -> Result<Counts, Error> {
 /// # Errors
 /// As [`simulate`]; and [`Error::Stopped`] if it was stopped.
 pub fn simulate_watched(trial: &Trial, watch: &Watch) -> Result<Counts, Error> {
-    let plant = Plant::new(trial)?;
-    fast::run(&plant, trial, watch, false)
-        .unwrap_or_else(|| reference::run(&plant, trial, watch, false))
+    let compiled = CompiledNetwork::new(trial)?;
+    fast::run(&compiled, trial, watch, false)
+        .unwrap_or_else(|| reference::run(&compiled, trial, watch, false))
         .map(|traced| traced.counts)
 }
 
@@ -123,7 +122,7 @@ pub fn simulate_reference(trial: &Trial) -> Result<Counts, Error> {
 /// # Errors
 /// As [`simulate_watched`].
 pub fn simulate_reference_watched(trial: &Trial, watch: &Watch) -> Result<Counts, Error> {
-    Ok(reference::run(&Plant::new(trial)?, trial, watch, false)?.counts)
+    Ok(reference::run(&CompiledNetwork::new(trial)?, trial, watch, false)?.counts)
 }
 
 /// Counts of both implementations with every delivery; of one only if the other does not know
@@ -132,10 +131,10 @@ pub fn simulate_reference_watched(trial: &Trial, watch: &Watch) -> Result<Counts
 /// # Errors
 /// As [`simulate`].
 pub fn traces(trial: &Trial) -> Result<(Traced, Option<Traced>), Error> {
-    let plant = Plant::new(trial)?;
+    let compiled = CompiledNetwork::new(trial)?;
     let watch = Watch::default();
     Ok((
-        reference::run(&plant, trial, &watch, true)?,
-        fast::run(&plant, trial, &watch, true).transpose()?,
+        reference::run(&compiled, trial, &watch, true)?,
+        fast::run(&compiled, trial, &watch, true).transpose()?,
     ))
 }

@@ -5,86 +5,24 @@
 //! last bit has, and the resource is *free* again after the gap. Events of one instant are taken in
 //! the order of their rank: what leaves makes room for what arrives.
 
-use super::account::Account;
+mod event;
+mod medium;
+mod memory;
+
 use super::applications::{Applications, Reaction};
+use super::compiled::{CompiledNetwork, Last, NONE};
+use super::counters::Counters;
 use super::frame::{Frame, Loss};
 use super::junctions::Junctions;
-use super::medium::Contender;
-use super::plant::{Last, Plant, NONE, PAUSE_OCTETS};
 use super::table::{Tables, Way};
 use super::{Traced, Trial};
-use crate::mac::csma_cd::Sent;
+use crate::mac::csma_cd::{CsmaCd, Sent};
 use crate::scenario::Error;
 use crate::watch::{Poll, Watch};
 use ethermeter_traffic::{Purpose, Stream};
+use event::Event;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Event {
-    /// The frame in service has left a resource.
-    Left { resource: u32 },
-    /// A resource can serve the next frame.
-    Free { resource: u32 },
-    /// A half-duplex port may try to send.
-    Ready { port: u32 },
-    /// The part of the gap with this number is over at a port.
-    GapOver { port: u32, gap: u64 },
-    /// A transmission begins to be heard at a port.
-    CarrierOn { port: u32 },
-    /// A transmission, in its version, is no longer heard at a port.
-    CarrierOff { port: u32, sent: usize, version: u32 },
-    /// A transmission, in its version, is over.
-    SendOver { sent: usize, version: u32 },
-    /// A PAUSE frame has come to a port.
-    Pause { port: u32, quanta: u16 },
-    /// A port's silence is over.
-    Wake { port: u32 },
-    /// A port that wants silence asks again.
-    AskAgain { port: u32, asked: u64 },
-    /// A copy has passed a stage after which frames wait for each other.
-    Gather { copy: u32, stage: u32 },
-    /// The first of a batch, the one with this number, has waited long enough.
-    Interrupt { stage: u32, batch: u64 },
-    /// A copy comes to a port from a half-duplex medium.
-    Reach { copy: u32, port: u32 },
-    /// A copy comes to its next stage, or to the end of its route.
-    Arrive { copy: u32, lane: u32 },
-    /// A flow's next message.
-    Send { flow: u32 },
-    /// A receiver's answer.
-    Answer { receiver: u32 },
-    /// A flow waits no longer for answers to a message.
-    TimeOut { flow: u32, message: u32 },
-    /// A transfer, or a comparison of clocks, has something to do by itself.
-    Transfer { flow: u32 },
-}
-
-impl Event {
-    /// Its rank, and what comes first among equals.
-    fn order(self) -> (u8, u32) {
-        match self {
-            Self::Left { resource } => (0, resource),
-            Self::Free { resource } => (1, resource),
-            Self::Ready { port } => (2, port),
-            Self::GapOver { port, .. } => (3, port),
-            Self::CarrierOn { port } => (4, port),
-            Self::CarrierOff { port, .. } => (5, port),
-            Self::SendOver { .. } => (5, NONE),
-            Self::Pause { port, .. } | Self::Wake { port } | Self::AskAgain { port, .. } => {
-                (6, port)
-            }
-            Self::Gather { stage, .. } => (7, stage),
-            Self::Interrupt { stage, .. } => (11, stage),
-            Self::Reach { port, .. } => (7, port),
-            Self::Arrive { lane, .. } => (7, lane),
-            Self::Send { flow } => (8, flow),
-            Self::Answer { receiver } => (9, receiver),
-            Self::TimeOut { flow, .. } => (10, flow),
-            Self::Transfer { flow } => (12, flow),
-        }
-    }
-}
 
 /// Time, rank, what comes first among equals, serial number.
 type Pending = (u64, u8, u32, u64, Event);
@@ -142,11 +80,26 @@ struct Batch {
     copies: Vec<u32>,
 }
 
+/// Medium access of a port, and the frame that it holds.
+#[derive(Debug)]
+struct Contender {
+    mac: CsmaCd,
+    copy: u32,
+    attempts: u32,
+    chance: Stream,
+}
+
+impl Contender {
+    fn new(chance: Stream) -> Self {
+        Self { mac: CsmaCd::default(), copy: NONE, attempts: 0, chance }
+    }
+}
+
 /// All of the state.
 pub(super) struct Engine<'p> {
-    pub plant: &'p Plant,
+    pub compiled: &'p CompiledNetwork,
     applications: Applications,
-    pub account: Account,
+    pub counters: Counters,
     tables: Tables,
     /// For the order of what comes in one instant.
     junctions: Junctions,
@@ -159,7 +112,7 @@ pub(super) struct Engine<'p> {
     servers: Vec<Server>,
     batches: Vec<Batch>,
     memories: Vec<Memory>,
-    pub contenders: Vec<Contender>,
+    contenders: Vec<Contender>,
     pub sent: Vec<Sent>,
     /// When each flow's transfer is next woken.
     wakes: Vec<u64>,
@@ -168,29 +121,29 @@ pub(super) struct Engine<'p> {
 
 /// Run a network.
 pub(super) fn run(
-    plant: &Plant,
+    compiled: &CompiledNetwork,
     trial: &Trial,
     watch: &Watch,
     tracing: bool,
 ) -> Result<Traced, Error> {
-    let applications = Applications::new(plant, trial);
+    let applications = Applications::new(compiled, trial);
     let stations = applications.flow_count() + applications.receiver_count();
-    let ports = u32::try_from(plant.ports.len()).expect("few ports");
-    let chance = |port| Stream::new(plant.seed, stations + port, Purpose::Backoff);
+    let ports = u32::try_from(compiled.ports.len()).expect("few ports");
+    let chance = |port| Stream::new(compiled.seed, stations + port, Purpose::Backoff);
     let mut engine = Engine {
-        plant,
-        account: Account::new(plant, trial, applications.comparison_count(), tracing),
-        tables: Tables::new(plant),
-        junctions: Junctions::new(plant),
+        compiled,
+        counters: Counters::new(compiled, trial, applications.comparison_count(), tracing),
+        tables: Tables::new(compiled),
+        junctions: Junctions::new(compiled),
         heap: BinaryHeap::new(),
         serial: 0,
         copies: Vec::new(),
         spare: Vec::new(),
         charges: Vec::new(),
         spare_charges: Vec::new(),
-        servers: vec![Server::default(); plant.rooms.len()],
-        batches: vec![Batch::default(); plant.timings.len()],
-        memories: vec![Memory::default(); plant.ports.len()],
+        servers: vec![Server::default(); compiled.rooms.len()],
+        batches: vec![Batch::default(); compiled.timings.len()],
+        memories: vec![Memory::default(); compiled.ports.len()],
         contenders: (0..ports).map(|port| Contender::new(chance(port))).collect(),
         sent: Vec::new(),
         wakes: vec![u64::MAX; applications.waking_count() as usize],
@@ -205,14 +158,14 @@ pub(super) fn run(
     for flow in 0..engine.applications.waking_count() {
         engine.schedule_transfer(flow);
     }
-    let mut poll = watch.begin(plant.phases.begin_ps, plant.phases.end_ps);
+    let mut poll = watch.begin(compiled.phases.begin_ps, compiled.phases.end_ps);
     engine.run(&mut poll);
     poll.check()?;
     Ok(engine.finish())
 }
 
 impl Engine<'_> {
-    pub fn schedule(&mut self, at: u64, event: Event) {
+    fn schedule(&mut self, at: u64, event: Event) {
         let (rank, id) = event.order();
         self.serial += 1;
         self.heap.push(Reverse((at, rank, id, self.serial, event)));
@@ -220,13 +173,13 @@ impl Engine<'_> {
 
     fn schedule_arrival(&mut self, at: u64, copy: u32) {
         let Copy { route, hop, .. } = self.copies[copy as usize];
-        let lane = self.junctions.lane(self.plant, route, hop);
+        let lane = self.junctions.lane(self.compiled, route, hop);
         self.schedule(at, Event::Arrive { copy, lane });
     }
 
     fn run(&mut self, poll: &mut Poll) {
         while let Some(Reverse((now, _, _, _, event))) = self.heap.pop() {
-            if now >= self.plant.phases.end_ps || !poll.goes_on(now) {
+            if now >= self.compiled.phases.end_ps || !poll.goes_on(now) {
                 return;
             }
             self.events += 1;
@@ -259,7 +212,7 @@ impl Engine<'_> {
             Event::Send { flow } => self.send(now, flow),
             Event::Answer { receiver } => self.answer(now, receiver),
             Event::TimeOut { flow, message } => {
-                if let Some(at) = self.applications.time_out(flow, message, now, &mut self.account)
+                if let Some(at) = self.applications.time_out(flow, message, now, &mut self.counters)
                 {
                     self.schedule(at, Event::Send { flow });
                 }
@@ -267,7 +220,7 @@ impl Engine<'_> {
             Event::Transfer { flow } => {
                 if self.wakes[flow as usize] == now {
                     self.wakes[flow as usize] = u64::MAX;
-                    self.applications.wake(flow, now, &mut self.account);
+                    self.applications.wake(flow, now, &mut self.counters);
                     self.transfer(now, flow);
                 }
             }
@@ -310,9 +263,9 @@ impl Engine<'_> {
     }
 
     fn put_in(&mut self, now: u64, host: u32, frames: Vec<Frame>) {
-        let route = self.plant.places[host as usize].send;
+        let route = self.compiled.places[host as usize].send;
         for frame in frames {
-            self.account.sent(&frame);
+            self.counters.sent(&frame);
             let copy = self.copy(frame, route, now, now, NONE);
             self.arrive(now, copy);
         }
@@ -334,7 +287,7 @@ impl Engine<'_> {
         complete: u64,
         charge: u32,
     ) -> u32 {
-        let hop = self.plant.routes[route as usize].first;
+        let hop = self.compiled.routes[route as usize].first;
         let copy = Copy { frame, route, hop, ready, complete, charge, alive: true };
         if let Some(id) = self.spare.pop() {
             self.copies[id as usize] = copy;
@@ -352,7 +305,7 @@ impl Engine<'_> {
 
     pub fn lose(&mut self, now: u64, copy: u32, loss: Loss) {
         let Copy { frame, charge, .. } = self.copies[copy as usize];
-        self.account.lost(&frame, loss);
+        self.counters.lost(&frame, loss);
         self.end(copy);
         self.release(now, charge);
     }
@@ -362,7 +315,7 @@ impl Engine<'_> {
     /// A copy is at the beginning of a stage, or at the end of its route.
     fn arrive(&mut self, now: u64, id: u32) {
         let Copy { frame, route, hop, complete, .. } = self.copies[id as usize];
-        let route = self.plant.routes[route as usize];
+        let route = self.compiled.routes[route as usize];
         if hop == route.after {
             match route.last {
                 Last::Port(port) => self.reach_port(now, id, port),
@@ -372,28 +325,28 @@ impl Engine<'_> {
             }
             return;
         }
-        let resource = self.plant.timing(hop).resource;
-        let room = self.plant.rooms[resource as usize];
+        let resource = self.compiled.timing(hop).resource;
+        let room = self.compiled.rooms[resource as usize];
         let server = &mut self.servers[resource as usize];
         let (frames, octets) = (server.frames + 1, server.octets + u64::from(frame.octets));
         if frames > room.frames || octets > room.octets {
             if self.is_wire(resource) {
-                self.account.ports[resource as usize].dropped +=
-                    u64::from(self.account.within(now));
+                self.counters.ports[resource as usize].dropped +=
+                    u64::from(self.counters.within(now));
             }
             return self.lose(now, id, Loss::Queue);
         }
         (server.frames, server.octets) = (frames, octets);
         server.waiting.push_back(id);
         if self.is_wire(resource) {
-            let most = &mut self.account.ports[resource as usize].queue_most;
+            let most = &mut self.counters.ports[resource as usize].queue_most;
             *most = frames.max(*most);
         }
         self.serve(now, resource);
     }
 
     fn is_wire(&self, resource: u32) -> bool {
-        (resource as usize) < self.plant.ports.len()
+        (resource as usize) < self.compiled.ports.len()
     }
 
     /// Serve the next frame, if the resource can.
@@ -412,7 +365,7 @@ impl Engine<'_> {
             return self.schedule(at, Event::Wake { port: resource });
         }
         let copy = self.copies[id as usize];
-        let timing = *self.plant.timing(copy.hop);
+        let timing = *self.compiled.timing(copy.hop);
         let (start, end) = timing.serve(copy.frame.octets, copy.ready, copy.complete, now);
         if start > now {
             // It would run dry. The resource is not taken meanwhile: a PAUSE frame may pass.
@@ -422,7 +375,7 @@ impl Engine<'_> {
         server.busy = true;
         let octets = copy.frame.octets;
         server.serving = Some(Served { octets: u64::from(octets), charge: copy.charge });
-        if self.is_wire(resource) && self.plant.ports[resource as usize].half_duplex {
+        if self.is_wire(resource) && self.compiled.ports[resource as usize].half_duplex {
             return self.contend(now, resource, id);
         }
         let free = end.saturating_add(timing.gap);
@@ -430,21 +383,22 @@ impl Engine<'_> {
         self.schedule(free, Event::Free { resource });
         let (ready, complete) = timing.pass_on(octets, start, end);
         self.on_host_route(&copy, end, free);
-        if self.is_wire(resource) && end < self.plant.phases.end_ps {
-            self.account.port_sent(resource, octets, start, end);
+        if self.is_wire(resource) && end < self.compiled.phases.end_ps {
+            self.counters.port_sent(resource, octets, start, end);
         }
         let it = &mut self.copies[id as usize];
         (it.ready, it.complete, it.hop) = (ready, complete, copy.hop + 1);
         if timing.coalesce.is_some() {
-            let stage = self.plant.hops[copy.hop as usize];
+            let stage = self.compiled.hops[copy.hop as usize];
             return self.schedule(complete, Event::Gather { copy: id, stage });
         }
         self.schedule_arrival(ready, id);
     }
 
     fn gather(&mut self, now: u64, copy: u32, stage: u32) {
-        let coalesce =
-            self.plant.timings[stage as usize].coalesce.expect("a stage after which frames wait");
+        let coalesce = self.compiled.timings[stage as usize]
+            .coalesce
+            .expect("a stage after which frames wait");
         let batch = &mut self.batches[stage as usize];
         batch.copies.push(copy);
         let (number, count) = (batch.number, batch.copies.len());
@@ -468,10 +422,10 @@ impl Engine<'_> {
 
     /// Tell an application that its frame passes the first stage, or leaves its host.
     pub fn on_host_route(&mut self, copy: &Copy, end: u64, free: u64) {
-        if copy.route != self.plant.places[copy.frame.from as usize].send {
+        if copy.route != self.compiled.places[copy.frame.from as usize].send {
             return;
         }
-        let route = self.plant.routes[copy.route as usize];
+        let route = self.compiled.routes[copy.route as usize];
         if copy.hop == route.first {
             let next = self.applications.passed(&copy.frame, free);
             self.proceed(copy.frame.flow, next);
@@ -504,13 +458,13 @@ impl Engine<'_> {
     /// A frame has come in at a port.
     pub fn reach_port(&mut self, now: u64, id: u32, port: u32) {
         let Copy { frame, ready, complete, .. } = self.copies[id as usize];
-        let at = self.plant.ports[port as usize];
-        if let Last::Host(host) = self.plant.routes[at.reception as usize].last {
+        let at = self.compiled.ports[port as usize];
+        if let Last::Host(host) = self.compiled.routes[at.reception as usize].last {
             if !self.applications.wants(&frame, host) {
                 self.copies[id as usize].charge = NONE;
                 return self.lose(now, id, Loss::Ignored);
             }
-            self.applications.seen(&frame, complete, &mut self.account);
+            self.applications.seen(&frame, complete, &mut self.counters);
         }
         let charge = match at.buffer {
             None => NONE,
@@ -518,14 +472,14 @@ impl Engine<'_> {
                 let octets = u64::from(frame.octets);
                 let memory = &mut self.memories[port as usize];
                 if memory.used + octets > buffer.octets {
-                    self.account.ports[port as usize].buffer_dropped +=
-                        u64::from(self.account.within(now));
+                    self.counters.ports[port as usize].buffer_dropped +=
+                        u64::from(self.counters.within(now));
                     self.copies[id as usize].charge = NONE;
                     return self.lose(now, id, Loss::Buffer);
                 }
                 memory.used += octets;
                 let used = memory.used;
-                let most = &mut self.account.ports[port as usize].buffer_most;
+                let most = &mut self.counters.ports[port as usize].buffer_most;
                 *most = used.max(*most);
                 if buffer.pause.is_some_and(|pause| used > pause.high_octets)
                     && self.memories[port as usize].asked.is_none()
@@ -535,7 +489,7 @@ impl Engine<'_> {
                 self.charge(Charge { port, octets, copies: 1 })
             }
         };
-        let first = self.plant.routes[at.reception as usize].first;
+        let first = self.compiled.routes[at.reception as usize].first;
         let it = &mut self.copies[id as usize];
         (it.route, it.hop, it.charge) = (at.reception, first, charge);
         debug_assert!(ready <= now && ready <= complete);
@@ -544,32 +498,32 @@ impl Engine<'_> {
 
     fn look_up(&mut self, now: u64, id: u32, port: u32) {
         let Copy { mut frame, complete, charge, .. } = self.copies[id as usize];
-        let way = self.tables.lookup(self.plant, port, &mut frame, now);
-        let at = self.plant.ports[port as usize];
-        let place = &self.plant.places[at.node as usize];
+        let way = self.tables.lookup(self.compiled, port, &mut frame, now);
+        let at = self.compiled.ports[port as usize];
+        let place = &self.compiled.places[at.node as usize];
         let count = place.ports.len();
         let ways = &place.forward[at.local as usize * count..][..count];
         self.end(id);
         let out: Vec<u32> = match way {
             Way::Nowhere => Vec::new(),
-            Way::One(out) => vec![ways[self.plant.ports[out as usize].local as usize]],
+            Way::One(out) => vec![ways[self.compiled.ports[out as usize].local as usize]],
             Way::All => (0..count)
                 .filter(|local| *local != at.local as usize)
                 .map(|local| ways[local])
                 .collect(),
         };
         if out.is_empty() {
-            self.account.lost(&frame, Loss::Filtered);
+            self.counters.lost(&frame, Loss::Filtered);
             return self.release(now, charge);
         }
         let more = out.len() - 1;
-        self.account.copied(&frame, more as u64);
+        self.counters.copied(&frame, more as u64);
         if charge != NONE {
             self.charges[charge as usize].copies += u32::try_from(more).expect("few ports");
         }
         for route in out {
             let mut frame = frame;
-            self.plant.copied(&mut frame, route);
+            self.compiled.copied(&mut frame, route);
             let copy = self.copy(frame, route, now, complete, charge);
             self.arrive(now, copy);
         }
@@ -579,8 +533,8 @@ impl Engine<'_> {
         let Copy { frame, charge, .. } = self.copies[id as usize];
         self.end(id);
         self.release(now, charge);
-        self.account.trace(&frame, host, now);
-        match self.applications.deliver(&frame, host, now, &mut self.account) {
+        self.counters.trace(&frame, host, now);
+        match self.applications.deliver(&frame, host, now, &mut self.counters) {
             Reaction::Nothing => {}
             Reaction::Answer { receiver, at } => self.schedule(at, Event::Answer { receiver }),
             Reaction::Next { flow, at } => self.schedule(at, Event::Send { flow }),
@@ -588,82 +542,14 @@ impl Engine<'_> {
         }
     }
 
-    // Memory and PAUSE
-
-    fn charge(&mut self, charge: Charge) -> u32 {
-        if let Some(id) = self.spare_charges.pop() {
-            self.charges[id as usize] = charge;
-            return id;
-        }
-        self.charges.push(charge);
-        u32::try_from(self.charges.len() - 1).expect("memory would be full before")
-    }
-
-    fn release(&mut self, now: u64, id: u32) {
-        if id == NONE {
-            return;
-        }
-        let charge = &mut self.charges[id as usize];
-        charge.copies -= 1;
-        if charge.copies > 0 {
-            return;
-        }
-        let Charge { port, octets, .. } = *charge;
-        self.spare_charges.push(id);
-        let memory = &mut self.memories[port as usize];
-        memory.used -= octets;
-        let pause = self.plant.ports[port as usize].buffer.and_then(|buffer| buffer.pause);
-        if memory.asked.is_some() && pause.is_some_and(|pause| memory.used <= pause.low_octets) {
-            memory.asked = None;
-            self.servers[port as usize].urgent = Some(0);
-            self.serve(now, port);
-        }
-    }
-
-    /// Ask the peer for silence, now and again.
-    fn ask(&mut self, now: u64, port: u32) {
-        let quanta = self.plant.ports[port as usize]
-            .buffer
-            .and_then(|b| b.pause)
-            .expect("a port with PAUSE")
-            .quanta;
-        let memory = &mut self.memories[port as usize];
-        memory.times += 1;
-        let asked = memory.times;
-        memory.asked = Some(asked);
-        self.schedule(now + self.silence(port, quanta) / 2, Event::AskAgain { port, asked });
-        self.servers[port as usize].urgent = Some(quanta);
-        self.serve(now, port);
-    }
-
-    /// A quantum is 512 bits (802.3-2022 § 31B.2).
-    fn silence(&self, port: u32, quanta: u16) -> u64 {
-        u64::from(quanta) * 64 * self.plant.timings[port as usize].per_octet
-    }
-
-    fn send_pause(&mut self, now: u64, port: u32, quanta: u16) {
-        let timing = self.plant.timings[port as usize];
-        let octets = u32::try_from(PAUSE_OCTETS).expect("small");
-        let end = now + timing.service(octets);
-        self.account.ports[port as usize].pauses_sent += u64::from(self.account.within(end));
-        self.schedule(end + timing.gap, Event::Free { resource: port });
-        self.schedule(end + timing.delay, Event::Pause { port: port ^ 1, quanta });
-    }
-
-    fn pause(&mut self, now: u64, port: u32, quanta: u16) {
-        self.account.ports[port as usize].pauses_received += u64::from(self.account.within(now));
-        self.servers[port as usize].paused_until = now + self.silence(port, quanta);
-        self.serve(now, port);
-    }
-
     fn finish(mut self) -> Traced {
-        let Self { copies, account, .. } = &mut self;
+        let Self { copies, counters, .. } = &mut self;
         for copy in copies.iter().filter(|copy| copy.alive) {
-            account.in_flight(&copy.frame);
+            counters.in_flight(&copy.frame);
         }
         Traced::new(
-            self.plant,
-            self.account,
+            self.compiled,
+            self.counters,
             &mut self.applications,
             self.tables.flooded,
             self.events,

@@ -1,5 +1,5 @@
 //! A network as a plan writes it (docs/formats.md), and what is wrong with its values. What is
-//! wrong with its shape: [`super::plant`].
+//! wrong with its shape: [`super::compiled`].
 
 use crate::scenario::{read_line, Error};
 use ethermeter_trial::clocks::Comparing;

@@ -1,7 +1,7 @@
 //! What switches and routers know, and where they send a frame.
 
+use super::compiled::{CompiledNetwork, Role, GROUP, NONE};
 use super::frame::Frame;
-use super::plant::{Plant, Role, GROUP, NONE};
 use ethermeter_trial::nodes::Learning;
 
 #[derive(Clone, Copy, Debug)]
@@ -27,32 +27,38 @@ pub(super) struct Tables {
 }
 
 impl Tables {
-    pub fn new(plant: &Plant) -> Self {
+    pub fn new(compiled: &CompiledNetwork) -> Self {
         let table = |role: Role| match role {
             Role::Switch(Learning::Learns { .. }) => {
-                Known { entries: vec![UNHEARD; plant.addresses()], held: 0 }
+                Known { entries: vec![UNHEARD; compiled.addresses()], held: 0 }
             }
             _ => Known::default(),
         };
         Self {
-            known: plant.places.iter().map(|place| table(place.role)).collect(),
-            flooded: vec![0; plant.places.len()],
+            known: compiled.places.iter().map(|place| table(place.role)).collect(),
+            flooded: vec![0; compiled.places.len()],
         }
     }
 
     /// Where a frame goes that came to `port` at `now`: a port out, or all but its own ([`GROUP`]),
     /// or nowhere ([`NONE`] in the first place). A router readdresses it.
     #[inline]
-    pub fn lookup(&mut self, plant: &Plant, port: u32, frame: &mut Frame, now: u64) -> Way {
-        let node = plant.ports[port as usize].node;
-        let learning = match plant.places[node as usize].role {
+    pub fn lookup(
+        &mut self,
+        compiled: &CompiledNetwork,
+        port: u32,
+        frame: &mut Frame,
+        now: u64,
+    ) -> Way {
+        let node = compiled.ports[port as usize].node;
+        let learning = match compiled.places[node as usize].role {
             Role::Switch(learning) => learning,
-            Role::Router => return route(plant, node, port, frame),
+            Role::Router => return route(compiled, node, port, frame),
             Role::Host | Role::Hub => unreachable!("only switches and routers look up"),
         };
         let out = match learning {
             Learning::Known if frame.destination == GROUP => return Way::All,
-            Learning::Known => plant.port_toward(node, plant.owner(frame.destination)),
+            Learning::Known => compiled.port_toward(node, compiled.owner(frame.destination)),
             Learning::Learns { age_ps, addresses } => {
                 let known = &mut self.known[node as usize];
                 known.learn(frame.source, port, now, age_ps, addresses);
@@ -62,7 +68,8 @@ impl Tables {
                 let entry = known.entries[frame.destination as usize];
                 if entry.port == NONE || now - entry.heard > age_ps {
                     self.flooded[node as usize] += u64::from(
-                        plant.phases.measure_from_ps <= now && now < plant.phases.measure_to_ps,
+                        compiled.phases.measure_from_ps <= now
+                            && now < compiled.phases.measure_to_ps,
                     );
                     return Way::All;
                 }
@@ -85,18 +92,18 @@ pub(super) enum Way {
     All,
 }
 
-fn route(plant: &Plant, node: u32, port: u32, frame: &mut Frame) -> Way {
+fn route(compiled: &CompiledNetwork, node: u32, port: u32, frame: &mut Frame) -> Way {
     // What a switch floods before it has learned comes to routers for which it is not; groups stay
     // in their network.
-    if frame.destination != plant.router_address(port) {
+    if frame.destination != compiled.router_address(port) {
         return Way::Nowhere;
     }
-    let out = plant.port_toward(node, frame.to);
+    let out = compiled.port_toward(node, frame.to);
     if out == port || out == NONE {
         return Way::Nowhere;
     }
-    frame.source = plant.router_address(out);
-    frame.destination = plant.next_address(node, frame.to);
+    frame.source = compiled.router_address(out);
+    frame.destination = compiled.next_address(node, frame.to);
     Way::One(out)
 }
 

@@ -1,6 +1,6 @@
 //! A host that talks: when it calls with the next packet of its voice, and with what.
 
-use super::plant::Plant;
+use super::compiled::CompiledNetwork;
 use ethermeter_traffic::packets::{HostSamples, Packets, VoicePacket};
 use ethermeter_traffic::times::Times;
 use ethermeter_traffic::{Batches, Offer, Purpose, Stream, Window};
@@ -20,14 +20,23 @@ pub(super) struct Talker {
 
 impl Talker {
     /// The voice of the flow with this number, if it has a coder.
-    pub fn of(flow: &Flow, plant: &Plant, number: u32, window: Window) -> Option<Box<Self>> {
+    pub fn of(
+        flow: &Flow,
+        compiled: &CompiledNetwork,
+        number: u32,
+        window: Window,
+    ) -> Option<Box<Self>> {
         let spec = flow.voice()?;
         Some(Box::new(Self {
-            packets: Packets::new(spec, Stream::new(plant.seed, number, Purpose::Arrival), window),
+            packets: Packets::new(
+                spec,
+                Stream::new(compiled.seed, number, Purpose::Arrival),
+                window,
+            ),
             service: flow.service.clone(),
-            chance: Stream::new(plant.seed, number, Purpose::Service),
-            end: plant.phases.end_ps,
-            offered: plant.batches(),
+            chance: Stream::new(compiled.seed, number, Purpose::Service),
+            end: compiled.phases.end_ps,
+            offered: compiled.batches(),
         }))
     }
 

@@ -1,5 +1,6 @@
-"""Charts: Vega-Lite specifications as plain dictionaries, so that a page of forty costs
-milliseconds.
+"""Charts: Vega-Lite specifications as plain dictionaries.
+
+A page of forty charts costs milliseconds.
 """
 
 from ethermeter.document import (

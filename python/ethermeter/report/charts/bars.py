@@ -3,7 +3,14 @@
 import math
 
 from ethermeter.document import GroupedBars, VegaLite
-from ethermeter.report.charts.frame import Json, datum, frame, tooltip, values_as_texts
+from ethermeter.report.charts.frame import (
+    Json,
+    datum,
+    frame,
+    interval_rule,
+    tooltip,
+    values_as_texts,
+)
 
 
 def grouped_bars(chart: GroupedBars) -> VegaLite:
@@ -57,17 +64,6 @@ def grouped_bars(chart: GroupedBars) -> VegaLite:
         }
     ]
     if any("l" in entry for entry in rows):
-        layers.append(
-            {
-                "transform": [{"filter": "isValid(datum.l)"}],
-                "mark": {
-                    "type": "rule",
-                    "strokeWidth": 1.4,
-                    "aria": False,
-                    "clip": True,
-                    "tooltip": None,
-                },
-                "encoding": {**across, "y": {**y, "field": "l"}, "y2": {"field": "h"}},
-            }
-        )
+        ends = {**across, "y": {**y, "field": "l"}, "y2": {"field": "h"}}
+        layers.append(interval_rule(ends))
     return frame(rows, {"layer": layers}, len(names), right=10)

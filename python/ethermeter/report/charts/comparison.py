@@ -1,6 +1,4 @@
-"""Comparisons: theories, simulations of what they assume, and the segment as it is, in one
-drawing.
-"""
+"""Comparisons: theories, simulations of what they assume, and the segment, in one drawing."""
 
 import math
 from collections.abc import Sequence
@@ -13,6 +11,7 @@ from ethermeter.report.charts.frame import (
     diamond,
     frame,
     hover,
+    interval_rule,
     tooltip,
     values_as_texts,
 )
@@ -97,24 +96,8 @@ def ladder(chart: Ladder) -> VegaLite:
             {"mark": {"type": "line", "strokeWidth": 1.4, "aria": False}, "encoding": joined}
         )
     if any("l" in row for row in rows):
-        layers.append(
-            {
-                "transform": [{"filter": "isValid(datum.l)"}],
-                "mark": {
-                    "type": "rule",
-                    "strokeWidth": 1.4,
-                    "aria": False,
-                    "clip": True,
-                    "tooltip": None,
-                },
-                "encoding": {
-                    "x": {**value, "field": "l"},
-                    "x2": {"field": "h"},
-                    "y": down,
-                    "color": colour,
-                },
-            }
-        )
+        ends = {"x": {**value, "field": "l"}, "x2": {"field": "h"}, "y": down, "color": colour}
+        layers.append(interval_rule(ends))
     layers.append(
         {
             "transform": values_as_texts(label),
@@ -219,14 +202,7 @@ def _layers(
             {"transform": [{"filter": of("segment")}], "mark": solid, "encoding": common | sequence}
         )
     if has("world", "l"):
-        whisker = {"type": "rule", "strokeWidth": 1.3, "clip": True, "aria": False, "tooltip": None}
-        layers.append(
-            {
-                "transform": [{"filter": f"{of('world')} && isValid(datum.l)"}],
-                "mark": whisker,
-                "encoding": ends,
-            }
-        )
+        layers.append(interval_rule(ends, only=f"{of('world')} && ", width=1.3))
     size: Json = {
         "condition": [{"test": of("theory"), "value": 0}, {"test": of("world"), "value": 34}],
         "value": 15,
@@ -256,8 +232,9 @@ def _spec(rows: Sequence[Json], layers: Sequence[Json], names: Sequence[str]) ->
 
 
 def _ticks(low: float, high: float) -> list[float]:
-    """List the powers of ten between the ends, ends included; and twice and five times these where
-    there is room.
+    """List the powers of ten between the ends, ends included.
+
+    Where there is room, twice and five times these as well.
     """
     exponents = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     factors = (1, 2, 5) if high / low < 300 else (1,)

@@ -76,8 +76,9 @@ def exceedance(
 
 
 def _thinned(of: Distribution) -> list[tuple[float, float]]:
-    """Points with a time and a share above 0, without those that on logarithmic axes lie next to
-    the one before and the one after.
+    """Points with a time and a share above 0, thinned for logarithmic axes.
+
+    A point is left out if it is next to the one before and the one after.
     """
     every = zip(of.value_s.tolist(), of.exceeding.tolist(), strict=True)
     # Messages that were measured may have come at the same time.

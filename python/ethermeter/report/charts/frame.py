@@ -63,9 +63,7 @@ def rounded(value: float) -> float | None:
 
 
 def datum(curve: str, x: float | str, estimate: Estimate, factor: float) -> Json:
-    """One estimate as a figure's data: x, curve, y, ends of the interval and cautions, those that
-    there are.
-    """
+    """One estimate as data of a figure: x, curve, y, ends of the interval and cautions."""
     found: Json = {"x": x, "c": curve, "y": rounded(estimate.value * factor)}
     if estimate.has_interval:
         found |= {"l": rounded(estimate.low * factor), "h": rounded(estimate.high * factor)}
@@ -98,8 +96,34 @@ def tooltip(label: Label, *, x_title: str, curve_title: str, is_number: bool = T
     return [*shown, {"field": "caution", "title": "caution"}]
 
 
+def interval_rule(ends: Json, *, only: str = "", width: float = 1.4) -> Json:
+    """Return the layer of whiskers: rules between the ends of the intervals.
+
+    Parameters
+    ----------
+    ends
+        Encoding of the ends, whose fields are `l` and `h`.
+    only
+        Further condition on rows, which ends in "&& ".
+    width
+        Of the lines.
+
+    """
+    return {
+        "transform": [{"filter": f"{only}isValid(datum.l)"}],
+        "mark": {
+            "type": "rule",
+            "strokeWidth": width,
+            "aria": False,
+            "clip": True,
+            "tooltip": None,
+        },
+        "encoding": ends,
+    }
+
+
 def hover(*, is_nearest: bool = True) -> Json:
-    """Return the parameter that picks the curve of the point under the pointer, or nearest to it."""
+    """Return the parameter that picks the curve of the point under or next to the pointer."""
     select: Json = {
         "type": "point",
         "on": "pointerover",

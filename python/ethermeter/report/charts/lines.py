@@ -34,8 +34,9 @@ def axis_title(key: str, unit: str) -> str:
 
 
 def _domain(rows: Sequence[Json], *, from_zero: bool, most: float) -> tuple[float, float]:
-    """Round ends of the y axis that hold every value; intervals may reach beyond and are clipped,
-    lest a wide one flatten the curves.
+    """Round ends of the y axis that hold every value.
+
+    Intervals may reach beyond and are clipped, lest a wide one flatten the curves.
     """
     values = [row["y"] for row in rows if row["y"] is not None]
     low, high = min(values), max(values)

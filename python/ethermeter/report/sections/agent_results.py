@@ -39,9 +39,7 @@ class PointColumns:
         return ", ".join([*([account.series] if self._several else []), *words])
 
     def short(self, account: Account) -> str:
-        """Which point, by its values alone, for the axis of a figure; empty where there is only
-        one.
-        """
+        """Name of a point by its values alone, for an axis; empty if there is only one."""
         return ", ".join(
             [*([account.series] if self._several else []), *map(plain, account.point.values())]
         )

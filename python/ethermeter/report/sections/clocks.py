@@ -29,8 +29,9 @@ MOST_PARTS = 3
 
 
 def clock_blocks(points: Sequence[Point], flows: Sequence[Point]) -> list[Block]:
-    """Return figures of delays by clocks beside the true ones, and of the error beside its bound;
-    empty where no clocks are read.
+    """Return figures of delays by clocks beside the true ones, and of the error.
+
+    The error is drawn beside its bound. Empty where no clocks are read.
 
     Parameters
     ----------
@@ -63,21 +64,24 @@ def _figures(points: Sequence[Point], of: str) -> list[Block]:
         true,
         ("by the clocks as they are", Metric.CLOCK_DELAY),
         f"Delays by the clocks as they are{of}",
-        "The receiver’s clock when a message comes less the sender’s when it came to its source: the delay, and how far the clocks differ.",
+        "The receiver’s clock when a message comes less the sender’s when it came to its source:"
+        " the delay, and how far the clocks differ.",
     )
     body += _pair(
         points,
         true,
         ("by comparing clocks", Metric.SYNCHRONISED_DELAY),
         f"Delays by comparing clocks{of}",
-        "What a live test would tell: receivers ask their senders for the time over the same network. Means.",
+        "What a live test would tell: receivers ask their senders for the time over the same"
+        " network. Means.",
     )
     return body + _pair(
         points,
         ("largest error", Metric.DELAY_ERROR),
         ("stated bound", Metric.DELAY_UNCERTAINTY),
         f"Error of comparing clocks{of}",
-        "The farthest that a delay by comparing clocks was from the true one, which a simulation knows, and the bound that is stated.",
+        "The farthest that a delay by comparing clocks was from the true one, which a simulation"
+        " knows, and the bound that is stated.",
     )
 
 

@@ -1,6 +1,4 @@
-"""Connections: TCP's own counters of the transfers of a measured run, beside processors and memory
-of both hosts.
-"""
+"""Connections: TCP's counters of measured transfers, beside processors and memory of hosts."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
@@ -140,7 +138,10 @@ def _figures(accounts: Sequence[Account], data: ReportData, columns: PointColumn
     if not shown:
         return []
     where = columns.description(chosen)
-    lead = f"Trial {chosen.trial}{f' ({where})' if where else ''}: the one with the highest throughput. The measured window is shaded."
+    lead = (
+        f"Trial {chosen.trial}{f' ({where})' if where else ''}: the one with the highest"
+        " throughput. The measured window is shaded."
+    )
     figures = [*_connection_figures(shown, result), *_host_figures(shown, result)]
     return [Heading("A trial over time"), Text(lead, "lead"), Grid(figures)]
 
@@ -155,7 +156,10 @@ def _connection_figures(shown: Sequence[Connection], result: Mapping[str, Any]) 
     of_each: list[tuple[Label, str, list[Curve]]] = [
         (
             RATE,
-            "What the receiver read, of files what it acknowledged. What waited for a segment sent again is read at once.",
+            (
+                "What the receiver read, of files what it acknowledged. What waited for a segment"
+                " sent again is read at once."
+            ),
             [(flow, of.read_s, of.read_bps) for flow, of in progress.items()],
         ),
         (

@@ -1,5 +1,6 @@
-"""Distribution of the delay: the share of frames that take longer, for a few points of a series,
-with its percentiles.
+"""Distribution of the delay: the share of frames that take longer, with percentiles.
+
+It is shown for a few points of a series.
 """
 
 from collections.abc import Sequence
@@ -47,8 +48,9 @@ def distribution_blocks(name: str, data: ReportData) -> list[Block]:
 
 
 def _figure(series: str, selection: Selection, found: Sequence[Distribution]) -> Figure:
-    """Draw the shares above each delay, above a table of percentiles, means over the replications
-    with their intervals, and the number of frames behind them.
+    """Draw the shares above each delay, above a table of percentiles.
+
+    These are means over the replications with their intervals, and the number of frames.
     """
     kind, label = selection.kind, selection.kind.percentiles[0].label
     key = key_title(selection.key)

@@ -1,6 +1,4 @@
-"""Fairness: figures of how fairly the flows of a network share, as segments have them for their
-stations.
-"""
+"""Fairness: figures of how fairly the flows of a network share."""
 
 import math
 from collections.abc import Sequence
@@ -33,8 +31,9 @@ MOST_BARS = 24
 
 
 def fairness_blocks(series: str, data: ReportData) -> list[Block]:
-    """Return figures of Jain's index and of the flows' shares where they are least fair; empty
-    where no two flows share.
+    """Return figures of Jain's index, and of the flows' shares where they are least fair.
+
+    Empty where no two flows share.
     """
     found = [each for each in data.sharing if each.series == series]
     if not found:
@@ -49,8 +48,9 @@ def fairness_blocks(series: str, data: ReportData) -> list[Block]:
         else "data, or of messages where lengths of data are unknown"
     )
     lead = (
-        f"How evenly flows of one table of the experiment file share, or all where each has its own: shares of {what}. Jain’s index "
-        "is 1 where all get the same, and 1 over their number where one gets everything."
+        "How evenly flows of one table of the experiment file share, or all where each has its"
+        f" own: shares of {what}. Jain’s index is 1 where all get the same, and 1 over their number"
+        " where one gets everything."
     )
     return [Heading("Fairness"), Text(lead, "lead"), Grid(drawn)]
 

@@ -1,6 +1,4 @@
-"""Groups: figures that tell stations apart, by their group, by their attachment, and by the larger
-of two shares.
-"""
+"""Groups: figures by group of stations, by attachment, and by the larger of two shares."""
 
 import math
 from collections.abc import Sequence
@@ -34,8 +32,9 @@ MEANS = {Metric.BIT_RATE: Label("Bit rate of a station", "Mb/s", 1e-6)}
 
 
 def group_blocks(series: str, data: ReportData) -> list[Block]:
-    """Figures by group, by attachment point and of shares, each under its heading; empty where the
-    run has none.
+    """Figures by group, by attachment point and of shares, each under its heading.
+
+    Empty where the run has none.
     """
     of_groups, of_attachments, of_shares = (
         [point for point in points if point.series == series]
@@ -62,8 +61,9 @@ def group_blocks(series: str, data: ReportData) -> list[Block]:
 def metric_figures(
     points: Sequence[Point], heading: str, lead: str, *, metrics: Sequence[Metric] = METRICS
 ) -> list[Block]:
-    """Figures of some metrics that tell groups apart, under a heading; empty where no metric has a
-    value that is not zero.
+    """Figures of some metrics by group, under a heading.
+
+    Empty where no metric has a value that is not zero.
     """
     shown = [
         metric
@@ -131,7 +131,7 @@ def _lines(points: Sequence[Point], metric: Metric, label: Label, axes: Axes) ->
 
 
 def _axes(points: Sequence[Point]) -> tuple[Axes, bool]:
-    """Pick the key with the most values as x, numeric or not; bars unless it is a number with many."""
+    """Pick the key with the most values as x; bars unless it has many numeric values."""
     values: dict[str, dict[str, None]] = {}
     for point in points:
         for key, value in keys(point).items():
@@ -144,6 +144,7 @@ def _axes(points: Sequence[Point]) -> tuple[Axes, bool]:
     read = [quantity(text) for text in varied[x]]
     units = {found[1] for found in read if found}
     is_numeric = all(read) and len(units) == 1
-    return Axes(
-        x, units.pop() if is_numeric else "", PART, tuple(key for key in varied if key != x)
-    ), not is_numeric or len(read) <= MOST_BARS
+    return (
+        Axes(x, units.pop() if is_numeric else "", PART, tuple(key for key in varied if key != x)),
+        not is_numeric or len(read) <= MOST_BARS,
+    )

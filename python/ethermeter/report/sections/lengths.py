@@ -1,6 +1,4 @@
-"""Lengths: lines of times against lengths, their residuals, and what one path costs more than
-another.
-"""
+"""Lengths: lines of times against lengths, residuals, and differences between paths."""
 
 import math
 from collections.abc import Sequence
@@ -90,7 +88,10 @@ def _two_lines(each: OfLengths) -> str:
         return "no"
     slopes = [_plain(piece.slope, _NS) for piece in each.pieces]
     intercepts = [_plain(piece.intercept, _US) for piece in each.pieces]
-    return f"up to {each.break_octets:g} B {intercepts[0]} µs, {slopes[0]} ns/B; from there on {intercepts[1]} µs, {slopes[1]} ns/B"
+    return (
+        f"up to {each.break_octets:g} B {intercepts[0]} µs, {slopes[0]} ns/B; from there on"
+        f" {intercepts[1]} µs, {slopes[1]} ns/B"
+    )
 
 
 def _plain(estimate: Estimate, factor: float) -> str:

@@ -112,9 +112,7 @@ def _flows(group: Sequence[Account]) -> list[Loss]:
 
 
 def _figures(points: Sequence[tuple[Account, list[Loss]]], columns: PointColumns) -> list[Block]:
-    """Draw all flows together at every point, and the flows of the point that lost the largest
-    share.
-    """
+    """Draw all flows together at every point, and the flows of the point with most losses."""
     wholes = [(account, total(found, flow="", receiver="")) for account, found in points]
     chosen, flows = max(points, key=lambda point: _share(total(point[1], flow="", receiver="")))
     drawn: list[Block] = []

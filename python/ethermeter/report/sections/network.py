@@ -31,8 +31,9 @@ TITLES = {
 
 
 def flow_blocks(series: str, data: ReportData) -> list[Block]:
-    """Return figures that tell tables of flows apart, or the flows of the only one; empty where
-    there is nothing to tell.
+    """Return figures by table of flows, or by flow of the only table.
+
+    Empty where there is only one flow.
     """
     tables, flows = (
         [point for point in points if point.series == series]
@@ -54,9 +55,7 @@ def flow_blocks(series: str, data: ReportData) -> list[Block]:
 
 
 def network_blocks(series: str, data: ReportData) -> list[Block]:
-    """Return the drawing of the network of a series with its links, and the tables of flows, links
-    and ports.
-    """
+    """Return the drawing of a series' network, and the tables of flows, links and ports."""
     flows = [point for point in data.flows if point.series == series]
     ports = [
         (point, network)
@@ -93,10 +92,9 @@ def _topology(point: PortPoint, network: Scenario) -> list[Block]:
     busiest = point.busiest
     shares = {port.number: port.medium.value for port in point.ports}
     lead = (
-        "Each link with the share of time in which it was busy (preambles, frames and gaps), of the busier direction, at the point "
-        "with the busiest link."
-        f"{_at(point.point)} "
-        f"Busiest: {busiest.node} to {busiest.peer}, {_percent(busiest.medium.value)}."
+        "Each link with the share of time in which it was busy (preambles, frames and gaps), of"
+        f" the busier direction, at the point with the busiest link.{_at(point.point)} Busiest:"
+        f" {busiest.node} to {busiest.peer}, {_percent(busiest.medium.value)}."
     )
     picture = topology.picture(network, shares, busiest=busiest.link)
     return [Heading("The network"), Text(lead, "lead"), picture]
@@ -169,7 +167,10 @@ def _links_table(points: Sequence[PortPoint]) -> list[Block]:
         "Busy (%)",
         "Frames dropped at all ports",
     ]
-    lead = "Where the network is at its limit; drops are means over the replications, in the measured window."
+    lead = (
+        "Where the network is at its limit; drops are means over the replications, in the measured"
+        " window."
+    )
     table = _table(head, rows, "Busiest links", len(names) or 1)
     return [Heading("Busiest links"), Text(lead, "lead"), table]
 
@@ -192,7 +193,10 @@ def _ports_table(point: PortPoint) -> list[Block]:
         "Mb/s",
         *(TITLES[name] for name in counted),
     ]
-    lead = "What each port sent in the measured window; counts are means over the replications, the most in queue or memory is over all."
+    lead = (
+        "What each port sent in the measured window; counts are means over the replications, the"
+        " most in queue or memory is over all."
+    )
     if is_shared:
         lead += (
             " Ports of a collision domain share their medium; what collisions take is not counted."

@@ -105,8 +105,9 @@ def _named(account: Account, pacing: Pacing, columns: PointColumns) -> str:
 
 
 def _classes(pacing: Pacing) -> dict[str, float]:
-    """Shares of the messages by how late they were; what is on time is exact, buckets lie
-    where their ends do.
+    """Shares of the messages by how late they were.
+
+    The share on time is exact; buckets lie where their ends do.
     """
     shares: dict[str, float] = {}
     below = 0.0

@@ -61,13 +61,14 @@ def _cells(row: Row) -> list[str]:
 def shared(
     owners: Mapping[str, Sequence[tuple[str, ...]]],
 ) -> list[tuple[tuple[str, ...], list[str]]]:
-    """Rows of several owners as one list, each with its owners; rows that begin alike stand
-    together.
+    """Rows of several owners as one list, each row with its owners.
+
+    Rows that begin alike stand together.
 
     Examples
     --------
-    >>> shared({"I-1": [("jam", "32"), ("delay", "0 us")], "I-2": [("jam", "32"), ("delay", "6 us")]})
-    [(('jam', '32'), ['I-1', 'I-2']), (('delay', '0 us'), ['I-1']), (('delay', '6 us'), ['I-2'])]
+    >>> shared({"I-1": [("jam", "32"), ("gap", "0 us")], "I-2": [("jam", "32"), ("gap", "6 us")]})
+    [(('jam', '32'), ['I-1', 'I-2']), (('gap', '0 us'), ['I-1']), (('gap', '6 us'), ['I-2'])]
     """
     order: dict[str, dict[tuple[str, ...], list[str]]] = {}
     for owner, rows in owners.items():
@@ -77,8 +78,9 @@ def shared(
 
 
 def constants(scenario: Any) -> list[tuple[str, str]]:
-    """Name and value of the segment's constants and of the first group's, or of a network's nodes and links,
-    as they were run.
+    """Name and value of the constants of a segment or a network, as they were run.
+
+    Of a segment, those of the first group are included; of a network, those of nodes and links.
     """
     if is_network(scenario):
         return network_constants(scenario)
@@ -89,7 +91,10 @@ def constants(scenario: Any) -> list[tuple[str, str]]:
         ("slot time", _bits(segment["slot_bits"], segment)),
         (
             "inter-frame gap",
-            f"{_bits(segment['gap_bits'], segment)}, the first part {segment['gap_part1_bits']} bit times",
+            (
+                f"{_bits(segment['gap_bits'], segment)}, the first part {segment['gap_part1_bits']}"
+                " bit times"
+            ),
         ),
         ("preamble", _bits(segment["preamble_bits"], segment)),
         ("jam", _bits(segment["jam_bits"], segment)),
@@ -105,23 +110,28 @@ def constants(scenario: Any) -> list[tuple[str, str]]:
         ("host service time", written_table(group["service"])),
         (
             "arrivals",
-            coder(group["arrivals"])
-            if group["arrivals"]["kind"] == "coder"
-            else written_table(group["arrivals"]),
+            (
+                coder(group["arrivals"])
+                if group["arrivals"]["kind"] == "coder"
+                else written_table(group["arrivals"])
+            ),
         ),
         *([("frames", samples(group["frames"]))] if group["frames"]["kind"] == "samples" else []),
         ("queue", _queue(group)),
         ("generator", written_table(group["generator"]) if group["generator"] else "none"),
         (
             "measured",
-            f"from {phases['measure_from_ps'] / 1e12:g} s to {phases['measure_to_ps'] / 1e12:g} s, {scenario['batches']} batches",
+            (
+                f"from {phases['measure_from_ps'] / 1e12:g} s to {phases['measure_to_ps'] / 1e12:g}"
+                f" s, {scenario['batches']} batches"
+            ),
         ),
     ]
     return rows
 
 
 def network_constants(scenario: Scenario) -> list[tuple[str, str]]:
-    """Name and value of what a network was made of, as it was run; equal nodes and links together."""
+    """Name and value of nodes, links and flows of a network, as run; equal ones together."""
     phases = scenario.phases
     alike: dict[tuple[str, str], list[str]] = {}
     for node in scenario.nodes:
@@ -198,7 +208,8 @@ def _settings(kind: str, settings: Mapping[str, Any]) -> str:
             texts.append(f"delay {value / 1e6:g} µs")
         else:
             texts.append(
-                f"{key.removesuffix('_frames').replace('_octets', ' octets')} {value}{' frames' if key.endswith('_frames') else ''}"
+                f"{key.removesuffix('_frames').replace('_octets', ' octets')}"
+                f" {value}{' frames' if key.endswith('_frames') else ''}"
             )
     return ", ".join(texts)
 
@@ -233,8 +244,9 @@ def _stage(stage: Mapping[str, Any]) -> str:
 
 
 def _priority_waits(groups: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
-    """Return a row on all groups if any station waits for others: of the first group alone it would
-    say nothing.
+    """Return a row on all groups if any station waits for others.
+
+    A row on the first group alone would say nothing.
     """
     if not any(group.get("priority_wait_ps") for group in groups):
         return []
@@ -255,14 +267,18 @@ def coder(arrivals: Mapping[str, Any]) -> str:
     --------
     >>> coder({"kind": "coder", "sample_bits": 16, "sample_ps": 152_320_000, "spurts": None})
     'a coder, 16 bit every 152.32 µs'
-    >>> coder({"kind": "coder", "sample_bits": 8, "sample_ps": 125_000_000, "spurts": {"talk_mean_ps": 1.2e12, "silence_mean_ps": 1.8e12}})
+    >>> spurts = {"talk_mean_ps": 1.2e12, "silence_mean_ps": 1.8e12}
+    >>> coder({"kind": "coder", "sample_bits": 8, "sample_ps": 125_000_000, "spurts": spurts})
     'a coder, 8 bit every 125 µs, talk 1.2 s and silence 1.8 s on average'
     """
     text = f"a coder, {arrivals['sample_bits']} bit every {arrivals['sample_ps'] / 1e6:g} µs"
     spurts = arrivals.get("spurts")
     if spurts is None:
         return text
-    return f"{text}, talk {spurts['talk_mean_ps'] / 1e12:g} s and silence {spurts['silence_mean_ps'] / 1e12:g} s on average"
+    return (
+        f"{text}, talk {spurts['talk_mean_ps'] / 1e12:g} s and silence"
+        f" {spurts['silence_mean_ps'] / 1e12:g} s on average"
+    )
 
 
 def samples(frames: Mapping[str, Any]) -> str:

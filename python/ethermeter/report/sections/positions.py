@@ -90,8 +90,9 @@ def _figures(
 
 
 def _points(line: Line, metric: Metric) -> tuple[tuple[float, Estimate], ...]:
-    """Estimates by position in µs, to the tenth of a nanosecond: a station is half a metre wide
-    anyway.
+    """Estimates by position in µs, to the tenth of a nanosecond.
+
+    A station is half a metre wide anyway.
     """
     return tuple(
         (round(place.position_s * US_PER_S, 4), place.estimates[metric])
@@ -101,9 +102,7 @@ def _points(line: Line, metric: Metric) -> tuple[tuple[float, Estimate], ...]:
 
 
 def _name(line: Line, key: str | None) -> str:
-    """Name a curve by how its stations are distributed, where its key says so, or by the key's
-    value.
-    """
+    """Name a curve by the distribution of its stations, or else by the key's value."""
     if key is None:
         return ""
     text = plain(_keys(line)[key])
@@ -127,9 +126,7 @@ def _varied(lines: Sequence[Line]) -> dict[str, list[str]]:
 
 
 def _places(lines: Sequence[Line], key: str) -> bool:
-    """Whether the key says where stations are: its values differ in the places that have stations,
-    all else being equal.
-    """
+    """Whether the key changes the positions of stations, all else being equal."""
     seen: dict[tuple[tuple[str, str], ...], set[tuple[tuple[float, int], ...]]] = {}
     for line in lines:
         rest = tuple(sorted((other, value) for other, value in _keys(line).items() if other != key))

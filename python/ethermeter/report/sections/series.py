@@ -49,8 +49,9 @@ RISING = (Metric.TRANSMISSION_DELAY, Metric.RESPONSE_TIME, Metric.VOICE_DELAY, M
 
 
 def build(name: str, points: Sequence[Point], data: ReportData, *, is_only: bool) -> Section:
-    """One series: its main figures, what its stations and its delays are like, and a table of
-    estimates; `is_only` if the run has no other and reproduces no study.
+    """One series: main figures, stations, delays, and a table of estimates.
+
+    `is_only` if the run has no other series and reproduces no study.
     """
     is_network = any(Metric.MESSAGE_RATE in point.estimates for point in points)
     body = _network(name, points, data) if is_network else _segment(name, points, data)
@@ -92,9 +93,7 @@ def _segment(name: str, points: Sequence[Point], data: ReportData) -> list[Block
 
 
 def _network(name: str, points: Sequence[Point], data: ReportData) -> list[Block]:
-    """One series on a network: what was varied, its flows, its links, how long messages take, and a
-    table of estimates.
-    """
+    """One series on a network: varied keys, flows, links, delays, and a table of estimates."""
     axes = choose(points)
     together = _main(name, points, axes, FLOW_MAIN_METRICS, of_flows=True)
     together += _against_load(name, points, axes, of_flows=True)
@@ -221,8 +220,9 @@ def _knee_text(knees: Mapping[str, Knee]) -> str:
         f"{knee.x:g}" + (f" at {name}" if name else "") for name, knee in knees.items()
     )
     return (
-        f" Diamonds mark the knee ({places}): up to the curve’s highest point, the point farthest below the line between the ends, "
-        f"both axes scaled to run from 0 to 1; nearer than {CLEAR:g} it is none."
+        f" Diamonds mark the knee ({places}): up to the curve’s highest point, the point farthest"
+        " below the line between the ends, both axes scaled to run from 0 to 1; nearer than"
+        f" {CLEAR:g} it is none."
     )
 
 
@@ -232,9 +232,7 @@ def _estimates(points: Sequence[Point], metrics: Sequence[Metric]) -> list[Block
 
 
 def _is_worth_showing(points: Sequence[Point], metric: Metric) -> bool:
-    """Whether a metric has a value at two points or more that is not always zero, and is not
-    another's double.
-    """
+    """Whether a metric has two values or more, not all zero, and is not another's double."""
     values = [point.estimates[metric].value for point in points if metric in point.estimates]
     finite = [value for value in values if value == value]
     if metric is Metric.VOICE_LOAD:

@@ -1,5 +1,6 @@
-"""Boggs, Mogul and Kent, "Measured Capacity of an Ethernet: Myths and Reality", WRL Research Report
-88/4, 1988.
+"""Boggs, Mogul and Kent 1988: claims.
+
+"Measured Capacity of an Ethernet: Myths and Reality", WRL Research Report 88/4.
 """
 
 from collections.abc import Sequence

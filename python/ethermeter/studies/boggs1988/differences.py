@@ -1,5 +1,6 @@
-"""Differences: how much one series is above another, relative to it, and what two single runs would
-have shown of it.
+"""Differences: how much one series is above another, relative to it.
+
+Also what two single runs would have shown of it.
 """
 
 import math
@@ -17,8 +18,9 @@ PUBLISHED_WINDOW_S = 10.0
 
 
 def difference_of_runs(entry: Entry, evidence: Evidence) -> Finding:
-    """How much higher (or, with `lower`, lower) one series is than another, with the prediction
-    interval of two single runs.
+    """How much higher (or, with `lower`, lower) one series is than another.
+
+    With the prediction interval of two single runs.
 
     The published number is a difference of two single runs, whose run-to-run spread is larger than
     its rounding. The interval that a further such difference falls into with 95% is the mean plus
@@ -63,8 +65,9 @@ def difference_of_runs(entry: Entry, evidence: Evidence) -> Finding:
         )
         remarks.insert(
             0,
-            f"a difference of two single runs of {PUBLISHED_WINDOW_S:g} s lies between {prediction[0]:.2%} and {prediction[1]:.2%} "
-            f"(95% prediction interval from {runs} of {pair[0]} and {pair[1]})",
+            f"a difference of two single runs of {PUBLISHED_WINDOW_S:g} s lies between"
+            f" {prediction[0]:.2%} and {prediction[1]:.2%} (95% prediction interval from {runs} of"
+            f" {pair[0]} and {pair[1]})",
         )
     return Finding(
         Estimate(value, found.error, found.degrees),
@@ -74,8 +77,9 @@ def difference_of_runs(entry: Entry, evidence: Evidence) -> Finding:
 
 
 def no_appreciable_difference(entry: Entry, evidence: Evidence) -> Finding:
-    """Whether one series differs from another by less than 0.5%, interval included; exact zero
-    without one does not count.
+    """Whether one series differs from another by less than 0.5%, interval included.
+
+    An exact zero without an interval does not count.
     """
     frames, hosts = lengths(entry["frames"]), int(entry["hosts"])
     found, _ = _relative(entry, evidence, frames, hosts, _pair(entry, evidence, frames, hosts))
@@ -117,5 +121,8 @@ def _little(entry: Entry, evidence: Evidence, frames: Lengths, hosts: int, serie
     rate_per_s = evidence.at(series, hosts, frames, Metric.PACKET_RATE).value
     delay_s = evidence.at(series, hosts, frames, Metric.TRANSMISSION_DELAY).value
     factor = hosts / rate_per_s / delay_s
-    rise = f"by Little’s law the delay’s rise is cycle / (cycle − service) = {factor:.2f} times the utilisation’s fall"
+    rise = (
+        f"by Little’s law the delay’s rise is cycle / (cycle − service) = {factor:.2f} times the"
+        " utilisation’s fall"
+    )
     return f"{rise}, {entry['consequence']}"

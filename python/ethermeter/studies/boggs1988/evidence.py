@@ -91,7 +91,7 @@ class Evidence:
         return found
 
     def cycle_s(self, series: str, frames: Lengths) -> float:
-        """Preamble, frame and gap of one frame at line rate, in s, from the scenario that was run."""
+        """Preamble, frame and gap of one frame at line rate, in s, from the scenario."""
         scenario = self._scenario(series, frames)
         if scenario["groups"][0]["frames"]["kind"] != "fixed":
             raise MissingError(f"no scenario with frames of one length for {series}, {frames}")

@@ -1,5 +1,4 @@
-"""Rules that decide claims: each takes the paper's entry and a run's evidence and returns a
-finding.
+"""Rules that decide claims, by the paper's entry and the evidence of a run.
 
 Estimates of different points come from different trials and are taken as independent.
 """
@@ -84,7 +83,10 @@ def peak(entry: Entry, evidence: Evidence) -> Finding:
     clear = all(lead.low > 0 for lead in leads.values())
     second = min(leads, key=lambda hosts: leads[hosts].value)
     lead = leads[second]
-    remark = f"next highest at {second}, lower by {lead.value:.0f} packet/s (95% interval {lead.low:.0f} to {lead.high:.0f})"
+    remark = (
+        f"next highest at {second}, lower by {lead.value:.0f} packet/s (95% interval {lead.low:.0f}"
+        f" to {lead.high:.0f})"
+    )
     return Finding(exact(best), best == int(entry["published"]) and clear, remark)
 
 
@@ -116,13 +118,17 @@ def mean_over_lengths(entry: Entry, evidence: Evidence) -> Finding:
         for frames in of
     }
     ends = sorted(found, key=lambda frames: found[frames].value)
-    remark = f"from {found[ends[0]].value:.3f} at {_name(ends[0])} to {found[ends[-1]].value:.3f} at {_name(ends[-1])}"
+    remark = (
+        f"from {found[ends[0]].value:.3f} at {_name(ends[0])} to {found[ends[-1]].value:.3f} at"
+        f" {_name(ends[-1])}"
+    )
     return Finding(average(list(found.values())), remark=remark)
 
 
 def worst_delay_spread(entry: Entry, evidence: Evidence) -> Finding:
-    """Largest ratio of the delay's standard deviation to its mean among large frames at the largest
-    number of hosts.
+    """Largest ratio of the delay's standard deviation to its mean among large frames.
+
+    At the largest number of hosts.
 
     The two are taken as independent; they rise and fall together, so the interval is on the wide
     side.
@@ -199,7 +205,10 @@ def unfairness_falls(entry: Entry, evidence: Evidence) -> Finding:
     unit = {Metric.BIT_RATE_SD: " bit/s", Metric.PACKET_RATE_SD: " packet/s"}.get(
         Metric(entry["metric"]), ""
     )
-    ends = f"{means[CONTENTION_FROM].value:.3g}{unit} at three hosts, {means[shared[-1]].value:.3g}{unit} at {shared[-1]}"
+    ends = (
+        f"{means[CONTENTION_FROM].value:.3g}{unit} at three hosts,"
+        f" {means[shared[-1]].value:.3g}{unit} at {shared[-1]}"
+    )
     remark = f"{ends}; largest at {worst}"
     return Finding(exact(ranks.rho), falls and largest, remark)
 
@@ -226,7 +235,8 @@ def lift(entry: Entry, evidence: Evidence) -> Finding:
     return Finding(
         found,
         found.low > 0.5,
-        f"utilisation {short.value:.3f} all short, {mixed.value:.3f} with one in eight, {long.value:.3f} all long",
+        f"utilisation {short.value:.3f} all short, {mixed.value:.3f} with one in eight,"
+        f" {long.value:.3f} all long",
     )
 
 
@@ -252,8 +262,9 @@ def _gains(entry: Entry, evidence: Evidence) -> dict[Lengths, dict[int, Estimate
 
 
 def shorter_net(entry: Entry, evidence: Evidence) -> Finding:
-    """Whether the short net is more efficient: with the shortest frames at every number of hosts,
-    with the others on the mean.
+    """Whether the short net is more efficient.
+
+    With the shortest frames at every number of hosts, with the others on the mean.
     """
     gains = _gains(entry, evidence)
     means = {frames: average(list(of.values())) for frames, of in gains.items()}
@@ -281,7 +292,8 @@ def most_for_the_shortest(entry: Entry, evidence: Evidence) -> Finding:
     return Finding(
         found,
         found.low > 0,
-        f"{means[shortest].value:.4f} at {_name(shortest)}, next {means[rival].value:.4f} at {_name(rival)}",
+        f"{means[shortest].value:.4f} at {_name(shortest)}, next {means[rival].value:.4f} at"
+        f" {_name(rival)}",
     )
 
 

@@ -12,10 +12,12 @@ STUDY = Study(
     presentation=Presentation(
         title="Measured Capacity of an Ethernet (Boggs, Mogul and Kent, 1988), re-measured",
         lead=(
-            "A number is <em>met</em> within 3% or within what the text’s rounding leaves open (the green band); a statement "
-            "<em>holds</em> by the rule under its note. Two numbers are differences of two single runs of 10 s, which chance moves by "
-            "more than their rounding: they are met also where 95% of such differences lie (the note has the interval). "
-            "<em>Fitted</em> numbers set the hosts’ service time; everything else is predicted."
+            "A number is <em>met</em> within 3% or within what the text’s rounding leaves open (the"
+            " green band); a statement <em>holds</em> by the rule under its note. Two numbers are"
+            " differences of two single runs of 10 s, which chance moves by more than their"
+            " rounding: they are met also where 95% of such differences lie (the note has the"
+            " interval). <em>Fitted</em> numbers set the hosts’ service time; everything else is"
+            " predicted."
         ),
         graphs=(
             Metric.BIT_RATE,

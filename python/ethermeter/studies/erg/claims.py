@@ -1,5 +1,6 @@
-"""ERG (University of Aberdeen), LAN tests with a UDP traffic generator and sink: one
-direction and both, through hub, switch and router.
+"""ERG (University of Aberdeen): claims of its LAN tests with a UDP generator and sink.
+
+In one direction and in both, through hub, switch and router.
 
 Throughput is data in completely received UDP datagrams, `Metric.DATA_RATE`, in Mb/s.
 """
@@ -21,8 +22,9 @@ Rule = Callable[[Entry, Paths], Finding]
 
 
 def claims(paths: Paths) -> tuple[Claim, ...]:
-    """Every claim against what a run holds, in the order of the file; `not-run` where its points
-    are missing.
+    """Every claim against a run, in the order of the file.
+
+    `not-run` where its points are missing.
     """
     return judged(published(__package__), lambda entry: RULES[entry["rule"]](entry, paths))
 
@@ -54,9 +56,7 @@ def total(entry: Entry, paths: Paths) -> Finding:
 
 
 def gets_more(entry: Entry, paths: Paths) -> Finding:
-    """Whether the first of two flows gets more than the second, by the interval of the difference,
-    in Mb/s.
-    """
+    """Whether the first of two flows gets more than the second, by the interval, in Mb/s."""
     first, second = _rates(entry, paths)
     apart = student(first - second)
     return Finding(
@@ -92,8 +92,9 @@ def most(entry: Entry, paths: Paths) -> Finding:
 
 
 def stops(entry: Entry, paths: Paths) -> Finding:
-    """Whether a flow's rate is at most a share of its largest wherever the other offers more than
-    the entry's limit, in Mb/s.
+    """Whether a flow's rate drops to a share of its largest under load, in Mb/s.
+
+    At most that share, wherever the other flow offers more than the entry's limit.
     """
     series, key = entry["series"], entry["key"]
     texts = paths.along(series, key)

@@ -74,7 +74,8 @@ def _capture(paths: Paths, by: By) -> Figure:
     at = _offered("4192 us")
     return curves(
         "Both ways, by what the 100 Mb/s host offers",
-        "Above some 9.5 Mb/s the port’s queue overflows, and every datagram loses a fragment. The Sparc keeps a fifth of the link.",
+        "Above some 9.5 Mb/s the port’s queue overflows, and every datagram loses a fragment. The"
+        " Sparc keeps a fifth of the link.",
         Label("Offered by the 100 Mb/s host", "Mb/s"),
         MBPS,
         "Data",
@@ -94,8 +95,8 @@ def _host_time(paths: Paths, by: By) -> Figure:
     )
     return curves(
         "Both ways, by the Sparc’s time for a fragment",
-        "Up to the gap of 9.6 µs both sides contend for every turn; a slower host leaves the next one to the port that has just sent. "
-        "63 µs are fitted, to one way only.",
+        "Up to the gap of 9.6 µs both sides contend for every turn; a slower host leaves the next"
+        " one to the port that has just sent. 63 µs are fitted, to one way only.",
         Label("The Sparc’s time for a fragment", "µs"),
         MBPS,
         "Data",
@@ -110,7 +111,8 @@ def _router(paths: Paths, by: By) -> Figure:
     )
     return curves(
         "Through the router, by what is offered",
-        "Frames are forwarded one by one. What finds the queue full is lost, and a datagram without one of its four is of no use.",
+        "Frames are forwarded one by one. What finds the queue full is lost, and a datagram without"
+        " one of its four is of no use.",
         Label("Offered", "Mb/s"),
         MBPS,
         "Data",
@@ -150,8 +152,8 @@ FAMILIES = (
         "erg-capture",
         "Capture",
         "Capture, and the router",
-        "What is behind the numbers that are missed. A half-duplex port of a switch and a host contend for their link; who is ready within "
-        "the gap after a frame keeps it.",
+        "What is behind the numbers that are missed. A half-duplex port of a switch and a host"
+        " contend for their link; who is ready within the gap after a frame keeps it.",
         (),
         (_capture, _host_time, _router),
     ),
@@ -164,8 +166,9 @@ def build(run_dir: Path, claims: Sequence[Claim]) -> list[Section]:
 
 
 def measured(claims: Sequence[Claim]) -> Section:
-    """Return the tables of the study with what its live tests measured, and every number with its
-    verdict or why it has none.
+    """Return the tables of the study beside the results of its live tests.
+
+    Every number has its verdict, or the reason why it has none.
     """
     by = {claim.id: claim for claim in claims}
     lead = Markup(

@@ -11,10 +11,12 @@ STUDY = Study(
     presentation=Presentation(
         title="LAN tests with a UDP generator and sink (ERG, University of Aberdeen), simulated",
         lead=(
-            "A number is <em>met</em> within 8% where it is predicted, within 3% where a parameter was fitted to it, or within what its "
-            "rounding leaves open (the green band); a statement <em>holds</em> by the rule under its note, which is ours. <em>Fitted</em> are "
-            "three times for a fragment, each to one number: of the Sparc, of the Ultra 1, and of the router. Rates are data of UDP datagrams "
-            "that came whole. What is offered, 10 Mb/s, is taken to be bits on the wire."
+            "A number is <em>met</em> within 8% where it is predicted, within 3% where a parameter"
+            " was fitted to it, or within what its rounding leaves open (the green band); a"
+            " statement <em>holds</em> by the rule under its note, which is ours. <em>Fitted</em>"
+            " are three times for a fragment, each to one number: of the Sparc, of the Ultra 1, and"
+            " of the router. Rates are data of UDP datagrams that came whole. What is offered, 10"
+            " Mb/s, is taken to be bits on the wire."
         ),
         omitted=("capture", "host-time", "router"),
     ),

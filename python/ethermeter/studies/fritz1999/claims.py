@@ -117,8 +117,9 @@ Rule = Callable[[Entry, Copies], Finding]
 
 
 def constant_mbps(fast_mbps: float) -> float:
-    """Return the throughput on Gigabit Ethernet if every octet waits as long as on Fast Ethernet,
-    and for the wire besides, in Mb/s.
+    """Return the throughput on Gigabit Ethernet if octets wait as on Fast Ethernet, in Mb/s.
+
+    The time of the wire is added.
 
     Parameters
     ----------
@@ -135,8 +136,9 @@ def constant_mbps(fast_mbps: float) -> float:
 
 
 def copies_of(trials: Sequence[Trial], flows: Sequence[Mapping[Metric, Floats]]) -> Copies:
-    """Gather what a run holds; `flows` has for every trial the values of its flows, shape
-    `(flows,)`.
+    """Gather the results of a run.
+
+    `flows` has for every trial the values of its flows, shape `(flows,)`.
     """
     found = {}
     for trial, values in zip(trials, flows, strict=True):
@@ -158,8 +160,9 @@ def read(run_dir: Path) -> Copies:
 
 
 def claims(copies: Copies) -> tuple[Claim, ...]:
-    """Every claim against what a run holds, in the order of the file; `not-run` where its points
-    are missing.
+    """Every claim against a run, in the order of the file.
+
+    `not-run` where its points are missing.
     """
     return judged(published(__package__), lambda entry: RULES[entry["rule"]](entry, copies))
 
@@ -178,13 +181,17 @@ def throughput(entry: Entry, copies: Copies) -> Finding:
     ]
     remark = "reading {:.1f}, writing {:.1f}".format(*directions)
     if rate == GIGABIT:
-        remark += f"; a constant time an octet besides the wire alone gives {constant_mbps(entry['fast']):.1f}"
+        remark += (
+            "; a constant time an octet besides the wire alone gives"
+            f" {constant_mbps(entry['fast']):.1f}"
+        )
     return Finding(exact(copies.rate_mbps("copies", rate, pair)), remark=remark)
 
 
 def largest_share(entry: Entry, copies: Copies) -> Finding:
-    """Find the largest share of the bandwidth that a pair takes, in percent; with `limit`, whether
-    none takes more.
+    """Find the largest share of the bandwidth that a pair takes, in percent.
+
+    With `limit`, whether none takes more.
     """
     capacity_mbps = {FAST: 100.0, GIGABIT: 1000.0}[entry["rate"]]
     shares = {
@@ -200,8 +207,9 @@ def largest_share(entry: Entry, copies: Copies) -> Finding:
 
 
 def acknowledgements(entry: Entry, copies: Copies) -> Finding:
-    """Decide whether delays from data to acknowledgement are shorter on Gigabit Ethernet, or many
-    times what the wire needs.
+    """Decide whether delays from data to acknowledgement are shorter on Gigabit Ethernet.
+
+    Or whether they are many times the time of the wire.
     """
     delays = {
         rate: {
@@ -222,7 +230,7 @@ def acknowledgements(entry: Entry, copies: Copies) -> Finding:
 
 
 def without_host_times(entry: Entry, copies: Copies) -> Finding:
-    """Find the least throughput of the chain without host times, and whether it is above a limit."""
+    """Find the least throughput of the chain without host times, and compare it with a limit."""
     rates = {pair: copies.rate_mbps("memory", entry["rate"], pair) for pair in PAIRS}
     least = min(rates, key=rates.__getitem__)
     remark = f"without host times from {rates[least]:.0f} to {max(rates.values()):.0f} Mb/s"
@@ -230,12 +238,15 @@ def without_host_times(entry: Entry, copies: Copies) -> Finding:
 
 
 def wire_share(entry: Entry, copies: Copies) -> Finding:
-    """Find what share of the time a wire that took no time would save, at most, and whether it is
-    below a limit.
+    """Find the share of the time that a wire without delay would save, at most.
+
+    Also whether it is below a limit.
     """
     shares = {
-        pair: copies.rate_mbps("copies", entry["rate"], pair)
-        / {FAST: 100.0, GIGABIT: 1000.0}[entry["rate"]]
+        pair: (
+            copies.rate_mbps("copies", entry["rate"], pair)
+            / {FAST: 100.0, GIGABIT: 1000.0}[entry["rate"]]
+        )
         for pair in PAIRS
     }
     most = max(shares.values()) * 100
@@ -247,8 +258,9 @@ def wire_share(entry: Entry, copies: Copies) -> Finding:
 
 
 def remedy(entry: Entry, copies: Copies) -> Finding:
-    """Find by how much a remedy speeds the copies up on Gigabit Ethernet, in percent, averaged over
-    the pairs.
+    """Find the gain of a remedy for copies on Gigabit Ethernet, in percent.
+
+    Averaged over the pairs.
     """
     over = tuple(entry["over"]) if "over" in entry else ("remedies", BARE)
     gains = copies.gains(entry["series"], entry["case"], over=(over[0], over[1]))

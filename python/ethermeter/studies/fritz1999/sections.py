@@ -1,6 +1,4 @@
-"""File transfer: the figures of Fritz (1999), measured and simulated, and what each remedy would
-have brought.
-"""
+"""File transfer: the figures of Fritz (1999), measured and simulated, and the remedies."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -102,15 +100,20 @@ def _throughput(copies: Copies, published: dict[str, float]) -> list[Block]:
         drawn,
         THROUGHPUT,
         title="Throughput, both directions averaged",
-        text="One host time of each pair is fitted to its bar on Fast Ethernet; Gigabit Ethernet is predicted.",
+        text=(
+            "One host time of each pair is fitted to its bar on Fast Ethernet; Gigabit Ethernet is"
+            " predicted."
+        ),
         numbers=Table(head, rows, "Throughput in Mb/s"),
     )
     text = (
-        "What each host does with an octet besides sending and receiving it (disk, file service, application) is one number a pair. "
-        "If that were all, and came on top of the wire, Gigabit Ethernet would give 1 / (1/F − 1/100 + 1/1000) of F Mb/s on Fast "
-        "Ethernet: the last column. The simulated chain has besides it blocks and their requests, TCP, copy and checksum, the bus and its "
-        "FIFO, each after its own source, and overlaps what overlaps: where several frames of a block are under way, some of the wire’s "
-        "time is hidden already on Fast Ethernet, and less is won by taking it away."
+        "What each host does with an octet besides sending and receiving it (disk, file service,"
+        " application) is one number a pair. If that were all, and came on top of the wire, Gigabit"
+        " Ethernet would give 1 / (1/F − 1/100 + 1/1000) of F Mb/s on Fast Ethernet: the last"
+        " column. The simulated chain has besides it blocks and their requests, TCP, copy and"
+        " checksum, the bus and its FIFO, each after its own source, and overlaps what overlaps:"
+        " where several frames of a block are under way, some of the wire’s time is hidden already"
+        " on Fast Ethernet, and less is won by taking it away."
     )
     return [Text(text), figure]
 
@@ -141,9 +144,10 @@ def _time(copies: Copies, _published: dict[str, float]) -> list[Block]:
         "host times, Gigabit",
     ]
     text = (
-        "Time of an octet in ns, with the fitted host times and without them: then TCP, stack, bus and wire are all there is. Host times "
-        "of 215 to 396 ns an octet are what two disks would take, one after the other, at 5 to 9 MB/s each; what of them is disk, file "
-        "service or operating system the article’s numbers cannot tell."
+        "Time of an octet in ns, with the fitted host times and without them: then TCP, stack, bus"
+        " and wire are all there is. Host times of 215 to 396 ns an octet are what two disks would"
+        " take, one after the other, at 5 to 9 MB/s each; what of them is disk, file service or"
+        " operating system the article’s numbers cannot tell."
     )
     return [Text(text), Table(head, rows, "Time of an octet, ns")]
 
@@ -164,13 +168,17 @@ def _acknowledgements(copies: Copies, _published: dict[str, float]) -> list[Bloc
         drawn,
         DELAY,
         title="From data to acknowledgement",
-        text="On the wire of who sends the data, from the begin of their frame to that of the frame that acknowledges them; means.",
+        text=(
+            "On the wire of who sends the data, from the begin of their frame to that of the frame"
+            " that acknowledges them; means."
+        ),
         numbers=Table(["Server, client", *RATES.values()], rows, "Data to acknowledgement in µs"),
     )
     text = (
-        "The article’s captures show long delays of acknowledgements, shorter on Gigabit Ethernet but still there. In the simulation the "
-        "last data of a block are acknowledged by the next request, or by its answer, after a host time; the others by the receiver’s "
-        "stack, which has several frames before it."
+        "The article’s captures show long delays of acknowledgements, shorter on Gigabit Ethernet"
+        " but still there. In the simulation the last data of a block are acknowledged by the next"
+        " request, or by its answer, after a host time; the others by the receiver’s stack, which"
+        " has several frames before it."
     )
     return [Text(text), figure]
 
@@ -201,13 +209,16 @@ def _remedies(copies: Copies, _published: dict[str, float]) -> list[Block]:
         drawn,
         THROUGHPUT,
         title="Gigabit Ethernet with the article’s remedies",
-        text="“Stack for nothing” is the most that a stack out of the operating system could bring.",
+        text=(
+            "“Stack for nothing” is the most that a stack out of the operating system could bring."
+        ),
     )
     text = (
-        "Each remedy acts on parts that together are a small share of the time, if they cost these hosts what they cost others of their "
-        "day. None of them lets the hosts work while they wait for each other: a second request under way, which the article does not "
-        "speak of, nearly doubles the throughput, for one host works on a block while the other works on the next; so it is "
-        "if each has half of the host time, as is assumed here."
+        "Each remedy acts on parts that together are a small share of the time, if they cost these"
+        " hosts what they cost others of their day. None of them lets the hosts work while they"
+        " wait for each other: a second request under way, which the article does not speak of,"
+        " nearly doubles the throughput, for one host works on a block while the other works on the"
+        " next; so it is if each has half of the host time, as is assumed here."
     )
     return [Text(text), figure, numbers]
 

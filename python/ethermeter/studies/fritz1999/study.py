@@ -12,11 +12,13 @@ STUDY = Study(
     presentation=Presentation(
         title="Gigabit choke points (Fritz, 1999), simulated",
         lead=(
-            "On Fast Ethernet one host time of each pair is <em>fitted</em>, so that these numbers say nothing; everything else is "
-            "predicted. A number on Gigabit Ethernet is <em>met</em> within 15%, which was set before anything was simulated; a statement "
-            "<em>holds</em> by the rule under its note, which is ours. The article does not describe its computers: what stack and bus cost is "
-            "what others measured on computers of the time, as the parameters below say. There is no chance in these simulations, and so no "
-            "interval."
+            "On Fast Ethernet one host time of each pair is <em>fitted</em>, so that these numbers"
+            " say nothing; everything else is predicted. A number on Gigabit Ethernet is"
+            " <em>met</em> within 15%, which was set before anything was simulated; a statement"
+            " <em>holds</em> by the rule under its note, which is ours. The article does not"
+            " describe its computers: what stack and bus cost is what others measured on computers"
+            " of the time, as the parameters below say. There is no chance in these simulations,"
+            " and so no interval."
         ),
         graphs=(Metric.TRANSFER_RATE, Metric.ACKNOWLEDGEMENT_DELAY),
         has_details=False,

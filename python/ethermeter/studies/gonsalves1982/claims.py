@@ -1,5 +1,6 @@
-"""Gonsalves, Packet-Voice Communication on an Ethernet Local Computer Network (Stanford, CSL TR
-230, 1982).
+"""Gonsalves 1982: claims.
+
+Packet-Voice Communication on an Ethernet Local Computer Network, Stanford, CSL TR 230.
 
 Its tables are read off curves against the number of hosts: at the knee, and where a share of the
 samples is lost. So are ours, on the straight line between two numbers of hosts, for each
@@ -36,8 +37,9 @@ Rule = Callable[[Entry, Curves, Stations], Finding]
 
 
 def claims(trials: Sequence[Trial], whole: WholeSegment, stations: Stations) -> tuple[Claim, ...]:
-    """Every claim against what a run holds, in the order of the file; `not-run` where its points
-    are missing.
+    """Every claim against a run, in the order of the file.
+
+    `not-run` where its points are missing.
     """
     curves = Curves(trials, whole)
     return judged(
@@ -109,17 +111,16 @@ def shortest_delay_s(curves: Curves, series: str, where: Where) -> float:
 
 
 def _curve(curves: Curves, series: str, where: Where, quantity: str) -> tuple[Floats, Floats]:
-    """Return numbers of hosts, shape `(points,)`, and a quantity there, shape `(replications,
-    points)`.
-    """
+    """Return numbers of hosts, shape `(points,)`, and values, `(replications, points)`."""
     texts = curves.along(series, where, HOSTS)
     if len(texts) < 3:
         raise MissingError(f"fewer than three numbers of hosts for {series}, {dict(where)}")
     rows = [reading(curves, series, {**where, HOSTS: text}, quantity) for text in texts]
     replications = min(row.size for row in rows)
-    return np.array([float(text) for text in texts]), np.array(
-        [row[:replications] for row in rows]
-    ).T
+    return (
+        np.array([float(text) for text in texts]),
+        np.array([row[:replications] for row in rows]).T,
+    )
 
 
 def value_at_loss(curves: Curves, series: str, where: Where, quantity: str, loss: float) -> Floats:
@@ -167,8 +168,9 @@ def at_knee(entry: Entry, curves: Curves, _stations: Stations) -> Finding:
 
 
 def at_hosts(entry: Entry, curves: Curves, _stations: Stations) -> Finding:
-    """Find a quantity with a number of hosts; over several curves, their mean, with the least and
-    the largest.
+    """Find a quantity with a number of hosts.
+
+    Over several curves, their mean, with the least and the largest.
     """
     found = {
         text: student(
@@ -218,8 +220,9 @@ def fairness(entry: Entry, curves: Curves, stations: Stations) -> Finding:
 
 
 def load_moves(entry: Entry, curves: Curves, _stations: Stations) -> Finding:
-    """Find by how much the load at which a loss or a normalised delay is reached differs between
-    coders at most, in % of the capacity.
+    """Find the largest difference between coders of the load at a loss, in % of the capacity.
+
+    At a loss, or at a normalised delay.
     """
     widest, remarks = exact(0.0), []
     for what, levels in (("loss", entry["losses"]), ("normalised_delay", entry["delays"])):
@@ -240,8 +243,9 @@ def load_moves(entry: Entry, curves: Curves, _stations: Stations) -> Finding:
 
 
 def rises(entry: Entry, curves: Curves, _stations: Stations) -> Finding:
-    """Whether a quantity at each of the losses, or its growth from the first loss to the last,
-    rises from value to value of a key.
+    """Whether a quantity rises from value to value of a key, at each of the losses.
+
+    Or its growth from the first loss to the last.
     """
     found = []
     for text in entry["values"]:
@@ -261,7 +265,7 @@ def rises(entry: Entry, curves: Curves, _stations: Stations) -> Finding:
 
 
 def data_curves(entry: Entry, curves: Curves, stations: Stations) -> Finding:
-    """Decide one of the statements about data under load: `levels-off`, `longer-is-more`, `fair`."""
+    """Decide a statement about data under load: `levels-off`, `longer-is-more`, `fair`."""
     key, texts = "stations.frames", entry["frames"]
     ends = entry["values"]
 

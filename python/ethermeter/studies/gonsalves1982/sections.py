@@ -1,5 +1,6 @@
-"""Packet voice: the figures of Gonsalves (1982) with what the study published on them, and what a
-run's fitted parameters change.
+"""Packet voice: the figures of Gonsalves (1982) with the published values.
+
+Also the effect of a run's fitted parameters.
 """
 
 import re
@@ -38,7 +39,10 @@ QUANTITIES: dict[str, Label] = {
     "normalised_delay": Label("Delay over the shortest"),
 }
 """Of `ethermeter.studies.gonsalves1982.claims.reading`, by name."""
-LEGEND = "Lines: this run, with 95% bands. Diamonds: the study’s tables, which read hosts off to one, delays to 1 ms and throughput to 1%."
+LEGEND = (
+    "Lines: this run, with 95% bands. Diamonds: the study’s tables, which read hosts off to one,"
+    " delays to 1 ms and throughput to 1%."
+)
 LOSSES = (0.01, 0.05)
 Read = tuple[str, float | str, float | str]
 """Curve, x and y: numbers, or ids of claims whose published numbers they are."""
@@ -57,8 +61,9 @@ class Drawing:
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Figures of one section of the study, their curves (name: series and point) and what the names
-    are values of.
+    """Figures of one section of the study, with series and point of each curve.
+
+    Also what the names of curves are values of.
     """
 
     anchor: str
@@ -72,8 +77,9 @@ class Family:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter whose values a series varies: its title, series, key and text, and the name of
-    the value that all other series use.
+    """A parameter whose values a series varies.
+
+    Its title, series, key and text, and the name of the value that all other series use.
     """
 
     name: str
@@ -233,8 +239,9 @@ def _losses(
     y: str | None,
     percents: Sequence[int] = (1, 5),
 ) -> tuple[Read, ...]:
-    """Return marks at the losses that a table gives; `x` and `y` are letters of its columns, no `y`
-    is the loss itself.
+    """Return marks at the losses of a table.
+
+    `x` and `y` are letters of its columns, no `y` is the loss itself.
     """
     return tuple(
         (
@@ -260,15 +267,17 @@ FAMILIES = (
         "voice-shortest",
         "Shortest packet",
         "Figures 4.1 to 4.4: the shortest packet",
-        "Coders of 105 kb/s, packets of at most 1024 bytes. A buffer that is wanted to be sent later makes fewer and longer packets, "
-        "which use the channel better and take longer to fill. The diamonds are the knee and the losses of 1 and 5% of tables 4.1a and "
-        "4.1b, to which the deaf time and the arming time were fitted.",
+        "Coders of 105 kb/s, packets of at most 1024 bytes. A buffer that is wanted to be sent"
+        " later makes fewer and longer packets, which use the channel better and take longer to"
+        " fill. The diamonds are the knee and the losses of 1 and 5% of tables 4.1a and 4.1b, to"
+        " which the deaf time and the arming time were fitted.",
         "Shortest packet",
         {f"{number} B": ("minimum", {LEAST: f"{number} B"}) for number in SHORTEST},
         (
             Drawing(
                 "Delay against throughput (figure 4.1)",
-                "Each curve runs through growing numbers of hosts: flat up to the knee, then upwards at nearly one throughput.",
+                "Each curve runs through growing numbers of hosts: flat up to the knee, then"
+                " upwards at nearly one throughput.",
                 "data_throughput",
                 "delay",
                 _knees(SHORTEST, x="t", y="d") + _losses("4.1b", SHORTEST, x="t", y="d"),
@@ -300,8 +309,9 @@ FAMILIES = (
         "voice-longest",
         "Longest packet",
         "Figures 4.5 to 4.8: the longest packet",
-        "Coders of 105 kb/s, packets from 32 bytes on. Nothing is fitted here. What cannot grow is lost: the shorter the longest packet, "
-        "the earlier. The study’s network loses 1% and 5% nearly at once, ours more gradually.",
+        "Coders of 105 kb/s, packets from 32 bytes on. Nothing is fitted here. What cannot grow is"
+        " lost: the shorter the longest packet, the earlier. The study’s network loses 1% and 5%"
+        " nearly at once, ours more gradually.",
         "Longest packet",
         {f"{number} B": ("maximum", {MOST: f"{number} B"}) for number in LONGEST},
         (
@@ -321,7 +331,8 @@ FAMILIES = (
             ),
             Drawing(
                 "Throughput against hosts (figure 4.8)",
-                "Of packets in full, header and checksum included: only so does table 4.2 agree with the load at its numbers of hosts.",
+                "Of packets in full, header and checksum included: only so does table 4.2 agree"
+                " with the load at its numbers of hosts.",
                 "hosts",
                 "throughput",
                 _losses("4.2", LONGEST, x="n", y="t"),
@@ -332,8 +343,8 @@ FAMILIES = (
         "voice-rate",
         "Coder rate",
         "Figures 4.9 and 4.10: the coder’s rate",
-        "Packets of 64 to 1024 bytes. Against the load, and with delays over the shortest, coders of different rates are nearly alike, "
-        "which is what the study extrapolates to 64 kb/s by.",
+        "Packets of 64 to 1024 bytes. Against the load, and with delays over the shortest, coders"
+        " of different rates are nearly alike, which is what the study extrapolates to 64 kb/s by.",
         "Coder rate",
         {
             "70 kb/s": ("rate-70", {}),
@@ -369,9 +380,10 @@ FAMILIES = (
     ),
 )
 SENSITIVITY = (
-    "Coders of 105 kb/s, packets of 64 to 1024 bytes, around losses of 1 and 5%: one parameter changed, all others as in the series "
-    "minimum, half as long. N, T and D are read off at these losses, with 95% intervals over the replications. Diamonds: the study’s table "
-    "4.1b, in the colour of the value that all other series use."
+    "Coders of 105 kb/s, packets of 64 to 1024 bytes, around losses of 1 and 5%: one parameter"
+    " changed, all others as in the series minimum, half as long. N, T and D are read off at these"
+    " losses, with 95% intervals over the replications. Diamonds: the study’s table 4.1b, in the"
+    " colour of the value that all other series use."
 )
 PARAMETERS = (
     Parameter(
@@ -385,7 +397,8 @@ PARAMETERS = (
         "Arming time",
         "sensitivity-arming",
         "stations.service",
-        "From a packet’s being wanted to its being ready to go. Fitted: evenly spread from 0 to 1 ms.",
+        "From a packet’s being wanted to its being ready to go. Fitted: evenly spread from 0 to"
+        " 1 ms.",
         "0 us to 1 ms, evenly",
     ),
     Parameter(
@@ -399,7 +412,8 @@ PARAMETERS = (
         "Backoff",
         "sensitivity-register",
         "stations.backoff",
-        "Which clock masks the load register, and whether a wait ends with a tick. Used: the processor’s clock of 170 ns, with ticks.",
+        "Which clock masks the load register, and whether a wait ends with a tick. Used: the"
+        " processor’s clock of 170 ns, with ticks.",
         "clock of 170 ns, with ticks",
     ),
 )

@@ -25,12 +25,15 @@ STUDY = Study(
     presentation=Presentation(
         title="Packet voice on the experimental Ethernet (Gonsalves, 1982), re-simulated",
         lead=(
-            "A number is <em>met</em> within 1 host, 3 points of throughput, 10% of a delay, 0.4 ms of a shortest delay, 3% of anything "
-            "else, or within what the text’s rounding leaves open (the green band); a statement <em>holds</em> by the rule under its note, "
-            "which is ours. <em>Fitted</em> are two times of a host, the deaf and the arming time, on tables 4.1a and 4.1b only; everything "
-            "else is predicted. D is the mean delay over samples, from the making of the oldest sample in their packet to the packet’s end: "
-            "the study says over packets, but its delays at losses of 1 and 5% can only be that. T is the share of the capacity that "
-            "delivered packets take, without 6 bytes of header and checksum each; in table 4.2 with them. L is the share of samples lost."
+            "A number is <em>met</em> within 1 host, 3 points of throughput, 10% of a delay, 0.4 ms"
+            " of a shortest delay, 3% of anything else, or within what the text’s rounding leaves"
+            " open (the green band); a statement <em>holds</em> by the rule under its note, which"
+            " is ours. <em>Fitted</em> are two times of a host, the deaf and the arming time, on"
+            " tables 4.1a and 4.1b only; everything else is predicted. D is the mean delay over"
+            " samples, from the making of the oldest sample in their packet to the packet’s end:"
+            " the study says over packets, but its delays at losses of 1 and 5% can only be that. T"
+            " is the share of the capacity that delivered packets take, without 6 bytes of header"
+            " and checksum each; in table 4.2 with them. L is the share of samples lost."
         ),
         graphs=(
             Metric.SAMPLE_DELAY,

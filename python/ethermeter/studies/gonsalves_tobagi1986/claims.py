@@ -1,5 +1,6 @@
-"""Gonsalves and Tobagi, station location on an Ethernet (1986; IEEE Transactions on Communications
-36(4), 441-449, 1988).
+"""Gonsalves and Tobagi 1986, station location on an Ethernet: claims.
+
+IEEE Transactions on Communications 36(4), 441-449, 1988.
 
 Neither the paper's text nor a number of it is at hand: what is judged are the statements of its
 abstract and of the summary by Boggs, Mogul and Kent (1988, section 2.4.7). What the paper simulated
@@ -62,8 +63,9 @@ def of_run(run_dir: Path) -> tuple[Claim, ...]:
 
 
 def contrast(entry: Entry, shares: Shares) -> Finding:
-    """Whether some stations get more (`better = "higher"`) or less than the others, by the
-    interval, at every point asked for.
+    """Whether some stations get more (`better = "higher"`) or less than the others.
+
+    By the interval, at every point asked for.
     """
     found = [
         (where, shares.contrast(entry["series"], where, Metric(entry["metric"]), entry["division"]))
@@ -77,9 +79,7 @@ def contrast(entry: Entry, shares: Shares) -> Finding:
 
 
 def slight(entry: Entry, shares: Shares) -> Finding:
-    """Whether the middle's advantage is smaller than that of the larger of two clusters, at every
-    frame length.
-    """
+    """Whether the middle gains less than the larger of two clusters, at every frame length."""
     metric = Metric(entry["metric"])
     found = []
     for slightly, greatly in zip(
@@ -93,8 +93,9 @@ def slight(entry: Entry, shares: Shares) -> Finding:
 
 
 def differs(entry: Entry, shares: Shares) -> Finding:
-    """Whether the whole segment carries more with one distribution than with another, in either
-    direction, at every frame length.
+    """Whether the segment carries more with one distribution of stations than with another.
+
+    In either direction, at every frame length.
     """
     metric = Metric(entry["metric"])
     found = []
@@ -113,8 +114,9 @@ def differs(entry: Entry, shares: Shares) -> Finding:
 
 
 def more_of(entry: Entry, shares: Shares) -> Finding:
-    """Whether a metric rises (or falls) from the first value of a key to the last, and no step goes
-    the other way, by the intervals.
+    """Whether a metric rises (or falls) from the first value of a key to the last.
+
+    No step may go in the other direction, by the intervals.
     """
     metric, key, values = Metric(entry["metric"]), entry["key"], entry["values"]
     sign = 1.0 if entry["better"] == "higher" else -1.0
@@ -138,8 +140,9 @@ def more_of(entry: Entry, shares: Shares) -> Finding:
 
 
 def carries_more(entry: Entry, shares: Shares) -> Finding:
-    """Whether one value of a key carries more than another, on the mean of the points asked for, at
-    every frame length.
+    """Whether one value of a key carries more than another, at every frame length.
+
+    On the mean of the points asked for.
     """
     metric, key = Metric(entry["metric"]), entry["key"]
     found = []
@@ -162,8 +165,9 @@ def carries_more(entry: Entry, shares: Shares) -> Finding:
 
 
 def reference_ratio(entry: Entry, shares: Shares) -> Finding:
-    """Find what a station of the smaller cluster gets over one of the larger, with the interval a
-    single run of 20 s falls into.
+    """Find the ratio of a station of the smaller cluster to one of the larger.
+
+    With the interval of a single run of 20 s.
 
     The standard error of a mean over R replications is s / sqrt(R), so that of a further single run
     about it is sqrt(R + 1) times as much (Hahn and Meeker, Statistical Intervals, 1991, section
@@ -175,13 +179,17 @@ def reference_ratio(entry: Entry, shares: Shares) -> Finding:
     if not math.isclose(shares.window_s(entry["series"], where), CHECK_WINDOW_S):
         return Finding(found)
     single = Estimate(found.value, found.error * math.sqrt(found.degrees + 2), found.degrees)
-    remark = f"a single run of {CHECK_WINDOW_S:g} s lies between {single.low:.2f} and {single.high:.2f} (95% prediction interval)"
+    remark = (
+        f"a single run of {CHECK_WINDOW_S:g} s lies between {single.low:.2f} and {single.high:.2f}"
+        " (95% prediction interval)"
+    )
     return Finding(found, remark=remark, prediction=(single.low, single.high))
 
 
 def _judged(found: Found, better: str) -> tuple[bool, str]:
-    """Whether all are above (or below) zero by their intervals; for a person, where they are the
-    other way and where it is too close.
+    """Whether all are above (or below) zero by their intervals.
+
+    With a text on those that are on the other side, and on those that are too close.
     """
     is_higher = better == "higher"
     contrary = [where for where, of in found if (of.high < 0 if is_higher else of.low > 0)]
@@ -197,8 +205,9 @@ def _judged(found: Found, better: str) -> tuple[bool, str]:
 
 
 def _geometric(ratios: Sequence[Estimate]) -> Estimate:
-    """Return the geometric mean of independent ratios, which treats a ratio and its inverse alike,
-    by the delta method.
+    """Return the geometric mean of independent ratios, by the delta method.
+
+    It treats a ratio and its inverse alike.
     """
     logs = average([Estimate(math.log(of.value), of.error / of.value, of.degrees) for of in ratios])
     return Estimate(math.exp(logs.value), math.exp(logs.value) * logs.error, logs.degrees)

@@ -21,8 +21,9 @@ Where = Mapping[str, str]
 
 
 def middle_and_ends(scenario: Mapping[str, Any]) -> tuple[Stations, Stations]:
-    """Divide the stations into those on the middle half of the line, from the first to the last of
-    them, and the others.
+    """Divide the stations into those on the middle half of the line, and the others.
+
+    The line goes from the first station to the last.
     """
     along = positions.occupied(scenario)
     if along is None:
@@ -39,8 +40,9 @@ def middle_and_ends(scenario: Mapping[str, Any]) -> tuple[Stations, Stations]:
 
 
 def larger_and_smaller(scenario: Mapping[str, Any]) -> tuple[Stations, Stations]:
-    """Divide the stations into those of the larger and those of the smaller of two attachment
-    points; of two equal ones, the second is the larger.
+    """Divide the stations into those of the larger and of the smaller attachment point.
+
+    Of two equal ones, the second is the larger.
     """
     attachments = np.array(_attachments(scenario))
     found, sizes = np.unique(attachments, return_counts=True)
@@ -80,8 +82,10 @@ class Shares:
         trials: Sequence[Trial],
         stations: Sequence[Mapping[Metric, Floats]],
     ) -> None:
-        """Index what a run holds; `stations` has one entry a trial, with values of shape
-        `(stations,)`, NaN where there is none.
+        """Index the results of a run.
+
+        `stations` has one entry a trial, with values of shape `(stations,)`, NaN where there is
+        none.
         """
         self._points = {
             _key(point.series, point.point): point
@@ -110,13 +114,15 @@ class Shares:
             or point.replications < ENOUGH_REPLICATIONS
         ):
             raise MissingError(
-                f"no {metric.value} from {ENOUGH_REPLICATIONS} replications for {series}, {dict(where)}"
+                f"no {metric.value} from {ENOUGH_REPLICATIONS} replications for {series},"
+                f" {dict(where)}"
             )
         return point.estimates[metric]
 
     def contrast(self, series: str, where: Where, metric: Metric, division: str) -> Estimate:
-        """Return the ratio of the first group's mean to the second's, over the stations that
-        have a value.
+        """Return the ratio of the first group's mean to the second's.
+
+        Over the stations that have a value.
 
         Both groups share a trial, so the replications are pairs.
 

@@ -21,11 +21,14 @@ STUDY = Study(
     presentation=Presentation(
         title="Station location on an Ethernet (Gonsalves and Tobagi, 1986), simulated anew",
         lead=(
-            "The paper is not at hand: its findings are known as statements, from its abstract and from section 2.4.7 of Boggs, Mogul and "
-            "Kent (1988), without a number. Its cable, stations, frames, sources, buffers and modified backoff are assumed here, as the "
-            "parameters below say, and nothing is fitted. A statement <em>holds</em> by the rule under its note, which is ours; it "
-            "<em>fails</em> if one point that the rule asks for does not bear it out. <em>References</em> are not the paper’s: they are single "
-            "runs of 20 s of an earlier simulation of ours, met within 3%, within their spread, or where 95% of single runs lie."
+            "The paper is not at hand: its findings are known as statements, from its abstract and"
+            " from section 2.4.7 of Boggs, Mogul and Kent (1988), without a number. Its cable,"
+            " stations, frames, sources, buffers and modified backoff are assumed here, as the"
+            " parameters below say, and nothing is fitted. A statement <em>holds</em> by the rule"
+            " under its note, which is ours; it <em>fails</em> if one point that the rule asks for"
+            " does not bear it out. <em>References</em> are not the paper’s: they are single runs"
+            " of 20 s of an earlier simulation of ours, met within 3%, within their spread, or"
+            " where 95% of single runs lie."
         ),
         graphs=(Metric.UTILISATION, Metric.TRANSMISSION_DELAY, Metric.RESPONSE_TIME, Metric.LOSS),
         compared=(Metric.UTILISATION,),

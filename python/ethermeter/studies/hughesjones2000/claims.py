@@ -1,5 +1,7 @@
-"""Hughes-Jones and Saka, performance of 100 Mbit and Gigabit Ethernet components using raw Ethernet
-frames (ATL-COM-DAQ-2000-014, 2000).
+"""Hughes-Jones and Saka 2000: claims.
+
+Performance of 100 Mbit and Gigabit Ethernet components using raw Ethernet frames
+(ATL-COM-DAQ-2000-014).
 
 Sizes are octets of user data b; a frame has 18 more. Times are in us, throughput in MB/s (10^6
 octets of user data a second). What is drawn from chance is replicated and has an interval; all else
@@ -37,8 +39,9 @@ Rule = Callable[[Entry, Paths], Finding]
 
 
 def claims(paths: Paths) -> tuple[Claim, ...]:
-    """Every claim against what a run holds, in the order of the file; `not-run` where its points
-    are missing.
+    """Every claim against a run, in the order of the file.
+
+    `not-run` where its points are missing.
     """
     return judged(published(__package__), lambda entry: RULES[entry["rule"]](entry, paths))
 
@@ -126,12 +129,12 @@ def _lengths(paths: Paths, series: str) -> list[str]:
 
 
 def fitted(octets: Floats, latency: Floats, *, least: float = 0.0) -> tuple[float, float]:
-    """Return constant, in us, and slope, in us an octet, of the straight line through a path's
-    latencies from a size on.
+    """Return constant in us and slope in us an octet of a path's latencies from a size on.
 
     Examples
     --------
-    >>> constant, slope = fitted(np.array([64.0, 512.0, 1500.0]), np.array([64.0, 512.0, 1500.0]) * 0.02 + 26)
+    >>> sizes = np.array([64.0, 512.0, 1500.0])
+    >>> constant, slope = fitted(sizes, sizes * 0.02 + 26)
     >>> print(f"{constant:.6f} + {slope:.6f} b")
     26.000000 + 0.020000 b
     """
@@ -141,9 +144,7 @@ def fitted(octets: Floats, latency: Floats, *, least: float = 0.0) -> tuple[floa
 
 
 def line(entry: Entry, paths: Paths) -> Finding:
-    """Find the constant or the slope of a path's line, or by how much it is more than that of the
-    path `less`.
-    """
+    """Find the constant or the slope of a path's line, or its excess over that of `less`."""
 
     def of(flow: str) -> tuple[float, float]:
         octets, latency = one_way(paths, entry["series"], flow, entry["how"], entry.get("at"))
@@ -175,8 +176,9 @@ def latency_at(entry: Entry, paths: Paths) -> Finding:
 
 
 def is_flat(entry: Entry, paths: Paths) -> Finding:
-    """Whether a path's latency grows by no more than the entry's share from the shortest frame to a
-    size; ours is the growth in us.
+    """Whether a path's latency grows by no more than the entry's share up to a size.
+
+    From the shortest frame on; ours is the growth in us.
     """
     octets, latency = one_way(paths, entry["series"], entry["flow"], entry["how"], entry.get("at"))
     first, last = float(latency[0]), float(np.interp(entry["to"], octets, latency))
@@ -200,8 +202,9 @@ def round_trip(entry: Entry, paths: Paths) -> Finding:
 
 
 def between(paths: Paths, series: str, flow: str) -> tuple[Floats, Floats]:
-    """Return user octets and mean times between received frames in us, of streams as fast as they
-    go; shape `(sizes,)` each.
+    """Return user octets and mean times between frames in us, of saturated streams.
+
+    Shape `(sizes,)` each.
     """
     texts = paths.along(series, LOAD)
     if len(texts) < 3:
@@ -228,8 +231,9 @@ def between_line(entry: Entry, paths: Paths) -> Finding:
 
 
 def leaves_floor(entry: Entry, paths: Paths) -> Finding:
-    """Find the size from which on the time between received frames is more than the entry's share
-    above its least, in octets.
+    """Find the size from which on the time between frames exceeds its least, in octets.
+
+    By more than the entry's share.
     """
     octets, times = between(paths, entry["series"], entry["flow"])
     return Finding(_alone(crossing(octets, times, float(times.min()) * (1 + entry["share"]))))
@@ -247,8 +251,9 @@ def throughput(entry: Entry, paths: Paths) -> Finding:
 
 
 def same_through_switches(entry: Entry, paths: Paths) -> Finding:
-    """Whether times between received frames through switches differ from the direct ones by no more
-    than the entry's share.
+    """Whether times between frames through switches are those of direct links.
+
+    They may differ by the entry's share.
     """
     direct = between(paths, entry["series"], entry["direct"])[1]
     apart = max(
@@ -259,8 +264,9 @@ def same_through_switches(entry: Entry, paths: Paths) -> Finding:
 
 
 def waits(paths: Paths, series: str, flow: str) -> tuple[Floats, Floats]:
-    """Return mean spacings in us, growing, and mean one-way latencies in us of every replication;
-    shape `(replications, spacings)`.
+    """Return mean spacings and mean one-way latencies of every replication, in us.
+
+    Spacings grow; shape `(replications, spacings)`.
     """
     texts = paths.along(series, SPACING)
     if len(texts) < 3:
@@ -277,8 +283,9 @@ def waits(paths: Paths, series: str, flow: str) -> tuple[Floats, Floats]:
 
 
 def doubled(entry: Entry, paths: Paths) -> Finding:
-    """Find the mean spacing of random frames at which their latency is twice that at the widest
-    spacing, in us.
+    """Find the mean spacing of random frames at which their latency doubles, in us.
+
+    Twice that at the widest spacing.
     """
     spacings, rows = waits(paths, entry["series"], entry["flow"])
     # Crossed from the right: against rates, latency rises.
@@ -289,8 +296,9 @@ def doubled(entry: Entry, paths: Paths) -> Finding:
 
 
 def more_than_direct(entry: Entry, paths: Paths) -> Finding:
-    """Find how much more latency at the widest spacing a path has than the direct one, over what
-    the switch's published line says.
+    """Find the excess latency of a path at the widest spacing over its published line.
+
+    The excess is over the direct path; the line is that of the switch.
     """
     ratios = []
     for series, octets in entry["sizes"]:
@@ -322,8 +330,9 @@ def trips(paths: Paths, flow: str, octets: int, period: str) -> Histogram:
 
 
 def rank(histogram: Histogram, share: float) -> float:
-    """Return the time below which a share of a histogram lies, in us, counts spread evenly over
-    their buckets.
+    """Return the time below which a share of a histogram lies, in us.
+
+    Counts are spread evenly over their buckets.
     """
     total = np.concatenate([[0.0], np.cumsum(histogram.count)])
     ends = np.concatenate([histogram.low_s[:1], histogram.high_s])
@@ -331,8 +340,9 @@ def rank(histogram: Histogram, share: float) -> float:
 
 
 def tail_moves(entry: Entry, paths: Paths) -> Finding:
-    """Whether the latest round trips move by from `low` to `high` us at every size; ours is the
-    largest move of the 99th percentile.
+    """Whether the latest round trips move by from `low` to `high` us at every size.
+
+    Ours is the largest move of the 99th percentile.
     """
     moves = {}
     for octets in entry["octets"]:
@@ -349,8 +359,9 @@ def tail_moves(entry: Entry, paths: Paths) -> Finding:
 
 
 def stays(entry: Entry, paths: Paths) -> Finding:
-    """Whether the median round trip moves by less than the entry's limit in us at every size; ours
-    is the largest move.
+    """Whether the median round trip moves by less than the entry's limit in us.
+
+    At every size; ours is the largest move.
     """
     moves = []
     for octets in entry["octets"]:
@@ -385,8 +396,9 @@ def _deviation(histogram: Histogram) -> float:
 
 
 def peaks(entry: Entry, paths: Paths) -> Finding:
-    """Count the peaks of round trips beside the stream, in bins of 1 us: what stands out from both
-    sides by four standard errors.
+    """Count the peaks of round trips beside the stream, in bins of 1 us.
+
+    A peak exceeds both of its sides by four standard errors.
     """
     counts = [
         _peaks(trips(paths, entry["flow"], octets, entry["period"])) for octets in entry["octets"]
@@ -415,8 +427,9 @@ def _peaks(histogram: Histogram) -> int:
 
 
 def late(entry: Entry, paths: Paths) -> Finding:
-    """Find the share of round trips without a stream that are later than the median by the entry's
-    limit in us, in %.
+    """Find the share of late round trips without a stream, in %.
+
+    Late is later than the median by the entry's limit in us.
     """
     shares = []
     for octets in entry["octets"]:
@@ -427,8 +440,9 @@ def late(entry: Entry, paths: Paths) -> Finding:
 
 
 def widths(entry: Entry, paths: Paths) -> dict[tuple[int, int], float]:
-    """Return the width in us between the 5th and the 95th percentile of one-way latency, by
-    user octets and senders; their mean.
+    """Return the width between the 5th and the 95th percentile of one-way latency, in us.
+
+    By user octets and senders; their mean.
     """
     found: dict[tuple[int, int], float] = {}
     for octets, kind in entry["sizes"]:
@@ -442,8 +456,9 @@ def widths(entry: Entry, paths: Paths) -> dict[tuple[int, int], float]:
 
 
 def widens(entry: Entry, paths: Paths) -> Finding:
-    """Whether one-way latency spreads with each sender more, at every size; ours is the least step
-    in us.
+    """Whether one-way latency spreads with each sender more, at every size.
+
+    Ours is the least step in us.
     """
     of = widths(entry, paths)
     counts = range(1, len(entry["groups"]) + 1)
@@ -460,8 +475,9 @@ def widens(entry: Entry, paths: Paths) -> Finding:
 
 
 def scales(entry: Entry, paths: Paths) -> Finding:
-    """Whether the spread of several senders grows as the size, within the entry's share; ours is
-    the mean growth over that of the size.
+    """Whether the spread of several senders grows as the size, within the entry's share.
+
+    Ours is the mean growth over that of the size.
     """
     of = widths(entry, paths)
     (small, _), (large, _) = entry["sizes"]
@@ -495,7 +511,8 @@ def lost(entry: Entry, paths: Paths) -> Finding:
     share = paths.value(entry["series"], entry["at"], entry["flow"], Metric.LOSS)
     remark = ""
     if "beside" in entry:
-        remark = f"{paths.value(entry['series'], entry['beside'], entry['flow'], Metric.LOSS) * 100:.0f}% without flow control"
+        beside = paths.value(entry["series"], entry["beside"], entry["flow"], Metric.LOSS)
+        remark = f"{beside * 100:.0f}% without flow control"
     return Finding(_alone(share * 100), (share > 0) == entry["some"], remark)
 
 

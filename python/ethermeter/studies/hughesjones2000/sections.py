@@ -49,7 +49,10 @@ def _gigabit_latency(paths: Paths, by: By) -> Figure:
     for number, (name, identity) in enumerate(GIGABIT.items(), 1):
         lines.append(line_of(name, *one_way(paths, "gigabit-latency", _ping(number), "answer")))
         marks += published_line(name, by, identity, (64, 750, 1500))
-    text = "From request-response, as figures 3.2 and 3.4 have it. Diamonds are on the published lines."
+    text = (
+        "From request-response, as figures 3.2 and 3.4 have it. Diamonds are on the published"
+        " lines."
+    )
     return curves("1 Gb/s", text, SIZE, LATENCY, "Path", tuple(lines), tuple(marks))
 
 
@@ -60,7 +63,10 @@ def _fast_latency(paths: Paths, by: By) -> Figure:
     ):
         lines.append(line_of(name, *one_way(paths, "fast-latency", _ping(number), "request")))
         marks += published_line(name, by, f"t3.1-{identity}", (64, 750, 1500))
-    text = "Ping-pong, as figure 3.6 and table 3.1 have it; two switches are predicted. Diamonds are on the published lines."
+    text = (
+        "Ping-pong, as figure 3.6 and table 3.1 have it; two switches are predicted. Diamonds are"
+        " on the published lines."
+    )
     return curves("100 Mb/s", text, SIZE, LATENCY, "Path", tuple(lines), tuple(marks))
 
 
@@ -136,7 +142,10 @@ def _between_gigabit(paths: Paths, by: By) -> Figure:
     marks += [
         (name, octets, by[f"t4.1-regular-{octets}"].published) for octets in (512, 1024, 1500)
     ]
-    text = "Up to 1024 B with an interface that receives one frame at a time, above with one that overlaps them."
+    text = (
+        "Up to 1024 B with an interface that receives one frame at a time, above with one that"
+        " overlaps them."
+    )
     return curves(
         "Time between received frames, 1 Gb/s (figure 4.11)",
         text,
@@ -192,7 +201,10 @@ def _spacing(octets: int) -> "Maker":
             lines.append(line_of(name, spacings, [student(column) for column in rows.T]))
         widest = lines[0].points[-1][2].value
         marks = (("direct", by[f"t4.1-random-{octets}"].published, 2 * widest),)
-        text = "Random frames. The diamond is the closest spacing that the study found to go, at twice the latency far from it."
+        text = (
+            "Random frames. The diamond is the closest spacing that the study found to go, at twice"
+            " the latency far from it."
+        )
         return curves(
             f"Latency by spacing, {octets} B (figures 4.1, 4.4, 4.6)",
             text,
@@ -220,7 +232,8 @@ FAMILIES = (
         "hj-tables",
         "Tables",
         "The study’s lines and tables",
-        f"{HOW} Direct paths and single switches were fitted to; two switches, mixed speeds, groups and many senders are predicted.",
+        f"{HOW} Direct paths and single switches were fitted to; two switches, mixed speeds, groups"
+        " and many senders are predicted.",
         (
             _line_grid(
                 "One-way latency at 1 Gb/s",
@@ -274,7 +287,8 @@ FAMILIES = (
         "hj-latency",
         "Latency",
         "Latency by size",
-        "An empty path is the sum of its stages: software, bus, interface, wire, and what a switch adds.",
+        "An empty path is the sum of its stages: software, bus, interface, wire, and what a switch"
+        " adds.",
         (),
         (_gigabit_latency, _fast_latency, _mixed_latency, _broadcast),
     ),
@@ -282,8 +296,9 @@ FAMILIES = (
         "hj-background",
         "Background",
         "Round trips beside a stream between other ports",
-        "A shared backplane makes a request, its answer or both wait for a frame of the stream; a crossbar does not. The width of the peak "
-        "without a stream is fitted; the study’s histograms are not at hand as numbers.",
+        "A shared backplane makes a request, its answer or both wait for a frame of the stream; a"
+        " crossbar does not. The width of the peak without a stream is fitted; the study’s"
+        " histograms are not at hand as numbers.",
         (),
         tuple(
             _histogram(number, switch, octets)

@@ -29,12 +29,17 @@ STUDY = Study(
     ),
     claims=claims.of_run,
     presentation=Presentation(
-        title="Raw Ethernet frames through gigabit and 100 Mb/s components (Hughes-Jones and Saka, 2000), simulated",
+        title=(
+            "Raw Ethernet frames through gigabit and 100 Mb/s components (Hughes-Jones and Saka,"
+            " 2000), simulated"
+        ),
         lead=(
-            "A number is <em>met</em> within 8% where it is predicted, within 3% where a parameter was fitted to it, or within what its "
-            "rounding leaves open (the green band); a statement <em>holds</em> by the rule under its note, which is ours. <em>Fitted</em> are "
-            "times of the PCs on direct paths and of each switch alone; two switches, mixed speeds, groups and many senders are predicted. "
-            "A frame has 18 octets more than its user data. What has no chance in it is run once and has no interval."
+            "A number is <em>met</em> within 8% where it is predicted, within 3% where a parameter"
+            " was fitted to it, or within what its rounding leaves open (the green band); a"
+            " statement <em>holds</em> by the rule under its note, which is ours. <em>Fitted</em>"
+            " are times of the PCs on direct paths and of each switch alone; two switches, mixed"
+            " speeds, groups and many senders are predicted. A frame has 18 octets more than its"
+            " user data. What has no chance in it is run once and has no interval."
         ),
         omitted=(
             "streaming",

@@ -1,5 +1,6 @@
-"""Sections 2.4 and 2.5 of Boggs, Mogul and Kent (1988): theories, conclusions drawn from
-them, and simulations.
+"""Claims of sections 2.4 and 2.5 of Boggs, Mogul and Kent (1988).
+
+Theories, conclusions drawn from them, and simulations.
 
 A quantity is a formula's (`theory`) or a run's (`runs`). It is held against a printed
 number, or it must lie above, or below, a limit that stands with the claim: a run's with the whole

@@ -1,5 +1,6 @@
-"""Curves of the figures about the myths: theories, simulations of what they assume, and the segment
-as it is, each a trace.
+"""Curves of the figures about the myths, each a trace.
+
+Theories, simulations of what they assume, and the segment as it is.
 
 Formulas are drawn on a grid of their own; a run holds only the points that it has simulated.
 """
@@ -92,8 +93,9 @@ def some(traces: Iterable[Trace]) -> list[Trace]:
 
 
 def formula_by_slot(runs: Runs) -> list[Trace]:
-    """Utilisation by the formula of 1976 against the number of stations, for three contention
-    slots, and its world.
+    """Utilisation by the formula of 1976 against the number of stations, and its world.
+
+    For three contention slots.
     """
     traces = []
     for slot, name in SLOTS.items():
@@ -175,8 +177,9 @@ def _formula(runs: Runs, series: str, model: str, point: Point) -> list[tuple[fl
 
 
 def against_arrivals(runs: Runs) -> list[Trace]:
-    """Throughput against what arrives, by protocol: the formula's most, its world, and the segment
-    with its backoff.
+    """Throughput against arrivals, by protocol: the formula, its world, and the segment.
+
+    The formula at its most, the segment with its backoff.
     """
     traces = []
     for series, model, name in (
@@ -193,8 +196,9 @@ def against_arrivals(runs: Runs) -> list[Trace]:
 
 
 def steps(runs: Runs) -> tuple[list[str], list[Trace]]:
-    """Utilisation from the formula to the segment: names of the steps in their order, and a trace
-    for every frame length.
+    """Utilisation from the formula to the segment, by frame length.
+
+    Names of the steps in their order, and a trace for every frame length.
     """
     names = {"theory": "formula of 1976", "world": "simulated as assumed"}
     says = {
@@ -256,8 +260,9 @@ def ring_delays(runs: Runs, frames: str) -> list[Trace]:
 
 
 def ring_capacities(runs: Runs) -> list[Trace]:
-    """Saturated throughput of the ring, by its formula, and of the segment with 24 hosts, by frame
-    length.
+    """Saturated throughput of the ring and of the segment with 24 hosts, by frame length.
+
+    That of the ring is by its formula.
     """
     lengths = list(dict.fromkeys(point.point[FRAMES] for point in runs.members(RING)))
     ring = tuple((frames, exact(ring_capacity(runs, frames))) for frames in lengths)
@@ -322,7 +327,8 @@ def by_regime(runs: Runs, metrics: Sequence[tuple[str, Metric]]) -> list[Trace]:
 
 
 def change(before: Estimate, after: Estimate) -> Estimate:
-    """Return by how much a step changes a value; trials of different steps are taken as
-    independent, and a formula is without error.
+    """Return by how much a step changes a value.
+
+    Trials of different steps are taken as independent, and a formula is without error.
     """
     return difference(after, before)

@@ -1,5 +1,4 @@
-"""What the runs say about the myths: quantities from simulations, each with its interval and a
-remark.
+"""Quantities about the myths from simulations, each with its interval and a remark.
 
 Series and keys are those of the experiments of this folder. Estimates of different points come from
 different trials and are taken as independent.
@@ -66,8 +65,9 @@ class Runs:
         self._values = values
 
     def members(self, series: str, engine: str = SIMULATION, **fixed: str) -> Iterator[Point]:
-        """Points of a series by an engine, in the order of the plan; `fixed` by the last part of a
-        key.
+        """Points of a series by an engine, in the order of the plan.
+
+        `fixed` by the last part of a key.
         """
         for point in self._points.values():
             leaves = {key.rpartition(".")[2]: value for key, value in point.point.items()}
@@ -95,8 +95,9 @@ class Runs:
         return found.estimates[metric]
 
     def packet_s(self, series: str, point: Mapping[str, str]) -> float:
-        """Return the mean time of a packet with its preamble and gap, in s, of the first group of
-        stations.
+        """Return the mean time of a packet with its preamble and gap, in s.
+
+        Of the first group of stations.
 
         Raises
         ------
@@ -131,8 +132,9 @@ class Runs:
         raise MissingError(f"no scenario for {series}, {engine}, {dict(point)}")
 
     def replications(self, series: str, point: Mapping[str, str], metric: Metric) -> Floats:
-        """Return a metric of every replication of a simulated point, shape `(replications,)`; at
-        least one.
+        """Return a metric of every replication of a simulated point.
+
+        Shape `(replications,)`, at least one.
 
         Raises
         ------
@@ -161,8 +163,9 @@ def lengths_of(runs: Runs, series: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Knees:
-    """Where the response time of one frame length rises, in the same trials: against offered load,
-    and against throughput.
+    """Knees of the response time of one frame length, in the same trials.
+
+    Against offered load, and against throughput.
 
     `apart` is the one less the other; `queue` is Q where throughput stops rising with it. Each is a
     mean over the replications with its interval; NaN if a replication has no clear knee.
@@ -175,9 +178,7 @@ class Knees:
 
 
 def knees(runs: Runs, frames: str) -> Knees:
-    """Find the knees of every replication of the series for them, by the rule of
-    `analysis.knee.rise`.
-    """
+    """Find the knees of every replication, by the rule of `analysis.knee.rise`."""
     points = [dict(point.point) for point in runs.members(KNEES, frames=frames)]
     if len(points) < 3:
         raise MissingError(f"no curve for {frames}")
@@ -249,8 +250,9 @@ def _nominal_capacity(runs: Runs) -> Found:
 
 
 def _load_carried(runs: Runs) -> Found:
-    """Largest load of which less than 1% is lost, as of all smaller ones, at the frame length where
-    it is least.
+    """Largest load of which less than 1% is lost, as of all smaller ones.
+
+    At the frame length where it is least.
     """
     carried = {}
     for frames in lengths_of(runs, KNEES):
@@ -281,29 +283,27 @@ def _spread(runs: Runs) -> Found:
         )
         for load in (LIGHT, HEAVY)
     )
-    return ratio(
-        heavy, light
-    ), f"standard deviation over mean {light.value:.2f} at 20%, {heavy.value:.2f} at 80%"
+    return (
+        ratio(heavy, light),
+        f"standard deviation over mean {light.value:.2f} at 20%, {heavy.value:.2f} at 80%",
+    )
 
 
 def _knees_apart(runs: Runs) -> Found:
-    """By how much the knee against throughput lies below that against offered load, where it does
-    so least.
-    """
+    """Least margin by which the knee against throughput is below that against offered load."""
     found = {frames: knees(runs, frames) for frames in lengths_of(runs, KNEES)}
     remark = "; ".join(
         f"{frames}: load {each.load.value:.2f}, throughput {each.throughput.value:.2f}"
         for frames, each in found.items()
     )
-    return min(
-        (each.apart for each in found.values()), key=lambda each: each.value
-    ), f"{remark}; loads were tried in steps of 5%"
+    return (
+        min((each.apart for each in found.values()), key=lambda each: each.value),
+        f"{remark}; loads were tried in steps of 5%",
+    )
 
 
 def _worst_case(runs: Runs) -> Found:
-    """How many times what the formula with the longest segment allows does the segment carry, where
-    that is least.
-    """
+    """Least ratio of what the segment carries to the formula with the longest segment."""
     found = {}
     for frames in lengths_of(runs, ASSUMPTIONS):
         point = {FRAMES: frames}
@@ -316,8 +316,9 @@ def _worst_case(runs: Runs) -> Found:
 
 
 def ring_capacity(runs: Runs, frames: str) -> float:
-    """Return the largest throughput of the series' token ring if a station sends one packet a turn:
-    N E / (N E + R).
+    """Return the largest throughput of the series' token ring: N E / (N E + R).
+
+    A station sends one packet a turn.
 
     N E is what all stations send in a turn, and R is how long a bit takes around the ring.
     """
@@ -331,8 +332,9 @@ def ring_capacity(runs: Runs, frames: str) -> float:
 
 
 def _stress_on_delay(runs: Runs) -> Found:
-    """How much farther apart ring and segment are in delay than in saturated throughput, as a ratio
-    of ratios; long frames, 70% load.
+    """Ratio of ring to segment in delay over that in saturated throughput.
+
+    For long frames at 70% load.
     """
     point = {FRAMES: "1536 B", LOAD: "0.7"}
     delay = ratio(
@@ -341,7 +343,10 @@ def _stress_on_delay(runs: Runs) -> Found:
     )
     segment = runs.at(Metric.UTILISATION, SATURATED, {FRAMES: "1536 B", COUNT: "24"})
     carried = ratio(exact(ring_capacity(runs, "1536 B")), segment)
-    remark = f"delay at 70% load {delay.value:.2f} times the ring’s, but saturated the ring carries only {carried.value:.3f} times as much"
+    remark = (
+        f"delay at 70% load {delay.value:.2f} times the ring’s, but saturated the ring carries only"
+        f" {carried.value:.3f} times as much"
+    )
     return ratio(delay, carried), remark
 
 

@@ -1,5 +1,6 @@
-"""Myths: a section for each pitfall of section 2.5 of the 1988 study, the misleading curve beside
-the true one.
+"""Myths: a section for each pitfall of section 2.5 of the 1988 study.
+
+Each has the misleading curve beside the true one.
 """
 
 import math
@@ -75,14 +76,20 @@ def _thirty_seven(runs: Runs) -> list[Figure]:
         curves.formula_by_slot(runs),
         UTILISATION,
         title="As the myth has it: one formula, three slots",
-        text="64 B frames. With a slot as long as the packet the curve goes to 1/e, 37%; only the slot differs between the three.",
+        text=(
+            "64 B frames. With a slot as long as the packet the curve goes to 1/e, 37%; only the"
+            " slot differs between the three."
+        ),
         x_title="Stations that wait",
         domain=WHOLE,
     ) + _compared(
         curves.saturated(runs),
         UTILISATION,
         title="As the segment has it: saturated hosts on 12 µs of cable",
-        text="The same axis; frames of three lengths. One host alone is held up by its own service time.",
+        text=(
+            "The same axis; frames of three lengths. One host alone is held up by its own service"
+            " time."
+        ),
         x_title=HOSTS,
         domain=WHOLE,
     )
@@ -93,7 +100,10 @@ def _protocol(runs: Runs) -> list[Figure]:
         curves.against_attempts(runs),
         THROUGHPUT,
         title="As the theories draw it: against all attempts",
-        text="New and repeated attempts in a packet time, G; slots of 6 µs, packets of 512 B. Worlds are simulated up to their capacity.",
+        text=(
+            "New and repeated attempts in a packet time, G; slots of 6 µs, packets of 512 B. Worlds"
+            " are simulated up to their capacity."
+        ),
         x_title="Attempts in a packet time",
         domain=WHOLE,
         is_x_logarithmic=True,
@@ -101,7 +111,10 @@ def _protocol(runs: Runs) -> list[Figure]:
         curves.against_arrivals(runs),
         THROUGHPUT,
         title="As a user meets it: against what arrives",
-        text="The same theories, whose curves end at their capacity, and the segment, whose backoff keeps up its throughput beyond.",
+        text=(
+            "The same theories, whose curves end at their capacity, and the segment, whose backoff"
+            " keeps up its throughput beyond."
+        ),
         x_title=LOAD,
         domain=WHOLE,
     )
@@ -148,7 +161,10 @@ def _dependent(runs: Runs) -> list[Figure]:
                 traces,
                 RESPONSE,
                 title=f"Asked for delay: frames of {frames}",
-                text="Mean response time of 24 stations with Poisson load; the axis of time is logarithmic.",
+                text=(
+                    "Mean response time of 24 stations with Poisson load; the axis of time is"
+                    " logarithmic."
+                ),
                 x_title=LOAD,
                 domain=_decades(traces, RESPONSE),
                 is_y_logarithmic=True,
@@ -247,7 +263,10 @@ def _regime(runs: Runs) -> list[Figure]:
                 ("of it the transmission delay", Metric.TRANSMISSION_DELAY),
             ),
             "Delay, from idle to saturated",
-            "24 stations, seven frames of 64 B to one of 1536 B; the axis is logarithmic. A burst waits in its own station.",
+            (
+                "24 stations, seven frames of 64 B to one of 1536 B; the axis is logarithmic. A"
+                " burst waits in its own station."
+            ),
             True,
         ),
         (
@@ -283,8 +302,9 @@ def _ends(traces: Sequence[Trace], label: Label, *, margin: float = 0.05) -> tup
 
 
 def _decades(traces: Sequence[Trace], label: Label) -> tuple[float, float]:
-    """Return the ends of a logarithmic axis that hold every value, in the label's unit, as 1, 2 or
-    5 times a power of ten.
+    """Return the ends of a logarithmic axis that hold every value, in the label's unit.
+
+    Each is 1, 2 or 5 times a power of ten.
     """
     values = [
         estimate.value * label.factor
@@ -312,56 +332,76 @@ PITFALLS: tuple[tuple[str, str, str, str, Figures], ...] = (
         "myth-37",
         "37%",
         "“Ethernets saturate at 37%”",
-        "The number is the limit of a formula for endlessly many stations whose packets are no longer than the contention slot. On a "
-        "real segment a packet of 64 B is several round trips long, and collisions are over soon after one of them. What the formula "
-        "gives then, and what the segment carries, is about twice as much.",
+        (
+            "The number is the limit of a formula for endlessly many stations whose packets are no"
+            " longer than the contention slot. On a real segment a packet of 64 B is several round"
+            " trips long, and collisions are over soon after one of them. What the formula gives"
+            " then, and what the segment carries, is about twice as much."
+        ),
         _thirty_seven,
     ),
     (
         "myth-protocol",
         "Protocol",
         "Not the same protocol",
-        "CSMA/CD has relatives that sense the carrier and differ in what they do next. Without collision detection a collision costs a "
-        "whole packet, and throughput collapses beyond one attempt in a packet time. With it, curves stay high over a decade and more. "
-        "None of these theories has backoff: attempts come at a given rate whatever happens, so they say nothing about overload, where "
-        "an Ethernet slows its stations down.",
+        (
+            "CSMA/CD has relatives that sense the carrier and differ in what they do next. Without"
+            " collision detection a collision costs a whole packet, and throughput collapses beyond"
+            " one attempt in a packet time. With it, curves stay high over a decade and more. None"
+            " of these theories has backoff: attempts come at a given rate whatever happens, so"
+            " they say nothing about overload, where an Ethernet slows its stations down."
+        ),
         _protocol,
     ),
     (
         "myth-assumptions",
         "Assumptions",
         "Unrealistic assumptions",
-        "All stations in a balanced star as wide as the standard allows, starting in common slots of 51.2 µs, each knowing how many "
-        "others wait: that is how the formula begins. Here the assumptions are given up in turn until what remains is 24 hosts on a "
-        "short cable. With short frames the largest step is backoff itself, and it is no gift: a station that has just sent starts "
-        "anew while the others still wait, so that the median delay falls to about a packet time and its standard deviation grows to "
-        "many times the mean.",
+        (
+            "All stations in a balanced star as wide as the standard allows, starting in common"
+            " slots of 51.2 µs, each knowing how many others wait: that is how the formula begins."
+            " Here the assumptions are given up in turn until what remains is 24 hosts on a short"
+            " cable. With short frames the largest step is backoff itself, and it is no gift: a"
+            " station that has just sent starts anew while the others still wait, so that the"
+            " median delay falls to about a packet time and its standard deviation grows to many"
+            " times the mean."
+        ),
         _assumptions,
     ),
     (
         "myth-dependent",
         "What is measured",
         "The wrong dependent variable",
-        "Near its capacity an Ethernet has long delays, and a token ring of the same rate and length has short ones; under light load "
-        "it is the other way round, for nobody waits for a token. Who moves files asks what is carried in the end, and there the two "
-        "are close, the closer the longer the frames.",
+        (
+            "Near its capacity an Ethernet has long delays, and a token ring of the same rate and"
+            " length has short ones; under light load it is the other way round, for nobody waits"
+            " for a token. Who moves files asks what is carried in the end, and there the two are"
+            " close, the closer the longer the frames."
+        ),
         _dependent,
     ),
     (
         "myth-independent",
         "Against what",
         "The wrong independent variable",
-        "Offered load, throughput and the number of waiting stations are all called load. The figures draw the very same trials "
-        "against each of them. Throughput ends at the capacity, so delay rises like a wall there; offered load goes on, and the same "
-        "delay looks like a slope. A knee read off one figure must not be compared with a knee read off another.",
+        (
+            "Offered load, throughput and the number of waiting stations are all called load. The"
+            " figures draw the very same trials against each of them. Throughput ends at the"
+            " capacity, so delay rises like a wall there; offered load goes on, and the same delay"
+            " looks like a slope. A knee read off one figure must not be compared with a knee read"
+            " off another."
+        ),
         _independent,
     ),
     (
         "myth-regime",
         "Regime",
         "Operating in the wrong regime",
-        "Theories look at high load because something happens there. A network that carries 5% is another world: frames find the "
-        "medium free, smooth load or bursts, and collisions are rare.",
+        (
+            "Theories look at high load because something happens there. A network that carries 5%"
+            " is another world: frames find the medium free, smooth load or bursts, and collisions"
+            " are rare."
+        ),
         _regime,
     ),
 )

@@ -21,12 +21,14 @@ STUDY = Study(
     presentation=Presentation(
         title="Myths about the Ethernet, and what theory and segment say",
         lead=(
-            "What sections 2.4 and 2.5 of Boggs, Mogul and Kent (1988) say about the theories, held against the theories themselves and "
-            "against simulations. A number is <em>met</em> within 3% or within what the text’s rounding leaves open; a statement "
-            "<em>holds</em> by the rule under its note, which is ours. A formula’s value has no interval. Most of the original papers are not "
-            "at hand: their models are reconstructions, and a miss may be the reconstruction’s. Limits that the text leaves open were set in "
-            "sight of first trial runs. <em>References</em> are not the text’s: they are about a variant of a model that we made to see where "
-            "two peaks could come from."
+            "What sections 2.4 and 2.5 of Boggs, Mogul and Kent (1988) say about the theories, held"
+            " against the theories themselves and against simulations. A number is <em>met</em>"
+            " within 3% or within what the text’s rounding leaves open; a statement <em>holds</em>"
+            " by the rule under its note, which is ours. A formula’s value has no interval. Most of"
+            " the original papers are not at hand: their models are reconstructions, and a miss may"
+            " be the reconstruction’s. Limits that the text leaves open were set in sight of first"
+            " trial runs. <em>References</em> are not the text’s: they are about a variant of a"
+            " model that we made to see where two peaks could come from."
         ),
         graphs=(
             Metric.UTILISATION,

@@ -1,5 +1,4 @@
-"""What the theories say about the myths: quantities that follow from formulas alone, each with a
-remark.
+"""Quantities about the myths from formulas alone, each with a remark.
 
 A formula has no error of its own. Knees follow the rule of `analysis.knee.rise`, on a curve that
 ends where the delay is `FULL` packet times: without an end a curve that grows beyond all bounds
@@ -49,8 +48,9 @@ def _minimal_packets() -> Quantity:
 
 @functools.cache
 def response_s(load: float, bits: int, *, slot_s: float = 16e-6) -> float:
-    """Response time on the experimental Ethernet by the reconstruction of Almes and Lazowska, in s;
-    NaN beyond its limit.
+    """Response time on the experimental Ethernet by Almes and Lazowska, in s.
+
+    By a reconstruction; NaN beyond its limit.
     """
     found = theory.almes_lazowska_1979(
         load, packet_bits=bits, rate_bps=3e6, slot_s=slot_s, unstable="nan"
@@ -64,14 +64,16 @@ def _small_packets_response() -> Quantity:
 
 def _response_limit() -> Quantity:
     packet_s = 512 / 3e6
-    return packet_s / (
-        packet_s + (math.e - 1) * 16e-6
-    ), "the load beyond which the queue of 512 bit packets grows for ever"
+    return (
+        packet_s / (packet_s + (math.e - 1) * 16e-6),
+        "the load beyond which the queue of 512 bit packets grows for ever",
+    )
 
 
 def almes_lazowska_knee(bits: int, *, end: float = FULL) -> float:
-    """Offered load at the knee of response time, for packets of so many bits on the experimental
-    Ethernet.
+    """Offered load at the knee of response time, on the experimental Ethernet.
+
+    For packets of a number of bits.
     """
     loads = np.arange(0.01, 0.99, 0.01)
     packet_s = bits / 3e6
@@ -106,7 +108,10 @@ def _knee_of_longer_packets() -> Quantity:
 
 def _low_load_response() -> Quantity:
     short, long = response_s(0.1, 512), response_s(0.1, 2048)
-    remark = f"at 10%: {long * 1e3:.2f} ms for 256 B, whose packet time is {2048 / 3e6 * 1e3:.2f} ms, against {short * 1e3:.2f} ms for 64 B"
+    remark = (
+        f"at 10%: {long * 1e3:.2f} ms for 256 B, whose packet time is {2048 / 3e6 * 1e3:.2f} ms,"
+        f" against {short * 1e3:.2f} ms for 64 B"
+    )
     return long / short, remark
 
 
@@ -120,8 +125,9 @@ def _longer_slot() -> Quantity:
 
 
 def _mixed(short_fraction: float) -> tuple[float, float]:
-    """Capacity of packets of 64 B and 1536 B, and the share of the short ones, by the
-    model of 1980.
+    """Capacity of packets of 64 B and 1536 B, and the share of the short ones.
+
+    By the model of 1980.
 
     Slots of 6 us, preamble and gap counted with a packet, collisions of four slots.
     """
@@ -140,7 +146,10 @@ def _few_long_packets() -> Quantity:
     short, mixed, long = (_mixed(share)[0] for share in (1.0, 7 / 8, 0.0))
     return (
         (mixed - short) / (long - short),
-        f"capacity {short:.3f} with short packets, {mixed:.3f} with the mix, {long:.3f} with long ones",
+        (
+            f"capacity {short:.3f} with short packets, {mixed:.3f} with the mix, {long:.3f} with"
+            " long ones"
+        ),
     )
 
 
@@ -155,8 +164,9 @@ def _short_share() -> Quantity:
 def bux_delay(
     throughput: Floats, *, propagation_s: float = BUX_PROPAGATION_S, lengths: str = "exponential"
 ) -> Floats:
-    """Mean delay of CSMA/CD in packet times against throughput, as printed by Bux from memory; NaN
-    beyond its limit.
+    """Mean delay of CSMA/CD in packet times against throughput, as printed by Bux.
+
+    From memory; NaN beyond its limit.
     """
     found = theory.bux_1981_csma_cd(
         throughput / BUX_PACKET_S,
@@ -185,7 +195,10 @@ def _long_for_the_cable() -> Quantity:
     delay = "it has no limit" if math.isnan(far) else f"it is {far:.3g}"
     return (
         near,
-        f"at a throughput of 80%, exponential lengths; with packets only ten times as long as the propagation {delay}",
+        (
+            "at a throughput of 80%, exponential lengths; with packets only ten times as long as"
+            f" the propagation {delay}"
+        ),
     )
 
 
@@ -194,9 +207,10 @@ def _extreme_load() -> Quantity:
     remark = ", ".join(
         f"{value:.4f} at {total}" for total, value in zip((1, 10, 100), found, strict=True)
     )
-    return min(
-        later / earlier for earlier, later in pairwise(found)
-    ), f"throughput {remark} times the line rate"
+    return (
+        min(later / earlier for earlier, later in pairwise(found)),
+        f"throughput {remark} times the line rate",
+    )
 
 
 def _coyle_liu(stations: int, generation: float, retransmission: float) -> float:
@@ -210,7 +224,10 @@ def _hasty_retransmission() -> Quantity:
     calm, hasty = _coyle_liu(50, 0.02, 0.2), _coyle_liu(50, 0.02, 4.0)
     return (
         hasty / calm,
-        f"50 stations: throughput {calm:.3f} if a station tries 0.2 times a packet time, {hasty:.4f} if 4 times",
+        (
+            f"50 stations: throughput {calm:.3f} if a station tries 0.2 times a packet time,"
+            f" {hasty:.4f} if 4 times"
+        ),
     )
 
 
@@ -225,7 +242,8 @@ def peaks(model: Callable[..., Throughput], propagation: float, abort: float) ->
 def _peaks_and_remark(model: Callable[..., Throughput]) -> tuple[list[list[float]], str]:
     found = [peaks(model, propagation, abort) for propagation, abort in PEAKED]
     remark = "; ".join(
-        f"{' and '.join(f'{load:.3g}' for load in loads)} for a propagation of {propagation:g} and an abort time of {abort:g} packet times"
+        f"{' and '.join(f'{load:.3g}' for load in loads)} for a propagation of {propagation:g} and"
+        f" an abort time of {abort:g} packet times"
         for loads, (propagation, abort) in zip(found, PEAKED, strict=True)
     )
     return found, f"peaks at G = {remark}"
@@ -269,7 +287,10 @@ def _buffers() -> Quantity:
 
     one, four = (found(buffers, 1e-4, 0.01) for buffers in (1, 4))
     full = float(found(4, 5e-4, 0.02).throughput) / float(found(1, 5e-4, 0.02).throughput)
-    remark = f"at half the line rate; loss {float(four.loss):.2g} against {float(one.loss):.3f}; offered 250% instead: {full:.3f}"
+    remark = (
+        f"at half the line rate; loss {float(four.loss):.2g} against {float(one.loss):.3f}; offered"
+        f" 250% instead: {full:.3f}"
+    )
     return float(four.throughput) / float(one.throughput), remark
 
 

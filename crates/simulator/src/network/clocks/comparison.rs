@@ -12,8 +12,8 @@
 //! time has come: what comes after the round's end waits until it is known what was published.
 
 use super::clock::Clock;
+use crate::network::compiled::CompiledNetwork;
 use crate::network::frame::Frame;
-use crate::network::plant::Plant;
 use ethermeter_traffic::clock::rounds::{ClockEstimate, Pace, Used, FRAME_OCTETS, TIMEOUT_NS};
 use ethermeter_traffic::clock::{Exchange, Relation};
 use ethermeter_traffic::skewed_clock::between_ns;
@@ -86,12 +86,12 @@ pub(in crate::network) struct Comparison {
 impl Comparison {
     /// Between the nodes of `pair`, a sender and a receiver with these clocks.
     pub fn new(
-        plant: &Plant,
+        compiled: &CompiledNetwork,
         flow: u32,
         pair: (u32, u32),
         (sender, receiver): (Clock, Clock),
     ) -> Self {
-        let times = plant.phases;
+        let times = compiled.phases;
         let phase = |span: Range<u64>, pace: fn(u64) -> Pace| {
             let Pace { interval_ns, round_ns } = pace((span.end - span.start) / PS_PER_NS);
             Phase { span, interval: interval_ns * PS_PER_NS, round: round_ns * PS_PER_NS }
@@ -106,7 +106,10 @@ impl Comparison {
             pair,
             sender,
             receiver,
-            destinations: [plant.next_address(pair.1, pair.0), plant.next_address(pair.0, pair.1)],
+            destinations: [
+                compiled.next_address(pair.1, pair.0),
+                compiled.next_address(pair.0, pair.1),
+            ],
             measured: times.measure_from_ps / PS_PER_NS..times.measure_to_ps / PS_PER_NS,
             phases: VecDeque::from(phases),
             round_end: 0,

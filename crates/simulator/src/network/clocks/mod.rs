@@ -11,9 +11,9 @@ pub(super) mod clock;
 mod comparison;
 mod reading;
 
-use super::account::Account;
+use super::compiled::CompiledNetwork;
+use super::counters::Counters;
 use super::frame::Frame;
-use super::plant::Plant;
 use clock::Clock;
 use comparison::Comparison;
 use ethermeter_trial::clocks::Comparing;
@@ -36,18 +36,18 @@ impl Clocks {
     /// `streams` has for each receiver of the plan's `flows` flows, in their order, its flow,
     /// sender and host if the flow is a stream.
     pub fn new(
-        plant: &Plant,
+        compiled: &CompiledNetwork,
         comparing: Comparing,
         flows: u32,
         streams: &[Option<(u32, u32, u32)>],
     ) -> Self {
-        let phases = plant.phases;
+        let phases = compiled.phases;
         let mut all = Self {
             first: flows,
             measured: (phases.measure_from_ps, phases.measure_to_ps),
             ..Self::default()
         };
-        let clock_of = |host: u32| plant.places[host as usize].clock;
+        let clock_of = |host: u32| compiled.places[host as usize].clock;
         // Of a group, all receivers are read if one of them has a clock.
         let has_clock =
             |&(_, from, to): &(u32, u32, u32)| clock_of(from).is_some() || clock_of(to).is_some();
@@ -59,7 +59,7 @@ impl Clocks {
                 let [sender, receiver] =
                     [from, to].map(|host| clock_of(host).unwrap_or(Clock::TRUE));
                 let comparison = (comparing == Comparing::Compared)
-                    .then(|| all.comparison_of(plant, (from, to), (sender, receiver)));
+                    .then(|| all.comparison_of(compiled, (from, to), (sender, receiver)));
                 Box::new(Reading::new(flow, (sender, receiver), phases.measure_from_ps, comparison))
             });
             all.readings.push(reading);
@@ -71,12 +71,17 @@ impl Clocks {
     }
 
     /// The comparison of two hosts' clocks: each pair has one, however many flows are read by it.
-    fn comparison_of(&mut self, plant: &Plant, pair: (u32, u32), clocks: (Clock, Clock)) -> u32 {
+    fn comparison_of(
+        &mut self,
+        compiled: &CompiledNetwork,
+        pair: (u32, u32),
+        clocks: (Clock, Clock),
+    ) -> u32 {
         let known = self.comparisons.iter().position(|comparison| comparison.pair() == pair);
         let index = known.unwrap_or(self.comparisons.len());
         let number = u32::try_from(index).expect("few pairs");
         if known.is_none() {
-            self.comparisons.push(Comparison::new(plant, self.first + number, pair, clocks));
+            self.comparisons.push(Comparison::new(compiled, self.first + number, pair, clocks));
         }
         number
     }
@@ -120,8 +125,8 @@ impl Clocks {
     }
 
     /// A frame of a comparison comes to a host; what goes out waits in `take_frame`.
-    pub fn deliver(&mut self, frame: &Frame, now: u64, account: &mut Account) {
-        account.delivered(frame);
+    pub fn deliver(&mut self, frame: &Frame, now: u64, counters: &mut Counters) {
+        counters.delivered(frame);
         self.comparison(frame.flow).deliver(frame, now);
         self.judge(frame.flow);
     }

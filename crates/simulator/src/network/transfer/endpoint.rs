@@ -17,9 +17,13 @@
 //!   └──── all is acknowledged that had been sent by then ◄──────────────────┘
 //! ```
 
+mod receiving;
+mod recovery;
+
 use super::congestion::Window;
-use super::scoreboard::{Blocks, News, Scoreboard, DUPLICATES};
-use ethermeter_trial::transfer::{Recovery, Tcp};
+use super::scoreboard::{Blocks, Scoreboard};
+use super::windows::Windows;
+use ethermeter_trial::transfer::Tcp;
 use std::collections::VecDeque;
 
 /// A segment, as it goes in one frame.
@@ -55,38 +59,6 @@ pub(super) struct Sent {
     pub timeouts: u64,
     pub fast_retransmissions: u64,
     pub acknowledgements: u64,
-}
-
-/// Congestion windows over time.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Windows {
-    points: Vec<(u64, u64)>,
-    apart: u64,
-}
-
-/// Most points that are kept of a congestion window.
-const MOST_POINTS: usize = 2048;
-
-impl Windows {
-    fn note(&mut self, now: u64, octets: u64) {
-        match self.points.last_mut() {
-            Some(last) if last.1 == octets => return,
-            Some(last) if now - last.0 < self.apart || now == last.0 => {
-                last.1 = octets;
-                return;
-            }
-            _ => self.points.push((now, octets)),
-        }
-        if self.points.len() == MOST_POINTS {
-            self.points = self.points.iter().copied().step_by(2).collect();
-            let span = now - self.points[0].0;
-            self.apart = (2 * self.apart).max(span / MOST_POINTS as u64);
-        }
-    }
-
-    pub fn finish(&mut self) -> Vec<(u64, u64)> {
-        std::mem::take(&mut self.points)
-    }
 }
 
 /// Longest timeout, RFC 6298 § 2.5.
@@ -432,202 +404,6 @@ impl Endpoint {
         (self.segments, self.must_acknowledge, self.acknowledge_at) = (0, false, None);
     }
 
-    /// What a segment says of the data sent.
-    fn hear(&mut self, now: u64, segment: &Segment, is_duplicate: bool) {
-        let mut news = News::default();
-        let has_advanced = segment.acknowledges > self.unacknowledged;
-        if self.tcp.sack {
-            self.board.select(segment.acknowledges, &segment.blocks, &mut news);
-        }
-        if has_advanced {
-            self.advance(segment.acknowledges, &mut news);
-        }
-        if let Some((first, last)) = news.sent {
-            self.measure(now - first);
-            self.window.measure(now, now - last, self.unacknowledged, self.next);
-        }
-        let is_reached = self.recover.is_some_and(|recover| self.unacknowledged >= recover);
-        let ends_at_once = !self.tcp.sack && self.tcp.recovery == Recovery::Reno;
-        let is_over = match self.state {
-            State::Open => false,
-            State::Recovery => is_reached || (has_advanced && ends_at_once),
-            State::Loss => is_reached,
-        };
-        if is_over {
-            self.be_open();
-        }
-        if is_duplicate && !self.tcp.sack && self.state != State::Loss {
-            news.delivered += self.add_duplicate();
-        }
-        let lost = self.find_lost(has_advanced);
-        if self.state == State::Open && self.board.has_lost() {
-            self.recover_from_loss(now);
-        }
-        if self.state == State::Recovery {
-            if has_advanced && lost > 0 && !self.tcp.sack {
-                self.is_urgent = true; // RFC 6582 § 3.2: the first segment that a partial acknowledgement leaves
-            }
-            if self.tcp.prr {
-                self.reduce(news.delivered, has_advanced && lost == 0);
-            }
-        } else if has_advanced && self.is_window_used() {
-            self.window.grow(now, news.delivered);
-        }
-        self.windows.note(now, self.window.octets);
-        if has_advanced {
-            self.retransmit_at = (self.outstanding() > 0).then(|| now + self.timeout);
-        }
-    }
-
-    /// More was acknowledged.
-    fn advance(&mut self, upto: u64, news: &mut News) {
-        let more = upto - self.unacknowledged;
-        self.unacknowledged = upto;
-        self.next = self.next.max(upto);
-        self.has_advanced = true;
-        self.board.advance(upto, news);
-        if self.duplicate_octets > 0 {
-            // A segment has filled the gap, and the others are those that duplicates told of.
-            news.delivered = more.saturating_sub(self.duplicate_octets).max(more.min(self.most));
-            self.duplicate_octets =
-                self.duplicate_octets.saturating_sub(more.saturating_sub(self.most));
-        }
-        self.duplicates = 0;
-        if self.state == State::Open {
-            self.duplicate_octets = 0;
-        }
-    }
-
-    /// A duplicate acknowledgement: a segment has come, which one is not said. Its octets.
-    fn add_duplicate(&mut self) -> u64 {
-        self.duplicates += 1;
-        let before = self.duplicate_octets;
-        self.duplicate_octets =
-            (before + self.most).min(self.outstanding().saturating_sub(self.most)).max(before);
-        self.duplicate_octets - before
-    }
-
-    /// Find out what was lost. Octets that were not known to be.
-    fn find_lost(&mut self, has_advanced: bool) -> u64 {
-        if self.tcp.sack {
-            return self.board.judge(self.state == State::Recovery);
-        }
-        let is_found = match self.state {
-            State::Open => {
-                self.duplicates >= DUPLICATES
-                    && self.recover.is_none_or(|recover| self.unacknowledged > recover)
-            }
-            State::Recovery => has_advanced,
-            State::Loss => false,
-        };
-        if is_found {
-            self.board.lose_first()
-        } else {
-            0
-        }
-    }
-
-    /// What the congestion control reduces: what is under way, but for what limited transmit has
-    /// added.
-    fn flight(&self) -> u64 {
-        self.outstanding().min(self.window.octets)
-    }
-
-    fn recover_from_loss(&mut self, now: u64) {
-        let flight = self.flight();
-        self.window.reduce(flight);
-        self.reduction = Reduction { flight, ..Reduction::default() };
-        if !self.tcp.prr {
-            self.window.octets = self.window.threshold;
-        }
-        (self.state, self.recover, self.is_urgent) = (State::Recovery, Some(self.next), true);
-        self.counts.fast_retransmissions += self.counted(now);
-    }
-
-    /// Set the window to what may be sent after so many octets were delivered.
-    fn reduce(&mut self, delivered: u64, is_good: bool) {
-        if delivered == 0 && !self.is_urgent {
-            return;
-        }
-        let (pipe, threshold, reduction) =
-            (self.pipe(), self.window.threshold, &mut self.reduction);
-        reduction.delivered += delivered;
-        let mut octets = if pipe > threshold {
-            let due = u128::from(threshold) * u128::from(reduction.delivered)
-                / u128::from(reduction.flight.max(1));
-            let due =
-                u64::try_from(due).expect("no more than was delivered").next_multiple_of(self.most);
-            due.saturating_sub(reduction.out)
-        } else {
-            let owed = reduction.delivered.saturating_sub(reduction.out).max(delivered);
-            (owed + if is_good { self.most } else { 0 }).min(threshold - pipe)
-        };
-        if self.reduction.out == 0 {
-            octets = octets.max(self.most);
-        }
-        self.window.octets = pipe + octets;
-    }
-
-    /// Recovery, or loss, is over.
-    fn be_open(&mut self) {
-        if self.state == State::Recovery {
-            let burst = self.outstanding().max(self.most) + self.most;
-            let is_bounded =
-                !self.tcp.prr && !self.tcp.sack && self.tcp.recovery == Recovery::NewReno;
-            // RFC 6582 § 3.2, step 3; Linux takes the threshold.
-            self.window.octets =
-                if is_bounded { self.window.threshold.min(burst) } else { self.window.threshold };
-        }
-        (self.state, self.duplicate_octets, self.is_urgent) = (State::Open, 0, false);
-    }
-
-    fn is_window_used(&self) -> bool {
-        self.usage.is_limit
-            || (self.window.is_slow_start() && self.window.octets < 2 * self.usage.most_flight)
-    }
-
-    /// A round trip was measured (RFC 6298 § 2).
-    fn measure(&mut self, ps: u64) {
-        let (smooth, varies) = match self.round_trip {
-            None => (ps, ps / 2),
-            Some((smooth, varies)) => {
-                ((7 * smooth + ps) / 8, (3 * varies + smooth.abs_diff(ps)) / 4)
-            }
-        };
-        self.round_trip = Some((smooth, varies));
-        let longest = LONGEST_TIMEOUT_PS.max(self.tcp.least_timeout_ps);
-        self.timeout = (smooth + (4 * varies).max(self.tcp.timeout_margin_ps))
-            .max(self.tcp.least_timeout_ps)
-            .min(longest);
-    }
-
-    fn time_out(&mut self, now: u64) {
-        self.retransmit_at = None;
-        let was = self.timeout;
-        self.timeout = (2 * was).min(LONGEST_TIMEOUT_PS).max(was);
-        if self.probing || self.outstanding() == 0 {
-            return self.probe(now);
-        }
-        self.counts.timeouts += self.counted(now);
-        // Within a recovery the threshold is that of this loss already, and a second timeout tells
-        // of no other.
-        let is_another = match self.state {
-            State::Open => true,
-            State::Recovery => false,
-            State::Loss => self.has_advanced,
-        };
-        if is_another {
-            self.window.reduce(self.flight());
-        }
-        self.window.forget();
-        (self.state, self.recover, self.has_advanced) = (State::Loss, Some(self.next), false);
-        (self.duplicates, self.duplicate_octets, self.is_urgent) = (0, 0, true);
-        self.board.lose_all();
-        self.window.octets = self.pipe() + self.most;
-        self.windows.note(now, self.window.octets);
-        self.push(now);
-    }
-
     /// The window is shut, or nearly: ask whether it still is (RFC 1122 § 4.2.2.17).
     fn probe(&mut self, now: u64) {
         let room = self.edge.saturating_sub(self.unacknowledged).max(1);
@@ -643,114 +419,10 @@ impl Endpoint {
         self.board.clear(self.next);
         self.send_new(now, octets);
     }
-
-    // Receiving
-
-    /// Take data in. Whether any of them are new.
-    fn take(&mut self, now: u64, segment: &Segment) -> bool {
-        let (from, end) = (segment.from, segment.from + segment.octets);
-        if end <= self.received || end > self.promised {
-            self.must_acknowledge = true; // it came before, or there is no room for it
-            return false;
-        }
-        if from > self.received {
-            self.must_acknowledge = true;
-            return self.keep(from, end);
-        }
-        self.received = end;
-        let had_gap = !self.pieces.is_empty();
-        if had_gap {
-            let reached = self.pieces.iter().take_while(|piece| piece.0 <= end).count();
-            self.received = self.pieces[..reached].last().map_or(end, |last| end.max(last.1));
-            self.pieces.drain(..reached);
-        }
-        self.segments += 1;
-        // RFC 5681 § 4.2: at once what fills a gap.
-        if had_gap || self.quick > 0 || self.segments >= self.tcp.acknowledge.segments {
-            self.must_acknowledge = true;
-            self.quick = self.quick.saturating_sub(1);
-        } else if self.acknowledge_at.is_none() {
-            self.acknowledge_at = Some(now + self.tcp.acknowledge.ps);
-        }
-        let before = self.reading.back().map_or(self.taken, |(_, upto)| *upto);
-        self.reads_until =
-            self.reads_until.max(now) + (self.received - before) * self.tcp.read_ps_per_octet;
-        if self.reads_until == now {
-            self.taken = self.received;
-        } else {
-            self.reading.push_back((self.reads_until, self.received));
-        }
-        true
-    }
-
-    fn acknowledge(&mut self, now: u64) {
-        self.counts.acknowledgements += self.counted(now);
-        self.put_out(self.next, 0);
-    }
-
-    /// Keep what came beyond a gap, which may overlap other pieces. Whether any of it is new.
-    fn keep(&mut self, from: u64, end: u64) -> bool {
-        let (piece, is_new) = insert(&mut self.pieces, from, end);
-        let others =
-            self.recent.into_iter().filter(|other| other.1 <= piece.0 || other.0 >= piece.1);
-        let mut recent = [(0, 0); 3];
-        recent
-            .iter_mut()
-            .zip(std::iter::once(piece).chain(others))
-            .for_each(|(place, of)| *place = of);
-        self.recent = recent;
-        is_new
-    }
-
-    /// What to tell of the data beyond a gap.
-    fn blocks(&self) -> Blocks {
-        let mut blocks = Blocks::default();
-        if !self.tcp.sack || self.pieces.is_empty() {
-            return blocks;
-        }
-        let after = |octet: u64| {
-            u32::try_from(octet - self.received).expect("windows are below 2^30 octets")
-        };
-        let pieces = self.recent.iter().filter(|piece| piece.0 > self.received);
-        blocks
-            .iter_mut()
-            .zip(pieces)
-            .for_each(|(block, piece)| *block = (after(piece.0), after(piece.1)));
-        blocks
-    }
-
-    /// The application has read: say so if the window opens by two segments or half of it, as in
-    /// 4.4BSD.
-    fn widen(&mut self, now: u64) {
-        let opened = self.taken + self.tcp.window_octets - self.promised;
-        if opened >= (2 * self.most).min(self.tcp.window_octets.div_ceil(2)) {
-            self.acknowledge(now);
-        }
-    }
 }
 
-/// Put a piece among others, which it may overlap or touch. The piece that it is now part of, and
-/// whether any of it is new.
-fn insert(pieces: &mut Vec<(u64, u64)>, from: u64, end: u64) -> ((u64, u64), bool) {
-    let first = pieces.partition_point(|piece| piece.1 < from);
-    let after = first + pieces[first..].partition_point(|piece| piece.0 <= end);
-    match pieces.get(first).filter(|_| first < after).copied() {
-        None => {
-            pieces.insert(first, (from, end));
-            ((from, end), true)
-        }
-        Some(piece) if piece.0 <= from && end <= piece.1 => (piece, false),
-        Some(piece) => {
-            let joined = (piece.0.min(from), pieces[after - 1].1.max(end));
-            pieces[first] = joined;
-            pieces.drain(first + 1..after);
-            (joined, true)
-        }
-    }
-}
-
-#[cfg(test)]
 #[allow(clippy::cast_possible_truncation)] // octets of tests are few
+#[cfg(test)]
 mod tests {
     use super::*;
     use ethermeter_traffic::{Purpose, Stream};
@@ -860,26 +532,5 @@ mod tests {
                 prop_assert!(sack || counts.iter().all(|counts| counts.1 == 0), "{:?}", counts);
             }
         }
-    }
-
-    #[test]
-    fn pieces_that_touch_are_one() {
-        let mut pieces = Vec::new();
-        assert_eq!(insert(&mut pieces, 10, 20), ((10, 20), true));
-        assert_eq!(insert(&mut pieces, 30, 40), ((30, 40), true));
-        assert_eq!(insert(&mut pieces, 12, 20), ((10, 20), false));
-        assert_eq!(insert(&mut pieces, 20, 30), ((10, 40), true));
-        assert_eq!(pieces, [(10, 40)]);
-    }
-
-    #[test]
-    fn windows_are_kept_to_a_bound_and_in_the_order_of_time() {
-        let mut windows = Windows::default();
-        for at in 0..100_000 {
-            windows.note(at, at);
-        }
-        let points = windows.finish();
-        assert!(points.len() < MOST_POINTS && points.len() > MOST_POINTS / 4, "{}", points.len());
-        assert!(points.is_sorted() && points[0].0 == 0 && points[points.len() - 1].1 == 99_999);
     }
 }

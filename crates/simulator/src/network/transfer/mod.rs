@@ -8,15 +8,16 @@
 //! ```
 //!
 //! - [`scenario`]: what a plan writes. `endpoint`: one end of the connection. `scoreboard`: what it
-//!   has under way. `congestion`: its window.
+//!   has under way. `congestion`: its window. `windows`: this over time.
 
 mod congestion;
 mod endpoint;
 mod scoreboard;
+mod windows;
 
-use super::account::{Account, Spread};
+use super::compiled::CompiledNetwork;
+use super::counters::{Counters, Spread};
 use super::frame::Frame;
-use super::plant::Plant;
 use endpoint::{Endpoint, Segment};
 use ethermeter_traffic::{Purpose, Stream};
 use ethermeter_trial::counts::{EndCounts, TransferCounts};
@@ -109,30 +110,32 @@ impl Connection {
     /// A connection of `flow` between the nodes `from` and `to`, which begins at `begins`;
     /// `receiver` is who draws for the server.
     pub fn new(
-        plant: &Plant,
+        compiled: &CompiledNetwork,
         transfer: &Transfer,
         (flow, receiver): (u32, u32),
         (from, to): (u32, u32),
         begins: u64,
     ) -> Self {
-        let phases = plant.phases;
+        let phases = compiled.phases;
         let measured = (phases.measure_from_ps, phases.measure_to_ps);
         let side = |host, peer| Side {
             host,
             peer,
-            destination: plant.next_address(host, peer),
+            destination: compiled.next_address(host, peer),
             end: Endpoint::new(transfer.tcp, measured),
             first: 0,
             under_way: VecDeque::new(),
             watched: VecDeque::new(),
             watched_upto: 0,
-            octet_ps: plant.timings[plant.places[host as usize].ports[0] as usize].per_octet,
+            octet_ps: compiled.timings[compiled.places[host as usize].ports[0] as usize].per_octet,
             delays: Spread::default(),
             last: None,
         };
         let (octets, filing) = match &transfer.job {
             Job::Stream { octets } => (*octets, None),
-            Job::File(file) => (file.octets, Some(Filing::new(file, plant.seed, flow, receiver))),
+            Job::File(file) => {
+                (file.octets, Some(Filing::new(file, compiled.seed, flow, receiver)))
+            }
         };
         Self {
             flow,
@@ -159,7 +162,7 @@ impl Connection {
     }
 
     /// Do what is due; what goes out waits in `take_frame`.
-    pub fn wake(&mut self, now: u64, account: &mut Account) {
+    pub fn wake(&mut self, now: u64, counters: &mut Counters) {
         if self.stops.is_some_and(|at| at <= now) {
             (self.stops, self.is_stopped) = (None, true);
             if self.filing.is_none() {
@@ -182,26 +185,26 @@ impl Connection {
         while self.filing.as_mut().is_some_and(|filing| filing.client.is_done(now)) {
             self.request(now);
         }
-        self.follow(now, account);
+        self.follow(now, counters);
     }
 
     /// A frame comes to an application; what goes out waits in `take_frame`.
     #[cold] // not within what frames of other flows pass
-    pub fn deliver(&mut self, frame: &Frame, now: u64, account: &mut Account) {
+    pub fn deliver(&mut self, frame: &Frame, now: u64, counters: &mut Counters) {
         let from = usize::from(frame.answer.is_some());
         let Some(segment) = self.sides[from].arrive(frame.message) else { return };
         if self.sides[1 - from].end.receive(now, &segment) {
             let octets = u64::from(frame.octets);
             match from {
-                0 => account.received(frame, octets, segment.octets, now, &mut self.sides[0].last),
-                _ => account.answered(self.flow, octets, frame.born, now),
+                0 => counters.received(frame, octets, segment.octets, now, &mut self.sides[0].last),
+                _ => counters.answered(self.flow, octets, frame.born, now),
             }
         }
-        self.follow(now, account);
+        self.follow(now, counters);
     }
 
     /// What the applications do with what they have read.
-    fn follow(&mut self, now: u64, account: &mut Account) {
+    fn follow(&mut self, now: u64, counters: &mut Counters) {
         let before = self.moved;
         if let Some(filing) = &mut self.filing {
             let [client, server] = [0, 1].map(|side| self.sides[side].end.taken());
@@ -217,15 +220,15 @@ impl Connection {
             {
                 let ps = filing.file.client.draw(&mut filing.client_chance);
                 filing.client.take_up(now, ps);
-                account.completed(self.flow, operation.begun, now);
+                counters.completed(self.flow, operation.begun, now);
                 self.moved += operation.block;
             }
         } else {
             self.moved = self.sides[1].end.taken();
         }
-        if account.within(now) {
+        if counters.within(now) {
             self.moved_measured += self.moved - before;
-            account.moved(self.flow, self.moved - before, now);
+            counters.moved(self.flow, self.moved - before, now);
         }
         if self.whole_ps.is_none() && self.octets == Some(self.moved) {
             self.whole_ps = Some(now - self.begun);
@@ -304,7 +307,7 @@ impl Connection {
 
     /// The last bit of a frame comes to the wire's end at its host at `now`.
     #[cold]
-    pub fn seen(&mut self, frame: &Frame, now: u64, account: &mut Account) {
+    pub fn seen(&mut self, frame: &Frame, now: u64, counters: &mut Counters) {
         let from = usize::from(frame.answer.is_some());
         let Some(acknowledges) = self.sides[from].record(frame.message).map(|it| it.acknowledges)
         else {
@@ -317,10 +320,10 @@ impl Connection {
         let side = &mut self.sides[1 - from];
         let began = now.saturating_sub(u64::from(frame.octets) * side.octet_ps);
         while let Some((_, sent)) = pop_if(&mut side.watched, |(upto, _)| *upto <= acknowledges) {
-            if account.within(now) {
+            if counters.within(now) {
                 side.delays.record(began - sent);
                 if is_of_data {
-                    account.acknowledged(self.flow, began - sent, now);
+                    counters.acknowledged(self.flow, began - sent, now);
                 }
             }
         }

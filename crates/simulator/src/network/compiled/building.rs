@@ -1,24 +1,71 @@
-//! Making a plant of a trial's network, step by step, and refusing what cannot be.
+//! Compiling a trial's network, step by step, and refusing what cannot be.
+
+mod switch;
 
 use super::{
-    small, Domain, Last, Place, Plant, Port, Role, Room, Route, Timing, ENDLESS, NONE,
-    PAUSE_OCTETS, SLOT_OCTETS,
+    small, CompiledNetwork, Domain, Last, Place, Port, Role, Room, Route, Timing, ENDLESS,
+    MOST_NODES, NONE, PAUSE_OCTETS, SLOT_OCTETS,
 };
 use crate::mac::csma_cd::Gap;
 use crate::network::clocks::clock::Clock;
-use crate::network::scenario::Trial;
+use crate::network::scenario::{check_batches, check_phases, Trial};
 use ethermeter_traffic::lengths::Lengths;
 use ethermeter_trial::flows::Address;
-use ethermeter_trial::nodes::{Buffer, Fabric, Kind, Learning, Link, Node, Stage, Switch};
+use ethermeter_trial::nodes::{Buffer, Kind, Link, Node, Stage};
 use ethermeter_trial::Fault;
 use std::collections::{BTreeMap, VecDeque};
 
-/// A plant in the making.
-pub(super) struct Builder<'t> {
-    pub trial: &'t Trial,
-    pub plant: Plant,
-    pub names: BTreeMap<&'t str, u32>,
-    pub shared: BTreeMap<(u32, String), u32>,
+impl CompiledNetwork {
+    /// Check a trial and make it ready.
+    pub fn new(trial: &Trial) -> Result<Self, Fault> {
+        let nodes = &trial.scenario.network.nodes;
+        let phases = trial.scenario.phases;
+        check_phases(&phases)?;
+        check_batches(trial.scenario.batches, &phases)?;
+        if nodes.is_empty() || nodes.len() > MOST_NODES {
+            return Err(Fault::new("network.nodes", format!("must be from 1 to {MOST_NODES}"))
+                .got(nodes.len()));
+        }
+        let mut names = BTreeMap::new();
+        for (index, node) in nodes.iter().enumerate() {
+            if names.insert(node.name.as_str(), small(index)).is_some() {
+                return Err(Fault::new(format!("network.nodes[{index}].name"), "must be unique")
+                    .got(format!("{:?} again", node.name)));
+            }
+        }
+        let compiled = Self {
+            seed: trial.seed,
+            phases,
+            batches: trial.scenario.batches,
+            places: Vec::new(),
+            ports: Vec::new(),
+            timings: Vec::new(),
+            rooms: Vec::new(),
+            hops: Vec::new(),
+            routes: Vec::new(),
+            domains: Vec::new(),
+            domain_of: Vec::new(),
+            toward: Vec::new(),
+        };
+        let mut builder = Builder { trial, compiled, names, shared: BTreeMap::new() };
+        builder.places();
+        builder.links()?;
+        builder.refuse_loops()?;
+        builder.toward();
+        builder.domains()?;
+        builder.stages()?;
+        builder.flows()?;
+        builder.pauses()?;
+        Ok(builder.compiled)
+    }
+}
+
+/// A compiled network in the making.
+struct Builder<'t> {
+    trial: &'t Trial,
+    compiled: CompiledNetwork,
+    names: BTreeMap<&'t str, u32>,
+    shared: BTreeMap<(u32, String), u32>,
 }
 
 impl<'t> Builder<'t> {
@@ -45,7 +92,7 @@ impl<'t> Builder<'t> {
                 Kind::Router(_) => (Role::Router, 0),
                 Kind::Hub(_) => (Role::Hub, 0),
             };
-            self.plant.places.push(Place {
+            self.compiled.places.push(Place {
                 role,
                 ports: Vec::new(),
                 forward: Vec::new(),
@@ -88,8 +135,8 @@ impl<'t> Builder<'t> {
                         Fault::new(key, "must be at most 65536").got(format!("{overlap:?}"))
                     );
                 }
-                let id = small(self.plant.ports.len());
-                let place = &mut self.plant.places[node as usize];
+                let id = small(self.compiled.ports.len());
+                let place = &mut self.compiled.places[node as usize];
                 if place.role == Role::Hub && !link.half_duplex {
                     return Err(Fault::new(
                         format!("{key}.half_duplex"),
@@ -98,7 +145,7 @@ impl<'t> Builder<'t> {
                 }
                 let local = small(place.ports.len());
                 place.ports.push(id);
-                self.plant.ports.push(Port {
+                self.compiled.ports.push(Port {
                     node,
                     local,
                     module: end.module,
@@ -106,7 +153,7 @@ impl<'t> Builder<'t> {
                     buffer,
                     half_duplex: link.half_duplex,
                 });
-                self.plant.timings.push(Timing {
+                self.compiled.timings.push(Timing {
                     resource: id,
                     fixed: 0,
                     per_octet: link.ps_per_octet,
@@ -120,10 +167,10 @@ impl<'t> Builder<'t> {
                     gap: link.gap_octets * link.ps_per_octet,
                     coalesce: None,
                 });
-                self.plant.rooms.push(room);
+                self.compiled.rooms.push(room);
             }
         }
-        for (index, place) in self.plant.places.iter().enumerate() {
+        for (index, place) in self.compiled.places.iter().enumerate() {
             let ports = place.ports.len();
             if place.role == Role::Host && ports != 1 {
                 return Err(Fault::new(
@@ -138,11 +185,12 @@ impl<'t> Builder<'t> {
 
     /// A second way between two nodes would let flooded frames multiply for ever.
     pub fn refuse_loops(&self) -> Result<(), Fault> {
-        let nodes = self.plant.places.len();
+        let nodes = self.compiled.places.len();
         let mut reached: Vec<Vec<usize>> = (0..nodes).map(|node| vec![node]).collect();
         let mut set: Vec<usize> = (0..nodes).collect();
         for link in 0..self.links_of().len() {
-            let [a, b] = [2 * link, 2 * link + 1].map(|port| self.plant.ports[port].node as usize);
+            let [a, b] =
+                [2 * link, 2 * link + 1].map(|port| self.compiled.ports[port].node as usize);
             let (from, into) = (set[a], set[b]);
             if from == into {
                 let names = [a, b].map(|node| &self.trial.scenario.network.nodes[node].name);
@@ -163,17 +211,17 @@ impl<'t> Builder<'t> {
     }
 
     pub fn toward(&mut self) {
-        let nodes = self.plant.places.len();
-        self.plant.toward = vec![NONE; nodes * nodes];
+        let nodes = self.compiled.places.len();
+        self.compiled.toward = vec![NONE; nodes * nodes];
         for to in 0..nodes {
             let mut queue = VecDeque::from([small(to)]);
             let mut seen = vec![false; nodes];
             seen[to] = true;
             while let Some(node) = queue.pop_front() {
-                for &port in &self.plant.places[node as usize].ports {
-                    let next = self.plant.ports[(port ^ 1) as usize].node;
+                for &port in &self.compiled.places[node as usize].ports {
+                    let next = self.compiled.ports[(port ^ 1) as usize].node;
                     if !std::mem::replace(&mut seen[next as usize], true) {
-                        self.plant.toward[next as usize * nodes + to] = port ^ 1;
+                        self.compiled.toward[next as usize * nodes + to] = port ^ 1;
                         queue.push_back(next);
                     }
                 }
@@ -182,11 +230,13 @@ impl<'t> Builder<'t> {
     }
 
     pub fn domains(&mut self) -> Result<(), Fault> {
-        self.plant.domain_of = vec![(NONE, NONE); self.plant.ports.len()];
-        for first in 0..small(self.plant.ports.len()) {
-            let port = self.plant.ports[first as usize];
-            let taken = self.plant.domain_of[first as usize].0 != NONE;
-            if !port.half_duplex || taken || self.plant.places[port.node as usize].role == Role::Hub
+        self.compiled.domain_of = vec![(NONE, NONE); self.compiled.ports.len()];
+        for first in 0..small(self.compiled.ports.len()) {
+            let port = self.compiled.ports[first as usize];
+            let taken = self.compiled.domain_of[first as usize].0 != NONE;
+            if !port.half_duplex
+                || taken
+                || self.compiled.places[port.node as usize].role == Role::Hub
             {
                 continue;
             }
@@ -194,7 +244,7 @@ impl<'t> Builder<'t> {
             let mut members: Vec<u32> = members.chain([first]).collect();
             members.sort_unstable();
             let link = &self.links_of()[first as usize / 2];
-            let id = small(self.plant.domains.len());
+            let id = small(self.compiled.domains.len());
             let mut delay = Vec::new();
             for (number, &member) in members.iter().enumerate() {
                 let other = &self.links_of()[member as usize / 2];
@@ -217,10 +267,10 @@ impl<'t> Builder<'t> {
                     return Err(Fault::new(format!("network.links[{}].delay_ps", member / 2), format!("the round trip within a collision domain must be at most a slot of 512 bits, {} ps", SLOT_OCTETS * link.ps_per_octet)).got(2 * far));
                 }
                 delay.push(delays);
-                self.plant.domain_of[member as usize] = (id, small(number));
+                self.compiled.domain_of[member as usize] = (id, small(number));
             }
             let gap = link.gap_octets * link.ps_per_octet;
-            self.plant.domains.push(Domain {
+            self.compiled.domains.push(Domain {
                 members,
                 delay,
                 octet: link.ps_per_octet,
@@ -239,10 +289,10 @@ impl<'t> Builder<'t> {
         while let Some((port, before)) = waiting.pop() {
             let after = before + self.links_of()[port as usize / 2].delay_ps;
             let peer = port ^ 1;
-            let node = self.plant.ports[peer as usize].node;
+            let node = self.compiled.ports[peer as usize].node;
             match &self.config(node).kind {
                 Kind::Hub(hub) => waiting.extend(
-                    self.plant.places[node as usize]
+                    self.compiled.places[node as usize]
                         .ports
                         .iter()
                         .filter(|p| **p != peer)
@@ -255,8 +305,8 @@ impl<'t> Builder<'t> {
     }
 
     fn resource(&mut self, room: Room) -> u32 {
-        self.plant.rooms.push(room);
-        small(self.plant.rooms.len() - 1)
+        self.compiled.rooms.push(room);
+        small(self.compiled.rooms.len() - 1)
     }
 
     /// A stage of a node, on the resource that it names or on one of its own.
@@ -273,27 +323,27 @@ impl<'t> Builder<'t> {
                 resource
             }
         };
-        self.plant.timings.push(Timing::new(stage, resource));
-        Ok(small(self.plant.timings.len() - 1))
+        self.compiled.timings.push(Timing::new(stage, resource));
+        Ok(small(self.compiled.timings.len() - 1))
     }
 
     fn route(&mut self, stages: &[u32], last: Last) -> u32 {
-        let first = small(self.plant.hops.len());
-        self.plant.hops.extend_from_slice(stages);
-        self.plant.routes.push(Route { first, after: small(self.plant.hops.len()), last });
-        small(self.plant.routes.len() - 1)
+        let first = small(self.compiled.hops.len());
+        self.compiled.hops.extend_from_slice(stages);
+        self.compiled.routes.push(Route { first, after: small(self.compiled.hops.len()), last });
+        small(self.compiled.routes.len() - 1)
     }
 
     pub fn stages(&mut self) -> Result<(), Fault> {
-        for node in 0..small(self.plant.places.len()) {
+        for node in 0..small(self.compiled.places.len()) {
             let key = format!("network.nodes[{node}].kind");
-            let ports = self.plant.places[node as usize].ports.clone();
+            let ports = self.compiled.places[node as usize].ports.clone();
             match &self.config(node).kind {
                 Kind::Host(host) => {
                     if let Some(clock) = host.clock {
                         clock.check(&format!("{key}.host.clock"))?;
-                        self.plant.places[node as usize].clock =
-                            Some(Clock::new(&clock, self.plant.seed, node));
+                        self.compiled.places[node as usize].clock =
+                            Some(Clock::new(&clock, self.compiled.seed, node));
                     }
                     let mut send = Vec::new();
                     for (index, stage) in host.send.iter().enumerate() {
@@ -306,14 +356,14 @@ impl<'t> Builder<'t> {
                         }
                         send.push(self.stage(node, stage, &key)?);
                     }
-                    if !(1..=1_000_000).contains(&self.plant.places[node as usize].ring) {
+                    if !(1..=1_000_000).contains(&self.compiled.places[node as usize].ring) {
                         return Err(Fault::new(
                             format!("{key}.host.ring"),
                             "must be from 1 to 1000000",
                         ));
                     }
                     send.push(ports[0]);
-                    self.plant.places[node as usize].send =
+                    self.compiled.places[node as usize].send =
                         self.route(&send, Last::Port(ports[0] ^ 1));
                     let mut receive = Vec::new();
                     for (index, stage) in host.receive.iter().enumerate() {
@@ -323,7 +373,7 @@ impl<'t> Builder<'t> {
                             &format!("{key}.host.receive[{index}]"),
                         )?);
                     }
-                    self.plant.ports[ports[0] as usize].reception =
+                    self.compiled.ports[ports[0] as usize].reception =
                         self.route(&receive, Last::Host(node));
                 }
                 Kind::Switch(switch) => {
@@ -333,7 +383,7 @@ impl<'t> Builder<'t> {
                     let forward =
                         self.stage(node, &router.forward, &format!("{key}.router.forward"))?;
                     for &port in &ports {
-                        self.plant.ports[port as usize].reception =
+                        self.compiled.ports[port as usize].reception =
                             self.route(&[], Last::Lookup(port));
                     }
                     self.forward(node, &ports, |_, _, _| Ok(vec![forward]))?;
@@ -341,98 +391,6 @@ impl<'t> Builder<'t> {
                 Kind::Hub(_) => {}
             }
         }
-        Ok(())
-    }
-
-    fn switch(
-        &mut self,
-        node: u32,
-        ports: &[u32],
-        switch: &Switch,
-        key: &str,
-    ) -> Result<(), Fault> {
-        if let Learning::Learns { age_ps, addresses } = switch.learning {
-            if age_ps == 0 || addresses == 0 {
-                return Err(Fault::new(
-                    format!("{key}.learning.learns"),
-                    "age_ps and addresses must be at least 1",
-                ));
-            }
-        }
-        if switch.queue_frames == Some(0) || switch.queue_octets == Some(0) {
-            return Err(Fault::new(
-                format!("{key}.queue_frames"),
-                "queue_frames and queue_octets must be at least 1",
-            ));
-        }
-        if let Some(buffer) = switch.buffer {
-            buffer.check(&format!("{key}.buffer"))?;
-        }
-        for &port in ports {
-            let mut reception = Vec::new();
-            if let Some(stage) = &switch.ingress {
-                if stage.resource.is_some() {
-                    return Err(Fault::new(
-                        format!("{key}.ingress.resource"),
-                        "must not be given: each port has its own",
-                    ));
-                }
-                reception.push(self.stage(node, stage, &format!("{key}.ingress"))?);
-            }
-            self.plant.ports[port as usize].reception = self.route(&reception, Last::Lookup(port));
-        }
-        match &switch.fabric {
-            Fabric::Ideal => self.forward(node, ports, |_, _, _| Ok(Vec::new())),
-            Fabric::Shared(stage) => {
-                let backplane = self.stage(node, stage, &format!("{key}.fabric.shared"))?;
-                self.forward(node, ports, |_, _, _| Ok(vec![backplane]))
-            }
-            Fabric::Crossbar { local, inward, outward } => {
-                let mut modules: BTreeMap<(u32, &'static str), u32> = BTreeMap::new();
-                for &port in ports {
-                    let module = self.plant.ports[port as usize].module;
-                    for (name, stage) in [
-                        ("inward", Some(inward)),
-                        ("outward", Some(outward)),
-                        ("local", local.as_ref()),
-                    ] {
-                        if let (Some(stage), false) = (stage, modules.contains_key(&(module, name)))
-                        {
-                            let id =
-                                self.stage(node, stage, &format!("{key}.fabric.crossbar.{name}"))?;
-                            modules.insert((module, name), id);
-                        }
-                    }
-                }
-                self.forward(node, ports, |builder, from, to| {
-                    let [from, to] =
-                        [from, to].map(|port| builder.plant.ports[port as usize].module);
-                    Ok(if from == to {
-                        modules.get(&(from, "local")).copied().into_iter().collect()
-                    } else {
-                        vec![modules[&(from, "inward")], modules[&(to, "outward")]]
-                    })
-                })
-            }
-        }
-    }
-
-    /// Routes between the ports of a node, each over what `fabric` gives.
-    fn forward(
-        &mut self,
-        node: u32,
-        ports: &[u32],
-        fabric: impl Fn(&Self, u32, u32) -> Result<Vec<u32>, Fault>,
-    ) -> Result<(), Fault> {
-        let mut forward = Vec::new();
-        for &from in ports {
-            for &to in ports {
-                let mut stages = fabric(self, from, to)?;
-                stages.push(to);
-                forward.push(self.route(&stages, Last::Port(to ^ 1)));
-            }
-        }
-        self.plant.places[node as usize].forward = forward;
         Ok(())
     }
 
@@ -446,7 +404,7 @@ impl<'t> Builder<'t> {
             flow.check(&key)?;
             let host = |name: &str, key: String| {
                 let node = self.node(name, &key)?;
-                if self.plant.places[node as usize].role == Role::Host {
+                if self.compiled.places[node as usize].role == Role::Host {
                     return Ok(node);
                 }
                 Err(Fault::new(key, "must be a host").got(format!("{name:?}")))
@@ -463,7 +421,7 @@ impl<'t> Builder<'t> {
                 let at = format!("{key}.to[{number}]");
                 let to = host(name, at.clone())?;
                 if to == from
-                    || self.plant.port_toward(from, to) == NONE
+                    || self.compiled.port_toward(from, to) == NONE
                     || flow.to[..number].contains(name)
                 {
                     return Err(Fault::new(
@@ -509,7 +467,7 @@ impl<'t> Builder<'t> {
     /// A PAUSE that comes too late for what is on its way would lose frames: refuse such a buffer.
     pub fn pauses(&self) -> Result<(), Fault> {
         let longest = self.longest();
-        for (id, port) in self.plant.ports.iter().enumerate() {
+        for (id, port) in self.compiled.ports.iter().enumerate() {
             let (Some(buffer), link) = (port.buffer, &self.links_of()[id / 2]) else { continue };
             let key = format!("network.nodes[{}].kind", port.node);
             buffer.check(&format!("{key}.buffer"))?;

@@ -1,7 +1,7 @@
 //! What is counted.
 
+use super::compiled::CompiledNetwork;
 use super::frame::{Frame, Loss};
-use super::plant::Plant;
 use super::scenario::Trial;
 use ethermeter_traffic::histogram::Histogram;
 use ethermeter_traffic::Batches;
@@ -36,7 +36,7 @@ impl Spread {
 }
 
 #[derive(Clone, Debug)]
-struct FlowAccount {
+struct FlowCounters {
     balance: Balance,
     figures: FlowCounts,
     /// Messages that came, by when they came to their source; what happens, by when it does.
@@ -47,11 +47,11 @@ struct FlowAccount {
     round_trip: Histogram,
     answer_round_trip: Spread,
     between: Histogram,
-    voice: Option<Box<VoiceAccount>>,
+    voice: Option<Box<VoiceCounters>>,
 }
 
 #[derive(Clone, Debug, Default)]
-struct VoiceAccount {
+struct VoiceCounters {
     figures: FlowVoice,
     voice_delay: Spread,
     sample_delay: Spread,
@@ -59,10 +59,10 @@ struct VoiceAccount {
 
 /// Running sums of a trial.
 #[derive(Clone, Debug)]
-pub(super) struct Account {
+pub(super) struct Counters {
     from: u64,
     to: u64,
-    flows: Vec<FlowAccount>,
+    flows: Vec<FlowCounters>,
     pub ports: Vec<PortCounts>,
     /// Deliveries in their order, if they are wanted: flow, message, piece, answer, host, time.
     pub trace: Option<Vec<Delivery>>,
@@ -80,14 +80,14 @@ pub struct Delivery {
     pub at_ps: u64,
 }
 
-impl FlowAccount {
+impl FlowCounters {
     /// Of a flow with or without voice.
-    fn new(plant: &Plant, has_voice: bool) -> Self {
+    fn new(compiled: &CompiledNetwork, has_voice: bool) -> Self {
         Self {
             balance: Balance::default(),
             figures: FlowCounts::default(),
-            arrived: plant.batches(),
-            now: plant.batches(),
+            arrived: compiled.batches(),
+            now: compiled.batches(),
             one_way: Histogram::default(),
             answer_one_way: Spread::default(),
             round_trip: Histogram::default(),
@@ -140,7 +140,7 @@ impl FlowAccount {
     }
 }
 
-impl VoiceAccount {
+impl VoiceCounters {
     fn record(&mut self, frame: &Frame, is_of_window: bool, now: u64) {
         let samples = u64::from(frame.samples);
         self.figures.delivered += samples;
@@ -156,15 +156,20 @@ impl VoiceAccount {
     }
 }
 
-impl Account {
-    pub fn new(plant: &Plant, trial: &Trial, comparisons: u32, tracing: bool) -> Self {
-        let flows =
-            trial.scenario.flows.iter().map(|flow| FlowAccount::new(plant, flow.voice().is_some()));
+impl Counters {
+    pub fn new(compiled: &CompiledNetwork, trial: &Trial, comparisons: u32, tracing: bool) -> Self {
+        let flows = trial
+            .scenario
+            .flows
+            .iter()
+            .map(|flow| FlowCounters::new(compiled, flow.voice().is_some()));
         Self {
-            from: plant.phases.measure_from_ps,
-            to: plant.phases.measure_to_ps,
-            flows: flows.chain((0..comparisons).map(|_| FlowAccount::new(plant, false))).collect(),
-            ports: vec![PortCounts::default(); plant.ports.len()],
+            from: compiled.phases.measure_from_ps,
+            to: compiled.phases.measure_to_ps,
+            flows: flows
+                .chain((0..comparisons).map(|_| FlowCounters::new(compiled, false)))
+                .collect(),
+            ports: vec![PortCounts::default(); compiled.ports.len()],
             trace: tracing.then(Vec::new),
         }
     }

@@ -13,7 +13,7 @@
 //!                        └──┘
 //! ```
 
-use crate::world::{signed, small, World, NEVER};
+use super::compiled::{signed, small, CompiledSegment, NEVER};
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::voice::Samples;
 use ethermeter_traffic::{Purpose, Source, Stream};
@@ -84,28 +84,28 @@ pub struct Station {
 }
 
 impl Station {
-    /// All stations of a world, each with the time of its first attempt, or [`NEVER`].
+    /// All stations of a compiled, each with the time of its first attempt, or [`NEVER`].
     #[must_use]
-    pub fn all(world: &World) -> (Vec<Self>, Vec<i64>) {
-        (0..world.stations()).map(|index| Self::new(world, index)).unzip()
+    pub fn all(compiled: &CompiledSegment) -> (Vec<Self>, Vec<i64>) {
+        (0..compiled.stations()).map(|index| Self::new(compiled, index)).unzip()
     }
 
-    fn new(world: &World, index: usize) -> (Self, i64) {
-        let group = world.group(index);
+    fn new(compiled: &CompiledSegment, index: usize) -> (Self, i64) {
+        let group = compiled.group(index);
         let station = small(index);
-        let begin_ps = world.phases.begin_ps
-            + Stream::new(world.seed, station, Purpose::Begin).below(world.phases.spread_ps);
-        let clock = Clock::new(world, index);
-        let mut spec = world.source_spec(index);
+        let begin_ps = compiled.phases.begin_ps
+            + Stream::new(compiled.seed, station, Purpose::Begin).below(compiled.phases.spread_ps);
+        let clock = Clock::new(compiled, index);
+        let mut spec = compiled.source_spec(index);
         if let Arrivals::Coder { sample_ps, .. } = &mut spec.arrivals {
             *sample_ps = clock.true_ps(*sample_ps);
         }
-        let mut source = Source::new(&spec, world.seed, station, world.window(begin_ps));
+        let mut source = Source::new(&spec, compiled.seed, station, compiled.window(begin_ps));
         let first = source.first();
         let mut new = Self {
             index: station,
             source,
-            chance: Stream::new(world.seed, station, Purpose::Backoff),
+            chance: Stream::new(compiled.seed, station, Purpose::Backoff),
             backoff: match group.backoff {
                 Backoff::LoadRegister { bits, clock_ps, ticks } => {
                     Backoff::LoadRegister { bits, clock_ps: clock.true_ps(clock_ps), ticks }
@@ -116,11 +116,13 @@ impl Station {
             after_attempt_limit: group.after_attempt_limit,
             after_late_collision: group.after_late_collision,
             slot: match group.backoff {
-                Backoff::LoadRegister { .. } => signed(clock.true_ps(world.slot.cast_unsigned())),
-                _ => world.slot,
+                Backoff::LoadRegister { .. } => {
+                    signed(clock.true_ps(compiled.slot.cast_unsigned()))
+                }
+                _ => compiled.slot,
             },
             clock: clock.at_start_ps,
-            is_voice: world.is_voice(index),
+            is_voice: compiled.is_voice(index),
             holds_frame: false,
             taken_up: NEVER,
             arrived: NEVER,
@@ -142,17 +144,18 @@ impl Station {
     /// How long the preamble and the frame in the transmitter take, if the first bit leaves at
     /// `start`.
     #[must_use]
-    pub fn packet_time(&self, world: &World, start: i64) -> i64 {
+    pub fn packet_time(&self, compiled: &CompiledSegment, start: i64) -> i64 {
         if self.is_voice {
-            return self.grown_packet_time(world, start);
+            return self.grown_packet_time(compiled, start);
         }
-        world.packet_time(self.bits)
+        compiled.packet_time(self.bits)
     }
 
-    fn grown_packet_time(&self, world: &World, start: i64) -> i64 {
-        let (preamble_ps, bit_ps) = (world.preamble.cast_unsigned(), world.bit.cast_unsigned());
+    fn grown_packet_time(&self, compiled: &CompiledSegment, start: i64) -> i64 {
+        let (preamble_ps, bit_ps) =
+            (compiled.preamble.cast_unsigned(), compiled.bit.cast_unsigned());
         let voice = self.source.voice().expect("only voice grows");
-        world.packet_time(voice.bits_at(start.cast_unsigned(), preamble_ps, bit_ps))
+        compiled.packet_time(voice.bits_at(start.cast_unsigned(), preamble_ps, bit_ps))
     }
 
     /// When the frame in the transmitter was taken up, if there is one.
@@ -291,12 +294,12 @@ struct Clock {
 }
 
 impl Clock {
-    fn new(world: &World, index: usize) -> Self {
-        let group = world.group(index);
-        let mut chance = Stream::new(world.seed, small(index), Purpose::Clock);
+    fn new(compiled: &CompiledSegment, index: usize) -> Self {
+        let group = compiled.group(index);
+        let mut chance = Stream::new(compiled.seed, small(index), Purpose::Clock);
         let at_start_ps = match group.backoff {
             Backoff::LoadRegister { bits, clock_ps, .. } => {
-                chance.below((clock_ps << bits).max(world.slot.cast_unsigned()))
+                chance.below((clock_ps << bits).max(compiled.slot.cast_unsigned()))
             }
             _ => 0,
         };

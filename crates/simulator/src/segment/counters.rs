@@ -2,8 +2,8 @@
 //!
 //! All sums are of integers, so they do not depend on the order in which stations are processed.
 
-use crate::station::{Attempt, Ending, Station};
-use crate::world::World;
+use super::compiled::CompiledSegment;
+use super::station::{Attempt, Ending, Station};
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::histogram::Histogram;
 use ethermeter_traffic::voice::{Samples, VoiceSpec};
@@ -14,7 +14,7 @@ const S: f64 = 1e-12; // seconds in a picosecond
 const MOST_ATTEMPTS: usize = 1024; // more share the last entry
 
 #[derive(Clone, Debug, Default)]
-struct Counters {
+struct StationSums {
     frames: u64,
     bits: u64,
     collisions: u64,
@@ -37,7 +37,7 @@ struct Cell {
 
 /// What is counted of voice besides.
 #[derive(Clone, Debug)]
-struct VoiceTally {
+struct VoiceCounters {
     /// Sums of delays over frames and over samples, by station.
     sums: Vec<VoiceSums>,
     voice_delay: Histogram,
@@ -52,7 +52,7 @@ struct VoiceSums {
     sample_delay_sum: u128,
 }
 
-impl VoiceTally {
+impl VoiceCounters {
     fn record(&mut self, attempt: &Attempt) {
         let delay = (attempt.end - attempt.arrived).cast_unsigned();
         let samples = u64::from(attempt.samples);
@@ -85,13 +85,13 @@ impl VoiceTally {
 }
 
 /// Running sums of a trial.
-pub struct Tally {
+pub struct Counters {
     from: i64,
     to: i64,
     gap: i64,
     preamble: i64,
     stations: usize,
-    counters: Vec<Counters>,
+    sums: Vec<StationSums>,
     cells: Vec<Cell>,
     batch: usize,
     batch_from: i64,
@@ -99,7 +99,7 @@ pub struct Tally {
     transmission_delay: Histogram,
     access_delay: Histogram,
     response_time: Option<Histogram>,
-    voice: Option<Box<VoiceTally>>,
+    voice: Option<Box<VoiceCounters>>,
     attempts_per_frame: Vec<u64>,
     covered: i64,
     owed_gap_until: i64,
@@ -114,36 +114,38 @@ pub struct Tally {
     trace: Option<Vec<Attempt>>,
 }
 
-impl Tally {
+impl Counters {
     /// Nothing counted yet. `tracing` keeps every attempt.
     #[must_use]
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a fraction of a checked window
-    pub fn new(world: &World, tracing: bool) -> Self {
-        let stations = world.stations();
-        let (from, to) =
-            (world.phases.measure_from_ps.cast_signed(), world.phases.measure_to_ps.cast_signed());
+    pub fn new(compiled: &CompiledSegment, tracing: bool) -> Self {
+        let stations = compiled.stations();
+        let (from, to) = (
+            compiled.phases.measure_from_ps.cast_signed(),
+            compiled.phases.measure_to_ps.cast_signed(),
+        );
         let part =
-            |k: usize| from + (i128::from(to - from) * k as i128 / world.batches as i128) as i64;
-        let queued = world
+            |k: usize| from + (i128::from(to - from) * k as i128 / compiled.batches as i128) as i64;
+        let queued = compiled
             .groups
             .iter()
             .any(|g| g.arrivals != Arrivals::Saturated {} && !g.places.is_empty());
         Self {
             from,
             to,
-            gap: world.gap,
-            preamble: world.preamble,
+            gap: compiled.gap,
+            preamble: compiled.preamble,
             stations,
-            counters: vec![Counters::default(); stations],
-            cells: vec![Cell::default(); stations * world.batches],
+            sums: vec![StationSums::default(); stations],
+            cells: vec![Cell::default(); stations * compiled.batches],
             batch: 0,
             batch_from: from,
-            batch_ends: (1..=world.batches).map(part).collect(),
+            batch_ends: (1..=compiled.batches).map(part).collect(),
             transmission_delay: Histogram::default(),
             access_delay: Histogram::default(),
             response_time: queued.then(Histogram::default),
-            voice: (0..stations).any(|station| world.is_voice(station)).then(|| {
-                Box::new(VoiceTally {
+            voice: (0..stations).any(|station| compiled.is_voice(station)).then(|| {
+                Box::new(VoiceCounters {
                     sums: vec![VoiceSums::default(); stations],
                     voice_delay: Histogram::default(),
                     sample_delay: Histogram::default(),
@@ -183,7 +185,7 @@ impl Tally {
         }
     }
 
-    /// Count an attempt that is not of voice. The same as [`Tally::record`], but sooner done.
+    /// Count an attempt that is not of voice. The same as [`Counters::record`], but sooner done.
     #[inline]
     pub fn record_frame(&mut self, attempt: &Attempt) {
         self.events += 1;
@@ -292,7 +294,7 @@ impl Tally {
             self.clip::<INSIDE>(attempt.end + self.gap) - self.clip::<INSIDE>(attempt.start);
         let waiting = self.clip::<INSIDE>(attempt.end) - self.clip::<INSIDE>(attempt.taken_up);
         let cell = &mut self.cells[batch * self.stations + station];
-        let counters = &mut self.counters[station];
+        let counters = &mut self.sums[station];
         cell.charged += charged;
         counters.waiting += waiting;
         if !INSIDE && (attempt.end < self.from || attempt.end >= self.to) {
@@ -331,12 +333,12 @@ impl Tally {
     fn count_failure<const INSIDE: bool>(&mut self, attempt: &Attempt) {
         if attempt.ending == Ending::Discarded {
             let waiting = self.clip::<INSIDE>(attempt.end) - self.clip::<INSIDE>(attempt.taken_up);
-            self.counters[attempt.station as usize].waiting += waiting;
+            self.sums[attempt.station as usize].waiting += waiting;
         }
         if !INSIDE && (attempt.end < self.from || attempt.end >= self.to) {
             return;
         }
-        let counters = &mut self.counters[attempt.station as usize];
+        let counters = &mut self.sums[attempt.station as usize];
         counters.collisions += 1;
         if attempt.late || attempt.ending != Ending::Collided {
             counters.late += u64::from(attempt.late);
@@ -368,7 +370,11 @@ impl Tally {
 
     /// The figures, once nothing more happens.
     #[must_use]
-    pub fn finish(self, world: &World, stations: &mut [Station]) -> (Counts, Vec<Attempt>) {
+    pub fn finish(
+        self,
+        compiled: &CompiledSegment,
+        stations: &mut [Station],
+    ) -> (Counts, Vec<Attempt>) {
         let since = |(index, station): (usize, &Station)| {
             station.holding_since().map(|since| (index, since))
         };
@@ -377,7 +383,7 @@ impl Tally {
         let samples: Vec<Option<Samples>> =
             stations.iter_mut().map(Station::finish_voice).collect();
         let voice = self.voice.as_ref().map(|voice| voice.finish(&samples));
-        let (mut counts, trace) = self.close(world, &held, &supplied);
+        let (mut counts, trace) = self.close(compiled, &held, &supplied);
         counts.stations.voice = voice;
         (counts, trace)
     }
@@ -388,15 +394,15 @@ impl Tally {
     #[must_use]
     pub fn close(
         mut self,
-        world: &World,
+        compiled: &CompiledSegment,
         held: &[(usize, i64)],
         supplied: &[(u64, u64)],
     ) -> (Counts, Vec<Attempt>) {
         self.close_group();
         self.time_gap += self.clip::<false>(self.owed_gap_until) - self.clip::<false>(self.covered);
-        let end = world.phases.end_ps.cast_signed();
+        let end = compiled.phases.end_ps.cast_signed();
         for &(station, since) in held {
-            self.counters[station].waiting +=
+            self.sums[station].waiting +=
                 end.max(since).clamp(self.from, self.to) - since.clamp(self.from, self.to);
         }
         let window = self.to - self.from;
@@ -411,18 +417,18 @@ impl Tally {
             access_delay: self.access_delay.filled(),
             response_time: self.response_time.as_ref().map(Histogram::filled),
         };
-        let stations = self.station_counts(world, supplied);
-        let cautions = cautions(world, &stations);
+        let stations = self.station_counts(compiled, supplied);
+        let cautions = cautions(compiled, &stations);
         let (window_ps, events) = (window.cast_unsigned(), self.events);
         let counts = Counts { window_ps, events, medium, stations, cautions, ..Counts::default() };
         (counts, self.trace.unwrap_or_default())
     }
 
-    fn station_counts(&self, world: &World, supplied: &[(u64, u64)]) -> StationCounts {
+    fn station_counts(&self, compiled: &CompiledSegment, supplied: &[(u64, u64)]) -> StationCounts {
         let counts =
-            |pick: fn(&Counters) -> u64| self.counters.iter().map(pick).collect::<Vec<u64>>();
-        let time = |pick: fn(&Counters) -> i64| {
-            self.counters.iter().map(|c| pick(c).cast_unsigned()).collect::<Vec<u64>>()
+            |pick: fn(&StationSums) -> u64| self.sums.iter().map(pick).collect::<Vec<u64>>();
+        let time = |pick: fn(&StationSums) -> i64| {
+            self.sums.iter().map(|c| pick(c).cast_unsigned()).collect::<Vec<u64>>()
         };
         let cells = |index| self.cells.iter().skip(index).step_by(self.stations);
         let sums = |pick: fn(&Cell) -> i64| {
@@ -447,7 +453,7 @@ impl Tally {
             access_ps: time(|c| c.access_sum),
             response_ps: time(|c| c.response_sum),
             waiting_ps: time(|c| c.waiting),
-            offered_load: (0..self.stations).map(|i| offered_load(world, i)).collect(),
+            offered_load: (0..self.stations).map(|i| offered_load(compiled, i)).collect(),
             batches: StationBatches {
                 frames: self.cells.iter().map(|c| c.frames).collect(),
                 charged_ps: self.cells.iter().map(|c| c.charged.cast_unsigned()).collect(),
@@ -466,13 +472,13 @@ fn without_tail(counts: &[u64]) -> Vec<u64> {
 
 /// The share of line rate that a station would use alone: at most 1.
 #[allow(clippy::cast_precision_loss)]
-fn offered_load(world: &World, station: usize) -> f64 {
-    let group = world.group(station);
+fn offered_load(compiled: &CompiledSegment, station: usize) -> f64 {
+    let group = compiled.group(station);
     if let Some(voice) = group.voice() {
-        return voice_load(world, group, &voice);
+        return voice_load(compiled, group, &voice);
     }
-    let packet = world.preamble as f64 + group.frames.mean_bits() * world.bit as f64;
-    let charged = packet + world.gap as f64;
+    let packet = compiled.preamble as f64 + group.frames.mean_bits() * compiled.bit as f64;
+    let charged = packet + compiled.gap as f64;
     // Its own frames too it lets pass before it waits.
     let shortest_cycle = charged + group.priority_wait_ps as f64;
     if let Some(rate) = group.arrivals.rate_per_s() {
@@ -486,24 +492,28 @@ fn offered_load(world: &World, station: usize) -> f64 {
 /// rate, as far as there is room; it starts after its service, or when a priority wait after the
 /// frame before is over, if that is later.
 #[allow(clippy::cast_precision_loss)]
-fn voice_load(world: &World, group: &crate::scenario::Group, voice: &VoiceSpec) -> f64 {
+fn voice_load(
+    compiled: &CompiledSegment,
+    group: &crate::scenario::Group,
+    voice: &VoiceSpec,
+) -> f64 {
     let rate = voice.sample_bits as f64 / voice.sample_ps as f64; // bits per ps
     let gathering =
         voice.min_bits.saturating_sub(voice.overhead_bits).max(voice.sample_bits) as f64 / rate;
     let wait = group.priority_wait_ps;
-    let owed = if wait > 0 { world.gap as f64 + wait as f64 } else { 0.0 };
+    let owed = if wait > 0 { compiled.gap as f64 + wait as f64 } else { 0.0 };
     let start = group.service.mean_ps().max(owed - gathering);
-    let before = start + world.preamble as f64;
-    let grown = (voice.min_bits as f64 + rate * before) / (1.0 - rate * world.bit as f64);
-    let sent = world.preamble as f64 + grown.min(voice.max_bits as f64) * world.bit as f64;
+    let before = start + compiled.preamble as f64;
+    let grown = (voice.min_bits as f64 + rate * before) / (1.0 - rate * compiled.bit as f64);
+    let sent = compiled.preamble as f64 + grown.min(voice.max_bits as f64) * compiled.bit as f64;
     let share = voice.spurts.map_or(1.0, |spurts| spurts.share());
-    share * ((sent + world.gap as f64) / (gathering + start + sent)).min(1.0)
+    share * ((sent + compiled.gap as f64) / (gathering + start + sent)).min(1.0)
 }
 
-fn cautions(world: &World, stations: &StationCounts) -> Vec<&'static str> {
+fn cautions(compiled: &CompiledSegment, stations: &StationCounts) -> Vec<&'static str> {
     let any = |counts: &[u64]| counts.iter().any(|&c| c > 0);
     let mut cautions = Vec::new();
-    if 2 * world.max_delay > world.slot {
+    if 2 * compiled.max_delay > compiled.slot {
         cautions.push("beyond-round-trip");
     }
     if any(&stations.late_collisions) {
@@ -516,7 +526,7 @@ fn cautions(world: &World, stations: &StationCounts) -> Vec<&'static str> {
         g.queue_frames.is_none() && g.arrivals != Arrivals::Saturated {} && !g.is_voice()
     };
     let load: f64 = stations.offered_load.iter().sum();
-    if world.groups.iter().any(|g| endless(g) && !g.places.is_empty()) && load > 1.0 {
+    if compiled.groups.iter().any(|g| endless(g) && !g.places.is_empty()) && load > 1.0 {
         cautions.push("unbounded-queue");
     }
     cautions

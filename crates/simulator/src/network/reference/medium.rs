@@ -1,34 +1,18 @@
-//! Half-duplex ports: each is a [`CsmaCd`] machine, with the constants of 802.3 at 10 and 100 Mb/s
+//! Half-duplex ports: each is a `csma_cd` machine, with the constants of 802.3 at 10 and 100 Mb/s
 //! from `ethernet`. A frame sent without collision comes to all other ports of the domain.
 
-use super::frame::Loss;
-use super::plant::{Domain, NONE, SLOT_OCTETS, TIMING};
-use super::reference::{Copy, Engine, Event};
-use crate::mac::csma_cd::{CsmaCd, Next, Sent};
-use ethermeter_traffic::Stream;
+use super::{Copy, Engine, Event};
+use crate::mac::csma_cd::{Next, Sent};
+use crate::network::compiled::{Domain, NONE, SLOT_OCTETS, TIMING};
+use crate::network::frame::Loss;
 use ethermeter_trial::medium::Backoff;
 
 const BACKOFF: Backoff = Backoff::Exponential { limit: TIMING.backoff_limit };
 
-/// Medium access of a port, and the frame that it holds.
-#[derive(Debug)]
-pub(super) struct Contender {
-    mac: CsmaCd,
-    copy: u32,
-    attempts: u32,
-    chance: Stream,
-}
-
-impl Contender {
-    pub fn new(chance: Stream) -> Self {
-        Self { mac: CsmaCd::default(), copy: NONE, attempts: 0, chance }
-    }
-}
-
 impl Engine<'_> {
     fn domain(&self, port: u32) -> (&Domain, usize) {
-        let (domain, number) = self.plant.domain_of[port as usize];
-        (&self.plant.domains[domain as usize], number as usize)
+        let (domain, number) = self.compiled.domain_of[port as usize];
+        (&self.compiled.domains[domain as usize], number as usize)
     }
 
     /// The other ports of the domain, and how much later each hears.
@@ -48,7 +32,7 @@ impl Engine<'_> {
         self.schedule(now, Event::Ready { port });
     }
 
-    pub fn handle_medium(&mut self, now: u64, event: Event) {
+    pub(super) fn handle_medium(&mut self, now: u64, event: Event) {
         match event {
             Event::Ready { port } => {
                 let next = self.contenders[port as usize].mac.ready();
@@ -132,8 +116,8 @@ impl Engine<'_> {
         let contender = &mut self.contenders[port as usize];
         let copy = contender.copy;
         if let Some(heard) = sent.collision {
-            let counted = u64::from(self.account.within(now));
-            let figures = &mut self.account.ports[port as usize];
+            let counted = u64::from(self.counters.within(now));
+            let figures = &mut self.counters.ports[port as usize];
             figures.collisions += counted;
             figures.late_collisions += counted * u64::from(sent.is_late(heard, slot.cast_signed()));
             if contender.attempts < TIMING.attempt_limit {
@@ -146,7 +130,7 @@ impl Engine<'_> {
             }
         } else {
             let octets = self.copies[copy as usize].frame.octets;
-            self.account.port_sent(port, octets, sent.start.cast_unsigned(), now);
+            self.counters.port_sent(port, octets, sent.start.cast_unsigned(), now);
             self.depart(now, port, copy);
             self.spread(now, port, copy);
         }
@@ -169,13 +153,13 @@ impl Engine<'_> {
         self.end(copy);
         let others = self.others(port);
         let Some(more) = others.len().checked_sub(1) else {
-            return self.account.lost(&frame, Loss::Filtered);
+            return self.counters.lost(&frame, Loss::Filtered);
         };
-        self.account.copied(&frame, more as u64);
+        self.counters.copied(&frame, more as u64);
         for (other, delay) in others {
             let at = now + delay;
             let mut frame = frame;
-            self.plant.copied_to(&mut frame, other);
+            self.compiled.copied_to(&mut frame, other);
             let id = self.copy(frame, route, at, at, NONE);
             self.schedule(at, Event::Reach { copy: id, port: other });
         }

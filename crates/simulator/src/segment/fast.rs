@@ -10,18 +10,18 @@
 //! place after the gap of the last one is over there. It follows from the triangle inequality when
 //! there was one sender, and when every sender of a collision heard every other before its own jam
 //! was over (then the carrier of them all joins at every place). Where it does not hold, as on long
-//! segments, [`crate::storm`] takes over until it holds again.
+//! segments, `overlapping` takes over until it holds again.
 //!
-//! Where stations are *deaf* for a time d before their first bits, one that starts at s has decided
+//! Where stations have a *turnaround time* d before their first bits, one that starts at s has decided
 //! at s - d, on what it had heard by then. So everybody collides with the first who decided no
 //! later than it could hear it, that is, who starts no later than d after that; and who defers
 //! starts d after the end of the gap. The argument holds as it stands, with more to spare: signals
 //! of the next contention arrive d later. But a sender may begin when another is over that it did
 //! not hear. Where all hear each other before their ends this cannot be, since then their carriers
-//! join at its place too; where not, it is looked for, and the storm decides.
+//! join at its place too; where not, it is looked for, and `overlapping` decides.
 //!
 //! Stations with a *priority wait* listen on after the gap. A place has stations of one wait only
-//! ([`crate::world`] splits those of several), so what is owed after a carrier belongs to the
+//! ([`super::compiled`] splits those of several), so what is owed after a carrier belongs to the
 //! receiver's place and stands in the rows of `deferral`. Contentions stay closed: whoever starts
 //! next has kept silence for the segment's gap at least, so its signals still arrive at every place
 //! after that gap is over there, and those without a wait remember nothing. A place that still
@@ -38,61 +38,65 @@
     reason = "what is inlined into a function with wide instructions is compiled with them"
 )]
 
-use crate::lanes::{defer, puts_off, select, Lanes, LANES, NO_START};
+use super::compiled::{small, CompiledSegment, NEVER};
+use super::counters::Counters;
+use super::overlapping::{Overlapping, Sender};
+use super::simd::{defer, puts_off, select, Lanes, LANES, NO_START};
+use super::station::{Attempt, Station};
 use crate::scenario::Error;
-use crate::station::{Attempt, Station};
-use crate::storm::Storm;
-use crate::tally::Tally;
 use crate::watch::{Poll, Watch};
-use crate::world::{small, World, NEVER};
 use ethermeter_trial::Counts;
 
 /// Bits of a key that hold the station; 1024 stations at most.
 const STATION_BITS: u32 = 10;
-/// Run a world. Returns its figures and, when `tracing`, every attempt in the order of their
+/// Run a compiled. Returns its figures and, when `tracing`, every attempt in the order of their
 /// starts.
 ///
 /// # Errors
 /// [`Error::Stopped`] if it was stopped.
-pub fn run(world: &World, watch: &Watch, tracing: bool) -> Result<(Counts, Vec<Attempt>), Error> {
-    let mut tally = Tally::new(world, tracing);
-    let (mut stations, first) = Station::all(world);
-    let mut poll = watch.begin(world.phases.begin_ps, world.phases.end_ps);
-    contend(world, &mut stations, &first, &mut tally, &mut poll);
+pub fn run(
+    compiled: &CompiledSegment,
+    watch: &Watch,
+    tracing: bool,
+) -> Result<(Counts, Vec<Attempt>), Error> {
+    let mut counters = Counters::new(compiled, tracing);
+    let (mut stations, first) = Station::all(compiled);
+    let mut poll = watch.begin(compiled.phases.begin_ps, compiled.phases.end_ps);
+    contend(compiled, &mut stations, &first, &mut counters, &mut poll);
     poll.check()?;
-    Ok(tally.finish(world, &mut stations))
+    Ok(counters.finish(compiled, &mut stations))
 }
 
 /// Run all contentions, with the widest instructions that this machine has; the results are the
 /// same with any.
 fn contend(
-    world: &World,
+    compiled: &CompiledSegment,
     stations: &mut [Station],
     first: &[i64],
-    tally: &mut Tally,
+    counters: &mut Counters,
     poll: &mut Poll,
 ) {
     #[cfg(target_arch = "x86_64")]
     {
         #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx2,bmi2")]
         fn widest(
-            world: &World,
+            compiled: &CompiledSegment,
             stations: &mut [Station],
             first: &[i64],
-            tally: &mut Tally,
+            counters: &mut Counters,
             poll: &mut Poll,
         ) {
-            resolve_all::<true>(world, stations, first, tally, poll);
+            resolve_all::<true>(compiled, stations, first, counters, poll);
         }
         #[target_feature(enable = "avx2,bmi2")]
         fn wide(
-            world: &World,
+            compiled: &CompiledSegment,
             stations: &mut [Station],
             first: &[i64],
-            tally: &mut Tally,
+            counters: &mut Counters,
             poll: &mut Poll,
         ) {
-            resolve_all::<false>(world, stations, first, tally, poll);
+            resolve_all::<false>(compiled, stations, first, counters, poll);
         }
         let avx2 = std::arch::is_x86_feature_detected!("avx2")
             && std::arch::is_x86_feature_detected!("bmi2");
@@ -101,46 +105,29 @@ fn contend(
             && std::arch::is_x86_feature_detected!("avx512dq");
         if avx2 && avx512 {
             #[expect(unsafe_code, reason = "the features were just detected")]
-            return unsafe { widest(world, stations, first, tally, poll) };
+            return unsafe { widest(compiled, stations, first, counters, poll) };
         }
         if avx2 {
             #[expect(unsafe_code, reason = "the features were just detected")]
-            return unsafe { wide(world, stations, first, tally, poll) };
+            return unsafe { wide(compiled, stations, first, counters, poll) };
         }
     }
-    resolve_all::<false>(world, stations, first, tally, poll);
+    resolve_all::<false>(compiled, stations, first, counters, poll);
 }
 
 #[inline(always)]
 fn resolve_all<const WIDE: bool>(
-    world: &World,
+    compiled: &CompiledSegment,
     stations: &mut [Station],
     first: &[i64],
-    tally: &mut Tally,
+    counters: &mut Counters,
     poll: &mut Poll,
 ) {
-    if world.is_plain() {
-        Contention::<WIDE, true>::new(world, first).run(stations, tally, poll);
+    if compiled.is_plain() {
+        Contention::<WIDE, true>::new(compiled, first).run(stations, counters, poll);
     } else {
-        Contention::<WIDE, false>::new(world, first).run(stations, tally, poll);
+        Contention::<WIDE, false>::new(compiled, first).run(stations, counters, poll);
     }
-}
-
-/// A sender of a collision.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Sender {
-    pub(crate) station: u32,
-    pub(crate) place: u32,
-    pub(crate) start: i64,
-    pub(crate) end: i64,
-    /// When it heard the collision.
-    pub(crate) heard: i64,
-    /// When it hears the last of the others begin.
-    last_arrival: i64,
-    /// When it hears the last of the others end, or its own end if that is later.
-    silent: i64,
-    /// When it is ready for its next attempt.
-    pub(crate) ready: i64,
 }
 
 #[inline(always)]
@@ -173,10 +160,10 @@ fn insertion_sort(keys: &mut [u64]) {
     }
 }
 
-/// `WIDE` says that there are wide instructions, `PLAIN` that nobody is deaf, waits for higher
+/// `WIDE` says that there are wide instructions, `PLAIN` that nobody has a turnaround time, waits for higher
 /// priority or sends voice, so that nothing need be asked frame by frame.
 struct Contention<'w, const WIDE: bool, const PLAIN: bool> {
-    world: &'w World,
+    compiled: &'w CompiledSegment,
     next: Vec<Lanes>,
     /// Row p, a key for each station: from the end of a transmission at place p to the end of gap
     /// and wait at the station.
@@ -191,24 +178,25 @@ struct Contention<'w, const WIDE: bool, const PLAIN: bool> {
     /// Last end of a sender at each place, where there is one.
     ends: Vec<(u32, u64)>,
     end: i64,
-    storm: Storm,
+    overlapping: Overlapping,
 }
 
 impl<'w, const WIDE: bool, const PLAIN: bool> Contention<'w, WIDE, PLAIN> {
-    fn new(world: &'w World, first: &[i64]) -> Self {
-        let stations = world.stations();
+    fn new(compiled: &'w CompiledSegment, first: &[i64]) -> Self {
+        let stations = compiled.stations();
         let blocks = stations.div_ceil(LANES);
-        let mut deferral = vec![[0; LANES]; world.place_count * blocks];
+        let mut deferral = vec![[0; LANES]; compiled.place_count * blocks];
         for (p, row) in (0u32..).zip(deferral.chunks_exact_mut(blocks)) {
             for ((key, &q), station) in
-                row.as_flattened_mut().iter_mut().zip(&world.places).zip(0u64..)
+                row.as_flattened_mut().iter_mut().zip(&compiled.places).zip(0u64..)
             {
-                *key = time_key(world.delay(p, q) + world.gaps[q as usize].length + world.deaf)
-                    + station;
+                *key = time_key(
+                    compiled.delay(p, q) + compiled.gaps[q as usize].length + compiled.turnaround,
+                ) + station;
             }
         }
         let mut new = Self {
-            world,
+            compiled,
             candidates: vec![NO_START; (blocks + 1) * LANES],
             // The lanes of the last block beyond the last station never start.
             next: vec![[NO_START; LANES]; blocks],
@@ -217,12 +205,12 @@ impl<'w, const WIDE: bool, const PLAIN: bool> Contention<'w, WIDE, PLAIN> {
             attempts: Vec::with_capacity(stations),
             own: Vec::with_capacity(stations),
             between: Vec::new(),
-            ends: Vec::with_capacity(world.place_count),
-            end: world.phases.end_ps.cast_signed(),
-            storm: Storm::new(world),
+            ends: Vec::with_capacity(compiled.place_count),
+            end: compiled.phases.end_ps.cast_signed(),
+            overlapping: Overlapping::new(compiled),
         };
         for (station, &time) in first.iter().enumerate() {
-            let key = new.key(station, time + world.deaf);
+            let key = new.key(station, time + compiled.turnaround);
             new.next.as_flattened_mut()[station] = key;
         }
         new
@@ -240,11 +228,11 @@ impl<'w, const WIDE: bool, const PLAIN: bool> Contention<'w, WIDE, PLAIN> {
 
     /// From a decision to start to the first bit.
     #[inline(always)]
-    fn deaf(&self) -> i64 {
+    fn turnaround(&self) -> i64 {
         if PLAIN {
             0
         } else {
-            self.world.deaf
+            self.compiled.turnaround
         }
     }
 
@@ -252,9 +240,9 @@ impl<'w, const WIDE: bool, const PLAIN: bool> Contention<'w, WIDE, PLAIN> {
     #[inline(always)]
     fn gap(&self, station: usize) -> i64 {
         if PLAIN {
-            self.world.gap
+            self.compiled.gap
         } else {
-            self.world.gaps[self.world.places[station] as usize].length
+            self.compiled.gaps[self.compiled.places[station] as usize].length
         }
     }
 
@@ -264,19 +252,19 @@ impl<'w, const WIDE: bool, const PLAIN: bool> Contention<'w, WIDE, PLAIN> {
     }
 
     #[inline(always)]
-    fn run(&mut self, stations: &mut [Station], tally: &mut Tally, poll: &mut Poll) {
+    fn run(&mut self, stations: &mut [Station], counters: &mut Counters, poll: &mut Poll) {
         let mut earliest = self.earliest();
         while time_of(earliest) < self.end && poll.goes_on(time_of(earliest).cast_unsigned()) {
             // Whoever starts later than this has heard the earliest before it decided, wherever it
             // is.
             let until = time_key(
-                (time_of(earliest) + self.world.max_delay + self.deaf() + 1).min(self.end),
+                (time_of(earliest) + self.compiled.max_delay + self.turnaround() + 1).min(self.end),
             );
             let count = select::<WIDE>(&self.next, until, &mut self.candidates);
             earliest = match count {
-                1 => self.deliver(station_of(earliest), time_of(earliest), stations, tally),
-                2 => self.pair(stations, tally, poll),
-                _ => self.resolve(count, stations, tally, poll),
+                1 => self.deliver(station_of(earliest), time_of(earliest), stations, counters),
+                2 => self.pair(stations, counters, poll),
+                _ => self.resolve(count, stations, counters, poll),
             };
         }
     }
@@ -288,7 +276,7 @@ impl<'w, const WIDE: bool, const PLAIN: bool> Contention<'w, WIDE, PLAIN> {
         station: usize,
         start: i64,
         stations: &mut [Station],
-        tally: &mut Tally,
+        counters: &mut Counters,
     ) -> u64 {
         let end = start + self.packet_time(&stations[station], start);
         let (attempt, ready) = if PLAIN {
@@ -297,8 +285,8 @@ impl<'w, const WIDE: bool, const PLAIN: bool> Contention<'w, WIDE, PLAIN> {
             stations[station].deliver(start, end)
         };
         // It hears its own end at once; the others, also those at its place, later.
-        let own = self.key(station, ready.max(end + self.gap(station)) + self.deaf());
-        let place = self.world.places[station];
+        let own = self.key(station, ready.max(end + self.gap(station)) + self.turnaround());
+        let place = self.compiled.places[station];
         let earliest = defer::<WIDE>(
             &mut self.next,
             &self.deferral,
@@ -308,9 +296,9 @@ impl<'w, const WIDE: bool, const PLAIN: bool> Contention<'w, WIDE, PLAIN> {
         // After the pass: what it wrote one by one is then in place when the next pass reads it at
         // once.
         if PLAIN {
-            tally.record_frame(&attempt);
+            counters.record_frame(&attempt);
         } else {
-            tally.record(&attempt);
+            counters.record(&attempt);
         }
         earliest
     }
@@ -319,9 +307,9 @@ impl<'w, const WIDE: bool, const PLAIN: bool> Contention<'w, WIDE, PLAIN> {
     #[inline(always)]
     fn packet_time(&self, station: &Station, start: i64) -> i64 {
         if PLAIN {
-            self.world.packet_time(station.bits())
+            self.compiled.packet_time(station.bits())
         } else {
-            station.packet_time(self.world, start)
+            station.packet_time(self.compiled, start)
         }
     }
 
@@ -331,16 +319,16 @@ impl<'w, const WIDE: bool, const PLAIN: bool> Contention<'w, WIDE, PLAIN> {
     /// Two senders hear each other before their jams are over, so their collision is closed, unless
     /// a frame was over before.
     #[inline(always)]
-    fn pair(&mut self, stations: &mut [Station], tally: &mut Tally, poll: &mut Poll) -> u64 {
-        let world = self.world;
+    fn pair(&mut self, stations: &mut [Station], counters: &mut Counters, poll: &mut Poll) -> u64 {
+        let compiled = self.compiled;
         let [first, second] = [self.candidates[0], self.candidates[1]];
         let (first, second) = (first.min(second), first.max(second));
         let ((a, start_a), (b, start_b)) =
             ((station_of(first), time_of(first)), (station_of(second), time_of(second)));
-        let (place_a, place_b) = (world.places[a], world.places[b]);
-        let delay = world.delay(place_a, place_b);
-        if start_b - self.deaf() > start_a + delay {
-            return self.deliver(a, start_a, stations, tally);
+        let (place_a, place_b) = (compiled.places[a], compiled.places[b]);
+        let delay = compiled.delay(place_a, place_b);
+        if start_b - self.turnaround() > start_a + delay {
+            return self.deliver(a, start_a, stations, counters);
         }
         let heard_b = if PLAIN { start_a + delay } else { start_b.max(start_a + delay) };
         let heard_a = start_b + delay;
@@ -348,10 +336,10 @@ impl<'w, const WIDE: bool, const PLAIN: bool> Contention<'w, WIDE, PLAIN> {
             || heard_b >= start_b + self.packet_time(&stations[b], start_b);
         if unnoticed {
             self.senders.clear();
-            return self.weather(stations, tally, poll);
+            return self.weather(stations, counters, poll);
         }
-        let end_a = heard_a.max(start_a + world.preamble) + world.jam;
-        let end_b = heard_b.max(start_b + world.preamble) + world.jam;
+        let end_a = heard_a.max(start_a + compiled.preamble) + compiled.jam;
+        let end_b = heard_b.max(start_b + compiled.preamble) + compiled.jam;
         let (attempt_a, own_a) =
             self.back_off(stations, (a, start_a, end_a, heard_a), end_a.max(end_b + delay));
         let (attempt_b, own_b) =
@@ -363,7 +351,7 @@ impl<'w, const WIDE: bool, const PLAIN: bool> Contention<'w, WIDE, PLAIN> {
             &ends,
             &[(small(a), own_a), (small(b), own_b)],
         );
-        tally.record_collision(&[attempt_a, attempt_b]);
+        counters.record_collision(&[attempt_a, attempt_b]);
         earliest
     }
 
@@ -377,8 +365,8 @@ impl<'w, const WIDE: bool, const PLAIN: bool> Contention<'w, WIDE, PLAIN> {
         silent: i64,
     ) -> (Attempt, u64) {
         let (attempt, ready) =
-            stations[station].collide(start, end, heard - start > self.world.slot);
-        (attempt, self.key(station, ready.max(silent + self.gap(station)) + self.deaf()))
+            stations[station].collide(start, end, heard - start > self.compiled.slot);
+        (attempt, self.key(station, ready.max(silent + self.gap(station)) + self.turnaround()))
     }
 
     /// `count` candidates would start, perhaps before they hear each other. Returns the earliest
@@ -388,31 +376,31 @@ impl<'w, const WIDE: bool, const PLAIN: bool> Contention<'w, WIDE, PLAIN> {
         &mut self,
         count: usize,
         stations: &mut [Station],
-        tally: &mut Tally,
+        counters: &mut Counters,
         poll: &mut Poll,
     ) -> u64 {
         insertion_sort(&mut self.candidates[..count]);
         self.choose_senders(count);
         if let [alone] = self.senders[..] {
-            return self.deliver(alone.station as usize, alone.start, stations, tally);
+            return self.deliver(alone.station as usize, alone.start, stations, counters);
         }
         let Some(closed) = self.end_senders(stations) else {
             self.senders.clear();
-            return self.weather(stations, tally, poll);
+            return self.weather(stations, counters, poll);
         };
         if !PLAIN && !closed && self.somebody_missed_another() {
             self.senders.clear();
-            return self.weather(stations, tally, poll);
+            return self.weather(stations, counters, poll);
         }
         self.silence_senders();
         let calm = self.back_off_senders(stations);
         // A collision that parts is like a closed one as long as nobody starts between its parts.
         if !closed && (!calm || puts_off::<WIDE>(&self.next, &self.deferral, &self.ends, &self.own))
         {
-            return self.weather(stations, tally, poll);
+            return self.weather(stations, counters, poll);
         }
         let earliest = defer::<WIDE>(&mut self.next, &self.deferral, &self.ends, &self.own);
-        tally.record_collision(&self.attempts);
+        counters.record_collision(&self.attempts);
         earliest
     }
 
@@ -420,13 +408,13 @@ impl<'w, const WIDE: bool, const PLAIN: bool> Contention<'w, WIDE, PLAIN> {
     /// and when each hears others.
     #[inline(always)]
     fn choose_senders(&mut self, count: usize) {
-        let deaf = self.deaf();
+        let turnaround = self.turnaround();
         self.senders.clear();
         self.between.clear();
         for &key in &self.candidates[..count] {
             let (start, station) = (time_of(key), small(station_of(key)));
-            let place = self.world.places[station as usize];
-            let row = self.world.delays_from(place);
+            let place = self.compiled.places[station as usize];
+            let row = self.compiled.delays_from(place);
             let known = self.between.len();
             let (mut first, mut last) = (NEVER, 0);
             for other in &self.senders {
@@ -436,7 +424,7 @@ impl<'w, const WIDE: bool, const PLAIN: bool> Contention<'w, WIDE, PLAIN> {
                 last = last.max(other.start + delay);
             }
             // What it hears in the instant in which it decides does not keep it from starting.
-            if start - deaf > first {
+            if start - turnaround > first {
                 self.between.truncate(known);
                 continue;
             }
@@ -459,16 +447,21 @@ impl<'w, const WIDE: bool, const PLAIN: bool> Contention<'w, WIDE, PLAIN> {
 
     /// Contentions overlap for a while, after the collision of `senders`, if there are any.
     #[inline(never)]
-    fn weather(&mut self, stations: &mut [Station], tally: &mut Tally, poll: &mut Poll) -> u64 {
+    fn weather(
+        &mut self,
+        stations: &mut [Station],
+        counters: &mut Counters,
+        poll: &mut Poll,
+    ) -> u64 {
         let keys = &self.next.as_flattened()[..stations.len()];
-        // The storm knows decisions.
-        let deaf = self.deaf();
+        // Overlapping contentions know decisions.
+        let turnaround = self.turnaround();
         let starts =
-            keys.iter().map(|&key| if key == NO_START { NEVER } else { time_of(key) - deaf });
+            keys.iter().map(|&key| if key == NO_START { NEVER } else { time_of(key) - turnaround });
         let senders = (&self.senders[..], &self.attempts[..]);
-        self.storm.run(self.world, starts, senders, stations, tally, poll);
+        self.overlapping.run(self.compiled, starts, senders, stations, counters, poll);
         for station in 0..stations.len() {
-            let key = self.key(station, self.storm.decisions()[station] + deaf);
+            let key = self.key(station, self.overlapping.decisions()[station] + turnaround);
             self.next.as_flattened_mut()[station] = key;
         }
         self.earliest()
@@ -478,17 +471,17 @@ impl<'w, const WIDE: bool, const PLAIN: bool> Contention<'w, WIDE, PLAIN> {
     /// end; nothing if a frame is over before its sender hears another.
     #[inline(always)]
     fn end_senders(&mut self, stations: &[Station]) -> Option<bool> {
-        let world = self.world;
+        let compiled = self.compiled;
         let mut closed = true;
         for sender in &mut self.senders {
             sender.heard = sender.heard.max(sender.start);
-            sender.end = sender.heard.max(sender.start + world.preamble) + world.jam;
+            sender.end = sender.heard.max(sender.start + compiled.preamble) + compiled.jam;
             sender.silent = sender.end;
             let station = &stations[sender.station as usize];
             let packet = if PLAIN {
-                world.packet_time(station.bits())
+                compiled.packet_time(station.bits())
             } else {
-                station.packet_time(world, sender.start)
+                station.packet_time(compiled, sender.start)
             };
             if sender.heard >= sender.start + packet {
                 return None;
@@ -498,7 +491,7 @@ impl<'w, const WIDE: bool, const PLAIN: bool> Contention<'w, WIDE, PLAIN> {
         Some(closed)
     }
 
-    /// Whether a sender was deaf while it heard another from begin to end, and so did not collide
+    /// Whether a sender turned around while it heard another from begin to end, and so did not collide
     /// with that one when it started.
     #[inline(always)]
     fn somebody_missed_another(&self) -> bool {
@@ -540,12 +533,13 @@ impl<'w, const WIDE: bool, const PLAIN: bool> Contention<'w, WIDE, PLAIN> {
         for index in 0..self.senders.len() {
             let Sender { station, place, start, end, heard, last_arrival, silent, .. } =
                 self.senders[index];
-            let late = heard - start > self.world.slot;
+            let late = heard - start > self.compiled.slot;
             let (attempt, ready) = stations[station as usize].collide(start, end, late);
             self.senders[index].ready = ready;
             self.attempts.push(attempt);
             let over = silent + self.gap(station as usize);
-            self.own.push((station, self.key(station as usize, ready.max(over) + self.deaf())));
+            self.own
+                .push((station, self.key(station as usize, ready.max(over) + self.turnaround())));
             calm &= last_arrival <= end || ready >= over;
             let end = time_key(end);
             match self.ends.iter_mut().find(|(other, _)| *other == place) {

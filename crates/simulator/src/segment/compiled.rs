@@ -23,7 +23,7 @@ const LONGEST_PACKET_PS: u64 = 1_000_000_000_000_000; // 1000 s
 ///
 /// Times are signed, because they are compared in bulk and processors compare signed numbers best.
 #[derive(Clone, Debug)]
-pub struct World {
+pub struct CompiledSegment {
     /// Seed of every draw.
     pub seed: u64,
     /// The place of each station. Stations of one place have one priority wait: where a scenario
@@ -52,7 +52,7 @@ pub struct World {
     pub jam: i64,
     /// From a station's decision to start to its first bit; what arrives meanwhile it does not
     /// hear.
-    pub deaf: i64,
+    pub turnaround: i64,
     /// When what happens.
     pub phases: Phases,
     /// Equal parts of the measured window.
@@ -63,13 +63,13 @@ pub struct World {
     pub group_of: Vec<u32>,
 }
 
-impl World {
+impl CompiledSegment {
     /// Check a trial and convert it.
     ///
     /// # Errors
     /// With the key and what was allowed.
     pub fn new(trial: &Trial) -> Result<Self, Fault> {
-        // Without a gap and a deaf time, a station could start in the very instant in which it
+        // Without a gap and a turnaround time, a station could start in the very instant in which it
         // hears silence and carrier at once.
         let least_gap = u64::from(trial.scenario.segment.deaf_ps == 0);
         Self::with_least([least_gap, 1], trial.seed, &trial.scenario)
@@ -125,7 +125,7 @@ impl World {
             .collect();
         let split = SplitPlaces::new(places, place_count, &station_waits);
         let (gap, gap_part1) = (bits(segment.gap_bits), bits(segment.gap_part1_bits));
-        let mut world = Self {
+        let mut compiled = Self {
             seed,
             place_count: split.origins.len(),
             delays: split.delays(&delays, place_count),
@@ -138,14 +138,14 @@ impl World {
             gap_part1,
             preamble: bits(segment.preamble_bits),
             jam: bits(segment.jam_bits),
-            deaf: signed(segment.deaf_ps),
+            turnaround: signed(segment.deaf_ps),
             phases: scenario.phases,
             batches: scenario.batches as usize,
             groups: scenario.groups.clone(),
             group_of,
         };
-        world.max_delay = world.largest_delay();
-        Ok(world)
+        compiled.max_delay = compiled.largest_delay();
+        Ok(compiled)
     }
 
     /// How many stations there are.
@@ -200,11 +200,13 @@ impl World {
         Gap::new(self.gap, self.gap_part1, signed(self.group(station).priority_wait_ps))
     }
 
-    /// Whether nobody is ever deaf, waits for others of higher priority or sends voice.
+    /// Whether nobody has a turnaround time, waits for others of higher priority or sends voice.
     #[must_use]
     pub fn is_plain(&self) -> bool {
         let waits = || self.groups.iter().any(|group| group.priority_wait_ps > 0);
-        self.deaf == 0 && !waits() && !(0..self.stations()).any(|station| self.is_voice(station))
+        self.turnaround == 0
+            && !waits()
+            && !(0..self.stations()).any(|station| self.is_voice(station))
     }
 
     /// When sources are active and measured, for one that begins at `begin_ps`.

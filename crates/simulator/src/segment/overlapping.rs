@@ -9,25 +9,26 @@
 //! Taking the earliest start is exact: a later start cannot be heard before it happens, so it
 //! changes neither whether this one starts nor any end that this one waited for.
 //!
-//! A station's start is its decision and the deaf time after it; whether it defers follows from
+//! A station's start is its decision and the turnaround time after it; whether it defers follows from
 //! what it heard by its decision.
 //!
 //! Where stations have a priority wait, so has their place: a longer gap, watched to its end.
 //! Others need not wait for that to call contentions closed: after the segment's gap, whatever
-//! comes restarts it, and so is deferred to (as [`crate::fast`] says).
+//! comes restarts it, and so is deferred to (as `fast` says).
 //!
-//! A storm can last for ever: where signals travel long, the medium need not fall silent anywhere.
+//! Contentions can overlap for ever: where signals travel long, the medium need not fall silent anywhere.
 //! So what signals did to a place's deferrals is kept when the signals themselves are forgotten
 //! (its *base*, up to its *cut*: the time before which nothing new can begin to be heard there),
 //! and likewise for each station that sent, whose deferrals differ from its neighbours'.
 
-use crate::fast::Sender;
-use crate::mac::csma_cd::Gap;
-use crate::reference::overlap;
-use crate::station::{Attempt, Ending, Station};
-use crate::tally::Tally;
+mod forgetting;
+
+use super::compiled::{small, CompiledSegment, NEVER};
+use super::counters::Counters;
+use super::deferrals::Deferrals;
+use super::reference::overlap;
+use super::station::{Attempt, Ending, Station};
 use crate::watch::Poll;
-use crate::world::{small, World, NEVER};
 use std::ops::Range;
 
 const NONE: u32 = u32::MAX;
@@ -49,87 +50,33 @@ struct Sent {
     attempt: Option<Attempt>,
 }
 
-/// A time in which stations defer: from carrier until the gap after it, and the wait if they have
-/// one, is over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Deferral {
-    from: i64,
-    carrier_off: i64,
-    own: bool,
-}
-
-/// The deferrals that follow from signals given in the order of their arrival.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Deferrals {
-    list: Vec<Deferral>,
-}
-
-impl Deferrals {
-    fn begin_own(&mut self, start: i64, end: i64) {
-        self.list.clear();
-        self.list.push(Deferral { from: start, carrier_off: end, own: true });
-    }
-
-    /// Hear a signal from `on` to `off`.
-    fn hear(&mut self, on: i64, off: i64, gap: Gap) {
-        let Some(last) = self.list.last_mut() else {
-            self.list.push(Deferral { from: on, carrier_off: off, own: false });
-            return;
-        };
-        let over = last.carrier_off + gap.length;
-        let is_watched = !last.own || gap.is_watched_after_own;
-        if on <= last.carrier_off || (on < last.carrier_off + gap.part1 && is_watched) {
-            last.carrier_off = last.carrier_off.max(off);
-        } else if on >= over {
-            self.list.push(Deferral { from: on, carrier_off: off, own: false });
-        } else if off >= over {
-            // Not watched when it came, but still there when the gap is over.
-            self.list.push(Deferral { from: over, carrier_off: off, own: false });
-        }
-    }
-
-    /// Forget what no signal that begins at `cut` or later, and nobody who is ready then or later,
-    /// can tell from never having been.
-    fn forget_before(&mut self, cut: i64, gap: Gap) {
-        // Without a gap, what begins to be heard with the end of a signal still joins it.
-        self.list.retain(|deferral| deferral.carrier_off + gap.length >= cut);
-        for deferral in self.list.iter_mut().filter(|deferral| deferral.from < cut) {
-            deferral.from = i64::MIN;
-            // Before it nobody is ready; so an own transmission differs from others' only in that
-            // its gap is not watched.
-            deferral.own &= !gap.is_watched_after_own;
-        }
-    }
-
-    fn copy_from(&mut self, other: &Self) {
-        self.list.clear();
-        self.list.extend_from_slice(&other.list);
-    }
-
-    /// When a station that is ready at `ready` decides to start, as far as is known.
-    fn decision(&self, ready: i64, gap: Gap) -> i64 {
-        for deferral in &self.list {
-            if ready <= deferral.from && !deferral.own {
-                return ready;
-            }
-            if ready <= deferral.carrier_off + gap.length {
-                return deferral.carrier_off + gap.length;
-            }
-        }
-        ready
-    }
+/// A sender of a collision.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sender {
+    pub(super) station: u32,
+    pub(super) place: u32,
+    pub(super) start: i64,
+    pub(super) end: i64,
+    /// When it heard the collision.
+    pub(super) heard: i64,
+    /// When it hears the last of the others begin.
+    pub(super) last_arrival: i64,
+    /// When it hears the last of the others end, or its own end if that is later.
+    pub(super) silent: i64,
+    /// When it is ready for its next attempt.
+    pub(super) ready: i64,
 }
 
 /// Overlapping contentions, until they are closed again.
 ///
-/// It keeps its arrays between one storm and the next.
-pub(crate) struct Storm {
+/// It keeps its arrays between one use and the next.
+pub(crate) struct Overlapping {
     /// When each station is ready; at the end, when it decides to start next.
     ready: Vec<i64>,
     sent: Vec<Sent>,
-    /// The last transmission of each station in this storm, unless it is forgotten.
+    /// The last transmission of each station in these contentions, unless it is forgotten.
     latest: Vec<u32>,
-    /// Stations that sent in this storm, and so may defer otherwise than their neighbours.
+    /// Stations that sent in these contentions, and so may defer otherwise than their neighbours.
     senders: Vec<u32>,
     is_sender: Vec<bool>,
     /// By place: what begins to be heard before is in the bases, and nothing new will.
@@ -160,25 +107,25 @@ enum Next {
     Calm,
 }
 
-impl Storm {
-    pub(crate) fn new(world: &World) -> Self {
-        let mut members = vec![Vec::new(); world.place_count];
-        for (station, &place) in (0u32..).zip(&world.places) {
+impl Overlapping {
+    pub(crate) fn new(compiled: &CompiledSegment) -> Self {
+        let mut members = vec![Vec::new(); compiled.place_count];
+        for (station, &place) in (0u32..).zip(&compiled.places) {
             members[place as usize].push(station);
         }
         Self {
-            ready: Vec::with_capacity(world.stations()),
+            ready: Vec::with_capacity(compiled.stations()),
             sent: Vec::new(),
-            latest: vec![NONE; world.stations()],
+            latest: vec![NONE; compiled.stations()],
             senders: Vec::new(),
-            is_sender: vec![false; world.stations()],
-            cuts: vec![i64::MIN; world.place_count],
-            bases: vec![Deferrals::default(); world.place_count],
-            own_bases: vec![Deferrals::default(); world.stations()],
-            has_base: vec![false; world.stations()],
+            is_sender: vec![false; compiled.stations()],
+            cuts: vec![i64::MIN; compiled.place_count],
+            bases: vec![Deferrals::default(); compiled.place_count],
+            own_bases: vec![Deferrals::default(); compiled.stations()],
+            has_base: vec![false; compiled.stations()],
             members,
-            first_ready: vec![NEVER; world.place_count],
-            deferrals: vec![Deferrals::default(); world.place_count],
+            first_ready: vec![NEVER; compiled.place_count],
+            deferrals: vec![Deferrals::default(); compiled.place_count],
             scratch: Deferrals::default(),
             arrivals: Vec::new(),
             finished: Vec::new(),
@@ -190,23 +137,23 @@ impl Storm {
         }
     }
 
-    /// When each station decides to start next, after a storm, if nobody else starts first.
+    /// When each station decides to start next, once contentions are closed, if nobody else starts first.
     pub(crate) fn decisions(&self) -> &[i64] {
         &self.ready
     }
 
-    /// A storm that begins when contentions are closed and `decisions` are the next decisions to
+    /// Overlapping contentions that begin when contentions are closed and `decisions` are the next decisions to
     /// start if nobody else starts first.
     ///
     /// `senders`, if there are any, collided at its beginning; `attempts` are theirs, and nobody
     /// else starts before they are over.
     pub(crate) fn run(
         &mut self,
-        world: &World,
+        compiled: &CompiledSegment,
         decisions: impl Iterator<Item = i64>,
         (senders, attempts): (&[Sender], &[Attempt]),
         stations: &mut [Station],
-        tally: &mut Tally,
+        counters: &mut Counters,
         poll: &mut Poll,
     ) {
         self.ready.clear();
@@ -215,41 +162,41 @@ impl Storm {
         for (sender, attempt) in senders.iter().zip(attempts) {
             self.add_collided(sender, *attempt);
         }
-        for place in 0..world.place_count {
+        for place in 0..compiled.place_count {
             self.find_first_ready(place);
         }
-        if !senders.is_empty() && self.is_closed(world) {
-            return self.settle(world, tally);
+        if !senders.is_empty() && self.is_closed(compiled) {
+            return self.settle(compiled, counters);
         }
-        self.hear_everywhere(world);
-        let mut end = world.phases.end_ps.cast_signed();
+        self.hear_everywhere(compiled);
+        let mut end = compiled.phases.end_ps.cast_signed();
         let mut now = 0;
         loop {
             if !poll.goes_on(now) {
                 end = i64::MIN; // nobody starts any more
             }
-            match self.next(world) {
+            match self.next(compiled) {
                 Next::Start { station, at } if at < end => {
                     now = at.cast_unsigned();
-                    self.start(world, station, at, stations);
+                    self.start(compiled, station, at, stations);
                 }
                 Next::Start { .. } | Next::Calm => {
                     // Nobody starts any more; the transmissions under way come to their ends.
                     let Some(index) = self.earliest_end() else {
                         self.ready.fill(NEVER);
-                        return self.end_with(world, tally);
+                        return self.end_with(compiled, counters);
                     };
-                    self.finish(world, index, stations);
+                    self.finish(compiled, index, stations);
                 }
                 Next::End { index } => {
-                    self.finish(world, index, stations);
-                    if self.sent.iter().all(|s| s.over) && self.is_closed(world) {
-                        return self.settle(world, tally);
+                    self.finish(compiled, index, stations);
+                    if self.sent.iter().all(|s| s.over) && self.is_closed(compiled) {
+                        return self.settle(compiled, counters);
                     }
                 }
             }
             if self.sent.len() > self.prune_above {
-                self.prune(world, tally);
+                self.prune(compiled, counters);
                 self.prune_above = PRUNE_ABOVE.max(2 * self.sent.len());
             }
         }
@@ -259,12 +206,13 @@ impl Storm {
         (0..self.sent.len()).filter(|&i| !self.sent[i].over).min_by_key(|&i| self.sent[i].end)
     }
 
-    fn next(&mut self, world: &World) -> Next {
+    fn next(&mut self, compiled: &CompiledSegment) -> Next {
         let (mut at, mut who) = (NEVER, NONE);
         let mut at_place = None;
-        for place in 0..world.place_count {
-            let start = self.deferrals[place].decision(self.first_ready[place], world.gaps[place])
-                + world.deaf;
+        for place in 0..compiled.place_count {
+            let start = self.deferrals[place]
+                .decision(self.first_ready[place], compiled.gaps[place])
+                + compiled.turnaround;
             if self.first_ready[place] < NEVER && start < at {
                 at = start;
                 at_place = Some(place);
@@ -273,7 +221,7 @@ impl Storm {
         for index in 0..self.senders.len() {
             let station = self.senders[index];
             if self.is_over(station) {
-                let start = self.own_decision(world, station) + world.deaf;
+                let start = self.own_decision(compiled, station) + compiled.turnaround;
                 if self.ready[station as usize] < NEVER && start < at {
                     (at, who) = (start, station);
                 }
@@ -312,14 +260,14 @@ impl Storm {
     /// `begin`, and end after `since`.
     fn hear_into_scratch(
         &mut self,
-        world: &World,
+        compiled: &CompiledSegment,
         (place, station): (u32, u32),
         begin: Range<i64>,
         since: i64,
     ) {
         self.arrivals.clear();
         for sent in self.sent.iter().filter(|s| s.station != station) {
-            let delay = world.delay(sent.place, place);
+            let delay = compiled.delay(sent.place, place);
             let signal = (sent.start + delay, sent.end + delay);
             if begin.contains(&signal.0) && signal.1 > since {
                 // Signals arrive nearly in the order in which they were sent, so each is soon in
@@ -334,47 +282,47 @@ impl Storm {
             }
         }
         for &(on, off) in &self.arrivals {
-            self.scratch.hear(on, off, world.gaps[place as usize]);
+            self.scratch.hear(on, off, compiled.gaps[place as usize]);
         }
     }
 
     /// What is heard at a place by those that are no senders, in `scratch`.
-    fn hear_at(&mut self, world: &World, place: u32) {
+    fn hear_at(&mut self, compiled: &CompiledSegment, place: u32) {
         let cut = self.cuts[place as usize];
         self.scratch.copy_from(&self.bases[place as usize]);
-        self.hear_into_scratch(world, (place, NONE), cut..i64::MAX, i64::MIN);
+        self.hear_into_scratch(compiled, (place, NONE), cut..i64::MAX, i64::MIN);
     }
 
     /// What a sender hears, from its last transmission on, of signals that begin before `until`; in
     /// `scratch`.
-    fn hear_own(&mut self, world: &World, station: u32, until: i64) {
-        let place = world.places[station as usize];
+    fn hear_own(&mut self, compiled: &CompiledSegment, station: u32, until: i64) {
+        let place = compiled.places[station as usize];
         if self.has_base[station as usize] {
             self.scratch.copy_from(&self.own_bases[station as usize]);
             let cut = self.cuts[place as usize];
-            return self.hear_into_scratch(world, (place, station), cut..until, i64::MIN);
+            return self.hear_into_scratch(compiled, (place, station), cut..until, i64::MIN);
         }
         let own = self.sent[self.latest[station as usize] as usize];
         self.scratch.begin_own(own.start, own.end);
-        self.hear_into_scratch(world, (place, station), i64::MIN..until, own.start);
+        self.hear_into_scratch(compiled, (place, station), i64::MIN..until, own.start);
     }
 
-    fn own_decision(&mut self, world: &World, station: u32) -> i64 {
-        self.hear_own(world, station, i64::MAX);
-        let place = world.places[station as usize];
-        self.scratch.decision(self.ready[station as usize], world.gaps[place as usize])
+    fn own_decision(&mut self, compiled: &CompiledSegment, station: u32) -> i64 {
+        self.hear_own(compiled, station, i64::MAX);
+        let place = compiled.places[station as usize];
+        self.scratch.decision(self.ready[station as usize], compiled.gaps[place as usize])
     }
 
-    fn hear_everywhere(&mut self, world: &World) {
-        for place in 0..world.place_count {
-            self.hear_at(world, small(place));
+    fn hear_everywhere(&mut self, compiled: &CompiledSegment) {
+        for place in 0..compiled.place_count {
+            self.hear_at(compiled, small(place));
             std::mem::swap(&mut self.scratch, &mut self.deferrals[place]);
         }
     }
 
-    fn start(&mut self, world: &World, station: u32, at: i64, stations: &[Station]) {
-        let place = world.places[station as usize];
-        let end = at + stations[station as usize].packet_time(world, at);
+    fn start(&mut self, compiled: &CompiledSegment, station: u32, at: i64, stations: &[Station]) {
+        let place = compiled.places[station as usize];
+        let end = at + stations[station as usize].packet_time(compiled, at);
         let mut this = Sent {
             station,
             place,
@@ -386,12 +334,12 @@ impl Storm {
             attempt: None,
         };
         for other in self.sent.iter_mut().filter(|s| s.station != station) {
-            let delay = world.delay(place, other.place);
+            let delay = compiled.delay(place, other.place);
             let natural_end = this.end;
             let (there, here) = (at + delay, other.start + delay);
             if there < other.end && !other.over {
                 other.heard = other.heard.min(there);
-                other.end = collision_end(world, other);
+                other.end = collision_end(compiled, other);
             }
             // What ends in the instant in which it starts is still heard.
             if here < natural_end && other.end + delay >= at {
@@ -399,12 +347,12 @@ impl Storm {
             }
         }
         if this.heard < NEVER {
-            this.end = collision_end(world, &this);
+            this.end = collision_end(compiled, &this);
         }
         self.add_sender(station);
         self.sent.push(this);
         self.find_first_ready(place as usize);
-        self.hear_everywhere(world);
+        self.hear_everywhere(compiled);
     }
 
     /// The transmission that is added next is by `station`.
@@ -434,13 +382,13 @@ impl Storm {
         });
     }
 
-    fn finish(&mut self, world: &World, index: usize, stations: &mut [Station]) {
+    fn finish(&mut self, compiled: &CompiledSegment, index: usize, stations: &mut [Station]) {
         let sent = self.sent[index];
         let station = &mut stations[sent.station as usize];
         let (attempt, ready) = if sent.heard == NEVER {
             station.deliver(sent.start, sent.end)
         } else {
-            station.collide(sent.start, sent.end, sent.heard - sent.start > world.slot)
+            station.collide(sent.start, sent.end, sent.heard - sent.start > compiled.slot)
         };
         self.ready[sent.station as usize] = ready;
         self.sent[index].over = true;
@@ -451,22 +399,22 @@ impl Storm {
     ///
     /// Leaves in `overs` when gap and wait are over at each place, in `gaps_over` when the gap
     /// alone is, and in `own_decisions` when each sender decides to start next.
-    fn is_closed(&mut self, world: &World) -> bool {
-        let places = world.place_count;
+    fn is_closed(&mut self, compiled: &CompiledSegment) -> bool {
+        let places = compiled.place_count;
         self.firsts.clear();
         self.overs.clear();
         self.gaps_over.clear();
         self.own_decisions.clear();
         for place in 0..small(places) {
             let last =
-                self.sent.iter().map(|s| s.end + world.delay(s.place, place)).max().unwrap_or(0);
-            let gap = world.gaps[place as usize];
+                self.sent.iter().map(|s| s.end + compiled.delay(s.place, place)).max().unwrap_or(0);
+            let gap = compiled.gaps[place as usize];
             let over = last + gap.length;
             let mut first = self.first_ready[place as usize];
             if first < over {
                 // Somebody is ready before all is over here: only what is heard tells when that one
                 // starts.
-                self.hear_at(world, place);
+                self.hear_at(compiled, place);
                 first = self.scratch.decision(first, gap);
                 if first < over {
                     return false;
@@ -474,25 +422,25 @@ impl Storm {
             }
             self.firsts.push(first);
             self.overs.push(over);
-            self.gaps_over.push(last + world.gap);
+            self.gaps_over.push(last + compiled.gap);
         }
         for index in 0..self.senders.len() {
             let station = self.senders[index];
-            let place = world.places[station as usize] as usize;
+            let place = compiled.places[station as usize] as usize;
             let mut decision = self.ready[station as usize];
             if decision < self.overs[place] {
-                decision = self.own_decision(world, station);
+                decision = self.own_decision(compiled, station);
                 let others = self.sent.iter().filter(|s| s.station != station);
-                let mut heard =
-                    others.map(|s| s.end + world.delay(s.place, world.places[station as usize]));
-                if heard.any(|end| decision < end + world.gap) {
+                let mut heard = others
+                    .map(|s| s.end + compiled.delay(s.place, compiled.places[station as usize]));
+                if heard.any(|end| decision < end + compiled.gap) {
                     return false;
                 }
             }
             self.own_decisions.push(decision);
             self.firsts[place] = self.firsts[place].min(decision);
         }
-        let earliest = self.firsts.iter().copied().min().unwrap_or(NEVER) + world.deaf;
+        let earliest = self.firsts.iter().copied().min().unwrap_or(NEVER) + compiled.turnaround;
         if self.gaps_over.iter().all(|&over| earliest >= over) {
             return true;
         }
@@ -504,131 +452,23 @@ impl Storm {
                     let alone = p == q && self.members[p as usize].len() < 2;
                     first == NEVER
                         || alone
-                        || first + world.deaf + world.delay(p, q) >= overs[q as usize]
+                        || first + compiled.turnaround + compiled.delay(p, q) >= overs[q as usize]
                 })
             })
     }
 
-    /// Forget transmissions that are over everywhere, so that a storm can last.
-    fn prune(&mut self, world: &World, tally: &mut Tally) {
-        let now = match self.next(world) {
-            Next::Start { at, .. } => at,
-            Next::End { index } => self.sent[index].end,
-            Next::Calm => return,
-        };
-        // Who starts from now on may have decided a deaf time ago.
-        let now = now - world.deaf;
-        self.mark_overlapped(world);
-        self.cut(world, now);
-        // Nobody who is still to start decided before now, so nothing that was forgotten is missed.
-        for station in 0..self.ready.len() {
-            if self.is_over(small(station)) {
-                self.ready[station] = self.ready[station].max(now);
-            }
-        }
-        self.forget(world);
-        self.rejoin(world);
-        for place in 0..world.place_count {
-            self.find_first_ready(place);
-        }
-        self.hear_everywhere(world);
-        let unfinished = self.sent.iter().map(|s| s.start).min().unwrap_or(NEVER);
-        self.report(tally, unfinished);
-    }
-
-    /// Move every place's cut to before whatever may still change or come from `now` on, and the
-    /// bases with it.
-    fn cut(&mut self, world: &World, now: i64) {
-        for place in 0..small(world.place_count) {
-            let under_way =
-                self.sent.iter().filter(|s| !s.over).map(|s| s.start + world.delay(s.place, place));
-            let cut = under_way.min().unwrap_or(now).min(now).max(self.cuts[place as usize]);
-            for index in 0..self.senders.len() {
-                let station = self.senders[index];
-                if world.places[station as usize] == place {
-                    self.cut_own(world, station, cut);
-                }
-            }
-            self.scratch.copy_from(&self.bases[place as usize]);
-            self.hear_into_scratch(world, (place, NONE), self.cuts[place as usize]..cut, i64::MIN);
-            self.scratch.forget_before(cut, world.gaps[place as usize]);
-            std::mem::swap(&mut self.scratch, &mut self.bases[place as usize]);
-            self.cuts[place as usize] = cut;
-        }
-    }
-
-    /// Move the base of a sender to `cut`, or give it one, if its last transmission is over and
-    /// began before.
-    fn cut_own(&mut self, world: &World, station: u32, cut: i64) {
-        let index = station as usize;
-        if !self.has_base[index] {
-            let own = self.sent[self.latest[index] as usize];
-            if !own.over || own.start >= cut {
-                return;
-            }
-        }
-        self.hear_own(world, station, cut);
-        self.scratch.forget_before(cut, world.gaps[world.places[index] as usize]);
-        std::mem::swap(&mut self.scratch, &mut self.own_bases[index]);
-        self.has_base[index] = true;
-    }
-
-    /// Forget transmissions whose gaps are over before the cut at every place.
-    ///
-    /// Waits need not be over: bases have them, and the last transmission that is heard at a place
-    /// is never forgotten while the storm lasts, since one that is under way or to come is heard
-    /// there after the cut.
-    fn forget(&mut self, world: &World) {
-        let mut index = 0;
-        let mut moved = vec![NONE; self.sent.len()];
-        let mut kept = Vec::with_capacity(self.sent.len());
-        for (old, sent) in self.sent.iter().enumerate() {
-            let delays = world.delays_from(sent.place);
-            let needed_by_own = self.latest[sent.station as usize] == small(old)
-                && !self.has_base[sent.station as usize];
-            let gone = |(&delay, &cut): (&i64, &i64)| sent.end + delay + world.gap < cut;
-            if !sent.over || needed_by_own || !delays.iter().zip(&self.cuts).all(gone) {
-                moved[old] = small(index);
-                index += 1;
-                kept.push(*sent);
-            } else {
-                self.finished.push(finished(sent));
-            }
-        }
-        self.sent = kept;
-        for latest in self.latest.iter_mut().filter(|l| **l != NONE) {
-            *latest = moved[*latest as usize];
-        }
-    }
-
-    /// Who has nothing to remember that its neighbours have not is one of them again, once nobody
-    /// hears its last transmission.
-    fn rejoin(&mut self, world: &World) {
-        let (is_sender, has_base) = (&mut self.is_sender, &mut self.has_base);
-        let (latest, bases, own_bases) = (&self.latest, &self.bases, &self.own_bases);
-        self.senders.retain(|&station| {
-            let (index, place) = (station as usize, world.places[station as usize] as usize);
-            let alike =
-                has_base[index] && latest[index] == NONE && own_bases[index] == bases[place];
-            if alike {
-                (is_sender[index], has_base[index]) = (false, false);
-            }
-            !alike
-        });
-    }
-
     /// Report finished attempts that started before `before`, in the order of their starts.
-    fn report(&mut self, tally: &mut Tally, before: i64) {
+    fn report(&mut self, counters: &mut Counters, before: i64) {
         if !self.finished.is_sorted_by_key(|a| (a.start, a.station)) {
             self.finished.sort_unstable_by_key(|a| (a.start, a.station));
         }
         let ready = self.finished.partition_point(|a| a.start < before);
         for attempt in self.finished.drain(..ready) {
-            tally.record(&attempt);
+            counters.record(&attempt);
         }
     }
 
-    fn mark_overlapped(&mut self, world: &World) {
+    fn mark_overlapped(&mut self, compiled: &CompiledSegment) {
         if self.sent.iter().all(|s| s.heard < NEVER) {
             return; // only a frame that was delivered can be damaged unnoticed
         }
@@ -638,7 +478,7 @@ impl Storm {
             // they are over.
             let over = || self.sent.iter().filter(|other| other.over);
             if self.sent[index].over
-                && over().any(|other| overlap(world, &this, &as_attempt(other)))
+                && over().any(|other| overlap(compiled, &this, &as_attempt(other)))
             {
                 self.sent[index].overlapped = true;
             }
@@ -646,21 +486,21 @@ impl Storm {
     }
 
     /// Contentions are closed again: work out who starts when, and report what happened.
-    fn settle(&mut self, world: &World, tally: &mut Tally) {
+    fn settle(&mut self, compiled: &CompiledSegment, counters: &mut Counters) {
         // Nobody decides before the last gap at its place is over, so whoever is ready before that
         // does so then.
-        for (ready, &place) in self.ready.iter_mut().zip(&world.places) {
+        for (ready, &place) in self.ready.iter_mut().zip(&compiled.places) {
             *ready = (*ready).max(self.overs[place as usize]);
         }
         for (&station, &decision) in self.senders.iter().zip(&self.own_decisions) {
             self.ready[station as usize] = decision;
         }
-        self.end_with(world, tally);
+        self.end_with(compiled, counters);
     }
 
     /// Nobody starts any more: report what happened.
-    fn end_with(&mut self, world: &World, tally: &mut Tally) {
-        self.mark_overlapped(world);
+    fn end_with(&mut self, compiled: &CompiledSegment, counters: &mut Counters) {
+        self.mark_overlapped(compiled);
         self.finished.extend(self.sent.drain(..).map(|sent| finished(&sent)));
         for station in self.senders.drain(..) {
             let index = station as usize;
@@ -669,12 +509,12 @@ impl Storm {
         }
         self.cuts.fill(i64::MIN);
         self.bases.iter_mut().for_each(|base| base.list.clear());
-        self.report(tally, NEVER);
+        self.report(counters, NEVER);
     }
 }
 
-fn collision_end(world: &World, sent: &Sent) -> i64 {
-    sent.heard.max(sent.start + world.preamble) + world.jam
+fn collision_end(compiled: &CompiledSegment, sent: &Sent) -> i64 {
+    sent.heard.max(sent.start + compiled.preamble) + compiled.jam
 }
 
 /// The attempt of a transmission that is over.

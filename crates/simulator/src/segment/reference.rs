@@ -4,12 +4,12 @@
 //! before it hears what arrives in that instant; and carrier that begins is heard before carrier
 //! that ends, so that they join.
 
+use super::compiled::{small, CompiledSegment, NEVER};
+use super::counters::Counters;
+use super::station::{Attempt, Ending, Station};
 use crate::mac::csma_cd::{CsmaCd, Next, Sent};
 use crate::scenario::Error;
-use crate::station::{Attempt, Ending, Station};
-use crate::tally::Tally;
 use crate::watch::Watch;
-use crate::world::{small, World, NEVER};
 use ethermeter_trial::Counts;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -42,7 +42,7 @@ impl Event {
 }
 
 struct Reference<'w> {
-    world: &'w World,
+    compiled: &'w CompiledSegment,
     queue: BinaryHeap<Reverse<(i64, u8, u64, Event)>>,
     serial: u64,
     macs: Vec<CsmaCd>,
@@ -51,14 +51,14 @@ struct Reference<'w> {
     attempts: Vec<Attempt>,
 }
 
-/// Run a world. Returns its figures and every attempt in the order of their starts.
+/// Run a compiled. Returns its figures and every attempt in the order of their starts.
 ///
 /// # Errors
 /// [`Error::Stopped`] if it was stopped.
-pub fn run(world: &World, watch: &Watch) -> Result<(Counts, Vec<Attempt>), Error> {
-    let (stations, first) = Station::all(world);
+pub fn run(compiled: &CompiledSegment, watch: &Watch) -> Result<(Counts, Vec<Attempt>), Error> {
+    let (stations, first) = Station::all(compiled);
     let mut reference = Reference {
-        world,
+        compiled,
         queue: BinaryHeap::new(),
         serial: 0,
         macs: vec![CsmaCd::default(); stations.len()],
@@ -69,7 +69,7 @@ pub fn run(world: &World, watch: &Watch) -> Result<(Counts, Vec<Attempt>), Error
     for (station, ready) in first.into_iter().enumerate() {
         reference.schedule(ready, Event::Ready { station: small(station) });
     }
-    let mut poll = watch.begin(world.phases.begin_ps, world.phases.end_ps);
+    let mut poll = watch.begin(compiled.phases.begin_ps, compiled.phases.end_ps);
     while let Some(Reverse((now, _, _, event))) = reference.queue.pop() {
         if !poll.goes_on(now.cast_unsigned()) {
             break;
@@ -96,19 +96,19 @@ impl Reference<'_> {
             }
             Event::FirstBit { station } => self.send(now, station),
             Event::GapOver { station, gap } => {
-                let owed = self.world.gap_of(station as usize);
+                let owed = self.compiled.gap_of(station as usize);
                 let next = self.macs[station as usize].gap_over(owed, gap);
                 self.follow(now, station, next);
             }
             Event::CarrierOn { station } => {
-                let owed = self.world.gap_of(station as usize);
+                let owed = self.compiled.gap_of(station as usize);
                 if let Some(own) = self.macs[station as usize].carrier_on(owed) {
                     self.collide(now, own);
                 }
             }
             Event::CarrierOff { station, transmission, version } => {
                 if self.sent[transmission].version == version {
-                    let owed = self.world.gap_of(station as usize);
+                    let owed = self.compiled.gap_of(station as usize);
                     let next = self.macs[station as usize].carrier_off(owed);
                     self.follow(now, station, next);
                 }
@@ -125,26 +125,26 @@ impl Reference<'_> {
             }
             Next::Start => {
                 self.macs[station as usize].start();
-                if self.world.deaf == 0 {
+                if self.compiled.turnaround == 0 {
                     return self.send(now, station);
                 }
-                self.schedule(now + self.world.deaf, Event::FirstBit { station });
+                self.schedule(now + self.compiled.turnaround, Event::FirstBit { station });
             }
         }
     }
 
     fn send(&mut self, now: i64, station: u32) {
-        if now >= self.world.phases.end_ps.cast_signed() {
+        if now >= self.compiled.phases.end_ps.cast_signed() {
             return; // the test is over; the frame stays where it is
         }
         let id = self.sent.len();
-        let end = now + self.stations[station as usize].packet_time(self.world, now);
+        let end = now + self.stations[station as usize].packet_time(self.compiled, now);
         self.sent.push(Sent::new(station, now, end));
         let hears_carrier = self.macs[station as usize].send(id);
-        let place = self.world.places[station as usize];
+        let place = self.compiled.places[station as usize];
         for other in 0..self.stations.len() {
             if other != station as usize {
-                let heard = now + self.world.delay(place, self.world.places[other]);
+                let heard = now + self.compiled.delay(place, self.compiled.places[other]);
                 self.schedule(heard, Event::CarrierOn { station: small(other) });
             }
         }
@@ -157,10 +157,10 @@ impl Reference<'_> {
     fn schedule_end(&mut self, id: usize) {
         let Sent { sender, end, version, .. } = self.sent[id];
         self.schedule(end, Event::SendOver { transmission: id, version });
-        let place = self.world.places[sender as usize];
+        let place = self.compiled.places[sender as usize];
         for other in 0..self.stations.len() {
             if other != sender as usize {
-                let heard = end + self.world.delay(place, self.world.places[other]);
+                let heard = end + self.compiled.delay(place, self.compiled.places[other]);
                 self.schedule(
                     heard,
                     Event::CarrierOff { station: small(other), transmission: id, version },
@@ -170,7 +170,7 @@ impl Reference<'_> {
     }
 
     fn collide(&mut self, now: i64, id: usize) {
-        if self.sent[id].collide(now, self.world.preamble, self.world.jam) {
+        if self.sent[id].collide(now, self.compiled.preamble, self.compiled.jam) {
             self.schedule_end(id);
         }
     }
@@ -185,10 +185,10 @@ impl Reference<'_> {
         let station = &mut self.stations[sender as usize];
         let (attempt, ready) = match sent.collision {
             None => station.deliver(start, end),
-            Some(heard) => station.collide(start, end, sent.is_late(heard, self.world.slot)),
+            Some(heard) => station.collide(start, end, sent.is_late(heard, self.compiled.slot)),
         };
         self.attempts.push(attempt);
-        let owed = self.world.gap_of(sender as usize);
+        let owed = self.compiled.gap_of(sender as usize);
         let next = self.macs[sender as usize].send_over(owed);
         self.follow(now, sender, next);
         self.schedule(ready, Event::Ready { station: sender });
@@ -196,41 +196,43 @@ impl Reference<'_> {
 
     fn finish(mut self) -> (Counts, Vec<Attempt>) {
         self.attempts.sort_by_key(|a| (a.start, a.station));
-        mark_damaged(self.world, &mut self.attempts);
-        let mut tally = Tally::new(self.world, true);
+        mark_damaged(self.compiled, &mut self.attempts);
+        let mut counters = Counters::new(self.compiled, true);
         for attempt in &self.attempts {
-            tally.record(attempt);
+            counters.record(attempt);
         }
-        tally.finish(self.world, &mut self.stations)
+        counters.finish(self.compiled, &mut self.stations)
     }
 }
 
 /// Mark frames that another transmission overlapped at some place although their sender heard no
 /// collision.
-fn mark_damaged(world: &World, attempts: &mut [Attempt]) {
+fn mark_damaged(compiled: &CompiledSegment, attempts: &mut [Attempt]) {
     let longest = attempts.iter().map(|a| a.end - a.start).max().unwrap_or(0);
     let mut first = 0;
     for index in 0..attempts.len() {
         let this = attempts[index];
-        while attempts[first].start + longest + 2 * world.max_delay < this.start {
+        while attempts[first].start + longest + 2 * compiled.max_delay < this.start {
             first += 1;
         }
         if this.ending == Ending::Delivered {
-            let near =
-                attempts[first..].iter().take_while(|a| a.start <= this.end + 2 * world.max_delay);
+            let near = attempts[first..]
+                .iter()
+                .take_while(|a| a.start <= this.end + 2 * compiled.max_delay);
             let damaged =
-                near.filter(|other| **other != this).any(|other| overlap(world, &this, other));
+                near.filter(|other| **other != this).any(|other| overlap(compiled, &this, other));
             attempts[index].damaged = damaged;
         }
     }
 }
 
 /// Whether two transmissions of different stations are heard at once at some place.
-pub(crate) fn overlap(world: &World, a: &Attempt, b: &Attempt) -> bool {
-    let (from_a, from_b) = (world.places[a.station as usize], world.places[b.station as usize]);
+pub(crate) fn overlap(compiled: &CompiledSegment, a: &Attempt, b: &Attempt) -> bool {
+    let (from_a, from_b) =
+        (compiled.places[a.station as usize], compiled.places[b.station as usize]);
     a.station != b.station
-        && (0..small(world.place_count)).any(|p| {
-            let (to_a, to_b) = (world.delay(from_a, p), world.delay(from_b, p));
+        && (0..small(compiled.place_count)).any(|p| {
+            let (to_a, to_b) = (compiled.delay(from_a, p), compiled.delay(from_b, p));
             b.start + to_b < a.end + to_a && a.start + to_a < b.end + to_b
         })
 }

@@ -12,14 +12,11 @@ mod building;
 
 use super::clocks::clock::Clock;
 use super::frame::Frame;
-use super::scenario::{check_batches, check_phases, Trial};
 use crate::mac::csma_cd::Gap;
-use building::Builder;
 use ethermeter_ethernet::timing::{HalfDuplexTiming, IEEE_10};
 use ethermeter_traffic::Batches;
 use ethermeter_trial::nodes::{Buffer, Coalesce, Learning, Stage};
-use ethermeter_trial::{Fault, Phases};
-use std::collections::BTreeMap;
+use ethermeter_trial::Phases;
 
 /// No port, route or lane.
 pub(super) const NONE: u32 = u32::MAX;
@@ -126,7 +123,7 @@ pub(super) enum Last {
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Route {
-    /// Its hops: indices of stages in `Plant::hops`.
+    /// Its hops: indices of stages in `CompiledNetwork::hops`.
     pub first: u32,
     pub after: u32,
     pub last: Last,
@@ -179,7 +176,7 @@ pub(super) struct Domain {
 
 /// A network ready to run.
 #[derive(Clone, Debug)]
-pub(super) struct Plant {
+pub(super) struct CompiledNetwork {
     pub seed: u64,
     pub phases: Phases,
     pub batches: u32,
@@ -196,50 +193,7 @@ pub(super) struct Plant {
     toward: Vec<u32>,
 }
 
-impl Plant {
-    /// Check a trial and make it ready.
-    pub fn new(trial: &Trial) -> Result<Self, Fault> {
-        let nodes = &trial.scenario.network.nodes;
-        let phases = trial.scenario.phases;
-        check_phases(&phases)?;
-        check_batches(trial.scenario.batches, &phases)?;
-        if nodes.is_empty() || nodes.len() > MOST_NODES {
-            return Err(Fault::new("network.nodes", format!("must be from 1 to {MOST_NODES}"))
-                .got(nodes.len()));
-        }
-        let mut names = BTreeMap::new();
-        for (index, node) in nodes.iter().enumerate() {
-            if names.insert(node.name.as_str(), small(index)).is_some() {
-                return Err(Fault::new(format!("network.nodes[{index}].name"), "must be unique")
-                    .got(format!("{:?} again", node.name)));
-            }
-        }
-        let plant = Self {
-            seed: trial.seed,
-            phases,
-            batches: trial.scenario.batches,
-            places: Vec::new(),
-            ports: Vec::new(),
-            timings: Vec::new(),
-            rooms: Vec::new(),
-            hops: Vec::new(),
-            routes: Vec::new(),
-            domains: Vec::new(),
-            domain_of: Vec::new(),
-            toward: Vec::new(),
-        };
-        let mut builder = Builder { trial, plant, names, shared: BTreeMap::new() };
-        builder.places();
-        builder.links()?;
-        builder.refuse_loops()?;
-        builder.toward();
-        builder.domains()?;
-        builder.stages()?;
-        builder.flows()?;
-        builder.pauses()?;
-        Ok(builder.plant)
-    }
-
+impl CompiledNetwork {
     /// Counts of what happens in each part of the measured window.
     pub fn batches<T: Copy + Default>(&self) -> Batches<T> {
         Batches::new(self.phases.measure_from_ps, self.phases.measure_to_ps, self.batches)

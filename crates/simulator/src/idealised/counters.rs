@@ -1,8 +1,8 @@
-//! What is counted of an idealised world, and the frames that it is counted of.
+//! What is counted of an idealised compiled, and the frames that it is counted of.
 
-use crate::station::{Attempt, Ending};
-use crate::tally::Tally;
-use crate::world::World;
+use crate::segment::compiled::CompiledSegment;
+use crate::segment::counters::Counters;
+use crate::segment::station::{Attempt, Ending};
 use ethermeter_trial::Counts;
 
 /// A frame that waits or is sent.
@@ -21,30 +21,35 @@ pub(super) struct Frame {
 }
 
 /// Running sums of a trial.
-pub(super) struct Account<'w> {
-    world: &'w World,
-    tally: Tally,
+pub(super) struct FrameCounters<'w> {
+    compiled: &'w CompiledSegment,
+    counters: Counters,
     colliding: Vec<Attempt>,
     supplied: Vec<(u64, u64)>,
 }
 
-impl<'w> Account<'w> {
+impl<'w> FrameCounters<'w> {
     /// Nothing counted yet. `tracing` keeps every attempt.
-    pub fn new(world: &'w World, tracing: bool) -> Self {
-        let supplied = vec![(0, 0); world.stations()];
-        Self { world, tally: Tally::new(world, tracing), colliding: Vec::new(), supplied }
+    pub fn new(compiled: &'w CompiledSegment, tracing: bool) -> Self {
+        let supplied = vec![(0, 0); compiled.stations()];
+        Self {
+            compiled,
+            counters: Counters::new(compiled, tracing),
+            colliding: Vec::new(),
+            supplied,
+        }
     }
 
     /// How long a frame of `bits` takes.
     #[inline]
     pub fn packet(&self, bits: u64) -> i64 {
-        bits.cast_signed() * self.world.bit
+        bits.cast_signed() * self.compiled.bit
     }
 
     fn within(&self, at: i64) -> u64 {
         u64::from(
-            self.world.phases.measure_from_ps.cast_signed() <= at
-                && at < self.world.phases.measure_to_ps.cast_signed(),
+            self.compiled.phases.measure_from_ps.cast_signed() <= at
+                && at < self.compiled.phases.measure_to_ps.cast_signed(),
         )
     }
 
@@ -64,7 +69,7 @@ impl<'w> Account<'w> {
     #[inline]
     pub fn deliver(&mut self, frame: &Frame, start: i64) -> i64 {
         let end = start + self.packet(frame.bits);
-        self.tally.record(&attempt(frame, start, end, Ending::Delivered));
+        self.counters.record(&attempt(frame, start, end, Ending::Delivered));
         end
     }
 
@@ -79,7 +84,7 @@ impl<'w> Account<'w> {
     /// Count the collision of those that failed since the last one.
     #[inline]
     pub fn collide(&mut self) {
-        self.tally.record_collision(&self.colliding);
+        self.counters.record_collision(&self.colliding);
         self.colliding.clear();
     }
 
@@ -87,7 +92,7 @@ impl<'w> Account<'w> {
     pub fn finish<'f>(self, held: impl Iterator<Item = &'f Frame>) -> (Counts, Vec<Attempt>) {
         let held: Vec<(usize, i64)> =
             held.map(|frame| (frame.station as usize, frame.taken_up)).collect();
-        self.tally.close(self.world, &held, &self.supplied)
+        self.counters.close(self.compiled, &held, &self.supplied)
     }
 }
 

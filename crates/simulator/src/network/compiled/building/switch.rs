@@ -1,0 +1,102 @@
+//! The stages of a switch: what copies pass from each port in to each port out.
+
+use super::Builder;
+use crate::network::compiled::Last;
+use ethermeter_trial::nodes::{Fabric, Learning, Switch};
+use ethermeter_trial::Fault;
+use std::collections::BTreeMap;
+
+impl Builder<'_> {
+    pub(super) fn switch(
+        &mut self,
+        node: u32,
+        ports: &[u32],
+        switch: &Switch,
+        key: &str,
+    ) -> Result<(), Fault> {
+        if let Learning::Learns { age_ps, addresses } = switch.learning {
+            if age_ps == 0 || addresses == 0 {
+                return Err(Fault::new(
+                    format!("{key}.learning.learns"),
+                    "age_ps and addresses must be at least 1",
+                ));
+            }
+        }
+        if switch.queue_frames == Some(0) || switch.queue_octets == Some(0) {
+            return Err(Fault::new(
+                format!("{key}.queue_frames"),
+                "queue_frames and queue_octets must be at least 1",
+            ));
+        }
+        if let Some(buffer) = switch.buffer {
+            buffer.check(&format!("{key}.buffer"))?;
+        }
+        for &port in ports {
+            let mut reception = Vec::new();
+            if let Some(stage) = &switch.ingress {
+                if stage.resource.is_some() {
+                    return Err(Fault::new(
+                        format!("{key}.ingress.resource"),
+                        "must not be given: each port has its own",
+                    ));
+                }
+                reception.push(self.stage(node, stage, &format!("{key}.ingress"))?);
+            }
+            self.compiled.ports[port as usize].reception =
+                self.route(&reception, Last::Lookup(port));
+        }
+        match &switch.fabric {
+            Fabric::Ideal => self.forward(node, ports, |_, _, _| Ok(Vec::new())),
+            Fabric::Shared(stage) => {
+                let backplane = self.stage(node, stage, &format!("{key}.fabric.shared"))?;
+                self.forward(node, ports, |_, _, _| Ok(vec![backplane]))
+            }
+            Fabric::Crossbar { local, inward, outward } => {
+                let mut modules: BTreeMap<(u32, &'static str), u32> = BTreeMap::new();
+                for &port in ports {
+                    let module = self.compiled.ports[port as usize].module;
+                    for (name, stage) in [
+                        ("inward", Some(inward)),
+                        ("outward", Some(outward)),
+                        ("local", local.as_ref()),
+                    ] {
+                        if let (Some(stage), false) = (stage, modules.contains_key(&(module, name)))
+                        {
+                            let id =
+                                self.stage(node, stage, &format!("{key}.fabric.crossbar.{name}"))?;
+                            modules.insert((module, name), id);
+                        }
+                    }
+                }
+                self.forward(node, ports, |builder, from, to| {
+                    let [from, to] =
+                        [from, to].map(|port| builder.compiled.ports[port as usize].module);
+                    Ok(if from == to {
+                        modules.get(&(from, "local")).copied().into_iter().collect()
+                    } else {
+                        vec![modules[&(from, "inward")], modules[&(to, "outward")]]
+                    })
+                })
+            }
+        }
+    }
+
+    /// Routes between the ports of a node, each over what `fabric` gives.
+    pub(super) fn forward(
+        &mut self,
+        node: u32,
+        ports: &[u32],
+        fabric: impl Fn(&Self, u32, u32) -> Result<Vec<u32>, Fault>,
+    ) -> Result<(), Fault> {
+        let mut forward = Vec::new();
+        for &from in ports {
+            for &to in ports {
+                let mut stages = fabric(self, from, to)?;
+                stages.push(to);
+                forward.push(self.route(&stages, Last::Port(to ^ 1)));
+            }
+        }
+        self.compiled.places[node as usize].forward = forward;
+        Ok(())
+    }
+}

@@ -1,0 +1,18 @@
+//! A shared segment.
+//!
+//! - [`compiled`]: a segment in picoseconds and flat arrays, checked and ready to run.
+//! - [`station`]: one station's transmitter: attempts, backoff, what follows a failure. Shared by
+//!   both implementations.
+//! - [`mod@reference`]: a segment event by event.
+//! - [`fast`]: one contention after another over flat arrays, with `simd`; where contentions
+//!   overlap, `overlapping` with `deferrals`. This is what runs.
+//! - [`counters`]: what is counted, from attempts in the order of their starts.
+
+pub mod compiled;
+pub mod counters;
+mod deferrals;
+pub mod fast;
+mod overlapping;
+pub mod reference;
+mod simd;
+pub mod station;
