@@ -1,16 +1,9 @@
-"""Nodes: of which kind each node of a scenario is, and which scenarios are networks."""
-
-from typing import TypeGuard
+"""Nodes: of which kind each node of a scenario is."""
 
 from ethermeter.scenario import Host, Hub, Node, Router, Scenario, Switch
 
 Settings = Host | Switch | Router | Hub
 """Settings of a node, by its kind."""
-
-
-def is_network(scenario: object) -> TypeGuard[Scenario]:
-    """Whether a scenario has links instead of a medium."""
-    return isinstance(scenario, Scenario)
 
 
 def kind_of(node: Node) -> tuple[str, Settings]:

@@ -12,13 +12,7 @@ from typing import Any
 
 from ethermeter.experiment import Experiment
 from ethermeter.experiment.document import MOST_TRIALS
-from ethermeter.experiment.lowering import (
-    Encoded,
-    NetworkScenarios,
-    Scenarios,
-    merged,
-    table,
-)
+from ethermeter.experiment.lowering import Encoded, NetworkScenarios, Scenarios
 from ethermeter.experiment.reading import raise_all, scenarios
 from ethermeter.faults import Fault, InputError
 from ethermeter.theory.names import MODELS
@@ -230,6 +224,8 @@ def _trials(experiment: Experiment, *, seed: int, replications: int) -> Iterator
             silent &= not answers
             of_live = made if engine == LIVE and isinstance(made, NetworkScenarios) else None
             live = None if of_live is None else of_live.live(choice)
+            of_theory = made if engine != SIMULATION and isinstance(made, Scenarios) else None
+            theory = None if of_theory is None else of_theory.assumptions(choice)
             point = {
                 key: sweep.texts[index]
                 for key, sweep, index in zip(keys, experiment.sweeps, choice, strict=True)
@@ -251,6 +247,7 @@ def _trials(experiment: Experiment, *, seed: int, replications: int) -> Iterator
                         scenario=scenario.value,
                         scenario_json=scenario.json,
                         live=live,
+                        theory=theory,
                     )
                     number += 1
         if silent:
@@ -280,7 +277,7 @@ def _why_silent(
 
     assert isinstance(made, Scenarios)
     first = [0] * len(experiment.sweeps)
-    inputs = model_inputs(made.at(first).value, made.assumed(first).value)
+    inputs = model_inputs(made.at(first).value, made.assumptions(first))
     reasons: dict[str, int] = {}
     for name in (experiment.models or MODELS) if model is None else (model,):
         reason = judge(name, inputs).obstacles[0]
@@ -310,21 +307,19 @@ def _answers(
     from ethermeter.theory.idealised import has_scenario
     from ethermeter.theory.inputs import model_inputs
 
-    assumed = made.assumed(choice)
-    with_theory = merged(scenario, table(theory=assumed))
-    inputs = model_inputs(scenario.value, assumed.value)
+    inputs = model_inputs(scenario.value, made.assumptions(choice))
     names = [
         name
         for name in applicable(inputs)
         if experiment.models is None or name in experiment.models
     ]
     if engine == THEORY:
-        return [(f"{engine}/{name}", with_theory) for name in names]
+        return [(f"{engine}/{name}", scenario) for name in names]
     if engine == IDEALISED:
-        return [(f"{engine}/{name}", with_theory) for name in names if has_scenario(name)]
+        return [(f"{engine}/{name}", scenario) for name in names if has_scenario(name)]
     # The last step is the experiment itself, which the simulation answers.
     return [
-        (f"{engine}/{name}/{step.name}", with_theory)
+        (f"{engine}/{name}/{step.name}", scenario)
         for name in names
         for step in steps(name, inputs)[:-1]
     ]

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from ethermeter import provenance
 from ethermeter.engines.work import Finished, TrialError, UnderWay, Work
 from ethermeter.faults import Fault, InputError
-from ethermeter.framing import lengths_of
 from ethermeter.scenario import (
     CoderArrivals,
     OnOffArrivals,
@@ -19,6 +18,7 @@ from ethermeter.scenario import (
     SamplesLengths,
     Scenario,
 )
+from ethermeter.stations import charged_ps, groups_of, lengths_of, station_count
 from ethermeter.store import Recorder, RunDirectory, RunError
 from ethermeter.store.files import remove_abandoned
 from ethermeter.store.recorder import plan_hash_of, tidy
@@ -563,14 +563,10 @@ def effort_of(trial: "Trial") -> float:
         return 1.0
     if trial.is_network:
         return _effort_of_network(trial.scenario)
-    scenario: Mapping[str, Any] = trial.scenario
-    segment, phases = scenario["segment"], scenario["phases"]
-    stations = sum(len(group["places"]) for group in scenario["groups"])
-    frames = scenario["groups"][0]["frames"]
-    bits = frames["min_bits"] if frames["kind"] == "samples" else frames["bits"]
-    shortest = min(bits) if isinstance(bits, list) else bits
-    packet_ps = (shortest + segment["preamble_bits"] + segment["gap_bits"]) * segment["bit_ps"]
-    return float((phases["end_ps"] - phases["begin_ps"]) / packet_ps * (1 + stations))
+    scenario = trial.scenario
+    bits, _ = lengths_of(groups_of(scenario)[0].flow.frames)
+    time_ps = scenario.phases.end_ps - scenario.phases.begin_ps
+    return time_ps / charged_ps(scenario, min(bits)) * (1 + station_count(scenario))
 
 
 def _effort_of_network(scenario: Scenario) -> float:
@@ -585,7 +581,7 @@ def _effort_of_network(scenario: Scenario) -> float:
             octets = most if moves is None or moves.octets is None else min(moves.octets, most)
             total += octets / flow.transfer.tcp.mtu_octets
             continue
-        shortest = min(lengths_of(flow.frames))
+        shortest = min(lengths_of(flow.frames)[0])
         between_ps = 0.0
         match flow.arrivals, flow.frames:
             case CoderArrivals() as coder, SamplesLengths() as frames:

@@ -12,6 +12,342 @@ class Table(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True)
     """A table of a trial; a key with its default is not written."""
 
 
+class Burst(Table, frozen=True, kw_only=True):
+    """Transfers in bursts."""
+
+    octets: int
+    """Longest burst in octets, from 1."""
+    ps: int
+    """Time for each burst, a partial one included, in picoseconds, at most 10¹²."""
+
+
+class Coalesce(Table, frozen=True, kw_only=True):
+    """Interrupt coalescing: when waiting frames go on."""
+
+    frames: int
+    """As soon as this many frames wait, from 1."""
+    ps: int
+    """Or this long after the first, in picoseconds, 1 to 10¹²."""
+
+
+class Stage(Table, frozen=True, kw_only=True):
+    """A server that frames pass one by one, first come, first served."""
+
+    name: str
+    """Name for messages."""
+    resource: str | None = None
+    """Resource that it occupies, shared with other stages of the node; its own if absent."""
+    fixed_ps: int = 0
+    """Time for each frame in picoseconds, at most 10¹² (1 s)."""
+    ps_per_octet: int = 0
+    """Time for each octet of the frame in picoseconds, at most 10⁹."""
+    extra_octets: int = 0
+    """Octets carried besides the frame's, −64 to 65536; negative where, for example, a bus does not
+    carry the check sequence.
+    """
+    burst: Burst | None = None
+    """Cost of bursts; none if absent."""
+    overlap_octets: int | None = None
+    """Octets of a frame after which the next stage may begin, at most 65536; it cannot end before
+    this one. The whole frame if absent.
+    """
+    delay_ps: int = 0
+    """Delay to the next stage in picoseconds, at most 10¹²; this stage is free meanwhile."""
+    queue_frames: int | None = None
+    """Queue limit in frames from 1, the frame in service included; frames that find it full are
+    dropped. Unlimited if absent.
+    """
+    coalesce: Coalesce | None = None
+    """Interrupt coalescing: frames that have passed wait for each other. None if absent."""
+
+
+class Pause(Table, frozen=True, kw_only=True):
+    """Flow control: when a port sends PAUSE frames to its peer."""
+
+    high_octets: int
+    """Fill level in octets above which it pauses the peer."""
+    low_octets: int
+    """Fill level in octets at which it lets the peer go on."""
+    quanta: int
+    """Pause time in units of 512 bit times, from 1; repeated at half of it."""
+
+
+class Buffer(Table, frozen=True, kw_only=True):
+    """Receive buffer of a port. A frame occupies it from its last bit in until its last bit out, or
+    until the application has it.
+    """
+
+    octets: int
+    """Size in octets, 64 to 2⁴⁰; frames that do not fit are dropped."""
+    pause: Pause | None = None
+    """Flow control by PAUSE frames (802.3-2022 annex 31B); none if absent."""
+
+
+class ClockSpec(Table, frozen=True, kw_only=True):
+    """A host's clock."""
+
+    offset_ps: int = 0
+    """Offset when the trial begins, in picoseconds, positive if ahead; at most 10¹³ (10 s) either
+    way.
+    """
+    drift_ppb: int = 0
+    """Drift in parts of 10⁹, positive if too fast; at most 10⁶ either way."""
+    offset_spread_ps: int = 0
+    """Spread of the offset in picoseconds, at most 10¹³: a uniform value of either sign up to this,
+    drawn by the trial's seed, is added to the offset.
+    """
+    drift_spread_ppb: int = 0
+    """Spread of the drift in parts of 10⁹, at most 10⁶, drawn likewise."""
+
+
+class Host(Table, frozen=True, kw_only=True):
+    """A host: the stages between application and link."""
+
+    send: tuple[Stage, ...] = ()
+    """Stages from the application to the link."""
+    receive: tuple[Stage, ...] = ()
+    """Stages from the link to the application."""
+    ring: int | None = None
+    """Transmit ring: messages that may be between the application's call and the end of their
+    transmission; 256 if absent.
+    """
+    overlap_octets: int | None = None
+    """Octets of a frame after which the first receiving stage may begin, at most 65536; the whole
+    frame if absent.
+    """
+    buffer: Buffer | None = None
+    """Receive buffer and flow control; unlimited if absent."""
+    clock: ClockSpec | None = None
+    """Its clock; a perfect one if absent."""
+
+
+class Learns(Table, frozen=True, kw_only=True):
+    """The table is empty at first; it learns the source address of each frame."""
+
+    age_ps: int
+    """Ageing time in picoseconds."""
+    addresses: int
+    """Size of the address table."""
+
+
+class LearningTable(Table, frozen=True, kw_only=True):
+    """Address learning of a switch; exactly one key is set."""
+
+    learns: Learns | None = None
+    """The table is empty at first; it learns the source address of each frame."""
+
+
+Learning = Literal["known"] | LearningTable
+"""Address learning of a switch."""
+
+
+class Crossbar(Table, frozen=True, kw_only=True):
+    """Modules of ports on a crossbar."""
+
+    local: Stage | None = None
+    """Between ports of one module."""
+    inward: Stage
+    """From a module to the crossbar."""
+    outward: Stage
+    """From the crossbar to a module."""
+
+
+class FabricTable(Table, frozen=True, kw_only=True):
+    """What connects the ports of a switch; exactly one key is set."""
+
+    shared: Stage | None = None
+    """All frames pass one backplane."""
+    crossbar: Crossbar | None = None
+    """Modules of ports on a crossbar."""
+
+
+Fabric = Literal["ideal"] | FabricTable
+"""What connects the ports of a switch."""
+
+
+class Switch(Table, frozen=True, kw_only=True):
+    """A switch."""
+
+    learning: Learning
+    """Address learning."""
+    overlap_octets: int | None = None
+    """Octets of a frame after which it may be forwarded (cut-through), at most 65536; the whole
+    frame (store and forward) if absent.
+    """
+    ingress: Stage | None = None
+    """Stage of each port for received frames; none if absent."""
+    fabric: Fabric = "ideal"
+    """What connects its ports."""
+    queue_frames: int | None = None
+    """Queue limit of each output port in frames, the frame being sent included; unlimited if
+    absent.
+    """
+    queue_octets: int | None = None
+    """Queue limit of each output port in octets; unlimited if absent."""
+    buffer: Buffer | None = None
+    """Receive buffer of each port, and flow control; unlimited if absent."""
+
+
+class Router(Table, frozen=True, kw_only=True):
+    """A router."""
+
+    forward: Stage
+    """Stage that all frames pass."""
+    queue_frames: int | None = None
+    """Queue limit of each output port in frames, the frame being sent included; unlimited if
+    absent.
+    """
+
+
+class Hub(Table, frozen=True, kw_only=True):
+    """A hub."""
+
+    delay_ps: int = 0
+    """Delay from one link to another in picoseconds."""
+
+
+class Kind(Table, frozen=True, kw_only=True):
+    """Kind of node; exactly one key is set."""
+
+    host: Host | None = None
+    """A node with applications."""
+    switch: Switch | None = None
+    """Forwards frames by the addresses that it knows or learns."""
+    router: Router | None = None
+    """Forwards packets between networks, at a cost for each."""
+    hub: Hub | None = None
+    """Joins half-duplex links into one collision domain."""
+
+
+class Node(Table, frozen=True, kw_only=True):
+    """A node: anything with links, or attached to a medium."""
+
+    name: str
+    """Name, unique among the nodes."""
+    count: int = 1
+    """Hosts that this node stands for, all alike; more than 1 only on a medium."""
+    kind: Kind
+    """Kind of node, with its settings."""
+
+
+class End(Table, frozen=True, kw_only=True):
+    """An end of a link."""
+
+    node: str
+    """Name of the node."""
+    module: int = 0
+    """Module of the switch to which the port belongs."""
+
+
+class Link(Table, frozen=True, kw_only=True):
+    """A link between two nodes."""
+
+    ends: tuple[End, ...]
+    """The two nodes that it joins."""
+    ps_per_octet: int
+    """Duration of an octet in picoseconds, 1 to 10⁹."""
+    delay_ps: int = 0
+    """One-way propagation in picoseconds, at most 10¹² (1 s)."""
+    preamble_octets: int = 8
+    """Preamble and start-of-frame delimiter in octets, at most 65536."""
+    gap_octets: int = 12
+    """Inter-frame gap in octets, at most 65536."""
+    half_duplex: bool = False
+    """Whether the link is half-duplex, with CSMA/CD; links of a hub must be."""
+
+
+class CsmaCd(Table, frozen=True, kw_only=True):
+    """Constants of CSMA/CD, in bits unless the name says otherwise."""
+
+    slot_bits: int
+    """Slot time: the unit of backoff, and the time after which a collision is late; 1 to 2²⁴."""
+    gap_bits: int
+    """Inter-frame gap, 0 to 2²⁴; at least 1 if there is no turnaround time."""
+    gap_part1_bits: int
+    """First part of the gap, in which carrier restarts the gap; at most the gap."""
+    preamble_bits: int
+    """Preamble and start-of-frame delimiter, 0 to 2²⁴."""
+    jam_bits: int
+    """Jam, 1 to 2²⁴."""
+    turnaround_ps: int = 0
+    """Turnaround time in picoseconds, at most 10¹² (1 s): from a station's decision to transmit to
+    its first bit. The station does not hear what arrives in it.
+    """
+
+
+Persistence = Literal["non"] | float
+"""What a frame does that finds the medium busy: "non", it senses the medium again another time; or
+it waits, and starts in each idle slot with this probability, above 0 and at most 1.
+"""
+Idle = Literal["same-slot", "whole-slot"]
+"""Whether the last slot of a busy period is sensed as idle."""
+
+
+class Infinite(Table, frozen=True, kw_only=True):
+    """An infinite population."""
+
+    attempts_per_slot: float
+    """Mean number of frames that sense or start in a slot, 10⁻⁹ to 1000."""
+
+
+First = Literal["immediate", "delayed"]
+"""What a new frame does that comes in an idle slot."""
+
+
+class Finite(Table, frozen=True, kw_only=True):
+    """The stations, each with a frame at a time."""
+
+    retransmission: float
+    """Probability that a waiting frame senses the medium in an idle slot, 10⁻¹² to 1."""
+    first: First
+    """What a new frame does in an idle slot."""
+
+
+class Population(Table, frozen=True, kw_only=True):
+    """Population that offers frames; exactly one key is set."""
+
+    infinite: Infinite | None = None
+    """One Poisson stream of attempts, old and new together."""
+    finite: Finite | None = None
+    """The stations of the groups."""
+
+
+class Slotted(Table, frozen=True, kw_only=True):
+    """Carrier sense in slots."""
+
+    slot_ps: int
+    """Slot in picoseconds; packets take whole slots."""
+    collision_slots: int
+    """Slots that a collision keeps the medium busy, 1 to 10⁶; without collision detection those of
+    the packet and one more.
+    """
+    persistence: Persistence
+    """What a frame does that finds the medium busy."""
+    idle: Idle | None = None
+    """Whether the last busy slot is sensed as idle; null unless `persistence` is `non`."""
+    population: Population
+    """Population that offers frames."""
+
+
+Policy = Literal["one-of-waiting", "one-over-e", "binary-exponential"]
+"""Which stations send in a contention slot."""
+Empty = Literal["at-once", "next-slot"]
+"""When a frame starts that finds the medium idle."""
+
+
+class Adaptive(Table, frozen=True, kw_only=True):
+    """Contention in slots that begin with the silence."""
+
+    slot_ps: int
+    """Contention slot in picoseconds."""
+    clear_ps: int
+    """Silence in picoseconds after a packet before the slots begin, at most 10¹²."""
+    policy: Policy
+    """Which stations send in a slot."""
+    empty: Empty
+    """When a frame starts that finds the medium idle."""
+
+
 class NonPersistent(Table, frozen=True, kw_only=True):
     """Sensing again after exponential times."""
 
@@ -26,13 +362,13 @@ class OnePersistent(Table, frozen=True, kw_only=True):
 
     abort_ps: int
     """Time in picoseconds from hearing a collision to the end of the transmission."""
-    infinite_mean_ps: float | None = None
-    """Mean time in picoseconds between the frames of an infinite population; null for the stations
-    of the medium, with one frame each.
-    """
     simultaneous_starts_unnoticed: bool
     """Stations that start in one instant do not notice that they collide, unless another one starts
     within the propagation time.
+    """
+    infinite_mean_ps: float | None = None
+    """Mean time in picoseconds between the frames of an infinite population; null for the stations
+    of the medium, with one frame each.
     """
 
 
@@ -47,103 +383,47 @@ class Access(Table, frozen=True, kw_only=True):
     """It starts with the silence."""
 
 
-class Acknowledge(Table, frozen=True, kw_only=True):
-    """Delayed acknowledgements of data in order."""
+class Unslotted(Table, frozen=True, kw_only=True):
+    """Carrier sense without slots."""
 
-    ps: int
-    """Longest delay of an acknowledgement in picoseconds, 1 to 10¹⁵."""
-    quick: int = 0
-    """Segments at the beginning that are acknowledged without delay, until data are sent."""
-    segments: int
-    """Segments that are acknowledged at once, 1 to 10⁶."""
+    propagation_ps: int
+    """One-way propagation between any two stations in picoseconds, 1 to 10¹²."""
+    access: Access
+    """What a frame does that finds the medium busy."""
 
 
-Empty = Literal["at-once", "next-slot"]
-"""When a frame starts that finds the medium idle."""
-Policy = Literal["one-of-waiting", "one-over-e", "binary-exponential"]
-"""Which stations send in a contention slot."""
+Discipline = Literal["exhaustive", "gated", "limited"]
+"""How much a station sends at a visit."""
 
 
-class Adaptive(Table, frozen=True, kw_only=True):
-    """Contention in slots that begin with the silence."""
+class Polling(Table, frozen=True, kw_only=True):
+    """Cyclic service of queues."""
 
-    clear_ps: int
-    """Silence in picoseconds after a packet before the slots begin, at most 10¹²."""
-    empty: Empty
-    """When a frame starts that finds the medium idle."""
-    policy: Policy
-    """Which stations send in a slot."""
-    slot_ps: int
-    """Contention slot in picoseconds."""
+    walk_ps: int
+    """Walk time in picoseconds from a station to the next, 1 to 10¹²."""
+    discipline: Discipline
+    """How much a station sends at a visit."""
 
 
-Address = Literal["unicast", "multicast", "broadcast"]
-"""Destination address of a flow."""
-AfterAttemptLimit = Literal["discard", "resume"]
-"""What follows the last failed attempt."""
-AfterLateCollision = Literal["backoff", "discard"]
-"""What follows a late collision."""
+class Mac(Table, frozen=True, kw_only=True):
+    """Medium access control: how stations share the medium; exactly one key is set."""
 
-
-class Spurts(Table, frozen=True, kw_only=True):
-    """Talk and silence in turn, both of exponential length (after Brady 1968, whose measured
-    lengths are nearly so).
+    csma_cd: CsmaCd | None = None
+    """CSMA/CD of 802.3-2022 § 4.2, and of its predecessors."""
+    slotted: Slotted | None = None
+    """Idealised: carrier sense in slots of one propagation time (Tobagi and Hunt 1980; Tasaka
+    1986).
     """
-
-    silence_mean_ps: float
-    """Mean time of silence between."""
-    talk_mean_ps: float
-    """Mean time of talk."""
-
-
-class SaturatedArrivals(Table, frozen=True, kw_only=True, tag_field="kind", tag="saturated"):
-    """There is always a next frame."""
-
-
-class RegularArrivals(Table, frozen=True, kw_only=True, tag_field="kind", tag="regular"):
-    """One frame every period."""
-
-    period_ps: int
-    """Time between frames."""
-    phase_ps: int | None = None
-    """Time from the begin of the source to its first frame, below the period; drawn uniformly from
-    the period if there is none.
+    adaptive: Adaptive | None = None
+    """Idealised: contention in slots that begin with the silence (Metcalfe and Boggs 1976; Almes
+    and Lazowska 1979; Lam 1980).
     """
-
-
-class PoissonArrivals(Table, frozen=True, kw_only=True, tag_field="kind", tag="poisson"):
-    """A Poisson process."""
-
-    mean_ps: float
-    """Mean time between frames."""
-
-
-class OnOffArrivals(Table, frozen=True, kw_only=True, tag_field="kind", tag="on_off"):
-    """Regular frames while on; on and off times are exponential."""
-
-    off_mean_ps: float
-    """Mean off time."""
-    on_mean_ps: float
-    """Mean on time."""
-    period_ps: int
-    """Time between frames while on."""
-
-
-class CoderArrivals(Table, frozen=True, kw_only=True, tag_field="kind", tag="coder"):
-    """A coder's samples, one every `sample_ps` from a random phase on; they gather in the frame
-    that is sent next (crates/traffic/src/voice.rs).
+    unslotted: Unslotted | None = None
+    """Idealised: carrier sense without slots, all stations at one distance (Coyle and Liu 1983;
+    Takagi and Kleinrock 1985).
     """
-
-    sample_bits: int
-    """Bits of a sample."""
-    sample_ps: int
-    """Time between samples."""
-    spurts: Spurts | None = None
-    """Talk and silence in turn; talk all the time without."""
-
-
-Arrivals = SaturatedArrivals | RegularArrivals | PoissonArrivals | OnOffArrivals | CoderArrivals
-"""How frames come to a station."""
+    polling: Polling | None = None
+    """Idealised: cyclic service of queues (the token rings of Bux 1981)."""
 
 
 class ExponentialBackoff(Table, frozen=True, kw_only=True, tag_field="rule", tag="exponential"):
@@ -190,230 +470,57 @@ class LoadRegisterBackoff(Table, frozen=True, kw_only=True, tag_field="rule", ta
 
 Backoff = ExponentialBackoff | LinearBackoff | ConstantBackoff | NoneBackoff | LoadRegisterBackoff
 """Rule for r, the number of slots to wait after the n-th collision of a frame."""
+AfterAttemptLimit = Literal["discard", "resume"]
+"""What follows the last failed attempt."""
+AfterLateCollision = Literal["backoff", "discard"]
+"""What follows a late collision."""
 
 
-class Pause(Table, frozen=True, kw_only=True):
-    """Flow control: when a port sends PAUSE frames to its peer."""
+class Stations(Table, frozen=True, kw_only=True):
+    """Hosts that are alike but for their attachment points."""
 
-    high_octets: int
-    """Fill level in octets above which it pauses the peer."""
-    low_octets: int
-    """Fill level in octets at which it lets the peer go on."""
-    quanta: int
-    """Pause time in units of 512 bit times, from 1; repeated at half of it."""
-
-
-class Buffer(Table, frozen=True, kw_only=True):
-    """Receive buffer of a port. A frame occupies it from its last bit in until its last bit out, or
-    until the application has it.
-    """
-
-    octets: int
-    """Size in octets, 64 to 2⁴⁰; frames that do not fit are dropped."""
-    pause: Pause | None = None
-    """Flow control by PAUSE frames (802.3-2022 annex 31B); none if absent."""
-
-
-class Burst(Table, frozen=True, kw_only=True):
-    """Transfers in bursts."""
-
-    octets: int
-    """Longest burst in octets, from 1."""
-    ps: int
-    """Time for each burst, a partial one included, in picoseconds, at most 10¹²."""
-
-
-class ClockSpec(Table, frozen=True, kw_only=True):
-    """A host's clock."""
-
-    drift_ppb: int = 0
-    """Drift in parts of 10⁹, positive if too fast; at most 10⁶ either way."""
-    drift_spread_ppb: int = 0
-    """Spread of the drift in parts of 10⁹, at most 10⁶, drawn likewise."""
-    offset_ps: int = 0
-    """Offset when the trial begins, in picoseconds, positive if ahead; at most 10¹³ (10 s) either
-    way.
-    """
-    offset_spread_ps: int = 0
-    """Spread of the offset in picoseconds, at most 10¹³: a uniform value of either sign up to this,
-    drawn by the trial's seed, is added to the offset.
-    """
-
-
-class Coalesce(Table, frozen=True, kw_only=True):
-    """Interrupt coalescing: when waiting frames go on."""
-
-    frames: int
-    """As soon as this many frames wait, from 1."""
-    ps: int
-    """Or this long after the first, in picoseconds, 1 to 10¹²."""
-
-
-Comparing = Literal["not_compared", "compared"]
-"""Whether receivers of streams estimate the offset and drift of their senders' clocks."""
-Congestion = Literal["reno", "cubic"]
-"""Congestion control: how the window grows, and what a loss leaves of it."""
-
-
-class CsmaCd(Table, frozen=True, kw_only=True):
-    """Constants of CSMA/CD, in bits unless the name says otherwise."""
-
-    gap_bits: int
-    """Inter-frame gap, 0 to 2²⁴; at least 1 if there is no turnaround time."""
-    gap_part1_bits: int
-    """First part of the gap, in which carrier restarts the gap; at most the gap."""
-    jam_bits: int
-    """Jam, 1 to 2²⁴."""
-    preamble_bits: int
-    """Preamble and start-of-frame delimiter, 0 to 2²⁴."""
-    slot_bits: int
-    """Slot time: the unit of backoff, and the time after which a collision is late; 1 to 2²⁴."""
-    turnaround_ps: int = 0
-    """Turnaround time in picoseconds, at most 10¹² (1 s): from a station's decision to transmit to
-    its first bit. The station does not hear what arrives in it.
-    """
-
-
-Direction = Literal["read", "write"]
-"""Direction of the blocks of a file."""
-Discipline = Literal["exhaustive", "gated", "limited"]
-"""How much a station sends at a visit."""
-
-
-class End(Table, frozen=True, kw_only=True):
-    """An end of a link."""
-
-    module: int = 0
-    """Module of the switch to which the port belongs."""
     node: str
-    """Name of the node."""
-
-
-class Stage(Table, frozen=True, kw_only=True):
-    """A server that frames pass one by one, first come, first served."""
-
-    burst: Burst | None = None
-    """Cost of bursts; none if absent."""
-    coalesce: Coalesce | None = None
-    """Interrupt coalescing: frames that have passed wait for each other. None if absent."""
-    delay_ps: int = 0
-    """Delay to the next stage in picoseconds, at most 10¹²; this stage is free meanwhile."""
-    extra_octets: int = 0
-    """Octets carried besides the frame's, −64 to 65536; negative where, for example, a bus does not
-    carry the check sequence.
+    """Name of the node: a host, whose `count` is the number of points."""
+    points: tuple[int, ...]
+    """Attachment point of each host: an index into `delay_ps`."""
+    clock_error_ppb: int = 0
+    """Largest frequency error of the hosts' clocks in parts of 10⁹, at most 10⁷. Each clock has a
+    uniform error of either sign; coder, load register and its ticks follow it.
     """
-    fixed_ps: int = 0
-    """Time for each frame in picoseconds, at most 10¹² (1 s)."""
+    priority_wait_ps: int = 0
+    """Priority wait in picoseconds, at most 10¹² (1 s): silence beyond the gap that the station
+    waits for. Carrier in any part of gap and wait restarts both.
+    """
+    backoff: Backoff = ExponentialBackoff(limit=10)
+    """Wait after a collision."""
+    attempt_limit: int = 16
+    """Transmissions tried before the frame is given up, the first included; 1 to 10⁶."""
+    after_attempt_limit: AfterAttemptLimit = "discard"
+    """What follows the last failed attempt."""
+    after_late_collision: AfterLateCollision = "backoff"
+    """What follows a late collision."""
+
+
+class Medium(Table, frozen=True, kw_only=True):
+    """A medium that several stations share."""
+
     name: str
-    """Name for messages."""
-    overlap_octets: int | None = None
-    """Octets of a frame after which the next stage may begin, at most 65536; it cannot end before
-    this one. The whole frame if absent.
+    """Name, unique among the media."""
+    bit_ps: int
+    """Duration of a bit in picoseconds, 1 to 10⁹."""
+    mac: Mac
+    """Medium access control."""
+    delay_ps: tuple[tuple[int, ...], ...]
+    """One-way propagation in picoseconds between attachment points, a square and symmetric matrix
+    of at most 1024 rows; its diagonal is the propagation between two stations at one point. Each
+    value is at most 10¹² (1 s) and no longer than any detour.
     """
-    ps_per_octet: int = 0
-    """Time for each octet of the frame in picoseconds, at most 10⁹."""
-    queue_frames: int | None = None
-    """Queue limit in frames from 1, the frame in service included; frames that find it full are
-    dropped. Unlimited if absent.
-    """
-    resource: str | None = None
-    """Resource that it occupies, shared with other stages of the node; its own if absent."""
+    stations: tuple[Stations, ...]
+    """Stations on the medium, numbered through these groups in order; 1 to 1024 in all."""
 
 
-class Crossbar(Table, frozen=True, kw_only=True):
-    """Modules of ports on a crossbar."""
-
-    inward: Stage
-    """From a module to the crossbar."""
-    local: Stage | None = None
-    """Between ports of one module."""
-    outward: Stage
-    """From the crossbar to a module."""
-
-
-class FabricTable(Table, frozen=True, kw_only=True):
-    """What connects the ports of a switch; exactly one key is set."""
-
-    shared: Stage | None = None
-    """All frames pass one backplane."""
-    crossbar: Crossbar | None = None
-    """Modules of ports on a crossbar."""
-
-
-Fabric = Literal["ideal"] | FabricTable
-"""What connects the ports of a switch."""
-
-
-class ConstantTimes(Table, frozen=True, kw_only=True, tag_field="kind", tag="constant"):
-    """Always the same."""
-
-    ps: int
-    """The time."""
-
-
-class UniformTimes(Table, frozen=True, kw_only=True, tag_field="kind", tag="uniform"):
-    """Uniform over whole picoseconds from `low_ps` to `high_ps`, both included."""
-
-    high_ps: int
-    """Longest."""
-    low_ps: int
-    """Shortest."""
-
-
-class ExponentialTimes(Table, frozen=True, kw_only=True, tag_field="kind", tag="exponential"):
-    """`offset_ps` plus an exponential time with mean `mean_ps`."""
-
-    mean_ps: float
-    """Mean of the part beyond it."""
-    offset_ps: int
-    """Least."""
-
-
-class MeasuredTimes(Table, frozen=True, kw_only=True, tag_field="kind", tag="measured"):
-    """One of `values_ps`, each as often as its weight says."""
-
-    values_ps: tuple[int, ...]
-    """The times."""
-    weights: tuple[float, ...]
-    """Their weights, not negative, with a positive sum."""
-
-
-Times = ConstantTimes | UniformTimes | ExponentialTimes | MeasuredTimes
-"""How long something takes, in picoseconds."""
-
-
-class File(Table, frozen=True, kw_only=True):
-    """A file that one host reads from, or writes to, another."""
-
-    ahead: int = 1
-    """Outstanding requests, 1 to 10⁶."""
-    answer_octets: int
-    """Length of a response without block in octets, 1 to 2³⁰."""
-    block_octets: int
-    """Length of a block in octets, 1 to 2³⁰; the last one may be shorter."""
-    client: Times
-    """Time of the client between a response and the next request, one at a time."""
-    direction: Direction
-    """Direction of the blocks."""
-    octets: int | None = None
-    """Length of the file in octets, 1 to 2⁵⁰; unlimited if absent."""
-    request_octets: int
-    """Length of a request without block in octets, 1 to 2³⁰."""
-    server: Times
-    """Time of the server between a request and its response, one at a time."""
-
-
-First = Literal["immediate", "delayed"]
-"""What a new frame does that comes in an idle slot."""
-
-
-class Finite(Table, frozen=True, kw_only=True):
-    """The stations, each with a frame at a time."""
-
-    first: First
-    """What a new frame does in an idle slot."""
-    retransmission: float
-    """Probability that a waiting frame senses the medium in an idle slot, 10⁻¹² to 1."""
+Address = Literal["unicast", "multicast", "broadcast"]
+"""Destination address of a flow."""
 
 
 class FixedLengths(Table, frozen=True, kw_only=True, tag_field="kind", tag="fixed"):
@@ -435,14 +542,14 @@ class MixLengths(Table, frozen=True, kw_only=True, tag_field="kind", tag="mix"):
 class SamplesLengths(Table, frozen=True, kw_only=True, tag_field="kind", tag="samples"):
     """As many of a coder's samples as there are when it is sent (crates/traffic/src/voice.rs)."""
 
-    max_bits: int
-    """Length beyond which it does not grow, overhead included."""
-    min_bits: int
-    """Length at which a frame is wanted to be sent, overhead included."""
     overhead_bits: int
     """Bits of a frame that are no samples: addresses, type, check sequence, and what the voice
     protocol adds.
     """
+    min_bits: int
+    """Length at which a frame is wanted to be sent, overhead included."""
+    max_bits: int
+    """Length beyond which it does not grow, overhead included."""
 
 
 Lengths = FixedLengths | MixLengths | SamplesLengths
@@ -467,6 +574,105 @@ Framing = Literal["frame"] | FramingTable
 """What the length of a message means."""
 
 
+class Spurts(Table, frozen=True, kw_only=True):
+    """Talk and silence in turn, both of exponential length (after Brady 1968, whose measured
+    lengths are nearly so).
+    """
+
+    talk_mean_ps: float
+    """Mean time of talk."""
+    silence_mean_ps: float
+    """Mean time of silence between."""
+
+
+class SaturatedArrivals(Table, frozen=True, kw_only=True, tag_field="kind", tag="saturated"):
+    """There is always a next frame."""
+
+
+class RegularArrivals(Table, frozen=True, kw_only=True, tag_field="kind", tag="regular"):
+    """One frame every period."""
+
+    period_ps: int
+    """Time between frames."""
+    phase_ps: int | None = None
+    """Time from the begin of the source to its first frame, below the period; drawn uniformly from
+    the period if there is none.
+    """
+
+
+class PoissonArrivals(Table, frozen=True, kw_only=True, tag_field="kind", tag="poisson"):
+    """A Poisson process."""
+
+    mean_ps: float
+    """Mean time between frames."""
+
+
+class OnOffArrivals(Table, frozen=True, kw_only=True, tag_field="kind", tag="on_off"):
+    """Regular frames while on; on and off times are exponential."""
+
+    period_ps: int
+    """Time between frames while on."""
+    on_mean_ps: float
+    """Mean on time."""
+    off_mean_ps: float
+    """Mean off time."""
+
+
+class CoderArrivals(Table, frozen=True, kw_only=True, tag_field="kind", tag="coder"):
+    """A coder's samples, one every `sample_ps` from a random phase on; they gather in the frame
+    that is sent next (crates/traffic/src/voice.rs).
+    """
+
+    sample_bits: int
+    """Bits of a sample."""
+    sample_ps: int
+    """Time between samples."""
+    spurts: Spurts | None = None
+    """Talk and silence in turn; talk all the time without."""
+
+
+Arrivals = SaturatedArrivals | RegularArrivals | PoissonArrivals | OnOffArrivals | CoderArrivals
+"""How frames come to a station."""
+
+
+class ConstantTimes(Table, frozen=True, kw_only=True, tag_field="kind", tag="constant"):
+    """Always the same."""
+
+    ps: int
+    """The time."""
+
+
+class UniformTimes(Table, frozen=True, kw_only=True, tag_field="kind", tag="uniform"):
+    """Uniform over whole picoseconds from `low_ps` to `high_ps`, both included."""
+
+    low_ps: int
+    """Shortest."""
+    high_ps: int
+    """Longest."""
+
+
+class ExponentialTimes(Table, frozen=True, kw_only=True, tag_field="kind", tag="exponential"):
+    """`offset_ps` plus an exponential time with mean `mean_ps`."""
+
+    offset_ps: int
+    """Least."""
+    mean_ps: float
+    """Mean of the part beyond it."""
+
+
+class MeasuredTimes(Table, frozen=True, kw_only=True, tag_field="kind", tag="measured"):
+    """One of `values_ps`, each as often as its weight says."""
+
+    values_ps: tuple[int, ...]
+    """The times."""
+    weights: tuple[float, ...]
+    """Their weights, not negative, with a positive sum."""
+
+
+Times = ConstantTimes | UniformTimes | ExponentialTimes | MeasuredTimes
+"""How long something takes, in picoseconds."""
+
+
 class Generator(Table, frozen=True, kw_only=True):
     """A process that fills buffers for the transmitter and waits when all are full."""
 
@@ -487,6 +693,31 @@ class Response(Table, frozen=True, kw_only=True):
     """Timeout of the sender in picoseconds, 1 to 10¹⁵; it waits without limit if absent."""
 
 
+Direction = Literal["read", "write"]
+"""Direction of the blocks of a file."""
+
+
+class File(Table, frozen=True, kw_only=True):
+    """A file that one host reads from, or writes to, another."""
+
+    direction: Direction
+    """Direction of the blocks."""
+    octets: int | None = None
+    """Length of the file in octets, 1 to 2⁵⁰; unlimited if absent."""
+    block_octets: int
+    """Length of a block in octets, 1 to 2³⁰; the last one may be shorter."""
+    request_octets: int
+    """Length of a request without block in octets, 1 to 2³⁰."""
+    answer_octets: int
+    """Length of a response without block in octets, 1 to 2³⁰."""
+    client: Times
+    """Time of the client between a response and the next request, one at a time."""
+    server: Times
+    """Time of the server between a request and its response, one at a time."""
+    ahead: int = 1
+    """Outstanding requests, 1 to 10⁶."""
+
+
 class Stream(Table, frozen=True, kw_only=True):
     """Octets in one direction, as fast as possible."""
 
@@ -503,54 +734,67 @@ class Job(Table, frozen=True, kw_only=True):
     """A file block by block, each by a request and a response."""
 
 
+Congestion = Literal["reno", "cubic"]
+"""Congestion control: how the window grows, and what a loss leaves of it."""
 Recovery = Literal["reno", "new_reno"]
 """Fast recovery."""
+
+
+class Acknowledge(Table, frozen=True, kw_only=True):
+    """Delayed acknowledgements of data in order."""
+
+    segments: int
+    """Segments that are acknowledged at once, 1 to 10⁶."""
+    ps: int
+    """Longest delay of an acknowledgement in picoseconds, 1 to 10¹⁵."""
+    quick: int = 0
+    """Segments at the beginning that are acknowledged without delay, until data are sent."""
 
 
 class Tcp(Table, frozen=True, kw_only=True):
     """TCP at both ends of a connection."""
 
-    acknowledge: Acknowledge = Acknowledge(ps=40000000000, quick=16, segments=2)
-    """Delayed acknowledgements."""
+    mtu_octets: int = 1500
+    """Longest IP packet in octets, at most 65535."""
+    option_octets: int = 0
+    """TCP options of every segment in octets, at most 40: 12 with timestamps."""
+    window_octets: int
+    """Receive buffer in octets, the largest window: from a segment to 2³⁰."""
+    send_buffer_octets: int | None = None
+    """Send buffer in octets, from a segment to 2³⁰; unlimited if absent."""
+    initial_segments: int = 10
+    """Initial congestion window in segments, 1 to 1000."""
+    congestion: Congestion = "cubic"
+    """Congestion control."""
+    hystart: bool = True
+    """`HyStart`: whether `Cubic` ends slow start when acknowledgements show a queue."""
     byte_counting: bool = True
     """Whether the window grows by what is acknowledged, instead of by acknowledgements (RFC 3465,
     without its limit).
     """
-    congestion: Congestion = "cubic"
-    """Congestion control."""
-    first_timeout_ps: int = 1000000000000
-    """Timeout before a round trip is measured, in picoseconds, 1 to 10¹⁵."""
-    hystart: bool = True
-    """`HyStart`: whether `Cubic` ends slow start when acknowledgements show a queue."""
-    initial_segments: int = 10
-    """Initial congestion window in segments, 1 to 1000."""
-    least_timeout_ps: int = 200000000000
-    """Shortest retransmission timeout in picoseconds, 1 to 10¹⁵."""
+    sack: bool = True
+    """Selective acknowledgements (RFC 2018)."""
+    recovery: Recovery = "new_reno"
+    """Fast recovery without `sack`."""
+    prr: bool = True
+    """Proportional rate reduction (RFC 6937)."""
     limited_transmit: bool = True
     """Limited transmit: the first two duplicate acknowledgements release a segment each (RFC 3042).
     """
-    mtu_octets: int = 1500
-    """Longest IP packet in octets, at most 65535."""
     nagle: bool = True
     """Nagle's algorithm: a last, short segment waits for the acknowledgement of all before it (RFC
     1122 § 4.2.3.4).
     """
-    option_octets: int = 0
-    """TCP options of every segment in octets, at most 40: 12 with timestamps."""
-    prr: bool = True
-    """Proportional rate reduction (RFC 6937)."""
-    read_ps_per_octet: int = 0
-    """Time in which the application reads an octet, in picoseconds, at most 10⁹."""
-    recovery: Recovery = "new_reno"
-    """Fast recovery without `sack`."""
-    sack: bool = True
-    """Selective acknowledgements (RFC 2018)."""
-    send_buffer_octets: int | None = None
-    """Send buffer in octets, from a segment to 2³⁰; unlimited if absent."""
+    acknowledge: Acknowledge = Acknowledge(segments=2, ps=40000000000, quick=16)
+    """Delayed acknowledgements."""
+    least_timeout_ps: int = 200000000000
+    """Shortest retransmission timeout in picoseconds, 1 to 10¹⁵."""
     timeout_margin_ps: int = 200000000000
     """Least difference of timeout and smoothed round-trip time in picoseconds, at most 10¹⁵."""
-    window_octets: int
-    """Receive buffer in octets, the largest window: from a segment to 2³⁰."""
+    first_timeout_ps: int = 1000000000000
+    """Timeout before a round trip is measured, in picoseconds, 1 to 10¹⁵."""
+    read_ps_per_octet: int = 0
+    """Time in which the application reads an octet, in picoseconds, at most 10⁹."""
 
 
 class Transfer(Table, frozen=True, kw_only=True):
@@ -565,284 +809,38 @@ class Transfer(Table, frozen=True, kw_only=True):
 class Flow(Table, frozen=True, kw_only=True):
     """A flow: what an application on one host sends to others, or onto its medium."""
 
+    name: str
+    """Name for messages."""
+    from_: str = field(name="from")
+    """Name of the sending node, a host; if it stands for several, each has such a flow."""
+    to: tuple[str, ...] = ()
+    """Names of the receiving hosts; none on a medium."""
     address: Address = "unicast"
     """Destination address."""
-    arrivals: Arrivals = RegularArrivals(period_ps=0)
-    """When messages come; must be absent with a transfer."""
-    codec: str | None = None
-    """Name of the codec of a coder: it determines how the calls are rated, not the packets."""
     frames: Lengths = FixedLengths(bits=0)
     """Lengths of messages; must be absent with a transfer."""
     framing: Framing = "frame"
     """What the length of a message means."""
-    from_: str = field(name="from")
-    """Name of the sending node, a host; if it stands for several, each has such a flow."""
+    codec: str | None = None
+    """Name of the codec of a coder: it determines how the calls are rated, not the packets."""
+    arrivals: Arrivals = RegularArrivals(period_ps=0)
+    """When messages come; must be absent with a transfer."""
     generator: Generator | None = None
     """Process behind a saturated source; messages are always available if absent."""
-    name: str
-    """Name for messages."""
     queue_frames: int | None = None
     """Queue limit in messages, the one being handed over included, 1 to 10⁶ (on a medium 10⁷);
     unlimited if absent. Not with saturated arrivals or a coder.
     """
-    response: Response | None = None
-    """Response of each receiver to each message; none if absent."""
     service: Times = ConstantTimes(ps=0)
     """Host time between messages."""
-    to: tuple[str, ...] = ()
-    """Names of the receiving hosts; none on a medium."""
+    response: Response | None = None
+    """Response of each receiver to each message; none if absent."""
     transfer: Transfer | None = None
     """Data over TCP instead of messages."""
 
 
-class Host(Table, frozen=True, kw_only=True):
-    """A host: the stages between application and link."""
-
-    buffer: Buffer | None = None
-    """Receive buffer and flow control; unlimited if absent."""
-    clock: ClockSpec | None = None
-    """Its clock; a perfect one if absent."""
-    overlap_octets: int | None = None
-    """Octets of a frame after which the first receiving stage may begin, at most 65536; the whole
-    frame if absent.
-    """
-    receive: tuple[Stage, ...] = ()
-    """Stages from the link to the application."""
-    ring: int | None = None
-    """Transmit ring: messages that may be between the application's call and the end of their
-    transmission; 256 if absent.
-    """
-    send: tuple[Stage, ...] = ()
-    """Stages from the application to the link."""
-
-
-class Hub(Table, frozen=True, kw_only=True):
-    """A hub."""
-
-    delay_ps: int = 0
-    """Delay from one link to another in picoseconds."""
-
-
-Idle = Literal["same-slot", "whole-slot"]
-"""Whether the last slot of a busy period is sensed as idle."""
-Implementation = Literal["fast", "reference"]
-"""An implementation of the simulator."""
-
-
-class Infinite(Table, frozen=True, kw_only=True):
-    """An infinite population."""
-
-    attempts_per_slot: float
-    """Mean number of frames that sense or start in a slot, 10⁻⁹ to 1000."""
-
-
-class Learns(Table, frozen=True, kw_only=True):
-    """The table is empty at first; it learns the source address of each frame."""
-
-    addresses: int
-    """Size of the address table."""
-    age_ps: int
-    """Ageing time in picoseconds."""
-
-
-class LearningTable(Table, frozen=True, kw_only=True):
-    """Address learning of a switch; exactly one key is set."""
-
-    learns: Learns | None = None
-    """The table is empty at first; it learns the source address of each frame."""
-
-
-Learning = Literal["known"] | LearningTable
-"""Address learning of a switch."""
-
-
-class Switch(Table, frozen=True, kw_only=True):
-    """A switch."""
-
-    buffer: Buffer | None = None
-    """Receive buffer of each port, and flow control; unlimited if absent."""
-    fabric: Fabric = "ideal"
-    """What connects its ports."""
-    ingress: Stage | None = None
-    """Stage of each port for received frames; none if absent."""
-    learning: Learning
-    """Address learning."""
-    overlap_octets: int | None = None
-    """Octets of a frame after which it may be forwarded (cut-through), at most 65536; the whole
-    frame (store and forward) if absent.
-    """
-    queue_frames: int | None = None
-    """Queue limit of each output port in frames, the frame being sent included; unlimited if
-    absent.
-    """
-    queue_octets: int | None = None
-    """Queue limit of each output port in octets; unlimited if absent."""
-
-
-class Router(Table, frozen=True, kw_only=True):
-    """A router."""
-
-    forward: Stage
-    """Stage that all frames pass."""
-    queue_frames: int | None = None
-    """Queue limit of each output port in frames, the frame being sent included; unlimited if
-    absent.
-    """
-
-
-class Kind(Table, frozen=True, kw_only=True):
-    """Kind of node; exactly one key is set."""
-
-    host: Host | None = None
-    """A node with applications."""
-    switch: Switch | None = None
-    """Forwards frames by the addresses that it knows or learns."""
-    router: Router | None = None
-    """Forwards packets between networks, at a cost for each."""
-    hub: Hub | None = None
-    """Joins half-duplex links into one collision domain."""
-
-
-class Link(Table, frozen=True, kw_only=True):
-    """A link between two nodes."""
-
-    delay_ps: int = 0
-    """One-way propagation in picoseconds, at most 10¹² (1 s)."""
-    ends: tuple[End, ...]
-    """The two nodes that it joins."""
-    gap_octets: int = 12
-    """Inter-frame gap in octets, at most 65536."""
-    half_duplex: bool = False
-    """Whether the link is half-duplex, with CSMA/CD; links of a hub must be."""
-    preamble_octets: int = 8
-    """Preamble and start-of-frame delimiter in octets, at most 65536."""
-    ps_per_octet: int
-    """Duration of an octet in picoseconds, 1 to 10⁹."""
-
-
-Persistence = Literal["non"] | float
-"""What a frame does that finds the medium busy: "non", it senses the medium again another time; or
-it waits, and starts in each idle slot with this probability, above 0 and at most 1.
-"""
-
-
-class Population(Table, frozen=True, kw_only=True):
-    """Population that offers frames; exactly one key is set."""
-
-    infinite: Infinite | None = None
-    """One Poisson stream of attempts, old and new together."""
-    finite: Finite | None = None
-    """The stations of the groups."""
-
-
-class Slotted(Table, frozen=True, kw_only=True):
-    """Carrier sense in slots."""
-
-    collision_slots: int
-    """Slots that a collision keeps the medium busy, 1 to 10⁶; without collision detection those of
-    the packet and one more.
-    """
-    idle: Idle | None = None
-    """Whether the last busy slot is sensed as idle; null unless `persistence` is `non`."""
-    persistence: Persistence
-    """What a frame does that finds the medium busy."""
-    population: Population
-    """Population that offers frames."""
-    slot_ps: int
-    """Slot in picoseconds; packets take whole slots."""
-
-
-class Unslotted(Table, frozen=True, kw_only=True):
-    """Carrier sense without slots."""
-
-    access: Access
-    """What a frame does that finds the medium busy."""
-    propagation_ps: int
-    """One-way propagation between any two stations in picoseconds, 1 to 10¹²."""
-
-
-class Polling(Table, frozen=True, kw_only=True):
-    """Cyclic service of queues."""
-
-    discipline: Discipline
-    """How much a station sends at a visit."""
-    walk_ps: int
-    """Walk time in picoseconds from a station to the next, 1 to 10¹²."""
-
-
-class Mac(Table, frozen=True, kw_only=True):
-    """Medium access control: how stations share the medium; exactly one key is set."""
-
-    csma_cd: CsmaCd | None = None
-    """CSMA/CD of 802.3-2022 § 4.2, and of its predecessors."""
-    slotted: Slotted | None = None
-    """Idealised: carrier sense in slots of one propagation time (Tobagi and Hunt 1980; Tasaka
-    1986).
-    """
-    adaptive: Adaptive | None = None
-    """Idealised: contention in slots that begin with the silence (Metcalfe and Boggs 1976; Almes
-    and Lazowska 1979; Lam 1980).
-    """
-    unslotted: Unslotted | None = None
-    """Idealised: carrier sense without slots, all stations at one distance (Coyle and Liu 1983;
-    Takagi and Kleinrock 1985).
-    """
-    polling: Polling | None = None
-    """Idealised: cyclic service of queues (the token rings of Bux 1981)."""
-
-
-class Stations(Table, frozen=True, kw_only=True):
-    """Hosts that are alike but for their attachment points."""
-
-    after_attempt_limit: AfterAttemptLimit = "discard"
-    """What follows the last failed attempt."""
-    after_late_collision: AfterLateCollision = "backoff"
-    """What follows a late collision."""
-    attempt_limit: int = 16
-    """Transmissions tried before the frame is given up, the first included; 1 to 10⁶."""
-    backoff: Backoff = ExponentialBackoff(limit=10)
-    """Wait after a collision."""
-    clock_error_ppb: int = 0
-    """Largest frequency error of the hosts' clocks in parts of 10⁹, at most 10⁷. Each clock has a
-    uniform error of either sign; coder, load register and its ticks follow it.
-    """
-    node: str
-    """Name of the node: a host, whose `count` is the number of points."""
-    points: tuple[int, ...]
-    """Attachment point of each host: an index into `delay_ps`."""
-    priority_wait_ps: int = 0
-    """Priority wait in picoseconds, at most 10¹² (1 s): silence beyond the gap that the station
-    waits for. Carrier in any part of gap and wait restarts both.
-    """
-
-
-class Medium(Table, frozen=True, kw_only=True):
-    """A medium that several stations share."""
-
-    bit_ps: int
-    """Duration of a bit in picoseconds, 1 to 10⁹."""
-    delay_ps: tuple[tuple[int, ...], ...]
-    """One-way propagation in picoseconds between attachment points, a square and symmetric matrix
-    of at most 1024 rows; its diagonal is the propagation between two stations at one point. Each
-    value is at most 10¹² (1 s) and no longer than any detour.
-    """
-    mac: Mac
-    """Medium access control."""
-    name: str
-    """Name, unique among the media."""
-    stations: tuple[Stations, ...]
-    """Stations on the medium, numbered through these groups in order; 1 to 1024 in all."""
-
-
-class Node(Table, frozen=True, kw_only=True):
-    """A node: anything with links, or attached to a medium."""
-
-    count: int = 1
-    """Hosts that this node stands for, all alike; more than 1 only on a medium."""
-    kind: Kind
-    """Kind of node, with its settings."""
-    name: str
-    """Name, unique among the nodes."""
+Comparing = Literal["not_compared", "compared"]
+"""Whether receivers of streams estimate the offset and drift of their senders' clocks."""
 
 
 class Phases(Table, frozen=True, kw_only=True):
@@ -850,16 +848,16 @@ class Phases(Table, frozen=True, kw_only=True):
 
     begin_ps: int
     """Stations are silent before this time."""
-    end_ps: int
-    """No attempt begins from this time on."""
+    stop_ps: int
+    """Nothing new is offered from this time on."""
     measure_from_ps: int
     """Begin of the measured window."""
     measure_to_ps: int
     """End of the measured window, not included."""
+    end_ps: int
+    """No attempt begins from this time on."""
     spread_ps: int
     """Each station begins at `begin_ps` plus a uniform time below this."""
-    stop_ps: int
-    """Nothing new is offered from this time on."""
 
 
 class Scenario(Table, frozen=True, kw_only=True):
@@ -867,22 +865,26 @@ class Scenario(Table, frozen=True, kw_only=True):
     and its hosts, whose flows have no receiver.
     """
 
-    batches: int = 20
-    """Equal parts of the measured window, from 1; at most 1000, with media only 100 000."""
-    clocks: Comparing = "not_compared"
-    """Whether receivers of streams estimate their senders' clocks by exchanges of times, where one
-    of the two hosts has a clock.
-    """
-    flows: tuple[Flow, ...]
-    """Traffic."""
+    nodes: tuple[Node, ...]
+    """Hosts, switches, routers and hubs."""
     links: tuple[Link, ...] = ()
     """Links between two nodes each; nodes and links are a forest."""
     media: tuple[Medium, ...] = ()
     """Shared media."""
-    nodes: tuple[Node, ...]
-    """Hosts, switches, routers and hubs."""
+    flows: tuple[Flow, ...]
+    """Traffic."""
+    clocks: Comparing = "not_compared"
+    """Whether receivers of streams estimate their senders' clocks by exchanges of times, where one
+    of the two hosts has a clock.
+    """
     phases: Phases
     """When what happens."""
+    batches: int = 20
+    """Equal parts of the measured window, from 1; at most 1000, with media only 100 000."""
+
+
+Implementation = Literal["fast", "reference"]
+"""An implementation of the simulator."""
 
 
 class Settings(Table, frozen=True, kw_only=True):
@@ -897,9 +899,9 @@ class Trial(Table, frozen=True, kw_only=True):
 
     id: str
     """Identifier, unique in the plan."""
-    scenario: Scenario
-    """What to simulate."""
     seed: int
     """Seed of every random draw."""
+    scenario: Scenario
+    """What to simulate."""
     settings: Settings = Settings()
     """How to simulate it."""

@@ -8,11 +8,12 @@ from typing import Any
 
 import msgspec
 
-from ethermeter.nodes import is_network
 from ethermeter.scenario import Flow, Link, Node, Phases, Scenario
+from ethermeter.theory.assumptions import Assumptions
 from ethermeter.theory.names import MODELS
 
-SIMULATION, THEORY, IDEALISED, LIVE = "simulation", "theory", "idealised", "live"
+SIMULATION, THEORY, IDEALISED, ABLATION = "simulation", "theory", "idealised", "ablation"
+LIVE = "live"
 
 LARGEST_SEED = 2**63 - 1
 """The largest seed."""
@@ -49,12 +50,13 @@ class Trial:
     point
         The varied keys with their values, as text.
     scenario
-        What the engine needs to know; see docs/formats.md. Shared between trials, not to be
-        changed.
+        What the engine needs to know; see docs/formats.md. Shared between trials.
     line
         The exact JSON text that an engine receives.
     live
         What the engine "live" is told besides; None of other engines.
+    theory
+        What theories assume besides; None of a simulation and of networks.
 
     """
 
@@ -64,14 +66,20 @@ class Trial:
     seed: int
     engine: str
     point: Mapping[str, str]
-    scenario: Any
+    scenario: Scenario
     line: str
     live: Live | None = None
+    theory: Assumptions | None = None
 
     @property
     def is_network(self) -> bool:
         """Whether its scenario has links instead of a medium."""
-        return is_network(self.scenario)
+        return not self.scenario.media
+
+    def assumptions(self) -> Assumptions:
+        """Return what theories assume besides the scenario."""
+        assert self.theory is not None, "a trial of a theory"
+        return self.theory
 
     def settings(self) -> Live:
         """Return what the engine "live" is told besides the scenario."""
@@ -88,6 +96,7 @@ class _Line(msgspec.Struct):
     point: Mapping[str, str]
     scenario: msgspec.Raw
     live: Live | msgspec.UnsetType = msgspec.UNSET
+    theory: Assumptions | msgspec.UnsetType = msgspec.UNSET
 
 
 class _CoreTrial(msgspec.Struct):
@@ -104,14 +113,16 @@ def planned(
     seed: int,
     engine: str,
     point: Mapping[str, str],
-    scenario: Any,
+    scenario: Scenario,
     scenario_json: msgspec.Raw,
     live: Live | None = None,
+    theory: Assumptions | None = None,
 ) -> Trial:
     """Return a trial with its line; `scenario_json` is the scenario as JSON."""
-    told = msgspec.UNSET if live is None else live
-    line = _text(_Line(id, series, replication, seed, engine, point, scenario_json, told))
-    return Trial(id, series, replication, seed, engine, point, scenario, line, live)
+    line = _Line(id, series, replication, seed, engine, point, scenario_json)
+    line.live = msgspec.UNSET if live is None else live
+    line.theory = msgspec.UNSET if theory is None else theory
+    return Trial(id, series, replication, seed, engine, point, scenario, _text(line), live, theory)
 
 
 def renumbered(trial: Trial, number: int, *, point: Mapping[str, str]) -> Trial:
@@ -135,7 +146,7 @@ def core_trial_of(line: str) -> str:
 _TABLES: dict[str, type] = {"nodes": Node, "links": Link, "flows": Flow}
 
 
-def scenario_of(tables: object, known: dict[str, Any]) -> Scenario:
+def scenario_of(tables: object, known: dict[Any, Any]) -> Scenario:
     """Return a scenario read from JSON; equal nodes, links, flows and phases are one object.
 
     Parameters
@@ -173,32 +184,34 @@ def _text(line: _Line | _CoreTrial) -> str:
     return msgspec.json.encode(line).decode()
 
 
-def _one_of_equals(value: Any, known: dict[str, Any]) -> Any:
-    """Return the same object for equal lists and objects of JSON, and for those in them: scenarios
-    of a plan differ in little.
+def _segment(table: object, known: dict[Any, Any]) -> Scenario:
+    """Return the scenario of a segment, with the same objects for equal media and flows.
 
-    Parameters
-    ----------
-    value
-        What was read.
-    known
-        By its text what was seen before; is extended.
+    Raises
+    ------
+    ValueError
+        If it has another shape, or is none of a segment.
 
     """
-    if not isinstance(value, dict | list):
-        return value
-    text = repr(value)  # tells 1 from 1.0 and true, which are equal
-    if text not in known:
-        known[text] = (
-            {key: _one_of_equals(each, known) for key, each in value.items()}
-            if isinstance(value, dict)
-            else [_one_of_equals(each, known) for each in value]
-        )
-    return known[text]
+    found = msgspec.convert(table, Scenario)
+    media = found.media
+    if (
+        len(media) != 1
+        or media[0].mac.csma_cd is None
+        or not 0 < len(found.flows) == len(media[0].stations)
+    ):
+        raise ValueError("one medium with CSMA/CD, and one flow for each group of its stations")
+    delay_ps = known.setdefault(media[0].delay_ps, media[0].delay_ps)
+    medium = msgspec.structs.replace(media[0], delay_ps=delay_ps)
+    return msgspec.structs.replace(
+        found,
+        nodes=tuple([known.setdefault(node, node) for node in found.nodes]),
+        media=(known.setdefault(medium, medium),),
+        flows=tuple([known.setdefault(flow, flow) for flow in found.flows]),
+    )
 
 
 _KEYS = ("id", "series", "replication", "seed", "engine", "point", "scenario")
-_SCENARIO_KEYS = ("segment", "groups", "phases", "batches")
 _ENGINE = re.compile(
     rf"simulation|(theory|idealised|ablation)/({'|'.join(MODELS)})(/[a-z-]+)?", re.ASCII
 )
@@ -209,28 +222,37 @@ def _refused(constant: str) -> None:
     raise ValueError(f"{constant} is no number")
 
 
-def read_trial(line: str, known: dict[str, Any]) -> Trial | str:
-    """Return the trial of a line, or what was expected instead; `known` as of `_one_of_equals`."""
+def read_trial(line: str, known: dict[Any, Any]) -> Trial | str:
+    """Return the trial of a line, or what was expected instead; `known` as of `scenario_of`."""
     try:
         read = json.loads(line, parse_constant=_refused)
-        tables = read.get("scenario") if isinstance(read, dict) else None
-        has_network = isinstance(tables, dict) and "links" in tables
-        if isinstance(tables, dict) and not has_network:
-            read["scenario"] = {key: _one_of_equals(value, known) for key, value in tables.items()}
     except (ValueError, RecursionError) as error:
-        return f"expected a trial as JSON: {type(error).__name__ if isinstance(error, RecursionError) else error}"
-    is_live = has_network and read.get("engine") == LIVE
-    expected = (*_KEYS, LIVE) if is_live else _KEYS
+        reason = type(error).__name__ if isinstance(error, RecursionError) else error
+        return f"expected a trial as JSON: {reason}"
+    scenario = read.get("scenario") if isinstance(read, dict) else None
+    engine = read.get("engine") if isinstance(read, dict) else None
+    has_medium = isinstance(scenario, dict) and "media" in scenario
+    if has_medium:
+        is_of_theory = isinstance(engine, str) and engine.startswith((THEORY, IDEALISED, ABLATION))
+        beside = (THEORY,) if is_of_theory else ()
+    else:
+        beside = (LIVE,) if engine == LIVE else ()
+    expected = (*_KEYS, *beside)
     if not isinstance(read, dict) or tuple(read) != expected:
         return f"expected a JSON object with the keys {', '.join(expected)}, in this order"
-    point, scenario, engine = read["point"], read["scenario"], read["engine"]
-    keys = _SCENARIO_KEYS if engine == SIMULATION else (*_SCENARIO_KEYS, "theory")
+    point = read["point"]
     try:
-        live = msgspec.convert(read.pop(LIVE), Live) if is_live else None
-        if has_network:
+        if has_medium:
+            read["scenario"] = _segment(scenario, known)
+            if beside:
+                read[THEORY] = msgspec.convert(read[THEORY], Assumptions)
+        else:
             read["scenario"] = scenario_of(scenario, known)
-    except msgspec.ValidationError as error:
-        return f"expected a trial of a network: {error}"
+            if beside:
+                read[LIVE] = msgspec.convert(read[LIVE], Live)
+    except (ValueError, RecursionError) as error:  # a ValidationError is a ValueError
+        reason = type(error).__name__ if isinstance(error, RecursionError) else error
+        return f"expected a scenario: {reason}"
     wrong = [
         text
         for holds, text in (
@@ -242,9 +264,9 @@ def read_trial(line: str, known: dict[str, Any]) -> Trial | str:
                 f"seed as an integer from 0 to {LARGEST_SEED}",
             ),
             (
-                engine in (SIMULATION, LIVE)
-                if has_network
-                else isinstance(engine, str) and _ENGINE.fullmatch(engine),
+                isinstance(engine, str) and _ENGINE.fullmatch(engine)
+                if has_medium
+                else engine in (SIMULATION, LIVE),
                 'engine as "simulation", "theory/MODEL", "idealised/MODEL" or "ablation/MODEL/STEP"; of a network "simulation" or "live"',
             ),
             (
@@ -252,14 +274,10 @@ def read_trial(line: str, known: dict[str, Any]) -> Trial | str:
                 and all(_is_text(text) for item in point.items() for text in item),
                 "point as texts",
             ),
-            (
-                has_network or (isinstance(scenario, dict) and tuple(scenario) == keys),
-                f"scenario with the keys {', '.join(keys)}",
-            ),
         )
         if not holds
     ]
-    return "expected " + "; ".join(wrong) if wrong else Trial(**read, line=line, live=live)
+    return "expected " + "; ".join(wrong) if wrong else Trial(**read, line=line)
 
 
 def _is_text(value: object) -> bool:

@@ -12,6 +12,7 @@ import pytest
 from ethermeter import _core, api
 from ethermeter.engines import local
 from ethermeter.engines.work import UnderWay, Work
+from ethermeter.trial import core_trial_of
 from small_runs import EXPERIMENT, real, started, write_experiment
 
 LONG = (
@@ -73,4 +74,4 @@ def test_a_stopped_simulation_is_no_result(tmp_path):
     watch = _core.Watch()
     watch.stop()
     with pytest.raises(ValueError, match="stopped"):
-        _core.simulate(line, watch)
+        _core.simulate_trial(core_trial_of(line), watch)

@@ -16,6 +16,7 @@ from ethermeter import _core, api
 from ethermeter.engines.simulation import observe
 from ethermeter.metrics import Metric
 from ethermeter.store.rows import METRICS
+from ethermeter.trial import core_trial_of
 from small_runs import EXPERIMENT, TABLES, call, contents, real, write_experiment
 
 # Long enough that a kill falls into the middle of it.
@@ -70,9 +71,13 @@ def test_the_number_of_threads_changes_no_byte(tmp_path, undisturbed):
 def test_the_reference_gives_the_same_observations(tmp_path):
     trials = api.load(write_experiment(tmp_path)).plan(replications=1).trials
     for trial in trials:
+        read = json.loads(core_trial_of(trial.line))
         fast, slow = (
-            observe(trial.scenario, core(trial.line), core_s=0)
-            for core in (_core.simulate, _core.simulate_reference)
+            observe(trial.scenario, _core.simulate_trial(json.dumps(text)), core_s=0)
+            for text in (
+                {**read, "settings": {"implementation": "fast"}},
+                {**read, "settings": {"implementation": "reference"}},
+            )
         )
         assert fast.values.tobytes() == slow.values.tobytes()
         assert fast.cautions.tobytes() == slow.cautions.tobytes()
@@ -81,11 +86,9 @@ def test_the_reference_gives_the_same_observations(tmp_path):
 
 def test_batches_and_histograms_add_up_to_the_observations(tmp_path):
     for trial in api.load(write_experiment(tmp_path)).plan(replications=1).trials:
-        rows = observe(trial.scenario, _core.simulate(trial.line), core_s=0)
+        rows = observe(trial.scenario, _core.simulate_trial(core_trial_of(trial.line)), core_s=0)
         value = dict(zip(METRICS, rows.values, strict=False))
-        window_ps = (
-            trial.scenario["phases"]["measure_to_ps"] - trial.scenario["phases"]["measure_from_ps"]
-        )
+        window_ps = trial.scenario.phases.measure_to_ps - trial.scenario.phases.measure_from_ps
         assert rows.batch_frames.sum() == value[Metric.FRAMES]
         assert rows.count[rows.histogram == 0].sum() == value[Metric.FRAMES]
         assert rows.batch_charged_ps.sum() / window_ps == pytest.approx(
@@ -112,7 +115,7 @@ def test_batches_and_histograms_add_up_to_the_observations(tmp_path):
 
 def test_a_malformed_trial_is_refused_by_the_core_in_words():
     with pytest.raises(ValueError, match=r"\w"):
-        _core.simulate("{}")
+        _core.simulate_trial("{}")
 
 
 def test_the_python_interface_runs_once_and_opens_again(tmp_path, monkeypatch):

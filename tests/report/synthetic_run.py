@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from ethermeter.analysis.graphs import Sums, graphs
 from ethermeter.metrics import Metric
+from segments import segment, table_of
 
 FIXED = ("64 B", "128 B", "256 B", "512 B", "1024 B", "1536 B", "2048 B", "3072 B", "4000 B")
 BIMODAL = ("64 B", *(f"64 B x {8 - longs} + 1536 B x {longs}" for longs in range(1, 8)), "1536 B")
@@ -48,18 +49,33 @@ def mean_octets(frames: str) -> float:
 
 def scenario(count: int, octets: float) -> dict[str, Any]:
     """A scenario with the study's constants."""
-    return {
-        "segment": {"bit_ps": 100000, "slot_bits": 512, "gap_bits": 96, "gap_part1_bits": 0, "preamble_bits": 64, "jam_bits": 32,
-                    "delay_ps": [[1000000]]},
-        "groups": [{"name": "host", "places": [0] * count, "frames": {"kind": "fixed", "bits": int((octets + 4) * 8)},
-                    "arrivals": {"kind": "saturated"}, "generator": None, "queue_frames": None,
-                    "service": {"kind": "uniform", "low_ps": 60000000, "high_ps": 90000000},
-                    "backoff": {"rule": "exponential", "limit": 10}, "attempt_limit": 16, "after_attempt_limit": "resume",
-                    "after_late_collision": "backoff"}],
-        "phases": {"begin_ps": 5 * 10**12, "stop_ps": 25 * 10**12, "measure_from_ps": 10**13, "measure_to_ps": 2 * 10**13,
-                   "end_ps": 3 * 10**13, "spread_ps": 0},
-        "batches": BATCHES,
-    }  # fmt: skip
+    host = {
+        "name": "host",
+        "points": [0] * count,
+        "frames": {"kind": "fixed", "bits": int((octets + 4) * 8)},
+        "service": {"kind": "uniform", "low_ps": 60000000, "high_ps": 90000000},
+        "after_attempt_limit": "resume",
+    }
+    phases = {
+        "begin_ps": 5 * 10**12,
+        "stop_ps": 25 * 10**12,
+        "measure_from_ps": 10**13,
+        "measure_to_ps": 2 * 10**13,
+        "end_ps": 3 * 10**13,
+        "spread_ps": 0,
+    }
+    made = segment(host, delay_ps=[[1000000]], phases=phases, batches=BATCHES)
+    table: dict[str, Any] = table_of(made)
+    return table
+
+
+def scenario_of_parts(table: dict[str, Any], groups: dict[str, list[int]]) -> None:
+    """Divide the only group of a scenario into groups at attachment points."""
+    (node,), (medium,), (flow,) = table["nodes"], table["media"], table["flows"]
+    (stations,) = medium["stations"]
+    table["nodes"] = [{**node, "name": name, "count": len(at)} for name, at in groups.items()]
+    medium["stations"] = [{**stations, "node": name, "points": at} for name, at in groups.items()]
+    table["flows"] = [{**flow, "name": name, "from": name} for name in groups]
 
 
 def efficiency(count: int, octets: float, reach: float) -> float:
@@ -246,10 +262,7 @@ def parted(
                 replication=replication,
             )
             trial = recorder.plan[-1]
-            host = trial["scenario"]["groups"][0]
-            trial["scenario"]["groups"] = [
-                {**host, "name": name, "places": places} for name, places in groups.items()
-            ]
+            scenario_of_parts(trial["scenario"], groups)
             identity, stations, order, numbers, caution = recorder.observations[-1]
             for metric, scale in (("bit_rate", 1e6), ("transmission_delay", 1e-3)):
                 stations = np.concatenate([stations, np.arange(count, dtype=np.int32)])
@@ -293,12 +306,12 @@ def located(
                     rng=rng,
                     replication=replication,
                 )
-                segment = recorder.plan[-1]["scenario"]["segment"]
-                segment["delay_ps"] = [
+                (medium,) = recorder.plan[-1]["scenario"]["media"]
+                medium["delay_ps"] = [
                     [round(1e6 * abs(here - there)) for there in coordinates_us]
                     for here in coordinates_us
                 ]
-                recorder.plan[-1]["scenario"]["groups"][0]["places"] = places
+                medium["stations"][0]["points"] = places
                 identity, stations, order, numbers, caution = recorder.observations[-1]
                 at_us = np.array([coordinates_us[place] for place in places])
                 for metric, base, slope in (

@@ -16,6 +16,7 @@ from ethermeter.report.render import render_table
 from ethermeter.report.sections import parameters
 from ethermeter.studies import pages, registry
 from markupsafe import escape
+from segments import segment
 
 STUDY = registry.find("boggs1988")
 
@@ -292,20 +293,11 @@ def test_sources_stand_beside_what_they_speak_of() -> None:
 
 
 def test_priority_waits_are_told_of_every_group_and_only_where_there_are_any() -> None:
-    segment = {"bit_ps": 100_000, "slot_bits": 512, "gap_bits": 96, "gap_part1_bits": 64, "preamble_bits": 64, "jam_bits": 32,
-               "delay_ps": [[0]]}  # fmt: skip
-    group = {"frames": {"kind": "fixed", "bits": 512}, "arrivals": {"kind": "saturated"}, "generator": None, "queue_frames": None,
-             "service": {"kind": "constant", "ps": 0}, "backoff": {"rule": "none"}, "attempt_limit": 16, "after_attempt_limit": "discard",
-             "after_late_collision": "backoff"}  # fmt: skip
-    groups = [group | {"name": "voice"}, group | {"name": "data", "priority_wait_ps": 51_200_000}]
-    scenario = {
-        "segment": segment,
-        "groups": groups,
-        "phases": {"measure_from_ps": 0, "measure_to_ps": 10**12},
-        "batches": 1,
-    }
+    voice = {"name": "voice", "points": [0], "backoff": {"rule": "none"}}
+    data = {**voice, "name": "data", "priority_wait_ps": 51_200_000}
+    scenario = segment(voice, data)
     assert dict(parameters.constants(scenario))["priority wait"] == "voice 0 µs, data 51.2 µs"
-    assert "priority wait" not in dict(parameters.constants(scenario | {"groups": groups[:1]}))
+    assert "priority wait" not in dict(parameters.constants(segment(voice)))
 
 
 def test_an_experiment_that_is_not_toml_is_named(tmp_path: Path) -> None:

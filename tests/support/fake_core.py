@@ -13,15 +13,16 @@ def simulate(line, watch=None, *, sleep_s=0.0):
     trial = json.loads(line)
     scenario = trial["scenario"]
     rng = np.random.default_rng(zlib.crc32(line.encode()))
-    n = sum(len(group["places"]) for group in scenario["groups"])
-    b = scenario["batches"]
+    (medium,) = scenario["media"]
+    n = sum(len(group["points"]) for group in medium["stations"])
+    b = scenario.get("batches", 20)
     if sleep_s:
         time.sleep(sleep_s)
     phases = scenario["phases"]
     window_ps = phases["measure_to_ps"] - phases["measure_from_ps"]
-    bits = scenario["groups"][0]["frames"]["bits"]
-    segment = scenario["segment"]
-    charged = (bits + segment["preamble_bits"] + segment["gap_bits"]) * segment["bit_ps"]
+    bits = scenario["flows"][0]["frames"]["bits"]
+    mac = medium["mac"]["csma_cd"]
+    charged = (bits + mac["preamble_bits"] + mac["gap_bits"]) * medium["bit_ps"]
     batch_frames = rng.poisson(window_ps / charged / n / b * 0.8, (b, n)).astype(np.uint32)
     frames = batch_frames.sum(0).astype(np.uint64)
     delay = rng.exponential(1e-3, (b, n))

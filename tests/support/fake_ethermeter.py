@@ -10,6 +10,6 @@ from ethermeter import _core
 from ethermeter.cli import main
 
 if __name__ == "__main__":
-    _core.simulate = functools.partial(fake_core.simulate, sleep_s=float(sys.argv.pop(1)))
+    _core.simulate_trial = functools.partial(fake_core.simulate, sleep_s=float(sys.argv.pop(1)))
     sys.argv[0] = "ethermeter"
     main()

@@ -8,5 +8,5 @@ from ethermeter import _core
 
 
 def dask_setup(worker):
-    _core.simulate = functools.partial(fake_core.simulate, sleep_s=0.3)
+    _core.simulate_trial = functools.partial(fake_core.simulate, sleep_s=0.3)
     (Path(worker.local_directory).parents[1] / "ready").touch()

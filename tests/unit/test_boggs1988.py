@@ -14,7 +14,9 @@ from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.frame_mixes import lengths
 from ethermeter.analysis.interval import Estimate
 from ethermeter.metrics import Metric
+from ethermeter.scenario import Scenario
 from ethermeter.studies.boggs1988 import claims as boggs1988
+from segments import segment
 
 FIXED = (64, 512, 1536, 4000)
 MIXED = ("64 B", "64 B x 7 + 1536 B x 1", "1536 B")
@@ -48,17 +50,14 @@ def ideal(series: str, hosts: int, frames: str, metric: Metric) -> float:
     return 0.0 if hosts <= 2 else 0.1 * hosts
 
 
-def scenario(frames: str, window_s: float) -> dict[str, object]:
-    return {
-        "segment": {"bit_ps": 100000, "preamble_bits": 64, "gap_bits": 96},
-        "groups": [
-            {
-                "places": [0] * 24,
-                "frames": {"kind": "fixed", "bits": int((lengths(frames)[0][0] + 4) * 8)},
-            }
-        ],
-        "phases": {"measure_from_ps": 10**13, "measure_to_ps": 10**13 + round(window_s * 1e12)},
-    }
+def scenario(frames: str, window_s: float) -> Scenario:
+    return segment(
+        {
+            "points": [0] * 24,
+            "frames": {"kind": "fixed", "bits": int((lengths(frames)[0][0] + 4) * 8)},
+        },
+        phases={"measure_from_ps": 10**13, "measure_to_ps": 10**13 + round(window_s * 1e12)},
+    )
 
 
 def judged(

@@ -117,7 +117,9 @@ def test_options_change_the_plan(tmp_path):
     assert len(plan("--replications", 2)) == 12
     assert plan("--seed", 8)[0]["seed"] != plain[0]["seed"]
     assert (
-        plan("--set", "stations.0.attempt_limit=3")[0]["scenario"]["groups"][0]["attempt_limit"]
+        plan("--set", "stations.0.attempt_limit=3")[0]["scenario"]["media"][0]["stations"][0][
+            "attempt_limit"
+        ]
         == 3
     )
 
@@ -171,7 +173,7 @@ def test_bad_input_is_said_on_stderr_and_exits_2(tmp_path, arguments, said):
 
 def test_a_trial_that_breaks_off_is_one_line_and_exits_1(tmp_path):
     code = "from ethermeter import _core\ndef fail(line, watch): raise ValueError('scenario.groups: no\\nsecond line')\n"
-    code += "_core.simulate = fail\nfrom ethermeter.cli import main\nmain()\n"
+    code += "_core.simulate_trial = fail\nfrom ethermeter.cli import main\nmain()\n"
     ended = call(
         [
             sys.executable,

@@ -3,6 +3,7 @@
 from ethermeter import _core
 from ethermeter.experiment import Experiment, toml
 from ethermeter.plan import expand
+from ethermeter.trial import core_trial_of
 from fuzz_input import outcome_of_load
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
@@ -121,7 +122,7 @@ def test_the_simulator_runs_whatever_the_reader_lets_through(
     found = outcome_of_load(toml.document(tree).encode())
     assume(isinstance(found, Experiment))
     (trial,) = expand([found]).trials  # type: ignore[list-item]
-    result = _core.simulate(trial.line)
+    result = _core.simulate_trial(core_trial_of(trial.line))
     assert len(result["station_frames"]) == count
     assert int(result["time_ps"].sum()) == result["window_ps"] == 10**9
 
@@ -177,7 +178,7 @@ def test_the_simulator_runs_whatever_voice_the_reader_lets_through(
     found = outcome_of_load(toml.document(tree).encode())
     assume(isinstance(found, Experiment))
     (trial,) = expand([found]).trials  # type: ignore[list-item]
-    result = _core.simulate(trial.line)
+    result = _core.simulate_trial(core_trial_of(trial.line))
     fates = ("delivered", "lost", "buffered")
     assert (
         result["station_samples"] == sum(result[f"station_samples_{fate}"] for fate in fates)

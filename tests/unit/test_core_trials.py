@@ -1,7 +1,6 @@
-"""A trial of the one schema gives what a line of a plan gives, and its faults have paths."""
+"""Trials of the one schema are simulated, and their faults have paths."""
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 import ethermeter as em
@@ -9,11 +8,9 @@ import numpy as np
 import pytest
 from ethermeter import _core, experiment
 from ethermeter.engines.answer import answer
-from ethermeter.trial import core_trial_of
 
 LONGEST_PS = 20_000_000_000
 """Simulated time of a trial; that of a shipped experiment is scaled down to it."""
-ENTRIES = ("simulate", "simulate_idealised")
 
 
 def is_same(one: Any, other: Any) -> bool:
@@ -47,30 +44,21 @@ def trials(name: str) -> list[str]:
 
 
 @pytest.mark.parametrize("name", experiment.shipped())
-def test_every_shipped_experiment_gives_the_same_by_both_entries(
+def test_every_shipped_experiment_is_simulated_as_a_trial_of_the_schema(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    compared = []
+    found = []
+    simulate = _core.simulate_trial
 
-    def both(entry: Callable[..., Any]) -> Callable[..., Any]:
-        def run(line: str, watch: _core.Watch | None = None) -> Any:
-            trial = _core.trial_of_line(line)
-            assert _core.check_trial(trial) is None
-            result = entry(line, watch)
-            compared.append(is_same(result, _core.simulate_trial(trial)))
-            return result
+    def checked(trial: str, watch: _core.Watch | None = None) -> Any:
+        found.append(_core.check_trial(trial))
+        return simulate(trial, watch)
 
-        return run
-
-    for entry in ENTRIES:
-        monkeypatch.setattr(_core, entry, both(getattr(_core, entry)))
+    monkeypatch.setattr(_core, "simulate_trial", checked)
     lines = trials(name)
     for line in lines:
         answer(short(line))
-    assert all(compared)
-    networks = [line for line in lines if "nodes" in json.loads(line)["scenario"]]
-    assert [_core.check_trial(core_trial_of(line)) for line in networks] == [None] * len(networks)
-    assert len(compared) >= len(lines) - len(networks)
+    assert found == [None] * len(lines)
 
 
 def segment() -> dict[str, Any]:
@@ -170,5 +158,3 @@ def test_what_is_no_trial_is_a_fault(text: str) -> None:
     assert _core.check_trial(text) is not None
     with pytest.raises(ValueError, match=":"):
         _core.simulate_trial(text)
-    with pytest.raises(ValueError, match="not a trial"):
-        _core.trial_of_line(text)

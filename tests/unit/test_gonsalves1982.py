@@ -16,6 +16,7 @@ from ethermeter.analysis.interval import Floats
 from ethermeter.analysis.tables import Trial, WholeSegment
 from ethermeter.experiment import load, shipped
 from ethermeter.metrics import Metric
+from ethermeter.stations import station_count
 from ethermeter.studies import registry
 from ethermeter.studies.gonsalves1982 import claims as paper
 from ethermeter.studies.replications import Curves
@@ -191,7 +192,7 @@ def judged(
             known[key] = [world(trial.series, trial.point, metric) for metric in WHOLE]
         shake = 1 + noise * (trial.replication - (replications - 1) / 2)
         rows.append(np.array(known[key]) * shake)
-        count = sum(len(group["places"]) for group in trial.scenario["groups"])
+        count = station_count(trial.scenario)
         single.append(
             {
                 m: stations(trial.series, count, m)

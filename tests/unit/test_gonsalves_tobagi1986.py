@@ -19,6 +19,7 @@ from ethermeter.studies import registry
 from ethermeter.studies.gonsalves_tobagi1986 import claims as paper
 from ethermeter.studies.gonsalves_tobagi1986 import shares
 from ethermeter.studies.judging import MissingError
+from segments import segment
 
 STUDY = registry.find("gonsalves-tobagi1986")
 
@@ -261,7 +262,7 @@ def test_a_ratio_is_that_of_means_of_pairs_by_hand() -> None:
 def stand_in(number: int) -> Any:
     class Stand:
         id, series, engine, point = str(number), "s", "simulation", {}
-        scenario = {"groups": [{"places": [0, 1, 1]}], "segment": {"delay_ps": [[0, 9], [9, 2]]}}  # noqa: RUF012
+        scenario = segment({"points": [0, 1, 1]}, delay_ps=[[0, 9], [9, 2]])
 
     return Stand()
 
@@ -282,7 +283,7 @@ def test_a_part_that_delivered_nothing_has_no_ratio() -> None:
 
 def test_the_middle_is_the_half_of_the_line_between_the_quarters() -> None:
     delays = [[abs(a - b) for a in (0, 25, 26, 74, 75, 100)] for b in (0, 25, 26, 74, 75, 100)]
-    scenario = {"groups": [{"places": [0, 1, 2, 3, 4, 5]}], "segment": {"delay_ps": delays}}
+    scenario = segment({"points": [0, 1, 2, 3, 4, 5]}, delay_ps=delays)
     middle, ends = shares.middle_and_ends(scenario)
     assert middle.tolist() == [False, True, True, True, True, False]
     assert (middle != ends).all()
@@ -290,17 +291,17 @@ def test_the_middle_is_the_half_of_the_line_between_the_quarters() -> None:
 
 @pytest.mark.parametrize("places", [[0, 0, 1], [1, 0, 0]])
 def test_the_larger_of_two_clusters_is_found_wherever_it_is(places: list[int]) -> None:
-    larger, smaller = shares.larger_and_smaller({"groups": [{"places": places}]})
+    larger, smaller = shares.larger_and_smaller(segment({"points": places}))
     assert (larger.sum(), smaller.sum()) == (2, 1)
 
 
 def test_isolated_stations_are_alone_at_their_place() -> None:
-    alone, others = shares.isolated_and_others({"groups": [{"places": [0, 1, 1, 2]}]})
+    alone, others = shares.isolated_and_others(segment({"points": [0, 1, 1, 2]}))
     assert alone.tolist() == [True, False, False, True]
     assert others.tolist() == [False, True, True, False]
     for places in ([0, 0], [0, 1]):
         with pytest.raises(MissingError, match="no station is alone"):
-            shares.isolated_and_others({"groups": [{"places": places}]})
+            shares.isolated_and_others(segment({"points": places}))
 
 
 def test_a_check_of_ours_is_met_where_single_runs_lie(trials: list[Trial]) -> None:

@@ -10,15 +10,13 @@ import pytest
 from ethermeter.analysis import capture, groups
 from ethermeter.analysis.estimates import Point
 from ethermeter.metrics import Metric
+from ethermeter.scenario import Scenario
+from segments import segment
 
-SCENARIO = {
-    "segment": {"bit_ps": 100000},
-    "groups": [{"name": "odd", "places": [1]}, {"name": "others", "places": [0, 1, 0]}],
-    "phases": {"measure_from_ps": 0, "measure_to_ps": 10**12},
-}
+SCENARIO = segment({"name": "odd", "points": [1]}, {"name": "others", "points": [0, 1, 0]})
 
 
-def trials(count: int, scenario: dict[str, Any] = SCENARIO) -> list[Any]:
+def trials(count: int, scenario: Scenario = SCENARIO) -> list[Any]:
     return [
         SimpleNamespace(
             id=f"t{at}",
@@ -88,7 +86,7 @@ def test_stations_are_numbered_through_the_groups_in_order() -> None:
 
 
 def test_one_group_needs_no_name_for_its_places() -> None:
-    assert list(groups.by_place({"groups": [{"name": "host", "places": [0, 1, 0]}]})) == [
+    assert list(groups.by_place(segment({"name": "host", "points": [0, 1, 0]}))) == [
         "place 1",
         "place 2",
     ]
@@ -139,7 +137,7 @@ def test_observations_in_any_order_give_the_same() -> None:
 
 
 def test_capture_that_changes_sides_is_fair_over_the_window_only() -> None:
-    pair = {**SCENARIO, "groups": [{"name": "host", "places": [0, 1]}]}
+    pair = segment({"name": "host", "points": [0, 1]})
     swings = [[9, 1], [1, 9], [9, 1], [1, 9]]
     found = capture.larger_shares(
         trials(3, pair), batched([swings, swings, [[3, 1], [3, 1], [3, 1], [3, 1]]])

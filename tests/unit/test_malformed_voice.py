@@ -9,6 +9,7 @@ from ethermeter.experiment import load
 from ethermeter.plan import expand
 from faults_at import expect_fault, faults_of
 from files import HEAD, host, segment
+from segments import table_of
 
 CODER = 'coder = { sample = "16 bit", every = "152.32 us" }'
 FRAMES = 'frames = { samples = { least = "64 B", most = "1024 B", overhead = "6 B" } }\n'
@@ -369,7 +370,7 @@ def test_the_error_of_a_clock_is_passed_on_in_parts_of_a_billion(
     path = tmp_path / "x.toml"
     path.write_text(voice(f'clock_error = "{text}"\n'), encoding="utf-8")
     (trial,) = expand([load(path)]).trials
-    assert trial.scenario["groups"][0]["clock_error_ppb"] == ppb
+    assert trial.scenario.media[0].stations[0].clock_error_ppb == ppb
 
 
 def test_a_plan_without_an_error_of_clocks_is_what_it_was(tmp_path: Path) -> None:
@@ -388,7 +389,7 @@ def test_a_frame_may_be_all_samples(tmp_path: Path) -> None:
     path = tmp_path / "x.toml"
     path.write_text(growing("64 B", "1024 B", "0 B"), encoding="utf-8")
     (trial,) = expand([load(path)]).trials
-    assert trial.scenario["groups"][0]["frames"] == {
+    assert table_of(trial.scenario.flows[0].frames) == {
         "kind": "samples",
         "overhead_bits": 0,
         "min_bits": 512,

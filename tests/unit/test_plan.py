@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 from ethermeter import plan
 from ethermeter.experiment import load, shipped
+from ethermeter.stations import station_count
 from ethermeter.studies import registry
 from faults_at import faults_of
 from files import SMALL
+from segments import segment, table_of
 
 VARIED = (
     SMALL
@@ -34,16 +36,14 @@ def test_all_combinations_are_run_the_last_key_changing_fastest(varied: Path) ->
         ("varied/00003", 1, {"stations.count": "1", "stations.frames": "65 B"}),
     ]
     assert len(made.trials) == 12
-    assert [len(trial.scenario["groups"][0]["places"]) for trial in made.trials] == [1] * 4 + [
-        2
-    ] * 4 + [3] * 4
+    assert [station_count(trial.scenario) for trial in made.trials] == [1] * 4 + [2] * 4 + [3] * 4
 
 
 def test_a_line_is_the_compact_json_of_its_trial(varied: Path) -> None:
     for trial in plan.expand([load(varied)]).trials:
         assert json.loads(trial.line) == {
             "id": trial.id, "series": "varied", "replication": trial.replication, "seed": trial.seed, "engine": "simulation",
-            "point": trial.point, "scenario": trial.scenario,
+            "point": trial.point, "scenario": table_of(trial.scenario),
         }  # fmt: skip
         assert trial.line == json.dumps(json.loads(trial.line), separators=(",", ":"))
 
@@ -51,14 +51,17 @@ def test_a_line_is_the_compact_json_of_its_trial(varied: Path) -> None:
 def test_the_keys_of_a_line_are_those_of_the_contract() -> None:
     text = (Path(__file__).parents[2] / "docs" / "formats.md").read_text(encoding="utf-8")
     documented = json.loads(text.split("```json\n")[1].split("```")[0])
-    (trial, *_) = plan.expand([load(shipped()["boggs1988/i-2"])]).trials
+    (*_, trial) = plan.expand([load(shipped()["boggs1988/i-2"])]).trials
     ours = json.loads(trial.line)
     assert list(ours) == list(documented)
     for path in (
         ("scenario",),
-        ("scenario", "segment"),
+        ("scenario", "nodes", 0),
+        ("scenario", "media", 0),
+        ("scenario", "media", 0, "mac", "csma_cd"),
+        ("scenario", "media", 0, "stations", 0),
+        ("scenario", "flows", 0),
         ("scenario", "phases"),
-        ("scenario", "groups", 0),
     ):
         mine, theirs = ours, documented
         for part in path:
@@ -175,7 +178,7 @@ def test_a_plan_reads_back_from_its_file(varied: Path, tmp_path: Path) -> None:
 
 GOOD = (
     '{"id":"x/00000","series":"x","replication":0,"seed":1,"engine":"simulation","point":{},'
-    '"scenario":{"segment":{},"groups":[],"phases":{},"batches":20}}'
+    f'"scenario":{json.dumps(table_of(segment({"points": [0]})), separators=(",", ":"))}}}'
 )
 
 
@@ -188,9 +191,9 @@ GOOD = (
         ("{", "line 1", "as JSON"),
         ("[" * 100_000, "line 1", "as JSON"),
         (
-            GOOD.replace('"segment":{}', '"segment":' + "[" * 900 + "]" * 900),
+            GOOD.replace('"delay_ps":[[0]]', '"delay_ps":' + "[" * 900 + "]" * 900),
             "line 1",
-            "RecursionError",
+            "Expected `int`, got `array`",
         ),
         ("9" * 10_000, "line 1", "as JSON"),
         (GOOD.replace('"seed":1', '"seed":NaN'), "line 1", "NaN is no number"),
@@ -205,9 +208,13 @@ GOOD = (
         (GOOD.replace("simulation", "live"), "line 1", "engine as"),
         (GOOD.replace('"point":{}', '"point":{"a":1}'), "line 1", "point as texts"),
         (GOOD.replace('"series":"x"', '"series":"\\ud800"'), "line 1", "series as a text"),
-        (GOOD.replace('"segment":{},', ""), "line 1", "scenario with the keys"),
+        (GOOD.replace('"phases":', '"phase":'), "line 1", "unknown field `phase`"),
+        (GOOD.replace('"media":', '"medium":'), "line 1", "scenario with the keys"),
+        (GOOD.replace('"bit_ps":100000,', ""), "line 1", "missing required field `bit_ps`"),
+        (GOOD.replace('"flows":[', '"flows":[],"links":['), "line 1", "unknown field `name`"),
+        (GOOD.replace("csma_cd", "slotted"), "line 1", "unknown field"),
         (GOOD.replace('"id":', '"di":'), "line 1", "in this order"),
-        (GOOD + "\n\n" + GOOD.replace("00000", "00001"), "line 2", "as JSON"),
+        (GOOD + "\n\n" + GOOD.replace("x/00000", "x/00001"), "line 2", "as JSON"),
         (GOOD + "\n" + GOOD, "line 2, id", "no line before has"),
     ],
 )
@@ -230,15 +237,15 @@ def test_the_lines_that_these_are_made_from_are_sound(tmp_path: Path) -> None:
 def test_equal_parts_of_scenarios_are_one_object(tmp_path: Path) -> None:
     path = tmp_path / "plan.jsonl"
     lines = [
-        GOOD.replace("00000", f"0000{at}")
-        .replace('"segment":{}', f'"segment":{{"a":[{number}]}}')
-        .replace('"groups":[]', f'"groups":[{{"b":{at}}},{{"c":9}}]')
-        for at, number in enumerate(("1", "1", "1.0", "true"))
+        GOOD.replace("x/00000", f"x/0000{at}")
+        .replace('"bit_ps":100000', f'"bit_ps":{bit_ps}')
+        .replace('"bits":544', f'"bits":{544 + at}')
+        for at, bit_ps in enumerate((1, 1, 2))
     ]
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    one, other, real, true = (trial.scenario for trial in plan.read(path).trials)
-    assert one["segment"] is other["segment"]
-    assert one["groups"] != other["groups"]
-    assert one["groups"][1] is other["groups"][1]
-    # These are equal in Python, but not the same numbers.
-    assert [type(of["segment"]["a"][0]) for of in (one, real, true)] == [int, float, bool]
+    one, other, third = (trial.scenario for trial in plan.read(path).trials)
+    assert one.media[0] is other.media[0]
+    assert one.media != third.media
+    assert one.media[0].delay_ps is third.media[0].delay_ps
+    assert one.nodes[0] is third.nodes[0]
+    assert one.flows != other.flows

@@ -15,6 +15,7 @@ from ethermeter.faults import InputError
 from ethermeter.metrics import Metric
 from hypothesis import given
 from hypothesis import strategies as st
+from segments import segment
 
 METRICS = {Metric.BIT_RATE: 1e6, Metric.TRANSMISSION_DELAY: 1e-3}
 
@@ -67,10 +68,7 @@ def trial(
     delays: Any = None,
 ) -> Any:
     delay_ps = [[2_000_000, 7_000_000], [7_000_000, 2_000_000]] if delays is None else delays
-    scenario = {
-        "segment": {"delay_ps": delay_ps, "bit_ps": 100000},
-        "groups": [{"name": "host", "places": places}],
-    }
+    scenario = segment({"name": "host", "points": places}, delay_ps=delay_ps)
     return SimpleNamespace(
         id=f"{series}/{number}",
         series=series,

@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 from ethermeter.analysis.tables import WholeSegment
 from ethermeter.metrics import Metric
+from ethermeter.scenario import Scenario
 from ethermeter.studies.judging import MissingError
 from ethermeter.studies.replications import Curves, crossing, takeoff
 from hypothesis import given
 from hypothesis import strategies as st
+from segments import segment
 
 COUNT = "stations.count"
 
@@ -24,7 +26,7 @@ class Stand:
     series: str
     point: Mapping[str, str]
     engine: str = "simulation"
-    scenario: Mapping[str, Any] = field(default_factory=lambda: {"segment": {"bit_ps": 340_000}})
+    scenario: Scenario = field(default_factory=lambda: segment(bit_ps=340_000))
 
 
 def curves(

@@ -4,12 +4,16 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
-from ethermeter import topology
+from ethermeter import _core, topology
 from ethermeter.experiment import Experiment, load
 from ethermeter.plan import expand
+from ethermeter.scenario import Scenario
+from ethermeter.stations import Group, constants_of, groups_of, medium_of, points_of
 from hypothesis import given
 from hypothesis import strategies as st
+from segments import table_of
 
 HEAD = 'title = "t"\n[segment]\nstandard = "dix-10"\n'
 
@@ -20,10 +24,18 @@ def experiment_of(folder: Path, text: str) -> Experiment:
     return load(path)
 
 
-def scenario_of(folder: Path, text: str) -> dict[str, Any]:
+def scenario_of(folder: Path, text: str) -> Scenario:
     (trial,) = expand([experiment_of(folder, text)]).trials
-    assert json.loads(trial.line)["scenario"] == trial.scenario
+    written = json.loads(trial.line)["scenario"]
+    assert msgspec.convert(written, Scenario) == trial.scenario
+    assert _core.check_trial(json.dumps({"id": "x", "seed": 0, "scenario": written})) is None
+    assert isinstance(trial.scenario, Scenario)
     return trial.scenario
+
+
+def first_of(folder: Path, text: str) -> Group:
+    """The first group of stations."""
+    return groups_of(scenario_of(folder, text))[0]
 
 
 def with_group(text: str, *, segment: str = 'length = "1 m"', count: int = 1) -> str:
@@ -37,33 +49,31 @@ def saturated(text: str = "", *, segment: str = 'length = "1 m"', count: int = 1
 
 
 def test_the_constants_of_a_standard_are_passed_on(tmp_path: Path) -> None:
-    segment = scenario_of(tmp_path, saturated())["segment"]
-    assert segment == {
-        "bit_ps": 100_000,
-        "slot_bits": 512,
-        "gap_bits": 96,
-        "gap_part1_bits": 0,
-        "preamble_bits": 64,
-        "jam_bits": 32,
-        "delay_ps": [[0]],
+    (medium,) = scenario_of(tmp_path, saturated()).media
+    assert (medium.bit_ps, medium.delay_ps) == (100_000, ((0,),))
+    assert table_of(medium.mac) == {
+        "csma_cd": {
+            "slot_bits": 512,
+            "gap_bits": 96,
+            "gap_part1_bits": 0,
+            "preamble_bits": 64,
+            "jam_bits": 32,
+        }
     }
 
 
 def test_constants_can_be_changed_in_bits_or_in_time(tmp_path: Path) -> None:
     changed = 'length = "1 m"\nrate = "20 Mb/s"\nslot = "25.6 us"\ngap = "4.8 us"\ngap_part1 = "64 bit"\npreamble = "8 B"\njam = "48 bit"'
-    segment = scenario_of(tmp_path, saturated(segment=changed))["segment"]
+    scenario = scenario_of(tmp_path, saturated(segment=changed))
+    mac = constants_of(scenario)
+    assert medium_of(scenario).bit_ps == 50_000
     assert [
-        segment[key]
-        for key in (
-            "bit_ps",
-            "slot_bits",
-            "gap_bits",
-            "gap_part1_bits",
-            "preamble_bits",
-            "jam_bits",
-        )
+        mac.slot_bits,
+        mac.gap_bits,
+        mac.gap_part1_bits,
+        mac.preamble_bits,
+        mac.jam_bits,
     ] == [
-        50_000,
         512,
         96,
         64,
@@ -77,9 +87,9 @@ def test_the_12_us_net_of_four_clusters(tmp_path: Path) -> None:
         tmp_path,
         saturated(segment='round_trip = "12 us"\nclusters = 4\ntap_delay = "0.5 us"', count=7),
     )
-    assert found["groups"][0]["places"] == [0, 1, 2, 3, 0, 1, 2]
+    assert points_of(found) == [0, 1, 2, 3, 0, 1, 2]
     # The last place has one station only, so nothing on its diagonal.
-    assert found["segment"]["delay_ps"] == [
+    assert table_of(medium_of(found).delay_ps) == [
         [1_000_000, 2_666_667, 4_333_333, 6_000_000],
         [2_666_667, 1_000_000, 2_666_666, 4_333_333],
         [4_333_333, 2_666_666, 1_000_000, 2_666_667],
@@ -92,13 +102,13 @@ def test_one_cluster_is_all_taps(tmp_path: Path) -> None:
         found = scenario_of(
             tmp_path, saturated(segment=f'round_trip = "3 us"\nclusters = 1\n{taps}', count=2)
         )
-        assert found["segment"]["delay_ps"] == [[1_500_000]]
+        assert table_of(medium_of(found).delay_ps) == [[1_500_000]]
 
 
 def test_stations_are_spread_evenly_if_nothing_is_said(tmp_path: Path) -> None:
     found = scenario_of(tmp_path, saturated(segment='round_trip = "4 us"', count=3))
-    assert found["groups"][0]["places"] == [0, 1, 2]
-    assert found["segment"]["delay_ps"] == [
+    assert points_of(found) == [0, 1, 2]
+    assert table_of(medium_of(found).delay_ps) == [
         [0, 10**6, 2 * 10**6],
         [10**6, 0, 10**6],
         [2 * 10**6, 10**6, 0],
@@ -110,22 +120,22 @@ def test_equal_positions_are_one_place(tmp_path: Path) -> None:
         'positions = ["100 m", "0 m", "100 m"]', segment='length = "100 m"\nvelocity = 1.0', count=3
     )
     found = scenario_of(tmp_path, text)
-    assert found["groups"][0]["places"] == [1, 0, 1]
+    assert points_of(found) == [1, 0, 1]
     # 100 m / 299 792 458 m/s = 333 564.1 ps
-    assert found["segment"]["delay_ps"] == [[0, 333_564], [333_564, 0]]
+    assert table_of(medium_of(found).delay_ps) == [[0, 333_564], [333_564, 0]]
 
 
 def test_a_star_with_branches_of_different_length(tmp_path: Path) -> None:
     segment = 'star = { radii = ["100 m", "50 m"], repeater_delay = "1 us" }\nvelocity = 1.0'
     found = scenario_of(tmp_path, saturated(segment=segment, count=3))
-    assert found["groups"][0]["places"] == [0, 1, 0]
-    assert found["segment"]["delay_ps"] == [[1_667_128, 1_500_346], [1_500_346, 0]]
+    assert points_of(found) == [0, 1, 0]
+    assert table_of(medium_of(found).delay_ps) == [[1_667_128, 1_500_346], [1_500_346, 0]]
 
 
 def test_a_delay_matrix_is_taken_as_it_is_with_the_taps_added(tmp_path: Path) -> None:
     segment = 'delays = [["1 us", "2 us"], ["2 us", "1 us"]]\ntap_delay = "10 ns"'
     found = scenario_of(tmp_path, saturated(segment=segment, count=4))
-    assert found["segment"]["delay_ps"] == [[1_020_000, 2_020_000], [2_020_000, 1_020_000]]
+    assert table_of(medium_of(found).delay_ps) == [[1_020_000, 2_020_000], [2_020_000, 1_020_000]]
 
 
 def test_groups_are_dealt_on_and_may_choose_their_cluster(tmp_path: Path) -> None:
@@ -135,9 +145,16 @@ def test_groups_are_dealt_on_and_may_choose_their_cluster(tmp_path: Path) -> Non
         + '[[stations]]\nname = "c"\ncount = 2\nframes = "64 B"\narrivals = "saturated"\ncluster = 2\n'
         + '[[stations]]\ncount = 3\nframes = "64 B"\narrivals = "saturated"\nper_cluster = [1, 0, 2]\n'
     )
-    groups = scenario_of(tmp_path, text)["groups"]
-    assert [group["places"] for group in groups] == [[0, 1], [2, 0], [2, 2], [0, 2, 2]]
-    assert [group["name"] for group in groups] == ["a", "b", "c", "group-3"]
+    groups = groups_of(scenario_of(tmp_path, text))
+    assert [group.stations.points for group in groups] == [(0, 1), (2, 0), (2, 2), (0, 2, 2)]
+    assert [group.name for group in groups] == ["a", "b", "c", "group-3"]
+
+
+def test_groups_of_one_name_have_nodes_of_their_own(tmp_path: Path) -> None:
+    unnamed = '\n[[stations]]\ncount = 2\nframes = "64 B"\narrivals = "saturated"\n'
+    scenario = scenario_of(tmp_path, saturated('name = "group-1"') + unnamed)
+    assert [group.name for group in groups_of(scenario)] == ["group-1", "group-1"]
+    assert [(node.name, node.count) for node in scenario.nodes] == [("group-1", 1), ("group-1'", 2)]
 
 
 @pytest.mark.parametrize(
@@ -157,12 +174,8 @@ def test_groups_are_dealt_on_and_may_choose_their_cluster(tmp_path: Path) -> Non
     ],
 )
 def test_frames(tmp_path: Path, text: str, frames: dict[str, Any]) -> None:
-    assert (
-        scenario_of(tmp_path, with_group(text + '\narrivals = "saturated"\n'))["groups"][0][
-            "frames"
-        ]
-        == frames
-    )
+    found = first_of(tmp_path, with_group(text + '\narrivals = "saturated"\n'))
+    assert table_of(found.flow.frames) == frames
 
 
 def test_frames_from_a_measured_table(tmp_path: Path) -> None:
@@ -170,7 +183,7 @@ def test_frames_from_a_measured_table(tmp_path: Path) -> None:
         "length_bytes,weight\n64,3\n\n1518,0\n1000,0.5\n", encoding="utf-8"
     )
     text = with_group('frames = { measured = "lengths.csv" }\narrivals = "saturated"\n')
-    assert scenario_of(tmp_path, text)["groups"][0]["frames"] == {
+    assert table_of(first_of(tmp_path, text).flow.frames) == {
         "kind": "mix",
         "bits": [512, 8000],
         "weights": [3.0, 0.5],
@@ -201,21 +214,19 @@ def test_frames_from_a_measured_table(tmp_path: Path) -> None:
     ],
 )
 def test_arrivals(tmp_path: Path, text: str, arrivals: dict[str, Any]) -> None:
-    found = scenario_of(tmp_path, with_group(f'frames = "64 B"\narrivals = {text}\n', count=4))[
-        "groups"
-    ][0]
-    assert found["arrivals"] == arrivals
-    assert found["queue_frames"] is None
+    found = first_of(tmp_path, with_group(f'frames = "64 B"\narrivals = {text}\n', count=4))
+    assert table_of(found.flow.arrivals) == arrivals
+    assert found.flow.queue_frames is None
 
 
 def test_the_load_of_a_mix_counts_its_mean_length(tmp_path: Path) -> None:
     text = with_group(
         'frames = "64 B x 1 + 128 B x 3"\narrivals = { poisson_load = 1 }\nqueue = 5\n'
     )
-    found = scenario_of(tmp_path, text)["groups"][0]
+    flow = first_of(tmp_path, text).flow
     # Mean frame 112 B = 896 bit; (64 + 896 + 96) x 100 ns.
-    assert found["arrivals"]["mean_ps"] == 105_600_000.0
-    assert found["queue_frames"] == 5
+    assert table_of(flow.arrivals)["mean_ps"] == 105_600_000.0
+    assert flow.queue_frames == 5
 
 
 @pytest.mark.parametrize(
@@ -238,11 +249,11 @@ def test_the_load_of_a_mix_counts_its_mean_length(tmp_path: Path) -> None:
     ],
 )
 def test_host_times(tmp_path: Path, text: str, service: dict[str, Any]) -> None:
-    group = scenario_of(
+    flow = first_of(
         tmp_path, saturated(f"service = {text}\ngenerator = {{ buffers = 15, time = {text} }}")
-    )["groups"][0]
-    assert group["service"] == service
-    assert group["generator"] == {"buffers": 15, "time": service}
+    ).flow
+    assert table_of(flow.service) == service
+    assert table_of(flow.generator) == {"buffers": 15, "time": service}
 
 
 @pytest.mark.parametrize(
@@ -260,11 +271,11 @@ def test_host_times(tmp_path: Path, text: str, service: dict[str, Any]) -> None:
     ],
 )
 def test_backoff(tmp_path: Path, text: str, backoff: dict[str, Any]) -> None:
-    group = scenario_of(tmp_path, saturated(f"backoff = {text}\nattempt_limit = 3"))["groups"][0]
-    assert (group["backoff"], group["attempt_limit"]) == (backoff, 3)
+    stations = first_of(tmp_path, saturated(f"backoff = {text}\nattempt_limit = 3")).stations
+    assert (table_of(stations.backoff), stations.attempt_limit) == (backoff, 3)
 
 
-CODER = {"kind": "coder", "sample_bits": 16, "sample_ps": 152_320_000, "spurts": None}
+CODER = {"kind": "coder", "sample_bits": 16, "sample_ps": 152_320_000}
 SAMPLES = {"kind": "samples", "overhead_bits": 48, "min_bits": 512, "max_bits": 8192}
 
 
@@ -286,11 +297,10 @@ def test_a_coder_and_a_host_that_never_gives_up(
     tmp_path: Path, text: str, coder: dict[str, Any]
 ) -> None:
     frames = 'frames = { samples = { least = "64 B", most = "1024 B", overhead = "6 B" } }'
-    group = scenario_of(tmp_path, with_group(f"{frames}\narrivals = {{ coder = {{ {text} }} }}\n"))[
-        "groups"
-    ][0]
-    assert (group["arrivals"], group["frames"]) == (coder, SAMPLES)
-    assert (group["after_attempt_limit"], group["after_late_collision"], group["queue_frames"]) == (
+    group = first_of(tmp_path, with_group(f"{frames}\narrivals = {{ coder = {{ {text} }} }}\n"))
+    stations, flow = group.stations, group.flow
+    assert (table_of(flow.arrivals), table_of(flow.frames)) == (coder, SAMPLES)
+    assert (stations.after_attempt_limit, stations.after_late_collision, flow.queue_frames) == (
         "resume",
         "backoff",
         None,
@@ -304,7 +314,7 @@ def test_the_check_sequence_is_added_to_every_length_of_samples(tmp_path: Path) 
         with_group(frames + 'arrivals = { coder = { sample = "8 bit", rate = "64 kb/s" } }\n'),
     )
     # ieee-10 has 32 bit of it.
-    assert found["groups"][0]["frames"] == {
+    assert table_of(found.flows[0].frames) == {
         "kind": "samples",
         "overhead_bits": 32,
         "min_bits": 512,
@@ -313,30 +323,32 @@ def test_the_check_sequence_is_added_to_every_length_of_samples(tmp_path: Path) 
 
 
 def test_a_deaf_time_stands_in_a_scenario_where_there_is_one_only(tmp_path: Path) -> None:
-    assert "deaf_ps" not in scenario_of(tmp_path, saturated())["segment"]
-    found = scenario_of(
-        tmp_path,
-        saturated(segment='length = "100 m"\ndeaf = "15 us"\ngap = "0 bit"\ngap_part1 = "0 bit"'),
-    )["segment"]
-    assert (found["deaf_ps"], found["gap_bits"]) == (15_000_000, 0)
+    assert "turnaround_ps" not in table_of(constants_of(scenario_of(tmp_path, saturated())))
+    found = constants_of(
+        scenario_of(
+            tmp_path,
+            saturated(
+                segment='length = "100 m"\ndeaf = "15 us"\ngap = "0 bit"\ngap_part1 = "0 bit"'
+            ),
+        )
+    )
+    assert (found.turnaround_ps, found.gap_bits) == (15_000_000, 0)
 
 
 def test_a_priority_wait_stands_in_a_scenario_where_there_is_one_only(tmp_path: Path) -> None:
     for text in ("", 'priority_wait = "0 us"\n'):
-        assert "priority_wait_ps" not in scenario_of(tmp_path, saturated(text))["groups"][0]
-    assert (
-        scenario_of(tmp_path, saturated('priority_wait = "51.2 us"\n'))["groups"][0][
-            "priority_wait_ps"
-        ]
-        == 51_200_000
-    )
+        stations = first_of(tmp_path, saturated(text)).stations
+        assert "priority_wait_ps" not in table_of(stations)
+    stations = first_of(tmp_path, saturated('priority_wait = "51.2 us"\n')).stations
+    assert stations.priority_wait_ps == 51_200_000
 
 
 def test_defaults_come_from_the_standard(tmp_path: Path) -> None:
-    group = scenario_of(tmp_path, saturated())["groups"][0]
-    assert group["attempt_limit"] == 16
-    assert (group["after_attempt_limit"], group["after_late_collision"]) == ("discard", "backoff")
-    assert group["service"] == {"kind": "constant", "ps": 0}
+    group = first_of(tmp_path, saturated())
+    assert group.stations.attempt_limit == 16
+    assert group.stations.after_attempt_limit == "discard"
+    assert group.stations.after_late_collision == "backoff"
+    assert table_of(group.flow.service) == {"kind": "constant", "ps": 0}
 
 
 @pytest.mark.parametrize(
@@ -354,9 +366,11 @@ def test_defaults_come_from_the_standard(tmp_path: Path) -> None:
 def test_phases(tmp_path: Path, text: str, moments: tuple[float, ...]) -> None:
     found = scenario_of(tmp_path, saturated() + f"\n[phases]\n{text}\n[run]\nbatches = 7\n")
     keys = ("begin_ps", "stop_ps", "measure_from_ps", "measure_to_ps", "end_ps", "spread_ps")
-    assert tuple(found["phases"]) == keys
-    assert [found["phases"][key] for key in keys] == [round(moment * 10**12) for moment in moments]
-    assert found["batches"] == 7
+    assert set(table_of(found.phases)) == set(keys)
+    assert [getattr(found.phases, key) for key in keys] == [
+        round(moment * 10**12) for moment in moments
+    ]
+    assert found.batches == 7
 
 
 lengths = st.integers(0, 5000).map(lambda metres: f"{metres / 10} m")
@@ -396,9 +410,9 @@ def test_every_topology_is_symmetric_and_obeys_the_triangle_inequality(
     group = '[[stations]]\ncount = {}\nframes = "64 B"\narrivals = "saturated"\n'
     text = HEAD + segment + tap + "\n" + "".join(group.format(count) for count in counts)
     found = scenario_of(tmp_path_factory.mktemp("any"), text)
-    delays = found["segment"]["delay_ps"]
+    delays = medium_of(found).delay_ps
     topology.check(delays)
-    places = [place for group in found["groups"] for place in group["places"]]
+    places = points_of(found)
     assert len(places) == sum(counts)
     assert set(places) <= set(range(len(delays)))
     for place in range(len(delays)):

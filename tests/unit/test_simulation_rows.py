@@ -12,6 +12,7 @@ from ethermeter.store.rows import (
     layout,
     observations_of,
 )
+from segments import segment
 
 WINDOW_PS = 10**12
 CHARGED_PS = (544 + 64 + 96) * 100_000
@@ -22,16 +23,14 @@ def u64(*values):
 
 
 def scenario(*, stations=2, arrivals="saturated", frames=None):
-    return {
-        "segment": {"bit_ps": 100_000, "preamble_bits": 64, "gap_bits": 96},
-        "groups": [
-            {
-                "places": [0] * stations,
-                "arrivals": {"kind": arrivals},
-                "frames": frames or {"kind": "fixed", "bits": 544},
-            }
-        ],
-    }
+    mean = {"mean_ps": 1e9} if arrivals == "poisson" else {}
+    return segment(
+        {
+            "points": [0] * stations,
+            "arrivals": {"kind": arrivals, **mean},
+            "frames": frames or {"kind": "fixed", "bits": 544},
+        }
+    )
 
 
 def result(**changes):

@@ -2,14 +2,16 @@
 against hand calculation.
 """
 
-import json
 import math
 
+import msgspec
 import pytest
+from ethermeter import _core
 from ethermeter.engines.answer import answer
 from ethermeter.experiment import load
 from ethermeter.metrics import Caution, Metric
 from ethermeter.plan import expand
+from ethermeter.stations import constants_of, medium_of
 from ethermeter.theory.ablation import steps
 from ethermeter.theory.applicability import applicable, judge, judge_all
 from ethermeter.theory.idealised import ideal
@@ -17,6 +19,7 @@ from ethermeter.theory.inputs import model_inputs
 from ethermeter.theory.names import MODELS
 from ethermeter.theory.predictions import ENTRIES
 from ethermeter.theory.simplifications import Simplification
+from ethermeter.trial import core_trial
 
 US = 1e-6
 
@@ -28,19 +31,19 @@ def told(
     segment='round_trip = "12 us"\nclusters = 2',
     theory="",
 ):
-    """Scenario with assumptions of one point, as an engine is told."""
+    """First trial of an experiment for theories."""
     path = tmp_path / "x.toml"
     path.write_text(
         f'title = "t"\n[segment]\nstandard = "dix-10"\n{segment}\n[[stations]]\n{stations}\n'
         f'[theory]\n{theory}\n[run]\nengines = ["theory"]\n',
         encoding="utf-8",
     )
-    return expand([load(path)]).trials[0].scenario
+    return expand([load(path)]).trials[0]
 
 
 def seen(*arguments, **more):
-    scenario = told(*arguments, **more)
-    return model_inputs(scenario, scenario["theory"]), scenario
+    trial = told(*arguments, **more)
+    return model_inputs(trial.scenario, trial.assumptions()), trial.scenario
 
 
 def test_every_model_that_experiments_may_name_has_an_entry():
@@ -141,7 +144,7 @@ def test_a_theory_of_attempts_carries_what_arrives(tmp_path):
     values = judge("tobagi-hunt-1980-one-persistent", inputs).values
     assert values[Metric.UTILISATION] == pytest.approx(0.5, rel=1e-9)
     world = ideal("tobagi-hunt-1980-one-persistent", inputs, scenario)
-    per_slot = world.scenario["idealised"]["population"]["infinite"]["attempts_per_slot"]
+    per_slot = medium_of(world.scenario).mac.slotted.population.infinite.attempts_per_slot
     # Each frame is sent G / S times.
     assert per_slot * inputs.packet_slots / 0.5 == pytest.approx(
         values[Metric.ATTEMPTS_PER_FRAME], rel=1e-9
@@ -168,14 +171,16 @@ def test_the_bits_of_a_world_are_those_of_the_frames_again(tmp_path, model):
     )
     assert model in applicable(inputs)
     world = ideal(model, inputs, scenario)
-    bits = world.scenario["groups"][0]["frames"]["bits"] * world.frame_bits - world.overhead_bits
-    packet_ps = world.scenario["groups"][0]["frames"]["bits"] * world.scenario["segment"]["bit_ps"]
-    slots = inputs.packet_slots if world.scenario["idealised"]["world"] == "slotted" else 1
+    medium = medium_of(world.scenario)
+    length = world.scenario.flows[0].frames.bits
+    bits = length * world.frame_bits - world.overhead_bits
+    packet_ps = length * medium.bit_ps
+    slots = inputs.packet_slots if medium.mac.slotted else 1
     # A slot is rounded to a picosecond; a packet of some slots is off by half of one each.
     assert packet_ps == pytest.approx(inputs.packet_s * 1e12, abs=slots / 2)
     assert bits == pytest.approx(1518 * 8, abs=slots / 2 / 100_000)
-    assert "theory" not in world.scenario
-    json.dumps(world.scenario, allow_nan=False)
+    line = core_trial(msgspec.Raw(msgspec.json.encode(world.scenario)))
+    assert _core.check_trial(line) is None
 
 
 @pytest.mark.parametrize(
@@ -197,9 +202,9 @@ def test_the_last_step_is_the_experiment_itself(tmp_path, model, stations):
     way = steps(model, inputs)
     assert len(way) >= 4
     last = way[-1].make(inputs, scenario)
-    assert last.scenario == {key: value for key, value in scenario.items() if key != "theory"}
+    assert last.scenario == scenario
     # Every step changes something, or it would be none.
-    worlds = [json.dumps(step.make(inputs, scenario).scenario, sort_keys=True) for step in way]
+    worlds = [step.make(inputs, scenario).scenario for step in way]
     assert len(set(worlds)) == len(worlds)
 
 
@@ -218,11 +223,11 @@ def test_without_overhead_a_packet_is_as_long_as_before(tmp_path):
     world = next(
         step for step in steps("metcalfe-boggs-1976", inputs) if step.name == "slotted"
     ).make(inputs, scenario)
-    segment, group = world.scenario["segment"], world.scenario["groups"][0]
-    assert group["frames"]["bits"] + segment["gap_bits"] + segment["preamble_bits"] == 672
-    assert group["frames"]["bits"] - world.overhead_bits == 512
-    assert segment["delay_ps"] == [[6_000_000]]
-    assert segment["slot_bits"] == 120
+    mac, bits = constants_of(world.scenario), world.scenario.flows[0].frames.bits
+    assert bits + mac.gap_bits + mac.preamble_bits == 672
+    assert bits - world.overhead_bits == 512
+    assert medium_of(world.scenario).delay_ps == ((6_000_000,),)
+    assert mac.slot_bits == 120
 
 
 DEAF = """
@@ -256,18 +261,19 @@ def test_no_theory_knows_of_a_deaf_time_and_each_says_so(tmp_path):
     }
     for trial in trials:
         assert answer(trial.line).stations == 4
-    scenario = next(trial.scenario for trial in trials if trial.engine.startswith("theory/"))
-    inputs = model_inputs(scenario, scenario["theory"])
+    trial = next(trial for trial in trials if trial.engine.startswith("theory/"))
+    scenario, inputs = trial.scenario, model_inputs(trial.scenario, trial.assumptions())
     assert (
         "15 us of deaf time"
         in judge("metcalfe-boggs-1976", inputs).differences[Simplification.NO_OVERHEAD]
     )
-    assert "deaf_ps" not in ideal("metcalfe-boggs-1976", inputs, scenario).scenario["segment"]
+    mac = medium_of(ideal("metcalfe-boggs-1976", inputs, scenario).scenario).mac
+    assert mac.csma_cd is None
     way = {
-        step.name: step.make(inputs, scenario).scenario["segment"].get("deaf_ps")
-        for step in steps("metcalfe-boggs-1976", inputs)
+        step.name: constants_of(step.make(inputs, scenario).scenario).turnaround_ps
+        for step in steps("metcalfe-boggs-1976", inputs)[1:]
     }
-    assert (way["slotted"], way["no-overhead"]) == (None, 15_000_000)
+    assert (way["slotted"], way["no-overhead"]) == (0, 15_000_000)
 
 
 def test_no_theory_applies_to_voice_and_a_frame_of_it_counts_with_the_shortest_length(tmp_path):
@@ -279,7 +285,7 @@ def test_no_theory_applies_to_voice_and_a_frame_of_it_counts_with_the_shortest_l
     path = tmp_path / "x.toml"
     path.write_text(text.replace('"saturated"', coder), encoding="utf-8")
     scenario = expand([load(path)]).trials[0].scenario
-    inputs = model_inputs(scenario, told(tmp_path)["theory"])
+    inputs = model_inputs(scenario, told(tmp_path).assumptions())
     assert not [verdict.model for verdict in judge_all(inputs) if verdict.applies]
     # 59 B are 30 samples of 16 bit; four stations talk a quarter of the time.
     assert inputs.arrival_rate == pytest.approx(4 / 4 / (30 * 152.32e-6))
@@ -293,7 +299,7 @@ def test_no_theory_applies_where_stations_wait_for_others_of_higher_priority(tmp
             "count = 4\n", f'count = 4\npriority_wait = "{wait}"\n'
         )
         path.write_text(text, encoding="utf-8")
-        inputs = model_inputs(expand([load(path)]).trials[0].scenario, told(tmp_path)["theory"])
+        inputs = model_inputs(expand([load(path)]).trials[0].scenario, told(tmp_path).assumptions())
         verdicts = judge_all(inputs)
         assert any(verdict.applies for verdict in verdicts) == applies
         assert all(

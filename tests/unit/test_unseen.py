@@ -17,6 +17,7 @@ from ethermeter.metrics import Metric
 from ethermeter.report.charts.frame import datum
 from ethermeter.report.compare import compare, render
 from networks import network
+from segments import segment
 
 SEGMENT = """\
 title = "Few frames, none lost"
@@ -169,28 +170,23 @@ def test_a_part_is_not_known_better_than_its_station_that_was_seen_least(lossles
 
 
 def test_packets_of_voice_are_independent_and_samples_are_not() -> None:
-    scenario = {
-        "groups": [
-            {
-                "frames": {"kind": "samples", "overhead_bits": 464, "max_bits": 8144},
-                "arrivals": {"kind": "coder", "sample_bits": 8},
-            },
-            {"frames": {"kind": "fixed", "bits": 512}, "arrivals": {"kind": "saturated"}},
-        ]
+    voice = {
+        "points": [0],
+        "frames": {"kind": "samples", "overhead_bits": 464, "min_bits": 512, "max_bits": 8144},
+        "arrivals": {"kind": "coder", "sample_bits": 8, "sample_ps": 125_000_000},
     }
+    scenario = segment(voice, {"points": [0]})
     counted = {Metric.SAMPLES_DELIVERED: np.array([9600.0]), Metric.SAMPLES_LOST: np.array([0.0])}
     assert unseen.exposure(Metric.SAMPLE_LOSS, counted, scenario).tolist() == [
         10.0
     ]  # of 960 samples at most
     # Where all is voice, the frames that came are packets of it.
     counted[Metric.FRAMES] = np.array([41.0])
-    assert unseen.exposure(
-        Metric.SAMPLE_LOSS, counted, {"groups": scenario["groups"][:1]}
-    ).tolist() == [41.0]
+    assert unseen.exposure(Metric.SAMPLE_LOSS, counted, segment(voice)).tolist() == [41.0]
 
 
 def test_all_lost_has_a_lower_limit() -> None:
-    scenario = {"groups": []}
+    scenario = segment()
     counted = {
         Metric.FRAMES: np.array([0.0]),
         Metric.DROPPED: np.array([40.0]),

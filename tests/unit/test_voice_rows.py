@@ -18,6 +18,7 @@ from ethermeter.run import effort_of
 from ethermeter.store.rows import METRICS, STATION_METRICS, TrialRows, layout
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from segments import segment
 
 WINDOW_PS = 10**12
 FRAMES = {"kind": "samples", "overhead_bits": 48, "min_bits": 512, "max_bits": 8192}
@@ -29,23 +30,19 @@ def u64(*values: int) -> np.ndarray[Any, Any]:
     return np.array(values, np.uint64)
 
 
-SCENARIO: dict[str, Any] = {
-    "segment": {"bit_ps": 340_000, "preamble_bits": 1, "gap_bits": 1},
-    "groups": [
-        {
-            "places": [0],
-            "arrivals": {"kind": "saturated"},
-            "frames": {"kind": "fixed", "bits": 4096},
-        },
-        {"places": [0, 0], "arrivals": CODER, "frames": FRAMES},
-        {
-            "places": [0],
-            "arrivals": CODER
-            | {"sample_bits": 8, "spurts": {"talk_mean_ps": 1e12, "silence_mean_ps": 3e12}},
-            "frames": FRAMES | {"overhead_bits": 112},
-        },
-    ],
-}
+SCENARIO = segment(
+    {"points": [0], "arrivals": {"kind": "saturated"}, "frames": {"kind": "fixed", "bits": 4096}},
+    {"points": [0, 0], "arrivals": CODER, "frames": FRAMES},
+    {
+        "points": [0],
+        "arrivals": CODER
+        | {"sample_bits": 8, "spurts": {"talk_mean_ps": 1e12, "silence_mean_ps": 3e12}},
+        "frames": FRAMES | {"overhead_bits": 112},
+    },
+    bit_ps=340_000,
+    preamble_bits=1,
+    gap_bits=1,
+)
 """A data station, two voice stations, and one of half the rate that talks a quarter of the time."""
 
 

@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 from ethermeter import _core
+from segments import segment, table_of
 
-CODER = {"kind": "coder", "sample_bits": 16, "sample_ps": 152_320_000, "spurts": None}
+CODER = {"kind": "coder", "sample_bits": 16, "sample_ps": 152_320_000}
 SAMPLES = {"kind": "samples", "overhead_bits": 48, "min_bits": 512, "max_bits": 8192}
 COUNTS = (
     "station_samples",
@@ -18,34 +19,28 @@ COUNTS = (
 MEANS = ("station_voice_delay_s", "station_sample_delay_s")
 
 
-def group(places: int, **change: Any) -> dict[str, Any]:
+def group(count: int, **change: Any) -> dict[str, Any]:
     """A group of voice stations of 105 kb/s with the experimental Ethernet's backoff, changed as
     told.
     """
     return {
-        "name": "g",
-        "places": [0] * places,
+        "points": [0] * count,
         "frames": SAMPLES,
         "arrivals": CODER,
-        "generator": None,
-        "queue_frames": None,
-        "service": {"kind": "constant", "ps": 0},
         "backoff": {"rule": "load-register", "bits": 8, "clock_ps": 38_080_000, "ticks": True},
-        "attempt_limit": 16,
         "after_attempt_limit": "resume",
-        "after_late_collision": "backoff",
     } | change
 
 
-def line(*groups: dict[str, Any], **segment: int) -> str:
+def trial(*groups: dict[str, Any], implementation: str = "fast", **constants: int) -> str:
     """A trial of half a second on the experimental Ethernet, of which the last 300 ms are measured."""
-    constants = {
-        "bit_ps": 340_000,
+    usual = {
         "slot_bits": 112,
         "gap_bits": 0,
         "gap_part1_bits": 0,
         "preamble_bits": 1,
         "jam_bits": 8,
+        "turnaround_ps": 15_000_000,
     }
     phases = {
         "begin_ps": 0,
@@ -55,30 +50,23 @@ def line(*groups: dict[str, Any], **segment: int) -> str:
         "end_ps": 500,
         "spread_ps": 20,
     }
-    scenario = {
-        "segment": constants | {"deaf_ps": 15_000_000} | segment | {"delay_ps": [[1_000_000]]},
-        "groups": groups,
-        "phases": {key: ms * 1_000_000_000 for key, ms in phases.items()},
-        "batches": 2,
-    }
-    return json.dumps(
-        {
-            "id": "x",
-            "series": "s",
-            "replication": 0,
-            "seed": 3,
-            "engine": "simulation",
-            "point": {},
-            "scenario": scenario,
-        }
+    scenario = segment(
+        *groups,
+        bit_ps=340_000,
+        delay_ps=[[1_000_000]],
+        phases={key: ms * 1_000_000_000 for key, ms in phases.items()},
+        batches=2,
+        **{**usual, **constants},
     )
+    settings = {"implementation": implementation}
+    return json.dumps({"id": "x", "seed": 3, "scenario": table_of(scenario), "settings": settings})
 
 
 DATA = group(2, frames={"kind": "fixed", "bits": 4096}, arrivals={"kind": "saturated"})
 
 
 def test_every_sample_of_voice_among_data_is_accounted_for() -> None:
-    result = _core.simulate(line(group(24), DATA))
+    result = _core.simulate_trial(trial(group(24), DATA))
     made, delivered, lost, buffered = (result[key] for key in COUNTS)
     assert made.dtype == np.uint64
     assert made.shape == (26,)
@@ -95,7 +83,8 @@ def test_every_sample_of_voice_among_data_is_accounted_for() -> None:
 
 def test_both_implementations_say_the_same_of_voice() -> None:
     fast, reference = (
-        engine(line(group(24), DATA)) for engine in (_core.simulate, _core.simulate_reference)
+        _core.simulate_trial(trial(group(24), DATA, implementation=implementation))
+        for implementation in ("fast", "reference")
     )
     assert all(
         np.array_equal(fast[key], reference[key], equal_nan=True)
@@ -104,7 +93,7 @@ def test_both_implementations_say_the_same_of_voice() -> None:
 
 
 def test_without_voice_nothing_is_said_of_it() -> None:
-    result = _core.simulate(line(DATA))
+    result = _core.simulate_trial(trial(DATA))
     assert not set(result) & {*COUNTS, *MEANS}
     assert set(result["histograms"]) == {"transmission_delay", "access_delay"}
 
@@ -112,23 +101,29 @@ def test_without_voice_nothing_is_said_of_it() -> None:
 @pytest.mark.parametrize(
     ("text", "key"),
     [
-        (line(group(1, frames={"kind": "fixed", "bits": 544})), "groups[0].frames"),
-        (line(group(1, arrivals={"kind": "saturated"})), "groups[0].arrivals"),
-        (line(group(1, frames=SAMPLES | {"max_bits": 500})), "groups[0].frames"),
-        (line(group(1, arrivals=CODER | {"sample_ps": 5_440_000})), "groups[0].arrivals.sample_ps"),
-        (line(group(1, after_attempt_limit="discard")), "groups[0].after_attempt_limit"),
+        (trial(group(1, frames={"kind": "fixed", "bits": 544})), "flows[0].frames"),
+        (trial(group(1, arrivals={"kind": "saturated"})), "flows[0].arrivals"),
+        (trial(group(1, frames=SAMPLES | {"max_bits": 500})), "flows[0].frames"),
         (
-            line(
+            trial(group(1, arrivals=CODER | {"sample_ps": 5_440_000})),
+            "flows[0].arrivals.sample_ps",
+        ),
+        (
+            trial(group(1, after_attempt_limit="discard")),
+            "media[0].stations[0].after_attempt_limit",
+        ),
+        (
+            trial(
                 group(
                     1, backoff={"rule": "load-register", "bits": 17, "clock_ps": 1, "ticks": False}
                 )
             ),
-            "groups[0].backoff.bits",
+            "media[0].stations[0].backoff.bits",
         ),
-        (line(group(1), deaf_ps=0), "segment.gap_bits"),
+        (trial(group(1), turnaround_ps=0), "media[0].mac.csma_cd.gap_bits"),
     ],
 )
 def test_a_trial_that_contradicts_itself_is_refused_with_its_key(text: str, key: str) -> None:
     with pytest.raises(ValueError, match="must") as refusal:
-        _core.simulate(text)
+        _core.simulate_trial(text)
     assert str(refusal.value).startswith(key + ":")

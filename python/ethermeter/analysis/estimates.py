@@ -50,10 +50,8 @@ from ethermeter.analysis.tables import (
     whole_segment,
 )
 from ethermeter.faults import Fault, InputError
-from ethermeter.metrics import (
-    Caution,
-    Metric,
-)
+from ethermeter.metrics import Caution, Metric
+from ethermeter.scenario import Scenario
 
 FILE = "estimates.json"
 ENOUGH_REPLICATIONS = 3
@@ -187,9 +185,7 @@ def estimate(
     return tuple(points)
 
 
-def _exposure(
-    metric: Metric, whole: WholeSegment, members: Integers, scenario: Mapping[str, Any]
-) -> float:
+def _exposure(metric: Metric, whole: WholeSegment, members: Integers, scenario: Scenario) -> float:
     """Sum over trials of a point of what `ethermeter.analysis.unseen` needs."""
     counted = {
         name: whole.values[members, whole.metrics.index(name)]

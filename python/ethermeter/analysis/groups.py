@@ -24,6 +24,7 @@ from ethermeter.analysis.interval import Estimate, Floats
 from ethermeter.analysis.tables import Trial, batch_sums, per_station
 from ethermeter.metrics import Metric
 from ethermeter.scenario import Scenario
+from ethermeter.stations import groups_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -48,12 +49,13 @@ Parts = Mapping[str, Stations]
 """Stations of every part of a scenario by the part's name."""
 
 
-def by_group(scenario: Mapping[str, Any]) -> Parts:
+def by_group(scenario: Scenario) -> Parts:
     """Divide the stations by their group; the names are the groups'."""
-    ends = np.cumsum([len(group["places"]) for group in scenario["groups"]])
+    divided = groups_of(scenario)
+    ends = np.cumsum([group.count for group in divided])
     return {
-        group["name"]: np.arange(end - len(group["places"]), end, dtype=np.int64)
-        for group, end in zip(scenario["groups"], ends.tolist(), strict=True)
+        group.name: np.arange(end - group.count, end, dtype=np.int64)
+        for group, end in zip(divided, ends.tolist(), strict=True)
     }
 
 
@@ -102,17 +104,17 @@ def by_table(scenario: Scenario) -> Parts:
     return {name: np.array(members, dtype=np.int64) for name, members in found.items()}
 
 
-def by_place(scenario: Mapping[str, Any]) -> Parts:
+def by_place(scenario: Scenario) -> Parts:
     """Divide the stations of every group by their place; names are such as "pupils, place 2", or
     "place 2" if there is one group only.
     """
     found: dict[str, Stations] = {}
     groups = by_group(scenario)
-    for group in scenario["groups"]:
-        places = np.array(group["places"], dtype=np.int64)
-        name = f"{group['name']}, " if len(groups) > 1 else ""
+    for group in groups_of(scenario):
+        places = np.array(group.stations.points, dtype=np.int64)
+        name = f"{group.name}, " if len(groups) > 1 else ""
         for place in np.unique(places).tolist():
-            found[f"{name}place {place + 1}"] = groups[group["name"]][places == place]
+            found[f"{name}place {place + 1}"] = groups[group.name][places == place]
     return found
 
 

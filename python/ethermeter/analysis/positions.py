@@ -19,6 +19,8 @@ from ethermeter.analysis.interval import LEVEL, Estimate
 from ethermeter.analysis.tables import PS_PER_S, Trial
 from ethermeter.faults import Fault, InputError
 from ethermeter.metrics import Metric
+from ethermeter.scenario import Scenario
+from ethermeter.stations import medium_of, points_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -110,12 +112,12 @@ def along_a_line(delay_ps: Sequence[Sequence[int]]) -> tuple[int, ...] | None:
     return tuple(int(position) for position in along)
 
 
-def occupied(scenario: Mapping[str, Any]) -> dict[int, int] | None:
+def occupied(scenario: Scenario) -> dict[int, int] | None:
     """Positions in ps by place, of the places that have stations; None unless these are two or more
     along a line.
     """
-    used = sorted({int(place) for group in scenario["groups"] for place in group["places"]})
-    delay_ps = scenario["segment"]["delay_ps"]
+    used = sorted(set(points_of(scenario)))
+    delay_ps = medium_of(scenario).delay_ps
     if len(used) < 2 or used[-1] >= len(delay_ps):
         return None
     along = along_a_line(delay_ps)
@@ -135,12 +137,10 @@ def estimate(
     observations, batches
         Arrow tables as `docs/formats.md` has them.
     """
-    found: dict[str, dict[int, int] | None] = {}
+    found: dict[object, dict[int, int] | None] = {}
 
-    def positions(scenario: Mapping[str, Any]) -> dict[int, int] | None:
-        key = json.dumps(
-            [scenario["segment"]["delay_ps"], [group["places"] for group in scenario["groups"]]]
-        )
+    def positions(scenario: Scenario) -> dict[int, int] | None:
+        key = (medium_of(scenario).delay_ps, *points_of(scenario))
         if key not in found:
             found[key] = occupied(scenario)
         return found[key]
@@ -148,7 +148,7 @@ def estimate(
     lined = [trial for trial in trials if positions(trial.scenario)]
     if not lined:
         return ()
-    scenarios: dict[tuple[object, ...], Mapping[str, Any]] = {}
+    scenarios: dict[tuple[object, ...], Scenario] = {}
     for trial in lined:
         scenarios.setdefault(_key(trial.series, trial.engine, trial.point), trial.scenario)
     lines: dict[tuple[object, ...], tuple[Point, list[Place]]] = {}
@@ -176,11 +176,9 @@ def estimate(
     )
 
 
-def _by_place(scenario: Mapping[str, Any]) -> groups.Parts:
+def _by_place(scenario: Scenario) -> groups.Parts:
     """Divide the stations by their place, whatever their group; the names are the places' numbers."""
-    places = np.array(
-        [place for group in scenario["groups"] for place in group["places"]], dtype=np.int64
-    )
+    places = np.array(points_of(scenario), dtype=np.int64)
     return {str(place): np.nonzero(places == place)[0] for place in np.unique(places).tolist()}
 
 

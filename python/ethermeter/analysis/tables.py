@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 from ethermeter.analysis.graphs import Sums
 from ethermeter.analysis.interval import Floats
 from ethermeter.metrics import ALL, Metric
-from ethermeter.nodes import is_network
+from ethermeter.scenario import Scenario
+from ethermeter.stations import medium_of, station_count
+from ethermeter.theory.assumptions import Assumptions
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,6 +35,9 @@ class Trial(Protocol):
     def point(self) -> Mapping[str, str]: ...  # noqa: D102
     @property
     def scenario(self) -> Any: ...  # noqa: D102
+    @property
+    def is_network(self) -> bool: ...  # noqa: D102
+    def assumptions(self) -> Assumptions: ...  # noqa: D102
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +113,9 @@ def per_station(
     ]
 
 
-def stations_of(scenario: Any) -> int:
+def stations_of(scenario: Scenario) -> int:
     """Return how many stations a scenario has; of a network, how many flows."""
-    if is_network(scenario):
-        return len(scenario.flows)
-    return sum(len(group["places"]) for group in scenario["groups"])
+    return station_count(scenario) if scenario.media else len(scenario.flows)
 
 
 def batch_sums(batches: "pa.Table", trials: Sequence[Trial]) -> list[tuple[Integers, Sums]]:
@@ -138,18 +141,15 @@ def batch_sums(batches: "pa.Table", trials: Sequence[Trial]) -> list[tuple[Integ
             window_s=np.array([window_s(scenario) for scenario in segments], dtype=np.float64)
             / count,
             line_rate_bps=PS_PER_S
-            / np.array([scenario["segment"]["bit_ps"] for scenario in segments], dtype=np.float64),
+            / np.array([medium_of(scenario).bit_ps for scenario in segments], dtype=np.float64),
         )
         found.append((positions, sums))
     return found
 
 
-def window_s(scenario: Any) -> float:
+def window_s(scenario: Scenario) -> float:
     """Length of the measured window, in s."""
-    if is_network(scenario):
-        return (scenario.phases.measure_to_ps - scenario.phases.measure_from_ps) / PS_PER_S
-    phases = scenario["phases"]
-    return float(phases["measure_to_ps"] - phases["measure_from_ps"]) / PS_PER_S
+    return (scenario.phases.measure_to_ps - scenario.phases.measure_from_ps) / PS_PER_S
 
 
 def cubes(

@@ -12,15 +12,13 @@ limit is about b times as high.
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from ethermeter.analysis.interval import Estimate, Floats, no_event, no_failure, no_success
 from ethermeter.analysis.tables import window_s
 from ethermeter.metrics import Metric
-from ethermeter.nodes import is_network
-from ethermeter.scenario import CoderArrivals, SamplesLengths
+from ethermeter.scenario import CoderArrivals, SamplesLengths, Scenario
 
 SAMPLES = (Metric.SAMPLE_LOSS, Metric.SPEECH_LOSS)
 """Shares of samples of voice."""
@@ -61,7 +59,7 @@ order.
 """
 
 
-def exposure(metric: Metric, counted: Mapping[Metric, Floats], scenario: Any) -> Floats:
+def exposure(metric: Metric, counted: Mapping[Metric, Floats], scenario: Scenario) -> Floats:
     """How often an event could have been seen in a trial: what `limited` needs.
 
     Parameters
@@ -96,41 +94,24 @@ def exposure(metric: Metric, counted: Mapping[Metric, Floats], scenario: Any) ->
         return of(Metric.FRAMES)
     if metric != Metric.LOSS:
         return np.ones_like(nothing)
-    if is_network(scenario):
+    if not scenario.media:
         return of(Metric.OFFERED_RATE) * window_s(scenario)
     return of(Metric.FRAMES) + of(Metric.DROPPED) + of(Metric.DISCARDED)
 
 
-def _packets(samples: Floats, frames: Floats, messages: Floats, scenario: Any) -> Floats:
+def _packets(samples: Floats, frames: Floats, messages: Floats, scenario: Scenario) -> Floats:
     """Packets that carried samples of voice: all that came where all is voice, else at least as
     many as the largest packets make.
     """
-    if is_network(scenario):
-        coders = [
-            (flow.frames, flow.arrivals)
-            for flow in scenario.flows
-            if isinstance(flow.arrivals, CoderArrivals) and isinstance(flow.frames, SamplesLengths)
-        ]
-        if len(coders) == len(scenario.flows):
-            return messages
-        return samples / max(
-            (frames.max_bits - frames.overhead_bits) / coder.sample_bits for frames, coder in coders
-        )
-    sources = scenario["groups"]
-    voice = [
-        (of["frames"], of["arrivals"])
-        for of in sources
-        if of.get("arrivals", {}).get("kind") == "coder"
+    flows = scenario.flows
+    most = [
+        (flow.frames.max_bits - flow.frames.overhead_bits) / flow.arrivals.sample_bits
+        for flow in flows
+        if isinstance(flow.arrivals, CoderArrivals) and isinstance(flow.frames, SamplesLengths)
     ]
-    if len(voice) == len(sources):
-        return frames
-    return samples / max(
-        (
-            (of["max_bits"] - of["overhead_bits"]) / arrivals["sample_bits"]
-            for of, arrivals in voice
-        ),
-        default=1.0,
-    )
+    if len(most) == len(flows):
+        return frames if scenario.media else messages
+    return samples / max(most, default=1.0)
 
 
 def is_unseen(metric: Metric, value: float, engine: str) -> bool:

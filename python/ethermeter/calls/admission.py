@@ -19,6 +19,8 @@ from ethermeter.analysis.interval import Floats
 from ethermeter.analysis.tables import PS_PER_S, Trial, batch_sums
 from ethermeter.faults import Fault, InputError
 from ethermeter.metrics import Metric
+from ethermeter.scenario import Scenario
+from ethermeter.stations import groups_of
 from ethermeter.store import RunDirectory
 from ethermeter.voice import by_count, by_load, call_time, central, occupancy, unlimited
 
@@ -221,8 +223,7 @@ def read(run: Path, *, series: str | None = None, at: Mapping[str, str] | None =
         for name, column in columns.items()
     }
     early = any(
-        _settled_ps(trial.scenario) > trial.scenario["phases"]["measure_from_ps"]
-        for trial in trials
+        _settled_ps(trial.scenario) > trial.scenario.phases.measure_from_ps for trial in trials
     )
     return ByCalls(
         series=chosen, simulated=simulated, window_s=window_s, is_from_the_start=early, **spread
@@ -400,7 +401,7 @@ def _loads(trials: Sequence[Trial], batches: Any, key: str) -> tuple[dict[int, l
         loads = sums.charged_s.sum(axis=-1) / sums.window_s[:, None]
         for position, load in zip(positions.tolist(), loads, strict=True):
             trial = trials[position]
-            from_s = trial.scenario["phases"]["measure_from_ps"] / PS_PER_S + window_s * np.arange(
+            from_s = trial.scenario.phases.measure_from_ps / PS_PER_S + window_s * np.arange(
                 load.size
             )
             settled = from_s >= _settled_ps(trial.scenario) / PS_PER_S
@@ -408,16 +409,13 @@ def _loads(trials: Sequence[Trial], batches: Any, key: str) -> tuple[dict[int, l
     return {calls: loads for calls, loads in found.items() if loads}, window_s
 
 
-def _settled_ps(scenario: Mapping[str, Any]) -> int:
+def _settled_ps(scenario: Scenario) -> int:
     """Return when all stations have begun [ps]."""
-    phases = scenario["phases"]
-    return int(phases["begin_ps"]) + int(phases["spread_ps"])
+    return scenario.phases.begin_ps + scenario.phases.spread_ps
 
 
-def _voice_stations(scenario: Mapping[str, Any]) -> int:
-    return sum(
-        len(group["places"]) for group in scenario["groups"] if group["arrivals"]["kind"] == "coder"
-    )
+def _voice_stations(scenario: Scenario) -> int:
+    return sum(group.count for group in groups_of(scenario) if group.has_coder)
 
 
 def _fault(file: Path | str, key: str, value: str, allowed: str) -> InputError:

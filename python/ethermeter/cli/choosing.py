@@ -46,7 +46,7 @@ def choose(
             ]
         )
     first = [0] * len(loaded.sweeps)
-    verdicts = judge_all(model_inputs(made.at(first).value, made.assumed(first).value))
+    verdicts = judge_all(model_inputs(made.at(first).value, made.assumptions(first)))
     point = {sweep.key: sweep.texts[0] for sweep in loaded.sweeps}
     if as_json:
         print_json({"point": point, "models": [_plain(verdict) for verdict in verdicts]})

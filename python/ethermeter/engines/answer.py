@@ -1,11 +1,10 @@
 """A trial to the engine that answers it."""
 
-import json
 from typing import TYPE_CHECKING
 
 from ethermeter.engines import simulation
 from ethermeter.store.rows import TrialRows
-from ethermeter.trial import scenario_of
+from ethermeter.trial import read_trial
 
 if TYPE_CHECKING:
     from ethermeter._core import Watch
@@ -34,8 +33,10 @@ def answer(line: str, watch: "Watch | None" = None) -> TrialRows:
         If the core breaks off because of a fault of its own.
 
     """
-    trial = json.loads(line)
-    engine, *rest = trial["engine"].split("/")
+    trial = read_trial(line, {})
+    if isinstance(trial, str):
+        raise ValueError(trial)
+    engine, *rest = trial.engine.split("/")
     # On demand: a simulation needs no theories, nor what these import.
     if engine == "theory":
         from ethermeter.engines import theory
@@ -45,8 +46,8 @@ def answer(line: str, watch: "Watch | None" = None) -> TrialRows:
         from ethermeter.engines import idealised
 
         return idealised.run_trial(trial, *rest, watch=watch)
-    if "links" in trial["scenario"]:
+    if trial.is_network:
         from ethermeter.engines import network
 
-        return network.run_trial(line, scenario_of(trial["scenario"], {}), watch)
-    return simulation.run_trial(line, trial["scenario"], watch)
+        return network.run_trial(line, trial.scenario, watch)
+    return simulation.run_trial(line, trial.scenario, watch)

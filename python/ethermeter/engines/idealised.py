@@ -1,31 +1,33 @@
 """The idealised engine: one trial in the idealised scenario that a theory assumes, by brute force."""
 
-import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 
 from ethermeter.engines.simulation import observe, timed
+from ethermeter.scenario import Scenario
 from ethermeter.store.rows import TrialRows
 from ethermeter.theory.ablation import ablated
 from ethermeter.theory.idealised import IdealisedScenario, ideal
 from ethermeter.theory.inputs import model_inputs
 from ethermeter.theory.predictions import ENTRIES
+from ethermeter.trial import Trial, core_trial
 
 if TYPE_CHECKING:
     from ethermeter._core import Watch
 
 
 def run_trial(
-    trial: Mapping[str, Any], model: str, step: str = "", *, watch: "Watch | None" = None
+    trial: Trial, model: str, step: str = "", *, watch: "Watch | None" = None
 ) -> TrialRows:
     """Simulate a trial in the idealised scenario of a model, or at a step from there to the segment.
 
     Parameters
     ----------
     trial
-        The trial, as a line of `plan.jsonl` has it.
+        The trial.
     model
         Name of the model.
     step
@@ -49,8 +51,8 @@ def run_trial(
     """
     from ethermeter import _core
 
-    scenario = trial["scenario"]
-    inputs = model_inputs(scenario, scenario["theory"])
+    scenario: Scenario = trial.scenario
+    inputs = model_inputs(scenario, trial.assumptions())
     obstacles = ENTRIES[model].obstacles(inputs) if model in ENTRIES else ["there is no such model"]
     if obstacles:
         raise ValueError(f"{model} does not apply: {obstacles[0]}")
@@ -59,12 +61,9 @@ def run_trial(
         raise ValueError(
             f"{model} has no idealised scenario{f' with the step {step}' if step else ''}"
         )
-    line = json.dumps({**trial, "engine": "simulation", "scenario": idealised.scenario})
-    result, core_s = timed(
-        _core.simulate_idealised if "idealised" in idealised.scenario else _core.simulate,
-        line,
-        watch,
-    )
+    json = msgspec.Raw(msgspec.json.encode(idealised.scenario))
+    line = core_trial(json, id=trial.id, seed=trial.seed)
+    result, core_s = timed(_core.simulate_trial, line, watch)
     mended = {**result, "station_bits": _frame_bits(result, idealised)}
     if inputs.arrivals == "poisson":
         # An idealised scenario of attempts knows nothing of what arrives; the experiment does.

@@ -11,6 +11,8 @@ from ethermeter.engines import voice
 from ethermeter.engines.quantiles import quantiles
 from ethermeter.metrics import Caution, Masks, Metric, caution_mask, percentiles, without_samples
 from ethermeter.metrics.formulas import station_rates, weighted_mean
+from ethermeter.scenario import SaturatedArrivals, Scenario
+from ethermeter.stations import constants_of, mean_bits, medium_of, per_station
 from ethermeter.store.rows import (
     HISTOGRAMS,
     METRICS,
@@ -22,6 +24,7 @@ from ethermeter.store.rows import (
     TrialRows,
     has_voice,
 )
+from ethermeter.trial import core_trial_of
 
 if TYPE_CHECKING:
     from ethermeter._core import Watch
@@ -116,7 +119,7 @@ class _Table:
         return np.concatenate([of_all, *of_each])
 
 
-def run_trial(line: str, scenario: Mapping[str, Any], watch: "Watch | None" = None) -> TrialRows:
+def run_trial(line: str, scenario: Scenario, watch: "Watch | None" = None) -> TrialRows:
     """Simulate one trial and return its rows.
 
     Parameters
@@ -143,7 +146,7 @@ def run_trial(line: str, scenario: Mapping[str, Any], watch: "Watch | None" = No
     """
     from ethermeter import _core
 
-    result, core_s = timed(_core.simulate, line, watch)
+    result, core_s = timed(_core.simulate_trial, core_trial_of(line), watch)
     return observe(scenario, result, core_s=core_s)
 
 
@@ -172,7 +175,7 @@ def timed(
     return result, time.perf_counter() - begin_s
 
 
-def observe(scenario: Mapping[str, Any], result: Mapping[str, Any], *, core_s: float) -> TrialRows:
+def observe(scenario: Scenario, result: Mapping[str, Any], *, core_s: float) -> TrialRows:
     """Turn what the core counted into every metric, per station and for the whole segment.
 
     Parameters
@@ -180,7 +183,7 @@ def observe(scenario: Mapping[str, Any], result: Mapping[str, Any], *, core_s: f
     scenario
         The trial's scenario as in `plan.jsonl`.
     result
-        What `ethermeter._core.simulate` gave back for it.
+        What `ethermeter._core.simulate_trial` gave back for it.
     core_s
         Time the simulator took, in s.
 
@@ -242,7 +245,7 @@ def observe(scenario: Mapping[str, Any], result: Mapping[str, Any], *, core_s: f
 
 
 def _station_values(
-    scenario: Mapping[str, Any], result: Mapping[str, Any], count: Mapping[str, Floats]
+    scenario: Scenario, result: Mapping[str, Any], count: Mapping[str, Floats]
 ) -> dict[Metric, Floats]:
     """Value of every per-station metric, shape (stations,)."""
     seen = {name: np.asarray(result[f"station_{name}"], np.float64) for name in STATION_MEANS}
@@ -251,7 +254,7 @@ def _station_values(
     utilisation = count["charged_ps"] / result["window_ps"]
     return {
         Metric.UTILISATION: utilisation,
-        Metric.BIT_RATE: utilisation * (PS_PER_S / scenario["segment"]["bit_ps"]),
+        Metric.BIT_RATE: utilisation * (PS_PER_S / medium_of(scenario).bit_ps),
         Metric.PACKET_RATE: frames / window_s,
         Metric.TRANSMISSION_DELAY: seen["delay_s"],
         Metric.TRANSMISSION_DELAY_SD: seen["delay_sd_s"],
@@ -275,7 +278,7 @@ def _station_values(
 
 
 def _whole_values(
-    scenario: Mapping[str, Any],
+    scenario: Scenario,
     result: Mapping[str, Any],
     count: Mapping[str, Floats],
     station: Mapping[Metric, Floats],
@@ -318,44 +321,30 @@ def _whole_values(
     return values
 
 
-def _asked(scenario: Mapping[str, Any], count: Mapping[str, Floats]) -> Floats:
+def _asked(scenario: Scenario, count: Mapping[str, Floats]) -> Floats:
     """Frames that losses are counted against: what a source offered, or what a saturated
     transmitter finished with.
     """
-    saturated = np.concatenate(
-        [
-            np.full(len(group["places"]), group["arrivals"]["kind"] == "saturated")
-            for group in scenario["groups"]
-        ]
+    saturated = per_station(
+        scenario, lambda group: isinstance(group.flow.arrivals, SaturatedArrivals)
     )
-    return np.where(saturated, count["frames"] + count["discarded"], count["offered"])
+    return np.where(saturated > 0, count["frames"] + count["discarded"], count["offered"])
 
 
-def _charged_s(scenario: Mapping[str, Any], count: Mapping[str, Floats]) -> Floats:
+def _charged_s(scenario: Scenario, count: Mapping[str, Floats]) -> Floats:
     """Mean charged time of a frame of each station, in s: preamble, frame and gap.
 
     From the bits delivered and not from the charged time in the window, which begins and ends
     within a packet. A station that delivered nothing is charged the mean of what it would have
     sent.
     """
-    segment = scenario["segment"]
-    meant = np.concatenate(
-        [np.full(len(group["places"]), _mean_bits(group["frames"])) for group in scenario["groups"]]
-    )
+    meant = per_station(scenario, lambda group: mean_bits(group.flow.frames))
     bits = np.where(count["frames"] > 0, count["bits"] / count["frames"], meant)
-    seconds: Floats = (bits + segment["preamble_bits"] + segment["gap_bits"]) * (
-        segment["bit_ps"] / PS_PER_S
+    mac = constants_of(scenario)
+    seconds: Floats = (bits + mac.preamble_bits + mac.gap_bits) * (
+        medium_of(scenario).bit_ps / PS_PER_S
     )
     return seconds
-
-
-def _mean_bits(frames: Mapping[str, Any]) -> float:
-    """Mean frame of a length distribution, in bits; of frames that grow, the least."""
-    if frames["kind"] == "samples":
-        return float(frames["min_bits"])
-    if frames["kind"] == "fixed":
-        return float(frames["bits"])
-    return float(np.average(frames["bits"], weights=frames["weights"]))
 
 
 def _ratio(part: float, whole: float) -> float:

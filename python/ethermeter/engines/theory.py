@@ -2,24 +2,25 @@
 
 import math
 import time
-from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
 from ethermeter.metrics import caution_mask, without_samples
+from ethermeter.scenario import Scenario
+from ethermeter.stations import station_count
 from ethermeter.store.rows import METRICS, STATION_METRICS, TrialRows
 from ethermeter.theory.applicability import judge
 from ethermeter.theory.inputs import model_inputs
+from ethermeter.trial import Trial
 
 
-def run_trial(trial: Mapping[str, Any], model: str) -> TrialRows:
+def run_trial(trial: Trial, model: str) -> TrialRows:
     """Ask a model for what it predicts.
 
     Parameters
     ----------
     trial
-        The trial, as a line of `plan.jsonl` has it.
+        The trial.
     model
         Name of the model.
 
@@ -36,15 +37,15 @@ def run_trial(trial: Mapping[str, Any], model: str) -> TrialRows:
 
     """
     begin_s = time.perf_counter()
-    scenario = trial["scenario"]
-    verdict = judge(model, model_inputs(scenario, scenario["theory"]))
+    scenario: Scenario = trial.scenario
+    verdict = judge(model, model_inputs(scenario, trial.assumptions()))
     if not verdict.applies:
         raise ValueError(f"{model} does not apply: {verdict.obstacles[0]}")
-    stations = sum(len(group["places"]) for group in scenario["groups"])
+    stations = station_count(scenario)
     values = np.full(len(METRICS) + stations * len(STATION_METRICS), math.nan)
     values[: len(METRICS)] = [verdict.values.get(metric, math.nan) for metric in METRICS]
     mask = without_samples(np.full(len(values), caution_mask(verdict.cautions)), values)
-    cells = stations * scenario["batches"]
+    cells = stations * scenario.batches
     none = np.empty(0, np.int64)
     return TrialRows(
         stations=stations,

@@ -14,18 +14,21 @@ from typing import Any, TypeVar
 import msgspec
 from pydantic import BaseModel, ValidationError
 
+from ethermeter import scenario
 from ethermeter.experiment.document import faults_of, validated
 from ethermeter.experiment.flows import ExpandedFlows, Flow, expanded_flows
 from ethermeter.experiment.key_paths import PathError, assigned, at, covers
 from ethermeter.experiment.layout import Layout, layout, placement
 from ethermeter.experiment.network import ExpandedNetwork, Network, expanded_network
 from ethermeter.experiment.phases import Phases, schedule
-from ethermeter.experiment.segment import CONSTANTS, Segment, medium
+from ethermeter.experiment.segment import Segment, csma_cd, medium
 from ethermeter.experiment.stations import StationGroup, contradictions, group_of
 from ethermeter.experiment.sweep import Sweep
 from ethermeter.experiment.theory import Theory, assumed
 from ethermeter.faults import Fault, InputError, Key, KeyPath, dotted, shown
 from ethermeter.scenario import Scenario
+from ethermeter.stations import Group
+from ethermeter.theory.assumptions import Assumptions
 from ethermeter.trial import Live, core_trial
 
 
@@ -46,12 +49,6 @@ def table(**items: Encoded) -> Encoded:
     """Return the table of these items."""
     raw = msgspec.json.encode({key: item.json for key, item in items.items()})
     return Encoded({key: item.value for key, item in items.items()}, msgspec.Raw(raw))
-
-
-def listed(items: Sequence[Encoded]) -> Encoded:
-    """Return the list of these items."""
-    raw = msgspec.json.encode([item.json for item in items])
-    return Encoded([item.value for item in items], msgspec.Raw(raw))
 
 
 def merged(*tables: Encoded) -> Encoded:
@@ -81,9 +78,9 @@ class Parts:
     constants: Mapping[str, Any]
     layout_key: CacheKey
     layout: Layout
-    hosts: Sequence[Encoded]
-    schedule: Encoded
-    assumed: Encoded
+    groups: Sequence[Group]
+    phases: scenario.Phases
+    assumptions: Assumptions
 
 
 class Scenarios:
@@ -119,6 +116,7 @@ class Scenarios:
         self._file = file
         self._folder = folder
         self._groups = len(document["stations"])
+        self._names = _names(document["stations"])
         self._touching: dict[tuple[Key, ...], list[int]] = {}
         self._known: dict[CacheKey, Any] = {}
         self._delays = 0
@@ -138,19 +136,39 @@ class Scenarios:
 
         """
         parts = self.parts(choice)
-        layout_key = parts.layout_key
-        delays = self._once(("delays", layout_key), lambda: encoded(parts.layout.delays_ps()))
-        places = self._once(
-            ("places", layout_key), lambda: [encoded(list(group)) for group in parts.layout.places]
+        key = parts.layout_key
+        delay_ps = self._once(
+            ("delays", key), lambda: tuple(tuple(row) for row in parts.layout.delays_ps())
         )
-        segment = self._once(("segment", layout_key), lambda: _segment(parts.constants, delays))
         groups = [
-            self._group(index, host, place)
-            for index, (host, place) in enumerate(zip(parts.hosts, places, strict=True))
+            self._group(index, group, points)
+            for index, (group, points) in enumerate(
+                zip(parts.groups, parts.layout.places, strict=True)
+            )
         ]
-        return self._joined(segment, groups, parts.schedule)
+        medium = scenario.Medium(
+            name="segment",
+            bit_ps=parts.constants["bit_ps"],
+            mac=scenario.Mac(csma_cd=csma_cd(parts.constants)),
+            delay_ps=delay_ps,
+            stations=tuple([group.stations for group in groups]),
+        )
+        host = scenario.Kind(host=scenario.Host())
+        nodes = [
+            scenario.Node(name=group.stations.node, count=group.count, kind=host)
+            for group in groups
+        ]
+        return encoded(
+            scenario.Scenario(
+                nodes=tuple(nodes),
+                media=(medium,),
+                flows=tuple([group.flow for group in groups]),
+                phases=parts.phases,
+                batches=self._batches,
+            )
+        )
 
-    def assumed(self, choice: Sequence[int]) -> Encoded:
+    def assumptions(self, choice: Sequence[int]) -> Assumptions:
         """Return what theories assume at a point beyond its scenario.
 
         Raises
@@ -159,7 +177,7 @@ class Scenarios:
             With every fault of this point.
 
         """
-        return self.parts(choice).assumed
+        return self.parts(choice).assumptions
 
     def parts(self, choice: Sequence[int]) -> Parts:
         """Return what the scenario of a point is made of; enough to know that it is sound.
@@ -195,7 +213,7 @@ class Scenarios:
         )
         theory = tried(
             lambda: self._once(
-                ("assumed", theory_key), lambda: encoded(assumed(self._model(theory_key, Theory)))
+                ("assumed", theory_key), lambda: assumed(self._model(theory_key, Theory))
             )
         )
         if segment is None or len(groups) < len(group_keys):
@@ -209,15 +227,15 @@ class Scenarios:
         )
         if constants is not None:
             faults += self._too_many(groups, constants)
-        hosts: list[Encoded] = []
+        lowered: list[Group] = []
         for index, (group, key) in enumerate(zip(groups, group_keys, strict=True)):
             try:
-                hosts.append(self._host(index, group, (key, segment_key), constants))
+                lowered += self._lowered(index, group, (key, segment_key), constants)
             except InputError as error:
                 faults += error.faults
         if faults or constants is None or laid is None or when is None or theory is None:
             raise InputError(faults)
-        return Parts(constants, layout_key, laid, hosts, when, theory)
+        return Parts(constants, layout_key, laid, lowered, when, theory)
 
     def _key(self, table: tuple[Key, ...], choice: Sequence[int]) -> TableKey:
         """Return what a table depends on: which values of the sweeps that touch it."""
@@ -263,8 +281,9 @@ class Scenarios:
         except PathError as error:
             raise InputError([Fault(self._file, dotted(table), shown(raw), str(error))]) from None
 
-    def _schedule(self, key: TableKey) -> Encoded:
-        return encoded(schedule(self._model(key, Phases), file=self._file))
+    def _schedule(self, key: TableKey) -> scenario.Phases:
+        phases = schedule(self._model(key, Phases), file=self._file)
+        return msgspec.convert(phases, scenario.Phases)
 
     def _layout(self, segment: Segment, groups: Sequence[StationGroup]) -> Layout:
         found, faults = layout(segment, groups, file=self._file)
@@ -286,41 +305,43 @@ class Scenarios:
         allowed = f"expected at most {most} stations in all on a segment of this standard"
         return [Fault(self._file, dotted(("stations", largest, "count")), str(count), allowed)]
 
-    def _host(
+    def _lowered(
         self, index: int, group: StationGroup, key: CacheKey, constants: Mapping[str, Any] | None
-    ) -> Encoded:
-        """Return a group without its name and places; without constants only its contradictions are
-        looked for.
+    ) -> list[Group]:
+        """Return a group with neither name nor attachment points; without constants none, only its
+        contradictions are looked for.
         """
-
-        def made() -> Encoded:
-            return encoded(
-                group_of(
-                    group, index, constants=constants or {}, folder=self._folder, file=self._file
-                )
-            )
-
         if faults := contradictions(group, index, file=self._file):
             raise InputError(faults)
-        return self._once(("host", *key), made) if constants is not None else encoded({})
+        if constants is None:
+            return []
+        made = self._once(
+            ("group", *key),
+            lambda: group_of(
+                group, index, constants=constants, folder=self._folder, file=self._file
+            ),
+        )
+        return [made]
 
-    def _group(self, index: int, host: Encoded, place: Encoded) -> Encoded:
-        raw = self._document["stations"][index]
-        name = raw.get("name") or (f"group-{index}" if self._groups > 1 else "stations")
-        return merged(table(name=encoded(name), places=place), host)
-
-    def _joined(self, segment: Encoded, groups: Sequence[Encoded], when: Encoded) -> Encoded:
-        return table(
-            segment=segment, groups=listed(groups), phases=when, batches=encoded(self._batches)
+    def _group(self, index: int, group: Group, points: tuple[int, ...]) -> Group:
+        """Return a group with its name and attachment points."""
+        flow_name, node = self._names[index]
+        return Group(
+            msgspec.structs.replace(group.stations, node=node, points=points),
+            msgspec.structs.replace(group.flow, name=flow_name, from_=node),
         )
 
 
-def _segment(constants: Mapping[str, Any], delays: Encoded) -> Encoded:
-    known = {name: constants[name] for name in CONSTANTS}
-    # Only where there is one, so that other plans keep their hash.
-    if constants["deaf_ps"]:
-        known["deaf_ps"] = constants["deaf_ps"]
-    return merged(encoded(known), table(delay_ps=delays))
+def _names(tables: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
+    """Return the name of every group's flow and node: names of groups may be equal, of nodes not."""
+    found: list[tuple[str, str]] = []
+    for index, raw in enumerate(tables):
+        name = raw.get("name") or (f"group-{index}" if len(tables) > 1 else "stations")
+        node = name
+        while any(node == taken for _, taken in found):
+            node += "'"
+        found.append((name, node))
+    return found
 
 
 MOST_KEPT = 256

@@ -9,6 +9,7 @@ from pydantic import AfterValidator, Field, StringConstraints
 from ethermeter.experiment.quantity import BitsOrTime, BitTime, Delay, Length, Velocity
 from ethermeter.experiment.table import Table, complaint
 from ethermeter.faults import Fault, InputError, dotted
+from ethermeter.scenario import CsmaCd
 
 
 @cache
@@ -82,14 +83,17 @@ class Segment(Table):
     """One-way delay between a station and the cable; counts once at each end."""
 
 
-CONSTANTS = ("bit_ps", "slot_bits", "gap_bits", "gap_part1_bits", "preamble_bits", "jam_bits")
-"""The constants that an engine is told, in this order."""
-
 MOST_BITS = 1 << 24
 """Bits that a slot, gap, preamble or jam may have.
 
 No jam, or neither gap nor deaf time, would leave it open who heard whom first.
 """
+
+
+def csma_cd(constants: Mapping[str, Any]) -> CsmaCd:
+    """Return the constants of the medium access; `constants` are those of `medium`."""
+    bits = {name: constants[name] for name in CsmaCd.__struct_fields__ if name.endswith("_bits")}
+    return CsmaCd(turnaround_ps=constants["turnaround_ps"], **bits)
 
 
 def _unless(key: str, segment: Segment) -> str:
@@ -121,7 +125,7 @@ def medium(segment: Segment, *, file: str) -> dict[str, Any]:
             allowed = f"expected a whole number of bits, each {constants['bit_ps']} ps"
             faults.append(Fault(file, dotted(("segment", key)), f"{number} ps", allowed))
         constants[f"{key}_bits"] = bits
-    constants["deaf_ps"] = segment.deaf
+    constants["turnaround_ps"] = segment.deaf
     # Without a gap and a deaf time, a station could start in the very instant in which it hears
     # silence and carrier at once.
     for key, least in (

@@ -1,10 +1,11 @@
-"""[[stations]]: groups of equal stations with their traffic, and each group as in a plan."""
+"""[[stations]]: groups of equal stations with their traffic, and each group as in a scenario."""
 
 from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import msgspec
 from pydantic import Field, PlainValidator, StringConstraints, WithJsonSchema
 
 from ethermeter.experiment.frames import Frames, Samples, frames_plan, sizes_of
@@ -24,6 +25,8 @@ from ethermeter.experiment.traffic import (
 )
 from ethermeter.experiment.voice import Coded, frames_and_arrivals, station_faults
 from ethermeter.faults import Fault, InputError, dotted
+from ethermeter.scenario import Flow, Stations
+from ethermeter.stations import Group
 from ethermeter.units import LONGEST_PS
 
 MOST_STATIONS = 1024
@@ -49,7 +52,7 @@ def room(most: int) -> tuple[PlainValidator, WithJsonSchema]:
 
 
 class StationGroup(Table):
-    """Stations that differ only in their place."""
+    """Stations that differ only in their attachment points."""
 
     name: Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,31}$")] | None = None
     """Name of the group, for dotted keys and reports."""
@@ -155,8 +158,8 @@ def contradictions(group: StationGroup, index: int, *, file: str) -> list[Fault]
 
 def group_of(
     group: StationGroup, index: int, *, constants: Constants, folder: Path, file: str
-) -> dict[str, Any]:
-    """Return a group as the engines read it, all but its places.
+) -> Group:
+    """Return a group with neither name nor attachment points.
 
     Raises
     ------
@@ -173,19 +176,11 @@ def group_of(
             frames_plan(sizes),
             _arrivals(group, index, sizes=sizes, constants=constants, file=file),
         )
-    # Only where there is one, so that other plans keep their hash.
-    clock = {"clock_error_ppb": group.clock_error} if group.clock_error else {}
-    wait = {"priority_wait_ps": group.priority_wait} if group.priority_wait else {}
-    return {
-        "frames": frames,
-        "arrivals": arrivals,
-        **clock,
-        "generator": None
-        if group.generator is None
-        else {"buffers": group.generator.buffers, "time": times_plan(group.generator.time)},
-        "queue_frames": group.queue,
-        **wait,
-        "service": times_plan(group.service),
+    stations = {
+        "node": "",
+        "points": (),
+        "clock_error_ppb": group.clock_error,
+        "priority_wait_ps": group.priority_wait,
         "backoff": backoff_plan(group.backoff, limit=constants["backoff_limit"]),
         "attempt_limit": group.attempt_limit
         if group.attempt_limit is not None
@@ -194,6 +189,18 @@ def group_of(
         "after_attempt_limit": group.after_attempt_limit or ("resume" if has_coder else "discard"),
         "after_late_collision": group.after_late_collision,
     }
+    flow = {
+        "name": "",
+        "from": "",
+        "frames": frames,
+        "arrivals": arrivals,
+        "generator": None
+        if group.generator is None
+        else {"buffers": group.generator.buffers, "time": times_plan(group.generator.time)},
+        "queue_frames": group.queue,
+        "service": times_plan(group.service),
+    }
+    return Group(msgspec.convert(stations, Stations), msgspec.convert(flow, Flow))
 
 
 def _sizes(

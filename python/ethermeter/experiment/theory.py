@@ -8,6 +8,7 @@ from pydantic import AfterValidator, Field, PlainValidator, WithJsonSchema
 from ethermeter import units
 from ethermeter.experiment.quantity import PositiveTime, number
 from ethermeter.experiment.table import Table, complaint, distinct
+from ethermeter.theory.assumptions import Assumptions
 from ethermeter.theory.names import MODELS, ROUND_TRIP, SLOT_TIME, Model
 from ethermeter.units import UnitError
 
@@ -71,12 +72,12 @@ class Theory(Table):
     """Delay of a token ring in each of its stations; one bit if not said."""
 
 
-def assumed(theory: Theory) -> dict[str, int | float | str | None]:
-    """Return the assumptions as a scenario has them: times in ps."""
-    return {
-        "contention_slot": theory.contention_slot,
-        "sensing_interval_ps": theory.sensing_interval,
-        "collision_ps": theory.collision,
-        "persistence": float(theory.persistence),
-        "station_latency_ps": theory.station_latency,
-    }
+def assumed(theory: Theory) -> Assumptions:
+    """Return the assumptions as theories read them."""
+    return Assumptions(
+        contention_slot=theory.contention_slot,
+        sensing_interval_ps=theory.sensing_interval,
+        collision_ps=theory.collision,
+        persistence=float(theory.persistence),
+        station_latency_ps=theory.station_latency,
+    )

@@ -31,13 +31,13 @@ from ethermeter.analysis.roofline import Roofline, of_scenario
 from ethermeter.document import plain
 from ethermeter.faults import Fault, InputError
 from ethermeter.metrics import Metric
-from ethermeter.nodes import is_network
 from ethermeter.presentation import Presentation
 from ethermeter.report.experiments import Experiment, experiments
 from ethermeter.report.labels import key_title
 from ethermeter.report.selection import KINDS, Kind, Selection, select
 from ethermeter.report.thinning import MOST_ROWS, spread
 from ethermeter.scenario import Scenario
+from ethermeter.stations import groups_of, station_count
 from ethermeter.store import captures
 from ethermeter.store.measured import read_result
 
@@ -74,7 +74,7 @@ class ReportData:
     claims: Sequence[Claim]
     experiments: Sequence[Experiment]
     titles: Mapping[str, str]  # of the series
-    scenarios: Mapping[str, Any]  # of each series, with the most stations
+    scenarios: Mapping[str, Scenario]  # of each series, with the most stations
     provenance: Mapping[str, Any]
     flows: Sequence[
         Point
@@ -125,7 +125,7 @@ def gather(run_dir: Path, presentation: Presentation) -> ReportData:
     files = experiments(run_dir)
     by_name = {experiment.name: experiment.title for experiment in files}
     titles: dict[str, str] = {}
-    scenarios: dict[str, Any] = {}
+    scenarios: dict[str, Scenario] = {}
     trials = run.trials()
     for trial in trials:
         if trial.series not in scenarios or _stations(trial.scenario) > _stations(
@@ -234,22 +234,20 @@ def _rooflines(by_flow: Sequence[Point], trials: "Sequence[Trial]") -> dict[str,
     return {series: line for series, (_, line) in found.items()}
 
 
-def _stations(scenario: Any) -> int:
-    if is_network(scenario):
-        return len(scenario.nodes)
-    return sum(len(group["places"]) for group in scenario["groups"])
+def _stations(scenario: Scenario) -> int:
+    return station_count(scenario) if scenario.media else len(scenario.nodes)
 
 
 def _parts(
     run: "RunDirectory", trials: "Sequence[Trial]"
 ) -> tuple[Sequence[Point], Sequence[Point], Sequence[Point]]:
     """Estimates by group, by attachment, and shares of two stations; each empty if trivial."""
-    several = _of_some_points([trial for trial in trials if len(trial.scenario["groups"]) > 1])
+    several = _of_some_points([trial for trial in trials if len(groups_of(trial.scenario)) > 1])
     clustered = _of_some_points(
         [
             trial
             for trial in trials
-            if any(_is_clustered(group["places"]) for group in trial.scenario["groups"])
+            if any(_is_clustered(group.stations.points) for group in groups_of(trial.scenario))
         ]
     )
     pairs = _of_some_points([trial for trial in trials if _stations(trial.scenario) == 2])

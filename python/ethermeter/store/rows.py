@@ -2,14 +2,13 @@
 
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ethermeter.metrics import ALL, Group, Masks, Metric, metrics_of
-from ethermeter.nodes import is_network
 from ethermeter.scenario import CoderArrivals, Scenario
+from ethermeter.stations import station_count
 
 METRICS = metrics_of(Group.SEGMENT)
 STATION_METRICS = metrics_of(Group.SEGMENT, of_each=True)
@@ -164,9 +163,9 @@ ARRAYS = (
 """Fields of `TrialRows` that are arrays."""
 
 
-def flows_of(scenario: Any) -> int:
+def flows_of(scenario: Scenario) -> int:
     """How many flows the network of a scenario has; 0 if it has a segment."""
-    return len(scenario.flows) if is_network(scenario) else 0
+    return 0 if scenario.media else len(scenario.flows)
 
 
 def clocks_of(scenario: Scenario) -> int:
@@ -187,12 +186,9 @@ def clock_metrics(clocks: int) -> tuple[Metric, ...]:
     )
 
 
-def has_voice(scenario: Any) -> bool:
+def has_voice(scenario: Scenario) -> bool:
     """Whether some station of a scenario sends voice, or some flow is voice."""
-    if is_network(scenario):
-        return any(isinstance(flow.arrivals, CoderArrivals) for flow in scenario.flows)
-    sources = scenario.get("groups", ())
-    return any(source.get("arrivals", {}).get("kind") == "coder" for source in sources)
+    return any(isinstance(flow.arrivals, CoderArrivals) for flow in scenario.flows)
 
 
 def observations_of_flows(flows: int, *, voice: bool, clocks: int) -> int:
@@ -208,7 +204,7 @@ def observations_of(stations: int, *, voice: bool) -> int:
     return len(METRICS) + stations * len(STATION_METRICS) + of_voice
 
 
-def observations_of_scenario(scenario: Any, *, is_live: bool = False) -> int:
+def observations_of_scenario(scenario: Scenario, *, is_live: bool = False) -> int:
     """Return the number of observations of a trial of a scenario.
 
     A measured trial has none of clocks, for real hosts have their own.
@@ -216,9 +212,8 @@ def observations_of_scenario(scenario: Any, *, is_live: bool = False) -> int:
     if flows := flows_of(scenario):
         clocks = 0 if is_live else clocks_of(scenario)
         return observations_of_flows(flows, voice=has_voice(scenario), clocks=clocks)
-    return observations_of(
-        sum(len(group["places"]) for group in scenario["groups"]), voice=has_voice(scenario)
-    )
+    assert isinstance(scenario, Scenario), "a network has flows"
+    return observations_of(station_count(scenario), voice=has_voice(scenario))
 
 
 @lru_cache(maxsize=1024)

@@ -10,7 +10,6 @@ import numpy as np
 from ethermeter.analysis.interval import Estimate, Floats, student
 from ethermeter.analysis.tables import Trial, codes
 from ethermeter.metrics import Metric
-from ethermeter.nodes import is_network
 from ethermeter.scenario import Scenario
 from ethermeter.studies.judging import MissingError
 
@@ -50,7 +49,7 @@ class Paths:
         self._trials: dict[tuple[object, ...], list[int]] = {}
         self._of_trial = list(trials)
         for at, trial in enumerate(trials):
-            if trial.engine == engine and is_network(trial.scenario):
+            if trial.engine == engine and trial.is_network:
                 self._trials.setdefault((trial.series, *sorted(trial.point.items())), []).append(at)
         ids = [trial.id for trial in trials]
         trial_at, _ = codes(observations["trial"], ids)

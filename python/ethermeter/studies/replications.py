@@ -13,6 +13,8 @@ from ethermeter.analysis.interval import Floats
 from ethermeter.analysis.tables import Trial, WholeSegment
 from ethermeter.analysis.unseen import BEHIND, exposure
 from ethermeter.metrics import Metric
+from ethermeter.scenario import Scenario
+from ethermeter.stations import medium_of
 from ethermeter.studies.judging import MissingError
 
 SIMULATION = "simulation"
@@ -75,14 +77,14 @@ class Curves:
             else float("nan")
         )
 
-    def scenario(self, series: str, where: Where) -> Mapping[str, Any]:
+    def scenario(self, series: str, where: Where) -> Scenario:
         """Return the scenario of a point, as the engines read it."""
-        found: Mapping[str, Any] = self._scenarios[self.trials(series, where)[0]]
-        return found
+        scenario: Scenario = self._scenarios[self.trials(series, where)[0]]
+        return scenario
 
     def bit_ps(self, series: str, where: Where) -> float:
         """Time of a bit on the segment of a point, in ps."""
-        return float(self.scenario(series, where)["segment"]["bit_ps"])
+        return float(medium_of(self.scenario(series, where)).bit_ps)
 
     def along(self, series: str, where: Where, key: str) -> list[str]:
         """Values of `key` for which the run has points that are otherwise at `where`, by size."""

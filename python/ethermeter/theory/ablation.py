@@ -5,17 +5,30 @@ result from step to step is what that assumption is worth. The steps end where t
 begins.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
-from ethermeter.theory.idealised import IdealisedScenario, adaptive, bare, has_scenario, with_access
+from msgspec.structs import replace
+
+from ethermeter.scenario import Mac, Scenario
+from ethermeter.stations import constants_of, medium_of
+from ethermeter.theory.idealised import (
+    IdealisedScenario,
+    adaptive,
+    bare,
+    has_scenario,
+    mapped,
+    with_access,
+    with_flows,
+    without_host,
+)
 from ethermeter.theory.inputs import PS_PER_S, ModelInputs
 from ethermeter.theory.predictions import ENTRIES
 from ethermeter.theory.simplifications import Simplification
 
-Make = Callable[[ModelInputs, Mapping[str, Any]], IdealisedScenario]
+Make = Callable[[ModelInputs, Scenario], IdealisedScenario]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,18 +54,13 @@ class Step:
     make: Make
 
 
-def _backoff_in_slots(s: ModelInputs, scenario: Mapping[str, Any]) -> IdealisedScenario:
-    return with_access(
-        bare(s, scenario),
-        adaptive(s, "binary-exponential"),
-        service={"kind": "constant", "ps": 0},
-        generator=None,
-    )
+def _backoff_in_slots(s: ModelInputs, scenario: Scenario) -> IdealisedScenario:
+    return with_access(bare(s, scenario), adaptive(s, "binary-exponential"), without_host)
 
 
 def _segment(
     s: ModelInputs,
-    scenario: Mapping[str, Any],
+    scenario: Scenario,
     *,
     overhead: bool,
     standard_slot: bool,
@@ -60,44 +68,40 @@ def _segment(
     host: bool,
 ) -> IdealisedScenario:
     """Return the segment itself with some of its properties as theories have them."""
-    base = (
-        IdealisedScenario({key: value for key, value in scenario.items() if key != "theory"})
-        if overhead
-        else _least_overhead(s, scenario)
-    )
-    segment = dict(base.scenario["segment"])
+    base = IdealisedScenario(scenario) if overhead else _least_overhead(s, scenario)
+    changed = base.scenario
+    medium = medium_of(changed)
     if not standard_slot:
-        segment["slot_bits"] = max(1, round(s.contention_slot_s * PS_PER_S / segment["bit_ps"]))
-    groups = base.scenario["groups"]
+        slot_bits = max(1, round(s.contention_slot_s * PS_PER_S / medium.bit_ps))
+        mac = replace(constants_of(changed), slot_bits=slot_bits)
+        medium = replace(medium, mac=Mac(csma_cd=mac))
     if not topology:
-        # All at one attachment, whose stations are half a contention slot apart.
-        segment["delay_ps"] = [[round(s.contention_slot_s / 2 * PS_PER_S)]]
-        groups = [{**group, "places": [0] * len(group["places"])} for group in groups]
+        # All at one attachment point, whose stations are half a contention slot apart.
+        medium = replace(
+            medium,
+            delay_ps=((round(s.contention_slot_s / 2 * PS_PER_S),),),
+            stations=tuple(
+                replace(group, points=(0,) * len(group.points)) for group in medium.stations
+            ),
+        )
     if not host:
-        groups = [
-            {**group, "service": {"kind": "constant", "ps": 0}, "generator": None}
-            for group in groups
-        ]
-    return replace(base, scenario={**base.scenario, "segment": segment, "groups": groups})
+        changed = with_flows(changed, without_host)
+    return dataclasses.replace(base, scenario=replace(changed, media=(medium,)))
 
 
-def _least_overhead(s: ModelInputs, scenario: Mapping[str, Any]) -> IdealisedScenario:
+def _least_overhead(s: ModelInputs, scenario: Scenario) -> IdealisedScenario:
     """Return the scenario with preamble and gap in its frames, and only the bit of gap and of jam
     that the simulator cannot do without.
     """
-    base = bare(s, scenario)
+    bare_one = bare(s, scenario).scenario
     bits = max(1, round(s.overhead_bits))
-    groups = []
-    for group in base.scenario["groups"]:
-        frames = group["frames"]
-        shorter = (
-            [each - 1 for each in frames["bits"]]
-            if isinstance(frames["bits"], list)
-            else frames["bits"] - 1
-        )
-        groups.append({**group, "frames": {**frames, "bits": shorter}})
-    segment = {**base.scenario["segment"], "gap_bits": 1, "jam_bits": 1}
-    return IdealisedScenario({**base.scenario, "segment": segment, "groups": groups}, 1.0, bits - 1)
+    mac = replace(constants_of(bare_one), gap_bits=1, jam_bits=1)
+    medium = replace(medium_of(bare_one), mac=Mac(csma_cd=mac))
+    shorter = with_flows(
+        replace(bare_one, media=(medium,)),
+        lambda flow: replace(flow, frames=mapped(flow.frames, lambda length: length - 1)),
+    )
+    return IdealisedScenario(shorter, 1.0, bits - 1)
 
 
 def _at(
@@ -175,7 +179,7 @@ def _with_host(step: Step) -> Step:
         _SLOT_TIME.name: _at(overhead=True, standard_slot=True, host=True),
         _TOPOLOGY.name: _at(overhead=True, standard_slot=True, topology=True, host=True),
     }
-    return replace(step, make=flags[step.name])
+    return dataclasses.replace(step, make=flags[step.name])
 
 
 def steps(model: str, inputs: ModelInputs) -> tuple[Step, ...]:
@@ -194,7 +198,7 @@ def steps(model: str, inputs: ModelInputs) -> tuple[Step, ...]:
 
 
 def ablated(
-    model: str, step: str, inputs: ModelInputs, scenario: Mapping[str, Any]
+    model: str, step: str, inputs: ModelInputs, scenario: Scenario
 ) -> IdealisedScenario | None:
     """Return the idealised scenario after a step, or None if there is no such step."""
     for each in steps(model, inputs):

@@ -1,12 +1,39 @@
 """Model inputs: the quantities of a scenario that theories know, in seconds and bits."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from msgspec.structs import replace
 
+from ethermeter.scenario import (
+    CoderArrivals,
+    ConstantTimes,
+    ExponentialTimes,
+    Flow,
+    MeasuredTimes,
+    OnOffArrivals,
+    PoissonArrivals,
+    RegularArrivals,
+    SamplesLengths,
+    SaturatedArrivals,
+    Scenario,
+    Stations,
+    Times,
+    UniformTimes,
+)
+from ethermeter.stations import (
+    Group,
+    constants_of,
+    groups_of,
+    lengths_of,
+    medium_of,
+    points_of,
+    tag_of,
+    talking_share,
+)
+from ethermeter.theory.assumptions import Assumptions
 from ethermeter.theory.names import ROUND_TRIP, SLOT_TIME
 
 PS_PER_S = 1e12
@@ -121,74 +148,82 @@ class ModelInputs:
         return max(2, round(self.collision_s / self.propagation_slot_s))
 
 
-def model_inputs(scenario: Mapping[str, Any], assumed: Mapping[str, Any]) -> ModelInputs:
+def model_inputs(scenario: Scenario, assumptions: Assumptions) -> ModelInputs:
     """Return the model inputs of a scenario.
 
     Parameters
     ----------
     scenario
-        As in `plan.jsonl`.
-    assumed
-        Its part `theory`.
+        Of a trial.
+    assumptions
+        What the theories assume beyond it.
 
     """
-    segment, groups = scenario["segment"], scenario["groups"]
-    bit_s = segment["bit_ps"] / PS_PER_S
-    places = [place for group in groups for place in group["places"]]
-    nearest, farthest = _distances(segment["delay_ps"], places)
+    medium, mac, groups = medium_of(scenario), constants_of(scenario), groups_of(scenario)
+    bit_s = medium.bit_ps / PS_PER_S
+    points = points_of(scenario)
+    nearest, farthest = _distances(medium.delay_ps, points)
     propagation_s = farthest / PS_PER_S
-    overhead = segment["preamble_bits"] + segment["gap_bits"]
+    overhead = mac.preamble_bits + mac.gap_bits
     bits, weights = _lengths(groups)
     first = groups[0]
-    detected_s = max(segment["preamble_bits"] * bit_s, propagation_s)
-    jam_s = segment["jam_bits"] * bit_s
-    slot_s = segment["slot_bits"] * bit_s
-    contention = assumed["contention_slot"]
-    # Without any distance a slot still has a length: nothing depends on it then.
-    contention_s = {ROUND_TRIP: max(2 * propagation_s, bit_s), SLOT_TIME: slot_s}.get(contention)
-    collision = assumed["collision_ps"]
+    detected_s = max(mac.preamble_bits * bit_s, propagation_s)
+    jam_s = mac.jam_bits * bit_s
+    slot_s = mac.slot_bits * bit_s
+    collision_ps = assumptions.collision_ps
+    arrivals = {tag_of(group.flow.arrivals) for group in groups}
     return ModelInputs(
-        stations=len(places),
-        alike=all(
-            {**group, "name": "", "places": ()} == {**first, "name": "", "places": ()}
-            for group in groups
-        ),
+        stations=len(points),
+        alike=len({_without_names(group) for group in groups}) == 1,
         rate_bps=1 / bit_s,
         packet_bits=bits + overhead,
         weights=weights,
         propagation_s=propagation_s,
         equally_far=nearest == farthest,
         overhead_bits=overhead,
-        deaf_s=segment.get("deaf_ps", 0) / PS_PER_S,
+        deaf_s=mac.turnaround_ps / PS_PER_S,
         slot_s=slot_s,
-        collision_s=collision / PS_PER_S
-        if collision is not None
-        else detected_s + jam_s + propagation_s + segment["gap_bits"] * bit_s,
-        abort_s=jam_s + segment["gap_bits"] * bit_s,
-        arrivals=first["arrivals"]["kind"]
-        if all(group["arrivals"]["kind"] == first["arrivals"]["kind"] for group in groups)
-        else "mixed",
-        arrival_rate=sum(len(group["places"]) * _rate(group) for group in groups),
-        buffers=first["queue_frames"],
+        collision_s=collision_ps / PS_PER_S
+        if collision_ps is not None
+        else detected_s + jam_s + propagation_s + mac.gap_bits * bit_s,
+        abort_s=jam_s + mac.gap_bits * bit_s,
+        arrivals=arrivals.pop() if len(arrivals) == 1 else "mixed",
+        arrival_rate=sum(group.count * _rate(group.flow) for group in groups),
+        buffers=first.flow.queue_frames,
         thinking_s=_thinking_s(groups),
-        service_s=_mean_s(first["service"]),
-        generator=any(group["generator"] is not None for group in groups),
-        priority_waits=any(group.get("priority_wait_ps") for group in groups),
-        backoff=first["backoff"]["rule"],
-        contention_slot_s=contention_s if contention_s is not None else contention / PS_PER_S,
-        sensing_interval_s=_seconds(assumed["sensing_interval_ps"]),
-        persistence=assumed["persistence"],
-        station_latency_s=_seconds(assumed["station_latency_ps"]) or bit_s,
+        service_s=_mean_s(first.flow.service),
+        generator=any(group.flow.generator is not None for group in groups),
+        priority_waits=any(group.stations.priority_wait_ps for group in groups),
+        backoff=tag_of(first.stations.backoff),
+        contention_slot_s=_contention_s(
+            assumptions.contention_slot,
+            # Without any distance a slot still has a length: nothing depends on it then.
+            {ROUND_TRIP: max(2 * propagation_s, bit_s), SLOT_TIME: slot_s},
+        ),
+        sensing_interval_s=_seconds(assumptions.sensing_interval_ps),
+        persistence=assumptions.persistence,
+        station_latency_s=_seconds(assumptions.station_latency_ps) or bit_s,
     )
+
+
+def _without_names(group: Group) -> tuple[Stations, Flow]:
+    return (
+        replace(group.stations, node="", points=()),
+        replace(group.flow, name="", from_=""),
+    )
+
+
+def _contention_s(given: str | int, named_s: dict[str, float]) -> float:
+    return named_s[given] if isinstance(given, str) else given / PS_PER_S
 
 
 def _seconds(time_ps: int | None) -> float | None:
     return None if time_ps is None else time_ps / PS_PER_S
 
 
-def _distances(delay_ps: list[list[int]], places: list[int]) -> tuple[int, int]:
+def _distances(delay_ps: Sequence[Sequence[int]], points: Sequence[int]) -> tuple[int, int]:
     """Return the smallest and the largest delay between two different stations; 0 for a single one."""
-    count = np.bincount(places, minlength=len(delay_ps))
+    count = np.bincount(points, minlength=len(delay_ps))
     used = np.flatnonzero(count)
     delays = np.array(delay_ps)[np.ix_(used, used)]
     several = ~np.eye(len(used), dtype=bool) | np.diag(count[used] > 1)
@@ -196,79 +231,65 @@ def _distances(delay_ps: list[list[int]], places: list[int]) -> tuple[int, int]:
     return (int(found.min()), int(found.max())) if found.size else (0, 0)
 
 
-def _lengths(groups: list[dict[str, Any]]) -> tuple[Floats, Floats]:
+def _lengths(groups: Sequence[Group]) -> tuple[Floats, Floats]:
     """Return the lengths of all stations' frames, in bits, and their shares of the frames, stations
     counting equally.
     """
     shares: dict[int, float] = {}
     for group in groups:
-        frames = group["frames"]
-        match frames["kind"]:
-            case "fixed":
-                bits, weights = [frames["bits"]], [1.0]
-            case "samples":
-                bits, weights = [frames["min_bits"]], [1.0]
-            case _:
-                bits, weights = frames["bits"], frames["weights"]
-        rate = _rate(group) or 1.0
+        bits, weights = lengths_of(group.flow.frames)
+        rate = _rate(group.flow) or 1.0
         for length, weight in zip(
             bits, np.asarray(weights, np.float64) / sum(weights), strict=True
         ):
-            shares[length] = shares.get(length, 0.0) + len(group["places"]) * rate * float(weight)
+            shares[length] = shares.get(length, 0.0) + group.count * rate * float(weight)
     lengths = np.array(sorted(shares), np.float64)
     of_each = np.array([shares[int(length)] for length in lengths])
     return lengths, of_each / of_each.sum()
 
 
-def _rate(group: Mapping[str, Any]) -> float:
+def _rate(flow: Flow) -> float:
     """Return the frames per second of one station; 0 when saturated, and of voice as many as there
     would be of the shortest length.
     """
-    arrivals = group["arrivals"]
-    match arrivals["kind"]:
-        case "saturated":
+    match flow.arrivals:
+        case SaturatedArrivals():
             return 0.0
-        case "poisson":
-            return float(PS_PER_S / arrivals["mean_ps"])
-        case "regular":
-            return float(PS_PER_S / arrivals["period_ps"])
-        case "coder":
-            frames, spurts = group["frames"], arrivals["spurts"]
-            share = (
-                1.0
-                if spurts is None
-                else spurts["talk_mean_ps"] / (spurts["talk_mean_ps"] + spurts["silence_mean_ps"])
-            )
-            samples = max(
-                1, -(-(frames["min_bits"] - frames["overhead_bits"]) // arrivals["sample_bits"])
-            )
-            return float(share * PS_PER_S / (samples * arrivals["sample_ps"]))
-        case _:
-            on, off = arrivals["on_mean_ps"], arrivals["off_mean_ps"]
-            return float(PS_PER_S / arrivals["period_ps"] * on / (on + off))
+        case PoissonArrivals(mean_ps=mean_ps):
+            return float(PS_PER_S / mean_ps)
+        case RegularArrivals(period_ps=period_ps):
+            return float(PS_PER_S / period_ps)
+        case CoderArrivals() as coder:
+            assert isinstance(flow.frames, SamplesLengths), "a coder's frames are of samples"
+            payload_bits = flow.frames.min_bits - flow.frames.overhead_bits
+            samples = max(1, -(-payload_bits // coder.sample_bits))
+            return float(talking_share(coder) * PS_PER_S / (samples * coder.sample_ps))
+        case OnOffArrivals(period_ps=period_ps, on_mean_ps=on, off_mean_ps=off):
+            return float(PS_PER_S / period_ps * on / (on + off))
 
 
-def _mean_s(times: Mapping[str, Any]) -> float:
-    match times["kind"]:
-        case "constant":
-            mean_ps = times["ps"]
-        case "uniform":
-            mean_ps = (times["low_ps"] + times["high_ps"]) / 2
-        case "exponential":
-            mean_ps = times["offset_ps"] + times["mean_ps"]
-        case _:
-            mean_ps = float(np.average(times["values_ps"], weights=times["weights"]))
+def _mean_s(times: Times) -> float:
+    match times:
+        case ConstantTimes(ps=ps):
+            mean_ps: float = ps
+        case UniformTimes(low_ps=low_ps, high_ps=high_ps):
+            mean_ps = (low_ps + high_ps) / 2
+        case ExponentialTimes(offset_ps=offset_ps, mean_ps=beyond_ps):
+            mean_ps = offset_ps + beyond_ps
+        case MeasuredTimes(values_ps=values_ps, weights=weights):
+            mean_ps = float(np.average(values_ps, weights=weights))
     return float(mean_ps / PS_PER_S)
 
 
-def _thinking_s(groups: list[dict[str, Any]]) -> float | None:
+def _thinking_s(groups: Sequence[Group]) -> float | None:
     """Return the mean time in which a saturated station thinks, if that is exponential and alike
     everywhere.
     """
-    service = groups[0]["service"]
+    service = groups[0].flow.service
     alike = all(
-        group["service"] == service and group["arrivals"]["kind"] == "saturated" for group in groups
+        group.flow.service == service and isinstance(group.flow.arrivals, SaturatedArrivals)
+        for group in groups
     )
-    if alike and service["kind"] == "exponential" and service["offset_ps"] == 0:
-        return float(service["mean_ps"] / PS_PER_S)
+    if alike and isinstance(service, ExponentialTimes) and service.offset_ps == 0:
+        return float(service.mean_ps / PS_PER_S)
     return None

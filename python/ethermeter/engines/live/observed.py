@@ -71,11 +71,11 @@ def observe(trial: Trial, result: Result, *, took_s: float, has_wires: bool = Tr
         count(trial, number, result.flows.get(name) or FlowResult(), result)
         for number, name in enumerate(flow_names(scenario))
     ]
-    for flow, counted in zip(scenario.flows, flows, strict=True):
+    for sent, counted in zip(scenario.flows, flows, strict=True):
         if (
             not has_wires
             and (counted.sent > 0 or counted.transfer_octets > 0)
-            and is_saturated(flow)
+            and is_saturated(sent)
         ):
             counted.cautions.add(Caution.HOST_LIMITED)
     if has_steal(result):

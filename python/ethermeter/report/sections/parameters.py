@@ -6,11 +6,12 @@ from typing import Any
 import msgspec
 
 from ethermeter.document import Block, Heading, Row, Section, Table, Text
-from ethermeter.nodes import is_network, kind_of
+from ethermeter.nodes import kind_of
 from ethermeter.report.data import ReportData
 from ethermeter.report.experiments import written
 from ethermeter.report.tables import code, tag
-from ethermeter.scenario import CoderArrivals, Scenario
+from ethermeter.scenario import CoderArrivals, Flow, SamplesLengths, Scenario
+from ethermeter.stations import Group, constants_of, groups_of, medium_of
 
 RUN = (
     "Constants of the trials as they were run, those that an experiment file leaves to its "
@@ -77,54 +78,47 @@ def shared(
     return [(row, of) for alike in order.values() for row, of in alike.items()]
 
 
-def constants(scenario: Any) -> list[tuple[str, str]]:
+def constants(scenario: Scenario) -> list[tuple[str, str]]:
     """Name and value of the constants of a segment or a network, as they were run.
 
     Of a segment, those of the first group are included; of a network, those of nodes and links.
     """
-    if is_network(scenario):
+    if not scenario.media:
         return network_constants(scenario)
-    segment, group, phases = scenario["segment"], scenario["groups"][0], scenario["phases"]
-    reach_ps = max(max(row) for row in segment["delay_ps"])
+    medium, mac, phases = medium_of(scenario), constants_of(scenario), scenario.phases
+    stations, flow = groups_of(scenario)[0].stations, groups_of(scenario)[0].flow
+    bit_ps = medium.bit_ps
+    reach_ps = max(max(row) for row in medium.delay_ps)
+    gap_part1 = f"the first part {mac.gap_part1_bits} bit times"
     rows = [
-        ("line rate", f"{1e6 / segment['bit_ps']:g} Mb/s"),
-        ("slot time", _bits(segment["slot_bits"], segment)),
-        (
-            "inter-frame gap",
-            (
-                f"{_bits(segment['gap_bits'], segment)}, the first part {segment['gap_part1_bits']}"
-                " bit times"
-            ),
-        ),
-        ("preamble", _bits(segment["preamble_bits"], segment)),
-        ("jam", _bits(segment["jam_bits"], segment)),
+        ("line rate", f"{1e6 / bit_ps:g} Mb/s"),
+        ("slot time", _bits(mac.slot_bits, bit_ps)),
+        ("inter-frame gap", f"{_bits(mac.gap_bits, bit_ps)}, {gap_part1}"),
+        ("preamble", _bits(mac.preamble_bits, bit_ps)),
+        ("jam", _bits(mac.jam_bits, bit_ps)),
         (
             "longest one-way propagation",
-            f"{reach_ps / 1e6:.4g} µs, {reach_ps / segment['bit_ps']:.3g} bit times",
+            f"{reach_ps / 1e6:.4g} µs, {reach_ps / bit_ps:.3g} bit times",
         ),
-        *([("deaf time", f"{segment['deaf_ps'] / 1e6:g} µs")] if segment.get("deaf_ps") else []),
-        *_priority_waits(scenario["groups"]),
-        ("backoff", written_table(group["backoff"])),
-        ("attempt limit", f"{group['attempt_limit']}, then {group['after_attempt_limit']}"),
-        ("after a late collision", str(group["after_late_collision"])),
-        ("host service time", written_table(group["service"])),
+        *([("deaf time", f"{mac.turnaround_ps / 1e6:g} µs")] if mac.turnaround_ps else []),
+        *_priority_waits(groups_of(scenario)),
+        ("backoff", written_struct(stations.backoff)),
+        ("attempt limit", f"{stations.attempt_limit}, then {stations.after_attempt_limit}"),
+        ("after a late collision", stations.after_late_collision),
+        ("host service time", written_struct(flow.service)),
         (
             "arrivals",
-            (
-                coder(group["arrivals"])
-                if group["arrivals"]["kind"] == "coder"
-                else written_table(group["arrivals"])
-            ),
+            coder(flow.arrivals)
+            if isinstance(flow.arrivals, CoderArrivals)
+            else written_struct(flow.arrivals),
         ),
-        *([("frames", samples(group["frames"]))] if group["frames"]["kind"] == "samples" else []),
-        ("queue", _queue(group)),
-        ("generator", written_table(group["generator"]) if group["generator"] else "none"),
+        *([("frames", samples(flow.frames))] if isinstance(flow.frames, SamplesLengths) else []),
+        ("queue", _queue(flow)),
+        ("generator", written_struct(flow.generator) if flow.generator else "none"),
         (
             "measured",
-            (
-                f"from {phases['measure_from_ps'] / 1e12:g} s to {phases['measure_to_ps'] / 1e12:g}"
-                f" s, {scenario['batches']} batches"
-            ),
+            f"from {phases.measure_from_ps / 1e12:g} s to {phases.measure_to_ps / 1e12:g} s, "
+            f"{scenario.batches} batches",
         ),
     ]
     return rows
@@ -161,8 +155,8 @@ def network_constants(scenario: Scenario) -> list[tuple[str, str]]:
             text = ", ".join(
                 part
                 for part in (
-                    samples(rest["frames"]),
-                    coder(rest["arrivals"]),
+                    samples(msgspec.convert(rest["frames"], SamplesLengths)),
+                    coder(msgspec.convert(rest["arrivals"], CoderArrivals)),
                     written_table(others),
                 )
                 if part
@@ -243,66 +237,64 @@ def _stage(stage: Mapping[str, Any]) -> str:
     return f"{stage['name']} ({settings})" if settings else str(stage["name"])
 
 
-def _priority_waits(groups: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
+def _priority_waits(groups: Sequence[Group]) -> list[tuple[str, str]]:
     """Return a row on all groups if any station waits for others.
 
     A row on the first group alone would say nothing.
     """
-    if not any(group.get("priority_wait_ps") for group in groups):
+    if not any(group.stations.priority_wait_ps for group in groups):
         return []
-    return [
-        (
-            "priority wait",
-            ", ".join(
-                f"{group['name']} {group.get('priority_wait_ps', 0) / 1e6:g} µs" for group in groups
-            ),
-        )
-    ]
+    waits = [f"{group.name} {group.stations.priority_wait_ps / 1e6:g} µs" for group in groups]
+    return [("priority wait", ", ".join(waits))]
 
 
-def coder(arrivals: Mapping[str, Any]) -> str:
+def coder(arrivals: CoderArrivals) -> str:
     """Write a coder for people.
 
     Examples
     --------
-    >>> coder({"kind": "coder", "sample_bits": 16, "sample_ps": 152_320_000, "spurts": None})
+    >>> coder(CoderArrivals(sample_bits=16, sample_ps=152_320_000))
     'a coder, 16 bit every 152.32 µs'
-    >>> spurts = {"talk_mean_ps": 1.2e12, "silence_mean_ps": 1.8e12}
-    >>> coder({"kind": "coder", "sample_bits": 8, "sample_ps": 125_000_000, "spurts": spurts})
+    >>> from ethermeter.scenario import Spurts
+    >>> spurts = Spurts(talk_mean_ps=1.2e12, silence_mean_ps=1.8e12)
+    >>> coder(CoderArrivals(sample_bits=8, sample_ps=125_000_000, spurts=spurts))
     'a coder, 8 bit every 125 µs, talk 1.2 s and silence 1.8 s on average'
     """
-    text = f"a coder, {arrivals['sample_bits']} bit every {arrivals['sample_ps'] / 1e6:g} µs"
-    spurts = arrivals.get("spurts")
+    text = f"a coder, {arrivals.sample_bits} bit every {arrivals.sample_ps / 1e6:g} µs"
+    spurts = arrivals.spurts
     if spurts is None:
         return text
-    return (
-        f"{text}, talk {spurts['talk_mean_ps'] / 1e12:g} s and silence"
-        f" {spurts['silence_mean_ps'] / 1e12:g} s on average"
-    )
+    talk_s, silence_s = spurts.talk_mean_ps / 1e12, spurts.silence_mean_ps / 1e12
+    return f"{text}, talk {talk_s:g} s and silence {silence_s:g} s on average"
 
 
-def samples(frames: Mapping[str, Any]) -> str:
+def samples(frames: SamplesLengths) -> str:
     """Write the lengths of frames of samples for people.
 
     Examples
     --------
-    >>> samples({"kind": "samples", "overhead_bits": 48, "min_bits": 512, "max_bits": 8192})
+    >>> samples(SamplesLengths(overhead_bits=48, min_bits=512, max_bits=8192))
     'samples, from 64 B to 1024 B, 6 B of these overhead'
     """
     overhead, least, most = (
-        f"{frames[f'{key}_bits'] / 8:g} B" for key in ("overhead", "min", "max")
+        f"{bits / 8:g} B" for bits in (frames.overhead_bits, frames.min_bits, frames.max_bits)
     )
     return f"samples, from {least} to {most}, {overhead} of these overhead"
 
 
-def _queue(group: Mapping[str, Any]) -> str:
-    if group["arrivals"]["kind"] == "coder":
+def _queue(flow: Flow) -> str:
+    if isinstance(flow.arrivals, CoderArrivals):
         return "none: the buffer is the frame"
-    return "unlimited" if group["queue_frames"] is None else f"{group['queue_frames']} frames"
+    return "unlimited" if flow.queue_frames is None else f"{flow.queue_frames} frames"
 
 
-def _bits(count: int, segment: Mapping[str, Any]) -> str:
-    return f"{count} bit times ({count * segment['bit_ps'] / 1e6:g} µs)"
+def _bits(count: int, bit_ps: int) -> str:
+    return f"{count} bit times ({count * bit_ps / 1e6:g} µs)"
+
+
+def written_struct(struct: msgspec.Struct) -> str:
+    """Write a small table of a scenario for people; times in µs."""
+    return written_table(msgspec.to_builtins(struct))
 
 
 def written_table(table: Mapping[str, Any]) -> str:
@@ -318,7 +310,7 @@ def written_table(table: Mapping[str, Any]) -> str:
         elif key.endswith("ps") and isinstance(value, int | float):
             name = key.removesuffix("ps").removesuffix("_")
             texts.append(f"{name} {value / 1e6:g} µs".strip())
-        elif isinstance(value, list):
+        elif isinstance(value, list | tuple):
             texts.append(f"{len(value)} {key.removesuffix('_ps')}")
         else:
             texts.append(f"{key} {value}")

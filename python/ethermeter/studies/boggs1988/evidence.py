@@ -1,13 +1,14 @@
 """What a run holds, by series, number of hosts and frame lengths."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.frame_mixes import COUNT, FRAMES, Lengths, lengths
 from ethermeter.analysis.interval import Estimate
 from ethermeter.analysis.tables import PS_PER_S, Trial
 from ethermeter.metrics import Metric
+from ethermeter.scenario import FixedLengths, Scenario
+from ethermeter.stations import charged_ps, groups_of, station_count
 from ethermeter.studies.judging import MissingError
 
 CLUSTERS = "segment.clusters"
@@ -21,7 +22,7 @@ class Evidence:
 
     def __init__(self, points: Sequence[Point], trials: Sequence[Trial]) -> None:
         self._points: dict[tuple[str, int, Lengths], Point] = {}
-        self._scenarios: dict[tuple[str, Lengths], Mapping[str, Any]] = {}
+        self._scenarios: dict[tuple[str, Lengths], Scenario] = {}
         for trial in trials:
             if FRAMES in trial.point:
                 self._scenarios.setdefault(
@@ -36,13 +37,11 @@ class Evidence:
                     self._points[series, hosts, frames] = point
 
     @staticmethod
-    def _hosts(point: Point, scenario: Mapping[str, Any] | None) -> int | None:
+    def _hosts(point: Point, scenario: Scenario | None) -> int | None:
         """Return the number of hosts of a point; where it does not vary, the scenario's."""
         if COUNT in point.point:
             return int(point.point[COUNT])
-        return (
-            None if scenario is None else sum(len(group["places"]) for group in scenario["groups"])
-        )
+        return None if scenario is None else station_count(scenario)
 
     def holds(self, series: str, hosts: int, frames: Lengths) -> bool:
         """Whether the run has such a point."""
@@ -93,20 +92,17 @@ class Evidence:
     def cycle_s(self, series: str, frames: Lengths) -> float:
         """Preamble, frame and gap of one frame at line rate, in s, from the scenario."""
         scenario = self._scenario(series, frames)
-        if scenario["groups"][0]["frames"]["kind"] != "fixed":
+        frames_sent = groups_of(scenario)[0].flow.frames
+        if not isinstance(frames_sent, FixedLengths):
             raise MissingError(f"no scenario with frames of one length for {series}, {frames}")
-        segment = scenario["segment"]
-        bits = (
-            segment["preamble_bits"] + scenario["groups"][0]["frames"]["bits"] + segment["gap_bits"]
-        )
-        return float(bits * segment["bit_ps"]) / PS_PER_S
+        return charged_ps(scenario, frames_sent.bits) / PS_PER_S
 
     def window_s(self, series: str, frames: Lengths) -> float:
         """Measured window of one run, in s."""
-        phases = self._scenario(series, frames)["phases"]
-        return float(phases["measure_to_ps"] - phases["measure_from_ps"]) / PS_PER_S
+        phases = self._scenario(series, frames).phases
+        return float(phases.measure_to_ps - phases.measure_from_ps) / PS_PER_S
 
-    def _scenario(self, series: str, frames: Lengths) -> Mapping[str, Any]:
+    def _scenario(self, series: str, frames: Lengths) -> Scenario:
         scenario = self._scenarios.get((series, frames))
         if scenario is None:
             raise MissingError(f"no scenario for {series}, {frames}")

@@ -24,6 +24,8 @@ from ethermeter.analysis.interval import Estimate, Floats, exact, student
 from ethermeter.analysis.tables import PS_PER_S, Trial, WholeSegment, per_station, whole_segment
 from ethermeter.analysis.unseen import is_unseen, limited
 from ethermeter.metrics import Metric
+from ethermeter.scenario import CoderArrivals, SamplesLengths
+from ethermeter.stations import groups_of, medium_of
 from ethermeter.studies.judging import Entry, Finding, MissingError, judged, published
 from ethermeter.studies.replications import SIMULATION, Curves, Where, crossing, takeoff
 
@@ -104,10 +106,13 @@ def reading(curves: Curves, series: str, where: Where, quantity: str) -> Floats:
 def shortest_delay_s(curves: Curves, series: str, where: Where) -> float:
     """Return the study's Dmin = P' 8 / R with P' = Pmin / (1 - R / C), in s (section 3.3)."""
     scenario = curves.scenario(series, where)
-    (group,) = scenario["groups"]
-    rate_bps = group["arrivals"]["sample_bits"] * PS_PER_S / group["arrivals"]["sample_ps"]
-    capacity_bps = PS_PER_S / scenario["segment"]["bit_ps"]
-    return float(group["frames"]["min_bits"] / (1 - rate_bps / capacity_bps) / rate_bps)
+    (group,) = groups_of(scenario)
+    coder, frames = group.flow.arrivals, group.flow.frames
+    assert isinstance(coder, CoderArrivals), "the study's hosts send voice"
+    assert isinstance(frames, SamplesLengths)
+    rate_bps = coder.sample_bits * PS_PER_S / coder.sample_ps
+    capacity_bps = PS_PER_S / medium_of(scenario).bit_ps
+    return float(frames.min_bits / (1 - rate_bps / capacity_bps) / rate_bps)
 
 
 def _curve(curves: Curves, series: str, where: Where, quantity: str) -> tuple[Floats, Floats]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import product
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,15 +11,17 @@ from ethermeter.analysis.estimates import ENOUGH_REPLICATIONS, Point
 from ethermeter.analysis.interval import Estimate, Floats, paired_ratio
 from ethermeter.analysis.tables import PS_PER_S, Trial
 from ethermeter.metrics import Metric
+from ethermeter.scenario import Scenario
+from ethermeter.stations import points_of
 from ethermeter.studies.judging import MissingError
 
 Stations = NDArray[np.bool_]
-Division = Callable[[Mapping[str, Any]], tuple[Stations, Stations]]
+Division = Callable[[Scenario], tuple[Stations, Stations]]
 Where = Mapping[str, str]
 """A point of the experiment: text by varied key."""
 
 
-def middle_and_ends(scenario: Mapping[str, Any]) -> tuple[Stations, Stations]:
+def middle_and_ends(scenario: Scenario) -> tuple[Stations, Stations]:
     """Divide the stations into those on the middle half of the line, and the others.
 
     The line goes from the first station to the last.
@@ -35,16 +36,16 @@ def middle_and_ends(scenario: Mapping[str, Any]) -> tuple[Stations, Stations]:
         at: last - first <= 4 * (position - first) <= 3 * (last - first)
         for at, position in along.items()
     }
-    middle = np.array([is_middle[at] for at in _attachments(scenario)])
+    middle = np.array([is_middle[at] for at in points_of(scenario)])
     return middle, ~middle
 
 
-def larger_and_smaller(scenario: Mapping[str, Any]) -> tuple[Stations, Stations]:
+def larger_and_smaller(scenario: Scenario) -> tuple[Stations, Stations]:
     """Divide the stations into those of the larger and of the smaller attachment point.
 
     Of two equal ones, the second is the larger.
     """
-    attachments = np.array(_attachments(scenario))
+    attachments = np.array(points_of(scenario))
     found, sizes = np.unique(attachments, return_counts=True)
     if found.size != 2:
         raise MissingError(f"the stations are at {found.size} attachment points, not at two")
@@ -52,9 +53,9 @@ def larger_and_smaller(scenario: Mapping[str, Any]) -> tuple[Stations, Stations]
     return attachments == larger, attachments != larger
 
 
-def isolated_and_others(scenario: Mapping[str, Any]) -> tuple[Stations, Stations]:
+def isolated_and_others(scenario: Scenario) -> tuple[Stations, Stations]:
     """Divide the stations into those that are alone at their attachment point and the others."""
-    attachments = np.array(_attachments(scenario))
+    attachments = np.array(points_of(scenario))
     found, sizes = np.unique(attachments, return_counts=True)
     alone = np.isin(attachments, found[sizes == 1])
     if not alone.any() or alone.all():
@@ -67,10 +68,6 @@ DIVISIONS: dict[str, Division] = {
     "larger": larger_and_smaller,
     "isolated": isolated_and_others,
 }
-
-
-def _attachments(scenario: Mapping[str, Any]) -> list[int]:
-    return [at for group in scenario["groups"] for at in group["places"]]
 
 
 class Shares:
@@ -165,8 +162,8 @@ class Shares:
         trials = self._trials.get(_key(series, where))
         if not trials:
             raise MissingError(f"no trial for {series}, {dict(where)}")
-        phases = self._scenarios[trials[0]]["phases"]
-        return float(phases["measure_to_ps"] - phases["measure_from_ps"]) / PS_PER_S
+        phases = self._scenarios[trials[0]].phases
+        return float(phases.measure_to_ps - phases.measure_from_ps) / PS_PER_S
 
 
 def combinations(where: Mapping[str, Sequence[str]]) -> list[dict[str, str]]:

@@ -162,17 +162,18 @@ def against_attempts(runs: Runs) -> list[Trace]:
 
 
 def _attempts(runs: Runs, series: str, model: str, point: Point) -> float:
-    scenario = runs.scenario(series, point.engine, point.point)
+    trial = runs.trial(series, point.engine, point.point)
     load = ENTRIES[model].attempt_load
     if load is None:
         raise MissingError(f"{model} has no rate of attempts")
-    return load(model_inputs(scenario, scenario["theory"]))
+    return load(model_inputs(trial.scenario, trial.assumptions()))
 
 
 def _formula(runs: Runs, series: str, model: str, point: Point) -> list[tuple[float, float]]:
-    scenario = runs.scenario(series, point.engine, point.point)
+    trial = runs.trial(series, point.engine, point.point)
+    inputs = model_inputs(trial.scenario, trial.assumptions())
     function: Callable[..., Throughput] = getattr(theory, model.replace("-", "_"))
-    found = function(LOADS, **ENTRIES[model].parameters(model_inputs(scenario, scenario["theory"])))
+    found = function(LOADS, **ENTRIES[model].parameters(inputs))
     return list(zip(LOADS.tolist(), np.asarray(found.throughput).tolist(), strict=True))
 
 

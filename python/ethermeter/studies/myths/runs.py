@@ -7,7 +7,6 @@ different trials and are taken as independent.
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from ethermeter.analysis.interval import Estimate, Floats, difference, exact, ra
 from ethermeter.analysis.knee import knee, rise
 from ethermeter.analysis.tables import PS_PER_S, Trial
 from ethermeter.metrics import Metric
+from ethermeter.stations import charged_ps, groups_of, mean_bits
 from ethermeter.studies.judging import MissingError
 from ethermeter.theory.inputs import model_inputs
 from ethermeter.theory.predictions import ENTRIES
@@ -105,19 +105,12 @@ class Runs:
             If the run does not hold the point.
 
         """
-        scenario = self.scenario(series, SIMULATION, point)
-        segment, frames = scenario["segment"], scenario["groups"][0]["frames"]
-        bits = (
-            frames["bits"]
-            if frames["kind"] == "fixed"
-            else float(np.average(frames["bits"], weights=frames["weights"]))
-        )
-        return float(
-            (bits + segment["preamble_bits"] + segment["gap_bits"]) * segment["bit_ps"] / PS_PER_S
-        )
+        scenario = self.trial(series, SIMULATION, point).scenario
+        bits = mean_bits(groups_of(scenario)[0].flow.frames)
+        return charged_ps(scenario, bits) / PS_PER_S
 
-    def scenario(self, series: str, engine: str, point: Mapping[str, str]) -> Mapping[str, Any]:
-        """Return the scenario of a point for an engine.
+    def trial(self, series: str, engine: str, point: Mapping[str, str]) -> Trial:
+        """Return the first trial of a point for an engine.
 
         Raises
         ------
@@ -127,9 +120,8 @@ class Runs:
         """
         for trial in self._trials:
             if (trial.series, trial.engine, trial.point) == (series, engine, point):
-                found: Mapping[str, Any] = trial.scenario
-                return found
-        raise MissingError(f"no scenario for {series}, {engine}, {dict(point)}")
+                return trial
+        raise MissingError(f"no trial for {series}, {engine}, {dict(point)}")
 
     def replications(self, series: str, point: Mapping[str, str], metric: Metric) -> Floats:
         """Return a metric of every replication of a simulated point.
@@ -325,8 +317,9 @@ def ring_capacity(runs: Runs, frames: str) -> float:
     point = next((dict(each.point) for each in runs.members(RING, frames=frames)), None)
     if point is None:
         raise MissingError(f"no ring with {frames}")
-    scenario = runs.scenario(RING, RING_WORLD, point)
-    parameters = ENTRIES[RING_MODEL].parameters(model_inputs(scenario, scenario["theory"]))
+    trial = runs.trial(RING, RING_WORLD, point)
+    inputs = model_inputs(trial.scenario, trial.assumptions())
+    parameters = ENTRIES[RING_MODEL].parameters(inputs)
     turn_s = parameters["stations"] * runs.packet_s(RING, point)
     return float(turn_s / (turn_s + parameters["latency_s"]))
 

@@ -1,0 +1,130 @@
+"""Stations: the groups of hosts on the medium of a scenario, each with its flow."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ethermeter.scenario import (
+    Arrivals,
+    Backoff,
+    CoderArrivals,
+    CsmaCd,
+    FixedLengths,
+    Flow,
+    Lengths,
+    Medium,
+    MixLengths,
+    SamplesLengths,
+    Scenario,
+    Stations,
+)
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Stations that are alike but for their attachment points.
+
+    Parameters
+    ----------
+    stations
+        Their medium access and attachment points.
+    flow
+        What each of them sends.
+
+    """
+
+    stations: Stations
+    flow: Flow
+
+    @property
+    def name(self) -> str:
+        """Name of the group."""
+        return self.flow.name
+
+    @property
+    def count(self) -> int:
+        """Number of stations."""
+        return len(self.stations.points)
+
+    @property
+    def has_coder(self) -> bool:
+        """Whether the stations send voice."""
+        return isinstance(self.flow.arrivals, CoderArrivals)
+
+
+def medium_of(scenario: Scenario) -> Medium:
+    """Return the medium of a scenario."""
+    (medium,) = scenario.media
+    return medium
+
+
+def constants_of(scenario: Scenario) -> CsmaCd:
+    """Return the constants of the medium access of a scenario's medium."""
+    mac = medium_of(scenario).mac.csma_cd
+    assert mac is not None, "lowering makes nothing else"
+    return mac
+
+
+def groups_of(scenario: Scenario) -> tuple[Group, ...]:
+    """Return the groups of stations of a scenario, in the order of its file."""
+    stations = [group for medium in scenario.media for group in medium.stations]
+    return tuple(map(Group, stations, scenario.flows))
+
+
+def station_count(scenario: Scenario) -> int:
+    """Return the number of stations of a scenario."""
+    return sum(len(group.points) for medium in scenario.media for group in medium.stations)
+
+
+def points_of(scenario: Scenario) -> list[int]:
+    """Return the attachment point of every station."""
+    return [point for group in medium_of(scenario).stations for point in group.points]
+
+
+def per_station(scenario: Scenario, value: Callable[[Group], float]) -> Floats:
+    """Return a value of each group for each of its stations, shape (stations,)."""
+    return np.concatenate(
+        [np.full(group.count, float(value(group))) for group in groups_of(scenario)]
+    )
+
+
+def charged_ps(scenario: Scenario, frame_bits: float) -> float:
+    """Return the time of a frame with preamble and gap, in ps."""
+    mac = constants_of(scenario)
+    return (mac.preamble_bits + frame_bits + mac.gap_bits) * medium_of(scenario).bit_ps
+
+
+def lengths_of(frames: Lengths) -> tuple[tuple[int, ...], tuple[float, ...]]:
+    """Return the lengths of frames in bits and their weights; of frames that grow, the least."""
+    match frames:
+        case FixedLengths(bits=bits):
+            return (bits,), (1.0,)
+        case SamplesLengths(min_bits=bits):
+            return (bits,), (1.0,)
+        case MixLengths(bits=several, weights=weights):
+            return several, weights
+
+
+def mean_bits(frames: Lengths) -> float:
+    """Return the mean length of frames in bits; of frames that grow, the least."""
+    bits, weights = lengths_of(frames)
+    return float(np.average(bits, weights=weights)) if len(bits) > 1 else float(bits[0])
+
+
+def talking_share(coder: CoderArrivals) -> float:
+    """Return the share of the time in which a coder has samples."""
+    spurts = coder.spurts
+    if spurts is None:
+        return 1.0
+    return spurts.talk_mean_ps / (spurts.talk_mean_ps + spurts.silence_mean_ps)
+
+
+def tag_of(variant: Arrivals | Backoff) -> str:
+    """Return the word by which a scenario names a kind of arrivals or a rule of backoff."""
+    tag = variant.__struct_config__.tag
+    assert isinstance(tag, str), "each variant has a tag"
+    return tag
