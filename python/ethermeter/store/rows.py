@@ -212,7 +212,6 @@ def observations_of_scenario(scenario: Scenario, *, is_live: bool = False) -> in
     if flows := flows_of(scenario):
         clocks = 0 if is_live else clocks_of(scenario)
         return observations_of_flows(flows, voice=has_voice(scenario), clocks=clocks)
-    assert isinstance(scenario, Scenario), "a network has flows"
     return observations_of(station_count(scenario), voice=has_voice(scenario))
 
 
