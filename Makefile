@@ -3,6 +3,8 @@ SHELL := /bin/bash
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+DEPENDENCIES := $(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"], sep="\n")'
 HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 INCONCLUSIVE := $(CURDIR)/target/inconclusive
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml
@@ -18,15 +20,15 @@ help: ## print this list
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit("ethermeter needs Python 3.11 or newer, this is " + sys.version.split()[0] if sys.version_info < (3, 11) else 0)'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
 
 # The package, built and installed in place; again only when something it is made of has changed.
+# The packages that it depends on are fetched while it is compiled.
 $(VENV)/.built: $(BIN)/python pyproject.toml $(RUST_SOURCES)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	$(DEPENDENCIES) | $(PIP) --requirement /dev/stdin & $(PIP) --no-deps --editable . && wait $$!
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.built
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(PIP) --editable '.[dev]'
 	@touch $@
 
 build: $(VENV)/.built ## build the core and install ethermeter into .venv
@@ -50,7 +52,7 @@ test-python: $(VENV)/.dev ## run the tests of the Python package, several at a t
 # Most live tests wait: twice as many run at a time as there are processors. Those that expect times or rates run alone.
 test-live: $(VENV)/.dev ## run the tests on network namespaces, and those that measure this machine, one at a time
 	status=0; $(BIN)/python -m pytest -n $$((2 * $$(nproc))) --maxprocesses 16 --dist loadgroup -m 'not alone and not long' tests/live || status=$$?; \
-	$(BIN)/python -m pytest -m 'alone and not long' || status=$$?; exit $$status
+	$(BIN)/python -m pytest -m 'alone and not long' tests/live tests/agreement || status=$$?; exit $$status
 
 test-long: system $(VENV)/.dev ## run the tests that take minutes
 	$(BIN)/python -m pytest -m long

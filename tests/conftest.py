@@ -16,6 +16,9 @@ settings.register_profile("fast", deadline=None)
 settings.register_profile("slow", deadline=None, max_examples=5000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fast"))
 
+ALONE = ("live", "agreement")
+"""Folders of tests that run alone: `make test-live` looks for such tests only there."""
+
 # Started in the background of a shell without job control, a process ignores Ctrl-C, and its
 # children inherit that. The tests that press it would wait in vain.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -52,6 +55,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "in_quiet_window" in getattr(item, "fixturenames", ()):
             item.add_marker("alone")
+        if item.get_closest_marker("alone") and item.path.parent.name not in ALONE:
+            where = " or ".join(f"tests/{name}" for name in ALONE)
+            raise pytest.UsageError(f"{item.nodeid} measures this machine: move it to {where}")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -68,9 +68,7 @@ def test_copies_of_frames_balance_exactly_and_every_figure_of_the_formats_is_the
     scenario["clocks"] = "compared"
     del scenario["flows"][0]["response"]
     o = _core.simulate_trial(trial(scenario))
-    assert set(re.findall(r"`((?:flow|comparison)_\w+|clock|compared)`", clocks)) == set(
-        o["clocks"]
-    )
+    assert set(re.findall(r"`((?:flow|pair)_\w+|clock|synchronised)`", clocks)) == set(o["clocks"])
 
 
 def test_histograms_hold_what_the_counts_say_and_their_means_lie_within(

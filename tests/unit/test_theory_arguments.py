@@ -8,7 +8,7 @@ import pytest
 from ethermeter import InputError, theory
 from ethermeter.arguments import Range
 from ethermeter.theory.catalogue import Model, Symbol, models
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from theory_points import POINTS
 
@@ -351,6 +351,14 @@ def test_coyle_liu_stays_within_its_stations(
     assert len(found.stable) - len(found.unstable) in {0, 1}
 
 
+@example(
+    stations=2,
+    buffers=1,
+    generation=0.125,
+    retransmission=1 - 2**-53,
+    packet=1,
+    method="chain",
+)
 @settings(max_examples=30)
 @given(
     stations=st.integers(1, 20),

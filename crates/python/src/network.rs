@@ -46,7 +46,7 @@ pub fn convert<'py>(py: Python<'py>, o: &Counts) -> PyResult<Bound<'py, PyDict>>
         ("flow_delivered", |f| f.balance.delivered),
         ("flow_in_flight", |f| f.balance.in_flight),
         ("flow_offered", |f| f.offered),
-        ("flow_refused", |f| f.dropped),
+        ("flow_dropped", |f| f.dropped),
         ("flow_messages", |f| f.messages),
         ("flow_frames", |f| f.frames),
         ("flow_octets", |f| f.octets),
@@ -127,7 +127,7 @@ fn convert_batches(py: Python<'_>, dict: &Bound<'_, PyDict>, o: &Counts) -> PyRe
     let shape = [count, o.flows.len()];
     let counts: [Column<FlowBatch, u64>; 12] = [
         ("batch_offered", |b| b.offered),
-        ("batch_refused", |b| b.dropped),
+        ("batch_dropped", |b| b.dropped),
         ("batch_arrived", |b| b.arrived),
         ("batch_messages", |b| b.messages),
         ("batch_frames", |b| b.frames),

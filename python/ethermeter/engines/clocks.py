@@ -20,13 +20,13 @@ from ethermeter.store.rows import (
     clock_metrics,
 )
 
-TIMES = {Metric.CLOCK_DELAY: "clock", Metric.SYNCHRONISED_DELAY: "compared"}
+TIMES = {Metric.CLOCK_DELAY: "clock", Metric.SYNCHRONISED_DELAY: "synchronised"}
 """Name in the core of every time that has a histogram."""
 FIGURES = {
     Metric.DELAY_ERROR: "error_s",
     Metric.DELAY_UNCERTAINTY: "delay_uncertainty_s",
-    Metric.CLOCK_OFFSET: "ahead_s",
-    Metric.CLOCK_OFFSET_UNCERTAINTY: "uncertainty_s",
+    Metric.CLOCK_OFFSET: "offset_s",
+    Metric.CLOCK_OFFSET_UNCERTAINTY: "offset_uncertainty_s",
     Metric.CLOCK_DRIFT: "drift",
     Metric.CLOCK_DRIFT_UNCERTAINTY: "drift_uncertainty",
 }
@@ -85,10 +85,10 @@ def observe(said: Mapping[str, Any], flows: int, *, read: int, of_flow: Masks) -
         each |= {metric: mean, **{name: ranked[:, at] for at, name in enumerate(names)}}
         whole[metric] = float(weighted_mean(counts[key], mean))
         whole |= dict(zip(names, _ranked(columns, np.ones(len(columns[0]), np.bool_)), strict=True))
-    compared = counts["compared"] > 0
+    synchronised = counts["synchronised"] > 0
     for metric, key in FIGURES.items():
         each[metric] = np.asarray(said.get(f"flow_{key}", np.full(flows, np.nan)), np.float64)
-        known = each[metric][compared]
+        known = each[metric][synchronised]
         is_told = len(known) > 0 and (metric in LARGEST or len(known) == 1)
         whole[metric] = float(known.max()) if is_told else float("nan")
     values = np.concatenate(
@@ -139,7 +139,7 @@ def _cautions(
 ) -> Masks:
     """Caution mask of every row."""
     flows = len(of_flow)
-    heard = counts["compared"] + np.asarray(said.get("flow_unrelated", np.zeros(flows)))
+    heard = counts["synchronised"] + np.asarray(said.get("flow_unrelated", np.zeros(flows)))
     contradicts = np.asarray(said.get("flow_contradictions", np.zeros(flows))) > 0
     uncertain = (heard > 0) & (np.isnan(each[Metric.DELAY_UNCERTAINTY]) | contradicts)
     whole = np.full(len(metrics), np.bitwise_or.reduce(of_flow), np.uint64)
@@ -150,7 +150,7 @@ def _cautions(
     )
     for at, metric in enumerate(metrics):
         is_read = metric in CLOCK_METRICS
-        behind = counts["clock" if is_read else "compared"]
+        behind = counts["clock" if is_read else "synchronised"]
         if metric.value.startswith(tuple(TIMES)):
             rows[at] |= np.where(behind < FEW_FRAMES, few, np.uint64(0))
             whole[at] |= few if behind.sum() < FEW_FRAMES else np.uint64(0)

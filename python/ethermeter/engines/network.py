@@ -53,8 +53,6 @@ ENDED = {
     Metric.IGNORED: "ignored",
 }
 """Where copies of frames end before their destination, by the core's word for it."""
-CORE_NAMES = {"dropped": "refused"}
-"""Columns of batches that the core calls otherwise."""
 LOSSES = (Metric.LOST_QUEUE, Metric.LOST_BUFFER, Metric.LOST_ATTEMPTS)
 """Of these, those that cost somebody something."""
 COUNTS = (
@@ -215,7 +213,7 @@ def _by_batch(result: Mapping[str, Any], columns: Sequence[str]) -> np.ndarray[A
     """Stack what the core counted in every batch, shape (batches, flows, columns); empty if it did
     not. A measured trial has its own.
     """
-    names = [f"batch_{CORE_NAMES.get(name, name)}" for name in columns]
+    names = [f"batch_{name}" for name in columns]
     found = [np.asarray(result[name]) for name in names if name in result]
     return np.stack(found, axis=-1) if found else np.empty((0, 0, len(columns)))
 
@@ -237,7 +235,7 @@ def _of_each(
         Metric.TIMED_OUT: count["timed_out"],
         Metric.MESSAGES: count["messages"],
         Metric.EXCHANGES: count["completed"],
-        Metric.DROPPED: count["refused"],
+        Metric.DROPPED: count["dropped"],
         **{metric: count["lost"][:, causes[word]] for metric, word in ENDED.items()},
     }
     found |= _of_transfers(scenario, result)

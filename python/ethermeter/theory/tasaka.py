@@ -204,7 +204,9 @@ def _equilibria(point: _Point) -> Array:
         )
         for at in changes
     ]
-    return np.array(roots if roots else [float(grid[0] if values[0] >= 0 else grid[-1])])
+    # At N there is never less than what comes; where that holds at the low end too, an equilibrium
+    # is still lower.
+    return np.array([float(grid[0]), *roots] if values[0] >= 0 else roots)
 
 
 def _by_chain(point: _Point) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-//! What was read of a network's clocks, as arrays.
+//! What a network's clocks show, as arrays.
 
 use super::Column;
 use ethermeter_trial::counts::{ClockPair, FlowCounts, SignedDelays, SynchronisedDelays};
@@ -7,7 +7,7 @@ use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-/// What is not known is not a number.
+/// Unknown values are NaN.
 pub(super) fn convert<'py>(py: Python<'py>, o: &Counts) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     let clock = |flow: &FlowCounts| {
@@ -17,13 +17,12 @@ pub(super) fn convert<'py>(py: Python<'py>, o: &Counts) -> PyResult<Bound<'py, P
     if o.clock_pairs.is_empty() {
         return Ok(dict);
     }
-    let compared =
-        |flow: &FlowCounts| of(flow).map(|compared| compared.delays.clone()).unwrap_or_default();
-    signed(py, &dict, "compared", o, compared)?;
+    let synchronised = |flow: &FlowCounts| of(flow).map(|it| it.delays.clone()).unwrap_or_default();
+    signed(py, &dict, "synchronised", o, synchronised)?;
     let counts: [Column<SynchronisedDelays, u64>; 3] = [
-        ("unrelated", |compared| compared.unrelated),
-        ("before_sent", |compared| compared.before_sent),
-        ("contradictions", |compared| compared.contradictions),
+        ("unrelated", |it| it.unrelated),
+        ("before_sent", |it| it.before_sent),
+        ("contradictions", |it| it.contradictions),
     ];
     for (key, pick) in counts {
         let values: Vec<u64> = o.flows.iter().map(|flow| of(flow).map_or(0, pick)).collect();
@@ -31,18 +30,12 @@ pub(super) fn convert<'py>(py: Python<'py>, o: &Counts) -> PyResult<Bound<'py, P
     }
     #[allow(clippy::cast_precision_loss)] // for reports
     let figures: [Column<SynchronisedDelays, Option<f64>>; 6] = [
-        ("error_s", |compared| {
-            (compared.delays.count > 0).then_some(compared.error_most_ps as f64 * 1e-12)
-        }),
-        ("delay_uncertainty_s", |compared| compared.delay_uncertainty_ns.map(|ns| ns * 1e-9)),
-        ("ahead_s", |compared| compared.estimate.map(|estimate| estimate.offset_ns * 1e-9)),
-        ("uncertainty_s", |compared| {
-            compared.estimate.map(|estimate| estimate.uncertainty_ns * 1e-9)
-        }),
-        ("drift", |compared| compared.estimate.map(|estimate| estimate.drift)),
-        ("drift_uncertainty", |compared| {
-            compared.estimate.map(|estimate| estimate.drift_uncertainty)
-        }),
+        ("error_s", |it| (it.delays.count > 0).then_some(it.error_most_ps as f64 * 1e-12)),
+        ("delay_uncertainty_s", |it| it.delay_uncertainty_ns.map(|ns| ns * 1e-9)),
+        ("offset_s", |it| it.estimate.map(|estimate| estimate.offset_ns * 1e-9)),
+        ("offset_uncertainty_s", |it| it.estimate.map(|estimate| estimate.uncertainty_ns * 1e-9)),
+        ("drift", |it| it.estimate.map(|estimate| estimate.drift)),
+        ("drift_uncertainty", |it| it.estimate.map(|estimate| estimate.drift_uncertainty)),
     ];
     for (key, pick) in figures {
         let values: Vec<f64> =
@@ -60,7 +53,7 @@ pub(super) fn convert<'py>(py: Python<'py>, o: &Counts) -> PyResult<Bound<'py, P
     ];
     for (key, pick) in pairs {
         let values: Vec<u64> = o.clock_pairs.iter().map(pick).collect();
-        dict.set_item(format!("comparison_{key}"), values.into_pyarray(py))?;
+        dict.set_item(format!("pair_{key}"), values.into_pyarray(py))?;
     }
     Ok(dict)
 }

@@ -184,7 +184,7 @@ def _as_core(scenario: Scenario, flows: list[Counted]) -> dict[str, Any]:
         "flow_data_octets": column(lambda flow: flow.data_octets),
         "flow_timed_out": column(lambda flow: flow.timed_out),
         "flow_completed": column(lambda flow: np.nan_to_num(flow.exchanges)),
-        "flow_refused": np.zeros(len(flows)),
+        "flow_dropped": np.zeros(len(flows)),
         "flow_in_flight": np.zeros(len(flows)),
         "flow_lost": lost,
         "losses": LOSSES,

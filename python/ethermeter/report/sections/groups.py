@@ -101,7 +101,7 @@ def _figures(points: Sequence[Point], metric: Metric, label: Label, text: str) -
             continue
         is_voice = metric.group in (Group.SEGMENT_VOICE, Group.FLOW_VOICE)
         why = "there is no voice, or nothing was delivered" if is_voice else "nothing was delivered"
-        why = "there is none" if metric.group is Group.FLOW else why
+        why = "there are no samples" if metric.group is Group.FLOW else why
         missing = f"No value where {why}: {', '.join(dict.fromkeys(silent))}." if silent else ""
         title = ", ".join(
             f"{key_title(key)}: {plain(value)}"
