@@ -1,4 +1,4 @@
-"""A TCP connection: its two ends, what limited it, and how far that can be believed."""
+"""A TCP connection: its two ends, what limited it, and cautions."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,13 +11,11 @@ from ethermeter.captures.verdict import Vantage, Verdict, judge
 NS = 1e-9
 _GUESSED = 0.1
 _TRAINS = 10
-"""Trains of acknowledgements from which a link rate is told."""
+"""Fewest trains of acknowledgements for an estimate of the link rate."""
 _NEAR = 0.25
 """A capture is near an end if the other end is four times as far away."""
 _TELLING_S = 1e-4
-"""Hosts answer a SYN up to so much later than an acknowledgement: shorter times do not tell which
-end is near.
-"""
+"""A SYN is answered up to this much later than data: shorter times do not show the near end."""
 ROWS: Mapping[str, str] = {
     "segments": "Segments",
     "data_segments": "Segments with payload",
@@ -41,11 +39,11 @@ ROWS: Mapping[str, str] = {
     "segment": "Full segment, octets",
     "largest_payload": "Largest payload, octets",
 }
-"""What is counted of an end, by its key in the core, and what it is called."""
+"""Counters of an end by their keys in the core, with their titles."""
 
 
 class Caution(StrEnum):
-    """Why what is said of a connection may not hold; docs/captures.md explains each."""
+    """Why the explanation of a connection may be wrong (docs/captures.md)."""
 
     NO_HANDSHAKE = "no-handshake"
     NEAR_RECEIVER = "near-receiver"
@@ -80,7 +78,7 @@ class End:
 
     @property
     def octets(self) -> int:
-        """Octets of payload, those that were sent again left out."""
+        """Octets of payload without retransmissions."""
         return int(self.of["octets"]) - int(self.of["resent_octets"])
 
     @property
@@ -89,8 +87,9 @@ class End:
         return _seconds(self.of["away_ns"])
 
     def delay_s(self, name: str) -> float | None:
-        """From this end's data to its acknowledgement, in s: `mean`, `least`, `most`, `p10`, `p50`,
-        `p90`, `p99` or `p999`.
+        """Delay from this end's data to its acknowledgement in s.
+
+        `name` is `mean`, `least`, `most`, `p10`, `p50`, `p90`, `p99` or `p999`.
         """
         return _seconds(self.of["ack_delay"][f"{name}_ns"])
 
@@ -118,7 +117,7 @@ class Connection:
 
     @property
     def ends(self) -> tuple[End, End]:
-        """Who began, as far as it can be told, and the other one."""
+        """The end that opened the connection, as far as is known, and the other one."""
         first, second = self.of["ends"]
         return End(first), End(second)
 
@@ -136,7 +135,7 @@ class Connection:
 
     @property
     def octets(self) -> int:
-        """Octets of payload of both ends, those that were sent again left out."""
+        """Octets of payload of both ends without retransmissions."""
         return sum(end.octets for end in self.ends)
 
     @property
@@ -173,10 +172,10 @@ class Connection:
 
     @property
     def link_bps(self) -> float | None:
-        """Payload rate of the slowest link on the path in bit/s, as acknowledgements of the
-        sender's data were spaced; None of few trains.
+        """Payload rate of the slowest link on the path in bit/s; None with too few trains.
 
-        The fastest tenth of the trains counts: others have waited for the sender.
+        From the spacing of acknowledgements in the fastest tenth of the trains: the others waited
+        for the sender.
         """
         spacing = self.sender.of["spacing_ps"]
         return 8e12 / spacing["p10"] if spacing["count"] >= _TRAINS and spacing["p10"] else None
@@ -192,9 +191,7 @@ class Connection:
 
     @property
     def losses(self) -> int:
-        """Segments of the sender that were lost: those sent again, less those that had arrived all
-        the same.
-        """
+        """Lost segments of the sender: retransmissions without those of received segments."""
         sender = self.sender.of
         again = max(
             int(sender["resent"]),
@@ -209,9 +206,7 @@ class Connection:
 
     @property
     def vantage(self) -> Vantage | None:
-        """Where the capture was made, by the least times to both ends and back; None if they do not
-        tell.
-        """
+        """Where the capture was made, from the least round-trip times to both ends; else None."""
         sender, receiver = self.sender.away_s, self.receiver.away_s
         if sender is None or receiver is None or max(sender, receiver) < _TELLING_S:
             return None
@@ -221,18 +216,18 @@ class Connection:
 
     @property
     def verdict(self) -> Verdict | None:
-        """What limited it, which end, and what to change; None if it did not last."""
+        """What limited it, which end, and what to change; None without duration."""
         return judge(self)
 
     @property
     def limit(self) -> Limit | None:
-        """What limited it; None if it did not last."""
+        """What limited it; None without duration."""
         verdict = self.verdict
         return None if verdict is None else verdict.limit
 
     @property
     def cautions(self) -> tuple[Caution, ...]:
-        """Why what is said of it may not hold."""
+        """Why the explanation may be wrong."""
         found = []
         if self.of["is_scaled"] is None:
             found.append(Caution.NO_HANDSHAKE)

@@ -1,6 +1,4 @@
-"""Estimates of the rate that a transfer would reach without its present limit: the next limit, with
-its formula and its assumptions.
-"""
+"""Rate of a transfer without its present limit: the next limit, its formula and assumptions."""
 
 import math
 from collections.abc import Sequence
@@ -122,8 +120,7 @@ def lowest(
 
 
 def buffer_octets(rate_bps: float, round_trip_s: float) -> int:
-    """Return the buffer that a rate in bit/s needs over a round trip in s, with headroom, rounded
-    up to two digits.
+    """Return the buffer for a rate in bit/s and a round-trip time in s, rounded up, with headroom.
 
     Examples
     --------

@@ -53,15 +53,13 @@ class Explanation:
 
     @property
     def dropped(self) -> int | None:
-        """Packets that the capture itself dropped, at interfaces or in the system; nothing if it
-        does not say.
-        """
-        told = [count for count in self.of["dropped"].values() if count is not None]
-        return sum(told) if told else None
+        """Packets that the capture itself dropped; None if the file does not report them."""
+        counts = [count for count in self.of["dropped"].values() if count is not None]
+        return sum(counts) if counts else None
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What is wrong with the file though it can be explained, a line each."""
+        """Defects of the file in spite of which it is explained, a line each."""
         of = self.of
         found = []
         if of["ended_by"] is not None:
@@ -126,7 +124,7 @@ def explain(path: Path, follow: Callable[[int, int], object] | None = None) -> E
     path
         The file; of any size, since memory does not grow with it.
     follow
-        Is told octets read and octets in all, now and then.
+        Called now and then with octets read and octets of the file.
 
     Returns
     -------

@@ -1,5 +1,4 @@
-"""What a connection waited for: the causes of the core gathered under few names, and what each is
-called.
+"""What limits a connection: the causes of the core, grouped and named.
 
 The rule of every cause is in docs/captures.md.
 """
@@ -21,30 +20,47 @@ PARTS: Mapping[str, str] = {
     "queue": "network: queues",
     "round_trip": "network: round trips",
 }
-"""Causes of the core, in its order, and what they are called."""
+"""Causes of the core in its order, with their titles."""
 
 RULES: Mapping[str, str] = {
-    "loss": "the piece ends with a segment that is sent again, or what was under way then is not all acknowledged",
-    "round_trip": "an answer to the other end: up to the least time to the end that answers and back",
+    "loss": (
+        "the piece ends with a segment that is sent again, or what was under way then is not all "
+        "acknowledged"
+    ),
+    "round_trip": (
+        "an answer to the other end: up to the least time to the end that answers and back"
+    ),
     "turn_around": "the rest of the time until that answer",
-    "receiver_application": "before the last news there was less room in the window than the segment needs; the window was below three "
-    "quarters of its largest, or the acknowledgement came more than a quarter of a round trip and "
-    "a millisecond late",
+    "receiver_application": (
+        "before the last news there was less room in the window than the segment needs; the "
+        "window was below three quarters of its largest, or the acknowledgement came more than a "
+        "quarter of a round trip and a millisecond late"
+    ),
     "receiver_window": "the same, with the window at its size and the acknowledgement in time",
-    "queue": "it waited for an acknowledgement with room in the window and data under way; the round trip was more than twice the least",
-    "send_buffer": "the same, with a shorter round trip, and the peak of the flight changes by less than a fifth of a segment a round trip "
-    "over ten and more",
-    "congestion_window": "the same, and the peak grows by more than a tenth of a segment a round trip, or by half at once, or is below "
-    "that before the last loss",
+    "queue": (
+        "it waited for an acknowledgement with room in the window and data under way; the round "
+        "trip was more than twice the least"
+    ),
+    "send_buffer": (
+        "the same, with a shorter round trip, and the peak of the flight changes by less than a "
+        "fifth of a segment a round trip over ten and more"
+    ),
+    "congestion_window": (
+        "the same, and the peak grows by more than a tenth of a segment a round trip, or by half "
+        "at once, or is below that before the last loss"
+    ),
     "window": "the same, and the peak of the flight tells neither",
-    "sender_application": "the last segment was not full, or all was acknowledged and more than a millisecond went by, or it paused for "
-    "eight times as long as it usually takes to the next segment",
-    "sender_pace": "none of these: it had more and waited for no news; its host, interface or pacing, or a queue before the capture point",
+    "sender_application": (
+        "the last segment was not full, or all was acknowledged and more than a millisecond went "
+        "by, or it paused for eight times as long as it usually takes to the next segment"
+    ),
+    "sender_pace": (
+        "none of these: it had more and waited for no news; its host, interface or pacing, or a "
+        "queue before the capture point"
+    ),
     "opening": "the handshake, and what follows the last segment with something new",
 }
-"""What tells each cause, in the order in which they are tried; of a piece of time that ends when
-something new is sent.
-"""
+"""Rule of each cause, in the order of their tests, for an interval that ends with new data."""
 
 
 class Limit(StrEnum):

@@ -1,6 +1,4 @@
-"""What limited a connection, which end that was, what to change, and what the transfer would reach
-then.
-"""
+"""What limited a connection, at which end, what to change, and the rate after the change."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -131,9 +129,7 @@ def judge(of: "Connection") -> Verdict | None:
 
 
 def is_link_full(of: "Connection") -> bool:
-    """Tell whether the transfer, while it was under way, carried most of what the slowest link on
-    its path did at its fastest.
-    """
+    """Whether the transfer used most of the slowest link's rate while it was active."""
     share = sum(of.parts[name] for name in (*_WINDOWS, *_RECEIVER, "queue", "sender_pace"))
     if of.link_bps is None or of.goodput_bps is None or share <= 0:
         return False
@@ -198,7 +194,7 @@ def _link(of: "Connection") -> list[Bound]:
 
 
 def _losses(of: "Connection") -> list[Bound]:
-    """Return what the losses seen allow; nothing without losses."""
+    """Return the bound of the observed losses; empty without losses."""
     episodes, round_trip_s = int(of.sender.of["loss_episodes"]), of.round_trip_s
     if not episodes or not round_trip_s or not of.segments:
         return []
@@ -214,9 +210,7 @@ def _losses(of: "Connection") -> list[Bound]:
 
 
 def _window(of: "Connection") -> Bound | None:
-    """Return what the receiver's largest window allows; None if its scale or the round trip is not
-    known.
-    """
+    """Return the bound of the receiver's largest window; None without scale or round trip."""
     most, round_trip_s = of.receiver.of["window_most"], of.round_trip_s
     if most is None or not round_trip_s or of.of["is_scaled"] is None:
         return None
@@ -494,9 +488,7 @@ def _sender_pace(of: "Connection", share: float) -> Verdict:
 
 
 def _doubled(of: "Connection", what: str) -> Estimate | None:
-    """Return the estimate for a link that is twice as fast; the receiver's window grows with it as
-    far as it has to.
-    """
+    """Return the estimate for a link twice as fast, with a receiver's window that suffices."""
     if of.link_bps is None:
         return None
     twice = Bound(
