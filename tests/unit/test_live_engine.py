@@ -321,6 +321,7 @@ def test_a_doubtful_clock_is_a_caution_of_delays_only(tmp_path: Path) -> None:
     [
         (lambda flow: flow["losses"].update(seen=[["socket", 10]]), "host-limited"),
         (lambda flow: flow.update(cautions=["consent-limited"]), "consent-limited"),
+        (lambda flow: flow.update(cautions=["clock-stepped"]), "clock-stepped"),
     ],
 )
 def test_what_was_wrong_at_a_host_is_a_caution_of_its_flow(

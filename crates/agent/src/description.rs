@@ -2,12 +2,13 @@
 
 use crate::consent::{Cast, PortKind, Transport};
 use crate::refusal::{Refusal, Rule};
+use crate::result::Receivers;
 use crate::station::{read_file, read_responses, read_source, Phases, LONGEST_BLOCK_OCTETS};
 use ethermeter_ethernet::Octets;
 use ethermeter_live::wire::{shortest_frame, MARK_OCTETS, SPEECH_OCTETS};
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
@@ -98,27 +99,6 @@ pub struct Flow {
     /// Congestion control at both ends of a TCP connection; the hosts' own without.
     #[serde(default)]
     pub congestion: Option<String>,
-}
-
-/// Names of the agents that receive: one, or a list.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(untagged)]
-pub enum Receivers {
-    /// One.
-    One(String),
-    /// Those who listen to a group.
-    Many(Vec<String>),
-}
-
-impl Receivers {
-    /// Their names.
-    #[must_use]
-    pub fn names(&self) -> &[String] {
-        match self {
-            Self::One(name) => std::slice::from_ref(name),
-            Self::Many(names) => names,
-        }
-    }
 }
 
 /// How a receiver waits.

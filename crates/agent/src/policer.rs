@@ -9,7 +9,7 @@ use crate::lease::RoleLease;
 use crate::token_bucket::{segment_octets, Charge, TokenBucket, TCP_TIME_OCTETS};
 use ethermeter_ethernet::frame::{FCS, HEADER};
 use ethermeter_ethernet::{Carrier, Octets};
-use ethermeter_live::port::tcp::TcpInfo;
+use ethermeter_live::port::tcp_info::TcpInfo;
 use ethermeter_live::port::{Address, Arrival, Port, PortCounters, Wait};
 use ethermeter_live::{Error, Timeline};
 use std::sync::atomic::{AtomicU64, Ordering};

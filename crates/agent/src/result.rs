@@ -6,15 +6,15 @@
 //! transmission.
 
 use crate::consent::{Cast, Ceilings, PortKind};
-use crate::description::Receivers;
 use crate::station::Phases;
 use ethermeter_live::counters::{HostSample, InterfaceCounters, QueueCounters, UdpCounters};
 use ethermeter_live::loss::Losses;
 use ethermeter_live::pacing::{Rests, Trial};
-use ethermeter_live::port::tcp::TcpInfo;
+use ethermeter_live::port::tcp_info::TcpInfo;
 use ethermeter_live::port::xdp::XdpMode;
 use ethermeter_live::port::PortCounters;
 use ethermeter_live::provenance::HostFacts;
+use ethermeter_live::time::CLOCK_STEP_NS;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
@@ -144,6 +144,13 @@ pub struct RoleReport {
 }
 
 impl RoleReport {
+    /// Whether the wall clock of its host was set while its port was open.
+    #[must_use]
+    pub fn is_clock_stepped(&self) -> bool {
+        let port = self.counted.as_ref().and_then(|counted| counted.port.port);
+        port.is_some_and(|port| port.clock_stepped_ns > CLOCK_STEP_NS)
+    }
+
     /// Times that consent held the role back; 0 if it counted nothing.
     #[must_use]
     pub fn held_back(&self) -> u64 {
@@ -858,10 +865,33 @@ pub struct FlowResult {
     pub cautions: BTreeSet<Caution>,
 }
 
+/// Names of the agents that receive: one, or a list.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(untagged)]
+pub enum Receivers {
+    /// One.
+    One(String),
+    /// Those who listen to a group.
+    Many(Vec<String>),
+}
+
+impl Receivers {
+    /// Their names.
+    #[must_use]
+    pub fn names(&self) -> &[String] {
+        match self {
+            Self::One(name) => std::slice::from_ref(name),
+            Self::Many(names) => names,
+        }
+    }
+}
+
 /// A reason to look at a flow's values before they are trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Caution {
+    /// The wall clock of a host was set meanwhile: time stamps of the kernel are wrong.
+    ClockStepped,
     /// The relation of the clocks is not as certain as is stated.
     ClockUncertain,
     /// Consent held it back.
@@ -933,4 +963,43 @@ pub enum SenderClock {
         /// Whether they are one clock.
         shared: bool,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_step_of_the_wall_clock_is_more_than_an_inaccuracy_of_its_comparison() {
+        for (clock_stepped_ns, is_stepped) in [(0, false), (100_000, false), (100_001, true)] {
+            let port = PortCounters { clock_stepped_ns, ..PortCounters::default() };
+            let empty = json!({"total": 0, "quantiles_ps": {}, "buckets": []});
+            let pacing = json!({"frames": 0, "share_on_time": null, "worst_ns": 0,
+                                "lateness": empty, "breaths": 0, "real_time": null});
+            let counted = json!({
+                "role": "responder", "requests": 1, "request_octets": 58, "answered": 1,
+                "untaken": 0, "not_allowed": 0, "strange": 0, "unanswered": 0, "pacing": pacing,
+                "held_back": 0, "port": port, "mode": null,
+            });
+            let report = json!({"flow": "ping", "role": "responder", "counted": counted});
+            let report: RoleReport = serde_json::from_value(report).expect("a report");
+            assert_eq!(report.is_clock_stepped(), is_stepped);
+            assert!(matches!(report.counted.expect("counts").of, Counts::Responder(_)));
+        }
+    }
+
+    #[test]
+    fn numbers_that_are_not_known_come_back_as_they_went() {
+        let relation = RequesterClock {
+            offset_ns: 1.5,
+            uncertainty_ns: f64::NAN,
+            drift: 0.0,
+            contradictions: 2,
+        };
+        let text = serde_json::to_string(&relation).expect("JSON");
+        let read: RequesterClock = serde_json::from_str(&text).expect("the same");
+        assert!(read.uncertainty_ns.is_nan());
+        assert_eq!((read.offset_ns, read.contradictions), (1.5, 2));
+    }
 }

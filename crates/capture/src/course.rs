@@ -25,7 +25,7 @@
 //! flight varies: a writer is woken when a third of the buffer is free. An application that keeps a
 //! fixed amount of data under way looks the same.
 
-use crate::limits::Cause;
+use crate::cause::Cause;
 
 /// Segments a round by which a growing congestion window grows at the least: a fifth of CUBIC's
 /// slowest growth.

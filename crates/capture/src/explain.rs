@@ -15,7 +15,7 @@ use crate::packet::{End, Other, Tcp};
 use crate::recent::Recent;
 use std::io::Read;
 
-pub use crate::largest::Rest;
+pub use crate::largest::{Listed, Rest, MOST_LISTED};
 pub use crate::noted::Station;
 
 /// Connections, and flows, that are followed at a time.
@@ -24,8 +24,6 @@ pub const MOST_LIVE: usize = 32_768;
 pub const MOST_HELD: usize = 192 << 20;
 /// From here on memory is short: series are coarser.
 const MUCH_HELD: usize = 64 << 20;
-/// Connections, and flows, that are described one by one.
-pub const MOST_LISTED: usize = 1000;
 
 /// Packets that are read before the first of them is taken in.
 const BATCH: usize = 8;
@@ -34,19 +32,6 @@ const FEW_LIVE: usize = 256;
 
 /// Times are taken as no farther from 1970 than 73 years, so that their differences are numbers.
 const FARTHEST_NS: i64 = 1 << 61;
-
-/// Something that is finished, or that the capture ended in the middle of.
-#[derive(Clone, Debug)]
-pub struct Listed<T> {
-    /// Its place among all of its kind, in the order of their first packets, from 1 on.
-    pub number: u64,
-    /// Number of its first packet in the file, from 1 on.
-    pub first_packet: u64,
-    /// Whether it was evicted.
-    pub is_evicted: bool,
-    /// What it is.
-    pub what: T,
-}
 
 /// A connection and between whom it is.
 #[derive(Clone, Debug)]

@@ -1,8 +1,23 @@
 //! The largest of what is finished, listed; of the others their sums.
 
-use crate::explain::{Listed, MOST_LISTED};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+
+/// Connections, and flows, that are described one by one.
+pub const MOST_LISTED: usize = 1000;
+
+/// Something that is finished, or that the capture ended in the middle of.
+#[derive(Clone, Debug)]
+pub struct Listed<T> {
+    /// Its place among all of its kind, in the order of their first packets, from 1 on.
+    pub number: u64,
+    /// Number of its first packet in the file, from 1 on.
+    pub first_packet: u64,
+    /// Whether it was evicted.
+    pub is_evicted: bool,
+    /// What it is.
+    pub what: T,
+}
 
 /// What has no place in the list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

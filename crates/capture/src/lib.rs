@@ -6,6 +6,7 @@
 //!   for what is captured here, and for tests.
 //! - [`packet`]: a packet's IP and TCP or UDP headers as one flat value.
 //! - [`connection`]: what every segment of a TCP connection means, and what each end did.
+//! - [`cause`]: what a connection can wait for.
 //! - [`limits`]: what a connection waited for, moment by moment; [`course`]: whether its congestion
 //!   window or its send buffer was it.
 //! - [`flow`]: UDP and raw frames: rates, gaps, and losses where they carry ethermeter's mark.
@@ -18,6 +19,7 @@
 //! and what is wrong is said with its place in the file.
 
 mod ahead;
+pub mod cause;
 pub mod connection;
 pub mod course;
 pub mod delays;

@@ -1,11 +1,12 @@
 //! The explanation as JSON, as docs/formats.md has it: times in nanoseconds, sizes in octets, what
 //! is not known as null.
 
+use crate::cause::Cause;
 use crate::connection::{Connection, Half};
 use crate::course::Rounds;
 use crate::delays::Delays;
-use crate::explain::{Between, Explanation, FromTo, Listed, Rest};
-use crate::limits::Cause;
+use crate::explain::{Between, Explanation, FromTo};
+use crate::largest::{Listed, Rest};
 use crate::series::Series;
 use serde_json::{json, Map, Value};
 

@@ -1,8 +1,8 @@
 //! Connections in which one cause is planted: the time that was planted is found, to the
 //! nanosecond.
 
+use ethermeter_capture::cause::Cause;
 use ethermeter_capture::connection::Connection;
-use ethermeter_capture::limits::Cause;
 use ethermeter_capture::packet::Tcp;
 use proptest::prelude::*;
 

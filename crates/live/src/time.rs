@@ -73,6 +73,9 @@ pub fn worked_ns() -> u64 {
     read_ns(ClockId::CLOCK_THREAD_CPUTIME_ID)
 }
 
+/// A larger difference of two comparisons is a step of the wall clock, and no inaccuracy of these.
+pub const CLOCK_STEP_NS: u64 = 100_000;
+
 /// How far the wall clock is ahead of the monotonic one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WallClock {
@@ -107,7 +110,8 @@ impl WallClock {
         monotonic_ns.wrapping_add(self.ahead_ns)
     }
 
-    /// By how much the wall clock was set since `earlier`: steps, not steering.
+    /// By how much the wall clock was set since `earlier`, in nanoseconds: steps, not steering, which
+    /// both clocks follow.
     #[must_use]
     pub fn stepped_ns(self, earlier: Self) -> u64 {
         let forward_ns = self.ahead_ns.wrapping_sub(earlier.ahead_ns);
@@ -198,5 +202,16 @@ mod tests {
             "{before_ns} {between_ns} {after_ns}"
         );
         assert!(WallClock::compared().stepped_ns(wall) < 20_000);
+    }
+
+    #[test]
+    fn a_step_is_as_large_forwards_as_backwards() {
+        let at = |ahead_ns: u64| WallClock { ahead_ns };
+        for (earlier, later) in [(5_000_000, 7_000_000), (7_000_000, 5_000_000)] {
+            assert_eq!(at(later).stepped_ns(at(earlier)), 2_000_000);
+        }
+        // A wall clock that is set to before the host's start is ahead by less than nothing.
+        assert_eq!(at(1_000u64.wrapping_neg()).stepped_ns(at(1_000)), 2_000);
+        assert_eq!(at(3).stepped_ns(at(3)), 0);
     }
 }

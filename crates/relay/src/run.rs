@@ -122,12 +122,16 @@ impl Relay {
             longest_octets: self.longest_octets,
             began_ns,
             wall: WallClock::compared(),
+            clock_stepped_ns: 0,
             waiting: Waiting::default(),
         };
         let ended = forwarding.run(&self.signals, self.maker, &mut say)?;
-        let waiting = forwarding.waiting;
+        let (waiting, clock_stepped_ns) = (forwarding.waiting, forwarding.clock_stepped_ns);
         forwarding.count_rings()?;
-        Ok(self.told(ended, &waiting, priority.priority(), HostTime.now_ns() - began_ns))
+        let over_ns = HostTime.now_ns() - began_ns;
+        let mut result = self.told(ended, &waiting, priority.priority(), over_ns);
+        result["clock_stepped_ns"] = json!(clock_stepped_ns);
+        Ok(result)
     }
 
     fn told(&self, ended: Ended, waiting: &Waiting, priority: Priority, over_ns: u64) -> Value {
@@ -170,6 +174,8 @@ struct Forwarding<'a> {
     longest_octets: u32,
     began_ns: u64,
     wall: WallClock,
+    /// The largest step of the wall clock between two comparisons.
+    clock_stepped_ns: u64,
     waiting: Waiting,
 }
 
@@ -191,7 +197,9 @@ impl Forwarding<'_> {
             let now_ns = HostTime.now_ns();
             if now_ns >= round_ns {
                 round_ns = now_ns + ROUND_NS;
-                self.wall = WallClock::compared();
+                let wall = WallClock::compared();
+                self.clock_stepped_ns = self.clock_stepped_ns.max(wall.stepped_ns(self.wall));
+                self.wall = wall;
                 let news = news(signals, maker)?;
                 if let Some(ended) = news.ended {
                     return Ok(ended);

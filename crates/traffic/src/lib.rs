@@ -13,6 +13,7 @@
 //! - [`packets`]: the same gathered by a host that has one packet on its way to the wire at a time.
 //! - [`source`]: a station's whole supply: saturated, generated into a ring of buffers, queued
 //!   arrivals, or voice.
+//! - [`window`]: when a source is active and when it is measured.
 //! - [`batches`]: the measured window in equal parts.
 //! - [`sequence`]: what became of numbered frames: received, missing, late, reordered, duplicate.
 //! - [`skewed_clock`]: the time that a station's clock shows, with an offset and a drift.
@@ -32,9 +33,11 @@ pub mod skewed_clock;
 pub mod source;
 pub mod times;
 pub mod voice;
+pub mod window;
 
 pub use batches::Batches;
 pub use chance::{Coin, Purpose, Stream};
 pub use histogram::Histogram;
 pub use sequence::{Account, Arrived, Sequence};
-pub use source::{Offer, Source, SourceSpec, Window};
+pub use source::{Offer, Source, SourceSpec};
+pub use window::Window;

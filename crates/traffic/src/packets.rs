@@ -12,8 +12,8 @@
 //! there: what one leaves short is wanted when the next sample fails to come, and is padded.
 
 use crate::chance::Stream;
-use crate::source::Window;
 use crate::voice::{counted, Coder, VoiceSpec};
+use crate::window::Window;
 use std::ops::Range;
 
 /// A packet that a host calls with.

@@ -16,6 +16,7 @@ use crate::chance::{Purpose, Stream};
 use crate::lengths::Lengths;
 use crate::times::Times;
 use crate::voice::{Samples, Voice, VoiceFrame, VoiceSpec};
+use crate::window::Window;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
@@ -65,19 +66,6 @@ impl SourceSpec {
             _ => None,
         }
     }
-}
-
-/// When a source is active and when it is measured, in picoseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Window {
-    /// Nothing is offered before.
-    pub begin_ps: u64,
-    /// Nothing new is offered from here on.
-    pub stop_ps: u64,
-    /// Arrivals count from here …
-    pub measure_from_ps: u64,
-    /// … to before here.
-    pub measure_to_ps: u64,
 }
 
 /// A frame that the transmitter takes up.

@@ -16,7 +16,7 @@
 //! `min_bits` (an assumption: the study has no spurts).
 
 use crate::chance::Stream;
-use crate::source::Window;
+use crate::window::Window;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 

@@ -84,6 +84,11 @@ class Caution(StrEnum):
         "fewer than five independent batches: the interval may be too narrow; simulate longer, or "
         "replicate",
     )
+    CLOCK_STEPPED = (
+        "clock-stepped",
+        "the wall clock of a host was set by more than 100 µs while it was measured, so the "
+        "kernel's time stamps are wrong by that",
+    )
 
     @property
     def bit(self) -> int:

@@ -114,6 +114,8 @@ class RelayResult(msgspec.Struct, frozen=True):
     breaths: int
     margin_ns: int
     real_time: bool
+    clock_stepped_ns: int
+    """Largest step of the wall clock, with which the kernel stamps frames, meanwhile."""
     directions: tuple[DirectionResult, ...]
 
 

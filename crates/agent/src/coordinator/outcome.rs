@@ -127,6 +127,9 @@ fn of_receiver(
 ) -> ReceiverResult {
     let (sending, receiving) = (from.role(&flow.name), to.role(&flow.name));
     let mut outcome = ReceiverResult { receiving: receiving.cloned(), ..ReceiverResult::default() };
+    if [sending, receiving].into_iter().flatten().any(RoleReport::is_clock_stepped) {
+        cautions.insert(Caution::ClockStepped);
+    }
     let is_held_back = |role: Option<&RoleReport>| role.is_some_and(|role| role.held_back() > 0);
     if matches!(flow.traffic, Traffic::Exchange { .. }) && is_held_back(receiving) {
         cautions.insert(Caution::ConsentLimited); // responses waited for their receiver's consent

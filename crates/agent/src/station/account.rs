@@ -56,7 +56,7 @@ fn of_request_batches(batches: &Batches<RequestBatch>) -> RequestBatches {
     }
 }
 
-pub(super) fn of_sent(sent: Sent, begin_ns: u64, priority: Option<Priority>) -> Counts {
+pub(super) fn of_sent(sent: &Sent, begin_ns: u64, priority: Option<Priority>) -> Counts {
     Counts::Sender(Box::new(SenderCounts {
         frames: sent.frames,
         payload_octets: sent.payload_octets,

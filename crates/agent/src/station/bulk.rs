@@ -7,7 +7,7 @@ use super::series::Series;
 use super::transfer::{chance, columns, within, CHANCE_OCTETS, LONGEST_BLOCK_OCTETS, SAMPLE_NS};
 use crate::policer::{Policer, Progress};
 use crate::result::{ConnectionCounts, PortUse};
-use ethermeter_live::port::tcp::TcpInfo;
+use ethermeter_live::port::tcp_info::TcpInfo;
 use ethermeter_live::{Error, HostTime, Timeline};
 use nix::poll::{poll, PollFd, PollFlags, PollTimeout};
 use std::io::{ErrorKind, Read as _, Write as _};

@@ -8,7 +8,8 @@
 use super::schedule::Schedule;
 use crate::policer::Policer;
 use crate::refusal::{Refusal, Rule};
-use ethermeter_live::port::tcp::{set_pace, set_persistence, unacknowledged_octets, TcpInfo};
+use ethermeter_live::port::tcp::{set_pace, set_persistence, unacknowledged_octets};
+use ethermeter_live::port::tcp_info::TcpInfo;
 use ethermeter_live::port::Address;
 use ethermeter_live::{Error, HostTime, Timeline};
 use nix::errno::Errno;

@@ -18,7 +18,7 @@ use crate::result::{BlockBatches, BlockWindow, ClientCounts, Counts, RoleCounts,
 use ethermeter_live::{Error, HostTime, Timeline};
 use ethermeter_traffic::times::Times;
 use ethermeter_traffic::{Batches, Histogram, Purpose, Stream};
-use serde::Deserialize;
+use ethermeter_trial::transfer::{Direction, File};
 use std::collections::VecDeque;
 use std::net::TcpStream;
 
@@ -28,44 +28,6 @@ const MOST_AHEAD: u32 = 4096;
 /// Octets of a block, a request or an answer, at most.
 const MOST_OCTETS: u64 = 1 << 40;
 
-/// Direction of the blocks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Direction {
-    /// To the client, in answers.
-    Read,
-    /// From the client, in requests.
-    Write,
-}
-
-/// A file that a client reads from a server, or writes to it; as in a plan.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct File {
-    /// Who has the blocks.
-    pub direction: Direction,
-    /// Octets of the file; without end if not given.
-    #[serde(default)]
-    pub octets: Option<u64>,
-    /// Octets of a block; the last one may have fewer.
-    pub block_octets: u64,
-    /// Octets of a request, without a block.
-    pub request_octets: u64,
-    /// Octets of an answer, without a block.
-    pub answer_octets: u64,
-    /// What the client does between an answer and the next request, one at a time.
-    pub client: Times,
-    /// What the server does between a request and its answer, one at a time.
-    pub server: Times,
-    /// Requests that may be without an answer.
-    #[serde(default = "one")]
-    pub ahead: u32,
-}
-
-fn one() -> u32 {
-    1
-}
-
 /// Read what a client and a server do.
 ///
 /// # Errors
@@ -73,29 +35,28 @@ fn one() -> u32 {
 pub fn read_file(text: &str) -> Result<File, Refusal> {
     let fault = |what: String| Refusal::new(Rule::Description, what, "a file as in a plan");
     let file: File = serde_json::from_str(text).map_err(|error| fault(error.to_string()))?;
-    match file.fault() {
+    match fault_of(&file) {
         Some(what) => Err(fault(what)),
         None => Ok(file),
     }
 }
 
-impl File {
-    fn fault(&self) -> Option<String> {
-        for (name, octets) in [
-            ("octets", self.octets.unwrap_or(1)),
-            ("block_octets", self.block_octets),
-            ("request_octets", self.request_octets),
-            ("answer_octets", self.answer_octets),
-        ] {
-            if !(1..=MOST_OCTETS).contains(&octets) {
-                return Some(format!("{name} must be from 1 to {MOST_OCTETS}, got {octets}"));
-            }
+/// What of a file is beyond an agent's limits.
+fn fault_of(file: &File) -> Option<String> {
+    for (name, octets) in [
+        ("octets", file.octets.unwrap_or(1)),
+        ("block_octets", file.block_octets),
+        ("request_octets", file.request_octets),
+        ("answer_octets", file.answer_octets),
+    ] {
+        if !(1..=MOST_OCTETS).contains(&octets) {
+            return Some(format!("{name} must be from 1 to {MOST_OCTETS}, got {octets}"));
         }
-        if !(1..=MOST_AHEAD).contains(&self.ahead) {
-            return Some(format!("ahead must be from 1 to {MOST_AHEAD}, got {}", self.ahead));
-        }
-        self.client.fault().or_else(|| self.server.fault())
     }
+    if !(1..=MOST_AHEAD).contains(&file.ahead) {
+        return Some(format!("ahead must be from 1 to {MOST_AHEAD}, got {}", file.ahead));
+    }
+    file.client.fault().or_else(|| file.server.fault())
 }
 
 /// The blocks of a file, one after the other.

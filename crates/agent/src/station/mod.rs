@@ -21,7 +21,7 @@ mod series;
 mod transfer;
 
 pub use endpoint::{Endpoint, Opened, StationPort};
-pub use file::{read_file, File};
+pub use file::read_file;
 pub use responses::{longest_frame_octets, read_responses};
 pub use role::{read_source, Permitted, RolePlan, Task};
 pub use schedule::Phases;

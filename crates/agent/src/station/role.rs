@@ -4,7 +4,7 @@ use super::account;
 use super::clocks;
 use super::connection::finish;
 use super::endpoint::{Endpoint, Opened, StationPort};
-use super::file::{request_blocks, serve_blocks, Draws, File};
+use super::file::{request_blocks, serve_blocks, Draws};
 use super::schedule::Schedule;
 use super::transfer::{receive_bulk, send_bulk, BulkPlan};
 use crate::consent::Permit;
@@ -14,7 +14,8 @@ use crate::refusal::{Refusal, Rule};
 use crate::result::{Counts, PortUse, RoleCounts, RoleReport};
 use ethermeter_live::clock::Ongoing;
 use ethermeter_live::pacing::{Pacer, PriorityGuard};
-use ethermeter_live::port::tcp::{congestion, set_congestion, TcpInfo, TcpPort};
+use ethermeter_live::port::tcp::{congestion, set_congestion, TcpPort};
+use ethermeter_live::port::tcp_info::TcpInfo;
 use ethermeter_live::port::{Address, Port};
 use ethermeter_live::roles::{
     request, respond, send, sink, talk, Attention, RequestPlan, Requests, ResponsePlan, Responses,
@@ -26,6 +27,7 @@ use ethermeter_traffic::lengths::Lengths;
 use ethermeter_traffic::times::Times;
 use ethermeter_traffic::voice::VoiceSpec;
 use ethermeter_traffic::SourceSpec;
+use ethermeter_trial::transfer::File;
 use serde::Deserialize;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -404,7 +406,7 @@ impl RolePlan {
                     pacer,
                 };
                 let sent = send(port, time, own_clock, &plan, stop)?;
-                Ok(account::of_sent(sent, transmit_ns, real_time.then(|| guard.priority())))
+                Ok(account::of_sent(&sent, transmit_ns, real_time.then(|| guard.priority())))
             }
             Task::Clock => {
                 let bits = u64::from(clocks::FRAME_OCTETS) * 8;

@@ -12,7 +12,7 @@ use crate::result::{
     BulkReceiverCounts, BulkSenderCounts, BulkWindow, Counts, OctetColumns, PortUse, RoleCounts,
     TcpColumns,
 };
-use ethermeter_live::port::tcp::TcpInfo;
+use ethermeter_live::port::tcp_info::TcpInfo;
 use ethermeter_live::{Error, HostTime, Timeline};
 use ethermeter_traffic::Batches;
 use std::io::{ErrorKind, Read, Write};

@@ -1,6 +1,6 @@
 //! The end that receives, and measures.
 
-use super::{work, Sockets, CALL_OCTETS, LONGEST_NS, MOST_CONNECTIONS, REQUEST, TIMEOUT};
+use super::sockets::{work, Sockets, CALL_OCTETS, LONGEST_NS, MOST_CONNECTIONS, REQUEST, TIMEOUT};
 use crate::{joined, Error};
 use ethermeter_live::time::{worked_ns, HostTime, Timeline, NS_PER_S};
 use serde::{Deserialize, Serialize};

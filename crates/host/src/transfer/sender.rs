@@ -1,10 +1,11 @@
 //! The end that sends.
 
-use super::{
+use super::sockets::{
     work, Sockets, CALL_OCTETS, LONGEST_BLOCK, LONGEST_NS, MOST_CONNECTIONS, REQUEST, TIMEOUT,
 };
 use crate::{joined, Error};
-use ethermeter_live::port::tcp::{TcpInfo, TcpPort};
+use ethermeter_live::port::tcp::TcpPort;
+use ethermeter_live::port::tcp_info::TcpInfo;
 use ethermeter_live::time::{worked_ns, HostTime, Timeline, NS_PER_S};
 use serde::{Deserialize, Serialize};
 use socket2::{Domain, Protocol, Socket, Type};

@@ -1,6 +1,6 @@
 //! A relation between clocks that is used while it is still being found out.
 
-use super::Relation;
+use ethermeter_traffic::clock::Relation;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -1,6 +1,6 @@
 //! What the host was doing: processors, interrupts, context switches, memory.
 
-use super::{numbers, read};
+use super::text::{numbers, read};
 use crate::Error;
 use serde::{Deserialize, Serialize};
 

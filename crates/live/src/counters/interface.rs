@@ -1,6 +1,6 @@
 //! Counters of interfaces and of UDP.
 
-use super::{numbers, read};
+use super::text::{numbers, read};
 use crate::Error;
 use serde::{Deserialize, Serialize};
 

@@ -7,19 +7,8 @@
 mod host;
 mod interface;
 mod queue;
+mod text;
 
 pub use host::{HostSample, ProcessorTimes};
 pub use interface::{interfaces, udp, InterfaceCounters, UdpCounters};
 pub use queue::{queues, QueueCounters};
-
-use crate::Error;
-use std::fs;
-
-fn read(path: &'static str) -> Result<String, Error> {
-    fs::read_to_string(path).map_err(Error::system("reading the kernel's counters"))
-}
-
-/// The numbers of a line, as far as they are numbers.
-fn numbers(line: &str) -> impl Iterator<Item = u64> + '_ {
-    line.split_ascii_whitespace().map_while(|word| word.parse().ok())
-}

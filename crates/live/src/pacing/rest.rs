@@ -7,8 +7,10 @@
 //! Which is better depends on the machine and on what else runs there, so it is measured: each rest
 //! counts the times that it made the sender miss.
 
-use super::ON_TIME_NS;
 use serde::{Deserialize, Serialize};
+
+/// A frame is on time if it is sent within this of its time.
+pub const ON_TIME_NS: u64 = 5000;
 
 /// A kind of rest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]

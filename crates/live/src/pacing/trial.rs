@@ -6,7 +6,8 @@
 //! whose period is a multiple of theirs: with 100 us between frames, one frame of 40 meets each
 //! tick of 4 ms, or none does.
 
-use super::{Pacing, Rest, ON_TIME_NS};
+use super::pacer::Pacing;
+use super::rest::{Rest, ON_TIME_NS};
 use crate::time::Timeline;
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -64,7 +65,7 @@ impl<T: Timeline> Pacing<'_, T> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Pacer;
+    use super::super::pacer::Pacer;
     use super::*;
     use crate::time::testing::Ticking;
 

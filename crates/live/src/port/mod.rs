@@ -10,6 +10,7 @@ pub mod ring;
 pub mod system;
 pub mod tap;
 pub mod tcp;
+pub mod tcp_info;
 pub mod udp;
 pub mod xdp;
 
@@ -19,7 +20,7 @@ use ethermeter_ethernet::Carrier;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::net::SocketAddr;
-use tcp::TcpInfo;
+use tcp_info::TcpInfo;
 
 /// Where a station can be reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,6 +91,9 @@ pub struct PortCounters {
     pub dropped_at_socket: u64,
     /// Arrivals that were not for us: cut, or of another type.
     pub strange: u64,
+    /// By how much the wall clock, with which the kernel stamps arrivals, was set since the port
+    /// was opened, in nanoseconds; 0 without stamps.
+    pub clock_stepped_ns: u64,
 }
 
 /// A network port.

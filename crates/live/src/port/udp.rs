@@ -387,6 +387,8 @@ impl Port for UdpPort {
 
     fn counters(&mut self) -> Result<PortCounters, Error> {
         self.counters.dropped_at_socket = dropped_at_socket(&self.socket)?;
+        self.counters.clock_stepped_ns =
+            self.stamps.map_or(0, |opened| WallClock::compared().stepped_ns(opened));
         Ok(self.counters)
     }
 }

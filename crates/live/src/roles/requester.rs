@@ -1,7 +1,7 @@
 //! Send requests, and time their responses.
 
+use super::attention::Attention;
 use super::requests::{Request, Requests};
-use super::Attention;
 use crate::clock::Exchange;
 use crate::pacing::{Achieved, Pacer, Pacing};
 use crate::port::{Address, Arrival, Port};

@@ -1,7 +1,7 @@
 //! Respond to requests.
 
+use super::attention::Attention;
 use super::sender::check_lengths;
-use super::Attention;
 use crate::pacing::{Achieved, Pacer, Pacing};
 use crate::port::{Address, Arrival, Port};
 use crate::time::{Timeline, PS_PER_NS};

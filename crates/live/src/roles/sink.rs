@@ -1,6 +1,6 @@
 //! Take what arrives and count it.
 
-use super::Attention;
+use super::attention::Attention;
 use crate::clock::{Known, Ongoing, Relation};
 use crate::port::{Arrival, Port, Wait};
 use crate::skewed_clock::between_ns;

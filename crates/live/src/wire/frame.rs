@@ -1,6 +1,6 @@
 //! Raw frames as a station writes and reads them: from the destination address to before the FCS.
 
-use super::{check_octets, octets_at, WireError};
+use super::octets::{check_octets, octets_at, WireError};
 use ethermeter_ethernet::frame::{HEADER, LOCAL_EXPERIMENTAL_1};
 use serde::{Deserialize, Serialize};
 use std::fmt;

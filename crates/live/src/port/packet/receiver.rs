@@ -1,6 +1,7 @@
 //! The socket that receives, and the ring that the kernel fills.
 
-use super::{bind, number, raw_socket, PacketOptions, Ring};
+use super::options::{PacketOptions, Ring};
+use super::socket::{bind, number, raw_socket};
 use crate::port::ring::Region;
 use crate::port::system::{nanoseconds, read_option, set_option};
 use crate::port::{Address, Arrival};
@@ -147,6 +148,11 @@ impl Receiver {
         let mut fds = [PollFd::new(self.socket.as_fd(), PollFlags::POLLIN)];
         // Whatever ends it, the ring is looked at.
         let _ = nix::poll::poll(&mut fds, PollTimeout::from(milliseconds));
+    }
+
+    /// By how much the wall clock was set since the ring was opened.
+    pub(super) fn clock_stepped_ns(&self) -> u64 {
+        WallClock::compared().stepped_ns(self.wall)
     }
 
     /// Frames that found the ring full, ever.

@@ -4,7 +4,8 @@
 //! Only the first tells when a queue refuses a frame, which a ring would then send out of its turn;
 //! past the queue nothing refuses.
 
-use super::{bind, number, raw_socket, PacketOptions, SHORTEST_OCTETS};
+use super::options::PacketOptions;
+use super::socket::{bind, number, raw_socket, SHORTEST_OCTETS};
 use crate::port::ring::Region;
 use crate::port::system::{hindrance, set_option, Messages};
 use crate::wire::{Addresses, HEADER_OCTETS};

@@ -1,0 +1,323 @@
+//! How to wait for absolute times, and how well that went.
+
+use super::rest::{Rest, Rests, ON_TIME_NS};
+use crate::time::{Timeline, PS_PER_NS};
+use ethermeter_traffic::Histogram;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// What to do before a time that is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Sleep until this time, then ask again.
+    SleepUntil(u64),
+    /// Look at the clock again.
+    Spin,
+    /// It is time.
+    Now,
+}
+
+/// How to wait for absolute times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pacer {
+    /// How long before the time the sleep ends and the spinning begins.
+    pub margin_ns: u64,
+    /// The longest stretch without a sleep, after which one breath is taken. Without it, a
+    /// real-time sender that is always late would never let anybody else have its processor.
+    pub breathless_ns: u64,
+    /// How long a breath is.
+    pub breath_ns: u64,
+    /// Times that are closer together than this are spun through, as long as that is paid for with
+    /// rests. Every rest may end too late.
+    pub spin_through_ns: u64,
+    /// How long before the first time rests are tried out and the processor is watched; 0: not at
+    /// all.
+    pub trial_ns: u64,
+}
+
+impl Default for Pacer {
+    fn default() -> Self {
+        Self {
+            margin_ns: 60_000,
+            breathless_ns: 20_000_000,
+            breath_ns: 50_000,
+            spin_through_ns: 0,
+            trial_ns: 0,
+        }
+    }
+}
+
+/// For each time of rest, so many of the same length may be spun through. The kernel stops
+/// real-time threads that leave others less than a twentieth of a processor, for milliseconds.
+const AWAKE_PER_RESTED: u64 = 7;
+
+/// Longest sleep between two looks at the stop flag: far below the second within which a sender
+/// falls silent.
+const LONGEST_SLEEP_NS: u64 = 50_000_000;
+
+impl Pacer {
+    /// For one that must be on time and has a processor for it: sleeps less, and wakes earlier.
+    #[must_use]
+    pub fn punctual() -> Self {
+        Self {
+            margin_ns: 120_000,
+            spin_through_ns: 300_000,
+            trial_ns: 60_000_000,
+            ..Self::default()
+        }
+    }
+
+    /// What to do at `now_ns` before `due_ns`.
+    #[inline]
+    #[must_use]
+    pub fn step(&self, now_ns: u64, due_ns: u64) -> Step {
+        if now_ns >= due_ns {
+            return Step::Now;
+        }
+        let wake_ns = due_ns.saturating_sub(self.margin_ns);
+        if now_ns >= wake_ns {
+            return Step::Spin;
+        }
+        Step::SleepUntil(wake_ns.min(now_ns + LONGEST_SLEEP_NS))
+    }
+}
+
+/// A pacer at work.
+#[derive(Debug)]
+pub struct Pacing<'a, T> {
+    pub(super) pacer: Pacer,
+    pub(super) time: &'a T,
+    awake_since_ns: u64,
+    rested_ns: u64,
+    breaths: u64,
+    rests: Rests,
+}
+
+impl<'a, T: Timeline> Pacing<'a, T> {
+    /// Wait by `pacer` on `time`.
+    pub fn new(pacer: Pacer, time: &'a T) -> Self {
+        Self {
+            pacer,
+            time,
+            awake_since_ns: time.now_ns(),
+            rested_ns: 0,
+            breaths: 0,
+            rests: Rests::default(),
+        }
+    }
+
+    /// Wait until `due_ns`; returns the time then, or `None` if `stop` was set meanwhile.
+    #[inline]
+    pub fn wait_until(&mut self, due_ns: u64, stop: &AtomicBool) -> Option<u64> {
+        let mut now_ns = self.time.now_ns();
+        if now_ns.saturating_sub(self.awake_since_ns) > self.pacer.breathless_ns {
+            now_ns = self.sleep(now_ns, now_ns + self.pacer.breath_ns);
+            self.breaths += 1;
+        }
+        let wait_ns = due_ns.saturating_sub(now_ns);
+        let is_close = wait_ns < self.pacer.spin_through_ns;
+        if is_close
+            && wait_ns > 0
+            && now_ns - self.awake_since_ns > AWAKE_PER_RESTED * self.rested_ns
+        {
+            now_ns = self.rest(self.rests.better(), now_ns, due_ns);
+        }
+        let pacer = if is_close { Pacer { margin_ns: wait_ns, ..self.pacer } } else { self.pacer };
+        loop {
+            if stop.load(Ordering::Relaxed) {
+                return None;
+            }
+            match pacer.step(now_ns, due_ns) {
+                Step::Now => return Some(now_ns),
+                Step::Spin => {
+                    self.time.spin();
+                    now_ns = self.time.now_ns();
+                }
+                Step::SleepUntil(wake_ns) => now_ns = self.sleep(now_ns, wake_ns),
+            }
+        }
+    }
+
+    /// Rest before `due_ns`, and remember whether that ended too late; returns the time then.
+    pub(super) fn rest(&mut self, rest: Rest, now_ns: u64, due_ns: u64) -> u64 {
+        let until_ns = rest.until_ns(now_ns, due_ns);
+        match rest {
+            Rest::Sleep => self.time.sleep_until(until_ns),
+            Rest::Yield => self.time.yield_until(until_ns),
+        }
+        self.awake_since_ns = self.time.now_ns();
+        self.rested_ns = self.awake_since_ns.saturating_sub(now_ns);
+        self.rests.record(rest, self.awake_since_ns.saturating_sub(due_ns), due_ns - now_ns);
+        self.awake_since_ns
+    }
+
+    fn sleep(&mut self, now_ns: u64, wake_ns: u64) -> u64 {
+        self.time.sleep_until(wake_ns);
+        self.awake_since_ns = self.time.now_ns();
+        self.rested_ns = self.awake_since_ns.saturating_sub(now_ns);
+        self.awake_since_ns
+    }
+
+    /// How often a breath was taken although something was due.
+    #[must_use]
+    pub fn breaths(&self) -> u64 {
+        self.breaths
+    }
+
+    /// The rests between times close together, those of a trial included.
+    #[must_use]
+    pub fn rests(&self) -> Rests {
+        self.rests
+    }
+}
+
+/// How far from their times frames were sent.
+#[derive(Clone, Debug, Default)]
+pub struct Achieved {
+    lateness: Histogram,
+    within: u64,
+    frames: u64,
+    worst_ns: u64,
+}
+
+impl Achieved {
+    /// Count a frame that was due at `due_ns` and sent at `sent_ns`, never before.
+    #[inline]
+    pub fn record(&mut self, due_ns: u64, sent_ns: u64) {
+        let late_ns = sent_ns.saturating_sub(due_ns);
+        self.frames += 1;
+        self.within += u64::from(late_ns <= ON_TIME_NS);
+        self.worst_ns = self.worst_ns.max(late_ns);
+        self.lateness.record(late_ns * PS_PER_NS);
+    }
+
+    /// Frames that had a time.
+    #[must_use]
+    pub fn frames(&self) -> u64 {
+        self.frames
+    }
+
+    /// Share of them sent within [`ON_TIME_NS`] of it, or `None` if there were none.
+    #[must_use]
+    #[allow(clippy::cast_precision_loss)] // a share
+    pub fn share_on_time(&self) -> Option<f64> {
+        (self.frames > 0).then(|| self.within as f64 / self.frames as f64)
+    }
+
+    /// The latest.
+    #[must_use]
+    pub fn worst_ns(&self) -> u64 {
+        self.worst_ns
+    }
+
+    /// How late they were, in picoseconds.
+    #[must_use]
+    pub fn lateness(&self) -> &Histogram {
+        &self.lateness
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::time::testing::Ticking;
+    use proptest::prelude::*;
+
+    const PACER: Pacer = Pacer {
+        margin_ns: 60_000,
+        breathless_ns: 10_000_000,
+        breath_ns: 50_000,
+        spin_through_ns: 0,
+        trial_ns: 0,
+    };
+
+    proptest! {
+        #[test]
+        fn nothing_is_sent_before_its_time_nor_a_tick_after_if_the_sleep_ends_within_the_margin(
+            gaps in proptest::collection::vec(1000..1_000_000u64, 1..50),
+            oversleep_ns in 0..59_000u64,
+            tick_ns in 1..500u64,
+        ) {
+            let time = Ticking::new(tick_ns, oversleep_ns);
+            let mut pacing = Pacing::new(PACER, &time);
+            let mut achieved = Achieved::default();
+            let stop = AtomicBool::new(false);
+            let mut due_ns = 1_000_000;
+            for gap_ns in gaps {
+                due_ns += gap_ns;
+                let sent_ns = pacing.wait_until(due_ns, &stop).expect("not stopped");
+                prop_assert!(sent_ns >= due_ns && sent_ns <= due_ns + 2 * tick_ns, "{} {}", due_ns, sent_ns);
+                achieved.record(due_ns, sent_ns);
+            }
+            prop_assert_eq!(achieved.share_on_time(), Some(1.0));
+        }
+    }
+
+    #[test]
+    fn times_close_together_are_spun_through_and_an_eighth_is_slept() {
+        let time = Ticking::new(100, 30_000);
+        let mut pacing = Pacing::new(Pacer::punctual(), &time);
+        let (mut sleeps, mut late) = (0, 0);
+        let begin_ns = time.now_ns();
+        for frame in 1..=10_000 {
+            let (due_ns, slept_ns) = (begin_ns + frame * 100_000, time.slept_ns.get());
+            let sent_ns = pacing.wait_until(due_ns, &AtomicBool::new(false)).expect("not stopped");
+            late += u64::from(sent_ns > due_ns + 200);
+            sleeps += u64::from(time.slept_ns.get() > slept_ns);
+        }
+        assert_eq!((late, pacing.breaths()), (0, 0));
+        // A quarter of 100 us and the oversleep are asleep, 55 us; seven times that may be spun,
+        // which ends within the fourth wait after it.
+        assert!((10_000 / 5..=10_000 / 4).contains(&sleeps), "{sleeps}");
+        assert!(time.slept_ns.get() >= 1_000_000_000 / 10, "{}", time.slept_ns.get());
+    }
+
+    #[test]
+    fn a_punctual_sender_leaves_twice_as_long_for_waking_up() {
+        let time = Ticking::new(10, 110_000);
+        let mut pacing = Pacing::new(Pacer::punctual(), &time);
+        for frame in 1..100 {
+            let due_ns = frame * 1_000_000;
+            let sent_ns = pacing.wait_until(due_ns, &AtomicBool::new(false)).expect("not stopped");
+            assert!(sent_ns <= due_ns + 20, "{due_ns} {sent_ns}");
+        }
+    }
+
+    #[test]
+    fn an_oversleep_beyond_the_margin_is_recorded() {
+        let time = Ticking::new(10, 70_000);
+        let mut pacing = Pacing::new(PACER, &time);
+        let mut achieved = Achieved::default();
+        let sent_ns = pacing.wait_until(1_000_000, &AtomicBool::new(false)).expect("not stopped");
+        achieved.record(1_000_000, sent_ns);
+        assert_eq!(
+            (achieved.frames(), achieved.share_on_time(), achieved.worst_ns()),
+            (1, Some(0.0), 10_010)
+        );
+    }
+
+    #[test]
+    fn most_of_a_long_wait_is_slept() {
+        let time = Ticking::new(100, 20_000);
+        let mut pacing = Pacing::new(PACER, &time);
+        pacing.wait_until(1_000_000, &AtomicBool::new(false));
+        assert!(time.slept_ns.get() > 900_000);
+    }
+
+    #[test]
+    fn a_sender_that_is_always_late_takes_a_breath_now_and_then() {
+        let time = Ticking::new(1000, 0);
+        let mut pacing = Pacing::new(PACER, &time);
+        let stop = AtomicBool::new(false);
+        for _ in 0..50_000 {
+            pacing.wait_until(0, &stop);
+        }
+        // 50 ms of looks at the clock, one breath each 10 ms
+        assert!((4..=5).contains(&pacing.breaths()), "{}", pacing.breaths());
+    }
+
+    #[test]
+    fn a_stop_ends_the_wait() {
+        let time = Ticking::new(100, 0);
+        assert_eq!(Pacing::new(PACER, &time).wait_until(u64::MAX, &AtomicBool::new(true)), None);
+    }
+}
