@@ -1,6 +1,6 @@
 """Framing: the frames in which a message goes, and what of them is no data."""
 
-from typing import Any
+from ethermeter.scenario import FixedLengths, Framing, Lengths, MixLengths, SamplesLengths
 
 SHORTEST_FRAME_OCTETS = 64
 AROUND_DATA_OCTETS = 18
@@ -10,13 +10,24 @@ IPV6_HEADER_OCTETS, IPV6_FRAGMENT_OCTETS = 40, 8
 """Header, and what each fragment has besides (RFC 8200, sections 3 and 4.5)."""
 
 
-def frame_octets(framing: Any, octets: int, *, is_ipv6: bool = False) -> list[int]:
+def lengths_of(frames: Lengths) -> tuple[int, ...]:
+    """Lengths that occur, in bits; of those that grow, the least and the most."""
+    match frames:
+        case MixLengths(bits=bits):
+            return bits
+        case SamplesLengths(min_bits=least, max_bits=most):
+            return least, most
+        case FixedLengths(bits=bits):
+            return (bits,)
+
+
+def frame_octets(framing: Framing, octets: int, *, is_ipv6: bool = False) -> list[int]:
     """Lengths of the frames of a message, destination address to FCS.
 
     Parameters
     ----------
     framing
-        As in a plan: "frame", or a table with `udp`.
+        Of a flow.
     octets
         Length of the frame, or of the data of UDP.
     is_ipv6
@@ -26,16 +37,18 @@ def frame_octets(framing: Any, octets: int, *, is_ipv6: bool = False) -> list[in
     --------
     >>> frame_octets("frame", 64)
     [64]
-    >>> frame_octets({"udp": {"mtu_octets": 1500}}, 5000)
+    >>> from ethermeter.scenario import FramingTable, Udp
+    >>> udp = FramingTable(udp=Udp(mtu_octets=1500))
+    >>> frame_octets(udp, 5000)
     [1518, 1518, 1518, 606]
-    >>> frame_octets({"udp": {"mtu_octets": 1500}}, 5000, is_ipv6=True)
+    >>> frame_octets(udp, 5000, is_ipv6=True)
     [1514, 1514, 1514, 730]
 
     """
-    if framing == "frame":
+    if isinstance(framing, str) or framing.udp is None:
         return [octets]
     header = IPV6_HEADER_OCTETS if is_ipv6 else IP_HEADER_OCTETS
-    most = framing["udp"]["mtu_octets"] - header
+    most = framing.udp.mtu_octets - header
     left, lengths = octets + UDP_HEADER_OCTETS, []
     if is_ipv6 and left > most:
         header += IPV6_FRAGMENT_OCTETS

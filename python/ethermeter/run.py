@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any
 from ethermeter import provenance
 from ethermeter.engines.work import Finished, TrialError, UnderWay, Work
 from ethermeter.faults import Fault, InputError
-from ethermeter.scenario import Scenario
+from ethermeter.scenario import (
+    CoderArrivals,
+    OnOffArrivals,
+    PoissonArrivals,
+    RegularArrivals,
+    SamplesLengths,
+    Scenario,
+)
 from ethermeter.stations import charged_ps, groups_of, lengths_of, station_count
 from ethermeter.store import Recorder, RunDirectory, RunError
 from ethermeter.store.files import remove_abandoned
@@ -556,38 +563,39 @@ def effort_of(trial: "Trial") -> float:
         return 1.0
     if trial.is_network:
         return _effort_of_network(trial.scenario)
-    scenario: Scenario = trial.scenario
+    scenario = trial.scenario
     bits, _ = lengths_of(groups_of(scenario)[0].flow.frames)
     time_ps = scenario.phases.end_ps - scenario.phases.begin_ps
     return time_ps / charged_ps(scenario, min(bits)) * (1 + station_count(scenario))
 
 
-def _effort_of_network(scenario: Mapping[str, Any]) -> float:
+def _effort_of_network(scenario: Scenario) -> float:
     """Messages that the flows offer at most, each of which passes several stages."""
-    phases = scenario["phases"]
-    time_ps = phases["end_ps"] - phases["begin_ps"]
-    octet_ps = min(link["ps_per_octet"] for link in scenario["links"])
+    time_ps = scenario.phases.end_ps - scenario.phases.begin_ps
+    octet_ps = min(link.ps_per_octet for link in scenario.links)
     total = 0.0
-    for flow in scenario["flows"]:
-        if "transfer" in flow:
-            (job,) = flow["transfer"]["job"].values()
-            total += (
-                min(job.get("octets", time_ps / octet_ps), time_ps / octet_ps)
-                / flow["transfer"]["tcp"]["mtu_octets"]
-            )
+    for flow in scenario.flows:
+        if flow.transfer is not None:
+            moves = flow.transfer.job.file or flow.transfer.job.stream
+            most = time_ps / octet_ps
+            octets = most if moves is None or moves.octets is None else min(moves.octets, most)
+            total += octets / flow.transfer.tcp.mtu_octets
             continue
-        arrivals, frames = flow["arrivals"], flow["frames"]
-        if frames["kind"] == "samples":
-            shortest = frames["min_bits"]
-            between_ps = (
-                max(1.0, (shortest - frames["overhead_bits"]) / arrivals["sample_bits"])
-                * arrivals["sample_ps"]
-            )
-        else:
-            shortest = min(frames["bits"]) if frames["kind"] == "mix" else frames["bits"]
-            between_ps = arrivals.get("mean_ps", arrivals.get("period_ps", 0.0))
+        shortest = min(lengths_of(flow.frames)[0])
+        between_ps = 0.0
+        match flow.arrivals, flow.frames:
+            case CoderArrivals() as coder, SamplesLengths() as frames:
+                samples = (shortest - frames.overhead_bits) / coder.sample_bits
+                between_ps = max(1.0, samples) * coder.sample_ps
+            case (
+                PoissonArrivals(mean_ps=every_ps)
+                | RegularArrivals(period_ps=every_ps)
+                | OnOffArrivals(period_ps=every_ps),
+                _,
+            ):
+                between_ps = every_ps
         wire_ps = (shortest / 8 + 20) * octet_ps
-        total += time_ps / max(between_ps, wire_ps) * len(flow["to"])
+        total += time_ps / max(between_ps, wire_ps) * len(flow.to)
     return float(total) + 1.0
 
 

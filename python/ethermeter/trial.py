@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from ethermeter.scenario import Scenario
+from ethermeter.scenario import Flow, Link, Node, Phases, Scenario
 from ethermeter.theory.assumptions import Assumptions
 from ethermeter.theory.names import MODELS
 
@@ -50,9 +50,7 @@ class Trial:
     point
         The varied keys with their values, as text.
     scenario
-        What the engine needs to know; see docs/formats.md. Of a segment a
-        `ethermeter.scenario.Scenario`, of a network still the table of its line. Shared between
-        trials, not to be changed.
+        What the engine needs to know; see docs/formats.md. Shared between trials.
     line
         The exact JSON text that an engine receives.
     live
@@ -68,7 +66,7 @@ class Trial:
     seed: int
     engine: str
     point: Mapping[str, str]
-    scenario: Any
+    scenario: Scenario
     line: str
     live: Live | None = None
     theory: Assumptions | None = None
@@ -76,7 +74,7 @@ class Trial:
     @property
     def is_network(self) -> bool:
         """Whether its scenario has links instead of a medium."""
-        return not isinstance(self.scenario, Scenario)
+        return not self.scenario.media
 
     def assumptions(self) -> Assumptions:
         """Return what theories assume besides the scenario."""
@@ -115,7 +113,7 @@ def planned(
     seed: int,
     engine: str,
     point: Mapping[str, str],
-    scenario: Any,
+    scenario: Scenario,
     scenario_json: msgspec.Raw,
     live: Live | None = None,
     theory: Assumptions | None = None,
@@ -145,32 +143,45 @@ def core_trial_of(line: str) -> str:
     return core_trial(read.scenario, id=read.id, seed=read.seed)
 
 
-def _text(line: _Line | _CoreTrial) -> str:
-    return msgspec.json.encode(line).decode()
+_TABLES: dict[str, type] = {"nodes": Node, "links": Link, "flows": Flow}
 
 
-def _one_of_equals(value: Any, known: dict[Any, Any]) -> Any:
-    """Return the same object for equal lists and objects of JSON, and for those in them: scenarios
-    of a plan differ in little.
+def scenario_of(tables: object, known: dict[Any, Any]) -> Scenario:
+    """Return a scenario read from JSON; equal nodes, links, flows and phases are one object.
 
     Parameters
     ----------
-    value
+    tables
         What was read.
     known
         By its text what was seen before; is extended.
 
+    Raises
+    ------
+    msgspec.ValidationError
+        If it is none.
+
     """
-    if not isinstance(value, dict | list):
-        return value
-    text = repr(value)  # tells 1 from 1.0 and true, which are equal
-    if text not in known:
-        known[text] = (
-            {key: _one_of_equals(each, known) for key, each in value.items()}
-            if isinstance(value, dict)
-            else [_one_of_equals(each, known) for each in value]
-        )
-    return known[text]
+
+    def one_of_equals(value: object, kind: type) -> Any:
+        text = f"{kind.__name__} {value!r}"
+        if text not in known:
+            known[text] = msgspec.convert(value, kind)
+        return known[text]
+
+    if not isinstance(tables, dict):
+        return msgspec.convert(tables, Scenario)
+    typed = dict(tables)
+    for name, kind in _TABLES.items():
+        if isinstance(tables.get(name), list):
+            typed[name] = tuple([one_of_equals(value, kind) for value in tables[name]])
+    if "phases" in tables:
+        typed["phases"] = one_of_equals(tables["phases"], Phases)
+    return msgspec.convert(typed, Scenario)
+
+
+def _text(line: _Line | _CoreTrial) -> str:
+    return msgspec.json.encode(line).decode()
 
 
 def _segment(table: object, known: dict[Any, Any]) -> Scenario:
@@ -201,7 +212,6 @@ def _segment(table: object, known: dict[Any, Any]) -> Scenario:
 
 
 _KEYS = ("id", "series", "replication", "seed", "engine", "point", "scenario")
-_NETWORK_KEYS = ("nodes", "links", "flows", "phases", "batches")
 _ENGINE = re.compile(
     rf"simulation|(theory|idealised|ablation)/({'|'.join(MODELS)})(/[a-z-]+)?", re.ASCII
 )
@@ -213,7 +223,7 @@ def _refused(constant: str) -> None:
 
 
 def read_trial(line: str, known: dict[Any, Any]) -> Trial | str:
-    """Return the trial of a line, or what was expected instead; `known` as of `_one_of_equals`."""
+    """Return the trial of a line, or what was expected instead; `known` as of `scenario_of`."""
     try:
         read = json.loads(line, parse_constant=_refused)
     except (ValueError, RecursionError) as error:
@@ -236,17 +246,13 @@ def read_trial(line: str, known: dict[Any, Any]) -> Trial | str:
             read["scenario"] = _segment(scenario, known)
             if beside:
                 read[THEORY] = msgspec.convert(read[THEORY], Assumptions)
-        elif isinstance(scenario, dict):
-            read["scenario"] = {
-                key: _one_of_equals(value, known) for key, value in scenario.items()
-            }
+        else:
+            read["scenario"] = scenario_of(scenario, known)
             if beside:
                 read[LIVE] = msgspec.convert(read[LIVE], Live)
     except (ValueError, RecursionError) as error:  # a ValidationError is a ValueError
         reason = type(error).__name__ if isinstance(error, RecursionError) else error
         return f"expected a scenario: {reason}"
-    clocks = ("clocks",) if isinstance(scenario, dict) and "clocks" in scenario else ()
-    keys = (*_NETWORK_KEYS[:2], *clocks, *_NETWORK_KEYS[2:])
     wrong = [
         text
         for holds, text in (
@@ -267,10 +273,6 @@ def read_trial(line: str, known: dict[Any, Any]) -> Trial | str:
                 isinstance(point, dict)
                 and all(_is_text(text) for item in point.items() for text in item),
                 "point as texts",
-            ),
-            (
-                has_medium or (isinstance(scenario, dict) and tuple(scenario) == keys),
-                f"scenario with the keys {', '.join(keys)}",
             ),
         )
         if not holds

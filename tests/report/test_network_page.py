@@ -10,7 +10,9 @@ import pytest
 from ethermeter import api
 from ethermeter.report import topology
 from ethermeter.report.experiments import Experiment
+from ethermeter.scenario import Scenario
 from ethermeter.studies import pages
+from scenarios import scenario_of
 from test_page import Elements
 from visiting import Visit
 
@@ -86,16 +88,18 @@ def test_parameters_have_their_sources_by_name_number_and_for_all() -> None:
     assert rows["flows[2].queue"] == "g"
 
 
-def network(hosts: int) -> dict[str, object]:
+def network(hosts: int) -> Scenario:
     nodes = [{"name": f"host{n}", "kind": {"host": {}}} for n in range(1, hosts + 1)]
     nodes += [
-        {"name": "s", "kind": {"switch": {}}},
-        {"name": "r<1>", "kind": {"router": {}}},
+        {"name": "s", "kind": {"switch": {"learning": "known"}}},
+        {"name": "r<1>", "kind": {"router": {"forward": {"name": "forward"}}}},
         {"name": "alone", "kind": {"hub": {}}},
     ]
-    links = [{"ends": [{"node": node["name"]}, {"node": "s"}]} for node in nodes[:hosts]]
-    links.append({"ends": [{"node": "s"}, {"node": "r<1>"}]})
-    return {"nodes": nodes, "links": links}
+    joined = [*((node["name"], "s") for node in nodes[:hosts]), ("s", "r<1>")]
+    links = [
+        {"ends": [{"node": one}, {"node": other}], "ps_per_octet": 8000} for one, other in joined
+    ]
+    return scenario_of(nodes=nodes, links=links)
 
 
 @pytest.mark.parametrize("hosts", [1, 4, 5, 200])
@@ -126,10 +130,13 @@ def test_a_drawing_is_xml_that_shows_every_node_and_marks_the_busiest_link(hosts
 
 
 def test_a_chain_of_a_thousand_switches_is_drawn() -> None:
-    nodes = [{"name": f"s{n}", "kind": {"switch": {}}} for n in range(1000)]
-    links = [{"ends": [{"node": f"s{n}"}, {"node": f"s{n + 1}"}]} for n in range(999)]
+    nodes = [{"name": f"s{n}", "kind": {"switch": {"learning": "known"}}} for n in range(1000)]
+    links = [
+        {"ends": [{"node": f"s{n}"}, {"node": f"s{n + 1}"}], "ps_per_octet": 8000}
+        for n in range(999)
+    ]
     assert (
-        topology.picture({"nodes": nodes, "links": links}, {}, busiest=0).svg.count(
+        topology.picture(scenario_of(nodes=nodes, links=links), {}, busiest=0).svg.count(
             'class="node switch"'
         )
         == 1000

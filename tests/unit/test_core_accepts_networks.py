@@ -189,7 +189,7 @@ def test_what_a_file_is_allowed_to_say_the_core_simulates_and_every_row_follows(
     ended = result["flow_delivered"] + result["flow_lost"].sum(axis=1) + result["flow_in_flight"]
     assert np.array_equal(result["flow_sent"] + result["flow_copied"], ended)
     rows = network.observe(trial.scenario, result, core_s=0.0)
-    flows = len(trial.scenario["flows"])
+    flows = len(trial.scenario.flows)
     loss = rows.values[
         [metric.value for metric in network.FLOW_METRICS].index("loss") * flows
         + len(network.FLOW_METRICS) :
@@ -197,6 +197,6 @@ def test_what_a_file_is_allowed_to_say_the_core_simulates_and_every_row_follows(
     assert ((loss >= 0) & (loss <= 1) | np.isnan(loss)).all()
     assert (rows.ports >= 0).all()
     came = result["flow_arrived"] <= result["flow_offered"] * [
-        len(flow["to"]) for flow in trial.scenario["flows"]
+        len(flow.to) for flow in trial.scenario.flows
     ]
     assert came.all()

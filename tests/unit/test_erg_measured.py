@@ -38,7 +38,7 @@ def run_of(
     rows = [
         (trial.id, flow, Metric.DATA_RATE.value, rate_bps, "")
         for trial in plan.trials
-        for flow in range(len(trial.scenario["flows"]))
+        for flow in range(len(trial.scenario.flows))
     ]
     columns = dict(
         zip(

@@ -3,6 +3,7 @@ network.
 """
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from ethermeter.analysis.flows import sharing
 from ethermeter.metrics import Metric
 from ethermeter.metrics.formulas import jain_index
 from ethermeter.trial import Trial
+from scenarios import scenario_of
 
 NETWORK = """
 title = "Senders into one"
@@ -48,9 +50,19 @@ replications = 3
 """
 
 
+TRANSFER = {"transfer": {"job": {"stream": {}}, "tcp": {"window_octets": 65_536}}}
+RESPONSE = {
+    "response": {
+        "frames": {"kind": "fixed", "bits": 512},
+        "think": {"kind": "constant", "ps": 0},
+    }
+}
+
+
 def trial(number: int, *names: str, transfer: bool = False, response: bool = False) -> Trial:
-    flow: dict[str, Any] = {"transfer": {}} if transfer else {"response": {}} if response else {}
-    scenario = {"nodes": [], "flows": [{"name": name, **flow} for name in names]}
+    flow: dict[str, Any] = TRANSFER if transfer else RESPONSE if response else {}
+    flows = [{"name": name, "from": "a", **flow} for name in names]
+    scenario = scenario_of(flows=flows)
     return Trial(f"t/{number}", "t", number, 1, "live", {}, scenario, "")
 
 
@@ -83,8 +95,8 @@ def test_flows_with_a_table_each_share_if_they_are_of_one_kind() -> None:
     assert sharing([trial(0, "there", "back")], rates)[0].flows == ""
     assert sharing([trial(0, "there", "back", response=True)], rates) == ()
     assert sharing([trial(0, "alone")], table([[3.0]])) == ()
-    mixed = trial(0, "there", "back")
-    mixed.scenario["flows"][0]["transfer"] = {}
+    flows = [{"name": "there", "from": "a", **TRANSFER}, {"name": "back", "from": "a"}]
+    mixed = replace(trial(0, "there", "back"), scenario=scenario_of(flows=flows))
     assert sharing([mixed], rates) == ()
 
 

@@ -2,10 +2,15 @@
 
 import pytest
 from ethermeter.framing import frame_octets
+from ethermeter.scenario import FramingTable, Udp
 from hypothesis import given
 from hypothesis import strategies as st
 
 UDP = 8
+
+
+def udp(mtu_octets: int) -> FramingTable:
+    return FramingTable(udp=Udp(mtu_octets=mtu_octets))
 
 
 @pytest.mark.parametrize(
@@ -23,7 +28,7 @@ UDP = 8
 def test_fragments_are_those_of_the_standards(
     octets: int, frames: list[int], *, is_ipv6: bool
 ) -> None:
-    assert frame_octets({"udp": {"mtu_octets": 1500}}, octets, is_ipv6=is_ipv6) == frames
+    assert frame_octets(udp(1500), octets, is_ipv6=is_ipv6) == frames
 
 
 @given(st.integers(18, 65_000), st.sampled_from([1280, 1500, 9000]), st.booleans())
@@ -32,7 +37,7 @@ def test_fragments_carry_the_datagram_and_are_no_longer_than_the_mtu_allows(
     mtu: int,
     is_ipv6: bool,  # noqa: FBT001
 ) -> None:
-    found = frame_octets({"udp": {"mtu_octets": mtu}}, octets, is_ipv6=is_ipv6)
+    found = frame_octets(udp(mtu), octets, is_ipv6=is_ipv6)
     around = 18 + (20 if not is_ipv6 else 40 if len(found) == 1 else 48)
     assert max(found) <= mtu + 18
     assert all((frame - around) % 8 == 0 for frame in found[:-1])

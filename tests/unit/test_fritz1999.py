@@ -7,7 +7,6 @@ import math
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import ethermeter as em
 import pytest
@@ -15,6 +14,7 @@ from ethermeter import plan
 from ethermeter.analysis.claims import Claim
 from ethermeter.experiment import load, shipped
 from ethermeter.metrics import Metric
+from ethermeter.scenario import Flow
 from ethermeter.studies import registry
 from ethermeter.studies.fritz1999 import claims as paper
 from ethermeter.studies.fritz1999.claims import FAST, GIGABIT, PAIRS, Copies
@@ -25,9 +25,9 @@ STUDY = registry.find("fritz1999")
 NAMES = STUDY.runs
 
 
-def flows(name: str) -> list[Mapping[str, Any]]:
+def flows(name: str) -> list[Flow]:
     (first, *_) = plan.expand([load(shipped()[name])]).trials
-    return list(first.scenario["flows"])
+    return list(first.scenario.flows)
 
 
 def sources_of(name: str) -> dict[str, str]:
@@ -41,22 +41,22 @@ def test_all_files_copy_the_same_files_between_the_same_pairs() -> None:
     wanted = [f"{pair}-{way}" for pair in PAIRS for way in ("read", "write")]
     for name in NAMES:
         found = flows(name)
-        assert [flow["name"] for flow in found] == wanted
+        assert [flow.name for flow in found] == wanted
         for flow, other in zip(found, flows("fritz1999/copies"), strict=True):
-            jobs = [of["transfer"]["job"]["file"] for of in (flow, other)]
+            jobs = [of.transfer.job.file for of in (flow, other)]
             for key in ("direction", "octets", "block_octets", "request_octets", "answer_octets"):
-                assert jobs[0][key] == jobs[1][key], (name, flow["name"], key)
+                assert getattr(jobs[0], key) == getattr(jobs[1], key), (name, flow.name, key)
             if "memory" not in name:
-                assert jobs[0]["client"] == jobs[1]["client"]
+                assert jobs[0].client == jobs[1].client
 
 
 def test_a_host_time_is_one_number_an_octet_for_each_pair() -> None:
     for name in NAMES:
         by_pair: dict[str, set[float]] = {}
         for flow in flows(name):
-            file = flow["transfer"]["job"]["file"]
-            ns = (file["client"]["ps"] + file["server"]["ps"]) / file["block_octets"] / 1e3
-            by_pair.setdefault(flow["name"].rpartition("-")[0], set()).add(round(ns, 1))
+            file = flow.transfer.job.file
+            ns = (file.client.ps + file.server.ps) / file.block_octets / 1e3
+            by_pair.setdefault(flow.name.rpartition("-")[0], set()).add(round(ns, 1))
         assert all(len(found) == 1 for found in by_pair.values()), (name, by_pair)
 
 

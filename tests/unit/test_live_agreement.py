@@ -12,12 +12,14 @@ from ethermeter.analysis.live import comparisons, to_json
 from ethermeter.analysis.tables import WholeSegment
 from ethermeter.metrics import Metric
 from ethermeter.trial import Trial
+from scenarios import scenario_of
 
 METRICS = (Metric.MESSAGE_RATE, Metric.ONE_WAY_DELAY, Metric.MESSAGES)
 
 
 def trial(engine: str, seed: int, kind: str = "poisson") -> Trial:
-    scenario: dict[str, Any] = {"nodes": [], "flows": [{"arrivals": {"kind": kind}}]}
+    arrivals = {"kind": kind} if kind == "saturated" else {"kind": kind, "mean_ps": 1e9}
+    scenario = scenario_of(flows=[{"name": "load", "from": "a", "arrivals": arrivals}])
     return Trial(f"x/{seed:05d}", "x", seed, seed, engine, {}, scenario, "")
 
 

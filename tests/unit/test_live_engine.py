@@ -22,10 +22,12 @@ from ethermeter.engines.work import Work
 from ethermeter.experiment import load, shipped
 from ethermeter.faults import InputError
 from ethermeter.metrics import caution_text
+from ethermeter.scenario import FixedLengths
 from ethermeter.store.rows import FLOW_METRICS, TrialRows
 from ethermeter.studies import registry
 from ethermeter.trial import Live, Trial
 from measured_trials import counted, loopback, only_trial, result_of
+from msgspec.structs import replace
 from networks import network
 
 FILE = network(
@@ -188,8 +190,9 @@ def test_interfaces_take_what_the_flows_need(tmp_path: Path) -> None:
 def test_flows_whose_names_are_too_long_for_a_test_are_numbered(tmp_path: Path) -> None:
     scenario = trial_of(tmp_path).scenario
     assert flow_names(scenario) == ["load", "ping"]
-    scenario["flows"][0]["name"] = "x" * 61
-    assert flow_names(scenario) == ["flow-0", "flow-1"]
+    first, *rest = scenario.flows
+    changed = replace(scenario, flows=(replace(first, name="x" * 61), *rest))
+    assert flow_names(changed) == ["flow-0", "flow-1"]
 
 
 def histogram(*buckets: tuple[int, int, int]) -> dict[str, Any]:
@@ -454,8 +457,8 @@ def test_a_trial_in_vain_has_no_values_at_all(tmp_path: Path) -> None:
 
 def test_an_answer_of_which_nothing_is_said_is_as_long_as_its_request(tmp_path: Path) -> None:
     more = (('response = { frames = "76 B", ', "response = { "),)
-    (_, ping) = trial_of(tmp_path, more=more).scenario["flows"]
-    assert ping["response"]["frames"] == ping["frames"] == {"kind": "fixed", "bits": 8 * 76}
+    (_, ping) = trial_of(tmp_path, more=more).scenario.flows
+    assert ping.response.frames == ping.frames == FixedLengths(bits=8 * 76)
 
 
 @pytest.mark.parametrize("study", registry.live_names())
@@ -526,13 +529,14 @@ def test_hosts_of_a_testbed_acknowledge_selectively_or_not_for_all_transfers(
 ) -> None:
     scenario = transfer_of(tmp_path, "stream = {}").scenario
     assert selective_acknowledgements(scenario) is True
-    other = copy.deepcopy(scenario["flows"][0])
-    other["transfer"]["tcp"]["sack"] = False
-    assert selective_acknowledgements({**scenario, "flows": [other]}) is False
+    (flow,) = scenario.flows
+    tcp = replace(flow.transfer.tcp, sack=False)
+    other = replace(flow, transfer=replace(flow.transfer, tcp=tcp))
+    assert selective_acknowledgements(replace(scenario, flows=(other,))) is False
     with pytest.raises(
         InputError, match=r"flows\.\*\.transfer\.tcp\.sack = true and false: expected the same"
     ):
-        selective_acknowledgements({**scenario, "flows": [*scenario["flows"], other]})
+        selective_acknowledgements(replace(scenario, flows=(flow, other)))
 
 
 FILE_JOB = 'file = { direction = "DIRECTION", size = "36 MB", block = "4 kB", request = "64 B", answer = "32 B", server = "1 ms" }'

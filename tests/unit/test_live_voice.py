@@ -41,7 +41,7 @@ engines = ["live"]
 """,
     title="a talker and a stream",
 )
-CODER = {"kind": "coder", "sample_bits": 8, "sample_ps": 125_000_000, "spurts": None}
+CODER = {"kind": "coder", "sample_bits": 8, "sample_ps": 125_000_000}
 
 
 def trial_of(folder: Path, *more: tuple[str, str]) -> Trial:

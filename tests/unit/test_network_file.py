@@ -45,7 +45,8 @@ def scenario(folder: Path, text: str) -> dict[str, Any]:
     path = folder / "x.toml"
     path.write_text(text, encoding="utf-8")
     experiment = load(path)
-    found: dict[str, Any] = scenarios(experiment).at([0] * len(experiment.sweeps)).value
+    at = scenarios(experiment).at([0] * len(experiment.sweeps))
+    found: dict[str, Any] = json.loads(bytes(at.json))
     return found
 
 
@@ -239,7 +240,6 @@ def test_a_live_trial_is_told_by_what_hosts_send(tmp_path: Path) -> None:
     simulated, measured = (trial for trial in made.trials)
     assert (simulated.engine, measured.engine) == ("simulation", "live")
     assert measured.scenario == simulated.scenario
-    assert list(measured.scenario) == ["nodes", "links", "flows", "phases", "batches"]
     assert (simulated.live, measured.live) == (None, Live(("packet",) * 3))
     assert list(json.loads(measured.line)) == [*json.loads(simulated.line), "live"]
     assert simulated.seed == measured.seed

@@ -1,9 +1,7 @@
 """Rows of networks: against hand calculations, and the same bytes however they came about."""
 
 import hashlib
-import json
 from pathlib import Path
-from typing import Any
 
 import ethermeter as em
 import numpy as np
@@ -12,9 +10,21 @@ from ethermeter.engines.offered import overloaded
 from ethermeter.framing import frame_octets
 from ethermeter.metrics import Group, Metric
 from ethermeter.run import RunOptions, execute
+from ethermeter.scenario import (
+    ConstantTimes,
+    ExponentialTimes,
+    FixedLengths,
+    FramingTable,
+    Response,
+    SaturatedArrivals,
+    Scenario,
+    Udp,
+)
 from ethermeter.store.rows import FLOW_METRICS
+from msgspec.structs import replace
 from networks import network
 from run_values import values
+from scenarios import scenario_of
 
 PING = """\
 title = "Two PCs"
@@ -106,7 +116,7 @@ def test_a_datagram_in_fragments_counts_once_and_its_frames_and_data_as_they_are
             ),
         )
     )
-    assert frame_octets({"udp": {"mtu_octets": 1500}}, 5000) == [1518, 1518, 1518, 606]
+    assert frame_octets(FramingTable(udp=Udp(mtu_octets=1500)), 5000) == [1518, 1518, 1518, 606]
     assert found["frame_rate"] == 4 * found["message_rate"]
     assert found["goodput"] == pytest.approx(
         8 * (3 * 1518 + 606) * found["message_rate"], rel=1e-12
@@ -159,7 +169,7 @@ def test_every_flow_and_all_flows_have_every_metric_in_the_order_of_the_list(
     table = run.to_pandas()
     for trial in run.trials():
         rows = table[table["trial"] == trial.id]
-        flows = len(trial.scenario["flows"])
+        flows = len(trial.scenario.flows)
         assert list(rows["metric"].astype(str)) == [m.value for m in FLOW_METRICS] + [
             m.value for m in FLOW_METRICS for _ in range(flows)
         ]
@@ -179,11 +189,9 @@ def test_ports_balance_with_what_came(tmp_path: Path) -> None:
     assert ports is not None
     frame = ports.to_pandas()
     last = frame[frame["trial"] == run.trials()[3].id]
-    links = run.trials()[3].scenario["links"]
+    links = run.trials()[3].scenario.links
     assert list(last["port"]) == list(range(2 * len(links)))
-    (bottleneck,) = [
-        2 * at + 1 for at, link in enumerate(links) if link["ends"][0]["node"] == "sink"
-    ]
+    (bottleneck,) = [2 * at + 1 for at, link in enumerate(links) if link.ends[0].node == "sink"]
     out = last[last["port"] == bottleneck].iloc[0]
     # Frames that left by the window's end came to the sink a propagation time of 0 later.
     assert out["frames"] == values(run, trial=3)["messages"]
@@ -261,7 +269,7 @@ def test_segments_and_networks_can_be_run_as_one_plan(tmp_path: Path) -> None:
 
 
 def test_a_flow_is_overloaded_only_where_it_may_wait_without_limit() -> None:
-    def scenario(queue: int | None, mean_ps: float) -> dict[str, Any]:
+    def scenario(queue: int | None, mean_ps: float) -> Scenario:
         nodes = [{"name": "a", "kind": {"host": {}}}, {"name": "b", "kind": {"host": {}}}]
         nodes.append(
             {
@@ -282,7 +290,11 @@ def test_a_flow_is_overloaded_only_where_it_may_wait_without_limit() -> None:
             "frames": {"kind": "fixed", "bits": 512},
             "arrivals": {"kind": "poisson", "mean_ps": mean_ps},
         }
-        return json.loads(json.dumps({"nodes": nodes, "links": links, "flows": [flow]}))
+        return scenario_of(nodes=nodes, links=links, flows=[flow])
+
+    def with_source(**changes: object) -> Scenario:
+        (flow,) = full.flows
+        return replace(full, flows=(replace(flow, **changes),))
 
     # A frame of 64 octets takes 84 octets of the slower link: 6.72 us.
     assert overloaded(scenario(None, 6.71e6)).tolist() == [True]
@@ -291,16 +303,13 @@ def test_a_flow_is_overloaded_only_where_it_may_wait_without_limit() -> None:
     # A saturated source fills its own, faster link and so the slower one; a thinking or an answered
     # one need not.
     full = scenario(None, 1.0)
-    full["flows"][0]["arrivals"] = {"kind": "saturated"}
+    full = with_source(arrivals=SaturatedArrivals())
     assert overloaded(full).tolist() == [True]
-    full["flows"][0]["service"] = {"kind": "exponential", "offset_ps": 0, "mean_ps": 6.1e6}
+    full = with_source(service=ExponentialTimes(offset_ps=0, mean_ps=6.1e6))
     assert overloaded(full).tolist() == [False]
-    full["flows"][0]["service"]["mean_ps"] = 6.0e6
+    full = with_source(service=ExponentialTimes(offset_ps=0, mean_ps=6.0e6))
     assert overloaded(full).tolist() == [True]
-    full["flows"][0]["response"] = {
-        "frames": {"kind": "fixed", "bits": 512},
-        "think": {"kind": "constant", "ps": 0},
-    }
+    full = with_source(response=Response(frames=FixedLengths(bits=512), think=ConstantTimes(ps=0)))
     assert overloaded(full).tolist() == [False]
 
 

@@ -209,7 +209,7 @@ GOOD = (
         (GOOD.replace('"point":{}', '"point":{"a":1}'), "line 1", "point as texts"),
         (GOOD.replace('"series":"x"', '"series":"\\ud800"'), "line 1", "series as a text"),
         (GOOD.replace('"phases":', '"phase":'), "line 1", "unknown field `phase`"),
-        (GOOD.replace('"media":', '"medium":'), "line 1", "scenario with the keys"),
+        (GOOD.replace('"media":', '"medium":'), "line 1", "expected a scenario"),
         (GOOD.replace('"bit_ps":100000,', ""), "line 1", "missing required field `bit_ps`"),
         (GOOD.replace('"flows":[', '"flows":[],"links":['), "line 1", "unknown field `name`"),
         (GOOD.replace("csma_cd", "slotted"), "line 1", "unknown field"),

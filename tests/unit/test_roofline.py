@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -13,16 +14,19 @@ from ethermeter.analysis.roofline import Roofline, Stage, of_scenario, read
 from ethermeter.ceilings.paths import rooflines
 from ethermeter.faults import InputError
 from ethermeter.report.roofline import export, rate_text, verdict
+from ethermeter.scenario import Scenario
+from ethermeter.trial import core_trial
+from msgspec.structs import replace
 
 WINDOW_PS = 200_000_000_000
 
 
-def chain(frame_octets: int, *, pci_ps: int = 7750, **flow: Any) -> dict[str, Any]:
+def chain(frame_octets: int, *, pci_ps: int = 7750, **flow: Any) -> Scenario:
     """Return hosts as of Hughes-Jones and Saka 2000 (equation 2.1) at a store-and-forward switch of
     1 Gb/s with a backplane.
     """
     pci = {"name": "pci", "ps_per_octet": pci_ps, "extra_octets": -4}
-    return {
+    tables = {
         "nodes": [
             {
                 "name": "a",
@@ -65,6 +69,7 @@ def chain(frame_octets: int, *, pci_ps: int = 7750, **flow: Any) -> dict[str, An
             "spread_ps": 0,
         },
     }
+    return msgspec.convert(tables, Scenario)
 
 
 def test_ceilings_are_bits_over_the_time_of_each_stage() -> None:
@@ -92,7 +97,7 @@ def test_a_saturated_chain_runs_at_its_lowest_ceiling(
     frame_octets: int, pci_ps: int, nearest: str
 ) -> None:
     scenario = chain(frame_octets, pci_ps=pci_ps)
-    outcome = simulate_trial(json.dumps({"id": "t/0", "seed": 1, "scenario": scenario}))
+    outcome = simulate_trial(core_trial(msgspec.Raw(msgspec.json.encode(scenario)), seed=1))
     achieved = float(outcome["flow_octets"][0]) * 8 / (WINDOW_PS * 1e-12)
     found = of_scenario(scenario, 0, exact(achieved))
     assert nearest in found.nearest.name
@@ -116,7 +121,9 @@ def test_a_datagram_goes_in_fragments_that_each_take_their_time() -> None:
 
 def test_stages_say_how_many_flows_pass() -> None:
     scenario = chain(1518)
-    scenario["flows"].append({**scenario["flows"][0], "name": "other", "from": "b", "to": ["a"]})
+    (flow,) = scenario.flows
+    other = replace(flow, name="other", from_="b", to=("a",))
+    scenario = replace(scenario, flows=(flow, other))
     assert {stage.name: stage.flows for stage in of_scenario(scenario, 0, None).stages}[
         "s backplane"
     ] == 2
@@ -160,7 +167,7 @@ def network_run(folder: Path) -> Path:
             "seed": at,
             "engine": "simulation",
             "point": {"size": "big"},
-            "scenario": chain(1518),
+            "scenario": msgspec.to_builtins(chain(1518)),
         }
         for at in range(2)
     ]

@@ -1,12 +1,15 @@
 """Transfers: what a file says of them reaches the core, their rows by hand, and their faults."""
 
+import json
 import re
 from pathlib import Path
 from typing import Any
 
 import ethermeter as em
+import msgspec
 import numpy as np
 import pytest
+from ethermeter import scenario as schema
 from ethermeter.cli.app import app
 from ethermeter.experiment import load, shipped
 from ethermeter.experiment.reading import scenarios
@@ -45,13 +48,14 @@ def scenario(folder: Path, text: str) -> dict[str, Any]:
     path = folder / "x.toml"
     path.write_text(text, encoding="utf-8")
     experiment = load(path)
-    found: dict[str, Any] = scenarios(experiment).at([0] * len(experiment.sweeps)).value
+    at = scenarios(experiment).at([0] * len(experiment.sweeps))
+    found: dict[str, Any] = json.loads(bytes(at.json))
     return found
 
 
 def test_everything_that_can_be_said_of_a_transfer_reaches_the_core(tmp_path: Path) -> None:
     (flow,) = scenario(tmp_path, COPY)["flows"]
-    assert flow["transfer"]["job"]["file"] == {
+    file = {
         "direction": "read",
         "octets": 7000,
         "block_octets": 1000,
@@ -61,6 +65,9 @@ def test_everything_that_can_be_said_of_a_transfer_reaches_the_core(tmp_path: Pa
         "server": {"kind": "constant", "ps": 50_000_000},
         "ahead": 1,
     }
+    assert msgspec.convert(flow["transfer"]["job"]["file"], schema.File) == msgspec.convert(
+        file, schema.File
+    )
     begin, end = COPY.index("[flows.transfer.file]"), COPY.index("[phases]")
     said = """\
 [flows.transfer]
@@ -87,7 +94,7 @@ first_timeout = "3 s"
 read_per_byte = "100 ns"
 """
     (flow,) = scenario(tmp_path, COPY[:begin] + said + COPY[end:])["flows"]
-    assert flow["transfer"] == {
+    transfer = {
         "job": {"stream": {"octets": 36_000_000}},
         "tcp": {
             "window_octets": 60_000,
@@ -110,6 +117,9 @@ read_per_byte = "100 ns"
             "read_ps_per_octet": 100_000,
         },
     }
+    assert msgspec.convert(flow["transfer"], schema.Transfer) == msgspec.convert(
+        transfer, schema.Transfer
+    )
 
 
 LINUX = {
@@ -149,7 +159,8 @@ def test_what_a_file_does_not_say_is_as_in_its_stack(
 ) -> None:
     text = COPY.replace('window = "8760 B"', f'window = "8760 B"\n{stack}')
     (flow,) = scenario(tmp_path, text)["flows"]
-    assert flow["transfer"]["tcp"].items() >= expected.items()
+    tcp = flow["transfer"]["tcp"]
+    assert msgspec.convert(tcp, schema.Tcp) == msgspec.convert({**tcp, **expected}, schema.Tcp)
 
 
 def test_files_of_1999_name_the_congestion_control_of_their_hosts() -> None:
@@ -157,8 +168,9 @@ def test_files_of_1999_name_the_congestion_control_of_their_hosts() -> None:
     assert files
     for path in files:
         experiment = load(path)
-        for flow in scenarios(experiment).at([0] * len(experiment.sweeps)).value["flows"]:
-            assert flow["transfer"]["tcp"].items() >= RFC_2581.items(), path.name
+        for flow in scenarios(experiment).at([0] * len(experiment.sweeps)).value.flows:
+            tcp = msgspec.to_builtins(flow.transfer.tcp)
+            assert flow.transfer.tcp == msgspec.convert({**tcp, **RFC_2581}, schema.Tcp), path.name
         assert "flows.transfer.tcp.congestion" in path.read_text(encoding="utf-8")
 
 

@@ -2,16 +2,17 @@
 sample is ever missing.
 """
 
-import json
 import math
 from typing import Any
 
 import ethermeter as em
+import msgspec
 import numpy as np
 import pytest
 from ethermeter.engines import network, talk
 from ethermeter.metrics import Caution, Group, Metric, caution_text
 from ethermeter.run import effort_of
+from ethermeter.scenario import Scenario
 from ethermeter.store.rows import (
     FLOW_METRICS,
     FLOW_VOICE_METRICS,
@@ -19,9 +20,10 @@ from ethermeter.store.rows import (
     flow_layout,
     observations_of_scenario,
 )
-from ethermeter.trial import Trial
+from ethermeter.trial import Trial, planned
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 S = 10**12
 CODER = {"kind": "coder", "sample_bits": 8, "sample_ps": 125_000_000, "spurts": None}
@@ -58,13 +60,13 @@ def data(source: str) -> dict[str, Any]:
 
 def scenario(
     *flows: dict[str, Any], last_ps: int = 800_000, own_ps: int = 800_000, queue: int | None = None
-) -> dict[str, Any]:
+) -> Scenario:
     """Hosts at a switch, whose wire to host z has `last_ps` an octet."""
     hosts = sorted({flow["from"] for flow in flows} | {"z"})
     switch: dict[str, Any] = {"learning": "known"} | (
         {} if queue is None else {"queue_frames": queue}
     )
-    return {
+    tables = {
         "nodes": [
             *({"name": name, "kind": {"host": {}}} for name in hosts),
             {"name": "s", "kind": {"switch": switch}},
@@ -87,18 +89,21 @@ def scenario(
             "spread_ps": 0,
         },
     }
+    return msgspec.convert(tables, Scenario)
 
 
-def run(of: dict[str, Any], seed: int = 1) -> TrialRows:
-    keys = {
-        "id": "x/00000",
-        "series": "",
-        "replication": 0,
-        "seed": seed,
-        "engine": "simulation",
-        "point": {},
-    }
-    return network.run_trial(json.dumps({**keys, "scenario": of}), of)
+def run(of: Scenario, seed: int = 1) -> TrialRows:
+    trial = planned(
+        id="x/00000",
+        series="",
+        replication=0,
+        seed=seed,
+        engine="simulation",
+        point={},
+        scenario=of,
+        scenario_json=msgspec.Raw(msgspec.json.encode(of)),
+    )
+    return network.run_trial(trial.line, of)
 
 
 def values(rows: TrialRows) -> dict[tuple[int, Metric], float]:
@@ -185,7 +190,8 @@ def test_the_same_delays_sound_later_through_a_decoder_that_conceals() -> None:
 
 def test_few_packets_are_cautioned_but_counts_and_loads_are_what_they_are() -> None:
     of = scenario(call("a", codec="g711"))
-    of["phases"]["measure_to_ps"] = S + S // 4  # twelve packets of 20 ms
+    # Twelve packets of 20 ms.
+    of = replace(of, phases=replace(of.phases, measure_to_ps=S + S // 4))
     found = cautions(run(of))
     few, none = Caution.FEW_SAMPLES.value, ""
     assert found[0, Metric.SAMPLE_DELAY] == found[-1, Metric.RATING] == few
@@ -208,13 +214,14 @@ def test_the_best_playout_gives_up_what_comes_late() -> None:
         np.array([20_000, 2_000_000]) * 10**6,
         np.array([990, 10]),
     )
-    delay_s, loss, rating, mos = talk._rated(call("a", codec="g711-plc"), heard, 0.0)
+    (flow,) = scenario(call("a", codec="g711-plc")).flows
+    delay_s, loss, rating, mos = talk._rated(flow, heard, 0.0)
     assert loss == pytest.approx(0.01)
     assert delay_s == pytest.approx(20e-3 + 125e-6 + 3.75e-3)
     found = em.voice.e_model(delay_s, loss, codec="g711-plc")
     assert (rating, mos) == (pytest.approx(float(found.r)), pytest.approx(float(found.mos)))
     # Lost samples are lost whatever the playout.
-    assert talk._rated(call("a", codec="g711-plc"), heard, 1000.0)[1] == pytest.approx(0.505)
+    assert talk._rated(flow, heard, 1000.0)[1] == pytest.approx(0.505)
 
 
 @settings(max_examples=40, deadline=None)

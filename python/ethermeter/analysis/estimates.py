@@ -185,9 +185,7 @@ def estimate(
     return tuple(points)
 
 
-def _exposure(
-    metric: Metric, whole: WholeSegment, members: Integers, scenario: Scenario | Mapping[str, Any]
-) -> float:
+def _exposure(metric: Metric, whole: WholeSegment, members: Integers, scenario: Scenario) -> float:
     """Sum over trials of a point of what `ethermeter.analysis.unseen` needs."""
     counted = {
         name: whole.values[members, whole.metrics.index(name)]

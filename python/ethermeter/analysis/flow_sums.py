@@ -102,11 +102,11 @@ def flow_sums(
             counted_s=whole_s / batches,
             window_s=whole_s,
             receivers=np.array(
-                [[len(flow["to"]) for flow in scenario["flows"]] for scenario in scenarios],
+                [[len(flow.to) for flow in scenario.flows] for scenario in scenarios],
                 np.float64,
             ),
             is_transfer=np.array(
-                [["transfer" in flow for flow in scenario["flows"]] for scenario in scenarios]
+                [[flow.transfer is not None for flow in scenario.flows] for scenario in scenarios]
             ),
             is_lossless=np.array([of[Metric.LOSS] == 0 for of in losses]),
         )

@@ -29,6 +29,7 @@ from ethermeter.analysis.lengths import Extra, OfLengths, extras, of_lengths
 from ethermeter.analysis.tables import per_station
 from ethermeter.metrics import Metric
 from ethermeter.metrics.formulas import jain_index
+from ethermeter.scenario import Scenario
 
 if TYPE_CHECKING:
     from ethermeter.store import RunDirectory
@@ -82,7 +83,7 @@ def of_flows(
     """Yield estimates of every flow of trials of networks, or of every table of flows where there
     are many.
     """
-    most = max((len(trial.scenario["flows"]) for trial in trials), default=0)
+    most = max((len(trial.scenario.flows) for trial in trials), default=0)
     return of_parts(
         run, trials, groups.by_flow if most <= MOST_FLOWS else groups.by_table, metrics=metrics
     )
@@ -91,7 +92,7 @@ def of_flows(
 def of_parts(
     run: "RunDirectory",
     trials: "Sequence[Trial]",
-    divide: Callable[[Mapping[str, Any]], groups.Parts],
+    divide: Callable[[Any], groups.Parts],
     *,
     metrics: Sequence[Metric] = groups.FLOW_METRICS,
 ) -> Iterator[Point]:
@@ -167,7 +168,7 @@ def sharing(
                     metric,
                     _estimate(indices, index_errors),
                     {
-                        str(trials[first].scenario["flows"][flow]["name"]): _estimate(
+                        trials[first].scenario.flows[flow].name: _estimate(
                             shares[:, column], share_errors[column]
                         )
                         for column, flow in enumerate(flows)
@@ -177,7 +178,7 @@ def sharing(
     return tuple(found)
 
 
-def _sharers(scenario: Mapping[str, Any]) -> dict[str, list[int]]:
+def _sharers(scenario: Scenario) -> dict[str, list[int]]:
     """Numbers of the flows that share, by the name of their table."""
     tables = {
         name: members.tolist()
@@ -186,8 +187,8 @@ def _sharers(scenario: Mapping[str, Any]) -> dict[str, list[int]]:
     }
     if tables:
         return tables
-    kinds = {("transfer" in flow, flow.get("response") is not None) for flow in scenario["flows"]}
-    every = list(range(len(scenario["flows"])))
+    kinds = {(flow.transfer is not None, flow.response is not None) for flow in scenario.flows}
+    every = list(range(len(scenario.flows)))
     return {"": every} if len(every) > 1 and kinds in ({(False, False)}, {(True, False)}) else {}
 
 

@@ -89,20 +89,18 @@ answers, or voice.
 """
 
 
-def by_flow(scenario: Mapping[str, Any]) -> Parts:
+def by_flow(scenario: Scenario) -> Parts:
     """Tell the flows of a network apart, by their names."""
-    return {
-        flow["name"]: np.array([at], dtype=np.int64) for at, flow in enumerate(scenario["flows"])
-    }
+    return {flow.name: np.array([at], dtype=np.int64) for at, flow in enumerate(scenario.flows)}
 
 
-def by_table(scenario: Mapping[str, Any]) -> Parts:
+def by_table(scenario: Scenario) -> Parts:
     """Divide the flows of a network by the table of the experiment file that they come from, whose
     name theirs begin with.
     """
     found: dict[str, list[int]] = {}
-    for at, flow in enumerate(scenario["flows"]):
-        found.setdefault(flow["name"].partition(" ")[0], []).append(at)
+    for at, flow in enumerate(scenario.flows):
+        found.setdefault(flow.name.partition(" ")[0], []).append(at)
     return {name: np.array(members, dtype=np.int64) for name, members in found.items()}
 
 

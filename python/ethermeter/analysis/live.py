@@ -32,6 +32,7 @@ from scipy import special
 from ethermeter.analysis.interval import LEVEL, Floats, no_failure
 from ethermeter.analysis.tables import WholeSegment, whole_segment
 from ethermeter.metrics import Metric
+from ethermeter.scenario import CoderArrivals, SaturatedArrivals
 
 if TYPE_CHECKING:
     from ethermeter.trial import Trial
@@ -143,8 +144,8 @@ def _cases(
             continue
         example = trials[pairs[0][0]]
         untold = any(
-            flow.get("arrivals", {}).get("kind") in ("saturated", "coder")
-            for flow in example.scenario["flows"]
+            isinstance(flow.arrivals, SaturatedArrivals | CoderArrivals)
+            for flow in example.scenario.flows
         )
         for metric in COMPARED:
             if metric not in whole.metrics or (metric in DELAYS and untold):

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ethermeter.analysis.estimates import grouped, summarised
 from ethermeter.analysis.interval import Estimate, Floats
 from ethermeter.analysis.tables import PS_PER_S, Integers, Trial, codes
+from ethermeter.scenario import Scenario
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -127,15 +128,13 @@ def estimate(trials: Sequence[Trial], ports: "pa.Table") -> tuple[PortPoint, ...
     return tuple(found)
 
 
-def _ports(scenario: Mapping[str, Any], columns: Mapping[str, Floats]) -> Iterator[Port]:
+def _ports(scenario: Scenario, columns: Mapping[str, Floats]) -> Iterator[Port]:
     """Estimate every port from its figures, arrays of shape `(replications, ports)`."""
-    phases, links = scenario["phases"], scenario["links"]
-    window_ps = phases["measure_to_ps"] - phases["measure_from_ps"]
+    phases, links = scenario.phases, scenario.links
+    window_ps = phases.measure_to_ps - phases.measure_from_ps
     window_s = window_ps / PS_PER_S
     gap_ps = np.repeat(
-        np.array(
-            [link.get("gap_octets", 12) * link["ps_per_octet"] for link in links], dtype=np.float64
-        ),
+        np.array([link.gap_octets * link.ps_per_octet for link in links], dtype=np.float64),
         2,
     )
     busy = (columns["busy_ps"] + columns["frames"] * gap_ps) / window_ps
@@ -143,7 +142,7 @@ def _ports(scenario: Mapping[str, Any], columns: Mapping[str, Floats]) -> Iterat
     together = np.array([np.bincount(media, weights=of_trial) for of_trial in busy])[:, media]
     shares, mediums = _estimates(busy), _estimates(together)
     for port in range(2 * len(links)):
-        ends = [end["node"] for end in links[port // 2]["ends"]]
+        ends = [end.node for end in links[port // 2].ends]
         means = {name: float(values[:, port].mean()) for name, values in columns.items()}
         yield Port(
             number=port,
@@ -169,21 +168,21 @@ def _estimates(values: Floats) -> list[Estimate]:
     return summarised(np.minimum(values, 1.0).ravel(), groups, [trials] * ports, within=None)
 
 
-def media_of(scenario: Mapping[str, Any]) -> Integers:
+def media_of(scenario: Scenario) -> Integers:
     """Say on which medium every port sends: one of its own, but one for all half-duplex links that
     hubs join.
     """
-    links = scenario["links"]
-    hubs = {node["name"] for node in scenario["nodes"] if "hub" in node["kind"]}
+    links = scenario.links
+    hubs = {node.name for node in scenario.nodes if node.kind.hub is not None}
     domain = list(range(len(links)))
     first_at: dict[str, int] = {}
     for number, link in enumerate(links):
-        for end in link["ends"]:
-            if end["node"] in hubs:
-                old, new = domain[number], domain[first_at.setdefault(end["node"], number)]
+        for end in link.ends:
+            if end.node in hubs:
+                old, new = domain[number], domain[first_at.setdefault(end.node, number)]
                 domain = [new if of == old else of for of in domain]
     media = [
-        2 * domain[port // 2] + (0 if links[port // 2].get("half_duplex") else port % 2)
+        2 * domain[port // 2] + (0 if links[port // 2].half_duplex else port % 2)
         for port in range(2 * len(links))
     ]
     return np.array(media, dtype=np.int64)

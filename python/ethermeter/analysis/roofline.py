@@ -12,6 +12,8 @@ from typing import Any
 
 from ethermeter.analysis.interval import Estimate, exact
 from ethermeter.faults import Fault, InputError, shown
+from ethermeter.scenario import FixedLengths, Flow, Kind, Link, MixLengths, SamplesLengths, Scenario
+from ethermeter.scenario import Stage as ScenarioStage
 
 FRAMES = "octets of frames, destination address to FCS"
 DATA = "octets of the application's data"
@@ -174,7 +176,7 @@ def read(value: object, *, file: str) -> Roofline:
 
 
 def of_scenario(
-    scenario: Mapping[str, Any], flow: int, achieved: Estimate | None, *, place: str = ""
+    scenario: Scenario, flow: int, achieved: Estimate | None, *, place: str = ""
 ) -> Roofline:
     """Return the roofline of a flow of a network scenario, from its stages alone.
 
@@ -185,8 +187,7 @@ def of_scenario(
     Parameters
     ----------
     scenario
-        A trial's scenario with `network` and `flows` (docs/formats.md), as checked when it was
-        planned.
+        Of a network.
     flow
         Number of the flow, from 0; of several receivers the first is taken.
     achieved
@@ -195,43 +196,39 @@ def of_scenario(
         Where it was achieved, for the title.
 
     """
-    flows = scenario["flows"]
+    flows = scenario.flows
     this = flows[flow]
     frames = _frames(this)
     mean_bits = sum(8 * octets * weight for octets, weight in frames)
     passing: dict[str, int] = {}
     for each in flows:
-        for name, _ in _path(scenario, each["from"], each["to"][0]):
+        for name, _ in _path(scenario, each.from_, each.to[0]):
             passing[name] = passing.get(name, 0) + 1
     stages = []
-    for name, stage in _path(scenario, this["from"], this["to"][0]):
+    for name, stage in _path(scenario, this.from_, this.to[0]):
         mean_ps = sum(_time_ps(stage, octets) * weight for octets, weight in frames)
         if mean_ps > 0:
             stages.append(Stage(name, exact(mean_bits / mean_ps * 1e12), "scenario", passing[name]))
     lengths = ", ".join(f"{octets:g}" for octets in dict.fromkeys(octets for octets, _ in frames))
-    title = f"{this['name']}: {this['from']} to {this['to'][0]}, frames of {lengths} octets"
+    title = f"{this.name}: {this.from_} to {this.to[0]}, frames of {lengths} octets"
     return Roofline(f"{title} ({place})" if place else title, FRAMES, tuple(stages), achieved)
 
 
-def _frames(flow: Mapping[str, Any]) -> list[tuple[float, float]]:
+def _frames(flow: Flow) -> list[tuple[float, float]]:
     """Return lengths of frames in octets and how many of each a message has in the mean."""
-    frames = flow["frames"]
-    if frames["kind"] == "fixed":
-        messages = [(frames["bits"] / 8, 1.0)]
-    elif frames["kind"] == "samples":
-        messages = [
-            (frames["max_bits"] / 8, 1.0)
-        ]  # with packets grown to the most, a stage carries most
-    else:
-        total = sum(frames["weights"])
-        messages = [
-            (bits / 8, weight / total)
-            for bits, weight in zip(frames["bits"], frames["weights"], strict=True)
-        ]
-    framing = flow.get("framing", "frame")
-    if framing == "frame":
+    match flow.frames:
+        # With packets grown to the most, a stage carries most.
+        case FixedLengths(bits=bits) | SamplesLengths(max_bits=bits):
+            messages = [(bits / 8, 1.0)]
+        case MixLengths(bits=sizes, weights=weights):
+            total = sum(weights)
+            messages = [
+                (bits / 8, weight / total) for bits, weight in zip(sizes, weights, strict=True)
+            ]
+    framing = flow.framing
+    if isinstance(framing, str) or framing.udp is None:
         return messages
-    mtu = framing["udp"]["mtu_octets"]
+    mtu = framing.udp.mtu_octets
     return [(octets, weight) for data, weight in messages for octets in _fragments(data, mtu)]
 
 
@@ -247,43 +244,38 @@ def _fragments(data_octets: float, mtu_octets: int) -> Iterator[float]:
         left -= now
 
 
-def _time_ps(stage: Mapping[str, Any], octets: float) -> float:
-    burst = stage.get("burst")
-    bursts = math.ceil(octets / burst["octets"]) * burst["ps"] if burst else 0
-    per_octet: float = stage.get("ps_per_octet", 0) * (octets + stage.get("extra_octets", 0))
-    return float(stage.get("fixed_ps", 0)) + per_octet + bursts
+def _time_ps(stage: ScenarioStage, octets: float) -> float:
+    burst = stage.burst
+    bursts = 0 if burst is None else math.ceil(octets / burst.octets) * burst.ps
+    return stage.fixed_ps + stage.ps_per_octet * (octets + stage.extra_octets) + bursts
 
 
-def _path(
-    network: Mapping[str, Any], source: str, sink: str
-) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _path(scenario: Scenario, source: str, sink: str) -> Iterator[tuple[str, ScenarioStage]]:
     """Yield the stages from one host to another, each with a name of its own; a network is a
-    forest, so there is one way at most.
+    forest, so there is one path at most.
     """
-    nodes = {node["name"]: node["kind"] for node in network["nodes"]}
-    way = links_between(network["links"], source, sink)
-    yield from _of_host(nodes[source], source, "send")
-    for number, (before, link, node) in enumerate(way):
-        framing = link.get("preamble_octets", 8) + link.get("gap_octets", 12)
-        yield (
-            f"wire {before} – {node}",
-            {"ps_per_octet": link["ps_per_octet"], "extra_octets": framing},
-        )
-        after = way[number + 1][1] if number + 1 < len(way) else None
+    nodes = {node.name: node.kind for node in scenario.nodes}
+    path = links_between(scenario.links, source, sink)
+    for stage in () if (host := nodes[source].host) is None else host.send:
+        yield f"{source} {stage.name} (send)", stage
+    for number, (before, link, node) in enumerate(path):
+        name = f"wire {before} – {node}"
+        framing = link.preamble_octets + link.gap_octets
+        yield name, ScenarioStage(name=name, ps_per_octet=link.ps_per_octet, extra_octets=framing)
+        after = path[number + 1][1] if number + 1 < len(path) else None
         yield from _of_junction(nodes[node], node, link, after)
-    yield from _of_host(nodes[sink], sink, "receive")
+    for stage in () if (host := nodes[sink].host) is None else host.receive:
+        yield f"{sink} {stage.name} (receive)", stage
 
 
-def links_between(
-    links: Sequence[Mapping[str, Any]], source: str, sink: str
-) -> list[tuple[str, Mapping[str, Any], str]]:
+def links_between(links: Sequence[Link], source: str, sink: str) -> list[tuple[str, Link, str]]:
     """Return the links from source to sink, each with the node before and after it."""
-    reached: dict[str, list[tuple[str, Mapping[str, Any], str]]] = {source: []}
+    reached: dict[str, list[tuple[str, Link, str]]] = {source: []}
     waiting = [source]
     while waiting:
         node = waiting.pop(0)
         for link in links:
-            ends = [end["node"] for end in link["ends"]]
+            ends = [end.node for end in link.ends]
             if node in ends:
                 other = ends[1 - ends.index(node)]
                 if other not in reached:
@@ -292,36 +284,29 @@ def links_between(
     return reached[sink]
 
 
-def _of_host(
-    kind: Mapping[str, Any], name: str, way: str
-) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    for stage in kind.get("host", {}).get(way, ()):
-        yield f"{name} {stage['name']} ({way})", stage
-
-
 def _of_junction(
-    kind: Mapping[str, Any], name: str, before: Mapping[str, Any], after: Mapping[str, Any] | None
-) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    if "router" in kind and (forward := kind["router"].get("forward")):
-        yield f"{name} forwarding", forward
-    if "switch" not in kind or after is None:
+    kind: Kind, name: str, before: Link, after: Link | None
+) -> Iterator[tuple[str, ScenarioStage]]:
+    if kind.router is not None:
+        yield f"{name} forwarding", kind.router.forward
+    if kind.switch is None or after is None:
         return
-    switch = kind["switch"]
-    if ingress := switch.get("ingress"):
-        yield f"{name} {ingress['name']} (in)", ingress
-    fabric = switch.get("fabric", "ideal")
-    if fabric == "ideal":
+    ingress, fabric = kind.switch.ingress, kind.switch.fabric
+    if ingress is not None:
+        yield f"{name} {ingress.name} (in)", ingress
+    if isinstance(fabric, str):
         return
-    if shared := fabric.get("shared"):
-        yield f"{name} {shared['name']}", shared
+    if fabric.shared is not None:
+        yield f"{name} {fabric.shared.name}", fabric.shared
         return
     modules = [
-        next(end.get("module", 0) for end in link["ends"] if end["node"] == name)
-        for link in (before, after)
+        next(end.module for end in link.ends if end.node == name) for link in (before, after)
     ]
-    crossbar = fabric["crossbar"]
-    used = (
-        ["local"] if modules[0] == modules[1] and crossbar.get("local") else ["inward", "outward"]
-    )
-    for part in used:
-        yield f"{name} {crossbar[part]['name']} ({part})", crossbar[part]
+    crossbar = fabric.crossbar
+    if crossbar is None:
+        return
+    if modules[0] == modules[1] and crossbar.local is not None:
+        yield f"{name} {crossbar.local.name} (local)", crossbar.local
+        return
+    yield f"{name} {crossbar.inward.name} (inward)", crossbar.inward
+    yield f"{name} {crossbar.outward.name} (outward)", crossbar.outward

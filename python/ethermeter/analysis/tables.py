@@ -113,11 +113,9 @@ def per_station(
     ]
 
 
-def stations_of(scenario: Scenario | Mapping[str, Any]) -> int:
+def stations_of(scenario: Scenario) -> int:
     """Return how many stations a scenario has; of a network, how many flows."""
-    if isinstance(scenario, Scenario):
-        return station_count(scenario)
-    return len(scenario["flows"])
+    return station_count(scenario) if scenario.media else len(scenario.flows)
 
 
 def batch_sums(batches: "pa.Table", trials: Sequence[Trial]) -> list[tuple[Integers, Sums]]:
@@ -149,12 +147,9 @@ def batch_sums(batches: "pa.Table", trials: Sequence[Trial]) -> list[tuple[Integ
     return found
 
 
-def window_s(scenario: Scenario | Mapping[str, Any]) -> float:
+def window_s(scenario: Scenario) -> float:
     """Length of the measured window, in s."""
-    if isinstance(scenario, Scenario):
-        return (scenario.phases.measure_to_ps - scenario.phases.measure_from_ps) / PS_PER_S
-    phases = scenario["phases"]
-    return float(phases["measure_to_ps"] - phases["measure_from_ps"]) / PS_PER_S
+    return (scenario.phases.measure_to_ps - scenario.phases.measure_from_ps) / PS_PER_S
 
 
 def cubes(

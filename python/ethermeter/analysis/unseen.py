@@ -12,15 +12,13 @@ limit is about b times as high.
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
-import msgspec
 import numpy as np
 
 from ethermeter.analysis.interval import Estimate, Floats, no_event, no_failure, no_success
 from ethermeter.analysis.tables import window_s
 from ethermeter.metrics import Metric
-from ethermeter.scenario import CoderArrivals, Flow, SamplesLengths, Scenario
+from ethermeter.scenario import CoderArrivals, SamplesLengths, Scenario
 
 SAMPLES = (Metric.SAMPLE_LOSS, Metric.SPEECH_LOSS)
 """Shares of samples of voice."""
@@ -61,9 +59,7 @@ order.
 """
 
 
-def exposure(
-    metric: Metric, counted: Mapping[Metric, Floats], scenario: Scenario | Mapping[str, Any]
-) -> Floats:
+def exposure(metric: Metric, counted: Mapping[Metric, Floats], scenario: Scenario) -> Floats:
     """How often an event could have been seen in a trial: what `limited` needs.
 
     Parameters
@@ -98,30 +94,23 @@ def exposure(
         return of(Metric.FRAMES)
     if metric != Metric.LOSS:
         return np.ones_like(nothing)
-    if not isinstance(scenario, Scenario):
+    if not scenario.media:
         return of(Metric.OFFERED_RATE) * window_s(scenario)
     return of(Metric.FRAMES) + of(Metric.DROPPED) + of(Metric.DISCARDED)
 
 
-def _packets(
-    samples: Floats, frames: Floats, messages: Floats, scenario: Scenario | Mapping[str, Any]
-) -> Floats:
+def _packets(samples: Floats, frames: Floats, messages: Floats, scenario: Scenario) -> Floats:
     """Packets that carried samples of voice: all that came where all is voice, else at least as
     many as the largest packets make.
     """
-    is_segment = isinstance(scenario, Scenario)
-    flows = (
-        scenario.flows
-        if isinstance(scenario, Scenario)
-        else msgspec.convert(scenario["flows"], tuple[Flow, ...])
-    )
+    flows = scenario.flows
     most = [
         (flow.frames.max_bits - flow.frames.overhead_bits) / flow.arrivals.sample_bits
         for flow in flows
         if isinstance(flow.arrivals, CoderArrivals) and isinstance(flow.frames, SamplesLengths)
     ]
     if len(most) == len(flows):
-        return frames if is_segment else messages
+        return frames if scenario.media else messages
     return samples / max(most, default=1.0)
 
 

@@ -13,6 +13,7 @@ from ethermeter.experiment.flows import MOST_FLOWS
 from ethermeter.experiment.network import Network, expanded_network
 from ethermeter.experiment.segment import standards
 from ethermeter.faults import Fault, InputError, shown
+from ethermeter.scenario import Link
 from ethermeter.store.rows import TrialRows
 from ethermeter.trial import Trial
 from ethermeter.voice import Medium
@@ -63,11 +64,11 @@ class BetweenHosts:
         bounds = []
         for caller, called in self.pairs:
             for _, link, _ in links_between(links, caller, called):
-                octets = frame_octets + link.get("preamble_octets", 8) + link.get("gap_octets", 12)
-                directions = question.talkers if link.get("half_duplex") else 1
+                octets = frame_octets + link.preamble_octets + link.gap_octets
+                directions = question.talkers if link.half_duplex else 1
                 load = (
                     octets
-                    * link["ps_per_octet"]
+                    * link.ps_per_octet
                     * directions
                     * question.activity
                     / (question.packet_s * PS_PER_S)
@@ -101,10 +102,10 @@ class BetweenHosts:
         self, rows: TrialRows, trial: Trial, *, calls: int, talkers: int
     ) -> tuple[Heard, ...]:
         """Return what arrived in each direction between each pair of hosts."""
-        flows = trial.scenario["flows"]
+        flows = trial.scenario.flows
         members: dict[tuple[str, str], list[int]] = {}
         for number in range(len(flows) - calls * talkers, len(flows)):
-            members.setdefault((flows[number]["from"], flows[number]["to"][0]), []).append(number)
+            members.setdefault((flows[number].from_, flows[number].to[0]), []).append(number)
         return tuple(of_flows(rows, trial.scenario, numbers) for numbers in members.values())
 
     def subject(self, question: Question) -> str:
@@ -118,7 +119,7 @@ class BetweenHosts:
             ]
             paths.append(f"{caller} to {called} over {', '.join(steps)}")
         more = len(self.pairs) - MOST_PATHS
-        others = len(question.trials(1)[0].scenario["flows"]) - question.talkers
+        others = len(question.trials(1)[0].scenario.flows) - question.talkers
         beside = (
             f"beside {others} other flow{'s' if others > 1 else ''}"
             if others
@@ -138,9 +139,9 @@ _REPLACED = ("title", "seed", "series", "phases", "run", "vary", "sources", "the
 """Keys of the file that the question sets anew, or that have no meaning with calls."""
 
 
-def _links(question: Question) -> Sequence[Mapping[str, Any]]:
+def _links(question: Question) -> Sequence[Link]:
     """Return the links of the network as engines read it."""
-    links: Sequence[Mapping[str, Any]] = question.trials(1)[0].scenario["links"]
+    links: Sequence[Link] = question.trials(1)[0].scenario.links
     return links
 
 
@@ -148,13 +149,13 @@ MOST_PATHS = 3
 """Pairs of hosts whose paths are written out."""
 
 
-def _rate_text(link: Mapping[str, Any]) -> str:
-    mbps = 8e6 / link["ps_per_octet"]
+def _rate_text(link: Link) -> str:
+    mbps = 8e6 / link.ps_per_octet
     return f"{mbps / 1000:g} Gb/s" if mbps >= 1000 else f"{mbps:g} Mb/s"
 
 
-def _duplex(link: Mapping[str, Any]) -> str:
-    return "half duplex" if link.get("half_duplex") else "full duplex"
+def _duplex(link: Link) -> str:
+    return "half duplex" if link.half_duplex else "full duplex"
 
 
 def pairs_of(

@@ -1,8 +1,7 @@
 """Quality: what a simulated trial means for those who talk."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +9,7 @@ import numpy.typing as npt
 from ethermeter.analysis.ports import media_of
 from ethermeter.analysis.roofline import links_between
 from ethermeter.metrics import Caution, Metric, caution_text
+from ethermeter.scenario import Scenario
 from ethermeter.store.rows import (
     FLOW_METRICS,
     HISTOGRAMS,
@@ -131,7 +131,7 @@ def of_segment(rows: TrialRows) -> Heard:
     return Heard(edges_s, counts, sent, whole[Metric.UTILISATION], words)
 
 
-def of_flows(rows: TrialRows, scenario: Mapping[str, Any], flows: Sequence[int]) -> Heard:
+def of_flows(rows: TrialRows, scenario: Scenario, flows: Sequence[int]) -> Heard:
     """Return what the receiver of some flows of a network heard of them together.
 
     Parameters
@@ -165,17 +165,17 @@ def of_flows(rows: TrialRows, scenario: Mapping[str, Any], flows: Sequence[int])
         for metric in (Metric.ONE_WAY_DELAY, Metric.LOSS)
         for mask in rows.cautions[at(metric)][chosen]
     )
-    flow = scenario["flows"][flows[0]]
+    flow = scenario.flows[flows[0]]
     return Heard(
-        edges_s, counts, sent, _busiest(rows, scenario, flow["from"], flow["to"][0]), _words(masks)
+        edges_s, counts, sent, _busiest(rows, scenario, flow.from_, flow.to[0]), _words(masks)
     )
 
 
-def _busiest(rows: TrialRows, scenario: Mapping[str, Any], source: str, sink: str) -> float:
+def _busiest(rows: TrialRows, scenario: Scenario, source: str, sink: str) -> float:
     """Share of the window that the busiest medium between two hosts was busy, with gaps."""
-    links, phases = scenario["links"], scenario["phases"]
+    links, phases = scenario.links, scenario.phases
     ports = rows.ports.reshape(-1, len(PORT_COLUMNS))
-    gap_ps = np.repeat([link.get("gap_octets", 12) * link["ps_per_octet"] for link in links], 2)
+    gap_ps = np.repeat([link.gap_octets * link.ps_per_octet for link in links], 2)
     busy_ps = (
         ports[:, PORT_COLUMNS.index("busy_ps")] + ports[:, PORT_COLUMNS.index("frames")] * gap_ps
     )
@@ -183,9 +183,9 @@ def _busiest(rows: TrialRows, scenario: Mapping[str, Any], source: str, sink: st
     together = np.bincount(media, weights=busy_ps)[media]
     passed = []
     for node, link, _ in links_between(links, source, sink):
-        passed.append(2 * links.index(link) + [end["node"] for end in link["ends"]].index(node))
+        passed.append(2 * links.index(link) + [end.node for end in link.ends].index(node))
     return min(
-        float(together[passed].max()) / float(phases["measure_to_ps"] - phases["measure_from_ps"]),
+        float(together[passed].max()) / (phases.measure_to_ps - phases.measure_from_ps),
         1.0,
     )
 

@@ -11,6 +11,8 @@ import numpy as np
 from ethermeter.analysis.interval import Estimate, student
 from ethermeter.analysis.roofline import Roofline, of_scenario, read
 from ethermeter.faults import Fault, InputError, shown
+from ethermeter.scenario import Scenario
+from ethermeter.trial import scenario_of
 
 GOODPUT = "goodput"
 """The metric that is laid against ceilings: bit/s of frames, destination address to FCS."""
@@ -80,7 +82,7 @@ class _Trial:
     series: str
     engine: str
     point: Mapping[str, str]
-    scenario: Mapping[str, Any]
+    scenario: Scenario
 
 
 def _trials(path: Path) -> list[_Trial]:
@@ -89,15 +91,18 @@ def _trials(path: Path) -> list[_Trial]:
 
     file = str(path)
     found = []
+    known: dict[str, Any] = {}
     for number, line in enumerate(
         text_of(path, file=file, most_bytes=_LARGEST_PLAN_OCTETS).splitlines(), 1
     ):
         try:
             trial = json.loads(line)
-            if "nodes" in trial["scenario"]:
-                found.append(
-                    _Trial(*(trial[key] for key in ("id", "series", "engine", "point", "scenario")))
+            if "links" in trial["scenario"]:
+                identity, series, engine, point = (
+                    trial[key] for key in ("id", "series", "engine", "point")
                 )
+                scenario = scenario_of(trial["scenario"], known)
+                found.append(_Trial(identity, series, engine, point, scenario))
         except (ValueError, KeyError, TypeError, RecursionError):
             raise InputError(
                 [Fault(file, f"line {number}", line[:200] or "(empty)", "expected a trial")]
@@ -132,8 +137,8 @@ def _of_run(path: Path) -> list[Roofline]:
     for (_, _, engine), members in points.items():
         scenario = members[0].scenario
         place = ", ".join(f"{key} = {value}" for key, value in members[0].point.items())
-        for flow in range(len(scenario["flows"])):
-            if "transfer" in scenario["flows"][flow]:
+        for flow in range(len(scenario.flows)):
+            if scenario.flows[flow].transfer is not None:
                 continue  # its frames are as long as TCP makes them
             samples = [goodput[key] for trial in members if (key := (trial.id, flow)) in goodput]
             achieved = student(np.asarray(samples)) if samples else None

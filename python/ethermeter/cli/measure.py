@@ -11,6 +11,7 @@ import typer
 from ethermeter.cli import options, running
 from ethermeter.cli.guard import FAILED, say
 from ethermeter.cli.output import print_json
+from ethermeter.nodes import hosts_in
 from ethermeter.studies import registry
 
 if TYPE_CHECKING:
@@ -490,7 +491,7 @@ def _sized(name: str, overrides: "Sequence[str]", count: int) -> tuple[str, ...]
             raise InputError([Fault("command line", "--testbed-hosts", str(count), allowed)])
         return (f"network.hosts.{groups[0]}.count={left}",)
     needed = max(
-        sum("host" in node["kind"] for node in trial.scenario["nodes"])
+        len(hosts_in(trial.scenario))
         for trial in api.load(name, overrides=overrides).plan(replications=1).trials
         if trial.is_network
     )

@@ -11,9 +11,14 @@ from ethermeter.engines import clocks, talk
 from ethermeter.engines.offered import overloaded
 from ethermeter.engines.quantiles import quantiles
 from ethermeter.engines.simulation import FEW_FRAMES, PS_PER_S, timed
-from ethermeter.framing import frame_octets
+from ethermeter.framing import frame_octets, lengths_of
 from ethermeter.metrics import Caution, Masks, Metric, caution_mask, percentiles, without_samples
 from ethermeter.metrics.formulas import flow_loss, flow_rates, weighted_mean
+from ethermeter.scenario import (
+    Flow,
+    Job,
+    Scenario,
+)
 from ethermeter.store.rows import (
     BATCH_COUNTS,
     BATCH_SUMS,
@@ -77,7 +82,7 @@ it may then be too high by so much.
 NOT_ESTIMATED_FROM_MESSAGES = {Metric.OFFERED_RATE, Metric.TRANSFER_RATE, *COUNTS}
 
 
-def run_trial(line: str, scenario: Mapping[str, Any], watch: "Watch | None" = None) -> TrialRows:
+def run_trial(line: str, scenario: Scenario, watch: "Watch | None" = None) -> TrialRows:
     """Simulate one trial of a network and return its rows.
 
     Parameters
@@ -109,7 +114,7 @@ def run_trial(line: str, scenario: Mapping[str, Any], watch: "Watch | None" = No
 
 
 def observe(
-    scenario: Mapping[str, Any],
+    scenario: Scenario,
     result: Mapping[str, Any],
     *,
     core_s: float,
@@ -161,7 +166,7 @@ def observe(
     if read:
         more = clocks.observe(
             result.get("clocks", {}),
-            len(scenario["flows"]),
+            len(scenario.flows),
             read=read,
             of_flow=of_flow_cautions(scenario),
         )
@@ -195,7 +200,7 @@ def observe(
         count=buckets,
         events=int(result["events"]),
         core_s=core_s,
-        flows=len(scenario["flows"]),
+        flows=len(scenario.flows),
         histogram_flow=flow,
         ports=ports.ravel(),
         clocks=read,
@@ -214,13 +219,13 @@ def _by_batch(result: Mapping[str, Any], columns: Sequence[str]) -> np.ndarray[A
 
 
 def _of_each(
-    scenario: Mapping[str, Any], result: Mapping[str, Any], count: Mapping[str, Floats]
+    scenario: Scenario, result: Mapping[str, Any], count: Mapping[str, Floats]
 ) -> dict[Metric, Floats]:
     """Value of every metric of every flow, shape (flows,)."""
-    flows = len(scenario["flows"])
+    flows = len(scenario.flows)
     window_s = np.array([result["window_ps"] / PS_PER_S])
     moved = {"moved_octets": np.asarray(result["transfer_octets"], np.float64)}
-    is_transfer = np.array(["transfer" in flow for flow in scenario["flows"]])
+    is_transfer = np.array([flow.transfer is not None for flow in scenario.flows])
     causes = {word: at for at, word in enumerate(result["losses"])}
     found = {
         **flow_rates({**count, **moved}, window_s, is_transfer=is_transfer),
@@ -247,16 +252,15 @@ def _of_each(
     return found
 
 
-def _of_transfers(scenario: Mapping[str, Any], result: Mapping[str, Any]) -> dict[Metric, Floats]:
+def _of_transfers(scenario: Scenario, result: Mapping[str, Any]) -> dict[Metric, Floats]:
     """Value of every metric that only transfers have, of every flow; NaN, or a count of 0, where a
     flow is none.
     """
-    jobs = [
-        next(iter(flow["transfer"]["job"].items())) if "transfer" in flow else ("", {})
-        for flow in scenario["flows"]
-    ]
-    octets = np.array([job.get("octets", np.nan) for _, job in jobs], np.float64)
-    is_answer = np.array([job.get("direction") == "read" for _, job in jobs])
+    jobs = [None if flow.transfer is None else flow.transfer.job for flow in scenario.flows]
+    octets = np.array([np.nan if job is None else _octets_of(job) for job in jobs], np.float64)
+    is_answer = np.array(
+        [job is not None and job.file is not None and job.file.direction == "read" for job in jobs]
+    )
     return {
         Metric.TRANSFER_RATE: 8 * octets / np.asarray(result["transfer_whole_s"], np.float64),
         Metric.ACKNOWLEDGEMENT_DELAY: np.where(
@@ -267,12 +271,18 @@ def _of_transfers(scenario: Mapping[str, Any], result: Mapping[str, Any]) -> dic
     }
 
 
-def _receivers(scenario: Mapping[str, Any]) -> Floats:
-    return np.array([len(flow["to"]) for flow in scenario["flows"]], np.float64)
+def _octets_of(job: Job) -> float:
+    """Octets that a transfer moves; NaN if it goes on until the trial ends."""
+    moves = job.file or job.stream
+    return float("nan") if moves is None or moves.octets is None else moves.octets
+
+
+def _receivers(scenario: Scenario) -> Floats:
+    return np.array([len(flow.to) for flow in scenario.flows], np.float64)
 
 
 def _of_all(
-    scenario: Mapping[str, Any],
+    scenario: Scenario,
     result: Mapping[str, Any],
     count: Mapping[str, Floats],
     each: Mapping[Metric, Floats],
@@ -283,7 +293,7 @@ def _of_all(
     found[Metric.LOSS] = float(weighted_mean(wanted, each[Metric.LOSS]))
     # Several transfers do not begin and end together.
     found[Metric.TRANSFER_RATE] = (
-        float(each[Metric.TRANSFER_RATE][0]) if len(scenario["flows"]) == 1 else float("nan")
+        float(each[Metric.TRANSFER_RATE][0]) if len(scenario.flows) == 1 else float("nan")
     )
     found[Metric.ACKNOWLEDGEMENT_DELAY] = float(
         weighted_mean(_acknowledged(result), each[Metric.ACKNOWLEDGEMENT_DELAY])
@@ -345,9 +355,7 @@ def _histogram_rows(
     return flow.astype(np.int32), index, low_ps, high_ps, count
 
 
-def voice_rows(
-    scenario: Mapping[str, Any], heard: talk.Heard, of_flow: Masks
-) -> tuple[Floats, Masks]:
+def voice_rows(scenario: Scenario, heard: talk.Heard, of_flow: Masks) -> tuple[Floats, Masks]:
     """Values and cautions of the rows that voice adds, in the order of
     `ethermeter.store.rows.flow_layout`.
 
@@ -368,7 +376,7 @@ def voice_rows(
             *(each[metric] for metric in FLOW_VOICE_METRICS),
         ]
     )
-    is_voice = np.array([talk.is_voice(flow) for flow in scenario["flows"]])
+    is_voice = np.array([talk.is_voice(flow) for flow in scenario.flows])
     packets = heard.packets
     few, none = caution_mask([Caution.FEW_SAMPLES]), np.uint64(0)
     estimated = np.array([metric not in talk.NOT_ESTIMATED for metric in FLOW_VOICE_METRICS])
@@ -382,18 +390,18 @@ def voice_rows(
     return values, without_samples(mask, values)
 
 
-def of_flow_cautions(scenario: Mapping[str, Any]) -> Masks:
+def of_flow_cautions(scenario: Scenario) -> Masks:
     """Cautions that hold for all values of a flow, by its parameters; shape (flows,)."""
     over = overloaded(scenario)
-    legal = np.array([_is_legal(flow) for flow in scenario["flows"]])
+    legal = np.array([_is_legal(flow) for flow in scenario.flows])
     none = np.uint64(0)
     masks: Masks = np.where(over, caution_mask([Caution.UNBOUNDED_QUEUE]), none)
     return masks | np.where(legal, none, caution_mask([Caution.ILLEGAL_FRAME_LENGTH]))
 
 
-def _cautions(scenario: Mapping[str, Any], count: Mapping[str, Floats], values: Floats) -> Masks:
+def _cautions(scenario: Scenario, count: Mapping[str, Floats], values: Floats) -> Masks:
     """Caution mask of every row but those of voice."""
-    flows = len(scenario["flows"])
+    flows = len(scenario.flows)
     of_flow = of_flow_cautions(scenario)
     few, under_way, none = (
         caution_mask([Caution.FEW_SAMPLES]),
@@ -418,29 +426,17 @@ def _cautions(scenario: Mapping[str, Any], count: Mapping[str, Floats], values: 
     return without_samples(np.concatenate([whole, each.ravel()]), values)
 
 
-def _is_legal(flow: Mapping[str, Any]) -> bool:
+def _is_legal(flow: Flow) -> bool:
     """Whether all frames of a flow have a length that the standard allows."""
-    if "transfer" in flow:
-        return bool(flow["transfer"]["tcp"]["mtu_octets"] + AROUND_PACKET <= LONGEST)
-    lengths = [flow["frames"], *([flow["response"]["frames"]] if flow.get("response") else [])]
-    every = [bits for of in lengths for bits in _bits_of(of)]
-    framing = flow.get("framing", "frame")
+    if flow.transfer is not None:
+        return flow.transfer.tcp.mtu_octets + AROUND_PACKET <= LONGEST
+    lengths = [flow.frames, *([flow.response.frames] if flow.response is not None else [])]
+    every = [bits for of in lengths for bits in lengths_of(of)]
     return all(
         SHORTEST <= octets <= LONGEST
         for bits in every
-        for octets in frame_octets(framing, bits // 8)
+        for octets in frame_octets(flow.framing, bits // 8)
     )
-
-
-def _bits_of(lengths: Mapping[str, Any]) -> list[int]:
-    """Lengths that occur, in bits; of those that grow, the least and the most."""
-    match lengths["kind"]:
-        case "mix":
-            return list(lengths["bits"])
-        case "samples":
-            return [lengths["min_bits"], lengths["max_bits"]]
-        case _:
-            return [lengths["bits"]]
 
 
 def _counted(metric: Metric) -> str:

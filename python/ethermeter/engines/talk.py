@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from ethermeter.engines.offered import ways_of
+from ethermeter.engines.offered import talking_share, ways_of
 from ethermeter.engines.quantiles import quantiles
 from ethermeter.metrics import Metric, percentiles
 from ethermeter.metrics.formulas import weighted_mean
+from ethermeter.scenario import CoderArrivals, Flow, Scenario
 from ethermeter.store.rows import VOICE_HISTOGRAMS, Floats, Integers
 from ethermeter.voice import CODECS, e_model, mouth_to_ear
 
@@ -103,21 +104,19 @@ def of_core(result: Mapping[str, Any], losses: int) -> Heard:
     )
 
 
-def is_voice(flow: Mapping[str, Any]) -> bool:
-    """Whether a flow of a plan has a coder."""
-    return bool(flow.get("arrivals", {}).get("kind") == "coder")
+def is_voice(flow: Flow) -> bool:
+    """Whether a flow has a coder."""
+    return isinstance(flow.arrivals, CoderArrivals)
 
 
-def observed(
-    scenario: Mapping[str, Any], heard: Heard
-) -> tuple[dict[Metric, Floats], dict[Metric, float]]:
+def observed(scenario: Scenario, heard: Heard) -> tuple[dict[Metric, Floats], dict[Metric, float]]:
     """Value of every metric of voice, of each flow, shape (flows,), and of all flows with a coder
     together.
 
     Flows without a coder have counts of 0; what is a mean of theirs, or a rating, is NaN, as is
     that of a coder without a codec's name.
     """
-    flows = scenario["flows"]
+    flows = scenario.flows
     each_load, most_load = _loads(scenario)
     lost = heard.lost_host + heard.lost_network
     counts = (heard.made, heard.delivered, lost, heard.lost_host, heard.buffered)
@@ -144,9 +143,9 @@ def observed(
     )
     each |= {metric: ratings[:, at] for at, metric in enumerate(_RATED)}
     talking = [flow for flow in flows if is_voice(flow)]
-    alike = len({flow.get("codec") for flow in talking}) == 1
+    alike = len({flow.codec for flow in talking}) == 1
     together = _rated(
-        talking[0] if alike else {}, _pooled(heard.histograms["sample_delay"]), float(lost.sum())
+        talking[0] if alike else None, _pooled(heard.histograms["sample_delay"]), float(lost.sum())
     )
     return each, whole | dict(zip(_RATED, together, strict=True))
 
@@ -164,22 +163,21 @@ def _pooled(histograms: Sequence[Buckets]) -> Buckets:
     return lows, highs, counts.astype(np.int64)
 
 
-def _rated(
-    flow: Mapping[str, Any], delays: Buckets, lost: float
-) -> tuple[float, float, float, float]:
+def _rated(flow: Flow | None, delays: Buckets, lost: float) -> tuple[float, float, float, float]:
     """Delay from mouth to ear [s], loss, R and MOS with the playout that rates best in hindsight;
     NaN without a rated codec or any sample.
 
     A packet is played in whole so long after its oldest sample was made, or not at all if it comes
     later. Every delay that occurred is tried.
     """
-    codec = flow.get("codec")
     _, high_ps, count = delays
-    if codec is None or not CODECS[codec].is_rated or not count.sum():
+    codec = None if flow is None else flow.codec
+    if flow is None or codec is None or not CODECS[codec].is_rated or not count.sum():
         return (float("nan"),) * 4
+    assert isinstance(flow.arrivals, CoderArrivals), "only coders have a codec"
     playout_s = np.minimum(high_ps / PS_PER_S, LONGEST_S)
     loss = np.clip(1 - np.cumsum(count) / (count.sum() + lost), 0.0, 1.0)
-    sample_s = flow["arrivals"]["sample_ps"] / PS_PER_S
+    sample_s = flow.arrivals.sample_ps / PS_PER_S
     delay_s = np.asarray(
         mouth_to_ear(codec, packet_s=sample_s, network_s=playout_s, jitter_buffer_s=0.0).delay_s
     )
@@ -193,29 +191,23 @@ def _rated(
     )
 
 
-def _loads(scenario: Mapping[str, Any]) -> tuple[Floats, float]:
+def _loads(scenario: Scenario) -> tuple[Floats, float]:
     """Bits of samples over the rate of the slowest wire on the way, of each flow; and the largest
     sum on any wire.
     """
-    links = scenario["links"]
+    links = scenario.links
     together: dict[tuple[int, str], float] = {}
-    each = np.zeros(len(scenario["flows"]))
-    for at, (flow, way) in enumerate(zip(scenario["flows"], ways_of(scenario), strict=True)):
-        if not is_voice(flow):
+    each = np.zeros(len(scenario.flows))
+    for at, (flow, way) in enumerate(zip(scenario.flows, ways_of(scenario), strict=True)):
+        if not isinstance(flow.arrivals, CoderArrivals):
             continue
         for link, node in way:
-            load = coder_rate(flow["arrivals"]) * links[link]["ps_per_octet"] / 8
+            load = coder_rate(flow.arrivals) * links[link].ps_per_octet / 8
             together[link, node] = together.get((link, node), 0.0) + load
             each[at] = max(each[at], load)
     return each, max(together.values())
 
 
-def coder_rate(arrivals: Mapping[str, Any]) -> float:
+def coder_rate(arrivals: CoderArrivals) -> float:
     """Bits of samples that a coder makes in a picosecond, silence included in the mean."""
-    spurts = arrivals["spurts"]
-    share = (
-        1.0
-        if spurts is None
-        else spurts["talk_mean_ps"] / (spurts["talk_mean_ps"] + spurts["silence_mean_ps"])
-    )
-    return float(share * arrivals["sample_bits"] / arrivals["sample_ps"])
+    return talking_share(arrivals.spurts) * arrivals.sample_bits / arrivals.sample_ps

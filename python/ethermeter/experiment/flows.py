@@ -27,6 +27,7 @@ from ethermeter.experiment.transfers import Transfer, transfer_plan
 from ethermeter.experiment.voice import flow_faults, talks, voice_plan
 from ethermeter.faults import Fault, InputError, KeyPath, dotted, shown
 from ethermeter.framing import frame_octets
+from ethermeter.scenario import Framing, FramingTable, Udp
 from ethermeter.units import LONGEST_PS
 
 MOST_FLOWS = 10_000
@@ -341,11 +342,10 @@ def _said(
     if faults := _contradictions(flow, place, engines=engines, file=file):
         raise InputError(faults)
     has_data = flow.data is not None
-    framing: Any = (
-        {"udp": {"mtu_octets": flow.mtu if flow.mtu is not None else MTU_OCTETS}}
-        if has_data
-        else "frame"
-    )
+    framing: Framing = "frame"
+    if has_data:
+        mtu_octets = flow.mtu if flow.mtu is not None else MTU_OCTETS
+        framing = FramingTable(udp=Udp(mtu_octets=mtu_octets))
     key = "data" if has_data else "frames"
     if talks(flow):
         return _voice(flow, framing)
@@ -388,7 +388,7 @@ def _said(
     return said
 
 
-def _voice(flow: Flow, framing: Any) -> dict[str, Any]:
+def _voice(flow: Flow, framing: Framing) -> dict[str, Any]:
     """Return a flow with a coder as the engines read it, all but its name and its ends."""
     plan = voice_plan(flow)
     said = {
@@ -520,7 +520,13 @@ def _link_of(host: str, wired: ExpandedNetwork) -> Mapping[str, Any]:
 
 
 def _arrivals(
-    flow: Flow, place: KeyPath, sizes: Sizes, framing: Any, link: Mapping[str, Any], *, file: str
+    flow: Flow,
+    place: KeyPath,
+    sizes: Sizes,
+    framing: Framing,
+    link: Mapping[str, Any],
+    *,
+    file: str,
 ) -> dict[str, Any]:
     assert flow.arrivals is not None, "checked"
     match flow.arrivals:

@@ -26,6 +26,7 @@ from ethermeter.experiment.stations import StationGroup, contradictions, group_o
 from ethermeter.experiment.sweep import Sweep
 from ethermeter.experiment.theory import Theory, assumed
 from ethermeter.faults import Fault, InputError, Key, KeyPath, dotted, shown
+from ethermeter.scenario import Scenario
 from ethermeter.stations import Group
 from ethermeter.theory.assumptions import Assumptions
 from ethermeter.trial import Live, core_trial
@@ -351,9 +352,7 @@ MOST_KEPT = 256
 class NetworkParts:
     """What the scenario of a point is made of."""
 
-    network: Encoded
-    flows: Encoded
-    schedule: Encoded
+    scenario: Encoded
     live: Live
     """Settings that only a measurement needs."""
 
@@ -416,7 +415,7 @@ class NetworkScenarios:
             With every fault of this point.
 
         """
-        return self._joined(self.parts(choice))
+        return self.parts(choice).scenario
 
     def live(self, choice: Sequence[int]) -> Live:
         """Return the settings of a point that only a measurement needs.
@@ -446,14 +445,10 @@ class NetworkScenarios:
             self._known[key] = found
         return self._known[key]
 
-    def _joined(self, parts: NetworkParts) -> Encoded:
-        more = table(flows=parts.flows, phases=parts.schedule, batches=encoded(self._batches))
-        return merged(parts.network, more)
-
     def _made(self, choice: Sequence[int]) -> NetworkParts:
         faults: list[Fault] = []
         wired: ExpandedNetwork | None = None
-        when: Encoded | None = None
+        when: dict[str, int] | None = None
         flows: list[Flow] = []
         try:
             wired = expanded_network(
@@ -468,7 +463,7 @@ class NetworkScenarios:
             phases = validated(
                 Phases, self._raw(("phases",), choice), file=self._file, within=("phases",)
             )
-            when = encoded(schedule(phases, file=self._file))
+            when = schedule(phases, file=self._file)
         except InputError as error:
             faults += error.faults
         for index in range(len(self._document["flows"])):
@@ -484,15 +479,14 @@ class NetworkScenarios:
         expanded = expanded_flows(
             flows, wired, engines=self._engines, folder=self._folder, file=self._file
         )
-        parts = NetworkParts(
-            encoded(wired.value), encoded(expanded.flows), when, live_settings(expanded)
-        )
         from ethermeter import _core
 
-        found = _core.check_trial(core_trial(self._joined(parts).json))
+        more = {"flows": expanded.flows, "phases": when, "batches": self._batches}
+        scenario = encoded(msgspec.convert({**wired.value, **more}, Scenario))
+        found = _core.check_trial(core_trial(scenario.json))
         if found is not None:
             raise InputError([_of_file(found, wired, expanded, file=self._file)])
-        return parts
+        return NetworkParts(scenario, live_settings(expanded))
 
     def _raw(self, table: KeyPath, choice: Sequence[int]) -> object:
         raw = at(self._document, table)

@@ -74,7 +74,7 @@ class ReportData:
     claims: Sequence[Claim]
     experiments: Sequence[Experiment]
     titles: Mapping[str, str]  # of the series
-    scenarios: Mapping[str, Scenario | Mapping[str, Any]]  # of each series, with the most stations
+    scenarios: Mapping[str, Scenario]  # of each series, with the most stations
     provenance: Mapping[str, Any]
     flows: Sequence[
         Point
@@ -84,7 +84,7 @@ class ReportData:
     sharing: Sequence[Sharing]  # how fairly flows share
     accounts: Sequence[Account]  # what agents told beside the metrics
     ports: Sequence[PortPoint]  # of every port of a network
-    links: Sequence[Mapping[str, Any]]  # the network of each of these
+    links: Sequence[Scenario]  # the network of each of these
     rooflines: Mapping[
         str, Roofline
     ]  # of every series of networks, the flow that comes nearest to a ceiling
@@ -125,7 +125,7 @@ def gather(run_dir: Path, presentation: Presentation) -> ReportData:
     files = experiments(run_dir)
     by_name = {experiment.name: experiment.title for experiment in files}
     titles: dict[str, str] = {}
-    scenarios: dict[str, Scenario | Mapping[str, Any]] = {}
+    scenarios: dict[str, Scenario] = {}
     trials = run.trials()
     for trial in trials:
         if trial.series not in scenarios or _stations(trial.scenario) > _stations(
@@ -221,7 +221,7 @@ def _rooflines(by_flow: Sequence[Point], trials: "Sequence[Trial]") -> dict[str,
         scenario = scenarios[point.series, point.engine, frozenset(place.items())]
         number, *others = groups.by_flow(scenario).get(point.point[groups.PART], (0, 0))
         goodput = point.estimates[Metric.GOODPUT]
-        if others or "transfer" in scenario["flows"][number] or not goodput.value > 0:
+        if others or scenario.flows[number].transfer is not None or not goodput.value > 0:
             continue
         where = ", ".join(
             (point.engine, *(f"{key_title(key)}: {plain(value)}" for key, value in place.items()))
@@ -234,10 +234,8 @@ def _rooflines(by_flow: Sequence[Point], trials: "Sequence[Trial]") -> dict[str,
     return {series: line for series, (_, line) in found.items()}
 
 
-def _stations(scenario: Scenario | Mapping[str, Any]) -> int:
-    if isinstance(scenario, Scenario):
-        return station_count(scenario)
-    return len(scenario["nodes"])
+def _stations(scenario: Scenario) -> int:
+    return station_count(scenario) if scenario.media else len(scenario.nodes)
 
 
 def _parts(

@@ -3,10 +3,11 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from ethermeter.document import Picture
+from ethermeter.nodes import kind_of
 from ethermeter.report.render import render_template
+from ethermeter.scenario import Scenario
 
 COLUMN, ROW, BOX, HEIGHT, MARGIN = 190, 34, 104, 24, 8
 MOST_ALIKE = 4
@@ -29,23 +30,23 @@ class _Node:
     y: float = 0.0
 
 
-def picture(network: Mapping[str, Any], shares: Mapping[int, float], *, busiest: int) -> Picture:
+def picture(network: Scenario, shares: Mapping[int, float], *, busiest: int) -> Picture:
     """Draw a network.
 
     Parameters
     ----------
     network
-        As in a plan: nodes and links, a forest.
+        A scenario: nodes and links, a forest.
     shares
         Share of time in which every port sent: ports 2l and 2l + 1 are the ends of link l.
     busiest
         Number of the link that is marked.
 
     """
-    kinds = {node["name"]: next(iter(node["kind"])) for node in network["nodes"]}
+    kinds = {node.name: kind_of(node)[0] for node in network.nodes}
     neighbours: dict[str, list[tuple[int, str]]] = {name: [] for name in kinds}
-    for number, link in enumerate(network["links"]):
-        first, second = (end["node"] for end in link["ends"])
+    for number, link in enumerate(network.links):
+        first, second = (end.node for end in link.ends)
         neighbours[first].append((number, second))
         neighbours[second].append((number, first))
     roots = []
@@ -77,8 +78,8 @@ def picture(network: Mapping[str, Any], shares: Mapping[int, float], *, busiest:
     return Picture(svg, "Drawing of the network")
 
 
-def _ends(network: Mapping[str, Any], link: int) -> set[str]:
-    return {end["node"] for end in network["links"][link]["ends"]}
+def _ends(network: Scenario, link: int) -> set[str]:
+    return {end.node for end in network.links[link].ends}
 
 
 def _tree(

@@ -1,16 +1,14 @@
 """What one trial adds to the tables of a run, as flat arrays."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ethermeter.metrics import ALL, Group, Masks, Metric, metrics_of
-from ethermeter.scenario import Scenario
-from ethermeter.stations import groups_of, station_count
+from ethermeter.scenario import CoderArrivals, Scenario
+from ethermeter.stations import station_count
 
 METRICS = metrics_of(Group.SEGMENT)
 STATION_METRICS = metrics_of(Group.SEGMENT, of_each=True)
@@ -165,21 +163,20 @@ ARRAYS = (
 """Fields of `TrialRows` that are arrays."""
 
 
-def flows_of(scenario: Scenario | Mapping[str, Any]) -> int:
+def flows_of(scenario: Scenario) -> int:
     """How many flows the network of a scenario has; 0 if it has a segment."""
-    return 0 if isinstance(scenario, Scenario) else len(scenario["flows"])
+    return 0 if scenario.media else len(scenario.flows)
 
 
-def clocks_of(scenario: Scenario | Mapping[str, Any]) -> int:
+def clocks_of(scenario: Scenario) -> int:
     """Return what is read of clocks in a simulation.
 
     0 nothing, 1 delays by the clocks as they are, 2 also by comparing them.
     """
-    if isinstance(scenario, Scenario):
+    hosts = (node.kind.host for node in scenario.nodes)
+    if not any(host is not None and host.clock is not None for host in hosts):
         return 0
-    if not any("clock" in node["kind"].get("host", {}) for node in scenario.get("nodes", ())):
-        return 0
-    return 2 if scenario.get("clocks") == "compared" else 1
+    return 2 if scenario.clocks == "compared" else 1
 
 
 def clock_metrics(clocks: int) -> tuple[Metric, ...]:
@@ -189,11 +186,9 @@ def clock_metrics(clocks: int) -> tuple[Metric, ...]:
     )
 
 
-def has_voice(scenario: Scenario | Mapping[str, Any]) -> bool:
+def has_voice(scenario: Scenario) -> bool:
     """Whether some station of a scenario sends voice, or some flow is voice."""
-    if isinstance(scenario, Scenario):
-        return any(group.has_coder for group in groups_of(scenario))
-    return any(flow.get("arrivals", {}).get("kind") == "coder" for flow in scenario["flows"])
+    return any(isinstance(flow.arrivals, CoderArrivals) for flow in scenario.flows)
 
 
 def observations_of_flows(flows: int, *, voice: bool, clocks: int) -> int:
@@ -209,9 +204,7 @@ def observations_of(stations: int, *, voice: bool) -> int:
     return len(METRICS) + stations * len(STATION_METRICS) + of_voice
 
 
-def observations_of_scenario(
-    scenario: Scenario | Mapping[str, Any], *, is_live: bool = False
-) -> int:
+def observations_of_scenario(scenario: Scenario, *, is_live: bool = False) -> int:
     """Return the number of observations of a trial of a scenario.
 
     A measured trial has none of clocks, for real hosts have their own.
@@ -219,7 +212,6 @@ def observations_of_scenario(
     if flows := flows_of(scenario):
         clocks = 0 if is_live else clocks_of(scenario)
         return observations_of_flows(flows, voice=has_voice(scenario), clocks=clocks)
-    assert isinstance(scenario, Scenario), "a network has flows"
     return observations_of(station_count(scenario), voice=has_voice(scenario))
 
 

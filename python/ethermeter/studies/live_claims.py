@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ethermeter.analysis.claims import NOT_COMPARED, Claim
+from ethermeter.scenario import Scenario
 from ethermeter.studies.judging import Entry, Finding, MissingError, judged, published
 from ethermeter.studies.paths import Paths, paths_of
 
@@ -96,17 +97,13 @@ def _reason(each: Mapping[str, Any], testbed: str, paths: Paths) -> str:
     return ""
 
 
-def _slowest_mbps(scenario: Mapping[str, Any], flows: list[str]) -> float:
+def _slowest_mbps(scenario: Scenario, flows: list[str]) -> float:
     """Rate of the slowest link of any host that takes part in the flows."""
     hosts = {
-        host
-        for flow in scenario["flows"]
-        if flow["name"] in flows
-        for host in (flow["from"], *flow["to"])
+        host for flow in scenario.flows if flow.name in flows for host in (flow.from_, *flow.to)
     }
-    links = scenario["links"]
     return min(
-        _MBPS_OF_PS / float(link["ps_per_octet"])
-        for link in links
-        if hosts & {end["node"] for end in link["ends"]}
+        _MBPS_OF_PS / link.ps_per_octet
+        for link in scenario.links
+        if hosts & {end.node for end in link.ends}
     )

@@ -10,6 +10,7 @@ import numpy as np
 from ethermeter.analysis.interval import Estimate, Floats, student
 from ethermeter.analysis.tables import Trial, codes
 from ethermeter.metrics import Metric
+from ethermeter.scenario import Scenario
 from ethermeter.studies.judging import MissingError
 
 if TYPE_CHECKING:
@@ -78,12 +79,12 @@ class Paths:
 
     def flows(self, series: str, where: Where) -> list[str]:
         """Names of the flows of a point, in their order."""
-        return [str(flow["name"]) for flow in self.scenario(series, where)["flows"]]
+        return [flow.name for flow in self.scenario(series, where).flows]
 
-    def scenario(self, series: str, where: Where) -> Mapping[str, Any]:
+    def scenario(self, series: str, where: Where) -> Scenario:
         """Return the scenario of a point, as the engines read it."""
-        scenario: Mapping[str, Any] = self._of_trial[self.trials(series, where)[0]].scenario
-        return scenario
+        found: Scenario = self._of_trial[self.trials(series, where)[0]].scenario
+        return found
 
     def values(self, series: str, where: Where, flow: str, metric: Metric) -> Floats:
         """Values of a metric of a flow at a point, shape `(replications,)`.

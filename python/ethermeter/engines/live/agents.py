@@ -10,11 +10,12 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from ethermeter.engines.live.laboratory import Credentials, Laboratory, Station
 from ethermeter.engines.live.recording import Tap
 from ethermeter.faults import Fault, InputError
+from ethermeter.nodes import Settings, hosts_in, kind_of
+from ethermeter.scenario import Scenario, Switch
 from ethermeter.store.scratch import temporary_directory
 from ethermeter.testbed import Link, TestbedError, Wire, WireKind, make_network
 from ethermeter.testbed.record import NAMESPACES
@@ -150,11 +151,11 @@ def check(trial: Trial, kind: str, wires: WireKind) -> None:
         faults = [
             Fault(
                 "loopback",
-                f"port of flow {flow['name']}",
+                f"port of flow {flow.name}",
                 port,
                 "expected udp or tcp on loopback; others with --testbed or --hosts",
             )
-            for flow, port in zip(trial.scenario["flows"], trial.settings().ports, strict=True)
+            for flow, port in zip(trial.scenario.flows, trial.settings().ports, strict=True)
             if port not in ("udp", "tcp")
         ]
         if faults:
@@ -195,7 +196,7 @@ def loopback(hosts: Sequence[str]) -> Iterator[Bench]:
 
 @contextlib.contextmanager
 def testbed(
-    scenario: Mapping[str, Any],
+    scenario: Scenario,
     *,
     mtu: int,
     plain: bool,
@@ -272,19 +273,15 @@ def testbed(
             yield Bench(laboratory, agents, taps)
 
 
-def _plain(
-    scenario: Mapping[str, Any], hosts_at_least: int
-) -> tuple[list[str], list[str], list[Link]]:
-    hosts = [node["name"] for node in scenario["nodes"] if "host" in node["kind"]]
+def _plain(scenario: Scenario, hosts_at_least: int) -> tuple[list[str], list[str], list[Link]]:
+    hosts = hosts_in(scenario)
     # No name of an experiment has a space.
     hosts += [f"bystander {number}" for number in range(len(hosts) + 1, hosts_at_least + 1)]
     return hosts, ["switch"], [Link((name, "switch")) for name in hosts]
 
 
-def _planned(
-    scenario: Mapping[str, Any], wires: WireKind
-) -> tuple[list[str], list[str], list[Link]]:
-    kinds = {node["name"]: next(iter(node["kind"].items())) for node in scenario["nodes"]}
+def _planned(scenario: Scenario, wires: WireKind) -> tuple[list[str], list[str], list[Link]]:
+    kinds = {node.name: kind_of(node) for node in scenario.nodes}
     faults = [
         Fault(
             "testbed",
@@ -296,9 +293,9 @@ def _planned(
         if kind not in ("host", "switch")
     ]
     links = []
-    for link in scenario["links"]:
-        ends = link["ends"][0]["node"], link["ends"][1]["node"]
-        if link.get("half_duplex"):
+    for link in scenario.links:
+        ends = link.ends[0].node, link.ends[1].node
+        if link.half_duplex:
             faults.append(
                 Fault(
                     "testbed",
@@ -307,8 +304,8 @@ def _planned(
                     "expected full duplex; others cannot be built of namespaces",
                 )
             )
-        rate_bps = round(_PS_OCTETS / link["ps_per_octet"])
-        delay_ns = round(link.get("delay_ps", 0) / 1000) if wires == "relay" else 0
+        rate_bps = round(_PS_OCTETS / link.ps_per_octet)
+        delay_ns = round(link.delay_ps / 1000) if wires == "relay" else 0
         usual = Wire(rate_bps, kind=wires, delay_ns=delay_ns)
         (wire, frames), (other_wire, other_frames) = (_end(kinds[name], usual) for name in ends)
         links.append(Link(ends, (wire, other_wire), (frames, other_frames)))
@@ -321,32 +318,33 @@ def _planned(
     )
 
 
-def _ages_s(scenario: Mapping[str, Any]) -> dict[str, float]:
+def _ages_s(scenario: Scenario) -> dict[str, float]:
     """Return after how long switches forget, where the experiment says it.
 
     Bridges always learn, also where it says that they know all.
     """
     learning = {
-        node["name"]: node["kind"].get("switch", {}).get("learning")
-        for node in scenario["nodes"]
-        if "switch" in node["kind"]
+        node.name: node.kind.switch.learning
+        for node in scenario.nodes
+        if node.kind.switch is not None
     }
     return {
-        name: said["learns"]["age_ps"] / 1e12
-        for name, said in learning.items()
-        if isinstance(said, Mapping)
+        name: of.learns.age_ps / 1e12
+        for name, of in learning.items()
+        if not isinstance(of, str) and of.learns is not None
     }
 
 
-def _end(node: tuple[str, Mapping[str, Any]], usual: Wire) -> tuple[Wire, int | None]:
+def _end(node: tuple[str, Settings], usual: Wire) -> tuple[Wire, int | None]:
     """Return the wire out of a node, and the room for it in frames: of a switch as the experiment
     says, else as network cards have it.
     """
-    kind, settings = node
-    room = settings.get("queue_octets") if kind == "switch" else None
-    return usual if room is None else replace(usual, queue_octets=room), settings.get(
-        "queue_frames"
-    ) if kind == "switch" else None
+    _, settings = node
+    if not isinstance(settings, Switch):
+        return usual, None
+    room = settings.queue_octets
+    wire = usual if room is None else replace(usual, queue_octets=room)
+    return wire, settings.queue_frames
 
 
 @contextlib.contextmanager

@@ -12,11 +12,7 @@ from typing import TypeVar
 import numpy as np
 
 from ethermeter.engines.live import by_batch, lateness
-from ethermeter.engines.live.description import (
-    Flow,
-    Scenario,
-    around_octets,
-)
+from ethermeter.engines.live.description import around_octets
 from ethermeter.engines.live.result import (
     AnyCounts,
     Buckets,
@@ -37,8 +33,9 @@ from ethermeter.engines.live.result import (
 )
 from ethermeter.engines.live.spoken import Spoken, spoken
 from ethermeter.engines.talk import is_voice
-from ethermeter.framing import AROUND_DATA_OCTETS, frame_octets
+from ethermeter.framing import AROUND_DATA_OCTETS, frame_octets, lengths_of
 from ethermeter.metrics import Caution
+from ethermeter.scenario import Flow, Scenario
 from ethermeter.store.rows import Floats
 from ethermeter.trial import Trial
 
@@ -124,8 +121,7 @@ class Counted:
 
 def window_s(scenario: Scenario) -> float:
     """Length of the measured window in s."""
-    phases = scenario["phases"]
-    return float(phases["measure_to_ps"] - phases["measure_from_ps"]) / PS_PER_S
+    return (scenario.phases.measure_to_ps - scenario.phases.measure_from_ps) / PS_PER_S
 
 
 def count(trial: Trial, number: int, said: FlowResult, result: Result) -> Counted:
@@ -142,8 +138,8 @@ def count(trial: Trial, number: int, said: FlowResult, result: Result) -> Counte
 
     """
     scenario = trial.scenario
-    flow, phases = scenario["flows"][number], scenario["phases"]
-    times = ((phases["stop_ps"] - phases["begin_ps"]) / PS_PER_S, window_s(scenario))
+    flow, phases = scenario.flows[number], scenario.phases
+    times = ((phases.stop_ps - phases.begin_ps) / PS_PER_S, window_s(scenario))
     received = _receivers(flow, said)
     sending, receiving = _counts(said.sending), [_counts(one.receiving) for one in received]
     match sending, receiving:
@@ -167,7 +163,7 @@ def count(trial: Trial, number: int, said: FlowResult, result: Result) -> Counte
     if isinstance(sending, Requester | Sender):
         counted.late_spacing = lateness.changes_spacing(sending.pacing, flow)
         counted.late_counts = lateness.changes_counts(sending.pacing, window_s=times[1])
-        agent = result.agents.get(flow["from"])
+        agent = result.agents.get(flow.from_)
         address = "0.0.0.0" if agent is None else agent.address
         _measure(counted, flow, trial.settings().ports[number], address)
     return counted
@@ -193,10 +189,10 @@ def _is_lost_at_a_host(losses: Losses | None) -> bool:
 
 
 def _receivers(flow: Flow, said: FlowResult) -> list[ReceiverResult]:
-    if flow.get("address", "unicast") == "unicast":
+    if flow.address == "unicast":
         return [said]
     each = said.receivers or {}
-    return [each.get(name) or ReceiverResult() for name in flow["to"]]
+    return [each.get(name) or ReceiverResult() for name in flow.to]
 
 
 def _stream(
@@ -254,7 +250,7 @@ def _exchange(
 ) -> Counted:
     """Of requests; both ends count over the whole transmission."""
     came = float(sum(one.requests for one in responders))
-    is_group = flow.get("address", "unicast") != "unicast"
+    is_group = flow.address != "unicast"
     answered = float(sending.complete if is_group else sending.answered)
     parts = sending.batches
     return Counted(
@@ -283,7 +279,8 @@ def _transfer(
 ) -> Counted:
     """Of octets over TCP: what was read in the window, at the rate from its first read to its last."""
     rate_bps = receiver.measured.data_rate_bps
-    octets = flow["transfer"]["job"]["stream"].get("octets")
+    stream = None if flow.transfer is None else flow.transfer.job.stream
+    octets = None if stream is None else stream.octets
     last_ns = receiver.last_ns if octets is not None and receiver.octets == octets else None
     return Counted(
         transmit_s,
@@ -317,14 +314,7 @@ def _measure(counted: Counted, flow: Flow, port: str, address: str) -> None:
     """Octets and frames of the messages that came; NaN where messages are of several numbers of
     frames.
     """
-    framing, lengths = flow.get("framing", "frame"), flow["frames"]
-    match lengths["kind"]:
-        case "fixed":
-            sizes = [lengths["bits"]]
-        case "samples":
-            sizes = [lengths["min_bits"], lengths["max_bits"]]  # each in one frame
-        case _:
-            sizes = lengths["bits"]
+    framing, sizes = flow.framing, lengths_of(flow.frames)
     is_ipv6 = port == "udp" and ipaddress.ip_address(address).version == IPV6
     pieces = [frame_octets(framing, bits // 8, is_ipv6=is_ipv6) for bits in sizes]
 

@@ -6,10 +6,23 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
+
 from ethermeter.engines.live.laboratory import Laboratory
 from ethermeter.engines.talk import is_voice
 from ethermeter.faults import Fault, InputError
 from ethermeter.framing import AROUND_DATA_OCTETS, IP_HEADER_OCTETS, UDP_HEADER_OCTETS, frame_octets
+from ethermeter.scenario import (
+    ConstantTimes,
+    FixedLengths,
+    Flow,
+    Framing,
+    Lengths,
+    MixLengths,
+    SamplesLengths,
+    SaturatedArrivals,
+    Scenario,
+)
 from ethermeter.trial import Trial
 
 PS_PER_NS = 1000
@@ -28,22 +41,17 @@ are in it.
 _AROUND = {"packet": (18, 18), "xdp": (18, 18), "udp": (46, 66), "tcp": (58, 78)}
 """Octets of a frame that are not its port's data: over IPv4, over IPv6."""
 _LONGEST_NAME = 60
-AT_ONCE = {"kind": "constant", "ps": 0}
+AT_ONCE = ConstantTimes(ps=0)
 CLOCK = {"rate_bps": 1_000 * 96 * 8, "rate_frames_per_s": 1_000}
 """What comparing a sender's clock with a receiver's may take of both hosts' ceilings, either way
 (`crates/agent/src/station/clocks.rs`).
 """
 _USUAL_CEILINGS = {"rate_bps": 10_000_000_000, "rate_frames_per_s": 2_000_000}
 
-Scenario = Mapping[str, Any]
-"""The scenario of a trial, as in `plan.jsonl`."""
-Flow = Mapping[str, Any]
-"""A flow of it."""
-
 
 def flow_names(scenario: Scenario) -> list[str]:
     """Names of the flows of a scenario in a test: their own where these are short and different."""
-    names = [str(flow["name"]) for flow in scenario["flows"]]
+    names = [flow.name for flow in scenario.flows]
     is_fine = len(set(names)) == len(names) and all(
         0 < len(name.encode()) <= _LONGEST_NAME for name in names
     )
@@ -52,28 +60,28 @@ def flow_names(scenario: Scenario) -> list[str]:
 
 def hosts_of(scenario: Scenario) -> list[str]:
     """Names of the hosts that take part, in the order of the network."""
-    named = {name for flow in scenario["flows"] for name in (flow["from"], *flow["to"])}
-    return [node["name"] for node in scenario["nodes"] if node["name"] in named]
+    named = {name for flow in scenario.flows for name in (flow.from_, *flow.to)}
+    return [node.name for node in scenario.nodes if node.name in named]
 
 
 def is_exchange(flow: Flow) -> bool:
     """Whether receivers answer."""
-    return flow.get("response") is not None
+    return flow.response is not None
 
 
 def is_transfer(flow: Flow) -> bool:
     """Whether it is octets over a connection of TCP instead of messages."""
-    return "transfer" in flow
+    return flow.transfer is not None
 
 
 def is_file(flow: Flow) -> bool:
     """Whether it is a file, block by block, over a connection of TCP."""
-    return is_transfer(flow) and "file" in flow["transfer"]["job"]
+    return flow.transfer is not None and flow.transfer.job.file is not None
 
 
 def is_saturated(flow: Flow) -> bool:
     """Whether its sender always has something to send."""
-    return is_transfer(flow) or bool(flow["arrivals"]["kind"] == "saturated")
+    return is_transfer(flow) or isinstance(flow.arrivals, SaturatedArrivals)
 
 
 def around_octets(port: str, address: str) -> int:
@@ -116,13 +124,13 @@ def describe(trial: Trial, laboratory: Laboratory, said: Mapping[str, Mapping[st
         for name in hosts_of(scenario)
         if name not in laboratory.stations
     ]
-    phases = scenario["phases"]
-    if phases["spread_ps"]:
+    phases = scenario.phases
+    if phases.spread_ps:
         faults.append(
             Fault(
                 trial.id,
                 "phases.spread",
-                f"{phases['spread_ps']} ps",
+                f"{phases.spread_ps} ps",
                 "expected 0 s of what is measured: hosts begin together",
             )
         )
@@ -131,21 +139,21 @@ def describe(trial: Trial, laboratory: Laboratory, said: Mapping[str, Mapping[st
         faults += found
     if faults:
         raise InputError(faults)
-    transmit_ps = phases["stop_ps"] - phases["begin_ps"]
+    transmit_ps = phases.stop_ps - phases.begin_ps
     from_ps, to_ps = (
-        phases[key] - phases["begin_ps"] for key in ("measure_from_ps", "measure_to_ps")
+        at_ps - phases.begin_ps for at_ps in (phases.measure_from_ps, phases.measure_to_ps)
     )
     return json.dumps(
         {
             "seed": trial.seed,
             "agents": [_agent(laboratory, name) for name in hosts_of(scenario)],
             "phases": {
-                "settle_ns": phases["begin_ps"] // PS_PER_NS,
+                "settle_ns": phases.begin_ps // PS_PER_NS,
                 "transmit_ns": transmit_ps // PS_PER_NS,
                 "measure_from_ns": from_ps // PS_PER_NS,
                 "measure_to_ns": to_ps // PS_PER_NS,
-                "drain_ns": (phases["end_ps"] - phases["stop_ps"]) // PS_PER_NS + LINGER_NS,
-                "batches": scenario["batches"],
+                "drain_ns": (phases.end_ps - phases.stop_ps) // PS_PER_NS + LINGER_NS,
+                "batches": scenario.batches,
             },
             "flows": flows,
         }
@@ -166,23 +174,23 @@ def _flows(
     shares = _shares(scenario, said)
     made = []
     for number, (name, flow, port) in enumerate(
-        zip(flow_names(scenario), scenario["flows"], trial.settings().ports, strict=True)
+        zip(flow_names(scenario), scenario.flows, trial.settings().ports, strict=True)
     ):
         try:
             traffic = _traffic(flow, port, laboratory, f"{trial.id}, flow {name}")
         except InputError as error:
             faults += error.faults
             continue
-        is_group = flow.get("address", "unicast") != "unicast"
+        is_group = flow.address != "unicast"
         made.append(
             {
                 "name": name,
-                "from": flow["from"],
-                "to": flow["to"] if is_group else flow["to"][0],
-                **({"cast": flow["address"]} if is_group else {}),
+                "from": flow.from_,
+                "to": flow.to if is_group else flow.to[0],
+                **({"cast": flow.address} if is_group else {}),
                 "port": port,
                 **shares[number],
-                **_congestion(flow),
+                **({} if flow.transfer is None else {"congestion": flow.transfer.tcp.congestion}),
                 "attention": "spinning"
                 if is_exchange(flow) and not laboratory.is_one_machine
                 else "sleeping",
@@ -192,15 +200,8 @@ def _flows(
     return made, faults
 
 
-def _congestion(flow: Flow) -> dict[str, str]:
-    """Return the congestion control that hosts are to have; plans of older versions say none."""
-    tcp = flow["transfer"]["tcp"] if is_transfer(flow) else {}
-    return {"congestion": tcp["congestion"]} if "congestion" in tcp else {}
-
-
 def selective_acknowledgements(scenario: Scenario) -> bool | None:
-    """Whether hosts of a testbed acknowledge selectively; None where no flow is a transfer, or the
-    plan is of an older version.
+    """Whether hosts of a testbed acknowledge selectively; None where no flow is a transfer.
 
     Raises
     ------
@@ -208,9 +209,7 @@ def selective_acknowledgements(scenario: Scenario) -> bool | None:
         If transfers differ: the setting is one of a host.
 
     """
-    found = {
-        flow["transfer"]["tcp"].get("sack") for flow in scenario["flows"] if is_transfer(flow)
-    } - {None}
+    found = {flow.transfer.tcp.sack for flow in scenario.flows if flow.transfer is not None}
     if len(found) > 1:
         allowed = "expected the same of all flows of what is measured: a host acknowledges selectively or not"
         raise InputError([Fault("testbed", "flows.*.transfer.tcp.sack", "true and false", allowed)])
@@ -221,12 +220,12 @@ def _shares(scenario: Scenario, said: Mapping[str, Mapping[str, Any]]) -> list[d
     """Return what consent each flow asks for, there and back: of the ceilings of all hosts that
     take part in it, the least equal share.
     """
-    flows_at = Counter(way for flow in scenario["flows"] for way in (*_there(flow), *_back(flow)))
+    flows_at = Counter(way for flow in scenario.flows for way in (*_there(flow), *_back(flow)))
     streams = {
-        (flow["from"], to)
-        for flow in scenario["flows"]
+        (flow.from_, to)
+        for flow in scenario.flows
         if not is_exchange(flow) and not is_transfer(flow)
-        for to in flow["to"]
+        for to in flow.to
     }
     clocks_at = Counter(host for pair in streams for host in pair)
 
@@ -241,7 +240,7 @@ def _shares(scenario: Scenario, said: Mapping[str, Mapping[str, Any]]) -> list[d
         )
 
     asked = []
-    for flow in scenario["flows"]:
+    for flow in scenario.flows:
         there, back = _there(flow), _back(flow)
         rates = {
             "most_bps": share(there, "rate_bps"),
@@ -258,54 +257,54 @@ def _shares(scenario: Scenario, said: Mapping[str, Mapping[str, Any]]) -> list[d
 
 def _there(flow: Flow) -> list[tuple[str, str]]:
     """Hosts and directions in which a flow takes of their ceilings, once for each permission."""
-    return [(flow["from"], "out"), *((host, "in") for host in flow["to"])]
+    return [(flow.from_, "out"), *((host, "in") for host in flow.to)]
 
 
 def _back(flow: Flow) -> list[tuple[str, str]]:
     """Return the same of its answers."""
     if not is_exchange(flow) and not is_file(flow):
         return []
-    return [way for host in flow["to"] for way in ((host, "out"), (flow["from"], "in"))]
+    return [way for host in flow.to for way in ((host, "out"), (flow.from_, "in"))]
 
 
 def _traffic(flow: Flow, port: str, laboratory: Laboratory, where: str) -> dict[str, Any]:
-    if (transfer := flow.get("transfer")) is not None:
-        job = transfer["job"]
-        if "file" in job:
-            return {"kind": "file", "file": job["file"]}
-        return {
-            "kind": "transfer",
-            **({"octets": job["stream"]["octets"]} if "octets" in job["stream"] else {}),
-        }
-    framing, address = flow.get("framing", "frame"), laboratory.stations[flow["from"]].address
+    if flow.transfer is not None:
+        job = flow.transfer.job
+        if job.file is not None:
+            return {"kind": "file", "file": msgspec.to_builtins(job.file)}
+        octets = None if job.stream is None else job.stream.octets
+        return {"kind": "transfer", **({} if octets is None else {"octets": octets})}
     if is_voice(flow):
         return _voice(flow, port, laboratory, where)
-    frames = _frames(flow["frames"], framing, port, address, where)
-    arrivals = flow["arrivals"]
-    if not is_exchange(flow):
-        real_time = arrivals["kind"] != "saturated" and not laboratory.is_one_machine
+    framing, address = flow.framing, laboratory.stations[flow.from_].address
+    frames = _frames(flow.frames, framing, port, address, where)
+    arrivals = msgspec.to_builtins(flow.arrivals)
+    response = flow.response
+    if response is None:
+        real_time = not is_saturated(flow) and not laboratory.is_one_machine
         return {"kind": "stream", "frames": frames, "arrivals": arrivals, "real_time": real_time}
-    response = flow["response"]
     answers: dict[str, Any] = {}
-    if flow["frames"]["kind"] != "fixed" or response["frames"] != flow["frames"]:
+    if not isinstance(flow.frames, FixedLengths) or response.frames != flow.frames:
         answers["frames"] = _frames(
-            response["frames"], framing, port, address, where, within="response."
+            response.frames, framing, port, address, where, within="response."
         )
-    if (think := response.get("think", AT_ONCE)) != AT_ONCE:
-        answers["think"] = think
+    if response.think != AT_ONCE:
+        answers["think"] = msgspec.to_builtins(response.think)
+    timeout_ps = response.timeout_ps or TIMEOUT_NS * PS_PER_NS
     return {
         "kind": "exchange",
         "frames": frames,
         "arrivals": arrivals,
-        "timeout_ns": response.get("timeout_ps", TIMEOUT_NS * PS_PER_NS) // PS_PER_NS,
+        "timeout_ns": timeout_ps // PS_PER_NS,
         **({"response": answers} if answers else {}),
     }
 
 
 def _voice(flow: Flow, port: str, laboratory: Laboratory, where: str) -> dict[str, Any]:
     """Return a coder's packets as an agent is told them: lengths of frames as its port makes them."""
-    framing, address = flow.get("framing", "frame"), laboratory.stations[flow["from"]].address
-    frames, is_data = flow["frames"], framing != "frame"
+    framing, address = flow.framing, laboratory.stations[flow.from_].address
+    frames, is_data = flow.frames, framing != "frame"
+    assert isinstance(frames, SamplesLengths), "packets of a coder hold samples"
     if port not in ("udp", "packet"):
         allowed = 'expected "udp" or "packet" with a coder: of others nobody can tell when a packet has left'
         raise InputError([Fault(where, "port", json.dumps(port), allowed)])
@@ -317,11 +316,13 @@ def _voice(flow: Flow, port: str, laboratory: Laboratory, where: str) -> dict[st
         else 0
     )
     lengths = {
-        name: frames[name] + 8 * around for name in ("overhead_bits", "min_bits", "max_bits")
+        "overhead_bits": frames.overhead_bits + 8 * around,
+        "min_bits": frames.min_bits + 8 * around,
+        "max_bits": frames.max_bits + 8 * around,
     }
     least = max(64, own + VOICE_MARK_OCTETS)
     if lengths["min_bits"] < 8 * least:
-        said, least = frames["min_bits"] // 8, least - around
+        said, least = frames.min_bits // 8, least - around
         allowed = f"expected at least {least} B of what is measured: each packet of voice carries a mark of {VOICE_MARK_OCTETS} octets"
         raise InputError(
             [
@@ -336,14 +337,14 @@ def _voice(flow: Flow, port: str, laboratory: Laboratory, where: str) -> dict[st
     return {
         "kind": "stream",
         "frames": {"kind": "samples", **lengths},
-        "arrivals": flow["arrivals"],
+        "arrivals": msgspec.to_builtins(flow.arrivals),
         "real_time": not laboratory.is_one_machine,
     }
 
 
 def _frames(
-    frames: Mapping[str, Any],
-    framing: Any,
+    frames: Lengths,
+    framing: Framing,
     port: str,
     address: str,
     where: str,
@@ -385,10 +386,11 @@ def _frames(
             )
         return said * 8
 
-    if frames["kind"] == "fixed":
-        return {"kind": "fixed", "bits": length(frames["bits"])}
-    return {
-        "kind": "mix",
-        "bits": [length(bits) for bits in frames["bits"]],
-        "weights": list(frames["weights"]),
-    }
+    match frames:
+        case FixedLengths(bits=bits):
+            return {"kind": "fixed", "bits": length(bits)}
+        case MixLengths(bits=sizes, weights=weights):
+            mixed = [length(bits) for bits in sizes]
+            return {"kind": "mix", "bits": mixed, "weights": list(weights)}
+        case SamplesLengths():
+            raise AssertionError("only packets of a coder hold samples")

@@ -8,8 +8,17 @@ measured window: a rate or a count changes only by messages that leave the windo
 The delay itself is measured from when a message was handed over, so its own lateness is not in it.
 """
 
-from ethermeter.engines.live.description import Flow
 from ethermeter.engines.live.result import Pacing
+from ethermeter.engines.offered import packet_ps
+from ethermeter.scenario import (
+    CoderArrivals,
+    Flow,
+    OnOffArrivals,
+    PoissonArrivals,
+    RegularArrivals,
+    SamplesLengths,
+    SaturatedArrivals,
+)
 
 LATE_SHARE = 0.01
 """Share of the messages that may be late: what holds for fewer does not reach percentiles up to the
@@ -37,7 +46,7 @@ def changes_spacing(pacing: Pacing, flow: Flow) -> bool:
     pacing
         What the sender counted of its lateness.
     flow
-        The flow as in a plan.
+        The flow.
 
     """
     interval_ps = _interval_ps(flow)
@@ -66,16 +75,13 @@ def _interval_ps(flow: Flow) -> float | None:
     """Mean time between messages while the source sends; None for a saturated one, whose messages
     have no times.
     """
-    arrivals, frames = flow["arrivals"], flow["frames"]
-    match arrivals["kind"]:
-        case "regular" | "on_off":
-            return float(arrivals["period_ps"])
-        case "poisson":
-            return float(arrivals["mean_ps"])
-        case "coder":
-            samples = max(
-                1, -(-(frames["min_bits"] - frames["overhead_bits"]) // arrivals["sample_bits"])
-            )
-            return float(samples * arrivals["sample_ps"])
-        case _:
+    match flow.arrivals:
+        case RegularArrivals(period_ps=period_ps) | OnOffArrivals(period_ps=period_ps):
+            return float(period_ps)
+        case PoissonArrivals(mean_ps=mean_ps):
+            return mean_ps
+        case CoderArrivals() as coder:
+            assert isinstance(flow.frames, SamplesLengths), "packets of a coder hold samples"
+            return float(packet_ps(coder, flow.frames))
+        case SaturatedArrivals():
             return None

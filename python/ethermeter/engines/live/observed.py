@@ -10,7 +10,6 @@ from ethermeter.engines import network
 from ethermeter.engines.live import by_batch
 from ethermeter.engines.live.counted import Counted, count, window_s
 from ethermeter.engines.live.description import (
-    Scenario,
     flow_names,
     is_saturated,
     is_transfer,
@@ -20,6 +19,7 @@ from ethermeter.engines.live.spoken import as_core, mean_s
 from ethermeter.engines.live.steal import has_steal
 from ethermeter.engines.network import ADDED, TIMES
 from ethermeter.metrics import Caution, Masks, Metric, caution_mask, percentiles
+from ethermeter.scenario import Scenario
 from ethermeter.store.rows import (
     FLOW_METRICS,
     FLOW_VOICE_METRICS,
@@ -71,11 +71,11 @@ def observe(trial: Trial, result: Result, *, took_s: float, has_wires: bool = Tr
         count(trial, number, result.flows.get(name) or FlowResult(), result)
         for number, name in enumerate(flow_names(scenario))
     ]
-    for flow, counted in zip(scenario["flows"], flows, strict=True):
+    for sent, counted in zip(scenario.flows, flows, strict=True):
         if (
             not has_wires
             and (counted.sent > 0 or counted.transfer_octets > 0)
-            and is_saturated(flow)
+            and is_saturated(sent)
         ):
             counted.cautions.add(Caution.HOST_LIMITED)
     if has_steal(result):
@@ -112,7 +112,7 @@ def observe(trial: Trial, result: Result, *, took_s: float, has_wires: bool = Tr
             # nor why it did.
             for metric in (Metric.RETRANSMITTED, Metric.TIMEOUTS):
                 of_each[metric][number] = np.nan
-        if is_transfer(scenario["flows"][number]):
+        if is_transfer(scenario.flows[number]):
             of_each[Metric.RETRANSMITTED][number] = flows[number].sent_again
     for metric in ADDED:
         values[of_all[metric]] = of_each[metric].sum()
@@ -125,7 +125,7 @@ def observe(trial: Trial, result: Result, *, took_s: float, has_wires: bool = Tr
     cautions |= np.concatenate(words)
     none = np.isnan(values)
     cautions[none] = caution_mask([Caution.NO_SAMPLES])
-    counts, sums_s = by_batch.rows([flow.parts for flow in flows], scenario["batches"])
+    counts, sums_s = by_batch.rows([flow.parts for flow in flows], scenario.batches)
     return replace(
         rows, values=values, cautions=cautions, flow_batch_counts=counts, flow_batch_sums_s=sums_s
     )
@@ -156,7 +156,7 @@ def _as_core(scenario: Scenario, flows: list[Counted]) -> dict[str, Any]:
     lost = np.zeros((len(flows), len(LOSSES)))
     # Whatever is missing: then the loss is what did not come of all that was sent.
     lost[:, 0] = column(lambda flow: flow.sent) * [
-        len(flow["to"]) for flow in scenario["flows"]
+        len(flow.to) for flow in scenario.flows
     ] - column(lambda flow: flow.arrived)
     buckets = {
         "one_way": [flow.one_way for flow in flows],
@@ -174,7 +174,7 @@ def _as_core(scenario: Scenario, flows: list[Counted]) -> dict[str, Any]:
         exact_s = [flow.means_s.get(name, np.nan) for flow in flows]
         means[name] = np.where(np.isnan(exact_s), means[name], exact_s)
     means["between_arrivals"] = np.where(np.isnan(between_s), means["between_arrivals"], between_s)
-    phases = scenario["phases"]
+    phases = scenario.phases
     return {
         "flow_offered": column(lambda flow: flow.sent),
         "flow_arrived": column(lambda flow: flow.arrived),
@@ -196,7 +196,7 @@ def _as_core(scenario: Scenario, flows: list[Counted]) -> dict[str, Any]:
             for name, every in {**buckets, **{key: [] for key in ACKNOWLEDGEMENTS}}.items()
         },
         **{f"port_{name}": np.empty(0, np.int64) for name in PORT_COLUMNS},
-        "window_ps": phases["measure_to_ps"] - phases["measure_from_ps"],
+        "window_ps": phases.measure_to_ps - phases.measure_from_ps,
         "events": int(sum(flow.sent for flow in flows if flow.sent == flow.sent)),
     }
 

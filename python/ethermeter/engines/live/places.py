@@ -3,11 +3,11 @@ them, or on loopback.
 """
 
 import itertools
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from ethermeter.engines.live import agents, trials
 from ethermeter.engines.live.agents import IPV6, Bench
@@ -15,10 +15,11 @@ from ethermeter.engines.live.description import selective_acknowledgements
 from ethermeter.engines.live.laboratory import Laboratory, Station
 from ethermeter.engines.live.recording import Captures
 from ethermeter.engines.live.trials import Underway, trial_of
-from ethermeter.engines.talk import is_voice
 from ethermeter.engines.work import Finished, Work
 from ethermeter.faults import Fault, InputError
-from ethermeter.framing import AROUND_DATA_OCTETS
+from ethermeter.framing import AROUND_DATA_OCTETS, lengths_of
+from ethermeter.nodes import hosts_in
+from ethermeter.scenario import Scenario
 from ethermeter.testbed.build import MOST_HOSTS
 from ethermeter.testbed.elements import WireKind
 
@@ -145,11 +146,11 @@ class Local:
     def _key(self, work: Work) -> str:
         trial = trial_of(work)
         scenario = trial.scenario
-        parts = (scenario["nodes"], scenario["links"], trial.settings())
+        parts = (scenario.nodes, scenario.links, trial.settings())
         return repr((*parts, mtu_octets(scenario), selective_acknowledgements(scenario)))
 
     @contextmanager
-    def _bench(self, scenario: Mapping[str, Any]) -> Iterator[Bench]:
+    def _bench(self, scenario: Scenario) -> Iterator[Bench]:
         if self.kind == "loopback":
             with agents.loopback(hosts_in(scenario)) as bench:
                 yield bench
@@ -166,31 +167,21 @@ class Local:
                 yield bench
 
 
-def hosts_in(scenario: Mapping[str, Any]) -> list[str]:
-    """Names of all hosts of a scenario."""
-    return [node["name"] for node in scenario["nodes"] if "host" in node["kind"]]
-
-
-def mtu_octets(scenario: Mapping[str, Any]) -> int:
+def mtu_octets(scenario: Scenario) -> int:
     """Longest IP packet that interfaces need to take for the flows of a scenario to go as it says."""
     found: list[int] = []
-    for flow in scenario["flows"]:
-        if "transfer" in flow:
-            found.append(max(MTU_OCTETS, flow["transfer"]["tcp"]["mtu_octets"]))
-        elif (framing := flow.get("framing", "frame")) != "frame":
-            found.append(framing["udp"]["mtu_octets"])
+    for flow in scenario.flows:
+        if flow.transfer is not None:
+            found.append(max(MTU_OCTETS, flow.transfer.tcp.mtu_octets))
+        elif not isinstance(flow.framing, str) and flow.framing.udp is not None:
+            found.append(flow.framing.udp.mtu_octets)
         else:
-            bits = flow["frames"]["max_bits" if is_voice(flow) else "bits"]
-            found.append(
-                max(
-                    MTU_OCTETS,
-                    max(bits if isinstance(bits, list) else [bits]) // 8 - AROUND_DATA_OCTETS,
-                )
-            )
+            longest = max(lengths_of(flow.frames))
+            found.append(max(MTU_OCTETS, longest // 8 - AROUND_DATA_OCTETS))
     return max(found)
 
 
-def _expected(scenario: Mapping[str, Any], kind: str, ip: int) -> Laboratory:
+def _expected(scenario: Scenario, kind: str, ip: int) -> Laboratory:
     """Return the laboratory that there will be, for checking: the first hosts have their addresses."""
     network = "127.0.77" if kind == "loopback" else "10.77.0"
     names = hosts_in(scenario)

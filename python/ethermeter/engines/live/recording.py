@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 from ethermeter.engines.live.description import hosts_of
 from ethermeter.engines.work import TrialError
 from ethermeter.faults import Fault, InputError
+from ethermeter.nodes import hosts_in
+from ethermeter.scenario import Scenario
 from ethermeter.store.captures import account_of, file_of
 from ethermeter.store.files import TEMPORARY, make_folder, write_whole
 from ethermeter.trial import Trial
@@ -67,7 +69,7 @@ class Captures:
     snap_octets: int = SNAP_OCTETS
     most_octets: int = MOST_OCTETS
 
-    def check(self, scenario: Mapping[str, Any]) -> None:
+    def check(self, scenario: Scenario) -> None:
         """Refuse hosts that a scenario does not have.
 
         Raises
@@ -76,7 +78,7 @@ class Captures:
             With every fault.
 
         """
-        there = [node["name"] for node in scenario["nodes"] if "host" in node["kind"]]
+        there = hosts_in(scenario)
         allowed = f"expected hosts of the experiment: {', '.join(there)}"
         if faults := [
             Fault("command line", "--capture-at", host, allowed)
@@ -85,7 +87,7 @@ class Captures:
         ]:
             raise InputError(faults)
 
-    def chosen(self, scenario: Mapping[str, Any]) -> list[str]:
+    def chosen(self, scenario: Scenario) -> list[str]:
         """Names of the hosts at which a trial is recorded."""
         if self.hosts:
             return list(dict.fromkeys(self.hosts))

@@ -1,7 +1,7 @@
 """Trials: tests between agents one after the other, each with its whole result kept."""
 
 import time
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +14,7 @@ from ethermeter.engines.live.result import Result, read
 from ethermeter.engines.live.switches import Around
 from ethermeter.engines.work import Finished, TrialError, Work
 from ethermeter.faults import Fault, InputError
+from ethermeter.scenario import Scenario
 from ethermeter.store.files import LIVE, write_whole
 from ethermeter.trial import Trial, read_trial
 
@@ -51,9 +52,9 @@ class Vain(Finished):
     why: str
 
 
-def duration_s(scenario: Mapping[str, Any]) -> float:
+def duration_s(scenario: Scenario) -> float:
     """About how long measuring a trial takes, in s."""
-    return float(scenario["phases"]["end_ps"]) / 1e12 + LINGER_NS / 1e9 + AROUND_S
+    return scenario.phases.end_ps / 1e12 + LINGER_NS / 1e9 + AROUND_S
 
 
 def trial_of(work: Work) -> Trial:
@@ -231,20 +232,17 @@ def _tested(
 class _Clock:
     """Tells how far a trial is, by the stages that the coordinator tells and the time since."""
 
-    def __init__(self, scenario: Mapping[str, Any]) -> None:
-        phases = scenario["phases"]
+    def __init__(self, scenario: Scenario) -> None:
+        phases = scenario.phases
         # From the order to begin to the beginning there are 0.3 s.
         marks = (
             ("settle", 0),
-            ("transmit", "begin_ps"),
-            ("measure", "measure_from_ps"),
-            ("transmit", "measure_to_ps"),
-            ("drain", "stop_ps"),
+            ("transmit", phases.begin_ps),
+            ("measure", phases.measure_from_ps),
+            ("transmit", phases.measure_to_ps),
+            ("drain", phases.stop_ps),
         )
-        self._phases = [
-            (word, 0.3 + (phases[key] / 1e12 if isinstance(key, str) else 0.0))
-            for word, key in marks
-        ]
+        self._phases = [(word, 0.3 + at_ps / 1e12) for word, at_ps in marks]
         self._whole_s = duration_s(scenario)
         self._stage, self._since_s = "connecting", time.monotonic()
         self._began_s = self._since_s

@@ -1,7 +1,6 @@
 """Network: the topology of a series on a network, its flows, its links and its ports."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from markupsafe import Markup
 
@@ -15,6 +14,7 @@ from ethermeter.report.axes import ENGINE, MOST_CURVES, keys
 from ethermeter.report.data import ReportData
 from ethermeter.report.labels import key_title
 from ethermeter.report.sections.groups import metric_figures
+from ethermeter.scenario import Scenario
 
 OPEN_ROWS = 40
 """Rows of a table that are shown at once."""
@@ -88,7 +88,7 @@ def _percent(share: float) -> str:
     return f"{100 * share:.1f}%"
 
 
-def _topology(point: PortPoint, network: Mapping[str, Any]) -> list[Block]:
+def _topology(point: PortPoint, network: Scenario) -> list[Block]:
     busiest = point.busiest
     shares = {port.number: port.medium.value for port in point.ports}
     lead = (

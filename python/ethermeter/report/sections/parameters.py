@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from ethermeter.document import Block, Heading, Row, Section, Table, Text
+from ethermeter.nodes import kind_of
 from ethermeter.report.data import ReportData
 from ethermeter.report.experiments import written
 from ethermeter.report.tables import code, tag
@@ -77,12 +78,12 @@ def shared(
     return [(row, of) for alike in order.values() for row, of in alike.items()]
 
 
-def constants(scenario: Scenario | Mapping[str, Any]) -> list[tuple[str, str]]:
+def constants(scenario: Scenario) -> list[tuple[str, str]]:
     """Name and value of the constants of a segment or a network, as they were run.
 
     Of a segment, those of the first group are included; of a network, those of nodes and links.
     """
-    if not isinstance(scenario, Scenario):
+    if not scenario.media:
         return network_constants(scenario)
     medium, mac, phases = medium_of(scenario), constants_of(scenario), scenario.phases
     stations, flow = groups_of(scenario)[0].stations, groups_of(scenario)[0].flow
@@ -123,33 +124,31 @@ def constants(scenario: Scenario | Mapping[str, Any]) -> list[tuple[str, str]]:
     return rows
 
 
-def network_constants(scenario: Mapping[str, Any]) -> list[tuple[str, str]]:
+def network_constants(scenario: Scenario) -> list[tuple[str, str]]:
     """Name and value of nodes, links and flows of a network, as run; equal ones together."""
-    phases = scenario["phases"]
+    phases = scenario.phases
     alike: dict[tuple[str, str], list[str]] = {}
-    for node in scenario["nodes"]:
-        ((kind, settings),) = node["kind"].items()
-        alike.setdefault((kind, _settings(kind, settings)), []).append(node["name"])
+    for node in scenario.nodes:
+        kind, settings = kind_of(node)
+        text = _settings(kind, msgspec.to_builtins(settings))
+        alike.setdefault((kind, text), []).append(node.name)
     rows = [(f"{kind} {_listed(names)}", text) for (kind, text), names in alike.items()]
-    if "clocks" in scenario:
+    if scenario.clocks == "compared":
         rows.append(("clocks", "compared by receivers of streams"))
     wires: dict[str, list[str]] = {}
-    for link in scenario["links"]:
-        rate, half = (
-            f"{8e6 / link['ps_per_octet']:g} Mb/s",
-            ", half duplex" if link.get("half_duplex") else "",
-        )
-        around = (
-            f", preamble {link.get('preamble_octets', 8)} B, gap {link.get('gap_octets', 12)} B"
-        )
-        wires.setdefault(f"{rate}{half}, {link['delay_ps'] / 1e6:g} µs{around}", []).append(
-            "–".join(end["node"] for end in link["ends"])
+    for link in scenario.links:
+        rate = f"{8e6 / link.ps_per_octet:g} Mb/s"
+        half = ", half duplex" if link.half_duplex else ""
+        around = f", preamble {link.preamble_octets} B, gap {link.gap_octets} B"
+        wires.setdefault(f"{rate}{half}, {link.delay_ps / 1e6:g} µs{around}", []).append(
+            "–".join(end.node for end in link.ends)
         )
     rows += [(f"link {_listed(names)}", text) for text, names in wires.items()]
-    for flow in scenario["flows"][:MOST_ROWS]:
-        rest = {key: value for key, value in flow.items() if key not in ("name", "from", "to")}
+    for flow in scenario.flows[:MOST_ROWS]:
+        every: Mapping[str, Any] = msgspec.to_builtins(flow)
+        rest = {key: value for key, value in every.items() if key not in ("name", "from", "to")}
         text = written_table(rest)
-        if rest.get("arrivals", {}).get("kind") == "coder":
+        if isinstance(flow.arrivals, CoderArrivals):
             others = {
                 key: value for key, value in rest.items() if key not in ("frames", "arrivals")
             }
@@ -162,11 +161,11 @@ def network_constants(scenario: Mapping[str, Any]) -> list[tuple[str, str]]:
                 )
                 if part
             )
-        rows.append((f"flow {flow['name']}", f"{flow['from']} to {_listed(flow['to'])}: {text}"))
-    if len(scenario["flows"]) > MOST_ROWS:
-        rows.append(("flows", f"{len(scenario['flows']) - MOST_ROWS} more"))
-    from_s, to_s = (phases[f"measure_{end}_ps"] / 1e12 for end in ("from", "to"))
-    rows.append(("measured", f"from {from_s:g} s to {to_s:g} s, {scenario['batches']} batches"))
+        rows.append((f"flow {flow.name}", f"{flow.from_} to {_listed(flow.to)}: {text}"))
+    if len(scenario.flows) > MOST_ROWS:
+        rows.append(("flows", f"{len(scenario.flows) - MOST_ROWS} more"))
+    from_s, to_s = phases.measure_from_ps / 1e12, phases.measure_to_ps / 1e12
+    rows.append(("measured", f"from {from_s:g} s to {to_s:g} s, {scenario.batches} batches"))
     return rows
 
 
@@ -219,7 +218,8 @@ def _clock(clock: Mapping[str, int]) -> str:
 
     """
     offset, drift = (
-        f"{clock[key] / scale:g}" + (f" ± {clock[spread] / scale:g}" if clock.get(spread) else "")
+        f"{clock.get(key, 0) / scale:g}"
+        + (f" ± {clock[spread] / scale:g}" if clock.get(spread) else "")
         for key, spread, scale in (
             ("offset_ps", "offset_spread_ps", 1e9),
             ("drift_ppb", "drift_spread_ppb", 1e3),

@@ -142,7 +142,7 @@ def copies_of(trials: Sequence[Trial], flows: Sequence[Mapping[Metric, Floats]])
     """
     found = {}
     for trial, values in zip(trials, flows, strict=True):
-        names = [flow["name"] for flow in trial.scenario["flows"]]
+        names = [flow.name for flow in trial.scenario.flows]
         case = next(iter(trial.point.values()), "")
         found[trial.series, case] = {
             metric: dict(zip(names, values[metric].tolist(), strict=True)) for metric in values

@@ -1,0 +1,23 @@
+"""Nodes: of which kind each node of a scenario is."""
+
+from ethermeter.scenario import Host, Hub, Node, Router, Scenario, Switch
+
+Settings = Host | Switch | Router | Hub
+"""Settings of a node, by its kind."""
+
+
+def kind_of(node: Node) -> tuple[str, Settings]:
+    """Return the kind of a node, such as "host", and its settings."""
+    kind = node.kind
+    every: dict[str, Settings | None] = {
+        "host": kind.host,
+        "switch": kind.switch,
+        "router": kind.router,
+        "hub": kind.hub,
+    }
+    return next((name, settings) for name, settings in every.items() if settings is not None)
+
+
+def hosts_in(scenario: Scenario) -> list[str]:
+    """Names of all hosts of a scenario."""
+    return [node.name for node in scenario.nodes if node.kind.host is not None]
