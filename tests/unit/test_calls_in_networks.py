@@ -177,7 +177,7 @@ def test_the_answer_says_what_it_is_for_and_what_to_doubt(tmp_path: Path) -> Non
     assert code == 0
     lines = text.splitlines()
     assert (
-        "10 calls of g711: at most 0.1% not in time, 200 ms from mouth to ear, on the mean of 2 trials"
+        "10 calls of g711: at most 0.1% lost or late, 200 ms mouth-to-ear delay, on the mean of 2 trials"
         in lines
     )
     path = "left1–s 100 Mb/s full duplex, s–t 2 Mb/s full duplex, t–right1 100 Mb/s full duplex"
