@@ -43,7 +43,7 @@ test: system test-rust test-python test-live ## run all tests but the longest
 
 test-rust: ## run the tests of the crates
 	@mkdir -p target && : >$(INCONCLUSIVE)
-	@export ETHERMETER_INCONCLUSIVE=$(INCONCLUSIVE); echo cargo test --release --quiet; cargo test --release --quiet; status=$$?; \
+	@export ETHERMETER_INCONCLUSIVE=$(INCONCLUSIVE); echo cargo test --release --quiet --no-fail-fast; cargo test --release --quiet --no-fail-fast; status=$$?; \
 	cat $(INCONCLUSIVE); echo "$$(wc -l <$(INCONCLUSIVE)) inconclusive: $$(cut -d: -f2- $(INCONCLUSIVE) | cut -d' ' -f2 | tr -d ':' | paste -sd' ')"; exit $$status
 
 test-python: $(VENV)/.dev ## run the tests of the Python package, several at a time, in a real browser too

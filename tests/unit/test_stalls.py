@@ -169,7 +169,7 @@ def test_is_skipped():
     pytest.skip("no browser")
 
 def test_fails(request):
-    with (Path(__file__).parent / "calls").open("a") as file:
+    with (Path(__file__).parents[1] / "calls").open("a") as file:
         file.write("called\\n")
     assert not "it fails"
 """
@@ -178,7 +178,8 @@ def test_fails(request):
 def run_tests(folder: Path, text: str, *options: str) -> subprocess.CompletedProcess[str]:
     """Run tests as those of this repository are run."""
     shutil.copy(ROOT / "tests" / "conftest.py", folder)
-    (folder / "test_some.py").write_text(text)
+    (folder / "live").mkdir(exist_ok=True)
+    (folder / "live" / "test_some.py").write_text(text)
     command = [
         sys.executable,
         "-m",
@@ -230,3 +231,10 @@ def test_a_test_that_needs_a_quiet_window_runs_alone_without_being_marked(tmp_pa
         assert [line.partition("::")[2] for line in done.stdout.splitlines() if "::" in line] == [
             name
         ]
+
+
+def test_a_test_that_measures_this_machine_elsewhere_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "test_elsewhere.py").write_text(MEASURES)
+    done = run_tests(tmp_path, MEASURES, "--collect-only")
+    assert done.returncode != 0
+    assert "test_elsewhere.py::test_measures measures this machine: move it to" in done.stderr

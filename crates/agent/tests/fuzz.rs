@@ -144,6 +144,7 @@ fn signed() -> impl Strategy<Value = SignedGrant> {
         signature,
         certificate,
     })
+    .boxed()
 }
 
 /// A receiver's renewal that could be, or none at all.
@@ -257,14 +258,15 @@ fn a_role() -> impl Strategy<Value = Role> {
                 rate_frames_per_s: octets,
             })
         });
+    // Boxed, for a test's thread has little stack for trees of trees of values.
     let any_role = prop_oneof![
-        send,
-        sink,
-        ask,
-        echo,
-        give,
-        client,
-        server,
+        send.boxed(),
+        sink.boxed(),
+        ask.boxed(),
+        echo.boxed(),
+        give.boxed(),
+        client.boxed(),
+        server.boxed(),
         Just(role::Role::BulkReceiver(BulkReceiver {}))
     ];
     (text(), kind(), text(), half(), text(), proptest::option::of(any_role)).prop_map(
@@ -374,14 +376,14 @@ fn call(session: u64) -> impl Strategy<Value = (&'static str, Vec<u8>)> {
     let collect = stamp(session).prop_map(|stamp| CollectRequest { stamp }.encode_to_vec());
     let noise = proptest::collection::vec(any::<u8>(), 0..300);
     let whole = prop_oneof![
-        4 => grant.prop_map(|body| ("Grant", body)),
-        4 => prepare.prop_map(|body| ("Prepare", body)),
-        1 => start.prop_map(|body| ("Start", body)),
-        2 => lease.prop_map(|body| ("Lease", body)),
-        1 => progress.prop_map(|body| ("Progress", body)),
-        1 => stop.prop_map(|body| ("Stop", body)),
-        1 => collect.prop_map(|body| ("Collect", body)),
-        1 => noise.prop_map(|body| ("Hello", body)),
+        4 => grant.prop_map(|body| ("Grant", body)).boxed(),
+        4 => prepare.prop_map(|body| ("Prepare", body)).boxed(),
+        1 => start.prop_map(|body| ("Start", body)).boxed(),
+        2 => lease.prop_map(|body| ("Lease", body)).boxed(),
+        1 => progress.prop_map(|body| ("Progress", body)).boxed(),
+        1 => stop.prop_map(|body| ("Stop", body)).boxed(),
+        1 => collect.prop_map(|body| ("Collect", body)).boxed(),
+        1 => noise.prop_map(|body| ("Hello", body)).boxed(),
     ];
     // Some are cut, some have an octet changed.
     (whole, 0u8..4, any::<proptest::sample::Index>(), any::<u8>()).prop_map(
