@@ -64,7 +64,10 @@ def measured(
 def test_a_quiet_test_of_slow_frames_has_no_caution_but_that_it_was_done_once(
     tmp_path: Path, in_quiet_window: QuietWindow
 ) -> None:
-    lines, _, estimates = in_quiet_window(lambda: measured(tmp_path, "random"))
+    # One message of 63 that leaves a tenth of the 16 ms late is a caution.
+    lines, _, estimates = in_quiet_window(
+        lambda: measured(tmp_path, "random"), tolerated_stall_s=0.0016
+    )
     assert {word for found in estimates["live"].values() for word in found.get("cautions", ())} <= {
         "no-samples"
     }
