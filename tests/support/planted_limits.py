@@ -144,8 +144,8 @@ def transfer(plant: Plant, path: Path | None = None) -> Outcome:
         with _captured(made.hosts[plant.at], path):
             goodput_bps = (_iperf3 if plant.iperf3_window else _sockets)(plant, *made.hosts)
         assert made.relay is not None
-        counted = made.relay.count()["directions"][0]
-    return Outcome(goodput_bps, sum(counted["dropped"].values()))
+        dropped = made.relay.count().directions[0].dropped
+    return Outcome(goodput_bps, sum(dropped.values()))
 
 
 @contextmanager
