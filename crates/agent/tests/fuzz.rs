@@ -139,12 +139,9 @@ fn signed() -> impl Strategy<Value = SignedGrant> {
     );
     let grant = prop_oneof![3 => grant, 1 => proptest::collection::vec(any::<u8>(), 0..200)];
     let octets = || proptest::collection::vec(any::<u8>(), 0..100);
-    (grant, octets(), octets()).prop_map(|(grant, signature, certificate)| SignedGrant {
-        grant,
-        signature,
-        certificate,
-    })
-    .boxed()
+    (grant, octets(), octets())
+        .prop_map(|(grant, signature, certificate)| SignedGrant { grant, signature, certificate })
+        .boxed()
 }
 
 /// A receiver's renewal that could be, or none at all.
