@@ -13,7 +13,7 @@ mod trial;
 mod watch;
 
 use ethermeter_ethernet::STANDARDS;
-use ethermeter_simulator::{idealised, simulate_idealised_watched, Error, Trial};
+use ethermeter_simulator::{Error, Trial};
 use ethermeter_trial::Counts;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -81,19 +81,6 @@ fn simulate_reference<'py>(
     run(py, line, watch, ethermeter_simulator::simulate_reference_watched)
 }
 
-/// Simulate the trial in a line of a plan whose scenario is idealised, as a theory assumes it: the
-/// same figures of another medium access.
-#[pyfunction]
-#[pyo3(signature = (line, watch = None))]
-fn simulate_idealised<'py>(
-    py: Python<'py>,
-    line: &str,
-    watch: Option<&Watch>,
-) -> PyResult<Bound<'py, PyDict>> {
-    let watch = watch::or_none(watch);
-    convert_or_raise(py, || simulate_idealised_watched(&idealised::Trial::from_line(line)?, &watch))
-}
-
 type Engine = fn(&Trial, &ethermeter_simulator::Watch) -> Result<Counts, Error>;
 
 fn run<'py>(
@@ -127,19 +114,15 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(standards, module)?)?;
     module.add_function(wrap_pyfunction!(simulate, module)?)?;
     module.add_function(wrap_pyfunction!(simulate_reference, module)?)?;
-    module.add_function(wrap_pyfunction!(simulate_idealised, module)?)?;
     module.add_function(wrap_pyfunction!(live::ask_hosts, module)?)?;
     module.add_function(wrap_pyfunction!(live::check_ceilings, module)?)?;
     module.add_function(wrap_pyfunction!(live::check_test, module)?)?;
     module.add_function(wrap_pyfunction!(live::make_certificates, module)?)?;
     module.add_function(wrap_pyfunction!(live::measure_test, module)?)?;
     module.add_function(wrap_pyfunction!(live::serve_agent, module)?)?;
-    module.add_function(wrap_pyfunction!(network::check_network, module)?)?;
     module.add_function(wrap_pyfunction!(host::host_task, module)?)?;
-    module.add_function(wrap_pyfunction!(network::simulate_network, module)?)?;
     module.add_function(wrap_pyfunction!(trial::check_trial, module)?)?;
     module.add_function(wrap_pyfunction!(trial::simulate_trial, module)?)?;
-    module.add_function(wrap_pyfunction!(trial::trial_of_line, module)?)?;
     #[cfg(target_os = "linux")]
     module.add_class::<record::Recorder>()?;
     #[cfg(target_os = "linux")]

@@ -2,9 +2,6 @@
 
 mod clocks;
 
-use crate::raise;
-use crate::watch::{or_none, Watch};
-use ethermeter_simulator::network::{check, simulate_watched, Trial};
 use ethermeter_trial::counts::{
     Delays, EndCounts, FlowBatch, FlowCounts, FlowVoice, PortCounts, TransferCounts, LOSSES,
 };
@@ -12,27 +9,6 @@ use ethermeter_trial::Counts;
 use numpy::{IntoPyArray, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
-
-/// Simulate the trial in a line of a plan whose scenario has a network. The figures are described
-/// in docs/formats.md.
-#[pyfunction]
-#[pyo3(signature = (line, watch = None))]
-pub fn simulate_network<'py>(
-    py: Python<'py>,
-    line: &str,
-    watch: Option<&Watch>,
-) -> PyResult<Bound<'py, PyDict>> {
-    let watch = or_none(watch);
-    let outcome =
-        py.detach(|| simulate_watched(&Trial::from_line(line)?, &watch)).map_err(raise)?;
-    convert(py, &outcome)
-}
-
-/// Refuse, with a `ValueError`, what `simulate_network` would refuse.
-#[pyfunction]
-pub fn check_network(line: &str) -> PyResult<()> {
-    check(&Trial::from_line(line).map_err(raise)?).map_err(raise)
-}
 
 /// A key and what it holds of each.
 type Column<S, T> = (&'static str, fn(&S) -> T);

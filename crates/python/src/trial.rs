@@ -3,7 +3,7 @@
 use crate::watch::{or_none, Watch};
 use crate::{network, raise, segment};
 use ethermeter_simulator::trial::{check, simulate};
-use ethermeter_simulator::{old, Error};
+use ethermeter_simulator::Error;
 use ethermeter_trial::Trial;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -42,12 +42,4 @@ pub fn simulate_trial<'py>(
     } else {
         network::convert(py, &counts)
     }
-}
-
-/// The trial, as JSON, of a line of a plan whose scenario is a segment or a network.
-///
-/// Raises `ValueError` if it is no such line.
-#[pyfunction]
-pub fn trial_of_line(line: &str) -> PyResult<String> {
-    old::from_line(line).map(|trial| trial.to_json()).map_err(raise)
 }

@@ -3,8 +3,7 @@
 //! Pure: no clock, no input or output; a trial and its seed go in, what was counted comes out, the
 //! same on every machine.
 //!
-//! - [`trial`]: a trial on the simulator that can run it. [`old`]: plan lines of segments and
-//!   networks apart.
+//! - [`trial`]: a trial on the simulator that can run it.
 //! - [`scenario`]: a segment by groups of stations. [`segment`]: its simulators.
 //! - [`mac`]: medium access as state machines.
 //! - [`idealised`]: the worlds that theories assume, each by brute force, into the same counts.
@@ -14,7 +13,6 @@
 pub mod idealised;
 pub mod mac;
 pub mod network;
-pub mod old;
 pub mod scenario;
 pub mod segment;
 pub mod trial;

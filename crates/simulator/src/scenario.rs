@@ -63,23 +63,6 @@ pub(crate) fn read_line<S: DeserializeOwned>(line: &str) -> Result<(u64, S), Err
     Ok((line.seed, line.scenario))
 }
 
-/// The identifier of a line of a plan, and whether its scenario has a network, or an idealised
-/// medium access.
-pub(crate) fn read_id(line: &str) -> Result<(String, bool, bool), Error> {
-    #[derive(Deserialize)]
-    struct Keys {
-        network: Option<IgnoredAny>,
-        idealised: Option<IgnoredAny>,
-    }
-    #[derive(Deserialize)]
-    struct Head {
-        id: String,
-        scenario: Keys,
-    }
-    let Head { id, scenario } = serde_json::from_str(line)?;
-    Ok((id, scenario.network.is_some(), scenario.idealised.is_some()))
-}
-
 impl Trial {
     /// Read a line of a plan.
     ///
