@@ -182,8 +182,8 @@ def test_a_bound_that_is_met_too_often_is_told() -> None:
     # A server that has all that the run has: whom it refuses is refused by the rule.
     assert outcome("central", 8.0, made(), most=8).bound == 0
     # Nobody is heard, so nobody is refused but by the bound.
-    deaf = outcome("count", 8.0, made(), heard=0.0)
-    assert deaf.bound == deaf.blocking > 0
+    unheard = outcome("count", 8.0, made(), heard=0.0)
+    assert unheard.bound == unheard.blocking > 0
     # So many come that one in hundreds let in is enough to fill all there is, and would fill more.
     assert outcome("count", 1e6, made(), most=2, heard=0.9).is_bounded
 
@@ -366,8 +366,8 @@ def test_a_run_without_voice_is_refused(tmp_path: Path) -> None:
             "--at = stations.frames.samples.least=65 B: one of 64 B, ",
         ),
         (
-            ("--series", "minimum", "--at", "segment.deaf=1 us"),
-            "--at = segment.deaf=1 us: KEY=VALUE with one of the keys ",
+            ("--series", "minimum", "--at", "segment.turnaround=1 us"),
+            "--at = segment.turnaround=1 us: KEY=VALUE with one of the keys ",
         ),
         (
             ("--series", "rate-84", "--at", "stations.count=8"),

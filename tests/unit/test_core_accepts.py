@@ -40,7 +40,7 @@ SEGMENT = {
     "preamble": BITS,
     "jam": BITS,
     "tap_delay": DELAYS,
-    "deaf": DELAYS,
+    "turnaround": DELAYS,
 }
 GROUP = {
     "frames": [

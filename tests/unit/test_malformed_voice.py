@@ -1,4 +1,4 @@
-"""Malformed voice, deaf time and load register: each fault is found, named by its key, and says
+"""Malformed voice, turnaround time and load register: each fault is found, named by its key, with
 what was allowed.
 """
 
@@ -290,17 +290,21 @@ MALFORMED = {
         "stations.0.backoff.load_register.ticks",
         "true or false",
     ),
-    # the deaf time
-    "deaf without a unit": (
-        segment('length = "1 m"\ndeaf = 15'),
-        "segment.deaf",
+    # the turnaround time
+    "turnaround without a unit": (
+        segment('length = "1 m"\nturnaround = 15'),
+        "segment.turnaround",
         "the unit is missing",
     ),
-    "deaf too long": (segment('length = "1 m"\ndeaf = "0.2 s"'), "segment.deaf", "at most 0.1 s"),
-    "neither gap nor deaf time": (
+    "turnaround too long": (
+        segment('length = "1 m"\nturnaround = "0.2 s"'),
+        "segment.turnaround",
+        "at most 0.1 s",
+    ),
+    "neither gap nor turnaround time": (
         segment('length = "1 m"\ngap = "0 bit"'),
         "segment.gap",
-        "or a deaf time",
+        "or a turnaround time",
     ),
     # what is varied
     "vary the rate beside every": (

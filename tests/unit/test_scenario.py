@@ -322,13 +322,13 @@ def test_the_check_sequence_is_added_to_every_length_of_samples(tmp_path: Path) 
     }
 
 
-def test_a_deaf_time_stands_in_a_scenario_where_there_is_one_only(tmp_path: Path) -> None:
+def test_a_turnaround_time_stands_in_a_scenario_where_there_is_one_only(tmp_path: Path) -> None:
     assert "turnaround_ps" not in table_of(constants_of(scenario_of(tmp_path, saturated())))
     found = constants_of(
         scenario_of(
             tmp_path,
             saturated(
-                segment='length = "100 m"\ndeaf = "15 us"\ngap = "0 bit"\ngap_part1 = "0 bit"'
+                segment='length = "100 m"\nturnaround = "15 us"\ngap = "0 bit"\ngap_part1 = "0 bit"'
             ),
         )
     )

@@ -230,12 +230,12 @@ def test_without_overhead_a_packet_is_as_long_as_before(tmp_path):
     assert mac.slot_bits == 120
 
 
-DEAF = """
+TURNAROUND = """
 title = "t"
 [segment]
 standard = "experimental-3"
 length = "550 m"
-deaf = "15 us"
+turnaround = "15 us"
 gap = "0 bit"
 [[stations]]
 count = 4
@@ -249,9 +249,9 @@ engines = ["simulation", "theory", "idealised", "ablation"]
 """
 
 
-def test_no_theory_knows_of_a_deaf_time_and_each_says_so(tmp_path):
+def test_no_theory_knows_of_a_turnaround_time_and_each_says_so(tmp_path):
     path = tmp_path / "x.toml"
-    path.write_text(DEAF, encoding="utf-8")
+    path.write_text(TURNAROUND, encoding="utf-8")
     trials = expand([load(path)]).trials
     assert {trial.engine.split("/")[0] for trial in trials} == {
         "simulation",
@@ -264,7 +264,7 @@ def test_no_theory_knows_of_a_deaf_time_and_each_says_so(tmp_path):
     trial = next(trial for trial in trials if trial.engine.startswith("theory/"))
     scenario, inputs = trial.scenario, model_inputs(trial.scenario, trial.assumptions())
     assert (
-        "15 us of deaf time"
+        "15 us of turnaround time"
         in judge("metcalfe-boggs-1976", inputs).differences[Simplification.NO_OVERHEAD]
     )
     mac = medium_of(ideal("metcalfe-boggs-1976", inputs, scenario).scenario).mac
@@ -278,7 +278,7 @@ def test_no_theory_knows_of_a_deaf_time_and_each_says_so(tmp_path):
 
 def test_no_theory_applies_to_voice_and_a_frame_of_it_counts_with_the_shortest_length(tmp_path):
     coder = '{ coder = { sample = "16 bit", every = "152.32 us", talk = "1 s", silence = "3 s" } }'
-    text = DEAF.split("[run]")[0].replace(
+    text = TURNAROUND.split("[run]")[0].replace(
         'frames = "128 B"',
         'frames = { samples = { least = "65 B", most = "1024 B", overhead = "6 B" } }',
     )
@@ -295,7 +295,7 @@ def test_no_theory_applies_to_voice_and_a_frame_of_it_counts_with_the_shortest_l
 def test_no_theory_applies_where_stations_wait_for_others_of_higher_priority(tmp_path):
     path = tmp_path / "x.toml"
     for wait, applies in (("0 us", True), ("51.2 us", False)):
-        text = DEAF.split("[run]")[0].replace(
+        text = TURNAROUND.split("[run]")[0].replace(
             "count = 4\n", f'count = 4\npriority_wait = "{wait}"\n'
         )
         path.write_text(text, encoding="utf-8")

@@ -30,7 +30,7 @@ fn trial(stations: u32, octets: u64, seconds: u64, places: u32, end_to_end_ns: u
                 gap_part1_bits: 0,
                 preamble_bits: 64,
                 jam_bits: 32,
-                deaf_ps: 0,
+                turnaround_ps: 0,
                 delay_ps: (0..places).map(|p| (0..places).map(|q| delay(p, q)).collect()).collect(),
             },
             groups: vec![Group {

@@ -1,7 +1,7 @@
 //! Voice on the experimental Ethernet: delay, throughput and loss against the number of coders, as
 //! in tables 4.1 of Gonsalves 1982.
 //!
-//! Arguments: the deaf time in microseconds, and `outside` to have the overhead outside of the
+//! Arguments: the turnaround time in microseconds, and `outside` to have the overhead outside of the
 //! minimum and maximum lengths.
 
 use ethermeter_simulator::scenario::{Group, Scenario, Segment};
@@ -17,7 +17,7 @@ const S: u64 = 1_000_000 * US;
 const UNIT: u64 = 38_080_000;
 const OVERHEAD: u64 = 48;
 
-fn trial(stations: u32, min_octets: u64, deaf_ps: u64, is_outside: bool, seed: u64) -> Trial {
+fn trial(stations: u32, min_octets: u64, turnaround_ps: u64, is_outside: bool, seed: u64) -> Trial {
     let places = 8;
     let delay = |p: u32, q: u32| 2_750_000 / u64::from(places - 1) * u64::from(p.abs_diff(q));
     let beside = if is_outside { OVERHEAD } else { 0 };
@@ -27,11 +27,11 @@ fn trial(stations: u32, min_octets: u64, deaf_ps: u64, is_outside: bool, seed: u
             segment: Segment {
                 bit_ps: 340_000,
                 slot_bits: 112,
-                gap_bits: u64::from(deaf_ps == 0),
+                gap_bits: u64::from(turnaround_ps == 0),
                 gap_part1_bits: 0,
                 preamble_bits: 1,
                 jam_bits: 8,
-                deaf_ps,
+                turnaround_ps,
                 delay_ps: (0..places).map(|p| (0..places).map(|q| delay(p, q)).collect()).collect(),
             },
             groups: vec![Group {
@@ -68,11 +68,11 @@ fn trial(stations: u32, min_octets: u64, deaf_ps: u64, is_outside: bool, seed: u
 
 /// Throughput and loss as parts of 1, delay in ms.
 #[allow(clippy::cast_precision_loss)]
-fn point(stations: u32, min_octets: u64, deaf_ps: u64, is_outside: bool) -> [f64; 4] {
+fn point(stations: u32, min_octets: u64, turnaround_ps: u64, is_outside: bool) -> [f64; 4] {
     let seeds = 4;
     let mut means = [0.0; 4];
     for seed in 0..seeds {
-        let outcome = simulate(&trial(stations, min_octets, deaf_ps, is_outside, seed))
+        let outcome = simulate(&trial(stations, min_octets, turnaround_ps, is_outside, seed))
             .expect("a valid trial");
         let voice = outcome.stations.voice.expect("voice");
         let total = |counts: &[u64]| counts.iter().sum::<u64>() as f64;
@@ -93,17 +93,17 @@ fn point(stations: u32, min_octets: u64, deaf_ps: u64, is_outside: bool) -> [f64
 }
 
 fn main() {
-    let deaf_us = std::env::args().nth(1).and_then(|a| a.parse::<u64>().ok()).unwrap_or(0);
+    let turnaround_us = std::env::args().nth(1).and_then(|a| a.parse::<u64>().ok()).unwrap_or(0);
     let is_outside = std::env::args().any(|a| a == "outside");
     for min_octets in [64, 128, 512] {
         println!(
-            "minimum {min_octets} bytes, deaf {deaf_us} us, overhead {}",
+            "minimum {min_octets} bytes, turnaround {turnaround_us} us, overhead {}",
             if is_outside { "outside" } else { "inside" }
         );
         println!("{:>4} {:>8} {:>10} {:>14} {:>8}", "N", "T %", "D ms", "of samples ms", "L %");
         let curve: Vec<(u32, [f64; 4])> = (1..=36)
             .filter(|n| *n == 1 || *n >= 10)
-            .map(|n| (n, point(n, min_octets, deaf_us * US, is_outside)))
+            .map(|n| (n, point(n, min_octets, turnaround_us * US, is_outside)))
             .collect();
         for (n, [t, d, l, s]) in &curve {
             println!("{n:>4} {:>8.2} {d:>10.2} {s:>14.2} {:>8.3}", 100.0 * t, 100.0 * l);

@@ -107,7 +107,7 @@ pub struct Segment {
     /// From a station's decision to start to its first bit; what arrives meanwhile it does not
     /// hear.
     #[serde(default)]
-    pub deaf_ps: u64,
+    pub turnaround_ps: u64,
     /// One-way propagation between places; the diagonal is between two stations at the same place.
     pub delay_ps: Vec<Vec<u64>>,
 }

@@ -89,7 +89,7 @@ impl Compiled {
             gap_part1_bits: constants.gap_part1_bits,
             preamble_bits: constants.preamble_bits,
             jam_bits: constants.jam_bits,
-            deaf_ps: constants.turnaround_ps,
+            turnaround_ps: constants.turnaround_ps,
             delay_ps: medium.delay_ps.clone(),
         };
         let (groups, flows) = groups_of(trial)?;
@@ -210,7 +210,6 @@ fn moved_path(path: &str, mac: &str, flows: &[usize]) -> String {
     const OF_FLOWS: [&str; 5] = ["frames", "arrivals", "generator", "queue_frames", "service"];
     if let Some(key) = path.strip_prefix("segment.") {
         return match key {
-            "deaf_ps" => format!("media[0].mac.{mac}.turnaround_ps"),
             _ if key == "bit_ps" || key.starts_with("delay_ps") => format!("media[0].{key}"),
             _ => format!("media[0].mac.{mac}.{key}"),
         };

@@ -81,10 +81,10 @@ fn segment() -> impl Strategy<Value = Segment> {
                 split,
                 preamble_bits,
                 jam_bits,
-                deaf_ps,
+                turnaround_ps,
             )| {
-                // Only where stations are deaf for a while can they do without a gap.
-                let gap_bits = if deaf_ps > 0 && split == 0 { 0 } else { gap_bits };
+                // Only stations with a turnaround time may have no gap.
+                let gap_bits = if turnaround_ps > 0 && split == 0 { 0 } else { gap_bits };
                 Segment {
                     bit_ps: BIT,
                     slot_bits,
@@ -92,7 +92,7 @@ fn segment() -> impl Strategy<Value = Segment> {
                     gap_part1_bits: gap_bits * split / 4,
                     preamble_bits,
                     jam_bits,
-                    deaf_ps,
+                    turnaround_ps,
                     delay_ps: metric(kind, &positions, grid),
                 }
             },
@@ -378,7 +378,7 @@ fn run_storm_that_never_ends(priority_wait_ps: Option<u64>) {
                 gap_part1_bits: 3,
                 preamble_bits: 5,
                 jam_bits: 29,
-                deaf_ps: 50,
+                turnaround_ps: 50,
                 delay_ps: metric(1, &[2, 3, 1, 5, 4], 1153),
             },
             groups,

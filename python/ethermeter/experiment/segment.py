@@ -59,7 +59,7 @@ class Segment(Table):
     """Preamble with start-of-frame delimiter."""
     jam: BitsOrTime | None = None
     """Jam sent after a collision is seen."""
-    deaf: Delay = Field(default="0 s", validate_default=True)
+    turnaround: Delay = Field(default="0 s", validate_default=True)
     """Time from a station's decision to start to its first bit, in which it hears nothing."""
     length: Length | None = None
     """Length of the cable."""
@@ -86,7 +86,7 @@ class Segment(Table):
 MOST_BITS = 1 << 24
 """Bits that a slot, gap, preamble or jam may have.
 
-No jam, or neither gap nor deaf time, would leave it open who heard whom first.
+No jam, or neither gap nor turnaround time, would leave it open who heard whom first.
 """
 
 
@@ -97,7 +97,7 @@ def csma_cd(constants: Mapping[str, Any]) -> CsmaCd:
 
 
 def _unless(key: str, segment: Segment) -> str:
-    return ", or a deaf time" if key == "gap" and not segment.deaf else ""
+    return ", or a turnaround time" if key == "gap" and not segment.turnaround else ""
 
 
 def medium(segment: Segment, *, file: str) -> dict[str, Any]:
@@ -125,12 +125,12 @@ def medium(segment: Segment, *, file: str) -> dict[str, Any]:
             allowed = f"expected a whole number of bits, each {constants['bit_ps']} ps"
             faults.append(Fault(file, dotted(("segment", key)), f"{number} ps", allowed))
         constants[f"{key}_bits"] = bits
-    constants["turnaround_ps"] = segment.deaf
-    # Without a gap and a deaf time, a station could start in the very instant in which it hears
+    constants["turnaround_ps"] = segment.turnaround
+    # Without a gap and a turnaround time, a station could start in the very instant in which it hears
     # silence and carrier at once.
     for key, least in (
         ("slot", 1),
-        ("gap", 0 if segment.deaf else 1),
+        ("gap", 0 if segment.turnaround else 1),
         ("gap_part1", 0),
         ("preamble", 0),
         ("jam", 1),

@@ -82,7 +82,7 @@ KEY_TITLES: dict[str, str] = {
     "stations.count": "Number of hosts",
     "engine": "Engine",
     "voice_load": "Offered voice load",
-    "segment.deaf": "Deaf time",
+    "segment.turnaround": "Turnaround time",
     "stations": "Stations",
     "position": "Position along the cable",
     "segment.rate": "Line rate",

@@ -147,7 +147,7 @@ _PROTOCOL = Step(
 _OVERHEAD = Step(
     "no-overhead",
     (Simplification.NO_OVERHEAD,),
-    "preamble, jam, gap and deaf time as they are",
+    "preamble, jam, gap and turnaround time as they are",
     _at(overhead=True),
 )
 _SLOT_TIME = Step(

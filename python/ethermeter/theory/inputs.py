@@ -63,7 +63,7 @@ class ModelInputs:
         Whether all pairs of stations are that far apart.
     overhead_bits
         Of `packet_bits`, preamble and gap.
-    deaf_s
+    turnaround_s
         Time from a station's decision to start to its first bit, in which it hears nothing.
     slot_s
         Slot time of the standard.
@@ -101,7 +101,7 @@ class ModelInputs:
     propagation_s: float
     equally_far: bool
     overhead_bits: float
-    deaf_s: float
+    turnaround_s: float
     slot_s: float
     collision_s: float
     abort_s: float
@@ -181,7 +181,7 @@ def model_inputs(scenario: Scenario, assumptions: Assumptions) -> ModelInputs:
         propagation_s=propagation_s,
         equally_far=nearest == farthest,
         overhead_bits=overhead,
-        deaf_s=mac.turnaround_ps / PS_PER_S,
+        turnaround_s=mac.turnaround_ps / PS_PER_S,
         slot_s=slot_s,
         collision_s=collision_ps / PS_PER_S
         if collision_ps is not None

@@ -30,10 +30,10 @@ def _propagation(inputs: ModelInputs) -> str:
 
 
 def _overhead(inputs: ModelInputs) -> str | None:
-    bits, deaf_s = inputs.overhead_bits, inputs.deaf_s
+    bits, turnaround_s = inputs.overhead_bits, inputs.turnaround_s
     told = [f"{bits:.0f} bit a packet, counted as part of it"] * bool(bits) + [
-        f"{deaf_s * 1e6:.3g} us of deaf time"
-    ] * bool(deaf_s)
+        f"{turnaround_s * 1e6:.3g} us of turnaround time"
+    ] * bool(turnaround_s)
     return f"no preamble, jam or gap; here {', and '.join(told)}" if told else None
 
 

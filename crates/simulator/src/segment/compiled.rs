@@ -71,14 +71,14 @@ impl CompiledSegment {
     pub fn new(trial: &Trial) -> Result<Self, Fault> {
         // Without a gap and a turnaround time, a station could start in the very instant in which it
         // hears silence and carrier at once.
-        let least_gap = u64::from(trial.scenario.segment.deaf_ps == 0);
+        let least_gap = u64::from(trial.scenario.segment.turnaround_ps == 0);
         Self::with_least([least_gap, 1], trial.seed, &trial.scenario)
     }
 
     /// Check and convert the part of an idealised world that it shares with a segment: gap and jam
     /// may be empty.
     pub(crate) fn idealised(seed: u64, scenario: &Scenario) -> Result<Self, Fault> {
-        check_range("segment.deaf_ps", scenario.segment.deaf_ps, 0, 0)?;
+        check_range("segment.turnaround_ps", scenario.segment.turnaround_ps, 0, 0)?;
         for (index, group) in scenario.groups.iter().enumerate() {
             if group.priority_wait_ps > 0 {
                 let key = format!("groups[{index}].priority_wait_ps");
@@ -138,7 +138,7 @@ impl CompiledSegment {
             gap_part1,
             preamble: bits(segment.preamble_bits),
             jam: bits(segment.jam_bits),
-            turnaround: signed(segment.deaf_ps),
+            turnaround: signed(segment.turnaround_ps),
             phases: scenario.phases,
             batches: scenario.batches as usize,
             groups: scenario.groups.clone(),
@@ -200,7 +200,7 @@ impl CompiledSegment {
         Gap::new(self.gap, self.gap_part1, signed(self.group(station).priority_wait_ps))
     }
 
-    /// Whether nobody has a turnaround time, waits for others of higher priority or sends voice.
+    /// Whether no station has a turnaround time, a priority wait or a voice source.
     #[must_use]
     pub fn is_plain(&self) -> bool {
         let waits = || self.groups.iter().any(|group| group.priority_wait_ps > 0);
@@ -315,7 +315,7 @@ fn check_segment(
     check_range("segment.gap_part1_bits", segment.gap_part1_bits, 0, segment.gap_bits)?;
     check_range("segment.preamble_bits", segment.preamble_bits, 0, LONGEST_BITS)?;
     check_range("segment.jam_bits", segment.jam_bits, least_jam, LONGEST_BITS)?;
-    check_range("segment.deaf_ps", segment.deaf_ps, 0, LONGEST_DELAY_PS)?;
+    check_range("segment.turnaround_ps", segment.turnaround_ps, 0, LONGEST_DELAY_PS)?;
     let places = segment.delay_ps.len();
     check_range("segment.delay_ps", places as u64, 1, MOST_STATIONS as u64)?;
     for (p, row) in segment.delay_ps.iter().enumerate() {

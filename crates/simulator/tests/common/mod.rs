@@ -25,7 +25,7 @@ pub fn saturated(stations: usize, bits: u64, delay_ps: u64, service_ps: u64) -> 
                 gap_part1_bits: 64,
                 preamble_bits: 64,
                 jam_bits: 32,
-                deaf_ps: 0,
+                turnaround_ps: 0,
                 delay_ps: vec![vec![delay_ps]],
             },
             groups: vec![Group {

@@ -100,7 +100,7 @@ def constants(scenario: Scenario) -> list[tuple[str, str]]:
             "longest one-way propagation",
             f"{reach_ps / 1e6:.4g} µs, {reach_ps / bit_ps:.3g} bit times",
         ),
-        *([("deaf time", f"{mac.turnaround_ps / 1e6:g} µs")] if mac.turnaround_ps else []),
+        *([("turnaround time", f"{mac.turnaround_ps / 1e6:g} µs")] if mac.turnaround_ps else []),
         *_priority_waits(groups_of(scenario)),
         ("backoff", written_struct(stations.backoff)),
         ("attempt limit", f"{stations.attempt_limit}, then {stations.after_attempt_limit}"),

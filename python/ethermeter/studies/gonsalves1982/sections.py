@@ -270,7 +270,7 @@ FAMILIES = (
         "Coders of 105 kb/s, packets of at most 1024 bytes. A buffer that is wanted to be sent"
         " later makes fewer and longer packets, which use the channel better and take longer to"
         " fill. The diamonds are the knee and the losses of 1 and 5% of tables 4.1a and 4.1b, to"
-        " which the deaf time and the arming time were fitted.",
+        " which the turnaround time and the arming time were fitted.",
         "Shortest packet",
         {f"{number} B": ("minimum", {LEAST: f"{number} B"}) for number in SHORTEST},
         (
@@ -387,9 +387,9 @@ SENSITIVITY = (
 )
 PARAMETERS = (
     Parameter(
-        "Deaf time",
-        "sensitivity-deaf",
-        "segment.deaf",
+        "Turnaround time",
+        "sensitivity-turnaround",
+        "segment.turnaround",
         "From a host’s decision to send to its first bit, in which it hears nothing. Fitted: 6 µs.",
         "6 us",
     ),

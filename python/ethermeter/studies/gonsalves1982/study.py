@@ -16,7 +16,7 @@ STUDY = Study(
         "fairness",
         "data-load",
         "data-queued",
-        "sensitivity-deaf",
+        "sensitivity-turnaround",
         "sensitivity-arming",
         "sensitivity-clock-error",
         "sensitivity-register",
@@ -28,7 +28,7 @@ STUDY = Study(
             "A number is <em>met</em> within 1 host, 3 points of throughput, 10% of a delay, 0.4 ms"
             " of a shortest delay, 3% of anything else, or within what the text’s rounding leaves"
             " open (the green band); a statement <em>holds</em> by the rule under its note, which"
-            " is ours. <em>Fitted</em> are two times of a host, the deaf and the arming time, on"
+            " is ours. <em>Fitted</em> are two times of a host, turnaround and arming time, on"
             " tables 4.1a and 4.1b only; everything else is predicted. D is the mean delay over"
             " samples, from the making of the oldest sample in their packet to the packet’s end:"
             " the study says over packets, but its delays at losses of 1 and 5% can only be that. T"
@@ -45,7 +45,7 @@ STUDY = Study(
         detailed=("conversations",),
         table_only=("minimum", "maximum", "rate-70", "rate-84"),
         omitted=(
-            "sensitivity-deaf",
+            "sensitivity-turnaround",
             "sensitivity-arming",
             "sensitivity-clock-error",
             "sensitivity-register",
