@@ -844,14 +844,17 @@ def print_results(results: dict[str, Any]) -> None:
     """Print what was measured, for a person."""
     here = results["machine"]
     print(
-        f"{here['cpu']}, {here['processors']} processors, {here['system']}; load {here['load']} before, {here['load_at_end']} after"
+        f"{here['cpu']}, {here['processors']} processors, {here['system']}; load {here['load']}"
+        f" before, {here['load_at_end']} after"
     )
     print(
-        f"Medians of all rounds; ratios are of the two runs of a round: median [lowest to highest]; PASS at a median of {TARGET:g} or more"
+        "Medians of all rounds; ratios are of the two runs of a round: median [lowest to"
+        f" highest]; PASS at a median of {TARGET:g} or more"
     )
     tables = {
         "frames": (
-            "64-octet frames over virtual Ethernet, thousands per CPU-second: of the sender, of both ends",
+            "64-octet frames over virtual Ethernet, thousands per CPU-second: of the sender, of"
+            " both ends",
             {"sender": 1e-3, "both": 1e-3},
             "k",
         ),
@@ -866,7 +869,8 @@ def print_results(results: dict[str, Any]) -> None:
             "%",
         ),
         "wires": (
-            f"Latency slope through two hops of {WIRE_BPS / 1e6:g} Mb/s ({2 * 8e6 / WIRE_BPS:g} us an octet): slope, intercept, us",
+            f"Latency slope through two hops of {WIRE_BPS / 1e6:g} Mb/s ({2 * 8e6 / WIRE_BPS:g} us"
+            " an octet): slope, intercept, us",
             {"slope_us": 1.0, "intercept_us": 1.0},
             "",
         ),
@@ -903,7 +907,10 @@ def line(row: dict[str, Any], scales: dict[str, float], unit: str) -> str:
         for key, of in ratios.items()
     )
     status = "" if row["status"] == "measured" else f"  ({row['status']})"
-    return f"  {row['what']:16} {shown(row['ours']):18} {row['peer']:14} {shown(row['theirs']):18} ratio {ratio or '–'}{status}"
+    return (
+        f"  {row['what']:16} {shown(row['ours']):18} {row['peer']:14} {shown(row['theirs']):18}"
+        f" ratio {ratio or '–'}{status}"
+    )
 
 
 def _count(text: str) -> int:

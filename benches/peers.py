@@ -26,8 +26,14 @@ NS3_LIBRARIES = ("-lns3-csma", "-lns3-network", "-lns3-core")
 OURS_RUNS = 3
 FIRST_SIMULATED_S = 5
 SMALLEST_CPU_S = 0.01
-NS2_NOTE = "Mac/802_3: no preamble; the jam is waited for, not sent; frames are dropped after 16 attempts, as in ours"
-NS3_NOTE = "CsmaHelper: no collisions, the medium is seen busy everywhere at once; a station that finds it busy backs off; no preamble"
+NS2_NOTE = (
+    "Mac/802_3: no preamble; the jam is waited for, not sent; frames are dropped after 16"
+    " attempts, as in ours"
+)
+NS3_NOTE = (
+    "CsmaHelper: no collisions, the medium is seen busy everywhere at once; a station that finds"
+    " it busy backs off; no preamble"
+)
 
 
 class NotInstalledError(Exception):

@@ -26,8 +26,8 @@ FIRST_FRAMES = 1000
 PEER = "ns-3 bridge"
 LIBRARIES = ("-lns3-bridge", "-lns3-csma", "-lns3-network", "-lns3-core")
 NOTE = (
-    "BridgeNetDevice, two CsmaChannels for each cable, one for each direction, so full duplex; no preamble, its time is in the gap; "
-    "PriorityQueueScheduler"
+    "BridgeNetDevice, two CsmaChannels for each cable, one for each direction, so full duplex; no"
+    " preamble, its time is in the gap; PriorityQueueScheduler"
 )
 
 

@@ -19,10 +19,12 @@ def print_results(results: dict[str, Any]) -> None:
     """
     machine = results["machine"]
     print(
-        f"{machine['cpu']}, {machine['processors']} processors, {machine['system']}, Python {machine['python']}"
+        f"{machine['cpu']}, {machine['processors']} processors, {machine['system']}, Python"
+        f" {machine['python']}"
     )
     print(
-        f"load {machine['load']} before, {machine['load_at_end']} after; whatever else ran meanwhile has made all of this slower"
+        f"load {machine['load']} before, {machine['load_at_end']} after; whatever else ran"
+        " meanwhile has made all of this slower"
     )
     if results["quick"]:
         print("--quick: too short for numbers worth keeping")
@@ -37,7 +39,8 @@ def print_results(results: dict[str, Any]) -> None:
 
 def _print_speed(rows: Sequence[dict[str, Any]]) -> None:
     print(
-        "\nSimulator: delivered frames per CPU-second, in millions; all statistics on, one thread, hosts of 1988"
+        "\nSimulator: delivered frames per CPU-second, in millions; all statistics on, one"
+        " thread, hosts of 1988"
     )
     print_table(
         [
@@ -70,15 +73,18 @@ def _print_speed(rows: Sequence[dict[str, Any]]) -> None:
 
 def _print_reference(row: dict[str, Any]) -> None:
     print(
-        f"\nThe same frames by both implementations ({row['net']} net, {row['stations']} stations, {row['length']}): "
-        f"fast {_millions(row['fast_frames_per_cpu_s'])} M, reference {_millions(row['reference_frames_per_cpu_s'])} M "
+        f"\nThe same frames by both implementations ({row['net']} net, {row['stations']}"
+        f" stations, {row['length']}): "
+        f"fast {_millions(row['fast_frames_per_cpu_s'])} M, reference"
+        f" {_millions(row['reference_frames_per_cpu_s'])} M "
         f"frames per CPU-second; ratio {row['ratio']:.0f}"
     )
 
 
 def _print_switched(rows: Sequence[dict[str, Any]]) -> None:
     print(
-        "\nSwitched: delivered frames per CPU-second, in millions; saturated hosts on a learning switch, 1 Gb/s full duplex"
+        "\nSwitched: delivered frames per CPU-second, in millions; saturated hosts on a"
+        " learning switch, 1 Gb/s full duplex"
     )
     print_table(
         [
@@ -118,7 +124,8 @@ def _print_notes(rows: Sequence[dict[str, Any]]) -> None:
 
 def _print_peers(rows: Sequence[dict[str, Any]]) -> None:
     print(
-        "\nPeers: delivered frames per CPU-second, in millions; equal delays of 6 us, no preamble, no time between frames but the gap"
+        "\nPeers: delivered frames per CPU-second, in millions; equal delays of 6 us, no"
+        " preamble, no time between frames but the gap"
     )
     print_table(
         [

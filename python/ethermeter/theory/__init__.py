@@ -1,9 +1,9 @@
 """Theory: the models of the studies, as pure functions over arrays.
 
-Each takes numbers or arrays, which broadcast, and gives a frozen value with a field
-`outside_range`: true where the model's own assumptions do not hold. `catalogue` says of each what
-it assumes, in which units, and how far it is to be trusted. Nothing here knows of experiments,
-trials or simulators.
+A model is one file: its function, then its entry of the catalogue with assumptions, source,
+confidence and validity. A function takes numbers or arrays, which broadcast, and returns a frozen
+value; its field `outside_range` is true where the model's assumptions do not hold. `predictions`
+says when a model applies to a scenario, and `idealised` builds the scenario that a model assumes.
 """
 
 from ethermeter.arguments import ArgumentError
@@ -24,9 +24,9 @@ from ethermeter.theory.tobagi_hunt import (
     tobagi_hunt_1980_bimodal,
     tobagi_hunt_1980_non_persistent,
     tobagi_hunt_1980_one_persistent,
+    tobagi_hunt_1980_p_persistent,
 )
 from ethermeter.theory.tobagi_hunt_finite import tobagi_hunt_1980_finite
-from ethermeter.theory.tobagi_hunt_p_persistent import tobagi_hunt_1980_p_persistent
 
 __all__ = [
     "ArgumentError",

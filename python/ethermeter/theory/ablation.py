@@ -1,8 +1,7 @@
 """Ablation: from the idealised scenario of a model to the segment, one assumption after another.
 
-Every step gives up what it is named after and keeps what comes later, so that the change of a
-result from step to step is what that assumption is worth. The steps end where the experiment itself
-begins.
+Each step removes the assumption that it is named after and keeps the later ones, so the change of a
+result between two steps is the effect of that assumption. The last step is the experiment.
 """
 
 import dataclasses
@@ -38,11 +37,11 @@ class Step:
     Parameters
     ----------
     name
-        The assumption given up, as a word.
+        Name of the assumption that is removed.
     gives_up
         The assumptions that no longer hold.
     says
-        What has been put in their place.
+        What replaces them.
     make
         The scenario after it.
 
@@ -90,8 +89,9 @@ def _segment(
 
 
 def _least_overhead(s: ModelInputs, scenario: Scenario) -> IdealisedScenario:
-    """Return the scenario with preamble and gap in its frames, and only the bit of gap and of jam
-    that the simulator cannot do without.
+    """Return the scenario with preamble and gap in its frames, and a gap and jam of one bit each.
+
+    The simulator needs that bit.
     """
     bare_one = bare(s, scenario).scenario
     bits = max(1, round(s.overhead_bits))
@@ -171,9 +171,7 @@ _HOST = Step(
 
 
 def _with_host(step: Step) -> Step:
-    """Return a step whose hosts are as they are all along: a model that lets stations think knows
-    their time.
-    """
+    """Return a step that keeps the hosts' times, for models with a thinking time."""
     flags = {
         _OVERHEAD.name: _at(overhead=True, host=True),
         _SLOT_TIME.name: _at(overhead=True, standard_slot=True, host=True),
@@ -211,8 +209,7 @@ _TO_THE_SEGMENT = (_OVERHEAD, _SLOT_TIME, _TOPOLOGY, _HOST)
 
 
 def after(step: str) -> str:
-    """Return the name of the step that follows; of the last one before the experiment, what that
-    itself gives up.
+    """Return the name of the following step, or the assumption that the experiment removes.
 
     Raises
     ------
@@ -225,4 +222,4 @@ def after(step: str) -> str:
 
 
 ALL_STEPS = (_KNOWN_QUEUE, _SLOTTED, _PROTOCOL, _OVERHEAD, _SLOT_TIME, _TOPOLOGY, _HOST)
-"""Every step that there may be."""
+"""All steps."""

@@ -1,6 +1,4 @@
-"""What a model takes: the ranges of its arguments, and what it does where a queue grows without
-bound.
-"""
+"""Ranges of the arguments of models, and the check that a queue is stable."""
 
 import numpy as np
 

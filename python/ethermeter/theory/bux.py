@@ -14,8 +14,28 @@ from ethermeter.theory.arguments import (
     TIME_S,
     stable,
 )
-from ethermeter.theory.delay import Delay
-from ethermeter.theory.lam import finish, printed_delay_s, read_queue
+from ethermeter.theory.entry import (
+    NOT_MODELLED,
+    WHEN_UNSTABLE,
+    Delay,
+    Model,
+    Output,
+    Symbol,
+    assuming,
+)
+from ethermeter.theory.lam import (
+    ARRIVALS,
+    DELAY,
+    DISTRIBUTION,
+    PACKET_TIME,
+    PROPAGATION_TAU,
+    QUEUE_ASSUMES,
+    UTILISATION,
+    WEIGHTS_OF_MIX,
+    finish,
+    printed_delay_s,
+    read_queue,
+)
 from ethermeter.theory.lengths import packet_times
 
 CSMA_CD, TOKEN_RING, SLOTTED_RING = (
@@ -91,7 +111,7 @@ def bux_1981_csma_cd(
     Assumptions
     -----------
     As `lam_1980` with exponential contention, less 2 tau, plus tau/2: no wait for a slot to begin,
-    and the way counted once.
+    and the mean propagation counted once.
 
     Source
     ------
@@ -224,7 +244,7 @@ def bux_1981_slotted_ring(
     Assumptions
     -----------
     All packets under way share the ring equally (processor sharing), and a slot returns to its
-    sender, who frees it, so that half of what the ring carries is of use.
+    sender, who frees it, so that half of the carried load is useful.
 
     Source
     ------
@@ -244,3 +264,109 @@ def bux_1981_slotted_ring(
     with np.errstate(divide="ignore", invalid="ignore"):
         delay = np.where(good, 2 * service / (1 - rate * service) + ring / 2, np.nan)
     return Delay(delay_s=plain(delay), utilisation=plain(rate * mean), outside_range=plain(~good))
+
+
+_SOURCE = (
+    "W. Bux, Local-area subnetworks: a performance comparison, IEEE Trans. Communications 29(10),"
+    " 1981"
+)
+_RING_ASSUMES = {
+    "persistence": "none: access in turn",
+    "arrivals": "Poisson, the same at all stations",
+    "retransmission": "none: no collisions",
+    "collision_length": "none: no collisions",
+    "buffers": "unlimited",
+    **NOT_MODELLED,
+}
+
+ENTRIES = (
+    Model(
+        CSMA_CD,
+        "delay of CSMA/CD, corrected for the effects of slots",
+        1981,
+        bux_1981_csma_cd,
+        (ARRIVALS, PACKET_TIME, PROPAGATION_TAU, WEIGHTS_OF_MIX, DISTRIBUTION, WHEN_UNSTABLE),
+        (DELAY, UTILISATION),
+        assuming(
+            slotting="slots of one round trip, their effect taken out afterwards", **QUEUE_ASSUMES
+        ),
+        _SOURCE,
+        "mathematics solid; the printed formula as remembered, which proved to be an exact form of"
+        " a precise model; its knee at 0.4 for 10 Mb/s agrees with what Boggs et al. report",
+        "rates below 1/(E1 + tau + 2e tau); packets at least a round trip long; no value where"
+        " even an empty slot is improbable",
+    ),
+    Model(
+        TOKEN_RING,
+        "delay of a token ring",
+        1981,
+        bux_1981_token_ring,
+        (
+            ARRIVALS,
+            Symbol("stations", "N", "", "stations on the ring, all alike", STATIONS),
+            PACKET_TIME,
+            Symbol(
+                "latency_s",
+                "R",
+                "s",
+                "time of the token around the quiet ring, station delays included",
+                TIME_S,
+            ),
+            Symbol(
+                "discipline",
+                "",
+                "",
+                "what a station sends when the token comes: all, what it had then, or one packet",
+                DISCIPLINES,
+                "exhaustive",
+            ),
+            WEIGHTS_OF_MIX,
+            DISTRIBUTION,
+            WHEN_UNSTABLE,
+        ),
+        (
+            DELAY,
+            Output("wait_s", "W", "s", "mean time from arrival to the start of transmission"),
+            UTILISATION,
+        ),
+        assuming(
+            slotting="none",
+            population="finite, all stations alike",
+            topology="a ring, receivers half of it away on the average",
+            packet_lengths="fixed, exponential, or a mix",
+            **_RING_ASSUMES,
+        ),
+        _SOURCE,
+        "waits exact (simulation within 0.2 %); the paper's formula as remembered for exhaustive"
+        " service",
+        "packets longer than the ring: a shorter one would hold the token until it came back",
+    ),
+    Model(
+        SLOTTED_RING,
+        "delay of a slotted ring: doubtful",
+        1981,
+        bux_1981_slotted_ring,
+        (
+            ARRIVALS,
+            Symbol(
+                "packet_s", "E1", "s", "mean packet time at line rate, without headers", PACKET_S
+            ),
+            Symbol("latency_s", "R", "s", "time around the ring", TIME_S),
+            Symbol("header_bits", "L_h", "bit", "header of a slot", HEADER_BITS),
+            Symbol("data_bits", "L_d", "bit", "data of a slot", PACKET_BITS),
+            WHEN_UNSTABLE,
+        ),
+        (DELAY, UTILISATION),
+        assuming(
+            slotting="slots that circulate",
+            population="infinite",
+            topology="a ring, receivers half of it away on the average",
+            packet_lengths="any; cut into slots",
+            **_RING_ASSUMES,
+        ),
+        _SOURCE,
+        "doubtful: from memory, and checked against nothing",
+        "unknown",
+        ("Doubtful: not validated by any simulation or printed value.",),
+    ),
+)

@@ -1,19 +1,42 @@
 """The catalogue: every model, what it assumes, in which units, and how far it is to be trusted."""
 
+from itertools import chain
+
 from ethermeter.arguments import ArgumentError
-from ethermeter.theory import entries_delay, entries_finite, entries_throughput
+from ethermeter.theory import (
+    almes_lazowska,
+    bux,
+    coyle_liu,
+    kleinrock_tobagi,
+    lam,
+    metcalfe_boggs,
+    takagi_kleinrock,
+    tasaka,
+    tobagi_hunt,
+    tobagi_hunt_finite,
+)
 from ethermeter.theory.entry import Aspect, Assumption, Model, Output, Symbol
 
 __all__ = ["Aspect", "Assumption", "Model", "Output", "Symbol", "model", "models"]
 
 
+_MODULES = (
+    kleinrock_tobagi,
+    metcalfe_boggs,
+    almes_lazowska,
+    tobagi_hunt,
+    tobagi_hunt_finite,
+    lam,
+    bux,
+    coyle_liu,
+    takagi_kleinrock,
+    tasaka,
+)
+
+
 def models() -> dict[str, Model]:
     """Return the models by name, in order of their years."""
-    entries = sorted(
-        (*entries_throughput.ENTRIES, *entries_delay.ENTRIES, *entries_finite.ENTRIES),
-        key=lambda entry: entry.year,
-    )
-    return {entry.name: entry for entry in entries}
+    return {entry.name: entry for entry in chain.from_iterable(each.ENTRIES for each in _MODULES)}
 
 
 def model(name: str) -> Model:

@@ -1,16 +1,16 @@
-"""What the catalogue says of a model."""
+"""An entry of the catalogue: a model, its arguments, results and assumptions."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-from ethermeter.arguments import Range
-from ethermeter.theory.arguments import UNSTABLE
+from ethermeter.arguments import Array, Flags, Range
+from ethermeter.theory.arguments import LOAD, PROPAGATION, UNSTABLE
 
 
 class Aspect(StrEnum):
-    """What models, and experiments, differ in. Every model says something of each."""
+    """An aspect in which models and experiments differ; every model has a text for each."""
 
     SLOTTING = "slotting"
     PERSISTENCE = "persistence"
@@ -77,7 +77,7 @@ class Symbol:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """A field of what a model gives.
+    """A field of the result of a model.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ class Output:
     meaning
         What it is.
     axis
-        What its last axis counts, if it has one more than the arguments; else empty.
+        Meaning of its last axis, if it has one more axis than the arguments; else empty.
 
     """
 
@@ -122,19 +122,19 @@ class Model:
     year
         Of the paper.
     function
-        What computes it.
+        Its function.
     symbols, outputs
-        What it takes and gives.
+        Its arguments and the fields of its result.
     assumptions
         One for every aspect, in the order of `Aspect`.
     source
         The paper.
     confidence
-        How sure the mathematics is, and how sure it is the paper's.
+        Confidence in the mathematics, and in its identity with the paper's.
     validity
         Where it holds.
     notes
-        What else to know before it is used.
+        Further warnings.
 
     """
 
@@ -163,13 +163,55 @@ def assuming(**texts: str) -> tuple[Assumption, ...]:
     return tuple(Assumption(aspect, texts[aspect.replace("-", "_")]) for aspect in Aspect)
 
 
+@dataclass(frozen=True, slots=True)
+class Throughput:
+    """Result of a model of throughput against load.
+
+    Parameters
+    ----------
+    throughput
+        S, fraction of time in which packets that succeed are sent; from 0 to 1.
+    outside_range
+        Where the model's own assumptions do not hold.
+
+    """
+
+    throughput: Array
+    outside_range: Flags
+
+
+@dataclass(frozen=True, slots=True)
+class Delay:
+    """Result of a model of delay against arrival rate.
+
+    Parameters
+    ----------
+    delay_s
+        Mean time from the arrival of a packet to the end of its reception [s].
+    utilisation
+        Arrival rate times mean packet time: the fraction of time in which packets are sent.
+    outside_range
+        Where the model's own assumptions do not hold, or the queue is not stable (NaN).
+
+    """
+
+    delay_s: Array
+    utilisation: Array
+    outside_range: Flags
+
+
 WHEN_UNSTABLE = Symbol(
-    "unstable", "", "", "what happens where the delay has no limit", UNSTABLE, "error"
+    "unstable", "", "", "behaviour where the queue is not stable", UNSTABLE, "error"
+)
+
+LOAD_G = Symbol("load", "G", "", "attempts a packet time, new and repeated", LOAD)
+PROPAGATION_A = Symbol("propagation", "a", "", "one-way propagation over packet time", PROPAGATION)
+THROUGHPUT_S = Output(
+    "throughput", "S", "", "fraction of time in which packets that succeed are sent"
 )
 
 NOT_MODELLED = {"gap": "none", "preamble": "none; may be counted into the packet"}
-"""What no model of the time has."""
-TOBAGI_HUNT = "F. A. Tobagi, V. B. Hunt, Performance analysis of carrier sense multiple access with collision detection, Computer Networks 4(5), 1980"
+"""Aspects that no model of that time includes."""
 EQUALLY_FAR = "all stations one propagation time apart"
 POISSON_INFINITE = {
     "population": "infinite",

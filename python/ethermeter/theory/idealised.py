@@ -1,8 +1,7 @@
-"""Idealised scenarios: what the simulator receives to be exactly what a model assumes.
+"""Idealised scenarios: scenarios for the simulator with exactly the assumptions of a model.
 
-An idealised scenario is one of docs/formats.md, perhaps with the medium access of a theory. Its
-packets include preamble and gap, as in the models; the bits it counts are converted back to those
-of frames afterwards.
+An idealised scenario may have the medium access of a theory. Its packets include preamble and gap,
+as in the models; counted bits are converted back to bits of frames afterwards.
 """
 
 from collections.abc import Callable
@@ -93,9 +92,7 @@ def bare(inputs: ModelInputs, scenario: Scenario) -> IdealisedScenario:
 
 
 def in_slots(inputs: ModelInputs, scenario: Scenario) -> IdealisedScenario:
-    """Return the scenario with a slot of one propagation time as its bit, and packets of whole
-    slots.
-    """
+    """Return the scenario with a propagation slot as its bit, and packets of whole slots."""
     slot_ps = round(inputs.propagation_slot_s * PS_PER_S)
     bit_ps = medium_of(scenario).bit_ps
     overhead = round(inputs.overhead_bits)
@@ -126,9 +123,7 @@ def with_access(
 
 
 def _without_overhead(scenario: Scenario) -> Scenario:
-    """Return a scenario without preamble and gap, and without turnaround time, of which no theory
-    knows.
-    """
+    """Return a scenario without preamble, gap and turnaround time, as all theories assume."""
     mac = replace(
         constants_of(scenario), preamble_bits=0, gap_bits=0, gap_part1_bits=0, turnaround_ps=0
     )
@@ -170,7 +165,7 @@ def _always(flow: Flow) -> Flow:
 
 
 def adaptive(inputs: ModelInputs, policy: Policy) -> Mac:
-    """Return contention in slots that begin with the silence, of the experiment's contention slot."""
+    """Return contention in the experiment's contention slots, which begin with the silence."""
     slot_ps = _ps(inputs.contention_slot_s)
     return Mac(adaptive=Adaptive(slot_ps=slot_ps, clear_ps=0, policy=policy, empty="at-once"))
 
@@ -227,9 +222,7 @@ def _crowd(
 
 
 def attempt_load(model: str, inputs: ModelInputs) -> float:
-    """Return the rate of attempts that carries what arrives, in attempts a packet time; where
-    nothing carries it, that of the capacity.
-    """
+    """Return the attempts a packet time that carry the arrivals; beyond the capacity, its rate."""
     entry = ENTRIES[model]
     return entry.attempt_load(inputs) if entry.attempt_load is not None else float("nan")
 

@@ -1,4 +1,4 @@
-"""Model inputs: the quantities of a scenario that theories know, in seconds and bits."""
+"""Model inputs: the quantities of a scenario that theories use, in seconds and bits."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -42,10 +42,10 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ModelInputs:
-    """One point of an experiment, as the theories see it.
+    """The inputs of the theories at one point of an experiment.
 
     Times are *charged*: a packet counts with its preamble and the gap after it, since every theory
-    knows the packet only.
+    has packets only.
 
     Parameters
     ----------
@@ -85,11 +85,11 @@ class ModelInputs:
     generator
         Whether a user process fills buffers.
     priority_waits
-        Whether any station lets others of higher priority go first.
+        Whether any station has a priority wait.
     backoff
         "exponential", "linear", "constant" or "none".
     contention_slot_s, sensing_interval_s, persistence, station_latency_s
-        What is assumed for the theories; `sensing_interval_s` may be None.
+        Assumptions of the theories; `sensing_interval_s` may be None.
 
     """
 
@@ -125,14 +125,12 @@ class ModelInputs:
 
     @property
     def load(self) -> float:
-        """Offered load of sources that are not saturated: charged time of arriving frames per
-        second.
-        """
+        """Offered load of unsaturated sources: charged time of the frames arriving in a second."""
         return self.arrival_rate * self.packet_s
 
     @property
     def packet_slots(self) -> int:
-        """Slots of one propagation time in a mean packet, rounded: what slotted theories call 1/a."""
+        """Slots of one propagation time in a mean packet, rounded: 1/a of slotted theories."""
         return max(1, round(self.packet_s / self.propagation_s)) if self.propagation_s > 0 else 1
 
     @property
@@ -142,9 +140,7 @@ class ModelInputs:
 
     @property
     def collision_slots(self) -> int:
-        """Slots a collision takes: at least two, one until it is heard and one until the medium is
-        clear.
-        """
+        """Slots of a collision: one until it is heard, one until the medium is clear, or more."""
         return max(2, round(self.collision_s / self.propagation_slot_s))
 
 
@@ -156,7 +152,7 @@ def model_inputs(scenario: Scenario, assumptions: Assumptions) -> ModelInputs:
     scenario
         Of a trial.
     assumptions
-        What the theories assume beyond it.
+        Assumptions of the theories beyond it.
 
     """
     medium, mac, groups = medium_of(scenario), constants_of(scenario), groups_of(scenario)
@@ -222,7 +218,7 @@ def _seconds(time_ps: int | None) -> float | None:
 
 
 def _distances(delay_ps: Sequence[Sequence[int]], points: Sequence[int]) -> tuple[int, int]:
-    """Return the smallest and the largest delay between two different stations; 0 for a single one."""
+    """Return the smallest and largest delay between two different stations; 0 for a single one."""
     count = np.bincount(points, minlength=len(delay_ps))
     used = np.flatnonzero(count)
     delays = np.array(delay_ps)[np.ix_(used, used)]
@@ -232,9 +228,7 @@ def _distances(delay_ps: Sequence[Sequence[int]], points: Sequence[int]) -> tupl
 
 
 def _lengths(groups: Sequence[Group]) -> tuple[Floats, Floats]:
-    """Return the lengths of all stations' frames, in bits, and their shares of the frames, stations
-    counting equally.
-    """
+    """Return the lengths of all stations' frames [bit] and their shares of the frames."""
     shares: dict[int, float] = {}
     for group in groups:
         bits, weights = lengths_of(group.flow.frames)
@@ -249,8 +243,9 @@ def _lengths(groups: Sequence[Group]) -> tuple[Floats, Floats]:
 
 
 def _rate(flow: Flow) -> float:
-    """Return the frames per second of one station; 0 when saturated, and of voice as many as there
-    would be of the shortest length.
+    """Return the frames per second of one station; 0 when saturated.
+
+    Voice counts as frames of the shortest length.
     """
     match flow.arrivals:
         case SaturatedArrivals():
@@ -282,9 +277,7 @@ def _mean_s(times: Times) -> float:
 
 
 def _thinking_s(groups: Sequence[Group]) -> float | None:
-    """Return the mean time in which a saturated station thinks, if that is exponential and alike
-    everywhere.
-    """
+    """Return the mean thinking time of saturated stations if exponential and equal everywhere."""
     service = groups[0].flow.service
     alike = all(
         group.flow.service == service and isinstance(group.flow.arrivals, SaturatedArrivals)

@@ -1,13 +1,22 @@
-"""Kleinrock and Tobagi 1975: 1-persistent CSMA without collision detection, the limit of the later
-models.
-"""
+"""Kleinrock and Tobagi 1975: 1-persistent CSMA without collision detection."""
 
 import numpy as np
 
 from ethermeter.arguments import Array, Numbers, flag, plain, together
 from ethermeter.theory.arguments import LOAD, PROPAGATION
+from ethermeter.theory.entry import (
+    EQUALLY_FAR,
+    LOAD_G,
+    NOT_MODELLED,
+    POISSON_INFINITE,
+    PROPAGATION_A,
+    THROUGHPUT_S,
+    Model,
+    Symbol,
+    Throughput,
+    assuming,
+)
 from ethermeter.theory.special import mean_decay
-from ethermeter.theory.throughput import Throughput
 
 MODEL = "kleinrock-tobagi-1975"
 
@@ -69,3 +78,40 @@ def _unslotted(g: Array, a: Array) -> Array:
     above = g * (1 + g + a * g * (1 + g + a * g / 2)) * np.exp(-g * (1 + 2 * a))
     below = g * (1 + 2 * a) + np.expm1(-a * g) + (1 + a * g) * np.exp(-g * (1 + a))
     return np.asarray(above / below)
+
+
+ENTRIES = (
+    Model(
+        MODEL,
+        "1-persistent CSMA without collision detection: the limit of the later models",
+        1975,
+        kleinrock_tobagi_1975,
+        (
+            LOAD_G,
+            PROPAGATION_A,
+            Symbol(
+                "slotted",
+                "",
+                "",
+                "whether starts are synchronised to slots of one propagation time",
+                ("true", "false"),
+                default=True,
+            ),
+        ),
+        (THROUGHPUT_S,),
+        assuming(
+            slotting="slots of one propagation time, or none",
+            persistence="1-persistent",
+            retransmission="a stable rate, part of the load",
+            collision_length="a packet: there is no collision detection",
+            topology=EQUALLY_FAR,
+            packet_lengths="fixed",
+            **POISSON_INFINITE,
+            **NOT_MODELLED,
+        ),
+        "L. Kleinrock, F. A. Tobagi, Packet switching in radio channels, IEEE Trans."
+        " Communications 23(12), 1975",
+        "mathematics solid; the formulas are the paper's as remembered",
+        "any load",
+    ),
+)

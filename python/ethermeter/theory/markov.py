@@ -1,4 +1,4 @@
-"""Stationary distributions of chains, without a subtraction."""
+"""Stationary distributions of Markov chains, computed without subtraction."""
 
 import numpy as np
 
@@ -61,12 +61,12 @@ def stationary(transition: Array) -> Array:
     Returns
     -------
     :
-        Shape (n,); sums to 1. States that cannot be come back from to lower ones count as out of
-        reach.
+        Shape (n,); sums to 1. States without a path back to lower ones count as
+        unreachable.
 
     Source
     ------
-    Grassmann, Taksar and Heyman, Operations Research 33(5), 1985: state after state is left out,
+    Grassmann, Taksar and Heyman, Operations Research 33(5), 1985: states are eliminated one by one,
     the last first.
 
     """

@@ -1,8 +1,8 @@
 """Predictions: for each model, when it applies, its parameters, and its predictions as metrics.
 
-The rule for throughput: a model's throughput in packet times a second is the utilisation, because a
-packet counts with its preamble and gap. Models that have the rate of all attempts for an input (G,
-new and repeated) are asked for the smallest G that carries what arrives.
+A model's throughput in packet times a second is the utilisation, because a packet counts with its
+preamble and gap. A model whose input is the rate of all attempts (G, new and repeated) is evaluated
+at the smallest G that carries the arrivals.
 """
 
 import math
@@ -23,7 +23,7 @@ Parameters = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """What a model predicts, and whether its own validity ends before."""
+    """The metrics that a model predicts, and whether the inputs are outside its range."""
 
     values: Mapping[Metric, float]
     outside_range: bool
@@ -31,21 +31,21 @@ class Prediction:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A model in the eyes of an experiment.
+    """How a model applies to experiments.
 
     Parameters
     ----------
     assumes
-        What it takes for granted.
+        Its simplifications.
     obstacles
-        Why it cannot answer for the inputs; nothing if it can.
+        Reasons why it does not apply to the inputs; empty if it applies.
     parameters
         Arguments of its function.
     predict
         Its prediction.
     attempt_load
-        For a model that has the rate of attempts for an input: the one that carries what arrives,
-        in attempts a packet time.
+        For a model whose input is the rate of attempts: the rate that carries the arrivals, in
+        attempts a packet time.
 
     """
 
@@ -66,7 +66,7 @@ def _obstacles(
 
 def _no_waits(s: ModelInputs) -> str | None:
     return (
-        "needs stations without priority waits, of which no theory knows"
+        "needs stations without priority waits, which no theory models"
         if s.priority_waits
         else None
     )
@@ -93,8 +93,12 @@ def _no_generator(s: ModelInputs) -> str | None:
 
 
 def _thinking(s: ModelInputs) -> str | None:
-    wanted = 'needs stations that think for an exponential time: saturated, service = { exponential = { offset = "0 s", mean = … } }'
-    return None if s.thinking_s is not None else wanted
+    if s.thinking_s is not None:
+        return None
+    return (
+        "needs stations that think for an exponential time: saturated, service ="
+        ' { exponential = { offset = "0 s", mean = … } }'
+    )
 
 
 def _sensing(s: ModelInputs) -> str | None:
@@ -144,7 +148,7 @@ def _limited(s: ModelInputs) -> str | None:
 
 
 def _rates(s: ModelInputs, packets_per_s: float) -> dict[Metric, float]:
-    """Return what follows from the packets that get through."""
+    """Return the rates that follow from the delivered packets."""
     mean_bits = s.packet_s * s.rate_bps
     return {
         Metric.UTILISATION: packets_per_s * s.packet_s,
@@ -157,8 +161,9 @@ def _rates(s: ModelInputs, packets_per_s: float) -> dict[Metric, float]:
 def _held(
     packets_per_s: float, delay_s: float, backlog: float, *, beyond_end_s: float
 ) -> dict[Metric, float]:
-    """Return the delay and the mean number of frames held, of a model that counts both until some
-    time after the last bit.
+    """Return delay and mean number of frames held of a model that counts past the last bit.
+
+    `beyond_end_s` is the time after the last bit [s] that the model includes.
     """
     return {
         Metric.TRANSMISSION_DELAY: delay_s - beyond_end_s,
@@ -179,7 +184,7 @@ def _metcalfe_boggs(s: ModelInputs) -> Prediction:
     found = theory.metcalfe_boggs_1976(**_metcalfe_boggs_parameters(s))
     packets_per_s = float(found.efficiency) / s.packet_s
     values = _rates(s, packets_per_s) | {
-        # Q stations always wait, so a frame waits for Q - 1 others on average (Little).
+        # Q stations always have a frame, so a frame waits for Q - 1 others on average (Little).
         Metric.TRANSMISSION_DELAY: s.stations / packets_per_s,
         Metric.OFFERED_LOAD_Q: float(s.stations),
         # One station on average starts in every slot; the slot that succeeds is the last of 1/A.
@@ -212,7 +217,7 @@ def _almes_lazowska(s: ModelInputs) -> Prediction:
 def _attempts(
     function: str, parameters: Callable[[ModelInputs], Parameters], *, each_sends: bool
 ) -> Callable[[ModelInputs], Prediction]:
-    """Return the prediction of a model that has the rate of attempts for an input."""
+    """Return the prediction of a model whose input is the rate of attempts."""
     load_of = _attempt_load(function, parameters)
 
     def predict(s: ModelInputs) -> Prediction:
@@ -228,9 +233,7 @@ def _attempts(
 def _attempt_load(
     function: str, parameters: Callable[[ModelInputs], Parameters]
 ) -> Callable[[ModelInputs], float]:
-    """Return the smallest rate of attempts that carries what arrives; where nothing does, the rate
-    that carries most.
-    """
+    """Return the smallest rate of attempts that carries the arrivals, or carries most."""
 
     def load(s: ModelInputs) -> float:
         most, best = _capacity(function, **parameters(s))
@@ -239,10 +242,10 @@ def _attempt_load(
     return load
 
 
-# Replications ask the same again, and a search takes a while.
+# Replications repeat the same arguments, and a search is slow.
 @lru_cache(maxsize=1024)
 def _capacity(function: str, **parameters: float) -> tuple[float, float]:
-    """Return the most that a model carries, and the rate of attempts at which it does."""
+    """Return the largest throughput of a model, and the rate of attempts at which it occurs."""
     best = theory.capacity(getattr(theory, function), **parameters)
     return float(best.capacity), float(best.load)
 
@@ -308,8 +311,9 @@ def _delay(
     parameters: Callable[[ModelInputs], Parameters],
     beyond_end_s: Callable[[ModelInputs], float],
 ) -> Callable[[ModelInputs], Prediction]:
-    """Return the prediction of a model of mean delay, which ends some time after the last bit has
-    left the sender.
+    """Return the prediction of a model of mean delay.
+
+    The model's delay ends `beyond_end_s` [s] after the last bit has left the sender.
     """
 
     def predict(s: ModelInputs) -> Prediction:
@@ -333,9 +337,7 @@ def _ring_parameters(s: ModelInputs) -> Parameters:
 
 
 def _latency_s(s: ModelInputs) -> float:
-    """Return how long a bit takes around a ring: there and back along the same cable, and through
-    every station.
-    """
+    """Return the latency of a ring: twice the cable, and every station [s]."""
     return 2 * s.propagation_s + s.stations * s.station_latency_s
 
 
@@ -419,7 +421,8 @@ ENTRIES: dict[str, Entry] = {
     ),
     "tobagi-hunt-1980-non-persistent": Entry(
         _assume(
-            "slotted non-persistent infinite-population poisson-attempts equally-far no-overhead constant-collision"
+            "slotted non-persistent infinite-population poisson-attempts equally-far no-overhead"
+            " constant-collision"
         ),
         _ONE_OF_MANY,
         _slots,
@@ -428,7 +431,8 @@ ENTRIES: dict[str, Entry] = {
     ),
     "tobagi-hunt-1980-one-persistent": Entry(
         _assume(
-            "slotted infinite-population poisson-attempts equally-far no-overhead constant-collision"
+            "slotted infinite-population poisson-attempts equally-far no-overhead"
+            " constant-collision"
         ),
         _obstacles(_poisson, _apart, _several, _one_length),
         _slots,
@@ -437,7 +441,8 @@ ENTRIES: dict[str, Entry] = {
     ),
     "tobagi-hunt-1980-p-persistent": Entry(
         _assume(
-            "slotted p-persistent infinite-population poisson-attempts equally-far no-overhead constant-collision"
+            "slotted p-persistent infinite-population poisson-attempts equally-far no-overhead"
+            " constant-collision"
         ),
         _obstacles(_hesitant, _poisson, _apart, _several, _one_length),
         _p_slots,
@@ -500,4 +505,4 @@ ENTRIES: dict[str, Entry] = {
         _tasaka,
     ),
 }
-"""Every model that can answer an experiment, in the order of publication."""
+"""Every model that can answer an experiment, in order of publication."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from ethermeter.arguments import ArgumentError, Array, Flags, Numbers, plain, same_shape
 from ethermeter.theory.arguments import LOAD, SHARE
-from ethermeter.theory.throughput import Throughput
+from ethermeter.theory.entry import Throughput
 
 Model = Callable[..., Throughput]
 
@@ -25,12 +25,12 @@ class Capacity:
     Parameters
     ----------
     capacity
-        Of two humps that of the higher.
+        Largest throughput; of two maxima the higher.
     load
         G at which it is reached.
     outside_range
-        Where the model's assumptions do not hold there, or the throughput still rises at the
-        largest load that is looked at.
+        Where the model's assumptions do not hold, or the throughput still rises at the largest
+        load of the search.
 
     """
 
@@ -47,7 +47,7 @@ def capacity(function: Model, **parameters: Any) -> Capacity:
     function
         A model of throughput against load.
     parameters
-        What else it takes; arrays broadcast.
+        Its other arguments; arrays broadcast.
 
     Returns
     -------
@@ -98,7 +98,7 @@ def load_of(throughput: Numbers, function: Model, **parameters: Any) -> Array:
     function
         A model of throughput against load.
     parameters
-        What else it takes; arrays broadcast.
+        Its other arguments; arrays broadcast.
 
     Returns
     -------
@@ -141,7 +141,7 @@ def _prepared(
 ) -> tuple[tuple[int, ...], Callable[[Array], Array]]:
     """Return the shape of the parameters, and the throughput as a function of the load."""
     try:
-        # Whatever is wrong with a parameter is found here, and named by the model.
+        # The model itself reports a parameter that is wrong.
         found = function(1.0, **parameters)
     except TypeError as error:
         raise ArgumentError(

@@ -1,4 +1,4 @@
-"""Simplifications: what the models assume, and which of it a scenario violates."""
+"""Simplifications: the assumptions of the models, and those that a scenario violates."""
 
 from collections.abc import Callable
 from enum import StrEnum
@@ -7,7 +7,7 @@ from ethermeter.theory.inputs import ModelInputs
 
 
 class Simplification(StrEnum):
-    """Something that a theory takes for granted."""
+    """A simplifying assumption of a theory."""
 
     SLOTTED = "slotted"
     NO_OVERHEAD = "no-overhead"
@@ -31,10 +31,10 @@ def _propagation(inputs: ModelInputs) -> str:
 
 def _overhead(inputs: ModelInputs) -> str | None:
     bits, turnaround_s = inputs.overhead_bits, inputs.turnaround_s
-    told = [f"{bits:.0f} bit a packet, counted as part of it"] * bool(bits) + [
+    texts = [f"{bits:.0f} bit a packet, counted as part of it"] * bool(bits) + [
         f"{turnaround_s * 1e6:.3g} us of turnaround time"
     ] * bool(turnaround_s)
-    return f"no preamble, jam or gap; here {', and '.join(told)}" if told else None
+    return f"no preamble, jam or gap; here {', and '.join(texts)}" if texts else None
 
 
 _TEXTS: dict[Simplification, Callable[[ModelInputs], str | None]] = {
@@ -60,7 +60,8 @@ _TEXTS: dict[Simplification, Callable[[ModelInputs], str | None]] = {
         f"stations try again at a fixed rate; here {s.backoff} backoff"
     ),
     Simplification.KNOWN_QUEUE: lambda s: (
-        f"every station knows how many wait and starts with the best probability; here {s.backoff} backoff"
+        f"every station knows how many wait and starts with the best probability; here {s.backoff}"
+        " backoff"
     ),
     Simplification.POISSON_ATTEMPTS: lambda s: (
         f"new and repeated attempts together are Poisson; here {s.backoff} backoff makes them"
@@ -72,7 +73,8 @@ _TEXTS: dict[Simplification, Callable[[ModelInputs], str | None]] = {
         "every collision lasts equally long; here it depends on who collides"
     ),
     Simplification.ALWAYS_READY: lambda s: (
-        f"every station always has a frame; here its host needs {s.service_s * 1e6:.3g} us between two"
+        f"every station always has a frame; here its host needs {s.service_s * 1e6:.3g} us between"
+        " two"
         if s.service_s
         else None
     ),
@@ -87,8 +89,6 @@ OTHER_PROTOCOL = {Simplification.NON_PERSISTENT, Simplification.P_PERSISTENT, Si
 
 
 def violated(assumed: tuple[Simplification, ...], inputs: ModelInputs) -> dict[Simplification, str]:
-    """Return those assumptions that do not hold for the inputs, each with what it says and what is
-    there.
-    """
+    """Return the assumptions that do not hold for the inputs, each with a text that says why."""
     found = {assumption: _TEXTS[assumption](inputs) for assumption in assumed}
     return {assumption: text for assumption, text in found.items() if text is not None}

@@ -1,4 +1,4 @@
-"""Functions that stay exact where their textbook forms cancel."""
+"""Functions that avoid the cancellation of their textbook forms."""
 
 import numpy as np
 from scipy import special

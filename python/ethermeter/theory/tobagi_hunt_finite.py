@@ -1,6 +1,4 @@
-"""Tobagi and Hunt 1980: throughput and delay of slotted non-persistent CSMA/CD with a finite
-population.
-"""
+"""Tobagi and Hunt 1980: slotted non-persistent CSMA/CD with a finite population."""
 
 from dataclasses import dataclass
 
@@ -8,17 +6,27 @@ import numpy as np
 from scipy import special
 
 from ethermeter.arguments import NOTHING, Array, Flags, Numbers, flag, plain, together
-from ethermeter.theory.arguments import CHAIN_STATIONS, PROBABILITY, WHOLE_SLOTS
+from ethermeter.theory.arguments import CHAIN_STATIONS, PROBABILITY, WEIGHT, WHOLE_SLOTS
+from ethermeter.theory.entry import (
+    EQUALLY_FAR,
+    NOT_MODELLED,
+    THROUGHPUT_S,
+    Model,
+    Output,
+    Symbol,
+    assuming,
+)
 from ethermeter.theory.lengths import mix
 from ethermeter.theory.markov import stationary_falling_by_one
 from ethermeter.theory.special import binomial, some_of, two_or_more_of
+from ethermeter.theory.tobagi_hunt import SOURCE
 
 MODEL = "tobagi-hunt-1980-finite"
 
 
 @dataclass(frozen=True, slots=True)
 class FiniteNonPersistent:
-    """What a finite population achieves.
+    """Performance of a finite population.
 
     Parameters
     ----------
@@ -43,8 +51,7 @@ class FiniteNonPersistent:
 
 @dataclass(frozen=True, slots=True)
 class Cycles:
-    """The chain of idle slots: a transition matrix and, for every state, means of what lies between
-    it and the next.
+    """The chain of idle slots: its transition matrix, and for every state means to the next one.
 
     Parameters
     ----------
@@ -160,19 +167,19 @@ def immediate_cycles(
 ) -> Cycles:
     """Return the chain of the first slots of idle periods when a new packet starts at once.
 
-    A state is the number n of stations that have a packet. An idle period lasts until somebody
+    A state is the number n of stations that have a packet. An idle period lasts until a station
     starts; then a success takes T + 1 slots, a collision `collision`, and stations without a packet
     go on making them, each slot with probability `new`.
     """
     n = np.arange(stations + 1.0)
     free = stations - n
-    nobody_new, nobody_old = (1 - new) ** free, (1 - again) ** n
+    none_new, none_old = (1 - new) ** free, (1 - again) ** n
     starts = -np.expm1(special.xlog1py(free, -new) + special.xlog1py(n, -again))
     one_new = free * new * (1 - new) ** np.maximum(free - 1, 0)
     one_old = n * again * (1 - again) ** np.maximum(n - 1, 0)
-    by_new, by_old = one_new * nobody_old / starts, one_old * nobody_new / starts
+    by_new, by_old = one_new * none_old / starts, one_old * none_new / starts
     # Collisions, by how many of the starters are new: none, one, more.
-    old_only = nobody_new * two_or_more_of(n, again) / starts
+    old_only = none_new * two_or_more_of(n, again) / starts
     one_and_old = one_new * some_of(n, again) / starts
     column, row = n[None, :], n[:, None]
     transition = np.zeros((stations + 1, stations + 1))
@@ -190,8 +197,7 @@ def immediate_cycles(
     made = some_of(np.asarray(collision), new)
     transition += old_only[:, None] * binomial(column - row, free[:, None], made)
     transition += one_and_old[:, None] * binomial(column - row - 1, (free - 1)[:, None], made)
-    # k have a packet at the end of the collision who had none; each of these started with it, or
-    # made it later.
+    # k stations got their packet in the collision: they started with it, or made it later.
     made_or_started = some_of(np.asarray(collision + 1), new)
     several = two_or_more_of(np.maximum(column - row, 0.0), new / made_or_started)
     transition += binomial(column - row, free[:, None], made_or_started) * several / starts[:, None]
@@ -218,22 +224,22 @@ def delayed_cycles(
 ) -> Cycles:
     """Return the chain of all idle slots when a new packet waits as a repeated one does.
 
-    A state is the number n of stations that have a packet. Each senses with probability `again`:
-    nobody, and the next slot is idle; one, and T + 1 slots follow; more, and `collision` slots
-    follow. A station that was served is without a packet with probability `empties`.
+    A state is the number n of stations that have a packet. Each senses with probability `again`.
+    After none the next slot is idle, after one T + 1 slots follow, after more `collision` slots.
+    A served station is without a packet with probability `empties`.
     """
     n = np.arange(stations + 1.0)
     free = stations - n
-    nobody = (1 - again) ** n
+    none = (1 - again) ** n
     one = n * again * (1 - again) ** np.maximum(n - 1, 0)
     more = two_or_more_of(n, again)
     column, row = n[None, :], n[:, None]
-    transition = nobody[:, None] * binomial(column - row, free[:, None], new)
+    transition = none[:, None] * binomial(column - row, free[:, None], new)
     transition += more[:, None] * binomial(
         column - row, free[:, None], some_of(np.asarray(collision + 1), new)
     )
-    area = nobody * n + more * _sum_of_backlog(stations, n, new, collision + 1)
-    slots = nobody + more * (collision + 1)
+    area = none * n + more * _sum_of_backlog(stations, n, new, collision + 1)
+    slots = none + more * (collision + 1)
     for length, share in zip(lengths, shares, strict=True):
         made = some_of(np.asarray(length + 2), new)
         served = empties * binomial(column - row + 1, free[:, None], made)
@@ -251,7 +257,85 @@ def _falling(new: float, slots: float) -> float:
 
 
 def _sum_of_backlog(stations: int, n: Array, new: float, slots: float) -> Array:
-    """Return the mean number of stations with a packet, summed over `slots` slots of which the
-    first has n.
-    """
+    """Return the mean number of stations with a packet, summed over `slots` slots from n."""
     return np.asarray(stations * slots - (stations - n) * _falling(new, slots))
+
+
+COLLISION = Symbol(
+    "collision_slots", "gam", "slots", "length of a collision: 2 and the jam", WHOLE_SLOTS, 2
+)
+SLOTTED = {
+    "slotting": "slots of one propagation time",
+    "persistence": "non-persistent",
+    "population": "finite, all stations alike",
+    "collision_length": "fixed: collision_slots",
+    "topology": EQUALLY_FAR,
+    **NOT_MODELLED,
+}
+
+ENTRIES = (
+    Model(
+        MODEL,
+        "throughput and delay of slotted non-persistent CSMA/CD with a finite population",
+        1980,
+        tobagi_hunt_1980_finite,
+        (
+            Symbol("stations", "M", "", "stations", CHAIN_STATIONS),
+            Symbol(
+                "generation",
+                "sigma",
+                "",
+                "probability that a station without a packet gets one in a slot",
+                PROBABILITY,
+            ),
+            Symbol(
+                "retransmission",
+                "nu",
+                "",
+                "probability that a station with a packet senses in an idle slot",
+                PROBABILITY,
+            ),
+            Symbol(
+                "packet_slots",
+                "T",
+                "slots",
+                "length of a packet, or lengths of a mix",
+                WHOLE_SLOTS,
+                row=True,
+            ),
+            Symbol("weights", "", "", "weights of the lengths of a mix", WEIGHT, None, row=True),
+            COLLISION,
+            Symbol(
+                "delayed_first",
+                "",
+                "",
+                "whether a new packet waits as a repeated one does",
+                ("true", "false"),
+                default=False,
+            ),
+        ),
+        (
+            THROUGHPUT_S,
+            Output(
+                "delay_slots", "D", "slots", "mean time from generation to the end of the success"
+            ),
+            Output(
+                "backlog",
+                "N_b",
+                "",
+                "mean number of stations with a packet, the one being sent included",
+            ),
+        ),
+        assuming(
+            arrivals="geometric, only at stations without a packet",
+            retransmission="the same probability in every idle slot: no backoff",
+            buffers="one packet",
+            packet_lengths="fixed, or a mix",
+            **SLOTTED,
+        ),
+        SOURCE,
+        "mathematics solid: simulation within 0.13 % for throughput and 0.5 % for delay; very"
+        " probably the paper's",
+        "collisions from 2 slots to that of the shortest packet",
+    ),
+)

@@ -38,9 +38,9 @@ from ethermeter.studies.myths.runs import (
     ring_capacity,
 )
 from ethermeter.theory.ablation import ALL_STEPS, after
+from ethermeter.theory.entry import Throughput
 from ethermeter.theory.inputs import model_inputs
 from ethermeter.theory.predictions import ENTRIES
-from ethermeter.theory.throughput import Throughput
 
 Kind = Literal["theory", "world", "segment"]
 NON, ONE, SOME = (

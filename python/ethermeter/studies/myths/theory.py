@@ -15,7 +15,7 @@ import numpy as np
 from ethermeter import theory
 from ethermeter.analysis.interval import Floats
 from ethermeter.analysis.knee import rise
-from ethermeter.theory.throughput import Throughput
+from ethermeter.theory.entry import Throughput
 
 Quantity = tuple[float, str]
 FULL = 10.0
