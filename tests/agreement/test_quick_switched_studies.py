@@ -50,7 +50,7 @@ def test_a_quick_run_decides_every_claim(reproduced):
     study, out, printed = reproduced
     claims = printed["claims"]["claims"]
     assert [claim["id"] for claim in claims] == [
-        entry["id"] for entry in registry.find(study).published()
+        entry.id for entry in registry.find(study).published()
     ]
     assert "not-run" not in {claim["verdict"] for claim in claims}
     assert json.loads((out / "claims.json").read_text(encoding="utf-8")) == printed["claims"]

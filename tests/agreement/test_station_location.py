@@ -40,7 +40,7 @@ def test_it_leaves_estimates_positions_claims_and_a_report(reproduced):
     printed = json.loads(ended.stdout)
     assert list(printed["files"]) == ["estimates", "positions", "claims", "report"]
     assert [claim["id"] for claim in printed["claims"]["claims"]] == [
-        entry["id"] for entry in STUDY.published()
+        entry.id for entry in STUDY.published()
     ]
     assert (out / "report.html").read_text(encoding="utf-8").count("<h3>Along the cable</h3>") == 6
 

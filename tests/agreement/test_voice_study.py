@@ -26,13 +26,13 @@ def found(reproduced):
 def test_a_quick_run_decides_every_claim(reproduced, found):
     out, printed = reproduced
     assert list(printed["files"]) == ["estimates", "claims", "report"]
-    assert list(found) == [entry["id"] for entry in STUDY.published()]
+    assert list(found) == [entry.id for entry in STUDY.published()]
     assert "not-run" not in {claim["verdict"] for claim in found.values()}
     assert json.loads((out / "claims.json").read_text(encoding="utf-8")) == printed["claims"]
 
 
 @pytest.mark.parametrize(
-    "claim", [entry["id"] for entry in STUDY.published() if entry["id"].startswith("4.1b-")]
+    "claim", [entry.id for entry in STUDY.published() if entry.id.startswith("4.1b-")]
 )
 def test_what_was_fitted_is_met_within_its_limit_and_the_quick_runs_interval(found, claim):
     of = found[claim]

@@ -75,7 +75,7 @@ def test_study_has_eight_graphs_two_distributions_and_two_breakdowns_a_series(te
 
 def test_every_claim_is_in_the_table(text: str) -> None:
     for entry in STUDY.published():
-        assert str(escape(entry["what"])) in text
+        assert str(escape(entry.what)) in text
     assert text.count('<span class="tag predicted">') + text.count(
         '<span class="tag fitted">'
     ) == len(STUDY.published())

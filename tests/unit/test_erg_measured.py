@@ -95,9 +95,7 @@ def test_numbers_that_a_wire_of_the_studys_rate_limits_are_judged_and_no_others(
 
 
 def test_what_was_published_is_that_of_the_study(tmp_path: Path) -> None:
-    published = {
-        entry["id"]: entry["published"] for entry in STUDY.published() if "published" in entry
-    }
+    published = {entry.id: entry.published for entry in STUDY.published() if entry.is_number}
     for name, claim in by_id(run_of(tmp_path)).items():
         assert claim.published == published[name]
         # Both ways together twice as much as one way.

@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Mapping
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -19,6 +18,7 @@ from ethermeter.metrics import Metric
 from ethermeter.stations import station_count
 from ethermeter.studies import registry
 from ethermeter.studies.gonsalves1982 import claims as paper
+from ethermeter.studies.judging import Entry
 from ethermeter.studies.replications import Curves
 
 STUDY = registry.find("gonsalves1982")
@@ -225,7 +225,7 @@ def test_the_shipped_plan_holds_every_point_in_three_replications_or_more(
             counts.get((trial.series, *sorted(trial.point.items())), 0) + 1
         )
     assert set(counts.values()) == {3}
-    assert {entry["series"] for entry in STUDY.published() if "series" in entry} <= {
+    assert {entry.text("series") for entry in STUDY.published() if "series" in entry} <= {
         trial.series for trial in trials
     }
 
@@ -245,8 +245,12 @@ def test_a_run_without_a_series_leaves_its_claims_not_run_and_judges_the_others(
 ) -> None:
     found = judged([trial for trial in trials if trial.series != series])
     for entry in STUDY.published():
-        needs = {entry["series"]} if "series" in entry else {name for name, _ in entry["curves"]}
-        assert (found[entry["id"]].verdict == "not-run") == (series in needs), entry["id"]
+        needs = (
+            {entry.text("series")}
+            if "series" in entry
+            else {name for name, _ in entry.read("curves", list[tuple[str, dict[str, str]]])}
+        )
+        assert (found[entry.id].verdict == "not-run") == (series in needs), entry.id
 
 
 def test_a_loss_that_is_never_reached_leaves_its_claims_not_run(trials: list[Trial]) -> None:
@@ -262,8 +266,8 @@ def test_a_loss_that_is_never_reached_leaves_its_claims_not_run(trials: list[Tri
 # The study's numbers
 
 
-def entries() -> dict[str, dict[str, Any]]:
-    return {entry["id"]: entry for entry in STUDY.published()}
+def entries() -> dict[str, Entry]:
+    return {entry.id: entry for entry in STUDY.published()}
 
 
 def test_the_published_numbers_are_those_of_the_tables() -> None:
@@ -300,7 +304,7 @@ def test_the_published_numbers_are_those_of_the_tables() -> None:
                 for loss, value in zip((1, 3), pair, strict=True)
             }
     assert {
-        name: entry["published"] for name, entry in entries().items() if "published" in entry
+        name: entry.published for name, entry in entries().items() if entry.is_number
     } == printed
 
 
@@ -317,7 +321,7 @@ def test_an_entry_reads_what_its_name_says() -> None:
         at = {key: f"{number} B"} if key else {}
         if name.startswith("4.3") and number == "105":
             series, at = "minimum", {LEAST: "64 B"}
-        assert (entry["rule"], entry["series"], entry["at"], entry["loss"]) == (
+        assert (entry.rule, entry.text("series"), entry.point(), entry.number("loss")) == (
             "at_loss",
             series,
             at,
@@ -328,13 +332,13 @@ def test_an_entry_reads_what_its_name_says() -> None:
             "d": "delay" if table == "4.1" else "normalised_delay",
             "t": "data_throughput",
         }
-        assert entry["quantity"] == (
+        assert entry.text("quantity") == (
             "throughput" if (table, letter) == ("4.2", "t") else quantities[letter]
         )
 
 
 def test_only_the_tables_that_were_fitted_to_say_so() -> None:
-    fitted = {entry["id"] for entry in STUDY.published() if entry["basis"] == "fitted"}
+    fitted = {entry.id for entry in STUDY.published() if entry.basis == "fitted"}
     assert {name for name in fitted if not name.startswith(("4.1a-", "4.1b-"))} == {
         "4.1-convergence-throughput"
     }
@@ -344,11 +348,11 @@ def test_only_the_tables_that_were_fitted_to_say_so() -> None:
 def test_limits_are_the_same_for_every_number_of_a_kind() -> None:
     kinds: dict[tuple[str, str], set[tuple[float | None, float | None]]] = {}
     for entry in STUDY.published():
-        if "quantity" in entry and "published" in entry:
-            kind = "shortest" if "dmin" in entry["id"] else entry["quantity"].removeprefix("data_")
-            kinds.setdefault((kind, entry["unit"]), set()).add(
-                (entry.get("within"), entry.get("near"))
+        if "quantity" in entry and entry.is_number:
+            kind = (
+                "shortest" if "dmin" in entry.id else entry.text("quantity").removeprefix("data_")
             )
+            kinds.setdefault((kind, entry.unit), set()).add((entry.within, entry.near))
     assert kinds == {
         ("shortest", "ms"): {(0.4, None)},
         ("throughput", "%"): {(3, None)},
@@ -375,7 +379,7 @@ def test_the_documentation_has_every_number_of_the_tables_in_their_rows() -> Non
 # Worlds that are not the study's
 
 
-def moved(entry: Mapping[str, Any], *, up: bool) -> World:
+def moved(entry: Entry, *, up: bool) -> World:
     """Return the ideal world but for the curves of an entry, on which its quantity lies twice its
     limit from the ideal.
     """
@@ -384,11 +388,11 @@ def moved(entry: Mapping[str, Any], *, up: bool) -> World:
     def world(series: str, point: Mapping[str, str], metric: Metric) -> float:
         where = {key: value for key, value in point.items() if key != COUNT}
         found = ideal(series, point, metric)
-        if series != entry["series"] or not entry["at"].items() <= where.items():
+        if series != entry.text("series") or not entry.point().items() <= where.items():
             return found
-        quantity, hosts = entry["quantity"], float(point.get(COUNT, 32))
+        quantity, hosts = entry.text("quantity"), float(point.get(COUNT, 32))
         if quantity == "hosts":
-            carries = Metric.SAMPLE_DELAY if entry["rule"] == "at_knee" else Metric.SAMPLE_LOSS
+            carries = Metric.SAMPLE_DELAY if entry.rule == "at_knee" else Metric.SAMPLE_LOSS
             return (
                 ideal(series, {**point, COUNT: str(hosts - sign * 2)}, metric)
                 if metric is carries
@@ -398,7 +402,7 @@ def moved(entry: Mapping[str, Any], *, up: bool) -> World:
             return found + sign * 0.06 / BIT_S if metric is Metric.GOODPUT else found
         if metric is not Metric.SAMPLE_DELAY:
             return found
-        return found + sign * 0.8e-3 if "dmin" in entry["id"] else found * (1 + sign * 0.2)
+        return found + sign * 0.8e-3 if "dmin" in entry.id else found * (1 + sign * 0.2)
 
     return world
 
@@ -406,25 +410,25 @@ def moved(entry: Mapping[str, Any], *, up: bool) -> World:
 @pytest.mark.parametrize("up", [False, True], ids=["lower", "higher"])
 @pytest.mark.parametrize(
     "entry",
-    [e for e in STUDY.published() if "quantity" in e and "published" in e],
-    ids=lambda entry: entry["id"],
+    [e for e in STUDY.published() if "quantity" in e and e.is_number],
+    ids=lambda entry: entry.id,
 )
 def test_a_number_is_missed_by_a_world_beyond_its_limit(
     trials: list[Trial],
-    entry: dict[str, Any],
+    entry: Entry,
     up: bool,  # noqa: FBT001
 ) -> None:
-    at = ({entry["series"]}, {entry["at"].get(LEAST), entry["at"].get(MOST)})
+    at = ({entry.text("series")}, {entry.point().get(LEAST), entry.point().get(MOST)})
     kept = [
         t
         for t in trials
         if t.series in at[0]
-        and (entry.get("key") or {t.point.get(LEAST), t.point.get(MOST)} <= {None, *at[1]})
+        and ("key" in entry or {t.point.get(LEAST), t.point.get(MOST)} <= {None, *at[1]})
     ]
-    found = judged(kept, moved(entry, up=up))[entry["id"]]
+    found = judged(kept, moved(entry, up=up))[entry.id]
     assert found.verdict == "missed"
     assert (found.ours > found.published) == up
-    assert ("likeliest cause" in found.note) == ("cause" in entry)
+    assert ("likeliest cause" in found.note) == bool(entry.cause)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from ethermeter.metrics import Metric
 from ethermeter.studies import registry
 from ethermeter.studies.gonsalves_tobagi1986 import claims as paper
 from ethermeter.studies.gonsalves_tobagi1986 import shares
-from ethermeter.studies.judging import MissingError
+from ethermeter.studies.judging import Entry, MissingError
 from segments import segment
 
 STUDY = registry.find("gonsalves-tobagi1986")
@@ -134,24 +134,26 @@ def changed(at: Callable[[str, Mapping[str, str], Metric], bool], value: float) 
 
 @pytest.mark.parametrize(
     "entry",
-    [entry for entry in STUDY.published() if entry["rule"] == "contrast"],
-    ids=lambda entry: entry["id"],
+    [entry for entry in STUDY.published() if entry.rule == "contrast"],
+    ids=lambda entry: entry.id,
 )
 @pytest.mark.parametrize(
     ("value", "said"), [(1.0, "too close to tell"), (None, "the other way round")]
 )
 def test_a_contrast_fails_by_its_last_point_alone(
-    trials: list[Trial], entry: dict[str, Any], value: float | None, said: str
+    trials: list[Trial], entry: Entry, value: float | None, said: str
 ) -> None:
-    last = shares.combinations(entry["at"])[-1]
-    contrary = 0.99 if entry["better"] == "higher" else 1.01
+    last = shares.combinations(entry.read("at", dict[str, list[str]]))[-1]
+    contrary = 0.99 if entry.text("better") == "higher" else 1.01
 
     def at(series: str, point: Mapping[str, str], metric: Metric) -> bool:
         return (
-            series == entry["series"] and dict(point) == last and metric is Metric(entry["metric"])
+            series == entry.text("series")
+            and dict(point) == last
+            and metric is Metric(entry.text("metric"))
         )
 
-    found = judged(trials, factor=changed(at, value or contrary))[entry["id"]]
+    found = judged(trials, factor=changed(at, value or contrary))[entry.id]
     assert found.verdict == "fails"
     assert said in found.note
     assert "likeliest cause" in found.note
@@ -326,11 +328,7 @@ def test_a_check_of_ours_is_met_where_single_runs_lie(trials: list[Trial]) -> No
 
 def test_references_are_no_claims_of_the_paper() -> None:
     for entry in STUDY.published():
-        assert (
-            (entry["basis"] == "reference")
-            == entry["id"].startswith("check-")
-            == ("published" in entry)
-        )
+        assert (entry.basis == "reference") == entry.id.startswith("check-") == entry.is_number
         assert re.search(
-            "2.4.[78] of Boggs|abstract of the paper|none: an earlier simulation", entry["where"]
+            "2.4.[78] of Boggs|abstract of the paper|none: an earlier simulation", entry.where
         )

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from entries import entry_with
 from ethermeter.analysis.claims import Claim
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.interval import Estimate, exact
@@ -16,6 +17,7 @@ from ethermeter.experiment import load, shipped
 from ethermeter.metrics import Metric
 from ethermeter.plan import Plan, expand
 from ethermeter.studies import registry
+from ethermeter.studies.judging import Entry
 from ethermeter.studies.myths import claims as myths
 from ethermeter.studies.myths import curves as myths_curves
 from ethermeter.studies.myths import theory as myths_theory
@@ -106,7 +108,7 @@ def made_up(world: World, *, error: float = 1e-4) -> Runs:
 
 
 def judged(world: World, *, error: float = 1e-4) -> dict[str, Claim]:
-    about_runs = {entry["id"] for entry in STUDY.published() if simulated(entry)}
+    about_runs = {entry.id for entry in STUDY.published() if simulated(entry)}
     return {
         claim.id: claim
         for claim in myths.claims(made_up(world, error=error))
@@ -114,8 +116,8 @@ def judged(world: World, *, error: float = 1e-4) -> dict[str, Claim]:
     }
 
 
-def simulated(entry: Mapping[str, object]) -> bool:
-    return entry["quantity"] in SIMULATED
+def simulated(entry: Entry) -> bool:
+    return entry.text("quantity") in SIMULATED
 
 
 def changed(metric: Metric, change: Callable[[str, str, Mapping[str, str], float], float]) -> World:
@@ -128,10 +130,12 @@ def changed(metric: Metric, change: Callable[[str, str, Mapping[str, str], float
 
 def test_every_claim_names_a_quantity_and_every_quantity_has_a_claim() -> None:
     entries = STUDY.published()
-    assert sorted({entry["quantity"] for entry in entries}) == sorted({**FORMULAS, **SIMULATED})
-    assert len({entry["id"] for entry in entries}) == len(entries) == 32
+    assert sorted({entry.text("quantity") for entry in entries}) == sorted(
+        {**FORMULAS, **SIMULATED}
+    )
+    assert len({entry.id for entry in entries}) == len(entries) == 32
     # Without a limit there must be a print to compare with.
-    assert all("above" in entry or "below" in entry or "rounding" in entry for entry in entries)
+    assert all("above" in entry or "below" in entry or entry.rounding for entry in entries)
 
 
 def test_the_files_make_one_plan_of_eight_series() -> None:
@@ -216,15 +220,15 @@ def test_a_wide_interval_does_not_keep_a_limit() -> None:
     ],
 )
 def test_a_limit_is_kept_by_the_whole_interval(
-    entry: dict[str, float],
+    entry: dict[str, object],
     ours: Estimate,
     holds: bool | None,  # noqa: FBT001
 ) -> None:
-    assert myths.decide(entry, ours, "").holds is holds
+    assert myths.decide(entry_with(**entry), ours, "").holds is holds
 
 
 def test_a_partial_run_leaves_its_claims_not_run_and_formulas_judged() -> None:
-    about_runs = {entry["id"] for entry in STUDY.published() if simulated(entry)}
+    about_runs = {entry.id for entry in STUDY.published() if simulated(entry)}
     assert {
         claim.id for claim in myths.claims(Runs([], [], {})) if claim.verdict == "not-run"
     } == about_runs

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from entries import entry_with
 from ethermeter.analysis.interval import Floats
 from ethermeter.experiment import load, shipped
 from ethermeter.metrics import Metric
@@ -58,7 +59,7 @@ class World(Paths):
 
 
 def entry_of(study: str, identity: str) -> Entry:
-    (found,) = [entry for entry in registry.find(study).published() if entry["id"] == identity]
+    (found,) = [entry for entry in registry.find(study).published() if entry.id == identity]
     return found
 
 
@@ -71,31 +72,31 @@ def test_claims_are_decided_by_rules_and_speak_of_series_that_the_study_runs(stu
     files = shipped()
     series = {load(files[name]).series for name in registry.find(study).runs}
     entries = registry.find(study).published()
-    assert len({entry["id"] for entry in entries}) == len(entries)
+    assert len({entry.id for entry in entries}) == len(entries)
     for entry in entries:
-        assert entry["rule"] in RULES[study]
-        assert entry.get("series", "background") in series
-        assert entry["basis"] in ("fitted", "predicted")
-        if "published" in entry:
+        assert entry.rule in RULES[study]
+        assert entry.text("series", "background") in series
+        assert entry.basis in ("fitted", "predicted")
+        if entry.is_number:
             # Predictions within 8%, what was fitted within 3%; but of two digits, 1.1 us, half of
             # the last one is 5%.
             limit = (
                 0.08
-                if entry["basis"] == "predicted"
+                if entry.basis == "predicted"
                 else 0.05
-                if entry["id"] == "4.1-two-pairs"
+                if entry.id == "4.1-two-pairs"
                 else 0.03
             )
-            assert entry.get("near", 0.03) == limit
+            assert (entry.near or 0.03) == limit
 
 
 @pytest.mark.parametrize("study", PAPERS)
 def test_rounding_is_half_of_the_last_printed_digit(study: str) -> None:
     for entry in registry.find(study).published():
-        if "published" in entry:
-            low, high = entry["rounding"]
+        if entry.is_number:
+            low, high = entry.rounding
             half = (high - low) / 2
-            assert math.isclose((high + low) / 2, entry["published"], rel_tol=1e-9)
+            assert math.isclose((high + low) / 2, entry.published, rel_tol=1e-9)
             assert math.isclose(math.log10(2 * half), round(math.log10(2 * half)), abs_tol=1e-6)
 
 
@@ -107,7 +108,7 @@ def test_a_run_without_the_points_leaves_every_claim_open(study: str) -> None:
 def test_nothing_of_what_is_predicted_was_fitted_to() -> None:
     entries = registry.find("hughesjones2000").published()
     fitted = {
-        entry["series"] for entry in entries if entry["basis"] == "fitted" and "series" in entry
+        entry.text("series") for entry in entries if entry.basis == "fitted" and "series" in entry
     }
     assert fitted == {
         "gigabit-latency",
@@ -121,10 +122,10 @@ def test_nothing_of_what_is_predicted_was_fitted_to() -> None:
     two = [
         entry
         for entry in entries
-        if entry.get("flow", "").endswith(tuple(f"answerer{number}" for number in (4, 5, 6)))
+        if entry.text("flow", "").endswith(tuple(f"answerer{number}" for number in (4, 5, 6)))
     ]
     assert len(two) == 12
-    assert {entry["basis"] for entry in two} == {"predicted"}
+    assert {entry.basis for entry in two} == {"predicted"}
 
 
 # Latency
@@ -160,11 +161,7 @@ def test_a_published_line_is_read_off_again_however_it_was_measured(how: str) ->
 
 
 def test_a_switch_alone_is_the_difference_of_two_lines() -> None:
-    entry = entry_of("hughesjones2000", "3.1-alteon-alone-constant") | {
-        "series": "answer",
-        "flow": "ping",
-        "less": "ping",
-    }
+    entry = entry_with(part="constant", how="answer", series="answer", flow="ping", less="ping")
     assert hughesjones2000.line(entry, through(26.32, 0.0235)).ours.value == pytest.approx(
         0, abs=1e-9
     )
@@ -178,7 +175,7 @@ def test_a_line_from_a_size_on_does_not_see_what_is_before() -> None:
 
 
 def test_latency_that_grows_is_not_flat() -> None:
-    entry = {"series": "request", "flow": "ping", "how": "request", "to": 600, "share": 0.08}
+    entry = entry_with(series="request", flow="ping", how="request", to=600, share=0.08)
     assert hughesjones2000.is_flat(entry, through(45, 0)).holds is True
     # From 64 to 600 B these are 3.2 and 3.8 of 45.
     assert hughesjones2000.is_flat(entry, through(45, 0.006)).holds is True
@@ -195,9 +192,9 @@ def test_latency_has_doubled_where_its_curve_says_so() -> None:
             for text, us in values.items()
         }
     )
-    assert hughesjones2000.doubled({"series": "s", "flow": "f"}, world).ours.value == pytest.approx(
-        22.5
-    )
+    assert hughesjones2000.doubled(
+        entry_with(series="s", flow="f"), world
+    ).ours.value == pytest.approx(22.5)
 
 
 def test_the_floor_is_left_where_times_pass_it() -> None:
@@ -208,7 +205,7 @@ def test_the_floor_is_left_where_times_pass_it() -> None:
             for text, us in values.items()
         }
     )
-    found = hughesjones2000.leaves_floor({"series": "s", "flow": "f", "share": 0.02}, world)
+    found = hughesjones2000.leaves_floor(entry_with(series="s", flow="f", share=0.02), world)
     assert found.ours.value == pytest.approx(110)
 
 
@@ -235,7 +232,9 @@ def test_peaks_are_what_chance_does_not_make(counts: tuple[float, ...], peaks: i
     where = at(**{hughesjones2000.ANSWER: "82 B", hughesjones2000.STREAM: "28 us"})
     world = World({}, {("background", where, "ping", "round_trip"): buckets(*counts)})
     assert (
-        hughesjones2000.peaks({"flow": "ping", "octets": [64], "period": "28 us"}, world).ours.value
+        hughesjones2000.peaks(
+            entry_with(flow="ping", octets=[64], period="28 us"), world
+        ).ours.value
         == peaks
     )
 
@@ -261,7 +260,7 @@ def beside(moved: int) -> World:
 
 
 def test_a_moved_tail_and_a_peak_that_stays_exclude_each_other() -> None:
-    entry = {"flow": "ping", "octets": [64], "period": "28 us", "low": 3, "high": 12, "limit": 0.5}
+    entry = entry_with(flow="ping", octets=[64], period="28 us", low=3, high=12, limit=0.5)
     for moved, tail, stays in ((0, False, True), (2, False, False), (4, True, False)):
         assert hughesjones2000.tail_moves(entry, beside(moved)).holds is tail
         assert hughesjones2000.stays(entry, beside(moved)).holds is stays
@@ -271,7 +270,7 @@ def test_a_deviation_has_the_buckets_own_taken_off() -> None:
     # Evenly spread over four buckets: as over 4 us, less what one bucket adds.
     world = World({}, {("background", at(**{hughesjones2000.ANSWER: "82 B", hughesjones2000.STREAM: hughesjones2000.QUIET}), "ping",
                         "round_trip"): buckets(5, 5, 5, 5)})  # fmt: skip
-    found = hughesjones2000.spread({"flow": "ping", "octets": [64]}, world).ours
+    found = hughesjones2000.spread(entry_with(flow="ping", octets=[64]), world).ours
     assert found.value == pytest.approx(math.sqrt(15 / 12 - 1 / 12))
     assert not found.has_interval
 

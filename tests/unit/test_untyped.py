@@ -14,6 +14,7 @@ TYPED = {
         "hosts_file.py",
         "provenance.py",
         "strategies",
+        "studies",
         "testbed",
         "topology.py",
         "units.py",
@@ -21,7 +22,7 @@ TYPED = {
     ),
 }
 """Rooms without untyped mappings; a room that becomes typed is added here."""
-MOST = 253
+MOST = 250
 """Untyped mappings in all rooms together; to be lowered with their number."""
 
 

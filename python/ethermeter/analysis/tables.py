@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +34,7 @@ class Trial(Protocol):
     @property
     def point(self) -> Mapping[str, str]: ...  # noqa: D102
     @property
-    def scenario(self) -> Any: ...  # noqa: D102
+    def scenario(self) -> Scenario: ...  # noqa: D102
     @property
     def is_network(self) -> bool: ...  # noqa: D102
     def assumptions(self) -> Assumptions: ...  # noqa: D102
@@ -42,8 +42,9 @@ class Trial(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class WholeSegment:
-    """Whole-segment observations; `values` has the shape `(trials, metrics)`, NaN where a metric is
-    undefined or missing.
+    """Whole-segment observations; shape of `values`: `(trials, metrics)`.
+
+    NaN where a metric is undefined or missing.
 
     `is_there` has the same shape and tells these apart: trials without voice have no row of its
     metrics.
@@ -215,8 +216,9 @@ def _words(text: str | None) -> list[str]:
 
 
 def codes(column: "pa.ChunkedArray", names: list[str] | None) -> tuple[Integers, list[str]]:
-    """Find every text's position among the names (-1 for one that is not there); without names,
-    among those that occur.
+    """Return the index of every text among the names; -1 for a text that is not there.
+
+    Without names, among the texts that occur.
     """
     import pyarrow as pa
 

@@ -1,16 +1,20 @@
 """Definition: what a study is, as the `study.py` of its folder gives it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from ethermeter.analysis.claims import FILE, LIVE_FILE, Claim, to_json
+from ethermeter.document import Section
 from ethermeter.presentation import Presentation
 from ethermeter.store import RunDirectory
 from ethermeter.studies.judging import Entry, published
 
 Judge = Callable[[Path], tuple[Claim, ...]]
 """Claims of a finished run, from its directory."""
+
+Sections = Callable[[Path, Sequence[Claim]], list[Section]]
+"""Sections of a study's page, from the directory of a run and its claims."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +31,16 @@ class Study:
         Judges a run of them.
     presentation
         Of the page of such a run.
+    sections
+        Builds the study's own sections of the page of a run; None if it has none.
     quick
         What `--quick` sets in the experiments: about a tenth of the study's time.
     quick_replications
         Replications of a quick run.
     measured
         Judges a run of its live tests; None if these have no published numbers to compare.
+    measured_section
+        Builds the section that compares such a run with the published numbers.
     has_positions
         Whether estimates of stations by position are kept with a run.
 
@@ -42,9 +50,11 @@ class Study:
     experiments: tuple[str, ...]
     claims: Judge
     presentation: Presentation
+    sections: Sections | None = None
     quick: tuple[str, ...] = ()
     quick_replications: int = 1
     measured: Judge | None = None
+    measured_section: Callable[[Sequence[Claim]], Section] | None = None
     has_positions: bool = False
 
     @property

@@ -2,16 +2,95 @@
 
 import math
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import Any
+from typing import TypeVar
+
+import msgspec
 
 from ethermeter.analysis.claims import NEAR, Claim
 from ethermeter.analysis.interval import Estimate
+from ethermeter.faults import Fault, InputError, shown
 
-Entry = dict[str, Any]
-"""A claim as the study's `published.toml` has it."""
+T = TypeVar("T")
+
+
+class Entry(msgspec.Struct, frozen=True, kw_only=True):
+    """A claim as the study's `published.toml` has it: a number, or a statement (NaN).
+
+    Parameters
+    ----------
+    rounding
+        Interval that the digits of the number leave open.
+    near, within
+        Relative and absolute deviation within which the number is met.
+    measure
+        Note beside the verdict.
+    cause
+        Likeliest cause of a miss.
+    rule
+        Name of the study's rule that finds its own value.
+    keys
+        All other keys, which the study reads with `read` and its short forms.
+    file
+        The file, as faults name it.
+
+    """
+
+    id: str
+    what: str
+    where: str
+    unit: str
+    basis: str
+    published: float = math.nan
+    rounding: tuple[float, float] | None = None
+    near: float | None = None
+    within: float | None = None
+    measure: str = ""
+    cause: str = ""
+    rule: str = ""
+    keys: dict[str, object] = {}
+    file: str = "published.toml"
+
+    @property
+    def is_number(self) -> bool:
+        """Whether a number was published; otherwise a statement."""
+        return not math.isnan(self.published)
+
+    def __contains__(self, key: str) -> bool:
+        """Whether the entry has one of the study's own keys."""
+        return key in self.keys
+
+    def read(self, key: str, kind: type[T], *, default: T | None = None) -> T:
+        """Return the value of one of the study's own keys.
+
+        Raises
+        ------
+        InputError
+            If the entry lacks the key and there is no default, or its value is of another kind.
+        """
+        if key in self.keys:
+            return convert(self.keys[key], kind, file=self.file, key=f"{self.id}.{key}")
+        if default is None:
+            raise InputError([Fault(self.file, f"{self.id}.{key}", "(missing)", "required")])
+        return default
+
+    def text(self, key: str, default: str | None = None) -> str:
+        """Return the text of a key."""
+        return self.read(key, str, default=default)
+
+    def texts(self, key: str) -> list[str]:
+        """Return the texts of a key."""
+        return self.read(key, list[str])
+
+    def number(self, key: str, default: float | None = None) -> float:
+        """Return the number of a key."""
+        return self.read(key, float, default=default)
+
+    def point(self, key: str = "at") -> dict[str, str]:
+        """Return a point of the experiment, text by varied key; empty without the key."""
+        return self.read(key, dict[str, str], default={})
 
 
 class MissingError(Exception):
@@ -42,12 +121,11 @@ def judge(entry: Entry, finding: Finding | None) -> Claim:
     measurements fall (the finding's prediction); `missed` otherwise. A statement `holds` or `fails`
     by the rule in its `measure`; a claim without its points is `not-run`.
     """
-    published = float(entry.get("published", math.nan))
-    rounding = (
-        (float(entry["rounding"][0]), float(entry["rounding"][1])) if "rounding" in entry else None
-    )
+    published, rounding = entry.published, entry.rounding
     ours = finding.ours if finding else Estimate(math.nan, math.nan, math.nan)
-    near = entry["within"] / abs(published) if "within" in entry else entry.get("near", NEAR)
+    near = NEAR if entry.near is None else entry.near
+    if entry.within is not None:
+        near = entry.within / abs(published)
     notes = [finding.remark] if finding and finding.remark else []
     if finding is None:
         verdict, notes = "not-run", ["the run does not hold the points this needs"]
@@ -71,17 +149,17 @@ def judge(entry: Entry, finding: Finding | None) -> Claim:
             and ours.high >= rounding[0]
         ):
             notes.append("the interval reaches the published number")
-    if verdict in ("missed", "fails") and "cause" in entry:
-        notes.append(f"likeliest cause: {entry['cause']}")
+    if verdict in ("missed", "fails") and entry.cause:
+        notes.append(f"likeliest cause: {entry.cause}")
     return Claim(
-        id=entry["id"],
-        what=entry["what"],
-        where=entry["where"],
+        id=entry.id,
+        what=entry.what,
+        where=entry.where,
         published=published,
         rounding=rounding,
-        unit=entry["unit"],
-        basis=entry["basis"],
-        measure=entry.get("measure", ""),
+        unit=entry.unit,
+        basis=entry.basis,
+        measure=entry.measure,
         ours=ours.value,
         low=ours.low,
         high=ours.high,
@@ -92,10 +170,41 @@ def judge(entry: Entry, finding: Finding | None) -> Claim:
     )
 
 
-def published(package: str, table: str = "claim") -> list[Entry]:
-    """Entries of a table of a study's `published.toml`, in the order of the file."""
+def published(package: str) -> list[Entry]:
+    """Entries of a study's `published.toml`, in the order of the file."""
+    return [_entry(table, file_of(package)) for table in tables(package, "claim")]
+
+
+def tables(package: str, name: str) -> list[dict[str, object]]:
+    """Tables of one name of a study's `published.toml`, in the order of the file."""
     text = files(package).joinpath("published.toml").read_text(encoding="utf-8")
-    return list(tomllib.loads(text)[table])
+    return list(tomllib.loads(text)[name])
+
+
+def file_of(package: str) -> str:
+    """Return how faults name a study's `published.toml`."""
+    return f"{package.rpartition('.')[2]}/published.toml"
+
+
+def _entry(table: Mapping[str, object], file: str) -> Entry:
+    fields = {key: value for key, value in table.items() if key in Entry.__struct_fields__}
+    keys = {key: value for key, value in table.items() if key not in fields}
+    every = {**fields, "keys": keys, "file": file}
+    return convert(every, Entry, file=file, key=str(table.get("id", "claim")))
+
+
+def convert(value: object, kind: type[T], *, file: str, key: str) -> T:
+    """Return a value as the type it should have.
+
+    Raises
+    ------
+    InputError
+        If it is of another type, with the file and the key.
+    """
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as fault:
+        raise InputError([Fault(file, key, shown(value), str(fault).lower())]) from fault
 
 
 def judged(every: Sequence[Entry], find: Callable[[Entry], Finding]) -> tuple[Claim, ...]:

@@ -4,14 +4,25 @@ A number is judged where the limit of the study is the limit of the measurement:
 study's rate. What the study's hosts or its shared medium limited is shown and not judged.
 """
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+
+import msgspec
 
 from ethermeter.analysis.claims import NOT_COMPARED, Claim
 from ethermeter.scenario import Scenario
-from ethermeter.studies.judging import Entry, Finding, MissingError, judged, published
+from ethermeter.studies.judging import (
+    Entry,
+    Finding,
+    MissingError,
+    convert,
+    file_of,
+    judged,
+    published,
+    tables,
+)
 from ethermeter.studies.paths import Paths, paths_of
 
 NEAR = 0.08
@@ -19,6 +30,32 @@ NEAR = 0.08
 WITHOUT_WIRES = ("plain", "loopback")
 """Testbeds, as the provenance names them, whose links do not have the rates of the file."""
 Rule = Callable[[Entry, Paths], Finding]
+
+
+class Measured(msgspec.Struct, frozen=True):
+    """A published number that the live tests measure, as the study's `published.toml` has it.
+
+    Parameters
+    ----------
+    of
+        The claim whose number it is.
+    series, flows, at
+        Where the live tests measure it.
+    apart
+        Why it is not judged; empty where it is.
+    wire
+        Rate of the slowest link of the study's hosts, in Mb/s, where that was the limit.
+
+    """
+
+    of: str
+    series: str
+    flows: list[str]
+    at: dict[str, str] = {}
+    apart: str = ""
+    wire: float = math.nan
+
+
 _MBPS_OF_PS = 8e6
 """Mb/s times picoseconds of an octet."""
 _TOLERANCE = 1e-6
@@ -48,11 +85,12 @@ def claims(package: str, rules: Mapping[str, Rule], run_dir: Path) -> tuple[Clai
 
     paths = paths_of(run_dir, engine="live")
     testbed = str(RunDirectory(run_dir).provenance().get("measured", ""))
-    by_id = {entry["id"]: entry for entry in published(package)}
+    by_id = {entry.id: entry for entry in published(package)}
     found = []
-    for each in published(package, "measured"):
-        entry = _entry(by_id[each["of"]], each)
-        (claim,) = judged([entry], lambda of: rules[of["rule"]](of, paths))
+    for table in tables(package, "measured"):
+        each = convert(table, Measured, file=file_of(package), key=f"measured.{table.get('of')}")
+        entry = _entry(by_id[each.of], each)
+        (claim,) = judged([entry], lambda of: rules[of.rule](of, paths))
         reason = _reason(each, testbed, paths)
         if reason and claim.verdict != "not-run":
             claim = replace(claim, verdict=NOT_COMPARED, note=reason, rounding=None)
@@ -60,39 +98,34 @@ def claims(package: str, rules: Mapping[str, Rule], run_dir: Path) -> tuple[Clai
     return tuple(found)
 
 
-def _entry(published: Entry, each: Mapping[str, Any]) -> Entry:
+def _entry(published: Entry, each: Measured) -> Entry:
     """Return what was published, at the points and flows of the live tests."""
-    kept = {
-        key: published[key]
-        for key in ("id", "what", "where", "published", "rounding", "unit", "rule")
-    }
-    measure = "data of whole datagrams, measured" + (
-        f"; met within {NEAR:.0%}" if "wire" in each else ""
+    return msgspec.structs.replace(
+        published,
+        basis="measured",
+        near=NEAR,
+        within=None,
+        cause="",
+        measure="data of whole datagrams, measured"
+        + ("" if math.isnan(each.wire) else f"; met within {NEAR:.0%}"),
+        keys={"series": each.series, "at": each.at, "flows": each.flows},
     )
-    return {
-        **kept,
-        "basis": "measured",
-        "near": NEAR,
-        "measure": measure,
-        **{key: each[key] for key in ("series", "at", "flows") if key in each},
-    }
 
 
-def _reason(each: Mapping[str, Any], testbed: str, paths: Paths) -> str:
+def _reason(each: Measured, testbed: str, paths: Paths) -> str:
     """Say why a number is not judged; empty where it is."""
-    if "apart" in each:
-        return str(each["apart"])
+    if each.apart:
+        return each.apart
     if testbed.partition(",")[0] in WITHOUT_WIRES:
         return f"measured with {testbed}: there are no wires of the study's rates"
     try:
-        scenario = paths.scenario(each["series"], each.get("at", {}))
+        scenario = paths.scenario(each.series, each.at)
     except MissingError:
         return ""
-    wire = _slowest_mbps(scenario, each["flows"])
-    if abs(wire / each["wire"] - 1) > _TOLERANCE:
+    wire = _slowest_mbps(scenario, each.flows)
+    if abs(wire / each.wire - 1) > _TOLERANCE:
         return (
-            f"the slowest wire of this run carries {wire:g} Mb/s, that of the study"
-            f" {each['wire']:g}"
+            f"the slowest wire of this run carries {wire:g} Mb/s, that of the study {each.wire:g}"
         )
     return ""
 

@@ -1,9 +1,6 @@
 """Pages: the reports of runs, with the sections of the study that a run reproduces or measured."""
 
-from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
-from types import ModuleType
 
 from ethermeter import report
 from ethermeter.analysis import claims
@@ -25,32 +22,19 @@ def write_report(run_dir: Path) -> Path:
 
 def study_page(run_dir: Path) -> StudyPage:
     """Return what studies add to the page of a run; nothing if it is a run of none."""
-    presentation = NO_STUDY
+    presentation, live = NO_STUDY, None
     sections: list[Section] = []
     measured: list[Section] = []
     found = claims.read(run_dir)
     if found is not None and found[0] in registry.names():
-        study, judged = found
-        presentation = registry.find(study).presentation
-        module = _sections(study)
-        sections = module.build(run_dir, judged) if module is not None else []
+        study = registry.find(found[0])
+        presentation = study.presentation
+        sections = study.sections(run_dir, found[1]) if study.sections is not None else []
     found = claims.read(run_dir, claims.LIVE_FILE)
     if found is not None:
-        module = _sections(found[0])
-        measured = [module.measured(found[1])] if module is not None else []
-    live = str(RunDirectory(run_dir).provenance().get("live_study", ""))
-    return StudyPage(
-        presentation=presentation,
-        sections=sections,
-        live=registry.find(live).presentation if live in registry.names() else None,
-        measured=measured,
-    )
-
-
-def _sections(study: str) -> ModuleType | None:
-    """Return the module `sections` of a study's folder; None if it has none.
-
-    It has `build(run_dir, claims)` and, for a study with live tests, `measured(claims)`.
-    """
-    name = f"{registry.find(study).package}.sections"
-    return import_module(name) if find_spec(name) is not None else None
+        section = registry.find(found[0]).measured_section
+        measured = [section(found[1])] if section is not None else []
+    name = str(RunDirectory(run_dir).provenance().get("live_study", ""))
+    if name in registry.names():
+        live = registry.find(name).presentation
+    return StudyPage(presentation=presentation, sections=sections, live=live, measured=measured)

@@ -1,9 +1,9 @@
 """Paths: values of the flows of a run of switched networks, by series, point and flow."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,12 +12,10 @@ from ethermeter.analysis.tables import Trial, codes
 from ethermeter.metrics import Metric
 from ethermeter.scenario import Scenario
 from ethermeter.studies.judging import MissingError
+from ethermeter.studies.trials import Trials, Where
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-Where = Mapping[str, str]
-"""A point of the experiment: text by varied key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +44,7 @@ class Paths:
         engine: str = "simulation",
     ) -> None:
         """Index the results of one engine in a run; the tables are those of `RunDirectory`."""
-        self._trials: dict[tuple[object, ...], list[int]] = {}
-        self._of_trial = list(trials)
-        for at, trial in enumerate(trials):
-            if trial.engine == engine and trial.is_network:
-                self._trials.setdefault((trial.series, *sorted(trial.point.items())), []).append(at)
+        self._trials = Trials(trials, engine=engine)
         ids = [trial.id for trial in trials]
         trial_at, _ = codes(observations["trial"], ids)
         every = list(Metric)
@@ -64,27 +58,13 @@ class Paths:
         self._histograms = histograms
         self._ids = ids
 
-    def trials(self, series: str, where: Where) -> list[int]:
-        """Positions of the replications of a point.
-
-        Raises
-        ------
-        MissingError
-            If there is none.
-        """
-        found = self._trials.get((series, *sorted(where.items())), [])
-        if not found:
-            raise MissingError(f"no trial of {series}, {dict(where)}")
-        return found
-
     def flows(self, series: str, where: Where) -> list[str]:
         """Names of the flows of a point, in their order."""
         return [flow.name for flow in self.scenario(series, where).flows]
 
     def scenario(self, series: str, where: Where) -> Scenario:
         """Return the scenario of a point, as the engines read it."""
-        found: Scenario = self._of_trial[self.trials(series, where)[0]].scenario
-        return found
+        return self._trials.scenario(series, where)
 
     def values(self, series: str, where: Where, flow: str, metric: Metric) -> Floats:
         """Values of a metric of a flow at a point, shape `(replications,)`.
@@ -98,7 +78,9 @@ class Paths:
         """
         number = self._number(series, where, flow)
         try:
-            return np.array([self._values[at, number, metric] for at in self.trials(series, where)])
+            return np.array(
+                [self._values[at, number, metric] for at in self._trials.at(series, where)]
+            )
         except KeyError:
             raise MissingError(
                 f"no {metric.value} of {flow or 'all flows'} in {series}, {dict(where)}"
@@ -119,13 +101,7 @@ class Paths:
 
     def along(self, series: str, key: str, where: Where | None = None) -> list[str]:
         """Values of `key` at points that are otherwise at `where`, in the order of the plan."""
-        found: dict[str, None] = {}
-        for name, *items in self._trials:
-            point: dict[Any, Any] = dict(items)  # type: ignore[arg-type]
-            text = point.pop(key, None)
-            if name == series and text is not None and point == dict(where or {}):
-                found[text] = None
-        return list(found)
+        return self._trials.along(series, key, where or {})
 
     def histogram(self, series: str, where: Where, flow: str, metric: str) -> Histogram:
         """Return a flow's histogram of a time, all replications together.
@@ -142,7 +118,7 @@ class Paths:
         trial, _ = codes(table["trial"], self._ids)
         kind, _ = codes(table["metric"], [metric])
         wanted = (
-            np.isin(trial, self.trials(series, where))
+            np.isin(trial, self._trials.at(series, where))
             & (kind == 0)
             & (table["station"].to_numpy() == number)
         )

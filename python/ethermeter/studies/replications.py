@@ -3,8 +3,7 @@
 What is read off a curve gets its interval from reading it off several times.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -16,10 +15,7 @@ from ethermeter.metrics import Metric
 from ethermeter.scenario import Scenario
 from ethermeter.stations import medium_of
 from ethermeter.studies.judging import MissingError
-
-SIMULATION = "simulation"
-Where = Mapping[str, str]
-"""A point of the experiment without the key that runs along the curve: text by varied key."""
+from ethermeter.studies.trials import Trials, Where
 
 
 class Curves:
@@ -29,26 +25,17 @@ class Curves:
         """Index what a run holds; `whole` has one row a trial."""
         self._metrics = {metric: at for at, metric in enumerate(whole.metrics)}
         self._values = whole.values
-        self._scenarios = [trial.scenario for trial in trials]
-        self._trials: dict[tuple[object, ...], list[int]] = {}
-        for at, trial in enumerate(trials):
-            if trial.engine == SIMULATION:
-                self._trials.setdefault((trial.series, *sorted(trial.point.items())), []).append(at)
+        self._trials = Trials(trials, least=ENOUGH_REPLICATIONS)
 
     def trials(self, series: str, where: Where) -> list[int]:
-        """Positions of the replications of a point.
+        """Return the indices of the replications of a point.
 
         Raises
         ------
         MissingError
             If there are fewer than three.
         """
-        found = self._trials.get((series, *sorted(where.items())), [])
-        if len(found) < ENOUGH_REPLICATIONS:
-            raise MissingError(
-                f"fewer than {ENOUGH_REPLICATIONS} replications for {series}, {dict(where)}"
-            )
-        return found
+        return self._trials.at(series, where)
 
     def values(self, series: str, where: Where, metric: Metric) -> Floats:
         """Values of a metric at a point, shape `(replications,)`.
@@ -79,8 +66,7 @@ class Curves:
 
     def scenario(self, series: str, where: Where) -> Scenario:
         """Return the scenario of a point, as the engines read it."""
-        scenario: Scenario = self._scenarios[self.trials(series, where)[0]]
-        return scenario
+        return self._trials.scenario(series, where)
 
     def bit_ps(self, series: str, where: Where) -> float:
         """Time of a bit on the segment of a point, in ps."""
@@ -88,22 +74,11 @@ class Curves:
 
     def along(self, series: str, where: Where, key: str) -> list[str]:
         """Values of `key` for which the run has points that are otherwise at `where`, by size."""
-        found = set()
-        for name, *items in self._trials:
-            point: dict[Any, Any] = dict(items)  # type: ignore[arg-type]
-            text = point.pop(key, None)
-            if name == series and text is not None and point == dict(where):
-                found.add(text)
-        return sorted(found, key=float)
+        return sorted(self._trials.along(series, key, where), key=float)
 
     def values_of(self, series: str, key: str) -> list[str]:
         """Values of a key that a series varies, in the order of the plan."""
-        found: dict[str, None] = {}
-        for name, *items in self._trials:
-            point: dict[Any, Any] = dict(items)  # type: ignore[arg-type]
-            if name == series and key in point:
-                found[point[key]] = None
-        return list(found)
+        return self._trials.along(series, key)
 
 
 def crossing(x: Floats, y: Floats, level: float) -> float:

@@ -26,7 +26,7 @@ def claims(points: Sequence[Point], trials: Sequence[Trial]) -> tuple[Claim, ...
         The plan, for the constants of the segment.
     """
     evidence = Evidence(points, trials)
-    return judged(published(__package__), lambda entry: RULES[entry["rule"]](entry, evidence))
+    return judged(published(__package__), lambda entry: RULES[entry.rule](entry, evidence))
 
 
 def of_run(run_dir: Path) -> tuple[Claim, ...]:

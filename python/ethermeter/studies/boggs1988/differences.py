@@ -31,10 +31,10 @@ def difference_of_runs(entry: Entry, evidence: Evidence) -> Finding:
     ------
     Hahn and Meeker, Statistical Intervals, 1991, section 4.7.
     """
-    frames, hosts = lengths(entry["frames"]), int(entry["hosts"])
+    frames, hosts = lengths(entry.text("frames")), entry.read("hosts", int)
     pair = _pair(entry, evidence, frames, hosts)
     found, weights = _relative(entry, evidence, frames, hosts, pair)
-    sign = -1.0 if entry.get("lower") else 1.0
+    sign = -1.0 if entry.read("lower", bool, default=False) else 1.0
     value = sign * found.value
     replications = [evidence.replications(series, hosts, frames) for series in pair]
     windows_s = [evidence.window_s(series, frames) for series in pair]
@@ -81,26 +81,26 @@ def no_appreciable_difference(entry: Entry, evidence: Evidence) -> Finding:
 
     An exact zero without an interval does not count.
     """
-    frames, hosts = lengths(entry["frames"]), int(entry["hosts"])
+    frames, hosts = lengths(entry.text("frames")), entry.read("hosts", int)
     found, _ = _relative(entry, evidence, frames, hosts, _pair(entry, evidence, frames, hosts))
     return Finding(found, found.low > -NO_DIFFERENCE and found.high < NO_DIFFERENCE)
 
 
 def _pair(entry: Entry, evidence: Evidence, frames: Lengths, hosts: int) -> tuple[str, str]:
     """Series to compare: those made for it if the run holds both, otherwise the figures' own."""
-    made = entry["made_for_it"]
+    made = entry.texts("made_for_it")
     first, second = (
         made
         if all(evidence.holds(series, hosts, frames) for series in made)
-        else (entry["series"], entry["against"])
+        else (entry.text("series"), entry.text("against"))
     )
-    return str(first), str(second)
+    return first, second
 
 
 def _ends(
     entry: Entry, evidence: Evidence, frames: Lengths, hosts: int, pair: tuple[str, str]
 ) -> tuple[Estimate, Estimate]:
-    metric = Metric(entry["metric"])
+    metric = Metric(entry.text("metric"))
     return evidence.at(pair[0], hosts, frames, metric), evidence.at(pair[1], hosts, frames, metric)
 
 
@@ -125,4 +125,4 @@ def _little(entry: Entry, evidence: Evidence, frames: Lengths, hosts: int, serie
         f"by Little’s law the delay’s rise is cycle / (cycle − service) = {factor:.2f} times the"
         " utilisation’s fall"
     )
-    return f"{rise}, {entry['consequence']}"
+    return f"{rise}, {entry.text('consequence')}"

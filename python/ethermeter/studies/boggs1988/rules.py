@@ -39,8 +39,8 @@ def _curve(
 ) -> list[tuple[int, Estimate]]:
     """Points of a curve with a value, from so many hosts on; at least three."""
     found = [
-        (hosts, evidence.at(entry["series"], hosts, frames, Metric(entry["metric"])))
-        for hosts in evidence.hosts(entry["series"], frames)
+        (hosts, evidence.at(entry.text("series"), hosts, frames, Metric(entry.text("metric"))))
+        for hosts in evidence.hosts(entry.text("series"), frames)
     ]
     kept = [
         (hosts, estimate)
@@ -55,27 +55,34 @@ def _curve(
 def value(entry: Entry, evidence: Evidence) -> Finding:
     """One number, scaled to the unit of the text."""
     found = evidence.at(
-        entry["series"], entry["hosts"], lengths(entry["frames"]), Metric(entry["metric"])
+        entry.text("series"),
+        entry.read("hosts", int),
+        lengths(entry.text("frames")),
+        Metric(entry.text("metric")),
     )
-    scale = entry.get("scale", 1.0)
+    scale = entry.number("scale", 1.0)
     return Finding(Estimate(found.value * scale, found.error * scale, found.degrees))
 
 
 def back_to_back_rate(entry: Entry, evidence: Evidence) -> Finding:
     """Frames per second without anything between them but the gap."""
-    return Finding(exact(1 / evidence.cycle_s(entry["series"], lengths(entry["frames"]))))
+    return Finding(exact(1 / evidence.cycle_s(entry.text("series"), lengths(entry.text("frames")))))
 
 
 def round_of_sending(entry: Entry, evidence: Evidence) -> Finding:
     """Time for every host to send one frame, back to back, in ms."""
     return Finding(
-        exact(entry["hosts"] * evidence.cycle_s(entry["series"], lengths(entry["frames"])) * 1e3)
+        exact(
+            entry.read("hosts", int)
+            * evidence.cycle_s(entry.text("series"), lengths(entry.text("frames")))
+            * 1e3
+        )
     )
 
 
 def peak(entry: Entry, evidence: Evidence) -> Finding:
     """Find the number of hosts at which a curve is highest."""
-    curve = dict(_curve(entry, evidence, lengths(entry["frames"]), since=1))
+    curve = dict(_curve(entry, evidence, lengths(entry.text("frames")), since=1))
     best = max(curve, key=lambda hosts: curve[hosts].value)
     leads = {
         hosts: difference(curve[best], other) for hosts, other in curve.items() if hosts != best
@@ -87,12 +94,12 @@ def peak(entry: Entry, evidence: Evidence) -> Finding:
         f"next highest at {second}, lower by {lead.value:.0f} packet/s (95% interval {lead.low:.0f}"
         f" to {lead.high:.0f})"
     )
-    return Finding(exact(best), best == int(entry["published"]) and clear, remark)
+    return Finding(exact(best), best == int(entry.published) and clear, remark)
 
 
 def no_collisions(entry: Entry, evidence: Evidence) -> Finding:
     """Collisions a frame with one or two hosts."""
-    series = entry["series"]
+    series = entry.text("series")
     metric = Metric.COLLISIONS_PER_FRAME
     few = [
         evidence.at(series, hosts, frames, metric).value
@@ -112,9 +119,11 @@ def no_collisions(entry: Entry, evidence: Evidence) -> Finding:
 
 def mean_over_lengths(entry: Entry, evidence: Evidence) -> Finding:
     """Mean over the curves of a series at one number of hosts."""
-    of = evidence.lengths(entry["series"])
+    of = evidence.lengths(entry.text("series"))
     found = {
-        frames: evidence.at(entry["series"], entry["hosts"], frames, Metric(entry["metric"]))
+        frames: evidence.at(
+            entry.text("series"), entry.read("hosts", int), frames, Metric(entry.text("metric"))
+        )
         for frames in of
     }
     ends = sorted(found, key=lambda frames: found[frames].value)
@@ -133,7 +142,7 @@ def worst_delay_spread(entry: Entry, evidence: Evidence) -> Finding:
     The two are taken as independent; they rise and fall together, so the interval is on the wide
     side.
     """
-    series = entry["series"]
+    series = entry.text("series")
     found = {}
     for frames in evidence.lengths(series):
         hosts = evidence.hosts(series, frames)[-1]
@@ -159,7 +168,7 @@ def linear(entry: Entry, evidence: Evidence) -> Finding:
     """Whether every curve of a series is a rising line from three hosts on."""
     fits: dict[Lengths, Line] = {}
     bent = []
-    for frames in evidence.lengths(entry["series"]):
+    for frames in evidence.lengths(entry.text("series")):
         curve = _curve(entry, evidence, frames, since=CONTENTION_FROM)
         fit = line(
             np.array([float(hosts) for hosts, _ in curve]),
@@ -185,7 +194,7 @@ def unfairness_falls(entry: Entry, evidence: Evidence) -> Finding:
     """Whether the spread falls with the number of hosts and is largest at three."""
     curves = [
         dict(_curve(entry, evidence, frames, since=CONTENTION_FROM))
-        for frames in evidence.lengths(entry["series"])
+        for frames in evidence.lengths(entry.text("series"))
     ]
     shared = sorted(set.intersection(*(set(curve) for curve in curves)))
     if CONTENTION_FROM not in shared or len(shared) < 3:
@@ -203,7 +212,7 @@ def unfairness_falls(entry: Entry, evidence: Evidence) -> Finding:
         worst == CONTENTION_FROM or not difference(means[worst], means[CONTENTION_FROM]).low > 0
     )
     unit = {Metric.BIT_RATE_SD: " bit/s", Metric.PACKET_RATE_SD: " packet/s"}.get(
-        Metric(entry["metric"]), ""
+        Metric(entry.text("metric")), ""
     )
     ends = (
         f"{means[CONTENTION_FROM].value:.3g}{unit} at three hosts,"
@@ -215,10 +224,10 @@ def unfairness_falls(entry: Entry, evidence: Evidence) -> Finding:
 
 def lift(entry: Entry, evidence: Evidence) -> Finding:
     """Utilisation with one long frame in eight, from all short (0) to all long (1)."""
-    metric = Metric(entry["metric"])
+    metric = Metric(entry.text("metric"))
     short, mixed, long = (
-        evidence.at(entry["series"], entry["hosts"], lengths(frames), metric)
-        for frames in entry["frames"]
+        evidence.at(entry.text("series"), entry.read("hosts", int), lengths(frames), metric)
+        for frames in entry.texts("frames")
     )
     extent = long.value - short.value
     if extent == 0:
@@ -242,19 +251,19 @@ def lift(entry: Entry, evidence: Evidence) -> Finding:
 
 def _gains(entry: Entry, evidence: Evidence) -> dict[Lengths, dict[int, Estimate]]:
     """Gain of one series over another by length and number of hosts."""
-    metric = Metric(entry["metric"])
+    metric = Metric(entry.text("metric"))
     gains: dict[Lengths, dict[int, Estimate]] = {}
-    for frames in evidence.lengths(entry["series"]):
-        shared = set(evidence.hosts(entry["series"], frames)) & set(
-            evidence.hosts(entry["against"], frames)
+    for frames in evidence.lengths(entry.text("series")):
+        shared = set(evidence.hosts(entry.text("series"), frames)) & set(
+            evidence.hosts(entry.text("against"), frames)
         )
         numbers = [hosts for hosts in sorted(shared) if hosts >= COMPARED_FROM]
         if len(numbers) < 3:
             raise MissingError(f"fewer than three numbers of hosts from {COMPARED_FROM} on")
         gains[frames] = {
             hosts: difference(
-                evidence.at(entry["series"], hosts, frames, metric),
-                evidence.at(entry["against"], hosts, frames, metric),
+                evidence.at(entry.text("series"), hosts, frames, metric),
+                evidence.at(entry.text("against"), hosts, frames, metric),
             )
             for hosts in numbers
         }

@@ -26,7 +26,7 @@ def claims(paths: Paths) -> tuple[Claim, ...]:
 
     `not-run` where its points are missing.
     """
-    return judged(published(__package__), lambda entry: RULES[entry["rule"]](entry, paths))
+    return judged(published(__package__), lambda entry: RULES[entry.rule](entry, paths))
 
 
 def of_run(run_dir: Path) -> tuple[Claim, ...]:
@@ -43,7 +43,9 @@ def rate(entry: Entry, paths: Paths) -> Finding:
     """Find the mean rate of the entry's flows, in Mb/s."""
     rates = _rates(entry, paths)
     remark = (
-        ", ".join(f"{of.mean():.2f} {flow}" for of, flow in zip(rates, entry["flows"], strict=True))
+        ", ".join(
+            f"{of.mean():.2f} {flow}" for of, flow in zip(rates, entry.texts("flows"), strict=True)
+        )
         if len(rates) > 1
         else ""
     )
@@ -66,12 +68,12 @@ def gets_more(entry: Entry, paths: Paths) -> Finding:
 
 def _rates(entry: Entry, paths: Paths) -> Floats:
     """Return the rates of the entry's flows, shape `(flows, replications)`, in Mb/s."""
-    where = entry.get("at", {})
+    where = entry.point()
     return (
         np.array(
             [
-                paths.values(entry["series"], where, flow, Metric.DATA_RATE)
-                for flow in entry["flows"]
+                paths.values(entry.text("series"), where, flow, Metric.DATA_RATE)
+                for flow in entry.texts("flows")
             ]
         )
         * MBPS
@@ -80,7 +82,7 @@ def _rates(entry: Entry, paths: Paths) -> Floats:
 
 def most(entry: Entry, paths: Paths) -> Finding:
     """Find the largest rate of the entry's flow at any value of the entry's key, in Mb/s."""
-    series, key, flow = entry["series"], entry["key"], entry["flow"]
+    series, key, flow = entry.text("series"), entry.text("key"), entry.text("flow")
     rates = {
         text: paths.estimate(series, {key: text}, flow, Metric.DATA_RATE, factor=MBPS)
         for text in paths.along(series, key)
@@ -96,27 +98,27 @@ def stops(entry: Entry, paths: Paths) -> Finding:
 
     At most that share, wherever the other flow offers more than the entry's limit.
     """
-    series, key = entry["series"], entry["key"]
+    series, key = entry.text("series"), entry.text("key")
     texts = paths.along(series, key)
     if not texts:
         raise MissingError(f"no point of {series}")
     own = {
-        text: paths.estimate(series, {key: text}, entry["flow"], Metric.DATA_RATE, factor=MBPS)
+        text: paths.estimate(series, {key: text}, entry.text("flow"), Metric.DATA_RATE, factor=MBPS)
         for text in texts
     }
     offered = {
-        text: paths.value(series, {key: text}, entry["other"], Metric.OFFERED_RATE)
-        * entry["data_bits"]
+        text: paths.value(series, {key: text}, entry.text("other"), Metric.OFFERED_RATE)
+        * entry.read("data_bits", int)
         * MBPS
         for text in texts
     }
-    beyond = [text for text in texts if offered[text] > entry["limit"]]
+    beyond = [text for text in texts if offered[text] > entry.number("limit")]
     if not beyond:
-        raise MissingError(f"no point of {series} beyond {entry['limit']} Mb/s")
+        raise MissingError(f"no point of {series} beyond {entry.number('limit')} Mb/s")
     largest = max(of.value for of in own.values())
     worst = max((own[text] for text in beyond), key=lambda of: of.value)
     remark = f"{worst.value:.2f} of {largest:.2f} Mb/s are left"
-    return Finding(worst, worst.value <= entry["share"] * largest, remark)
+    return Finding(worst, worst.value <= entry.number("share") * largest, remark)
 
 
 RULES: dict[str, Rule] = {rule.__name__: rule for rule in (rate, total, gets_more, most, stops)}

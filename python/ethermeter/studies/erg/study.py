@@ -2,7 +2,7 @@
 
 from ethermeter.presentation import Presentation
 from ethermeter.studies.definition import Study
-from ethermeter.studies.erg import claims
+from ethermeter.studies.erg import claims, sections
 
 STUDY = Study(
     package=__package__,
@@ -20,8 +20,10 @@ STUDY = Study(
         ),
         omitted=("capture", "host-time", "router"),
     ),
+    sections=sections.build,
     # A host that captures a link holds it for tenths of a second: shorter runs would be too noisy.
     quick=("phases.transmit='11 s'", "phases.measure='last 10 s'"),
     quick_replications=3,
     measured=claims.measured,
+    measured_section=sections.measured,
 )

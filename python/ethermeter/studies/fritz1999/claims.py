@@ -164,7 +164,7 @@ def claims(copies: Copies) -> tuple[Claim, ...]:
 
     `not-run` where its points are missing.
     """
-    return judged(published(__package__), lambda entry: RULES[entry["rule"]](entry, copies))
+    return judged(published(__package__), lambda entry: RULES[entry.rule](entry, copies))
 
 
 def of_run(run_dir: Path) -> tuple[Claim, ...]:
@@ -174,7 +174,7 @@ def of_run(run_dir: Path) -> tuple[Claim, ...]:
 
 def throughput(entry: Entry, copies: Copies) -> Finding:
     """Find the throughput of a pair, and say what a constant time an octet alone would give."""
-    pair, rate = entry["pair"], entry["rate"]
+    pair, rate = entry.text("pair"), entry.text("rate")
     directions = [
         copies.value("copies", rate, Metric.TRANSFER_RATE, f"{pair}-{direction}") / MBPS
         for direction in ("read", "write")
@@ -183,7 +183,7 @@ def throughput(entry: Entry, copies: Copies) -> Finding:
     if rate == GIGABIT:
         remark += (
             "; a constant time an octet besides the wire alone gives"
-            f" {constant_mbps(entry['fast']):.1f}"
+            f" {constant_mbps(entry.number('fast')):.1f}"
         )
     return Finding(exact(copies.rate_mbps("copies", rate, pair)), remark=remark)
 
@@ -193,15 +193,15 @@ def largest_share(entry: Entry, copies: Copies) -> Finding:
 
     With `limit`, whether none takes more.
     """
-    capacity_mbps = {FAST: 100.0, GIGABIT: 1000.0}[entry["rate"]]
+    capacity_mbps = {FAST: 100.0, GIGABIT: 1000.0}[entry.text("rate")]
     shares = {
-        pair: copies.rate_mbps("copies", entry["rate"], pair) / capacity_mbps * 100
+        pair: copies.rate_mbps("copies", entry.text("rate"), pair) / capacity_mbps * 100
         for pair in PAIRS
     }
     most = max(shares, key=shares.__getitem__)
     return Finding(
         exact(shares[most]),
-        shares[most] <= entry["limit"] if "limit" in entry else None,
+        shares[most] <= entry.number("limit") if "limit" in entry else None,
         PAIRS[most],
     )
 
@@ -222,19 +222,19 @@ def acknowledgements(entry: Entry, copies: Copies) -> Finding:
     remark = "; ".join(
         f"{name} {fast[pair]:.0f} → {gigabit[pair]:.0f} µs" for pair, name in PAIRS.items()
     )
-    if entry["statement"] == "shorter":
+    if entry.text("statement") == "shorter":
         ratios = [gigabit[pair] / fast[pair] for pair in PAIRS]
         return Finding(exact(float(np.mean(ratios))), max(ratios) < 1, remark)
-    times = [gigabit[pair] / entry["wire_us"] for pair in PAIRS]
-    return Finding(exact(min(times)), min(times) > entry["times"], remark)
+    times = [gigabit[pair] / entry.number("wire_us") for pair in PAIRS]
+    return Finding(exact(min(times)), min(times) > entry.number("times"), remark)
 
 
 def without_host_times(entry: Entry, copies: Copies) -> Finding:
     """Find the least throughput of the chain without host times, and compare it with a limit."""
-    rates = {pair: copies.rate_mbps("memory", entry["rate"], pair) for pair in PAIRS}
+    rates = {pair: copies.rate_mbps("memory", entry.text("rate"), pair) for pair in PAIRS}
     least = min(rates, key=rates.__getitem__)
     remark = f"without host times from {rates[least]:.0f} to {max(rates.values()):.0f} Mb/s"
-    return Finding(exact(rates[least]), bool(rates[least] < entry["below"]), remark)
+    return Finding(exact(rates[least]), bool(rates[least] < entry.number("below")), remark)
 
 
 def wire_share(entry: Entry, copies: Copies) -> Finding:
@@ -244,15 +244,15 @@ def wire_share(entry: Entry, copies: Copies) -> Finding:
     """
     shares = {
         pair: (
-            copies.rate_mbps("copies", entry["rate"], pair)
-            / {FAST: 100.0, GIGABIT: 1000.0}[entry["rate"]]
+            copies.rate_mbps("copies", entry.text("rate"), pair)
+            / {FAST: 100.0, GIGABIT: 1000.0}[entry.text("rate")]
         )
         for pair in PAIRS
     }
     most = max(shares.values()) * 100
     return Finding(
         exact(most),
-        most < entry["below"],
+        most < entry.number("below"),
         "of the time that an octet takes, as if nothing overlapped the wire",
     )
 
@@ -262,8 +262,8 @@ def remedy(entry: Entry, copies: Copies) -> Finding:
 
     Averaged over the pairs.
     """
-    over = tuple(entry["over"]) if "over" in entry else ("remedies", BARE)
-    gains = copies.gains(entry["series"], entry["case"], over=(over[0], over[1]))
+    over = entry.read("over", tuple[str, str], default=("remedies", BARE))
+    gains = copies.gains(entry.text("series"), entry.text("case"), over=over)
     mean = float(np.mean(list(gains.values())))
     remark = f"from {min(gains.values()):+.1f} to {max(gains.values()):+.1f}%".replace("-", "−")
     return Finding(Estimate(mean, 0.0, float("inf")), mean > SEEN, remark)

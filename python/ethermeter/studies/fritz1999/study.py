@@ -3,7 +3,7 @@
 from ethermeter.metrics import Metric
 from ethermeter.presentation import Presentation
 from ethermeter.studies.definition import Study
-from ethermeter.studies.fritz1999 import claims
+from ethermeter.studies.fritz1999 import claims, sections
 
 STUDY = Study(
     package=__package__,
@@ -24,5 +24,6 @@ STUDY = Study(
         has_details=False,
         omitted=("copies", "remedies", "jumbo", "window", "memory", "ahead"),
     ),
+    sections=sections.build,
     # A quick run is the whole study: it takes seconds, and nothing in it is random.
 )

@@ -27,7 +27,8 @@ from ethermeter.metrics import Metric
 from ethermeter.scenario import CoderArrivals, SamplesLengths
 from ethermeter.stations import groups_of, medium_of
 from ethermeter.studies.judging import Entry, Finding, MissingError, judged, published
-from ethermeter.studies.replications import SIMULATION, Curves, Where, crossing, takeoff
+from ethermeter.studies.replications import Curves, crossing, takeoff
+from ethermeter.studies.trials import SIMULATION, Where
 
 HOSTS = "stations.count"
 HEADER_BITS = 48
@@ -44,9 +45,7 @@ def claims(trials: Sequence[Trial], whole: WholeSegment, stations: Stations) -> 
     `not-run` where its points are missing.
     """
     curves = Curves(trials, whole)
-    return judged(
-        published(__package__), lambda entry: RULES[entry["rule"]](entry, curves, stations)
-    )
+    return judged(published(__package__), lambda entry: RULES[entry.rule](entry, curves, stations))
 
 
 def curves_of(run_dir: Path) -> Curves:
@@ -162,14 +161,22 @@ def at_loss(entry: Entry, curves: Curves, _stations: Stations) -> Finding:
     """Find a quantity where the entry's share of samples is lost."""
     return Finding(
         student(
-            value_at_loss(curves, entry["series"], entry["at"], entry["quantity"], entry["loss"])
+            value_at_loss(
+                curves,
+                entry.text("series"),
+                entry.point(),
+                entry.text("quantity"),
+                entry.number("loss"),
+            )
         )
     )
 
 
 def at_knee(entry: Entry, curves: Curves, _stations: Stations) -> Finding:
     """Find a quantity where the delay takes off."""
-    return Finding(student(_at_knee(curves, entry["series"], entry["at"], entry["quantity"])))
+    return Finding(
+        student(_at_knee(curves, entry.text("series"), entry.point(), entry.text("quantity")))
+    )
 
 
 def at_hosts(entry: Entry, curves: Curves, _stations: Stations) -> Finding:
@@ -180,7 +187,10 @@ def at_hosts(entry: Entry, curves: Curves, _stations: Stations) -> Finding:
     found = {
         text: student(
             reading(
-                curves, entry["series"], {**where, HOSTS: str(entry["hosts"])}, entry["quantity"]
+                curves,
+                entry.text("series"),
+                {**where, HOSTS: str(entry.read("hosts", int))},
+                entry.text("quantity"),
             )
         )
         for text, where in _named(entry)
@@ -200,22 +210,22 @@ def at_hosts(entry: Entry, curves: Curves, _stations: Stations) -> Finding:
 
 def below(entry: Entry, curves: Curves, _stations: Stations) -> Finding:
     """Whether a metric with a number of hosts is below a limit, by its interval."""
-    where = {**entry["at"], HOSTS: str(entry["hosts"])}
-    metric = Metric(entry["metric"])
-    found = student(curves.values(entry["series"], where, metric))
+    where = {**entry.point(), HOSTS: str(entry.read("hosts", int))}
+    metric = Metric(entry.text("metric"))
+    found = student(curves.values(entry.text("series"), where, metric))
     if is_unseen(metric, found.value, SIMULATION):
-        found = limited(metric, found, curves.exposure(entry["series"], where, metric))
-    found = found.scaled(entry.get("scale", 1.0))
-    return Finding(found, found.high < entry["limit"])
+        found = limited(metric, found, curves.exposure(entry.text("series"), where, metric))
+    found = found.scaled(entry.number("scale", 1.0))
+    return Finding(found, found.high < entry.number("limit"))
 
 
 def fairness(entry: Entry, curves: Curves, stations: Stations) -> Finding:
     """Find the least or the largest of the hosts' mean delays over the mean of all."""
-    where = {**entry["at"], HOSTS: str(entry["hosts"])}
-    pick = np.min if entry["end"] == "least" else np.max
+    where = {**entry.point(), HOSTS: str(entry.read("hosts", int))}
+    pick = np.min if entry.text("end") == "least" else np.max
 
     def extreme(metric: Metric) -> Estimate:
-        means = [stations[at][metric] for at in curves.trials(entry["series"], where)]
+        means = [stations[at][metric] for at in curves.trials(entry.text("series"), where)]
         return student(np.array([pick(of) / np.mean(of) for of in means]) * 100)
 
     over_packets = extreme(Metric.VOICE_DELAY)
@@ -230,10 +240,13 @@ def load_moves(entry: Entry, curves: Curves, _stations: Stations) -> Finding:
     At a loss, or at a normalised delay.
     """
     widest, remarks = exact(0.0), []
-    for what, levels in (("loss", entry["losses"]), ("normalised_delay", entry["delays"])):
+    for what, levels in (
+        ("loss", entry.read("losses", list[float])),
+        ("normalised_delay", entry.read("delays", list[float])),
+    ):
         for level in levels:
             loads = {}
-            for series, where in entry["curves"]:
+            for series, where in entry.read("curves", list[tuple[str, dict[str, str]]]):
                 hosts, values = _curve(curves, series, where, what)
                 _, load = _curve(curves, series, where, "load")
                 loads[series] = np.array(
@@ -244,7 +257,7 @@ def load_moves(entry: Entry, curves: Curves, _stations: Stations) -> Finding:
             apart = student(loads[high][: loads[low].size] - loads[low][: loads[high].size])
             remarks.append(f"{apart.value:.1f} at {what.replace('_', ' ')} {level:g}")
             widest = max(widest, apart, key=lambda of: of.value)
-    return Finding(widest, widest.value <= entry["limit"], "; ".join(remarks))
+    return Finding(widest, widest.value <= entry.number("limit"), "; ".join(remarks))
 
 
 def rises(entry: Entry, curves: Curves, _stations: Stations) -> Finding:
@@ -253,35 +266,39 @@ def rises(entry: Entry, curves: Curves, _stations: Stations) -> Finding:
     Or its growth from the first loss to the last.
     """
     found = []
-    for text in entry["values"]:
-        where = {**entry["at"], entry["key"]: text}
+    for text in entry.texts("values"):
+        where = {**entry.point(), entry.text("key"): text}
         at = [
-            value_at_loss(curves, entry["series"], where, entry["quantity"], loss)
-            for loss in entry["losses"]
+            value_at_loss(curves, entry.text("series"), where, entry.text("quantity"), loss)
+            for loss in entry.read("losses", list[float])
         ]
-        found.append(at[-1] - at[0] if entry.get("growth") else at[0])
+        found.append(at[-1] - at[0] if entry.read("growth", bool, default=False) else at[0])
     steps = [student(after - before) for before, after in pairwise(found)]
     falling = [step for step in steps if step.high < 0]
     whole = student(found[-1] - found[0])
     remark = ", ".join(
-        f"{of.mean():.1f} at {text}" for text, of in zip(entry["values"], found, strict=True)
+        f"{of.mean():.1f} at {text}" for text, of in zip(entry.texts("values"), found, strict=True)
     )
     return Finding(whole, whole.low > 0 and not falling, remark)
 
 
 def data_curves(entry: Entry, curves: Curves, stations: Stations) -> Finding:
     """Decide a statement about data under load: `levels-off`, `longer-is-more`, `fair`."""
-    key, texts = "stations.frames", entry["frames"]
-    ends = entry["values"]
+    key, texts = "stations.frames", entry.texts("frames")
+    ends = entry.texts("values")
 
     def utilisation(octets: str, value: str) -> Floats:
         return (
-            curves.values(entry["series"], {key: octets, entry["key"]: value}, Metric.GOODPUT)
+            curves.values(
+                entry.text("series"), {key: octets, entry.text("key"): value}, Metric.GOODPUT
+            )
             * bit_s
         )
 
-    bit_s = curves.bit_ps(entry["series"], {key: texts[0], entry["key"]: ends[0]}) / PS_PER_S
-    if entry["statement"] == "levels-off":
+    bit_s = (
+        curves.bit_ps(entry.text("series"), {key: texts[0], entry.text("key"): ends[0]}) / PS_PER_S
+    )
+    if entry.text("statement") == "levels-off":
         falls = {
             octets: student(utilisation(octets, ends[1]) / utilisation(octets, ends[0]) - 1)
             for octets in texts
@@ -291,9 +308,9 @@ def data_curves(entry: Entry, curves: Curves, stations: Stations) -> Finding:
             f"{of.value * 100:+.1f}% at {octets}" for octets, of in falls.items()
         ).replace("-", "−")
         return Finding(
-            falls[worst], all(of.value >= -entry["limit"] for of in falls.values()), remark
+            falls[worst], all(of.value >= -entry.number("limit") for of in falls.values()), remark
         )
-    if entry["statement"] == "longer-is-more":
+    if entry.text("statement") == "longer-is-more":
         at_last = [utilisation(octets, ends[-1]) for octets in texts]
         steps = [student(after - before) for before, after in pairwise(at_last)]
         remark = ", ".join(
@@ -301,18 +318,19 @@ def data_curves(entry: Entry, curves: Curves, stations: Stations) -> Finding:
         )
         return Finding(student(at_last[-1]), all(step.low > 0 for step in steps), remark)
     last = [
-        curves.trials(entry["series"], {key: octets, entry["key"]: ends[-1]}) for octets in texts
+        curves.trials(entry.text("series"), {key: octets, entry.text("key"): ends[-1]})
+        for octets in texts
     ]
     rates = [stations[at][Metric.BIT_RATE] for trials in last for at in trials]
     spread = student(np.array([np.std(of, ddof=1) / np.mean(of) for of in rates]))
-    return Finding(spread, spread.high < entry["limit"])
+    return Finding(spread, spread.high < entry.number("limit"))
 
 
 def _named(entry: Entry) -> list[tuple[str, Where]]:
     """Return the entry's curves, each with what tells it from the others."""
     if "key" not in entry:
-        return [("", entry["at"])]
-    return [(text, {**entry["at"], entry["key"]: text}) for text in entry["values"]]
+        return [("", entry.point())]
+    return [(text, {**entry.point(), entry.text("key"): text}) for text in entry.texts("values")]
 
 
 RULES: dict[str, Rule] = {

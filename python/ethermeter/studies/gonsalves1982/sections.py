@@ -26,7 +26,8 @@ from ethermeter.document import (
 )
 from ethermeter.studies.gonsalves1982.claims import HOSTS, curves_of, reading, value_at_loss
 from ethermeter.studies.judging import MissingError
-from ethermeter.studies.replications import Curves, Where
+from ethermeter.studies.replications import Curves
+from ethermeter.studies.trials import Where
 
 LEAST, MOST = "stations.frames.samples.least", "stations.frames.samples.most"
 QUANTITIES: dict[str, Label] = {

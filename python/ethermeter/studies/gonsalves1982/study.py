@@ -3,7 +3,7 @@
 from ethermeter.metrics import Metric
 from ethermeter.presentation import Presentation
 from ethermeter.studies.definition import Study
-from ethermeter.studies.gonsalves1982 import claims
+from ethermeter.studies.gonsalves1982 import claims, sections
 
 STUDY = Study(
     package=__package__,
@@ -51,6 +51,7 @@ STUDY = Study(
             "sensitivity-register",
         ),
     ),
+    sections=sections.build,
     # Half a second fills the buffers. Three replications: values read off curves need them for
     # their intervals.
     quick=("phases.transmit='1.5 s'", "phases.measure='last 1 s'"),

@@ -28,6 +28,8 @@ CHECK_WINDOW_S = 20.0
 """Window of the single runs behind the reference check."""
 
 Rule = Callable[[Entry, Shares], Finding]
+Points = dict[str, list[str]]
+"""Points of the experiment: values by varied key."""
 Found = Sequence[tuple[Mapping[str, str], Estimate]]
 """Points with what was found there."""
 
@@ -49,7 +51,7 @@ def claims(
         shape `(stations,)`.
     """
     shares = Shares(points, trials, stations)
-    return judged(published(__package__), lambda entry: RULES[entry["rule"]](entry, shares))
+    return judged(published(__package__), lambda entry: RULES[entry.rule](entry, shares))
 
 
 def of_run(run_dir: Path) -> tuple[Claim, ...]:
@@ -68,25 +70,32 @@ def contrast(entry: Entry, shares: Shares) -> Finding:
     By the interval, at every point asked for.
     """
     found = [
-        (where, shares.contrast(entry["series"], where, Metric(entry["metric"]), entry["division"]))
-        for where in combinations(entry["at"])
+        (
+            where,
+            shares.contrast(
+                entry.text("series"), where, Metric(entry.text("metric")), entry.text("division")
+            ),
+        )
+        for where in combinations(entry.read("at", Points))
     ]
     holds, but = _judged(
         [(where, Estimate(of.value - 1, of.error, of.degrees)) for where, of in found],
-        entry["better"],
+        entry.text("better"),
     )
     return Finding(_geometric([of for _, of in found]), holds, _range(found) + but)
 
 
 def slight(entry: Entry, shares: Shares) -> Finding:
     """Whether the middle gains less than the larger of two clusters, at every frame length."""
-    metric = Metric(entry["metric"])
+    metric = Metric(entry.text("metric"))
     found = []
     for slightly, greatly in zip(
-        combinations(entry["slightly"]), combinations(entry["greatly"]), strict=True
+        combinations(entry.read("slightly", Points)),
+        combinations(entry.read("greatly", Points)),
+        strict=True,
     ):
-        middle = shares.contrast(entry["series"], slightly, metric, "middle")
-        larger = shares.contrast(entry["against"], greatly, metric, "larger")
+        middle = shares.contrast(entry.text("series"), slightly, metric, "middle")
+        larger = shares.contrast(entry.text("against"), greatly, metric, "larger")
         found.append((slightly, difference(larger, middle)))
     holds, but = _judged(found, "higher")
     return Finding(average([of for _, of in found]), holds, _range(found) + but)
@@ -97,12 +106,16 @@ def differs(entry: Entry, shares: Shares) -> Finding:
 
     In either direction, at every frame length.
     """
-    metric = Metric(entry["metric"])
+    metric = Metric(entry.text("metric"))
     found = []
-    for here, there in zip(combinations(entry["at"]), combinations(entry["other"]), strict=True):
+    for here, there in zip(
+        combinations(entry.read("at", Points)),
+        combinations(entry.read("other", Points)),
+        strict=True,
+    ):
         of = ratio(
-            shares.whole(entry["series"], here, metric),
-            shares.whole(entry["against"], there, metric),
+            shares.whole(entry.text("series"), here, metric),
+            shares.whole(entry.text("against"), there, metric),
         )
         found.append((here, Estimate(of.value - 1, of.error, of.degrees)))
     undecided = [where for where, of in found if not (of.low > 0 or of.high < 0)]
@@ -118,11 +131,13 @@ def more_of(entry: Entry, shares: Shares) -> Finding:
 
     No step may go in the other direction, by the intervals.
     """
-    metric, key, values = Metric(entry["metric"]), entry["key"], entry["values"]
-    sign = 1.0 if entry["better"] == "higher" else -1.0
+    metric, key, values = Metric(entry.text("metric")), entry.text("key"), entry.texts("values")
+    sign = 1.0 if entry.text("better") == "higher" else -1.0
     found, against = [], []
-    for where in combinations(entry["at"]):
-        curve = [shares.whole(entry["series"], {**where, key: text}, metric) for text in values]
+    for where in combinations(entry.read("at", Points)):
+        curve = [
+            shares.whole(entry.text("series"), {**where, key: text}, metric) for text in values
+        ]
         gain = difference(curve[-1], curve[0])
         steps = [difference(later, earlier) for earlier, later in pairwise(curve)]
         found.append((where, gain))
@@ -130,7 +145,7 @@ def more_of(entry: Entry, shares: Shares) -> Finding:
         is_back = any(step.high < 0 if sign > 0 else step.low > 0 for step in steps)
         if not is_rising or is_back:
             against.append(where)
-    scale = entry.get("scale", 1.0)
+    scale = entry.number("scale", 1.0)
     scaled = [(where, of.scaled(scale)) for where, of in found]
     return Finding(
         average([of for _, of in scaled]),
@@ -144,17 +159,17 @@ def carries_more(entry: Entry, shares: Shares) -> Finding:
 
     On the mean of the points asked for.
     """
-    metric, key = Metric(entry["metric"]), entry["key"]
+    metric, key = Metric(entry.text("metric")), entry.text("key")
     found = []
-    for octets in entry["frames"]:
+    for octets in entry.texts("frames"):
         gains = [
             difference(
                 *(
-                    shares.whole(entry["series"], {**where, FRAMES: octets, key: text}, metric)
-                    for text in entry["values"]
+                    shares.whole(entry.text("series"), {**where, FRAMES: octets, key: text}, metric)
+                    for text in entry.texts("values")
                 )
             )
-            for where in combinations(entry["at"])
+            for where in combinations(entry.read("at", Points))
         ]
         found.append(({FRAMES: octets}, average(gains)))
     holds, but = _judged(found, "higher")
@@ -173,10 +188,10 @@ def reference_ratio(entry: Entry, shares: Shares) -> Finding:
     about it is sqrt(R + 1) times as much (Hahn and Meeker, Statistical Intervals, 1991, section
     4.7). There is no such interval if the run's window is not 20 s.
     """
-    (where,) = combinations(entry["at"])
-    larger = shares.contrast(entry["series"], where, Metric(entry["metric"]), "larger")
+    (where,) = combinations(entry.read("at", Points))
+    larger = shares.contrast(entry.text("series"), where, Metric(entry.text("metric")), "larger")
     found = Estimate(1 / larger.value, larger.error / larger.value**2, larger.degrees)
-    if not math.isclose(shares.window_s(entry["series"], where), CHECK_WINDOW_S):
+    if not math.isclose(shares.window_s(entry.text("series"), where), CHECK_WINDOW_S):
         return Finding(found)
     single = Estimate(found.value, found.error * math.sqrt(found.degrees + 2), found.degrees)
     remark = (

@@ -9,16 +9,15 @@ from numpy.typing import NDArray
 from ethermeter.analysis import positions
 from ethermeter.analysis.estimates import ENOUGH_REPLICATIONS, Point
 from ethermeter.analysis.interval import Estimate, Floats, paired_ratio
-from ethermeter.analysis.tables import PS_PER_S, Trial
+from ethermeter.analysis.tables import Trial
 from ethermeter.metrics import Metric
 from ethermeter.scenario import Scenario
 from ethermeter.stations import points_of
 from ethermeter.studies.judging import MissingError
+from ethermeter.studies.trials import SIMULATION, Trials, Where
 
 Stations = NDArray[np.bool_]
 Division = Callable[[Scenario], tuple[Stations, Stations]]
-Where = Mapping[str, str]
-"""A point of the experiment: text by varied key."""
 
 
 def middle_and_ends(scenario: Scenario) -> tuple[Stations, Stations]:
@@ -85,14 +84,9 @@ class Shares:
         none.
         """
         self._points = {
-            _key(point.series, point.point): point
-            for point in points
-            if point.engine == "simulation"
+            _key(point.series, point.point): point for point in points if point.engine == SIMULATION
         }
-        self._trials: dict[tuple[object, ...], list[int]] = {}
-        for at, trial in enumerate(trials):
-            if trial.engine == "simulation":
-                self._trials.setdefault(_key(trial.series, trial.point), []).append(at)
+        self._trials = Trials(trials, least=ENOUGH_REPLICATIONS)
         self._scenarios = [trial.scenario for trial in trials]
         self._stations = stations
 
@@ -128,11 +122,7 @@ class Shares:
         MissingError
             If the run does not hold it, or not in three replications.
         """
-        trials = self._trials.get(_key(series, where), [])
-        if len(trials) < ENOUGH_REPLICATIONS:
-            raise MissingError(
-                f"fewer than {ENOUGH_REPLICATIONS} replications for {series}, {dict(where)}"
-            )
+        trials = self._trials.at(series, where)
         means = [self._means(at, metric, division) for at in trials]
         first, second = (np.array([mean[group] for mean in means]) for group in (0, 1))
         if not (first.mean() > 0 and second.mean() > 0):
@@ -159,11 +149,7 @@ class Shares:
         MissingError
             If the run holds no such trial.
         """
-        trials = self._trials.get(_key(series, where))
-        if not trials:
-            raise MissingError(f"no trial for {series}, {dict(where)}")
-        phases = self._scenarios[trials[0]].phases
-        return float(phases.measure_to_ps - phases.measure_from_ps) / PS_PER_S
+        return self._trials.window_s(series, where)
 
 
 def combinations(where: Mapping[str, Sequence[str]]) -> list[dict[str, str]]:

@@ -36,6 +36,8 @@ QUIET = "100 s"
 """Period of a stream that is none."""
 SHORTEST = 64
 Rule = Callable[[Entry, Paths], Finding]
+Sizes = list[tuple[int, str]]
+"""User octets of the messages, and the prefix of the flows that send them."""
 
 
 def claims(paths: Paths) -> tuple[Claim, ...]:
@@ -43,7 +45,7 @@ def claims(paths: Paths) -> tuple[Claim, ...]:
 
     `not-run` where its points are missing.
     """
-    return judged(published(__package__), lambda entry: RULES[entry["rule"]](entry, paths))
+    return judged(published(__package__), lambda entry: RULES[entry.rule](entry, paths))
 
 
 def of_run(run_dir: Path) -> tuple[Claim, ...]:
@@ -147,12 +149,14 @@ def line(entry: Entry, paths: Paths) -> Finding:
     """Find the constant or the slope of a path's line, or its excess over that of `less`."""
 
     def of(flow: str) -> tuple[float, float]:
-        octets, latency = one_way(paths, entry["series"], flow, entry["how"], entry.get("at"))
-        return fitted(octets, latency, least=entry.get("least", 0))
+        octets, latency = one_way(
+            paths, entry.text("series"), flow, entry.text("how"), entry.point()
+        )
+        return fitted(octets, latency, least=entry.number("least", 0.0))
 
-    coefficient = {"constant": 0, "slope": 1}[entry["part"]]
-    value = of(entry["flow"])[coefficient] - (
-        of(entry["less"])[coefficient] if "less" in entry else 0.0
+    coefficient = {"constant": 0, "slope": 1}[entry.text("part")]
+    value = of(entry.text("flow"))[coefficient] - (
+        of(entry.text("less"))[coefficient] if "less" in entry else 0.0
     )
     return Finding(_alone(value))
 
@@ -169,10 +173,13 @@ def _pooled(value: float) -> Estimate:
 
 def latency_at(entry: Entry, paths: Paths) -> Finding:
     """Find a path's one-way latency for a size, in us."""
-    octets, latency = one_way(paths, entry["series"], entry["flow"], entry["how"], entry.get("at"))
-    if entry["octets"] not in octets:
-        raise MissingError(f"no {entry['octets']} octets in {entry['series']}")
-    return Finding(_alone(float(latency[octets == entry["octets"]][0])))
+    octets, latency = one_way(
+        paths, entry.text("series"), entry.text("flow"), entry.text("how"), entry.point()
+    )
+    size = entry.read("octets", int)
+    if size not in octets:
+        raise MissingError(f"no {size} octets in {entry.text('series')}")
+    return Finding(_alone(float(latency[octets == size][0])))
 
 
 def is_flat(entry: Entry, paths: Paths) -> Finding:
@@ -180,11 +187,13 @@ def is_flat(entry: Entry, paths: Paths) -> Finding:
 
     From the shortest frame on; ours is the growth in us.
     """
-    octets, latency = one_way(paths, entry["series"], entry["flow"], entry["how"], entry.get("at"))
-    first, last = float(latency[0]), float(np.interp(entry["to"], octets, latency))
+    octets, latency = one_way(
+        paths, entry.text("series"), entry.text("flow"), entry.text("how"), entry.point()
+    )
+    first, last = float(latency[0]), float(np.interp(entry.read("to", int), octets, latency))
     return Finding(
         _alone(last - first),
-        last - first <= entry["share"] * first,
+        last - first <= entry.number("share") * first,
         f"from {first:.1f} to {last:.1f} us",
     )
 
@@ -194,7 +203,10 @@ def round_trip(entry: Entry, paths: Paths) -> Finding:
     return Finding(
         _alone(
             paths.value(
-                entry["series"], {ANSWER: frame(entry["octets"])}, entry["flow"], Metric.ROUND_TRIP
+                entry.text("series"),
+                {ANSWER: frame(entry.read("octets", int))},
+                entry.text("flow"),
+                Metric.ROUND_TRIP,
             )
             * US
         )
@@ -217,7 +229,10 @@ def between_frames(entry: Entry, paths: Paths) -> Finding:
     """Find the time between received frames of a size, in us."""
     value = (
         paths.value(
-            entry["series"], {LOAD: frame(entry["octets"])}, entry["flow"], Metric.INTER_ARRIVAL
+            entry.text("series"),
+            {LOAD: frame(entry.read("octets", int))},
+            entry.text("flow"),
+            Metric.INTER_ARRIVAL,
         )
         * US
     )
@@ -226,8 +241,10 @@ def between_frames(entry: Entry, paths: Paths) -> Finding:
 
 def between_line(entry: Entry, paths: Paths) -> Finding:
     """Find constant or slope of the time between received frames, from a size on."""
-    constant, slope = fitted(*between(paths, entry["series"], entry["flow"]), least=entry["least"])
-    return Finding(_alone(slope if entry["part"] == "slope" else constant))
+    constant, slope = fitted(
+        *between(paths, entry.text("series"), entry.text("flow")), least=entry.number("least")
+    )
+    return Finding(_alone(slope if entry.text("part") == "slope" else constant))
 
 
 def leaves_floor(entry: Entry, paths: Paths) -> Finding:
@@ -235,18 +252,22 @@ def leaves_floor(entry: Entry, paths: Paths) -> Finding:
 
     By more than the entry's share.
     """
-    octets, times = between(paths, entry["series"], entry["flow"])
-    return Finding(_alone(crossing(octets, times, float(times.min()) * (1 + entry["share"]))))
+    octets, times = between(paths, entry.text("series"), entry.text("flow"))
+    return Finding(
+        _alone(crossing(octets, times, float(times.min()) * (1 + entry.number("share"))))
+    )
 
 
 def throughput(entry: Entry, paths: Paths) -> Finding:
     """Find how much user data comes, in MB/s: of a flow, or of all."""
     where = (
-        {LOAD: frame(entry["octets"]), **entry.get("at", {})}
-        if entry.get("varied", True)
-        else dict(entry.get("at", {}))
+        {LOAD: frame(entry.read("octets", int)), **entry.point()}
+        if entry.read("varied", bool, default=True)
+        else dict(entry.point())
     )
-    values = paths.values(entry["series"], where, entry.get("flow", ""), Metric.DATA_RATE) * MB_S
+    values = (
+        paths.values(entry.text("series"), where, entry.text("flow", ""), Metric.DATA_RATE) * MB_S
+    )
     return Finding(student(values) if values.size > 1 else _alone(float(values[0])))
 
 
@@ -255,12 +276,12 @@ def same_through_switches(entry: Entry, paths: Paths) -> Finding:
 
     They may differ by the entry's share.
     """
-    direct = between(paths, entry["series"], entry["direct"])[1]
+    direct = between(paths, entry.text("series"), entry.text("direct"))[1]
     apart = max(
-        float(np.abs(between(paths, entry["series"], flow)[1] / direct - 1).max())
-        for flow in entry["flows"]
+        float(np.abs(between(paths, entry.text("series"), flow)[1] / direct - 1).max())
+        for flow in entry.texts("flows")
     )
-    return Finding(_alone(apart * 100), apart <= entry["share"])
+    return Finding(_alone(apart * 100), apart <= entry.number("share"))
 
 
 def waits(paths: Paths, series: str, flow: str) -> tuple[Floats, Floats]:
@@ -287,7 +308,7 @@ def doubled(entry: Entry, paths: Paths) -> Finding:
 
     Twice that at the widest spacing.
     """
-    spacings, rows = waits(paths, entry["series"], entry["flow"])
+    spacings, rows = waits(paths, entry.text("series"), entry.text("flow"))
     # Crossed from the right: against rates, latency rises.
     rates = -spacings[::-1]
     return Finding(
@@ -300,15 +321,16 @@ def more_than_direct(entry: Entry, paths: Paths) -> Finding:
 
     The excess is over the direct path; the line is that of the switch.
     """
-    ratios = []
-    for series, octets in entry["sizes"]:
-        direct = waits(paths, series, entry["direct"])[1][:, -1]
-        through = waits(paths, series, entry["flow"])[1][:, -1]
-        ratios.append((through - direct) / (entry["constant"] + entry["slope"] * octets))
+    ratios, sizes = [], entry.read("sizes", list[tuple[str, int]])
+    for series, octets in sizes:
+        direct = waits(paths, series, entry.text("direct"))[1][:, -1]
+        through = waits(paths, series, entry.text("flow"))[1][:, -1]
+        ratios.append(
+            (through - direct) / (entry.number("constant") + entry.number("slope") * octets)
+        )
     mean = np.mean(ratios, axis=0)
     remark = ", ".join(
-        f"{of.mean():.3f} at {octets} B"
-        for of, (_, octets) in zip(ratios, entry["sizes"], strict=True)
+        f"{of.mean():.3f} at {octets} B" for of, (_, octets) in zip(ratios, sizes, strict=True)
     )
     return Finding(student(mean), remark=remark)
 
@@ -316,8 +338,13 @@ def more_than_direct(entry: Entry, paths: Paths) -> Finding:
 def shift(entry: Entry, paths: Paths) -> Finding:
     """Find by how much the other stream moves the mean latency of the first, in us."""
     quiet, loaded = (
-        paths.value(entry["series"], {entry["key"]: text}, entry["flow"], Metric.ONE_WAY_DELAY)
-        for text in entry["values"]
+        paths.value(
+            entry.text("series"),
+            {entry.text("key"): text},
+            entry.text("flow"),
+            Metric.ONE_WAY_DELAY,
+        )
+        for text in entry.texts("values")
     )
     return Finding(_alone((loaded - quiet) * US))
 
@@ -345,12 +372,13 @@ def tail_moves(entry: Entry, paths: Paths) -> Finding:
     Ours is the largest move of the 99th percentile.
     """
     moves = {}
-    for octets in entry["octets"]:
+    for octets in entry.read("octets", list[int]):
         quiet, loaded = (
-            trips(paths, entry["flow"], octets, period) for period in (QUIET, entry["period"])
+            trips(paths, entry.text("flow"), octets, period)
+            for period in (QUIET, entry.text("period"))
         )
         moves[octets] = rank(loaded, 0.99) - rank(quiet, 0.99)
-    holds = all(entry["low"] <= move <= entry["high"] for move in moves.values())
+    holds = all(entry.number("low") <= move <= entry.number("high") for move in moves.values())
     return Finding(
         _pooled(max(moves.values())),
         holds,
@@ -364,12 +392,15 @@ def stays(entry: Entry, paths: Paths) -> Finding:
     At every size; ours is the largest move.
     """
     moves = []
-    for octets in entry["octets"]:
+    for octets in entry.read("octets", list[int]):
         quiet, loaded = (
-            trips(paths, entry["flow"], octets, period) for period in (QUIET, entry["period"])
+            trips(paths, entry.text("flow"), octets, period)
+            for period in (QUIET, entry.text("period"))
         )
         moves.append(rank(loaded, 0.5) - rank(quiet, 0.5))
-    return Finding(_pooled(max(moves, key=abs)), all(abs(move) < entry["limit"] for move in moves))
+    return Finding(
+        _pooled(max(moves, key=abs)), all(abs(move) < entry.number("limit") for move in moves)
+    )
 
 
 def spread(entry: Entry, paths: Paths) -> Finding:
@@ -379,8 +410,8 @@ def spread(entry: Entry, paths: Paths) -> Finding:
             float(
                 np.mean(
                     [
-                        _deviation(trips(paths, entry["flow"], octets, QUIET))
-                        for octets in entry["octets"]
+                        _deviation(trips(paths, entry.text("flow"), octets, QUIET))
+                        for octets in entry.read("octets", list[int])
                     ]
                 )
             )
@@ -401,10 +432,12 @@ def peaks(entry: Entry, paths: Paths) -> Finding:
     A peak exceeds both of its sides by four standard errors.
     """
     counts = [
-        _peaks(trips(paths, entry["flow"], octets, entry["period"])) for octets in entry["octets"]
+        _peaks(trips(paths, entry.text("flow"), octets, entry.text("period")))
+        for octets in entry.read("octets", list[int])
     ]
     remark = ", ".join(
-        f"{count} at {octets} B" for count, octets in zip(counts, entry["octets"], strict=True)
+        f"{count} at {octets} B"
+        for count, octets in zip(counts, entry.read("octets", list[int]), strict=True)
     )
     return Finding(_pooled(float(max(counts))), remark=remark)
 
@@ -432,9 +465,9 @@ def late(entry: Entry, paths: Paths) -> Finding:
     Late is later than the median by the entry's limit in us.
     """
     shares = []
-    for octets in entry["octets"]:
-        histogram = trips(paths, entry["flow"], octets, QUIET)
-        beyond = histogram.low_s * US > rank(histogram, 0.5) + entry["limit"]
+    for octets in entry.read("octets", list[int]):
+        histogram = trips(paths, entry.text("flow"), octets, QUIET)
+        beyond = histogram.low_s * US > rank(histogram, 0.5) + entry.number("limit")
         shares.append(histogram.count[beyond].sum() / histogram.count.sum())
     return Finding(_pooled(float(np.mean(shares)) * 100))
 
@@ -445,10 +478,12 @@ def widths(entry: Entry, paths: Paths) -> dict[tuple[int, int], float]:
     By user octets and senders; their mean.
     """
     found: dict[tuple[int, int], float] = {}
-    for octets, kind in entry["sizes"]:
-        for count, group in enumerate(entry["groups"], 1):
+    for octets, kind in entry.read("sizes", Sizes):
+        for count, group in enumerate(entry.texts("groups"), 1):
             of = [f"{group}-{kind}{number}" for number in range(1, count + 1)]
-            shapes = [paths.histogram(entry["series"], {}, flow, "one_way_delay") for flow in of]
+            shapes = [
+                paths.histogram(entry.text("series"), {}, flow, "one_way_delay") for flow in of
+            ]
             found[octets, count] = float(
                 np.mean([rank(shape, 0.95) - rank(shape, 0.05) for shape in shapes])
             )
@@ -461,15 +496,15 @@ def widens(entry: Entry, paths: Paths) -> Finding:
     Ours is the least step in us.
     """
     of = widths(entry, paths)
-    counts = range(1, len(entry["groups"]) + 1)
+    counts = range(1, len(entry.texts("groups")) + 1)
     steps = [
         of[octets, after] - of[octets, before]
-        for octets, _ in entry["sizes"]
+        for octets, _ in entry.read("sizes", Sizes)
         for before, after in pairwise(counts)
     ]
     remark = "; ".join(
         f"{octets} B: " + ", ".join(f"{of[octets, count]:.1f}" for count in counts)
-        for octets, _ in entry["sizes"]
+        for octets, _ in entry.read("sizes", Sizes)
     )
     return Finding(_pooled(min(steps)), min(steps) > 0, f"{remark} us")
 
@@ -480,24 +515,28 @@ def scales(entry: Entry, paths: Paths) -> Finding:
     Ours is the mean growth over that of the size.
     """
     of = widths(entry, paths)
-    (small, _), (large, _) = entry["sizes"]
+    (small, _), (large, _) = entry.read("sizes", Sizes)
     growth = [
         of[large, count] / of[small, count] / (large / small)
-        for count in range(2, len(entry["groups"]) + 1)
+        for count in range(2, len(entry.texts("groups")) + 1)
     ]
     return Finding(
-        _pooled(float(np.mean(growth))), all(abs(ratio - 1) <= entry["share"] for ratio in growth)
+        _pooled(float(np.mean(growth))),
+        all(abs(ratio - 1) <= entry.number("share") for ratio in growth),
     )
 
 
 def apart(entry: Entry, paths: Paths) -> Finding:
     """Find the mean time between the answers of several to one request, in us."""
-    where = dict(entry.get("at", {}))
-    counts = paths.along(entry["series"], entry["key"], where)
+    where = dict(entry.point())
+    counts = paths.along(entry.text("series"), entry.text("key"), where)
     if len(counts) < 2:
-        raise MissingError(f"fewer than two numbers of answers in {entry['series']}")
+        raise MissingError(f"fewer than two numbers of answers in {entry.text('series')}")
     last = [
-        paths.value(entry["series"], {**where, entry["key"]: count}, "ping", Metric.ROUND_TRIP) * US
+        paths.value(
+            entry.text("series"), {**where, entry.text("key"): count}, "ping", Metric.ROUND_TRIP
+        )
+        * US
         for count in counts
     ]
     steps = [after - before for before, after in pairwise(last)]
@@ -508,12 +547,14 @@ def apart(entry: Entry, paths: Paths) -> Finding:
 
 def lost(entry: Entry, paths: Paths) -> Finding:
     """Whether messages are lost at a point, or none is; ours is their share in %."""
-    share = paths.value(entry["series"], entry["at"], entry["flow"], Metric.LOSS)
+    share = paths.value(entry.text("series"), entry.point(), entry.text("flow"), Metric.LOSS)
     remark = ""
     if "beside" in entry:
-        beside = paths.value(entry["series"], entry["beside"], entry["flow"], Metric.LOSS)
+        beside = paths.value(
+            entry.text("series"), entry.point("beside"), entry.text("flow"), Metric.LOSS
+        )
         remark = f"{beside * 100:.0f}% without flow control"
-    return Finding(_alone(share * 100), (share > 0) == entry["some"], remark)
+    return Finding(_alone(share * 100), (share > 0) == entry.read("some", bool), remark)
 
 
 RULES: dict[str, Rule] = {

@@ -2,7 +2,7 @@
 
 from ethermeter.presentation import Presentation
 from ethermeter.studies.definition import Study
-from ethermeter.studies.hughesjones2000 import claims
+from ethermeter.studies.hughesjones2000 import claims, sections
 
 STUDY = Study(
     package=__package__,
@@ -55,5 +55,6 @@ STUDY = Study(
             "many-to-one-long",
         ),
     ),
+    sections=sections.build,
     # A quick run is the whole study, each point once: it is short, and most of it is not random.
 )

@@ -35,9 +35,9 @@ def decide(entry: Entry, ours: Estimate, remark: str) -> Finding:
 
     """
     if "above" in entry:
-        return Finding(ours, bool(ours.low > entry["above"]), remark)
+        return Finding(ours, bool(ours.low > entry.number("above")), remark)
     if "below" in entry:
-        return Finding(ours, bool(ours.high < entry["below"]), remark)
+        return Finding(ours, bool(ours.high < entry.number("below")), remark)
     return Finding(ours, None, remark)
 
 
@@ -47,7 +47,7 @@ def claims(runs: Runs) -> tuple[Claim, ...]:
 
 
 def _found(entry: Entry, runs: Runs) -> Finding | None:
-    name = entry["quantity"]
+    name = entry.text("quantity")
     if name in FORMULAS:
         value, remark = FORMULAS[name]()
         return decide(entry, exact(value), remark)

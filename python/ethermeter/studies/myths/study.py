@@ -3,7 +3,7 @@
 from ethermeter.metrics import Metric
 from ethermeter.presentation import Presentation
 from ethermeter.studies.definition import Study
-from ethermeter.studies.myths import claims
+from ethermeter.studies.myths import claims, sections
 
 STUDY = Study(
     package=__package__,
@@ -39,6 +39,7 @@ STUDY = Study(
         ),
         has_details=False,
     ),
+    sections=sections.build,
     # Three replications: knees need them for their intervals.
     quick=("phases.transmit='1.1 s'", "phases.measure='last 1 s'"),
     quick_replications=3,
