@@ -1,5 +1,6 @@
-"""Accounts: what agents told of a run's tests beside the metrics: hosts, connections, where
-messages were lost, pacing and clocks.
+"""Accounts: what agents reported of a run's tests beside the metrics.
+
+Hosts, connections, where messages were lost, pacing and clocks.
 """
 
 import json

@@ -1,5 +1,6 @@
-"""Agreement: theory against simulation of what it assumes and of the segment as it is, and which
-assumption parts them.
+"""Agreement: theory against simulation, and which assumption parts them.
+
+A theory is compared with a simulation of what it assumes and with one of the segment.
 
 The rule
 --------
@@ -193,9 +194,7 @@ def _cases(engines: Mapping[str, Point]) -> list[dict[str, Any]]:
 
 
 def _moves(case: Mapping[str, Any]) -> list[tuple[str, Estimate, float, float]]:
-    """List the steps with a value: name, value after, change, and how probable such a change is by
-    chance.
-    """
+    """List the steps with a value: name, value after, change, and its probability by chance."""
     # Models import much that most runs need not.
     from ethermeter.theory.ablation import after
 
@@ -213,8 +212,7 @@ def _moves(case: Mapping[str, Any]) -> list[tuple[str, Estimate, float, float]]:
 
 
 def _chance(one: Estimate | None, other: Estimate) -> float:
-    """How probable a difference as large as this is by chance; NaN if one has no value or no
-    interval.
+    """Probability by chance of a difference as large as this; NaN without values or intervals.
 
     Of what was not seen, how probable that is where the other is right: 5% at the end of its
     interval, less beyond.
@@ -254,9 +252,7 @@ def _value(found: Estimate) -> Value:
 
 
 def write(run_dir: Path) -> Path:
-    """Compare the theories of a run with its simulations and write `agreement.json` into its
-    directory; the path of the file.
-    """
+    """Compare theories with simulations of a run; the path of the `agreement.json` it writes."""
     from ethermeter.store import RunDirectory
 
     return RunDirectory(run_dir).keep(FILE, to_json(agreements(estimates.read(run_dir))))

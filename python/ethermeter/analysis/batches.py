@@ -1,5 +1,6 @@
-"""Batches: how sure a value of one replication is, from parts of its measured window whose
-neighbours may be correlated.
+"""Batches: the uncertainty of a value of one replication, from batches of its window.
+
+Neighbouring batches may be correlated.
 
 The rule
 --------
@@ -145,8 +146,9 @@ def _half_width(influence: Floats) -> Floats:
 
 
 def _correlation(influence: Floats) -> Floats:
-    """Correlation of neighbours, corrected for its bias to first order (Marriott and Pope,
-    Biometrika 41, 1954); from 0 to 0.8.
+    """Correlation of neighbours, from 0 to 0.8, corrected for its bias to first order.
+
+    Marriott and Pope, Biometrika 41, 1954.
     """
     apart = influence - influence.mean(axis=-1, keepdims=True)
     with np.errstate(divide="ignore", invalid="ignore"):

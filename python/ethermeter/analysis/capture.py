@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 
 
 def larger_shares(trials: Sequence[Trial], batches: "pa.Table") -> tuple[Point, ...]:
-    """Estimate the larger of two stations' shares of the channel time they used, over the measured
-    window and over each of its batches.
+    """Estimate the larger of two stations' shares of the channel time they used.
+
+    Over the measured window, and over each of its batches.
 
     Half is a fair division. A share that is near half over the window and near one over a batch is
     capture that changes sides.

@@ -20,8 +20,9 @@ and the entry allows nothing else.
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A published number or statement against ours; `deviation`, and `near` within which it is met,
-    are relative; NaN if missing.
+    """A published number or statement against ours; a missing number is NaN.
+
+    `deviation`, and `near` within which it is met, are relative.
     """
 
     id: str
@@ -42,9 +43,7 @@ class Claim:
 
     @property
     def deviation(self) -> float:
-        """(ours - published) / published; NaN where either is missing or nothing was published but
-        zero.
-        """
+        """(ours - published) / published; NaN where either is missing or 0 was published."""
         return self.ours / self.published - 1 if self.published else math.nan
 
 
@@ -79,8 +78,9 @@ def to_json(study: str, claims: Sequence[Claim]) -> str:
 
 
 def read(run_dir: Path, file: str = FILE) -> tuple[str, tuple[Claim, ...]] | None:
-    """Study and claims of a run, from its `claims.json` or a file like it; None if it is not a
-    study's.
+    """Study and claims of a run, from its `claims.json` or a file like it.
+
+    None if the run is not a study's.
 
     Raises
     ------

@@ -1,6 +1,4 @@
-"""Distributions: histograms of several trials put together, as the share of frames above each
-value.
-"""
+"""Distributions: histograms of several trials together, as shares above each value."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,8 +15,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """`exceeding[i]` is the share of the frames that lie at or above `value_s[i]`: 1 at the first,
-    0 at the last. Shapes `(edges,)`.
+    """Share of the frames at or above each value: 1 at the first value, 0 at the last.
+
+    Shapes `(edges,)`.
     """
 
     value_s: Floats
@@ -29,8 +28,7 @@ class Distribution:
 def distribution(
     histograms: "pa.Table", metric: str, trials: Sequence[Sequence[str]]
 ) -> list[Distribution]:
-    """Put the histograms of trials together, for each group of trials; frames count alike, whatever
-    trial they are from.
+    """Add the histograms of trials, for each group of trials; every frame counts alike.
 
     Parameters
     ----------

@@ -63,9 +63,7 @@ T = TypeVar("T", bound=Trial)
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One point of the experiment: what varied, by which engine, from how many replications, and
-    the estimates.
-    """
+    """A point of the experiment: what varied, the engine, replications and estimates."""
 
     series: str
     point: Mapping[str, str]
@@ -75,8 +73,9 @@ class Point:
 
 
 class Estimates(Mapping[Metric, Estimate]):
-    """Estimates by metric, kept as an array of numbers: as objects those of a large run would take
-    ten times the memory.
+    """Estimates by metric, kept as an array of numbers.
+
+    As objects, those of a large run would take ten times the memory.
 
     Parameters
     ----------
@@ -278,8 +277,9 @@ def grouped(trials: Sequence[Trial]) -> tuple[Integers, list[int], list[int]]:
 
 
 def in_blocks(trials: Sequence[T]) -> Iterator[list[T]]:
-    """Yield the trials in blocks of whole points, in the order of their first trials, so that no
-    table is in memory whole.
+    """Yield the trials in blocks of whole points, in the order of their first trials.
+
+    So that no table is in memory whole.
 
     A block has one point, or points of at most `MOST_AT_ONCE` stations or flows, each of them
     counted in every trial.
@@ -353,8 +353,9 @@ def _texts(points: Sequence[Point]) -> Iterator[str]:
 
 
 def run_cautions(points: Sequence[Point]) -> list[str]:
-    """Return the cautions of a whole run: `one-replication` if a point that is not a formula's has
-    fewer than three replications.
+    """Return the cautions of a whole run.
+
+    `one-replication` if a point that is not a formula's has fewer than three replications.
     """
     few = any(
         point.replications < ENOUGH_REPLICATIONS and not point.engine.startswith("theory/")
@@ -420,9 +421,7 @@ def from_json(text: str) -> tuple[Point, ...]:
 
 
 def _from_lines(lines: Iterable[str]) -> tuple[Point, ...]:
-    """Read `estimates.json` back line by line: all at once would take ten times the memory of the
-    text.
-    """
+    """Read `estimates.json` line by line, which takes a tenth of the memory of reading it whole."""
     each = iter(lines)
     head = next(each, "").rstrip()
     json.loads(head + "]}")
@@ -447,8 +446,9 @@ def _read_point(found: Mapping[str, Any]) -> Point:
 
 @functools.lru_cache(maxsize=1)
 def _read(path: Path, stamp: tuple[int, int, int]) -> tuple[Point, ...]:
-    """Read a file once for the claims and the report, which follow each other; `stamp` tells one
-    version of it from the next.
+    """Read a file once for the claims and the report, which follow each other.
+
+    `stamp` distinguishes its versions.
     """
     del stamp
     with path.open(encoding="utf-8") as lines:
@@ -475,17 +475,14 @@ def compute(run_dir: Path) -> tuple[Point, ...]:
 
 
 def write(run_dir: Path) -> Path:
-    """Estimate every point of a run and write `estimates.json` into its directory; the path of the
-    file.
-    """
+    """Estimate every point of a run; the path of the `estimates.json` it writes."""
     from ethermeter.store import RunDirectory
 
     return RunDirectory(run_dir).keep(FILE, _texts(compute(run_dir)))
 
 
 def read(run_dir: Path) -> tuple[Point, ...]:
-    """Estimates of a run: from its `estimates.json` if there is one as it was written, computed
-    otherwise.
+    """Estimates of a run: from its unaltered `estimates.json`, computed otherwise.
 
     Raises
     ------

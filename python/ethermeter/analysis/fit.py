@@ -61,7 +61,7 @@ def line(x: Floats, y: Floats) -> Line:
 
 @dataclass(frozen=True, slots=True)
 class RankCorrelation:
-    """Spearman's rho, and the probability of one at least as negative if the ranks were unrelated."""
+    """Spearman's rho, and the probability of one as negative if the ranks were unrelated."""
 
     rho: float
     falling_probability: float

@@ -1,5 +1,6 @@
-"""What follows from the sums of flows of networks by batch: rates, loss, means of times, and how
-sure they are from one replication.
+"""Metrics that follow from sums of flows by batch, and their uncertainty.
+
+Rates, loss and means of times.
 
 Written over whole arrays, the same functions give the value of a trial and its values with one
 batch left out. Percentiles and extremes follow from no sums, nor do counts over the whole trial,
@@ -124,8 +125,9 @@ def left_out(sums: FlowSums) -> FlowSums:
 
 
 def of_each(sums: FlowSums) -> dict[Metric, Floats]:
-    """Return the value of every flow of every metric that follows from the sums; NaN where
-    undefined, shape `(trials, batches, flows)`.
+    """Return the value of every flow of every metric that follows from the sums.
+
+    NaN where undefined; shape `(trials, batches, flows)`.
     """
     of = sums.sums
     counted_s = sums.counted_s[..., None]
@@ -176,8 +178,9 @@ def _rates(sums: FlowSums, counted_s: Floats) -> dict[Metric, Floats]:
 
 
 def _wanted_and_loss(sums: FlowSums) -> tuple[Floats, Floats]:
-    """Messages that receivers should have had, and the share of them that did not arrive; of a
-    transfer nothing is offered, though segments arrive.
+    """Messages that receivers should have had, and the share of them that did not arrive.
+
+    Of a transfer nothing is offered, though segments arrive.
     """
     wanted = sums.sums["offered"] * sums.receivers[:, None, :]
     loss = flow_loss(wanted, sums.sums["arrived"], is_lossless=sums.is_lossless[:, None, :])

@@ -1,6 +1,4 @@
-"""Flows: what is told of the flows of networks beside their metrics: lines of times against
-lengths, and how fairly they share.
-"""
+"""Flows of networks: lines of times against lengths, and how fairly flows share."""
 
 import json
 import math
@@ -80,9 +78,7 @@ def of_flows(
     *,
     metrics: Sequence[Metric] = groups.FLOW_METRICS,
 ) -> Iterator[Point]:
-    """Yield estimates of every flow of trials of networks, or of every table of flows where there
-    are many.
-    """
+    """Yield estimates of every flow of trials, or of every table of flows if there are many."""
     most = max((len(trial.scenario.flows) for trial in trials), default=0)
     return of_parts(
         run, trials, groups.by_flow if most <= MOST_FLOWS else groups.by_table, metrics=metrics
@@ -96,9 +92,7 @@ def of_parts(
     *,
     metrics: Sequence[Metric] = groups.FLOW_METRICS,
 ) -> Iterator[Point]:
-    """Yield estimates of parts of the flows of trials of networks, such as
-    `ethermeter.analysis.groups.by_table` makes.
-    """
+    """Yield estimates of groups of flows of trials, such as `groups.by_table` makes."""
     for block in in_blocks(trials):
         ids = [trial.id for trial in block]
         tables = run.observations(trials=ids), run.batches(trials=ids)
@@ -195,8 +189,9 @@ def _sharers(scenario: Scenario) -> dict[str, list[int]]:
 def _rates(
     values: Sequence[Mapping[Metric, Floats]], flows: Sequence[int]
 ) -> tuple[Metric, Floats, list[int]] | None:
-    """Rates of flows, shape `(replications, flows)`, of replications in which anything came, and
-    which these are; None without any.
+    """Rates of flows in replications in which any arrived, and which these are; None if none.
+
+    Shape `(replications, flows)`.
     """
     for metric in SHARED:
         rates = np.array([of[metric][flows] for of in values])
@@ -209,8 +204,9 @@ def _rates(
 def _rates_left_out(
     flow_batches: Any, observations: Any, trials: "Sequence[Trial]"
 ) -> dict[int, dict[Metric, Floats]]:
-    """Rates of every flow with one batch left out, shape `(batches, flows)`, by the trial's
-    position.
+    """Rates of every flow with one batch left out, by the index of the trial.
+
+    Shape `(batches, flows)`.
     """
     found = {}
     for positions, sums in flow_sums(flow_batches, observations, trials):
@@ -223,8 +219,9 @@ def _rates_left_out(
 def _errors_within(
     rates: Sequence[Floats], flows: int
 ) -> tuple[Within | None, list[Within | None]]:
-    """Find how sure Jain's index and every flow's share are within each replication; None where
-    batches do not tell.
+    """Find the uncertainty of Jain's index and of every flow's share within each replication.
+
+    None where batches do not show it.
 
     Parameters
     ----------
@@ -260,9 +257,7 @@ def write(run_dir: Path) -> Path:
 def _texts(
     lines: Iterable[OfLengths], differences: Iterable[Extra], shared: Iterable[Sharing]
 ) -> Iterator[str]:
-    """Yield the text of `flows.json` in parts, each made when it is written; an undefined number is
-    null.
-    """
+    """Yield the text of `flows.json` entry by entry; an undefined number is null."""
     yield f'{{\n "level": {LEVEL}'
     lists = {
         "lines": map(_line, lines),

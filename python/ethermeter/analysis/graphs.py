@@ -1,5 +1,6 @@
-"""The study's graphs as functions of four sums a station: frames, charged channel time, delay and
-squared delay.
+"""The study's graphs as functions of four sums a station.
+
+Frames, charged channel time, delay and squared delay.
 
 The eight graphs of Boggs, Mogul and Kent (1988, section 3.3 and appendix I) need nothing else.
 Written over whole arrays, the same functions give the value of a measurement and its values with
@@ -17,8 +18,9 @@ from ethermeter.metrics.formulas import station_rates
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """What stations counted in `window_s`; every array has the shape `(…, stations)`, `window_s`
-    and `line_rate_bps` `(…)`.
+    """What stations counted in `window_s`.
+
+    Every array has the shape `(…, stations)`, `window_s` and `line_rate_bps` `(…)`.
     """
 
     frames: Floats
@@ -30,8 +32,9 @@ class Sums:
 
 
 def graphs(sums: Sums) -> dict[Metric, Floats]:
-    """Return the whole-segment value of every metric that follows from the sums; NaN where it is
-    undefined, shape `(…)`.
+    """Return the whole-segment value of every metric that follows from the sums.
+
+    NaN where it is undefined; shape `(…)`.
 
     Spreads over stations and over frames are sample standard deviations (divisor n - 1).
     """

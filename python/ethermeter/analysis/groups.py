@@ -1,5 +1,4 @@
-"""Groups: estimates over a part of the stations, such as those of one group of the experiment or
-those at one place.
+"""Groups: estimates over some of the stations, such as those of one group of the file.
 
 A value is the mean over the part's stations of a trial; a station without one (it delivered
 nothing) is left out. The interval follows the rule of `ethermeter.analysis.estimates`. From
@@ -95,8 +94,9 @@ def by_flow(scenario: Scenario) -> Parts:
 
 
 def by_table(scenario: Scenario) -> Parts:
-    """Divide the flows of a network by the table of the experiment file that they come from, whose
-    name theirs begin with.
+    """Divide the flows of a network by their table of the experiment file.
+
+    Names of flows begin with that of their table.
     """
     found: dict[str, list[int]] = {}
     for at, flow in enumerate(scenario.flows):
@@ -105,8 +105,9 @@ def by_table(scenario: Scenario) -> Parts:
 
 
 def by_place(scenario: Scenario) -> Parts:
-    """Divide the stations of every group by their place; names are such as "pupils, place 2", or
-    "place 2" if there is one group only.
+    """Divide the stations of every group by their place: "pupils, place 2".
+
+    Of a single group "place 2".
     """
     found: dict[str, Stations] = {}
     groups = by_group(scenario)
@@ -261,8 +262,9 @@ def _errors_within(
 
 
 def _means_of_known(values: Floats, has_value: NDArray[np.bool_]) -> Floats:
-    """Mean over stations; shape `(trials, batches)` of values of shape `(trials, batches,
-    stations)`.
+    """Mean over the stations that have a value; shape `(trials, batches)`.
+
+    Values have the shape `(trials, batches, stations)`.
 
     Stations without a value, as `has_value` of shape `(trials, stations)` tells, are left out, as
     of the value itself; where one has some of its values only, or batches do not tell of it,
@@ -276,8 +278,9 @@ def _means_of_known(values: Floats, has_value: NDArray[np.bool_]) -> Floats:
 
 
 def _of_stations(sums: Sums) -> dict[Metric, Floats]:
-    """Return what follows from the sums for each station; shape as the sums, NaN where a station
-    delivered nothing.
+    """Return what follows from the sums for each station; shape as the sums.
+
+    NaN where a station delivered nothing.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         return {

@@ -1,6 +1,4 @@
-"""Estimates with their uncertainty: a value, its standard error and the degrees of freedom behind
-it, or the ends of its interval.
-"""
+"""Estimates: a value with its standard error and degrees of freedom, or its interval."""
 
 import math
 from dataclasses import dataclass, replace
@@ -40,8 +38,9 @@ class Estimate:
 
     @property
     def half_width(self) -> float:
-        """Half of the 95% interval, in the unit of the value, or its longer side if it is not
-        symmetrical; NaN if there is none.
+        """Half of the 95% interval, in the unit of the value; NaN if there is none.
+
+        The longer side if it is not symmetrical.
         """
         if self.ends is None:
             return self.error * quantile(self.degrees)
@@ -77,8 +76,9 @@ _QUANTILES: dict[float, float] = {}
 
 
 def quantile(degrees: float) -> float:
-    """Student's t that leaves 2.5% above it; the normal's 1.96 for infinite degrees of freedom, NaN
-    for none.
+    """Student's t that leaves 2.5% above it; NaN for no degrees of freedom.
+
+    The normal's 1.96 for infinitely many.
     """
     if math.isnan(degrees):
         return math.nan
@@ -121,8 +121,9 @@ def student(samples: Floats) -> Estimate:
 
 
 def no_failure(trials: float) -> Estimate:
-    """Share of failures where none was seen: 0, with an upper limit of 95% confidence; no interval
-    without a trial.
+    """Share of failures where none was seen: 0, with an upper limit of 95% confidence.
+
+    No interval without a trial.
 
     Parameters
     ----------
@@ -153,8 +154,9 @@ def no_failure(trials: float) -> Estimate:
 
 
 def no_success(trials: float) -> Estimate:
-    """Share of failures where every trial failed: 1, with the lower limit 0.05^(1/trials); the
-    assumptions are those of `no_failure`.
+    """Share of failures where every trial failed: 1, with the lower limit 0.05^(1/trials).
+
+    The assumptions are those of `no_failure`.
     """
     return Estimate(
         1.0, math.nan, math.nan, ends=(1 - no_failure(trials).high, 1.0) if trials > 0 else None
@@ -162,8 +164,9 @@ def no_success(trials: float) -> Estimate:
 
 
 def no_event(exposure: float) -> Estimate:
-    """Rate of events where none was seen: 0, with the upper limit -ln(0.05)/exposure of 95%
-    confidence; no interval without exposure.
+    """Rate of events where none was seen: 0, with the upper limit -ln(0.05)/exposure.
+
+    The confidence is 95%; no interval without exposure.
 
     Parameters
     ----------
@@ -191,8 +194,9 @@ def no_event(exposure: float) -> Estimate:
 def pooled_degrees(
     first: Estimate, second: Estimate, *, weights: tuple[float, float] = (1.0, 1.0)
 ) -> float:
-    """Degrees of freedom of a weighted sum of two independent estimates (Welch 1947, Satterthwaite
-    1946).
+    """Degrees of freedom of a weighted sum of two independent estimates.
+
+    Welch 1947, Satterthwaite 1946.
     """
     parts = [
         ((weight * part.error) ** 2, part.degrees)
@@ -248,8 +252,7 @@ def ratio(first: Estimate, second: Estimate) -> Estimate:
 
 
 def paired_ratio(first: Floats, second: Floats) -> Estimate:
-    """Ratio of the means of two samples that were taken in pairs, by the delta method; shapes
-    `(pairs,)`.
+    """Ratio of the means of paired samples, by the delta method; shapes `(pairs,)`.
 
     Source
     ------
@@ -271,8 +274,9 @@ def paired_ratio(first: Floats, second: Floats) -> Estimate:
 
 
 def average(parts: list[Estimate]) -> Estimate:
-    """Mean of independent estimates of one unit, with Welch's and Satterthwaite's degrees of
-    freedom; ends as of `difference`.
+    """Mean of independent estimates of one unit; ends as of `difference`.
+
+    Degrees of freedom by Welch and Satterthwaite.
     """
     if not parts:
         raise ValueError("parts must be at least one, got none")

@@ -9,8 +9,9 @@ from ethermeter.analysis.interval import Floats
 
 @dataclass(frozen=True, slots=True)
 class Knee:
-    """A point of the curve, and how far it lies from the chord, as a share of the curve's extent (0
-    on a straight line).
+    """A point of a curve, and its distance from the chord as a share of the curve's extent.
+
+    The distance is 0 on a straight line.
     """
 
     x: float
@@ -53,8 +54,9 @@ CLEAR = 0.1
 
 
 def rise(x: Floats, y: Floats) -> Knee | None:
-    """Return where a rising curve leaves its floor, such as delay against load; None if it has no
-    clear knee.
+    """Return where a rising curve leaves its floor; None if it has no clear knee.
+
+    Such as delay against load.
 
     The rule: of the part up to the curve's highest point, the point farthest below the chord
     between its ends, both axes scaled to run from 0 to 1 (`knee`, looking below the chord only).
@@ -70,8 +72,8 @@ def rise(x: Floats, y: Floats) -> Knee | None:
 
     Examples
     --------
-    >>> found = rise(np.array([0.2, 0.4, 0.6, 0.8, 1.0, 1.2]), np.array([1.0, 1.1, 1.2, 1.5, 9.0, 8.9]))
-    >>> found.x
+    >>> x = np.array([0.2, 0.4, 0.6, 0.8, 1.0, 1.2])
+    >>> rise(x, np.array([1.0, 1.1, 1.2, 1.5, 9.0, 8.9])).x
     0.8
     >>> rise(np.array([1.0, 2.0, 3.0]), np.array([1.0, 2.0, 3.0])) is None
     True

@@ -1,5 +1,6 @@
-"""Lengths: times of a network against the length of what is sent, as straight lines, and what one
-way costs more than another.
+"""Lengths: times in a network against the length of what is sent, as straight lines.
+
+Also what one path costs more than another.
 
 A request and its answer pass every stage of their way once, so the round trip grows with each octet
 by the sum of what the stages take for it: that is the slope; what does not depend on the length is
@@ -81,8 +82,9 @@ class OfLengths:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Extra:
-    """What one way costs more than another: the differences of intercepts, in s, and of slopes, in
-    s an octet.
+    """What one path costs more than another: differences of intercepts and of slopes.
+
+    In s, and in s an octet.
     """
 
     one: OfLengths
@@ -92,8 +94,7 @@ class Extra:
 
 
 def of_lengths(points: Iterable[Point]) -> list[OfLengths]:
-    """Find every time of every flow that was measured or simulated at several lengths, and draw
-    lines through it.
+    """Draw lines through every time of every flow that was found at several lengths.
 
     Parameters
     ----------

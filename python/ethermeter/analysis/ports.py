@@ -67,8 +67,9 @@ class Port:
 
 @dataclass(frozen=True, slots=True)
 class PortPoint:
-    """The ports of a network at one point of the experiment; `first` is the place of the point's
-    first trial in the plan.
+    """The ports of a network at one point of the experiment.
+
+    `first` is the index of the point's first trial in the plan.
     """
 
     series: str
@@ -79,15 +80,15 @@ class PortPoint:
 
     @property
     def busiest(self) -> Port:
-        """The port whose medium was busy for most of the time; on a shared one, the one that sent
-        most; the first of several.
+        """The port with the busiest medium; on a shared medium, the one that sent most.
+
+        The first of several.
         """
         return max(self.ports, key=lambda port: (port.medium.value, port.share.value))
 
 
 def estimate(trials: Sequence[Trial], ports: "pa.Table") -> tuple[PortPoint, ...]:
-    """Estimate what the ports did at every point whose trials were simulated networks, in the order
-    of the plan.
+    """Estimate what the ports did at every point of simulated networks, in the order of the plan.
 
     Parameters
     ----------
@@ -160,8 +161,9 @@ def _ports(scenario: Scenario, columns: Mapping[str, Floats]) -> Iterator[Port]:
 
 
 def _estimates(values: Floats) -> list[Estimate]:
-    """Estimate each column; no more than 1, for frames are counted at their end and a window may
-    hold a gap more than its share.
+    """Estimate each column, at most 1.
+
+    Frames are counted at their end, so a window may hold a gap more than its share.
     """
     trials, ports = values.shape
     groups = np.tile(np.arange(ports, dtype=np.int64), trials)
@@ -169,8 +171,9 @@ def _estimates(values: Floats) -> list[Estimate]:
 
 
 def media_of(scenario: Scenario) -> Integers:
-    """Say on which medium every port sends: one of its own, but one for all half-duplex links that
-    hubs join.
+    """Return on which medium every port sends.
+
+    One of its own, but one for all half-duplex links that hubs join.
     """
     links = scenario.links
     hubs = {node.name for node in scenario.nodes if node.kind.hub is not None}

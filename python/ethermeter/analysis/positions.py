@@ -38,8 +38,9 @@ METRICS = (
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A place of the segment: its number, its position in s from the first end, its stations, and
-    the estimates of their mean.
+    """A place of the segment: its number, position, stations and the estimates of their mean.
+
+    The position is in s from the first end.
     """
 
     place: int
@@ -113,8 +114,9 @@ def along_a_line(delay_ps: Sequence[Sequence[int]]) -> tuple[int, ...] | None:
 
 
 def occupied(scenario: Scenario) -> dict[int, int] | None:
-    """Positions in ps by place, of the places that have stations; None unless these are two or more
-    along a line.
+    """Positions in ps of the places that have stations; None unless they are along a line.
+
+    They are two or more.
     """
     used = sorted(set(points_of(scenario)))
     delay_ps = medium_of(scenario).delay_ps
@@ -127,8 +129,9 @@ def occupied(scenario: Scenario) -> dict[int, int] | None:
 def estimate(
     trials: Sequence[Trial], observations: "pa.Table", batches: "pa.Table"
 ) -> tuple[Line, ...]:
-    """Estimate the metrics at every place of every point whose stations are along a line, in the
-    order of the plan.
+    """Estimate the metrics at every place of every point whose stations are along a line.
+
+    In the order of the plan.
 
     Parameters
     ----------
@@ -177,7 +180,7 @@ def estimate(
 
 
 def _by_place(scenario: Scenario) -> groups.Parts:
-    """Divide the stations by their place, whatever their group; the names are the places' numbers."""
+    """Divide the stations by their place, in any group; names are the numbers of the places."""
     places = np.array(points_of(scenario), dtype=np.int64)
     return {str(place): np.nonzero(places == place)[0] for place in np.unique(places).tolist()}
 
@@ -187,7 +190,7 @@ def _key(series: str, engine: str, point: Mapping[str, str]) -> tuple[object, ..
 
 
 def to_json(lines: Sequence[Line]) -> str:
-    """Text of `positions.json`: one point of the experiment a line; what is undefined is left out."""
+    """Text of `positions.json`: one point a line; undefined values are left out."""
     used = [
         metric
         for metric in METRICS
@@ -261,9 +264,7 @@ def compute(run_dir: Path) -> tuple[Line, ...]:
 
 
 def write(run_dir: Path) -> Path:
-    """Estimate every place of a run and write `positions.json` into its directory; the path of the
-    file.
-    """
+    """Estimate every place of a run; the path of the `positions.json` it writes."""
     from ethermeter.store import RunDirectory
 
     return RunDirectory(run_dir).keep(FILE, to_json(compute(run_dir)))

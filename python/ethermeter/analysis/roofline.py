@@ -1,5 +1,4 @@
-"""Path roofline: the ceiling of every stage along a path, and how near to the lowest of them a flow
-came.
+"""Path roofline: the ceiling of every stage along a path, and how near a flow came.
 
 The same for a measured path and a simulated one. All rates of one roofline count the same octets;
 `counts` says which.
@@ -71,8 +70,9 @@ class Roofline:
 
     @property
     def margin(self) -> float | None:
-        """The lowest ceiling over what was achieved; 1 where the path is as fast as its slowest
-        stage; None without an achieved rate.
+        """The lowest ceiling over the achieved rate; None without an achieved rate.
+
+        1 where the path is as fast as its slowest stage.
         """
         if self.achieved is None or not self.achieved.value > 0:
             return None
@@ -233,8 +233,9 @@ def _frames(flow: Flow) -> list[tuple[float, float]]:
 
 
 def _fragments(data_octets: float, mtu_octets: int) -> Iterator[float]:
-    """Cut a UDP datagram into the frames of its IP fragments (RFC 791, section 3.2: all but the
-    last hold a multiple of 8 octets).
+    """Cut a UDP datagram into the frames of its IP fragments.
+
+    All but the last hold a multiple of 8 octets (RFC 791, section 3.2).
     """
     left = data_octets + 8
     most = (mtu_octets - 20) // 8 * 8
@@ -251,8 +252,9 @@ def _time_ps(stage: ScenarioStage, octets: float) -> float:
 
 
 def _path(scenario: Scenario, source: str, sink: str) -> Iterator[tuple[str, ScenarioStage]]:
-    """Yield the stages from one host to another, each with a name of its own; a network is a
-    forest, so there is one path at most.
+    """Yield the stages from one host to another, each with a name of its own.
+
+    A network is a forest, so there is one path at most.
     """
     nodes = {node.name: node.kind for node in scenario.nodes}
     path = links_between(scenario.links, source, sink)

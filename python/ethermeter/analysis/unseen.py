@@ -100,8 +100,9 @@ def exposure(metric: Metric, counted: Mapping[Metric, Floats], scenario: Scenari
 
 
 def _packets(samples: Floats, frames: Floats, messages: Floats, scenario: Scenario) -> Floats:
-    """Packets that carried samples of voice: all that came where all is voice, else at least as
-    many as the largest packets make.
+    """Packets that carried samples of voice.
+
+    All that arrived where all is voice, else at least as many as the largest packets make.
     """
     flows = scenario.flows
     most = [
@@ -115,9 +116,7 @@ def _packets(samples: Floats, frames: Floats, messages: Floats, scenario: Scenar
 
 
 def is_unseen(metric: Metric, value: float, engine: str) -> bool:
-    """Whether a mean over replications says that in none of them what the metric counts was seen,
-    though it could have been.
-    """
+    """Whether the metric's events occurred in no replication, though they could have."""
     if engine.startswith("theory/") or (metric in _NEVER and engine == "simulation"):
         return False
     if metric in SHARES:
@@ -128,8 +127,9 @@ def is_unseen(metric: Metric, value: float, engine: str) -> bool:
 
 
 def limited(metric: Metric, found: Estimate, exposure: float) -> Estimate:
-    """Return an estimate of what was not seen, with its upper limit (of a share of 1 the lower) in
-    place of an interval without width.
+    """Return an estimate of unseen events with a limit in place of an interval without width.
+
+    The limit is the upper one; of a share of 1 the lower.
 
     Parameters
     ----------
