@@ -222,6 +222,12 @@ def _refused(constant: str) -> None:
     raise ValueError(f"{constant} is no number")
 
 
+# msgspec works out how to read a type when it is first used. Two threads that do so at once crash
+# the interpreter (msgspec 0.22), and engines read trials on several.
+for _kind in (Scenario, Assumptions, Live, _Line, _CoreTrial):
+    msgspec.json.Decoder(_kind)
+
+
 def read_trial(line: str, known: dict[Any, Any]) -> Trial | str:
     """Return the trial of a line, or what was expected instead; `known` as of `scenario_of`."""
     try:

@@ -2,6 +2,8 @@
 
 import hashlib
 import json
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -249,3 +251,36 @@ def test_equal_parts_of_scenarios_are_one_object(tmp_path: Path) -> None:
     assert one.media[0].delay_ps is third.media[0].delay_ps
     assert one.nodes[0] is third.nodes[0]
     assert one.flows != other.flows
+
+
+FIRST_TRIALS = """
+import sys, threading
+from ethermeter.trial import read_trial
+
+sys.setswitchinterval(1e-6)
+line, together, found = sys.stdin.read(), threading.Barrier(8), []
+
+def read():
+    together.wait()
+    found.append(type(read_trial(line, {})).__name__)
+
+threads = [threading.Thread(target=read) for _ in range(8)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print(*found)
+"""
+
+
+def test_several_threads_may_read_their_first_trials_at_once(small: Path) -> None:
+    (trial, *_) = plan.expand([load(small)]).trials
+    for _ in range(3):  # before types were prepared, every second process crashed
+        done = subprocess.run(
+            [sys.executable, "-c", FIRST_TRIALS],
+            input=trial.line,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (done.returncode, done.stdout.split()) == (0, 8 * ["Trial"]), done.stderr
