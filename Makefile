@@ -11,6 +11,8 @@ RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo test test-rust test-python test-live test-long lint fmt agent bench bench-live tcp clean system
+# Without bytecode, each process of the tests compiles the package and the tests again.
+unexport PYTHONDONTWRITEBYTECODE
 # Groups of tests follow each other, whatever -j says: some measure the machine.
 .NOTPARALLEL:
 

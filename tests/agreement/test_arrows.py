@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from small_runs import call
+from program import call
 
 ROOT = Path(__file__).parents[2]
 

@@ -8,7 +8,8 @@ import sys
 import time
 
 import pytest
-from small_runs import EXPERIMENT, SUPPORT, call, contents, fake, real, started, write_experiment
+from program import SUPPORT, call, fake, invoke, invoke_fake, real, started
+from small_runs import EXPERIMENT, contents, write_experiment
 
 pytest.importorskip("distributed")
 
@@ -84,7 +85,7 @@ def run_while_a_worker_is_killed(command, out, workers):
 def test_a_cluster_gives_the_same_bytes_though_a_worker_is_killed(tmp_path, cluster):
     address, workers = cluster
     experiment = write_experiment(tmp_path)
-    assert call(fake("run", experiment, "--out", tmp_path / "here", "--no-report")).returncode == 0
+    assert invoke_fake("run", experiment, "--out", tmp_path / "here", "--no-report").returncode == 0
     out = tmp_path / "there"
     run_while_a_worker_is_killed(
         fake("run", experiment, "--out", out, "--no-report", "--cluster", address), out, workers
@@ -103,7 +104,7 @@ def test_the_compiled_core_gives_the_same_bytes_on_a_cluster_though_a_worker_is_
     )
     text = text.replace("replications = 5", "replications = 40")
     experiment = write_experiment(tmp_path, text=text)
-    assert call(real("run", experiment, "--out", tmp_path / "here", "--no-report")).returncode == 0
+    assert invoke("run", experiment, "--out", tmp_path / "here", "--no-report").returncode == 0
     out = tmp_path / "there"
     run_while_a_worker_is_killed(
         real("run", experiment, "--out", out, "--no-report", "--cluster", address), out, workers
@@ -126,15 +127,13 @@ def test_a_network_gives_the_same_bytes_on_a_cluster(tmp_path, cluster):
 
 
 def test_an_address_where_nobody_answers_is_one_line(tmp_path):
-    ended = call(
-        fake(
-            "run",
-            write_experiment(tmp_path),
-            "--out",
-            tmp_path / "run",
-            "--cluster",
-            "tcp://127.0.0.1:9",
-        )
+    ended = invoke_fake(
+        "run",
+        write_experiment(tmp_path),
+        "--out",
+        tmp_path / "run",
+        "--cluster",
+        "tcp://127.0.0.1:9",
     )
     assert ended.returncode == 1
     assert "--cluster tcp://127.0.0.1:9: no scheduler answers there" in ended.stderr

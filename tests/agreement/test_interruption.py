@@ -6,7 +6,8 @@ import signal
 import time
 
 import pytest
-from small_runs import EXPERIMENT, call, contents, fake, started, write_experiment
+from program import call, fake, invoke_fake, started
+from small_runs import EXPERIMENT, contents, write_experiment
 
 SECONDS_A_TRIAL = 0.05
 # A part file comes after a second: so slow, a run has several of them and seconds to go after the
@@ -17,8 +18,8 @@ SLOW_S = 0.3
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory):
     directory = tmp_path_factory.mktemp("undisturbed")
-    ended = call(
-        fake("run", write_experiment(directory), "--out", directory / "run", "--no-report")
+    ended = invoke_fake(
+        "run", write_experiment(directory), "--out", directory / "run", "--no-report"
     )
     assert ended.returncode == 0, ended.stderr
     return contents(directory / "run")
@@ -51,7 +52,7 @@ def test_a_run_killed_at_any_moment_ends_with_the_same_bytes(tmp_path, undisturb
     experiment, out = write_experiment(tmp_path), tmp_path / "run"
     with start(experiment, out):
         time.sleep(after_s)
-    ended = call(fake("run", experiment, "--out", out, "--no-report", "--resume"))
+    ended = invoke_fake("run", experiment, "--out", out, "--no-report", "--resume")
     assert ended.returncode == 0, ended.stderr
     assert contents(out) == undisturbed
     assert not (out / "parts").exists()
@@ -64,11 +65,11 @@ def test_a_run_killed_twice_keeps_what_was_finished(tmp_path, undisturbed):
             wait_for_part(out, parts)
     kept = {file.name: file.read_bytes() for file in (out / "parts").glob("*.parquet")}
     assert len(kept) >= 2
-    refused = call(fake("run", experiment, "--out", out, "--no-report"))
+    refused = invoke_fake("run", experiment, "--out", out, "--no-report")
     assert refused.returncode == 2
     assert "--resume to continue it" in refused.stderr
     assert {file.name: file.read_bytes() for file in (out / "parts").glob("*.parquet")} == kept
-    ended = call(fake("run", experiment, "--out", out, "--no-report", "--resume"))
+    ended = invoke_fake("run", experiment, "--out", out, "--no-report", "--resume")
     assert ended.returncode == 0, ended.stderr
     assert contents(out) == undisturbed
 
@@ -93,7 +94,7 @@ def test_control_c_and_sigterm_stop_at_once_and_say_how_to_go_on(
     assert said.startswith(f"ethermeter: {word}; finished trials are kept.")
     assert said.strip().count("\n") == 0
     assert f"To continue: ethermeter run {experiment} --out {out} --no-report --resume" in said
-    assert call(fake("run", experiment, "--out", out, "--no-report", "--resume")).returncode == 0
+    assert invoke_fake("run", experiment, "--out", out, "--no-report", "--resume").returncode == 0
     assert contents(out) == undisturbed
 
 
@@ -141,10 +142,8 @@ def test_all_files_but_the_provenance_and_the_page_are_the_same_bytes(tmp_path):
                 fake("run", experiment, "--out", out, "--jobs", jobs, seconds_a_trial=seconds)
             ):
                 wait_for_part(out)
-        ended = call(
-            fake(
-                "run", experiment, "--out", out, "--jobs", jobs, *(["--resume"] if seconds else [])
-            )
+        ended = invoke_fake(
+            "run", experiment, "--out", out, "--jobs", jobs, *(["--resume"] if seconds else [])
         )
         assert ended.returncode == 0, ended.stderr
         found.append({str(path.relative_to(out)): path.read_bytes() for path in out.rglob("*")})
@@ -161,7 +160,7 @@ def test_all_files_but_the_provenance_and_the_page_are_the_same_bytes(tmp_path):
 
 def test_another_seed_changes_the_bytes(tmp_path, undisturbed):
     experiment = write_experiment(tmp_path, text=EXPERIMENT.replace("seed = 7", "seed = 8"))
-    assert call(fake("run", experiment, "--out", tmp_path / "run", "--no-report")).returncode == 0
+    assert invoke_fake("run", experiment, "--out", tmp_path / "run", "--no-report").returncode == 0
     assert contents(tmp_path / "run") != undisturbed
 
 
@@ -169,6 +168,6 @@ def test_two_processes_do_not_write_to_one_directory(tmp_path):
     experiment, out = write_experiment(tmp_path), tmp_path / "run"
     with start(experiment, out, seconds_a_trial=SLOW_S):
         wait_for_part(out)
-        second = call(fake("run", experiment, "--out", out, "--no-report", "--resume"))
+        second = invoke_fake("run", experiment, "--out", out, "--no-report", "--resume")
     assert second.returncode == 2
     assert "one process at a time" in second.stderr

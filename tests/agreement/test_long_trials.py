@@ -5,6 +5,7 @@ With the real core, which nothing but its watch can stop.
 
 import re
 import signal
+import sys
 import threading
 import time
 
@@ -13,7 +14,8 @@ from ethermeter import _core, api
 from ethermeter.engines import local
 from ethermeter.engines.work import UnderWay, Work
 from ethermeter.trial import core_trial_of
-from small_runs import EXPERIMENT, real, started, write_experiment
+from program import started
+from small_runs import EXPERIMENT, write_experiment
 
 LONG = (
     EXPERIMENT.replace('"stations.count" = [1, 2, 5]\n"stations.frames" = ["64 B", "1536 B"]', "")
@@ -23,6 +25,15 @@ LONG = (
     .replace('transmit = "100 ms"', 'transmit = "2000 s"')
     .replace('measure = "middle 50 ms"', 'measure = "middle 1000 s"')
 )
+
+OFTEN = """
+import ethermeter.run
+from ethermeter.cli import main, progress
+
+ethermeter.run.LONG_TRIAL_S, progress.LINE_EVERY_S = 0.2, 0.5
+main()
+"""
+"""`ethermeter` with ten times as many lines of progress."""
 
 
 @pytest.mark.parametrize(
@@ -34,9 +45,8 @@ def test_one_long_trial_shows_its_progress_and_ends_within_a_second(
     path = write_experiment(tmp_path, text=LONG)
 
     def seconds_to_end():
-        with started(
-            real("run", path, "--out", tmp_path / "run", "--no-report", "--force")
-        ) as process:
+        words = ("run", path, "--out", tmp_path / "run", "--no-report", "--force")
+        with started([sys.executable, "-c", OFTEN, *map(str, words)]) as process:
             said = [process.stderr.readline() for _ in range(2)]
             begin_s = time.monotonic()
             process.send_signal(end)

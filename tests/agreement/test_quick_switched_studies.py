@@ -4,7 +4,8 @@ import json
 
 import pytest
 from ethermeter.studies import registry
-from small_runs import call, contents, real
+from program import invoke
+from small_runs import contents
 
 PAPERS = ("erg", "hughesjones2000")
 MISSED = {
@@ -41,7 +42,7 @@ NEAR_THEIR_LIMIT = {
 def reproduced(request, tmp_path_factory):
     """Name of a study, the directory of a quick reproduction, and what it printed."""
     out = tmp_path_factory.mktemp("study") / "run"
-    ended = call(real("reproduce", request.param, "--quick", "--out", out, "--json", "--no-report"))
+    ended = invoke("reproduce", request.param, "--quick", "--out", out, "--json", "--no-report")
     assert ended.returncode == 0, ended.stderr
     return request.param, out, json.loads(ended.stdout)
 
@@ -88,8 +89,6 @@ def test_paths_of_the_studies_give_the_same_bytes_on_any_number_of_threads(tmp_p
             "--jobs",
             jobs,
         )
-        ended = call(
-            real("run", "hughesjones2000/many-to-one", *short, "--out", tmp_path / str(jobs))
-        )
+        ended = invoke("run", "hughesjones2000/many-to-one", *short, "--out", tmp_path / str(jobs))
         assert ended.returncode == 0, ended.stderr
     assert contents(tmp_path / "1") == contents(tmp_path / "3")

@@ -17,7 +17,8 @@ from ethermeter.engines.simulation import observe
 from ethermeter.metrics import Metric
 from ethermeter.store.rows import METRICS
 from ethermeter.trial import core_trial_of
-from small_runs import EXPERIMENT, TABLES, call, contents, real, write_experiment
+from program import invoke, real
+from small_runs import EXPERIMENT, TABLES, contents, write_experiment
 
 # Long enough that a kill falls into the middle of it.
 LONG = EXPERIMENT.replace('transmit = "100 ms"', 'transmit = "10 s"').replace(
@@ -31,7 +32,7 @@ def undisturbed(tmp_path_factory):
     directory = tmp_path_factory.mktemp("undisturbed")
     experiment = write_experiment(directory, text=LONG)
     begin_s = time.monotonic()
-    ended = call(real("run", experiment, "--out", directory / "run", "--no-report", "--jobs", 1))
+    ended = invoke("run", experiment, "--out", directory / "run", "--no-report", "--jobs", 1)
     assert ended.returncode == 0, ended.stderr
     return experiment, contents(directory / "run"), time.monotonic() - begin_s
 
@@ -49,7 +50,7 @@ def test_a_run_killed_at_a_random_moment_ends_with_the_same_bytes(tmp_path, undi
         time.sleep(chance.uniform(0, whole_s))
         process.kill()
         process.wait()
-    ended = call(real("run", experiment, "--out", out, "--no-report", "--resume"))
+    ended = invoke("run", experiment, "--out", out, "--no-report", "--resume")
     assert ended.returncode == 0, ended.stderr
     assert contents(out) == expected
 
@@ -58,10 +59,8 @@ def test_the_number_of_threads_changes_no_byte(tmp_path, undisturbed):
     experiment, expected, _ = undisturbed
     for jobs in (2, 3):
         assert (
-            call(
-                real(
-                    "run", experiment, "--out", tmp_path / str(jobs), "--no-report", "--jobs", jobs
-                )
+            invoke(
+                "run", experiment, "--out", tmp_path / str(jobs), "--no-report", "--jobs", jobs
             ).returncode
             == 0
         )
@@ -178,16 +177,16 @@ def test_a_figure_shows_itself_and_is_saved(tmp_path):
 
 def test_the_report_of_a_run_is_written_once_and_anew_if_torn_or_on_demand(tmp_path):
     experiment, out = write_experiment(tmp_path), tmp_path / "run"
-    assert call(real("run", experiment, "--out", out, "--replications", 1)).returncode == 0
+    assert invoke("run", experiment, "--out", out, "--replications", 1).returncode == 0
     first = (out / "report.html").stat().st_mtime_ns
-    assert call(real("run", experiment, "--out", out, "--replications", 1)).returncode == 0
+    assert invoke("run", experiment, "--out", out, "--replications", 1).returncode == 0
     assert (out / "report.html").stat().st_mtime_ns == first
     for name in ("estimates.json", "report.html"):
         whole = (out / name).read_bytes()
         (out / name).write_bytes(whole[: len(whole) // 2])
-        assert call(real("run", experiment, "--out", out, "--replications", 1)).returncode == 0
+        assert invoke("run", experiment, "--out", out, "--replications", 1).returncode == 0
         assert (out / name).stat().st_size == pytest.approx(len(whole), rel=0.01)
-    ended = call(real("report", out, "--json"))
+    ended = invoke("report", out, "--json")
     assert json.loads(ended.stdout)["files"]["report"] == str(out / "report.html")
     assert (out / "report.html").stat().st_mtime_ns > first
 
@@ -196,46 +195,40 @@ def test_figures_and_comparisons_come_from_the_command_line(tmp_path):
     experiment = write_experiment(tmp_path)
     for name, seed in (("a", 1), ("b", 2)):
         assert (
-            call(
-                real(
-                    "run",
-                    experiment,
-                    "--out",
-                    tmp_path / name,
-                    "--seed",
-                    seed,
-                    "--replications",
-                    1,
-                    "--no-report",
-                )
+            invoke(
+                "run",
+                experiment,
+                "--out",
+                tmp_path / name,
+                "--seed",
+                seed,
+                "--replications",
+                1,
+                "--no-report",
             ).returncode
             == 0
         )
     metrics = ("--metric", "goodput", "--metric", "loss")
-    ended = call(
-        real(
-            "figures",
-            tmp_path / "a",
-            *metrics,
-            "--format",
-            "pdf",
-            "--out",
-            tmp_path / "drawn",
-            "--json",
-        )
+    ended = invoke(
+        "figures",
+        tmp_path / "a",
+        *metrics,
+        "--format",
+        "pdf",
+        "--out",
+        tmp_path / "drawn",
+        "--json",
     )
     assert ended.returncode == 0, ended.stderr
     files = json.loads(ended.stdout)["figures"]
     assert len(files) == 2
     assert all(Path(file).read_bytes().startswith(b"%PDF") for file in files)
-    assert call(real("figures", tmp_path / "a", "--metric", "speed")).returncode == 2
-    compared = json.loads(call(real("compare", tmp_path / "a", tmp_path / "b", "--json")).stdout)
+    assert invoke("figures", tmp_path / "a", "--metric", "speed").returncode == 2
+    compared = json.loads(invoke("compare", tmp_path / "a", tmp_path / "b", "--json").stdout)
     assert {row["point"]["stations.count"] for row in compared} == {"1", "2", "5"}
     assert all(
         row["verdict"] == "same"
-        for row in json.loads(
-            call(real("compare", tmp_path / "a", tmp_path / "a", "--json")).stdout
-        )
+        for row in json.loads(invoke("compare", tmp_path / "a", tmp_path / "a", "--json").stdout)
     )
 
 
@@ -244,17 +237,15 @@ def test_the_study_is_reproduced_from_one_command(tmp_path):
         "--set",
         "phases={settle='1 ms', transmit='20 ms', measure='middle 10 ms', drain='1 ms'}",
     )
-    ended = call(
-        real(
-            "reproduce",
-            "boggs1988",
-            "--quick",
-            *short,
-            "--out",
-            tmp_path / "run",
-            "--no-report",
-            "--json",
-        )
+    ended = invoke(
+        "reproduce",
+        "boggs1988",
+        "--quick",
+        *short,
+        "--out",
+        tmp_path / "run",
+        "--no-report",
+        "--json",
     )
     assert ended.returncode == 0, ended.stderr
     summary = json.loads(ended.stdout)

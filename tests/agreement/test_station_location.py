@@ -5,7 +5,7 @@ import json
 import pytest
 from ethermeter.analysis import positions
 from ethermeter.studies import registry
-from small_runs import call, real
+from program import invoke
 
 STUDY = registry.find("gonsalves-tobagi1986")
 
@@ -16,21 +16,10 @@ SHORT = ("--set", "phases.measure=all", "--replications", 3, "--json")
 def reproduced(tmp_path_factory):
     """Run directory, and what the second run into it printed; the first was of another plan."""
     out = tmp_path_factory.mktemp("study") / "run"
-    first = call(
-        real("reproduce", STUDY.name, "--set", "phases.transmit=2 ms", *SHORT, "--out", out)
-    )
+    first = invoke("reproduce", STUDY.name, "--set", "phases.transmit=2 ms", *SHORT, "--out", out)
     assert first.returncode == 0, first.stderr
-    return out, call(
-        real(
-            "reproduce",
-            STUDY.name,
-            "--set",
-            "phases.transmit=40 ms",
-            *SHORT,
-            "--out",
-            out,
-            "--force",
-        )
+    return out, invoke(
+        "reproduce", STUDY.name, "--set", "phases.transmit=40 ms", *SHORT, "--out", out, "--force"
     )
 
 
@@ -74,12 +63,12 @@ def test_a_report_written_anew_is_the_same(reproduced):
     before = {
         name: (out / name).read_bytes() for name in ("positions.json", "claims.json", "report.html")
     }
-    assert call(real("report", out)).returncode == 0
+    assert invoke("report", out).returncode == 0
     assert {name: (out / name).read_bytes() for name in before} == before
 
 
 def test_an_unknown_study_names_those_that_there_are():
-    ended = call(real("reproduce", "gonsalves-tobagi1987"))
+    ended = invoke("reproduce", "gonsalves-tobagi1987")
     assert ended.returncode == 2
     assert (
         ended.stderr

@@ -5,7 +5,8 @@ it.
 import json
 
 import pytest
-from small_runs import call, contents, real
+from program import invoke
+from small_runs import contents
 
 ENGINES = """
 title = "three ways"
@@ -35,7 +36,7 @@ replications = 4
 def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("three-ways")
     (folder / "x.toml").write_text(ENGINES)
-    ended = call(real("run", folder / "x.toml", "--out", folder / "run", "--json"))
+    ended = invoke("run", folder / "x.toml", "--out", folder / "run", "--json")
     assert ended.returncode == 0, ended.stderr
     return folder / "run"
 
@@ -51,7 +52,7 @@ def test_a_theory_is_asked_once_and_every_simulation_as_often_as_it_has_replicat
 
 
 def test_theory_and_its_world_agree_and_the_segment_differs_for_a_reason(run):
-    ended = call(real("theory", "agreement", run, "--json"))
+    ended = invoke("theory", "agreement", run, "--json")
     assert ended.returncode == 0
     found = json.loads(ended.stdout)["comparisons"]
     assert {each["idealised_verdict"] for each in found} == {"agrees"}
@@ -72,8 +73,8 @@ def test_theory_and_its_world_agree_and_the_segment_differs_for_a_reason(run):
 
 
 def test_it_is_the_same_by_any_number_of_threads(run, tmp_path):
-    ended = call(
-        real("run", run.parent / "x.toml", "--out", tmp_path / "run", "--no-report", "--jobs", 3)
+    ended = invoke(
+        "run", run.parent / "x.toml", "--out", tmp_path / "run", "--no-report", "--jobs", 3
     )
     assert ended.returncode == 0, ended.stderr
     assert contents(tmp_path / "run") == contents(run)
@@ -82,39 +83,37 @@ def test_it_is_the_same_by_any_number_of_threads(run, tmp_path):
 def test_a_run_without_theories_has_no_agreement(tmp_path):
     (tmp_path / "x.toml").write_text(ENGINES)
     assert (
-        call(
-            real(
-                "run",
-                tmp_path / "x.toml",
-                "--set",
-                'run.engines=["simulation"]',
-                "--out",
-                tmp_path / "run",
-            )
+        invoke(
+            "run",
+            tmp_path / "x.toml",
+            "--set",
+            'run.engines=["simulation"]',
+            "--out",
+            tmp_path / "run",
         ).returncode
         == 0
     )
     assert not (tmp_path / "run" / "agreement.json").exists()
-    ended = call(real("theory", "agreement", tmp_path / "run"))
+    ended = invoke("theory", "agreement", tmp_path / "run")
     assert ended.returncode == 2
     assert 'a run with the engine "theory"' in ended.stderr
     assert len(ended.stderr.splitlines()) == 1
 
 
 def test_choosing_says_what_applies_and_why_not(run):
-    ended = call(real("theory", "choose", run.parent / "x.toml", "--json"))
+    ended = invoke("theory", "choose", run.parent / "x.toml", "--json")
     assert ended.returncode == 0, ended.stderr
     models = {each["model"]: each for each in json.loads(ended.stdout)["models"]}
     assert models["metcalfe-boggs-1976"]["applies"]
     assert "75 us" in models["metcalfe-boggs-1976"]["differences"]["always-ready"]
     assert models["lam-1980"]["obstacles"][0] == "needs Poisson arrivals; they are saturated"
-    shown = call(real("theory", "choose", run.parent / "x.toml")).stdout
+    shown = invoke("theory", "choose", run.parent / "x.toml").stdout
     assert "lam-1980: does not apply\n  needs Poisson arrivals; they are saturated" in shown
 
 
 def test_the_agreement_is_printed_as_a_table(run):
-    ended = call(real("theory", "agreement", run))
+    ended = invoke("theory", "agreement", run)
     assert "theories and the worlds that they assume: 8 of 8 comparisons agree" in ended.stdout
-    assert call(real("theory", "agreement", run, "--differing")).stdout.count(
+    assert invoke("theory", "agreement", run, "--differing").stdout.count(
         "\n"
     ) < ended.stdout.count("\n")

@@ -4,7 +4,8 @@ import json
 
 import pytest
 from ethermeter.studies import registry
-from small_runs import call, contents, real
+from program import invoke
+from small_runs import contents
 
 STUDY = registry.find("gonsalves1982")
 
@@ -13,7 +14,7 @@ STUDY = registry.find("gonsalves1982")
 def reproduced(tmp_path_factory):
     """Run directory of a quick reproduction, and what it printed."""
     out = tmp_path_factory.mktemp("study") / "run"
-    ended = call(real("reproduce", STUDY.name, "--quick", "--out", out, "--json"))
+    ended = invoke("reproduce", STUDY.name, "--quick", "--out", out, "--json")
     assert ended.returncode == 0, ended.stderr
     return out, json.loads(ended.stdout)
 
@@ -73,16 +74,14 @@ def test_hosts_with_clocks_of_their_own_give_the_same_bytes_on_any_number_of_thr
         "--no-report",
     )
     for jobs in (1, 3):
-        ended = call(
-            real(
-                "run",
-                "gonsalves1982/sensitivity-clock-error",
-                *short,
-                "--jobs",
-                jobs,
-                "--out",
-                tmp_path / str(jobs),
-            )
+        ended = invoke(
+            "run",
+            "gonsalves1982/sensitivity-clock-error",
+            *short,
+            "--jobs",
+            jobs,
+            "--out",
+            tmp_path / str(jobs),
         )
         assert ended.returncode == 0, ended.stderr
     assert contents(tmp_path / "1") == contents(tmp_path / "3")

@@ -2,12 +2,11 @@
 
 import json
 import statistics
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
-from small_runs import PROGRAM
+from program import invoke
 from stalls import NewPath, QuietWindow
 
 SHORT = ["--set", 'phases.transmit="0.6 s"', "--set", 'phases.measure="last 0.4 s"']
@@ -19,7 +18,6 @@ TOLERATED_STALL_S = 0.1
 def measured(name: str, folder: Path, *words: str) -> list[dict[str, Any]]:
     """Measure a shipped live test in a testbed, and return the points that were measured."""
     command = [
-        *PROGRAM,
         "measure",
         f"live/{name}",
         "--testbed",
@@ -28,7 +26,7 @@ def measured(name: str, folder: Path, *words: str) -> list[dict[str, Any]]:
         str(folder / "run"),
         *words,
     ]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+    done = invoke(*command)
     assert done.returncode == 0, done.stderr
     points = json.loads((folder / "run" / "estimates.json").read_text())["points"]
     return [point for point in points if point["engine"] == "live"]
@@ -277,7 +275,6 @@ def test_conversations_lose_what_a_wire_does_not_carry_with_their_longest_packet
 @pytest.mark.root
 def test_a_study_is_one_run(tmp_path: Path) -> None:
     command = [
-        *PROGRAM,
         "measure",
         "--study",
         "fritz1999",
@@ -287,13 +284,7 @@ def test_a_study_is_one_run(tmp_path: Path) -> None:
         'network.rate="10 Mb/s"',
         "--json",
     ]
-    done = subprocess.run(
-        [*command, "--out", str(tmp_path / "run")],
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=False,
-    )
+    done = invoke(*command, "--out", str(tmp_path / "run"))
     assert done.returncode == 0, done.stderr
     said = json.loads(done.stdout)
     assert said["plan"] == "live-fritz1999"
@@ -321,13 +312,7 @@ def test_a_study_is_one_run(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_to_be_measured_is_asked_for_in_a_line(words: tuple[str, ...], fault: str) -> None:
-    done = subprocess.run(
-        [*PROGRAM, "measure", *words, "--loopback"],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    done = invoke("measure", *words, "--loopback")
     assert done.returncode == 2
     assert fault in done.stderr
     assert "Traceback" not in done.stderr
@@ -347,13 +332,7 @@ def test_a_single_test_is_quick_too_and_only_the_numbers_that_it_measured_are_pr
         "--out",
         str(tmp_path / "run"),
     ]
-    done = subprocess.run(
-        [*PROGRAM, *words, "--set", 'run.engines=["live"]'],
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=False,
-    )
+    done = invoke(*words, "--set", 'run.engines=["live"]')
     assert done.returncode == 0, done.stderr
     (trial,) = [
         json.loads(line)
@@ -395,9 +374,7 @@ def test_an_experiment_that_is_as_short_as_a_quick_one_stays_as_it_is(tmp_path: 
         "--set",
         "phases.measure=last 200 ms",
     ]
-    done = subprocess.run(
-        [*PROGRAM, *words, *short], capture_output=True, text=True, timeout=100, check=False
-    )
+    done = invoke(*words, *short)
     assert done.returncode == 0, done.stderr
     assert "--quick changes nothing" in done.stderr
     (trial,) = [
@@ -431,8 +408,8 @@ def test_what_erg_published_stands_beside_what_was_measured(
 
     def claims() -> dict[str, dict[str, Any]]:
         run = new_path() / "run"
-        command = [*PROGRAM, "measure", "live/erg/simplex", "--testbed", *words, "--out", str(run)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+        command = ["measure", "live/erg/simplex", "--testbed", *words, "--out", str(run)]
+        done = invoke(*command)
         assert done.returncode == 0, done.stderr
         found = {claim["id"]: claim for claim in json.loads(done.stdout)["live_claims"]["claims"]}
         assert found["3-10-10-hub"]["verdict"] == "not-run"

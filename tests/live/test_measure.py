@@ -11,13 +11,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 from networks import network
-from small_runs import PROGRAM
+from program import call, invoke, real
 from stalls import NewPath, QuietWindow
 
 SWITCHED = network(
@@ -64,24 +63,6 @@ replications = 3
     title="over loopback",
     rate="1 Gb/s",
 )
-
-
-@dataclass
-class Done:
-    """A command that has ended."""
-
-    pid: int
-    returncode: int
-    stdout: str
-    stderr: str
-
-
-def ethermeter(*words: object) -> Done:
-    with subprocess.Popen(
-        [*PROGRAM, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
-        out, said = process.communicate(timeout=100)
-    return Done(process.pid, process.returncode, out, said)
 
 
 def namespaces_of(pid: int) -> set[str]:
@@ -136,7 +117,7 @@ def eventually(holds: Callable[[], Any], seconds: float = 20) -> Any:
 def measuring(*words: object) -> Iterator[subprocess.Popen[str]]:
     """Measure, as a person would who can press Ctrl-C; whatever is left is ended."""
     with subprocess.Popen(
-        [*PROGRAM, "measure", *map(str, words)],
+        real("measure", *words),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -155,7 +136,7 @@ def loopback_agents(
     with contextlib.ExitStack() as stack:
         agents, lines = [], []
         for number in range(1, count + 1):
-            command = [*PROGRAM, "agent", "--listen", f"127.0.78.{number}:0"]
+            command = real("agent", "--listen", f"127.0.78.{number}:0")
             agent = stack.enter_context(
                 subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
             )
@@ -185,9 +166,9 @@ def test_a_wire_of_10_megabits_is_as_fast_measured_as_simulated(
 
     def compared_rates() -> list[dict[str, Any]]:
         run = new_path() / "run"
-        done = ethermeter("measure", "wire-live", "--testbed", "--out", run, *shorter, *varied)
+        done = invoke("measure", "wire-live", "--testbed", "--out", run, *shorter, *varied)
         assert done.returncode == 0, done.stderr
-        assert not namespaces_of(done.pid)
+        assert not namespaces_of(os.getpid())
         compared = json.loads((run / "live-agreement.json").read_text())["comparisons"]
         rates = [
             each
@@ -213,11 +194,11 @@ def test_a_wire_of_10_megabits_is_as_fast_measured_as_simulated(
 
 @pytest.mark.root
 def test_a_network_with_a_switch_is_built_measured_and_taken_down(tmp_path: Path) -> None:
-    done = ethermeter(
+    done = invoke(
         "measure", written(tmp_path, SWITCHED), "--testbed", "--out", tmp_path / "run", "--json"
     )
     assert done.returncode == 0, done.stderr
-    assert not namespaces_of(done.pid)
+    assert not namespaces_of(os.getpid())
     said = json.loads(done.stdout)
     estimates = {
         name: of["value"] for name, of in said["estimates"]["points"][0]["estimates"].items()
@@ -243,9 +224,9 @@ def test_on_relayed_wires_messages_take_the_time_of_their_bits_and_of_the_links(
     path = written(
         tmp_path, text.replace('ends = ["sink", "s"]', 'ends = ["sink", "s"]\ndelay = "2 ms"')
     )
-    done = ethermeter("measure", path, "--testbed", "--wires", "relay", "--out", tmp_path / "run")
+    done = invoke("measure", path, "--testbed", "--wires", "relay", "--out", tmp_path / "run")
     assert done.returncode == 0, done.stderr
-    assert not namespaces_of(done.pid)
+    assert not namespaces_of(os.getpid())
     result = json.loads((tmp_path / "run" / "live" / "experiment" / "00001.json").read_text())
     fastest_ns = result["flows"]["ping"]["sending"]["counted"]["fastest_ns"]
     # There and back over two wires, each with 8 + 100 octets of 0.8 µs, and 2 ms each way; nothing
@@ -284,7 +265,7 @@ def test_what_a_coordinator_leaves_that_is_killed_at_once_ends_by_itself_or_with
     eventually(lambda: not [pid for pid in agents if is_agent(pid)])
     assert namespaces_of(process.pid)
     short = ["--set", 'phases.transmit="0.6 s"', "--out", tmp_path / "next"]
-    assert ethermeter("measure", path, "--testbed", *short).returncode == 0
+    assert invoke("measure", path, "--testbed", *short).returncode == 0
     assert not namespaces_of(process.pid)
 
 
@@ -304,7 +285,7 @@ def test_over_loopback_an_experiment_is_measured_and_goes_on_where_it_was_interr
         path.name: path.stat().st_mtime_ns for path in (tmp_path / "run" / "live").glob("*/*.json")
     }
     assert 1 <= len(done_before) < 3
-    done = ethermeter("measure", path, "--loopback", "--out", tmp_path / "run", "--resume")
+    done = invoke("measure", path, "--loopback", "--out", tmp_path / "run", "--resume")
     assert done.returncode == 0, done.stderr
     now = {
         path.name: path.stat().st_mtime_ns for path in (tmp_path / "run" / "live").glob("*/*.json")
@@ -320,7 +301,7 @@ def test_over_loopback_an_experiment_is_measured_and_goes_on_where_it_was_interr
 
 def test_hosts_are_checked_and_what_is_wrong_with_one_is_said(tmp_path: Path) -> None:
     with loopback_agents(tmp_path) as (path, agents):
-        done = ethermeter("hosts", "check", path, "--json")
+        done = invoke("hosts", "check", path, "--json")
         assert done.returncode == 0, done.stderr
         said = json.loads(done.stdout)
         assert [said[name]["faults"] for name in "ab"] == [[], []]
@@ -329,13 +310,13 @@ def test_hosts_are_checked_and_what_is_wrong_with_one_is_said(tmp_path: Path) ->
             abs(one["clock"]["offset_ns"]) <= one["clock"]["uncertainty_ns"]
             for one in said.values()
         )
-        assert "ready" in ethermeter("hosts", "check", path).stdout
+        assert "ready" in invoke("hosts", "check", path).stdout
         agents[1].terminate()
         agents[1].wait()
-        done = ethermeter("hosts", "check", path)
+        done = invoke("hosts", "check", path)
         assert done.returncode == 1
         assert re.search(r"^b .*refused", done.stdout, re.MULTILINE)
-        measured = ethermeter(
+        measured = invoke(
             "measure",
             written(tmp_path, LOOPBACK.replace("TRANSMIT", "0.1 s")),
             "--hosts",
@@ -380,14 +361,14 @@ def test_a_wrong_certificate_is_refused_in_a_line(tmp_path: Path) -> None:
     text = 'certificates = "lab"\n[hosts.a]\ncontrol = "127.0.78.1:CONTROL"\n'
     hosts = tmp_path / "hosts.toml"
     hosts.write_text(text.replace("CONTROL", "4988"), encoding="utf-8")
-    made = ethermeter("hosts", "init", hosts)
+    made = invoke("hosts", "init", hosts)
     assert made.returncode == 0, made.stderr
     assert "ethermeter agent --listen 127.0.78.1:4988 --certificate a.pem" in made.stdout
-    again = ethermeter("hosts", "init", hosts)
+    again = invoke("hosts", "init", hosts)
     assert again.returncode == 2
     assert "exists" in again.stderr
     lab = tmp_path / "lab"
-    command = [*PROGRAM, "agent", "--listen", "127.0.78.1:0"]
+    command = real("agent", "--listen", "127.0.78.1:0")
     command += [
         "--certificate",
         str(lab / "a.pem"),
@@ -401,11 +382,11 @@ def test_a_wrong_certificate_is_refused_in_a_line(tmp_path: Path) -> None:
             assert agent.stdout is not None
             port = agent.stdout.readline().rpartition(":")[2].strip()
             hosts.write_text(text.replace("CONTROL", port), encoding="utf-8")
-            assert ethermeter("hosts", "check", hosts).returncode == 0
+            assert invoke("hosts", "check", hosts).returncode == 0
             for file in lab.iterdir():
                 file.unlink()
-            assert ethermeter("hosts", "init", hosts).returncode == 0
-            stranger = ethermeter("hosts", "check", hosts)
+            assert invoke("hosts", "init", hosts).returncode == 0
+            stranger = invoke("hosts", "check", hosts)
             assert stranger.returncode == 1
             assert "certificate" in stranger.stdout
             assert "Traceback" not in stranger.stderr
@@ -425,7 +406,7 @@ def test_a_wrong_certificate_is_refused_in_a_line(tmp_path: Path) -> None:
 def test_where_to_measure_is_asked_for_in_a_line(
     tmp_path: Path, words: tuple[str, ...], fault: str
 ) -> None:
-    done = ethermeter(
+    done = invoke(
         "measure",
         written(tmp_path, LOOPBACK.replace("TRANSMIT", "0.1 s")),
         *words,
@@ -438,7 +419,7 @@ def test_where_to_measure_is_asked_for_in_a_line(
 
 
 def test_run_says_how_to_measure(tmp_path: Path) -> None:
-    done = ethermeter(
+    done = invoke(
         "run", written(tmp_path, LOOPBACK.replace("TRANSMIT", "0.1 s")), "--out", tmp_path / "run"
     )
     assert done.returncode == 2
@@ -456,7 +437,7 @@ def test_run_says_how_to_measure(tmp_path: Path) -> None:
     ],
 )
 def test_an_agent_that_cannot_be_says_why(words: tuple[str, ...], fault: str) -> None:
-    done = ethermeter("agent", *words)
+    done = call(real("agent", *words))
     assert done.returncode == 2
     assert of_plain_words(done.stderr)
     assert fault in done.stderr

@@ -4,9 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
-from ethermeter.cli.app import app
+from program import invoke
 from stalls import NewPath, QuietWindow
-from typer.testing import CliRunner
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "calibration"
 SHORT = [
@@ -27,8 +26,8 @@ def test_a_network_calibrated_on_two_hosts_tells_the_rate_of_four_into_one(
     tmp_path: Path, new_path: NewPath, in_quiet_window: QuietWindow
 ) -> None:
     def call(*words: str | Path) -> None:
-        done = CliRunner().invoke(app, [str(word) for word in words])
-        assert done.exit_code == 0, done.output
+        done = invoke(*words)
+        assert done.returncode == 0, done.output
 
     bed = ("--testbed", "--wires", "relay", "--no-report", "--replications", "1")
     sizes = """--set=vary."flows.load.data"=["18 B", "700 B", "1472 B"]"""

@@ -1,12 +1,11 @@
 """Testbeds whose hosts take part with IPv6, and testbeds of a number of hosts."""
 
 import json
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
-from small_runs import PROGRAM
+from program import invoke
 
 EXPERIMENT = """
 title = "two hosts at a switch"
@@ -43,7 +42,6 @@ def measured(folder: Path, flow: str, *words: str) -> tuple[dict[str, Any], dict
     path = folder / "flow.toml"
     path.write_text(EXPERIMENT.replace("FLOW", flow))
     command = [
-        *PROGRAM,
         "measure",
         str(path),
         *words,
@@ -52,7 +50,7 @@ def measured(folder: Path, flow: str, *words: str) -> tuple[dict[str, Any], dict
         "--out",
         str(folder / "run"),
     ]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+    done = invoke(*command)
     assert done.returncode == 0, done.stderr
     (result,) = (json.loads(of.read_text()) for of in (folder / "run" / "live").glob("*/*.json"))
     return json.loads(done.stdout), result
@@ -109,7 +107,6 @@ def test_tcp_and_exchanges_go_over_ipv6(tmp_path: Path) -> None:
 @pytest.mark.root
 def test_a_testbed_of_so_many_hosts_gives_the_group_what_is_left(tmp_path: Path) -> None:
     command = [
-        *PROGRAM,
         "measure",
         "live/boggs1988/fixed",
         "--testbed-hosts",
@@ -125,13 +122,7 @@ def test_a_testbed_of_so_many_hosts_gives_the_group_what_is_left(tmp_path: Path)
         "--set",
         'run.engines=["live"]',
     ]
-    done = subprocess.run(
-        [*command, *short, "--json", "--no-report", "--out", str(tmp_path / "run")],
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=False,
-    )
+    done = invoke(*command, *short, "--json", "--no-report", "--out", str(tmp_path / "run"))
     assert done.returncode == 0, done.stderr
     (result,) = (json.loads(of.read_text()) for of in (tmp_path / "run" / "live").glob("*/*.json"))
     assert set(result["agents"]) == {"host1", "host2", "sink"}
@@ -157,13 +148,7 @@ def test_hosts_that_an_experiment_does_not_have_stand_by(tmp_path: Path) -> None
 def test_places_that_contradict_each_other_are_refused_in_a_line(
     words: tuple[str, ...], fault: str
 ) -> None:
-    done = subprocess.run(
-        [*PROGRAM, "measure", "wire-live", *words],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    done = invoke("measure", "wire-live", *words)
     assert done.returncode == 2
     assert fault in done.stderr
     assert "Traceback" not in done.stderr
@@ -171,7 +156,6 @@ def test_places_that_contradict_each_other_are_refused_in_a_line(
 
 def test_more_hosts_than_a_testbed_has_are_refused(tmp_path: Path) -> None:
     command = [
-        *PROGRAM,
         "measure",
         "live/erg/simplex",
         "--testbed-hosts",
@@ -179,7 +163,7 @@ def test_more_hosts_than_a_testbed_has_are_refused(tmp_path: Path) -> None:
         "--out",
         str(tmp_path / "run"),
     ]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = invoke(*command)
     assert done.returncode == 2
     assert "expected at least 4, the hosts of the experiment" in done.stderr
     assert not (tmp_path / "run").exists()

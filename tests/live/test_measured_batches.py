@@ -3,7 +3,6 @@ intervals that follow from them.
 """
 
 import json
-import subprocess
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from ethermeter.metrics import Metric
 from ethermeter.store import RunDirectory
 from flow_totals import together
 from networks import network
-from small_runs import PROGRAM
+from program import invoke
 from stalls import NewPath, QuietWindow
 
 FILE = network(
@@ -118,7 +117,6 @@ def test_parts_add_up_and_one_replication_has_the_intervals_that_follow(
         (folder / "x.toml").write_text(FILE, encoding="utf-8")
         out = folder / "run"
         command = [
-            *PROGRAM,
             "measure",
             str(folder / "x.toml"),
             place,
@@ -126,7 +124,7 @@ def test_parts_add_up_and_one_replication_has_the_intervals_that_follow(
             str(out),
             "--no-report",
         ]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+        done = invoke(*command)
         assert done.returncode == 0, done.stderr
         (path,) = (out / "live").glob("*/*.json")
         check_sums(json.loads(path.read_text())["flows"])

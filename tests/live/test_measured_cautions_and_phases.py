@@ -1,13 +1,12 @@
 """Measured over loopback: which cautions a quiet test has, and the phase of regular sources."""
 
 import json
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 from networks import network
-from small_runs import PROGRAM
+from program import invoke
 from stalls import QuietWindow
 
 SLOW = network(
@@ -38,7 +37,6 @@ def measured(
     path = folder / "slow.toml"
     path.write_text(SLOW.replace("PHASE", phase), encoding="utf-8")
     command = [
-        *PROGRAM,
         "measure",
         path,
         "--loopback",
@@ -47,7 +45,7 @@ def measured(
         "--out",
         folder / "run",
     ]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = invoke(*command)
     assert done.returncode == 0, done.stderr
     (counted,) = [
         json.loads(file.read_text())["flows"]["load"]

@@ -3,13 +3,12 @@ against their simulation.
 """
 
 import json
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 from networks import network
-from small_runs import PROGRAM
+from program import invoke
 from stalls import NewPath, QuietWindow
 
 FILE = network(
@@ -38,7 +37,6 @@ def measured(
     path = folder / "experiment.toml"
     path.write_text(FILE.replace("FLOW", flow), encoding="utf-8")
     command = [
-        *PROGRAM,
         "measure",
         str(path),
         place,
@@ -47,7 +45,7 @@ def measured(
         str(folder / "run"),
         *words,
     ]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+    done = invoke(*command)
     assert done.returncode == 0, done.stderr
     points = json.loads((folder / "run" / "estimates.json").read_text())["points"]
     return {point["engine"]: point["estimates"] for point in points}
@@ -195,8 +193,8 @@ def test_answers_that_cannot_be_measured_are_refused_in_a_line(
 ) -> None:
     path = tmp_path / "experiment.toml"
     path.write_text(FILE.replace("FLOW", flow).replace('"simulation", ', ""), encoding="utf-8")
-    command = [*PROGRAM, "measure", str(path), "--testbed", "--out", str(tmp_path / "run")]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    command = ["measure", str(path), "--testbed", "--out", str(tmp_path / "run")]
+    done = invoke(*command)
     assert done.returncode == 2
     assert fault in done.stderr
     assert "Traceback" not in done.stderr

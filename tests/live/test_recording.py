@@ -17,7 +17,7 @@ from ethermeter import _core
 from ethermeter.testbed import Host, make_testbed
 from ethermeter.testbed.record import NAMESPACES
 from networks import network
-from small_runs import PROGRAM
+from program import call, invoke, real
 
 NETWORK = network(
     """\
@@ -65,16 +65,6 @@ def written(folder: Path, transmit: str = "0.5 s") -> Path:
     return path
 
 
-def ethermeter(*words: object, before: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*before, *PROGRAM, *map(str, words)],
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=False,
-    )
-
-
 def blocks(path: Path) -> Iterator[tuple[int, bytes]]:
     """Type and body of every block of a pcapng file of this machine's byte order."""
     octets, at = path.read_bytes(), 0
@@ -114,7 +104,7 @@ def sent_by_interface(host: Host) -> int:
 
 
 def explained(path: Path) -> dict[str, Any]:
-    done = ethermeter("explain", path, "--json")
+    done = invoke("explain", path, "--json")
     assert done.returncode == 0, done.stderr
     return dict(json.loads(done.stdout))
 
@@ -186,7 +176,7 @@ def test_at_every_host_there_is_a_capture_of_every_trial_with_all_that_agents_se
     tmp_path: Path,
 ) -> None:
     run = tmp_path / "run"
-    done = ethermeter("measure", written(tmp_path), "--testbed", "--capture", "--out", run)
+    done = invoke("measure", written(tmp_path), "--testbed", "--capture", "--out", run)
     assert done.returncode == 0, done.stderr
     assert "6 captures" in done.stdout
     assert ", 0 frames dropped" in done.stdout
@@ -228,7 +218,7 @@ def test_over_loopback_one_host_is_recorded_no_further_than_its_size_and_goes_wi
 ) -> None:
     run, experiment = tmp_path / "run", written(tmp_path, "1.5 s")
     limits = ["--capture-octets", "1000", "--capture-size", "1"]
-    done = ethermeter(
+    done = invoke(
         "measure",
         experiment,
         "--loopback",
@@ -257,7 +247,7 @@ def test_over_loopback_one_host_is_recorded_no_further_than_its_size_and_goes_wi
     assert said["sink"]["file_octets"] == path.stat().st_size <= 1_000_000
     assert explained(path)["cut"] == 0
     assert (
-        ethermeter(
+        invoke(
             "measure", experiment, "--loopback", "--replications", 1, "--force", "--out", run
         ).returncode
         == 0
@@ -276,7 +266,7 @@ def test_of_a_trial_that_is_interrupted_no_capture_is_left(tmp_path: Path) -> No
         str(tmp_path / "run"),
     ]
     with subprocess.Popen(
-        [*PROGRAM, *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        real(*command), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
         until_s = time.monotonic() + 30
         while len(list((tmp_path / "run").glob("captures/experiment/.tmp-*"))) < 3:
@@ -291,7 +281,7 @@ def test_of_a_trial_that_is_interrupted_no_capture_is_left(tmp_path: Path) -> No
 @pytest.mark.root
 def test_who_may_not_hear_frames_is_told_so(tmp_path: Path) -> None:
     command = ("measure", written(tmp_path), "--loopback", "--capture", "--out", tmp_path / "run")
-    done = ethermeter(*command, before=("setpriv", "--bounding-set", "-net_raw"))
+    done = call(["setpriv", "--bounding-set", "-net_raw", *real(*command)])
     assert done.returncode == 2, done.stderr
     assert "CAP_NET_RAW" in done.stderr
     assert "Traceback" not in done.stderr
@@ -313,7 +303,7 @@ def test_who_may_not_hear_frames_is_told_so(tmp_path: Path) -> None:
 def test_what_cannot_be_recorded_is_said_in_a_line(
     tmp_path: Path, words: tuple[str, ...], fault: str
 ) -> None:
-    done = ethermeter("measure", written(tmp_path), *words, "--out", tmp_path / "run")
+    done = invoke("measure", written(tmp_path), *words, "--out", tmp_path / "run")
     assert done.returncode == 2
     assert fault in done.stderr
     assert "Traceback" not in done.stderr

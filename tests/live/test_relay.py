@@ -16,13 +16,12 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
-from ethermeter.cli.app import app
 from ethermeter.faults import InputError
 from ethermeter.testbed import Host, Testbed, Wire, make_testbed, remove_leftovers
 from ethermeter.testbed.record import RECORDS
+from program import invoke
 from scipy import stats
 from stalls import QuietWindow
-from typer.testing import CliRunner
 
 RATE_BPS = 10_000_000
 OVERHEAD_OCTETS = 8 + 12
@@ -507,11 +506,6 @@ def test_a_relay_ends_with_a_maker_that_is_killed(namespaces: Callable[..., set[
     assert not list(RECORDS.glob(f"{name}*"))
 
 
-def invoke(*words: str) -> tuple[int, str, str]:
-    result = CliRunner().invoke(app, ["testbed", *words])
-    return result.exit_code, result.stdout, result.stderr
-
-
 SAY = "import socket, sys; socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'hello', (sys.argv[1], 9))"
 
 
@@ -520,7 +514,17 @@ def test_a_relayed_testbed_stays_tells_its_wires_and_goes_with_what_happened(
     namespaces: Callable[..., set[str]],
 ) -> None:
     code, text, error = invoke(
-        "up", "--wire", "relay", "--rate", "10 Mb/s", "--delay", "50 us", "--loss", "0.01", "--json"
+        "testbed",
+        "up",
+        "--wire",
+        "relay",
+        "--rate",
+        "10 Mb/s",
+        "--delay",
+        "50 us",
+        "--loss",
+        "0.01",
+        "--json",
     )
     assert code == 0, error
     made = json.loads(text)
@@ -529,7 +533,9 @@ def test_a_relayed_testbed_stays_tells_its_wires_and_goes_with_what_happened(
             made["wires"][0] | {"kind": "relay", "delay_ns": 50_000, "loss": 0.01}
             == made["wires"][0]
         )
-        assert "relay, 10 Mb/s, queue 150000 B, delay 50 us, loss 0.01" in invoke("show")[1]
+        assert (
+            "relay, 10 Mb/s, queue 150000 B, delay 50 us, loss 0.01" in invoke("testbed", "show")[1]
+        )
         pids = subprocess.run(
             ["ip", "netns", "pids", f"{made['name']}-wires"],
             check=True,
@@ -551,7 +557,7 @@ def test_a_relayed_testbed_stays_tells_its_wires_and_goes_with_what_happened(
         subprocess.run(command, check=True)
         time.sleep(0.05)
     finally:
-        code, text, error = invoke("down", made["name"], "--json")
+        code, text, error = invoke("testbed", "down", made["name"], "--json")
     assert code == 0, error
     told = json.loads(text)["wires"][made["name"]]
     assert told["ended"] == "interface_gone"
@@ -565,13 +571,13 @@ def test_a_relayed_testbed_stays_tells_its_wires_and_goes_with_what_happened(
 def test_a_relay_that_stays_and_was_killed_holds_up_nobody(
     namespaces: Callable[..., set[str]],
 ) -> None:
-    made = json.loads(invoke("up", "--wire", "relay", "--rate", "10 Mb/s", "--json")[1])
+    made = json.loads(invoke("testbed", "up", "--wire", "relay", "--rate", "10 Mb/s", "--json")[1])
     pids = subprocess.run(
         ["ip", "netns", "pids", f"{made['name']}-wires"], check=True, capture_output=True, text=True
     ).stdout.split()
     os.kill(int(pids[0]), signal.SIGKILL)
     assert ends_within(2, int(pids[0]))
-    assert invoke("down", made["name"], "--json")[:2] == (
+    assert invoke("testbed", "down", made["name"], "--json")[:2] == (
         0,
         json.dumps({"removed": [made["name"]]}, indent=2) + "\n",
     )
@@ -629,7 +635,7 @@ def test_wires_that_cannot_be_are_refused_with_what_can(wires: Any, key: str) ->
     ],
 )
 def test_the_command_line_refuses_in_a_line(words: tuple[str, ...], said: str) -> None:
-    code, _, error = invoke("up", *words)
+    code, _, error = invoke("testbed", "up", *words)
     assert (code, said in error) == (2, True), error
 
 

@@ -3,13 +3,12 @@ messages passed there.
 """
 
 import json
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 from networks import network
-from small_runs import PROGRAM
+from program import invoke
 
 CROSSED = network(
     """\
@@ -49,7 +48,6 @@ def measured(
     # What makes no difference here is how many a host can offer: half of a wire is always there.
     path.write_text(CROSSED.replace("RATE", str(rate)), encoding="utf-8")
     command = [
-        *PROGRAM,
         "measure",
         str(path),
         "--testbed",
@@ -58,7 +56,7 @@ def measured(
         str(folder / "run"),
         *words,
     ]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+    done = invoke(*command)
     assert done.returncode == 0, done.stderr
     results = [
         json.loads(path.read_text()) for path in sorted((folder / "run" / "live").glob("*/*.json"))

@@ -13,7 +13,7 @@ from ethermeter.testbed import Host, Wire, make_testbed
 from stalls import NewPath, QuietWindow
 
 SECOND_NS = 10**9
-WINDOW_S = 4.0
+WINDOW_S = 2.0
 AROUND_OCTETS = 20
 """Preamble and gap of a frame."""
 OVERHEAD_OCTETS, LEAST_SAMPLES, MOST_SAMPLES = 82, 80, 700
@@ -95,7 +95,7 @@ def described(places: list[str], addresses: list[str], port: str, sample_ps: int
             "transmit_ns": SECOND_NS + window_ns,
             "measure_from_ns": SECOND_NS,
             "measure_to_ns": SECOND_NS + window_ns,
-            "drain_ns": SECOND_NS,
+            "drain_ns": SECOND_NS // 4,
         },
         "flows": [
             {

@@ -4,12 +4,11 @@ docs/transfers.md, by `ethermeter measure`.
 
 import itertools
 import json
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
-from small_runs import PROGRAM
+from program import invoke
 from stalls import QuietWindow
 
 AVAILABLE = (
@@ -25,7 +24,6 @@ def measured(folder: Path, congestion: str, *, sack: bool, queue: int) -> dict[s
     told.
     """
     command = [
-        *PROGRAM,
         "measure",
         "live/tcp/queues",
         "--testbed",
@@ -43,7 +41,7 @@ def measured(folder: Path, congestion: str, *, sack: bool, queue: int) -> dict[s
         'phases.measure="last 10 s"',
     ):
         command += ["--set", setting]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = invoke(*command)
     assert done.returncode == 0, done.stderr
     points = json.loads((folder / "estimates.json").read_text())["points"]
     rates_bps = {

@@ -7,15 +7,8 @@ import sys
 from collections.abc import Callable, Iterator
 
 import pytest
-from ethermeter.cli.app import app
 from ethermeter.testbed import kept, remove_kept, remove_leftovers
-from typer.testing import CliRunner
-
-
-def invoke(*words: str) -> tuple[int, str, str]:
-    result = CliRunner().invoke(app, ["testbed", *words])
-    return result.exit_code, result.stdout, result.stderr
-
+from program import invoke
 
 LISTEN = """
 import socket, sys
@@ -54,7 +47,7 @@ def _nothing_stays() -> Iterator[None]:
 def test_a_testbed_stays_reaches_its_hosts_and_is_removed_by_its_name(
     namespaces: Callable[..., set[str]],
 ) -> None:
-    code, text, _ = invoke("up", "--hosts", "3", "--rate", "10 Mb/s", "--json")
+    code, text, _ = invoke("testbed", "up", "--hosts", "3", "--rate", "10 Mb/s", "--json")
     assert code == 0
     made = json.loads(text)
     mine = {host["namespace"] for host in made["hosts"]} | {f"{made['name']}-switch"}
@@ -63,9 +56,11 @@ def test_a_testbed_stays_reaches_its_hosts_and_is_removed_by_its_name(
     assert heard(first, last) == "hello"
     # Its maker is gone from the record's point of view, and still it is nobody's leftover.
     assert made["name"] not in remove_leftovers()
-    assert made["name"] in {each["name"] for each in json.loads(invoke("show", "--json")[1])}
-    assert all(host["namespace"] in invoke("show")[1] for host in made["hosts"])
-    code, text, _ = invoke("down", made["name"], "--json")
+    assert made["name"] in {
+        each["name"] for each in json.loads(invoke("testbed", "show", "--json")[1])
+    }
+    assert all(host["namespace"] in invoke("testbed", "show")[1] for host in made["hosts"])
+    code, text, _ = invoke("testbed", "down", made["name"], "--json")
     assert (code, json.loads(text)) == (0, {"removed": [made["name"]]})
     assert not namespaces() & mine
     assert made["name"] not in kept()
@@ -90,12 +85,12 @@ def test_what_cannot_be_is_refused_in_a_line_and_makes_nothing(
     words: tuple[str, ...], said: str, namespaces: Callable[..., set[str]]
 ) -> None:
     before = namespaces(maker=os.getpid())
-    code, _, error = invoke(*words)
+    code, _, error = invoke("testbed", *words)
     assert (code, said in error) == (2, True), error
     assert namespaces(maker=os.getpid()) == before
 
 
 def test_without_root_a_line_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    code, _, error = invoke("up")
+    code, _, error = invoke("testbed", "up")
     assert (code, "need root" in error) == (1, True)

@@ -15,7 +15,8 @@ from ethermeter.metrics import Metric
 from ethermeter.report.axes import Axes, choose, panels
 from ethermeter.report.render import render_table
 from ethermeter.report.thinning import FEWEST_PLACES, MOST_PANELS, MOST_ROWS, MOST_VALUES, notice
-from small_runs import EXPERIMENT, call, fake, real, write_experiment
+from program import call, fake, real
+from small_runs import EXPERIMENT, write_experiment
 from visiting import Visit
 
 NETWORK = """
@@ -153,6 +154,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "[1, 2, 5]", "[1, 2, 3, 4, 5, 6, 7]"
     )
     path = write_experiment(folder, text=text.replace("replications = 5", "replications = 1"))
+    # A process counts the memory of the one that starts it as its own, so this one stays small.
     ended = call(fake("run", path, "--out", folder / "run", "--no-report"))
     assert ended.returncode == 0, ended.stderr
     return folder / "run"
@@ -163,12 +165,7 @@ def large_network(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of 10 003 points of a network with three flows, of which two share, without its report."""
     folder = tmp_path_factory.mktemp("large-network")
     path = write_experiment(folder, text=NETWORK.replace("LENGTHS", LENGTHS))
-    ended = subprocess.run(
-        real("run", path, "--out", folder / "run", "--no-report"),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    ended = call(real("run", path, "--out", folder / "run", "--no-report"))
     assert ended.returncode == 0, ended.stderr
     return folder / "run"
 

@@ -1,13 +1,5 @@
-"""Small experiments, and ways to run them with the stand-in core."""
+"""A small experiment, its file, and the tables of a run."""
 
-import os
-import subprocess
-import sys
-from contextlib import contextmanager
-from pathlib import Path
-
-SUPPORT = Path(__file__).parent
-PROGRAM = [sys.executable, "-m", "ethermeter"]
 TABLES = ("observations.parquet", "batches.parquet", "histograms.parquet")
 
 EXPERIMENT = """\
@@ -47,47 +39,6 @@ def write_experiment(directory, *, text=EXPERIMENT):
     path = directory / "small.toml"
     path.write_text(text)
     return path
-
-
-def fake(*arguments, seconds_a_trial=0.0):
-    """Command line of `ethermeter` with the stand-in core."""
-    return [
-        sys.executable,
-        str(SUPPORT / "fake_ethermeter.py"),
-        str(seconds_a_trial),
-        *map(str, arguments),
-    ]
-
-
-def real(*arguments):
-    return [*PROGRAM, *map(str, arguments)]
-
-
-def call(command, *, cwd=None, env=None):
-    return subprocess.run(
-        command,
-        capture_output=True,
-        text=True,
-        cwd=cwd,
-        timeout=120,
-        env={**os.environ, **(env or {})},
-        check=False,
-    )
-
-
-@contextmanager
-def started(command, *, env=None):
-    """A process under way; killed and awaited at the end of the block, so that a test that fails
-    leaves nothing to others.
-    """
-    process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env
-    )
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.communicate()
 
 
 def contents(directory):

@@ -11,11 +11,9 @@ import numpy as np
 import pytest
 from ethermeter.analysis import estimates
 from ethermeter.calls.admission import RULES, ByCalls, Outcome, Thresholds, outcomes, read
-from ethermeter.cli.app import app
 from ethermeter.metrics import Metric
 from ethermeter.voice import erlang_b
-from small_runs import call, real
-from typer.testing import CliRunner
+from program import invoke
 
 SHORT = (
     "phases.settle='0 s'",
@@ -188,14 +186,8 @@ def test_a_bound_that_is_met_too_often_is_told() -> None:
     assert outcome("count", 1e6, made(), most=2, heard=0.9).is_bounded
 
 
-def invoke(*words: object) -> tuple[int, str, str]:
-    result = CliRunner().invoke(app, ["voice", "admission", *map(str, words)])
-    assert result.exception is None or isinstance(result.exception, SystemExit)
-    return result.exit_code, result.stdout, result.stderr
-
-
 def answer(*words: object) -> Mapping[str, Any]:
-    code, text, said = invoke(*words, "--json")
+    code, text, said = invoke("voice", "admission", *words, "--json")
     assert code == 0, said
     found: Mapping[str, Any] = json.loads(text)
     return found
@@ -246,7 +238,7 @@ def test_thresholds_are_those_of_the_run_unless_given(plain: Path) -> None:
 
 
 def test_a_table_has_a_row_for_each_load_and_rule_and_says_what_the_rules_are(plain: Path) -> None:
-    code, text, _ = invoke(plain, "--offered", "20,200", "--most", "22")
+    code, text, _ = invoke("voice", "admission", plain, "--offered", "20,200", "--most", "22")
     assert code == 0
     lines = text.splitlines()
     assert [line.split()[:2] for line in lines[1:9]] == [
@@ -265,7 +257,7 @@ def test_a_table_has_a_row_for_each_load_and_rule_and_says_what_the_rules_are(pl
         == 5
     )
     assert "measures from before all stations have begun" in text
-    assert "caution" not in invoke(plain, "--offered", "5")[1]
+    assert "caution" not in invoke("voice", "admission", plain, "--offered", "5")[1]
 
 
 def test_of_several_series_one_is_chosen_and_its_other_keys_held(study: Path) -> None:
@@ -274,7 +266,7 @@ def test_of_several_series_one_is_chosen_and_its_other_keys_held(study: Path) ->
     short = answer(*words, "--series", "minimum", "--at", "stations.frames.samples.least=64 B")
     quoted = answer(*words, "--series", "minimum", "--at", 'stations.frames.samples.least="64 B"')
     assert short == quoted
-    assert "measures from" not in invoke(*words, "--series", "rate-84")[1]
+    assert "measures from" not in invoke("voice", "admission", *words, "--series", "rate-84")[1]
 
 
 def test_without_intervals_the_threshold_has_to_be_given(tmp_path: Path) -> None:
@@ -284,7 +276,7 @@ def test_without_intervals_the_threshold_has_to_be_given(tmp_path: Path) -> None
         .run(out=tmp_path / "run", replications=1, jobs=1)
         .path
     )
-    code, _, said = invoke(run, "--offered", "20")
+    code, _, said = invoke("voice", "admission", run, "--offered", "20")
     assert (code, "command line: --most = not given: a number from 1 to 30" in said) == (2, True)
     found = answer(run, "--offered", "20", "--most", "25")["outcomes"][0]["beyond_limit"]
     assert (found["low"], found["high"]) == (None, None)
@@ -294,7 +286,7 @@ def test_without_intervals_the_threshold_has_to_be_given(tmp_path: Path) -> None
 def test_a_limit_that_no_number_keeps_is_refused(tmp_path: Path) -> None:
     overrides = ("vary.stations.count=[40, 50]", *SHORT, "run.replications=3")
     run = em.load("voice-experimental", overrides=overrides).run(out=tmp_path / "run", jobs=1).path
-    code, _, said = invoke(run, "--offered", "20", "--limit", "0.1%")
+    code, _, said = invoke("voice", "admission", run, "--offered", "20", "--limit", "0.1%")
     assert (code, "command line: --limit = 0.1%: one that is kept with 40 calls" in said) == (
         2,
         True,
@@ -314,17 +306,17 @@ def test_stations_without_voice_are_no_calls(tmp_path: Path) -> None:
         .run(out=tmp_path / "run", jobs=1)
         .path
     )
-    code, _, said = invoke(run, "--offered", "20")
+    code, _, said = invoke("voice", "admission", run, "--offered", "20")
     assert (code, "stations.data.count = not the number of voice stations" in said) == (2, True)
 
 
 def test_a_directory_without_a_finished_run_is_refused(plain: Path, tmp_path: Path) -> None:
-    code, _, said = invoke(tmp_path / "nowhere", "--offered", "20")
+    code, _, said = invoke("voice", "admission", tmp_path / "nowhere", "--offered", "20")
     assert (code, "a run directory, which has a plan.jsonl" in said) == (2, True)
     unfinished = tmp_path / "unfinished"
     shutil.copytree(plain, unfinished)
     (unfinished / "provenance.json").unlink()
-    code, _, said = invoke(unfinished, "--offered", "20")
+    code, _, said = invoke("voice", "admission", unfinished, "--offered", "20")
     assert (code, "unfinished, by its provenance.json: a finished run" in said) == (2, True)
 
 
@@ -340,7 +332,7 @@ def test_a_run_without_voice_is_refused(tmp_path: Path) -> None:
         .run(out=tmp_path / "run", jobs=1, replications=1)
         .path
     )
-    code, _, said = invoke(run, "--offered", "20")
+    code, _, said = invoke("voice", "admission", run, "--offered", "20")
     assert (code, "one with voice that varies the number of stations" in said) == (2, True)
 
 
@@ -394,19 +386,19 @@ def test_a_run_without_voice_is_refused(tmp_path: Path) -> None:
 def test_what_cannot_be_is_refused_in_a_line_that_names_it(
     study: Path, words: tuple[str, ...], said: str
 ) -> None:
-    code, text, errors = invoke(study, "--offered", "20", *words)
+    code, text, errors = invoke("voice", "admission", study, "--offered", "20", *words)
     assert (code, text) == (2, "")
     assert any(line.startswith("command line: " + said) for line in errors.splitlines()), errors
 
 
 def test_the_program_ends_with_2_and_without_a_traceback() -> None:
-    ended = call(real("voice", "admission", "nowhere", "--offered", "2"))
+    ended = invoke("voice", "admission", "nowhere", "--offered", "2")
     assert (ended.returncode, ended.stdout) == (2, "")
     assert ended.stderr == "nowhere: run = nowhere: a run directory, which has a plan.jsonl\n"
 
 
 def test_the_help_ends_with_examples() -> None:
-    code, text, _ = invoke("--help")
+    code, text, _ = invoke("voice", "admission", "--help")
     examples = [
         line.strip() for line in text.partition("Examples:")[2].splitlines() if line.strip()
     ]

@@ -7,13 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from ethermeter.cli.app import app
 from ethermeter.studies import registry
 from ethermeter.studies.definition import Study
 from markupsafe import escape
-from typer.testing import CliRunner, Result
+from program import Ended, invoke
 
-Run = Callable[..., Result]
+Run = Callable[..., Ended]
 COPIES = replace(registry.find("fritz1999"), experiments=("copies",))
 ABSENT = replace(registry.find("fritz1999"), experiments=("nothing",))
 
@@ -22,11 +21,11 @@ ABSENT = replace(registry.find("fritz1999"), experiments=("nothing",))
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     monkeypatch.chdir(tmp_path)
 
-    def call(*words: str, studies: dict[str, Study] | None = None) -> Result:
+    def call(*words: str, studies: dict[str, Study] | None = None) -> Ended:
         if studies is not None:
             monkeypatch.setattr(registry, "names", lambda: tuple(studies))
             monkeypatch.setattr(registry, "find", studies.__getitem__)
-        return CliRunner().invoke(app, ["reproduce", *words])
+        return invoke("reproduce", *words)
 
     return call
 
@@ -48,7 +47,7 @@ def test_every_study_has_a_title_of_its_own() -> None:
 
 def test_one_page_has_every_claim_and_the_way_to_the_report(run: Run, tmp_path: Path) -> None:
     result = run("all", "--out", "all", "--jobs", "1", studies={"fritz1999": COPIES})
-    assert result.exit_code == 0, result.output
+    assert result.returncode == 0, result.output
     page = (tmp_path / "all" / "studies.html").read_text(encoding="utf-8")
     claims = json.loads(
         (tmp_path / "all" / "fritz1999" / "claims.json").read_text(encoding="utf-8")
@@ -68,7 +67,7 @@ def test_the_failure_of_one_study_does_not_hide_the_others_and_shows_in_the_exit
     result = run(
         "all", "--out", "all", "--jobs", "1", studies={"broken": ABSENT, "fritz1999": COPIES}
     )
-    assert result.exit_code == 1
+    assert result.returncode == 1
     assert "broken:" in result.stderr
     assert "Traceback" not in result.output
     page = (tmp_path / "all" / "studies.html").read_text(encoding="utf-8")
@@ -82,7 +81,7 @@ def test_what_is_finished_is_not_run_again(run: Run, tmp_path: Path) -> None:
     first = json.loads(run(*words, studies={"fritz1999": COPIES}).stdout)
     before = (tmp_path / "all" / "fritz1999" / "observations.parquet").stat().st_mtime_ns
     second = run(*words, "--resume", studies={"fritz1999": COPIES})
-    assert second.exit_code == 0
+    assert second.returncode == 0
     assert json.loads(second.stdout) == first
     assert (tmp_path / "all" / "fritz1999" / "observations.parquet").stat().st_mtime_ns == before
     assert [of["study"] for of in first["studies"]] == ["fritz1999"]
@@ -101,5 +100,5 @@ def test_bad_words_are_named_with_what_was_allowed(
     run: Run, words: tuple[str, ...], said: str
 ) -> None:
     result = run(*words)
-    assert result.exit_code == 2
+    assert result.returncode == 2
     assert said in result.stderr

@@ -13,10 +13,9 @@ from ethermeter.bottleneck.interventions import STAGES, interventions
 from ethermeter.bottleneck.quota import period_s
 from ethermeter.bottleneck.setup import LONGEST_SEGMENT_OCTETS
 from ethermeter.bottleneck.verdict import ERROR, Tried
-from ethermeter.cli.app import app
 from ethermeter.faults import InputError
 from numpy.typing import NDArray
-from typer.testing import CliRunner
+from program import invoke
 
 Floats = NDArray[np.float64]
 
@@ -303,14 +302,14 @@ def test_every_fault_of_a_file_is_told_at_once(tmp_path: Path) -> None:
 def test_what_cannot_be_used_is_told_in_a_line_with_exit_code_2(
     words: list[str], says: str
 ) -> None:
-    ended = CliRunner().invoke(app, ["bottleneck", *words])
-    assert ended.exit_code == 2
+    ended = invoke("bottleneck", *words)
+    assert ended.returncode == 2
     assert says in ended.stderr
     assert "Traceback" not in ended.stderr
 
 
 def test_shipped_transfers_are_listed_with_their_bottlenecks() -> None:
-    listed = json.loads(CliRunner().invoke(app, ["bottleneck", "--list", "--json"]).stdout)
+    listed = json.loads(invoke("bottleneck", "--list", "--json").stdout)
     assert {each["planted"] for each in listed} == {
         "wire",
         "window",

@@ -20,13 +20,12 @@ from ethermeter.calibration import (
     read_network,
 )
 from ethermeter.calibration.document import network_text
-from ethermeter.cli.app import app
 from ethermeter.experiment import toml
 from ethermeter.faults import InputError
 from ethermeter.run import Progress, RunOptions, search
 from ethermeter.strategies import answered
 from ethermeter.strategies.calibration import CalibrationSearch
-from typer.testing import CliRunner
+from program import invoke
 
 MODEL = """\
 title = "Two PCs back to back"
@@ -317,30 +316,27 @@ def test_the_commands_write_network_report_and_json(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "scenario.toml").write_text(SCENARIO, encoding="utf-8")
-    runner = CliRunner()
-    done = runner.invoke(app, ["calibrate", str(latencies), "--model", str(model), "--json"])
-    assert done.exit_code == 0, done.output
+    done = invoke("calibrate", latencies, "--model", model, "--json")
+    assert done.returncode == 0, done.output
     tree = json.loads(done.stdout)
     assert [each["sum"] for each in tree["combinations"]] == ["software + nic"]
     assert tree == json.loads((tmp_path / "calibrated" / "answer.json").read_text(encoding="utf-8"))
-    again = runner.invoke(app, ["calibrate", str(latencies), "--model", str(model)])
-    assert again.exit_code == 2
+    again = invoke("calibrate", latencies, "--model", model)
+    assert again.returncode == 2
     assert "--force" in again.output
-    done = runner.invoke(
-        app, ["predict", "scenario.toml", "--network", "calibrated/network.toml", "--draws", "2"]
+    done = invoke(
+        "predict", "scenario.toml", "--network", "calibrated/network.toml", "--draws", "2"
     )
-    assert done.exit_code == 0, done.output
+    assert done.returncode == 0, done.output
     assert "one_way_delay" in done.stdout
     assert {path.name for path in (tmp_path / "predicted").iterdir()} == {
         "scenario.toml",
         "prediction.json",
         "report.html",
     }
-    assert runner.invoke(app, ["validate", "predicted/scenario.toml"]).exit_code == 0
-    done = runner.invoke(
-        app, ["predict", "scenario.toml", "--network", str(model), "--out", "other"]
-    )
-    assert done.exit_code == 2
+    assert invoke("validate", "predicted/scenario.toml").returncode == 0
+    done = invoke("predict", "scenario.toml", "--network", model, "--out", "other")
+    assert done.returncode == 2
     assert "expected a file that `ethermeter calibrate` wrote" in done.output
 
 

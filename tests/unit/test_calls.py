@@ -11,7 +11,6 @@ import pytest
 from ethermeter.analysis.interval import student
 from ethermeter.calls import OnSegment, Quality, Question, Wanted
 from ethermeter.calls.quality import quality
-from ethermeter.cli.app import app
 from ethermeter.metrics import Metric
 from ethermeter.store.rows import HISTOGRAMS, METRICS, TrialRows
 from ethermeter.strategies import answered
@@ -25,7 +24,7 @@ from ethermeter.strategies.calls import (
     next_numbers,
 )
 from ethermeter.voice import e_model
-from typer.testing import CliRunner
+from program import invoke
 
 SEGMENT = OnSegment({"standard": "ieee-10", "round_trip": "25 us", "clusters": 2})
 MS = 10**9
@@ -175,11 +174,6 @@ def _own_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def invoke(*words: str) -> tuple[int, str, str]:
-    result = CliRunner().invoke(app, ["calls", *words])
-    return result.exit_code, result.stdout, result.stderr
-
-
 def test_the_command_answers_and_writes_an_experiment_that_can_be_run(tmp_path: Path) -> None:
     file = tmp_path / "found.toml"
     words = (
@@ -192,13 +186,13 @@ def test_the_command_answers_and_writes_an_experiment_that_can_be_run(tmp_path: 
         "--write",
         str(file),
     )
-    code, text, _ = invoke(*words, "--json")
+    code, text, _ = invoke("calls", *words, "--json")
     assert code == 0
     answer = json.loads(text)
     assert answer["sure"] <= answer["calls"] <= answer["possible"]
-    assert CliRunner().invoke(app, ["validate", str(file)]).exit_code == 0
+    assert invoke("validate", file).returncode == 0
     assert f"count = {2 * answer['calls']}" in file.read_text(encoding="utf-8")
-    code, _, said = invoke(*words)
+    code, _, said = invoke("calls", *words)
     assert (code, "--write" in said) == (2, True)
     (run,) = (tmp_path / "runs").glob("calls-*")
     assert json.loads((run / "answer.json").read_text(encoding="utf-8")) == answer
@@ -228,7 +222,7 @@ def test_the_command_answers_and_writes_an_experiment_that_can_be_run(tmp_path: 
 def test_what_cannot_be_is_refused_in_a_line_that_names_it(
     words: tuple[str, ...], key: str
 ) -> None:
-    code, _, said = invoke(*words)
+    code, _, said = invoke("calls", *words)
     assert code == 2
     assert key in said
     assert "Traceback" not in said

@@ -9,12 +9,11 @@ from typing import Any
 
 import pytest
 from ethermeter.calls import BetweenHosts, Question, Wanted, pairs_of
-from ethermeter.cli.app import app
 from ethermeter.experiment import load
 from ethermeter.faults import InputError
 from ethermeter.strategies import answered
 from ethermeter.strategies.calls import CallSearch
-from typer.testing import CliRunner
+from program import invoke
 
 NETWORK = """
 title = "Two hosts at each end of a slow link"
@@ -158,11 +157,6 @@ def _own_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def invoke(*words: str) -> tuple[int, str, str]:
-    result = CliRunner().invoke(app, ["calls", *words])
-    return result.exit_code, result.stdout, result.stderr
-
-
 def test_the_answer_says_what_it_is_for_and_what_to_doubt(tmp_path: Path) -> None:
     words = (
         "--network",
@@ -173,7 +167,7 @@ def test_the_answer_says_what_it_is_for_and_what_to_doubt(tmp_path: Path) -> Non
         "right1",
     )
     words += ("--loss", "0.1%", "--delay", "200 ms", "--duration", "1 s", "--replications", "2")
-    code, text, _ = invoke(*words)
+    code, text, _ = invoke("calls", *words)
     assert code == 0
     lines = text.splitlines()
     assert (
@@ -184,7 +178,7 @@ def test_the_answer_says_what_it_is_for_and_what_to_doubt(tmp_path: Path) -> Non
     assert f"left1 to right1 over {path}; beside 1 other flow" in lines
     assert any(line.startswith("[a] unbounded-queue: ") for line in lines)
     assert any(line.startswith("11[a] ") for line in lines)
-    answer = json.loads(invoke(*words, "--json")[1])
+    answer = json.loads(invoke("calls", *words, "--json")[1])
     assert (answer["calls"], answer["pairs"]) == (10, [["left1", "right1"]])
     assert {each["calls"]: each["cautions"] for each in answer["tried"]}[11] == ["unbounded-queue"]
 
@@ -204,13 +198,13 @@ def test_an_answer_about_a_standard_says_that_it_is_of_one_half_duplex_segment()
         "--replications",
         "1",
     )
-    code, text, _ = invoke(*words)
+    code, text, _ = invoke("calls", *words)
     assert code == 0
     assert (
         "on one shared segment of 100 Mb/s, half duplex (CSMA/CD): ieee-100, round trip 5.12 us; without other traffic"
         in text
     )
-    assert "one shared segment" in json.loads(invoke(*words, "--json")[1])["subject"]
+    assert "one shared segment" in json.loads(invoke("calls", *words, "--json")[1])["subject"]
 
 
 def test_the_experiment_of_the_answer_can_be_run(tmp_path: Path) -> None:
@@ -227,9 +221,9 @@ def test_the_experiment_of_the_answer_can_be_run(tmp_path: Path) -> None:
         "--replications",
         "1",
     )
-    code, _, said = invoke(*words, "--write", str(file))
+    code, _, said = invoke("calls", *words, "--write", str(file))
     assert code == 0, said
-    assert CliRunner().invoke(app, ["validate", str(file)]).exit_code == 0
+    assert invoke("validate", file).returncode == 0
 
 
 @pytest.mark.parametrize(
@@ -285,7 +279,7 @@ def test_what_cannot_be_asked_is_refused_in_a_line(
     tmp_path: Path, words: tuple[str, ...], fault: str
 ) -> None:
     file = str(written(tmp_path))
-    code, text, said = invoke(*(word.replace("FILE", file) for word in words))
+    code, text, said = invoke("calls", *(word.replace("FILE", file) for word in words))
     assert (code, text) == (2, "")
     assert fault.replace("FILE", file) in said
     assert "Traceback" not in said

@@ -8,14 +8,11 @@ from pathlib import Path
 
 import pytest
 from ethermeter.ceilings import Survey, constants, interfaces
-from ethermeter.cli.app import app
-from typer.testing import CliRunner, Result
+from program import Ended, invoke
 
 
-def run(*words: str) -> Result:
-    ended = CliRunner().invoke(app, ["ceilings", *words])
-    assert ended.exception is None or isinstance(ended.exception, SystemExit)
-    return ended
+def run(*words: str) -> Ended:
+    return invoke("ceilings", *words)
 
 
 def test_framing_leaves_what_the_wire_was_measured_to_carry() -> None:
@@ -143,6 +140,6 @@ def test_what_cannot_be_used_is_told_in_a_line_with_exit_code_2(
     words: list[str], says: str
 ) -> None:
     ended = run(*words)
-    assert ended.exit_code == 2
+    assert ended.returncode == 2
     assert says in ended.stderr
     assert "Traceback" not in ended.stderr

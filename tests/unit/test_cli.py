@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from small_runs import EXPERIMENT, call, fake, real, write_experiment
+from program import call, fake, invoke, invoke_fake, real
+from small_runs import EXPERIMENT, write_experiment
 
 COMMANDS = (
     "run",
@@ -29,7 +30,7 @@ def finished(tmp_path_factory):
     """Experiment file, run directory and what its run printed."""
     directory = tmp_path_factory.mktemp("finished")
     experiment, out = write_experiment(directory), directory / "run"
-    return experiment, out, call(fake("run", experiment, "--out", out, "--no-report", "--json"))
+    return experiment, out, invoke_fake("run", experiment, "--out", out, "--no-report", "--json")
 
 
 def test_a_run_prints_json_alone_on_stdout(finished):
@@ -46,7 +47,7 @@ def test_a_run_prints_json_alone_on_stdout(finished):
 def test_a_finished_run_is_not_run_again(finished):
     experiment, out, _ = finished
     before = (out / "provenance.json").read_bytes()
-    again = call(fake("run", experiment, "--out", out, "--no-report"))
+    again = invoke_fake("run", experiment, "--out", out, "--no-report")
     assert again.returncode == 0
     assert f"{out}: this run is already finished" in again.stderr
     assert (out / "provenance.json").read_bytes() == before
@@ -54,7 +55,7 @@ def test_a_finished_run_is_not_run_again(finished):
 
 def test_the_table_of_a_run_has_a_row_a_point(finished):
     experiment, out, _ = finished
-    ended = call(fake("run", experiment, "--out", out, "--no-report"))
+    ended = invoke_fake("run", experiment, "--out", out, "--no-report")
     lines = ended.stdout.splitlines()
     assert lines[0].split()[:3] == ["stations.count", "stations.frames", "utilisation"]
     # Below its rows what the mark at one of its values means.
@@ -94,8 +95,13 @@ def test_the_provenance_says_what_made_the_run(finished):
 
 
 def test_the_default_directory_is_named_after_the_plan(tmp_path):
-    ended = call(
-        fake("run", write_experiment(tmp_path), "--no-report", "--json", "--replications", 1),
+    ended = invoke_fake(
+        "run",
+        write_experiment(tmp_path),
+        "--no-report",
+        "--json",
+        "--replications",
+        1,
         cwd=tmp_path,
     )
     summary = json.loads(ended.stdout)
@@ -108,7 +114,7 @@ def test_options_change_the_plan(tmp_path):
     (tmp_path / "plans").mkdir()
 
     def plan(*options):
-        ended = call(real("plan", experiment, "--json", *options))
+        ended = invoke("plan", experiment, "--json", *options)
         assert ended.returncode == 0, ended.stderr
         return [json.loads(line) for line in ended.stdout.splitlines()]
 
@@ -126,7 +132,7 @@ def test_options_change_the_plan(tmp_path):
 
 def test_faults_are_a_line_each_and_exit_2(tmp_path):
     text = EXPERIMENT.replace("seed = 7", "seed = -7").replace("count = 4", "count = -4")
-    ended = call(real("run", write_experiment(tmp_path, text=text), "--json"))
+    ended = invoke("run", write_experiment(tmp_path, text=text), "--json")
     assert ended.returncode == 2
     assert ended.stdout == ""
     lines = ended.stderr.splitlines()
@@ -138,13 +144,13 @@ def test_validate_tells_valid_from_faulty(tmp_path):
     good = write_experiment(tmp_path)
     bad = tmp_path / "bad.toml"
     bad.write_text("seed = -1\n")
-    ended = call(real("validate", good, bad, "--json"))
+    ended = invoke("validate", good, bad, "--json")
     assert ended.returncode == 2
     found = json.loads(ended.stdout)
     assert found["valid"] is False
     assert found["trials"] == {str(good): 30}
     assert {fault["file"] for fault in found["faults"]} == {str(bad)}
-    assert call(real("validate", good)).returncode == 0
+    assert invoke("validate", good).returncode == 0
 
 
 @pytest.mark.parametrize(
@@ -164,7 +170,7 @@ def test_validate_tells_valid_from_faulty(tmp_path):
     ],
 )
 def test_bad_input_is_said_on_stderr_and_exits_2(tmp_path, arguments, said):
-    ended = call(real(*arguments), cwd=tmp_path)
+    ended = invoke(*arguments, cwd=tmp_path)
     assert ended.returncode == 2
     assert said in ended.stderr
     assert ended.stdout == ""
@@ -207,7 +213,7 @@ def test_an_unforeseen_error_is_one_line_unless_asked_for_more(tmp_path):
 def test_an_unwritable_directory_is_one_line_and_exits_1(tmp_path):
     # A parent that is a file cannot be written by anyone, root included.
     (tmp_path / "file").write_text("")
-    ended = call(fake("run", write_experiment(tmp_path), "--out", tmp_path / "file" / "run"))
+    ended = invoke_fake("run", write_experiment(tmp_path), "--out", tmp_path / "file" / "run")
     assert ended.returncode == 1
     assert ended.stderr.startswith(f"ethermeter: cannot write {tmp_path / 'file'}")
     assert len(ended.stderr.splitlines()) == 1
@@ -227,24 +233,24 @@ def test_a_closed_pipe_is_quiet(tmp_path):
 
 
 def test_the_schema_is_json():
-    assert "$schema" in json.loads(call(real("schema")).stdout)
+    assert "$schema" in json.loads(invoke("schema").stdout)
 
 
 def test_shipped_experiments_are_listed_shown_and_copied(tmp_path):
-    listed = json.loads(call(real("experiments", "--json")).stdout)
+    listed = json.loads(invoke("experiments", "--json").stdout)
     assert "poisson-load" in listed
-    shown = call(real("experiments", "--show", "poisson-load")).stdout
-    copied = call(real("experiments", "--copy", "poisson-load", tmp_path / "mine.toml"))
+    shown = invoke("experiments", "--show", "poisson-load").stdout
+    copied = invoke("experiments", "--copy", "poisson-load", tmp_path / "mine.toml")
     assert copied.returncode == 0
     assert (tmp_path / "mine.toml").read_text() == shown
-    again = call(real("experiments", "--copy", "poisson-load", tmp_path / "mine.toml"))
+    again = invoke("experiments", "--copy", "poisson-load", tmp_path / "mine.toml")
     assert again.returncode == 2
     assert "not there yet" in again.stderr
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_help_ends_with_examples_of_its_own(command):
-    ended = call(real(command, "--help"))
+    ended = invoke(command, "--help")
     assert ended.returncode == 0
     examples = ended.stdout.partition("Examples:")[2].split("\n")
     assert any(line.strip().startswith(f"ethermeter {command}") for line in examples)
@@ -293,7 +299,7 @@ def test_the_help_waits_for_no_large_library():
 def test_the_version_is_that_of_the_core():
     from ethermeter import __version__
 
-    assert call(real("--version")).stdout == f"ethermeter {__version__}\n"
+    assert invoke("--version").stdout == f"ethermeter {__version__}\n"
 
 
 def test_progress_on_a_terminal_shows_a_bar_and_leaves_stdout_alone(tmp_path):
@@ -342,7 +348,7 @@ def test_the_documentation_uses_commands_and_options_that_there_are():
     def command(words):
         return tuple(words[1:3] if words[1] in GROUPS else words[1:2])
 
-    helps = {words: call(real(*words, "--help")).stdout for words in set(map(command, lines))}
+    helps = {words: invoke(*words, "--help").stdout for words in set(map(command, lines))}
     for words in lines:
         for option in (word for word in words if word.startswith("--")):
             shown = helps[command(words)]
@@ -354,11 +360,11 @@ def test_of_very_many_faults_some_are_printed_and_the_others_counted(tmp_path):
         tmp_path, text="\n".join(f"k{at} = {at}" for at in range(1000)) + "\n" + EXPERIMENT
     )
     for command in ("validate", "run"):
-        ended = call(real(command, path))
+        ended = invoke(command, path)
         assert ended.returncode == 2
         lines = ended.stderr.splitlines()
         assert len(lines) == 51
         assert lines[0].startswith(f"{path}: k0 = 0: unknown key")
         assert lines[-1] == f"{path}: 950 more faults"
-    found = json.loads(call(real("validate", path, "--json")).stdout)
+    found = json.loads(invoke("validate", path, "--json").stdout)
     assert (found["valid"], found["fault_count"], len(found["faults"])) == (False, 1000, 50)

@@ -5,34 +5,24 @@ none.
 import json
 import re
 import struct
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import captures
 import pytest
 from captures import Segment
-from ethermeter import cli
 from ethermeter.captures import Caution, Limit, explain
 from ethermeter.captures.limits import PARTS, RULES
 from ethermeter.faults import InputError
+from program import invoke
 
 ROUND_TRIP_US = 10_000
 
 
 @pytest.fixture
-def ask(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path):
-    """Run the command in a directory of its own; returns exit code, stdout and stderr."""
-    monkeypatch.chdir(tmp_path)
-
-    def run(*words: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["ethermeter", "explain", *words])
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        said = capsys.readouterr()
-        return int(ended.value.code or 0), said.out, said.err
-
-    return run
+def ask(tmp_path: Path):
+    """Run the command in a directory of its own."""
+    return lambda *words: invoke("explain", *words, cwd=tmp_path)
 
 
 def datagrams() -> bytes:

@@ -2,14 +2,12 @@
 begins with its file.
 """
 
-import sys
-
 import pytest
 import test_malformed
 import test_malformed_segment
 import test_malformed_stations
 import test_malformed_voice
-from ethermeter import cli
+from program import invoke
 
 FILES = {
     f"{module.__name__}: {name}": text
@@ -29,21 +27,15 @@ def test_there_are_more_than_enough_of_them():
 
 @pytest.mark.parametrize("text", FILES.values(), ids=FILES)
 @pytest.mark.parametrize("command", ["validate", "run"])
-def test_a_malformed_file_ends_with_2_and_a_line_for_each_fault(
-    tmp_path, monkeypatch, capsys, command, text
-):
+def test_a_malformed_file_ends_with_2_and_a_line_for_each_fault(tmp_path, command, text):
     path = tmp_path / "x.toml"
     path.write_text(text, encoding="utf-8")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "argv", ["ethermeter", command, "x.toml"])
-    with pytest.raises(SystemExit) as ended:
-        cli.main()
-    assert ended.value.code == 2
-    said = capsys.readouterr()
-    assert said.out == ""
-    lines = said.err.splitlines()
+    ended = invoke(command, "x.toml", cwd=tmp_path)
+    assert ended.returncode == 2
+    assert ended.stdout == ""
+    lines = ended.stderr.splitlines()
     assert lines
     # A measured distribution that is missing is a fault of its own file.
     assert all(line.startswith(("x.toml: ", "no.csv: ")) for line in lines), lines
-    assert "Traceback" not in said.err
+    assert "Traceback" not in ended.stderr
     assert [entry.name for entry in tmp_path.iterdir()] == ["x.toml"], "nothing was begun"

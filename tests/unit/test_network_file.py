@@ -1,19 +1,19 @@
 """Networks in experiment files: what they say, and every fault of them."""
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
-from ethermeter import _core, cli, plan
+from ethermeter import _core, plan
 from ethermeter.experiment import json_schema, load
 from ethermeter.experiment.components import shipped_model, shipped_models
 from ethermeter.experiment.reading import scenarios
 from ethermeter.experiment.toml import parsed
 from ethermeter.trial import Live
 from faults_at import expect_fault, faults_of
+from program import invoke
 
 NETWORK = """\
 [network]
@@ -546,22 +546,16 @@ def test_all_faults_are_told_at_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize("command", ["validate", "plan", "run"])
 def test_what_only_the_core_refuses_ends_with_2_before_anything_runs(
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
     command: str,
 ) -> None:
     memory = 'name = "s"\nbuffer = { size = "4 kB", pause = { high = "3950 B", low = "1 kB" } }'
     (tmp_path / "x.toml").write_text(
         HEAD + NETWORK.replace('name = "s"', memory) + FLOW, encoding="utf-8"
     )
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "argv", ["ethermeter", command, "x.toml"])
-    with pytest.raises(SystemExit) as ended:
-        cli.main()
-    assert ended.value.code == 2
-    said = capsys.readouterr()
-    assert said.out == ""
-    (line,) = said.err.splitlines()
+    ended = invoke(command, "x.toml", cwd=tmp_path)
+    assert ended.returncode == 2
+    assert ended.stdout == ""
+    (line,) = ended.stderr.splitlines()
     # Two frames of 64 octets and their gaps and preambles, and a PAUSE frame with its own.
     assert line.startswith(
         "x.toml: network.switches.0.buffer.size = 4000: expected at least 4202 for frames of up to 64 octets"

@@ -8,14 +8,15 @@ import pytest
 from ethermeter.faults import InputError
 from ethermeter.store import RunDirectory, make_folder, write_whole
 from ethermeter.store.files import ABANDONED_S, TEMPORARY, remove_abandoned
-from small_runs import call, fake, write_experiment
+from program import invoke_fake
+from small_runs import write_experiment
 
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder with an experiment and its finished run."""
     folder = tmp_path_factory.mktemp("finished")
-    ended = call(fake("run", write_experiment(folder), "--out", folder / "run", "--no-report"))
+    ended = invoke_fake("run", write_experiment(folder), "--out", folder / "run", "--no-report")
     assert ended.returncode == 0, ended.stderr
     return folder
 
@@ -31,7 +32,7 @@ def test_a_report_is_not_written_through_a_planted_temporary_file(
     run: Path, tmp_path: Path
 ) -> None:
     (run / ".tmp-report.html").symlink_to(tmp_path / "precious")
-    ended = call(fake("report", run))
+    ended = invoke_fake("report", run)
     assert ended.returncode == 2
     assert f"{run}/.tmp-report.html: file = a link" in ended.stderr
     assert (tmp_path / "precious").read_text(encoding="utf-8") == "mine"
@@ -48,7 +49,7 @@ def test_a_run_writes_nothing_through_a_planted_folder(
     (elsewhere / "000000.parquet").write_text("mine", encoding="utf-8")
     shutil.copy(finished / "run" / "plan.jsonl", out)
     (out / name).symlink_to(elsewhere)
-    ended = call(fake("run", finished / "small.toml", "--out", out, way))
+    ended = invoke_fake("run", finished / "small.toml", "--out", out, way)
     assert ended.returncode == 2
     assert f"{out}/{name}: file = a link" in ended.stderr
     assert [path.name for path in elsewhere.iterdir()] == ["000000.parquet"]
@@ -59,7 +60,7 @@ def test_a_file_in_the_place_of_a_folder_is_named(finished: Path, tmp_path: Path
     out.mkdir()
     shutil.copy(finished / "run" / "plan.jsonl", out)
     (out / "parts").write_text("mine", encoding="utf-8")
-    ended = call(fake("run", finished / "small.toml", "--out", out, "--resume"))
+    ended = invoke_fake("run", finished / "small.toml", "--out", out, "--resume")
     assert ended.returncode == 2
     assert f"{out}/parts: file = a file: expected a directory" in ended.stderr
     assert (out / "parts").read_text(encoding="utf-8") == "mine"
@@ -69,7 +70,7 @@ def test_a_file_in_the_place_of_a_folder_is_named(finished: Path, tmp_path: Path
 def test_a_run_with_a_link_in_it_is_refused(run: Path, tmp_path: Path, command: str) -> None:
     (run / "observations.parquet").rename(tmp_path / "moved")
     (run / "observations.parquet").symlink_to(tmp_path / "moved")
-    ended = call(fake(*command.split(), run, *([run] if command == "compare" else [])))
+    ended = invoke_fake(*command.split(), run, *([run] if command == "compare" else []))
     assert ended.returncode == 2
     assert (
         f"{run}/observations.parquet: file = a link: expected files and folders of the run itself; remove the link"
@@ -86,7 +87,7 @@ def test_a_link_deep_in_a_run_is_refused_too(run: Path, tmp_path: Path) -> None:
 
 def test_a_run_directory_may_itself_be_reached_by_a_link(run: Path, tmp_path: Path) -> None:
     (tmp_path / "shortcut").symlink_to(run)
-    assert call(fake("report", tmp_path / "shortcut")).returncode == 0
+    assert invoke_fake("report", tmp_path / "shortcut").returncode == 0
     assert (run / "report.html").is_file()
 
 

@@ -13,7 +13,7 @@ import pytest
 from ethermeter import theory
 from ethermeter.arguments import Range
 from ethermeter.theory.catalogue import Aspect, Model, model, models
-from small_runs import call
+from program import call
 from theory_points import POINTS
 
 MODELS = models()

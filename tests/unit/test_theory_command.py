@@ -5,21 +5,17 @@ import json
 import numpy as np
 import pytest
 from ethermeter import theory
-from ethermeter.cli.app import app
 from ethermeter.cli.theory_values import read
 from ethermeter.faults import InputError
 from ethermeter.theory.catalogue import model, models
-from small_runs import call, real
+from program import Ended, invoke
 from theory_points import POINTS
-from typer.testing import CliRunner, Result
 
 SATURATION = ("packet_bits=512 bit", "rate_bps=3 Mb/s", "slot_s=16 us")
 
 
-def run(*words: str) -> Result:
-    ended = CliRunner().invoke(app, ["theory", *words])
-    assert ended.exception is None or isinstance(ended.exception, SystemExit)
-    return ended
+def run(*words: str) -> Ended:
+    return invoke("theory", *words)
 
 
 def test_the_list_names_every_model() -> None:
@@ -256,13 +252,13 @@ def test_what_cannot_be_read_is_a_fault(text: str) -> None:
 )
 def test_a_fault_is_a_line_and_exit_code_2(words: tuple[str, ...], said: str) -> None:
     ended = run(*words)
-    assert ended.exit_code == 2
+    assert ended.returncode == 2
     assert ended.stdout == ""
     assert any(said in line for line in ended.stderr.splitlines())
 
 
 def test_the_program_ends_with_2_and_without_a_traceback() -> None:
-    ended = call(real("theory", "eval", "kleinrock-tobagi-1975", "load=-1", "propagation=0"))
+    ended = invoke("theory", "eval", "kleinrock-tobagi-1975", "load=-1", "propagation=0")
     assert (ended.returncode, ended.stdout) == (2, "")
     assert ended.stderr == "command line: load = -1: a number from 0 to 1e+09\n"
 
@@ -272,7 +268,7 @@ def test_the_program_ends_with_2_and_without_a_traceback() -> None:
 )
 def test_the_help_ends_with_examples(words: tuple[str, ...]) -> None:
     ended = run(*words)
-    assert ended.exit_code == 0
+    assert ended.returncode == 0
     examples = [
         line.strip() for line in ended.stdout.partition("Examples:")[2].splitlines() if line.strip()
     ]

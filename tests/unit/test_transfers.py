@@ -10,13 +10,12 @@ import msgspec
 import numpy as np
 import pytest
 from ethermeter import scenario as schema
-from ethermeter.cli.app import app
 from ethermeter.experiment import load, shipped
 from ethermeter.experiment.reading import scenarios
 from ethermeter.experiment.transfers import Acknowledge, Copy, Octets, Tcp, Transfer
 from faults_at import expect_fault
 from networks import network
-from typer.testing import CliRunner
+from program import invoke
 
 COPY = network(
     """\
@@ -268,7 +267,7 @@ def test_every_key_is_documented_and_the_example_is_sound(tmp_path: Path) -> Non
 def test_a_run_prints_and_shows_what_a_transfer_did(tmp_path: Path) -> None:
     path = tmp_path / "x.toml"
     path.write_text(COPY, encoding="utf-8")
-    result = CliRunner().invoke(app, ["run", str(path), "--out", str(tmp_path / "run")])
-    assert result.exit_code == 0, result.output
+    result = invoke("run", path, "--out", tmp_path / "run")
+    assert result.returncode == 0, result.output
     assert "transfer_rate bit/s" in result.stdout
     assert "Rate of a transfer" in (tmp_path / "run" / "report.html").read_text(encoding="utf-8")

@@ -4,15 +4,11 @@ import json
 
 import pytest
 from ethermeter import voice
-from ethermeter.cli.app import app
-from small_runs import call, real
-from typer.testing import CliRunner, Result
+from program import Ended, invoke
 
 
-def run(*words: str) -> Result:
-    ended = CliRunner().invoke(app, ["voice", *words])
-    assert ended.exception is None or isinstance(ended.exception, SystemExit)
-    return ended
+def run(*words: str) -> Ended:
+    return invoke("voice", *words)
 
 
 def points(*words: str) -> list[dict[str, dict[str, float]]]:
@@ -188,7 +184,7 @@ def test_talkers_and_calls_are_counted() -> None:
 )
 def test_a_fault_is_a_line_and_exit_code_2(words: tuple[str, ...], said: str) -> None:
     ended = run(*words)
-    assert ended.exit_code == 2
+    assert ended.returncode == 2
     assert ended.stdout == ""
     assert any(line.startswith("command line: " + said) for line in ended.stderr.splitlines()), (
         ended.stderr
@@ -203,7 +199,7 @@ def test_every_fault_is_named_at_once() -> None:
 
 
 def test_the_program_ends_with_2_and_without_a_traceback() -> None:
-    ended = call(real("voice", "erlang", "--offered", "-1", "--places", "2"))
+    ended = invoke("voice", "erlang", "--offered", "-1", "--places", "2")
     assert (ended.returncode, ended.stdout) == (2, "")
     assert ended.stderr == "command line: --offered = -1: a number from 0 to 1e+09\n"
 
@@ -211,7 +207,7 @@ def test_the_program_ends_with_2_and_without_a_traceback() -> None:
 @pytest.mark.parametrize("command", ["emodel", "codecs", "talkers", "erlang"])
 def test_the_help_ends_with_examples(command: str) -> None:
     ended = run(command, "--help")
-    assert ended.exit_code == 0
+    assert ended.returncode == 0
     examples = [
         line.strip() for line in ended.stdout.partition("Examples:")[2].splitlines() if line.strip()
     ]
