@@ -4,7 +4,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ethermeter.engines.work import TrialError
 from ethermeter.faults import Fault, InputError
@@ -208,7 +208,7 @@ class Run:
             frame.insert(place, key, frame["trial"].map(values).astype(object).infer_objects())
         return frame
 
-    def estimates(self) -> dict[str, Any]:
+    def estimates(self) -> dict[str, object]:
         """Estimate of every metric at every point, with its interval.
 
         Returns
@@ -221,7 +221,7 @@ class Run:
         import json
 
         evaluate(self.path, report=False, anew=False)
-        found: dict[str, Any] = json.loads(
+        found: dict[str, object] = json.loads(
             (self.path / "estimates.json").read_text(encoding="utf-8")
         )
         return found

@@ -336,7 +336,8 @@ class _Session:
                 )
             before = self._recorder.provenance()
             self._provenance = provenance.resumed(began, before) if before else began
-            self._failed = dict(before.get("failed", {}))
+            failed = before.get("failed")
+            self._failed = dict(failed) if isinstance(failed, dict) else {}
             self._recorder.write_provenance(self._provenance | self._failures)
             yield self._recorder
 

@@ -2,14 +2,14 @@
 is nothing to doubt.
 """
 
-import json
 import math
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.interval import Estimate
+from ethermeter.analysis.live import Comparison
 from ethermeter.cli import running
 from ethermeter.cli.output import print_table
 from ethermeter.metrics import Caution, Metric
@@ -67,41 +67,30 @@ def test_a_mark_does_not_move_the_digits_of_its_column(capsys: pytest.CaptureFix
     ]
 
 
-def point(replications: int, **cautions: list[str]) -> dict[str, Any]:
+def point(replications: int, **cautions: list[str]) -> Point:
     found = {
         "message_rate": 100.0,
         "goodput": 6.4e5,
         "one_way_delay": 0.001,
-        "round_trip": None,
+        "round_trip": math.nan,
         "loss": 0.0,
     }
+    words = {"round_trip": ["no-samples"], **cautions}
     estimates = {
-        metric: {"value": value, "cautions": cautions.get(metric, [])}
+        Metric(metric): Estimate(value, math.nan, math.nan, tuple(words.get(metric, ())))
         for metric, value in found.items()
     }
-    estimates["round_trip"]["cautions"] = ["no-samples"]
-    return {
-        "series": "x",
-        "point": {"load": "1"},
-        "engine": "live",
-        "replications": replications,
-        "estimates": estimates,
-    }
+    return Point("x", {"load": "1"}, "live", replications, estimates)
 
 
 def test_the_table_of_a_run_marks_values_to_doubt_and_says_what_the_marks_mean(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    metrics = {metric: {"unit": ""} for metric in point(3)["estimates"]}
-    quiet = {"metrics": metrics, "cautions": [], "points": [point(3)]}
+    quiet = [point(3)]
     running.print_points(quiet)
     running.print_run_cautions(quiet)
     assert len(capsys.readouterr().out.splitlines()) == 2
-    doubtful = {
-        **quiet,
-        "cautions": ["one-replication"],
-        "points": [point(1), point(1, one_way_delay=["late-send", "clock-uncertain"])],
-    }
+    doubtful = [point(1), point(1, one_way_delay=["late-send", "clock-uncertain"])]
     running.print_points(doubtful)
     running.print_run_cautions(doubtful)
     lines = capsys.readouterr().out.splitlines()
@@ -117,25 +106,8 @@ def test_the_table_of_a_run_marks_values_to_doubt_and_says_what_the_marks_mean(
 def test_the_table_of_measured_against_simulated_marks_its_verdicts(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    one = {
-        "point": {},
-        "metric": "loss",
-        "live": 0.1,
-        "simulation": 0.1,
-        "difference": 0.0,
-        "half_width": 0.01,
-        "verdict": "agrees",
-    }
-    found = {
-        "metrics": {"loss": {"unit": ""}},
-        "comparisons": [{**one, "cautions": ["late-send"]}, {**one, "cautions": []}],
-    }
-    running.print_live_agreement(
-        {
-            "live_agreement": json.loads(json.dumps(found)),
-            "files": {"live_agreement": str(tmp_path)},
-        }
-    )
+    one = Comparison("x", {}, Metric.LOSS, 0.1, 0.01, 0.1, 0.01, 0.0, 0.01, "agrees", ())
+    running.print_live_agreement([replace(one, cautions=("late-send",)), one], tmp_path)
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[-1] for line in lines[1:3]] == ["[a]", "agrees"]
     assert lines[3].startswith("[a] late-send: messages left so long after")

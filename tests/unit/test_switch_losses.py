@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from ethermeter.analysis import losses
+from ethermeter.analysis.losses import Drops
 from ethermeter.cli.measure import print_drops
 from ethermeter.engines.live import switches
 from ethermeter.engines.live.switches import PLACES, Around, PortDrops, WireDrops, rows
@@ -273,28 +274,11 @@ def test_where_receivers_of_a_group_miss_different_messages_or_wires_lost_some_i
 def test_the_terminal_has_the_places_that_dropped_most_all_trials_together(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    def drop(towards: str, count: float) -> dict[str, Any]:
-        return {
-            "place": "switch",
-            "at": "s",
-            "towards": towards,
-            "dropped": {"queue": count},
-            "missing": count - 1,
-        }
+    def drop(towards: str, count: float) -> Drops:
+        return Drops("switch", "s", towards, {"queue": count}, count - 1)
 
-    wire = {
-        "place": "network",
-        "at": "a",
-        "towards": "s",
-        "dropped": {"lost": 2.0, "ring": 1.0},
-        "missing": 4.0,
-    }
-    trials = [
-        {"drops": [drop("b", 2.0), wire]},
-        {"drops": [drop("b", 5.0), *(drop(f"c{at}", 1.0) for at in range(5))]},
-        {},
-    ]
-    print_drops(trials)
+    wire = Drops("network", "a", "s", {"lost": 2.0, "ring": 1.0}, 4.0)
+    print_drops([drop("b", 2.0), wire, drop("b", 5.0), *(drop(f"c{at}", 1.0) for at in range(5))])
     lines = capsys.readouterr().out.splitlines()
     assert lines[:2] == [
         "switch s towards b: dropped 7 frames; streams that pass miss 5 messages",

@@ -9,20 +9,29 @@ import ethermeter
 PACKAGE = Path(ethermeter.__file__).parent
 UNTYPED = re.compile(r"\b(?:dict|Mapping|MutableMapping)\[str, Any\]")
 TYPED = {
-    *("arguments.py", "faults.py", "figure.py", "framing.py", "metrics", "presentation.py"),
-    *(
-        "hosts_file.py",
-        "provenance.py",
-        "strategies",
-        "studies",
-        "testbed",
-        "topology.py",
-        "units.py",
-        "voice",
-    ),
+    "api.py",
+    "arguments.py",
+    "bottleneck",
+    "calibration",
+    "calls",
+    "ceilings",
+    "faults.py",
+    "figure.py",
+    "framing.py",
+    "hosts_file.py",
+    "json_values.py",
+    "metrics",
+    "presentation.py",
+    "provenance.py",
+    "strategies",
+    "studies",
+    "testbed",
+    "topology.py",
+    "units.py",
+    "voice",
 }
 """Rooms without untyped mappings; a room that becomes typed is added here."""
-MOST = 250
+MOST = 142
 """Untyped mappings in all rooms together; to be lowered with their number."""
 
 

@@ -4,11 +4,10 @@ Hosts, connections, where messages were lost, pacing and clocks.
 """
 
 import json
-import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from ethermeter.analysis import connections, hosts, losses, pacing
 from ethermeter.analysis.connections import Connection
@@ -16,6 +15,7 @@ from ethermeter.analysis.hosts import Machine
 from ethermeter.analysis.losses import Drops, Loss
 from ethermeter.analysis.pacing import RANKS, Clock, Pacing
 from ethermeter.faults import Fault, InputError
+from ethermeter.json_values import finite, plain
 
 if TYPE_CHECKING:
     from ethermeter.trial import Trial
@@ -88,7 +88,7 @@ def read(run_dir: Path) -> tuple[Account, ...]:
     return tuple(found)
 
 
-def account(trial: "Trial", result: Mapping[str, Any]) -> Account:
+def account(trial: "Trial", result: Mapping[str, object]) -> Account:
     """Take from a test's result what its agents told."""
     machines, transfers, lost = (
         hosts.machines(result),
@@ -148,41 +148,31 @@ def to_json(found: Sequence[Account]) -> str:
     return '{"trials": [\n' + ",\n".join(lines) + "\n]}\n"
 
 
-def _account(each: Account) -> dict[str, Any]:
+def _account(each: Account) -> dict[str, object]:
     return {
         "trial": each.trial,
         "series": each.series,
         "point": dict(each.point),
-        "machines": [_known(asdict(of)) for of in each.machines],
-        "connections": [_known(asdict(of)) for of in each.connections],
+        "machines": plain(each.machines),
+        "connections": plain(each.connections),
         "losses": [_loss(of) for of in each.losses],
-        **({"drops": [asdict(of) for of in each.drops]} if each.reads_switches else {}),
+        **({"drops": plain(each.drops)} if each.reads_switches else {}),
         **({"unread": each.unread} if each.unread else {}),
         "pacing": [_pacing(of) for of in each.pacings],
-        "clocks": [_known(asdict(of)) for of in each.clocks],
+        "clocks": plain(each.clocks),
     }
 
 
-def _loss(of: Loss) -> dict[str, Any]:
+def _loss(of: Loss) -> dict[str, object]:
     between = [
         {"place": place, "at": at, "towards": towards, "dropped": dropped}
         for (place, at, towards), dropped in of.between.items()
     ]
-    return dict(
-        _known(asdict(replace(of, between={})) | {"missing": of.missing, "between": between})
-    )
+    found = asdict(replace(of, between={})) | {"missing": of.missing, "between": between}
+    return {key: plain(value) for key, value in found.items()}
 
 
-def _pacing(of: Pacing) -> dict[str, Any]:
+def _pacing(of: Pacing) -> dict[str, object]:
     plain = {key: value for key, value in asdict(of).items() if key != "buckets"}
     names = {rank: "p" + f"{rank:g}".removeprefix("0.").ljust(2, "0") for rank in RANKS}
-    return plain | {f"late_{name}_s": _known(of.quantile_s(rank)) for rank, name in names.items()}
-
-
-def _known(value: Any) -> Any:
-    """Replace numbers that are none by null, all the way down."""
-    if isinstance(value, dict):
-        return {key: _known(of) for key, of in value.items()}
-    if isinstance(value, list | tuple):
-        return [_known(of) for of in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    return plain | {f"late_{name}_s": finite(of.quantile_s(rank)) for rank, name in names.items()}

@@ -15,13 +15,13 @@ those that change something.
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from ethermeter.analysis import estimates
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.interval import Estimate, upper_tail
+from ethermeter.json_values import plain
 from ethermeter.metrics import Metric
 
 FILE = "agreement.json"
@@ -66,6 +66,22 @@ class Change:
     after: Value
     change: float
     is_seen: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """A metric that a theory has a value of at a point, with what the simulations found of it.
+
+    `steps` are the ablations from the world of the model to the segment, by name.
+    """
+
+    point: Point
+    model: str
+    metric: Metric
+    theory: Estimate
+    idealised: Estimate | None
+    simulation: Estimate | None
+    steps: tuple[tuple[str, Estimate | None], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +138,8 @@ def agreements(points: Sequence[Point], *, error: float = ERROR) -> tuple[Agreem
         by_engine.setdefault((each.series, *sorted(each.point.items())), {})[each.engine] = each
     cases = [case for engines in by_engine.values() for case in _cases(engines)]
     against = {
-        name: [_chance(case.get(name), case["theory"]) for case in cases]
-        for name in ("idealised", "simulation")
+        "idealised": [_chance(case.idealised, case.theory) for case in cases],
+        "simulation": [_chance(case.simulation, case.theory) for case in cases],
     }
     limits = {name: _limit(found, error) for name, found in against.items()}
     moves = [_moves(case) for case in cases]
@@ -131,7 +147,8 @@ def agreements(points: Sequence[Point], *, error: float = ERROR) -> tuple[Agreem
     judged = []
     for number, case in enumerate(cases):
         verdicts = {
-            name: _verdict(case.get(name), against[name][number], limits[name]) for name in against
+            name: _verdict(found, against[name][number], limits[name])
+            for name, found in (("idealised", case.idealised), ("simulation", case.simulation))
         }
         changes = tuple(
             Change(step, _value(then), change, chance < limit)
@@ -143,18 +160,17 @@ def agreements(points: Sequence[Point], *, error: float = ERROR) -> tuple[Agreem
             if seen and verdicts["simulation"] == "differs"
             else ""
         )
-        point: Point = case["point"]
         judged.append(
             Agreement(
-                point.series,
-                point.point,
-                case["model"],
-                case["metric"],
-                case["theory"].value,
-                case["theory"].cautions,
-                _value(case["idealised"]) if case["idealised"] else None,
+                case.point.series,
+                case.point.point,
+                case.model,
+                case.metric,
+                case.theory.value,
+                case.theory.cautions,
+                _value(case.idealised) if case.idealised else None,
                 verdicts["idealised"],
-                _value(case["simulation"]) if case["simulation"] else None,
+                _value(case.simulation) if case.simulation else None,
                 verdicts["simulation"],
                 changes,
                 cause,
@@ -163,14 +179,14 @@ def agreements(points: Sequence[Point], *, error: float = ERROR) -> tuple[Agreem
     return tuple(judged)
 
 
-def _cases(engines: Mapping[str, Point]) -> list[dict[str, Any]]:
-    """Every metric that a theory has a value of at a point, with what the simulations say of it."""
+def _cases(engines: Mapping[str, Point]) -> list[_Case]:
+    """Every metric that a theory has a value of at a point."""
     found = []
     for engine, point in engines.items():
         kind, _, model = engine.partition("/")
         if kind != "theory":
             continue
-        ways = [name for name in engines if name.startswith(f"ablation/{model}/")]
+        steps = [name for name in engines if name.startswith(f"ablation/{model}/")]
         for metric in COMPARED:
             predicted = point.estimates.get(metric)
             if predicted is None or not math.isfinite(predicted.value):
@@ -180,31 +196,29 @@ def _cases(engines: Mapping[str, Point]) -> list[dict[str, Any]]:
                 return engines[name].estimates.get(metric) if name in engines else None
 
             found.append(
-                {
-                    "point": point,
-                    "model": model,
-                    "metric": metric,
-                    "theory": predicted,
-                    "idealised": of(f"idealised/{model}"),
-                    "simulation": of("simulation"),
-                    "steps": [(name.split("/")[2], of(name)) for name in ways],
-                }
+                _Case(
+                    point=point,
+                    model=model,
+                    metric=metric,
+                    theory=predicted,
+                    idealised=of(f"idealised/{model}"),
+                    simulation=of("simulation"),
+                    steps=tuple((name.split("/")[2], of(name)) for name in steps),
+                )
             )
     return found
 
 
-def _moves(case: Mapping[str, Any]) -> list[tuple[str, Estimate, float, float]]:
+def _moves(case: _Case) -> list[tuple[str, Estimate, float, float]]:
     """List the steps with a value: name, value after, change, and its probability by chance."""
     # Models import much that most runs need not.
     from ethermeter.theory.ablation import after
 
-    stations = (
-        [*case["steps"], (after(case["steps"][-1][0]), case["simulation"])] if case["steps"] else []
-    )
-    before: Estimate | None = case["idealised"] or case["theory"]
+    steps = case.steps and (*case.steps, (after(case.steps[-1][0]), case.simulation))
+    before = case.idealised or case.theory
     found = []
-    for step, then in stations:
-        if then is None or before is None or not math.isfinite(then.value):
+    for step, then in steps:
+        if then is None or not math.isfinite(then.value):
             continue
         found.append((step, then, then.value - before.value, _chance(then, before)))
         before = then
@@ -266,14 +280,6 @@ def to_json(found: Sequence[Agreement]) -> str:
         "metrics": {
             metric.value: {"unit": metric.unit, "meaning": metric.meaning()} for metric in used
         },
-        "comparisons": [_plain(asdict(each)) for each in found],
+        "comparisons": plain(found),
     }
     return json.dumps(head, ensure_ascii=False, indent=1) + "\n"
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _plain(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ethermeter.faults import Fault, InputError
+from ethermeter.json_values import finite, number
 
 FILE, LIVE_FILE = "claims.json", "live-claims.json"
 """Claims of a study's run, and of a run of a study's live tests."""
@@ -47,10 +48,6 @@ class Claim:
         return self.ours / self.published - 1 if self.published else math.nan
 
 
-def _number(value: float) -> float | None:
-    return value if math.isfinite(value) else None
-
-
 def to_json(study: str, claims: Sequence[Claim]) -> str:
     """Text of `claims.json`; a missing number is null."""
     rows = [
@@ -58,14 +55,14 @@ def to_json(study: str, claims: Sequence[Claim]) -> str:
             "id": claim.id,
             "what": claim.what,
             "where": claim.where,
-            "published": _number(claim.published),
+            "published": finite(claim.published),
             "rounding": claim.rounding,
             "unit": claim.unit,
-            "ours": _number(claim.ours),
-            "low": _number(claim.low),
-            "high": _number(claim.high),
+            "ours": finite(claim.ours),
+            "low": finite(claim.low),
+            "high": finite(claim.high),
             "prediction": claim.prediction,
-            "deviation": _number(claim.deviation),
+            "deviation": finite(claim.deviation),
             "near": claim.near,
             "basis": claim.basis,
             "verdict": claim.verdict,
@@ -90,9 +87,6 @@ def read(run_dir: Path, file: str = FILE) -> tuple[str, tuple[Claim, ...]] | Non
     path = run_dir / file
     if not path.exists():
         return None
-
-    def number(value: float | None) -> float:
-        return math.nan if value is None else value
 
     try:
         content = json.loads(path.read_text(encoding="utf-8"))

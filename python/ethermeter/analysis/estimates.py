@@ -32,6 +32,7 @@ from io import StringIO
 from pathlib import Path
 from typing import Any, TypeVar
 
+import msgspec
 import numpy as np
 
 from ethermeter.analysis import unseen
@@ -50,6 +51,7 @@ from ethermeter.analysis.tables import (
     whole_segment,
 )
 from ethermeter.faults import Fault, InputError
+from ethermeter.json_values import finite, number
 from ethermeter.metrics import Caution, Metric
 from ethermeter.scenario import Scenario
 
@@ -364,46 +366,57 @@ def run_cautions(points: Sequence[Point]) -> list[str]:
     return [Caution.ONE_REPLICATION.value] if few else []
 
 
-def _number(value: float) -> float | None:
-    return value if math.isfinite(value) else None
-
-
-def estimate_json(found: Estimate) -> dict[str, Any]:
+def estimate_json(found: Estimate) -> dict[str, object]:
     """One estimate as the files of a run have it; an undefined number is null."""
-    entry: dict[str, Any] = {
-        "value": _number(found.value),
-        "low": _number(found.low),
-        "high": _number(found.high),
-        "error": _number(found.error),
-        "degrees": _number(found.degrees),
+    entry: dict[str, object] = {
+        "value": finite(found.value),
+        "low": finite(found.low),
+        "high": finite(found.high),
+        "error": finite(found.error),
+        "degrees": finite(found.degrees),
     }
     if found.cautions:
         entry["cautions"] = found.cautions
     return entry
 
 
-def read_estimate(entry: Mapping[str, Any]) -> Estimate:
-    """Read one estimate back."""
+class EstimateEntry(msgspec.Struct):
+    """An estimate in the files of a run."""
 
-    def number(value: float | None) -> float:
-        return math.nan if value is None else value
+    value: float | None
+    low: float | None
+    high: float | None
+    error: float | None
+    degrees: float | None
+    cautions: tuple[str, ...] = ()
 
-    found = Estimate(
-        number(entry["value"]),
-        number(entry["error"]),
-        number(entry["degrees"]),
-        tuple(entry.get("cautions", ())),
-    )
-    ends = (number(entry["low"]), number(entry["high"]))
-    # What is not as Student's t interval has it was written of an interval that is not symmetrical.
-    return (
-        replace(found, ends=ends)
-        if all(map(math.isfinite, ends)) and ends != (found.low, found.high)
-        else found
-    )
+    def read(self) -> Estimate:
+        """Return the estimate."""
+        found = Estimate(
+            number(self.value), number(self.error), number(self.degrees), self.cautions
+        )
+        ends = (number(self.low), number(self.high))
+        # Ends that are not those of Student's t belong to an interval that is not symmetrical.
+        return (
+            replace(found, ends=ends)
+            if all(map(math.isfinite, ends)) and ends != (found.low, found.high)
+            else found
+        )
 
 
-def _point_json(point: Point) -> dict[str, Any]:
+class _PointEntry(msgspec.Struct):
+    series: str
+    point: dict[str, str]
+    engine: str
+    replications: int
+    estimates: dict[str, EstimateEntry]
+
+    def read(self) -> Point:
+        estimates = {Metric(name): entry.read() for name, entry in self.estimates.items()}
+        return Point(self.series, self.point, self.engine, self.replications, Estimates(estimates))
+
+
+def _point_json(point: Point) -> dict[str, object]:
     return {
         "series": point.series,
         "point": point.point,
@@ -425,23 +438,13 @@ def _from_lines(lines: Iterable[str]) -> tuple[Point, ...]:
     each = iter(lines)
     head = next(each, "").rstrip()
     json.loads(head + "]}")
+    decoder = msgspec.json.Decoder(_PointEntry)
     points: list[Point] = []
     for line in each:
         if line.rstrip() == "]}":
             return tuple(points)
-        points.append(_read_point(json.loads(line.rstrip().removesuffix(","))))
+        points.append(decoder.decode(line.rstrip().removesuffix(",")).read())
     raise ValueError("the last line is not ]}")
-
-
-def _read_point(found: Mapping[str, Any]) -> Point:
-    estimates = {Metric(name): read_estimate(entry) for name, entry in found["estimates"].items()}
-    return Point(
-        found["series"],
-        found["point"],
-        found["engine"],
-        found["replications"],
-        Estimates(estimates),
-    )
 
 
 @functools.lru_cache(maxsize=1)
@@ -497,7 +500,7 @@ def read(run_dir: Path) -> tuple[Point, ...]:
     try:
         found = path.stat()
         return _read(path.resolve(), (found.st_ino, found.st_mtime_ns, found.st_size))
-    except (ValueError, KeyError, TypeError, AttributeError) as fault:
+    except (ValueError, msgspec.DecodeError) as fault:
         raise InputError(
             [
                 Fault(

@@ -275,7 +275,7 @@ def _texts(
     yield "\n}\n"
 
 
-def _difference(each: Extra) -> dict[str, Any]:
+def _difference(each: Extra) -> dict[str, object]:
     return {
         "one": _of(each.one),
         "other": _of(each.other),
@@ -284,7 +284,7 @@ def _difference(each: Extra) -> dict[str, Any]:
     }
 
 
-def _fairness(each: Sharing) -> dict[str, Any]:
+def _fairness(each: Sharing) -> dict[str, object]:
     return {
         "series": each.series,
         "point": dict(each.point),
@@ -297,7 +297,7 @@ def _fairness(each: Sharing) -> dict[str, Any]:
     }
 
 
-def _of(each: OfLengths) -> dict[str, Any]:
+def _of(each: OfLengths) -> dict[str, object]:
     return {
         "series": each.series,
         "engine": each.engine,
@@ -307,7 +307,7 @@ def _of(each: OfLengths) -> dict[str, Any]:
     }
 
 
-def _line(each: OfLengths) -> dict[str, Any]:
+def _line(each: OfLengths) -> dict[str, object]:
     return _of(each) | {
         "key": each.key,
         "octets": each.octets.tolist(),
@@ -319,7 +319,7 @@ def _line(each: OfLengths) -> dict[str, Any]:
     }
 
 
-def _coefficients(line: Line) -> dict[str, Any]:
+def _coefficients(line: Line) -> dict[str, object]:
     determination = line.determination if math.isfinite(line.determination) else None
     return {
         "intercept_s": estimate_json(line.intercept),

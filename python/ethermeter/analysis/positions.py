@@ -9,12 +9,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
 
 from ethermeter.analysis import groups
-from ethermeter.analysis.estimates import Point, estimate_json, read_estimate
+from ethermeter.analysis.estimates import EstimateEntry, Point, estimate_json
 from ethermeter.analysis.interval import LEVEL, Estimate
 from ethermeter.analysis.tables import PS_PER_S, Trial
 from ethermeter.faults import Fault, InputError
@@ -210,7 +211,7 @@ def to_json(lines: Sequence[Line]) -> str:
     )
 
 
-def _line_json(line: Line) -> dict[str, Any]:
+def _line_json(line: Line) -> dict[str, object]:
     return {
         "series": line.series,
         "point": line.point,
@@ -230,28 +231,40 @@ def _line_json(line: Line) -> dict[str, Any]:
     }
 
 
+class _PlaceEntry(msgspec.Struct):
+    place: int
+    position_s: float
+    stations: int
+    estimates: dict[str, EstimateEntry]
+
+    def read(self) -> Place:
+        estimates = {Metric(name): entry.read() for name, entry in self.estimates.items()}
+        return Place(self.place, self.position_s, self.stations, estimates)
+
+
+class _LineEntry(msgspec.Struct):
+    series: str
+    point: dict[str, str]
+    engine: str
+    replications: int
+    places: list[_PlaceEntry]
+
+
+class _File(msgspec.Struct):
+    lines: list[_LineEntry]
+
+
 def from_json(text: str) -> tuple[Line, ...]:
     """Read the text of `positions.json` back."""
     return tuple(
         Line(
-            line["series"],
-            line["point"],
-            line["engine"],
-            line["replications"],
-            tuple(
-                Place(
-                    place["place"],
-                    place["position_s"],
-                    place["stations"],
-                    {
-                        Metric(name): read_estimate(entry)
-                        for name, entry in place["estimates"].items()
-                    },
-                )
-                for place in line["places"]
-            ),
+            line.series,
+            line.point,
+            line.engine,
+            line.replications,
+            tuple(place.read() for place in line.places),
         )
-        for line in json.loads(text)["lines"]
+        for line in msgspec.json.decode(text, type=_File).lines
     )
 
 
@@ -283,7 +296,7 @@ def read(run_dir: Path) -> tuple[Line, ...]:
         return ()
     try:
         return from_json(path.read_text(encoding="utf-8"))
-    except (ValueError, KeyError, TypeError, AttributeError) as fault:
+    except (ValueError, msgspec.DecodeError) as fault:
         raise InputError(
             [
                 Fault(

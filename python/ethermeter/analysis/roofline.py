@@ -7,7 +7,6 @@ The same for a measured path and a simulated one. All rates of one roofline coun
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from ethermeter.analysis.interval import Estimate, exact
 from ethermeter.faults import Fault, InputError, shown
@@ -78,7 +77,7 @@ class Roofline:
             return None
         return self.nearest.ceiling.value / self.achieved.value
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """Return the roofline as JSON; `read` is its inverse."""
         return {
             "title": self.title,

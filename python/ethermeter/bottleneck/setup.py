@@ -4,7 +4,6 @@ Interventions change one of them.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 LONGEST_SEGMENT_OCTETS = 1460
 """Data and options of a segment in an IP packet of 1500 octets: less 20 of IPv4 and 20 of TCP."""
@@ -100,7 +99,7 @@ class Setup:
         """Whether a long wire or a device is between the hosts, and not just a switch."""
         return self.delay_ns > 0 or self.frame_ns > 0
 
-    def receiving(self, address: str) -> dict[str, Any]:
+    def receiving(self, address: str) -> dict[str, object]:
         """Return the receiver's task (docs/bottleneck.md)."""
         return {
             "receive": {
@@ -114,9 +113,9 @@ class Setup:
             }
         }
 
-    def sending(self, address: str) -> dict[str, Any]:
+    def sending(self, address: str) -> dict[str, object]:
         """Return the sender's task (docs/bottleneck.md)."""
-        source: dict[str, Any] = {"kind": "memory"}
+        source: dict[str, object] = {"kind": "memory"}
         if self.source_bps is not None:
             source = {"kind": "slow", "bits_per_s": self.source_bps}
         elif self.source_file is not None:
@@ -137,7 +136,7 @@ class Setup:
             }
         }
 
-    def _sockets(self) -> dict[str, Any]:
+    def _sockets(self) -> dict[str, object]:
         return {
             "receive_octets": self.receive_octets,
             "send_octets": self.send_octets,

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -39,7 +38,7 @@ class NetworkFile:
     """
 
     path: Path
-    network: Mapping[str, Any]
+    network: Mapping[str, object]
     unknowns: tuple[Unknown, ...]
     values: Floats
     covariance: Floats
@@ -51,11 +50,12 @@ def network_text(found: Calibration) -> str:
     """Return the text of a network file."""
     fit, names = found.fit, found.names
     document = found.model.with_values(fit.values)
-    sources: dict[str, str] = {}
+    given = document.get("sources")
+    sources: dict[str, object] = dict(given) if isinstance(given, dict) else {}
     tables = {}
     for place, unknown in enumerate(found.model.unknowns):
         estimate, is_known = fit.estimates[place], bool(fit.is_determined[place])
-        table: dict[str, Any] = {
+        table: dict[str, object] = {
             "keys": list(unknown.keys),
             "from": f"{unknown.low!r} {unknown.unit}",
             "to": f"{unknown.high!r} {unknown.unit}",
@@ -79,7 +79,7 @@ def network_text(found: Calibration) -> str:
     tree = {
         "title": f"{document['title']}: calibrated",
         "network": document["network"],
-        "sources": {**document.get("sources", {}), **sources},
+        "sources": sources,
         "calibrated": tables,
         "calibration": {
             "covariance": fit.covariance.tolist(),

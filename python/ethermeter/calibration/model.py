@@ -39,7 +39,7 @@ class Model:
     """
 
     path: Path
-    document: Mapping[str, Any] = field(repr=False)
+    document: Mapping[str, object] = field(repr=False)
     unknowns: tuple[Unknown, ...]
     metrics: tuple[Metric, ...]
     seed: int
@@ -66,7 +66,7 @@ class Model:
         if faults:
             raise InputError(faults.values())
 
-    def with_values(self, values: Sequence[float] | Floats) -> dict[str, Any]:
+    def with_values(self, values: Sequence[float] | Floats) -> dict[str, object]:
         """Return the document with values for its unknowns.
 
         Parameters

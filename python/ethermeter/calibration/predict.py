@@ -122,7 +122,9 @@ def predict(
         # Chance belongs to an interval, so that every set has its own.
         drawn = None if done == 0 else int(random.integers(LARGEST_SEED))
         joined = _joined(document, scenario, calibrated, values)
-        simulated = {**joined, "run": {**joined.get("run", {}), "engines": [SIMULATION]}}
+        run = joined.get("run")
+        run = run if isinstance(run, dict) else {}
+        simulated = {**joined, "run": {**run, "engines": [SIMULATION]}}
         trials = expand([of_document(simulated, scenario)], seed=drawn).trials
         rows = []
         for at, trial in enumerate(trials):
@@ -180,8 +182,8 @@ def _drawn(calibrated: NetworkFile, random: np.random.Generator) -> Floats:
 
 
 def _joined(
-    document: Mapping[str, Any], path: Path, calibrated: NetworkFile, values: Floats
-) -> dict[str, Any]:
+    document: Mapping[str, object], path: Path, calibrated: NetworkFile, values: Floats
+) -> dict[str, object]:
     """Return the scenario's tables with the calibrated network, or its models, for given values."""
     tree: Any = {"network": dict(calibrated.network)}
     for unknown, value in zip(calibrated.unknowns, values, strict=True):

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.interval import Estimate
@@ -10,13 +9,14 @@ from ethermeter.calibration.calibrate import Calibration
 from ethermeter.calibration.estimation import in_words
 from ethermeter.calibration.judge import MAIN, Judged
 from ethermeter.calibration.predict import Predicted, Prediction
+from ethermeter.json_values import finite
 from ethermeter.metrics import Metric
 from ethermeter.report.model_page import Fitted, Listing
 
 MEASURED, FITTED, PREDICTED = "measured", "fitted", "predicted"
 
 
-def calibration_json(found: Calibration) -> dict[str, Any]:
+def calibration_json(found: Calibration) -> dict[str, object]:
     """Return a calibration as JSON values; what is undefined is null."""
     fit = found.fit
     return {
@@ -27,8 +27,8 @@ def calibration_json(found: Calibration) -> dict[str, Any]:
                 "keys": list(unknown.keys),
                 "unit": unknown.unit,
                 "value": float(fit.values[place]),
-                "low": _finite(fit.estimates[place].low),
-                "high": _finite(fit.estimates[place].high),
+                "low": finite(fit.estimates[place].low),
+                "high": finite(fit.estimates[place].high),
                 "is_determined": bool(fit.is_determined[place]),
                 "is_at_bound": bool(fit.is_at_bound[place]),
             }
@@ -39,15 +39,15 @@ def calibration_json(found: Calibration) -> dict[str, Any]:
                 "sum": in_words(found.names, each.factors),
                 "factors": dict(zip(found.names, map(float, each.factors), strict=True)),
                 "value": each.estimate.value,
-                "low": _finite(each.estimate.low),
-                "high": _finite(each.estimate.high),
+                "low": finite(each.estimate.low),
+                "high": finite(each.estimate.high),
             }
             for each in fit.combinations
         ],
         "chi_square": fit.chi_square,
         "degrees_of_freedom": fit.degrees,
-        "misfit": _finite(fit.misfit),
-        "scale": _finite(fit.scale),
+        "misfit": finite(fit.misfit),
+        "scale": finite(fit.scale),
         "are_errors_known": found.are_errors_known,
         "doubts": list(found.doubts),
         "data": [
@@ -167,9 +167,9 @@ def sum_rows(found: Calibration) -> list[tuple[str, ...]]:
     return rows
 
 
-def prediction_json(found: Prediction, judged: Sequence[Judged] | None = None) -> dict[str, Any]:
+def prediction_json(found: Prediction, judged: Sequence[Judged] | None = None) -> dict[str, object]:
     """Return a prediction, and how it compares with what was measured, as JSON values."""
-    tree: dict[str, Any] = {
+    tree: dict[str, object] = {
         "title": found.experiment.title,
         "draws": found.draws,
         "predicted": [
@@ -178,8 +178,8 @@ def prediction_json(found: Prediction, judged: Sequence[Judged] | None = None) -
                 "metric": row.metric.value,
                 "unit": row.metric.unit,
                 "value": row.value,
-                "low": _finite(row.low),
-                "high": _finite(row.high),
+                "low": finite(row.low),
+                "high": finite(row.high),
             }
             for row in found.rows
         ],
@@ -191,9 +191,9 @@ def prediction_json(found: Prediction, judged: Sequence[Judged] | None = None) -
                 "metric": each.predicted.metric.value,
                 "predicted": each.predicted.value,
                 "measured": each.measured.value,
-                "low": _finite(each.measured.low),
-                "high": _finite(each.measured.high),
-                "relative_error": _finite(each.relative_error),
+                "low": finite(each.measured.low),
+                "high": finite(each.measured.high),
+                "relative_error": finite(each.relative_error),
                 "verdict": each.verdict,
             }
             for each in judged
@@ -321,7 +321,3 @@ def _share(judged: Sequence[Judged]) -> str:
 
 def _digits(value: float) -> str:
     return f"{value:.6g}" if math.isfinite(value) else "–"
-
-
-def _finite(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None

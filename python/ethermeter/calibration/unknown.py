@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 from ethermeter import units
 from ethermeter.experiment.key_paths import PathError, resolved
@@ -67,7 +66,7 @@ class Unknown:
 
 
 def read_unknowns(
-    document: Mapping[str, Any], table: object, *, file: str
+    document: Mapping[str, object], table: object, *, file: str
 ) -> tuple[tuple[Unknown, ...], list[Fault]]:
     """Read the unknowns of a model.
 
@@ -118,7 +117,7 @@ def read_unknowns(
 
 
 def _read(
-    document: Mapping[str, Any], name: str, given: object, *, file: str
+    document: Mapping[str, object], name: str, given: object, *, file: str
 ) -> tuple[Unknown | None, list[Fault]]:
     place = f"calibrate.unknown.{name}"
     if not isinstance(given, dict):
@@ -181,7 +180,7 @@ def _quantity(value: object) -> units.Quantity:
 
 
 def _paths(
-    document: Mapping[str, Any], given: object, place: str, *, file: str
+    document: Mapping[str, object], given: object, place: str, *, file: str
 ) -> tuple[tuple[str, ...], tuple[tuple[Key, ...], ...], list[Fault]]:
     keys: Sequence[object] = (
         [given] if isinstance(given, str) else given if isinstance(given, list) else []

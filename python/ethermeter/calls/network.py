@@ -3,11 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from ethermeter.analysis.roofline import links_between
 from ethermeter.calls.quality import Heard, of_flows
-from ethermeter.calls.question import PS_PER_S, Question, time_text
+from ethermeter.calls.question import PS_PER_S, Facts, Question, time_text
 from ethermeter.experiment.document import validated
 from ethermeter.experiment.flows import MOST_FLOWS
 from ethermeter.experiment.network import Network, expanded_network
@@ -43,7 +42,7 @@ class BetweenHosts:
 
     """
 
-    document: Mapping[str, Any]
+    document: Mapping[str, object]
     path: Path
     pairs: tuple[tuple[str, str], ...]
 
@@ -75,17 +74,17 @@ class BetweenHosts:
                 )
                 bounds.append(int(1 / load))
         calls = len(self.pairs) * (min(bounds) + 1) - 1
-        flows = MOST_FLOWS - len(self.document.get("flows", ()))
+        flows = MOST_FLOWS - len(self._flows)
         return max(1, min(calls, flows // question.talkers))
 
-    def tables(self, question: Question, calls: int) -> Mapping[str, Any]:
+    def tables(self, question: Question, calls: int) -> Mapping[str, object]:
         """Return the tables of the file with the flows of the calls, and the drain."""
         shape = {
             "port": "udp",
             "frames": f"{int(question.packets.frame_octets)} B",
             "arrivals": question.arrivals,
         }
-        flows = list(self.document.get("flows", ()))
+        flows = list(self._flows)
         for call in range(calls):
             caller, called = self.pairs[call % len(self.pairs)]
             flows.append(
@@ -96,7 +95,18 @@ class BetweenHosts:
                     {"name": CALLS_BACK.format(call + 1), "from": called, "to": caller, **shape}
                 )
         kept = {key: value for key, value in self.document.items() if key not in _REPLACED}
-        return {**kept, "flows": flows, "phases": {"drain": time_text(DRAIN_S)}}
+        return {**kept, "flows": flows}
+
+    @property
+    def _flows(self) -> list[object]:
+        """Flows of the file."""
+        flows = self.document.get("flows")
+        return flows if isinstance(flows, list) else []
+
+    def phases(self, question: Question) -> Mapping[str, str]:
+        """Return the drain."""
+        del question
+        return {"drain": time_text(DRAIN_S)}
 
     def heard(
         self, rows: TrialRows, trial: Trial, *, calls: int, talkers: int
@@ -129,10 +139,10 @@ class BetweenHosts:
             f"{'; '.join(paths)}{f' and {more} more pairs of hosts' if more > 0 else ''}; {beside}"
         )
 
-    def facts(self, question: Question) -> Mapping[str, Any]:
+    def facts(self, question: Question) -> Facts:
         """Return the file and the pairs of hosts."""
         del question
-        return {"network": str(self.path), "pairs": self.pairs}
+        return Facts(network=str(self.path), pairs=self.pairs)
 
 
 _REPLACED = ("title", "seed", "series", "phases", "run", "vary", "sources", "theory", "notes")
@@ -159,7 +169,7 @@ def _duplex(link: Link) -> str:
 
 
 def pairs_of(
-    document: Mapping[str, Any], path: Path, *, callers: str, called: str
+    document: Mapping[str, object], path: Path, *, callers: str, called: str
 ) -> tuple[tuple[str, str], ...]:
     """Return the pairs of hosts between which calls go.
 

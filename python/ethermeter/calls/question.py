@@ -3,7 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
+
+import msgspec
 
 from ethermeter import plan
 from ethermeter.calls.quality import Heard
@@ -19,6 +21,24 @@ SETTLE_S = 2.0
 """Time in which stations send already and are not measured yet [s]: some hundred packets of each
 talker.
 """
+
+
+class Facts(msgspec.Struct, frozen=True, kw_only=True):
+    """Fields of an answer that depend on the venue.
+
+    Parameters
+    ----------
+    load_of_a_call, segment
+        Of a segment: share of the line rate that a call needs, and the segment.
+    network, pairs
+        Of a network: its file and the pairs of hosts.
+
+    """
+
+    load_of_a_call: float | msgspec.UnsetType = msgspec.UNSET
+    segment: dict[str, object] | msgspec.UnsetType = msgspec.UNSET
+    network: str | msgspec.UnsetType = msgspec.UNSET
+    pairs: tuple[tuple[str, str], ...] | msgspec.UnsetType = msgspec.UNSET
 
 
 class Venue(Protocol):
@@ -39,8 +59,11 @@ class Venue(Protocol):
     def most(self, question: "Question") -> int:
         """Return how many calls there is room for at most."""
 
-    def tables(self, question: "Question", calls: int) -> Mapping[str, Any]:
+    def tables(self, question: "Question", calls: int) -> Mapping[str, object]:
         """Return the tables of the experiment file that depend on the venue."""
+
+    def phases(self, question: "Question") -> Mapping[str, str]:
+        """Return the phases of the experiment file that depend on the venue."""
 
     def heard(
         self, rows: TrialRows, trial: Trial, *, calls: int, talkers: int
@@ -50,7 +73,7 @@ class Venue(Protocol):
     def subject(self, question: "Question") -> str:
         """Return a description of the venue and its other traffic."""
 
-    def facts(self, question: "Question") -> Mapping[str, Any]:
+    def facts(self, question: "Question") -> "Facts":
         """Return the fields of an answer that depend on the venue."""
 
 
@@ -128,7 +151,7 @@ class Question:
         return self.venue.subject(self)
 
     @property
-    def arrivals(self) -> dict[str, Any]:
+    def arrivals(self) -> dict[str, object]:
         """Arrivals of a talker's packets in an experiment file."""
         if self.pattern is None:
             return {"regular": time_text(self.packet_s)}
@@ -140,21 +163,20 @@ class Question:
             }
         }
 
-    def document(self, calls: int) -> dict[str, Any]:
+    def document(self, calls: int) -> dict[str, object]:
         """Return the experiment file with so many calls, as a tree."""
         directions = "both ways" if self.talkers == 2 else "one way"
-        of_venue = dict(self.venue.tables(self, calls))
         return {
             "title": (
                 f"{calls} calls of {self.codec}, {1e3 * self.packet_s:g} ms a packet, {directions}"
             ),
             "seed": self.seed,
             "series": "calls",
-            **of_venue,
+            **self.venue.tables(self, calls),
             "phases": {
                 "transmit": time_text(SETTLE_S + self.duration_s),
                 "measure": f"last {time_text(self.duration_s)}",
-                **of_venue["phases"],
+                **self.venue.phases(self),
             },
             "run": {"replications": self.replications, "batches": 10},
         }

@@ -3,10 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from ethermeter.calls.quality import Heard, of_segment
-from ethermeter.calls.question import Question, time_text
+from ethermeter.calls.question import Facts, Question, time_text
 from ethermeter.experiment.segment import standards
 from ethermeter.store.rows import TrialRows
 from ethermeter.trial import Trial
@@ -29,14 +28,17 @@ class OnSegment:
 
     """
 
-    table: Mapping[str, Any]
+    table: Mapping[str, object]
     path: Path = Path("calls.toml")
 
     @property
     def medium(self) -> Medium:
         """The segment's standard."""
-        name = self.table["standard"]
-        return Medium.of(name, standards()[name])
+        return Medium.of(self._standard, standards()[self._standard])
+
+    @property
+    def _standard(self) -> str:
+        return str(self.table["standard"])
 
     @property
     def room(self) -> str:
@@ -49,11 +51,11 @@ class OnSegment:
 
     def most(self, question: Question) -> int:
         """Return how many calls fit by the bits of the segment and its stations."""
-        stations = int(standards()[self.table["standard"]]["max_stations"])
+        stations = int(standards()[self._standard]["max_stations"])
         of_bits = int(1 / self.load_of_a_call(question))
         return max(1, min(of_bits, stations // question.talkers))
 
-    def tables(self, question: Question, calls: int) -> Mapping[str, Any]:
+    def tables(self, question: Question, calls: int) -> Mapping[str, object]:
         """Return the segment, its stations, and when they begin."""
         stations = {
             "name": "talker",
@@ -64,8 +66,11 @@ class OnSegment:
         return {
             "segment": dict(self.table),
             "stations": [stations],
-            "phases": {"spread": time_text(question.packet_s)},
         }
+
+    def phases(self, question: Question) -> Mapping[str, str]:
+        """Return the spread of the starts over a packet."""
+        return {"spread": time_text(question.packet_s)}
 
     def heard(
         self, rows: TrialRows, trial: Trial, *, calls: int, talkers: int
@@ -77,7 +82,7 @@ class OnSegment:
     def subject(self, question: Question) -> str:
         """Return medium, rate, duplex and size of the segment."""
         del question
-        name = self.table["standard"]
+        name = self._standard
         mbps = 1e6 / standards()[name]["bit_ps"]
         size = next(
             (
@@ -92,9 +97,6 @@ class OnSegment:
             " other traffic"
         )
 
-    def facts(self, question: Question) -> Mapping[str, Any]:
+    def facts(self, question: Question) -> Facts:
         """Return load of a call, and the segment."""
-        return {
-            "load_of_a_call": self.load_of_a_call(question),
-            "segment": dict(self.table),
-        }
+        return Facts(load_of_a_call=self.load_of_a_call(question), segment=dict(self.table))

@@ -91,7 +91,7 @@ def _trials(path: Path) -> list[_Trial]:
 
     file = str(path)
     found = []
-    known: dict[str, Any] = {}
+    known: dict[str, object] = {}
     for number, line in enumerate(
         text_of(path, file=file, most_bytes=_LARGEST_PLAN_OCTETS).splitlines(), 1
     ):

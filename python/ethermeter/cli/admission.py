@@ -1,12 +1,12 @@
 """The command that says what becomes of calls that come and go."""
 
-import math
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ethermeter.cli import options
 from ethermeter.cli.output import number, print_json, print_table
+from ethermeter.json_values import finite
 
 if TYPE_CHECKING:
     from ethermeter.calls.admission import ByCalls, Outcome, Thresholds
@@ -208,7 +208,7 @@ def _as_json(
         "calls": [
             {
                 "calls": calls,
-                **{name: _plain(float(getattr(by_calls, name)[calls])) for name in columns},
+                **{name: finite(float(getattr(by_calls, name)[calls])) for name in columns},
             }
             for calls in range(by_calls.largest + 1)
         ],
@@ -220,10 +220,10 @@ def _as_json(
                 "blocking": each.blocking,
                 "mean_calls": each.mean_calls,
                 "beyond_limit": {
-                    key: _plain(getattr(each, f"beyond{end}"))
+                    key: finite(getattr(each, f"beyond{end}"))
                     for key, end in (("value", ""), ("low", "_low"), ("high", "_high"))
                 },
-                "mean_loss": _plain(each.mean_loss),
+                "mean_loss": finite(each.mean_loss),
                 "over_most": each.crowded,
                 "bound": each.bound,
                 "cautions": _cautions(each),
@@ -231,10 +231,6 @@ def _as_json(
             for each in found
         ],
     }
-
-
-def _plain(value: float) -> float | None:
-    return value if math.isfinite(value) else None
 
 
 def _cautions(outcome: "Outcome") -> list[str]:

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
@@ -218,18 +218,18 @@ def calls(
         name: read[key] for name, key in (("loss", "--loss"), ("delay_s", "--delay")) if key in read
     }
     wanted = Wanted(**limits) if limits else Wanted(mos=read.get("--mos", 4.0))
-    speech: dict[str, Any] = {
-        "codec": codec,
-        "packet_s": read["--packet"],
-        "ip": ip,
-        "bit_rate_bps": read.get("--bit-rate"),
-        "pattern": None if pattern is None else PATTERNS[one_of("--pattern", pattern, PATTERNS)],
-        "talkers": 1 if one_way else 2,
-        "duration_s": _duration_s(duration),
-        "replications": 3 if replications is None else replications,
-        "seed": 1 if seed is None else seed,
-    }
-    question = Question(_venue(segment, network, source, to, overrides or ()), **speech)
+    question = Question(
+        _venue(segment, network, source, to, overrides or ()),
+        codec,
+        read["--packet"],
+        ip=ip,
+        bit_rate_bps=read.get("--bit-rate"),
+        pattern=None if pattern is None else PATTERNS[one_of("--pattern", pattern, PATTERNS)],
+        talkers=1 if one_way else 2,
+        duration_s=_duration_s(duration),
+        replications=3 if replications is None else replications,
+        seed=1 if seed is None else seed,
+    )
     try:
         question.packets  # a codec that cannot be cut like this says so here  # noqa: B018
     except InputError as error:
@@ -326,7 +326,7 @@ def _refuse_varied(option: str, name: str, sweep: "Sweep") -> NoReturn:
     )
 
 
-def _segment(name: str, overrides: Sequence[str]) -> dict[str, Any]:
+def _segment(name: str, overrides: Sequence[str]) -> dict[str, object]:
     """Return the segment of an experiment, or the longest of a standard with 8 clusters."""
     from ethermeter.cli.voice_values import refuse
     from ethermeter.experiment.segment import standards

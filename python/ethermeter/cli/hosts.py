@@ -1,8 +1,9 @@
 """Commands about the hosts of a laboratory."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
+import msgspec
 import typer
 
 from ethermeter.cli import options
@@ -100,10 +101,15 @@ def check(file: File, *, as_json: options.Json = False) -> None:
 
     hosts = hosts_file.read(file)
     laboratory = hosts.laboratory()
-    said = laboratory.ask()
-    found = {name: _judged(station, said[name]) for name, station in hosts.stations.items()}
+    reported = laboratory.ask()
+    agents = {name: msgspec.convert(reported[name], _Agent) for name in hosts.stations}
     if as_json:
-        print_json(found)
+        print_json(
+            {
+                name: {**reported[name], **agents[name].judged(station)}
+                for name, station in hosts.stations.items()
+            }
+        )
     else:
         print_table(
             [
@@ -119,60 +125,75 @@ def check(file: File, *, as_json: options.Json = False) -> None:
                 "version",
                 "state",
             ],
-            [_row(hosts.stations[name], one) for name, one in found.items()],
+            [agents[name].row(station) for name, station in hosts.stations.items()],
         )
-    if any(one["faults"] for one in found.values()):
+    if any(agents[name].faults(station) for name, station in hosts.stations.items()):
         raise typer.Exit(FAILED)
 
 
-def _judged(station: "Station", said: dict[str, Any]) -> dict[str, Any]:
-    """Add to what an agent said what is wrong with it."""
-    if "error" in said:
-        return {**said, "interface": None, "faults": [said["error"]]}
-    faults = []
-    interface = next(
-        (
-            name
-            for name, addresses in said["interfaces"].items()
-            if station.address in _plain(addresses)
-        ),
-        None,
-    )
-    if interface is None and not _is_loopback(station.address):
-        faults.append(f"address = {station.address}: none of its interfaces has it")
-    if station.interface is not None and station.interface not in said["interfaces"]:
-        faults.append(f"interface = {station.interface}: it has {', '.join(said['interfaces'])}")
-    return {**said, "interface": station.interface or interface, "faults": faults}
+class _Clock(msgspec.Struct):
+    offset_ns: float
+    uncertainty_ns: float
 
 
-def _plain(addresses: list[str]) -> list[str]:
-    return [address.partition("/")[0] for address in addresses]
+class _Agent(msgspec.Struct):
+    """What an agent reported, or why it did not."""
+
+    error: str = ""
+    interfaces: dict[str, list[str]] = {}
+    clock: _Clock | None = None
+    ceilings: dict[str, object] | None = None
+    version: str = ""
+
+    def interface(self, station: "Station") -> str | None:
+        """Return the interface that has the address of the host; None if none has it."""
+        for name, addresses in self.interfaces.items():
+            if station.address in (address.partition("/")[0] for address in addresses):
+                return name
+        return None
+
+    def faults(self, station: "Station") -> list[str]:
+        """Return what is wrong with the host, by its file."""
+        if self.error:
+            return [self.error]
+        faults = []
+        if self.interface(station) is None and not _is_loopback(station.address):
+            faults.append(f"address = {station.address}: none of its interfaces has it")
+        if station.interface is not None and station.interface not in self.interfaces:
+            faults.append(f"interface = {station.interface}: it has {', '.join(self.interfaces)}")
+        return faults
+
+    def judged(self, station: "Station") -> dict[str, object]:
+        """Return the interface and the faults as JSON."""
+        interface = None if self.error else station.interface or self.interface(station)
+        return {"interface": interface, "faults": self.faults(station)}
+
+    def row(self, station: "Station") -> list[str]:
+        """Return the cells of the host."""
+        state = "; ".join(self.faults(station)) or "ready"
+        if self.clock is None:
+            return [station.name, station.control, station.address, *["–"] * 7, state]
+        ceilings = self.ceilings or {}
+        rate_bps = ceilings.get("rate_bps", 0)
+        return [
+            station.name,
+            station.control,
+            station.address,
+            station.interface or self.interface(station) or "lo",
+            f"{self.clock.offset_ns / 1e6:.3f}",
+            f"{self.clock.uncertainty_ns / 1e3:.0f}",
+            f"{rate_bps / 1e6 if isinstance(rate_bps, int | float) else 0:.0f}",
+            str(ceilings.get("rate_frames_per_s", "")),
+            str(ceilings.get("duration_s", "")),
+            self.version,
+            state,
+        ]
 
 
 def _is_loopback(address: str) -> bool:
     import ipaddress
 
     return ipaddress.ip_address(address).is_loopback
-
-
-def _row(station: "Station", said: dict[str, Any]) -> list[str]:
-    state = "; ".join(said["faults"]) or "ready"
-    if "error" in said:
-        return [station.name, station.control, station.address, *["–"] * 7, state]
-    clock, ceilings = said["clock"], said["ceilings"] or {}
-    return [
-        station.name,
-        station.control,
-        station.address,
-        said["interface"] or "lo",
-        f"{clock['offset_ns'] / 1e6:.3f}",
-        f"{clock['uncertainty_ns'] / 1e3:.0f}",
-        f"{ceilings.get('rate_bps', 0) / 1e6:.0f}",
-        str(ceilings.get("rate_frames_per_s", "")),
-        str(ceilings.get("duration_s", "")),
-        said["version"],
-        state,
-    ]
 
 
 command(app, "init", examples=INIT_EXAMPLES)(init)

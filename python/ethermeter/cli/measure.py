@@ -4,10 +4,11 @@ import shlex
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from ethermeter.analysis.claims import LIVE_FILE
 from ethermeter.cli import options, running
 from ethermeter.cli.guard import FAILED, say
 from ethermeter.cli.output import print_json
@@ -17,6 +18,9 @@ from ethermeter.studies import registry
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ethermeter.analysis.claims import Claim
+    from ethermeter.analysis.estimates import Point
+    from ethermeter.analysis.losses import Drops
     from ethermeter.engines.live import Captures, Place
 
 EXAMPLES = """\
@@ -197,6 +201,7 @@ def measure(
     it cannot be measured, 130 after Ctrl-C, 143 after SIGTERM; finished trials are then kept.
     """
     from ethermeter import api
+    from ethermeter.analysis import accounts, live
     from ethermeter.faults import Fault, InputError
     from ethermeter.run import RunOptions
 
@@ -245,35 +250,38 @@ def measure(
     summary = running.run_and_sum_up(
         loaded, run_options, replications=replications, out=out, report=not no_report, place=place
     )
+    found = accounts.read(summary.run.path)
     if as_json:
         taken = (
-            {"captures": _tell_captures(Path(summary["run"]), as_json=True)}
+            {"captures": _tell_captures(summary.run.path, as_json=True)}
             if captures is not None
             else {}
         )
-        print_json(summary | taken)
+        print_json(summary.as_json() | taken)
     else:
         if study is None:
-            running.print_points(summary["estimates"])
-            running.print_live_agreement(summary)
+            running.print_points(summary.points)
+            if "live_agreement" in summary.written:
+                running.print_live_agreement(
+                    live.read(summary.run.path), summary.written["live_agreement"]
+                )
         else:
-            _print_series(summary["estimates"])
-        running.print_run_cautions(summary["estimates"])
-        if "live_claims" in summary:
-            _print_claims(summary["live_claims"]["claims"], run_options.live_study)
-        print_drops(summary.get("live_accounts", {"trials": []})["trials"])
+            _print_series(summary.points)
+        running.print_run_cautions(summary.points)
+        if "live_claims" in summary.written:
+            _print_claims(summary.claims(LIVE_FILE), run_options.live_study)
+        print_drops([each for of in found if of.reads_switches for each in of.drops])
         running.print_files(summary)
         if captures is not None:
-            _tell_captures(Path(summary["run"]), as_json=False)
-    for trial, why in summary["failed"].items():
+            _tell_captures(summary.run.path, as_json=False)
+    for trial, why in summary.failed.items():
         say(f"ethermeter: trial {trial}: {why}; it has no values")
-    for trial in summary.get("live_accounts", {"trials": []})["trials"]:
-        if "unread" in trial:
+    for each in found:
+        if each.unread:
             say(
-                f"ethermeter: trial {trial['trial']}: what switches dropped is not known: "
-                f"{trial['unread']}"
+                f"ethermeter: trial {each.trial}: what switches dropped is not known: {each.unread}"
             )
-    if summary["failed"]:
+    if summary.failed:
         raise typer.Exit(FAILED)
 
 
@@ -342,27 +350,22 @@ def _tell_captures(run: Path, *, as_json: bool) -> list[dict[str, object]]:
     return [asdict(each) for each in found]
 
 
-def _print_series(estimates: dict[str, Any]) -> None:
-    """Print the points of every test of a study by themselves: each varies something else."""
-    for name in dict.fromkeys(point["series"] for point in estimates["points"]):
+def _print_series(points: "Sequence[Point]") -> None:
+    """Print the points of every test of a study in tables of their own."""
+    for name in dict.fromkeys(point.series for point in points):
         typer.echo(f"{name}:")
-        running.print_points(
-            {
-                **estimates,
-                "points": [point for point in estimates["points"] if point["series"] == name],
-            }
-        )
+        running.print_points([point for point in points if point.series == name])
         typer.echo()
 
 
-def print_drops(trials: "Sequence[dict[str, Any]]") -> None:
+def print_drops(drops: "Sequence[Drops]") -> None:
     """Print what was dropped between hosts, all trials together, the most first."""
     frames: dict[tuple[str, str, str], int] = {}
     missing: dict[tuple[str, str, str], int] = {}
-    for of in (of for trial in trials for of in trial.get("drops", ())):
-        where = of["place"], of["at"], of["towards"]
-        frames[where] = frames.get(where, 0) + round(sum(of["dropped"].values()))
-        missing[where] = missing.get(where, 0) + round(of["missing"])
+    for each in drops:
+        where = each.place, each.at, each.towards
+        frames[where] = frames.get(where, 0) + round(each.frames)
+        missing[where] = missing.get(where, 0) + round(each.missing)
     for place, at, towards in sorted(frames, key=lambda where: -frames[where])[:MOST_DROPS]:
         what = "switch" if place == "switch" else "wire from"
         of = place, at, towards
@@ -374,9 +377,9 @@ def print_drops(trials: "Sequence[dict[str, Any]]") -> None:
         typer.echo(f"… {len(frames) - MOST_DROPS} more places in the report")
 
 
-def _print_claims(claims: "Sequence[dict[str, Any]]", study: str | None) -> None:
+def _print_claims(claims: "Sequence[Claim]", study: str | None) -> None:
     """Print the published numbers of measured points, and the number of the others."""
-    measured = [claim for claim in claims if claim["verdict"] != "not-run"]
+    measured = [claim for claim in claims if claim.verdict != "not-run"]
     if measured:
         running.print_claims(measured)
     if others := len(claims) - len(measured):

@@ -1,15 +1,17 @@
 """Commands that run trials."""
 
+import math
 import shlex
 import sys
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ethermeter.analysis.claims import FILE
 from ethermeter.cli import options, studies
 from ethermeter.cli.guard import interrupted, say
 from ethermeter.cli.output import number, print_json, print_table
@@ -17,7 +19,12 @@ from ethermeter.cli.studies import ALL
 from ethermeter.studies import registry
 
 if TYPE_CHECKING:
+    from ethermeter.analysis.claims import Claim
+    from ethermeter.analysis.estimates import Point
+    from ethermeter.analysis.live import Comparison
+    from ethermeter.api import Loaded
     from ethermeter.engines.live import Place
+    from ethermeter.metrics import Metric
     from ethermeter.run import RunOptions
     from ethermeter.store import RunDirectory
     from ethermeter.strategies import Strategy
@@ -74,10 +81,10 @@ def run(
         loaded, run_options, replications=replications, out=out, report=not no_report
     )
     if as_json:
-        print_json(summary)
+        print_json(summary.as_json())
         return
-    print_points(summary["estimates"])
-    print_run_cautions(summary["estimates"])
+    print_points(summary.points)
+    print_run_cautions(summary.points)
     print_files(summary)
 
 
@@ -138,7 +145,7 @@ def reproduce(
             ]
         )
 
-    def summary_of(name: str, directory: Path | None, *, title: str) -> dict[str, Any]:
+    def summary_of(name: str, directory: Path | None, *, title: str) -> Summary:
         from ethermeter import api
 
         of = registry.find(name)
@@ -200,25 +207,23 @@ def reproduce(
         return
     summary = summary_of(study, out, title=study)
     if as_json:
-        print_json(
-            {key: value for key, value in summary.items() if key not in ("estimates", "flows")}
-        )
+        print_json(summary.as_json(leave_out=("estimates", "flows")))
         return
-    print_claims(summary["claims"])
+    print_claims(summary.claims(FILE))
     print_files(summary)
 
 
 def run_and_sum_up(
-    loaded: Any,
+    loaded: "Loaded",
     run_options: "RunOptions",
     *,
     replications: int | None,
     out: Path | None,
     report: bool,
-    place: Any = None,
+    place: "Place | None" = None,
     title: str | None = None,
     may_begin: bool = False,
-) -> dict[str, Any]:
+) -> "Summary":
     """Run what was loaded, unless it is finished already, and say what there is now.
 
     Parameters
@@ -248,7 +253,7 @@ def run_and_sum_up(
     directory = out if out is not None else running.default_directory(plan)
     if may_begin and not directory.exists():
         run_options = replace(run_options, resume=False)
-    return _summary(
+    return Summary(
         *_run_and_evaluate(
             directory,
             title or plan.name,
@@ -273,7 +278,7 @@ def search_and_sum_up(
     out: Path | None,
     report: bool,
     place: "Place | None" = None,
-) -> "tuple[RunDirectory, dict[str, Any]]":
+) -> "tuple[RunDirectory, Summary]":
     """Run what a strategy proposes, unless it is finished already.
 
     Parameters
@@ -308,7 +313,7 @@ def search_and_sum_up(
         partial(running.search, strategy, directory=directory, options=run_options, place=place),
         report=report,
     )
-    return found, _summary(found, written)
+    return found, Summary(found, written)
 
 
 def _run_and_evaluate(
@@ -339,23 +344,51 @@ def _run_and_evaluate(
     return found, written
 
 
-def _summary(found: "RunDirectory", written: Mapping[str, Path]) -> dict[str, Any]:
-    provenance = found.provenance()
-    return {
-        "run": str(found.path),
-        "plan": provenance.get("plan"),
-        "plan_hash": provenance.get("plan_hash"),
-        "trials": provenance.get("trials"),
-        "wall_s": provenance.get("wall_s"),
-        "simulation_s": provenance.get("simulation_s"),
-        "events": provenance.get("events"),
-        "failed": provenance.get("failed", {}),
-        "files": {name: str(path) for name, path in written.items()},
-        **contents(written, "estimates", "claims", *BESIDE),
-    }
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A finished run and the files that were derived from it, by the names of `run.evaluate`."""
+
+    run: "RunDirectory"
+    written: Mapping[str, Path]
+
+    def as_json(self, *, leave_out: Sequence[str] = ()) -> dict[str, object]:
+        """Return what `--json` prints, without some of the derived files."""
+        provenance = self.run.provenance()
+        names = [name for name in ("estimates", "claims", *BESIDE) if name not in leave_out]
+        return {
+            "run": str(self.run.path),
+            **{key: provenance.get(key) for key in _PRINTED},
+            "failed": self.failed,
+            "files": {name: str(path) for name, path in self.written.items()},
+            **contents(self.written, *names),
+        }
+
+    @property
+    def failed(self) -> dict[str, str]:
+        """Why trials failed, by their ids."""
+        found = self.run.provenance().get("failed")
+        return dict(found) if isinstance(found, dict) else {}
+
+    @property
+    def points(self) -> "tuple[Point, ...]":
+        """Estimates of the run."""
+        from ethermeter.analysis import estimates
+
+        return estimates.read(self.run.path)
+
+    def claims(self, name: str) -> "tuple[Claim, ...]":
+        """Claims of the run in a file of this name; none without the file."""
+        from ethermeter.analysis import claims
+
+        found = claims.read(self.run.path, name)
+        return () if found is None else found[1]
 
 
-def contents(written: Mapping[str, Path], *names: str) -> dict[str, Any]:
+_PRINTED = ("plan", "plan_hash", "trials", "wall_s", "simulation_s", "events")
+"""Keys of the provenance that `--json` prints."""
+
+
+def contents(written: Mapping[str, Path], *names: str) -> dict[str, object]:
     """Read the derived files of a run that exist, by the names of `ethermeter.run.evaluate`."""
     import json
 
@@ -372,94 +405,65 @@ def resume_command() -> str:
     return shlex.join(["ethermeter", *words, "--resume"])
 
 
-def print_live_agreement(summary: dict[str, Any]) -> None:
-    """Print how what was measured differs from what was simulated, where both were."""
+def print_live_agreement(found: "Sequence[Comparison]", file: Path) -> None:
+    """Print how what was measured differs from what was simulated; `file` has all of it."""
     from ethermeter.report.cautions import Marks
 
-    found = summary.get("live_agreement")
-    if found is None or not found["comparisons"]:
+    if not found:
         return
-    keys = list(dict.fromkeys(key for each in found["comparisons"] for key in each["point"]))
-    comparisons = [each for each in found["comparisons"] if each["metric"] in FLOW_TABLE_METRICS]
+    keys = list(dict.fromkeys(key for each in found for key in each.point))
+    comparisons = [each for each in found if each.metric in FLOW_TABLE_METRICS]
     shown = comparisons[:TABLE_ROWS]
-    marks = Marks(each["cautions"] for each in shown)
+    marks = Marks(each.cautions for each in shown)
     rows = [
         [
-            *(each["point"].get(key, "") for key in keys),
-            f"{each['metric']} {found['metrics'][each['metric']]['unit']}".strip(),
-            number(each["live"]),
-            number(each["simulation"]),
-            f"{number(each['difference'])} ±{number(each['half_width'], digits=2)}",
-            f"{each['verdict']} {marks.at(each['cautions'])}".rstrip(),
+            *(each.point.get(key, "") for key in keys),
+            f"{each.metric} {each.metric.unit}".strip(),
+            number(each.live),
+            number(each.simulation),
+            f"{number(each.difference)} ±{number(each.half_width, digits=2)}",
+            f"{each.verdict} {marks.at(each.cautions)}".rstrip(),
         ]
         for each in shown
     ]
     print_table([*keys, "metric", "live", "simulation", "live − simulation", "verdict"], rows)
     if len(comparisons) > len(shown):
-        typer.echo(
-            f"… {len(comparisons) - len(shown)} more in {summary['files']['live_agreement']}"
-        )
+        more = len(comparisons) - len(shown)
+        typer.echo(f"… {more} more in {file}")
     for line in marks.legend():
         typer.echo(line)
 
 
-def print_points(estimates: dict[str, Any]) -> None:
-    """Print the main metrics of the first points, for who does not open the report."""
+def print_points(points: "Sequence[Point]") -> None:
+    """Print the main metrics of the first points."""
+    from ethermeter.analysis.interval import Estimate
+    from ethermeter.metrics import Metric
     from ethermeter.report.cautions import Marks
 
-    points = estimates["points"]
-    keys = list(dict.fromkeys(key for point in points for key in point["point"]))
+    known = {metric for point in points for metric in point.estimates}
+    keys = list(dict.fromkeys(key for point in points for key in point.point))
     # What lies between a theory and the segment is for the agreement in the report.
-    points = [point for point in points if not point["engine"].startswith("ablation/")]
-    several = len({point["engine"] for point in points}) > 1
-    is_of_flows = ["message_rate" in point["estimates"] for point in points]
-    metrics: tuple[str, ...] = TABLE_METRICS if not all(is_of_flows) else ()
-    metrics += tuple(
-        metric for metric in FLOW_TABLE_METRICS if any(is_of_flows) and metric not in metrics
-    )
-    if any(is_of_flows) and all(
-        point["estimates"].get("message_rate", {}).get("value") is None for point in points
-    ):
-        # Nothing but transfers: octets, no messages.
-        metrics = (*metrics[: -len(FLOW_TABLE_METRICS)], "data_rate", "retransmitted")
-    if "voice_delay" in estimates["metrics"]:
-        of_segments = any(
-            "utilisation" in point["estimates"] and "voice_delay" in point["estimates"]
-            for point in points
-        )
-        of_voice = (
-            VOICE_TABLE_METRICS if of_segments else (),
-            FLOW_VOICE_TABLE_METRICS if "rating" in estimates["metrics"] else (),
-        )
-        metrics += tuple(dict.fromkeys(metric for part in of_voice for metric in part))
-    metrics += tuple(
-        metric
-        for metric in (*TRANSFER_TABLE_METRICS, *CLOCK_TABLE_METRICS)
-        if any(_has(point, metric) for point in points)
-    )
+    points = [point for point in points if not point.engine.startswith("ablation/")]
+    several = len({point.engine for point in points}) > 1
+    metrics = [Metric(name) for name in _table_metrics(points, known)]
+    missing = Estimate(math.nan, math.nan, math.nan)
     shown = [
-        [point["estimates"].get(metric, {}) for metric in metrics] for point in points[:TABLE_ROWS]
+        [point.estimates.get(metric, missing) for metric in metrics]
+        for point in points[:TABLE_ROWS]
     ]
-    marks = Marks(
-        cell.get("cautions", ())
-        for cells in shown
-        for cell in cells
-        if cell.get("value") is not None
-    )
+    marks = Marks(cell.cautions for cells in shown for cell in cells if math.isfinite(cell.value))
     rows = [
         [
-            *([point["engine"]] if several else []),
-            *(point["point"].get(key, "") for key in keys),
+            *([point.engine] if several else []),
+            *(point.point.get(key, "") for key in keys),
             *(
-                number(cell.get("value"))
-                + (marks.at(cell.get("cautions", ())) if cell.get("value") is not None else "")
+                number(cell.value) + marks.at(cell.cautions) if math.isfinite(cell.value) else "–"
                 for cell in cells
             ),
         ]
         for point, cells in zip(points, shown, strict=False)
     ]
-    units = estimates["metrics"]
-    heads = [f"{metric} {units.get(metric, {}).get('unit', '')}".strip() for metric in metrics]
+    heads = [f"{metric} {metric.unit if metric in known else ''}".strip() for metric in metrics]
     print_table([*(["engine"] if several else []), *keys, *heads], rows)
     if len(points) > TABLE_ROWS:
         typer.echo(f"… {len(points) - TABLE_ROWS} more points in the report")
@@ -467,52 +471,55 @@ def print_points(estimates: dict[str, Any]) -> None:
         typer.echo(line)
 
 
-def print_run_cautions(estimates: dict[str, Any]) -> None:
-    """Print what is to be doubted of the run as a whole."""
+def _table_metrics(points: "Sequence[Point]", known: "Set[Metric]") -> list[str]:
+    """Return the metrics that a table of these points shows; `known` are those of the run."""
+    from ethermeter.metrics import Metric
+
+    def has_value(metric: str) -> bool:
+        found = [point.estimates.get(Metric(metric)) for point in points]
+        return any(of is not None and math.isfinite(of.value) for of in found)
+
+    is_of_flows = [Metric.MESSAGE_RATE in point.estimates for point in points]
+    metrics = [] if all(is_of_flows) else list(TABLE_METRICS)
+    if any(is_of_flows):
+        # Nothing but transfers: octets, no messages.
+        only_transfers = not has_value("message_rate")
+        metrics += ["data_rate", "retransmitted"] if only_transfers else FLOW_TABLE_METRICS
+    if Metric.VOICE_DELAY in known:
+        if any({Metric.UTILISATION, Metric.VOICE_DELAY} <= set(of.estimates) for of in points):
+            metrics += VOICE_TABLE_METRICS
+        if Metric.RATING in known:
+            metrics += FLOW_VOICE_TABLE_METRICS
+    metrics += filter(has_value, (*TRANSFER_TABLE_METRICS, *CLOCK_TABLE_METRICS))
+    return list(dict.fromkeys(metrics))
+
+
+def print_run_cautions(points: "Sequence[Point]") -> None:
+    """Print the cautions of the run as a whole."""
+    from ethermeter.analysis.estimates import run_cautions
     from ethermeter.report.cautions import Marks
 
-    for line in Marks([]).legend(estimates.get("cautions", ())):
+    for line in Marks([]).legend(run_cautions(points)):
         typer.echo(line)
 
 
-def _has(point: dict[str, Any], metric: str) -> bool:
-    """Whether a metric has a value at a point."""
-    return point["estimates"].get(metric, {}).get("value") is not None
-
-
-def print_claims(claims: Any) -> None:
+def print_claims(claims: "Sequence[Claim]") -> None:
     """Print every claim of the study with its verdict."""
-    listed = claims["claims"] if isinstance(claims, dict) else claims
     rows = [
-        [
-            claim["id"],
-            _shown(claim["published"]),
-            _shown(claim["ours"]),
-            claim["basis"],
-            claim["verdict"],
-        ]
-        for claim in listed
+        [claim.id, number(claim.published), number(claim.ours), claim.basis, claim.verdict]
+        for claim in claims
     ]
     print_table(["claim", "published", "ours", "basis", "verdict"], rows)
 
 
-def _shown(value: Any) -> str:
-    return (
-        number(value)
-        if isinstance(value, int | float) and not isinstance(value, bool)
-        else "–"
-        if value is None
-        else str(value)
-    )
-
-
-def print_files(summary: dict[str, Any]) -> None:
+def print_files(summary: Summary) -> None:
     """Print where a run is."""
-    wall_s = summary["wall_s"]
+    provenance = summary.run.provenance()
+    wall_s = provenance.get("wall_s")
     typer.echo(
-        f"{summary['trials']} trials"
+        f"{provenance.get('trials')} trials"
         + (f" in {wall_s:.1f} s" if isinstance(wall_s, float) else "")
-        + f": {summary['run']}"
+        + f": {summary.run.path}"
     )
-    if "report" in summary["files"]:
-        typer.echo(f"report: {summary['files']['report']}")
+    if "report" in summary.written:
+        typer.echo(f"report: {summary.written['report']}")

@@ -1,16 +1,20 @@
 """All published studies: their list, and the index page and table of a run of all."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import msgspec
 import typer
 
+from ethermeter.analysis.claims import FILE
 from ethermeter.cli.guard import FAILED, explain, say
 from ethermeter.cli.output import print_json, print_table
 from ethermeter.studies import registry
+
+if TYPE_CHECKING:
+    from ethermeter.cli.running import Summary
 
 ALL = "all"
 """Every study, on the command line."""
@@ -28,51 +32,28 @@ def list_studies(*, as_json: bool) -> None:
         typer.echo(f"{name:{width}}  {title}")
 
 
-class _Claim(msgspec.Struct, frozen=True):
-    basis: str
-    verdict: str
-
-
-class _Claims(msgspec.Struct, frozen=True):
-    claims: tuple[_Claim, ...]
-
-
-class _Summary(msgspec.Struct, frozen=True):
-    """The parts of a run's summary that are printed here."""
-
-    run: str
-    files: dict[str, str]
-    claims: _Claims
-    wall_s: float | None = None
-
-
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """A study that was run: the summary of its run, or the error with its exit code."""
 
     study: str
-    summary: Mapping[str, object] | None = None
+    summary: "Summary | None" = None
     error: str = ""
     code: int = 0
-
-    @property
-    def read(self) -> _Summary:
-        """The summary, typed."""
-        return msgspec.convert(self.summary, _Summary)
 
     def as_json(self) -> dict[str, object]:
         """Return the outcome as JSON, without the estimates of every point."""
         if self.summary is None:
             return {"study": self.study, "error": self.error, "code": self.code}
-        summary = {key: value for key, value in self.summary.items() if key != "estimates"}
-        return {"study": self.study, "summary": summary}
+        return {"study": self.study, "summary": self.summary.as_json(leave_out=("estimates",))}
 
     def row(self) -> list[str]:
         """Return the cells of the outcome in the table of all studies."""
         if self.summary is None:
             return [self.study, "–", "–", "–", "–", f"failed: {self.error}"]
-        found = self.read
-        verdicts = [each.verdict for each in found.claims.claims if each.basis != "reference"]
+        claims = self.summary.claims(FILE)
+        verdicts = [each.verdict for each in claims if each.basis != "reference"]
+        wall_s = self.summary.run.provenance().get("wall_s")
         counts = [
             sum(verdict in words for verdict in verdicts)
             for words in (("met", "holds"), ("missed", "fails"), ("not-run",))
@@ -80,12 +61,12 @@ class Outcome:
         return [
             self.study,
             *map(str, counts),
-            "–" if found.wall_s is None else f"{found.wall_s:.0f}",
-            os.path.relpath(found.files.get("report", found.run)),
+            f"{wall_s:.0f}" if isinstance(wall_s, float) else "–",
+            os.path.relpath(self.summary.written.get("report", self.summary.run.path)),
         ]
 
 
-def outcome(name: str, run: Callable[[], Mapping[str, object]]) -> Outcome:
+def outcome(name: str, run: "Callable[[], Summary]") -> Outcome:
     """Run one study; an error is printed and kept instead of the summary."""
     try:
         return Outcome(name, run())
@@ -108,7 +89,7 @@ def write_index(outcomes: Sequence[Outcome], folder: Path, *, quick: bool) -> Pa
         report.Reproduced(
             study=outcome.study,
             presentation=registry.find(outcome.study).presentation,
-            run=None if outcome.summary is None else Path(outcome.read.run),
+            run=None if outcome.summary is None else outcome.summary.run.path,
             error=outcome.error,
         )
         for outcome in outcomes

@@ -117,7 +117,7 @@ def evaluate(entry: Model, arguments: Sequence[str]) -> Evaluation:
     )
 
 
-def read(entry: Model, arguments: Sequence[str]) -> dict[str, Any]:
+def read(entry: Model, arguments: Sequence[str]) -> dict[str, object]:
     """Return the values by name: a list of numbers, a word, or a flag.
 
     Raises
@@ -127,7 +127,7 @@ def read(entry: Model, arguments: Sequence[str]) -> dict[str, Any]:
 
     """
     faults: list[Fault] = []
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     known = ", ".join(symbol.argument for symbol in entry.symbols)
     for argument in arguments:
         name, equals, text = argument.partition("=")

@@ -10,6 +10,7 @@ from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.interval import Estimate, difference
 from ethermeter.document import number
 from ethermeter.faults import Fault, InputError
+from ethermeter.json_values import finite
 from ethermeter.metrics import Caution, Metric
 from ethermeter.report.cautions import Marks
 from ethermeter.report.labels import FLOW_MAIN_METRICS, MAIN_METRICS, MORE_COMPARED
@@ -105,20 +106,16 @@ def _row(point: Point, metric: Metric, a: Estimate | None, b: Estimate | None) -
         point=dict(point.point),
         metric=metric.value,
         unit=metric.unit,
-        a=_number(a.value if a else math.nan),
-        b=_number(b.value if b else math.nan),
-        difference=_number(found.value),
-        low=_number(found.low),
-        high=_number(found.high),
+        a=finite(a.value if a else math.nan),
+        b=finite(b.value if b else math.nan),
+        difference=finite(found.value),
+        low=finite(found.low),
+        high=finite(found.high),
         verdict=verdict,
         cautions=[
             str(word) for word in Caution if any(word in end.cautions for end in (a, b) if end)
         ],
     )
-
-
-def _number(value: float) -> float | None:
-    return value if math.isfinite(value) else None
 
 
 def render(rows: Sequence[Row]) -> str:

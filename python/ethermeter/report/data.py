@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ethermeter.analysis import (
     accounts,
@@ -75,7 +75,7 @@ class ReportData:
     experiments: Sequence[Experiment]
     titles: Mapping[str, str]  # of the series
     scenarios: Mapping[str, Scenario]  # of each series, with the most stations
-    provenance: Mapping[str, Any]
+    provenance: Mapping[str, object]
     flows: Sequence[
         Point
     ]  # of every flow of a network, or of every table of flows where there are many
@@ -100,7 +100,7 @@ class ReportData:
         str, Sequence[tuple[Selection, Sequence[Distribution]]]
     ]  # of each series
 
-    def result(self, trial: str) -> Mapping[str, Any]:
+    def result(self, trial: str) -> Mapping[str, object]:
         """Read what came of a trial's test: too much to be kept of all."""
         return read_result(self.directory, trial)
 

@@ -4,7 +4,6 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from ethermeter.faults import Fault, InputError
 
@@ -17,7 +16,7 @@ class Experiment:
 
     name: str
     title: str
-    content: Mapping[str, Any]
+    content: Mapping[str, object]
 
     def parameters(self) -> list[tuple[str, str, str, str]]:
         """Key, value, kind and text of the source, of all keys of the file and of its sources."""
@@ -28,11 +27,10 @@ class Experiment:
                 if key not in ("title", "sources", "run")
             }
         )
+        given = self.content.get("sources")
+        given = given if isinstance(given, dict) else {}
         sources = {
-            key: _source(source)
-            for key, source in flat(
-                self.content.get("sources", {}), leaves=("source", "basis")
-            ).items()
+            key: _source(source) for key, source in flat(given, leaves=("source", "basis")).items()
         }
         rows = []
         used: set[str] = set()
@@ -45,7 +43,7 @@ class Experiment:
         return rows + [(key, "", *source) for key, source in sources.items() if key not in used]
 
 
-def _nearest(key: str, sources: Mapping[str, object], content: Mapping[str, Any]) -> str | None:
+def _nearest(key: str, sources: Mapping[str, object], content: Mapping[str, object]) -> str | None:
     """Return the key of the source of this key, or else of the table around it."""
     bare = key.replace("[1]", "").replace("[2]", "")
     for candidate in (key, bare, *_spellings(key, content)):
@@ -56,24 +54,25 @@ def _nearest(key: str, sources: Mapping[str, object], content: Mapping[str, Any]
     return None
 
 
-def _spellings(key: str, content: Mapping[str, Any]) -> list[str]:
+def _spellings(key: str, content: Mapping[str, object]) -> list[str]:
     """Return the spellings of a key in a file.
 
     Tables of a list go by their name, by their number from 0, or all together.
     """
-    ways: list[list[str]] = [[]]
-    tree: Any = content
+    spellings: list[list[str]] = [[]]
+    tree: object = content
     for part in key.split("."):
         name, _, number = part.rstrip("]").partition("[")
         tree = tree.get(name) if isinstance(tree, Mapping) else None
-        ways = [[*way, name] for way in ways]
+        spellings = [[*spelling, name] for spelling in spellings]
         if isinstance(tree, list) and tree and all(isinstance(item, Mapping) for item in tree):
             at = int(number) - 1 if number else 0
             tree = tree[at]
+            assert isinstance(tree, Mapping)
             # Most particular first.
             steps = [[str(tree["name"])] if "name" in tree else [], [str(at)], ["*"], []]
-            ways = [[*way, *step] for step in steps for way in ways]
-    return [".".join(way) for way in ways]
+            spellings = [[*spelling, *step] for step in steps for spelling in spellings]
+    return [".".join(spelling) for spelling in spellings]
 
 
 def _source(source: object) -> tuple[str, str]:
@@ -84,8 +83,8 @@ def _source(source: object) -> tuple[str, str]:
 
 
 def flat(
-    table: Mapping[str, Any], *, prefix: str = "", leaves: tuple[str, ...] = ()
-) -> dict[str, Any]:
+    table: Mapping[str, object], *, prefix: str = "", leaves: tuple[str, ...] = ()
+) -> dict[str, object]:
     """Nested tables as dotted keys; a list of tables is numbered if it has more than one.
 
     Examples
@@ -93,7 +92,7 @@ def flat(
     >>> flat({"a": {"b": 1}, "c": [{"d": 2}, {"d": 3}]})
     {'a.b': 1, 'c[1].d': 2, 'c[2].d': 3}
     """
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     for key, value in table.items():
         name = prefix + key
         if isinstance(value, Mapping) and not set(leaves) & set(value):

@@ -3,22 +3,22 @@
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from ethermeter.analysis import estimates
 from ethermeter.analysis.estimates import Point
+from ethermeter.document import VegaLite
 from ethermeter.faults import Fault, InputError
 from ethermeter.metrics import Metric
 from ethermeter.report.axes import choose, panels
+from ethermeter.report.charts.files import require_format, save
 from ethermeter.report.charts.frame import SCHEMA
 from ethermeter.report.charts.lines import lines
 from ethermeter.report.theme import config
 
-FORMATS = (".png", ".pdf", ".svg")
 WIDTH, COLUMNS = 460, 2
 
 
-def spec(run_dir: Path, metric: str, series: str | None = None) -> dict[str, Any]:
+def spec(run_dir: Path, metric: str, series: str | None = None) -> VegaLite:
     """Draw a metric of a run as a Vega-Lite specification, curves with 95% bands.
 
     Parameters
@@ -38,7 +38,7 @@ def spec(run_dir: Path, metric: str, series: str | None = None) -> dict[str, Any
     return draw(estimates.read(run_dir), metric, series, name=str(run_dir))
 
 
-def draw(points: Sequence[Point], metric: str, series: str | None, *, name: str) -> dict[str, Any]:
+def draw(points: Sequence[Point], metric: str, series: str | None, *, name: str) -> VegaLite:
     """Draw a metric of estimates as `spec` does; `name` stands for the run in errors."""
     known = {found.value for point in points for found in point.estimates}
     if metric not in known:
@@ -87,15 +87,15 @@ def draw(points: Sequence[Point], metric: str, series: str | None, *, name: str)
     }
 
 
-def _coloured(ground: dict[str, Any], chart: dict[str, Any]) -> dict[str, Any]:
+def _coloured(ground: VegaLite, chart: VegaLite) -> VegaLite:
     return {**ground, "range": {"category": chart["usermeta"]["colours"]["light"]}}
 
 
-def _part(chart: dict[str, Any], number: int) -> dict[str, Any]:
+def _part(chart: VegaLite, number: int) -> VegaLite:
     kept = {
         key: value for key, value in chart.items() if key not in ("autosize", "padding", "usermeta")
     }
-    renamed: dict[str, Any] = json.loads(json.dumps(kept).replace('"hover"', f'"hover{number}"'))
+    renamed: VegaLite = json.loads(json.dumps(kept).replace('"hover"', f'"hover{number}"'))
     return {**renamed, "resolve": {"scale": {"color": "independent"}}}
 
 
@@ -107,25 +107,5 @@ def export(run_dir: Path, metric: str, out: Path, series: str | None = None) -> 
     InputError
         If the suffix is none of these, or as for `spec`.
     """
-    suffix = out.suffix.lower()
-    if suffix not in FORMATS:
-        raise InputError(
-            [
-                Fault(
-                    str(out),
-                    "suffix",
-                    out.suffix or "none",
-                    f"expected one of {', '.join(FORMATS)}",
-                )
-            ]
-        )
-    drawn = spec(run_dir, metric, series)
-    import vl_convert
-
-    if suffix == ".svg":
-        out.write_text(vl_convert.vegalite_to_svg(drawn), encoding="utf-8")
-    elif suffix == ".pdf":
-        out.write_bytes(vl_convert.vegalite_to_pdf(drawn))
-    else:
-        out.write_bytes(vl_convert.vegalite_to_png(drawn, scale=2))
-    return out
+    require_format(out)
+    return save(spec(run_dir, metric, series), out)

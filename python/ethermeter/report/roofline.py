@@ -1,15 +1,13 @@
 """Path rooflines as figures: the ceiling of every stage, and the achieved rate as a line."""
 
-import json
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from ethermeter.analysis.interval import Estimate
 from ethermeter.analysis.roofline import Roofline, Stage
-from ethermeter.document import Figure, Section, Table
-from ethermeter.faults import Fault, InputError
+from ethermeter.document import Figure, Section, Table, VegaLite
+from ethermeter.report.charts.files import require_format, save
 from ethermeter.report.charts.frame import SCHEMA, frame
 from ethermeter.report.render import Page, render
 from ethermeter.report.theme import colours, config
@@ -54,7 +52,7 @@ def verdict(roofline: Roofline) -> str:
     return text + "."
 
 
-def spec(roofline: Roofline, *, width: int | str = "container") -> dict[str, Any]:
+def spec(roofline: Roofline, *, width: int | str = "container") -> VegaLite:
     """Draw a roofline: a row for each stage from source to sink, rates on a logarithmic axis.
 
     Parameters
@@ -74,9 +72,9 @@ def spec(roofline: Roofline, *, width: int | str = "container") -> dict[str, Any
         10 ** math.floor(math.log10(min(ends) * 0.999)),
         10 ** math.ceil(math.log10(max(ends) * 1.001)),
     ]
-    place: dict[str, Any] = {"field": "s", "type": "nominal", "sort": names, "title": None}
+    place: VegaLite = {"field": "s", "type": "nominal", "sort": names, "title": None}
     place["axis"] = None
-    along: dict[str, Any] = {
+    along: VegaLite = {
         "field": "y",
         "type": "quantitative",
         "title": f"bit/s ({roofline.counts})",
@@ -94,7 +92,7 @@ def spec(roofline: Roofline, *, width: int | str = "container") -> dict[str, Any
     for row in rows:
         ratio = None if achieved is None or not achieved.value > 0 else row["y"] / achieved.value
         row["m"] = "–" if ratio is None else f"{ratio:.3g}"
-    layers: list[dict[str, Any]] = [
+    layers: list[VegaLite] = [
         {
             "transform": [{"filter": "isValid(datum.l)"}],
             "mark": {
@@ -176,9 +174,9 @@ def _ticks(low: float, high: float) -> list[float]:
     return [step * decade for decade in decades for step in (1, 2, 5) if step * decade <= high]
 
 
-def _row(stage: Stage, *, is_nearest: bool) -> dict[str, Any]:
+def _row(stage: Stage, *, is_nearest: bool) -> VegaLite:
     estimate = stage.ceiling
-    row: dict[str, Any] = {
+    row: VegaLite = {
         "s": stage.name,
         "y": estimate.value,
         "e": estimate.value,
@@ -197,7 +195,7 @@ def _row(stage: Stage, *, is_nearest: bool) -> dict[str, Any]:
     return row
 
 
-def _across(achieved: Estimate, along: dict[str, Any]) -> list[dict[str, Any]]:
+def _across(achieved: Estimate, along: VegaLite) -> list[VegaLite]:
     row = {"y": achieved.value, "t": f"achieved {rate_text(achieved.value)}"}
     data = {"values": [row]}
     layers = [
@@ -280,23 +278,10 @@ def export(title: str, rooflines: Sequence[Roofline], out: Path) -> Path:
         If the suffix is none of these.
 
     """
-    suffix = out.suffix.lower()
-    if suffix not in FORMATS:
-        raise InputError(
-            [
-                Fault(
-                    str(out),
-                    "suffix",
-                    out.suffix or "none",
-                    f"expected one of {', '.join(FORMATS)}",
-                )
-            ]
-        )
-    if suffix == ".html":
+    require_format(out, FORMATS)
+    if out.suffix.lower() == ".html":
         out.write_text(_page(title, rooflines), encoding="utf-8")
         return out
-    import vl_convert
-
     ground = {
         **config("light", font="sans-serif"),
         "background": "white",
@@ -316,18 +301,11 @@ def export(title: str, rooflines: Sequence[Roofline], out: Path) -> Path:
             "subtitleFontSize": 11,
         }
         parts.append({**drawn, "title": heading})
-    whole: dict[str, Any] = {
+    whole: VegaLite = {
         "$schema": SCHEMA,
         "vconcat": parts,
         "spacing": 40,
         "padding": 12,
         "config": ground,
     }
-    text = json.dumps(whole)
-    if suffix == ".svg":
-        out.write_text(vl_convert.vegalite_to_svg(text), encoding="utf-8")
-    elif suffix == ".pdf":
-        out.write_bytes(vl_convert.vegalite_to_pdf(text))
-    else:
-        out.write_bytes(vl_convert.vegalite_to_png(text, scale=2))
-    return out
+    return save(whole, out)

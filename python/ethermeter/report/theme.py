@@ -1,6 +1,8 @@
 """Theme: colours and type of the figures, for light and dark ground."""
 
-from typing import Any, Final, Literal
+from typing import Final, Literal
+
+from ethermeter.document import VegaLite
 
 Ground = Literal["light", "dark"]
 
@@ -96,7 +98,7 @@ def _plasma(place: float) -> str:
     return "#" + "".join(f"{round(a + (b - a) * share):02x}" for a, b in zip(*ends, strict=True))
 
 
-def config(ground: Ground, *, font: str) -> dict[str, Any]:
+def config(ground: Ground, *, font: str) -> VegaLite:
     """Vega-Lite configuration: type, axes and grid; curve colours come with each figure."""
     ink = _INK[ground]
     return {

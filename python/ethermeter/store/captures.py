@@ -1,11 +1,11 @@
 """Captures: recordings at hosts while trials were measured, stored beside the results."""
 
-import json
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
+
+import msgspec
 
 from ethermeter.faults import Fault, InputError
 from ethermeter.store.files import CAPTURES
@@ -47,6 +47,17 @@ class Captured:
         return f"ethermeter explain {shlex.quote(self.file)}"
 
 
+class _Recorded(msgspec.Struct):
+    frames: int
+    dropped: int
+    beyond_size: int
+    file_octets: int
+
+
+class _Reported(msgspec.Struct):
+    hosts: dict[str, _Recorded]
+
+
 def file_of(trial: str, host: str) -> str:
     """Path of a capture within a run directory; a host may be called what no file can be."""
     return f"{CAPTURES}/{trial}-{quote(host, safe='')}.pcapng"
@@ -72,24 +83,20 @@ def read(directory: Path) -> list[Captured]:
     for path in sorted((directory / CAPTURES).glob("*/*.json")):
         trial = path.relative_to(directory / CAPTURES).with_suffix("").as_posix()
         try:
-            hosts: dict[str, Any] = json.loads(
-                read_verified(directory, path.relative_to(directory).as_posix())
-            )["hosts"]
+            text = read_verified(directory, path.relative_to(directory).as_posix())
             found += [
                 Captured(
                     trial,
                     host,
                     file_of(trial, host),
-                    int(one["frames"]),
-                    int(one["dropped"]),
-                    int(one["beyond_size"]),
-                    int(one["file_octets"]),
+                    one.frames,
+                    one.dropped,
+                    one.beyond_size,
+                    one.file_octets,
                 )
-                for host, one in hosts.items()
+                for host, one in msgspec.json.decode(text, type=_Reported).hosts.items()
             ]
-        except InputError:
-            raise
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        except (OSError, msgspec.DecodeError) as error:
             raise InputError(
                 [
                     Fault(

@@ -12,6 +12,7 @@ from ethermeter.metrics import ALL
 from ethermeter.store.files import checksum, written_whole
 from ethermeter.store.integrity import (
     AGAIN,
+    checksums_in,
     first_line,
     is_altered,
     read_provenance,
@@ -128,8 +129,7 @@ class RunDirectory:
 
         Empty while the run is unfinished.
         """
-        found: dict[str, str] = self.provenance().get("sha256", {})
-        return found
+        return checksums_in(self.provenance())
 
     def verify(self, *names: str) -> None:
         """Compare files with their checksums in the provenance; others are not checked.
@@ -220,7 +220,7 @@ class RunDirectory:
             for part in [text] if isinstance(text, str) else text:
                 file.write(part.encode())
         if found:
-            known = {**found.get("sha256", {}), name: checksum(path)}
+            known = {**checksums_in(found), name: checksum(path)}
             write_provenance(self.path, {**found, "sha256": known})
         return path
 
@@ -332,7 +332,7 @@ class RunDirectory:
         """
         return self._table(PORTS) if (self.path / PORTS).is_file() else None
 
-    def provenance(self) -> dict[str, Any]:
+    def provenance(self) -> dict[str, object]:
         """Read the provenance of the run: versions, host, command line, times.
 
         Empty if the run was killed before any was written.

@@ -2,9 +2,8 @@
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
 from ethermeter import provenance
 from ethermeter.faults import Fault, InputError
@@ -14,7 +13,7 @@ PROVENANCE = "provenance.json"
 AGAIN = "the file as the run wrote it; restore it, or run again with --force"
 
 
-def read_provenance(path: Path) -> dict[str, Any]:
+def read_provenance(path: Path) -> dict[str, object]:
     """Read `provenance.json` of a run directory; empty if there is none."""
     file = path / PROVENANCE
     try:
@@ -30,11 +29,17 @@ def read_provenance(path: Path) -> dict[str, Any]:
     return {key: value for key, value in found.items() if key != "seal"}
 
 
-def write_provenance(path: Path, found: dict[str, Any]) -> None:
+def write_provenance(path: Path, found: dict[str, object]) -> None:
     """Write `provenance.json` of a run directory."""
     write_whole(
         path / PROVENANCE, json.dumps(provenance.sealed(found), indent=2, ensure_ascii=False) + "\n"
     )
+
+
+def checksums_in(found: Mapping[str, object]) -> dict[str, str]:
+    """Return the SHA-256 of files that a provenance holds, by their names."""
+    sums = found.get("sha256")
+    return dict(sums) if isinstance(sums, dict) else {}
 
 
 def read_verified(directory: Path, name: str) -> bytes:
@@ -51,7 +56,7 @@ def read_verified(directory: Path, name: str) -> bytes:
 
     """
     content = (directory / name).read_bytes()
-    known = read_provenance(directory).get("sha256", {}).get(name)
+    known = checksums_in(read_provenance(directory)).get(name)
     if known is not None and hashlib.sha256(content).hexdigest() != known:
         raise InputError(
             [
@@ -71,7 +76,7 @@ def is_altered(directory: Path, name: str) -> bool:
 
     False if there is no checksum.
     """
-    known = read_provenance(directory).get("sha256", {}).get(name)
+    known = checksums_in(read_provenance(directory)).get(name)
     try:
         return known is not None and checksum(directory / name) != known
     except OSError:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -74,7 +74,7 @@ def write(
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    columns: dict[str, Any] = {"trial": pa.array([place for place, _ in finished], pa.int32())}
+    columns: dict[str, object] = {"trial": pa.array([place for place, _ in finished], pa.int32())}
     for name in _NUMBERS:
         columns[name] = pa.array([getattr(rows, name) for _, rows in finished])
     for name in ARRAYS:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -256,16 +256,16 @@ class Recorder:
         self.core_s += sum(rows.core_s for _, rows in self._waiting)
         self._waiting, self._waiting_octets = [], 0
 
-    def provenance(self) -> dict[str, Any]:
+    def provenance(self) -> dict[str, object]:
         """Read what `provenance.json` says so far; empty if there is none."""
         return read_provenance(self.directory)
 
-    def write_provenance(self, provenance: Mapping[str, Any]) -> None:
+    def write_provenance(self, provenance: Mapping[str, object]) -> None:
         """Write `provenance.json`."""
         with self._writing():
             write_provenance(self.directory, dict(provenance))
 
-    def finish(self, provenance: Mapping[str, Any], *, answer: bytes | None = None) -> None:
+    def finish(self, provenance: Mapping[str, object], *, answer: bytes | None = None) -> None:
         """Write the tables, then the provenance of a finished run; remove the parts.
 
         Parameters

@@ -118,7 +118,7 @@ def write_all(
     if networks:
         makers |= {PORTS: _ports, FLOW_BATCHES: _flow_batches}
     with ExitStack() as stack:
-        writers: dict[str, Any] = {}
+        writers: dict[str, pq.ParquetWriter] = {}
         for group in row_groups(observations):
             rows = rows_of(group).combine_chunks()
             for name, make in makers.items():

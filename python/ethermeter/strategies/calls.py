@@ -262,6 +262,7 @@ class CallSearch:
     def _answer(self, tried: Mapping[int, Rated]) -> Answer:
         calls, sure, possible = judged(tried, self._most)
         asked = self._question
+        facts = asked.venue.facts(asked)
         return Answer(
             subject=asked.subject,
             calls=calls,
@@ -276,7 +277,10 @@ class CallSearch:
             replications=asked.replications,
             seed=asked.seed,
             tried=tuple(tried[number] for number in sorted(tried)),
-            **asked.venue.facts(asked),
+            load_of_a_call=facts.load_of_a_call,
+            segment=facts.segment,
+            network=facts.network,
+            pairs=facts.pairs,
         )
 
 

@@ -2,13 +2,12 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 from ethermeter.analysis.interval import Estimate
 from ethermeter.document import Label, VegaLite
 from ethermeter.report.theme import colours
 
-Json = dict[str, Any]
+Json = VegaLite
 """A fragment of a specification."""
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 HEIGHT = 280

@@ -1,7 +1,6 @@
 """Parameters: what a run was made with, each with where it comes from."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import msgspec
 
@@ -145,7 +144,7 @@ def network_constants(scenario: Scenario) -> list[tuple[str, str]]:
         )
     rows += [(f"link {_listed(names)}", text) for text, names in wires.items()]
     for flow in scenario.flows[:MOST_ROWS]:
-        every: Mapping[str, Any] = msgspec.to_builtins(flow)
+        every: Mapping[str, object] = msgspec.to_builtins(flow)
         rest = {key: value for key, value in every.items() if key not in ("name", "from", "to")}
         text = written_table(rest)
         if isinstance(flow.arrivals, CoderArrivals):
@@ -180,13 +179,13 @@ def _listed(names: Sequence[str]) -> str:
     return f"{', '.join(names[: _MOST_NAMES - 1])} … {names[-1]} ({len(names)})"
 
 
-def _settings(kind: str, settings: Mapping[str, Any]) -> str:
+def _settings(kind: str, settings: Mapping[str, object]) -> str:
     """Write what a node is made of for people, stage by stage."""
     if kind == "host" and not settings:
         return "ideal"
     texts = []
     for key, value in settings.items():
-        if key == "clock":
+        if key == "clock" and isinstance(value, Mapping):
             texts.append(_clock(value))
         elif isinstance(value, list):
             texts.append(f"{key}: {'; '.join(_stage(stage) for stage in value)}")
@@ -198,7 +197,7 @@ def _settings(kind: str, settings: Mapping[str, Any]) -> str:
             texts.append(f"fabric {name}: {'; '.join(_stage(stage) for stage in stages)}")
         elif isinstance(value, Mapping):
             texts.append(f"{key} {written_table(value)}")
-        elif key == "delay_ps":
+        elif key == "delay_ps" and isinstance(value, int | float):
             texts.append(f"delay {value / 1e6:g} µs")
         else:
             texts.append(
@@ -228,11 +227,12 @@ def _clock(clock: Mapping[str, int]) -> str:
     return f"clock {offset} ms ahead, drift {drift} ppm"
 
 
-def _stage(stage: Mapping[str, Any]) -> str:
+def _stage(stage: Mapping[str, object]) -> str:
     text = written_table(
         {key: value for key, value in stage.items() if key not in ("name", "ps_per_octet")}
     )
-    per_octet = f"{stage['ps_per_octet'] / 1e3:g} ns an octet" if stage.get("ps_per_octet") else ""
+    ps = stage.get("ps_per_octet")
+    per_octet = f"{ps / 1e3:g} ns an octet" if isinstance(ps, int | float) and ps else ""
     settings = ", ".join(each for each in (per_octet, text) if each)
     return f"{stage['name']} ({settings})" if settings else str(stage["name"])
 
@@ -297,7 +297,7 @@ def written_struct(struct: msgspec.Struct) -> str:
     return written_table(msgspec.to_builtins(struct))
 
 
-def written_table(table: Mapping[str, Any]) -> str:
+def written_table(table: Mapping[str, object]) -> str:
     """Write a small table of a scenario for people; times in µs."""
     texts = []
     for key, value in table.items():

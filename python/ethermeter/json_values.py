@@ -1,0 +1,36 @@
+"""JSON values: what files and commands write as JSON."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+
+
+def plain(value: object) -> object:
+    """Return a value as JSON has it, recursively; an undefined number is None.
+
+    Examples
+    --------
+    >>> plain({"delay_s": (float("nan"), 0.5)})
+    {'delay_s': [None, 0.5]}
+    """
+    match value:
+        case float():
+            return value if math.isfinite(value) else None
+        case Mapping():
+            return {key: plain(each) for key, each in value.items()}
+        case list() | tuple():
+            return [plain(each) for each in value]
+        case _ if is_dataclass(value):
+            return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+        case _:
+            return value
+
+
+def finite(value: float) -> float | None:
+    """Return a number as JSON has it: None if it is undefined."""
+    return float(value) if math.isfinite(value) else None
+
+
+def number(value: float | None) -> float:
+    """Return a number read from JSON: NaN where it is null."""
+    return math.nan if value is None else value

@@ -1,0 +1,36 @@
+"""Files: charts as PNG, PDF or SVG, without a browser."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from ethermeter.document import VegaLite
+from ethermeter.faults import Fault, InputError
+
+FORMATS = (".png", ".pdf", ".svg")
+
+
+def require_format(out: Path, formats: Sequence[str] = FORMATS) -> None:
+    """Refuse a file whose suffix is not that of a format.
+
+    Raises
+    ------
+    InputError
+        If it is none of the formats.
+    """
+    if out.suffix.lower() not in formats:
+        allowed = f"expected one of {', '.join(formats)}"
+        raise InputError([Fault(str(out), "suffix", out.suffix or "none", allowed)])
+
+
+def save(chart: VegaLite, out: Path) -> Path:
+    """Write a chart; the suffix of `out` gives the format, one of `FORMATS`."""
+    import vl_convert
+
+    match out.suffix.lower():
+        case ".svg":
+            out.write_text(vl_convert.vegalite_to_svg(chart), encoding="utf-8")
+        case ".pdf":
+            out.write_bytes(vl_convert.vegalite_to_pdf(chart))
+        case _:
+            out.write_bytes(vl_convert.vegalite_to_png(chart, scale=2))
+    return out
