@@ -167,11 +167,11 @@ def test_every_cause_caution_and_key_is_documented(tmp_path):
     found = explain(tmp_path / "x.pcap")
     for table in (
         found.of,
-        found.of["connections"][0],
-        found.of["connections"][0]["ends"][0],
-        found.of["flows"][0],
+        found.of.connections[0],
+        found.of.connections[0].ends[0],
+        found.of.flows[0],
     ):
-        for key in table:
+        for key in table.__struct_fields__:
             assert f"`{key}`" in formats or key in {"address", "port", "ends"}, key
 
 

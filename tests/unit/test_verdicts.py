@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import captures
+import msgspec
 import pytest
 from captures import Segment
 from ethermeter.captures import Caution, Connection, Limit, Vantage, explain
+from ethermeter.captures.counts import ConnectionCounts
 from ethermeter.captures.estimate import Bound, buffer_octets, loss_limited_bps, lowest
 from ethermeter.captures.limits import PARTS
 
@@ -143,11 +145,11 @@ def made(explained) -> Callable[..., Connection]:
         sender: dict[str, Any] | None = None,
         receiver: dict[str, Any] | None = None,
     ) -> Connection:
-        of = json.loads(json.dumps(base))
+        of = json.loads(msgspec.json.encode(base))
         of["limits_ns"] = {name: round(shares.get(name, 0.0) * of["duration_ns"]) for name in PARTS}
         of["ends"][0] |= sender or {}
         of["ends"][1] |= receiver or {}
-        return Connection(of, is_lossy=False)
+        return Connection(msgspec.convert(of, ConnectionCounts), is_lossy=False)
 
     return made
 

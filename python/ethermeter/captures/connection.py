@@ -3,12 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
+from ethermeter.captures.counts import NS, ConnectionCounts, EndCounts
 from ethermeter.captures.limits import PARTS, Limit, shares
 from ethermeter.captures.verdict import Vantage, Verdict, judge
 
-NS = 1e-9
 _GUESSED = 0.1
 _TRAINS = 10
 """Fewest trains of acknowledgements for an estimate of the link rate."""
@@ -66,32 +65,31 @@ class End:
 
     """
 
-    of: Mapping[str, Any]
+    of: EndCounts
 
     @property
     def name(self) -> str:
         """Address and port."""
-        address = self.of["address"]
-        return (
-            f"[{address}]:{self.of['port']}" if ":" in address else f"{address}:{self.of['port']}"
-        )
+        address = self.of.address
+        return f"[{address}]:{self.of.port}" if ":" in address else f"{address}:{self.of.port}"
 
     @property
     def octets(self) -> int:
         """Octets of payload without retransmissions."""
-        return int(self.of["octets"]) - int(self.of["resent_octets"])
+        return self.of.octets - self.of.resent_octets
 
     @property
     def away_s(self) -> float | None:
         """From the capture point to this end and back, at the least, in s."""
-        return _seconds(self.of["away_ns"])
+        away_ns = self.of.away_ns
+        return None if away_ns is None else away_ns * NS
 
     def delay_s(self, name: str) -> float | None:
         """Delay from this end's data to its acknowledgement in s.
 
         `name` is `mean`, `least`, `most`, `p10`, `p50`, `p90`, `p99` or `p999`.
         """
-        return _seconds(self.of["ack_delay"][f"{name}_ns"])
+        return self.of.ack_delay.seconds(name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,18 +105,18 @@ class Connection:
 
     """
 
-    of: Mapping[str, Any]
+    of: ConnectionCounts
     is_lossy: bool
 
     @property
     def number(self) -> int:
         """Its place among all connections, in the order of their first packets, from 1 on."""
-        return int(self.of["number"])
+        return self.of.number
 
     @property
     def ends(self) -> tuple[End, End]:
         """The end that opened the connection, as far as is known, and the other one."""
-        first, second = self.of["ends"]
+        first, second = self.of.ends
         return End(first), End(second)
 
     @property
@@ -141,12 +139,12 @@ class Connection:
     @property
     def begin_s(self) -> float:
         """When its first packet was captured, in s after the first of the file."""
-        return float(self.of["begin_ns"]) * NS
+        return self.of.begin_ns * NS
 
     @property
     def duration_s(self) -> float:
         """From its first packet to its last, in s."""
-        return float(self.of["duration_ns"]) * NS
+        return self.of.duration_ns * NS
 
     @property
     def goodput_bps(self) -> float | None:
@@ -162,8 +160,8 @@ class Connection:
     @property
     def parts(self) -> dict[str, float]:
         """Share of its time by cause of the core; they sum to 1 if it lasted at all."""
-        whole = sum(self.of["limits_ns"].values())
-        return {name: self.of["limits_ns"][name] / whole if whole else 0.0 for name in PARTS}
+        whole = sum(self.of.limits_ns.values())
+        return {name: self.of.limits_ns[name] / whole if whole else 0.0 for name in PARTS}
 
     @property
     def shares(self) -> dict[Limit, float]:
@@ -177,16 +175,16 @@ class Connection:
         From the spacing of acknowledgements in the fastest tenth of the trains: the others waited
         for the sender.
         """
-        spacing = self.sender.of["spacing_ps"]
-        return 8e12 / spacing["p10"] if spacing["count"] >= _TRAINS and spacing["p10"] else None
+        spacing = self.sender.of.spacing_ps
+        return 8e12 / spacing.p10 if spacing.count >= _TRAINS and spacing.p10 else None
 
     @property
     def segments(self) -> int:
         """Segments with payload that the sender put on the wire, those sent again included."""
         sender = self.sender.of
         return max(
-            int(sender["data_segments"]),
-            -(-int(sender["octets"]) // max(1, int(sender["segment"]))),
+            sender.data_segments,
+            -(-sender.octets // max(1, sender.segment)),
         )
 
     @property
@@ -194,10 +192,10 @@ class Connection:
         """Lost segments of the sender: retransmissions without those of received segments."""
         sender = self.sender.of
         again = max(
-            int(sender["resent"]),
-            -(-int(sender["resent_octets"]) // max(1, int(sender["segment"]))),
+            sender.resent,
+            -(-sender.resent_octets // max(1, sender.segment)),
         )
-        return max(0, again - max(int(sender["needless"]), int(sender["told_duplicate"])))
+        return max(0, again - max(sender.needless, sender.told_duplicate))
 
     @property
     def loss_share(self) -> float:
@@ -229,26 +227,25 @@ class Connection:
     def cautions(self) -> tuple[Caution, ...]:
         """Why the explanation may be wrong."""
         found = []
-        if self.of["is_scaled"] is None:
+        if self.of.is_scaled is None:
             found.append(Caution.NO_HANDSHAKE)
         sender, receiver = self.sender.away_s, self.receiver.away_s
         if sender is not None and receiver is not None and sender > max(receiver, 1e-4):
             found.append(Caution.NEAR_RECEIVER)
-        if not all(end.of["segments"] for end in self.ends):
+        if not all(end.of.segments for end in self.ends):
             found.append(Caution.ONE_WAY)
-        if any(end.of["uncaptured_octets"] for end in self.ends):
+        if any(end.of.uncaptured_octets for end in self.ends):
             found.append(Caution.UNCAPTURED)
-        again = sum(end.of["resent"] + end.of["late"] for end in self.ends)
+        again = sum(end.of.resent + end.of.late for end in self.ends)
         if (
             again
-            and sum(end.of["resent_guessed"] + end.of["late"] for end in self.ends)
-            > _GUESSED * again
+            and sum(end.of.resent_guessed + end.of.late for end in self.ends) > _GUESSED * again
         ):
             found.append(Caution.GUESSED)
-        if self.of["is_evicted"]:
+        if self.of.is_evicted:
             found.append(Caution.EVICTED)
         if any(
-            end.of["wanted_segment"] is not None and end.of["largest_payload"] > end.of["segment"]
+            end.of.wanted_segment is not None and end.of.largest_payload > end.of.segment
             for end in self.ends
         ):
             found.append(Caution.CUT_BY_INTERFACE)
@@ -263,7 +260,3 @@ class Connection:
         if verdict is None:
             return "It has a single moment: nothing to explain."
         return f"{verdict.share:.0%} of the time: {verdict.reason}"
-
-
-def _seconds(ns: float | None) -> float | None:
-    return None if ns is None else ns * NS

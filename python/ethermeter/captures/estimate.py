@@ -3,7 +3,6 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 _CUBIC_C = 0.4
 _CUBIC_BETA = 0.7
@@ -55,7 +54,7 @@ class Estimate:
     bound: Bound
     assumptions: tuple[str, ...]
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """Return it with `next_limit` and `formula`, rates in bit/s."""
         return {
             "goodput_bps": self.goodput_bps,

@@ -1,14 +1,15 @@
 """A capture file, explained."""
 
-import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+
+import msgspec
 
 from ethermeter._core import explain_capture
-from ethermeter.captures.connection import NS, Connection
+from ethermeter.captures.connection import Connection
+from ethermeter.captures.counts import NS, FileCounts, FlowCounts
 from ethermeter.faults import Fault, InputError
 
 _LINKS = "Ethernet, IP, Linux cooked capture or BSD loopback"
@@ -28,33 +29,29 @@ class Explanation:
     """
 
     name: str
-    of: Mapping[str, Any]
+    of: FileCounts
 
     @property
     def connections(self) -> tuple[Connection, ...]:
         """Connections, the one with most payload first."""
-        return tuple(
-            Connection(each, is_lossy=bool(self.dropped)) for each in self.of["connections"]
-        )
+        return tuple(Connection(each, is_lossy=bool(self.dropped)) for each in self.of.connections)
 
     @property
-    def flows(self) -> tuple[Mapping[str, Any], ...]:
+    def flows(self) -> tuple[FlowCounts, ...]:
         """Flows of UDP and raw frames, the one with most payload first."""
-        return tuple(self.of["flows"])
+        return tuple(self.of.flows)
 
     @property
     def duration_s(self) -> float:
         """From the first packet to the last, in s."""
-        return (
-            (self.of["last_ns"] - self.of["first_ns"]) * NS
-            if self.of["first_ns"] is not None
-            else 0.0
-        )
+        first, last = self.of.first_ns, self.of.last_ns
+        return 0.0 if first is None or last is None else (last - first) * NS
 
     @property
     def dropped(self) -> int | None:
         """Packets that the capture itself dropped; None if the file does not report them."""
-        counts = [count for count in self.of["dropped"].values() if count is not None]
+        dropped = self.of.dropped
+        counts = [count for count in (dropped.by_interface, dropped.by_system) if count is not None]
         return sum(counts) if counts else None
 
     @property
@@ -62,37 +59,37 @@ class Explanation:
         """Defects of the file in spite of which it is explained, a line each."""
         of = self.of
         found = []
-        if of["ended_by"] is not None:
-            found.append(f"{of['ended_by']}; these are explained")
+        if of.ended_by is not None:
+            found.append(f"{of.ended_by}; these are explained")
         if self.dropped:
             found.append(
                 f"the capture itself dropped {self.dropped} packets: holes, and octets that were "
                 "never captured, may be these, not what "
                 "the network lost"
             )
-        if of["timeless"]:
+        if of.timeless:
             found.append(
-                f"{of['timeless']} packets have no time; each is taken as captured with the one "
+                f"{of.timeless} packets have no time; each is taken as captured with the one "
                 "before it"
             )
-        if of["backward"]:
+        if of.backward:
             found.append(
-                f"{of['backward']} packets are earlier than one before them; delays across them "
+                f"{of.backward} packets are earlier than one before them; delays across them "
                 "are taken as 0"
             )
-        if of["kinds"]["unread"]:
+        if of.kinds["unread"]:
             found.append(
-                f"{of['kinds']['unread']} packets are of link type {of['unread_link']} and not "
+                f"{of.kinds['unread']} packets are of link type {of.unread_link} and not "
                 f"read; expected {_LINKS}"
             )
-        for name, sums in (("connections", of["connection_sums"]), ("flows", of["flow_sums"])):
-            if sums["evicted"]:
+        for name, sums in (("connections", of.connection_sums), ("flows", of.flow_sums)):
+            if sums.evicted:
                 found.append(
-                    f"{sums['evicted']} {name} were let go before their end, since too many went "
+                    f"{sums.evicted} {name} were let go before their end, since too many went "
                     "on at the same time"
                 )
-            if sums["unlisted"]["count"]:
-                found.append(f"{sums['unlisted']['count']} small {name} are in the sums only")
+            if sums.unlisted.count:
+                found.append(f"{sums.unlisted.count} small {name} are in the sums only")
         return tuple(found)
 
     def connection(self, number: int) -> Connection:
@@ -107,7 +104,7 @@ class Explanation:
         for each in self.connections:
             if each.number == number:
                 return each
-        most = self.of["connection_sums"]["count"]
+        most = self.of.connection_sums.count
         allowed = (
             f"the number of a connection that is listed, from 1 to {most}"
             if most
@@ -154,7 +151,7 @@ def explain(path: Path, follow: Callable[[int, int], object] | None = None) -> E
             )
         if path.stat().st_size == 0:
             raise InputError([Fault(name, "file", "empty", "a capture file, pcap or pcapng")])
-        of = json.loads(explain_capture(os.fspath(path), follow))
+        text = explain_capture(os.fspath(path), follow)
     except OSError as error:
         raise InputError(
             [Fault(name, "file", error.strerror or str(error), "a file that can be read")]
@@ -173,8 +170,9 @@ def explain(path: Path, follow: Callable[[int, int], object] | None = None) -> E
                 )
             ]
         ) from None
-    if of["ended_by"] is not None and not of["is_truncated"]:
-        what, _, allowed = of["ended_by"].partition("; expected ")
+    of = msgspec.json.decode(text, type=FileCounts)
+    if of.ended_by is not None and not of.is_truncated:
+        what, _, allowed = of.ended_by.partition("; expected ")
         raise InputError(
             [
                 Fault(
@@ -185,8 +183,8 @@ def explain(path: Path, follow: Callable[[int, int], object] | None = None) -> E
                 )
             ]
         )
-    if not of["packets"]:
-        raise InputError([Fault(name, "packets", "0", of["ended_by"] or "at least one packet")])
-    if of["kinds"]["unread"] == of["packets"]:
-        raise InputError([Fault(name, "link type", str(of["unread_link"]), _LINKS)])
+    if not of.packets:
+        raise InputError([Fault(name, "packets", "0", of.ended_by or "at least one packet")])
+    if of.kinds["unread"] == of.packets:
+        raise InputError([Fault(name, "link type", str(of.unread_link), _LINKS)])
     return Explanation(name, of)

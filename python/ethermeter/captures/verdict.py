@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ethermeter.captures.estimate import Bound, Estimate, buffer_octets, loss_limited_bps, lowest
 from ethermeter.captures.limits import NAMES, Limit
@@ -108,7 +108,7 @@ class Verdict:
             f"Assumed: {assumed}."
         )
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """Return it for JSON."""
         return {
             "by": str(self.limit),
@@ -173,7 +173,7 @@ def _limit(of: "Connection") -> tuple[Limit, float]:
         return (Limit.RECEIVER_APPLICATION if is_unread else Limit.RECEIVER_WINDOW), receiver
     if parts["send_buffer"] >= windows / 2:
         # Without the scale of its windows the receiver may be the limit as well.
-        is_known = of.of["is_scaled"] is not None
+        is_known = of.of.is_scaled is not None
         return (Limit.SEND_BUFFER if is_known else Limit.WINDOW), parts["send_buffer"]
     congested = parts["congestion_window"] + parts["loss"]
     return (
@@ -195,7 +195,7 @@ def _link(of: "Connection") -> list[Bound]:
 
 def _losses(of: "Connection") -> list[Bound]:
     """Return the bound of the observed losses; empty without losses."""
-    episodes, round_trip_s = int(of.sender.of["loss_episodes"]), of.round_trip_s
+    episodes, round_trip_s = int(of.sender.of.loss_episodes), of.round_trip_s
     if not episodes or not round_trip_s or not of.segments:
         return []
     share = min(1.0, episodes / of.segments)
@@ -203,7 +203,7 @@ def _losses(of: "Connection") -> list[Bound]:
         f"the larger of Reno's and CUBIC's mean window for a loss in {1 / share:.0f} segments, "
         "over a round trip of "
     )
-    bps = loss_limited_bps(int(of.sender.of["segment"]), round_trip_s, share)
+    bps = loss_limited_bps(int(of.sender.of.segment), round_trip_s, share)
     return [
         Bound("the congestion window with the losses seen", bps, formula + time_text(round_trip_s))
     ]
@@ -211,8 +211,8 @@ def _losses(of: "Connection") -> list[Bound]:
 
 def _window(of: "Connection") -> Bound | None:
     """Return the bound of the receiver's largest window; None without scale or round trip."""
-    most, round_trip_s = of.receiver.of["window_most"], of.round_trip_s
-    if most is None or not round_trip_s or of.of["is_scaled"] is None:
+    most, round_trip_s = of.receiver.of.window_most, of.round_trip_s
+    if most is None or not round_trip_s or of.of.is_scaled is None:
         return None
     formula = f"window of {size_text(most)} over a round trip of {time_text(round_trip_s)}"
     return Bound(f"the window of {of.receiver.name}", 8 * most / round_trip_s, formula)
@@ -253,7 +253,7 @@ def _congestion_window(of: "Connection", share: float) -> Verdict:
             Limit.CONGESTION_WINDOW, share, title, Role.PATH, None, reason, change, None, estimate
         )
     reason = (
-        f"{waited}: its congestion window was still growing ({of.sender.of['rounds']['steps']} "
+        f"{waited}: its congestion window was still growing ({of.sender.of.rounds.steps} "
         "steps of slow start), and nothing was lost."
     )
     change = (
@@ -279,17 +279,17 @@ def _congestion_window(of: "Connection", share: float) -> Verdict:
 
 
 def _send_buffer(of: "Connection", share: float) -> Verdict:
-    sender, rounds = of.sender.name, of.sender.of["rounds"]
+    sender, rounds = of.sender.name, of.sender.of.rounds
     reason = (
         f"{sender} waited for acknowledgements with room in the receiver's window, and its flight "
         "stayed at "
-        f"{size_text(rounds['steady_octets'])} over {rounds['steady']} round trips: its send "
+        f"{size_text(rounds.steady_octets)} over {rounds.steady} round trips: its send "
         "buffer allowed no more (a congestion window "
         "would have grown)."
     )
     estimate = lowest([*_link(of), *_losses(of)], _window(of), _assumed(_NO_LOSSES))
     change, octets = _buffer(
-        of, estimate, f"the send buffer of {of.sender.of['address']} (net.ipv4.tcp_wmem, SO_SNDBUF)"
+        of, estimate, f"the send buffer of {of.sender.of.address} (net.ipv4.tcp_wmem, SO_SNDBUF)"
     )
     return Verdict(
         Limit.SEND_BUFFER,
@@ -306,10 +306,10 @@ def _send_buffer(of: "Connection", share: float) -> Verdict:
 
 def _either(of: "Connection", share: float) -> Verdict:
     sender = of.sender.name
-    if of.of["is_scaled"] is None and of.parts["send_buffer"] >= of.parts["window"]:
+    if of.of.is_scaled is None and of.parts["send_buffer"] >= of.parts["window"]:
         reason = (
             f"{sender} waited for acknowledgements, and its flight stayed at "
-            f"{size_text(of.sender.of['rounds']['steady_octets'])}: its "
+            f"{size_text(of.sender.of.rounds.steady_octets)}: its "
             f"send buffer, or the window of {of.receiver.name}, whose scale is in the handshake, "
             "which is not in the capture."
         )
@@ -330,7 +330,7 @@ def _either(of: "Connection", share: float) -> Verdict:
         "more. Too few round trips without a loss tell which."
     )
     change = (
-        f"look which of the two it is (ss -ti at {of.sender.of['address']} shows cwnd and "
+        f"look which of the two it is (ss -ti at {of.sender.of.address} shows cwnd and "
         "sndbuf_limited), or capture a longer transfer"
     )
     estimate = lowest(
@@ -352,7 +352,7 @@ def _either(of: "Connection", share: float) -> Verdict:
 
 
 def _receiver_window(of: "Connection", share: float) -> Verdict:
-    receiver, most = of.receiver.name, of.receiver.of["window_most"]
+    receiver, most = of.receiver.name, of.receiver.of.window_most
     size = f" (at most {size_text(most)})" if most is not None else ""
     reason = (
         f"{of.sender.name} had used up the window of {receiver}{size}, which was read in time: "
@@ -364,7 +364,7 @@ def _receiver_window(of: "Connection", share: float) -> Verdict:
     change, octets = _buffer(
         of,
         estimate,
-        f"the receive buffer of {of.receiver.of['address']} (net.ipv4.tcp_rmem, SO_RCVBUF)",
+        f"the receive buffer of {of.receiver.of.address} (net.ipv4.tcp_rmem, SO_RCVBUF)",
     )
     return Verdict(
         Limit.RECEIVER_WINDOW,
@@ -388,7 +388,7 @@ def _buffer(of: "Connection", estimate: Estimate | None, which: str) -> tuple[st
 
 
 def _receiver_application(of: "Connection", share: float) -> Verdict:
-    receiver, most = of.receiver.name, of.receiver.of["window_most"]
+    receiver, most = of.receiver.name, of.receiver.of.window_most
     size = f" (at most {size_text(most)})" if most is not None else ""
     reason = (
         f"{of.sender.name} had used up the window of {receiver}{size}, which unread data kept "

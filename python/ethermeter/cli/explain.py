@@ -1,8 +1,7 @@
 """The command that explains captures."""
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,6 +11,7 @@ from ethermeter.cli.output import number, print_json, print_table
 
 if TYPE_CHECKING:
     from ethermeter.captures import Connection, Explanation
+    from ethermeter.captures.counts import FlowCounts
 
 EXAMPLES = """\
   ethermeter explain trace.pcapng
@@ -101,10 +101,12 @@ def _as_json(
     found: "Explanation", chosen: "Connection | None", written: Path | None
 ) -> dict[str, object]:
     """Return what the core says, and of every connection what limited it."""
+    from ethermeter.captures.counts import builtins_of
+
     shown = found.connections if chosen is None else (chosen,)
     connections = [
         {
-            **each.of,
+            **builtins_of(each.of),
             "limited": {
                 **({"by": None} if each.verdict is None else each.verdict.as_json()),
                 "losses": each.losses,
@@ -120,18 +122,16 @@ def _as_json(
     flows = found.flows if chosen is None else ()
     return {
         "file": found.name,
-        **found.of,
+        **builtins_of(found.of),
         "connections": connections,
-        "flows": list(flows),
+        "flows": [builtins_of(flow) for flow in flows],
         "report": written and str(written),
     }
 
 
 def _print(found: "Explanation", chosen: "Connection | None") -> None:
-    kinds = ", ".join(
-        f"{count} {_KINDS[name]}" for name, count in found.of["kinds"].items() if count
-    )
-    typer.echo(f"{found.name}: {found.of['packets']} packets in {found.duration_s:.4g} s: {kinds}")
+    kinds = ", ".join(f"{count} {_KINDS[name]}" for name, count in found.of.kinds.items() if count)
+    typer.echo(f"{found.name}: {found.of.packets} packets in {found.duration_s:.4g} s: {kinds}")
     if found.dropped is not None:
         typer.echo(f"dropped by the capture itself: {found.dropped} packets")
     connections = found.connections if chosen is None else (chosen,)
@@ -180,7 +180,7 @@ def _print_connections(connections: "tuple[Connection, ...]") -> None:
             number(None if each.goodput_bps is None else each.goodput_bps / 1e6),
             time_text(each.round_trip_s),
             time_text(each.sender.delay_s("p50")),
-            str(sum(end.of["resent"] for end in each.ends)),
+            str(sum(end.of.resent for end in each.ends)),
             "–" if each.verdict is None else each.verdict.title,
             "–" if each.verdict is None else f"{each.verdict.share:.0%}",
         ]
@@ -228,7 +228,7 @@ def _print_one(connection: "Connection") -> None:
     typer.echo()
     ends = connection.ends
     rows = [
-        [name, *("–" if end.of[key] is None else str(end.of[key]) for end in ends)]
+        [name, *("–" if (count := end.of.count(key)) is None else str(count) for end in ends)]
         for key, name in ROWS.items()
     ]
     for name in ("least", "p50", "p90", "p99", "most"):
@@ -236,28 +236,25 @@ def _print_one(connection: "Connection") -> None:
     print_table(["sent by", ends[0].name, ends[1].name], rows)
 
 
-def _print_flows(flows: "tuple[Mapping[str, Any], ...]") -> None:
+def _print_flows(flows: "tuple[FlowCounts, ...]") -> None:
     from ethermeter.captures.text import size_text, time_text
 
     rows = []
     for flow in flows[:_ROWS]:
-        seconds = flow["duration_ns"] * 1e-9
-        numbers = flow["numbers"]
+        seconds = flow.duration_ns * 1e-9
+        numbers = flow.numbers
         rows.append(
             [
-                flow["source"],
-                flow["destination"],
-                str(flow["packets"]),
-                size_text(flow["octets"]),
-                number(8e-6 * flow["octets"] / seconds if seconds else None),
-                *(
-                    time_text(None if flow["gaps"][name] is None else flow["gaps"][name] * 1e-9)
-                    for name in ("p50_ns", "most_ns")
-                ),
+                flow.source,
+                flow.destination,
+                str(flow.packets),
+                size_text(flow.octets),
+                number(8e-6 * flow.octets / seconds if seconds else None),
+                *(time_text(flow.gaps.seconds(name)) for name in ("p50", "most")),
                 *(
                     ("–", "–")
                     if numbers is None
-                    else (str(numbers["missing"]), str(numbers["reordered"]))
+                    else (str(numbers.missing), str(numbers.reordered))
                 ),
             ]
         )

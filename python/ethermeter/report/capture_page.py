@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from markupsafe import Markup
 
-from ethermeter.captures.connection import NS, ROWS, Connection
+from ethermeter.captures.connection import ROWS, Connection
+from ethermeter.captures.counts import NS, FlowCounts, Series
 from ethermeter.captures.explanation import Explanation
 from ethermeter.captures.limits import PARTS, RULES
 from ethermeter.captures.text import rate_text, size_text, time_text
@@ -103,11 +103,11 @@ def page(found: Explanation, chosen: Connection | None = None) -> str:
 
 def _facts(found: Explanation) -> list[tuple[str, str]]:
     return [
-        ("Packets", f"{found.of['packets']:,}"),
+        ("Packets", f"{found.of.packets:,}"),
         ("Duration", time_text(found.duration_s)),
-        ("Octets on the wire", size_text(found.of["wire_octets"])),
-        ("Connections", f"{found.of['connection_sums']['count']:,}"),
-        ("Flows", f"{found.of['flow_sums']['count']:,}"),
+        ("Octets on the wire", size_text(found.of.wire_octets)),
+        ("Connections", f"{found.of.connection_sums.count:,}"),
+        ("Flows", f"{found.of.flow_sums.count:,}"),
         *([] if found.dropped is None else [("Dropped by the capture", f"{found.dropped:,}")]),
     ]
 
@@ -136,7 +136,7 @@ def _connections(connections: Sequence[Connection]) -> list[Block]:
             "–" if each.goodput_bps is None else number(each.goodput_bps / 1e6),
             time_text(each.round_trip_s),
             time_text(each.sender.delay_s("p50")),
-            str(sum(end.of["resent"] for end in each.ends)),
+            str(sum(end.of.resent for end in each.ends)),
             "–" if each.verdict is None else each.verdict.title,
             "–" if each.verdict is None else f"{each.verdict.share:.0%}",
         ]
@@ -244,15 +244,15 @@ def _advice(of: Connection) -> list[Block]:
 
 def _flight(of: Connection) -> Figure | None:
     """Draw octets in flight as the sender knew them, and the receiver's window, against time."""
-    series = of.sender.of["series"]
+    series = of.sender.of.series
     times = _times_s(series)
     # Slices without a segment have no flight of their own; the window is what was allowed beyond
     # what was acknowledged.
     windows = [
         max(0, edge - got) if edge > 0 else 0
-        for edge, got in zip(series["edge"], series["acknowledged"], strict=True)
+        for edge, got in zip(series.edge, series.acknowledged, strict=True)
     ]
-    flights = [(at, value) for at, value in zip(times, series["flight"], strict=True) if value > 0]
+    flights = [(at, value) for at, value in zip(times, series.flight, strict=True) if value > 0]
     if not flights:
         return None
     rows = [{"x": at, "y": value / 1e3, "c": "in flight"} for at, value in flights]
@@ -283,7 +283,7 @@ def _flight(of: Connection) -> Figure | None:
         _pointer(encoding, [("c", "", ""), ("x", "time, s", ".5~r"), ("y", "kB", ".5~r")]),
     ]
     head = ["Time, s", "In flight at most, octets", "Receiver's window", "Segments sent again"]
-    columns = zip(times, series["flight"], windows, series["resent"], strict=True)
+    columns = zip(times, series.flight, windows, series.resent, strict=True)
     cells = [
         [f"{at:.6g}", str(flight), str(window), str(again)]
         for at, flight, window, again in columns
@@ -294,7 +294,7 @@ def _flight(of: Connection) -> Figure | None:
         title="Octets in flight",
         text=(
             f"Most octets that {of.sender.name} had sent and not seen acknowledged, in slices of"
-            f" {time_text(series['width_ns'] * NS)}. A congestion window grows until a loss, a send"
+            f" {time_text(series.width_ns * NS)}. A congestion window grows until a loss, a send"
             f" buffer stays. The receiver's window is drawn where it is at most {_WINDOW_SHOWN}"
             " times the largest flight."
         ),
@@ -304,13 +304,13 @@ def _flight(of: Connection) -> Figure | None:
 
 def _ends(of: Connection) -> Table:
     rows = [
-        [name, *("–" if end.of[key] is None else f"{end.of[key]:,}" for end in of.ends)]
+        [name, *("–" if (count := end.of.count(key)) is None else f"{count:,}" for end in of.ends)]
         for key, name in ROWS.items()
     ]
     rows.append(
         [
             "Segments per acknowledgement",
-            *(_ratio(end.of["covered_segments"], end.of["covering_acks"]) for end in of.ends),
+            *(_ratio(end.of.covered_segments, end.of.covering_acks) for end in of.ends),
         ]
     )
     rows.append(
@@ -340,10 +340,10 @@ def _ratio(above: int, below: int) -> str:
     return "–" if below == 0 else number(above / below)
 
 
-def _times_s(series: Mapping[str, Any]) -> list[float]:
+def _times_s(series: Series) -> list[float]:
     """Return the middles of the slices, in s after the beginning."""
-    width_s = series["width_ns"] * NS
-    return [float(f"{(at + 0.5) * width_s:.9g}") for at in range(len(series["octets"]))]
+    width_s = series.width_ns * NS
+    return [float(f"{(at + 0.5) * width_s:.9g}") for at in range(len(series.octets))]
 
 
 def _sequence(of: Connection) -> Figure:
@@ -351,18 +351,18 @@ def _sequence(of: Connection) -> Figure:
 
     Against time.
     """
-    series = of.sender.of["series"]
+    series = of.sender.of.series
     times = _times_s(series)
     kinds = {"sent": "sent", "acknowledged": "acknowledged", "edge": "the window allows"}
     rows = [
         {"x": at, "y": value / 1e6, "c": kind}
         for key, kind in kinds.items()
-        for at, value in zip(times, series[key], strict=True)
+        for at, value in zip(times, getattr(series, key), strict=True)
         if value > 0
     ]
     again = [
         {"x": at, "y": sent / 1e6, "c": "sent again", "n": count}
-        for at, sent, count in zip(times, series["sent"], series["resent"], strict=True)
+        for at, sent, count in zip(times, series.sent, series.resent, strict=True)
         if count > 0 and sent > 0
     ]
     names = [
@@ -395,7 +395,7 @@ def _sequence(of: Connection) -> Figure:
     )
     spec = frame(rows, {"layer": layers}, len(names))
     head = ["Time, s", "Sent, octets", "Acknowledged", "The window allows", "Segments sent again"]
-    columns = [series[key] for key in ("sent", "acknowledged", "edge", "resent")]
+    columns = [getattr(series, key) for key in ("sent", "acknowledged", "edge", "resent")]
     cells = [
         [f"{at:.6g}", *(str(column[place]) for column in columns)]
         for place, at in enumerate(times)
@@ -406,7 +406,7 @@ def _sequence(of: Connection) -> Figure:
         title="Time and sequence",
         text=(
             f"What {of.sender.name} had sent at most, what was acknowledged of it, and how far the"
-            f" receiver's window reached, in slices of {time_text(series['width_ns'] * NS)}."
+            f" receiver's window reached, in slices of {time_text(series.width_ns * NS)}."
         ),
         numbers=Table(head, cells, "Time and sequence"),
     )
@@ -414,7 +414,7 @@ def _sequence(of: Connection) -> Figure:
 
 def _throughput(of: Connection) -> Figure:
     return _rates(
-        [(end.name, end.of["series"], 0.0) for end in of.ends],
+        [(end.name, end.of.series, 0.0) for end in of.ends],
         "from",
         title="Throughput",
         text="Payload that each end sent, what was sent again too.",
@@ -423,7 +423,7 @@ def _throughput(of: Connection) -> Figure:
 
 
 def _rates(
-    sources: Sequence[tuple[str, Json, float]],
+    sources: Sequence[tuple[str, Series, float]],
     what: str,
     *,
     title: str,
@@ -433,8 +433,8 @@ def _rates(
     """Draw payload rates against time; a source is its name, its series, and its begin (s)."""
     rows, cells = [], []
     for name, series, begin_s in sources:
-        for at, octets in zip(_times_s(series), series["octets"], strict=True):
-            rate = float(f"{8e-6 * octets / (series['width_ns'] * NS):.6g}")
+        for at, octets in zip(_times_s(series), series.octets, strict=True):
+            rate = float(f"{8e-6 * octets / (series.width_ns * NS):.6g}")
             rows.append({"x": begin_s + at, "y": rate, "c": name})
             cells.append([name, f"{begin_s + at:.6g}", number(rate)])
     names = [name for name, _, _ in sources]
@@ -458,13 +458,13 @@ def _rates(
 
 def _delays(of: Connection) -> Figure | None:
     """Draw the time from data to acknowledgement against time."""
-    series = of.sender.of["series"]
+    series = of.sender.of.series
     rows, cells = [], []
     for at, count, total, most in zip(
         _times_s(series),
-        series["delays"],
-        series["delay_sum_ns"],
-        series["delay_most_ns"],
+        series.delays,
+        series.delay_sum_ns,
+        series.delay_most_ns,
         strict=True,
     ):
         if count > 0:
@@ -507,7 +507,7 @@ def _distribution(of: Connection) -> Figure | None:
     """Draw the share of segments that were acknowledged within a time."""
     rows, cells, names = [], [], []
     for end in of.ends:
-        filled, count = end.of["ack_delay"]["filled"], end.of["ack_delay"]["count"]
+        filled, count = end.of.ack_delay.filled, end.of.ack_delay.count
         if not count:
             continue
         names.append(end.name)
@@ -547,7 +547,7 @@ def _distribution(of: Connection) -> Figure | None:
     )
 
 
-def _flows(flows: Sequence[Mapping[str, Any]]) -> list[Block]:
+def _flows(flows: Sequence[FlowCounts]) -> list[Block]:
     head = [
         "Number",
         "From",
@@ -564,25 +564,22 @@ def _flows(flows: Sequence[Mapping[str, Any]]) -> list[Block]:
     ]
     rows = []
     for flow in flows[:LISTED]:
-        seconds, numbers = flow["duration_ns"] * NS, flow["numbers"]
-        gaps = [
-            None if flow["gaps"][name] is None else flow["gaps"][name] * NS
-            for name in ("p50_ns", "most_ns")
-        ]
+        seconds, numbers = flow.duration_ns * NS, flow.numbers
+        gaps = [flow.gaps.seconds(name) for name in ("p50", "most")]
         missing = (
             ["–"] * 3
             if numbers is None
-            else [str(numbers[name]) for name in ("missing", "reordered", "duplicate")]
+            else [str(numbers.missing), str(numbers.reordered), str(numbers.duplicate)]
         )
-        rate = number(8e-6 * flow["octets"] / seconds) if seconds else "–"
-        ends = [flow["source"], flow["destination"]]
+        rate = number(8e-6 * flow.octets / seconds) if seconds else "–"
+        ends = [flow.source, flow.destination]
         rows.append(
             [
-                str(flow["number"]),
+                str(flow.number),
                 *ends,
-                flow["kind"],
-                f"{flow['packets']:,}",
-                size_text(flow["octets"]),
+                flow.kind,
+                f"{flow.packets:,}",
+                size_text(flow.octets),
                 rate,
                 *map(time_text, gaps),
                 *missing,
@@ -593,13 +590,13 @@ def _flows(flows: Sequence[Mapping[str, Any]]) -> list[Block]:
         " mark."
     )
     table = Table(head, rows, "Flows, the one with most payload first")
-    drawn = [flow for flow in flows if flow["duration_ns"] > 0][:DRAWN]
+    drawn = [flow for flow in flows if flow.duration_ns > 0][:DRAWN]
     return [Text(text), *([Grid([_flow_rates(drawn)])] if drawn else []), Heading("All"), table]
 
 
-def _flow_rates(flows: Sequence[Mapping[str, Any]]) -> Figure:
+def _flow_rates(flows: Sequence[FlowCounts]) -> Figure:
     return _rates(
-        [(str(flow["number"]), flow["series"], flow["begin_ns"] * NS) for flow in flows],
+        [(str(flow.number), flow.series, flow.begin_ns * NS) for flow in flows],
         "flow",
         title="Rates of the largest flows",
         text="Payload, by number of the flow.",
