@@ -8,13 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from ethermeter.experiment import Experiment
 from ethermeter.experiment.document import MOST_TRIALS
-from ethermeter.experiment.lowering import Encoded, NetworkScenarios, Scenarios
-from ethermeter.experiment.reading import raise_all, scenarios
+from ethermeter.experiment.reading import raise_all
 from ethermeter.faults import Fault, InputError
+from ethermeter.scenario import Scenario
+from ethermeter.theory.assumptions import Assumptions
 from ethermeter.theory.names import MODELS
 from ethermeter.trial import (
     IDEALISED,
@@ -22,6 +22,7 @@ from ethermeter.trial import (
     LIVE,
     SIMULATION,
     THEORY,
+    Shared,
     Trial,
     planned,
     read_trial,
@@ -207,31 +208,28 @@ def _check(
 
 
 def _trials(experiment: Experiment, *, seed: int, replications: int) -> Iterator[Trial]:
-    made = scenarios(experiment)
     short = slug(experiment.series)
     keys = [sweep.key for sweep in experiment.sweeps]
     number = 0
-    never = dict.fromkeys(experiment.models or (), "")
+    silent_models = set(experiment.models or ())
     for engine in experiment.engines:
         silent = True
         for choice in itertools.product(*(range(len(sweep.values)) for sweep in experiment.sweeps)):
             try:
-                answers = _answers(experiment, made, engine, choice)
+                at = experiment.scenarios.point(choice)
             except InputError:
                 # One point is wrong, so others may be: report them together.
                 _report(experiment, choice)
                 raise
+            scenario = at.scenario()
+            answers = _answers(experiment, engine, scenario, at.theory)
             silent &= not answers
-            of_live = made if engine == LIVE and isinstance(made, NetworkScenarios) else None
-            live = None if of_live is None else of_live.live(choice)
-            of_theory = made if engine != SIMULATION and isinstance(made, Scenarios) else None
-            theory = None if of_theory is None else of_theory.assumptions(choice)
             point = {
                 key: sweep.texts[index]
                 for key, sweep, index in zip(keys, experiment.sweeps, choice, strict=True)
             }
-            for by, scenario in answers:
-                never.pop("".join(by.split("/")[1:2]), None)
+            for answer in answers:
+                silent_models.discard("".join(answer.split("/")[1:2]))
                 # A formula says the same every time.
                 for replication in range(1 if engine == THEORY else replications):
                     chosen = trial_seed(
@@ -242,96 +240,79 @@ def _trials(experiment: Experiment, *, seed: int, replications: int) -> Iterator
                         series=experiment.series,
                         replication=replication,
                         seed=chosen,
-                        engine=by,
+                        engine=answer,
                         point=point,
-                        scenario=scenario.value,
-                        scenario_json=scenario.json,
-                        live=live,
-                        theory=theory,
+                        scenario=scenario,
+                        live=at.live if engine == LIVE else None,
+                        theory=None if engine == SIMULATION else at.theory,
                     )
                     number += 1
         if silent:
-            raise InputError(
-                [Fault(str(experiment.path), "run.engines", engine, _why_silent(experiment, made))]
-            )
-    if never and set(experiment.engines) != {SIMULATION}:
+            why = _why_silent(experiment)
+            raise InputError([Fault(str(experiment.path), "run.engines", engine, why)])
+    if silent_models and set(experiment.engines) != {SIMULATION}:
         raise InputError(
             [
-                Fault(
-                    str(experiment.path),
-                    "theory.models",
-                    model,
-                    _why_silent(experiment, made, model),
-                )
-                for model in never
+                Fault(str(experiment.path), "theory.models", model, _why_silent(experiment, model))
+                for model in experiment.models or ()
+                if model in silent_models
             ]
         )
 
 
-def _why_silent(
-    experiment: Experiment, made: Scenarios | NetworkScenarios, model: str | None = None
-) -> str:
+def _why_silent(experiment: Experiment, model: str | None = None) -> str:
     """Say why a model, or every model, does not apply at the first point."""
     from ethermeter.theory.applicability import judge
     from ethermeter.theory.inputs import model_inputs
 
-    assert isinstance(made, Scenarios)
-    first = [0] * len(experiment.sweeps)
-    inputs = model_inputs(made.at(first).value, made.assumptions(first))
+    first = experiment.scenarios.point([0] * len(experiment.sweeps))
+    assert first.theory is not None, "only theories can be silent"
+    inputs = model_inputs(first.scenario(), first.theory)
     reasons: dict[str, int] = {}
     for name in (experiment.models or MODELS) if model is None else (model,):
         reason = judge(name, inputs).obstacles[0]
         reasons[reason] = reasons.get(reason, 0) + 1
-    said = "; ".join(
+    listed = "; ".join(
         f"{reason} ({count} {'model' if count == 1 else 'models'})"
         for reason, count in reasons.items()
     )
-    return f"expected a model that applies somewhere; at the first point {said}"
+    return f"expected a model that applies somewhere; at the first point {listed}"
 
 
 def _answers(
-    experiment: Experiment, made: Scenarios | NetworkScenarios, engine: str, choice: Sequence[int]
-) -> list[tuple[str, Encoded]]:
-    """Return the engines that answer at a point, each with its scenario.
+    experiment: Experiment, engine: str, scenario: Scenario, theory: Assumptions | None
+) -> list[str]:
+    """Return the engines that answer at a point.
 
     Models that the experiment names and that do not apply at this point are left out, unless they
     apply nowhere.
     """
-    scenario = made.at(choice)
-    if engine == SIMULATION:
-        return [(SIMULATION, scenario)]
-    if isinstance(made, NetworkScenarios):
-        return [(LIVE, scenario)]
+    if theory is None or engine == SIMULATION:
+        return [engine]
     from ethermeter.theory.ablation import steps
     from ethermeter.theory.applicability import applicable
     from ethermeter.theory.idealised import has_scenario
     from ethermeter.theory.inputs import model_inputs
 
-    inputs = model_inputs(scenario.value, made.assumptions(choice))
+    inputs = model_inputs(scenario, theory)
     names = [
         name
         for name in applicable(inputs)
         if experiment.models is None or name in experiment.models
     ]
     if engine == THEORY:
-        return [(f"{engine}/{name}", scenario) for name in names]
+        return [f"{engine}/{name}" for name in names]
     if engine == IDEALISED:
-        return [(f"{engine}/{name}", scenario) for name in names if has_scenario(name)]
+        return [f"{engine}/{name}" for name in names if has_scenario(name)]
     # The last step is the experiment itself, which the simulation answers.
-    return [
-        (f"{engine}/{name}/{step.name}", scenario)
-        for name in names
-        for step in steps(name, inputs)[:-1]
-    ]
+    return [f"{engine}/{name}/{step.name}" for name in names for step in steps(name, inputs)[:-1]]
 
 
 def _report(experiment: Experiment, first: Sequence[int]) -> None:
     """Raise the faults of the first wrong point together with those of points like it."""
     every = itertools.product(*(range(len(sweep.values)) for sweep in experiment.sweeps))
     after = itertools.dropwhile(lambda choice: choice != tuple(first), every)
-    raise_all(
-        experiment, scenarios(experiment), list(itertools.islice(after, _POINTS_CHECKED_AT_ONCE))
-    )
+    raise_all(experiment, itertools.islice(after, _POINTS_CHECKED_AT_ONCE))
 
 
 def read(path: Path) -> Plan:
@@ -353,11 +334,11 @@ def read(path: Path) -> Plan:
     faults: list[Fault] = []
     trials: list[Trial] = []
     seen: set[str] = set()
-    known: dict[str, Any] = {}
+    shared = Shared()
     for number, line in enumerate(
         text.split("\n")[: None if not text.endswith("\n") else -1], start=1
     ):
-        found = read_trial(line, known)
+        found = read_trial(line, shared)
         if isinstance(found, str):
             faults.append(Fault(file, f"line {number}", line[:200] or "(empty)", found))
         elif found.id in seen:

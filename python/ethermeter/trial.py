@@ -1,14 +1,13 @@
 """Trial: one line of a plan, with its only writer and its only reader."""
 
-import json
+import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import msgspec
 
-from ethermeter.scenario import Flow, Link, Node, Phases, Scenario
+from ethermeter.scenario import Flow, Link, Medium, Node, Scenario
 from ethermeter.theory.assumptions import Assumptions
 from ethermeter.theory.names import MODELS
 
@@ -114,12 +113,11 @@ def planned(
     engine: str,
     point: Mapping[str, str],
     scenario: Scenario,
-    scenario_json: msgspec.Raw,
     live: Live | None = None,
     theory: Assumptions | None = None,
 ) -> Trial:
-    """Return a trial with its line; `scenario_json` is the scenario as JSON."""
-    line = _Line(id, series, replication, seed, engine, point, scenario_json)
+    """Return a trial with its line."""
+    line = _Line(id, series, replication, seed, engine, point, _json(scenario))
     line.live = msgspec.UNSET if live is None else live
     line.theory = msgspec.UNSET if theory is None else theory
     return Trial(id, series, replication, seed, engine, point, scenario, _text(line), live, theory)
@@ -132,9 +130,10 @@ def renumbered(trial: Trial, number: int, *, point: Mapping[str, str]) -> Trial:
     return replace(trial, id=read.id, point=read.point, line=_text(read))
 
 
-def core_trial(scenario: msgspec.Raw, *, id: str = "x", seed: int = 0) -> str:
-    """Return a trial as the simulator reads it; `scenario` is the scenario as JSON."""
-    return _text(_CoreTrial(id, seed, scenario))
+def core_trial(scenario: Scenario | msgspec.Raw, *, id: str = "x", seed: int = 0) -> str:
+    """Return a trial as the simulator reads it; `scenario` may be JSON already."""
+    json = _json(scenario) if isinstance(scenario, Scenario) else scenario
+    return _text(_CoreTrial(id, seed, json))
 
 
 def core_trial_of(line: str) -> str:
@@ -143,156 +142,152 @@ def core_trial_of(line: str) -> str:
     return core_trial(read.scenario, id=read.id, seed=read.seed)
 
 
-_TABLES: dict[str, type] = {"nodes": Node, "links": Link, "flows": Flow}
+Delays = tuple[tuple[int, ...], ...]
 
 
-def scenario_of(tables: object, known: dict[Any, Any]) -> Scenario:
-    """Return a scenario read from JSON; equal nodes, links, flows and phases are one object.
+class Shared:
+    """Scenarios that were read, and their tables: equal ones are one object."""
 
-    Parameters
-    ----------
-    tables
-        What was read.
-    known
-        By its text what was seen before; is extended.
+    def __init__(self) -> None:
+        self._scenarios: dict[bytes, Scenario] = {}
+        self._nodes: dict[Node, Node] = {}
+        self._links: dict[Link, Link] = {}
+        self._media: dict[Medium, Medium] = {}
+        self._delays: dict[Delays, Delays] = {}
+        self._flows: dict[Flow, Flow] = {}
 
-    Raises
-    ------
-    msgspec.ValidationError
-        If it is none.
+    def scenario(self, text: msgspec.Raw) -> Scenario:
+        """Return a scenario from its JSON.
 
-    """
+        Raises
+        ------
+        msgspec.ValidationError
+            If it is none.
 
-    def one_of_equals(value: object, kind: type) -> Any:
-        text = f"{kind.__name__} {value!r}"
-        if text not in known:
-            known[text] = msgspec.convert(value, kind)
-        return known[text]
+        """
+        digest = hashlib.blake2b(text, digest_size=16).digest()
+        found = self._scenarios.get(digest)
+        if found is None:
+            read = msgspec.json.decode(text, type=Scenario)
+            found = self._scenarios[digest] = msgspec.structs.replace(
+                read,
+                nodes=tuple([self._nodes.setdefault(node, node) for node in read.nodes]),
+                links=tuple([self._links.setdefault(link, link) for link in read.links]),
+                media=tuple([self._shared_medium(medium) for medium in read.media]),
+                flows=tuple([self._flows.setdefault(flow, flow) for flow in read.flows]),
+            )
+        return found
 
-    if not isinstance(tables, dict):
-        return msgspec.convert(tables, Scenario)
-    typed = dict(tables)
-    for name, kind in _TABLES.items():
-        if isinstance(tables.get(name), list):
-            typed[name] = tuple([one_of_equals(value, kind) for value in tables[name]])
-    if "phases" in tables:
-        typed["phases"] = one_of_equals(tables["phases"], Phases)
-    return msgspec.convert(typed, Scenario)
+    def _shared_medium(self, medium: Medium) -> Medium:
+        delay_ps = self._delays.setdefault(medium.delay_ps, medium.delay_ps)
+        medium = msgspec.structs.replace(medium, delay_ps=delay_ps)
+        return self._media.setdefault(medium, medium)
+
+
+def _json(scenario: Scenario) -> msgspec.Raw:
+    return msgspec.Raw(msgspec.json.encode(scenario))
 
 
 def _text(line: _Line | _CoreTrial) -> str:
     return msgspec.json.encode(line).decode()
 
 
-def _segment(table: object, known: dict[Any, Any]) -> Scenario:
-    """Return the scenario of a segment, with the same objects for equal media and flows.
-
-    Raises
-    ------
-    ValueError
-        If it has another shape, or is none of a segment.
-
-    """
-    found = msgspec.convert(table, Scenario)
-    media = found.media
-    if (
-        len(media) != 1
-        or media[0].mac.csma_cd is None
-        or not 0 < len(found.flows) == len(media[0].stations)
-    ):
-        raise ValueError("one medium with CSMA/CD, and one flow for each group of its stations")
-    delay_ps = known.setdefault(media[0].delay_ps, media[0].delay_ps)
-    medium = msgspec.structs.replace(media[0], delay_ps=delay_ps)
-    return msgspec.structs.replace(
-        found,
-        nodes=tuple([known.setdefault(node, node) for node in found.nodes]),
-        media=(known.setdefault(medium, medium),),
-        flows=tuple([known.setdefault(flow, flow) for flow in found.flows]),
-    )
-
-
 _KEYS = ("id", "series", "replication", "seed", "engine", "point", "scenario")
-_ENGINE = re.compile(
+_ENGINE_ON_MEDIUM = re.compile(
     rf"simulation|(theory|idealised|ablation)/({'|'.join(MODELS)})(/[a-z-]+)?", re.ASCII
+)
+_ENGINE_OVER_LINKS = re.compile("simulation|live")
+_SOME = re.compile(".+", re.DOTALL)
+_ENGINES = (
+    'engine as "simulation", "theory/MODEL", "idealised/MODEL" or "ablation/MODEL/STEP"; '
+    'of a network "simulation" or "live"'
 )
 _ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*/[0-9]{5,6}", re.ASCII)
 
 
-def _refused(constant: str) -> None:
-    raise ValueError(f"{constant} is no number")
-
-
 # msgspec works out how to read a type when it is first used. Two threads that do so at once crash
 # the interpreter (msgspec 0.22), and engines read trials on several.
-for _kind in (Scenario, Assumptions, Live, _Line, _CoreTrial):
+for _kind in (dict[str, msgspec.Raw], Scenario, Assumptions, Live, _Line, _CoreTrial):
     msgspec.json.Decoder(_kind)
 
 
-def read_trial(line: str, known: dict[Any, Any]) -> Trial | str:
-    """Return the trial of a line, or what was expected instead; `known` as of `scenario_of`."""
+def read_trial(line: str, shared: Shared | None = None) -> Trial | str:
+    """Return the trial of a line, or what was expected instead.
+
+    Parameters
+    ----------
+    line
+        The line, without its end.
+    shared
+        What was read of the plan's lines before.
+
+    """
     try:
-        read = json.loads(line, parse_constant=_refused)
+        items = msgspec.json.decode(line, type=dict[str, msgspec.Raw])
+        plain = {
+            key: msgspec.json.decode(items.get(key, b"null"))
+            for key in ("id", "series", "replication", "seed", "engine", "point")
+        }
+    except msgspec.ValidationError:
+        items, plain = {}, {"engine": None}
     except (ValueError, RecursionError) as error:
         reason = type(error).__name__ if isinstance(error, RecursionError) else error
         return f"expected a trial as JSON: {reason}"
-    scenario = read.get("scenario") if isinstance(read, dict) else None
-    engine = read.get("engine") if isinstance(read, dict) else None
-    has_medium = isinstance(scenario, dict) and "media" in scenario
-    if has_medium:
-        is_of_theory = isinstance(engine, str) and engine.startswith((THEORY, IDEALISED, ABLATION))
-        beside = (THEORY,) if is_of_theory else ()
-    else:
-        beside = (LIVE,) if engine == LIVE else ()
-    expected = (*_KEYS, *beside)
-    if not isinstance(read, dict) or tuple(read) != expected:
+    engine = plain["engine"]
+    kind = engine.partition("/")[0] if isinstance(engine, str) else ""
+    beside = {THEORY: THEORY, IDEALISED: THEORY, ABLATION: THEORY, LIVE: LIVE}.get(kind)
+    expected = (*_KEYS, beside) if beside else _KEYS
+    if tuple(items) != expected:
         return f"expected a JSON object with the keys {', '.join(expected)}, in this order"
-    point = read["point"]
+    theory, live = None, None
     try:
-        if has_medium:
-            read["scenario"] = _segment(scenario, known)
-            if beside:
-                read[THEORY] = msgspec.convert(read[THEORY], Assumptions)
-        else:
-            read["scenario"] = scenario_of(scenario, known)
-            if beside:
-                read[LIVE] = msgspec.convert(read[LIVE], Live)
-    except (ValueError, RecursionError) as error:  # a ValidationError is a ValueError
+        scenario = (shared or Shared()).scenario(items["scenario"])
+        if fault := _shape_fault(scenario):
+            raise ValueError(fault)
+        if beside == THEORY:
+            theory = msgspec.json.decode(items[THEORY], type=Assumptions)
+        elif beside == LIVE:
+            live = msgspec.json.decode(items[LIVE], type=Live)
+    except (ValueError, RecursionError) as error:
         reason = type(error).__name__ if isinstance(error, RecursionError) else error
         return f"expected a scenario: {reason}"
+    engines = _ENGINE_ON_MEDIUM if scenario.media else _ENGINE_OVER_LINKS
+    point, seed = plain["point"], plain["seed"]
     wrong = [
-        text
-        for holds, text in (
-            (isinstance(read["id"], str) and _ID.fullmatch(read["id"]), 'id as "series/00000"'),
-            (_is_text(read["series"]) and read["series"], "series as a text"),
-            (_is_count(read["replication"]), "replication as an integer, 0 or above"),
+        allowed
+        for is_right, allowed in (
+            (_matches(_ID, plain["id"]), 'id as "series/00000"'),
+            (_matches(_SOME, plain["series"]), "series as a text"),
+            (_is_count(plain["replication"]), "replication as an integer, 0 or above"),
             (
-                _is_count(read["seed"]) and read["seed"] <= LARGEST_SEED,
+                _is_count(seed) and seed <= LARGEST_SEED,
                 f"seed as an integer from 0 to {LARGEST_SEED}",
             ),
+            (_matches(engines, engine), _ENGINES),
             (
-                isinstance(engine, str) and _ENGINE.fullmatch(engine)
-                if has_medium
-                else engine in (SIMULATION, LIVE),
-                'engine as "simulation", "theory/MODEL", "idealised/MODEL" or "ablation/MODEL/STEP"; of a network "simulation" or "live"',
-            ),
-            (
-                isinstance(point, dict)
-                and all(_is_text(text) for item in point.items() for text in item),
+                isinstance(point, dict) and all(isinstance(text, str) for text in point.values()),
                 "point as texts",
             ),
         )
-        if not holds
+        if not is_right
     ]
-    return "expected " + "; ".join(wrong) if wrong else Trial(**read, line=line)
+    if wrong:
+        return "expected " + "; ".join(wrong)
+    return Trial(**plain, scenario=scenario, line=line, live=live, theory=theory)
 
 
-def _is_text(value: object) -> bool:
-    """Whether it is a text that can be written as UTF-8; JSON can name halves of characters that
-    cannot.
-    """
-    return isinstance(value, str) and not any(
-        "\ud800" <= character <= "\udfff" for character in value
-    )
+def _shape_fault(scenario: Scenario) -> str:
+    """Return what a scenario lacks to be one of an experiment; "" if nothing."""
+    if not scenario.media:
+        return "" if scenario.links else "links between nodes, or a medium"
+    (medium, *others), flows = scenario.media, scenario.flows
+    if others or medium.mac.csma_cd is None or not 0 < len(flows) == len(medium.stations):
+        return "one medium with CSMA/CD, and one flow for each group of its stations"
+    return ""
+
+
+def _matches(pattern: re.Pattern[str], value: object) -> bool:
+    return isinstance(value, str) and pattern.fullmatch(value) is not None
 
 
 def _is_count(value: object) -> bool:

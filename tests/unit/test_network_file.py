@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
+import msgspec
 import pytest
 from ethermeter import _core, plan
 from ethermeter.experiment import json_schema, load
 from ethermeter.experiment.components import shipped_model, shipped_models
-from ethermeter.experiment.reading import scenarios
 from ethermeter.experiment.toml import parsed
 from ethermeter.trial import Live
 from faults_at import expect_fault, faults_of
@@ -45,8 +45,8 @@ def scenario(folder: Path, text: str) -> dict[str, Any]:
     path = folder / "x.toml"
     path.write_text(text, encoding="utf-8")
     experiment = load(path)
-    at = scenarios(experiment).at([0] * len(experiment.sweeps))
-    found: dict[str, Any] = json.loads(bytes(at.json))
+    at = experiment.scenarios.at([0] * len(experiment.sweeps))
+    found: dict[str, Any] = json.loads(msgspec.json.encode(at))
     return found
 
 
@@ -558,7 +558,7 @@ def test_what_only_the_core_refuses_ends_with_2_before_anything_runs(
     (line,) = ended.stderr.splitlines()
     # Two frames of 64 octets and their gaps and preambles, and a PAUSE frame with its own.
     assert line.startswith(
-        "x.toml: network.switches.0.buffer.size = 4000: expected at least 4202 for frames of up to 64 octets"
+        'x.toml: network.switches.0.buffer.size = "4 kB": expected at least 4202 for frames of up to 64 octets'
     )
     assert [entry.name for entry in tmp_path.iterdir()] == ["x.toml"]
 

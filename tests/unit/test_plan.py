@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 import subprocess
 import sys
 import time
@@ -191,14 +192,14 @@ GOOD = (
         ("{}", "line 1", "with the keys id, series"),
         ("[1]", "line 1", "JSON object"),
         ("{", "line 1", "as JSON"),
-        ("[" * 100_000, "line 1", "as JSON"),
+        ("[" * 100_000, "line 1", "JSON object"),
         (
             GOOD.replace('"delay_ps":[[0]]', '"delay_ps":' + "[" * 900 + "]" * 900),
             "line 1",
             "Expected `int`, got `array`",
         ),
-        ("9" * 10_000, "line 1", "as JSON"),
-        (GOOD.replace('"seed":1', '"seed":NaN'), "line 1", "NaN is no number"),
+        ("9" * 10_000, "line 1", "JSON object"),
+        (GOOD.replace('"seed":1', '"seed":NaN'), "line 1", "as JSON"),
         (GOOD.replace('"seed":1', '"seed":9223372036854775808'), "line 1", "seed as an integer"),
         (GOOD.replace('"seed":1', '"seed":true'), "line 1", "seed as an integer"),
         (
@@ -207,9 +208,19 @@ GOOD = (
             "replication as an integer",
         ),
         (GOOD.replace("x/00000", "../00000"), "line 1", "id as"),
-        (GOOD.replace("simulation", "live"), "line 1", "engine as"),
+        (GOOD.replace("simulation", "live"), "line 1", "scenario, live, in this order"),
+        (
+            GOOD.replace("simulation", "live")[:-1] + ',"live":{"ports":["udp"]}}',
+            "line 1",
+            "engine as",
+        ),
+        (
+            re.sub(r'"media":.*"flows":', '"flows":', GOOD),
+            "line 1",
+            "links between nodes, or a medium",
+        ),
         (GOOD.replace('"point":{}', '"point":{"a":1}'), "line 1", "point as texts"),
-        (GOOD.replace('"series":"x"', '"series":"\\ud800"'), "line 1", "series as a text"),
+        (GOOD.replace('"series":"x"', '"series":"\\ud800"'), "line 1", "as JSON"),
         (GOOD.replace('"phases":', '"phase":'), "line 1", "unknown field `phase`"),
         (GOOD.replace('"media":', '"medium":'), "line 1", "expected a scenario"),
         (GOOD.replace('"bit_ps":100000,', ""), "line 1", "missing required field `bit_ps`"),
@@ -262,7 +273,7 @@ line, together, found = sys.stdin.read(), threading.Barrier(8), []
 
 def read():
     together.wait()
-    found.append(type(read_trial(line, {})).__name__)
+    found.append(type(read_trial(line)).__name__)
 
 threads = [threading.Thread(target=read) for _ in range(8)]
 for thread in threads:

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import ethermeter
 import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -200,7 +201,7 @@ def test_a_run_of_a_network_has_a_roofline_for_each_flow_with_the_mean_of_its_re
 
 def test_a_run_without_a_network_and_a_damaged_plan_are_refused(tmp_path: Path) -> None:
     run = network_run(tmp_path)
-    (run / "plan.jsonl").write_text('{"id": "a/00000", "scenario": {"segment": {}}}\n')
+    (run / "plan.jsonl").write_text(ethermeter.load("jabber").plan(replications=1).to_jsonl())
     with pytest.raises(InputError, match="no network"):
         rooflines(run)
     (run / "plan.jsonl").write_text("[]\n")

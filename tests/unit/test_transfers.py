@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from ethermeter import scenario as schema
 from ethermeter.experiment import load, shipped
-from ethermeter.experiment.reading import scenarios
 from ethermeter.experiment.transfers import Acknowledge, Copy, Octets, Tcp, Transfer
 from faults_at import expect_fault
 from networks import network
@@ -47,8 +46,8 @@ def scenario(folder: Path, text: str) -> dict[str, Any]:
     path = folder / "x.toml"
     path.write_text(text, encoding="utf-8")
     experiment = load(path)
-    at = scenarios(experiment).at([0] * len(experiment.sweeps))
-    found: dict[str, Any] = json.loads(bytes(at.json))
+    at = experiment.scenarios.at([0] * len(experiment.sweeps))
+    found: dict[str, Any] = json.loads(msgspec.json.encode(at))
     return found
 
 
@@ -167,7 +166,7 @@ def test_files_of_1999_name_the_congestion_control_of_their_hosts() -> None:
     assert files
     for path in files:
         experiment = load(path)
-        for flow in scenarios(experiment).at([0] * len(experiment.sweeps)).value.flows:
+        for flow in experiment.scenarios.at([0] * len(experiment.sweeps)).flows:
             tcp = msgspec.to_builtins(flow.transfer.tcp)
             assert flow.transfer.tcp == msgspec.convert({**tcp, **RFC_2581}, schema.Tcp), path.name
         assert "flows.transfer.tcp.congestion" in path.read_text(encoding="utf-8")

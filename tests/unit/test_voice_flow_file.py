@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from ethermeter.experiment import load
-from ethermeter.experiment.reading import scenarios
 from faults_at import expect_fault, faults_of
 
 NETWORK = """\
@@ -40,7 +40,7 @@ def flows(folder: Path, text: str) -> list[dict[str, Any]]:
     path.write_text(text, encoding="utf-8")
     experiment = load(path)
     found: list[dict[str, Any]] = json.loads(
-        bytes(scenarios(experiment).at([0] * len(experiment.sweeps)).json)
+        msgspec.json.encode(experiment.scenarios.at([0] * len(experiment.sweeps)))
     )["flows"]
     return found
 

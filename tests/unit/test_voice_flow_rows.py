@@ -101,7 +101,6 @@ def run(of: Scenario, seed: int = 1) -> TrialRows:
         engine="simulation",
         point={},
         scenario=of,
-        scenario_json=msgspec.Raw(msgspec.json.encode(of)),
     )
     return network.run_trial(trial.line, of)
 

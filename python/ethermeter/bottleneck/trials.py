@@ -158,7 +158,6 @@ def trial(base: Trial, setup: Setup, *, number: int, changed: str, replication: 
         engine=LIVE,
         point={CHANGED: changed},
         scenario=base.scenario,
-        scenario_json=msgspec.Raw(msgspec.json.encode(base.scenario)),
         live=msgspec.structs.replace(base.settings(), setup=asdict(setup)),
     )
 

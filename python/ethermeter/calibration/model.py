@@ -9,11 +9,13 @@ from ethermeter.calibration.data import Datum
 from ethermeter.calibration.estimation import Floats
 from ethermeter.calibration.unknown import Unknown, read_unknowns
 from ethermeter.experiment import toml
-from ethermeter.experiment.key_paths import assigned, overridden
-from ethermeter.experiment.lowering import Encoded, NetworkScenarios
+from ethermeter.experiment.key_paths import overridden
+from ethermeter.experiment.lowering import Scenarios
 from ethermeter.experiment.reading import of_document
+from ethermeter.experiment.toml import assigned
 from ethermeter.faults import Fault, InputError, shown
 from ethermeter.metrics import Group, Metric, metrics_of
+from ethermeter.scenario import Scenario
 from ethermeter.trial import SIMULATION, Trial, planned
 
 _KEYS = ("metrics", "unknown")
@@ -106,7 +108,6 @@ class Model:
             Of the trial in its plan.
 
         """
-        scenario = self._scenario(values, point)
         return planned(
             id=f"calibrate/{number:05d}",
             series="calibrate",
@@ -114,11 +115,10 @@ class Model:
             seed=self.seed,
             engine=SIMULATION,
             point=self.settings(values, point),
-            scenario=scenario.value,
-            scenario_json=scenario.json,
+            scenario=self._scenario(values, point),
         )
 
-    def _scenario(self, values: Sequence[float] | Floats, point: Mapping[str, str]) -> Encoded:
+    def _scenario(self, values: Sequence[float] | Floats, point: Mapping[str, str]) -> Scenario:
         document = self.with_values(values)
         if point:
             document, faults = overridden(
@@ -127,7 +127,7 @@ class Model:
             if faults:
                 raise InputError(faults)
         # Of one batch: what is looked for is a value, not how sure it is.
-        return NetworkScenarios(
+        return Scenarios(
             document,
             (),
             engines=(SIMULATION,),

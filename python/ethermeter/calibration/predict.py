@@ -15,8 +15,8 @@ from ethermeter.calibration.document import NetworkFile
 from ethermeter.calibration.estimation import Floats
 from ethermeter.engines import network
 from ethermeter.experiment import Experiment, toml
-from ethermeter.experiment.key_paths import assigned
 from ethermeter.experiment.reading import of_document
+from ethermeter.experiment.toml import assigned
 from ethermeter.faults import Fault, InputError
 from ethermeter.metrics import Metric
 from ethermeter.plan import expand

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from ethermeter import units
-from ethermeter.experiment.key_paths import PathError, resolved
+from ethermeter.experiment.key_paths import resolved
+from ethermeter.experiment.toml import PathError
 from ethermeter.faults import Fault, Key, shown
 from ethermeter.units import Dimension, UnitError
 

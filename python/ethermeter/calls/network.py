@@ -192,7 +192,7 @@ def pairs_of(
     wired = expanded_network(
         validated(Network, document["network"], file=str(path), within=("network",)), file=str(path)
     )
-    hosts = [node["name"] for node in wired.nodes if "host" in node["kind"]]
+    hosts = [name for name, kind in wired.kinds.items() if kind == "host"]
     sides = []
     for option, name in (("--from", callers), ("--to", called)):
         members = wired.members.get(name) or ([name] if name in hosts else [])

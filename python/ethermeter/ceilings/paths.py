@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from ethermeter.analysis.interval import Estimate, student
 from ethermeter.analysis.roofline import Roofline, of_scenario, read
 from ethermeter.faults import Fault, InputError, shown
 from ethermeter.scenario import Scenario
-from ethermeter.trial import scenario_of
+from ethermeter.trial import Shared
 
 GOODPUT = "goodput"
 """The metric that is laid against ceilings: bit/s of frames, destination address to FCS."""
@@ -85,28 +86,33 @@ class _Trial:
     scenario: Scenario
 
 
+class _Line(msgspec.Struct):
+    id: str
+    series: str
+    engine: str
+    point: dict[str, str]
+    scenario: msgspec.Raw
+
+
 def _trials(path: Path) -> list[_Trial]:
     """Return the trials of networks; their scenarios were checked by the engine that ran them."""
     from ethermeter.experiment.toml import text_of
 
     file = str(path)
     found = []
-    known: dict[str, object] = {}
+    shared = Shared()
     for number, line in enumerate(
         text_of(path, file=file, most_bytes=_LARGEST_PLAN_OCTETS).splitlines(), 1
     ):
         try:
-            trial = json.loads(line)
-            if "links" in trial["scenario"]:
-                identity, series, engine, point = (
-                    trial[key] for key in ("id", "series", "engine", "point")
-                )
-                scenario = scenario_of(trial["scenario"], known)
-                found.append(_Trial(identity, series, engine, point, scenario))
-        except (ValueError, KeyError, TypeError, RecursionError):
+            trial = msgspec.json.decode(line, type=_Line)
+            scenario = shared.scenario(trial.scenario)
+        except (ValueError, RecursionError):
             raise InputError(
                 [Fault(file, f"line {number}", line[:200] or "(empty)", "expected a trial")]
             ) from None
+        if scenario.links:
+            found.append(_Trial(trial.id, trial.series, trial.engine, trial.point, scenario))
     return found
 
 

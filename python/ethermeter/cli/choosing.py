@@ -25,16 +25,14 @@ def choose(
 ) -> None:
     """Say which models apply to an experiment, which do not and why; run nothing."""
     from ethermeter import api
-    from ethermeter.experiment.lowering import Scenarios
-    from ethermeter.experiment.reading import scenarios
     from ethermeter.faults import Fault, InputError
     from ethermeter.metrics import Caution
     from ethermeter.theory.applicability import judge_all
     from ethermeter.theory.inputs import model_inputs
 
     (loaded,) = api.load(experiment, overrides=overrides or ()).experiments
-    made = scenarios(loaded)
-    if not isinstance(made, Scenarios):
+    first = loaded.scenarios.point([0] * len(loaded.sweeps))
+    if first.theory is None:
         raise InputError(
             [
                 Fault(
@@ -45,8 +43,7 @@ def choose(
                 )
             ]
         )
-    first = [0] * len(loaded.sweeps)
-    verdicts = judge_all(model_inputs(made.at(first).value, made.assumptions(first)))
+    verdicts = judge_all(model_inputs(first.scenario(), first.theory))
     point = {sweep.key: sweep.texts[0] for sweep in loaded.sweeps}
     if as_json:
         print_json({"point": point, "models": [_plain(verdict) for verdict in verdicts]})

@@ -33,7 +33,7 @@ def answer(line: str, watch: "Watch | None" = None) -> TrialRows:
         If the core breaks off because of a fault of its own.
 
     """
-    trial = read_trial(line, {})
+    trial = read_trial(line)
     if isinstance(trial, str):
         raise ValueError(trial)
     engine, *rest = trial.engine.split("/")

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 import numpy as np
 
 from ethermeter.engines.simulation import observe, timed
@@ -61,8 +60,7 @@ def run_trial(
         raise ValueError(
             f"{model} has no idealised scenario{f' with the step {step}' if step else ''}"
         )
-    json = msgspec.Raw(msgspec.json.encode(idealised.scenario))
-    line = core_trial(json, id=trial.id, seed=trial.seed)
+    line = core_trial(idealised.scenario, id=trial.id, seed=trial.seed)
     result, core_s = timed(_core.simulate_trial, line, watch)
     mended = {**result, "station_bits": _frame_bits(result, idealised)}
     if inputs.arrivals == "poisson":

@@ -3,12 +3,12 @@ that come with the package.
 """
 
 import functools
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints, Tag, model_validator
 
+from ethermeter import scenario
 from ethermeter.experiment import toml
 from ethermeter.experiment.quantity import PositiveTime, limited_time, octets, short_time
 from ethermeter.experiment.stations import MOST_QUEUED, room
@@ -89,23 +89,22 @@ class Stage(Table):
             raise complaint("expected at most one of coalesce and overlap")
         return self
 
-    def plan(self) -> dict[str, Any]:
-        """Return the stage as a plan has it."""
-        return _said(
+    def plan(self) -> scenario.Stage:
+        """Return the stage as in a plan."""
+        burst, coalesce = self.burst, self.coalesce
+        return scenario.Stage(
             name=self.name,
             resource=self.resource,
             fixed_ps=self.fixed,
             ps_per_octet=self.per_byte,
             extra_octets=self.extra,
-            burst=None
-            if self.burst is None
-            else {"octets": self.burst.size, "ps": self.burst.time},
-            overlap_octets=self.overlap if self.overlap is not None else None,
+            burst=None if burst is None else scenario.Burst(octets=burst.size, ps=burst.time),
+            overlap_octets=self.overlap,
             delay_ps=self.delay,
             queue_frames=self.queue,
             coalesce=None
-            if self.coalesce is None
-            else {"frames": self.coalesce.frames, "ps": self.coalesce.time},
+            if coalesce is None
+            else scenario.Coalesce(frames=coalesce.frames, ps=coalesce.time),
         )
 
 
@@ -134,14 +133,12 @@ class Buffer(Table):
             raise complaint("expected pause.low up to pause.high, and pause.high below size")
         return self
 
-    def plan(self) -> dict[str, Any]:
-        """Return the memory as a plan has it."""
-        pause = self.pause and {
-            "high_octets": self.pause.high,
-            "low_octets": self.pause.low,
-            "quanta": self.pause.quanta,
-        }
-        return {"octets": self.size, **({"pause": pause} if pause else {})}
+    def plan(self) -> scenario.Buffer:
+        """Return the buffer as in a plan."""
+        if (pause := self.pause) is None:
+            return scenario.Buffer(octets=self.size)
+        made = scenario.Pause(high_octets=pause.high, low_octets=pause.low, quanta=pause.quanta)
+        return scenario.Buffer(octets=self.size, pause=made)
 
 
 class Learns(Table):
@@ -284,66 +281,57 @@ def shipped_model(name: str) -> Component | None:
     return validated(Component, toml.parsed(text, file=str(path)), file=str(path))
 
 
-def host_plan(model: Model) -> dict[str, Any]:
-    """Return a host as a plan has it."""
-    return _said(
-        send=[stage.plan() for stage in model.send],
-        receive=[stage.plan() for stage in model.receive],
+def host_plan(model: Model, clock: scenario.ClockSpec | None) -> scenario.Host:
+    """Return a host as in a plan."""
+    return scenario.Host(
+        send=tuple(stage.plan() for stage in model.send),
+        receive=tuple(stage.plan() for stage in model.receive),
         ring=None if model.ring == Model.model_fields["ring"].default else model.ring,
         overlap_octets=model.overlap,
-        buffer=model.buffer and model.buffer.plan(),
+        buffer=None if model.buffer is None else model.buffer.plan(),
+        clock=clock,
     )
 
 
-def switch_plan(model: Model) -> dict[str, Any]:
-    """Return a switch as a plan has it."""
-    match model.learning:
-        case Learning(learns=learns):
-            learning: Any = {"learns": {"age_ps": learns.age, "addresses": learns.addresses}}
-        case _:
-            learning = "known"
-    match model.fabric:
+def switch_plan(model: Model) -> scenario.Switch:
+    """Return a switch as in a plan."""
+    return scenario.Switch(
+        learning=_learning_plan(model.learning),
+        overlap_octets=model.overlap,
+        ingress=None if model.ingress is None else model.ingress.plan(),
+        fabric=_fabric_plan(model.fabric),
+        queue_frames=model.queue,
+        queue_octets=model.queue_size,
+        buffer=None if model.buffer is None else model.buffer.plan(),
+    )
+
+
+def _learning_plan(learning: LearningOrKnown) -> scenario.Learning:
+    if not isinstance(learning, Learning):
+        return "known"
+    learns = learning.learns
+    return scenario.LearningTable(
+        learns=scenario.Learns(age_ps=learns.age, addresses=learns.addresses)
+    )
+
+
+def _fabric_plan(fabric: Fabric) -> scenario.Fabric:
+    match fabric:
         case Shared(shared=stage):
-            fabric: Any = {"shared": stage.plan()}
+            return scenario.FabricTable(shared=stage.plan())
         case Crossbar(crossbar=modules):
-            local = modules.local and modules.local.plan()
-            fabric = {
-                "crossbar": {
-                    "local": local,
-                    "inward": modules.inward.plan(),
-                    "outward": modules.outward.plan(),
-                }
-            }
+            return scenario.FabricTable(
+                crossbar=scenario.Crossbar(
+                    local=None if modules.local is None else modules.local.plan(),
+                    inward=modules.inward.plan(),
+                    outward=modules.outward.plan(),
+                )
+            )
         case _:
-            fabric = None
-    return {
-        "learning": learning,
-        **_said(
-            overlap_octets=model.overlap,
-            ingress=model.ingress and model.ingress.plan(),
-            fabric=fabric,
-            queue_frames=model.queue,
-            queue_octets=model.queue_size,
-            buffer=model.buffer and model.buffer.plan(),
-        ),
-    }
+            return "ideal"
 
 
-def router_plan(model: Model) -> dict[str, Any]:
-    """Return a router as a plan has it."""
-    forward = model.forward.plan() if model.forward is not None else {"name": "forward"}
-    return {"forward": forward, **_said(queue_frames=model.queue)}
-
-
-def laid_over(model: Model, own: Mapping[str, Any]) -> Model:
-    """Return a model with some keys replaced."""
-    return model.model_copy(update=dict(own)) if own else model
-
-
-def _said(**values: Any) -> dict[str, Any]:
-    """Return what is not as it would be if nothing was said; an overlap of 0 says something."""
-    return {
-        name: value
-        for name, value in values.items()
-        if not (value is None or value == [] or (value == 0 and name != "overlap_octets"))
-    }
+def router_plan(model: Model) -> scenario.Router:
+    """Return a router as in a plan."""
+    forward = model.forward.plan() if model.forward else scenario.Stage(name="forward")
+    return scenario.Router(forward=forward, queue_frames=model.queue)

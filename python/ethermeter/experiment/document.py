@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any, TypeVar
+from dataclasses import dataclass
+from typing import Annotated, TypeVar
 
 from pydantic import (
     BaseModel,
@@ -34,6 +35,7 @@ from ethermeter.experiment.segment import Segment, Star, standards
 from ethermeter.experiment.stations import StationGroup
 from ethermeter.experiment.table import ALLOWED, Table, complaint, is_tag
 from ethermeter.experiment.theory import Theory
+from ethermeter.experiment.toml import Tables
 from ethermeter.experiment.traffic import (
     Generator,
     Limit,
@@ -107,8 +109,8 @@ class _Common(Table):
     """Name of the series in figures; the file's name if not said."""
     notes: Annotated[str, StringConstraints(max_length=10_000)] = ""
     """Anything a reader should know."""
-    vary: Annotated[dict[str, Any], PlainValidator(_as_it_is), WithJsonSchema(_VARY_SCHEMA)] = (
-        Field(default_factory=dict)
+    vary: Annotated[Tables, PlainValidator(_as_it_is), WithJsonSchema(_VARY_SCHEMA)] = Field(
+        default_factory=dict
     )
     """What is varied; read by `sweep`, which knows the values' exact arithmetic."""
     phases: Phases = Field(default_factory=Phases)
@@ -136,6 +138,11 @@ class Document(_Common):
     run: Run = Field(default_factory=Run)
     """How the trials are run."""
 
+    @property
+    def models(self) -> tuple[str, ...] | None:
+        """Models that answer; None for all that apply."""
+        return None if self.theory.models is None else tuple(self.theory.models)
+
 
 class NetworkDocument(_Common):
     """An experiment: a network, who sends what over it, and what is varied."""
@@ -147,20 +154,54 @@ class NetworkDocument(_Common):
     run: NetworkRun = Field(default_factory=NetworkRun)
     """How the trials are run."""
 
-
-DOCUMENTS: dict[str, type[Table]] = {"Document": Document, "NetworkDocument": NetworkDocument}
-"""The kinds of files by the names of their models."""
-
-
-def is_of_network(document: Mapping[str, Any]) -> bool:
-    """Whether a file speaks of a network rather than of a segment."""
-    return "network" in document or ("flows" in document and "segment" not in document)
+    @property
+    def models(self) -> tuple[str, ...] | None:
+        """Models that answer: none is of networks."""
+        return None
 
 
-def json_schema() -> dict[str, Any]:
-    """Return the JSON Schema (draft 2020-12) of an experiment file: of a segment, or of a network."""
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A short form of experiment files: which tables a file has.
+
+    Parameters
+    ----------
+    document
+        The file as a whole.
+    tables
+        Tables whose keys can be varied and have a source.
+    listed
+        The one of these of which a file has several.
+
+    """
+
+    document: type[Document] | type[NetworkDocument]
+    tables: Mapping[str, type[Table]]
+    listed: str
+
+
+SEGMENT = Form(
+    Document,
+    {"segment": Segment, "stations": StationGroup, "phases": Phases, "theory": Theory},
+    "stations",
+)
+NETWORK = Form(NetworkDocument, {"network": Network, "flows": Flow, "phases": Phases}, "flows")
+DOCUMENTS: dict[str, type[Table]] = {
+    form.document.__name__: form.document for form in (SEGMENT, NETWORK)
+}
+"""The short forms of files by the names of their models."""
+
+
+def form_of(document: Tables) -> Form:
+    """Return the short form of a file."""
+    has_network = "network" in document or ("flows" in document and "segment" not in document)
+    return NETWORK if has_network else SEGMENT
+
+
+def json_schema() -> Tables:
+    """Return the JSON Schema (draft 2020-12) of an experiment file, by its short form."""
     kinds = {name: model.model_json_schema(mode="validation") for name, model in DOCUMENTS.items()}
-    tables: dict[str, Any] = {}
+    tables: Tables = {}
     for schema in kinds.values():
         tables |= schema.pop("$defs")
     tables["Segment"]["properties"]["standard"]["enum"] = list(standards())
@@ -216,7 +257,7 @@ _TABLES: dict[str, type[BaseModel]] = {
 key that marks it.
 """
 
-_WORDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
+_WORDS: dict[str, Callable[[Mapping[str, object]], str]] = {
     ALLOWED: lambda context: str(context["allowed"]),
     "string_type": lambda _: "expected a text in quotes",
     "string_unicode": lambda _: "expected a text of Unicode characters",

@@ -1,17 +1,17 @@
-"""[[flows]]: the messages that hosts send over a network, and the flows as in a plan, with groups
-written out.
-"""
+"""[[flows]]: the messages that hosts send over a network; the same as in a plan, host by host."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from fractions import Fraction
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
+from msgspec.structs import replace
 from pydantic import Field, PlainValidator, WithJsonSchema
 
-from ethermeter.experiment.frames import Frames, Samples, frames_plan, sizes_of
+from ethermeter import scenario
+from ethermeter.experiment.frames import Frames, Samples, Sizes, frames_plan, sizes_of
 from ethermeter.experiment.network import MOST_NODES, ExpandedNetwork, Name
+from ethermeter.experiment.origin import Origin
 from ethermeter.experiment.quantity import PositiveTime, octets
 from ethermeter.experiment.stations import room
 from ethermeter.experiment.table import Table, complaint, distinct
@@ -21,10 +21,11 @@ from ethermeter.experiment.traffic import (
     PoissonLoad,
     Times,
     arrivals_plan,
+    generator_plan,
     times_plan,
 )
 from ethermeter.experiment.transfers import Transfer, transfer_plan
-from ethermeter.experiment.voice import flow_faults, talks, voice_plan
+from ethermeter.experiment.voice import Coded, coder_plan, flow_faults, samples_plan, talks
 from ethermeter.faults import Fault, InputError, KeyPath, dotted, shown
 from ethermeter.framing import frame_octets
 from ethermeter.scenario import Framing, FramingTable, Udp
@@ -129,84 +130,75 @@ MOST_DATA_OCTETS = 65_507
 SHORTEST_FRAME_OCTETS = 19
 """A frame has an octet at least besides addresses, type and check sequence."""
 
-Sizes = Sequence[tuple[int, Fraction]]
 
-
-@dataclass(slots=True)
-class ExpandedFlows:
-    """Flows written out.
+@dataclass(frozen=True, slots=True)
+class ExpandedFlow:
+    """A flow of a table, with what only a measurement needs of it.
 
     Parameters
     ----------
-    flows
+    flow
         As in a plan.
-    places
-        For each, the table of the file that it comes from.
-    ports
-        For each, by what hosts send when it is measured.
+    origin
+        Where the file sets its values.
+    port
+        By what hosts send when it is measured.
     exchanges
-        For each, how many are wanted of a trial that is measured; None if it does not say.
+        How many are wanted of a trial that is measured; None if any number will do.
 
     """
 
-    flows: list[dict[str, Any]] = field(default_factory=list)
-    places: list[KeyPath] = field(default_factory=list)
-    ports: list[str] = field(default_factory=list)
-    exchanges: list[int | None] = field(default_factory=list)
+    flow: scenario.Flow
+    origin: Origin
+    port: str
+    exchanges: int | None
 
 
 def expanded_flows(
-    flows: Sequence[Flow],
+    flow: Flow,
+    index: int,
     wired: ExpandedNetwork,
     *,
     engines: Sequence[str],
     folder: Path,
     file: str,
-) -> ExpandedFlows:
-    """Write flows out.
+) -> list[ExpandedFlow]:
+    """Return the flows of a table, one for each sender or pair of hosts.
 
     Parameters
     ----------
-    flows
-        As the file has them.
+    flow, index
+        The table, and which of the file it is.
     wired
         The network over which they go.
     engines
-        Who answers.
+        Engines that answer.
     folder
-        Where files named in them are looked for.
+        Where files named in it are looked for.
     file
         What faults call the file.
 
     Raises
     ------
     InputError
-        With everything in them that contradicts itself.
+        With everything in it that contradicts itself.
 
     """
-    made = ExpandedFlows()
+    place: KeyPath = ("flows", index)
+    ends = _ends(flow, place, wired, file=file)
+    port = flow.port if flow.transfer is None else "tcp"
+    exchanges = None if flow.response is None else flow.response.exchanges
+    made: list[ExpandedFlow] = []
     faults: list[Fault] = []
-    for index, flow in enumerate(flows):
-        place: KeyPath = ("flows", index)
+    known: dict[tuple[int, ...], scenario.Flow] = {}
+    for name, sender, receivers in ends:
+        link = _link_of(sender, wired)
+        key = link.ps_per_octet, link.preamble_octets, link.gap_octets
         try:
-            pairs = _ends(flow, place, wired, file=file)
-            if len(made.flows) + len(pairs) > MOST_FLOWS:
-                raise InputError(
-                    [
-                        Fault(
-                            file,
-                            dotted(place),
-                            f"{len(pairs)} flows",
-                            f"expected at most {MOST_FLOWS} in all",
-                        )
-                    ]
-                )
-            for name, sender, receivers in pairs:
-                said = _said(flow, place, sender, wired, engines, folder, file)
-                made.flows.append({"name": name, "from": sender, "to": receivers, **said})
-                made.places.append(place)
-                made.ports.append(flow.port if flow.transfer is None else "tcp")
-                made.exchanges.append(None if flow.response is None else flow.response.exchanges)
+            if key not in known:
+                known[key] = _sent(flow, place, link, engines, folder, file)
+            sent = replace(known[key], name=name, from_=sender, to=tuple(receivers))
+            made.append(ExpandedFlow(sent, Origin(place), port, exchanges))
         except InputError as error:
             faults += error.faults
     if faults:
@@ -218,7 +210,7 @@ def _ends(
     flow: Flow, place: KeyPath, wired: ExpandedNetwork, *, file: str
 ) -> list[tuple[str, str, list[str]]]:
     """Return the name, the sender and the receivers of every flow that a table stands for."""
-    kinds = {node["name"]: next(iter(node["kind"])) for node in wired.nodes}
+    kinds = wired.kinds
     faults: list[Fault] = []
 
     def hosts_of(name: str, key: KeyPath) -> list[str]:
@@ -325,20 +317,19 @@ def _pairs(
     return found
 
 
-def _said(
+def _sent(
     flow: Flow,
     place: KeyPath,
-    sender: str,
-    wired: ExpandedNetwork,
+    link: scenario.Link,
     engines: Sequence[str],
     folder: Path,
     file: str,
-) -> dict[str, Any]:
-    """Return a flow as the engines read it, all but its name and its ends."""
+) -> scenario.Flow:
+    """Return a flow as in a plan, with neither name nor ends; `link` is that of its sender."""
     if flow.transfer is not None:
         if faults := _strange_to_transfers(flow, place, file=file):
             raise InputError(faults)
-        return {"transfer": transfer_plan(flow.transfer)}
+        return scenario.Flow(name="", from_="", transfer=transfer_plan(flow.transfer))
     if faults := _contradictions(flow, place, engines=engines, file=file):
         raise InputError(faults)
     has_data = flow.data is not None
@@ -346,59 +337,47 @@ def _said(
     if has_data:
         mtu_octets = flow.mtu if flow.mtu is not None else MTU_OCTETS
         framing = FramingTable(udp=Udp(mtu_octets=mtu_octets))
-    key = "data" if has_data else "frames"
-    if talks(flow):
-        return _voice(flow, framing)
-    said: dict[str, Any] = {} if flow.cast == "unicast" else {"address": flow.cast}
-    sizes = _sizes(
-        flow.data if has_data else flow.frames,
-        (*place, key),
-        is_data=has_data,
-        folder=folder,
-        file=file,
-    )
-    response = flow.response
-    said["frames"] = frames_plan(list(sizes))
-    if has_data:
-        said["framing"] = framing
-    said["arrivals"] = _arrivals(flow, place, sizes, framing, _link_of(sender, wired), file=file)
-    if flow.generator is not None:
-        said["generator"] = {
-            "buffers": flow.generator.buffers,
-            "time": times_plan(flow.generator.time),
-        }
-    if flow.queue is not None:
-        said["queue_frames"] = flow.queue
-    if (service := times_plan(flow.service)) != {"kind": "constant", "ps": 0}:
-        said["service"] = service
-    if response is not None:
-        answer = _answer_sizes(
-            response.data if has_data else response.frames,
-            sizes,
-            (*place, "response", key),
-            folder=folder,
-            file=file,
+    bare = scenario.Flow(name="", from_="", framing=framing)
+    if (service := times_plan(flow.service)) != bare.service:
+        bare = replace(bare, service=service)
+    lengths = flow.data if has_data else flow.frames
+    if isinstance(flow.arrivals, Coded):
+        coder = flow.arrivals.coder
+        return replace(
+            bare, frames=samples_plan(lengths), arrivals=coder_plan(coder), codec=coder.codec
         )
-        said["response"] = {
-            "frames": frames_plan(list(answer)),
-            "think": times_plan(response.think),
-        }
-        if response.timeout is not None:
-            said["response"]["timeout_ps"] = response.timeout
-    return said
+    key = "data" if has_data else "frames"
+    sizes = _sizes(lengths, (*place, key), is_data=has_data, folder=folder, file=file)
+    return replace(
+        bare,
+        address=flow.cast,
+        frames=frames_plan(sizes),
+        arrivals=_arrivals(flow, place, sizes, framing, link, file=file),
+        generator=generator_plan(flow.generator),
+        queue_frames=flow.queue,
+        response=_response(flow, place, sizes, folder=folder, file=file),
+    )
 
 
-def _voice(flow: Flow, framing: Framing) -> dict[str, Any]:
-    """Return a flow with a coder as the engines read it, all but its name and its ends."""
-    plan = voice_plan(flow)
-    said = {
-        "frames": plan.pop("frames"),
-        **({} if framing == "frame" else {"framing": framing}),
-        **plan,
-    }
-    if (service := times_plan(flow.service)) != {"kind": "constant", "ps": 0}:
-        said["service"] = service
-    return said
+def _response(
+    flow: Flow, place: KeyPath, request: Sizes, *, folder: Path, file: str
+) -> scenario.Response | None:
+    """Return a response as in a plan; as long as the request where its length is not given."""
+    response = flow.response
+    if response is None:
+        return None
+    key = "frames" if flow.data is None else "data"
+    frames = response.frames if flow.data is None else response.data
+    path = (*place, "response", key)
+    sizes = request
+    if frames is not None:
+        sizes = _sizes(frames, path, is_data=key == "data", folder=folder, file=file)
+    elif len(request) > 1:
+        allowed = "required: requests are of several lengths"
+        raise InputError([Fault(file, dotted(path), "(missing)", allowed)])
+    return scenario.Response(
+        frames=frames_plan(sizes), think=times_plan(response.think), timeout_ps=response.timeout
+    )
 
 
 _OF_MESSAGES = ("frames", "data", "mtu", "arrivals", "generator", "queue", "service", "response")
@@ -500,23 +479,8 @@ def _sizes(
     return sizes
 
 
-def _answer_sizes(
-    frames: Frames | None, request: Sizes, place: KeyPath, *, folder: Path, file: str
-) -> Sizes:
-    """Return lengths of an answer: where nothing is said of them, that of the request, if it has
-    one only.
-    """
-    if frames is not None:
-        return _sizes(frames, place, is_data=place[-1] == "data", folder=folder, file=file)
-    if len(request) > 1:
-        raise InputError(
-            [Fault(file, dotted(place), "(missing)", "required: requests are of several lengths")]
-        )
-    return request
-
-
-def _link_of(host: str, wired: ExpandedNetwork) -> Mapping[str, Any]:
-    return next(link for link in wired.links if any(end["node"] == host for end in link["ends"]))
+def _link_of(host: str, wired: ExpandedNetwork) -> scenario.Link:
+    return next(link for link in wired.links if any(end.node == host for end in link.ends))
 
 
 def _arrivals(
@@ -524,32 +488,23 @@ def _arrivals(
     place: KeyPath,
     sizes: Sizes,
     framing: Framing,
-    link: Mapping[str, Any],
+    link: scenario.Link,
     *,
     file: str,
-) -> dict[str, Any]:
+) -> scenario.Arrivals:
     assert flow.arrivals is not None, "checked"
-    match flow.arrivals:
-        case PoissonLoad(poisson_load=load):
-            # Of the sender's link: preambles, frames and gaps of a message.
-            around = link.get("preamble_octets", 8) + link.get("gap_octets", 12)
-            octets = sum(
-                weight * sum(length + around for length in frame_octets(framing, bits // 8))
-                for bits, weight in sizes
-            )
-            mean_ps = octets / sum(weight for _, weight in sizes) * link["ps_per_octet"] / load
-            if not 1000 <= mean_ps <= LONGEST_PS:
-                allowed = "expected a load at which a message comes from every 1 ns to every 1000 s"
-                raise InputError(
-                    [
-                        Fault(
-                            file,
-                            dotted((*place, "arrivals", "poisson_load")),
-                            f"{float(load):g}",
-                            allowed,
-                        )
-                    ]
-                )
-            return {"kind": "poisson", "mean_ps": float(mean_ps)}
-        case _:
-            return arrivals_plan(flow.arrivals)
+    if not isinstance(flow.arrivals, PoissonLoad):
+        return arrivals_plan(flow.arrivals)
+    load = flow.arrivals.poisson_load
+    # Of the sender's link: preambles, frames and gaps of a message.
+    around = link.preamble_octets + link.gap_octets
+    octets = sum(
+        weight * sum(length + around for length in frame_octets(framing, bits // 8))
+        for bits, weight in sizes
+    )
+    mean_ps = octets / sum(weight for _, weight in sizes) * link.ps_per_octet / load
+    if not 1000 <= mean_ps <= LONGEST_PS:
+        key = dotted((*place, "arrivals", "poisson_load"))
+        allowed = "expected a load at which a message comes from every 1 ns to every 1000 s"
+        raise InputError([Fault(file, key, f"{float(load):g}", allowed)])
+    return scenario.PoissonArrivals(mean_ps=float(mean_ps))

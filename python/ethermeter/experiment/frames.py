@@ -5,13 +5,14 @@ gathered from a coder's samples.
 import csv
 import io
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field, PlainValidator, StringConstraints, Tag, WithJsonSchema, model_validator
 
-from ethermeter import units
+from ethermeter import scenario, units
 from ethermeter.experiment.quantity import AnySize, Size, Weight
 from ethermeter.experiment.table import Table, choice, complaint, tag
 from ethermeter.faults import Fault, InputError, shown
@@ -124,6 +125,9 @@ Frames = Annotated[
     choice("mix", "measured", "samples", allowed=ALLOWED_FRAMES),
 ]
 """Frame lengths of a group."""
+
+Sizes = Sequence[tuple[int, Fraction]]
+"""Lengths in bits with their weights."""
 
 COLUMNS = ["length_bytes", "weight"]
 """The header of the file."""
@@ -247,7 +251,7 @@ def _number(cell: str) -> Fraction | None:
     return units.exact(value) if math.isfinite(value) else None
 
 
-def sizes_of(frames: Frames | None, *, folder: Path) -> list[tuple[int, Fraction]]:
+def sizes_of(frames: Frames | None, *, folder: Path) -> Sizes:
     """Return lengths in bits with their weights, as a file has them.
 
     Raises
@@ -264,12 +268,10 @@ def sizes_of(frames: Frames | None, *, folder: Path) -> list[tuple[int, Fraction
     return [(part.length, part.weight) for part in mixed if part.weight > 0]
 
 
-def frames_plan(sizes: list[tuple[int, Fraction]]) -> dict[str, Any]:
-    """Return lengths in bits with their weights as the engines read them."""
+def frames_plan(sizes: Sizes) -> scenario.Lengths:
+    """Return lengths in bits with their weights as in a plan."""
     if len(sizes) == 1:
-        return {"kind": "fixed", "bits": sizes[0][0]}
-    return {
-        "kind": "mix",
-        "bits": [bits for bits, _ in sizes],
-        "weights": [float(weight) for _, weight in sizes],
-    }
+        return scenario.FixedLengths(bits=sizes[0][0])
+    return scenario.MixLengths(
+        bits=tuple(bits for bits, _ in sizes), weights=tuple(float(weight) for _, weight in sizes)
+    )

@@ -1,8 +1,7 @@
-"""Key paths such as "stations.count": what they name, values set at them, and `--set` overrides."""
+"""Key paths such as "stations.count": what they name, and `--set` overrides."""
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from pydantic import BaseModel
 
@@ -13,13 +12,11 @@ from ethermeter.experiment.phases import Phases, Run
 from ethermeter.experiment.segment import Segment
 from ethermeter.experiment.stations import StationGroup
 from ethermeter.experiment.theory import Theory
+from ethermeter.experiment.toml import EVERY, PathError, Tables, assigned
 from ethermeter.faults import Fault, Key, shown
 
 LONGEST_PATH = 8
 """Parts a dotted key may have."""
-
-EVERY = "*"
-"""Stands for every table of a list, flows and parts of networks."""
 
 _TOP: dict[str, type[BaseModel]] = {
     "segment": Segment,
@@ -34,12 +31,8 @@ _LISTED = {"stations": "group of stations", "flows": "flow"}
 """Tables of which a file has several, and what one of them is called."""
 
 
-class PathError(ValueError):
-    """A dotted key that leads nowhere; the message says what was allowed."""
-
-
 def resolved(
-    document: Mapping[str, Any], parts: Sequence[str], *, tops: Sequence[str]
+    document: Mapping[str, object], parts: Sequence[str], *, tops: Sequence[str]
 ) -> tuple[Key, ...]:
     """Return the path of a dotted key, with a group of stations as its number.
 
@@ -120,7 +113,7 @@ def _named(tree: object, rest: Sequence[str]) -> list[Key]:
     return path
 
 
-def _group(document: Mapping[str, Any], top: str, rest: list[str]) -> tuple[Key, list[str]]:
+def _group(document: Mapping[str, object], top: str, rest: list[str]) -> tuple[Key, list[str]]:
     """Return which table of several is meant, and the key within it."""
     groups = document.get(top)
     groups = groups if isinstance(groups, list) else []
@@ -143,60 +136,12 @@ def _group(document: Mapping[str, Any], top: str, rest: list[str]) -> tuple[Key,
     )
 
 
-def assigned(tree: object, path: Sequence[Key], value: object) -> object:
-    """Return a copy of the tree with a value set; only the tables on the way are copied.
-
-    Raises
-    ------
-    PathError
-        If something on the way is no table.
-
-    """
-    if not path:
-        return value
-    head, rest = path[0], path[1:]
-    if isinstance(tree, list):
-        if head == EVERY:
-            return [assigned(item, rest, value) for item in tree]
-        if not isinstance(head, int) or head >= len(tree):
-            raise PathError(f"expected an index below {len(tree)} where the key says {head}")
-        return [
-            assigned(item, rest, value) if index == head else item
-            for index, item in enumerate(tree)
-        ]
-    if isinstance(tree, dict):
-        key = str(head)
-        return {**tree, key: assigned(tree.get(key, {}), rest, value)}
-    raise PathError(f"expected a table for the key {head} to stand in")
-
-
-def covers(path: Sequence[Key], place: Sequence[Key]) -> bool:
-    """Whether what stands at a place is at or below what a path speaks of."""
-    return len(path) <= len(place) and all(
-        part in (EVERY, of) for part, of in zip(path, place, strict=False)
-    )
-
-
-def at(tree: object, path: Sequence[Key]) -> object:
-    """Return what stands at a path, None if nothing does."""
-    for part in path:
-        if isinstance(tree, dict):
-            tree = tree.get(str(part))
-        elif isinstance(tree, list) and isinstance(part, int) and part < len(tree):
-            tree = tree[part]
-        else:
-            return None
-    return tree
-
-
 _LONGEST = 10_000
 _QUOTED_TABLES = ("vary", "sources")
 _GROUPED_TABLES = ("segment", "stations", "network", "flows", "phases", "run")
 
 
-def overridden(
-    document: Mapping[str, Any], overrides: Sequence[str]
-) -> tuple[dict[str, Any], list[Fault]]:
+def overridden(document: Tables, overrides: Sequence[str]) -> tuple[Tables, list[Fault]]:
     """Return the document with the values set, and the faults of those that could not be.
 
     A key that is set is no longer varied: whoever sets it means the value to hold.
@@ -247,7 +192,7 @@ def _value(text: str) -> object:
     return read["value"] if set(read) == {"value"} else text
 
 
-def _path(document: Mapping[str, Any], key: str) -> tuple[Key, ...]:
+def _path(document: Tables, key: str) -> tuple[Key, ...]:
     parts = _parts(key)
     if len(parts) > LONGEST_PATH:
         raise PathError(f"expected a key of at most {LONGEST_PATH} parts")
@@ -275,7 +220,7 @@ def _parts(key: str) -> list[str]:
     return parts if read == 0 else key.split(".")
 
 
-def _no_longer_varied(document: dict[str, Any], path: tuple[Key, ...]) -> dict[str, Any]:
+def _no_longer_varied(document: Tables, path: tuple[Key, ...]) -> Tables:
     vary = document.get("vary")
     if not isinstance(vary, dict) or path[0] == "vary":
         return document
@@ -283,7 +228,7 @@ def _no_longer_varied(document: dict[str, Any], path: tuple[Key, ...]) -> dict[s
     return {**document, "vary": kept} if len(kept) < len(vary) else document
 
 
-def _resolved(document: Mapping[str, Any], key: str) -> tuple[Key, ...] | None:
+def _resolved(document: Tables, key: str) -> tuple[Key, ...] | None:
     try:
         return resolved(document, key.split("."), tops=_GROUPED_TABLES)
     except PathError:

@@ -1,14 +1,11 @@
-"""[network]: hosts, switches, routers, hubs and links, and the network as in a plan, with groups written
-out.
-"""
+"""[network]: hosts, switches, routers, hubs and links; the same as in a plan, group by group."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints, model_validator
 
-from ethermeter import topology
+from ethermeter import scenario, topology
 from ethermeter.experiment.components import (
     HOST_KEYS,
     NAME,
@@ -22,13 +19,13 @@ from ethermeter.experiment.components import (
     Queue,
     Stage,
     host_plan,
-    laid_over,
     router_plan,
     shipped_model,
     shipped_models,
     switch_plan,
 )
 from ethermeter.experiment.layout import TWISTED_PAIR_VELOCITY
+from ethermeter.experiment.origin import Origin
 from ethermeter.experiment.quantity import (
     ClockDrift,
     ClockOffset,
@@ -41,7 +38,8 @@ from ethermeter.experiment.quantity import (
     short_time,
 )
 from ethermeter.experiment.table import Table, complaint
-from ethermeter.faults import Fault, InputError, Key, dotted, shown
+from ethermeter.faults import Fault, InputError, KeyPath, dotted, shown
+from ethermeter.nodes import kind_of
 from ethermeter.units import PS_PER_S
 
 MOST_NODES = 1000
@@ -67,14 +65,14 @@ class Clock(Table):
     drift_spread: DriftSpread = Field(default="0 ppm", validate_default=True)
     """The same of the drift."""
 
-    def plan(self) -> dict[str, Any]:
-        """Return the clock as a plan has it."""
-        spreads = {"offset_spread_ps": self.offset_spread, "drift_spread_ppb": self.drift_spread}
-        return {
-            "offset_ps": self.offset,
-            "drift_ppb": self.drift,
-            **{name: spread for name, spread in spreads.items() if spread},
-        }
+    def plan(self) -> scenario.ClockSpec:
+        """Return the clock as in a plan."""
+        return scenario.ClockSpec(
+            offset_ps=self.offset,
+            drift_ppb=self.drift,
+            offset_spread_ps=self.offset_spread,
+            drift_spread_ppb=self.drift_spread,
+        )
 
 
 class HostGroup(Table):
@@ -207,47 +205,38 @@ class Network(Table):
     """Links."""
 
 
-KeyPath = tuple[Key, ...]
-
-
 @dataclass(slots=True)
 class ExpandedNetwork:
-    """A network written out.
+    """A network written out, group by group.
 
     Parameters
     ----------
     nodes, links
         As in a plan.
-    node_places, link_places
-        For each of these, the table of the file that it comes from.
+    node_origins, link_origins
+        For each of these, where the file sets its values.
     members
         The hosts of every host and group of hosts, by its name.
     groups
         Names of groups, which have a number of hosts.
-    tree
-        For every node a number that all nodes have with which it is joined.
-    compares_clocks
+    clocks
         Whether receivers of streams compare clocks with their senders.
+    kinds
+        Kind of every node, such as "host", by name.
+    tree
+        For every node a number that is common to all nodes to which links lead from it.
 
     """
 
-    nodes: list[dict[str, Any]] = field(default_factory=list)
-    links: list[dict[str, Any]] = field(default_factory=list)
-    node_places: list[KeyPath] = field(default_factory=list)
-    link_places: list[KeyPath] = field(default_factory=list)
+    nodes: list[scenario.Node] = field(default_factory=list)
+    links: list[scenario.Link] = field(default_factory=list)
+    node_origins: list[Origin] = field(default_factory=list)
+    link_origins: list[Origin] = field(default_factory=list)
     members: dict[str, list[str]] = field(default_factory=dict)
     groups: set[str] = field(default_factory=set)
+    clocks: scenario.Comparing = "not_compared"
+    kinds: dict[str, str] = field(default_factory=dict)
     tree: dict[str, int] = field(default_factory=dict)
-    compares_clocks: bool = False
-
-    @property
-    def value(self) -> dict[str, Any]:
-        """The tables of a scenario that hold the network."""
-        return {
-            "nodes": self.nodes,
-            "links": self.links,
-            **({"clocks": "compared"} if self.compares_clocks else {}),
-        }
 
 
 def expanded_network(network: Network, *, file: str) -> ExpandedNetwork:
@@ -262,14 +251,14 @@ def expanded_network(network: Network, *, file: str) -> ExpandedNetwork:
     maker = _Maker(network, file)
     maker.make_nodes()
     maker.make_links()
-    maker.compare_clocks()
+    maker.check_clocks()
     if maker.faults:
         raise InputError(maker.faults)
     return maker.made
 
 
 class _Maker:
-    """A wiring under construction, with the faults found so far."""
+    """A network in the making, with the faults found so far."""
 
     def __init__(self, network: Network, file: str) -> None:
         self.network = network
@@ -282,179 +271,163 @@ class _Maker:
         self.faults.append(Fault(self.file, dotted(place), value, allowed))
 
     def make_nodes(self) -> None:
-        total = sum(group.count or 1 for group in self.network.hosts)
-        total += len(self.network.switches) + len(self.network.routers) + len(self.network.hubs)
+        network = self.network
+        total = sum(group.count or 1 for group in network.hosts)
+        total += len(network.switches) + len(network.routers) + len(network.hubs)
         if total > MOST_NODES:
             self.wrong(("network",), f"{total} nodes", f"expected at most {MOST_NODES}")
             return
-        for index, group in enumerate(self.network.hosts):
-            place: KeyPath = ("network", "hosts", index)
-            plan = host_plan(self._model(group, place, HOST_KEYS, "host"))
-            if group.clock is not None:
-                plan["clock"] = group.clock.plan()
-            self._name(group.name, place)
-            names = (
-                [group.name]
-                if group.count is None
-                else [f"{group.name}{number}" for number in range(1, group.count + 1)]
-            )
-            self.made.members[group.name] = names
-            if group.count is not None:
-                self.made.groups.add(group.name)
-            for name in names:
-                if group.count is not None:
-                    self._name(name, place)
-                self._node(name, "host", plan, place)
-        for index, switch in enumerate(self.network.switches):
-            place = ("network", "switches", index)
-            model = self._model(switch, place, SWITCH_KEYS, "switch")
-            self._single(
-                switch.name,
-                "switch",
-                switch_plan(self._laid_over(model, switch, SWITCH_KEYS)),
-                place,
-            )
-        for index, router in enumerate(self.network.routers):
+        for index, group in enumerate(network.hosts):
+            self._hosts(group, ("network", "hosts", index))
+        for index, switch in enumerate(network.switches):
+            place: KeyPath = ("network", "switches", index)
+            model, origin = self._model(switch, place, SWITCH_KEYS, "switch")
+            self._node(switch.name, scenario.Kind(switch=switch_plan(model)), origin)
+        for index, router in enumerate(network.routers):
             place = ("network", "routers", index)
-            model = self._model(router, place, ROUTER_KEYS, "router")
-            self._single(
-                router.name,
-                "router",
-                router_plan(self._laid_over(model, router, ROUTER_KEYS)),
-                place,
-            )
-        for index, hub in enumerate(self.network.hubs):
-            self._single(hub.name, "hub", {"delay_ps": hub.delay}, ("network", "hubs", index))
+            model, origin = self._model(router, place, ROUTER_KEYS, "router")
+            self._node(router.name, scenario.Kind(router=router_plan(model)), origin)
+        for index, hub in enumerate(network.hubs):
+            kind = scenario.Kind(hub=scenario.Hub(delay_ps=hub.delay))
+            self._node(hub.name, kind, Origin(("network", "hubs", index)))
 
-    def _laid_over(self, model: Model, own: Switch | Router, keys: tuple[str, ...]) -> Model:
-        return laid_over(
-            model, {key: getattr(own, key) for key in keys if key in own.model_fields_set}
-        )
-
-    def _single(self, name: str, kind: str, plan: Mapping[str, Any], place: KeyPath) -> None:
-        self._name(name, place)
-        self._node(name, kind, plan, place)
+    def _hosts(self, group: HostGroup, place: KeyPath) -> None:
+        model, origin = self._model(group, place, HOST_KEYS, "host")
+        clock = None if group.clock is None else group.clock.plan()
+        kind = scenario.Kind(host=host_plan(model, clock))
+        names = [group.name]
+        if group.count is not None:
+            self._name(group.name, place)
+            names = [f"{group.name}{number}" for number in range(1, group.count + 1)]
+            self.made.groups.add(group.name)
+        self.made.members[group.name] = names
+        for name in names:
+            self._node(name, kind, origin)
 
     def _name(self, name: str, place: KeyPath) -> None:
         if name in self._place_of:
-            other = dotted(self._place_of[name])
-            allowed = f"expected a name of its own; {other} has it (hosts of a group are called by its name and a number)"
+            allowed = (
+                f"expected a name of its own; {dotted(self._place_of[name])} has it "
+                "(hosts of a group are called by its name and a number)"
+            )
             self.wrong((*place, "name"), shown(name), allowed)
         self._place_of.setdefault(name, place)
 
-    def _node(self, name: str, kind: str, plan: Mapping[str, Any], place: KeyPath) -> None:
-        self.made.nodes.append({"name": name, "kind": {kind: dict(plan)}})
-        self.made.node_places.append(place)
+    def _node(self, name: str, kind: scenario.Kind, origin: Origin) -> None:
+        self._name(name, origin.place)
+        node = scenario.Node(name=name, kind=kind)
+        self.made.nodes.append(node)
+        self.made.node_origins.append(origin)
+        self.made.kinds[name] = kind_of(node)[0]
 
     def _model(
         self, owner: HostGroup | Switch | Router, place: KeyPath, keys: tuple[str, ...], kind: str
-    ) -> Model:
-        """Return the model that a node asks for; an empty one if it asks for none, or in vain."""
+    ) -> tuple[Model, Origin]:
+        """Return the model of a node with the node's own keys set in it, and where they stand.
+
+        The model is an empty one if the node names none, or one that is unknown.
+        """
+        own = {key: getattr(owner, key) for key in keys if key in owner.model_fields_set}
         if owner.model is None:
-            return Model()
+            return Model().model_copy(update=own), Origin(place)
         model = self.network.models.get(owner.model) or shipped_model(owner.model)
         if model is None:
             known = ", ".join([*self.network.models, *shipped_models()]) or "none"
-            self.wrong(
-                (*place, "model"),
-                shown(owner.model),
-                f"expected a model of this file or one that comes with ethermeter: {known}",
-            )
-            return Model()
-        said = model.model_fields_set & set(Model.model_fields)
-        if stray := sorted(said - set(keys)):
-            allowed = f"expected a model of a {kind}, which may have {', '.join(keys)}; this one has {', '.join(stray)}"
+            allowed = f"expected a model of this file or one that comes with ethermeter: {known}"
             self.wrong((*place, "model"), shown(owner.model), allowed)
-        return model
-
-    def compare_clocks(self) -> None:
-        self.made.compares_clocks = self.network.clocks == "synchronised"
-        if self.made.compares_clocks and not any(group.clock for group in self.network.hosts):
-            self.wrong(
-                ("network", "clocks"),
-                '"synchronised"',
-                "expected a clock at one host at least: hosts without one have no clock error",
+            return Model(), Origin(place)
+        given = model.model_fields_set & set(Model.model_fields)
+        if stray := sorted(given - set(keys)):
+            allowed = (
+                f"expected a model of a {kind}, which may have {', '.join(keys)}; "
+                f"this one has {', '.join(stray)}"
             )
+            self.wrong((*place, "model"), shown(owner.model), allowed)
+        of_file = owner.model in self.network.models
+        base = ("network", "models", owner.model) if of_file else (*place, "model")
+        bases = {key: base for key in keys if key not in own}
+        return model.model_copy(update=own) if own else model, Origin(place, bases)
+
+    def check_clocks(self) -> None:
+        if self.network.clocks != "synchronised":
+            return
+        self.made.clocks = "compared"
+        if not any(group.clock for group in self.network.hosts):
+            allowed = "expected a clock at one host at least: hosts without one have no clock error"
+            self.wrong(("network", "clocks"), '"synchronised"', allowed)
 
     def make_links(self) -> None:
-        kinds = {node["name"]: next(iter(node["kind"])) for node in self.made.nodes}
+        kinds = self.made.kinds
         used: dict[str, int] = dict.fromkeys(kinds, 0)
         sets = {name: number for number, name in enumerate(kinds)}
         for index, link in enumerate(self.network.links):
             place: KeyPath = ("network", "links", index)
-            plan = self._link(link, place)
-            for first, second in self._pairs(link, place, kinds):
+            origin = self._link_origin(link, place)
+            delay_ps = link.delay or 0
+            if link.length is not None:
+                delay_ps = topology.propagation_ps(
+                    link.length, velocity=link.velocity or TWISTED_PAIR_VELOCITY
+                )
+            for first, second in self._pairs(link, place):
                 has_hub = "hub" in (kinds[first], kinds[second])
                 if has_hub and link.half_duplex is False:
-                    self.wrong(
-                        (*place, "half_duplex"),
-                        "false",
-                        "expected true, or nothing: a hub's links are half-duplex",
-                    )
+                    allowed = "expected true, or nothing: a hub's links are half-duplex"
+                    self.wrong((*place, "half_duplex"), "false", allowed)
                 self._join(sets, first, second, place)
                 for name in (first, second):
                     used[name] += 1
-                half = {"half_duplex": True} if link.half_duplex or has_hub else {}
-                modules = link.modules or [0, 0]
-                ends = [
-                    {"node": name, **({"module": module} if module else {})}
-                    for name, module in zip((first, second), modules, strict=True)
-                ]
-                self.made.links.append({"ends": ends, **plan, **half})
-                self.made.link_places.append(place)
-        self.made.tree = sets
-        # Two of one name are a fault already.
-        for name, place in {
-            node["name"]: place
-            for node, place in zip(self.made.nodes, self.made.node_places, strict=True)
-        }.items():
-            if kinds[name] == "host" and used[name] != 1:
-                self.wrong(
-                    place,
-                    name,
-                    f"expected a host to have exactly one link, this one has {used[name]}",
+                modules = link.modules or (0, 0)
+                made = scenario.Link(
+                    ends=(
+                        scenario.End(node=first, module=modules[0]),
+                        scenario.End(node=second, module=modules[1]),
+                    ),
+                    ps_per_octet=link.rate or self.network.rate or 0,
+                    delay_ps=delay_ps,
+                    preamble_octets=link.preamble,
+                    gap_octets=link.gap,
+                    half_duplex=bool(link.half_duplex) or has_hub,
                 )
+                self.made.links.append(made)
+                self.made.link_origins.append(origin)
+        self.made.tree = sets
+        for name, place in self._place_of.items():
+            if kinds.get(name) == "host" and used[name] != 1:
+                allowed = f"expected a host to have exactly one link, this one has {used[name]}"
+                self.wrong(place, name, allowed)
 
-    def _link(self, link: Link, place: KeyPath) -> dict[str, Any]:
-        rate = link.rate if link.rate is not None else self.network.rate
-        if rate is None:
-            self.wrong((*place, "rate"), "(missing)", "required, or else network.rate: a bit rate")
-        delay = link.delay or 0
-        if link.length is not None:
-            delay = topology.propagation_ps(
-                link.length, velocity=link.velocity or TWISTED_PAIR_VELOCITY
-            )
-        said = {"preamble_octets": link.preamble} if link.preamble != 8 else {}
-        said |= {"gap_octets": link.gap} if link.gap != 12 else {}
-        return {"ps_per_octet": rate, "delay_ps": delay, **said}
+    def _link_origin(self, link: Link, place: KeyPath) -> Origin:
+        bases: dict[str, KeyPath] = {}
+        if link.rate is None:
+            bases["rate"] = ("network",)
+            if self.network.rate is None:
+                allowed = "required, or else network.rate: a bit rate"
+                self.wrong((*place, "rate"), "(missing)", allowed)
+        return Origin(place, bases)
 
-    def _pairs(self, link: Link, place: KeyPath, kinds: Mapping[str, str]) -> list[tuple[str, str]]:
+    def _pairs(self, link: Link, place: KeyPath) -> list[tuple[str, str]]:
         """Return what a link joins; a group has one for each of its hosts."""
+        kinds = self.made.kinds
         sides: list[list[str]] = []
         for side, name in enumerate(link.ends):
             hosts = self.made.members.get(name) or ([name] if name in kinds else [])
             if not hosts:
                 known = ", ".join(dict.fromkeys([*self.made.members, *kinds]))
-                self.wrong(
-                    (*place, "ends", side),
-                    shown(name),
-                    f"expected the name of a node or of a group: {known}",
-                )
+                allowed = f"expected the name of a node or of a group: {known}"
+                self.wrong((*place, "ends", side), shown(name), allowed)
             sides.append(hosts)
         first, second = sides
         if len(first) > 1 and len(second) > 1:
-            self.wrong(
-                (*place, "ends"),
-                shown(link.ends),
-                "expected at most one group: its hosts are joined to one node",
-            )
+            allowed = "expected at most one group: its hosts are joined to one node"
+            self.wrong((*place, "ends"), shown(link.ends), allowed)
             return []
         return [(one, other) for one in first for other in second]
 
     def _join(self, sets: dict[str, int], first: str, second: str, place: KeyPath) -> None:
         if sets[first] == sets[second]:
             allowed = (
-                "expected no loop: other links join these two already, and there is no spanning tree here"
+                "expected no loop: other links join these two already, "
+                "and there is no spanning tree here"
                 if first != second
                 else "expected two different nodes"
             )

@@ -4,7 +4,7 @@ from typing import Annotated, Literal, NamedTuple
 
 from pydantic import AfterValidator, Field, PlainValidator, WithJsonSchema
 
-from ethermeter import units
+from ethermeter import scenario, units
 from ethermeter.experiment.quantity import PhaseTime
 from ethermeter.experiment.table import Table, complaint, distinct
 from ethermeter.faults import Fault, InputError
@@ -111,7 +111,7 @@ SHORTEST_WINDOW_PS = PS_PER_S // 1000
 """The shortest window that may be measured: 1 ms."""
 
 
-def schedule(phases: Phases, *, file: str) -> dict[str, int]:
+def schedule(phases: Phases, *, file: str) -> scenario.Phases:
     """Return the schedule of a trial, in ps from its start.
 
     Raises
@@ -154,14 +154,14 @@ def schedule(phases: Phases, *, file: str) -> dict[str, int]:
         "last": stop_ps - window_ps,
         "middle": begin_ps + (phases.transmit - window_ps) // 2,
     }[phases.measure.where]
-    return {
-        "begin_ps": begin_ps,
-        "stop_ps": stop_ps,
-        "measure_from_ps": from_ps,
-        "measure_to_ps": from_ps + window_ps,
-        "end_ps": end_ps,
-        "spread_ps": phases.spread,
-    }
+    return scenario.Phases(
+        begin_ps=begin_ps,
+        stop_ps=stop_ps,
+        measure_from_ps=from_ps,
+        measure_to_ps=from_ps + window_ps,
+        end_ps=end_ps,
+        spread_ps=phases.spread,
+    )
 
 
 def _seconds(ps: int) -> str:

@@ -1,11 +1,10 @@
 """Reading: from a file to an experiment, or to every fault in it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from ethermeter.experiment import toml
 from ethermeter.experiment.document import (
@@ -14,17 +13,12 @@ from ethermeter.experiment.document import (
     NetworkDocument,
     faults_of,
     fields_of,
-    is_of_network,
+    form_of,
 )
-from ethermeter.experiment.flows import Flow
-from ethermeter.experiment.key_paths import EVERY, PathError, assigned, covers, overridden, resolved
-from ethermeter.experiment.lowering import NetworkScenarios, Scenarios
-from ethermeter.experiment.network import Network
-from ethermeter.experiment.phases import Phases
-from ethermeter.experiment.segment import Segment
-from ethermeter.experiment.stations import StationGroup
+from ethermeter.experiment.key_paths import overridden, resolved
+from ethermeter.experiment.lowering import Scenarios
 from ethermeter.experiment.sweep import Sweep, sweeps_of
-from ethermeter.experiment.theory import Theory
+from ethermeter.experiment.toml import EVERY, PathError, Tables, assigned, covers
 from ethermeter.faults import Fault, InputError, Key, dotted, shown
 
 
@@ -60,6 +54,8 @@ class Experiment:
         The file's text after overrides; TOML.
     document
         The same as tables; not to be changed.
+    scenarios
+        The scenarios of its points.
 
     """
 
@@ -75,7 +71,8 @@ class Experiment:
     sources: Mapping[str, str]
     sweeps: tuple[Sweep, ...]
     source_text: str = field(repr=False)
-    document: Mapping[str, Any] = field(repr=False)
+    document: Tables = field(repr=False)
+    scenarios: Scenarios = field(repr=False, compare=False)
 
     @property
     def points(self) -> int:
@@ -96,19 +93,6 @@ class Experiment:
             self.points * (self.replications if engine in ("simulation", "live") else 1)
             for engine in self.engines
         )
-
-
-_MODELS: dict[str, type[BaseModel]] = {
-    "segment": Segment,
-    "stations": StationGroup,
-    "phases": Phases,
-    "theory": Theory,
-}
-_MODELS_OF_NETWORKS: dict[str, type[BaseModel]] = {
-    "network": Network,
-    "flows": Flow,
-    "phases": Phases,
-}
 
 
 def load(path: Path, *, overrides: Sequence[str] = ()) -> Experiment:
@@ -138,7 +122,7 @@ def load(path: Path, *, overrides: Sequence[str] = ()) -> Experiment:
 
 
 def of_document(
-    document: dict[str, Any], path: Path, *, text: str | None = None, faults: Sequence[Fault] = ()
+    document: Tables, path: Path, *, text: str | None = None, faults: Sequence[Fault] = ()
 ) -> Experiment:
     """Return the experiment that a file's tables are.
 
@@ -177,73 +161,52 @@ def of_document(
         seed=model.seed,
         series=model.series if model.series is not None else path.stem,
         engines=tuple(model.run.engines),
-        models=None
-        if isinstance(model, NetworkDocument) or model.theory.models is None
-        else tuple(model.theory.models),
+        models=model.models,
         replications=model.run.replications,
         batches=model.run.batches,
         sources=model.sources,
         sweeps=tuple(sweeps),
         source_text=toml.document(document) if text is None else text,
         document=document,
+        scenarios=Scenarios(
+            document,
+            sweeps,
+            engines=model.run.engines,
+            batches=model.run.batches,
+            file=file,
+            folder=path.parent,
+        ),
     )
     _check(experiment)
     return experiment
 
 
-def scenarios(experiment: Experiment) -> Scenarios | NetworkScenarios:
-    """Return the maker of an experiment's scenarios."""
-    folder = experiment.path.parent
-    if is_of_network(experiment.document):
-        return NetworkScenarios(
-            experiment.document,
-            experiment.sweeps,
-            engines=experiment.engines,
-            batches=experiment.batches,
-            file=str(experiment.path),
-            folder=folder,
-        )
-    return Scenarios(
-        experiment.document,
-        experiment.sweeps,
-        batches=experiment.batches,
-        file=str(experiment.path),
-        folder=folder,
-    )
-
-
 def _document(
-    document: Mapping[str, Any], *, file: str
+    document: Tables, *, file: str
 ) -> tuple[Document | NetworkDocument | None, list[Fault]]:
     try:
-        return (NetworkDocument if is_of_network(document) else Document).model_validate(
-            document
-        ), []
+        return form_of(document).document.model_validate(document), []
     except ValidationError as error:
         return None, [fault for _, fault in faults_of(error, file=file)]
 
 
-def _sources(document: Mapping[str, Any], *, file: str) -> list[Fault]:
+def _sources(document: Tables, *, file: str) -> list[Fault]:
     """Return the sources that speak of no parameter."""
     table = document.get("sources")
-    models = _models(document)
     faults = []
     for key, given in table.items() if isinstance(table, dict) else ():
         try:
             if isinstance(given, str):
-                resolved(document, key.split("."), tops=tuple(models))
+                resolved(document, key.split("."), tops=tuple(form_of(document).tables))
         except PathError as error:
             faults.append(Fault(file, dotted(("sources", key)), shown(given), str(error)))
     return faults
 
 
-def _models(document: Mapping[str, Any]) -> dict[str, type[BaseModel]]:
-    return _MODELS_OF_NETWORKS if is_of_network(document) else _MODELS
-
-
-def _names(document: Mapping[str, Any], *, file: str) -> list[Fault]:
+def _names(document: Tables, *, file: str) -> list[Fault]:
     """Return the groups, or flows, whose names leave open what a dotted key means."""
-    top, model = ("flows", Flow) if is_of_network(document) else ("stations", StationGroup)
+    form = form_of(document)
+    top, model = form.listed, form.tables[form.listed]
     groups = document.get(top)
     seen: set[str] = set()
     faults = []
@@ -269,7 +232,7 @@ def _names(document: Mapping[str, Any], *, file: str) -> list[Fault]:
     return faults
 
 
-def _values(document: Mapping[str, Any], sweeps: Sequence[Sweep], *, file: str) -> list[Fault]:
+def _values(document: Tables, sweeps: Sequence[Sweep], *, file: str) -> list[Fault]:
     """Return the varied values that their key does not allow."""
     faults = []
     for sweep in sweeps:
@@ -283,11 +246,11 @@ def _values(document: Mapping[str, Any], sweeps: Sequence[Sweep], *, file: str) 
                 )
             )
             continue
-        size = 2 if sweep.path[0] in ("stations", "flows") else 1
+        size = 2 if sweep.path[0] == form_of(document).listed else 1
         # What every flow may have is asked of the first.
         within = tuple(0 if part == EVERY else part for part in sweep.path[:size])
         table = _table(document, within)
-        model = _models(document)[str(sweep.path[0])]
+        model = form_of(document).tables[str(sweep.path[0])]
         for index, value in enumerate(sweep.values):
             place = ("vary", sweep.key, index)
             try:
@@ -307,7 +270,7 @@ def _values(document: Mapping[str, Any], sweeps: Sequence[Sweep], *, file: str) 
     return faults
 
 
-def _table(document: Mapping[str, Any], path: tuple[Key, ...]) -> object:
+def _table(document: Tables, path: tuple[Key, ...]) -> object:
     table = document.get(str(path[0]), {})
     return table[int(path[1])] if len(path) > 1 and isinstance(table, list) else table
 
@@ -321,19 +284,16 @@ def _check(experiment: Experiment) -> None:
     if experiment.trials > MOST_TRIALS:
         allowed = f"expected at most {MOST_TRIALS} trials: points x engines x replications"
         raise InputError([Fault(str(experiment.path), "vary", str(experiment.trials), allowed)])
-    made = scenarios(experiment)
     first = [0] * len(experiment.sweeps)
     choices = [first] + [
         [value if other == index else 0 for other in range(len(first))]
         for index, sweep in enumerate(experiment.sweeps)
         for value in range(1, len(sweep.values))
     ]
-    raise_all(experiment, made, choices)
+    raise_all(experiment, choices)
 
 
-def raise_all(
-    experiment: Experiment, made: Scenarios | NetworkScenarios, choices: Sequence[Sequence[int]]
-) -> None:
+def raise_all(experiment: Experiment, choices: Iterable[Sequence[int]]) -> None:
     """Raise the faults of all these points together, each fault once.
 
     Raises
@@ -345,7 +305,7 @@ def raise_all(
     faults: dict[tuple[str, str, str], Fault] = {}
     for choice in choices:
         try:
-            made.parts(choice)
+            experiment.scenarios.point(choice)
         except InputError as error:
             for fault in error.faults:
                 faults.setdefault(

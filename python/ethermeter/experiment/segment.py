@@ -1,8 +1,9 @@
 """[segment]: the standard, and what the experiment changes about it."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import AfterValidator, Field, StringConstraints
 
@@ -13,12 +14,14 @@ from ethermeter.scenario import CsmaCd
 
 
 @cache
-def standards() -> Mapping[str, Mapping[str, Any]]:
-    """Return every standard by name: its constants, and their sources under "sources"."""
+def standards() -> Mapping[str, Mapping[str, int]]:
+    """Return the constants of every standard, by its name."""
     from ethermeter import _core
 
-    known: Mapping[str, Mapping[str, Any]] = _core.standards()
-    return known
+    return {
+        name: {key: value for key, value in constants.items() if key != "sources"}
+        for name, constants in _core.standards().items()
+    }
 
 
 MOST_PLACES = 1024
@@ -90,18 +93,25 @@ No jam, or neither gap nor turnaround time, would leave it open who heard whom f
 """
 
 
-def csma_cd(constants: Mapping[str, Any]) -> CsmaCd:
-    """Return the constants of the medium access; `constants` are those of `medium`."""
-    bits = {name: constants[name] for name in CsmaCd.__struct_fields__ if name.endswith("_bits")}
-    return CsmaCd(turnaround_ps=constants["turnaround_ps"], **bits)
+@dataclass(frozen=True, slots=True)
+class Constants:
+    """Constants of a segment: its standard with what the file changes about it."""
+
+    bit_ps: int
+    mac: CsmaCd
+    fcs_bits: int
+    attempt_limit: int
+    backoff_limit: int
+    max_stations: int
+
+    @property
+    def preamble_bits(self) -> int:
+        """Preamble and start-of-frame delimiter."""
+        return self.mac.preamble_bits
 
 
-def _unless(key: str, segment: Segment) -> str:
-    return ", or a turnaround time" if key == "gap" and not segment.turnaround else ""
-
-
-def medium(segment: Segment, *, file: str) -> dict[str, Any]:
-    """Return the constants of a segment by their names in `_core.standards()`.
+def constants_of(segment: Segment, *, file: str) -> Constants:
+    """Return the constants of a segment.
 
     Raises
     ------
@@ -109,47 +119,50 @@ def medium(segment: Segment, *, file: str) -> dict[str, Any]:
         If a time is no whole number of bits, or the gap contradicts itself.
 
     """
-    constants = {
-        name: value for name, value in standards()[segment.standard].items() if name != "sources"
-    }
-    if segment.rate is not None:
-        constants["bit_ps"] = segment.rate
+    standard = standards()[segment.standard]
+    bit_ps = standard["bit_ps"] if segment.rate is None else segment.rate
+    bits = {key: standard[f"{key}_bits"] for key in ("slot", "gap", "gap_part1", "preamble", "jam")}
     faults = []
-    for key in ("slot", "gap", "gap_part1", "preamble", "jam"):
+
+    def wrong(key: str, value: str, allowed: str) -> None:
+        faults.append(Fault(file, dotted(("segment", key)), value, allowed))
+
+    for key in bits:
         given = getattr(segment, key)
         if given is None:
             continue
         unit, number = given
-        bits, rest = divmod(number, constants["bit_ps"]) if unit == "ps" else (number, 0)
+        bits[key], rest = divmod(number, bit_ps) if unit == "ps" else (number, 0)
         if rest:
-            allowed = f"expected a whole number of bits, each {constants['bit_ps']} ps"
-            faults.append(Fault(file, dotted(("segment", key)), f"{number} ps", allowed))
-        constants[f"{key}_bits"] = bits
-    constants["turnaround_ps"] = segment.turnaround
+            wrong(key, f"{number} ps", f"expected a whole number of bits, each {bit_ps} ps")
     # Without a gap and a turnaround time, a station could start in the very instant in which it hears
     # silence and carrier at once.
-    for key, least in (
-        ("slot", 1),
-        ("gap", 0 if segment.turnaround else 1),
-        ("gap_part1", 0),
-        ("preamble", 0),
-        ("jam", 1),
-    ):
-        bits = constants[f"{key}_bits"]
-        if not least <= bits <= MOST_BITS:
-            faults.append(
-                Fault(
-                    file,
-                    dotted(("segment", key)),
-                    f"{bits} bit",
-                    f"expected from {least} to {MOST_BITS} bit" + _unless(key, segment),
-                )
-            )
-    if constants["gap_part1_bits"] > constants["gap_bits"]:
+    least = {"slot": 1, "gap": 0 if segment.turnaround else 1, "jam": 1}
+    for key, number in bits.items():
+        if not least.get(key, 0) <= number <= MOST_BITS:
+            unless = ", or a turnaround time" if key == "gap" and not segment.turnaround else ""
+            allowed = f"expected from {least.get(key, 0)} to {MOST_BITS} bit{unless}"
+            wrong(key, f"{number} bit", allowed)
+    if bits["gap_part1"] > bits["gap"]:
         key = "gap" if segment.gap is not None else "gap_part1"
-        value = f"{constants[f'{key}_bits']} bit"
-        allowed = f"expected gap_part1, {constants['gap_part1_bits']} bit, to be at most gap, {constants['gap_bits']} bit"
-        faults.append(Fault(file, dotted(("segment", key)), value, allowed))
+        allowed = (
+            f"expected gap_part1, {bits['gap_part1']} bit, to be at most gap, {bits['gap']} bit"
+        )
+        wrong(key, f"{bits[key]} bit", allowed)
     if faults:
         raise InputError(faults)
-    return constants
+    return Constants(
+        bit_ps=bit_ps,
+        mac=CsmaCd(
+            slot_bits=bits["slot"],
+            gap_bits=bits["gap"],
+            gap_part1_bits=bits["gap_part1"],
+            preamble_bits=bits["preamble"],
+            jam_bits=bits["jam"],
+            turnaround_ps=segment.turnaround,
+        ),
+        fcs_bits=standard["fcs_bits"],
+        attempt_limit=standard["attempt_limit"],
+        backoff_limit=standard["backoff_limit"],
+        max_stations=standard["max_stations"],
+    )

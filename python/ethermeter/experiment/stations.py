@@ -1,16 +1,14 @@
 """[[stations]]: groups of equal stations with their traffic, and each group as in a scenario."""
 
-from collections.abc import Mapping
-from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-import msgspec
 from pydantic import Field, PlainValidator, StringConstraints, WithJsonSchema
 
-from ethermeter.experiment.frames import Frames, Samples, frames_plan, sizes_of
+from ethermeter import scenario
+from ethermeter.experiment.frames import Frames, Samples, Sizes, frames_plan, sizes_of
 from ethermeter.experiment.quantity import ClockError, Delay, Length
-from ethermeter.experiment.segment import MOST_PLACES
+from ethermeter.experiment.segment import MOST_PLACES, Constants
 from ethermeter.experiment.table import Table, complaint
 from ethermeter.experiment.traffic import (
     Arrivals,
@@ -21,11 +19,12 @@ from ethermeter.experiment.traffic import (
     Times,
     arrivals_plan,
     backoff_plan,
+    generator_plan,
     times_plan,
 )
 from ethermeter.experiment.voice import Coded, frames_and_arrivals, station_faults
 from ethermeter.faults import Fault, InputError, dotted
-from ethermeter.scenario import Flow, Stations
+from ethermeter.scenario import Flow, Lengths, Stations
 from ethermeter.stations import Group
 from ethermeter.units import LONGEST_PS
 
@@ -109,11 +108,6 @@ class StationGroup(Table):
 PLACEMENTS = ("position", "positions", "cluster", "per_cluster")
 """Keys of a group that say where its stations are; at most one of them may be used."""
 
-Constants = Mapping[str, Any]
-"""What a group needs of its segment: bit_ps, gap_bits, preamble_bits, fcs_bits, attempt_limit,
-backoff_limit.
-"""
-
 
 def contradictions(group: StationGroup, index: int, *, file: str) -> list[Fault]:
     """Return what a group says that cannot both be."""
@@ -167,47 +161,43 @@ def group_of(
         If frames or arrivals do not fit the segment.
 
     """
+    frames: Lengths
+    arrivals: scenario.Arrivals
     has_coder = isinstance(group.arrivals, Coded)
     if has_coder:
         frames, arrivals = frames_and_arrivals(group, index, constants=constants, file=file)
     else:
         sizes = _sizes(group, index, constants=constants, folder=folder, file=file)
-        frames, arrivals = (
-            frames_plan(sizes),
-            _arrivals(group, index, sizes=sizes, constants=constants, file=file),
-        )
-    stations = {
-        "node": "",
-        "points": (),
-        "clock_error_ppb": group.clock_error,
-        "priority_wait_ps": group.priority_wait,
-        "backoff": backoff_plan(group.backoff, limit=constants["backoff_limit"]),
-        "attempt_limit": group.attempt_limit
-        if group.attempt_limit is not None
-        else constants["attempt_limit"],
+        frames = frames_plan(sizes)
+        arrivals = _arrivals(group, index, sizes=sizes, constants=constants, file=file)
+    stations = Stations(
+        node="",
+        points=(),
+        clock_error_ppb=group.clock_error,
+        priority_wait_ps=group.priority_wait,
+        backoff=backoff_plan(group.backoff, limit=constants.backoff_limit),
+        attempt_limit=group.attempt_limit or constants.attempt_limit,
         # A coder's buffer goes on whatever becomes of attempts.
-        "after_attempt_limit": group.after_attempt_limit or ("resume" if has_coder else "discard"),
-        "after_late_collision": group.after_late_collision,
-    }
-    flow = {
-        "name": "",
-        "from": "",
-        "frames": frames,
-        "arrivals": arrivals,
-        "generator": None
-        if group.generator is None
-        else {"buffers": group.generator.buffers, "time": times_plan(group.generator.time)},
-        "queue_frames": group.queue,
-        "service": times_plan(group.service),
-    }
-    return Group(msgspec.convert(stations, Stations), msgspec.convert(flow, Flow))
+        after_attempt_limit=group.after_attempt_limit or ("resume" if has_coder else "discard"),
+        after_late_collision=group.after_late_collision,
+    )
+    flow = Flow(
+        name="",
+        from_="",
+        frames=frames,
+        arrivals=arrivals,
+        generator=generator_plan(group.generator),
+        queue_frames=group.queue,
+        service=times_plan(group.service),
+    )
+    return Group(stations, flow)
 
 
 def _sizes(
     group: StationGroup, index: int, *, constants: Constants, folder: Path, file: str
-) -> list[tuple[int, Fraction]]:
+) -> Sizes:
     """Return frame lengths in bits, FCS included, with their weights."""
-    fcs_bits = constants["fcs_bits"]
+    fcs_bits = constants.fcs_bits
     place = dotted(("stations", index, "frames"))
     # Samples come of a coder, without which they contradict the arrivals.
     assert not isinstance(group.frames, Samples)
@@ -216,53 +206,30 @@ def _sizes(
         sizes = [(bits + fcs_bits, weight) for bits, weight in sizes]
     shortest = min(bits for bits, _ in sizes)
     if shortest <= fcs_bits:
-        allowed = f"expected frames longer than their frame check sequence, {fcs_bits} bit, or frames_include_fcs = false"
+        allowed = (
+            f"expected frames longer than their frame check sequence, {fcs_bits} bit, "
+            "or frames_include_fcs = false"
+        )
         raise InputError([Fault(file, place, f"{shortest} bit", allowed)])
     longest = max(bits for bits, _ in sizes)
-    if (constants["preamble_bits"] + longest) * constants["bit_ps"] > LONGEST_PS:
-        raise InputError(
-            [
-                Fault(
-                    file,
-                    place,
-                    f"{longest} bit",
-                    "expected frames that last at most 1000 s at this rate",
-                )
-            ]
-        )
+    if (constants.preamble_bits + longest) * constants.bit_ps > LONGEST_PS:
+        allowed = "expected frames that last at most 1000 s at this rate"
+        raise InputError([Fault(file, place, f"{longest} bit", allowed)])
     return sizes
 
 
 def _arrivals(
-    group: StationGroup,
-    index: int,
-    *,
-    sizes: list[tuple[int, Fraction]],
-    constants: Constants,
-    file: str,
-) -> dict[str, Any]:
-    match group.arrivals:
-        case PoissonLoad(poisson_load=load):
-            # Charged as Boggs et al. (1988, section 3.3) charge: preamble, frame and gap.
-            mean_bits = sum(bits * weight for bits, weight in sizes) / sum(
-                weight for _, weight in sizes
-            )
-            charged_ps = (
-                constants["preamble_bits"] + mean_bits + constants["gap_bits"]
-            ) * constants["bit_ps"]
-            mean_ps = charged_ps * group.count / load
-            if mean_ps > LONGEST_PS:
-                allowed = "expected a load at which a station sends at least every 1000 s"
-                raise InputError(
-                    [
-                        Fault(
-                            file,
-                            dotted(("stations", index, "arrivals", "poisson_load")),
-                            f"{float(load):g}",
-                            allowed,
-                        )
-                    ]
-                )
-            return {"kind": "poisson", "mean_ps": float(mean_ps)}
-        case _:
-            return arrivals_plan(group.arrivals)
+    group: StationGroup, index: int, *, sizes: Sizes, constants: Constants, file: str
+) -> scenario.Arrivals:
+    if not isinstance(group.arrivals, PoissonLoad):
+        return arrivals_plan(group.arrivals)
+    load = group.arrivals.poisson_load
+    # Charged as Boggs et al. (1988, section 3.3) charge: preamble, frame and gap.
+    mean_bits = sum(bits * weight for bits, weight in sizes) / sum(weight for _, weight in sizes)
+    charged_bits = constants.preamble_bits + mean_bits + constants.mac.gap_bits
+    mean_ps = charged_bits * constants.bit_ps * group.count / load
+    if mean_ps > LONGEST_PS:
+        key = dotted(("stations", index, "arrivals", "poisson_load"))
+        allowed = "expected a load at which a station sends at least every 1000 s"
+        raise InputError([Fault(file, key, f"{float(load):g}", allowed)])
+    return scenario.PoissonArrivals(mean_ps=float(mean_ps))

@@ -1,23 +1,17 @@
 """Sweeps: the values a key goes through."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 from ethermeter import units
 from ethermeter.experiment import toml
-from ethermeter.experiment.document import MOST_TRIALS, is_of_network
-from ethermeter.experiment.key_paths import PathError, resolved
+from ethermeter.experiment.document import MOST_TRIALS, form_of
+from ethermeter.experiment.key_paths import resolved
+from ethermeter.experiment.toml import PathError, Tables
 from ethermeter.faults import Fault, Key, dotted, shown
 from ethermeter.units import UnitError
-
-VARIABLE = ("segment", "stations", "phases", "theory")
-"""Tables whose keys can be varied."""
-
-VARIABLE_OF_NETWORKS = ("network", "flows", "phases")
-"""The same in the file of a network."""
 
 _ALLOWED = 'expected a list of values or { from = …, to = …, step = … }, the dotted key in quotes, such as "stations.count"'
 _RANGE_KEYS = ("from", "to", "step")
@@ -42,7 +36,7 @@ class Sweep:
 
     key: str
     path: tuple[Key, ...]
-    values: tuple[Any, ...]
+    values: tuple[object, ...]
     texts: tuple[str, ...]
 
 
@@ -50,7 +44,7 @@ class SweepError(ValueError):
     """A range that gives no values; the message says what was allowed."""
 
 
-def sweeps_of(document: Mapping[str, Any], *, file: str) -> tuple[list[Sweep], list[Fault]]:
+def sweeps_of(document: Tables, *, file: str) -> tuple[list[Sweep], list[Fault]]:
     """Read the table `vary`.
 
     Returns
@@ -62,7 +56,7 @@ def sweeps_of(document: Mapping[str, Any], *, file: str) -> tuple[list[Sweep], l
     table = document.get("vary", {})
     if not isinstance(table, dict):
         return [], [Fault(file, "vary", shown(table), "expected a table")]
-    tops = VARIABLE_OF_NETWORKS if is_of_network(document) else VARIABLE
+    tops = tuple(form_of(document).tables)
     sweeps: list[Sweep] = []
     faults: list[Fault] = []
     taken: dict[tuple[Key, ...], str] = {}
@@ -108,7 +102,7 @@ def text_of(value: object) -> str:
     return toml.inline(value)
 
 
-def _values(given: object) -> tuple[Any, ...]:
+def _values(given: object) -> tuple[object, ...]:
     if isinstance(given, list):
         if not 1 <= len(given) <= MOST_TRIALS:
             raise SweepError(f"expected from 1 to {MOST_TRIALS} values, got {len(given)}")

@@ -1,16 +1,17 @@
-"""TOML: a file as tables, or what is wrong with it; and tables as text, which the standard library
-does not write.
-"""
+"""TOML: a file as tables, tables as text, and values at key paths in tables."""
 
 import datetime
 import math
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ethermeter.faults import Fault, InputError, shown
+from ethermeter.faults import Fault, InputError, Key, shown
+
+Tables = dict[str, Any]
+"""A file as TOML gives it: plain values, lists and tables, whose types pydantic checks."""
 
 LARGEST_FILE_BYTES = 16_000_000
 """The largest experiment file that is read."""
@@ -67,7 +68,7 @@ def text_of(path: Path, *, file: str, most_bytes: int = LARGEST_FILE_BYTES) -> s
         ) from None
 
 
-def parsed(text: str, *, file: str) -> dict[str, Any]:
+def parsed(text: str, *, file: str) -> Tables:
     """Return the tables of a TOML text.
 
     Raises
@@ -189,7 +190,9 @@ def inline(value: object) -> str:
         case str():
             return _text(value)
         case Mapping():
-            items = ", ".join(f"{_key(str(key))} = {inline(item)}" for key, item in value.items())
+            items = ", ".join(
+                f"{_key_text(str(key))} = {inline(item)}" for key, item in value.items()
+            )
             return "{ " + items + " }" if items else "{}"
         case list() | tuple():
             return "[" + ", ".join(inline(item) for item in value) + "]"
@@ -202,21 +205,23 @@ def inline(value: object) -> str:
 def document(tree: Mapping[str, object]) -> str:
     """Return a whole file: plain values first, then tables, then lists of tables."""
     lines = [
-        f"{_key(key)} = {inline(value)}" for key, value in tree.items() if not _is_section(value)
+        f"{_key_text(key)} = {inline(value)}"
+        for key, value in tree.items()
+        if not _is_section(value)
     ]
     for key, value in tree.items():
         if isinstance(value, Mapping):
             lines += [
                 "",
-                f"[{_key(key)}]",
-                *(f"{_key(str(inner))} = {inline(item)}" for inner, item in value.items()),
+                f"[{_key_text(key)}]",
+                *(f"{_key_text(str(inner))} = {inline(item)}" for inner, item in value.items()),
             ]
         elif _is_section(value) and isinstance(value, list):
             for table in value:
                 lines += [
                     "",
-                    f"[[{_key(key)}]]",
-                    *(f"{_key(str(inner))} = {inline(item)}" for inner, item in table.items()),
+                    f"[[{_key_text(key)}]]",
+                    *(f"{_key_text(str(inner))} = {inline(item)}" for inner, item in table.items()),
                 ]
     return "\n".join(lines) + "\n"
 
@@ -227,7 +232,7 @@ def _is_section(value: object) -> bool:
     )
 
 
-def _key(key: str) -> str:
+def _key_text(key: str) -> str:
     return key if _BARE.fullmatch(key) else _text(key)
 
 
@@ -245,3 +250,57 @@ def _number(value: float) -> str:
     if math.isnan(value):
         return "nan"
     return repr(value) if math.isfinite(value) else ("inf" if value > 0 else "-inf")
+
+
+EVERY = "*"
+"""Stands for every table of a list."""
+
+
+class PathError(ValueError):
+    """A dotted key that leads nowhere; the message says what was allowed."""
+
+
+def assigned(tree: object, path: Sequence[Key], value: object) -> object:
+    """Return a copy of the tree with a value set; only the tables on the way are copied.
+
+    Raises
+    ------
+    PathError
+        If something on the way is no table.
+
+    """
+    if not path:
+        return value
+    head, rest = path[0], path[1:]
+    if isinstance(tree, list):
+        if head == EVERY:
+            return [assigned(item, rest, value) for item in tree]
+        if not isinstance(head, int) or head >= len(tree):
+            raise PathError(f"expected an index below {len(tree)} where the key says {head}")
+        return [
+            assigned(item, rest, value) if index == head else item
+            for index, item in enumerate(tree)
+        ]
+    if isinstance(tree, dict):
+        key = str(head)
+        return {**tree, key: assigned(tree.get(key, {}), rest, value)}
+    raise PathError(f"expected a table for the key {head} to stand in")
+
+
+def covers(path: Sequence[Key], place: Sequence[Key]) -> bool:
+    """Whether what stands at a place is at or below what a path speaks of."""
+    return len(path) <= len(place) and all(
+        part in (EVERY, of) for part, of in zip(path, place, strict=False)
+    )
+
+
+def at(tree: object, path: Sequence[Key]) -> object:
+    """Return what stands at a path, None if nothing does."""
+    for part in path:
+        if isinstance(tree, dict):
+            tree = tree.get(str(part))
+        elif isinstance(tree, list) and isinstance(part, int) and part < len(tree):
+            tree = tree[part]
+        else:
+            return None
+    return tree

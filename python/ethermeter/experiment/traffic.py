@@ -1,9 +1,7 @@
-"""Traffic: arrivals, service times, generators and backoff of stations and flows, as in the file and as
-in a plan.
-"""
+"""Traffic: arrivals, service times, generators and backoff, as in the file and as in a plan."""
 
 from fractions import Fraction
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import (
     BeforeValidator,
@@ -16,7 +14,7 @@ from pydantic import (
     model_validator,
 )
 
-from ethermeter import units
+from ethermeter import scenario, units
 from ethermeter.experiment.quantity import (
     TIME_OR_RANDOM,
     Frequency,
@@ -296,69 +294,63 @@ Backoff = Annotated[
 """How a station waits after a collision."""
 
 
-def arrivals_plan(arrivals: Arrivals) -> dict[str, Any]:
-    """Return arrivals that depend on no load as the engines read them."""
+def arrivals_plan(arrivals: Arrivals) -> scenario.Arrivals:
+    """Return arrivals that depend on no load as in a plan."""
     match arrivals:
         case Poisson(poisson=mean_ps):
-            return {"kind": "poisson", "mean_ps": float(mean_ps)}
-        case Regular(regular=period_ps, phase=phase_ps):
-            # Only where it is set, so that other plans keep their hash.
-            return {
-                "kind": "regular",
-                "period_ps": period_ps,
-                **({} if phase_ps == "random" else {"phase_ps": phase_ps}),
-            }
+            return scenario.PoissonArrivals(mean_ps=float(mean_ps))
+        case Regular(regular=period_ps, phase=phase):
+            phase_ps = phase if isinstance(phase, int) else None
+            return scenario.RegularArrivals(period_ps=period_ps, phase_ps=phase_ps)
         case OnOff(on_off=times):
-            return {
-                "kind": "on_off",
-                "period_ps": times.period,
-                "on_mean_ps": float(times.on),
-                "off_mean_ps": float(times.off),
-            }
+            return scenario.OnOffArrivals(
+                period_ps=times.period, on_mean_ps=float(times.on), off_mean_ps=float(times.off)
+            )
         case _:
-            return {"kind": "saturated"}
+            return scenario.SaturatedArrivals()
 
 
-def times_plan(times: Times) -> dict[str, Any]:
-    """Return a distribution of times as the engines read it."""
+def generator_plan(generator: Generator | None) -> scenario.Generator | None:
+    """Return a generator as in a plan."""
+    if generator is None:
+        return None
+    return scenario.Generator(buffers=generator.buffers, time=times_plan(generator.time))
+
+
+def times_plan(times: Times) -> scenario.Times:
+    """Return a distribution of times as in a plan."""
     match times:
         case Uniform(uniform=bounds):
-            return {"kind": "uniform", "low_ps": bounds[0], "high_ps": bounds[1]}
+            return scenario.UniformTimes(low_ps=bounds[0], high_ps=bounds[1])
         case Exponential(exponential=parameters):
-            return {
-                "kind": "exponential",
-                "offset_ps": parameters.offset,
-                "mean_ps": float(parameters.mean),
-            }
+            return scenario.ExponentialTimes(
+                offset_ps=parameters.offset, mean_ps=float(parameters.mean)
+            )
         case MeasuredTimes(measured=measured):
-            return {
-                "kind": "measured",
-                "values_ps": list(measured.values),
-                "weights": [float(weight) for weight in measured.weights],
-            }
+            return scenario.MeasuredTimes(
+                values_ps=tuple(measured.values),
+                weights=tuple(float(weight) for weight in measured.weights),
+            )
         case Constant(constant=time_ps):
-            return {"kind": "constant", "ps": time_ps}
+            return scenario.ConstantTimes(ps=time_ps)
         case _:
-            return {"kind": "constant", "ps": times}
+            return scenario.ConstantTimes(ps=times)
 
 
-def backoff_plan(backoff: Backoff, *, limit: int) -> dict[str, Any]:
-    """Return a backoff rule as a plan has it; `limit` is that of the standard."""
+def backoff_plan(backoff: Backoff, *, limit: int) -> scenario.Backoff:
+    """Return a backoff rule as in a plan; `limit` is that of the standard."""
     match backoff:
         case ExponentialBackoff(exponential=parameters):
-            return {"rule": "exponential", "limit": parameters.limit}
+            return scenario.ExponentialBackoff(limit=parameters.limit)
         case LinearBackoff(linear=parameters):
-            return {"rule": "linear", "limit": parameters.limit}
-        case ConstantBackoff(constant=parameters):
-            return {"rule": "constant", "slots": parameters.slots}
-        case LoadRegister(load_register=parameters):
-            return {
-                "rule": "load-register",
-                "bits": parameters.bits,
-                "clock_ps": parameters.clock,
-                "ticks": parameters.ticks,
-            }
+            return scenario.LinearBackoff(limit=parameters.limit)
+        case ConstantBackoff(constant=range_):
+            return scenario.ConstantBackoff(slots=range_.slots)
+        case LoadRegister(load_register=register):
+            return scenario.LoadRegisterBackoff(
+                bits=register.bits, clock_ps=register.clock, ticks=register.ticks
+            )
         case "none":
-            return {"rule": "none"}
+            return scenario.NoneBackoff()
         case _:
-            return {"rule": "exponential", "limit": limit}
+            return scenario.ExponentialBackoff(limit=limit)

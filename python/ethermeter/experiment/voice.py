@@ -1,16 +1,14 @@
-"""Voice: coders, whose samples gather in the frame that is sent next (Gonsalves 1982, section 3.3), at
-stations and in flows.
-"""
+"""Voice: coders, whose samples gather in the frame sent next (Gonsalves 1982, section 3.3)."""
 
-from collections.abc import Mapping
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import PlainValidator, WithJsonSchema, model_validator
 
-from ethermeter import units
-from ethermeter.experiment.frames import Samples
+from ethermeter import scenario, units
+from ethermeter.experiment.frames import Frames, Samples
 from ethermeter.experiment.quantity import BitRate, PositiveTime, limited_size, limited_time
+from ethermeter.experiment.segment import Constants
 from ethermeter.experiment.table import Table, complaint
 from ethermeter.faults import Fault, InputError, Key, dotted
 from ethermeter.framing import AROUND_DATA_OCTETS, IP_HEADER_OCTETS, UDP_HEADER_OCTETS
@@ -182,16 +180,16 @@ def check_coder(coder: Coder, problems: Problems) -> None:
 
 
 def frames_and_arrivals(
-    group: "StationGroup", index: int, *, constants: Mapping[str, Any], file: str
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the frames and arrivals of a group without station_faults as the engines read them.
+    group: "StationGroup", index: int, *, constants: Constants, file: str
+) -> tuple[scenario.SamplesLengths, scenario.CoderArrivals]:
+    """Return the frames and arrivals of a group without `station_faults` as in a plan.
 
     Parameters
     ----------
     group, index
         The group, with a coder, and which of the file it is.
     constants
-        Of its segment: bit_ps, preamble_bits, fcs_bits.
+        Of its segment.
     file
         What faults call the file.
 
@@ -205,7 +203,7 @@ def frames_and_arrivals(
     assert isinstance(group.arrivals, Coded)
     growth, coder = group.frames.samples, group.arrivals.coder
     problems = Problems(file, ("stations", index))
-    fcs_bits, bit_ps = constants["fcs_bits"], constants["bit_ps"]
+    fcs_bits, bit_ps = constants.fcs_bits, constants.bit_ps
     added = 0 if group.frames_include_fcs else fcs_bits
     least, most, overhead = (bits + added for bits in (growth.least, growth.most, growth.overhead))
     samples = max(1, -(-(least - overhead) // coder.sample_bits))
@@ -225,7 +223,7 @@ def frames_and_arrivals(
             f"{growth.most} bit",
             f"expected at most {MOST_BITS - added} bit",
         )
-    elif (constants["preamble_bits"] + most) * bit_ps > LONGEST_PS:
+    elif (constants.preamble_bits + most) * bit_ps > LONGEST_PS:
         problems.add(
             ("frames", "samples", "most"),
             f"{growth.most} bit",
@@ -240,29 +238,20 @@ def frames_and_arrivals(
         problems.add(("arrivals", "coder", key), f"a sample every {coder.every_ps} ps", allowed)
     if problems.faults:
         raise InputError(problems.faults)
-    return {
-        "kind": "samples",
-        "overhead_bits": overhead,
-        "min_bits": least,
-        "max_bits": most,
-    }, coder_plan(coder)
+    frames = scenario.SamplesLengths(overhead_bits=overhead, min_bits=least, max_bits=most)
+    return frames, coder_plan(coder)
 
 
-def coder_plan(coder: Coder) -> dict[str, Any]:
-    """Return a coder without faults as the engines read it."""
-    spurts = (
-        None
-        if coder.talk is None or coder.silence is None
-        else (float(coder.talk), float(coder.silence))
+def coder_plan(coder: Coder) -> scenario.CoderArrivals:
+    """Return a coder without faults as in a plan."""
+    spurts = None
+    if coder.talk is not None and coder.silence is not None:
+        spurts = scenario.Spurts(
+            talk_mean_ps=float(coder.talk), silence_mean_ps=float(coder.silence)
+        )
+    return scenario.CoderArrivals(
+        sample_bits=coder.sample_bits, sample_ps=int(coder.every_ps), spurts=spurts
     )
-    return {
-        "kind": "coder",
-        "sample_bits": coder.sample_bits,
-        "sample_ps": int(coder.every_ps),
-        "spurts": None
-        if spurts is None
-        else {"talk_mean_ps": spurts[0], "silence_mean_ps": spurts[1]},
-    }
 
 
 _ONE_PACKET = "not allowed with a coder, whose host has one packet on its way to the wire at a time"
@@ -380,21 +369,10 @@ def _size(bits: int) -> str:
     return f"{bits} bit" if bits % 8 else f"{bits // 8} B"
 
 
-def voice_plan(flow: "Flow") -> dict[str, Any]:
-    """Return the frames, the arrivals and the codec, if it has a name, of a voice flow without
-    flow_faults, as the engines read them.
-    """
-    lengths = flow.data if flow.data is not None else flow.frames
+def samples_plan(lengths: Frames | None) -> scenario.SamplesLengths:
+    """Return the lengths of a voice flow without faults as in a plan."""
     assert isinstance(lengths, Samples)
-    assert isinstance(flow.arrivals, Coded)
-    growth, coder = lengths.samples, flow.arrivals.coder
-    plan: dict[str, Any] = {
-        "frames": {
-            "kind": "samples",
-            "overhead_bits": growth.overhead,
-            "min_bits": growth.least,
-            "max_bits": growth.most,
-        },
-        "arrivals": coder_plan(coder),
-    }
-    return plan if coder.codec is None else {**plan, "codec": coder.codec}
+    growth = lengths.samples
+    return scenario.SamplesLengths(
+        overhead_bits=growth.overhead, min_bits=growth.least, max_bits=growth.most
+    )

@@ -66,7 +66,7 @@ def trial_of(work: Work) -> Trial:
         If its line is none.
 
     """
-    found = read_trial(work.line, {})
+    found = read_trial(work.line)
     if isinstance(found, str):
         raise InputError([Fault("plan", work.id, work.line[:200], found)])
     return found

@@ -1,0 +1,196 @@
+"""Origins: the keys of an experiment file from which the values of a scenario come."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from msgspec import Struct
+
+from ethermeter import scenario
+from ethermeter.experiment.toml import at
+from ethermeter.faults import Fault, Key, KeyPath, dotted, shown
+
+KEYS: Mapping[type[Struct], Mapping[str, str]] = {
+    scenario.Node: {"kind": ""},
+    scenario.Kind: {"host": "", "switch": "", "router": "", "hub": ""},
+    scenario.Host: {"overlap_octets": "overlap"},
+    scenario.Switch: {
+        "overlap_octets": "overlap",
+        "queue_frames": "queue",
+        "queue_octets": "queue_size",
+    },
+    scenario.Router: {"queue_frames": "queue"},
+    scenario.Hub: {"delay_ps": "delay"},
+    scenario.ClockSpec: {
+        "offset_ps": "offset",
+        "drift_ppb": "drift",
+        "offset_spread_ps": "offset_spread",
+        "drift_spread_ppb": "drift_spread",
+    },
+    scenario.Learns: {"age_ps": "age"},
+    scenario.Buffer: {"octets": "size"},
+    scenario.Pause: {"high_octets": "high", "low_octets": "low"},
+    scenario.Stage: {
+        "fixed_ps": "fixed",
+        "ps_per_octet": "per_byte",
+        "extra_octets": "extra",
+        "overlap_octets": "overlap",
+        "delay_ps": "delay",
+        "queue_frames": "queue",
+    },
+    scenario.Burst: {"octets": "size", "ps": "time"},
+    scenario.Coalesce: {"ps": "time"},
+    scenario.Link: {
+        "ps_per_octet": "rate",
+        "delay_ps": "delay|length",
+        "preamble_octets": "preamble",
+        "gap_octets": "gap",
+    },
+    scenario.End: {"node": "", "module": ""},
+    scenario.Flow: {
+        "address": "cast",
+        "frames": "frames|data",
+        "framing": "",
+        "codec": "arrivals.coder.codec",
+        "queue_frames": "queue",
+    },
+    scenario.FramingTable: {"udp": ""},
+    scenario.Udp: {"mtu_octets": "mtu"},
+    scenario.Response: {"frames": "frames|data", "timeout_ps": "timeout"},
+    scenario.Transfer: {"job": ""},
+    scenario.Stream: {"octets": "size"},
+    scenario.File: {
+        "octets": "size",
+        "block_octets": "block",
+        "request_octets": "request",
+        "answer_octets": "answer",
+    },
+    scenario.Tcp: {
+        "mtu_octets": "mtu",
+        "option_octets": "options",
+        "window_octets": "window",
+        "send_buffer_octets": "send_buffer",
+        "least_timeout_ps": "least_timeout",
+        "timeout_margin_ps": "timeout_margin",
+        "first_timeout_ps": "first_timeout",
+        "read_ps_per_octet": "read_per_byte",
+    },
+    scenario.Acknowledge: {"ps": "time"},
+}
+"""Keys of an experiment file by the keys of a scenario, where they differ: one key, one of several
+("delay|length"), or none ("") for a table that a file does not have.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a file sets the values of a node, a link or a flow.
+
+    Parameters
+    ----------
+    place
+        Its table.
+    elsewhere
+        The table of each key that has its value from another one: a model, or the network.
+
+    """
+
+    place: KeyPath
+    elsewhere: Mapping[str, KeyPath] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Origins:
+    """Where a file sets the values of a network's nodes, links and flows."""
+
+    nodes: Sequence[Origin] = ()
+    links: Sequence[Origin] = ()
+    flows: Sequence[Origin] = ()
+
+    def key(self, path: str, made: scenario.Scenario, document: object) -> KeyPath:
+        """Return the key of a file from which a value of its scenario comes.
+
+        Parameters
+        ----------
+        path
+            Key path within the scenario, such as "links[3].delay_ps".
+        made
+            The scenario.
+        document
+            The tables of the file.
+
+        """
+        steps: list[Key] = [int(s) if s.isdigit() else s for s in re.findall(r"\w+", path)]
+        match steps:
+            case ["nodes", int(number), *rest]:
+                return _key(self.nodes[number], made.nodes[number], rest, document)
+            case ["links", int(number), *rest]:
+                return _key(self.links[number], made.links[number], rest, document)
+            case ["flows", int(number), *rest]:
+                return _key(self.flows[number], made.flows[number], rest, document)
+            case ["batches"]:
+                return "run", "batches"
+            case ["phases" | "flows" as top, *_]:
+                return (top,)
+            case ["clocks"]:
+                return "network", "clocks"
+            case _:
+                return ("network",)
+
+    def fault(
+        self,
+        found: tuple[str, str | None, str],
+        made: scenario.Scenario,
+        document: object,
+        *,
+        file: str,
+    ) -> Fault:
+        """Return a fault of the core (path, value, what is allowed) as one of the file."""
+        path, value, allowed = found
+        key = self.key(path, made, document)
+        given = at(document, key)
+        if value is None or isinstance(given, str | int | float):
+            value = "(missing)" if given is None else shown(given)
+        words = re.sub(r"^must (be )?", "expected ", allowed)
+        return Fault(file, dotted(key), value, re.sub(r"[a-z_]+_[a-z]+", _spelled, words))
+
+
+def _key(origin: Origin, value: Struct, steps: Sequence[Key], document: object) -> KeyPath:
+    keys = _keys(value, steps)
+    if not keys:
+        return origin.place
+    path = origin.elsewhere.get(str(keys[0]).partition("|")[0], origin.place)
+    for key in keys:
+        table = at(document, path)
+        if isinstance(table, str | int | float):
+            break  # a plain value, such as the time "1 us" or the name of a shipped model
+        names = str(key).split("|")
+        given = [name for name in names if isinstance(table, Mapping) and name in table]
+        path = (*path, key if isinstance(key, int) else [*given, *names][0])
+    return path
+
+
+def _keys(value: object, steps: Sequence[Key]) -> list[Key]:
+    """Return a path within a value of a scenario in the keys of a file, alternatives included."""
+    if not steps:
+        return []
+    step, rest = steps[0], steps[1:]
+    if isinstance(step, int):
+        return [step, *_keys(value[step] if isinstance(value, tuple) else None, rest)]
+    fields = getattr(value, "__struct_fields__", ())
+    attribute = "from_" if step == "from" else step
+    if fields and attribute not in fields:
+        # The path of the core leaves out which variant of a choice is set.
+        chosen = next((name for name in fields if getattr(value, name) is not None), "")
+        return _keys(getattr(value, chosen, None), steps)
+    spelled = KEYS.get(type(value), {}).get(step, step) if isinstance(value, Struct) else step
+    keys: list[Key] = [key for key in spelled.split(".") if key]
+    return [*keys, *_keys(getattr(value, attribute, None), rest)]
+
+
+_SPELLED = {name: key for keys in KEYS.values() for name, key in keys.items() if "_" in name}
+
+
+def _spelled(match: "re.Match[str]") -> str:
+    """Return a key of a scenario in a text as a file spells it."""
+    return _SPELLED.get(match.group(), match.group()).partition("|")[0]
