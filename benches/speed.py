@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
+from ethermeter.counts import Counts, Numbers
+
 from benches.scenario import LENGTHS, LONG, LONG_NET, NETS, PS_PER_S, SHORT, Length, Net, line_1988
 
 STATIONS = (1, 2, 5, 24)
@@ -55,8 +57,12 @@ class Timing:
 
 
 def time_runs(
-    simulate: Callable[[str], dict[str, Any]], line: str, *, count: str, runs: int
-) -> tuple[tuple[float, ...], dict[str, Any]]:
+    simulate: Callable[[str], Counts],
+    line: str,
+    *,
+    delivered: Callable[[Counts], Numbers],
+    runs: int,
+) -> tuple[tuple[float, ...], Counts]:
     """Time what simulates a line.
 
     Parameters
@@ -65,8 +71,8 @@ def time_runs(
         A function of the compiled core.
     line
         The trial.
-    count
-        Key of the result whose sum is what was delivered.
+    delivered
+        Counts of entities, whose sum is what was delivered.
     runs
         How often it is run, at least 1.
 
@@ -77,15 +83,14 @@ def time_runs(
 
     """
     rates = []
-    found: dict[str, Any] = {}
     for _ in range(runs):
         begun_s = time.process_time()
         found = simulate(line)
-        rates.append(int(found[count].sum()) / (time.process_time() - begun_s))
+        rates.append(int(delivered(found).sum()) / (time.process_time() - begun_s))
     return tuple(rates), found
 
 
-def time_trial(simulate: Callable[[str], dict[str, Any]], line: str, *, runs: int) -> Timing:
+def time_trial(simulate: Callable[[str], Counts], line: str, *, runs: int) -> Timing:
     """Time a trial.
 
     Parameters
@@ -103,14 +108,16 @@ def time_trial(simulate: Callable[[str], dict[str, Any]], line: str, *, runs: in
         CPU-time rates, and what the trial itself gave.
 
     """
-    rates, found = time_runs(simulate, line, count="station_frames", runs=runs)
-    frames = int(found["station_frames"].sum())
+    rates, found = time_runs(
+        simulate, line, delivered=lambda found: found.stations.frames, runs=runs
+    )
+    frames, collisions = int(found.stations.frames.sum()), int(found.stations.collisions.sum())
     return Timing(
         rates=rates,
         frames=frames,
-        attempts_per_frame=int(found["station_attempts"].sum()) / frames,
-        utilisation=int(found["station_charged_ps"].sum()) / found["window_ps"],
-        frames_per_simulated_s=frames / (found["window_ps"] / PS_PER_S),
+        attempts_per_frame=(frames + collisions) / frames,
+        utilisation=int(found.stations.charged_ps.sum()) / found.window_ps,
+        frames_per_simulated_s=frames / (found.window_ps / PS_PER_S),
     )
 
 

@@ -205,9 +205,12 @@ def _time_ours(effort: Effort, *, hosts: int, frame_octets: int) -> dict[str, An
     simulated_us = time_of_frames(effort.switched_frames // hosts, frame_octets=frame_octets)
     line = trial_switched(hosts=hosts, frame_octets=frame_octets, simulated_us=simulated_us)
     rates, found = time_runs(
-        simulate_trial, line, count="flow_messages", runs=min(effort.runs, RUNS)
+        simulate_trial,
+        line,
+        delivered=lambda found: found.flows.messages,
+        runs=min(effort.runs, RUNS),
     )
-    frames = int(found["flow_messages"].sum())
+    frames = int(found.flows.messages.sum())
     wrong = doubt(frames, hosts=hosts, frame_octets=frame_octets, simulated_us=simulated_us)
     if wrong is not None:
         raise RuntimeError(f"ethermeter, {hosts} hosts: {wrong}")

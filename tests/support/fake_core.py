@@ -1,12 +1,13 @@
-"""A stand-in for the compiled core: same table of results, made-up numbers that depend on the trial
-alone.
-"""
+"""A stand-in for the compiled core: counts of made-up numbers that depend on the trial alone."""
 
 import json
 import time
 import zlib
+from dataclasses import replace
 
 import numpy as np
+from counted import buckets, exact, of_segment
+from ethermeter.counts import MediumCounts, StationBatches, StationCounts, zeros
 
 
 def simulate(line, watch=None, *, sleep_s=0.0):
@@ -23,20 +24,13 @@ def simulate(line, watch=None, *, sleep_s=0.0):
     bits = scenario["flows"][0]["frames"]["bits"]
     mac = medium["mac"]["csma_cd"]
     charged = (bits + mac["preamble_bits"] + mac["gap_bits"]) * medium["bit_ps"]
-    batch_frames = rng.poisson(window_ps / charged / n / b * 0.8, (b, n)).astype(np.uint32)
-    frames = batch_frames.sum(0).astype(np.uint64)
-    delay = rng.exponential(1e-3, (b, n))
+    batch_frames = rng.poisson(window_ps / charged / n / b * 0.8, (b, n)).astype(np.int64)
+    frames = batch_frames.sum(0)
+    delay_ps = (rng.exponential(1e9, (b, n)) * batch_frames).astype(np.int64)
     total = min(int(frames.sum()) * charged, window_ps)
-    count = np.array([1, 2, 3], np.uint64)
-    buckets = (
-        np.array([10**6, 10**7, 10**8], np.uint64),
-        np.array([10**7, 10**8, 10**9], np.uint64),
-        count,
-    )
-    result = {
-        f"station_{name}": rng.integers(0, 9, n).astype(np.uint64)
+    some = {
+        name: rng.integers(0, 9, n)
         for name in (
-            "attempts",
             "collisions",
             "late_collisions",
             "discarded",
@@ -46,23 +40,38 @@ def simulate(line, watch=None, *, sleep_s=0.0):
             "damaged",
         )
     }
-    result |= {
-        f"station_{name}": rng.exponential(1e-3, n)
-        for name in ("delay_s", "delay_sd_s", "access_s", "response_s", "waiting", "offered_load")
+    times = {
+        f"{name}_ps": (rng.exponential(1e9, n) * frames).astype(np.int64)
+        for name in ("access", "response", "waiting")
     }
-    return result | {
-        "station_frames": frames,
-        "station_bits": frames * np.uint64(bits),
-        "station_charged_ps": frames * np.uint64(charged),
-        "batch_frames": batch_frames,
-        "batch_charged_ps": batch_frames.astype(np.uint64) * np.uint64(charged),
-        "batch_delay_sum_s": delay * batch_frames,
-        "batch_delay_square_sum_s2": delay**2 * batch_frames,
-        "time_ps": np.array([total, 0, 0, 0, window_ps - total], np.uint64),
-        "window_ps": window_ps,
-        "attempts_per_frame": np.array([5, 4], np.uint64),
-        "colliders": np.array([3], np.uint64),
-        "histograms": {"transmission_delay": buckets, "access_delay": buckets},
-        "cautions": [],
-        "events": int(frames.sum()),
-    }
+    sums = delay_ps.sum(0)
+    stations = replace(
+        zeros(StationCounts, n),
+        frames=frames,
+        bits=frames * bits,
+        charged_ps=frames * charged,
+        delay_ps=sums,
+        # The same delay of all frames, and some more.
+        delay_ps2=exact(
+            *(
+                2 * total**2 // max(count, 1) + 1
+                for total, count in zip(sums.tolist(), frames.tolist(), strict=True)
+            )
+        ),
+        offered_load=rng.exponential(1e-3, n),
+        batches=StationBatches(
+            batch_frames, batch_frames * charged, delay_ps, np.square(delay_ps.astype(np.float64))
+        ),
+        **some,
+        **times,
+    )
+    three = buckets((10**6, 10**7, 1), (10**7, 10**8, 2), (10**8, 10**9, 3))
+    counted = replace(
+        zeros(MediumCounts),
+        time_ps=np.array([total, 0, 0, 0, window_ps - total]),
+        attempts_per_frame=np.array([5, 4]),
+        colliders=np.array([3]),
+        transmission_delay=three,
+        access_delay=three,
+    )
+    return of_segment(stations, counted, window_ps=window_ps)

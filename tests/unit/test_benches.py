@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from ethermeter._core import simulate, simulate_trial
+from ethermeter.counts import LOSSES
 
 from benches import live, peers, switched
 from benches.__main__ import main
@@ -59,17 +60,15 @@ def test_the_core_accepts_and_delivers_what_is_timed(
     net: Net, stations: int, length: Length
 ) -> None:
     outcome = simulate(line_1988(net, stations=stations, length=length, simulated_s=1))
-    assert len(outcome["station_frames"]) == stations
-    assert (
-        outcome["station_bits"].sum() == outcome["station_frames"].sum() * (length.octets + 4) * 8
-    )
-    assert outcome["station_frames"].sum() > 0
+    assert len(outcome.stations.frames) == stations
+    assert outcome.stations.bits.sum() == outcome.stations.frames.sum() * (length.octets + 4) * 8
+    assert outcome.stations.frames.sum() > 0
 
 
 def test_a_station_alone_in_the_scenario_for_peers_sends_frames_and_gaps_only() -> None:
     # 68 octets at 10 Mb/s are 54.4 us, the gap is 9.6 us: 15 625 frames in a second.
     outcome = simulate(line_for_peers(stations=1, length=SHORT, simulated_s=1))
-    assert abs(int(outcome["station_frames"].sum()) - 15625) <= 1
+    assert abs(int(outcome.stations.frames.sum()) - 15625) <= 1
 
 
 def test_a_scenario_without_stations_is_refused() -> None:
@@ -192,7 +191,7 @@ def test_ns2_simulates_the_same_segment_as_we_do() -> None:
         out = run_child(peer.command(2, SHORT, 5), limit_s=60).out
     ours = simulate(line_for_peers(stations=2, length=SHORT, simulated_s=5))
     assert int(out.rsplit("frames ", 1)[1]) == pytest.approx(
-        int(ours["station_frames"].sum()), rel=0.01
+        int(ours.stations.frames.sum()), rel=0.01
     )
 
 
@@ -204,14 +203,14 @@ def test_a_full_switch_delivers_what_is_offered(hosts: int, frame_octets: int) -
     )
     assert (
         doubt(
-            int(outcome["flow_messages"].sum()),
+            int(outcome.flows.messages.sum()),
             hosts=hosts,
             frame_octets=frame_octets,
             simulated_us=simulated_us,
         )
         is None
     )
-    lost = dict(zip(outcome["losses"], outcome["flow_lost"].sum(axis=0).tolist(), strict=True))
+    lost = dict(zip(LOSSES, outcome.flows.balance.lost.sum(axis=0).tolist(), strict=True))
     assert {cause for cause, copies in lost.items() if copies > 0} <= {"ignored"}
 
 
@@ -261,7 +260,7 @@ def test_ns3_delivers_the_frames_that_we_deliver() -> None:
     assert 0 < int(half.split()[1]) <= 8 * 1_000_000 / (512 + 100) / 2
     ours = simulate_trial(trial_switched(hosts=8, frame_octets=64, simulated_us=1000))
     # Sent whole there, begun here: at most one frame of each host.
-    assert 0 <= int(ours["flow_sent"].sum()) - printed["sent"] <= 8
+    assert 0 <= int(ours.flows.balance.sent.sum()) - printed["sent"] <= 8
 
 
 def test_json_has_all_that_was_promised_and_nothing_else_on_stdout(

@@ -123,8 +123,8 @@ def test_the_simulator_runs_whatever_the_reader_lets_through(
     assume(isinstance(found, Experiment))
     (trial,) = expand([found]).trials  # type: ignore[list-item]
     result = _core.simulate_trial(core_trial_of(trial.line))
-    assert len(result["station_frames"]) == count
-    assert int(result["time_ps"].sum()) == result["window_ps"] == 10**9
+    assert len(result.stations.frames) == count
+    assert int(result.medium.time_ps.sum()) == result.window_ps == 10**9
 
 
 VOICE_FRAMES = {
@@ -179,7 +179,7 @@ def test_the_simulator_runs_whatever_voice_the_reader_lets_through(
     assume(isinstance(found, Experiment))
     (trial,) = expand([found]).trials  # type: ignore[list-item]
     result = _core.simulate_trial(core_trial_of(trial.line))
-    fates = ("delivered", "lost", "buffered")
-    assert (
-        result["station_samples"] == sum(result[f"station_samples_{fate}"] for fate in fates)
-    ).all()
+    voice = result.stations.voice
+    assert voice is not None
+    fates = voice.samples_delivered + voice.samples_lost + voice.samples_buffered
+    assert (voice.samples == fates).all()

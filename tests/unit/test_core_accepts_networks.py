@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 from ethermeter import _core, plan
-from ethermeter.engines import network
+from ethermeter.engines.simulation import observe
 from ethermeter.experiment import Experiment, load, toml
 from ethermeter.faults import InputError
+from ethermeter.store.rows import FLOW_METRICS
 from ethermeter.trial import core_trial_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -186,17 +187,17 @@ def test_what_a_file_is_allowed_to_say_the_core_simulates_and_every_row_follows(
         return
     (trial,) = plan.expand([experiment]).trials
     result = _core.simulate_trial(core_trial_of(trial.line))
-    ended = result["flow_delivered"] + result["flow_lost"].sum(axis=1) + result["flow_in_flight"]
-    assert np.array_equal(result["flow_sent"] + result["flow_copied"], ended)
-    rows = network.observe(trial.scenario, result, core_s=0.0)
+    copies = result.flows.balance
+    ended = copies.delivered + copies.lost.sum(axis=1) + copies.in_flight
+    assert np.array_equal(copies.sent + copies.copied, ended)
+    rows = observe(trial.scenario, result, core_s=0.0)
     flows = len(trial.scenario.flows)
     loss = rows.values[
-        [metric.value for metric in network.FLOW_METRICS].index("loss") * flows
-        + len(network.FLOW_METRICS) :
+        [metric.value for metric in FLOW_METRICS].index("loss") * flows + len(FLOW_METRICS) :
     ][:flows]
     assert ((loss >= 0) & (loss <= 1) | np.isnan(loss)).all()
     assert (rows.ports >= 0).all()
-    came = result["flow_arrived"] <= result["flow_offered"] * [
+    came = result.flows.arrived <= result.flows.offered * [
         len(flow.to) for flow in trial.scenario.flows
     ]
     assert came.all()

@@ -1,7 +1,8 @@
-"""The core's networks from Python: the example of the formats, its figures and its faults."""
+"""The core's networks from Python: the example of the formats, its counts and its faults."""
 
 import json
 import re
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -28,65 +29,61 @@ def scenario() -> dict[str, Any]:
     return example
 
 
-def test_copies_of_frames_balance_exactly_and_every_figure_of_the_formats_is_there(
-    scenario: dict[str, Any],
-) -> None:
-    o = _core.simulate_trial(trial(scenario))
-    assert o["flow_completed"][0] > 10
+def test_copies_of_frames_and_samples_balance_exactly(scenario: dict[str, Any]) -> None:
+    flows = _core.simulate_trial(trial(scenario)).flows
+    copies = flows.balance
+    assert flows.completed[0] > 10
     assert np.array_equal(
-        o["flow_sent"] + o["flow_copied"],
-        o["flow_delivered"] + o["flow_lost"].sum(axis=1) + o["flow_in_flight"],
+        copies.sent + copies.copied, copies.delivered + copies.lost.sum(axis=1) + copies.in_flight
     )
-    assert o["losses"] == ["queue", "buffer", "filtered", "ignored", "attempts"]
-    section = FORMATS.read_text(encoding="utf-8").split("## Switched networks")[1].split("\n## ")[0]
-    before, clocks = section.split("### What is read of clocks")
-    clocks, after = clocks.split("\n### ")
-    section = before + after
-    documented = set(re.findall(r"`((?:flow|transfer|port|node|batch)_\w+)`", section)) | {
-        "losses",
-        "histograms",
-        "window_ps",
-        "events",
-    }
-    assert documented - set(o) == {
-        name for name in documented if "sample" in name or "voice" in name
-    }
+    assert flows.voice is None
     coder = {"kind": "coder", "sample_bits": 8, "sample_ps": 1_000_000, "spurts": None}
     samples = {"kind": "samples", "overhead_bits": 144, "min_bits": 512, "max_bits": 8000}
     scenario["flows"].append(
         {"name": "voice", "from": "b", "to": ["a"], "frames": samples, "arrivals": coder}
     )
-    o = _core.simulate_trial(trial(scenario))
-    assert documented == set(o)
-    fates = sum(
-        o[f"flow_samples_{name}"] for name in ("delivered", "lost_host", "left", "under_way")
-    ) + o["flow_samples_lost"].sum(axis=1)
-    assert np.array_equal(o["flow_samples"], fates)
-    assert list(o["flow_samples"]) == [0, 1000]
-    # And of clocks, where there are some.
+    voice = _core.simulate_trial(trial(scenario)).flows.voice
+    assert voice is not None
+    fates = (
+        voice.delivered
+        + voice.host.lost
+        + voice.host.left
+        + voice.under_way
+        + voice.lost.sum(axis=1)
+    )
+    assert np.array_equal(voice.host.made, fates)
+    assert list(voice.host.made) == [0, 1000]
+
+
+def test_clocks_are_read_where_there_are_some(scenario: dict[str, Any]) -> None:
+    assert _core.simulate_trial(trial(scenario)).flows.clocks is None
     scenario["nodes"][0]["kind"]["host"]["clock"] = {"offset_ps": 5}
-    scenario["clocks"] = "compared"
     del scenario["flows"][0]["response"]
-    o = _core.simulate_trial(trial(scenario))
-    assert set(re.findall(r"`((?:flow|pair)_\w+|clock|synchronised)`", clocks)) == set(o["clocks"])
+    clocks = _core.simulate_trial(trial(scenario)).flows.clocks
+    assert clocks is not None
+    assert clocks.synchronised is None
+    scenario["clocks"] = "compared"
+    counts = _core.simulate_trial(trial(scenario))
+    assert counts.flows.clocks is not None
+    assert counts.flows.clocks.synchronised is not None
+    assert len(counts.clock_pairs.sender) == 1
 
 
 def test_histograms_hold_what_the_counts_say_and_their_means_lie_within(
     scenario: dict[str, Any],
 ) -> None:
-    o = _core.simulate_trial(trial(scenario))
-    _flow, low, high, count = o["histograms"]["round_trip"]
-    assert count.sum() == o["flow_completed"].sum()
-    mean_ps = o["flow_round_trip_s"][0] * 1e12
-    assert (low * count).sum() / count.sum() <= mean_ps * (1 + 1e-12)
-    assert mean_ps <= (high * count).sum() / count.sum()
+    flows = _core.simulate_trial(trial(scenario)).flows
+    it = flows.round_trip.buckets
+    assert it.count.sum() == flows.round_trip.count.sum() == flows.completed.sum()
+    mean_ps = flows.round_trip.sum_ps[0] / flows.round_trip.count[0]
+    assert (it.low_ps * it.count).sum() / it.count.sum() <= mean_ps * (1 + 1e-12)
+    assert mean_ps <= (it.high_ps * it.count).sum() / it.count.sum()
 
 
-def test_the_same_seed_gives_the_same_figures(scenario: dict[str, Any]) -> None:
+def test_the_same_seed_gives_the_same_counts(scenario: dict[str, Any]) -> None:
     scenario["flows"][0]["arrivals"] = {"kind": "poisson", "mean_ps": 2e8}
     first, second = (_core.simulate_trial(trial(scenario)) for _ in range(2))
-    for key, value in first.items():
-        np.testing.assert_equal(second[key], value)
+    np.testing.assert_equal(asdict(second), asdict(first))
 
 
 def test_a_loop_is_refused_with_its_link(scenario: dict[str, Any]) -> None:

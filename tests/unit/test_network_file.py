@@ -223,8 +223,8 @@ measure = "all"
     # 1538 octets of a 10 Mb/s link, twice as long between them.
     assert found["flows"][1]["arrivals"]["mean_ps"] == 1538 * 800_000 * 2
     outcome = _core.simulate_trial(json.dumps({"id": "x", "seed": 1, "scenario": found}))
-    assert outcome["flow_completed"][0] > 0
-    assert outcome["flow_messages"][1] > 0
+    assert outcome.flows.completed[0] > 0
+    assert outcome.flows.messages[1] > 0
     jsonschema.validate(parsed(text, file="x"), json_schema())
 
 

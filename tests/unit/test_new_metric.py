@@ -1,4 +1,4 @@
-"""A new metric is three files: docs/extending.md, applied to a copy of the package."""
+"""A new metric is a row of the registry: docs/extending.md, applied to a copy of the package."""
 
 import os
 import re
@@ -77,7 +77,7 @@ def call(tree: Path, *words: str) -> str:
     return done.stdout
 
 
-def test_a_change_of_three_files_is_a_metric_that_is_run_shown_and_documented(tree: Path) -> None:
+def test_a_row_of_the_registry_is_a_metric_that_is_run_shown_and_documented(tree: Path) -> None:
     ethermeter = (sys.executable, "-m", "ethermeter")
     call(tree, *ethermeter, "run", "frames.toml", "--jobs", "1", "--no-report", "--out", "run")
     rows = pq.read_table(tree / "run" / "observations.parquet").to_pylist()
@@ -100,4 +100,5 @@ def test_a_change_of_three_files_is_a_metric_that_is_run_shown_and_documented(tr
         and "__pycache__" not in path.parts
         and path.read_bytes() != (ROOT / path.relative_to(tree)).read_bytes()
     ]
-    assert len(changed) == 3, changed
+    # The registry, and the page that is written from it.
+    assert len(changed) == 2, changed

@@ -99,7 +99,7 @@ def test_a_saturated_chain_runs_at_its_lowest_ceiling(
 ) -> None:
     scenario = chain(frame_octets, pci_ps=pci_ps)
     outcome = simulate_trial(core_trial(msgspec.Raw(msgspec.json.encode(scenario)), seed=1))
-    achieved = float(outcome["flow_octets"][0]) * 8 / (WINDOW_PS * 1e-12)
+    achieved = float(outcome.flows.octets[0]) * 8 / (WINDOW_PS * 1e-12)
     found = of_scenario(scenario, 0, exact(achieved))
     assert nearest in found.nearest.name
     # The edges of the window cut off less than a frame at each end.

@@ -1,11 +1,15 @@
 """What the simulation engine makes of the core's counts, against hand calculation."""
 
 import math
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
+from counted import buckets, changed, exact, integers, of_segment, squares
+from ethermeter.counts import MediumCounts, StationBatches, StationCounts, zeros
 from ethermeter.engines.simulation import observe
 from ethermeter.metrics import Caution, Group, Metric, caution_text
+from ethermeter.metrics.formulas import sd_of_sums
 from ethermeter.store.rows import (
     METRICS,
     STATION_METRICS,
@@ -15,11 +19,8 @@ from ethermeter.store.rows import (
 from segments import segment
 
 WINDOW_PS = 10**12
+MS = 10**9
 CHARGED_PS = (544 + 64 + 96) * 100_000
-
-
-def u64(*values):
-    return np.array(values, np.uint64)
 
 
 def scenario(*, stations=2, arrivals="saturated", frames=None):
@@ -33,41 +34,40 @@ def scenario(*, stations=2, arrivals="saturated", frames=None):
     )
 
 
-def result(**changes):
+def result():
     """Two stations: 300 and 100 frames of 544 bits in a second."""
-    counts = {
-        "station_frames": u64(300, 100),
-        "station_bits": u64(300 * 544, 100 * 544),
-        "station_charged_ps": u64(300 * CHARGED_PS, 100 * CHARGED_PS),
-        "station_attempts": u64(360, 160),
-        "station_collisions": u64(60, 60),
-        "station_late_collisions": u64(0, 1),
-        "station_discarded": u64(0, 25),
-        "station_resumed": u64(2, 3),
-        "station_offered": u64(310, 200),
-        "station_dropped": u64(10, 75),
-        "station_damaged": u64(0, 0),
-        "station_delay_s": np.array([1e-3, 3e-3]),
-        "station_delay_sd_s": np.array([5e-4, 1e-3]),
-        "station_access_s": np.array([9e-4, 29e-4]),
-        "station_response_s": np.array([2e-3, 4e-3]),
-        "station_waiting": np.array([0.75, 0.5]),
-        "station_offered_load": np.array([0.5, 0.25]),
-        "batch_frames": np.array([[150, 50], [150, 50]], np.uint32),
-        "batch_charged_ps": np.array([[1, 2], [3, 4]], np.uint64),
-        "batch_delay_sum_s": np.array([[0.1, 0.2], [0.3, 0.4]]),
-        "batch_delay_square_sum_s2": np.array([[1.0, 2.0], [3.0, 4.0]]),
-        "time_ps": u64(
+    stations = replace(
+        zeros(StationCounts, 2),
+        frames=integers(300, 100),
+        bits=integers(300 * 544, 100 * 544),
+        charged_ps=integers(300 * CHARGED_PS, 100 * CHARGED_PS),
+        collisions=integers(60, 60),
+        late_collisions=integers(0, 1),
+        discarded=integers(0, 25),
+        resumed=integers(2, 3),
+        offered=integers(310, 200),
+        dropped=integers(10, 75),
+        delay_ps=integers(300 * MS, 100 * 3 * MS),
+        delay_ps2=exact(squares(300, MS, MS // 2), squares(100, 3 * MS, MS)),
+        access_ps=integers(300 * 9 * MS // 10, 100 * 29 * MS // 10),
+        response_ps=integers(300 * 2 * MS, 100 * 4 * MS),
+        waiting_ps=integers(WINDOW_PS * 3 // 4, WINDOW_PS // 2),
+        offered_load=np.array([0.5, 0.25]),
+        batches=StationBatches(
+            np.array([[150, 50], [150, 50]]),
+            np.array([[1, 2], [3, 4]]),
+            np.array([[100, 200], [300, 400]]) * MS,
+            np.array([[1.0, 2.0], [3.0, 4.0]]) * 1e24,
+        ),
+    )
+    medium = replace(
+        zeros(MediumCounts),
+        time_ps=integers(
             WINDOW_PS // 2, WINDOW_PS // 10, WINDOW_PS // 10, WINDOW_PS // 5, WINDOW_PS // 10
         ),
-        "window_ps": WINDOW_PS,
-        "histograms": {
-            "transmission_delay": (u64(10**6, 10**9), u64(2 * 10**6, 3 * 10**9), u64(300, 100))
-        },
-        "cautions": [],
-        "events": 520,
-    }
-    return counts | changes
+        transmission_delay=buckets((10**6, 2 * 10**6, 300), (10**9, 3 * 10**9, 100)),
+    )
+    return of_segment(stations, medium, window_ps=WINDOW_PS)
 
 
 def whole(rows):
@@ -159,36 +159,47 @@ def test_loss_of_a_source_counts_against_what_it_offered():
 
 def test_excess_delay_charges_each_station_the_frames_it_sends():
     lengths = {"kind": "mix", "bits": [544, 1088], "weights": [3, 1]}
-    frames = {
-        "station_frames": u64(300, 0),
-        "station_bits": u64(300 * 1000, 0),
-        "station_delay_s": np.array([1e-3, np.nan]),
-    }
-    found = whole(observe(scenario(frames=lengths), result(**frames), core_s=0))
+    counts = changed(
+        result(),
+        frames=integers(300, 0),
+        bits=integers(300 * 1000, 0),
+        delay_ps=integers(300 * MS, 0),
+        delay_ps2=exact(300 * MS**2, 0),
+    )
+    found = whole(observe(scenario(frames=lengths), counts, core_s=0))
     # The first by what it delivered; the second, which delivered nothing, by the mean of its mix,
     # 680 bits.
     assert found[Metric.EXCESS_DELAY] == pytest.approx(1e-3 - (1160 + 840) * 1e-7)
 
 
 def test_one_station_has_no_spread():
-    alone = {key: value[:1] for key, value in result().items() if key.startswith("station_")}
-    batches = {key: value[:, :1] for key, value in result().items() if key.startswith("batch_")}
-    found = whole(observe(scenario(stations=1), result(**alone, **batches), core_s=0))
+    counts = result()
+    alone = {
+        of.name: getattr(counts.stations, of.name)[:1]
+        for of in fields(counts.stations)
+        if of.name not in ("batches", "voice")
+    }
+    batches = zeros(StationBatches, 2, 1)
+    found = whole(
+        observe(scenario(stations=1), changed(counts, **alone, batches=batches), core_s=0)
+    )
     assert found[Metric.BIT_RATE_SD] == 0
     assert found[Metric.UTILISATION_SD_OVER_MEAN] == 0
     assert found[Metric.JAIN_INDEX] == pytest.approx(1)
 
 
 def test_without_a_frame_means_are_undefined_and_say_so():
-    nothing = {
-        f"station_{name}": u64(0, 0)
-        for name in ("frames", "bits", "charged_ps", "discarded", "collisions")
-    }
-    undefined = {
-        f"station_{name}": np.array([np.nan, np.nan])
-        for name in ("delay_s", "delay_sd_s", "access_s", "response_s")
-    }
-    rows = observe(scenario(), result(**nothing, **undefined, histograms={}), core_s=0)
+    nothing = integers(0, 0)
+    counts = changed(
+        replace(result(), medium=replace(result().medium, transmission_delay=buckets())),
+        **dict.fromkeys(
+            ("frames", "bits", "charged_ps", "discarded", "collisions", "delay_ps", "access_ps"),
+            nothing,
+        ),
+        response_ps=nothing,
+        delay_ps2=exact(0, 0),
+    )
+    rows = observe(scenario(), counts, core_s=0)
     found, cautions = whole(rows), whole_cautions(rows)
     for metric in (
         Metric.TRANSMISSION_DELAY,
@@ -207,7 +218,7 @@ def test_without_a_frame_means_are_undefined_and_say_so():
 
 @pytest.mark.parametrize(("frames", "cautious"), [(29, True), (30, False)])
 def test_below_thirty_frames_a_station_is_cautioned_and_not_the_segment(frames, cautious):
-    rows = observe(scenario(), result(station_frames=u64(300, frames)), core_s=0)
+    rows = observe(scenario(), changed(result(), frames=integers(300, frames)), core_s=0)
     station, metric = layout(2, voice=False)
     few = {
         (int(s), METRICS[m])
@@ -221,7 +232,11 @@ def test_below_thirty_frames_a_station_is_cautioned_and_not_the_segment(frames, 
 
 
 def test_cautions_of_the_trial_stand_in_every_row():
-    rows = observe(scenario(), result(cautions=["late-collision", "beyond-round-trip"]), core_s=0)
+    rows = observe(
+        scenario(),
+        replace(result(), cautions=("late-collision", "beyond-round-trip")),
+        core_s=0,
+    )
     assert {caution_text(int(mask)) for mask in rows.cautions} == {
         "beyond-round-trip late-collision"
     }
@@ -248,3 +263,24 @@ def test_the_layout_has_every_metric_once_and_stations_only_where_the_metric_is_
 def test_what_voice_adds_comes_after_all_else():
     without, with_voice = layout(3, voice=False), layout(3, voice=True)
     assert all(np.array_equal(a, b[: len(a)]) for a, b in zip(without, with_voice, strict=True))
+
+
+@pytest.mark.parametrize("sd_ps", [1, 1000])
+def test_a_standard_deviation_keeps_its_digits_however_little_delays_differ(sd_ps):
+    # Half of a million delays of 0.1 s are longer by twice the standard deviation than the others:
+    # the sum of squares has 29 digits, of which a float keeps 16.
+    half, mean_ps = 5 * 10**5, 10**11
+    low, high = mean_ps - sd_ps, mean_ps + sd_ps
+    total, total2 = half * (low + high), half * (low**2 + high**2)
+    sums = (integers(2 * half), integers(total), exact(total2))
+    expected = sd_ps * math.sqrt(2 * half / (2 * half - 1))
+    assert sd_of_sums(*sums)[0] == pytest.approx(expected, rel=1e-14)
+    # In floats nothing is left of it.
+    lost = sd_of_sums(sums[0], sums[1], sums[2].astype(np.float64))[0]
+    assert lost != pytest.approx(expected, rel=0.1)
+
+
+@pytest.mark.parametrize("squares", [exact(0, 25, 52), np.array([0.0, 25.0, 52.0])])
+def test_the_standard_deviation_of_one_value_is_0_and_of_none_undefined(squares):
+    found = sd_of_sums(integers(0, 1, 2), integers(0, 5, 10), squares)
+    assert found == pytest.approx([math.nan, 0, math.sqrt(2)], nan_ok=True)

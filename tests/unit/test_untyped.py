@@ -17,6 +17,7 @@ TYPED = {
     "captures",
     "ceilings",
     "cli",
+    "counts.py",
     "faults.py",
     "figure.py",
     "framing.py",
@@ -33,7 +34,7 @@ TYPED = {
     "voice",
 }
 """Rooms without untyped mappings; a room that becomes typed is added here."""
-MOST = 132
+MOST = 42
 """Untyped mappings in all rooms together; to be lowered with their number."""
 
 

@@ -9,13 +9,15 @@ import ethermeter as em
 import msgspec
 import numpy as np
 import pytest
-from ethermeter.engines import network, talk
+from ethermeter.counts import Buckets
+from ethermeter.engines import flow_voice, simulation
 from ethermeter.metrics import Caution, Group, Metric, caution_text
 from ethermeter.run import effort_of
 from ethermeter.scenario import Scenario
 from ethermeter.store.rows import (
     FLOW_METRICS,
     FLOW_VOICE_METRICS,
+    HISTOGRAMS,
     TrialRows,
     flow_layout,
     observations_of_scenario,
@@ -102,7 +104,7 @@ def run(of: Scenario, seed: int = 1) -> TrialRows:
         point={},
         scenario=of,
     )
-    return network.run_trial(trial.line, of)
+    return simulation.run_trial(trial.line, of)
 
 
 def values(rows: TrialRows) -> dict[tuple[int, Metric], float]:
@@ -208,19 +210,20 @@ def test_a_switch_that_is_offered_too_much_is_cautioned_and_a_host_never_is() ->
 
 def test_the_best_playout_gives_up_what_comes_late() -> None:
     # 990 samples come after 20 ms and 10 after 2 s: to wait for those costs more than their loss.
-    heard = (
+    delays = Buckets(
+        np.zeros(2, np.int64),
         np.array([19_900, 1_990_000]) * 10**6,
         np.array([20_000, 2_000_000]) * 10**6,
         np.array([990, 10]),
     )
     (flow,) = scenario(call("a", codec="g711-plc")).flows
-    delay_s, loss, rating, mos = talk._rated(flow, heard, 0.0)
+    delay_s, loss, rating, mos = flow_voice._rated(flow, delays, 0.0)
     assert loss == pytest.approx(0.01)
     assert delay_s == pytest.approx(20e-3 + 125e-6 + 3.75e-3)
     found = em.voice.e_model(delay_s, loss, codec="g711-plc")
     assert (rating, mos) == (pytest.approx(float(found.r)), pytest.approx(float(found.mos)))
     # Lost samples are lost whatever the playout.
-    assert talk._rated(flow, heard, 1000.0)[1] == pytest.approx(0.505)
+    assert flow_voice._rated(flow, delays, 1000.0)[1] == pytest.approx(0.505)
 
 
 @settings(max_examples=40, deadline=None)
@@ -245,7 +248,7 @@ def test_every_sample_is_delivered_lost_or_buffered_and_histograms_have_those_th
     found = values(rows)
     for at in range(-1, talkers + 1):
         offered, delivered, lost, lost_host, buffered = (
-            found[at, metric] for metric in talk.COUNTS
+            found[at, metric] for metric in flow_voice.COUNTS
         )
         assert offered == delivered + lost + buffered
         assert lost_host <= lost
@@ -256,7 +259,7 @@ def test_every_sample_is_delivered_lost_or_buffered_and_histograms_have_those_th
         median, longest = found[at, Metric.VOICE_DELAY_P50], found[at, Metric.VOICE_DELAY_MAX]
         assert median <= longest or (math.isnan(median) and math.isnan(longest))
         assert delivered or math.isnan(longest)
-    is_sample = rows.histogram == network.HISTOGRAMS.index("sample_delay")
+    is_sample = rows.histogram == HISTOGRAMS.index("sample_delay")
     assert rows.count[is_sample].sum() == found[-1, Metric.SAMPLES_DELIVERED]
     assert found[talkers, Metric.SAMPLES_OFFERED] == 0  # data
 

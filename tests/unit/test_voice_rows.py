@@ -4,14 +4,16 @@ that no sample is ever missing.
 
 import math
 import tempfile
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import ethermeter as em
 import numpy as np
 import pytest
+from counted import buckets, changed, integers, of_segment
 from ethermeter.analysis import estimates
 from ethermeter.api import Run
+from ethermeter.counts import Counts, MediumCounts, StationCounts, StationVoice, zeros
 from ethermeter.engines.simulation import observe
 from ethermeter.metrics import Caution, Group, Metric, caution_text, metrics_of
 from ethermeter.run import effort_of
@@ -24,10 +26,6 @@ WINDOW_PS = 10**12
 FRAMES = {"kind": "samples", "overhead_bits": 48, "min_bits": 512, "max_bits": 8192}
 CODER = {"kind": "coder", "sample_bits": 16, "sample_ps": 152_320_000, "spurts": None}
 VOICE = list(metrics_of(Group.SEGMENT_VOICE))
-
-
-def u64(*values: int) -> np.ndarray[Any, Any]:
-    return np.array(values, np.uint64)
 
 
 SCENARIO = segment(
@@ -46,48 +44,35 @@ SCENARIO = segment(
 """A data station, two voice stations, and one of half the rate that talks a quarter of the time."""
 
 
-def result() -> dict[str, Any]:
+def result() -> Counts:
     """A second in which the first voice station sent 100 frames, the second 50 of twice the length,
     the third 10 of 512 bit.
     """
-    nothing = {
-        f"station_{name}": u64(0, 0, 0, 0)
-        for name in ("late_collisions", "discarded", "resumed", "dropped", "damaged", "offered")
-    }
-    unused = {
-        f"station_{name}": np.zeros(4)
-        for name in ("delay_s", "delay_sd_s", "access_s", "response_s", "waiting", "offered_load")
-    }
-    batches = {
-        f"batch_{name}": np.zeros((2, 4))
-        for name in ("frames", "charged_ps", "delay_sum_s", "delay_square_sum_s2")
-    }
-    return (
-        nothing
-        | unused
-        | batches
-        | {
-            "station_frames": u64(200, 100, 50, 10),
-            "station_bits": u64(200 * 4096, 100 * 528, 50 * 1008, 10 * 512),
-            "station_charged_ps": u64(0, 0, 0, 0),
-            "station_collisions": u64(0, 0, 0, 0),
-            "time_ps": u64(0, 0, 0, 0, WINDOW_PS),
-            "window_ps": WINDOW_PS,
-            "station_samples": u64(0, 6565, 6565, 500),
-            "station_samples_delivered": u64(0, 3000, 2990, 490),
-            "station_samples_lost": u64(0, 3560, 3500, 0),
-            "station_samples_buffered": u64(0, 5, 75, 10),
-            "station_voice_delay_s": np.array([np.nan, 4e-3, 8e-3, 6e-3]),
-            "station_sample_delay_s": np.array([np.nan, 5e-3, 9e-3, 6e-3]),
-            "histograms": {
-                "transmission_delay": (u64(10**6), u64(2 * 10**6), u64(360)),
-                "voice_delay": (u64(10**9, 8 * 10**9), u64(2 * 10**9, 9 * 10**9), u64(120, 40)),
-                "sample_delay": (u64(10**9, 8 * 10**9), u64(2 * 10**9, 9 * 10**9), u64(3000, 3500)),
-            },
-            "cautions": [],
-            "events": 360,
-        }
+    histogram = ((10**9, 2 * 10**9), (8 * 10**9, 9 * 10**9))
+    voice = StationVoice(
+        samples=integers(0, 6565, 6565, 500),
+        samples_delivered=integers(0, 3000, 2990, 490),
+        samples_lost=integers(0, 3560, 3500, 0),
+        samples_buffered=integers(0, 5, 75, 10),
+        voice_frames=integers(0, 100, 50, 10),
+        voice_delay_ps=np.array([0, 100 * 4e9, 50 * 8e9, 10 * 6e9]),
+        samples_sent=integers(0, 3000, 3000, 500),
+        sample_delay_ps=np.array([0, 3000 * 5e9, 3000 * 9e9, 500 * 6e9]),
+        voice_delay=buckets((*histogram[0], 120), (*histogram[1], 40)),
+        sample_delay=buckets((*histogram[0], 3000), (*histogram[1], 3500)),
     )
+    stations = replace(
+        zeros(StationCounts, 4),
+        frames=integers(200, 100, 50, 10),
+        bits=integers(200 * 4096, 100 * 528, 50 * 1008, 10 * 512),
+        voice=voice,
+    )
+    medium = replace(
+        zeros(MediumCounts),
+        time_ps=integers(0, 0, 0, 0, WINDOW_PS),
+        transmission_delay=buckets((10**6, 2 * 10**6, 360)),
+    )
+    return of_segment(stations, medium, window_ps=WINDOW_PS)
 
 
 def values(rows: TrialRows) -> dict[tuple[int, Metric], float]:
@@ -154,11 +139,12 @@ def test_a_station_without_a_coder_has_no_samples_and_no_delay_of_any() -> None:
 
 
 def test_few_frames_of_voice_are_cautioned_however_many_of_data_there_are() -> None:
-    few = {
-        "station_frames": u64(200, 19, 0, 10),
-        "station_bits": u64(200 * 4096, 19 * 528, 0, 10 * 512),
-    }
-    words = cautions(observe(SCENARIO, result() | few, core_s=0))
+    few = changed(
+        result(),
+        frames=integers(200, 19, 0, 10),
+        bits=integers(200 * 4096, 19 * 528, 0, 10 * 512),
+    )
+    words = cautions(observe(SCENARIO, few, core_s=0))
     assert words[-1, Metric.VOICE_DELAY] == words[1, Metric.SAMPLE_DELAY] == Caution.FEW_SAMPLES
     assert (
         words[-1, Metric.UTILISATION]
@@ -172,16 +158,14 @@ def test_few_frames_of_voice_are_cautioned_however_many_of_data_there_are() -> N
 
 
 def test_where_nothing_was_delivered_nothing_is_known() -> None:
-    silent = {
-        "station_frames": u64(200, 0, 0, 0),
-        "station_bits": u64(200 * 4096, 0, 0, 0),
-        "station_voice_delay_s": np.full(4, np.nan),
-        "station_sample_delay_s": np.full(4, np.nan),
-        "station_samples_delivered": u64(0, 0, 0, 0),
-        "station_samples_lost": u64(0, 0, 0, 0),
-        "histograms": {},
-    }
-    found = values(observe(SCENARIO, result() | silent, core_s=0))
+    counts = result()
+    silent = changed(
+        replace(counts, medium=replace(counts.medium, transmission_delay=buckets())),
+        frames=integers(200, 0, 0, 0),
+        bits=integers(200 * 4096, 0, 0, 0),
+        voice=replace(zeros(StationVoice, 4), samples=integers(0, 6565, 6565, 500)),
+    )
+    found = values(observe(SCENARIO, silent, core_s=0))
     undefined = {metric for metric in VOICE if math.isnan(found[-1, metric])}
     counted = {metric for metric in VOICE if metric.value.startswith("samples_")}
     assert undefined == set(VOICE) - counted - {Metric.VOICE_LOAD, Metric.VOICE_UTILISATION}

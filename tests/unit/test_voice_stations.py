@@ -1,22 +1,17 @@
 """What the simulator's core gives back of voice stations, and what it refuses."""
 
 import json
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
 import pytest
 from ethermeter import _core
+from ethermeter.counts import StationVoice
 from segments import segment, table_of
 
 CODER = {"kind": "coder", "sample_bits": 16, "sample_ps": 152_320_000}
 SAMPLES = {"kind": "samples", "overhead_bits": 48, "min_bits": 512, "max_bits": 8192}
-COUNTS = (
-    "station_samples",
-    "station_samples_delivered",
-    "station_samples_lost",
-    "station_samples_buffered",
-)
-MEANS = ("station_voice_delay_s", "station_sample_delay_s")
 
 
 def group(count: int, **change: Any) -> dict[str, Any]:
@@ -67,35 +62,46 @@ DATA = group(2, frames={"kind": "fixed", "bits": 4096}, arrivals={"kind": "satur
 
 def test_every_sample_of_voice_among_data_is_accounted_for() -> None:
     result = _core.simulate_trial(trial(group(24), DATA))
-    made, delivered, lost, buffered = (result[key] for key in COUNTS)
-    assert made.dtype == np.uint64
+    voice = result.stations.voice
+    assert voice is not None
+    made = voice.samples
+    assert made.dtype == np.int64
     assert made.shape == (26,)
-    assert np.array_equal(made, delivered + lost + buffered)
+    assert np.array_equal(
+        made, voice.samples_delivered + voice.samples_lost + voice.samples_buffered
+    )
     # 300 ms of samples, to one; none of the data stations.
     assert np.all(np.abs(made[:24].astype(float) - 0.3 / 152.32e-6) <= 1)
     assert not made[24:].any()
-    assert all(
-        np.isnan(result[key][24:]).all() and not np.isnan(result[key][:24]).any() for key in MEANS
-    )
-    _, _, frames = result["histograms"]["voice_delay"]
-    assert frames.sum() == result["station_frames"][:24].sum()
+    for count, sum_ps in (
+        (voice.voice_frames, voice.voice_delay_ps),
+        (voice.samples_sent, voice.sample_delay_ps),
+    ):
+        assert not count[24:].any()
+        assert not sum_ps[24:].any()
+        assert count[:24].all()
+        assert sum_ps[:24].all()
+    assert voice.voice_delay.count.sum() == result.stations.frames[:24].sum()
 
 
-def test_both_implementations_say_the_same_of_voice() -> None:
+def test_both_implementations_count_the_same_of_voice() -> None:
     fast, reference = (
         _core.simulate_trial(trial(group(24), DATA, implementation=implementation))
         for implementation in ("fast", "reference")
     )
-    assert all(
-        np.array_equal(fast[key], reference[key], equal_nan=True)
-        for key in (*COUNTS, *MEANS, "time_ps")
-    )
+    one, other = fast.stations.voice, reference.stations.voice
+    assert one is not None
+    assert other is not None
+    for of in fields(StationVoice):
+        if not of.name.endswith("_delay"):
+            assert np.array_equal(getattr(one, of.name), getattr(other, of.name))
+    assert np.array_equal(fast.medium.time_ps, reference.medium.time_ps)
 
 
-def test_without_voice_nothing_is_said_of_it() -> None:
+def test_without_voice_nothing_is_counted_of_it() -> None:
     result = _core.simulate_trial(trial(DATA))
-    assert not set(result) & {*COUNTS, *MEANS}
-    assert set(result["histograms"]) == {"transmission_delay", "access_delay"}
+    assert result.stations.voice is None
+    assert result.medium.response_time is None
 
 
 @pytest.mark.parametrize(

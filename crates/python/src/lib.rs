@@ -1,14 +1,13 @@
 //! The glue between Python and the crates: converts, releases the GIL, decides nothing.
 
 mod capture;
+mod counts;
 mod host;
 mod live;
-mod network;
 #[cfg(target_os = "linux")]
 mod record;
 #[cfg(target_os = "linux")]
 mod relay;
-mod segment;
 mod trial;
 mod watch;
 
@@ -65,7 +64,7 @@ fn simulate<'py>(
     py: Python<'py>,
     line: &str,
     watch: Option<&Watch>,
-) -> PyResult<Bound<'py, PyDict>> {
+) -> PyResult<Bound<'py, PyAny>> {
     run(py, line, watch, ethermeter_simulator::simulate_watched)
 }
 
@@ -77,7 +76,7 @@ fn simulate_reference<'py>(
     py: Python<'py>,
     line: &str,
     watch: Option<&Watch>,
-) -> PyResult<Bound<'py, PyDict>> {
+) -> PyResult<Bound<'py, PyAny>> {
     run(py, line, watch, ethermeter_simulator::simulate_reference_watched)
 }
 
@@ -88,7 +87,7 @@ fn run<'py>(
     line: &str,
     watch: Option<&Watch>,
     engine: Engine,
-) -> PyResult<Bound<'py, PyDict>> {
+) -> PyResult<Bound<'py, PyAny>> {
     let watch = watch::or_none(watch);
     convert_or_raise(py, || engine(&Trial::from_line(line)?, &watch))
 }
@@ -96,9 +95,9 @@ fn run<'py>(
 fn convert_or_raise(
     py: Python<'_>,
     simulate: impl FnOnce() -> Result<Counts, Error> + Send,
-) -> PyResult<Bound<'_, PyDict>> {
+) -> PyResult<Bound<'_, PyAny>> {
     let counts = py.detach(simulate).map_err(raise)?;
-    segment::convert(py, &counts)
+    counts::convert(py, &counts)
 }
 
 #[allow(clippy::needless_pass_by_value)] // as `map_err` wants it

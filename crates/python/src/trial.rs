@@ -1,12 +1,11 @@
 //! Trials of any scenario.
 
 use crate::watch::{or_none, Watch};
-use crate::{network, raise, segment};
+use crate::{counts, raise};
 use ethermeter_simulator::trial::{check, simulate};
 use ethermeter_simulator::Error;
 use ethermeter_trial::Trial;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 
 /// Check a trial, given as JSON: `None`, or its fault as path within the scenario, value found and
 /// what is allowed.
@@ -24,8 +23,8 @@ pub fn check_trial(
     }
 }
 
-/// Simulate a trial, given as JSON. The results are described in docs/formats.md. With a `watch` it
-/// can be followed and stopped.
+/// Simulate a trial, given as JSON: its `ethermeter.counts.Counts`. With a `watch` it can be
+/// followed and stopped.
 ///
 /// Raises `ValueError` for a fault.
 #[pyfunction]
@@ -34,12 +33,8 @@ pub fn simulate_trial<'py>(
     py: Python<'py>,
     text: &str,
     watch: Option<&Watch>,
-) -> PyResult<Bound<'py, PyDict>> {
+) -> PyResult<Bound<'py, PyAny>> {
     let watch = or_none(watch);
-    let counts = py.detach(|| simulate(&Trial::from_json(text)?, &watch)).map_err(raise)?;
-    if counts.ports.is_empty() {
-        segment::convert(py, &counts)
-    } else {
-        network::convert(py, &counts)
-    }
+    let found = py.detach(|| simulate(&Trial::from_json(text)?, &watch)).map_err(raise)?;
+    counts::convert(py, &found)
 }

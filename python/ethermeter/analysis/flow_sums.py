@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from ethermeter.analysis.interval import Floats
 from ethermeter.analysis.tables import Integers, Trial, cubes, per_station, window_s
 from ethermeter.metrics import Metric
-from ethermeter.metrics.formulas import flow_loss, flow_rates, weighted_mean
+from ethermeter.metrics.flow_formulas import flow_loss, flow_rates
+from ethermeter.metrics.formulas import weighted_mean
 from ethermeter.store.rows import BATCH_COUNTS, BATCH_SUMS
 
 if TYPE_CHECKING:

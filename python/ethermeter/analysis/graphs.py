@@ -12,8 +12,25 @@ from dataclasses import dataclass
 import numpy as np
 
 from ethermeter.analysis.interval import Floats
-from ethermeter.metrics import Metric
-from ethermeter.metrics.formulas import station_rates
+from ethermeter.metrics import Group, Metric, definition_of
+from ethermeter.metrics.formulas import PS_PER_S
+from ethermeter.metrics.station_formulas import StationSums
+
+GRAPHS = (
+    Metric.UTILISATION,
+    Metric.BIT_RATE,
+    Metric.BIT_RATE_SD,
+    Metric.PACKET_RATE,
+    Metric.PACKET_RATE_SD,
+    Metric.UTILISATION_SD_OVER_MEAN,
+    Metric.JAIN_INDEX,
+    Metric.TRANSMISSION_DELAY,
+    Metric.TRANSMISSION_DELAY_SD,
+    Metric.EXCESS_DELAY,
+)
+"""Metrics of the whole segment that follow from these sums."""
+SPREADS = (Metric.BIT_RATE_SD, Metric.PACKET_RATE_SD, Metric.UTILISATION_SD_OVER_MEAN)
+"""Of these, those over stations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,25 +55,26 @@ def graphs(sums: Sums) -> dict[Metric, Floats]:
 
     Spreads over stations and over frames are sample standard deviations (divisor n - 1).
     """
-    stations = sums.frames.shape[-1]
     with np.errstate(divide="ignore", invalid="ignore"):
-        rate_bps = sums.charged_s / sums.window_s[..., None] * sums.line_rate_bps[..., None]
-        frames = sums.frames.sum(axis=-1)
-        charged_s = sums.charged_s.sum(axis=-1)
-        delay_s = sums.delay_sum_s.sum(axis=-1) / frames
-        spread_s2 = np.maximum(sums.delay_square_sum_s2.sum(axis=-1) - frames * delay_s**2, 0.0) / (
-            frames - 1
+        charged_s, frames = sums.charged_s.sum(axis=-1), sums.frames.sum(axis=-1)
+        found = StationSums(
+            window_ps=sums.window_s[..., None] * PS_PER_S,
+            bit_ps=PS_PER_S / sums.line_rate_bps[..., None],
+            # Bits are not counted by batch: stations are charged the mean of all.
+            packet_s=np.broadcast_to((charged_s / frames)[..., None], sums.frames.shape),
+            frames=sums.frames,
+            charged_ps=sums.charged_s * PS_PER_S,
+            delay_ps=sums.delay_sum_s * PS_PER_S,
+            delay_ps2=sums.delay_square_sum_s2 * PS_PER_S**2,
         )
-        return {
-            **station_rates(
-                sums.charged_s / sums.window_s[..., None],
-                rate_bps,
-                sums.frames / sums.window_s[..., None],
-            ),
-            Metric.TRANSMISSION_DELAY: delay_s,
-            Metric.TRANSMISSION_DELAY_SD: np.where(frames > 1, np.sqrt(spread_s2), np.nan),
-            Metric.EXCESS_DELAY: delay_s - stations * charged_s / frames,
+        with_total = found.with_total()
+        values = {
+            metric: definition_of(metric, Group.SEGMENT).of_all(found, with_total)
+            for metric in GRAPHS
         }
+    if sums.frames.shape[-1] == 1:  # 0 by definition: batches do not estimate it
+        values |= {metric: np.full_like(values[metric], np.nan) for metric in SPREADS}
+    return values
 
 
 def left_out(sums: Sums) -> Sums:

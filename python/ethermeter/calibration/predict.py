@@ -13,7 +13,7 @@ import numpy as np
 from ethermeter.analysis.interval import LEVEL
 from ethermeter.calibration.document import NetworkFile
 from ethermeter.calibration.estimation import Floats
-from ethermeter.engines import network
+from ethermeter.engines import simulation
 from ethermeter.experiment import Experiment, toml
 from ethermeter.experiment.reading import of_document
 from ethermeter.experiment.toml import assigned
@@ -129,7 +129,9 @@ def predict(
         rows = []
         for at, trial in enumerate(trials):
             follow(done * len(trials) + at, len(sets) * len(trials))
-            rows.append(network.run_trial(trial.line, trial.scenario).values[: len(FLOW_METRICS)])
+            rows.append(
+                simulation.run_trial(trial.line, trial.scenario).values[: len(FLOW_METRICS)]
+            )
         points = [trial.point for trial in trials]
         found.append(np.array(rows))
     return Prediction(best, tuple(_rows(points, np.stack(found))), draws)

@@ -46,8 +46,4 @@ def answer(line: str, watch: "Watch | None" = None) -> TrialRows:
         from ethermeter.engines import idealised
 
         return idealised.run_trial(trial, *rest, watch=watch)
-    if trial.is_network:
-        from ethermeter.engines import network
-
-        return network.run_trial(line, trial.scenario, watch)
     return simulation.run_trial(line, trial.scenario, watch)

@@ -124,9 +124,8 @@ def _connect(distributed: Any, address: str) -> Any:
         # No other client shall find this one by chance, hence not the default of the process.
         return distributed.Client(address, timeout=CONNECT_S, set_as_default=False)
     except (OSError, ValueError, TypeError) as error:
-        raise TrialError(
-            f"--cluster {address}: no scheduler answers there: {(str(error).splitlines() or ['unknown'])[0]}"
-        ) from error
+        cause = (str(error).splitlines() or ["unknown"])[0]
+        raise TrialError(f"--cluster {address}: no scheduler answers there: {cause}") from error
 
 
 def _check_workers(client: Any, address: str, version: str) -> int:
@@ -143,12 +142,14 @@ def _check_workers(client: Any, address: str, version: str) -> int:
     }
     for worker, answer in answers.items():
         if isinstance(answer, BaseException):
+            cause = (str(answer).splitlines() or ["unknown"])[0]
             raise TrialError(
-                f"--cluster {address}: a worker has no ethermeter: {(str(answer).splitlines() or ['unknown'])[0]}"
+                f"--cluster {address}: a worker has no ethermeter: {cause}"
             ) from answer
         if answer != version:
             raise TrialError(
-                f"--cluster {address}: worker {worker} has ethermeter {answer}, here it is {version}"
+                f"--cluster {address}: worker {worker} has ethermeter {answer}, "
+                f"here it is {version}"
             )
     if not answers:
         raise TrialError(f"--cluster {address}: no worker answers")

@@ -1,11 +1,12 @@
-"""The idealised engine: one trial in the idealised scenario that a theory assumes, by brute force."""
+"""The idealised engine: a trial simulated in the idealised scenario that a theory assumes."""
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ethermeter.engines.simulation import observe, timed
+from ethermeter.counts import Floats, StationCounts
+from ethermeter.engines.simulation import observe, simulated
 from ethermeter.scenario import Scenario
 from ethermeter.store.rows import TrialRows
 from ethermeter.theory.ablation import ablated
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 def run_trial(
     trial: Trial, model: str, step: str = "", *, watch: "Watch | None" = None
 ) -> TrialRows:
-    """Simulate a trial in the idealised scenario of a model, or at a step from there to the segment.
+    """Simulate a trial in the idealised scenario of a model, or at a step towards the segment.
 
     Parameters
     ----------
@@ -48,8 +49,6 @@ def run_trial(
         If the core breaks off because of a fault of its own.
 
     """
-    from ethermeter import _core
-
     scenario: Scenario = trial.scenario
     inputs = model_inputs(scenario, trial.assumptions())
     obstacles = ENTRIES[model].obstacles(inputs) if model in ENTRIES else ["there is no such model"]
@@ -61,21 +60,16 @@ def run_trial(
             f"{model} has no idealised scenario{f' with the step {step}' if step else ''}"
         )
     line = core_trial(idealised.scenario, id=trial.id, seed=trial.seed)
-    result, core_s = timed(_core.simulate_trial, line, watch)
-    mended = {**result, "station_bits": _frame_bits(result, idealised)}
+    counts, core_s = simulated(line, watch)
+    stations = replace(counts.stations, bits=_frame_bits(counts.stations, idealised))
     if inputs.arrivals == "poisson":
-        # An idealised scenario of attempts knows nothing of what arrives; the experiment does.
-        mended["station_offered_load"] = np.full(
-            inputs.stations, min(1.0, inputs.load / inputs.stations)
-        )
-    return observe(scenario, mended, core_s=core_s)
+        # An idealised scenario of attempts has no arrivals; the experiment has.
+        load = np.full(inputs.stations, min(1.0, inputs.load / inputs.stations))
+        stations = replace(stations, offered_load=load)
+    return observe(scenario, replace(counts, stations=stations), core_s=core_s)
 
 
-def _frame_bits(result: Mapping[str, Any], idealised: IdealisedScenario) -> np.ndarray[Any, Any]:
+def _frame_bits(stations: StationCounts, idealised: IdealisedScenario) -> Floats:
     """Bits of the frames that were delivered, without preamble and gap."""
-    frames = np.asarray(result["station_frames"], np.float64)
-    bits = (
-        np.asarray(result["station_bits"], np.float64) * idealised.frame_bits
-        - frames * idealised.overhead_bits
-    )
-    return np.where(frames > 0, np.round(bits), 0.0)
+    bits = stations.bits * idealised.frame_bits - stations.frames * idealised.overhead_bits
+    return np.where(stations.frames > 0, np.round(bits), 0.0)

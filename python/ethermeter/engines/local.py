@@ -27,8 +27,7 @@ def processors() -> int:
 def run(
     trials: Sequence[Work], *, jobs: int, simulate: Callable[[str, Watch], TrialRows] = answer
 ) -> Generator[Finished | UnderWay, None, None]:
-    """Run trials on threads; the compiled core lets go of the interpreter, so they really run side
-    by side.
+    """Run trials on threads, in parallel: the compiled core releases the interpreter.
 
     Parameters
     ----------

@@ -1,6 +1,4 @@
-"""Offered: which flows of a network are offered more than a wire on their way carries, while they
-may wait without limit.
-"""
+"""Offered load: flows of a network that offer a link of their path more than it carries."""
 
 from collections.abc import Iterator, Mapping
 
@@ -31,21 +29,20 @@ from ethermeter.scenario import (
 
 
 def overloaded(scenario: Scenario) -> npt.NDArray[np.bool_]:
-    """Whether each flow waits without limit at a wire that is offered more than it carries; shape
-    (flows,).
+    """Whether each flow waits without limit at a link that is offered more than it carries.
 
-    A parameter of the scenario, not a result. Voice counts with its shortest packets, and never
-    waits at its own host's wire: there is one packet at a time. A saturated source offers what its
-    host's slowest stage, its link and its own service time let through, shared among the saturated
-    flows of the host. Flows that wait for answers or acknowledgements, or whose source is filled by
-    a process, offer no more than goes; answers, and stages of others than the sender, are not
-    counted.
+    Shape (flows,). A parameter of the scenario, not a result. Voice counts with its shortest
+    packets, and never waits at the link of its own host, which has one packet at a time. A
+    saturated source offers what the slowest stage of its host, its link and its own service time
+    let through, shared among the saturated flows of the host. Flows that wait for responses or
+    acknowledgements, or whose source is filled by a process, offer no more than is carried.
+    Responses, and stages of nodes other than the sender, are not counted.
     """
     flows, links = scenario.flows, scenario.links
     kinds = {node.name: node.kind for node in scenario.nodes}
     own = {end.node: link for link in links for end in link.ends}
     load: dict[tuple[int, str], float] = {}
-    paths = ways_of(scenario)
+    paths = paths_of(scenario)
     for flow, path in zip(flows, paths, strict=True):
         if _is_open(flow):
             host = kinds[flow.from_].host
@@ -79,11 +76,12 @@ def overloaded(scenario: Scenario) -> npt.NDArray[np.bool_]:
     )
 
 
-def ways_of(scenario: Scenario) -> list[set[tuple[int, str]]]:
-    """Links on the ways of every flow to its receivers, each with the node that sends on it."""
-    ways = _ways(scenario)
+def paths_of(scenario: Scenario) -> list[set[tuple[int, str]]]:
+    """Links on the paths of every flow to its receivers, each with the node that sends on it."""
+    neighbours = _neighbours(scenario)
     return [
-        {step for to in flow.to for step in _path(ways, flow.from_, to)} for flow in scenario.flows
+        {step for to in flow.to for step in _path(neighbours, flow.from_, to)}
+        for flow in scenario.flows
     ]
 
 
@@ -96,24 +94,24 @@ def _is_open(flow: Flow) -> bool:
     return flow.transfer is None and flow.response is None and flow.generator is None
 
 
-def _ways(scenario: Scenario) -> dict[str, list[tuple[int, str]]]:
+def _neighbours(scenario: Scenario) -> dict[str, list[tuple[int, str]]]:
     """Links of every node with the node at the other end."""
-    ways: dict[str, list[tuple[int, str]]] = {node.name: [] for node in scenario.nodes}
+    neighbours: dict[str, list[tuple[int, str]]] = {node.name: [] for node in scenario.nodes}
     for number, link in enumerate(scenario.links):
         first, second = (end.node for end in link.ends)
-        ways[first].append((number, second))
-        ways[second].append((number, first))
-    return ways
+        neighbours[first].append((number, second))
+        neighbours[second].append((number, first))
+    return neighbours
 
 
 def _path(
-    ways: Mapping[str, list[tuple[int, str]]], start: str, to: str
+    neighbours: Mapping[str, list[tuple[int, str]]], start: str, to: str
 ) -> Iterator[tuple[int, str]]:
     """Links on the way, each with the node that sends on it."""
     before: dict[str, tuple[int, str]] = {}
     waiting = [start]
     for node in waiting:
-        for link, other in ways[node]:
+        for link, other in neighbours[node]:
             if other != start and other not in before:
                 before[other] = (link, node)
                 waiting.append(other)
@@ -159,8 +157,9 @@ def packet_ps(arrivals: CoderArrivals, frames: SamplesLengths) -> int:
 
 
 def _between_ps(flow: Flow, host: Host, link: Link) -> float:
-    """Mean time between messages of a source; of a saturated one, the least that its host and its
-    link leave.
+    """Return the mean time between messages of a source.
+
+    Of a saturated one it is the least that its host and its link allow.
     """
     match flow.arrivals:
         case PoissonArrivals(mean_ps=mean_ps):

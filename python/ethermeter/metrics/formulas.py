@@ -1,18 +1,18 @@
-"""Formulas of metrics over arrays, for simulated and live trials.
-
-Intervals apply them to the counts with one batch left out.
+"""Statistics that formulas of metrics are made of, over arrays.
 
 The last axis is that of stations or of flows; axes before it are those of trials and batches.
 """
 
-from collections.abc import Mapping
+import math
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from ethermeter.metrics.registry import Metric
+from ethermeter.counts import Buckets, Exact, Floats, Numbers
 
-Floats = npt.NDArray[np.float64]
+PS_PER_S = 1e12
+RANKS = (0.5, 0.9, 0.99, 0.999)
+"""Shares of the count at or below each quantile, in the order of `percentiles`."""
 
 
 def sample_sd(values: Floats) -> Floats:
@@ -82,59 +82,83 @@ def jain_index(shares: Floats) -> Floats:
         )
 
 
-def station_rates(
-    utilisation: Floats, bit_rate: Floats, packet_rate: Floats
-) -> dict[Metric, Floats]:
-    """Return what follows for a whole segment from the rates of its stations."""
-    bit_rate_sd = sample_sd(bit_rate)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return {
-            Metric.UTILISATION: utilisation.sum(axis=-1),
-            Metric.BIT_RATE: bit_rate.sum(axis=-1),
-            Metric.BIT_RATE_SD: bit_rate_sd,
-            Metric.PACKET_RATE: packet_rate.sum(axis=-1),
-            Metric.PACKET_RATE_SD: sample_sd(packet_rate),
-            Metric.UTILISATION_SD_OVER_MEAN: bit_rate_sd / bit_rate.mean(axis=-1),
-            Metric.JAIN_INDEX: jain_index(bit_rate),
-        }
-
-
-def flow_rates(
-    counts: Mapping[str, Floats], counted_s: Floats, *, is_transfer: npt.NDArray[np.bool_]
-) -> dict[Metric, Floats]:
-    """Return the rates of flows.
+def sd_of_sums(count: Numbers, total: Numbers, squares: Exact | Floats) -> Floats:
+    """Return the sample standard deviation (divisor n - 1) from sums; 0 of one value, NaN of none.
 
     Parameters
     ----------
-    counts
-        By the names of `ethermeter.store.rows.BATCH_COUNTS`; shape `(…, flows)`.
-    counted_s
-        Time in which they were counted, in s; shape `(…, 1)`.
-    is_transfer
-        Whether a flow is a transfer, whose data are those of its job.
-
-    """
-    data_octets = np.where(is_transfer, counts["moved_octets"], counts["data_octets"])
-    return {
-        Metric.OFFERED_RATE: counts["offered"] / counted_s,
-        Metric.MESSAGE_RATE: counts["messages"] / counted_s,
-        Metric.FRAME_RATE: counts["frames"] / counted_s,
-        Metric.GOODPUT: 8 * counts["octets"] / counted_s,
-        Metric.DATA_RATE: 8 * data_octets / counted_s,
-    }
-
-
-def flow_loss(wanted: Floats, arrived: Floats, *, is_lossless: npt.NDArray[np.bool_]) -> Floats:
-    """Return the share of messages that did not arrive, of each flow; NaN if none was wanted.
-
-    Parameters
-    ----------
-    wanted, arrived
-        Messages offered times receivers, and messages delivered.
-    is_lossless
-        Whether a flow lost nothing in the whole trial, so that what did not arrive was under way.
+    count, total, squares
+        Number of values, their sum and that of their squares. Of whole values with exact squares
+        the result has all digits, however little the values differ.
 
     """
     with np.errstate(divide="ignore", invalid="ignore"):
-        share = np.where(is_lossless, 0.0, 1 - arrived / wanted)
-    return np.where(wanted > 0, share, np.nan)
+        if squares.dtype == object:
+            return np.asarray(_EXACT_SD(count, total, squares), np.float64)
+        n, mean = np.asarray(count, np.float64), total / count
+        spread = np.maximum(squares - n * mean**2, 0.0) / (n - 1)
+        return np.where(n > 1, np.sqrt(spread), np.where(n == 1, 0.0, np.nan))
+
+
+def _exact_sd(count: Any, total: Any, squares: Any) -> float:
+    n = int(count)
+    if n < 2:
+        return 0.0 if n else math.nan
+    return math.sqrt(max(n * int(squares) - int(total) ** 2, 0) / (n * (n - 1)))
+
+
+_EXACT_SD = np.frompyfunc(_exact_sd, 3, 1)
+
+
+def quantiles(histogram: Buckets | None) -> tuple[float, ...]:
+    """Quantiles at `RANKS`, linear within a bucket, then the upper edge of the last bucket.
+
+    Parameters
+    ----------
+    histogram
+        Buckets of one entity, or of several together, in rising order; None without any.
+
+    Returns
+    -------
+    :
+        In s, one more than `RANKS`; NaN where nothing was counted.
+
+    """
+    if histogram is None or not histogram.count.sum():
+        return (math.nan,) * (len(RANKS) + 1)
+    low_ps, high_ps, count = (
+        column.astype(np.float64)
+        for column in (histogram.low_ps, histogram.high_ps, histogram.count)
+    )
+    upto = np.cumsum(count)
+    rank = np.array(RANKS) * upto[-1]
+    bucket = np.searchsorted(upto, rank)
+    into = (rank - (upto[bucket] - count[bucket])) / count[bucket]
+    found_s = (low_ps[bucket] + into * (high_ps[bucket] - low_ps[bucket])) / PS_PER_S
+    return (*found_s.tolist(), float(high_ps[-1] / PS_PER_S))
+
+
+def pooled(histogram: Buckets) -> Buckets:
+    """Return the histogram of all entities together.
+
+    Buckets of all entities have the same edges, so that equal lows are equal buckets.
+    """
+    low_ps, place = np.unique(histogram.low_ps, return_inverse=True)
+    high_ps = np.zeros(len(low_ps), np.int64)
+    high_ps[place] = histogram.high_ps
+    count = np.bincount(place, weights=histogram.count, minlength=len(low_ps)).astype(np.int64)
+    return Buckets(np.zeros(len(low_ps), np.int64), low_ps, high_ps, count)
+
+
+def of_entity(histogram: Buckets, entities: int) -> list[Buckets]:
+    """Divide a histogram by its entities, which are in rising order."""
+    ends = np.searchsorted(histogram.entity, np.arange(entities + 1))
+    return [
+        Buckets(
+            histogram.entity[start:end],
+            histogram.low_ps[start:end],
+            histogram.high_ps[start:end],
+            histogram.count[start:end],
+        )
+        for start, end in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True)
+    ]

@@ -8,6 +8,27 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, StrEnum
+from functools import cache
+
+from ethermeter.counts import Floats
+from ethermeter.metrics.station_formulas import (
+    Formula,
+    StationSums,
+    attempts_per_frame,
+    bit_rate,
+    count,
+    delay_sd,
+    excess_delay,
+    fairness,
+    loss,
+    mean_s,
+    per_frame,
+    per_second,
+    share_of_medium,
+    share_of_window,
+    spread,
+    spread_over_mean,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +77,24 @@ class Definition:
         What it counts or measures.
     is_of_each
         Whether it has a row of every station or flow, besides that of all together.
+    formula
+        Of stations on a medium; None of what is read from histograms, and of other entities.
+    is_estimate
+        Whether it is estimated from frames, so that few of them make it doubtful. Counts, shares of
+        channel time and parameters are not.
 
     """
 
     group: Group
     meaning: str
     is_of_each: bool = True
+    formula: Formula | None = None
+    is_estimate: bool = True
+
+    def of_all(self, sums: StationSums, with_total: StationSums) -> Floats:
+        """Return the value of all stations together, from their sums without and with the total."""
+        assert self.formula is not None, "a metric by formula"
+        return self.formula(with_total)[..., -1] if self.is_of_each else self.formula(sums)
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -82,12 +115,16 @@ class Row:
             object.__setattr__(self, field, value)
 
 
-def _segment(meaning: str) -> Definition:
-    return Definition(Group.SEGMENT, meaning, is_of_each=False)
+def _segment(
+    meaning: str, formula: Formula | None = None, *, is_estimate: bool = True
+) -> Definition:
+    return Definition(
+        Group.SEGMENT, meaning, is_of_each=False, formula=formula, is_estimate=is_estimate
+    )
 
 
-def _station(meaning: str) -> Definition:
-    return Definition(Group.SEGMENT, meaning)
+def _station(meaning: str, formula: Formula, *, is_estimate: bool = True) -> Definition:
+    return Definition(Group.SEGMENT, meaning, formula=formula, is_estimate=is_estimate)
 
 
 def _segment_voice(meaning: str) -> Definition:
@@ -171,55 +208,67 @@ class Metric(StrEnum):
         "utilisation",
         "",
         Label("Utilisation", from_zero=False, most=1.0),
-        _station("charged channel time of delivered frames over the window; at most 1"),
+        _station(
+            "charged channel time of delivered frames over the window; at most 1",
+            share_of_window("charged_ps"),
+        ),
     )
     BIT_RATE = Row(
         "bit_rate",
         "bit/s",
         Label("Total bit rate", *_MBPS, from_zero=False),
-        _station("utilisation times the line rate: preamble, frame and gap of delivered frames"),
+        _station(
+            "utilisation times the line rate: preamble, frame and gap of delivered frames", bit_rate
+        ),
     )
     BIT_RATE_SD = Row(
         "bit_rate_sd",
         "bit/s",
         Label("Standard deviation of bit rate", *_MBPS),
-        _segment("sample standard deviation of the stations' bit rates"),
+        _segment("sample standard deviation of the stations' bit rates", spread(bit_rate)),
     )
     PACKET_RATE = Row(
         "packet_rate",
         "1/s",
         Label("Total packet rate", "packet/s"),
-        _station("frames delivered per second, counted at their end"),
+        _station("frames delivered per second, counted at their end", per_second("frames")),
     )
     PACKET_RATE_SD = Row(
         "packet_rate_sd",
         "1/s",
         Label("Standard deviation of packet rate", "packet/s"),
-        _segment("sample standard deviation of the stations' packet rates"),
+        _segment(
+            "sample standard deviation of the stations' packet rates", spread(per_second("frames"))
+        ),
     )
     TRANSMISSION_DELAY = Row(
         "transmission_delay",
         "s",
         Label("Transmission delay", *_MS),
-        _station("mean time from taking up a frame to the end of its successful attempt"),
+        _station(
+            "mean time from taking up a frame to the end of its successful attempt",
+            mean_s("delay_ps"),
+        ),
     )
     TRANSMISSION_DELAY_SD = Row(
         "transmission_delay_sd",
         "s",
         Label("Standard deviation of delay", *_MS),
-        _station("sample standard deviation of the transmission delay over frames"),
+        _station("sample standard deviation of the transmission delay over frames", delay_sd),
     )
     EXCESS_DELAY = Row(
         "excess_delay",
         "s",
         Label("Excess delay", *_MS),
-        _segment("mean transmission delay minus stations x mean charged time of a frame"),
+        _segment(
+            "mean transmission delay minus stations x mean charged time of a frame", excess_delay
+        ),
     )
     UTILISATION_SD_OVER_MEAN = Row(
         "utilisation_sd_over_mean",
         "",
         Label("Standard deviation of utilisation over mean"),
-        _segment("standard deviation of the stations' bit rates over their mean"),
+        _segment("standard deviation of the stations' bit rates over their mean", spread_over_mean),
     )
     OFFERED_RATE = Row(
         "offered_rate",
@@ -246,7 +295,9 @@ class Metric(StrEnum):
         "goodput",
         "bit/s",
         Label("Goodput", *_MBPS, from_zero=False),
-        _station("bits of delivered frames per second, destination address to FCS"),
+        _station(
+            "bits of delivered frames per second, destination address to FCS", per_second("bits")
+        ),
         _flow("bits per second of the frames of delivered messages, destination address to FCS"),
     )
     DATA_RATE = Row(
@@ -262,13 +313,19 @@ class Metric(StrEnum):
         "access_delay",
         "s",
         Label("Access delay", *_MS),
-        _station("mean time from taking up a frame to the start of its successful attempt"),
+        _station(
+            "mean time from taking up a frame to the start of its successful attempt",
+            mean_s("access_ps"),
+        ),
     )
     RESPONSE_TIME = Row(
         "response_time",
         "s",
         Label("Response time", *_MS),
-        _station("mean time from arrival in the queue to the end of the successful attempt"),
+        _station(
+            "mean time from arrival in the queue to the end of the successful attempt",
+            mean_s("response_ps"),
+        ),
     )
     DELAY_P50 = _rank("delay", "p50", "transmission delay", _MS, _segment)
     DELAY_P90 = _rank("delay", "p90", "transmission delay", _MS, _segment)
@@ -279,38 +336,47 @@ class Metric(StrEnum):
         "jain_index",
         "",
         Label("Jain’s fairness index", from_zero=False, most=1.0),
-        _segment("Jain's fairness index of the stations' bit rates, 1/n to 1"),
+        _segment("Jain's fairness index of the stations' bit rates, 1/n to 1", fairness),
     )
     ATTEMPTS_PER_FRAME = Row(
         "attempts_per_frame",
         "",
         Label("Attempts per frame"),
-        _station("attempts ended in the window over frames delivered in it"),
+        _station("attempts ended in the window over frames delivered in it", attempts_per_frame),
     )
     COLLISIONS_PER_FRAME = Row(
         "collisions_per_frame",
         "",
         Label("Collisions per frame"),
-        _station("failed attempts over frames delivered"),
+        _station("failed attempts over frames delivered", per_frame("collisions")),
     )
     OFFERED_LOAD_G = Row(
         "offered_load_g",
         "",
         Label("Offered load G"),
-        _station("sum over stations of the share of line rate each would use alone"),
+        _station(
+            "sum over stations of the share of line rate each would use alone",
+            count("offered_load"),
+            is_estimate=False,
+        ),
     )
     OFFERED_LOAD_Q = Row(
         "offered_load_q",
         "",
         Label("Offered load Q", "stations"),
-        _station("time-average number of stations with a frame in the transmitter"),
+        _station(
+            "time-average number of stations with a frame in the transmitter",
+            share_of_window("waiting_ps"),
+            is_estimate=False,
+        ),
     )
     LOSS = Row(
         "loss",
         "",
         Label("Loss", *_PERCENT, most=100.0),
         _station(
-            "frames dropped or discarded over frames offered (sources) or taken up (saturated)"
+            "frames dropped or discarded over frames offered (sources) or taken up (saturated)",
+            loss,
         ),
         _flow(
             "share of the messages offered in the window (live: sent) that were not delivered "
@@ -322,7 +388,11 @@ class Metric(StrEnum):
         "discarded",
         "",
         Label("Frames discarded"),
-        _station("frames given up after the attempt limit or a late collision"),
+        _station(
+            "frames given up after the attempt limit or a late collision",
+            count("discarded"),
+            is_estimate=False,
+        ),
     )
     ONE_WAY_DELAY = Row(
         "one_way_delay",
@@ -396,61 +466,90 @@ class Metric(StrEnum):
         "dropped",
         "",
         Label("Dropped by the source’s full queue"),
-        _station("frames dropped by the full queue of their source"),
+        _station(
+            "frames dropped by the full queue of their source", count("dropped"), is_estimate=False
+        ),
         _flow("messages dropped by the full queue of their source"),
     )
     RESUMED = Row(
         "resumed",
         "",
         Label("Attempt limits passed"),
-        _station("frames submitted again after the attempt limit"),
+        _station(
+            "frames submitted again after the attempt limit", count("resumed"), is_estimate=False
+        ),
     )
     LATE_COLLISIONS = Row(
         "late_collisions",
         "",
         Label("Late collisions"),
-        _station("collisions later than one slot time after the attempt began"),
+        _station(
+            "collisions later than one slot time after the attempt began",
+            count("late_collisions"),
+            is_estimate=False,
+        ),
     )
     DAMAGED = Row(
         "damaged",
         "",
         Label("Frames damaged"),
-        _station("frames delivered damaged by a collision that their sender did not detect"),
+        _station(
+            "frames delivered damaged by a collision that their sender did not detect",
+            count("damaged"),
+            is_estimate=False,
+        ),
     )
     FRAMES = Row(
-        "frames", "", Label("Frames delivered"), _station("frames delivered in the window")
+        "frames",
+        "",
+        Label("Frames delivered"),
+        _station("frames delivered in the window", count("frames"), is_estimate=False),
     )
     TIME_FRAME = Row(
         "time_frame",
         "",
         Label("Share of time: frames"),
         _segment(
-            "share of channel time carrying frames that succeeded, destination address to FCS"
+            "share of channel time carrying frames that succeeded, destination address to FCS",
+            share_of_medium(0),
+            is_estimate=False,
         ),
     )
     TIME_PREAMBLE = Row(
         "time_preamble",
         "",
         Label("Share of time: preambles"),
-        _segment("share of channel time in the preambles of frames that succeeded"),
+        _segment(
+            "share of channel time in the preambles of frames that succeeded",
+            share_of_medium(1),
+            is_estimate=False,
+        ),
     )
     TIME_GAP = Row(
         "time_gap",
         "",
         Label("Share of time: gaps"),
-        _segment("share of channel time in inter-frame gaps"),
+        _segment(
+            "share of channel time in inter-frame gaps", share_of_medium(2), is_estimate=False
+        ),
     )
     TIME_COLLISION = Row(
         "time_collision",
         "",
         Label("Share of time: collisions"),
-        _segment("share of channel time in attempts that collided"),
+        _segment(
+            "share of channel time in attempts that collided", share_of_medium(3), is_estimate=False
+        ),
     )
     TIME_IDLE = Row(
         "time_idle",
         "",
         Label("Share of time: idle"),
-        _segment("share of channel time that is idle beyond the gap, propagation included"),
+        _segment(
+            "share of channel time that is idle beyond the gap, propagation included",
+            share_of_medium(4),
+            is_estimate=False,
+        ),
     )
     SAMPLES_OFFERED = Row(
         "samples_offered",
@@ -813,6 +912,12 @@ class Metric(StrEnum):
     def meaning(self, *, of_flows: bool = False) -> str:
         """Return what it means, of flows or else of segments if it is of both."""
         return self.definitions[-1 if of_flows else 0].meaning
+
+
+@cache
+def definition_of(metric: Metric, group: Group) -> Definition:
+    """Return what a metric means in the trials of a group."""
+    return next(found for found in metric.definitions if found.group is group)
 
 
 def metrics_of(group: Group, *, of_each: bool = False) -> tuple[Metric, ...]:

@@ -11,6 +11,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from ethermeter.engines.flow_voice import is_voice
 from ethermeter.engines.live import by_batch, lateness
 from ethermeter.engines.live.description import around_octets
 from ethermeter.engines.live.result import (
@@ -32,7 +33,6 @@ from ethermeter.engines.live.result import (
     Sink,
 )
 from ethermeter.engines.live.spoken import Spoken, spoken
-from ethermeter.engines.talk import is_voice
 from ethermeter.framing import AROUND_DATA_OCTETS, frame_octets, lengths_of
 from ethermeter.metrics import Caution
 from ethermeter.scenario import Flow, Scenario

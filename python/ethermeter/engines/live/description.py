@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
+from ethermeter.engines.flow_voice import is_voice
 from ethermeter.engines.live.laboratory import Laboratory
-from ethermeter.engines.talk import is_voice
 from ethermeter.faults import Fault, InputError
 from ethermeter.framing import AROUND_DATA_OCTETS, IP_HEADER_OCTETS, UDP_HEADER_OCTETS, frame_octets
 from ethermeter.scenario import (

@@ -2,11 +2,23 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
-from ethermeter.engines import network
+from ethermeter.counts import (
+    LOSSES,
+    NO_CLOCK_PAIRS,
+    NO_MEDIUM,
+    NO_NODES,
+    NO_PORTS,
+    NO_STATIONS,
+    Counts,
+    FlowCounts,
+    TransferCounts,
+    zeros,
+)
+from ethermeter.engines import simulation
+from ethermeter.engines.flows import ADDED, TIMES
 from ethermeter.engines.live import by_batch
 from ethermeter.engines.live.counted import Counted, count, window_s
 from ethermeter.engines.live.description import (
@@ -14,26 +26,21 @@ from ethermeter.engines.live.description import (
     is_saturated,
     is_transfer,
 )
-from ethermeter.engines.live.result import Buckets, FlowResult, Result
-from ethermeter.engines.live.spoken import as_core, mean_s
+from ethermeter.engines.live.result import FlowResult, Result
+from ethermeter.engines.live.spoken import PS_PER_S, delays, flow_voice
 from ethermeter.engines.live.steal import has_steal
-from ethermeter.engines.network import ADDED, TIMES
 from ethermeter.metrics import Caution, Masks, Metric, caution_mask, percentiles
 from ethermeter.scenario import Scenario
 from ethermeter.store.rows import (
     FLOW_METRICS,
     FLOW_VOICE_METRICS,
-    PORT_COLUMNS,
     VOICE_HISTOGRAMS,
     Floats,
-    Integers,
     TrialRows,
     has_voice,
 )
 from ethermeter.trial import Trial
 
-LOSSES = ("queue", "buffer", "filtered", "ignored", "attempts")
-"""Causes in a simulation, in the core's order; of what is measured only the sum is known."""
 UNKNOWN = (
     Metric.LOST_QUEUE,
     Metric.LOST_BUFFER,
@@ -41,8 +48,6 @@ UNKNOWN = (
     Metric.FILTERED,
     Metric.IGNORED,
 )
-
-ACKNOWLEDGEMENTS = ("acknowledgement", "answer_acknowledgement")
 
 
 def observe(trial: Trial, result: Result, *, took_s: float, has_wires: bool = True) -> TrialRows:
@@ -82,7 +87,7 @@ def observe(trial: Trial, result: Result, *, took_s: float, has_wires: bool = Tr
         for counted in flows:
             counted.cautions.add(Caution.CPU_STEAL)
     measured_s = window_s(scenario)
-    rows = network.observe(scenario, _as_core(scenario, flows), core_s=took_s, has_clocks=False)
+    rows = simulation.observe(scenario, _counts(scenario, flows), core_s=took_s, has_clocks=False)
     values, cautions = rows.values.copy(), rows.cautions.copy()
     whole = len(FLOW_METRICS)
     # The queues of real hosts are not without limit, whatever the simulated ones are.
@@ -145,81 +150,62 @@ def failed(trial: Trial, *, took_s: float) -> TrialRows:
     return observe(trial, Result(outcome=""), took_s=took_s)
 
 
-def _as_core(scenario: Scenario, flows: list[Counted]) -> dict[str, Any]:
-    """Return what was counted in the form in which the simulator gives it, so that both become rows
-    in the same way.
-    """
+def _counts(scenario: Scenario, flows: list[Counted]) -> Counts:
+    """Return the counts of agents as engines have them; counts that agents do not make are 0."""
 
     def column(pick: Callable[[Counted], float]) -> Floats:
         return np.array([pick(flow) for flow in flows], np.float64)
 
-    lost = np.zeros((len(flows), len(LOSSES)))
-    # Whatever is missing: then the loss is what did not come of all that was sent.
+    number = len(flows)
+    none = zeros(FlowCounts, number)
+    lost = np.zeros((number, len(LOSSES)))
+    # All that is missing: then the loss is what did not come of all that was sent.
     lost[:, 0] = column(lambda flow: flow.sent) * [
         len(flow.to) for flow in scenario.flows
     ] - column(lambda flow: flow.arrived)
-    buckets = {
-        "one_way": [flow.one_way for flow in flows],
-        "round_trip": [flow.round_trip for flow in flows],
-        "between_arrivals": [flow.between for flow in flows],
-    }
-    buckets |= {
-        name: [[] if flow.voice is None else flow.voice.delays[name] for flow in flows]
-        for name in VOICE_HISTOGRAMS
-        if has_voice(scenario)
-    }
-    means = {name: np.array([mean_s(of) for of in every]) for name, every in buckets.items()}
-    between_s = column(lambda flow: flow.between_s)
-    for name in ("one_way", "round_trip"):
-        exact_s = [flow.means_s.get(name, np.nan) for flow in flows]
-        means[name] = np.where(np.isnan(exact_s), means[name], exact_s)
-    means["between_arrivals"] = np.where(np.isnan(between_s), means["between_arrivals"], between_s)
+    messages = column(lambda flow: flow.messages)
+    completed = column(lambda flow: np.nan_to_num(flow.exchanges))
     phases = scenario.phases
-    return {
-        "flow_offered": column(lambda flow: flow.sent),
-        "flow_arrived": column(lambda flow: flow.arrived),
-        "flow_messages": column(lambda flow: flow.messages),
-        "flow_frames": column(lambda flow: flow.frames),
-        "flow_octets": column(lambda flow: flow.octets),
-        "flow_data_octets": column(lambda flow: flow.data_octets),
-        "flow_timed_out": column(lambda flow: flow.timed_out),
-        "flow_completed": column(lambda flow: np.nan_to_num(flow.exchanges)),
-        "flow_dropped": np.zeros(len(flows)),
-        "flow_in_flight": np.zeros(len(flows)),
-        "flow_lost": lost,
-        "losses": LOSSES,
-        **{f"flow_{name}_s": mean for name, mean in means.items()},
-        **_of_transfers(flows),
-        **(as_core([flow.voice for flow in flows], len(LOSSES)) if has_voice(scenario) else {}),
-        "histograms": {
-            name: _columns(every)
-            for name, every in {**buckets, **{key: [] for key in ACKNOWLEDGEMENTS}}.items()
-        },
-        **{f"port_{name}": np.empty(0, np.int64) for name in PORT_COLUMNS},
-        "window_ps": phases.measure_to_ps - phases.measure_from_ps,
-        "events": int(sum(flow.sent for flow in flows if flow.sent == flow.sent)),
+    exact_s = {
+        name: column(lambda flow, name=name: flow.means_s.get(name, np.nan))  # type: ignore[misc]
+        for name in ("one_way", "round_trip")
     }
-
-
-def _of_transfers(flows: list[Counted]) -> dict[str, Any]:
-    """Return what the simulator says of transfers; acknowledgements are not seen, and what was sent
-    again is told elsewhere.
-    """
-    unknown = np.full(len(flows), np.nan)
-    return {
-        "transfer_octets": np.array([flow.transfer_octets for flow in flows]),
-        "transfer_whole_s": np.array([flow.transfer_whole_s for flow in flows]),
-        "transfer_retransmitted": np.zeros((len(flows), 2)),
-        "transfer_timeouts": np.zeros((len(flows), 2)),
-        **{f"flow_{name}_s": unknown for name in ACKNOWLEDGEMENTS},
-    }
-
-
-def _columns(every: list[Buckets]) -> tuple[Integers, ...]:
-    rows = np.array(
-        [(number, *bucket) for number, buckets in enumerate(every) for bucket in buckets], np.int64
-    ).reshape(-1, 4)
-    return tuple(rows[:, part] for part in range(4))
+    one_way, round_trip, between = (
+        [flow.one_way for flow in flows],
+        [flow.round_trip for flow in flows],
+        [flow.between for flow in flows],
+    )
+    return Counts(
+        window_ps=phases.measure_to_ps - phases.measure_from_ps,
+        events=int(sum(flow.sent for flow in flows if flow.sent == flow.sent)),
+        medium=NO_MEDIUM,
+        stations=NO_STATIONS,
+        flows=replace(
+            none,
+            balance=replace(none.balance, lost=lost),
+            offered=column(lambda flow: flow.sent),
+            arrived=column(lambda flow: flow.arrived),
+            messages=messages,
+            frames=column(lambda flow: flow.frames),
+            octets=column(lambda flow: flow.octets),
+            data_octets=column(lambda flow: flow.data_octets),
+            timed_out=column(lambda flow: flow.timed_out),
+            completed=completed,
+            one_way=delays(one_way, exact_s["one_way"], count=messages),
+            round_trip=delays(round_trip, exact_s["round_trip"], count=completed),
+            between_arrivals=delays(between, column(lambda flow: flow.between_s)),
+            transfer=replace(
+                zeros(TransferCounts, number),
+                octets=column(lambda flow: flow.transfer_octets),
+                whole_ps=column(lambda flow: flow.transfer_whole_s) * PS_PER_S,
+            ),
+            voice=flow_voice([flow.voice for flow in flows]) if has_voice(scenario) else None,
+        ),
+        ports=NO_PORTS,
+        nodes=NO_NODES,
+        clock_pairs=NO_CLOCK_PAIRS,
+        cautions=(),
+    )
 
 
 def _words(flows: list[Counted], metrics: tuple[Metric, ...]) -> Masks:

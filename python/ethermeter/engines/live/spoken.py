@@ -1,10 +1,12 @@
 """Spoken: what agents counted of a coder's samples, in the form in which the simulator gives it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from ethermeter import counts
+from ethermeter.counts import LOSSES, FlowVoice, zeros
 from ethermeter.engines.live.result import Buckets, Sender, Sink, SpeechWindow
 from ethermeter.store.rows import VOICE_HISTOGRAMS, Floats
 
@@ -61,37 +63,54 @@ def spoken(sending: Sender, receiving: Sink) -> Spoken:
     )
 
 
-def as_core(flows: Sequence[Spoken | None], losses: int) -> dict[str, Floats]:
-    """Return what was counted of all flows, None for those without a coder, as the simulator's core
-    says it; without histograms.
+def flow_voice(flows: Sequence[Spoken | None]) -> FlowVoice:
+    """Return what was counted of all flows, None for those without a coder, as engines have it.
+
+    Of losses in the network only the sum is known, which stands for the first cause.
+    """
+    of = [Spoken(0.0, 0.0, 0.0, 0.0, 0.0) if flow is None else flow for flow in flows]
+    none = zeros(FlowVoice, len(of))
+    lost = np.zeros((len(of), len(LOSSES)))
+    lost[:, 0] = [flow.sent - flow.delivered for flow in of]
+    unknown = np.full(len(of), np.nan)
+    return replace(
+        none,
+        host=replace(
+            none.host,
+            made=np.array([flow.made for flow in of]),
+            lost=np.array([flow.lost for flow in of]),
+            left=np.array([flow.left for flow in of]),
+        ),
+        delivered=np.array([flow.delivered for flow in of]),
+        lost=lost,
+        voice_delay=delays([flow.delays["voice_delay"] for flow in of], unknown),
+        sample_delay=delays([flow.delays["sample_delay"] for flow in of], unknown),
+    )
+
+
+def delays(
+    flows: Sequence[Buckets], mean_s: Floats, *, count: Floats | None = None
+) -> counts.Delays:
+    """Return the times of flows as engines have them.
 
     Parameters
     ----------
     flows
-        What became of each flow's samples.
-    losses
-        Causes for which a simulator's network loses; of what is measured only the sum is known,
-        which stands for the first.
+        Buckets of each.
+    mean_s
+        Their mean, where it is known exactly; elsewhere NaN, and that of the middles of buckets is
+        taken, which are narrower than 0.8% of the time.
+    count
+        How many, if not all in buckets.
 
     """
-    of = [Spoken(0.0, 0.0, 0.0, 0.0, 0.0) if flow is None else flow for flow in flows]
-    lost = np.zeros((len(of), losses))
-    lost[:, 0] = [flow.sent - flow.delivered for flow in of]
-    return {
-        "flow_samples": np.array([flow.made for flow in of]),
-        "flow_samples_delivered": np.array([flow.delivered for flow in of]),
-        "flow_samples_lost_host": np.array([flow.lost for flow in of]),
-        "flow_samples_left": np.array([flow.left for flow in of]),
-        "flow_samples_under_way": np.zeros(len(of)),
-        "flow_samples_lost": lost,
-    }
-
-
-def mean_s(buckets: Buckets) -> float:
-    """Mean by the middles of buckets, which are narrower than 0.8% of the time."""
-    total = sum(count for _, _, count in buckets)
-    return (
-        sum((low_ps + high_ps) / 2 * count for low_ps, high_ps, count in buckets) / total / PS_PER_S
-        if total
-        else float("nan")
-    )
+    rows = np.array(
+        [(number, *bucket) for number, buckets in enumerate(flows) for bucket in buckets], np.int64
+    ).reshape(-1, 4)
+    entity, low_ps, high_ps, number = rows.T
+    total = np.bincount(entity, weights=number, minlength=len(flows)).astype(np.float64)
+    sum_ps = np.bincount(entity, weights=(low_ps + high_ps) / 2 * number, minlength=len(flows))
+    with np.errstate(invalid="ignore"):
+        found_ps = np.where(np.isnan(mean_s), sum_ps / total, mean_s * PS_PER_S)
+    many = total if count is None else count
+    return counts.Delays(many, found_ps * many, counts.Buckets(entity, low_ps, high_ps, number))

@@ -1,0 +1,382 @@
+"""Counts: what an engine counted in a trial, before any formula.
+
+The types mirror those of `crates/trial/src/counts.rs`, name by name; what each field counts is
+written there. Rust has a structure for each entity, Python an array over the entities: a field of
+`FlowCounts` has the shape `(flows,)`, of `FlowBatch` and `StationBatches` `(batches, entities)`, of
+`EndCounts` `(flows, 2)`, of losses by cause `(flows, len(LOSSES))`. Entities that a scenario lacks
+are arrays of length 0.
+
+- A count, a time and a sum that stays below 64 bits are integers. An engine that does not count
+  something for some entity gives floats with NaN there, and formulas answer NaN.
+- A sum that may pass 64 bits is a float in ps (or ps²), rounded once: relative error 1e-16.
+- `StationCounts.delay_ps2` is exact, as Python integers: a standard deviation is what is left when
+  nearly equal squares are subtracted.
+- A number that is optional for an entity is a float, NaN where it is missing. An optional
+  structure is None if no entity has it, else it holds zeros for entities that lack it.
+
+`ethermeter._core` fills them (`crates/python/src/counts.rs`); `zeros` makes the structures of a
+given number of entities, from which `dataclasses.replace` makes others.
+"""
+
+import types
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import Any, TypeVar, Union, get_args, get_origin
+
+import numpy as np
+import numpy.typing as npt
+
+LOSSES = ("queue", "buffer", "filtered", "ignored", "attempts")
+"""Where a copy of a frame may end elsewhere than at its destination: columns of `lost`."""
+
+Integers = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Numbers = Integers | Floats
+"""Counts: integers, or floats with NaN where an engine does not count them."""
+Exact = npt.NDArray[np.object_]
+"""Python integers, of any size."""
+
+T = TypeVar("T")
+_BY_CAUSE = {"columns": len(LOSSES)}
+_ENDS = {"columns": 2}
+_OPTIONAL = {"zero": np.nan}
+_BATCHES: Mapping[str, int] = {"batches": 0}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Buckets:
+    """Filled buckets `[low_ps, high_ps)` of histograms as columns, in rising order of each entity.
+
+    `entity` is the place of the station, flow or end (two a flow) in the scenario; 0 for a medium.
+    """
+
+    entity: Integers
+    low_ps: Integers
+    high_ps: Integers
+    count: Integers
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Windows:
+    """Congestion windows as columns: from `from_ps` on an end (two a flow) had `octets`."""
+
+    entity: Integers
+    from_ps: Integers
+    octets: Integers
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MediumCounts:
+    """Counts of the shared medium."""
+
+    time_ps: Integers = field(metadata={"entities": 5})
+    attempts_per_frame: Integers = field(metadata={"entities": 0})
+    colliders: Integers = field(metadata={"entities": 0})
+    transmission_delay: Buckets
+    access_delay: Buckets
+    response_time: Buckets | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StationBatches:
+    """Counts of stations by batch."""
+
+    frames: Numbers
+    charged_ps: Numbers
+    delay_ps: Numbers
+    delay_ps2: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StationVoice:
+    """Counts of voice on a medium."""
+
+    samples: Numbers
+    samples_delivered: Numbers
+    samples_lost: Numbers
+    samples_buffered: Numbers
+    voice_frames: Numbers
+    voice_delay_ps: Floats
+    samples_sent: Numbers
+    sample_delay_ps: Floats
+    voice_delay: Buckets
+    sample_delay: Buckets
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StationCounts:
+    """Counts of the stations on a medium."""
+
+    frames: Numbers
+    bits: Numbers
+    charged_ps: Numbers
+    collisions: Numbers
+    late_collisions: Numbers
+    discarded: Numbers
+    resumed: Numbers
+    offered: Numbers
+    dropped: Numbers
+    damaged: Numbers
+    delay_ps: Numbers
+    delay_ps2: Exact
+    access_ps: Numbers
+    response_ps: Numbers
+    waiting_ps: Numbers
+    offered_load: Floats
+    batches: StationBatches = field(metadata=_BATCHES)
+    voice: StationVoice | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Delays:
+    """Times of one kind."""
+
+    count: Numbers
+    sum_ps: Floats
+    buckets: Buckets
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SignedDelays:
+    """Times of one kind, of either sign; buckets of several receivers may overlap."""
+
+    count: Numbers
+    sum_ps: Floats
+    buckets: Buckets
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Balance:
+    """Copies of frames over the whole trial."""
+
+    sent: Numbers
+    copied: Numbers
+    delivered: Numbers
+    lost: Numbers = field(metadata=_BY_CAUSE)
+    in_flight: Numbers
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FlowBatch:
+    """Counts of flows by batch."""
+
+    offered: Numbers
+    dropped: Numbers
+    arrived: Numbers
+    messages: Numbers
+    frames: Numbers
+    octets: Numbers
+    data_octets: Numbers
+    moved_octets: Numbers
+    completed: Numbers
+    timed_out: Numbers
+    arrivals_between: Numbers
+    acknowledged: Numbers
+    one_way_ps: Floats
+    round_trip_ps: Floats
+    between_arrivals_ps: Floats
+    acknowledgement_ps: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HostSamples:
+    """Samples of coders at their hosts."""
+
+    made: Numbers
+    sent: Numbers
+    lost: Numbers
+    left: Numbers
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FlowVoice:
+    """Samples that coders of flows made in the window."""
+
+    host: HostSamples
+    delivered: Numbers
+    lost: Numbers = field(metadata=_BY_CAUSE)
+    under_way: Numbers
+    voice_delay: Delays
+    sample_delay: Delays
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EndCounts:
+    """Counts of the two ends of connections."""
+
+    segments: Numbers
+    retransmitted: Numbers
+    timeouts: Numbers
+    fast_retransmissions: Numbers
+    acknowledgements: Numbers
+    acknowledgement_delay: Delays
+    windows: Windows
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TransferCounts:
+    """Counts of transfers."""
+
+    octets: Numbers
+    whole_ps: Floats = field(metadata=_OPTIONAL)
+    ends: EndCounts = field(metadata=_ENDS)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClockEstimate:
+    """Estimates of clocks' relations, NaN without one."""
+
+    at_ns: Floats = field(metadata=_OPTIONAL)
+    offset_ns: Floats = field(metadata=_OPTIONAL)
+    uncertainty_ns: Floats = field(metadata=_OPTIONAL)
+    drift: Floats = field(metadata=_OPTIONAL)
+    drift_uncertainty: Floats = field(metadata=_OPTIONAL)
+    contradictions: Floats = field(metadata=_OPTIONAL)
+    kept: Floats = field(metadata=_OPTIONAL)
+    fastest_round_trip_ns: Floats = field(metadata=_OPTIONAL)
+    delay_uncertainty_ns: Floats = field(metadata=_OPTIONAL)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SynchronisedDelays:
+    """One-way delays after clock synchronisation."""
+
+    delays: SignedDelays
+    unrelated: Numbers
+    before_sent: Numbers
+    error_most_ps: Numbers
+    estimate: ClockEstimate
+    delay_uncertainty_ns: Floats = field(metadata=_OPTIONAL)
+    contradictions: Numbers
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClockDelays:
+    """One-way delays of flows by the clocks of their hosts."""
+
+    clock: SignedDelays
+    synchronised: SynchronisedDelays | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FlowCounts:
+    """Counts of the flows of a network."""
+
+    balance: Balance
+    offered: Numbers
+    dropped: Numbers
+    messages: Numbers
+    frames: Numbers
+    octets: Numbers
+    data_octets: Numbers
+    arrived: Numbers
+    answers: Numbers
+    answer_octets: Numbers
+    completed: Numbers
+    timed_out: Numbers
+    one_way: Delays
+    answer_one_way: Delays
+    round_trip: Delays
+    answer_round_trip: Delays
+    between_arrivals: Delays
+    batches: FlowBatch = field(metadata=_BATCHES)
+    transfer: TransferCounts | None
+    voice: FlowVoice | None
+    clocks: ClockDelays | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClockPair:
+    """Counts of pairs of hosts that synchronise clocks, over the whole trial."""
+
+    sender: Integers
+    receiver: Integers
+    requests: Numbers
+    answered: Numbers
+    lost: Numbers
+    balance: Balance
+    estimate: ClockEstimate
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PortCounts:
+    """Counts of ports: 2l and 2l + 1 are the ends of link l."""
+
+    frames: Numbers
+    octets: Numbers
+    dropped: Numbers
+    buffer_dropped: Numbers
+    queue_most: Numbers
+    buffer_most: Numbers
+    pauses_sent: Numbers
+    pauses_received: Numbers
+    collisions: Numbers
+    late_collisions: Numbers
+    busy_ps: Numbers
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NodeCounts:
+    """Counts of nodes."""
+
+    flooded: Numbers
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Counts:
+    """Everything that was counted in one trial."""
+
+    window_ps: int
+    events: int
+    medium: MediumCounts
+    stations: StationCounts
+    flows: FlowCounts
+    ports: PortCounts
+    nodes: NodeCounts
+    clock_pairs: ClockPair
+    cautions: tuple[str, ...]
+
+
+def zeros(kind: type[T], *shape: int) -> T:
+    """Return a structure of zeros and of empty histograms; what is optional is missing.
+
+    Parameters
+    ----------
+    kind
+        A class of this module, but `Counts`.
+    shape
+        Of its arrays: number of entities, after that of batches for counts by batch.
+
+    """
+    if kind in (Buckets, Windows):
+        return kind(*(np.empty(0, np.int64) for _ in fields(kind)))  # type: ignore[arg-type]
+    found: dict[str, object] = {}
+    for of in fields(kind):  # type: ignore[arg-type]
+        inner = shape
+        if "entities" in of.metadata:
+            inner = (of.metadata["entities"],)
+        if "columns" in of.metadata:
+            inner = (*shape, of.metadata["columns"])
+        if "batches" in of.metadata:
+            inner = (of.metadata["batches"], *shape)
+        found[of.name] = _zeros(of.type, inner, of.metadata.get("zero", 0))
+    return kind(**found)
+
+
+def _zeros(kind: Any, shape: tuple[int, ...], zero: float) -> Any:
+    if is_dataclass(kind):
+        return zeros(kind, *shape)  # type: ignore[arg-type]
+    if get_origin(kind) in (Union, types.UnionType) and type(None) in get_args(kind):
+        return None
+    if kind is Exact:
+        return np.zeros(shape, np.object_)
+    return np.full(shape, zero, np.float64 if kind is Floats else np.int64)
+
+
+NO_MEDIUM = zeros(MediumCounts)
+NO_STATIONS = zeros(StationCounts, 0)
+NO_FLOWS = zeros(FlowCounts, 0)
+NO_PORTS = zeros(PortCounts, 0)
+NO_NODES = zeros(NodeCounts, 0)
+NO_CLOCK_PAIRS = zeros(ClockPair, 0)
+"""Counts of scenarios that lack these entities."""

@@ -1,0 +1,223 @@
+"""Flows: values of every metric of the flows of a network."""
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from ethermeter.counts import LOSSES, Counts, Delays, Floats, FlowCounts, TransferCounts, zeros
+from ethermeter.engines.offered import overloaded
+from ethermeter.engines.table import Table
+from ethermeter.framing import frame_octets, lengths_of
+from ethermeter.metrics import Caution, Masks, Metric, caution_mask, percentiles
+from ethermeter.metrics.flow_formulas import flow_loss, flow_rates
+from ethermeter.metrics.formulas import PS_PER_S, of_entity, pooled, quantiles, weighted_mean
+from ethermeter.scenario import Flow, Job, Scenario
+from ethermeter.store.rows import FLOW_METRICS
+
+TIMES: Mapping[Metric, Callable[[FlowCounts], Delays]] = {
+    Metric.ONE_WAY_DELAY: lambda flows: flows.one_way,
+    Metric.ROUND_TRIP: lambda flows: flows.round_trip,
+    Metric.INTER_ARRIVAL: lambda flows: flows.between_arrivals,
+}
+"""Counts of every time that has a histogram."""
+ENDED = {
+    Metric.LOST_QUEUE: "queue",
+    Metric.LOST_BUFFER: "buffer",
+    Metric.LOST_ATTEMPTS: "attempts",
+    Metric.FILTERED: "filtered",
+    Metric.IGNORED: "ignored",
+}
+"""Where copies of frames end before their destination, by the cause in `LOSSES`."""
+LOST = (Metric.LOST_QUEUE, Metric.LOST_BUFFER, Metric.LOST_ATTEMPTS)
+"""Of these, those where the destination misses a copy."""
+COUNTS = (
+    *(Metric.REORDERED, Metric.DUPLICATES, Metric.TIMED_OUT, Metric.MESSAGES, Metric.DROPPED),
+    *(Metric.RETRANSMITTED, Metric.TIMEOUTS, Metric.EXCHANGES),
+    *ENDED,
+)
+ADDED = (
+    Metric.OFFERED_RATE,
+    Metric.MESSAGE_RATE,
+    Metric.FRAME_RATE,
+    Metric.GOODPUT,
+    Metric.DATA_RATE,
+    *COUNTS,
+)
+"""Metrics of all flows together that are sums over flows."""
+SHORTEST, LONGEST = 64, 2000
+"""Octets of legal frames, destination address to FCS (802.3-2022 § 3.2.7, § 4.4.2); the longest are
+envelope frames.
+"""
+AROUND_PACKET = 18
+"""Octets of a frame around its IP packet: addresses, type, check sequence (802.3-2022 § 3.2)."""
+UNDER_WAY_SHARE = 0.05
+"""Messages still under way over those that did not come, beyond which the loss carries a caution:
+it may then be too high by so much.
+"""
+NOT_ESTIMATED = {Metric.OFFERED_RATE, Metric.TRANSFER_RATE, *COUNTS}
+
+
+def flow_table(scenario: Scenario, counts: Counts) -> Table:
+    """Return the value of every metric of flows, of each flow and of all."""
+    flows = counts.flows
+    wanted = flows.offered * _receivers(scenario)
+    of_each = _of_each(scenario, counts, wanted)
+    messages, completed, offered = (
+        np.asarray(of, np.float64) for of in (flows.messages, flows.completed, flows.offered)
+    )
+    round_trip = (Metric.ROUND_TRIP, *percentiles(Metric.ROUND_TRIP))
+
+    def samples(metric: Metric) -> Floats | None:
+        if metric in NOT_ESTIMATED:
+            return None
+        return offered if metric == Metric.LOSS else completed if metric in round_trip else messages
+
+    # What was lost is known; of what was under way at the end of the trial it is not.
+    missing = wanted - flows.arrived
+    under_way = (flows.balance.in_flight > UNDER_WAY_SHARE * missing) & (of_each[Metric.LOSS] > 0)
+    masks = of_flow_cautions(scenario)
+    return Table(
+        FLOW_METRICS,
+        FLOW_METRICS,
+        _of_all(flows, of_each, wanted),
+        of_each,
+        samples,
+        np.bitwise_or.reduce(masks),
+        masks,
+        {Metric.LOSS: (Caution.UNDER_WAY, under_way)},
+    )
+
+
+def _of_each(scenario: Scenario, counts: Counts, wanted: Floats) -> dict[Metric, Floats]:
+    """Value of every metric of every flow, shape (flows,)."""
+    flows = counts.flows
+    number = len(scenario.flows)
+    transfer = _transfers(flows)
+    found = {
+        **flow_rates(
+            {
+                "offered": _floats(flows.offered),
+                "messages": _floats(flows.messages),
+                "frames": _floats(flows.frames),
+                "octets": _floats(flows.octets),
+                "data_octets": _floats(flows.data_octets),
+                "moved_octets": _floats(transfer.octets),
+            },
+            np.array([counts.window_ps / PS_PER_S]),
+            is_transfer=np.array([flow.transfer is not None for flow in scenario.flows]),
+        ),
+        # Between two hosts of a forest there is one path, and every stage of it keeps the order.
+        Metric.REORDERED: np.zeros(number),
+        Metric.DUPLICATES: np.zeros(number),
+        Metric.TIMED_OUT: _floats(flows.timed_out),
+        Metric.MESSAGES: _floats(flows.messages),
+        Metric.EXCHANGES: _floats(flows.completed),
+        Metric.DROPPED: _floats(flows.dropped),
+        **{
+            metric: _floats(flows.balance.lost[:, LOSSES.index(cause)])
+            for metric, cause in ENDED.items()
+        },
+        **_of_transfers(scenario, transfer),
+    }
+    lost = sum((found[metric] for metric in LOST), found[Metric.DROPPED])
+    found[Metric.LOSS] = flow_loss(wanted, _floats(flows.arrived), is_lossless=lost == 0)
+    for metric, pick in TIMES.items():
+        found |= times_of_each(metric, pick(flows))
+    return found
+
+
+def times_of_each(metric: Metric, delays: Delays) -> dict[Metric, Floats]:
+    """Return the mean of some times, and their quantiles, of each flow, in s."""
+    ranked = np.array(
+        [quantiles(buckets) for buckets in of_entity(delays.buckets, len(delays.count))]
+    )
+    return {
+        metric: delays.sum_ps / delays.count / PS_PER_S,
+        **{of: ranked[:, at] for at, of in enumerate(percentiles(metric))},
+    }
+
+
+def times_of_all(metric: Metric, delays: Delays) -> dict[Metric, float]:
+    """Return the mean of some times, and their quantiles, of all flows together, in s."""
+    mean_s = weighted_mean(_floats(delays.count), delays.sum_ps / delays.count / PS_PER_S)
+    ranked = quantiles(pooled(delays.buckets))
+    return {metric: float(mean_s), **dict(zip(percentiles(metric), ranked, strict=True))}
+
+
+def _transfers(flows: FlowCounts) -> TransferCounts:
+    return flows.transfer or zeros(TransferCounts, len(flows.offered))
+
+
+def _of_transfers(scenario: Scenario, transfer: TransferCounts) -> dict[Metric, Floats]:
+    """Value of every metric that only transfers have, of every flow.
+
+    NaN, or a count of 0, where a flow is none.
+    """
+    jobs = [None if flow.transfer is None else flow.transfer.job for flow in scenario.flows]
+    octets = np.array([np.nan if job is None else _octets_of(job) for job in jobs], np.float64)
+    is_response = np.array(
+        [job is not None and job.file is not None and job.file.direction == "read" for job in jobs]
+    )
+    delay = transfer.ends.acknowledgement_delay
+    delay_s = delay.sum_ps / delay.count / PS_PER_S
+    return {
+        Metric.TRANSFER_RATE: 8 * octets / (transfer.whole_ps / PS_PER_S),
+        Metric.ACKNOWLEDGEMENT_DELAY: np.where(is_response, delay_s[:, 1], delay_s[:, 0]),
+        Metric.RETRANSMITTED: _floats(transfer.ends.retransmitted).sum(axis=1),
+        Metric.TIMEOUTS: _floats(transfer.ends.timeouts).sum(axis=1),
+    }
+
+
+def _octets_of(job: Job) -> float:
+    """Octets that a transfer moves; NaN if it goes on until the trial ends."""
+    moves = job.file or job.stream
+    return float("nan") if moves is None or moves.octets is None else moves.octets
+
+
+def _receivers(scenario: Scenario) -> Floats:
+    return np.array([len(flow.to) for flow in scenario.flows], np.float64)
+
+
+def _of_all(
+    flows: FlowCounts, of_each: Mapping[Metric, Floats], wanted: Floats
+) -> dict[Metric, float]:
+    """Value of every metric of all flows together."""
+    found = {metric: float(of_each[metric].sum()) for metric in ADDED}
+    found[Metric.LOSS] = float(weighted_mean(wanted, of_each[Metric.LOSS]))
+    # Several transfers do not begin and end together.
+    rates = of_each[Metric.TRANSFER_RATE]
+    found[Metric.TRANSFER_RATE] = float(rates[0]) if len(rates) == 1 else float("nan")
+    # Of both directions.
+    acknowledged = _transfers(flows).ends.acknowledgement_delay.count
+    found[Metric.ACKNOWLEDGEMENT_DELAY] = float(
+        weighted_mean(_floats(acknowledged).sum(axis=1), of_each[Metric.ACKNOWLEDGEMENT_DELAY])
+    )
+    for metric, pick in TIMES.items():
+        found |= times_of_all(metric, pick(flows))
+    return found
+
+
+def _floats(values: object) -> Floats:
+    return np.asarray(values, np.float64)
+
+
+def of_flow_cautions(scenario: Scenario) -> Masks:
+    """Cautions that hold for all values of a flow, by its parameters; shape (flows,)."""
+    over = overloaded(scenario)
+    legal = np.array([_is_legal(flow) for flow in scenario.flows])
+    none = np.uint64(0)
+    masks: Masks = np.where(over, caution_mask([Caution.UNBOUNDED_QUEUE]), none)
+    return masks | np.where(legal, none, caution_mask([Caution.ILLEGAL_FRAME_LENGTH]))
+
+
+def _is_legal(flow: Flow) -> bool:
+    """Whether all frames of a flow have a length that the standard allows."""
+    if flow.transfer is not None:
+        return flow.transfer.tcp.mtu_octets + AROUND_PACKET <= LONGEST
+    lengths = [flow.frames, *([flow.response.frames] if flow.response is not None else [])]
+    every = [bits for of in lengths for bits in lengths_of(of)]
+    return all(
+        SHORTEST <= octets <= LONGEST
+        for bits in every
+        for octets in frame_octets(flow.framing, bits // 8)
+    )

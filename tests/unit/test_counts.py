@@ -1,0 +1,58 @@
+"""Counts in Python are those of the core, structure by structure."""
+
+import re
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+from ethermeter import counts
+
+CRATES = Path(__file__).parents[2] / "crates"
+STRUCTURE = re.compile(r"^pub struct (\w+) \{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
+FIELD = re.compile(r"^    pub (\w+):", re.MULTILINE)
+
+
+def structures(path: str) -> dict[str, list[str]]:
+    """Fields of every structure of a file of Rust."""
+    text = (CRATES / path).read_text(encoding="utf-8")
+    return {name: FIELD.findall(body) for name, body in STRUCTURE.findall(text)}
+
+
+RUST = structures("trial/src/counts.rs") | {
+    name: structures(path)[name]
+    for name, path in (
+        ("ClockEstimate", "traffic/src/clock/rounds.rs"),
+        ("HostSamples", "traffic/src/packets.rs"),
+    )
+}
+PYTHON = {
+    name: [of.name for of in fields(kind)]
+    for name, kind in vars(counts).items()
+    if isinstance(kind, type) and is_dataclass(kind)
+}
+
+
+def test_each_structure_has_the_fields_of_the_core_in_their_order() -> None:
+    # Rust has these as a list of tuples.
+    columns = {"Buckets", "Windows"}
+    assert len(RUST) > 15
+    assert {name: found for name, found in PYTHON.items() if name not in columns} == RUST
+
+
+def test_causes_of_losses_are_those_of_the_core_in_their_order() -> None:
+    text = (CRATES / "trial/src/counts.rs").read_text(encoding="utf-8")
+    found = re.search(r"LOSSES: \[&str; \d\] = \[(.*?)\];", text)
+    assert found
+    assert re.findall(r'"(\w+)"', found[1]) == list(counts.LOSSES)
+
+
+@pytest.mark.parametrize("name", [name for name in PYTHON if name != "Counts"])
+def test_zeros_have_the_shapes_of_their_entities(name: str) -> None:
+    found = counts.zeros(getattr(counts, name), 3)
+    for of in fields(found):
+        value = getattr(found, of.name)
+        if isinstance(value, np.ndarray) and name not in ("Buckets", "Windows", "MediumCounts"):
+            assert value.shape[0] == 3, of.name
+    assert counts.zeros(counts.FlowCounts, 3).batches.frames.shape == (0, 3)
+    assert counts.zeros(counts.FlowCounts, 3).balance.lost.shape == (3, len(counts.LOSSES))
