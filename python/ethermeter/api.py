@@ -283,7 +283,7 @@ def locate(name: Path | str) -> Path:
     shipped = experiment.shipped()
     if str(name) not in shipped:
         allowed = f"a file, or a shipped experiment: {', '.join(shipped)}"
-        raise InputError([Fault("command line", "experiment", str(name), allowed)])
+        raise InputError.of("command line", "experiment", str(name), allowed)
     return shipped[str(name)]
 
 
@@ -352,15 +352,11 @@ def open(path: Path | str) -> Run:
     """
     directory = RunDirectory(Path(path))
     if not directory.is_finished():
-        raise InputError(
-            [
-                Fault(
-                    str(path),
-                    "run",
-                    "unfinished, by its provenance.json",
-                    "a finished run; continue it with --resume",
-                )
-            ]
+        raise InputError.of(
+            str(path),
+            "run",
+            "unfinished, by its provenance.json",
+            "a finished run; continue it with --resume",
         )
     return Run(directory)
 
@@ -369,8 +365,8 @@ def _metric(name: Metric | str) -> Metric:
     try:
         return Metric(name)
     except ValueError:
-        raise InputError(
-            [Fault("command line", "metric", str(name), f"one of {', '.join(Metric)}")]
+        raise InputError.of(
+            "command line", "metric", str(name), f"one of {', '.join(Metric)}"
         ) from None
 
 

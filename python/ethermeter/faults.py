@@ -70,6 +70,11 @@ class InputError(ValueError):
         self.faults: tuple[Fault, ...] = tuple(faults)
         super().__init__(self.faults)
 
+    @classmethod
+    def of(cls, file: str, key: str, value: str, allowed: str) -> "InputError":
+        """Return the error of a single fault."""
+        return cls([Fault(file, key, value, allowed)])
+
     def __str__(self) -> str:
         """Return one line a fault, of each file at most `MOST_LISTED`, and how many more there are."""
         return "\n".join(lines(self.faults))

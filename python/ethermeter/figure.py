@@ -4,11 +4,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ethermeter.faults import Fault, InputError
-
-FORMATS = (".svg", ".png", ".pdf")
-"""Suffixes of the files a figure can be drawn into."""
-
 
 @dataclass(frozen=True, slots=True)
 class Figure:
@@ -45,12 +40,7 @@ class Figure:
         """
         from ethermeter.report import figures
 
-        target = Path(path)
-        if target.suffix.lower() not in FORMATS:
-            raise InputError(
-                [Fault(str(target), "suffix", target.suffix, f"one of {', '.join(FORMATS)}")]
-            )
-        return figures.export(self.run, self.metric, target, self.series)
+        return figures.export(self.run, self.metric, Path(path), self.series)
 
     def svg(self) -> str:
         """Draw as SVG text."""

@@ -14,7 +14,7 @@ from ethermeter.analysis.connections import Connection
 from ethermeter.analysis.hosts import Machine
 from ethermeter.analysis.losses import Drops, Loss
 from ethermeter.analysis.pacing import RANKS, Clock, Pacing
-from ethermeter.faults import Fault, InputError
+from ethermeter.faults import InputError
 from ethermeter.json_values import finite, plain
 
 if TYPE_CHECKING:
@@ -75,15 +75,8 @@ def read(run_dir: Path) -> tuple[Account, ...]:
             found.append(account(trials[name], result))
         except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
             where = str(result_file(run_dir, name))
-            raise InputError(
-                [
-                    Fault(
-                        where,
-                        "(file)",
-                        type(error).__name__,
-                        "the result of a test, as measure writes it",
-                    )
-                ]
+            raise InputError.of(
+                where, "(file)", type(error).__name__, "the result of a test, as measure writes it"
             ) from error
     return tuple(found)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ethermeter.faults import Fault, InputError
+from ethermeter.faults import InputError
 from ethermeter.json_values import finite, number
 
 FILE, LIVE_FILE = "claims.json", "live-claims.json"
@@ -112,13 +112,9 @@ def read(run_dir: Path, file: str = FILE) -> tuple[str, tuple[Claim, ...]] | Non
         )
         return content["study"], claims
     except (ValueError, KeyError, TypeError) as fault:
-        raise InputError(
-            [
-                Fault(
-                    str(path),
-                    "content",
-                    str(fault),
-                    "not a claims file; write it anew with: ethermeter report",
-                )
-            ]
+        raise InputError.of(
+            str(path),
+            "content",
+            str(fault),
+            "not a claims file; write it anew with: ethermeter report",
         ) from fault

@@ -50,7 +50,7 @@ from ethermeter.analysis.tables import (
     stations_of,
     whole_segment,
 )
-from ethermeter.faults import Fault, InputError
+from ethermeter.faults import InputError
 from ethermeter.json_values import finite, number
 from ethermeter.metrics import Caution, Metric
 from ethermeter.scenario import Scenario
@@ -501,13 +501,9 @@ def read(run_dir: Path) -> tuple[Point, ...]:
         found = path.stat()
         return _read(path.resolve(), (found.st_ino, found.st_mtime_ns, found.st_size))
     except (ValueError, msgspec.DecodeError) as fault:
-        raise InputError(
-            [
-                Fault(
-                    str(path),
-                    "content",
-                    str(fault),
-                    "not an estimates file; write it anew with: ethermeter report",
-                )
-            ]
+        raise InputError.of(
+            str(path),
+            "content",
+            str(fault),
+            "not an estimates file; write it anew with: ethermeter report",
         ) from fault

@@ -18,7 +18,7 @@ from ethermeter.analysis import groups
 from ethermeter.analysis.estimates import EstimateEntry, Point, estimate_json
 from ethermeter.analysis.interval import LEVEL, Estimate
 from ethermeter.analysis.tables import PS_PER_S, Trial
-from ethermeter.faults import Fault, InputError
+from ethermeter.faults import InputError
 from ethermeter.metrics import Metric
 from ethermeter.scenario import Scenario
 from ethermeter.stations import medium_of, points_of
@@ -297,13 +297,9 @@ def read(run_dir: Path) -> tuple[Line, ...]:
     try:
         return from_json(path.read_text(encoding="utf-8"))
     except (ValueError, msgspec.DecodeError) as fault:
-        raise InputError(
-            [
-                Fault(
-                    str(path),
-                    "content",
-                    str(fault),
-                    "not a positions file; write it anew with: ethermeter report",
-                )
-            ]
+        raise InputError.of(
+            str(path),
+            "content",
+            str(fault),
+            "not a positions file; write it anew with: ethermeter report",
         ) from fault

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ethermeter.analysis.interval import Estimate, exact
-from ethermeter.faults import Fault, InputError, shown
+from ethermeter.faults import InputError, shown
 from ethermeter.scenario import FixedLengths, Flow, Kind, Link, MixLengths, SamplesLengths, Scenario
 from ethermeter.scenario import Stage as ScenarioStage
 
@@ -125,7 +125,7 @@ def read(value: object, *, file: str) -> Roofline:
     """
 
     def wrong(key: str, what: object, allowed: str) -> InputError:
-        return InputError([Fault(file, key, shown(what), allowed)])
+        return InputError.of(file, key, shown(what), allowed)
 
     def rate(key: str, entry: object) -> Estimate:
         if not isinstance(entry, Mapping):

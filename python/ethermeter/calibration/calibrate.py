@@ -10,7 +10,7 @@ from ethermeter.calibration import estimation
 from ethermeter.calibration.data import Datum
 from ethermeter.calibration.estimation import Fit, Floats
 from ethermeter.calibration.model import Model
-from ethermeter.faults import Fault, InputError
+from ethermeter.faults import InputError
 from ethermeter.metrics import Metric, is_from_histogram
 
 SUPPOSED_ERROR = 0.01
@@ -183,9 +183,7 @@ def _check_answer(model: Model, data: Sequence[Datum], answered: Floats) -> None
                 or "the model's file as it stands"
             )
             allowed = "expected a metric of which the model's flows and phases have samples"
-            raise InputError(
-                [Fault(str(model.path), f"{datum.metric} at {at}", "no value", allowed)]
-            )
+            raise InputError.of(str(model.path), f"{datum.metric} at {at}", "no value", allowed)
 
 
 def _curves(data: Sequence[Datum], residuals: Floats) -> list[Curve]:

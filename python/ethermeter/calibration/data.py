@@ -74,8 +74,8 @@ def read_data(paths: Sequence[Path], *, metrics: Sequence[Metric]) -> tuple[Datu
         for datum in (_of_run(path, metrics) if path.is_dir() else _of_csv(path))
     ]
     if not 1 <= len(found) <= MOST_DATA:
-        raise InputError(
-            [Fault(str(paths[0]), "(data)", str(len(found)), f"expected 1 to {MOST_DATA} values")]
+        raise InputError.of(
+            str(paths[0]), "(data)", str(len(found)), f"expected 1 to {MOST_DATA} values"
         )
     return tuple(found)
 
@@ -92,7 +92,7 @@ def _of_run(path: Path, metrics: Sequence[Metric]) -> list[Datum]:
                 found.append(Datum(str(path), dict(point.point), metric, known.value, error))
     if not found:
         allowed = f"expected a run with values of {', '.join(metrics)}"
-        raise InputError([Fault(str(path), "(data)", "none of them", allowed)])
+        raise InputError.of(str(path), "(data)", "none of them", allowed)
     return found
 
 
@@ -102,8 +102,8 @@ def _of_csv(path: Path) -> list[Datum]:
     try:
         columns, given = list(rows.fieldnames or ()), list(rows)
     except csv.Error as error:
-        raise InputError(
-            [Fault(file, f"line {rows.line_num}", shown(str(error)), "expected a CSV file")]
+        raise InputError.of(
+            file, f"line {rows.line_num}", shown(str(error)), "expected a CSV file"
         ) from None
     missing = [name for name in ("metric", "value") if name not in columns]
     if missing:
@@ -111,7 +111,7 @@ def _of_csv(path: Path) -> list[Datum]:
             "expected the columns metric and value, error if known, and a dotted key for each"
             " column else"
         )
-        raise InputError([Fault(file, "(head)", ", ".join(columns)[:200] or "(missing)", allowed)])
+        raise InputError.of(file, "(head)", ", ".join(columns)[:200] or "(missing)", allowed)
     faults: list[Fault] = []
     found = []
     for number, row in enumerate(given, 2):

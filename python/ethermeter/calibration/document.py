@@ -10,7 +10,7 @@ from ethermeter.calibration.calibrate import Calibration
 from ethermeter.calibration.estimation import Floats, in_words
 from ethermeter.calibration.unknown import Unknown, read_unknowns
 from ethermeter.experiment import toml
-from ethermeter.faults import Fault, InputError, shown
+from ethermeter.faults import InputError, shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +112,8 @@ def read_network(path: Path) -> NetworkFile:
             for key in ("network", "calibrated", "calibration")
             if not isinstance(document.get(key), dict)
         )
-        raise InputError(
-            [Fault(file, missing, "(missing)", "expected a file that `ethermeter calibrate` wrote")]
+        raise InputError.of(
+            file, missing, "(missing)", "expected a file that `ethermeter calibrate` wrote"
         )
     asked = {
         name: {key: table.get(key) for key in ("keys", "from", "to", "start")}
@@ -148,5 +148,5 @@ def _numbers(given: object, shape: tuple[int, ...], file: str, key: str) -> Floa
     except (TypeError, ValueError):
         found = np.empty(0)
     if found.shape != shape or np.isnan(found).any():
-        raise InputError([Fault(file, key, shown(given), f"expected numbers of shape {shape}")])
+        raise InputError.of(file, key, shown(given), f"expected numbers of shape {shape}")
     return found

@@ -8,7 +8,7 @@ from pathlib import Path
 from ethermeter.analysis import estimates
 from ethermeter.analysis.interval import Estimate
 from ethermeter.calibration.predict import Predicted, Prediction
-from ethermeter.faults import Fault, InputError
+from ethermeter.faults import InputError
 from ethermeter.metrics import Metric
 
 MAIN = (
@@ -73,5 +73,5 @@ def judge(found: Prediction, run: Path, *, metrics: Sequence[Metric] = MAIN) -> 
             judged.append(Judged(row, known))
     if not judged:
         allowed = f"a run of {found.experiment.path.name}, with the same varied keys"
-        raise InputError([Fault(str(run), "points", "none in common", allowed)])
+        raise InputError.of(str(run), "points", "none in common", allowed)
     return tuple(judged)

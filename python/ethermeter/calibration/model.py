@@ -150,16 +150,12 @@ def read_model(path: Path) -> Model:
     document = toml.parsed(toml.text_of(path, file=file), file=file)
     table = document.pop("calibrate", None)
     if "network" not in document:
-        raise InputError(
-            [Fault(file, "network", "(missing)", "expected an experiment on a network")]
-        )
+        raise InputError.of(file, "network", "(missing)", "expected an experiment on a network")
     document.pop("vary", None)
     experiment = of_document(document, path)
     if not isinstance(table, dict):
         value = "(missing)" if table is None else shown(table)
-        raise InputError(
-            [Fault(file, "calibrate", value, "expected a table with metrics and unknown")]
-        )
+        raise InputError.of(file, "calibrate", value, "expected a table with metrics and unknown")
     faults = [
         Fault(
             file, f"calibrate.{key}", shown(table[key]), f"unknown key; allowed: {', '.join(_KEYS)}"

@@ -17,7 +17,7 @@ from ethermeter.engines import simulation
 from ethermeter.experiment import Experiment, toml
 from ethermeter.experiment.reading import of_document
 from ethermeter.experiment.toml import assigned
-from ethermeter.faults import Fault, InputError
+from ethermeter.faults import InputError
 from ethermeter.metrics import Metric
 from ethermeter.plan import expand
 from ethermeter.store.rows import FLOW_METRICS
@@ -201,7 +201,7 @@ def _joined(
     else:
         whole = dict(document)
     if "flows" not in whole:
-        raise InputError(
-            [Fault(str(path), "flows", "(missing)", "expected what is sent: a scenario has flows")]
+        raise InputError.of(
+            str(path), "flows", "(missing)", "expected what is sent: a scenario has flows"
         )
     return whole

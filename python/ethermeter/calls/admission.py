@@ -419,4 +419,4 @@ def _voice_stations(scenario: Scenario) -> int:
 
 
 def _fault(file: Path | str, key: str, value: str, allowed: str) -> InputError:
-    return InputError([Fault(str(file), key, value, allowed)])
+    return InputError.of(str(file), key, value, allowed)

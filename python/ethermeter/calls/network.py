@@ -11,7 +11,7 @@ from ethermeter.experiment.document import validated
 from ethermeter.experiment.flows import MOST_FLOWS
 from ethermeter.experiment.network import Network, expanded_network
 from ethermeter.experiment.segment import standards
-from ethermeter.faults import Fault, InputError, shown
+from ethermeter.faults import InputError, shown
 from ethermeter.scenario import Link
 from ethermeter.store.rows import TrialRows
 from ethermeter.trial import Trial
@@ -198,15 +198,11 @@ def pairs_of(
         members = wired.members.get(name) or ([name] if name in hosts else [])
         if not members:
             known = ", ".join(dict.fromkeys([*wired.members, *hosts]))
-            raise InputError(
-                [
-                    Fault(
-                        "command line",
-                        option,
-                        shown(name),
-                        f"expected a host or a group of hosts of {path}: {known}",
-                    )
-                ]
+            raise InputError.of(
+                "command line",
+                option,
+                shown(name),
+                f"expected a host or a group of hosts of {path}: {known}",
             )
         sides.append(members)
     first, second = sides
@@ -218,25 +214,17 @@ def pairs_of(
     )
     for one, other in pairs:
         if one == other:
-            raise InputError(
-                [
-                    Fault(
-                        "command line",
-                        "--to",
-                        shown(called),
-                        f"expected another host than {one}, which --from gives",
-                    )
-                ]
+            raise InputError.of(
+                "command line",
+                "--to",
+                shown(called),
+                f"expected another host than {one}, which --from gives",
             )
         if wired.tree[one] != wired.tree[other]:
-            raise InputError(
-                [
-                    Fault(
-                        "command line",
-                        "--to",
-                        shown(called),
-                        f"expected a host to which links lead from {one}",
-                    )
-                ]
+            raise InputError.of(
+                "command line",
+                "--to",
+                shown(called),
+                f"expected a host to which links lead from {one}",
             )
     return pairs

@@ -10,7 +10,7 @@ import msgspec
 from ethermeter._core import explain_capture
 from ethermeter.captures.connection import Connection
 from ethermeter.captures.counts import NS, FileCounts, FlowCounts
-from ethermeter.faults import Fault, InputError
+from ethermeter.faults import InputError
 
 _LINKS = "Ethernet, IP, Linux cooked capture or BSD loopback"
 
@@ -110,7 +110,7 @@ class Explanation:
             if most
             else "nothing: the capture has no connection"
         )
-        raise InputError([Fault("command line", "--connection", str(number), allowed)])
+        raise InputError.of("command line", "--connection", str(number), allowed)
 
 
 def explain(path: Path, follow: Callable[[int, int], object] | None = None) -> Explanation:
@@ -139,52 +139,37 @@ def explain(path: Path, follow: Callable[[int, int], object] | None = None) -> E
     name = str(path)
     try:
         if not path.is_file():
-            raise InputError(
-                [
-                    Fault(
-                        name,
-                        "file",
-                        "not a file" if path.exists() else "not there",
-                        "a capture file, pcap or pcapng",
-                    )
-                ]
+            raise InputError.of(
+                name,
+                "file",
+                "not a file" if path.exists() else "not there",
+                "a capture file, pcap or pcapng",
             )
         if path.stat().st_size == 0:
-            raise InputError([Fault(name, "file", "empty", "a capture file, pcap or pcapng")])
+            raise InputError.of(name, "file", "empty", "a capture file, pcap or pcapng")
         text = explain_capture(os.fspath(path), follow)
     except OSError as error:
-        raise InputError(
-            [Fault(name, "file", error.strerror or str(error), "a file that can be read")]
+        raise InputError.of(
+            name, "file", error.strerror or str(error), "a file that can be read"
         ) from None
     except InputError:
         raise
     except ValueError as error:
         what, _, allowed = str(error).partition("; expected ")
-        raise InputError(
-            [
-                Fault(
-                    name,
-                    "file",
-                    what,
-                    f"expected {allowed}" if allowed else "a capture file, pcap or pcapng",
-                )
-            ]
+        raise InputError.of(
+            name,
+            "file",
+            what,
+            f"expected {allowed}" if allowed else "a capture file, pcap or pcapng",
         ) from None
     of = msgspec.json.decode(text, type=FileCounts)
     if of.ended_by is not None and not of.is_truncated:
         what, _, allowed = of.ended_by.partition("; expected ")
-        raise InputError(
-            [
-                Fault(
-                    name,
-                    "file",
-                    what,
-                    f"expected {allowed}" if allowed else "a file that can be read",
-                )
-            ]
+        raise InputError.of(
+            name, "file", what, f"expected {allowed}" if allowed else "a file that can be read"
         )
     if not of.packets:
-        raise InputError([Fault(name, "packets", "0", of.ended_by or "at least one packet")])
+        raise InputError.of(name, "packets", "0", of.ended_by or "at least one packet")
     if of.kinds["unread"] == of.packets:
-        raise InputError([Fault(name, "link type", str(of.unread_link), _LINKS)])
+        raise InputError.of(name, "link type", str(of.unread_link), _LINKS)
     return Explanation(name, of)

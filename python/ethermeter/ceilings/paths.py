@@ -11,7 +11,7 @@ import numpy as np
 
 from ethermeter.analysis.interval import Estimate, student
 from ethermeter.analysis.roofline import Roofline, of_scenario, read
-from ethermeter.faults import Fault, InputError, shown
+from ethermeter.faults import InputError, shown
 from ethermeter.scenario import Scenario
 from ethermeter.trial import Shared
 
@@ -44,31 +44,20 @@ def _of_file(path: Path) -> Roofline:
     file = str(path)
     try:
         if path.stat().st_size > _LARGEST_FILE_OCTETS:
-            raise InputError(
-                [
-                    Fault(
-                        file,
-                        "(file)",
-                        "too large",
-                        f"expected at most {_LARGEST_FILE_OCTETS} octets",
-                    )
-                ]
+            raise InputError.of(
+                file, "(file)", "too large", f"expected at most {_LARGEST_FILE_OCTETS} octets"
             )
         value = json.loads(path.read_bytes())
     except OSError as error:
-        raise InputError(
-            [
-                Fault(
-                    file,
-                    "(file)",
-                    error.strerror or "unreadable",
-                    "expected a run directory or a file with a roofline",
-                )
-            ]
+        raise InputError.of(
+            file,
+            "(file)",
+            error.strerror or "unreadable",
+            "expected a run directory or a file with a roofline",
         ) from None
     except (ValueError, RecursionError):
-        raise InputError(
-            [Fault(file, "(file)", "no JSON", "expected a run directory or a file with a roofline")]
+        raise InputError.of(
+            file, "(file)", "no JSON", "expected a run directory or a file with a roofline"
         ) from None
     if isinstance(value, Mapping) and "roofline" in value:
         value = value["roofline"]
@@ -108,8 +97,8 @@ def _trials(path: Path) -> list[_Trial]:
             trial = msgspec.json.decode(line, type=_Line)
             scenario = shared.scenario(trial.scenario)
         except (ValueError, RecursionError):
-            raise InputError(
-                [Fault(file, f"line {number}", line[:200] or "(empty)", "expected a trial")]
+            raise InputError.of(
+                file, f"line {number}", line[:200] or "(empty)", "expected a trial"
             ) from None
         if scenario.links:
             found.append(_Trial(trial.id, trial.series, trial.engine, trial.point, scenario))
@@ -123,15 +112,8 @@ def _of_run(path: Path) -> list[Roofline]:
     run.verify(PLAN)
     trials = _trials(path / PLAN)
     if not trials:
-        raise InputError(
-            [
-                Fault(
-                    str(path),
-                    "run",
-                    "no network",
-                    "expected a run of an experiment with hosts and links",
-                )
-            ]
+        raise InputError.of(
+            str(path), "run", "no network", "expected a run of an experiment with hosts and links"
         )
     goodput = _goodput(run.observations())
     points: dict[tuple[str, str, str], list[_Trial]] = {}
@@ -151,15 +133,8 @@ def _of_run(path: Path) -> list[Roofline]:
             said = f"{engine}; {place}" if place else engine
             found.append(of_scenario(scenario, flow, achieved, place=said))
     if not found:
-        raise InputError(
-            [
-                Fault(
-                    str(path),
-                    "run",
-                    "nothing but transfers",
-                    "expected a run with a flow of messages",
-                )
-            ]
+        raise InputError.of(
+            str(path), "run", "nothing but transfers", "expected a run with a flow of messages"
         )
     return found
 
@@ -194,6 +169,6 @@ def one_host(rates: Mapping[str, Estimate], sources: Mapping[str, str]) -> Roofl
     from ethermeter.analysis.roofline import Stage
 
     if not rates:
-        raise InputError([Fault("ceilings", "stages", shown([]), "expected at least one")])
+        raise InputError.of("ceilings", "stages", shown([]), "expected at least one")
     stages = tuple(Stage(name, rate, sources[name]) for name, rate in rates.items())
     return Roofline("Stages of this host, each alone", "octets given to the stage", stages, None)

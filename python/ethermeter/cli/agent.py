@@ -83,20 +83,16 @@ def agent(
     whatever it sends ends with it.
     """
     from ethermeter import _core
-    from ethermeter.faults import Fault, InputError
+    from ethermeter.faults import InputError
 
     given = {"--certificate": certificate, "--key": key, "--authority": authority}
     if 0 < sum(path is not None for path in given.values()) < len(given):
         missing = ", ".join(option for option, path in given.items() if path is None)
-        raise InputError(
-            [
-                Fault(
-                    "command line",
-                    missing,
-                    "(missing)",
-                    "expected certificate, key and authority: all of them or none",
-                )
-            ]
+        raise InputError.of(
+            "command line",
+            missing,
+            "(missing)",
+            "expected certificate, key and authority: all of them or none",
         )
     credentials = None
     if certificate is not None and key is not None and authority is not None:
@@ -112,15 +108,11 @@ def agent(
             _core.check_ceilings(allowed)
         except ValueError as error:  # of UTF-8 too
             lines = [line for line in str(error).splitlines() if line.strip()]
-            raise InputError(
-                [
-                    Fault(
-                        str(ceilings),
-                        "ceilings",
-                        lines[-1] if lines else "",
-                        "expected keys and values of docs/live.md",
-                    )
-                ]
+            raise InputError.of(
+                str(ceilings),
+                "ceilings",
+                lines[-1] if lines else "",
+                "expected keys and values of docs/live.md",
             ) from None
     ended = []
     signal.signal(signal.SIGTERM, lambda *_: ended.append(True))
@@ -144,9 +136,9 @@ def agent(
             should_stop=should_stop,
         )
     except ValueError as error:
-        raise InputError([Fault("command line", "--listen", listen, str(error))]) from None
+        raise InputError.of("command line", "--listen", listen, str(error)) from None
     except OSError as error:
-        raise InputError([Fault("command line", "--listen", listen, str(error))]) from None
+        raise InputError.of("command line", "--listen", listen, str(error)) from None
 
 
 def _is_alone() -> bool:
@@ -156,18 +148,14 @@ def _is_alone() -> bool:
 
 
 def _read(option: str, path: Path) -> bytes:
-    from ethermeter.faults import Fault, InputError
+    from ethermeter.faults import InputError
 
     try:
         return path.read_bytes()
     except OSError as error:
-        raise InputError(
-            [
-                Fault(
-                    "command line",
-                    option,
-                    str(path),
-                    f"expected a readable file: {error.strerror or error}",
-                )
-            ]
+        raise InputError.of(
+            "command line",
+            option,
+            str(path),
+            f"expected a readable file: {error.strerror or error}",
         ) from None

@@ -195,13 +195,13 @@ def predict(
 
 
 def _check_out(out: Path, names: tuple[str, ...], *, force: bool) -> None:
-    from ethermeter.faults import Fault, InputError
+    from ethermeter.faults import InputError
 
     there = [name for name in names if (out / name).exists()]
     if (out.exists() and not out.is_dir()) or (there and not force):
         value = ", ".join(there) or "a file"
-        raise InputError(
-            [Fault("--out", str(out), value, "expected a directory without them, or --force")]
+        raise InputError.of(
+            "--out", str(out), value, "expected a directory without them, or --force"
         )
 
 

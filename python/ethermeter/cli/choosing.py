@@ -25,7 +25,7 @@ def choose(
 ) -> None:
     """Say which models apply to an experiment, which do not and why; run nothing."""
     from ethermeter import api
-    from ethermeter.faults import Fault, InputError
+    from ethermeter.faults import InputError
     from ethermeter.metrics import Caution
     from ethermeter.theory.applicability import judge_all
     from ethermeter.theory.inputs import model_inputs
@@ -33,15 +33,11 @@ def choose(
     (loaded,) = api.load(experiment, overrides=overrides or ()).experiments
     first = loaded.scenarios.point([0] * len(loaded.sweeps))
     if first.theory is None:
-        raise InputError(
-            [
-                Fault(
-                    str(loaded.path),
-                    "network",
-                    "given",
-                    "expected a segment: the models are of shared media",
-                )
-            ]
+        raise InputError.of(
+            str(loaded.path),
+            "network",
+            "given",
+            "expected a segment: the models are of shared media",
         )
     verdicts = judge_all(model_inputs(first.scenario(), first.theory))
     point = {sweep.key: sweep.texts[0] for sweep in loaded.sweeps}
@@ -100,14 +96,12 @@ def agreement(
     from ethermeter.analysis import estimates
     from ethermeter.analysis.agreement import agreements, to_json
     from ethermeter.api import open as open_run
-    from ethermeter.faults import Fault, InputError
+    from ethermeter.faults import InputError
     from ethermeter.report.cautions import Marks
 
     found = agreements(estimates.read(open_run(run).path))
     if not found:
-        raise InputError(
-            [Fault(str(run), "run.engines", "no theory", 'a run with the engine "theory"')]
-        )
+        raise InputError.of(str(run), "run.engines", "no theory", 'a run with the engine "theory"')
     shown = [
         each
         for each in found

@@ -75,19 +75,17 @@ def explain(
 
 def _check(file: Path, output: Path) -> None:
     """Refuse where no report can be written, before a large file is read."""
-    from ethermeter.faults import Fault, InputError
+    from ethermeter.faults import InputError
 
     if not output.parent.is_dir():
-        raise InputError(
-            [Fault("command line", "--output", str(output), "a file in a directory that is there")]
+        raise InputError.of(
+            "command line", "--output", str(output), "a file in a directory that is there"
         )
     if output.is_dir():
-        raise InputError(
-            [Fault("command line", "--output", str(output), "a file, not a directory")]
-        )
+        raise InputError.of("command line", "--output", str(output), "a file, not a directory")
     if output.exists() and file.exists() and output.samefile(file):
-        raise InputError(
-            [Fault("command line", "--output", str(output), "another file than the capture")]
+        raise InputError.of(
+            "command line", "--output", str(output), "another file than the capture"
         )
 
 

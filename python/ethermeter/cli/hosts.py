@@ -42,32 +42,24 @@ def init(file: File, *, as_json: options.Json = False) -> None:
     Exit code 2 if the file is wrong, or certificates are there already: nothing is overwritten.
     """
     from ethermeter import _core, hosts_file
-    from ethermeter.faults import Fault, InputError
+    from ethermeter.faults import InputError
 
     hosts = hosts_file.read(file)
     if hosts.certificates is None:
-        raise InputError(
-            [
-                Fault(
-                    str(file),
-                    "certificates",
-                    "(missing)",
-                    'required: the folder for certificates, such as "lab"',
-                )
-            ]
+        raise InputError.of(
+            str(file),
+            "certificates",
+            "(missing)",
+            'required: the folder for certificates, such as "lab"',
         )
     try:
         _core.make_certificates(hosts.certificates, hosts.certified())
     except (ValueError, OSError) as error:
-        raise InputError(
-            [
-                Fault(
-                    str(file),
-                    "certificates",
-                    str(hosts.certificates),
-                    f"expected a folder without certificates: {error}",
-                )
-            ]
+        raise InputError.of(
+            str(file),
+            "certificates",
+            str(hosts.certificates),
+            f"expected a folder without certificates: {error}",
         ) from None
     commands = {name: _command(name, station) for name, station in hosts.stations.items()}
     if as_json:

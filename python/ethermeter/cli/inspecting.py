@@ -131,18 +131,16 @@ def experiments(
 
 def _shipped(name: str) -> Path:
     from ethermeter import experiment
-    from ethermeter.faults import Fault, InputError
+    from ethermeter.faults import InputError
 
     shipped = experiment.shipped()
     if name not in shipped:
-        raise InputError(
-            [Fault("command line", "experiment", name, f"one of {', '.join(shipped)}")]
-        )
+        raise InputError.of("command line", "experiment", name, f"one of {', '.join(shipped)}")
     return shipped[name]
 
 
 def _copy(name: str, destination: Path) -> None:
-    from ethermeter.faults import Fault, InputError
+    from ethermeter.faults import InputError
 
     text = _shipped(name).read_bytes()
     target = destination / f"{Path(name).name}.toml" if destination.is_dir() else destination
@@ -150,7 +148,7 @@ def _copy(name: str, destination: Path) -> None:
         with target.open("xb") as file:
             file.write(text)
     except FileExistsError:
-        raise InputError(
-            [Fault("command line", "--copy", str(target), "a file that is not there yet")]
+        raise InputError.of(
+            "command line", "--copy", str(target), "a file that is not there yet"
         ) from None
     typer.echo(f"{target}: a copy of {name}; run it with: ethermeter run {target}")

@@ -127,22 +127,15 @@ def reproduce(
     within --out, and studies.html is written beside them. A study that fails does not stop the
     others; the exit code is then 1.
     """
-    from ethermeter.faults import Fault, InputError
+    from ethermeter.faults import InputError
     from ethermeter.run import RunOptions
 
     if list_studies:
         studies.list_studies(as_json=as_json)
         return
     if study != ALL and study not in registry.names():
-        raise InputError(
-            [
-                Fault(
-                    "command line",
-                    "study",
-                    study or "(missing)",
-                    f"one of {', '.join(registry.names())}",
-                )
-            ]
+        raise InputError.of(
+            "command line", "study", study or "(missing)", f"one of {', '.join(registry.names())}"
         )
 
     def summary_of(name: str, directory: Path | None, *, title: str) -> Summary:
@@ -176,15 +169,11 @@ def reproduce(
         from ethermeter.run import RUNS
 
         if overrides:
-            raise InputError(
-                [
-                    Fault(
-                        "command line",
-                        "--set",
-                        overrides[0],
-                        "not with all: each study has keys of its own",
-                    )
-                ]
+            raise InputError.of(
+                "command line",
+                "--set",
+                overrides[0],
+                "not with all: each study has keys of its own",
             )
         names = registry.names()
         outcomes = [

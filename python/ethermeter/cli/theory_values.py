@@ -87,9 +87,7 @@ def evaluate(entry: Model, arguments: Sequence[str]) -> Evaluation:
     points = math.prod(len(values) for values in numbers.values())
     most = MOST_ROWS if any(output.axis for output in entry.outputs) else MOST_POINTS
     if points > most:
-        raise InputError(
-            [Fault("command line", "values", f"{points} combinations", f"at most {most}")]
-        )
+        raise InputError.of("command line", "values", f"{points} combinations", f"at most {most}")
     grids = np.meshgrid(*(np.array(values) for values in numbers.values()), indexing="ij")
     flat = {name: grid.reshape(-1) for name, grid in zip(numbers, grids, strict=True)}
     try:

@@ -324,7 +324,7 @@ def refuse(option: str, value: str, allowed: str) -> NoReturn:
         Always.
 
     """
-    raise InputError([Fault("command line", option, value, allowed)])
+    raise InputError.of("command line", option, value, allowed)
 
 
 def _read(texts: Mapping[str, str]) -> dict[str, list[float]]:

@@ -20,6 +20,7 @@ DRAWN = 6
 LISTED = 200
 """Rows of a table."""
 _BARS = 12
+_STEPS = {"type": "line", "interpolate": "step-after", "strokeWidth": 1.5, "aria": False}
 _WINDOW_SHOWN = 1.5
 _SEEN = 0.0005
 """Share of a bar that can be seen."""
@@ -271,15 +272,7 @@ def _flight(of: Connection) -> Figure | None:
         "color": _colour(names),
     }
     layers = [
-        {
-            "mark": {
-                "type": "line",
-                "interpolate": "step-after",
-                "strokeWidth": 1.5,
-                "aria": False,
-            },
-            "encoding": encoding,
-        },
+        {"mark": _STEPS, "encoding": encoding},
         _pointer(encoding, [("c", "", ""), ("x", "time, s", ".5~r"), ("y", "kB", ".5~r")]),
     ]
     head = ["Time, s", "In flight at most, octets", "Receiver's window", "Segments sent again"]
@@ -526,15 +519,7 @@ def _distribution(of: Connection) -> Figure | None:
     up = _axis("y", "Share of segments") | {"scale": {"domain": [0, 1]}, "axis": {"format": ".0%"}}
     encoding: Json = {"x": across, "y": up, "color": _colour(names)}
     layers = [
-        {
-            "mark": {
-                "type": "line",
-                "interpolate": "step-after",
-                "strokeWidth": 1.5,
-                "aria": False,
-            },
-            "encoding": encoding,
-        },
+        {"mark": _STEPS, "encoding": encoding},
         _pointer(
             encoding, [("c", "segments of", ""), ("x", "within, ms", ".4~r"), ("y", "share", ".2%")]
         ),

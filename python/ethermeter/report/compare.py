@@ -9,7 +9,7 @@ from ethermeter.analysis import estimates
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.interval import Estimate, difference
 from ethermeter.document import number
-from ethermeter.faults import Fault, InputError
+from ethermeter.faults import InputError
 from ethermeter.json_values import finite
 from ethermeter.metrics import Caution, Metric
 from ethermeter.report.cautions import Marks
@@ -68,7 +68,7 @@ def compare(run_a: Path, run_b: Path, *, metrics: Sequence[Metric] = METRICS) ->
     first, second = _by_point(estimates.read(run_a)), _by_point(estimates.read(run_b))
     if not set(first) & set(second):
         allowed = f"a run with a point of {run_a}: the same series, engine and varied keys"
-        raise InputError([Fault(str(run_b), "points", "none in common", allowed)])
+        raise InputError.of(str(run_b), "points", "none in common", allowed)
     rows = []
     for key in dict.fromkeys([*first, *second]):
         a, b = first.get(key), second.get(key)

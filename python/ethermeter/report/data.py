@@ -29,7 +29,7 @@ from ethermeter.analysis.ports import PortPoint
 from ethermeter.analysis.positions import Line
 from ethermeter.analysis.roofline import Roofline, of_scenario
 from ethermeter.document import plain
-from ethermeter.faults import Fault, InputError
+from ethermeter.faults import InputError
 from ethermeter.metrics import Metric
 from ethermeter.presentation import Presentation
 from ethermeter.report.experiments import Experiment, experiments
@@ -120,7 +120,7 @@ def gather(run_dir: Path, presentation: Presentation) -> ReportData:
     run = RunDirectory(run_dir)
     points = estimates.read(run_dir)
     if not points:
-        raise InputError([Fault(str(run_dir), "trials", "0", "a run with at least one trial")])
+        raise InputError.of(str(run_dir), "trials", "0", "a run with at least one trial")
     found = claims.read(run_dir)
     files = experiments(run_dir)
     by_name = {experiment.name: experiment.title for experiment in files}
@@ -192,8 +192,8 @@ def _search(run: "RunDirectory") -> Search | None:
     try:
         question, answer = json.loads(run.question()), json.loads(run.answer())
     except (ValueError, RecursionError) as error:
-        raise InputError(
-            [Fault(str(run.path), "answer", type(error).__name__, "expected question and answer")]
+        raise InputError.of(
+            str(run.path), "answer", type(error).__name__, "expected question and answer"
         ) from error
     return Search(question, answer, run.trials())
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from ethermeter.faults import Fault, InputError
+from ethermeter.faults import InputError
 
 KINDS = ("standard", "study", "fit", "assumption")
 
@@ -134,6 +134,6 @@ def experiments(run_dir: Path) -> list[Experiment]:
         try:
             content = tomllib.loads(path.read_text(encoding="utf-8"))
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as fault:
-            raise InputError([Fault(str(path), "content", str(fault), "expected TOML")]) from fault
+            raise InputError.of(str(path), "content", str(fault), "expected TOML") from fault
         found.append(Experiment(path.stem, str(content.get("title", path.stem)), content))
     return found

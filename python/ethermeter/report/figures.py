@@ -7,7 +7,7 @@ from pathlib import Path
 from ethermeter.analysis import estimates
 from ethermeter.analysis.estimates import Point
 from ethermeter.document import VegaLite
-from ethermeter.faults import Fault, InputError
+from ethermeter.faults import InputError
 from ethermeter.metrics import Metric
 from ethermeter.report.axes import choose, panels
 from ethermeter.report.charts.files import require_format, save
@@ -42,12 +42,10 @@ def draw(points: Sequence[Point], metric: str, series: str | None, *, name: str)
     """Draw a metric of estimates as `spec` does; `name` stands for the run in errors."""
     known = {found.value for point in points for found in point.estimates}
     if metric not in known:
-        raise InputError(
-            [Fault(name, "metric", metric, f"expected one of {', '.join(sorted(known))}")]
-        )
+        raise InputError.of(name, "metric", metric, f"expected one of {', '.join(sorted(known))}")
     every = list(dict.fromkeys(point.series for point in points))
     if series is not None and series not in every:
-        raise InputError([Fault(name, "series", series, f"expected one of {', '.join(every)}")])
+        raise InputError.of(name, "series", series, f"expected one of {', '.join(every)}")
     asked = Metric(metric)
     charts = []
     for of in every if series is None else [series]:
@@ -58,15 +56,11 @@ def draw(points: Sequence[Point], metric: str, series: str | None, *, name: str)
             titles = [part for part in (of if len(every) > 1 else "", panel.title) if part]
             charts.append({**chart, "title": ", ".join(titles) or asked.label.title})
     if not charts:
-        raise InputError(
-            [
-                Fault(
-                    name,
-                    "metric",
-                    metric,
-                    "no figure, for the run varies no quantity or holds no value of it",
-                )
-            ]
+        raise InputError.of(
+            name,
+            "metric",
+            metric,
+            "no figure, for the run varies no quantity or holds no value of it",
         )
     common = {"$schema": SCHEMA}
     ground = {**config("light", font="sans-serif"), "background": "white"}

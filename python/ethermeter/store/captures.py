@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from ethermeter.faults import Fault, InputError
+from ethermeter.faults import InputError
 from ethermeter.store.files import CAPTURES
 from ethermeter.store.integrity import read_verified
 
@@ -97,14 +97,10 @@ def read(directory: Path) -> list[Captured]:
                 for host, one in msgspec.json.decode(text, type=_Reported).hosts.items()
             ]
         except (OSError, msgspec.DecodeError) as error:
-            raise InputError(
-                [
-                    Fault(
-                        str(path),
-                        "(file)",
-                        type(error).__name__,
-                        "an account of captures, as measure writes it",
-                    )
-                ]
+            raise InputError.of(
+                str(path),
+                "(file)",
+                type(error).__name__,
+                "an account of captures, as measure writes it",
             ) from error
     return found

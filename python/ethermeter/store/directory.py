@@ -116,8 +116,8 @@ class RunDirectory:
             return read_verified(self.path, name)
         except OSError as error:
             reason = error.strerror or str(error)
-            raise InputError(
-                [Fault(str(self.path / name), "file", reason, "expected a finished search")]
+            raise InputError.of(
+                str(self.path / name), "file", reason, "expected a finished search"
             ) from error
 
     def is_finished(self) -> bool:
@@ -205,15 +205,11 @@ class RunDirectory:
         """
         path = self.path / name
         if path.is_dir():
-            raise InputError(
-                [
-                    Fault(
-                        str(path),
-                        "file",
-                        "a directory",
-                        f"expected a file, or nothing; {name} is written there",
-                    )
-                ]
+            raise InputError.of(
+                str(path),
+                "file",
+                "a directory",
+                f"expected a file, or nothing; {name} is written there",
             )
         found = self.provenance()
         with written_whole(path) as file:
@@ -369,8 +365,8 @@ class RunDirectory:
             pa.default_memory_pool().release_unused()
             return table
         except (OSError, pa.ArrowException) as error:
-            raise InputError(
-                [Fault(str(self.path / name), "table", "unreadable", first_line(error))]
+            raise InputError.of(
+                str(self.path / name), "table", "unreadable", first_line(error)
             ) from error
 
 
@@ -406,4 +402,4 @@ def is_finished(path: Path) -> bool:
 
 
 def _fault(path: Path, value: str, allowed: str) -> InputError:
-    return InputError([Fault(str(path), "run", value, allowed)])
+    return InputError.of(str(path), "run", value, allowed)

@@ -21,11 +21,9 @@ def read_provenance(path: Path) -> dict[str, object]:
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:
-        raise InputError(
-            [Fault(str(file), "provenance", "unreadable", first_line(error))]
-        ) from error
+        raise InputError.of(str(file), "provenance", "unreadable", first_line(error)) from error
     if wrong := provenance.damage(found):
-        raise InputError([Fault(str(file), "provenance", wrong, f"expected {AGAIN}")])
+        raise InputError.of(str(file), "provenance", wrong, f"expected {AGAIN}")
     return {key: value for key, value in found.items() if key != "seal"}
 
 
@@ -58,15 +56,11 @@ def read_verified(directory: Path, name: str) -> bytes:
     content = (directory / name).read_bytes()
     known = checksums_in(read_provenance(directory)).get(name)
     if known is not None and hashlib.sha256(content).hexdigest() != known:
-        raise InputError(
-            [
-                Fault(
-                    str(directory / name),
-                    "file",
-                    "damaged: its SHA-256 differs from the one in provenance.json",
-                    AGAIN,
-                )
-            ]
+        raise InputError.of(
+            str(directory / name),
+            "file",
+            "damaged: its SHA-256 differs from the one in provenance.json",
+            AGAIN,
         )
     return content
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from ethermeter.faults import Fault, InputError
+from ethermeter.faults import InputError
 from ethermeter.store import parts
 from ethermeter.store.directory import ANSWER, PARTS, PLAN, QUESTION, is_finished
 from ethermeter.store.files import (
@@ -187,15 +187,11 @@ class Recorder:
             if there.startswith(self._text):
                 return  # a run that is resumed: these trials were proposed before
             if not self._text.startswith(there):
-                raise InputError(
-                    [
-                        Fault(
-                            str(self.directory / PLAN),
-                            "file",
-                            "damaged: not the trials that were proposed",
-                            "--force to run it again",
-                        )
-                    ]
+                raise InputError.of(
+                    str(self.directory / PLAN),
+                    "file",
+                    "damaged: not the trials that were proposed",
+                    "--force to run it again",
                 )
             write_whole(self.directory / PLAN, self._text)
 
@@ -305,8 +301,8 @@ class Recorder:
         refuse_links(self.directory)
         for folder in (self.directory / name for name in (PARTS, EXPERIMENTS, LIVE, CAPTURES)):
             if folder.exists() and not folder.is_dir():
-                raise InputError(
-                    [Fault(str(folder), "file", "a file", "expected a directory, or nothing")]
+                raise InputError.of(
+                    str(folder), "file", "a file", "expected a directory, or nothing"
                 )
         there = plan_hash_of(self.directory)
         if there is not None and not force:
@@ -314,15 +310,11 @@ class Recorder:
                 there != self.plan_hash
                 and read_provenance(self.directory).get("plan_hash") == self.plan_hash
             ):
-                raise InputError(
-                    [
-                        Fault(
-                            str(self.directory / PLAN),
-                            "file",
-                            "damaged: not the plan that was run",
-                            "--force to run it again",
-                        )
-                    ]
+                raise InputError.of(
+                    str(self.directory / PLAN),
+                    "file",
+                    "damaged: not the plan that was run",
+                    "--force to run it again",
                 )
             if there != self.plan_hash:
                 raise self._refusal(
@@ -353,7 +345,7 @@ class Recorder:
         self._read_parts()
 
     def _refusal(self, key: str, value: str, allowed: str) -> InputError:
-        return InputError([Fault(str(self.directory), key, value, allowed)])
+        return InputError.of(str(self.directory), key, value, allowed)
 
     def _begin(self, plan: "Plan", experiments: Mapping[str, str]) -> None:
         if len(experiments) == 1:
@@ -461,8 +453,8 @@ def plan_hash_of(directory: Path) -> str | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        raise InputError(
-            [Fault(str(file), "file", error.strerror or str(error), "expected a plan")]
+        raise InputError.of(
+            str(file), "file", error.strerror or str(error), "expected a plan"
         ) from error
 
 
@@ -575,14 +567,10 @@ def _lock(directory: Path) -> int | None:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(descriptor)
-        raise InputError(
-            [
-                Fault(
-                    str(directory),
-                    "run",
-                    "under way",
-                    "one process at a time; another one writes to this directory",
-                )
-            ]
+        raise InputError.of(
+            str(directory),
+            "run",
+            "under way",
+            "one process at a time; another one writes to this directory",
         ) from None
     return descriptor

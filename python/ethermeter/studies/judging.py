@@ -11,7 +11,7 @@ import msgspec
 
 from ethermeter.analysis.claims import NEAR, Claim
 from ethermeter.analysis.interval import Estimate
-from ethermeter.faults import Fault, InputError, shown
+from ethermeter.faults import InputError, shown
 
 T = TypeVar("T")
 
@@ -73,7 +73,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
         if key in self.keys:
             return convert(self.keys[key], kind, file=self.file, key=f"{self.id}.{key}")
         if default is None:
-            raise InputError([Fault(self.file, f"{self.id}.{key}", "(missing)", "required")])
+            raise InputError.of(self.file, f"{self.id}.{key}", "(missing)", "required")
         return default
 
     def text(self, key: str, default: str | None = None) -> str:
@@ -204,7 +204,7 @@ def convert(value: object, kind: type[T], *, file: str, key: str) -> T:
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as fault:
-        raise InputError([Fault(file, key, shown(value), str(fault).lower())]) from fault
+        raise InputError.of(file, key, shown(value), str(fault).lower()) from fault
 
 
 def judged(every: Sequence[Entry], find: Callable[[Entry], Finding]) -> tuple[Claim, ...]:

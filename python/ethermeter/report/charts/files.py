@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ethermeter.document import VegaLite
-from ethermeter.faults import Fault, InputError
+from ethermeter.faults import InputError
 
 FORMATS = (".png", ".pdf", ".svg")
 
@@ -19,7 +19,7 @@ def require_format(out: Path, formats: Sequence[str] = FORMATS) -> None:
     """
     if out.suffix.lower() not in formats:
         allowed = f"expected one of {', '.join(formats)}"
-        raise InputError([Fault(str(out), "suffix", out.suffix or "none", allowed)])
+        raise InputError.of(str(out), "suffix", out.suffix or "none", allowed)
 
 
 def save(chart: VegaLite, out: Path) -> Path:

@@ -18,6 +18,13 @@ _COLUMNS = 2
 _ROOM_FOR_NAMES = 40
 """Letters of all names below the bars from which they stand aslant."""
 TIME = "Time since the transmission began (s)"
+_X: Json = {
+    "field": "x",
+    "type": "quantitative",
+    "title": TIME,
+    "scale": {"zero": False, "nice": False},
+    "axis": {"tickCount": 8},
+}
 
 
 def curves_over_time(
@@ -45,13 +52,6 @@ def curves_over_time(
     low, high = min(float(row["y"]) for row in rows), max(float(row["y"]) for row in rows)
     margin = 0.04 * high if label.from_zero else max(high - low, 0.002 * abs(high))
     domain = [0.0 if label.from_zero else low - margin, high + margin or 1.0]
-    x: Json = {
-        "field": "x",
-        "type": "quantitative",
-        "title": TIME,
-        "scale": {"zero": False, "nice": False},
-        "axis": {"tickCount": 8},
-    }
     y: Json = {
         "field": "y",
         "type": "quantitative",
@@ -77,7 +77,7 @@ def curves_over_time(
         {"field": "x", "type": "quantitative", "title": "time (s)", "format": ".4~r"},
         *([{"field": "c", "title": "of"}] if len(names) > 1 else []),
     ]
-    common: Json = {"x": x, "y": y, "color": colour}
+    common: Json = {"x": _X, "y": y, "color": colour}
     layers: list[Json] = [
         {"mark": {"type": "line", "strokeWidth": 1.4, "aria": False}, "encoding": common},
         {
@@ -87,7 +87,7 @@ def curves_over_time(
         },
     ]
     if window_s is not None:
-        layers.insert(0, _shade(window_s, x))
+        layers.insert(0, _shade(window_s))
     return frame(rows, {"layer": layers}, len(names), top=6)
 
 
@@ -124,13 +124,6 @@ def shares_over_time(
                 ends_of = {"l": _digits(low), "h": _digits(low + share)}
                 rows.append({**at, **ends_of, "c": name, "s": _digits(share)})
         below = below + joined
-    x: Json = {
-        "field": "x",
-        "type": "quantitative",
-        "title": TIME,
-        "scale": {"zero": False, "nice": False},
-        "axis": {"tickCount": 8},
-    }
     y: Json = {
         "field": "l",
         "type": "quantitative",
@@ -142,7 +135,7 @@ def shares_over_time(
         {
             "mark": {"type": "rect", "aria": False, "clip": True},
             "encoding": {
-                "x": x,
+                "x": _X,
                 "x2": {"field": "e"},
                 "y": y,
                 "y2": {"field": "h"},
@@ -166,7 +159,7 @@ def shares_over_time(
             {
                 "data": edges,
                 "mark": {"type": "rule", "strokeDash": [4, 3], "tooltip": None, "aria": False},
-                "encoding": {"x": x},
+                "encoding": {"x": _X},
             }
         )
     return frame(rows, {"layer": layers}, len(shares), top=6)
@@ -251,7 +244,7 @@ def _joined(times: Floats, values: Floats) -> tuple[Floats, Floats]:
     return times[lasts], np.add.reduceat(values, starts) / (lasts - starts + 1)
 
 
-def _shade(window_s: tuple[float, float], x: Json) -> Json:
+def _shade(window_s: tuple[float, float]) -> Json:
     return {
         "data": {"values": [{"x": window_s[0], "e": window_s[1]}]},
         "mark": {
@@ -261,7 +254,7 @@ def _shade(window_s: tuple[float, float], x: Json) -> Json:
             "tooltip": None,
             "aria": False,
         },
-        "encoding": {"x": x, "x2": {"field": "e"}},
+        "encoding": {"x": _X, "x2": {"field": "e"}},
     }
 
 
