@@ -1,5 +1,6 @@
-"""Other simulators on the same scenario: saturated stations, 10 Mb/s, 6 us between any two, each
-sending to the next.
+"""Other simulators on one scenario: saturated stations, 10 Mb/s, 6 us between any two.
+
+Each station sends to the next.
 """
 
 import math
@@ -37,7 +38,7 @@ NS3_NOTE = (
 
 
 class NotInstalledError(Exception):
-    """The peer is not on this machine; the message says what was looked for."""
+    """The peer is not installed; the message names what is missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,15 +346,13 @@ def run_long_enough(
                 for _ in range(runs - 1)
             ]
             return Run(simulated, int(printed[1]), min([cpu_s, *again]), done.out)
-        # Too short beside start-up to be told from it. Aim a little beyond what is wanted, in
-        # strides that survive a bad guess.
+        # Too short to distinguish from start-up. Aim a little beyond the wanted time, in steps that
+        # survive a bad guess.
         simulated = math.ceil(simulated * min(10.0, 1.2 * wanted_s / max(cpu_s, SMALLEST_CPU_S)))
 
 
 def ns3_version() -> str | None:
-    """Return the version of ns-3 by pkg-config, or None: it is for the reader; the numbers do not
-    need it.
-    """
+    """Return the version of ns-3 by pkg-config, or None; it is only printed."""
     try:
         return (
             run_child(["pkg-config", "--modversion", "ns3-core"], limit_s=LIMIT_S).out.strip()

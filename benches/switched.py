@@ -1,5 +1,6 @@
-"""The switched simulator beside ns-3's bridge: saturated hosts on one learning switch, 1 Gb/s, each
-sending to the next.
+"""The switched simulator beside ns-3's bridge: saturated hosts on one learning switch, 1 Gb/s.
+
+Each host sends to the next.
 """
 
 import json
@@ -32,8 +33,7 @@ NOTE = (
 
 
 def trial_switched(*, hosts: int, frame_octets: int, simulated_us: int) -> str:
-    """Write the trial: hosts at the ports of a switch that learns, each saturated and sending to
-    the next.
+    """Return the trial: saturated hosts at a learning switch, each of which sends to the next.
 
     Parameters
     ----------
@@ -104,16 +104,14 @@ def time_of_frames(frames: int, *, frame_octets: int) -> int:
 
 
 def offered_frames(*, hosts: int, frame_octets: int, simulated_us: int) -> int:
-    """Return the frames that full links carry from all hosts together, each with its preamble and
-    gap.
-    """
+    """Return the frames that full links carry from all hosts, with preamble and gap."""
     return hosts * (
         simulated_us * PS_PER_US // ((frame_octets + BETWEEN_FRAMES_OCTETS) * PS_PER_OCTET)
     )
 
 
 def doubt(frames: int, *, hosts: int, frame_octets: int, simulated_us: int) -> str | None:
-    """Look whether what was delivered is what was offered.
+    """Compare delivered with offered frames.
 
     Until the switch has heard a host, frames for it go to all others, too. As all links are full,
     these copies are before frames that are meant for ever: at most one from each host but the

@@ -1,6 +1,4 @@
-"""`python -m benches.theory`: time of 10,000 points of every model, and of one point of the chains
-of stations.
-"""
+"""`python -m benches.theory`: time of 10,000 points of each model, and of a point of each chain."""
 
 import sys
 import time

@@ -8,9 +8,10 @@ import pytest
 from ethermeter._core import simulate, simulate_trial
 from ethermeter.counts import LOSSES
 
-from benches import live, peers, switched
+from benches import peers, switched
 from benches.__main__ import main
 from benches.children import ChildError, run_child
+from benches.live import rows, tables
 from benches.scenario import (
     LENGTHS,
     LONG,
@@ -356,12 +357,12 @@ def test_ratios_to_a_peer_are_of_the_two_runs_of_a_round() -> None:
         {"sender": 200.0, "lost": 0.0},
         {"sender": 100.0, "lost": 0.0},
     ]
-    row = live.compared(ours, theirs)
+    row = rows.compared(ours, theirs)
     assert row["ours"] == {"sender": 100.0}
     assert row["theirs"] == {"sender": 100.0, "lost": 0.0}
     assert row["ratio"] == {"sender": pytest.approx({"median": 1.0, "low": 0.9, "high": 1.05})}
-    assert live.compared(ours[:1], [])["ratio"] is None
-    assert live.compared([], []) == {"ours": None, "theirs": None, "ratio": None}
+    assert rows.compared(ours[:1], [])["ratio"] is None
+    assert rows.compared([], []) == {"ours": None, "theirs": None, "ratio": None}
 
 
 @pytest.mark.parametrize(("median", "judged"), [(1.0, "PASS"), (0.999, "MISS")])
@@ -370,7 +371,7 @@ def test_a_median_ratio_below_that_of_a_peer_is_a_miss(median: float, judged: st
         "sender": {"median": 1.2, "low": 1.1, "high": 1.3},
         "both": {"median": median, "low": 0.9, "high": 1.1},
     }
-    is_met = live.met(ratio, ("sender", "both"))
+    is_met = rows.met(ratio, ("sender", "both"))
     assert is_met == {"sender": True, "both": judged == "PASS"}
     run = {"sender": 2e6, "both": 1e6}
     row = {
@@ -382,12 +383,12 @@ def test_a_median_ratio_below_that_of_a_peer_is_a_miss(median: float, judged: st
         "ratio": ratio,
         "met": is_met,
     }
-    shown = live.line(row, {"sender": 1e-3, "both": 1e-3}, "k")
+    shown = tables.line(row, {"sender": 1e-3, "both": 1e-3}, "k")
     assert f"1.200 [1.100 to 1.300] PASS, {median:.3f} [0.900 to 1.100] {judged}" in shown
 
 
 def test_nothing_is_judged_without_a_target_or_a_ratio() -> None:
     share = {"share": {"median": 2.0, "low": 2.0, "high": 2.0}}
-    assert live.met(share, ()) == {}
-    assert live.met(None, ("share",)) == {}
-    assert live.met(share, ("share", "both")) == {"share": True}
+    assert rows.met(share, ()) == {}
+    assert rows.met(None, ("share",)) == {}
+    assert rows.met(share, ("share", "both")) == {"share": True}
