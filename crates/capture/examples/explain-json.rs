@@ -8,7 +8,7 @@
 
 use ethermeter_capture::connection::{Again, Basis, Finding};
 use ethermeter_capture::explain::{explain, Explainer};
-use ethermeter_capture::{told, Capture, Error};
+use ethermeter_capture::{json, Capture, Error};
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Write};
 
@@ -16,7 +16,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["--packets", path] => Ok(packets(path)?),
-        [path] => Ok(whole(path)?),
+        [path] => Ok(explain_file(path)?),
         _ => Err("explain-json [--packets] FILE".into()),
     }
 }
@@ -28,7 +28,7 @@ fn open(path: &str) -> Result<BufReader<File>, Error> {
     ))
 }
 
-fn whole(path: &str) -> Result<(), Error> {
+fn explain_file(path: &str) -> Result<(), Error> {
     let before_s = cpu_s();
     let explanation = explain(open(path)?, |_| true)?;
     let spent_s = cpu_s() - before_s;
@@ -40,7 +40,7 @@ fn whole(path: &str) -> Result<(), Error> {
         rate / 1e6,
         resident_kb()
     );
-    println!("{}", told::json(&explanation));
+    println!("{}", json::to_json(&explanation));
     Ok(())
 }
 

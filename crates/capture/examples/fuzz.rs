@@ -10,7 +10,7 @@
 
 use ethermeter_capture::explain::explain;
 use ethermeter_capture::write::Writer;
-use ethermeter_capture::{told, Error, Link};
+use ethermeter_capture::{json, Error, Link};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::time::{Duration, Instant};
 
@@ -40,7 +40,7 @@ impl Draws {
 
 #[derive(Debug, Default)]
 struct Ends {
-    whole: u64,
+    complete: u64,
     foreign: u64,
     truncated: u64,
     corrupt: u64,
@@ -101,13 +101,13 @@ fn run(mutant: &[u8], ends: &mut Ends) {
         Ok(found) => {
             ends.packets += found.packets;
             match found.ended_by {
-                None => ends.whole += 1,
+                None => ends.complete += 1,
                 Some(Error::Truncated { .. }) => ends.truncated += 1,
                 Some(_) => ends.corrupt += 1,
             }
             // JSON is made of one in so many: it takes longer than the rest.
             if ends.packets.is_multiple_of(64) {
-                assert!(told::json(&found).is_object());
+                assert!(json::to_json(&found).is_object());
             }
         }
         Err(Error::Foreign(_)) => ends.foreign += 1,
@@ -216,10 +216,10 @@ fn made() -> Vec<Vec<u8>> {
         blocks.extend(block(6, &[&head, data].concat()));
     }
     // Of the second interface: it dropped 3, the system 9.
-    let said =
+    let statistics =
         [&[5, 0, 8, 0, 3, 0, 0, 0, 0, 0, 0, 0][..], &[7, 0, 8, 0, 9, 0, 0, 0, 0, 0, 0, 0], &[0; 4]]
             .concat();
-    blocks.extend(block(5, &[&[1, 0, 0, 0][..], &[0; 8], &said].concat()));
+    blocks.extend(block(5, &[&[1, 0, 0, 0][..], &[0; 8], &statistics].concat()));
     seeds.push(blocks);
     seeds
 }

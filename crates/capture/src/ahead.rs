@@ -1,18 +1,17 @@
-//! Memory that will be needed, asked for before it is.
+//! Prefetching of memory.
 //!
-//! Packets of many connections find the memory of each cold: what a processor waits for it is more
-//! than what it does with it. What is asked for ahead of time, for many packets at once, comes side
-//! by side. (Reading it instead would do half as well: a processor goes on past few reads that have
-//! not come, but past as many of these as it likes.)
+//! Packets of many connections find the memory of each cold, and waiting for it takes longer than
+//! the work on it. Prefetches for many packets at once overlap. (Plain reads would help half as
+//! much: a processor continues past few outstanding reads, but past any number of prefetches.)
 
-/// Ask for the memory of a value. That changes nothing but when it is there.
+/// Prefetch the memory of a value.
 #[cfg(target_arch = "x86_64")]
-pub(crate) fn ask_for<T>(value: &T) {
+pub(crate) fn prefetch<T>(value: &T) {
     use std::arch::x86_64::{_mm_prefetch, _MM_HINT_T0};
-    /// Octets that come at a time.
+    /// Octets of a cache line.
     const LINE: usize = 64;
     let begin = std::ptr::from_ref(value).cast::<i8>();
-    // The last octet's line too, wherever in a line the value begins.
+    // The line of the last octet, too, since a value may begin anywhere in a line.
     for at in (0..size_of::<T>()).step_by(LINE).chain([size_of::<T>().saturating_sub(1)]) {
         #[expect(unsafe_code, reason = "a hint that no safe wrapper gives")]
         // SAFETY: every x86-64 has the instruction; it is a hint, which faults at no address, and
@@ -23,6 +22,6 @@ pub(crate) fn ask_for<T>(value: &T) {
     }
 }
 
-/// Ask for the memory of a value: there is no stable way on this processor.
+/// Do nothing: this processor has no stable prefetch.
 #[cfg(not(target_arch = "x86_64"))]
-pub(crate) fn ask_for<T>(_: &T) {}
+pub(crate) fn prefetch<T>(_: &T) {}

@@ -1,7 +1,7 @@
 //! A TCP connection as it is seen from where it was captured.
 //!
 //! Two ends, each with what it sent. A segment that carries payload (or SYN or FIN) is kept until
-//! it is acknowledged; what the acknowledgement tells then depends on where the capture was made:
+//! it is acknowledged; the meaning of the acknowledgement depends on where the capture was made:
 //! near the sender the time between them is nearly the round trip, near the receiver it is the
 //! receiver's own delay (the data-to-ACK delay of Fritz 1999).
 //!
@@ -9,12 +9,12 @@
 //! - *again*: a segment that begins before the highest number that this end sent. It was **sent
 //!   again** if all of it had been captured before; else it fills a hole, and was sent again if its
 //!   timestamp (RFC 7323) is later than that of the segment with the highest number, and **late**,
-//!   out of order on its way, if it is earlier. Where timestamps do not tell: late if it comes
+//!   out of order on its way, if it is earlier. Without timestamps: late if it comes
 //!   sooner after the highest number than the handshake took (3 ms if there was none) and does not
 //!   end at the highest number, unless two duplicate acknowledgements asked for it within 20 ms.
 //!   This last rule is Wireshark's, and a guess.
-//! - *needless*: sent again though all of it was acknowledged before; told by the receiver where it
-//!   says so (duplicate SACK, RFC 2883).
+//! - *needless*: sent again though all of it was acknowledged before, or reported as a duplicate by
+//!   the receiver (duplicate SACK, RFC 2883).
 //! - *hole*: a segment begins beyond the highest number: what is between was not captured, or is
 //!   still to come.
 //! - *duplicate acknowledgement* (RFC 5681, section 2): no payload, no SYN, FIN or RST, number and
@@ -33,7 +33,7 @@
 
 mod half;
 
-use crate::ahead::ask_for;
+use crate::ahead::prefetch;
 use crate::delays::Delays;
 use crate::limits::{Limits, News, Sent};
 use crate::packet::Tcp;
@@ -62,7 +62,7 @@ struct Outstanding {
     end: u64,
     sent_ns: i64,
     has_payload: bool,
-    /// When it, or a part of it, was sent again: what is acknowledged may be either.
+    /// When any octet of it was sent again: an acknowledgement may belong to either.
     again_ns: Option<i64>,
 }
 
@@ -75,7 +75,7 @@ pub enum Again {
     Late,
 }
 
-/// By what this was told.
+/// The evidence for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Basis {
     /// It was captured before: certain.
@@ -114,7 +114,7 @@ pub struct Finding {
     pub handshake_ns: Option<i64>,
 }
 
-/// What one end of a connection sent, and what it was told of it.
+/// What one end of a connection sent, and the acknowledgements of it.
 #[derive(Clone, Debug, Default)]
 #[allow(clippy::struct_excessive_bools)] // independent facts
 pub struct Half {
@@ -128,12 +128,12 @@ pub struct Half {
     pub resent_octets: u64,
     /// Segments that were sent again.
     pub resent: u64,
-    /// Of these, told by their timing only.
+    /// Of these, classified by their timing only.
     pub resent_guessed: u64,
     /// Of these, those whose octets had all been acknowledged before.
     pub needless: u64,
-    /// Times that the receiver said that octets had arrived twice.
-    pub told_duplicate: u64,
+    /// Duplicates that the receiver reported.
+    pub reported_duplicate: u64,
     /// Segments that were captured after a later one.
     pub late: u64,
     /// Times that a segment began beyond the highest number.
@@ -160,7 +160,7 @@ pub struct Half {
     pub most_in_flight: u64,
     /// Smallest and largest window that this end announced, in octets, SYN, FIN and RST left out.
     pub windows: Option<(u64, u64)>,
-    /// Largest segment that this end wants, if it said so.
+    /// Maximum segment size that this end announced, if any.
     pub wanted_segment: Option<u16>,
     /// Largest payload of a segment; more than fits a frame if the capture was made where the
     /// interface still had to cut it.
@@ -195,7 +195,7 @@ pub struct Half {
     /// Below this, holes may have been forgotten.
     known_from: u64,
     outstanding: VecDeque<Outstanding>,
-    // What this end said last as a receiver.
+    // What this end announced last as a receiver.
     last_ack: Option<u64>,
     last_ack_ns: i64,
     last_window: Option<u16>,
@@ -293,7 +293,7 @@ impl Connection {
             } else {
                 own.edge.unwrap_or(u64::MAX)
             };
-            self.limits.tell(
+            self.limits.announce(
                 1 - from,
                 News { at_ns: now_ns, acknowledged: other.acknowledged, edge, delay_ns },
             );
@@ -408,24 +408,24 @@ impl Connection {
     }
 
     /// Ask for the memory that a segment will need, beyond the value itself.
-    pub(crate) fn ask_for_parts(&self, from: usize, now_ns: i64, tcp: &Tcp, payload: u32) {
+    pub(crate) fn prefetch_fields(&self, from: usize, now_ns: i64, tcp: &Tcp, payload: u32) {
         let (own, other) = (&self.halves[from], &self.halves[1 - from]);
         if payload > 0 {
-            own.outstanding.back().inspect(|kept| ask_for(*kept));
-            own.series.slices().last().inspect(|slice| ask_for(*slice));
+            own.outstanding.back().inspect(|kept| prefetch(*kept));
+            own.series.slices().last().inspect(|slice| prefetch(*slice));
             self.limits.ask_for_news(from);
         }
-        #[allow(clippy::cast_possible_truncation)] // the lower half is what is told
+        #[allow(clippy::cast_possible_truncation)] // the lower half is transmitted
         if tcp.ack && tcp.acknowledgment != other.acknowledged as u32 {
-            other.series.slices().last().inspect(|slice| ask_for(*slice));
+            other.series.slices().last().inspect(|slice| prefetch(*slice));
             self.limits.ask_for_news(1 - from);
             // As long as it will have taken if it acknowledges the first only, or all that is under
             // way; there is more than that seldom.
             for kept in [other.outstanding.front(), other.outstanding.back()].into_iter().flatten()
             {
                 let delay_ns = now_ns.saturating_sub(kept.sent_ns).max(0).cast_unsigned();
-                other.ack_delay.ask_for(delay_ns);
-                other.round_trip.ask_for(delay_ns);
+                other.ack_delay.prefetch(delay_ns);
+                other.round_trip.prefetch(delay_ns);
             }
         }
     }

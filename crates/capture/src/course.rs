@@ -1,4 +1,4 @@
-//! Course of a sender's flight, round trip by round trip: it tells a send buffer from a congestion
+//! Course of a sender's flight, round trip by round trip: it distinguishes a send buffer from a congestion
 //! window.
 //!
 //! A capture holds neither of them. It holds the *flight*: octets sent and not acknowledged, as the
@@ -23,7 +23,7 @@
 //! segment a round (Reno, RFC 5681, section 3.1), or by 0.53 at the least (CUBIC with its factor
 //! 0.7 in the Reno-friendly region, RFC 9438, section 4.3). A send buffer does not grow, but its
 //! flight varies: a writer is woken when a third of the buffer is free. An application that keeps a
-//! fixed amount of data under way looks the same.
+//! fixed amount of data outstanding looks the same.
 
 use crate::cause::Cause;
 
@@ -35,7 +35,7 @@ const GROWING: f64 = 0.1;
 const STEADY: f64 = 0.2;
 /// Rounds of a steady flight at the least: CUBIC grows by five segments in as many.
 const STEADY_ROUNDS: f64 = 10.0;
-/// A slope has a standard error from three rounds on; growth is told from one more.
+/// A slope has a standard error from three rounds on; growth is determined from one more.
 const GROWING_ROUNDS: f64 = 4.0;
 /// Of so many segments a transfer in large blocks sends fewer than one that is not full: the last
 /// of a block of 64 kB is one of 45.
@@ -137,7 +137,7 @@ pub struct Course {
     before: Option<f64>,
     /// Peak of the last round that counted.
     last: Option<f64>,
-    // The round under way.
+    // The current round.
     until: u64,
     peak: u64,
     lasted_ns: u64,
@@ -224,7 +224,7 @@ impl Course {
         self.end_block(false)
     }
 
-    /// Time of the block under way, with the cause that it has as far as it goes.
+    /// Time of the current block, with its cause so far.
     pub(crate) fn open_block(&self) -> (Cause, u64) {
         (self.block.cause(false, self.before), self.block.waited_ns.saturating_add(self.window_ns))
     }

@@ -1,7 +1,7 @@
 //! How long things took: counts in buckets of a fixed relative width, of which only the octaves
 //! that hold something take memory.
 
-use crate::ahead::ask_for;
+use crate::ahead::prefetch;
 
 const SUB_BITS: u32 = 5;
 const SUB: usize = 1 << SUB_BITS;
@@ -25,9 +25,9 @@ pub struct Delays {
     counts: Vec<u64>,
 }
 
-/// Octave and place within it.
-#[allow(clippy::cast_possible_truncation)] // an octave is below 64, a place below 32
-fn place_of(ns: u64) -> (u8, usize) {
+/// Octave of a time, and bucket within it.
+#[allow(clippy::cast_possible_truncation)] // an octave is below 64, a bucket below 32
+fn bucket_of(ns: u64) -> (u8, usize) {
     if ns < SUB as u64 {
         return (0, ns as usize);
     }
@@ -35,12 +35,12 @@ fn place_of(ns: u64) -> (u8, usize) {
     (shift as u8 + 1, ((ns >> shift) & (SUB as u64 - 1)) as usize)
 }
 
-/// Greatest time that falls where `place_of` says.
-fn top_of(octave: u8, place: usize) -> u64 {
+/// Largest time of a bucket.
+fn top_of(octave: u8, bucket: usize) -> u64 {
     if octave == 0 {
-        return place as u64;
+        return bucket as u64;
     }
-    let next = (SUB as u128 + place as u128 + 1) << (octave - 1);
+    let next = (SUB as u128 + bucket as u128 + 1) << (octave - 1);
     u64::try_from(next - 1).unwrap_or(u64::MAX)
 }
 
@@ -51,14 +51,14 @@ impl Delays {
         self.most_ns = self.most_ns.max(ns);
         self.count += 1;
         self.sum_ns += u128::from(ns);
-        let (octave, place) = place_of(ns);
+        let (octave, bucket) = bucket_of(ns);
         let at = self.before(octave) * SUB;
         if self.met >> octave & 1 == 0 {
             self.met |= 1 << octave;
             self.counts.reserve_exact(SUB);
             self.counts.splice(at..at, [0; SUB]);
         }
-        self.counts[at + place] += 1;
+        self.counts[at + bucket] += 1;
     }
 
     /// Octaves that were met below this one.
@@ -73,9 +73,9 @@ impl Delays {
     }
 
     /// Ask for the memory of the count of a time.
-    pub(crate) fn ask_for(&self, ns: u64) {
-        let (octave, place) = place_of(ns);
-        self.counts.get(self.before(octave) * SUB + place).inspect(|count| ask_for(*count));
+    pub(crate) fn prefetch(&self, ns: u64) {
+        let (octave, bucket) = bucket_of(ns);
+        self.counts.get(self.before(octave) * SUB + bucket).inspect(|count| prefetch(*count));
     }
 
     /// How many were counted.
@@ -121,10 +121,10 @@ impl Delays {
             ((share.clamp(0.0, 1.0) * self.count as f64).ceil() as u64).clamp(1, self.count);
         let mut seen = 0;
         for (octave, counts) in self.octaves() {
-            for (place, &count) in counts.iter().enumerate() {
+            for (bucket, &count) in counts.iter().enumerate() {
                 seen += count;
                 if seen >= wanted {
-                    return Some(top_of(octave, place).clamp(self.least_ns, self.most_ns));
+                    return Some(top_of(octave, bucket).clamp(self.least_ns, self.most_ns));
                 }
             }
         }
@@ -135,7 +135,7 @@ impl Delays {
     #[must_use]
     pub fn filled(&self) -> Vec<(u64, u64)> {
         let all = self.octaves().flat_map(|(octave, counts)| {
-            counts.iter().enumerate().map(move |(place, &count)| (top_of(octave, place), count))
+            counts.iter().enumerate().map(move |(bucket, &count)| (top_of(octave, bucket), count))
         });
         all.filter(|(_, count)| *count > 0).collect()
     }

@@ -1,4 +1,4 @@
-//! What a capture says: every packet to its connection or flow, in bounded memory however many
+//! The explanation of a capture: every packet to its connection or flow, in bounded memory however many
 //! there are.
 //!
 //! Limits: [`MOST_LIVE`] connections and as many flows at a time, and [`MOST_HELD`] octets for what
@@ -36,7 +36,7 @@ const FARTHEST_NS: i64 = 1 << 61;
 /// A connection and between whom it is.
 #[derive(Clone, Debug)]
 pub struct Between {
-    /// Who began, as far as it can be told, and the other one.
+    /// The end that opened, as far as known, and the other one.
     pub ends: [End; 2],
     /// What was found.
     pub connection: Connection,
@@ -89,9 +89,9 @@ pub struct Explanation {
     pub timeless: u64,
     /// Packets that are earlier than one before them.
     pub backward: u64,
-    /// Packets of which a part was kept only.
+    /// Truncated packets.
     pub cut: u64,
-    /// Packets that the capture itself lost, where it says so.
+    /// Packets that the capture reports as lost.
     pub dropped: Dropped,
     /// What they are.
     pub kinds: Kinds,
@@ -177,7 +177,7 @@ impl Explainer {
         hashes.clear();
         hashes.extend(batch.iter().map(|noted| self.hash(noted)));
         if self.live.len() + self.live_flows.len() > FEW_LIVE {
-            self.ask_for(batch, hashes);
+            self.prefetch(batch, hashes);
         }
         for (noted, hash) in batch.iter().zip(&*hashes) {
             self.take(noted, *hash);
@@ -186,39 +186,39 @@ impl Explainer {
 
     /// Ask for the memory that the packets of a batch will need: where their connections and flows
     /// are, these, and what they point to.
-    fn ask_for(&self, batch: &[Noted], hashes: &[u32]) {
+    fn prefetch(&self, batch: &[Noted], hashes: &[u32]) {
         for (noted, hash) in batch.iter().zip(hashes) {
             match noted.what {
-                What::Segment(..) => self.live.ask_for_place(*hash),
-                What::Datagram(..) => self.live_flows.ask_for_place(*hash),
+                What::Segment(..) => self.live.prefetch_index(*hash),
+                What::Datagram(..) => self.live_flows.prefetch_index(*hash),
                 What::Other(_) => {}
             }
         }
-        let mut places = [None; BATCH];
-        for ((noted, hash), place) in batch.iter().zip(hashes).zip(&mut places) {
-            *place = match noted.what {
+        let mut slots = [None; BATCH];
+        for ((noted, hash), slot) in batch.iter().zip(hashes).zip(&mut slots) {
+            *slot = match noted.what {
                 What::Segment(..) => self.live.likely(*hash),
                 What::Datagram(..) => self.live_flows.likely(*hash),
                 What::Other(_) => None,
             };
-            match (noted.what, *place) {
-                (What::Segment(..), Some(place)) => self.live.ask_for(place),
-                (What::Datagram(..), Some(place)) => self.live_flows.ask_for(place),
+            match (noted.what, *slot) {
+                (What::Segment(..), Some(slot)) => self.live.prefetch(slot),
+                (What::Datagram(..), Some(slot)) => self.live_flows.prefetch(slot),
                 _ => {}
             }
         }
-        for (noted, place) in batch.iter().zip(places) {
-            let (Some(place), now_ns) = (place, noted.time_ns.unwrap_or(0)) else { continue };
+        for (noted, slot) in batch.iter().zip(slots) {
+            let (Some(slot), now_ns) = (slot, noted.time_ns.unwrap_or(0)) else { continue };
             match &noted.what {
                 What::Segment(_, is_low, tcp, payload) => {
-                    if let Some(of) = self.live.at(place) {
+                    if let Some(of) = self.live.at(slot) {
                         let from = usize::from(of.is_first_low != *is_low);
-                        of.listed.what.connection.ask_for_parts(from, now_ns, tcp, *payload);
+                        of.listed.what.connection.prefetch_fields(from, now_ns, tcp, *payload);
                     }
                 }
                 What::Datagram(..) => {
-                    if let Some(of) = self.live_flows.at(place) {
-                        of.listed.what.flow.ask_for_parts(now_ns);
+                    if let Some(of) = self.live_flows.at(slot) {
+                        of.listed.what.flow.prefetch_fields(now_ns);
                     }
                 }
                 What::Other(_) => {}
@@ -399,14 +399,14 @@ impl Explainer {
     }
 }
 
-/// Packets between two calls of who watches; a multiple of [`BATCH`].
+/// Packets between two calls of `watch`; a multiple of [`BATCH`].
 const WATCHED_EVERY: u64 = 1 << 15;
 
-/// Explain a capture. Hand in a reader that buffers; `watch` is told the octets read now and then,
-/// and says whether to go on.
+/// Explain a capture from a buffered reader; `watch` gets the octets read now and then, and returns
+/// whether to continue.
 ///
 /// # Errors
-/// If it is no capture. What is wrong further on ends the explanation, which says so; and so does
+/// If it is no capture. A later fault ends the explanation, which contains it; so does
 /// `watch`, without a word.
 pub fn explain<R: Read>(
     reader: R,

@@ -18,7 +18,7 @@ pub use interface::{Dropped, Link};
 
 /// Octets of the largest packet that is read: libpcap's own bound.
 pub const MOST_CAPTURED: u32 = 262_144;
-/// Octets of the largest block of a pcapng file, whatever it holds.
+/// Octets of the largest block of a pcapng file, of any type.
 pub const MOST_BLOCK: u32 = 16 << 20;
 /// Interfaces that a section may describe.
 pub const MOST_INTERFACES: usize = 65_536;
@@ -68,7 +68,7 @@ pub enum Error {
     System {
         /// How far it was read.
         at: u64,
-        /// What the system says.
+        /// Error of the system.
         source: std::io::Error,
     },
 }
@@ -76,7 +76,7 @@ pub enum Error {
 /// A packet as it was captured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet<'a> {
-    /// When, in nanoseconds since 1970; `None` where the file does not say.
+    /// When, in nanoseconds since 1970; `None` if the file has no time.
     pub time_ns: Option<i64>,
     /// What it begins with.
     pub link: Link,
@@ -103,7 +103,7 @@ pub struct Capture<R> {
     interfaces: Vec<Interface>,
     /// Of the sections before.
     dropped: Dropped,
-    /// What is read of the packet or block under way.
+    /// Octets read of the current packet or block.
     buffer: Vec<u8>,
     /// Octets read.
     at: u64,
@@ -131,7 +131,7 @@ impl<R: Read> Capture<R> {
             return Err(Error::Foreign(new.buffer[..got].to_vec()));
         }
         let magic = [new.buffer[0], new.buffer[1], new.buffer[2], new.buffer[3]];
-        let (is_big, places) = match magic {
+        let (is_big, exponent) = match magic {
             [0x0a, 0x0d, 0x0d, 0x0a] => {
                 new.section()?;
                 return Ok(new);
@@ -143,14 +143,14 @@ impl<R: Read> Capture<R> {
             _ => return Err(Error::Foreign(magic.to_vec())),
         };
         new.is_big = is_big;
-        new.whole(20, "header")?;
+        new.require(20, "header")?;
         let snap = new.u32_at(12);
         // The upper half has flags of the check sequence.
         let link = Link::of((new.u32_at(16) & 0xffff) as u16);
         let interface = Interface {
             link,
             snap,
-            resolution: Resolution::Decimal(places),
+            resolution: Resolution::Decimal(exponent),
             offset_s: 0,
             dropped: Dropped::default(),
         };
@@ -170,7 +170,7 @@ impl<R: Read> Capture<R> {
         self.at
     }
 
-    /// Packets that the capture itself lost, as far as it has said so yet; an interface may say it
+    /// Packets that the capture reports as lost so far; an interface may report it
     /// more than once, and the last counts.
     #[must_use]
     pub fn dropped(&self) -> Dropped {
@@ -195,16 +195,17 @@ impl<R: Read> Capture<R> {
             16 => {}
             _ => return Err(self.truncated("packet's header")),
         }
-        let (seconds, part) = (self.u32_at(0), self.u32_at(4));
+        let (seconds, fraction) = (self.u32_at(0), self.u32_at(4));
         let (captured, original) = (self.u32_at(8), self.u32_at(12));
         self.check(begin, "captured length", captured, MOST_CAPTURED)?;
-        self.whole(captured as usize, "packet")?;
+        self.require(captured as usize, "packet")?;
         self.packets += 1;
-        let Resolution::Decimal(places) = interface.resolution else {
+        let Resolution::Decimal(exponent) = interface.resolution else {
             unreachable!("only blocks have others")
         };
-        let time_ns =
-            Some(i64::from(seconds) * 1_000_000_000 + i64::from(part) * 10i64.pow(9 - places));
+        let time_ns = Some(
+            i64::from(seconds) * 1_000_000_000 + i64::from(fraction) * 10i64.pow(9 - exponent),
+        );
         Ok(Some(Packet {
             time_ns,
             link: interface.link,
@@ -222,18 +223,18 @@ impl<R: Read> Capture<R> {
                 4 => {}
                 _ => return Err(self.truncated("block")),
             }
-            // A section's type reads the same in both orders, and tells which one follows.
+            // A section's type reads the same in both orders, and determines which one follows.
             if self.buffer[..4] == SECTION.to_be_bytes() {
                 self.section()?;
                 continue;
             }
             let kind = self.u32_at(0);
-            self.whole(4, "block")?;
+            self.require(4, "block")?;
             let length = self.u32_at(0);
             let body = self.body_of(begin, length)?;
             match kind {
                 INTERFACE | OLD_PACKET | SIMPLE_PACKET | STATISTICS | ENHANCED_PACKET => {
-                    self.whole(body + 4, "block")?;
+                    self.require(body + 4, "block")?;
                 }
                 _ => {
                     self.skip(body as u64 + 4)?;
@@ -276,7 +277,7 @@ impl<R: Read> Capture<R> {
     /// The rest of a section's first block. Its type has been read.
     fn section(&mut self) -> Result<(), Error> {
         let begin = self.at - 4;
-        self.whole(8, "section")?;
+        self.require(8, "section")?;
         let order = [self.buffer[4], self.buffer[5], self.buffer[6], self.buffer[7]];
         self.is_big = order == BYTE_ORDER.to_be_bytes();
         if !self.is_big && order != BYTE_ORDER.to_le_bytes() {
@@ -330,7 +331,7 @@ impl<R: Read> Capture<R> {
         Ok(())
     }
 
-    /// What an interface says of its losses.
+    /// Losses that an interface reports.
     fn account(&mut self, begin: u64, body: usize) -> Result<(), Error> {
         if body < 12 {
             return Err(self.corrupt(
@@ -380,12 +381,21 @@ impl<R: Read> Capture<R> {
     }
 
     fn resolution(&self, begin: u64, octet: u8) -> Result<Resolution, Error> {
-        let places = u32::from(octet & 0x7f);
+        let exponent = u32::from(octet & 0x7f);
         let most = if octet & 0x80 == 0 { 19 } else { 63 };
-        if places > most {
-            return Err(self.corrupt(begin, "places of a time", places, format!("at most {most}")));
+        if exponent > most {
+            return Err(self.corrupt(
+                begin,
+                "places of a time",
+                exponent,
+                format!("at most {most}"),
+            ));
         }
-        Ok(if octet & 0x80 == 0 { Resolution::Decimal(places) } else { Resolution::Binary(places) })
+        Ok(if octet & 0x80 == 0 {
+            Resolution::Decimal(exponent)
+        } else {
+            Resolution::Binary(exponent)
+        })
     }
 
     fn simple(&self, begin: u64, body: usize) -> Result<Found, Error> {
@@ -497,20 +507,20 @@ impl<R: Read> Capture<R> {
         Ok(got)
     }
 
-    fn whole(&mut self, wanted: usize, what: &'static str) -> Result<(), Error> {
+    fn require(&mut self, wanted: usize, what: &'static str) -> Result<(), Error> {
         if self.fill(wanted)? < wanted {
             return Err(self.truncated(what));
         }
         Ok(())
     }
 
-    /// Pass over octets, in pieces, so that a large block of no interest takes no memory.
+    /// Skip octets in chunks, so that a large block takes no memory.
     fn skip(&mut self, octets: u64) -> Result<(), Error> {
         let mut left = octets;
         while left > 0 {
-            let piece = usize::try_from(left.min(1 << 16)).expect("at most 65 536");
-            self.whole(piece, "block")?;
-            left -= piece as u64;
+            let chunk = usize::try_from(left.min(1 << 16)).expect("at most 65 536");
+            self.require(chunk, "block")?;
+            left -= chunk as u64;
         }
         Ok(())
     }

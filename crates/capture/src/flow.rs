@@ -1,22 +1,22 @@
-//! Packets of one way that nobody acknowledges: UDP, and raw frames of `EtherType` 88B5; by their
+//! Packets of one direction without acknowledgements: UDP, and raw frames of `EtherType` 88B5; by their
 //! numbers, where they carry ethermeter's mark.
 //!
 //! The mark is described in docs/live.md: octet 0 is E3, the upper half of octet 1 the version (1),
 //! its lower half the kind; then experiment, stream (16 bit each) and sequence number (48 bit),
 //! big-endian.
 
-use crate::ahead::ask_for;
+use crate::ahead::prefetch;
 use crate::delays::Delays;
 use crate::series::Series;
 use ethermeter_traffic::{Account, Sequence};
 
 /// The local experimental `EtherType` (802-2014, table 1) that raw frames of ethermeter have.
 pub const RAW: u16 = 0x88B5;
-/// Numbers that are remembered to tell late from lost.
+/// Numbers that are remembered to distinguish late from lost.
 const MEMORY: usize = 4096;
 const MARK_OCTETS: usize = 18;
 
-/// What a mark says of its packet.
+/// Contents of a mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Mark {
     /// 0 of a stream, 1 to be answered, 2 an answer.
@@ -88,9 +88,9 @@ impl Flow {
     }
 
     /// Ask for the memory that the next packet will need, beyond the value itself.
-    pub(crate) fn ask_for_parts(&self, now_ns: i64) {
-        self.gaps.ask_for(now_ns.saturating_sub(self.times_ns.1).max(0).cast_unsigned());
-        self.series.slices().last().inspect(|slice| ask_for(*slice));
+    pub(crate) fn prefetch_fields(&self, now_ns: i64) {
+        self.gaps.prefetch(now_ns.saturating_sub(self.times_ns.1).max(0).cast_unsigned());
+        self.series.slices().last().inspect(|slice| prefetch(*slice));
     }
 
     /// What became of its numbers, from the first that was captured to the last; nothing if it has

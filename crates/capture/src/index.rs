@@ -1,11 +1,11 @@
-//! Where in a table the value of a key is: hashes to places, in few octets, so that it stays near
+//! Hash index of a table: hashes to slot numbers, in few octets, so that it stays near
 //! the processor.
 //!
 //! Open addressing with linear probing: eight octets a cell, at least half of the cells empty. The
-//! keys stand with the values. Hashes are seeded anew in each process, so that nobody can write a
-//! capture whose keys all collide.
+//! keys stand with the values. Hashes are seeded anew in each process, so that no capture can be
+//! written whose keys all collide.
 
-use crate::ahead::ask_for;
+use crate::ahead::prefetch;
 use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 
 const EMPTY: u32 = u32::MAX;
@@ -77,7 +77,7 @@ impl Hasher for Folding {
 #[derive(Clone, Copy, Debug)]
 struct Cell {
     hash: u32,
-    place: u32,
+    slot: u32,
 }
 
 /// Places by the hashes of their keys.
@@ -89,12 +89,12 @@ pub struct Index {
 
 impl Default for Index {
     fn default() -> Self {
-        Self { cells: vec![Cell { hash: 0, place: EMPTY }; FEWEST], count: 0 }
+        Self { cells: vec![Cell { hash: 0, slot: EMPTY }; FEWEST], count: 0 }
     }
 }
 
 impl Index {
-    /// How many places there are.
+    /// Number of slots.
     #[must_use]
     pub fn len(&self) -> usize {
         self.count
@@ -106,52 +106,52 @@ impl Index {
         self.count == 0
     }
 
-    /// The first place of a hash of which `is_it` is true.
+    /// The first slot of a hash of which `is_it` is true.
     pub fn find(&self, hash: u32, is_it: impl Fn(u32) -> bool) -> Option<u32> {
         let mut at = self.home(hash);
         loop {
             let cell = self.cells[at];
-            if cell.place == EMPTY {
+            if cell.slot == EMPTY {
                 return None;
             }
-            if cell.hash == hash && is_it(cell.place) {
-                return Some(cell.place);
+            if cell.hash == hash && is_it(cell.slot) {
+                return Some(cell.slot);
             }
             at = self.next(at);
         }
     }
 
-    /// Ask for the memory where the search for a hash begins.
-    pub(crate) fn ask_for(&self, hash: u32) {
-        ask_for(&self.cells[self.home(hash)]);
+    /// Prefetch the memory where the search for a hash begins.
+    pub(crate) fn prefetch(&self, hash: u32) {
+        prefetch(&self.cells[self.home(hash)]);
     }
 
-    /// Add a place that is not there yet.
+    /// Add a slot that is not there yet.
     ///
     /// # Panics
     /// If it is 2^32 - 1.
-    pub fn insert(&mut self, hash: u32, place: u32) {
-        assert_ne!(place, EMPTY, "more places than 32 bits tell apart");
+    pub fn insert(&mut self, hash: u32, slot: u32) {
+        assert_ne!(slot, EMPTY, "more than 2^32 - 1 slots");
         if 2 * (self.count + 1) > self.cells.len() {
             let more = 2 * self.cells.len();
             let cells =
-                std::mem::replace(&mut self.cells, vec![Cell { hash: 0, place: EMPTY }; more]);
-            for cell in cells.into_iter().filter(|cell| cell.place != EMPTY) {
+                std::mem::replace(&mut self.cells, vec![Cell { hash: 0, slot: EMPTY }; more]);
+            for cell in cells.into_iter().filter(|cell| cell.slot != EMPTY) {
                 self.put(cell);
             }
         }
-        self.put(Cell { hash, place });
+        self.put(Cell { hash, slot });
         self.count += 1;
     }
 
-    /// Take out a place.
+    /// Take out a slot.
     ///
     /// # Panics
     /// If it is not there.
-    pub fn remove(&mut self, hash: u32, place: u32) {
+    pub fn remove(&mut self, hash: u32, slot: u32) {
         let mut hole = self.home(hash);
-        while self.cells[hole].place != place {
-            assert_ne!(self.cells[hole].place, EMPTY, "what is removed is there");
+        while self.cells[hole].slot != slot {
+            assert_ne!(self.cells[hole].slot, EMPTY, "what is removed is there");
             hole = self.next(hole);
         }
         // What follows moves up, unless it would come before where its search begins.
@@ -159,7 +159,7 @@ impl Index {
         loop {
             at = self.next(at);
             let cell = self.cells[at];
-            if cell.place == EMPTY {
+            if cell.slot == EMPTY {
                 break;
             }
             let mask = self.cells.len() - 1;
@@ -169,13 +169,13 @@ impl Index {
                 hole = at;
             }
         }
-        self.cells[hole].place = EMPTY;
+        self.cells[hole].slot = EMPTY;
         self.count -= 1;
     }
 
     fn put(&mut self, cell: Cell) {
         let mut at = self.home(cell.hash);
-        while self.cells[at].place != EMPTY {
+        while self.cells[at].slot != EMPTY {
             at = self.next(at);
         }
         self.cells[at] = cell;
@@ -202,19 +202,19 @@ mod tests {
         fn every_place_is_found_until_it_is_removed(steps in prop::collection::vec((0u32..40, any::<bool>()), 0..300)) {
             let mut index = Index::default();
             let mut model: BTreeMap<u32, u32> = BTreeMap::new();
-            for (place, is_added) in steps {
-                let hash = (place / 3).wrapping_mul(7).wrapping_sub(8);
-                if is_added && !model.contains_key(&place) {
-                    index.insert(hash, place);
-                    model.insert(place, hash);
-                } else if model.remove(&place).is_some() {
-                    index.remove(hash, place);
+            for (slot, is_added) in steps {
+                let hash = (slot / 3).wrapping_mul(7).wrapping_sub(8);
+                if is_added && !model.contains_key(&slot) {
+                    index.insert(hash, slot);
+                    model.insert(slot, hash);
+                } else if model.remove(&slot).is_some() {
+                    index.remove(hash, slot);
                 }
                 prop_assert_eq!(index.len(), model.len());
-                for place in 0..40 {
-                    let hash = (place / 3u32).wrapping_mul(7).wrapping_sub(8);
-                    let found = index.find(hash, |other| other == place);
-                    prop_assert_eq!(found, model.contains_key(&place).then_some(place));
+                for slot in 0..40 {
+                    let hash = (slot / 3u32).wrapping_mul(7).wrapping_sub(8);
+                    let found = index.find(hash, |other| other == slot);
+                    prop_assert_eq!(found, model.contains_key(&slot).then_some(slot));
                 }
             }
         }

@@ -9,7 +9,7 @@ pub const MOST_LISTED: usize = 1000;
 /// Something that is finished, or that the capture ended in the middle of.
 #[derive(Clone, Debug)]
 pub struct Listed<T> {
-    /// Its place among all of its kind, in the order of their first packets, from 1 on.
+    /// Its number among all of its kind, in the order of their first packets, from 1 on.
     pub number: u64,
     /// Number of its first packet in the file, from 1 on.
     pub first_packet: u64,
@@ -19,7 +19,7 @@ pub struct Listed<T> {
     pub what: T,
 }
 
-/// What has no place in the list.
+/// Sums of the unlisted ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rest {
     /// How many.

@@ -1,7 +1,7 @@
 //! What a connection waited for: every moment between its first packet and its last belongs to one
 //! cause.
 //!
-//! The moments when an end sends something new (payload, SYN or FIN) divide the time. Each piece
+//! The instants at which an end sends something new (payload, SYN or FIN) divide the time. Each interval
 //! between two of them is explained by what the end that sends next could know then. An
 //! acknowledgement captured at some moment reaches the sender, and what the sender then sends
 //! reaches the capture point, no sooner than the *away* time of that end later: from the capture
@@ -31,7 +31,7 @@
 //! SYN, and what follows the last of these moments                                             Opening
 //! ```
 
-use crate::ahead::ask_for;
+use crate::ahead::prefetch;
 use crate::cause::{Cause, CAUSES};
 use crate::course::{Course, Rounds};
 use std::collections::VecDeque;
@@ -77,7 +77,7 @@ pub struct Sent {
     pub least_ns: u64,
 }
 
-/// What an end is told by the other one.
+/// What an acknowledgement announces to an end.
 #[derive(Clone, Copy, Debug)]
 pub struct News {
     /// When it was captured.
@@ -90,14 +90,14 @@ pub struct News {
     pub delay_ns: Option<u64>,
 }
 
-/// What an end, as a sender, knows.
+/// What an end knows as a sender.
 #[derive(Clone, Debug, Default)]
 struct View {
     news: VecDeque<News>,
-    /// Something has reached it; before, neither its window nor what arrived is known.
-    is_told: bool,
-    /// What was told last, whether it has arrived or not.
-    told: (u64, u64),
+    /// News have reached it; before, neither its window nor what arrived is known.
+    is_informed: bool,
+    /// Latest announced acknowledgement and window edge, whether it has arrived or not.
+    announced: (u64, u64),
     acknowledged: u64,
     edge: u64,
     highest: u64,
@@ -134,13 +134,13 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// End `x` is told something.
-    pub fn tell(&mut self, x: usize, news: News) {
+    /// Announce news to end `x`.
+    pub fn announce(&mut self, x: usize, news: News) {
         let view = &mut self.views[x];
-        // What is older than what was told already came late, and tells nothing.
-        let told = (news.acknowledged, news.edge);
-        if told != view.told && told.0 >= view.told.0 {
-            view.told = told;
+        // Older news came late and contains nothing new.
+        let announced = (news.acknowledged, news.edge);
+        if announced != view.announced && announced.0 >= view.announced.0 {
+            view.announced = announced;
             if view.news.len() == MOST_NEWS {
                 if let Some(oldest) = view.news.pop_front() {
                     view.take(&oldest);
@@ -166,7 +166,7 @@ impl Limits {
             view.recover = view.highest.max(sent.end);
         }
         view.highest = view.highest.max(sent.end);
-        if view.is_told && !sent.is_syn {
+        if view.is_informed && !sent.is_syn {
             let is_recovering = view.acknowledged < view.recover;
             ended = view
                 .course
@@ -265,7 +265,7 @@ impl Limits {
                 return;
             }
             if awaited.is_some() {
-                // Of the other time the course tells the cause when the block has ended.
+                // The course determines the cause of the other time when the block has ended.
                 self.spend(Cause::Queue, if is_queued { gap_ns } else { 0 });
                 return;
             }
@@ -305,10 +305,10 @@ impl Limits {
         spent
     }
 
-    /// Octets that end `x` has under way as it knows; nothing before it is told anything.
+    /// Octets that end `x` has outstanding as it knows; nothing before its first news.
     #[must_use]
     pub fn flight(&self, x: usize) -> u64 {
-        if self.views[x].is_told {
+        if self.views[x].is_informed {
             self.views[x].flight()
         } else {
             0
@@ -327,10 +327,10 @@ impl Limits {
         self.views[x].course.rounds()
     }
 
-    /// Ask for the memory of what end `x` is being told.
+    /// Prefetch the view of end `x`.
     pub(crate) fn ask_for_news(&self, x: usize) {
         let news = &self.views[x].news;
-        [news.front(), news.back()].into_iter().flatten().for_each(ask_for);
+        [news.front(), news.back()].into_iter().flatten().for_each(prefetch);
     }
 
     /// Octets of memory beyond the value itself.
@@ -342,7 +342,7 @@ impl Limits {
 
 impl View {
     fn flight(&self) -> u64 {
-        if self.is_told {
+        if self.is_informed {
             self.highest.saturating_sub(self.acknowledged)
         } else {
             u64::from(self.highest > 0)
@@ -350,7 +350,7 @@ impl View {
     }
 
     fn room(&self) -> u64 {
-        if self.is_told {
+        if self.is_informed {
             self.edge.saturating_sub(self.highest)
         } else {
             u64::MAX
@@ -379,7 +379,7 @@ impl View {
             self.largest_window =
                 self.largest_window.max(news.edge.saturating_sub(news.acknowledged));
         }
-        (self.acknowledged, self.edge, self.is_told) = (news.acknowledged, news.edge, true);
+        (self.acknowledged, self.edge, self.is_informed) = (news.acknowledged, news.edge, true);
     }
 
     /// Take in what has arrived by `now_ns`; the last that came after `last_ns` may be what it

@@ -63,7 +63,7 @@ impl Pair {
     }
 }
 
-/// What tells IPv6 beside a port.
+/// Marks IPv6 beside a port.
 const SIX: u64 = 1 << 16;
 
 fn words(of: End) -> (u64, u64, u64) {
@@ -106,7 +106,7 @@ pub(crate) struct Noted {
     pub(crate) time_ns: Option<i64>,
     /// Octets that it had.
     pub(crate) original: u32,
-    /// A part of it was kept only.
+    /// It is truncated.
     pub(crate) is_cut: bool,
     /// What it is.
     pub(crate) what: What,

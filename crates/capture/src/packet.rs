@@ -1,4 +1,4 @@
-//! A packet's headers as one flat value: who sends what to whom, as far as it was captured.
+//! A packet's headers as one flat value: source, destination and contents, as far as captured.
 
 use crate::file::{Link, Packet};
 use etherparse::{
@@ -52,7 +52,7 @@ pub struct Headers {
     pub transport: Transport,
 }
 
-/// What a transport's header says.
+/// Contents of a transport header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transport {
     /// UDP: nothing more.
@@ -99,7 +99,7 @@ pub enum Other {
     Link(u16),
     /// It is no IP, or its IP is no TCP or UDP.
     Protocol,
-    /// It is a piece of an IP packet, and not one that can be understood by itself.
+    /// A fragment of an IP packet without its transport header.
     Fragment,
     /// Too little of it was captured, or its headers contradict themselves.
     Broken,
@@ -131,10 +131,10 @@ pub fn read_packet<'a>(packet: &Packet<'a>) -> Result<(Headers, &'a [u8]), Other
     let (source, destination, ip_payload) = match &sliced.net {
         Some(LaxNetSlice::Ipv4(ip)) => {
             let header = ip.header();
-            let said = u32::from(header.total_len()).checked_sub(u32::from(header.ihl()) * 4);
+            let stated = u32::from(header.total_len()).checked_sub(u32::from(header.ihl()) * 4);
             // A sender that leaves cutting to its interface may leave the length at 0.
             let payload =
-                said.filter(|_| header.total_len() > 0).unwrap_or(captured(ip.payload().payload));
+                stated.filter(|_| header.total_len() > 0).unwrap_or(captured(ip.payload().payload));
             let ends = (header.source_addr().into(), header.destination_addr().into());
             if ip.payload().fragmented {
                 return Err(Other::Fragment);
@@ -143,12 +143,12 @@ pub fn read_packet<'a>(packet: &Packet<'a>) -> Result<(Headers, &'a [u8]), Other
         }
         Some(LaxNetSlice::Ipv6(ip)) => {
             let header = ip.header();
-            let said = u32::from(header.payload_length());
+            let stated = u32::from(header.payload_length());
             let extensions = captured(ip.extensions().slice());
-            let payload = if said == 0 {
+            let payload = if stated == 0 {
                 captured(ip.payload().payload)
             } else {
-                said.saturating_sub(extensions)
+                stated.saturating_sub(extensions)
             };
             if ip.payload().fragmented {
                 return Err(Other::Fragment);
@@ -176,7 +176,7 @@ pub fn read_packet<'a>(packet: &Packet<'a>) -> Result<(Headers, &'a [u8]), Other
     Ok((found, body))
 }
 
-/// Headers after what Linux says of a packet: where its protocol stands, and how long it is.
+/// Headers after a Linux cooked header: offset of its protocol field, and its length.
 fn cooked(data: &[u8], protocol: usize, length: usize) -> Result<LaxSlicedPacket<'_>, Other> {
     let rest = data.get(length..).ok_or(Other::Broken)?;
     let number = u16::from_be_bytes([data[protocol], data[protocol + 1]]);

@@ -3,7 +3,7 @@
 //! The order and the hashes stand apart from the values, 12 and 8 octets each: to find a value and
 //! to note that it was met touches no other value.
 
-use crate::ahead::ask_for;
+use crate::ahead::prefetch;
 use crate::index::{Index, Seeds};
 use std::hash::Hash;
 
@@ -62,15 +62,14 @@ impl<K: Hash + Eq + Copy, V> Recent<K, V> {
         self.index.is_empty()
     }
 
-    /// The hash of a key, which all others are given with it: whoever has many keys hashes them
+    /// The hash of a key, an argument of all other methods: callers with many keys hash them
     /// beforehand.
     #[must_use]
     pub fn hash(&self, key: &K) -> u32 {
         self.seeds.hash(key)
     }
 
-    /// The value of a key, made if there is none, which is now the one met last; `hash` is the
-    /// key's.
+    /// The value of a key, made if it does not exist, now the most recent; `hash` is the key's.
     ///
     /// # Panics
     /// If there are 2^32 - 1 values.
@@ -79,64 +78,63 @@ impl<K: Hash + Eq + Copy, V> Recent<K, V> {
         let is_newest = self.newest != NONE
             && self.link(self.newest).hash == hash
             && self.slot(self.newest).key == *key;
-        let place = if is_newest {
+        let number = if is_newest {
             self.newest
-        } else if let Some(place) = self.place(key, hash) {
-            self.unlink(place);
-            self.append(place);
-            place
+        } else if let Some(number) = self.number(key, hash) {
+            self.unlink(number);
+            self.append(number);
+            number
         } else {
             let slot = Some(Box::new(Slot { key: *key, value: make() }));
             let link = Link { hash, earlier: NONE, later: NONE };
-            let place = if let Some(place) = self.free.pop() {
-                (self.slots[place as usize], self.links[place as usize]) = (slot, link);
-                place
+            let number = if let Some(number) = self.free.pop() {
+                (self.slots[number as usize], self.links[number as usize]) = (slot, link);
+                number
             } else {
                 self.slots.push(slot);
                 self.links.push(link);
-                u32::try_from(self.slots.len() - 1).expect("fewer places than 32 bits tell apart")
+                u32::try_from(self.slots.len() - 1).expect("fewer than 2^32 slots")
             };
-            self.index.insert(hash, place);
-            self.append(place);
-            place
+            self.index.insert(hash, number);
+            self.append(number);
+            number
         };
-        &mut self.slots[place as usize].as_mut().expect("what is linked is there").value
+        &mut self.slots[number as usize].as_mut().expect("what is linked is there").value
     }
 
     /// The value of a key, whose hash is `hash`.
     #[must_use]
     pub fn find(&self, key: &K, hash: u32) -> Option<&V> {
-        self.place(key, hash).map(|place| &self.slot(place).value)
+        self.number(key, hash).map(|number| &self.slot(number).value)
     }
 
-    /// The place of the first value whose key has this hash: of the key's own value, but for
-    /// chance.
+    /// The slot number of the first value with this hash: that of the key, except for collisions.
     #[must_use]
     pub fn likely(&self, hash: u32) -> Option<u32> {
         self.index.find(hash, |_| true)
     }
 
-    /// The value at a place that [`Recent::likely`] gave, if nothing was taken out since.
+    /// The value in a slot from [`Recent::likely`], if nothing was taken out since.
     #[must_use]
-    pub fn at(&self, place: u32) -> Option<&V> {
-        self.slots.get(place as usize)?.as_ref().map(|slot| &slot.value)
+    pub fn at(&self, number: u32) -> Option<&V> {
+        self.slots.get(number as usize)?.as_ref().map(|slot| &slot.value)
     }
 
-    /// Ask for the memory that [`Recent::likely`] will need.
-    pub(crate) fn ask_for_place(&self, hash: u32) {
-        self.index.ask_for(hash);
+    /// Prefetch the memory that [`Recent::likely`] needs.
+    pub(crate) fn prefetch_index(&self, hash: u32) {
+        self.index.prefetch(hash);
     }
 
-    /// Ask for the memory of the value at such a place.
-    pub(crate) fn ask_for(&self, place: u32) {
-        if let Some(Some(slot)) = self.slots.get(place as usize) {
-            ask_for(&**slot);
+    /// Prefetch the value of a slot.
+    pub(crate) fn prefetch(&self, number: u32) {
+        if let Some(Some(slot)) = self.slots.get(number as usize) {
+            prefetch(&**slot);
         }
     }
 
     /// Take out the value of a key, whose hash is `hash`.
     pub fn take(&mut self, key: &K, hash: u32) -> Option<V> {
-        self.place(key, hash).map(|place| self.take_at(place))
+        self.number(key, hash).map(|number| self.take_at(number))
     }
 
     /// Take out what was met longest ago.
@@ -144,39 +142,39 @@ impl<K: Hash + Eq + Copy, V> Recent<K, V> {
         (self.oldest != NONE).then(|| self.take_at(self.oldest))
     }
 
-    fn take_at(&mut self, place: u32) -> V {
-        self.index.remove(self.link(place).hash, place);
-        self.unlink(place);
-        self.free.push(place);
-        self.slots[place as usize].take().expect("what is linked is there").value
+    fn take_at(&mut self, number: u32) -> V {
+        self.index.remove(self.link(number).hash, number);
+        self.unlink(number);
+        self.free.push(number);
+        self.slots[number as usize].take().expect("what is linked is there").value
     }
 
-    fn place(&self, key: &K, hash: u32) -> Option<u32> {
-        self.index.find(hash, |place| self.slot(place).key == *key)
+    fn number(&self, key: &K, hash: u32) -> Option<u32> {
+        self.index.find(hash, |number| self.slot(number).key == *key)
     }
 
-    fn slot(&self, place: u32) -> &Slot<K, V> {
-        self.slots[place as usize].as_ref().expect("what is linked is there")
+    fn slot(&self, number: u32) -> &Slot<K, V> {
+        self.slots[number as usize].as_ref().expect("what is linked is there")
     }
 
-    fn link(&self, place: u32) -> Link {
-        self.links[place as usize]
+    fn link(&self, number: u32) -> Link {
+        self.links[number as usize]
     }
 
-    fn append(&mut self, place: u32) {
+    fn append(&mut self, number: u32) {
         let earlier = self.newest;
-        let link = &mut self.links[place as usize];
+        let link = &mut self.links[number as usize];
         (link.earlier, link.later) = (earlier, NONE);
         if earlier == NONE {
-            self.oldest = place;
+            self.oldest = number;
         } else {
-            self.links[earlier as usize].later = place;
+            self.links[earlier as usize].later = number;
         }
-        self.newest = place;
+        self.newest = number;
     }
 
-    fn unlink(&mut self, place: u32) {
-        let Link { earlier, later, .. } = self.link(place);
+    fn unlink(&mut self, number: u32) {
+        let Link { earlier, later, .. } = self.link(number);
         if earlier == NONE {
             self.oldest = later;
         } else {

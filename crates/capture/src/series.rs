@@ -25,7 +25,7 @@ pub struct Slice {
     pub edge: u64,
     /// Times from data to acknowledgement: how many ended in the slice, their sum, and the longest.
     pub delays: u32,
-    /// Most octets under way as the sender knew it.
+    /// Most octets outstanding as the sender knew it.
     pub flight: u32,
     /// See `delays`.
     pub delay_sum_ns: u64,

@@ -44,11 +44,11 @@ impl<W: Write> Writer<W> {
             )
         };
         let seconds = u32::try_from(time_ns.div_euclid(1_000_000_000)).map_err(|_| outside())?;
-        let part = u32::try_from(time_ns.rem_euclid(1_000_000_000)).map_err(|_| outside())?;
+        let fraction = u32::try_from(time_ns.rem_euclid(1_000_000_000)).map_err(|_| outside())?;
         let original = u32::try_from(data.len())
             .map_err(|_| Error::new(ErrorKind::InvalidInput, "a packet of 4 GB"))?;
         let kept = original.min(self.snap);
-        for word in [seconds, part, kept, original] {
+        for word in [seconds, fraction, kept, original] {
             self.to.write_all(&word.to_ne_bytes())?;
         }
         self.to.write_all(&data[..kept as usize])

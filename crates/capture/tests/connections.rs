@@ -87,11 +87,11 @@ fn what_is_sent_twice_gives_no_sample() {
     // And once more, though it has arrived: the receiver says so.
     let found = connection.segment(0, 302 * MS, &data(1), 100);
     assert!(found.is_needless);
-    let told = Tcp { selective: true, duplicate: Some((1, 101)), ..ack(101) };
-    let found = connection.segment(1, 303 * MS, &told, 0);
+    let reported = Tcp { selective: true, duplicate: Some((1, 101)), ..ack(101) };
+    let found = connection.segment(1, 303 * MS, &reported, 0);
     assert!(found.is_repeated_ack && !found.is_duplicate_ack, "nothing is under way");
     let half = &connection.halves[0];
-    assert_eq!((half.needless, half.told_duplicate), (1, 1));
+    assert_eq!((half.needless, half.reported_duplicate), (1, 1));
 }
 
 #[test]

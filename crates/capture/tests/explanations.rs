@@ -1,9 +1,9 @@
-//! Whole captures of frames written octet by octet: what is said of them, in bounded memory.
+//! Explanations of captures written octet by octet, in bounded memory.
 
 use ethermeter_capture::explain::{explain, Explainer, Explanation, MOST_LISTED};
 use ethermeter_capture::file::Packet;
 use ethermeter_capture::write::Writer;
-use ethermeter_capture::{told, Capture, Link};
+use ethermeter_capture::{json, Capture, Link};
 use proptest::prelude::*;
 
 fn ethernet(kind: u16, rest: &[&[u8]]) -> Vec<u8> {
@@ -213,7 +213,7 @@ fn what_is_not_listed_is_in_the_sums() {
 #[test]
 fn json_has_everything_and_no_number_that_json_has_not() {
     let found = explained(&[tcp((9, 80), 1, ACK, b"abc"), udp(&marked(1, 0))]);
-    let json = told::json(&found);
+    let json = json::to_json(&found);
     assert_eq!(json["connections"][0]["ends"][0]["octets"], 3);
     assert_eq!(json["connections"][0]["handshake_ns"], serde_json::Value::Null);
     assert_eq!(json["connections"][0]["limits_ns"].as_object().expect("a table").len(), 12);
@@ -252,15 +252,18 @@ fn packets_that_are_read_ahead_are_explained_as_one_by_one() {
         writer.packet(1_000_000_000 + at * 70_000, frame).expect("memory");
     }
     let file = writer.finish().expect("memory");
-    let whole = explain(&file[..], |_| true).expect("a capture");
+    let at_once = explain(&file[..], |_| true).expect("a capture");
     let (mut one_by_one, mut capture) =
         (Explainer::default(), Capture::new(&file[..]).expect("a capture"));
-    while let Some(packet) = capture.read_packet().expect("whole") {
+    while let Some(packet) = capture.read_packet().expect("complete") {
         one_by_one.packet(&packet);
     }
     // 57 of the 400 ports end in a SYN with another number.
-    assert_eq!((whole.connection_sums.0, whole.flow_sums.0), (457, 60));
-    assert_eq!(told::json(&whole), told::json(&one_by_one.explanation(capture.octets(), None)));
+    assert_eq!((at_once.connection_sums.0, at_once.flow_sums.0), (457, 60));
+    assert_eq!(
+        json::to_json(&at_once),
+        json::to_json(&one_by_one.explanation(capture.octets(), None))
+    );
 }
 
 #[test]
@@ -287,7 +290,7 @@ proptest! {
     ) {
         if let Ok(found) = explain(&[begin, &octets].concat()[..], |_| true) {
             prop_assert!(found.file_octets <= (begin.len() + octets.len()) as u64);
-            prop_assert!(told::json(&found).is_object());
+            prop_assert!(json::to_json(&found).is_object());
         }
     }
 
@@ -321,7 +324,7 @@ proptest! {
         prop_assert_eq!((found.packets, all), (frames.len() as u64, frames.len() as u64));
         let segments: u64 = found.connections.iter().flat_map(|of| &of.what.connection.halves).map(|half| half.segments).sum();
         prop_assert_eq!(segments, kinds.tcp);
-        let text = told::json(&found).to_string();
+        let text = json::to_json(&found).to_string();
         prop_assert!(serde_json::from_str::<serde_json::Value>(&text).is_ok());
     }
 }

@@ -49,8 +49,8 @@ fn classic(magic: u32, is_big: bool, packets: &[(u32, u32, u32, &[u8])]) -> Vec<
     for value in [0, 0, 65_535, 1] {
         file.extend(word(value, is_big));
     }
-    for (seconds, part, original, data) in packets {
-        for value in [*seconds, *part, u32::try_from(data.len()).expect("short"), *original] {
+    for (seconds, fraction, original, data) in packets {
+        for value in [*seconds, *fraction, u32::try_from(data.len()).expect("short"), *original] {
             file.extend(word(value, is_big));
         }
         file.extend(*data);
@@ -164,12 +164,12 @@ fn a_second_section_may_have_the_other_order_and_begins_with_no_interface() {
 }
 
 #[test]
-fn what_is_no_capture_or_empty_is_told_by_how_it_begins() {
-    for (file, said) in
+fn what_is_no_capture_or_empty_is_refused_by_its_beginning() {
+    for (file, message) in
         [(&b"GIF89a"[..], "[47, 49, 46, 38]"), (&b""[..], "[]"), (&b"\xd4\xc3"[..], "[d4, c3]")]
     {
         let (_, error) = read(file);
-        assert!(error.expect("no capture").to_string().contains(said));
+        assert!(error.expect("no capture").to_string().contains(message));
     }
 }
 
@@ -196,10 +196,10 @@ fn lengths_that_cannot_be_are_refused_before_anything_is_read_by_them() {
     file.extend([0; 8]);
     file.extend((MOST_CAPTURED + 1).to_le_bytes());
     file.extend([0; 4]);
-    let said = read(&file).1.expect("too long").to_string();
+    let message = read(&file).1.expect("too long").to_string();
     assert!(
-        said.contains("at octet 24: captured length 262145; expected at most 262144"),
-        "{said}"
+        message.contains("at octet 24: captured length 262145; expected at most 262144"),
+        "{message}"
     );
 
     for (length, allowed) in
@@ -208,11 +208,11 @@ fn lengths_that_cannot_be_are_refused_before_anything_is_read_by_them() {
         let mut file = section(false);
         file.extend(6u32.to_le_bytes());
         file.extend(length.to_le_bytes());
-        let said = read(&file).1.expect("no such block").to_string();
+        let message = read(&file).1.expect("no such block").to_string();
         assert!(
-            said.contains(&format!("length of a block {length}; expected"))
-                && said.contains(allowed),
-            "{said}"
+            message.contains(&format!("length of a block {length}; expected"))
+                && message.contains(allowed),
+            "{message}"
         );
     }
 
@@ -271,8 +271,8 @@ proptest! {
         for n in 0..4u8 {
             file.extend(enhanced(is_big, 0, 1000 * u64::from(n), 1500, &[n; 41]));
         }
-        let place = at % file.len();
-        file[place] = value;
+        let offset = at % file.len();
+        file[offset] = value;
         file.truncate(cut.max(4));
         let _ = read(&file);
     }
@@ -348,8 +348,9 @@ fn what_was_lost_and_which_way_packets_went_stand_where_the_specification_wants_
         written.packet(&seen).expect("memory takes all");
     }
     let (begun_ns, ended_ns) = (0x1234_5678_9ABC_DEF0, 0x1234_5679_0000_0001);
-    let said = Statistics { begun_ns, ended_ns, accepted: 7, dropped: 1 << 40, delivered: 2 };
-    let (file, _) = written.finish(&said).expect("memory takes all");
+    let statistics_at_end =
+        Statistics { begun_ns, ended_ns, accepted: 7, dropped: 1 << 40, delivered: 2 };
+    let (file, _) = written.finish(&statistics_at_end).expect("memory takes all");
     assert_eq!(dropped(&file), Dropped { by_interface: None, by_system: Some(1 << 40) });
     let blocks = blocks_of(&file);
     // Section header, interface description, two enhanced packets, interface statistics.
@@ -391,7 +392,7 @@ fn dropped(file: &[u8]) -> Dropped {
 
 #[test]
 fn what_a_capture_says_that_it_lost_is_the_last_word_of_each_interface_over_all_sections() {
-    let told = |by_interface, by_system| Dropped { by_interface, by_system };
+    let lost = |by_interface, by_system| Dropped { by_interface, by_system };
     for is_big in [false, true] {
         let two =
             [section(is_big), interface(is_big, 1, 0, &[]), interface(is_big, 1, 0, &[])].concat();
@@ -399,37 +400,37 @@ fn what_a_capture_says_that_it_lost_is_the_last_word_of_each_interface_over_all_
         let first = statistics(is_big, 0, &[(4, 1000), (5, 3), (6, 900), (7, 1 << 33), (8, 800)]);
         let again = statistics(is_big, 0, &[(5, 4), (7, 1 + (1 << 33))]);
         let other = statistics(is_big, 1, &[(5, 10)]);
-        assert_eq!(dropped(&two), told(None, None));
-        assert_eq!(dropped(&[&two[..], &first].concat()), told(Some(3), Some(1 << 33)));
+        assert_eq!(dropped(&two), lost(None, None));
+        assert_eq!(dropped(&[&two[..], &first].concat()), lost(Some(3), Some(1 << 33)));
         let all = [&two[..], &first, &other, &again].concat();
-        assert_eq!(dropped(&all), told(Some(14), Some(1 + (1 << 33))));
+        assert_eq!(dropped(&all), lost(Some(14), Some(1 + (1 << 33))));
         // A section of the other order, whose interface says nothing of the system.
         let next =
             [section(!is_big), interface(!is_big, 1, 0, &[]), statistics(!is_big, 0, &[(5, 100)])]
                 .concat();
-        assert_eq!(dropped(&[all, next].concat()), told(Some(114), Some(1 + (1 << 33))));
+        assert_eq!(dropped(&[all, next].concat()), lost(Some(114), Some(1 + (1 << 33))));
         let most = statistics(is_big, 1, &[(7, u64::MAX)]);
         assert_eq!(
             dropped(&[&two[..], &first, &most].concat()),
-            told(Some(3), Some(u64::MAX)),
+            lost(Some(3), Some(u64::MAX)),
             "sums stop at the largest number"
         );
     }
     // A classic file has no place for it.
-    assert_eq!(dropped(&classic(0xA1B2_3C4D, false, &[(1, 2, 3, b"abc")])), told(None, None));
+    assert_eq!(dropped(&classic(0xA1B2_3C4D, false, &[(1, 2, 3, b"abc")])), lost(None, None));
 }
 
 #[test]
 fn statistics_that_cannot_be_are_refused_with_their_place() {
     let begin = [section(false), interface(false, 1, 0, &[])].concat();
-    let said = |file: Vec<u8>| read(&file).1.map(|error| error.to_string()).unwrap_or_default();
-    let unknown = said([&begin[..], &statistics(false, 7, &[])].concat());
+    let message = |file: Vec<u8>| read(&file).1.map(|error| error.to_string()).unwrap_or_default();
+    let unknown = message([&begin[..], &statistics(false, 7, &[])].concat());
     assert!(unknown.contains("interface 7; expected below 1"), "{unknown}");
-    let short = said([&begin[..], &block(5, false, &[0; 8])].concat());
+    let short = message([&begin[..], &block(5, false, &[0; 8])].concat());
     assert!(short.contains("length of statistics 8; expected at least 12 octets"), "{short}");
     let mut long = [0; 16];
     (long[12], long[14]) = (5, 8);
-    let long = said([&begin[..], &block(5, false, &long)].concat());
+    let long = message([&begin[..], &block(5, false, &long)].concat());
     assert!(long.contains("length of an option 8; expected at most 0"), "{long}");
     assert!(long.contains(&format!("at octet {}", begin.len())), "{long}");
 }

@@ -116,7 +116,7 @@ fn ipv6_with_an_extension_counts_payload_without_it() {
 }
 
 #[test]
-fn what_is_no_tcp_or_udp_is_told_apart() {
+fn other_packets_are_distinguished_from_tcp_and_udp() {
     let first = ethernet(0x0800, &[&ipv4(1500, 0x2000, 17), &udp(3000), &[0; 100]]);
     assert_eq!(of(Link::Ethernet, &first), Err(Other::Fragment));
     assert_eq!(of(Link::Ethernet, &ethernet(0x88b5, &[&[0; 46]])), Err(Other::Protocol));

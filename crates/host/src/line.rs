@@ -31,7 +31,7 @@ pub struct Line {
     /// 10 s.
     #[serde(default)]
     pub frame_ns: u64,
-    /// Frames on their way in each direction, those that wait included, at most 2^20.
+    /// Frames in transit in each direction, those that wait included, at most 2^20.
     pub room_frames: u64,
     /// How long it lasts, at most an hour.
     pub duration_ns: u64,
@@ -81,7 +81,7 @@ fn listening(interface: &str) -> Result<Socket, Error> {
 
 /// Frames that left and that were lost.
 fn one_way(mut from: Socket, to: &Socket, line: &Line, end_ns: u64) -> Result<(u64, u64), Error> {
-    let mut way: VecDeque<(u64, Vec<u8>)> = VecDeque::new();
+    let mut in_transit: VecDeque<(u64, Vec<u8>)> = VecDeque::new();
     let mut spare: Vec<Vec<u8>> = Vec::new();
     let mut room = vec![0; LONGEST_FRAME];
     let (mut left, mut lost) = (0, 0);
@@ -94,20 +94,20 @@ fn one_way(mut from: Socket, to: &Socket, line: &Line, end_ns: u64) -> Result<(u
         }
         loop {
             match from.read(&mut room) {
-                Ok(octets) if (way.len() as u64) < line.room_frames => {
+                Ok(octets) if (in_transit.len() as u64) < line.room_frames => {
                     let mut frame = spare.pop().unwrap_or_default();
                     frame.clear();
                     frame.extend_from_slice(&room[..octets]);
                     free_ns = free_ns.max(HostTime.now_ns()) + line.frame_ns;
-                    way.push_back((free_ns + line.delay_ns, frame));
+                    in_transit.push_back((free_ns + line.delay_ns, frame));
                 }
                 Ok(_) => lost += 1,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(source) => return Err(Error::System { doing: "reading a frame", source }),
             }
         }
-        while way.front().is_some_and(|(due_ns, _)| *due_ns <= HostTime.now_ns()) {
-            let (_, frame) = way.pop_front().expect("it is there");
+        while in_transit.front().is_some_and(|(due_ns, _)| *due_ns <= HostTime.now_ns()) {
+            let (_, frame) = in_transit.pop_front().expect("it is there");
             match to.send(&frame) {
                 Ok(_) => left += 1,
                 // A queue that is full loses it, as a queue does.
@@ -121,8 +121,10 @@ fn one_way(mut from: Socket, to: &Socket, line: &Line, end_ns: u64) -> Result<(u
             spare.push(frame);
         }
         let now_ns = HostTime.now_ns();
-        let next_ns =
-            way.front().map_or(LOOK_NS, |(due_ns, _)| due_ns.saturating_sub(now_ns)).min(LOOK_NS);
+        let next_ns = in_transit
+            .front()
+            .map_or(LOOK_NS, |(due_ns, _)| due_ns.saturating_sub(now_ns))
+            .min(LOOK_NS);
         let wait = TimeSpec::new(0, i64::try_from(next_ns).expect("well below a second"));
         let mut watched = [PollFd::new(from.as_fd(), PollFlags::POLLIN)];
         // A signal wakes early, and everything is looked at again anyway.

@@ -5,9 +5,9 @@ use socket2::{Domain, Protocol, SockAddr, SockAddrStorage, Socket, Type};
 use std::io;
 use std::os::fd::AsRawFd;
 
-/// Every protocol, for those who listen (`ETH_P_ALL`).
+/// Every protocol, for receivers (`ETH_P_ALL`).
 pub const EVERY: u16 = 3;
-/// None, for those who only send: so nothing queues up behind the socket.
+/// No protocol, for senders: nothing queues up behind the socket.
 pub const NONE: u16 = 0;
 
 /// `PACKET_IGNORE_OUTGOING` of `linux/if_packet.h`, since Linux 4.20.
@@ -38,8 +38,8 @@ fn address(index: u32, protocol: u16) -> SockAddr {
         sll_addr: [0; 8],
     };
     let mut storage = SockAddrStorage::zeroed();
-    // SAFETY: the storage is larger than any address, and aligned for each; what is written is one,
-    // and so many octets of it are told.
+    // SAFETY: the storage is larger than any address, and aligned for each; an address is written,
+    // and its length is given.
     unsafe {
         *storage.view_as::<libc::sockaddr_ll>() = link;
         SockAddr::new(

@@ -29,7 +29,7 @@ pub struct Sampling {
 #[derive(Debug, Deserialize)]
 #[serde(tag = "stage", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Stage {
-    /// Copy so many octets of memory to another place.
+    /// Copy so many octets of memory.
     Copy {
         /// Octets; as long as they fit into a cache it is the cache that is measured.
         octets: u64,
@@ -52,7 +52,7 @@ pub enum Stage {
     },
     /// TCP over loopback, between two threads.
     Loopback,
-    /// Frames into an interface as fast as calls allow; who counts them is at the other end.
+    /// Frames into an interface as fast as calls allow; the other end counts them.
     Frames {
         /// The interface, in this network namespace.
         interface: String,
@@ -65,15 +65,15 @@ pub enum Stage {
         directory: PathBuf,
         /// Octets, a multiple of a mebioctet.
         octets: u64,
-        /// Which way.
-        way: Way,
+        /// Kind of access.
+        access: DiskAccess,
     },
 }
 
 /// How a file is written or read.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
-pub enum Way {
+pub enum DiskAccess {
     /// Into the memory that the system keeps for files.
     WriteCached,
     /// Until the disk says that it has it.
@@ -123,7 +123,9 @@ pub fn try_out(stage: &Stage, sampling: Sampling) -> Result<Samples, Error> {
         Stage::Datagram { octets } => datagram(length(*octets)?, sampling),
         Stage::Loopback => loopback(sampling),
         Stage::Frames { interface, octets } => frames(interface, length(*octets)?, sampling),
-        Stage::Disk { directory, octets, way } => disk(directory, length(*octets)?, *way, sampling),
+        Stage::Disk { directory, octets, access } => {
+            disk(directory, length(*octets)?, *access, sampling)
+        }
     }
 }
 
@@ -263,54 +265,59 @@ struct Temporary(PathBuf);
 
 impl Drop for Temporary {
     fn drop(&mut self) {
-        // If it cannot be removed, nobody is there to be told.
+        // A failure to remove it cannot be reported from here.
         let _ = std::fs::remove_file(&self.0);
     }
 }
 
-fn disk(directory: &Path, octets: usize, way: Way, sampling: Sampling) -> Result<Samples, Error> {
+fn disk(
+    directory: &Path,
+    octets: usize,
+    access: DiskAccess,
+    sampling: Sampling,
+) -> Result<Samples, Error> {
     Error::unless_within("octets", octets as u64, CHUNK as u64, LONGEST)?;
     let doing = || Error::system("making a temporary file");
     let name = format!("ethermeter-{}-{}", std::process::id(), HostTime.now_ns());
-    let place = Temporary(directory.join(name));
+    let file_path = Temporary(directory.join(name));
     let mut plain = OpenOptions::new()
         .read(true)
         .write(true)
         .create_new(true)
-        .open(&place.0)
+        .open(&file_path.0)
         .map_err(doing())?;
-    let is_direct = matches!(way, Way::WriteDirect | Way::ReadDirect);
+    let is_direct = matches!(access, DiskAccess::WriteDirect | DiskAccess::ReadDirect);
     let mut file = if is_direct {
         OpenOptions::new()
             .read(true)
             .write(true)
             .custom_flags(libc::O_DIRECT)
-            .open(&place.0)
+            .open(&file_path.0)
             .map_err(Error::system("opening a file past the cache"))?
     } else {
         plain.try_clone().map_err(doing())?
     };
-    drop(place); // the open file lives on, and is gone with the process, however that ends
+    drop(file_path); // the open file lives on, and is gone with the process, however that ends
     let chunks = octets / CHUNK;
     let mut room = Aligned::new();
-    if matches!(way, Way::ReadCached | Way::ReadDirect) {
+    if matches!(access, DiskAccess::ReadCached | DiskAccess::ReadDirect) {
         for _ in 0..chunks {
             plain.write_all(room.octets()).map_err(doing())?;
         }
         plain.sync_all().map_err(doing())?;
     }
-    // A sample is the whole file, however long that takes: parts of it would be the cache's.
-    let whole = Sampling { sample_ns: 1000, ..sampling };
-    sampled(whole, || {
+    // A sample is the complete file, however long that takes: less would measure the cache.
+    let one_file = Sampling { sample_ns: 1000, ..sampling };
+    sampled(one_file, || {
         file.seek(SeekFrom::Start(0))?;
         for _ in 0..chunks {
-            if matches!(way, Way::ReadCached | Way::ReadDirect) {
+            if matches!(access, DiskAccess::ReadCached | DiskAccess::ReadDirect) {
                 file.read_exact(room.octets())?;
             } else {
                 file.write_all(room.octets())?;
             }
         }
-        if way == Way::WriteSynced {
+        if access == DiskAccess::WriteSynced {
             File::sync_all(&file)?;
         }
         Ok(chunks * CHUNK)
@@ -386,8 +393,8 @@ mod tests {
         let directory =
             std::env::temp_dir().join(format!("ethermeter-disk-{}", std::process::id()));
         std::fs::create_dir(&directory).expect("a directory of our own");
-        for way in [Way::WriteCached, Way::WriteSynced, Way::ReadCached] {
-            let stage = Stage::Disk { directory: directory.clone(), octets: 2 << 20, way };
+        for access in [DiskAccess::WriteCached, DiskAccess::WriteSynced, DiskAccess::ReadCached] {
+            let stage = Stage::Disk { directory: directory.clone(), octets: 2 << 20, access };
             assert_eq!(try_out(&stage, BRIEF).expect("a file").bits_per_s.len(), 2);
         }
         // Fails if a file is left in it.

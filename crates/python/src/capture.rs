@@ -1,7 +1,7 @@
 //! Captures: what a file says, as JSON.
 
 use ethermeter_capture::explain::explain;
-use ethermeter_capture::{told, Error};
+use ethermeter_capture::{json, Error};
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use std::fs::File;
@@ -42,7 +42,7 @@ pub fn explain_capture(
         let explained = explain(BufReader::with_capacity(PIECE, file), watch);
         match (stopped_by, explained) {
             (Some(stop), _) => Err(stop),
-            (None, Ok(explanation)) => Ok(told::json(&explanation).to_string()),
+            (None, Ok(explanation)) => Ok(json::to_json(&explanation).to_string()),
             (None, Err(Error::System { source, .. })) => {
                 Err(PyOSError::new_err((source.raw_os_error(), source.to_string())))
             }

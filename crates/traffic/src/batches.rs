@@ -1,34 +1,32 @@
-//! The measured window in equal parts, so that one replication tells how far its own figures are to
-//! be trusted.
+//! The measured window in equal batches, from which one replication estimates its own error.
 
-/// What is counted in each of the equal parts of a measured window.
+/// Counts in each of the equal batches of a measured window.
 ///
-/// Part k of b reaches from `floor(k w / b)` to before `floor((k + 1) w / b)`, counted from the
-/// window's begin, w being its length: whole picoseconds, and none is counted twice. What belongs
-/// to the part that was asked for last is at hand: who asks in the order of time, or nearly, hardly
-/// ever divides.
+/// Batch k of b reaches from `floor(k w / b)` to before `floor((k + 1) w / b)`, counted from the
+/// window's begin, w being its length: whole picoseconds, and none is counted twice. The counts of
+/// the latest batch are cached, so access in the order of time, or nearly, hardly ever divides.
 #[derive(Clone, Debug)]
 pub struct Batches<T> {
-    /// The part at hand.
+    /// The latest batch.
     begin_ps: u64,
     end_ps: u64,
     current: T,
     batch: usize,
     from_ps: u64,
     to_ps: u64,
-    /// All parts; of the one at hand it is out of date.
-    parts: Vec<T>,
+    /// All batches; the entry of the latest one is out of date.
+    counts: Vec<T>,
 }
 
 impl<T: Copy + Default> Batches<T> {
-    /// `count` parts of the window from `from_ps` to before `to_ps`, nothing counted.
+    /// `count` batches of the window from `from_ps` to before `to_ps`, nothing counted.
     ///
     /// # Panics
-    /// If there is no part.
+    /// If `count` is 0.
     #[must_use]
     pub fn new(from_ps: u64, to_ps: u64, count: u32) -> Self {
-        assert!(count > 0, "a window has a part");
-        let parts = vec![T::default(); count as usize];
+        assert!(count > 0, "a window has at least one batch");
+        let counts = vec![T::default(); count as usize];
         Self {
             begin_ps: from_ps,
             end_ps: from_ps,
@@ -36,11 +34,11 @@ impl<T: Copy + Default> Batches<T> {
             batch: 0,
             from_ps,
             to_ps,
-            parts,
+            counts,
         }
     }
 
-    /// What is counted in the part in which a moment lies; nothing outside of the window.
+    /// Counts of the batch in which an instant lies; `None` outside of the window.
     #[inline]
     pub fn at(&mut self, at_ps: u64) -> Option<&mut T> {
         if self.begin_ps <= at_ps && at_ps < self.end_ps {
@@ -50,29 +48,29 @@ impl<T: Copy + Default> Batches<T> {
     }
 
     #[cold]
-    #[allow(clippy::cast_possible_truncation)] // a part is below their number, its ends are within the window
+    #[allow(clippy::cast_possible_truncation)] // a batch is below their number, its ends are within the window
     fn turn_to(&mut self, at_ps: u64) -> Option<&mut T> {
         if at_ps < self.from_ps || at_ps >= self.to_ps {
             return None;
         }
-        let (length, count) = (u128::from(self.to_ps - self.from_ps), self.parts.len() as u128);
-        // The last k with floor(k w / b) at or before the moment, so with k w / b before the next
+        let (length, count) = (u128::from(self.to_ps - self.from_ps), self.counts.len() as u128);
+        // The last k with floor(k w / b) at or before the instant, so with k w / b before the next
         // picosecond.
         let batch = ((u128::from(at_ps - self.from_ps) + 1) * count - 1) / length;
         self.begin_ps = self.from_ps + (batch * length / count) as u64;
         self.end_ps = self.from_ps + ((batch + 1) * length / count) as u64;
-        self.parts[self.batch] = self.current;
+        self.counts[self.batch] = self.current;
         self.batch = batch as usize;
-        self.current = self.parts[self.batch];
+        self.current = self.counts[self.batch];
         Some(&mut self.current)
     }
 
-    /// What was counted in each part, in their order.
+    /// Counts of each batch, in their order.
     #[must_use]
     pub fn counted(&self) -> Vec<T> {
-        let mut parts = self.parts.clone();
-        parts[self.batch] = self.current;
-        parts
+        let mut counts = self.counts.clone();
+        counts[self.batch] = self.current;
+        counts
     }
 }
 
@@ -80,24 +78,24 @@ impl<T: Copy + Default> Batches<T> {
 mod tests {
     use super::*;
 
-    /// The part of every picosecond of a window, from the rule as it is written.
+    /// The batch of every picosecond of a window, from the rule as it is written.
     fn expected(from: u64, to: u64, count: u32) -> Vec<usize> {
-        let part = |at: u64| {
+        let batch = |at: u64| {
             (0..count)
                 .rfind(|&k| from + u64::from(k) * (to - from) / u64::from(count) <= at)
                 .expect("the first")
         };
-        (from..to).map(|at| part(at) as usize).collect()
+        (from..to).map(|at| batch(at) as usize).collect()
     }
 
     #[test]
-    fn every_moment_of_the_window_counts_in_the_part_that_the_rule_names_in_whatever_order_they_come(
+    fn every_instant_of_the_window_counts_in_the_batch_that_the_rule_names_in_whatever_order_they_come(
     ) {
         for (from, to, count) in
             [(0, 7, 7), (5, 105, 20), (5, 108, 20), (1, 1000, 3), (9, 10, 1), (3, 1002, 998)]
         {
             let mut sums = vec![0; count as usize];
-            expected(from, to, count).iter().zip(from..).for_each(|(&part, at)| sums[part] += at);
+            expected(from, to, count).iter().zip(from..).for_each(|(&batch, at)| sums[batch] += at);
             let length = to - from;
             // Forth, back, and in steps that meet each moment once, since 1009 is prime and longer
             // than any of these windows.
@@ -115,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn no_part_is_longer_than_another_by_more_than_a_picosecond() {
+    fn no_batch_is_longer_than_another_by_more_than_a_picosecond() {
         let mut batches = Batches::<u64>::new(5, 108, 20);
         (5..108).for_each(|at| *batches.at(at).expect("within") += 1);
         let lengths = batches.counted();

@@ -29,7 +29,7 @@ pub enum Purpose {
     Assignment = 8,
     /// What a host's clock shows when the trial begins.
     Clock = 9,
-    /// Whether a frame is lost on its way.
+    /// Whether a frame is lost in transit.
     Loss = 10,
 }
 
@@ -50,7 +50,7 @@ impl Stream {
     #[must_use]
     pub const fn new(seed: u64, station: u32, purpose: Purpose) -> Self {
         let lane = ((station as u64) << 8) | purpose as u64;
-        // Two rounds, so that neighbouring stations start at unrelated places of the sequence.
+        // Two rounds, so that neighbouring stations start at unrelated positions of the sequence.
         Self {
             state: mix(mix(seed.wrapping_add(GOLDEN))
                 ^ mix(lane.wrapping_mul(GOLDEN).wrapping_add(GOLDEN))),

@@ -6,7 +6,7 @@
 //! time only the fastest is kept, since it was held up least.
 //!
 //! How wrong is it? The answer was made some time within the exchange, so one exchange is wrong by
-//! half its round trip at most, however unequal the two ways are. The fitted line is a weighted sum
+//! half its round trip at most, however unequal the two paths are. The fitted line is a weighted sum
 //! of exchanges, so it is wrong by the sum of their bounds, weighted by the sizes of their weights,
 //! at most. That is the uncertainty stated here: no probability is in it, but two assumptions: both
 //! clocks run evenly during the exchanges, and the times are taken where they say. Exchanges that
@@ -254,7 +254,7 @@ mod tests {
 
     const US: f64 = 1e3;
 
-    /// A path with a fixed and a random time each way, in nanoseconds.
+    /// A path with a fixed and a random time in each direction, in nanoseconds.
     struct Path {
         there: (f64, f64),
         turn: (f64, f64),
@@ -344,8 +344,8 @@ mod tests {
             widest_ns =
                 widest_ns.max(relation.uncertainty_ns(ours.reading_at(end_ns - 500_000_000)));
         }
-        // In the middle weights are all positive. 15 exchanges a piece; the fixed ways are 8 us,
-        // the random parts' least of 15 about 4 us more: so about 6 us, and certainly not half of a
+        // In the middle weights are all positive. 15 exchanges an interval; the fixed paths are 8 us,
+        // the least of 15 random times about 4 us more: so about 6 us, and certainly not half of a
         // typical round trip of 43 us.
         assert!(widest_ns < 10.0 * US, "{widest_ns}");
     }

@@ -7,7 +7,7 @@
 //!
 //! A packet is wanted when `min_bits` have gathered and the one before has left; while that is
 //! still on its way, samples gather on, up to `max_bits`. So packets grow on a wire that is slow,
-//! busy or told to be silent. Unlike the frame of a station on a segment ([`crate::voice`]), a
+//! busy or paused. Unlike the frame of a station on a segment ([`crate::voice`]), a
 //! packet that was called grows no more, and its samples are out of the buffer. Spurts are as
 //! there: what one leaves short is wanted when the next sample fails to come, and is padded.
 
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_calls_for_is_left_or_lost() {
+    fn uncalled_samples_are_left_or_lost() {
         let packets = Packets::new(SPEC, stream(1), WINDOW);
         // 670 ms of samples every 0.1 ms; the newest ten are older than the stop.
         assert_eq!(

@@ -7,7 +7,7 @@
 //! - *reordered*: its number is below the next expected one, and it has not come before (RFC 4737,
 //!   section 3.3, with duplicates set apart);
 //! - *duplicate*: its number has come before;
-//! - *late*: its number lies so far below the next expected one that nobody remembers whether it
+//! - *late*: its number lies so far below the next expected one that it is unknown whether it
 //!   came before;
 //! - *foreign*: its number lies below the first that is counted.
 //!
@@ -44,7 +44,7 @@ pub struct Account {
     pub reordered: u64,
     /// Arrivals beyond the first of their number.
     pub duplicate: u64,
-    /// Arrivals too far behind to be told from duplicates.
+    /// Arrivals too far behind to be distinguished from duplicates.
     pub late: u64,
     /// Arrivals with numbers below the first that is counted.
     pub foreign: u64,
@@ -187,17 +187,17 @@ impl Sequence {
 
     /// Where the bit of `number` is.
     #[allow(clippy::cast_possible_truncation)] // the remainder is below the number of words
-    fn place(&self, number: u64) -> (usize, u32) {
+    fn position(&self, number: u64) -> (usize, u32) {
         ((number / WORD) as usize % self.seen.len(), (number % WORD) as u32)
     }
 
     fn is_marked(&self, number: u64) -> bool {
-        let (word, bit) = self.place(number);
+        let (word, bit) = self.position(number);
         self.seen[word] >> bit & 1 == 1
     }
 
     fn mark(&mut self, number: u64) {
-        let (word, bit) = self.place(number);
+        let (word, bit) = self.position(number);
         self.seen[word] |= 1 << bit;
     }
 
@@ -206,7 +206,7 @@ impl Sequence {
     #[inline]
     fn settle_before(&mut self, limit: u64) {
         while self.settled < limit.min(self.next) {
-            let (word, bit) = self.place(self.settled);
+            let (word, bit) = self.position(self.settled);
             let numbers = (WORD - u64::from(bit)).min(limit.min(self.next) - self.settled);
             let bits = self.seen[word] >> bit;
             if bits == 0 {
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn each_arrival_is_told_apart() {
+    fn each_arrival_has_one_class() {
         use Arrived::{Duplicate, Foreign, InOrder, Late, Reordered};
         let mut sequence = Sequence::new(1, 64);
         let arrived = [1, 2, 4, 3, 3, 0, 200, 4].map(|number| sequence.arrive(number));

@@ -88,7 +88,7 @@ enum Supply {
         last_filled_ps: u64,
         freed_ps: VecDeque<u64>,
     },
-    /// Unlimited: nothing is stored, since who comes next is known to the arrivals themselves.
+    /// Unlimited: nothing is stored, since the arrivals give the next frame.
     Endless {
         times: ArrivalTimes,
     },
@@ -111,7 +111,7 @@ pub struct Source {
     supply: Supply,
     offered: u64,
     dropped: u64,
-    /// The same in parts of the measured window, if that is wanted.
+    /// The same in batches of the measured window, if that is wanted.
     batches: Option<Box<Batches<(u64, u64)>>>,
 }
 
@@ -156,12 +156,12 @@ impl Source {
         }
     }
 
-    /// Count what is offered and dropped in so many parts of the measured window, too; to be called
+    /// Count what is offered and dropped in so many batches of the measured window, too; to be called
     /// before the first frame. Frames are then asked for with [`Source::first_in_batches`] and
-    /// [`Source::next_in_batches`]: who wants no parts pays nothing for them.
+    /// [`Source::next_in_batches`]: without batches there is no cost.
     ///
     /// # Panics
-    /// If there is no part.
+    /// If there is no batch.
     pub fn count_in_batches(&mut self, count: u32) {
         self.batches = Some(Box::new(Batches::new(
             self.window.measure_from_ps,
@@ -271,7 +271,7 @@ impl Source {
         (self.offered, self.dropped)
     }
 
-    /// The same in each part of the window, if that was wanted; nothing if not.
+    /// The same in each batch of the window, if that was wanted; nothing if not.
     pub fn finish_in_batches(&mut self) -> Vec<(u64, u64)> {
         self.finish();
         self.batches.as_ref().map_or_else(Vec::new, |batches| batches.counted())
@@ -448,13 +448,13 @@ mod tests {
         assert_eq!(second.arrived_ps, first.arrived_ps + 100 * US);
         assert_eq!(second.ready_ps, first.arrived_ps + 470 * US);
         let (offered, dropped) = source.finish();
-        // From here on nobody leaves: one more finds room, the rest of all that were offered does
+        // From here on no frame leaves: one more finds room, the rest of all that were offered does
         // not.
         assert_eq!(offered - dropped, 3);
     }
 
     #[test]
-    fn what_is_offered_and_dropped_in_the_parts_of_the_window_is_what_shorter_windows_count() {
+    fn what_is_offered_and_dropped_in_the_batches_of_the_window_is_what_shorter_windows_count() {
         let window = Window { measure_from_ps: 1000 * US, measure_to_ps: 8000 * US, ..WINDOW };
         let poisson = Arrivals::Poisson { mean_ps: 25e6 };
         for arrivals in [
@@ -473,17 +473,18 @@ mod tests {
                     }
                     (source.finish(), source.finish_in_batches())
                 };
-                let (whole, parts) = counted(window, 7);
-                for (k, part) in (1..).zip(&parts) {
+                let (whole, batches) = counted(window, 7);
+                for (k, batch) in (1..).zip(&batches) {
                     let only = Window {
                         measure_from_ps: k * 1000 * US,
                         measure_to_ps: (k + 1) * 1000 * US,
                         ..window
                     };
-                    assert_eq!(counted(only, 1), (*part, vec![*part]));
-                    assert!(part.0 > 0);
+                    assert_eq!(counted(only, 1), (*batch, vec![*batch]));
+                    assert!(batch.0 > 0);
                 }
-                let sum = parts.iter().fold((0, 0), |sum, part| (sum.0 + part.0, sum.1 + part.1));
+                let sum =
+                    batches.iter().fold((0, 0), |sum, batch| (sum.0 + batch.0, sum.1 + batch.1));
                 assert_eq!(whole, sum);
             }
         }

@@ -89,7 +89,7 @@ impl VoiceSpec {
     }
 }
 
-/// Makes samples in order, from its next one on. Copied where somebody must look ahead.
+/// Makes samples in order, from its next one on. Copied to look ahead.
 #[derive(Clone, Debug)]
 pub(crate) struct Coder {
     period_ps: u64,
@@ -140,7 +140,7 @@ impl Coder {
         }
     }
 
-    /// Samples of the talk under way that come before `until_ps`, its end at the latest.
+    /// Samples of the current talk that come before `until_ps`, its end at the latest.
     pub(crate) fn in_talk_before(&self, until_ps: u64) -> u64 {
         until_ps.min(self.talk_until_ps).saturating_sub(self.next_ps).div_ceil(self.period_ps)
     }
@@ -150,7 +150,7 @@ impl Coder {
         self.next_ps + (samples - 1).min(self.in_talk_before(u64::MAX)) * self.period_ps
     }
 
-    /// Go on by `samples` of the talk under way.
+    /// Advance by `samples` of the current talk.
     fn advance(&mut self, samples: u64) {
         self.next_ps += samples * self.period_ps;
         if self.next_ps >= self.talk_until_ps {
@@ -205,7 +205,7 @@ pub struct Samples {
     pub delivered: u64,
     /// Of these, replaced by a newer one before the end of the window, because the buffer was full.
     pub lost: u64,
-    /// Of these, in the buffer at the end of the window, also of a frame under way.
+    /// Of these, in the buffer at the end of the window, also of a frame in transmission.
     pub buffered: u64,
 }
 

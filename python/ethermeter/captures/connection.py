@@ -195,7 +195,7 @@ class Connection:
             sender.resent,
             -(-sender.resent_octets // max(1, sender.segment)),
         )
-        return max(0, again - max(sender.needless, sender.told_duplicate))
+        return max(0, again - max(sender.needless, sender.reported_duplicate))
 
     @property
     def loss_share(self) -> float:

@@ -78,7 +78,7 @@ class EndCounts(msgspec.Struct, frozen=True, kw_only=True):
     resent_guessed: int
     loss_episodes: int
     needless: int
-    told_duplicate: int
+    reported_duplicate: int
     late: int
     holes: int
     uncaptured_octets: int

@@ -194,7 +194,7 @@ def _after(options: Options) -> Iterator[_Trial]:
 def _disk(options: Options, way: str, title: str, how: str) -> _Trial:
     octets = (16 if options.is_quick else 64) << 20
     directory = str(options.directory or tempfile.gettempdir())
-    stage = {"stage": "disk", "directory": directory, "octets": octets, "way": way}
+    stage = {"stage": "disk", "directory": directory, "octets": octets, "access": way}
     text = (
         f"a temporary file of {octets >> 20} MiB in {directory}, {how}; "
         "the disk of a virtual machine may be in memory"

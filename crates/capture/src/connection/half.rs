@@ -1,4 +1,4 @@
-//! One end of a connection: what its numbers, its acknowledgements and its windows say.
+//! One end of a connection: its numbers, acknowledgements and windows.
 
 use super::{Again, Basis, Finding, Half, Outstanding, MOST_HOLES, MOST_OUTSTANDING, TRAIN};
 use crate::packet::Tcp;
@@ -85,7 +85,7 @@ impl Half {
             self.duplicates_in_a_row = 0;
         }
         if tcp.duplicate.is_some() {
-            other.told_duplicate += 1;
+            other.reported_duplicate += 1;
         }
         let is_opened = self.last_window != Some(tcp.window);
         (self.last_ack, self.last_ack_ns) = (Some(number), now_ns);
@@ -272,7 +272,7 @@ impl Half {
         (if is_late { Again::Late } else { Again::Resent }, Basis::Timing)
     }
 
-    /// Mark what is under way and was sent again.
+    /// Mark outstanding segments that were sent again.
     fn confuse(&mut self, start: u64, end: u64, now_ns: i64) {
         let from = self.outstanding.partition_point(|kept| kept.end <= start);
         for kept in self.outstanding.range_mut(from..).take_while(|kept| kept.start < end) {

@@ -1,4 +1,4 @@
-//! What a capture file says of the interfaces its packets were captured on.
+//! The interfaces of a capture file.
 
 const NS: i128 = 1_000_000_000;
 
@@ -9,7 +9,7 @@ pub enum Link {
     Ethernet,
     /// An IP header.
     Ip,
-    /// What Linux says of a packet on no interface in particular (version 1).
+    /// Linux cooked capture (version 1).
     Cooked,
     /// The same (version 2).
     Cooked2,
@@ -70,14 +70,14 @@ impl Dropped {
     }
 }
 
-/// What a file says of an interface.
+/// Description of an interface in a file.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Interface {
     pub(super) link: Link,
     pub(super) snap: u32,
     pub(super) resolution: Resolution,
     pub(super) offset_s: i64,
-    /// What it said last.
+    /// Its latest statistics.
     pub(super) dropped: Dropped,
 }
 
@@ -92,11 +92,11 @@ impl Resolution {
     /// Nanoseconds of a time, or `None` beyond what 64 bits hold.
     pub(super) fn ns(self, units: u64, offset_s: i64) -> Option<i64> {
         let ns = match self {
-            Self::Decimal(places @ 0..=9) => {
-                i128::from(units).checked_mul(10i128.pow(9 - places))?
+            Self::Decimal(exponent @ 0..=9) => {
+                i128::from(units).checked_mul(10i128.pow(9 - exponent))?
             }
-            Self::Decimal(places) => i128::from(units) / 10i128.checked_pow(places - 9)?,
-            Self::Binary(places) => (i128::from(units) * NS).checked_shr(places)?,
+            Self::Decimal(exponent) => i128::from(units) / 10i128.checked_pow(exponent - 9)?,
+            Self::Binary(exponent) => (i128::from(units) * NS).checked_shr(exponent)?,
         };
         i64::try_from(ns + i128::from(offset_s) * NS).ok()
     }

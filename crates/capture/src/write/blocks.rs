@@ -24,7 +24,7 @@ const AROUND_OCTETS: u32 = 44;
 /// Octets that [`Blocks::finish`] adds.
 pub const END_OCTETS: u64 = 88;
 
-/// Which way a packet went.
+/// Direction of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// The host received it, or heard it.
@@ -40,13 +40,13 @@ pub struct Seen<'a> {
     pub time_ns: u64,
     /// Octets that it had.
     pub original: u32,
-    /// Which way it went.
+    /// Its direction.
     pub direction: Direction,
     /// What was kept of it, in pieces that follow each other.
     pub pieces: [&'a [u8]; 3],
 }
 
-/// What an interface says of a capture at its end.
+/// Statistics of an interface at the end of a capture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
     /// When the capture began, in nanoseconds since 1970.
@@ -109,7 +109,7 @@ impl<W: Write> Blocks<W> {
         word(&mut new.body, BYTE_ORDER);
         half(&mut new.body, 1);
         half(&mut new.body, 0);
-        new.body.extend([0xff; 8]); // a section whose length is not told
+        new.body.extend([0xff; 8]); // a section of unknown length
         new.block(SECTION)?;
         half(&mut new.body, link.number());
         half(&mut new.body, 0);
@@ -164,15 +164,17 @@ impl<W: Write> Blocks<W> {
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn finish(mut self, said: &Statistics) -> Result<(W, u64)> {
+    pub fn finish(mut self, statistics: &Statistics) -> Result<(W, u64)> {
         word(&mut self.body, 0);
-        time(&mut self.body, said.ended_ns);
-        for (code, at_ns) in [(2, said.begun_ns), (3, said.ended_ns)] {
+        time(&mut self.body, statistics.ended_ns);
+        for (code, at_ns) in [(2, statistics.begun_ns), (3, statistics.ended_ns)] {
             half(&mut self.body, code);
             half(&mut self.body, 8);
             time(&mut self.body, at_ns);
         }
-        for (code, count) in [(6, said.accepted), (7, said.dropped), (8, said.delivered)] {
+        for (code, count) in
+            [(6, statistics.accepted), (7, statistics.dropped), (8, statistics.delivered)]
+        {
             option(&mut self.body, code, &count.to_ne_bytes())?;
         }
         option(&mut self.body, 0, b"")?;

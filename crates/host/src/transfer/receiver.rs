@@ -60,7 +60,8 @@ impl Shared {
     }
 }
 
-struct Part {
+/// Counts of one connection.
+struct OfConnection {
     octets: u64,
     worked_ns: u64,
     last_ns: u64,
@@ -69,7 +70,7 @@ struct Part {
 /// Receive a transfer.
 ///
 /// # Errors
-/// If a number is out of range, the system refuses, or nobody connects within 5 s.
+/// If a number is out of range, the system refuses, or no sender connects within 5 s.
 pub fn receive(receiving: &Receiving) -> Result<Received, Error> {
     Error::unless_within(
         "connections",
@@ -94,20 +95,23 @@ pub fn receive(receiving: &Receiving) -> Result<Received, Error> {
         streams.push(accepted(&listener)?);
     }
     let shared = Shared(AtomicU64::new(0));
-    let parts = std::thread::scope(|scope| {
+    let of_connections = std::thread::scope(|scope| {
         let threads: Vec<_> = streams
             .into_iter()
             .map(|stream| scope.spawn(|| one_connection(receiving, stream, &shared)))
             .collect();
-        threads.into_iter().map(|thread| joined(thread)).collect::<Result<Vec<Part>, Error>>()
+        threads
+            .into_iter()
+            .map(|thread| joined(thread))
+            .collect::<Result<Vec<OfConnection>, Error>>()
     })?;
     let begun_ns = shared.0.load(Ordering::Acquire);
-    let last_ns = parts.iter().map(|part| part.last_ns).max().unwrap_or(begun_ns);
+    let last_ns = of_connections.iter().map(|each| each.last_ns).max().unwrap_or(begun_ns);
     let lasted_ns = last_ns.saturating_sub(begun_ns);
     Ok(Received {
-        octets: parts.iter().map(|part| part.octets).sum(),
+        octets: of_connections.iter().map(|each| each.octets).sum(),
         window_ns: receiving.window_ns.unwrap_or(lasted_ns.saturating_sub(receiving.settle_ns)),
-        worked_ns: parts.iter().map(|part| part.worked_ns).sum(),
+        worked_ns: of_connections.iter().map(|each| each.worked_ns).sum(),
         lasted_ns,
     })
 }
@@ -125,7 +129,7 @@ fn accepted(listener: &TcpListener) -> Result<TcpStream, Error> {
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 if HostTime.now_ns() > until_ns {
-                    return Err(Error::Late("nobody has connected within 5 s"));
+                    return Err(Error::Late("no sender has connected within 5 s"));
                 }
                 std::thread::sleep(Duration::from_millis(1));
             }
@@ -138,11 +142,11 @@ fn one_connection(
     receiving: &Receiving,
     mut stream: TcpStream,
     shared: &Shared,
-) -> Result<Part, Error> {
+) -> Result<OfConnection, Error> {
     let began_working_ns = worked_ns();
     let block = receiving.block_octets.map(|octets| octets as usize);
     let mut room = vec![0; CALL_OCTETS];
-    let mut part = Part { octets: 0, worked_ns: 0, last_ns: 0 };
+    let mut counted = OfConnection { octets: 0, worked_ns: 0, last_ns: 0 };
     let mut in_block = 0;
     if block.is_some() {
         stream.write_all(&[REQUEST]).map_err(Error::system("asking for a block"))?;
@@ -152,7 +156,7 @@ fn one_connection(
         let octets = match stream.read(&mut room[..wanted]) {
             Ok(0) => break,
             Ok(octets) => octets,
-            // The sender hangs up when its time is over, whatever is still on its way.
+            // The sender hangs up when its time is over, whatever is still in transit.
             Err(error) if error.kind() == io::ErrorKind::ConnectionReset => break,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(source) => return Err(Error::System { doing: "receiving", source }),
@@ -167,9 +171,9 @@ fn one_connection(
             break;
         }
         if now_ns >= from_ns {
-            part.octets += octets as u64;
+            counted.octets += octets as u64;
         }
-        part.last_ns = now_ns;
+        counted.last_ns = now_ns;
         in_block += octets;
         if block.is_some_and(|octets| in_block == octets) {
             in_block = 0;
@@ -178,6 +182,6 @@ fn one_connection(
             }
         }
     }
-    part.worked_ns = worked_ns() - began_working_ns;
-    Ok(part)
+    counted.worked_ns = worked_ns() - began_working_ns;
+    Ok(counted)
 }

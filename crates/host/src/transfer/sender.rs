@@ -81,7 +81,7 @@ pub struct Sent {
 /// Send a transfer.
 ///
 /// # Errors
-/// If a number is out of range, the system refuses, or nobody listens within 5 s.
+/// If a number is out of range, the system refuses, or no receiver listens within 5 s.
 pub fn send(sender: &Sender) -> Result<Sent, Error> {
     Error::unless_within(
         "connections",
@@ -98,10 +98,10 @@ pub fn send(sender: &Sender) -> Result<Sent, Error> {
     for _ in 0..sender.connections {
         streams.push(connected(sender)?);
     }
-    // A port that is opened now can still tell when the peer has hung up.
+    // A port that is opened now still works when the peer has hung up.
     let accounts = streams.iter().map(account_of).collect::<Result<Vec<_>, Error>>()?;
     let begun_ns = HostTime.now_ns();
-    let parts = std::thread::scope(|scope| {
+    let of_connections = std::thread::scope(|scope| {
         let threads: Vec<_> = (0u64..)
             .zip(&streams)
             .map(|(number, stream)| {
@@ -112,20 +112,20 @@ pub fn send(sender: &Sender) -> Result<Sent, Error> {
     })?;
     let lasted_ns = HostTime.now_ns() - begun_ns;
     let connections =
-        accounts.iter().map(|port| port.info().map_err(told)).collect::<Result<_, Error>>()?;
+        accounts.iter().map(|port| port.info().map_err(from_live)).collect::<Result<_, Error>>()?;
     let (octets, worked_ns) =
-        parts.iter().fold((0, 0), |sum, part| (sum.0 + part.0, sum.1 + part.1));
+        of_connections.iter().fold((0, 0), |sum, each| (sum.0 + each.0, sum.1 + each.1));
     Ok(Sent { octets, worked_ns, lasted_ns, connections })
 }
 
 fn account_of(stream: &TcpStream) -> Result<TcpPort, Error> {
     let copy = stream.try_clone().map_err(Error::system("preparing a connection"))?;
-    TcpPort::on(copy, 1).map_err(told)
+    TcpPort::on(copy, 1).map_err(from_live)
 }
 
-fn told(error: ethermeter_live::Error) -> Error {
+fn from_live(error: ethermeter_live::Error) -> Error {
     Error::System {
-        doing: "reading TCP's account of a connection",
+        doing: "reading TCP's information about a connection",
         source: io::Error::other(error),
     }
 }

@@ -1,16 +1,15 @@
-//! When a receiver asks its sender for the time, and what is known in the end of the delays that
-//! were told meanwhile.
+//! Schedule by which a receiver asks its sender for the time, and the error of delays that were
+//! computed meanwhile.
 //!
 //! ```text
 //! settling        transmission        drain
 //! each 2 ms       each 100 ms         each 2 ms
 //! ├───┬───┬───┬───┤────┬────┬────┬────┤───┬───┬───┬───┤
-//!     rounds: at the end of each the relation is fitted again, and delays are told by it from then on
+//!     rounds: at the end of each the relation is fitted again, and delays use it from then on
 //! ```
 //!
-//! While frames arrive, their delays are told by the best relation that is known then. In the end a
-//! better one is known, for it has seen what came after; the difference of the two is part of the
-//! uncertainty that is stated.
+//! Delays of arriving frames use the best relation known then. The final relation is better, because
+//! it includes later exchanges; the difference of the two is added to the stated uncertainty.
 
 use super::Relation;
 use std::ops::Range;
@@ -90,14 +89,14 @@ pub struct ClockEstimate {
     pub kept: usize,
     /// The round trip of the fastest.
     pub fastest_round_trip_ns: f64,
-    /// How far a delay is wrong at most that was told within `measured`, apart from the error of
+    /// Largest error of a delay computed within `measured`, apart from the error of
     /// the receiver's own clock over that delay; `None` if there was a time in it when no relation
     /// was known.
     pub delay_uncertainty_ns: Option<f64>,
 }
 
 impl ClockEstimate {
-    /// By the `last` relation, of delays that were told by those that were `used`, within
+    /// By the `last` relation, of delays computed with the `used` ones, within
     /// `measured`; `reading_at` is the receiver's reading at a time of its host.
     #[must_use]
     pub fn of(
@@ -179,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn delays_are_told_only_if_something_was_known_before_the_first() {
+    fn delays_exist_only_after_the_first_relation() {
         let (early, late) = (relation([0, 100]), relation([0, 1000]));
         let used = [Used { since_ns: 100 * MS, relation: Arc::clone(&early) }];
         assert!(delay_uncertainty_ns(&late, &used, &(99 * MS..500 * MS), |ns| ns).is_none());

@@ -1,5 +1,5 @@
-//! The explanation as JSON, as docs/formats.md has it: times in nanoseconds, sizes in octets, what
-//! is not known as null.
+//! The explanation as JSON, as docs/formats.md describes it: times in nanoseconds, sizes in octets,
+//! unknown values as null.
 
 use crate::cause::Cause;
 use crate::connection::{Connection, Half};
@@ -16,7 +16,7 @@ const QUANTILES: [(&str, f64); 5] =
 
 /// The whole explanation.
 #[must_use]
-pub fn json(of: &Explanation) -> Value {
+pub fn to_json(of: &Explanation) -> Value {
     json!({
         "format": "ethermeter-explanation/1",
         "packets": of.packets,
@@ -95,7 +95,7 @@ fn half(listed: &Listed<Between>, end: usize) -> Value {
         "resent_guessed": of.resent_guessed,
         "loss_episodes": connection.limits.loss_episodes(end),
         "needless": of.needless,
-        "told_duplicate": of.told_duplicate,
+        "reported_duplicate": of.reported_duplicate,
         "late": of.late,
         "holes": of.holes,
         "uncaptured_octets": of.uncaptured_octets,
@@ -127,16 +127,16 @@ fn half(listed: &Listed<Between>, end: usize) -> Value {
 }
 
 fn delays(of: &Delays) -> Value {
-    let mut told = Map::new();
-    told.insert("count".to_owned(), json!(of.count()));
-    told.insert("mean_ns".to_owned(), json!(of.mean_ns()));
-    told.insert("least_ns".to_owned(), json!(of.least_ns()));
-    told.insert("most_ns".to_owned(), json!(of.most_ns()));
+    let mut found = Map::new();
+    found.insert("count".to_owned(), json!(of.count()));
+    found.insert("mean_ns".to_owned(), json!(of.mean_ns()));
+    found.insert("least_ns".to_owned(), json!(of.least_ns()));
+    found.insert("most_ns".to_owned(), json!(of.most_ns()));
     for (name, share) in QUANTILES {
-        told.insert(format!("{name}_ns"), json!(of.quantile_ns(share)));
+        found.insert(format!("{name}_ns"), json!(of.quantile_ns(share)));
     }
-    told.insert("filled".to_owned(), json!(of.filled()));
-    Value::Object(told)
+    found.insert("filled".to_owned(), json!(of.filled()));
+    Value::Object(found)
 }
 
 fn spacing(of: &Delays) -> Value {
