@@ -82,10 +82,10 @@ def parsed(line: str) -> Any:
 def command_lines() -> list[tuple[str, str]]:
     found = []
     for page, text in PAGES.items():
-        for block in blocks(text, "sh"):
+        for block in (*blocks(text, "sh"), *blocks(text, "text")):
             for line in re.sub(r"\\\n\s*", " ", block).splitlines():
-                if line.startswith("ethermeter "):
-                    found.append((page, line))
+                if line.removeprefix("$ ").startswith("ethermeter "):
+                    found.append((page, line.removeprefix("$ ")))
     for names, command in COMMANDS.items():
         for line in (command.epilog or "").splitlines():
             if line.strip().startswith("ethermeter "):
