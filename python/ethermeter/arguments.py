@@ -165,5 +165,5 @@ def flag(function: str, name: str, value: object) -> bool:
 
 
 def plain(array: Any) -> Any:
-    """Return an array as it is, and the one value of an array without dimensions."""
+    """Return an array unchanged, and an array without dimensions as its single value."""
     return np.asarray(array)[()]

@@ -42,7 +42,7 @@ class HostsFile:
     stations
         Hosts by name.
     certificates
-        Folder of certificates; None if there is none.
+        Folder of certificates, if any.
 
     """
 
@@ -156,20 +156,22 @@ def _station(
     for unknown in entry.keys() - set(_KEYS):
         wrong(f"{key}.{unknown}", entry[unknown], f"unknown key; expected {', '.join(_KEYS)}")
     control = entry.get("control", "(missing)")
-    if not isinstance(control, str) or (parts := _split(control)) is None:
+    if not isinstance(control, str) or (address_and_port := _split(control)) is None:
         wrong(
             f"{key}.control",
             control,
             'expected ADDRESS:PORT with an IP address, such as "10.0.0.1:4988" or "[fd00::1]:4988"',
         )
         return None
-    address = entry.get("address", parts[0])
+    address = entry.get("address", address_and_port[0])
     try:
         ip = ipaddress.ip_address(address if isinstance(address, str) else "")
     except ValueError:
         wrong(f"{key}.address", address, 'expected an IP address, such as "192.168.1.1"')
         return None
-    if needs_loopback and not (ip.is_loopback and ipaddress.ip_address(parts[0]).is_loopback):
+    if needs_loopback and not (
+        ip.is_loopback and ipaddress.ip_address(address_and_port[0]).is_loopback
+    ):
         wrong(
             f"{key}.control",
             control,
@@ -191,9 +193,9 @@ def _station(
 
 def address_of(control: str) -> str:
     """Address of a valid ADDRESS:PORT."""
-    parts = _split(control)
-    assert parts is not None
-    return parts[0]
+    address_and_port = _split(control)
+    assert address_and_port is not None
+    return address_and_port[0]
 
 
 def _split(control: str) -> tuple[str, int] | None:

@@ -125,7 +125,7 @@ def sealed(provenance: Mapping[str, object]) -> dict[str, object]:
 
 
 def damage(found: object) -> str:
-    """Return the fault of a provenance file's content; empty if it has none."""
+    """Return the fault of a provenance file's content, or an empty text."""
     if not isinstance(found, dict):
         return f"damaged: holds {type(found).__name__}, no object"
     if found.get("seal", _seal(found)) != _seal(found):

@@ -29,13 +29,13 @@ LARGEST_BITS = 10**9
 """The largest frame or gap an experiment may name, in bits."""
 
 LARGEST_CLOCK_ERROR_PPB = 10**7
-"""The largest error of a host's clock, in parts of 10^9: 1%."""
+"""The largest error of a host's clock, in ppb: 1%."""
 
 FARTHEST_CLOCK_PS = 10 * PS_PER_S
 """Farthest that a clock may be ahead or behind: 10 s."""
 
 LARGEST_DRIFT_PPB = 10**6
-"""The largest drift of a clock, in parts of 10^9: 1000 ppm."""
+"""The largest drift of a clock, in ppb: 1000 ppm."""
 
 LONGEST_M = 10**5
 """The longest cable an experiment may name, in metres."""
@@ -96,7 +96,7 @@ UNITS: dict[str, tuple[Dimension, Fraction]] = {
     "ppb": (Dimension.CLOCK_ERROR, Fraction(1)),
     "ppm": (Dimension.CLOCK_ERROR, Fraction(1000)),
 }
-"""Every unit, with its dimension and its size in ps, m, bit, bit/s, 1/s or parts of 10^9."""
+"""Every unit, with its dimension and its size in ps, m, bit, bit/s, 1/s or ppb."""
 
 _QUANTITY = re.compile(
     r"\s*([+-]?)([0-9]+(?:\.[0-9]+)?)(?:[eE]([+-]?[0-9]+))?\s*(\S*)\s*", re.ASCII
@@ -104,7 +104,7 @@ _QUANTITY = re.compile(
 
 
 class UnitError(ValueError):
-    """A text that is not the quantity asked for; the message says what was allowed."""
+    """A text that is not the expected quantity; the message has what is allowed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +171,7 @@ def parse(value: object, dimension: Dimension, *, signed: bool = False) -> Fract
     Raises
     ------
     UnitError
-        If it is anything else; the message says what was expected.
+        If it is anything else; the message has what is expected.
 
     """
     expected = f'{dimension} such as "{dimension.example}"'
@@ -286,7 +286,7 @@ def interval_ps(value: object) -> Fraction:
 
 
 def clock_error_ppb(value: object) -> int:
-    """Read how much too fast or too slow a clock may be, in whole parts of 10^9, at most 1%.
+    """Read the largest error of a clock in integer ppb, at most 1%.
 
     Raises
     ------
@@ -320,7 +320,7 @@ def clock_offset_ps(value: object, *, signed: bool = True) -> int:
 
 
 def clock_drift_ppb(value: object, *, signed: bool = True) -> int:
-    """Read the drift of a clock in whole parts of 10^9, positive if too fast, at most 1000 ppm.
+    """Read the drift of a clock in integer ppb, positive if too fast, at most 1000 ppm.
 
     Raises
     ------
@@ -353,18 +353,20 @@ def decimal_text(number: Fraction) -> str:
         If the fraction has no finite decimal form.
 
     """
-    denominator, places = number.denominator, 0
+    denominator, decimals = number.denominator, 0
     while denominator % 10 == 0:
-        denominator, places = denominator // 10, places + 1
+        denominator, decimals = denominator // 10, decimals + 1
     while denominator % 2 == 0 or denominator % 5 == 0:
-        denominator, places = (
+        denominator, decimals = (
             (denominator // 2 if denominator % 2 == 0 else denominator // 5),
-            places + 1,
+            decimals + 1,
         )
     if denominator != 1:
         raise ValueError(f"{number} has no finite decimal form")
-    scaled = abs(number) * 10**places
-    digits = str(int(scaled)).rjust(places + 1, "0")
-    text = digits[: len(digits) - places] + ("." + digits[len(digits) - places :] if places else "")
-    text = text.rstrip("0").rstrip(".") if places else text
+    scaled = abs(number) * 10**decimals
+    digits = str(int(scaled)).rjust(decimals + 1, "0")
+    text = digits[: len(digits) - decimals] + (
+        "." + digits[len(digits) - decimals :] if decimals else ""
+    )
+    text = text.rstrip("0").rstrip(".") if decimals else text
     return ("-" if number < 0 else "") + text

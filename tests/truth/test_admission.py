@@ -87,20 +87,20 @@ def simulate(
     )
 
 
-OFFERED, MOST, PLACES, LIMIT = 10.0, 10, 18, 0.01
+OFFERED, MOST, CIRCUITS, LIMIT = 10.0, 10, 18, 0.01
 HEARD, THRESHOLD, DEVIATION = 0.8, 0.5, 0.06
-LOSS = np.maximum(np.arange(PLACES + 1) - 7, 0) * 0.004
-LOAD = np.arange(PLACES + 1) * 0.05
+LOSS = np.maximum(np.arange(CIRCUITS + 1) - 7, 0) * 0.004
+LOAD = np.arange(CIRCUITS + 1) * 0.05
 RULES: dict[str, tuple[NDArray[np.float64], Decision]] = {
-    "none": (voice.unlimited(PLACES), lambda n, rng: n < PLACES),
-    "central": (voice.central(MOST, places=PLACES), lambda n, rng: n < MOST),
+    "none": (voice.unlimited(CIRCUITS), lambda n, rng: n < CIRCUITS),
+    "central": (voice.central(MOST, circuits=CIRCUITS), lambda n, rng: n < MOST),
     "count": (
-        voice.by_count(MOST, heard=HEARD, places=PLACES),
-        lambda n, rng: n < PLACES and np.count_nonzero(rng.random(n) < HEARD) < MOST,
+        voice.by_count(MOST, heard=HEARD, circuits=CIRCUITS),
+        lambda n, rng: n < CIRCUITS and np.count_nonzero(rng.random(n) < HEARD) < MOST,
     ),
     "load": (
-        voice.by_load(np.minimum(LOAD[:PLACES], 1), deviation=DEVIATION, threshold=THRESHOLD),
-        lambda n, rng: n < PLACES and LOAD[n] + DEVIATION * rng.standard_normal() < THRESHOLD,
+        voice.by_load(np.minimum(LOAD[:CIRCUITS], 1), deviation=DEVIATION, threshold=THRESHOLD),
+        lambda n, rng: n < CIRCUITS and LOAD[n] + DEVIATION * rng.standard_normal() < THRESHOLD,
     ),
 }
 DURATIONS: dict[str, Durations] = {
@@ -138,8 +138,8 @@ def test_calls_one_by_one_fare_as_the_chain_says(rule: str, durations: str) -> N
 
 @given(st.floats(0, 300), st.integers(1, 200), st.integers(0, 100))
 def test_a_server_that_counts_leaves_erlangs_loss(offered: float, most: int, more: int) -> None:
-    found = voice.occupancy(offered, admit=voice.central(most, places=most + more))
-    blocked = voice.erlang_b(offered, places=most)
+    found = voice.occupancy(offered, admit=voice.central(most, circuits=most + more))
+    blocked = voice.erlang_b(offered, circuits=most)
     assert found.blocking == pytest.approx(blocked, abs=ROUNDING)
     assert found.mean_calls == pytest.approx(
         offered * (1 - blocked), abs=ROUNDING * max(offered, 1)
@@ -151,7 +151,7 @@ def test_a_server_that_counts_leaves_erlangs_loss(offered: float, most: int, mor
 def test_without_a_rule_the_number_of_calls_is_poisson(offered: float) -> None:
     found = voice.occupancy(offered, admit=voice.unlimited(400))
     poisson = [math.exp(n * math.log(offered) - offered - math.lgamma(n + 1)) for n in range(401)]
-    # 400 places are so many that what Poisson has beyond them is below 1e-200.
+    # 400 circuits are so many that what Poisson has beyond them is below 1e-200.
     assert found.distribution == pytest.approx(poisson, abs=ROUNDING)
     assert found.mean_calls == pytest.approx(offered, rel=ROUNDING)
 
@@ -160,7 +160,7 @@ def test_nothing_overflows() -> None:
     found = voice.occupancy([0.0, 1e-300, 1e9], admit=voice.unlimited(10_000))
     assert found.distribution.shape == (3, 10_001)
     assert found.distribution[:2, 0].tolist() == [1, 1]
-    # Far more offered than there is room for: all places are taken, and 1 - places / offered are
+    # Far more offered than there is room for: all circuits are taken, and 1 - circuits / offered are
     # refused, to 1 / offered.
     assert found.blocking[2] == pytest.approx(1 - 1e-5, abs=1e-9)
     assert np.isfinite(found.distribution).all()
@@ -185,7 +185,7 @@ def test_a_loss_at_the_limit_is_not_beyond_it() -> None:
 
 
 def test_where_nobody_is_admitted_there_is_no_call_time() -> None:
-    found = voice.occupancy(5.0, admit=voice.central(0, places=4))
+    found = voice.occupancy(5.0, admit=voice.central(0, circuits=4))
     assert (found.blocking, found.mean_calls) == (1, 0)
     lot = voice.call_time(found.distribution, loss=np.zeros(5), limit=0.01, most=0)
     assert math.isnan(lot.beyond)
@@ -204,7 +204,7 @@ def test_as_many_calls_end_as_are_admitted(offered: float, admit: list[float]) -
 
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.8, 1.0])
 def test_who_counts_refuses_when_enough_are_heard(share: float) -> None:
-    rule = voice.by_count(3, heard=share, places=8)
+    rule = voice.by_count(3, heard=share, circuits=8)
     exact = [
         sum(math.comb(n, k) * share**k * (1 - share) ** (n - k) for k in range(min(n, 2) + 1))
         for n in range(8)
@@ -213,9 +213,11 @@ def test_who_counts_refuses_when_enough_are_heard(share: float) -> None:
 
 
 def test_a_count_that_misses_nobody_is_as_good_as_a_server() -> None:
-    assert voice.by_count(5, heard=1.0, places=9).tolist() == voice.central(5, places=9).tolist()
-    assert not voice.by_count(0, heard=0.5, places=9).any()
-    assert voice.by_count(1, heard=0.0, places=9).all()
+    assert (
+        voice.by_count(5, heard=1.0, circuits=9).tolist() == voice.central(5, circuits=9).tolist()
+    )
+    assert not voice.by_count(0, heard=0.5, circuits=9).any()
+    assert voice.by_count(1, heard=0.0, circuits=9).all()
 
 
 def test_a_load_that_scatters_is_below_the_threshold_as_often_as_a_normal_number() -> None:
@@ -269,7 +271,7 @@ def test_talkers_one_by_one_are_heard_as_often_as_the_formula_says(listen_s: flo
         ),
         (
             lambda: voice.occupancy(1, admit=1.0),
-            "occupancy: admit = an array of shape (): from 1 to 10000 places",
+            "occupancy: admit = an array of shape (): from 1 to 10000 circuits",
         ),
         (lambda: voice.occupancy(1, admit=[]), "occupancy: admit = an array of shape (0,): "),
         (
@@ -280,18 +282,18 @@ def test_talkers_one_by_one_are_heard_as_often_as_the_formula_says(listen_s: flo
             lambda: voice.occupancy([1, 2], admit=np.ones((3, 4))),
             "occupancy: offered_erlangs, admit = arrays of shapes (2, 1), (3, 4): ",
         ),
-        (lambda: voice.unlimited(0), "unlimited: places = 0: a whole number from 1 to 10000"),
-        (lambda: voice.unlimited("many"), 'unlimited: places = "many": '),
+        (lambda: voice.unlimited(0), "unlimited: circuits = 0: a whole number from 1 to 10000"),
+        (lambda: voice.unlimited("many"), 'unlimited: circuits = "many": '),
         (
-            lambda: voice.central(2.5, places=3),
+            lambda: voice.central(2.5, circuits=3),
             "central: most = 2.5: a whole number from 0 to 10000",
         ),
-        (lambda: voice.central([1, 2], places=3), "central: most = an array of shape (2,): "),
+        (lambda: voice.central([1, 2], circuits=3), "central: most = an array of shape (2,): "),
         (
-            lambda: voice.by_count(2, heard=1.1, places=3),
+            lambda: voice.by_count(2, heard=1.1, circuits=3),
             "by-count: heard = 1.1: a number from 0 to 1",
         ),
-        (lambda: voice.by_count(-2, heard=0.5, places=3), "by-count: most = -2: "),
+        (lambda: voice.by_count(-2, heard=0.5, circuits=3), "by-count: most = -2: "),
         (lambda: voice.by_load([0.1, 2.0], deviation=0.1, threshold=0.5), "by-load: mean = 2: "),
         (
             lambda: voice.by_load([0.1, 0.2], deviation=-0.1, threshold=0.5),

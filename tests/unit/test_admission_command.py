@@ -151,10 +151,10 @@ def test_a_number_that_is_good_again_behind_one_that_is_not_does_not_count() -> 
 @pytest.mark.parametrize("offered", [0.5, 4.0, 20.0])
 def test_without_rule_and_with_a_server_it_is_erlangs_formula(offered: float) -> None:
     none, central = (outcome(rule, offered, made()) for rule in ("none", "central"))
-    assert none.blocking == pytest.approx(erlang_b(offered, places=8), abs=ROUNDING)
+    assert none.blocking == pytest.approx(erlang_b(offered, circuits=8), abs=ROUNDING)
     # All that is refused without a rule is refused because the run has no more stations.
     assert none.bound == pytest.approx(none.blocking, abs=ROUNDING)
-    assert central.blocking == pytest.approx(erlang_b(offered, places=4), abs=ROUNDING)
+    assert central.blocking == pytest.approx(erlang_b(offered, circuits=4), abs=ROUNDING)
     assert (central.bound, central.crowded, central.beyond) == (0, 0, 0)
 
 

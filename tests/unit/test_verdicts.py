@@ -246,7 +246,10 @@ def test_losses_are_a_next_limit(made):
 
 
 def test_what_arrived_all_the_same_is_no_loss(made):
-    assert made({"loss": 1.0}, sender={"resent": 9, "needless": 2, "reported_duplicate": 3}).losses == 6
+    assert (
+        made({"loss": 1.0}, sender={"resent": 9, "needless": 2, "reported_duplicate": 3}).losses
+        == 6
+    )
     # Segments that the interface cuts are counted by their octets.
     assert made({"loss": 1.0}, sender={"resent": 2, "resent_octets": 5 * SEGMENT}).losses == 5
 

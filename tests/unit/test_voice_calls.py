@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from printed import rounds_to
 
-# Tables of Erlang's B formula as several public programs and lecture notes quote them: places,
+# Tables of Erlang's B formula as several public programs and lecture notes quote them: circuits,
 # blocking, erlangs.
 OFFERED = [
     (2, 0.001, ".046"),
@@ -25,68 +25,68 @@ OFFERED += [(57, 0.01, "44.2"), (50, 0.02, "40.26")]
 BLOCKED = [(2, 5, ".0367"), (10, 14, ".0568"), (5, 10, ".0184")]
 
 
-def erlang_exactly(offered: Fraction, places: int) -> float:
-    terms = [offered**k / factorial(k) for k in range(places + 1)]
+def erlang_exactly(offered: Fraction, circuits: int) -> float:
+    terms = [offered**k / factorial(k) for k in range(circuits + 1)]
     return float(terms[-1] / sum(terms))
 
 
-@pytest.mark.parametrize(("places", "blocking", "erlangs"), OFFERED)
+@pytest.mark.parametrize(("circuits", "blocking", "erlangs"), OFFERED)
 def test_what_can_be_offered_is_what_tables_print(
-    places: int, blocking: float, erlangs: str
+    circuits: int, blocking: float, erlangs: str
 ) -> None:
-    assert rounds_to(voice.erlang_b_offered(blocking, places=places), erlangs)
+    assert rounds_to(voice.erlang_b_offered(blocking, circuits=circuits), erlangs)
 
 
-@pytest.mark.parametrize(("offered", "places", "blocking"), BLOCKED)
-def test_blocking_is_what_tables_print(offered: float, places: int, blocking: str) -> None:
-    assert rounds_to(voice.erlang_b(offered, places=places), blocking)
+@pytest.mark.parametrize(("offered", "circuits", "blocking"), BLOCKED)
+def test_blocking_is_what_tables_print(offered: float, circuits: int, blocking: str) -> None:
+    assert rounds_to(voice.erlang_b(offered, circuits=circuits), blocking)
 
 
-@pytest.mark.parametrize("places", [0, 1, 2, 10, 100, 300])
+@pytest.mark.parametrize("circuits", [0, 1, 2, 10, 100, 300])
 @pytest.mark.parametrize(
     "offered", [Fraction(1, 1000), Fraction(1), Fraction(19, 2), Fraction(120), Fraction(10**6)]
 )
-def test_blocking_is_the_quotient_of_the_definition(offered: Fraction, places: int) -> None:
-    exact = erlang_exactly(offered, places)
+def test_blocking_is_the_quotient_of_the_definition(offered: Fraction, circuits: int) -> None:
+    exact = erlang_exactly(offered, circuits)
     # -log B is a sum of up to 300 steps, each rounded to 1e-16 of at most 4000.
-    assert voice.erlang_b(float(offered), places=places) == pytest.approx(
+    assert voice.erlang_b(float(offered), circuits=circuits) == pytest.approx(
         exact, rel=1e-9, abs=1e-300
     )
 
 
 def test_the_telephones_of_1982_are_counted_as_the_documentation_says() -> None:
-    # 350 telephones, 20 % in use, two a conversation: 35 erlangs for 35 places.
-    assert rounds_to(voice.erlang_b(350 * 0.2 / 2, places=35), ".12")
-    offered = voice.erlang_b_offered(0.01, places=35)
+    # 350 telephones, 20 % in use, two a conversation: 35 erlangs for 35 circuits.
+    assert rounds_to(voice.erlang_b(350 * 0.2 / 2, circuits=35), ".12")
+    offered = voice.erlang_b_offered(0.01, circuits=35)
     assert rounds_to(offered, "24.6")
     assert rounds_to(offered * 2 / 0.2, "246")
 
 
 def test_nothing_offered_is_blocked_only_where_there_is_no_place() -> None:
-    assert list(voice.erlang_b(0.0, places=[0, 1, 5])) == [1, 0, 0]
-    assert voice.erlang_b(7.0, places=0) == 1
+    assert list(voice.erlang_b(0.0, circuits=[0, 1, 5])) == [1, 0, 0]
+    assert voice.erlang_b(7.0, circuits=0) == 1
 
 
 @given(st.floats(1e-9, 0.999), st.integers(1, 400))
-def test_the_inverse_gives_the_blocking_back(blocking: float, places: int) -> None:
-    offered = voice.erlang_b_offered(blocking, places=places)
-    # log B changes with log a by at most the number of places, so a rounding of a is at most 400 of
+def test_the_inverse_gives_the_blocking_back(blocking: float, circuits: int) -> None:
+    offered = voice.erlang_b_offered(blocking, circuits=circuits)
+    # log B changes with log a by at most the number of circuits, so a rounding of a is at most 400 of
     # B.
-    assert voice.erlang_b(offered, places=places) == pytest.approx(blocking, rel=1e-10)
+    assert voice.erlang_b(offered, circuits=circuits) == pytest.approx(blocking, rel=1e-10)
 
 
 @given(st.floats(0, 200), st.floats(1e-6, 0.9))
 def test_the_fewest_places_are_enough_and_one_fewer_is_not(offered: float, blocking: float) -> None:
-    places = voice.erlang_b_places(offered, blocking=blocking)
-    assert voice.erlang_b(offered, places=places) <= blocking * (1 + 1e-12)
-    if places > 0:
-        assert voice.erlang_b(offered, places=places - 1) > blocking * (1 - 1e-12)
+    circuits = voice.erlang_b_circuits(offered, blocking=blocking)
+    assert voice.erlang_b(offered, circuits=circuits) <= blocking * (1 + 1e-12)
+    if circuits > 0:
+        assert voice.erlang_b(offered, circuits=circuits - 1) > blocking * (1 - 1e-12)
 
 
 def test_functions_of_calls_broadcast() -> None:
-    assert voice.erlang_b([1.0, 2.0, 3.0], places=[[1], [5]]).shape == (2, 3)
-    assert voice.erlang_b_offered([0.01, 0.1], places=[[1], [5]]).shape == (2, 2)
-    assert voice.erlang_b_places([[1.0], [50.0]], blocking=[0.01, 0.1]).tolist() == [
+    assert voice.erlang_b([1.0, 2.0, 3.0], circuits=[[1], [5]]).shape == (2, 3)
+    assert voice.erlang_b_offered([0.01, 0.1], circuits=[[1], [5]]).shape == (2, 2)
+    assert voice.erlang_b_circuits([[1.0], [50.0]], blocking=[0.01, 0.1]).tolist() == [
         [5, 3],
         [64, 51],
     ]
@@ -179,21 +179,21 @@ def test_activity_is_the_share_of_the_spurts() -> None:
     ("call", "said"),
     [
         (
-            lambda: voice.erlang_b(-1, places=1),
+            lambda: voice.erlang_b(-1, circuits=1),
             "erlang-b: offered_erlangs = -1: a number from 0 to 1e+09",
         ),
         (
-            lambda: voice.erlang_b(1, places=1.5),
-            "erlang-b: places = 1.5: a whole number from 0 to 10000",
+            lambda: voice.erlang_b(1, circuits=1.5),
+            "erlang-b: circuits = 1.5: a whole number from 0 to 10000",
         ),
-        (lambda: voice.erlang_b_offered(0.0, places=1), "erlang-b-offered: blocking = 0: "),
+        (lambda: voice.erlang_b_offered(0.0, circuits=1), "erlang-b-offered: blocking = 0: "),
         (
-            lambda: voice.erlang_b_offered(0.1, places=0),
-            "erlang-b-offered: places = 0: a whole number from 1 to 10000",
+            lambda: voice.erlang_b_offered(0.1, circuits=0),
+            "erlang-b-offered: circuits = 0: a whole number from 1 to 10000",
         ),
         (
-            lambda: voice.erlang_b_places(1e8, blocking=0.01),
-            "erlang-b-places: offered_erlangs = 100000000: ",
+            lambda: voice.erlang_b_circuits(1e8, blocking=0.01),
+            "erlang-b-circuits: offered_erlangs = 100000000: ",
         ),
         (
             lambda: voice.talking(3.5, activity=0.4, room=1),
@@ -221,5 +221,5 @@ def test_what_cannot_be_is_named(call, said: str) -> None:
 
 
 def test_large_requests_stay_within_memory() -> None:
-    found = voice.erlang_b(np.linspace(1, 100, 500), places=10_000)
+    found = voice.erlang_b(np.linspace(1, 100, 500), circuits=10_000)
     assert np.all(found == 0)

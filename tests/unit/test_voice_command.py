@@ -116,13 +116,13 @@ def test_talkers_and_calls_are_counted() -> None:
     assert points("talkers", "--room", "7", "--exceeding", "0.02", "--activity", "0.4")[0][
         "found"
     ] == {"talkers": 10}
-    assert points("erlang", "--offered", "1", "--places", "1..2")[1]["found"] == pytest.approx(
+    assert points("erlang", "--offered", "1", "--circuits", "1..2")[1]["found"] == pytest.approx(
         {"blocking": 0.2, "carried": 0.8}
     )
-    assert points("erlang", "--blocking", "50%", "--places", "1")[0]["found"] == pytest.approx(
+    assert points("erlang", "--blocking", "50%", "--circuits", "1")[0]["found"] == pytest.approx(
         {"offered": 1.0}
     )
-    assert points("erlang", "--offered", "1", "--blocking", "0.2")[0]["found"] == {"places": 2}
+    assert points("erlang", "--offered", "1", "--blocking", "0.2")[0]["found"] == {"circuits": 2}
     assert "doubtful" in run("talkers", "--talkers", "10", "--room", "7").stdout
 
 
@@ -175,10 +175,10 @@ def test_talkers_and_calls_are_counted() -> None:
             "--pattern = x: one of brady-1968, p59",
         ),
         (("talkers", "--talkers", "1.5", "--room", "5"), "--talkers = 1.5: a whole number"),
-        (("erlang",), "options = none: two of --offered, --places, --blocking"),
+        (("erlang",), "options = none: two of --offered, --circuits, --blocking"),
         (
-            ("erlang", "--places", "0", "--blocking", "1%"),
-            "--places = 0: a whole number from 1 to 10000",
+            ("erlang", "--circuits", "0", "--blocking", "1%"),
+            "--circuits = 0: a whole number from 1 to 10000",
         ),
     ],
 )
@@ -199,7 +199,7 @@ def test_every_fault_is_named_at_once() -> None:
 
 
 def test_the_program_ends_with_2_and_without_a_traceback() -> None:
-    ended = invoke("voice", "erlang", "--offered", "-1", "--places", "2")
+    ended = invoke("voice", "erlang", "--offered", "-1", "--circuits", "2")
     assert (ended.returncode, ended.stdout) == (2, "")
     assert ended.stderr == "command line: --offered = -1: a number from 0 to 1e+09\n"
 

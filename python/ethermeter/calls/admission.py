@@ -259,8 +259,8 @@ def outcomes(
     numbers = by_calls.largest + 1
     rules = {
         "none": unlimited(numbers),
-        "central": central(thresholds.most, places=numbers),
-        "count": by_count(thresholds.most, heard=thresholds.heard, places=numbers),
+        "central": central(thresholds.most, circuits=numbers),
+        "count": by_count(thresholds.most, heard=thresholds.heard, circuits=numbers),
         "load": by_load(by_calls.load, deviation=by_calls.deviation, threshold=thresholds.load),
     }
     return tuple(

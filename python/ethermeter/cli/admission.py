@@ -119,7 +119,7 @@ def admission(
     given = numbers_of(
         {
             "--limit": ("loss", limit),
-            "--most": ("places", most),
+            "--most": ("circuits", most),
             "--listen": ("listen", listen),
             "--load": ("loss", load),
         },

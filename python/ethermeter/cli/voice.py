@@ -30,8 +30,8 @@ TALKERS_EXAMPLES = """\
   ethermeter voice talkers --talkers 80 --exceeding 1% --pattern p59
   ethermeter voice talkers --room 40 --exceeding 1% --activity 0.4 --json"""
 ERLANG_EXAMPLES = """\
-  ethermeter voice erlang --places 40 --offered 20..40
-  ethermeter voice erlang --places 40 --blocking 0.1%,1%
+  ethermeter voice erlang --circuits 40 --offered 20..40
+  ethermeter voice erlang --circuits 40 --blocking 0.1%,1%
   ethermeter voice erlang --offered 30 --blocking 1% --json"""
 T = TypeVar("T")
 _DIGITS = 6
@@ -48,7 +48,7 @@ app = group(
             "admission": "Apply admission control to the calls of a run.",
         }
     },
-    examples="  ethermeter voice emodel\n  ethermeter voice erlang --places 40 --offered 20..40",
+    examples="  ethermeter voice emodel\n  ethermeter voice erlang --circuits 40 --offered 20..40",
 )
 
 _LISTS = "one, or a list a,b,c or a range from..to/points"
@@ -345,31 +345,33 @@ def erlang(
         str | None,
         _list_option("--offered", f"Calls offered a second times their mean duration: {_LISTS}."),
     ] = None,
-    places: Annotated[
-        str | None, _list_option("--places", "How many calls there is room for.")
-    ] = None,
+    circuits: Annotated[str | None, _list_option("--circuits", "Number of circuits.")] = None,
     blocking: Annotated[
         str | None,
-        _list_option("--blocking", "Probability that a call finds no place, a fraction or in %."),
+        _list_option(
+            "--blocking", "Probability that a call finds no free circuit, a fraction or in %."
+        ),
     ] = None,
     as_json: options.Json = False,
 ) -> None:
-    """Evaluate Erlang's B formula: give two of --offered, --places and --blocking."""
+    """Evaluate Erlang's B formula: give two of --offered, --circuits and --blocking."""
     from ethermeter import voice
     from ethermeter.cli.voice_values import evaluated, two_of
 
-    two_of({"--offered": offered, "--places": places, "--blocking": blocking})
+    two_of({"--offered": offered, "--circuits": circuits, "--blocking": blocking})
 
     def solve(values: "Columns") -> "Columns":
         if blocking is None:
-            lost = voice.erlang_b(values["offered"], places=values["places"])
+            lost = voice.erlang_b(values["offered"], circuits=values["circuits"])
             return {"blocking": lost, "carried": values["offered"] * (1 - lost)}
         if offered is None:
-            return {"offered": voice.erlang_b_offered(values["blocking"], places=values["places"])}
-        return {"places": voice.erlang_b_places(values["offered"], blocking=values["blocking"])}
+            return {
+                "offered": voice.erlang_b_offered(values["blocking"], circuits=values["circuits"])
+            }
+        return {"circuits": voice.erlang_b_circuits(values["offered"], blocking=values["blocking"])}
 
     _show(
-        evaluated({"offered": offered, "places": places, "blocking": blocking}, solve),
+        evaluated({"offered": offered, "circuits": circuits, "blocking": blocking}, solve),
         {},
         as_json=as_json,
     )

@@ -34,11 +34,11 @@ _KINDS: Mapping[str, tuple[str, Range]] = {
     "network": ("s", arguments.DELAY_S),
     "jitter_buffer": ("s", arguments.DELAY_S),
     "talkers": ("", arguments.TALKERS),
-    "room": ("", arguments.PLACES),
+    "room": ("", arguments.CIRCUITS),
     "exceeding": ("", arguments.PROBABILITY),
     "activity": ("", arguments.ACTIVITY),
     "offered": ("", arguments.ERLANGS),
-    "places": ("", arguments.PLACES),
+    "circuits": ("", arguments.CIRCUITS),
     "blocking": ("", arguments.BLOCKING),
     "listen": ("s", arguments.LISTEN_S),
 }

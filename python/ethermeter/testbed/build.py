@@ -56,7 +56,7 @@ _LONGEST_DELAY_NS = 10_000_000_000
 _MOST_SEGMENTS = 65_535
 """Segments that TCP hands over as one: the default of interfaces."""
 _UNSEGMENTED_UP_TO_BPS = 100_000_000
-"""Rate up to which TCP hands over each segment by itself.
+"""Largest rate at which TCP hands over each segment separately.
 
 Two processors saturate a wire of 100 Mb/s that way, and less than half of one of 1 Gb/s.
 """
@@ -403,7 +403,7 @@ def _host(number: int, namespace: str) -> Host:
 
 
 def _quieten(namespace: str) -> None:
-    """Disable the frames that the kernel sends of its own, as far as it has settings for them."""
+    """Disable frames that the kernel itself sends, as far as it has settings for them."""
     settings = [
         f"net.ipv6.conf.{which}.{key}"
         for which in ("all", "default")

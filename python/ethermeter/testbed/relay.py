@@ -246,7 +246,7 @@ def _json(plan: RelayPlan) -> str:
 
 def _started(namespace: str, arguments: list[str], out: int) -> subprocess.Popen[str]:
     command = inside(namespace, sys.executable, "-m", _MODULE, *arguments)
-    # In a session of its own: Ctrl-C goes to the measuring process, which then ends the relay.
+    # In a separate session: Ctrl-C goes to the measuring process, which then ends the relay.
     process = subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,

@@ -49,7 +49,7 @@ class Worker:
         return cls(host.namespace)
 
     def __enter__(self) -> Self:
-        # In a session of its own: Ctrl-C goes to this process, which then ends the worker.
+        # In a separate session: Ctrl-C goes to this process, which then ends the worker.
         self._process = subprocess.Popen(
             self._command,
             stdin=subprocess.PIPE,
@@ -106,7 +106,7 @@ class Worker:
             raise TestbedError(f"a worker of the testbed has ended: {error}") from error
 
     def answer(self, kind: type[T], *, within_s: float) -> T:
-        """Return the result of the oldest task that has none yet.
+        """Return the result of the oldest pending task.
 
         Parameters
         ----------

@@ -1,9 +1,8 @@
-"""Voice: what a call is worth, what it puts on an Ethernet, and how many of them there is room for.
+"""Voice: the quality of calls, their packets on an Ethernet, and how many fit.
 
-The E-model of ITU-T G.107 and its inverse, codecs as data, packets and the delay that they begin
-with, talk spurts, Erlang's B formula, rules of admission: pure functions over arrays, which
-broadcast. Nothing here knows of experiments, trials or simulators. What is from memory says so
-(`docs/voice.md`).
+The E-model of ITU-T G.107 and its inverse, codecs as data, packets and their initial delay, talk
+spurts, Erlang's B formula, rules of admission: pure functions over arrays, which broadcast.
+`docs/voice.md` marks values from memory.
 """
 
 from ethermeter.arguments import ArgumentError
@@ -19,7 +18,7 @@ from ethermeter.voice.admission import (
 from ethermeter.voice.codecs import CODECS, Codec
 from ethermeter.voice.connection import Connection
 from ethermeter.voice.e_model import e_model, mean_opinion
-from ethermeter.voice.erlang import erlang_b, erlang_b_offered, erlang_b_places
+from ethermeter.voice.erlang import erlang_b, erlang_b_circuits, erlang_b_offered
 from ethermeter.voice.limits import cole_rosenbluth_2001, largest_delay, largest_loss, rating_for
 from ethermeter.voice.packets import Medium, mouth_to_ear, packets
 from ethermeter.voice.talk import (
@@ -48,8 +47,8 @@ __all__ = [
     "cole_rosenbluth_2001",
     "e_model",
     "erlang_b",
+    "erlang_b_circuits",
     "erlang_b_offered",
-    "erlang_b_places",
     "heard",
     "largest_delay",
     "largest_loss",

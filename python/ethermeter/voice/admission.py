@@ -18,7 +18,7 @@ import numpy as np
 from scipy.special import bdtr, ndtr
 
 from ethermeter.arguments import ArgumentError, Array, Numbers, Range, plain, same_shape, together
-from ethermeter.voice.arguments import ERLANGS, LISTEN_S, PLACES, SHARE, SOME_PLACES, TALK_S
+from ethermeter.voice.arguments import CIRCUITS, ERLANGS, LISTEN_S, SHARE, SOME_CIRCUITS, TALK_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Occupancy:
     Parameters
     ----------
     distribution
-        Share of time with 0, 1, … places calls, along the last axis.
+        Share of time with 0, 1, … circuits in use, along the last axis.
     blocking
         Share of calls that are refused.
     mean_calls
@@ -69,20 +69,20 @@ def occupancy(offered_erlangs: Numbers, *, admit: Numbers) -> Occupancy:
     offered_erlangs
         Calls offered a second times their mean duration; from 0 to 1e9.
     admit
-        Probability that a call is admitted that comes with 0, 1, … places - 1 active, along the
-        last axis; from 0 to 1, for 1 to 10 000 places. With that many places taken none is
+        Probability to admit a call that arrives with 0, 1, … circuits - 1 active calls, along the
+        last axis; from 0 to 1, for 1 to 10 000 circuits. With that many circuits taken none is
         admitted.
 
     Returns
     -------
     :
         Of the shape that the offered erlangs and the other axes of `admit` broadcast to; the
-        distribution has places + 1 along one more.
+        distribution has circuits + 1 along one more.
 
     Raises
     ------
     ArgumentError
-        If an argument is out of its range, `admit` has no or too many places, or the shapes do not
+        If an argument is out of its range, `admit` has no or too many circuits, or the shapes do not
         broadcast.
 
     Assumptions
@@ -106,12 +106,12 @@ def occupancy(offered_erlangs: Numbers, *, admit: Numbers) -> Occupancy:
     function = "occupancy"
     offered = ERLANGS.read(function, "offered_erlangs", offered_erlangs)
     each = SHARE.read(function, "admit", admit)
-    if each.ndim == 0 or not 1 <= each.shape[-1] <= PLACES.high:
+    if each.ndim == 0 or not 1 <= each.shape[-1] <= CIRCUITS.high:
         raise ArgumentError(
             function,
             "admit",
             f"an array of shape {each.shape}",
-            f"from 1 to {PLACES.high:g} places along the last axis",
+            f"from 1 to {CIRCUITS.high:g} circuits along the last axis",
         )
     offered, each = same_shape(function, ("offered_erlangs", "admit"), (offered[..., None], each))
     none = np.zeros((*each.shape[:-1], 1))
@@ -131,20 +131,20 @@ def occupancy(offered_erlangs: Numbers, *, admit: Numbers) -> Occupancy:
     )
 
 
-def unlimited(places: int) -> Array:
+def unlimited(circuits: int) -> Array:
     """Return the rule that admits every call.
 
     Parameters
     ----------
-    places
-        For how many numbers of active calls it is wanted; whole, from 1 to 10 000. So for every
+    circuits
+        Number of circuits; whole, from 1 to 10 000. The same for every
         rule.
 
     Returns
     -------
     :
-        Probability that a call is admitted that comes with 0, 1, … places - 1 active, shape
-        (places,). So for every rule.
+        Probability to admit a call that arrives with 0, 1, … circuits - 1 active calls, shape
+        (circuits,). The same for every rule.
 
     Raises
     ------
@@ -152,17 +152,17 @@ def unlimited(places: int) -> Array:
         If an argument is out of its range.
 
     """
-    return np.ones(_numbers_of_calls("unlimited", places).shape)
+    return np.ones(_numbers_of_calls("unlimited", circuits).shape)
 
 
-def central(most: int, *, places: int) -> Array:
+def central(most: int, *, circuits: int) -> Array:
     """Return the rule of a server: it admits a call while fewer than `most` are active.
 
     Parameters
     ----------
     most
         Calls that may be active; whole, from 0 to 10 000.
-    places
+    circuits
         As for `unlimited`.
 
     Returns
@@ -181,15 +181,15 @@ def central(most: int, *, places: int) -> Array:
 
     Examples
     --------
-    >>> central(2, places=4).tolist()
+    >>> central(2, circuits=4).tolist()
     [1.0, 1.0, 0.0, 0.0]
 
     """
-    calls = _numbers_of_calls("central", places)
-    return np.where(calls < _one("central", "most", most, PLACES), 1.0, 0.0)
+    calls = _numbers_of_calls("central", circuits)
+    return np.where(calls < _one("central", "most", most, CIRCUITS), 1.0, 0.0)
 
 
-def by_count(most: int, *, heard: float, places: int) -> Array:
+def by_count(most: int, *, heard: float, circuits: int) -> Array:
     """Return the rule of a host that begins a call if it hears fewer than `most` calls.
 
     Parameters
@@ -198,7 +198,7 @@ def by_count(most: int, *, heard: float, places: int) -> Array:
         Calls that may be active; whole, from 0 to 10 000.
     heard
         Probability that an active call is heard while the host listens (`heard`); from 0 to 1.
-    places
+    circuits
         As for `unlimited`.
 
     Returns
@@ -221,12 +221,12 @@ def by_count(most: int, *, heard: float, places: int) -> Array:
 
     Examples
     --------
-    >>> by_count(2, heard=0.5, places=4).tolist()
+    >>> by_count(2, heard=0.5, circuits=4).tolist()
     [1.0, 1.0, 0.75, 0.5]
 
     """
-    calls = _numbers_of_calls("by-count", places)
-    limit = _one("by-count", "most", most, PLACES)
+    calls = _numbers_of_calls("by-count", circuits)
+    limit = _one("by-count", "most", most, CIRCUITS)
     share = _one("by-count", "heard", heard, SHARE)
     if limit == 0:
         return np.zeros(calls.shape)
@@ -241,7 +241,7 @@ def by_load(mean: Numbers, *, deviation: Numbers, threshold: Numbers) -> Any:
     Parameters
     ----------
     mean
-        Mean of the load that is measured with 0, 1, … places - 1 calls active, along the last axis;
+        Mean of the measured load with 0, 1, … circuits - 1 calls active, along the last axis;
         from 0 to 1.
     deviation
         Its standard deviation over windows as long as the host listens; from 0 to 1.
@@ -285,7 +285,7 @@ def by_load(mean: Numbers, *, deviation: Numbers, threshold: Numbers) -> Any:
 
 
 def heard(listen_s: Numbers, *, talk_s: Numbers, silence_s: Numbers) -> Any:
-    """Probability that one who listens for a while hears at least one of a call's two talkers.
+    """Probability that a listening host hears at least one of a call's two talkers.
 
     Parameters
     ----------
@@ -309,11 +309,11 @@ def heard(listen_s: Numbers, *, talk_s: Numbers, silence_s: Numbers) -> Any:
     Both talkers are on the segment, independent, their silences exponential. Who is in a spurt at
     any time is heard, so packets come at intervals that are short beside the time of listening. The
     talkers of a call are not independent: mostly one talks while the other listens, so that fewer
-    calls are missed than this says.
+    calls are missed than by this formula.
 
     Source
     ------
-    1 - ((1 - activity) exp(-listen / silence))^2: a talker is missed who is silent at the beginning
+    1 - ((1 - activity) exp(-listen / silence))^2: a talker is missed if silent at the beginning
     and stays so.
 
     Examples
@@ -338,9 +338,9 @@ def call_time(distribution: Numbers, *, loss: Numbers, limit: Numbers, most: Num
     Parameters
     ----------
     distribution
-        Share of time with 0, 1, … places calls active, along the last axis; each from 0 to 1.
+        Share of time with 0, 1, … circuits in use, along the last axis; each from 0 to 1.
     loss
-        Share of the samples that is lost with so many calls; from 0 to 1, along the same axis.
+        Share of lost samples with that number of calls; from 0 to 1, along the same axis.
     limit
         Loss that is still good; from 0 to 1.
     most
@@ -374,7 +374,7 @@ def call_time(distribution: Numbers, *, loss: Numbers, limit: Numbers, most: Num
         raise ArgumentError(function, "distribution", "one number", "shares of time along an axis")
     wanted, room = (
         SHARE.read(function, "limit", limit)[..., None],
-        PLACES.read(function, "most", most)[..., None],
+        CIRCUITS.read(function, "most", most)[..., None],
     )
     mass, lost, wanted, room = same_shape(
         function, ("distribution", "loss", "limit", "most"), (mass, lost, wanted, room)
@@ -390,8 +390,8 @@ def call_time(distribution: Numbers, *, loss: Numbers, limit: Numbers, most: Num
     )
 
 
-def _numbers_of_calls(function: str, places: int) -> Array:
-    return np.arange(float(_one(function, "places", places, SOME_PLACES)))
+def _numbers_of_calls(function: str, circuits: int) -> Array:
+    return np.arange(float(_one(function, "circuits", circuits, SOME_CIRCUITS)))
 
 
 def _one(function: str, name: str, value: Numbers, allowed: Range) -> float:

@@ -18,9 +18,9 @@ TALK_S = Range(1e-6, 1e6)
 LISTEN_S = Range(0, 1e6)
 ACTIVITY = Range(0, 1)
 TALKERS = Range(0, 10_000, whole=True)
-PLACES = Range(0, 10_000, whole=True)
-SOME_PLACES = Range(1, 10_000, whole=True)
+CIRCUITS = Range(0, 10_000, whole=True)
+SOME_CIRCUITS = Range(1, 10_000, whole=True)
 ERLANGS = Range(0, 1e9)
 PROBABILITY = Range(1e-12, 1 - 1e-9)
 BLOCKING = Range(1e-12, 0.999)
-"""Beyond, a logarithm near 0 no longer tells the load."""
+"""Beyond, a logarithm near 0 no longer determines the load."""

@@ -29,13 +29,13 @@ class Codec:
     decoder_s
         Delay that the decoder adds [s].
     longest_packet_s
-        Longest speech of one packet [s]; none where no limit is known.
+        Longest speech of one packet [s]; None if no limit is known.
     is_narrowband
         Whether it carries 300 to 3400 Hz, which is what the E-model of G.107 rates.
     ie
-        Equipment impairment factor Ie; none where there is no source.
+        Equipment impairment factor Ie; None without a source.
     bpl
-        Packet-loss robustness factor Bpl; none where there is no source.
+        Packet-loss robustness factor Bpl; None without a source.
     rated
         The circumstances for which Ie and Bpl hold.
     source

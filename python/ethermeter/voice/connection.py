@@ -22,7 +22,7 @@ class Quantity:
     allowed
         The permitted range.
     default
-        Its value unless given; none where it follows from others.
+        Default value; None if it follows from others.
     meaning
         What it is.
 
@@ -165,7 +165,7 @@ class Connection:
 
 
 def connection_of(function: str, value: object) -> Connection:
-    """Return the value if it is a connection, and the defaults of G.107 for none.
+    """Return a connection, or the defaults of G.107 for None.
 
     Raises
     ------

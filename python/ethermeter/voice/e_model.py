@@ -27,7 +27,7 @@ PERMITTED_DELAY = Range(0, 0.5)
 PERMITTED_ROUND_TRIP = Range(0, 1)
 PERMITTED_LOSS = Range(0, 0.2)
 PERMITTED_BURST_RATIO = Range(1, 8)
-"""Beyond these G.107 says nothing (its Table 2, from memory; the editions differ in the burst
+"""Range of G.107 (its Table 2, from memory; the editions differ in the burst
 ratio: 2 or 8).
 """
 
@@ -39,7 +39,7 @@ class Rating:
     Parameters
     ----------
     r
-        Transmission rating factor; 93.2 for a perfect narrowband call, and below 50 nobody should
+        Transmission rating factor; 93.2 for a perfect narrowband call, and below 50 no call should
         have to listen.
     mos
         Mean opinion score that it stands for, from 1 to 4.5.
@@ -109,7 +109,7 @@ def e_model(
         Equipment impairment factor, from 0 to 95, and packet-loss robustness factor, from 0.01 to
         1000; the codec's unless given.
     advantage
-        A, what listeners put up with for the sake of access: 0 (wired) to 20 (a place hard to
+        A, impairment that listeners accept for access: 0 (wired) to 20 (a location hard to
         reach).
     echo_delay_s, round_trip_s
         T and Tr [s], mean one-way delay of the echo path and round trip in the four-wire loop; Ta

@@ -5,21 +5,21 @@ from typing import Any
 import numpy as np
 
 from ethermeter.arguments import ArgumentError, Array, Flags, Numbers, plain, together
-from ethermeter.voice.arguments import BLOCKING, ERLANGS, PLACES, SOME_PLACES
+from ethermeter.voice.arguments import BLOCKING, CIRCUITS, ERLANGS, SOME_CIRCUITS
 
 _STEPS = 200
 _CLOSE = 1e-14
 
 
-def erlang_b(offered_erlangs: Numbers, *, places: Numbers) -> Any:
-    """Probability that a call finds no place.
+def erlang_b(offered_erlangs: Numbers, *, circuits: Numbers) -> Any:
+    """Probability that a call finds no free circuit.
 
     Parameters
     ----------
     offered_erlangs
         Calls offered a second times their mean duration; from 0 to 1e9.
-    places
-        How many calls there is room for; whole, from 0 to 10 000.
+    circuits
+        Number of circuits; whole, from 0 to 10 000.
 
     Returns
     -------
@@ -33,7 +33,7 @@ def erlang_b(offered_erlangs: Numbers, *, places: Numbers) -> Any:
 
     Assumptions
     -----------
-    Calls come as Poisson; one that finds no place is gone and does not come again. The distribution
+    Poisson calls; a blocked call does not return. The distribution
     of durations does not matter.
 
     Source
@@ -42,23 +42,25 @@ def erlang_b(offered_erlangs: Numbers, *, places: Numbers) -> Any:
 
     Examples
     --------
-    >>> f"{erlang_b(4.46, places=10):.4f}"
+    >>> f"{erlang_b(4.46, circuits=10):.4f}"
     '0.0100'
 
     """
-    a, n = together("erlang-b", offered_erlangs=(offered_erlangs, ERLANGS), places=(places, PLACES))
+    a, n = together(
+        "erlang-b", offered_erlangs=(offered_erlangs, ERLANGS), circuits=(circuits, CIRCUITS)
+    )
     return plain(np.exp(-_negative_log(a, n)))
 
 
-def erlang_b_offered(blocking: Numbers, *, places: Numbers) -> Any:
-    """Most that can be offered so that a call finds no place with at most a wanted probability.
+def erlang_b_offered(blocking: Numbers, *, circuits: Numbers) -> Any:
+    """Largest offered load at which the blocking probability is at most a given one.
 
     Parameters
     ----------
     blocking
         The probability; from 1e-12 to 0.999.
-    places
-        How many calls there is room for; whole, from 1 to 10 000.
+    circuits
+        Number of circuits; whole, from 1 to 10 000.
 
     Returns
     -------
@@ -72,16 +74,18 @@ def erlang_b_offered(blocking: Numbers, *, places: Numbers) -> Any:
 
     Source
     ------
-    Newton's method on the logarithms: log B rises with log a, ever more slowly, by the free places,
+    Newton's method on the logarithms: the slope of log B over log a is the number of free circuits,
     n - a (1 - B).
 
     Examples
     --------
-    >>> f"{erlang_b_offered(0.01, places=10):.2f}"
+    >>> f"{erlang_b_offered(0.01, circuits=10):.2f}"
     '4.46'
 
     """
-    b, n = together("erlang-b-offered", blocking=(blocking, BLOCKING), places=(places, SOME_PLACES))
+    b, n = together(
+        "erlang-b-offered", blocking=(blocking, BLOCKING), circuits=(circuits, SOME_CIRCUITS)
+    )
     wanted = np.log(b)
     # B(n) is at most B(1), which is below a: so B(a = b) is too small, and Newton's method on a
     # concave function stays below the root.
@@ -96,8 +100,8 @@ def erlang_b_offered(blocking: Numbers, *, places: Numbers) -> Any:
     return plain(np.exp(log_a))
 
 
-def erlang_b_places(offered_erlangs: Numbers, *, blocking: Numbers) -> Any:
-    """Fewest places at which a call finds none with at most a wanted probability.
+def erlang_b_circuits(offered_erlangs: Numbers, *, blocking: Numbers) -> Any:
+    """Smallest number of circuits with at most a given blocking probability.
 
     Parameters
     ----------
@@ -114,7 +118,7 @@ def erlang_b_places(offered_erlangs: Numbers, *, blocking: Numbers) -> Any:
     Raises
     ------
     ArgumentError
-        If an argument is out of its range, the shapes do not broadcast, or 10 000 places are too
+        If an argument is out of its range, the shapes do not broadcast, or 10 000 circuits are too
         few.
 
     Source
@@ -123,17 +127,17 @@ def erlang_b_places(offered_erlangs: Numbers, *, blocking: Numbers) -> Any:
 
     Examples
     --------
-    >>> float(erlang_b_places(4.46, blocking=0.01))
+    >>> float(erlang_b_circuits(4.46, blocking=0.01))
     10.0
 
     """
-    function = "erlang-b-places"
+    function = "erlang-b-circuits"
     a, b = together(
         function, offered_erlangs=(offered_erlangs, ERLANGS), blocking=(blocking, BLOCKING)
     )
     found = np.full(a.shape, np.nan)
     state, wanted = np.zeros(a.shape), -np.log(b)
-    for n in range(int(PLACES.high) + 1):
+    for n in range(int(CIRCUITS.high) + 1):
         state = _next(state, a, n) if n else state
         enough: Flags = np.isnan(found) & (state >= wanted)
         found = np.where(enough, float(n), found)
@@ -144,24 +148,24 @@ def erlang_b_places(offered_erlangs: Numbers, *, blocking: Numbers) -> Any:
         function,
         "offered_erlangs",
         f"{first:.12g}",
-        f"what at most {PLACES.high:g} places can carry at this blocking",
+        f"what at most {CIRCUITS.high:g} circuits can carry at this blocking",
     )
 
 
-def _next(state: Array, offered: Array, places: int) -> Array:
-    """Return -log B with `places` places from that with one fewer: 1 / B(n) = 1 + n / (a B(n-1)).
+def _next(state: Array, offered: Array, circuits: int) -> Array:
+    """Return -log B of `circuits` from that of one fewer: 1 / B(n) = 1 + n / (a B(n-1)).
 
     Infinite where nothing is offered.
     """
     with np.errstate(divide="ignore"):
-        return np.asarray(np.logaddexp(0.0, state + np.log(places) - np.log(offered)))
+        return np.asarray(np.logaddexp(0.0, state + np.log(circuits) - np.log(offered)))
 
 
-def _negative_log(offered: Array, places: Array) -> Array:
-    """Return -log B, of their shape; logarithms, so that nothing underflows on the way."""
+def _negative_log(offered: Array, circuits: Array) -> Array:
+    """Return -log B, of their shape; logarithms, so that nothing underflows."""
     state = np.zeros(offered.shape)
     found = state
-    for n in range(1, int(places.max(initial=0)) + 1):
+    for n in range(1, int(circuits.max(initial=0)) + 1):
         state = _next(state, offered, n)
-        found = np.where(places == n, state, found)
+        found = np.where(circuits == n, state, found)
     return found

@@ -92,7 +92,7 @@ class Packets:
         Charged time over time: the share of the line rate that the direction asks for.
     calls_shared
         Most calls of two such directions, both always talking, that the bits of a shared segment
-        leave room for; contention takes its part of them.
+        leave room for; contention takes some of them.
     calls_duplex
         The same for a full-duplex link, where each direction has the line rate for itself.
 
@@ -110,7 +110,7 @@ class Packets:
 
 @dataclass(frozen=True, slots=True)
 class MouthToEar:
-    """Delay from mouth to ear and its parts, all in seconds.
+    """Delay from mouth to ear and its components, all in seconds.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ def packets(
     medium
         What the standard adds.
     ip
-        "ipv4" or "ipv6", with UDP and RTP; "none" puts the speech straight into the frame.
+        "ipv4" or "ipv6", with UDP and RTP; "none" puts the speech directly into the frame.
     bit_rate_bps
         Bit rate of the codec [bit/s], where it has several; within its range.
 
@@ -193,16 +193,16 @@ def packets(
         else np.rint(rate * frame / 8)
     )
     payload = frames * octets
-    whole = payload + OVERHEADS[ip] + medium.header_octets + medium.fcs_octets
-    if np.any(whole > medium.max_frame_octets):
+    unpadded = payload + OVERHEADS[ip] + medium.header_octets + medium.fcs_octets
+    if np.any(unpadded > medium.max_frame_octets):
         most = medium.max_frame_octets
         raise ArgumentError(
             _FUNCTION,
             "packet_s",
-            f"{length[whole > most].flat[0]:.12g}",
+            f"{length[unpadded > most].flat[0]:.12g}",
             f"frames of at most {most} octets on {medium.name}",
         )
-    frame_octets = np.maximum(whole, medium.min_frame_octets)
+    frame_octets = np.maximum(unpadded, medium.min_frame_octets)
     charged = medium.preamble_bits + 8 * frame_octets + medium.gap_bits
     load = charged / (length * medium.line_rate_bps)
     return Packets(
@@ -212,7 +212,7 @@ def packets(
         packets_per_s=plain(1 / length),
         frame_bps=plain(8 * frame_octets / length),
         offered_load=plain(load),
-        # A quotient that is whole may come out a rounding error below.
+        # An integer quotient may be a rounding error too small.
         calls_shared=plain(np.floor(1 / (2 * load) * (1 + _WHOLE))),
         calls_duplex=plain(np.floor(1 / load * (1 + _WHOLE))),
     )

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ethermeter.arguments import ArgumentError, Array, Numbers, plain, together
-from ethermeter.voice.arguments import ACTIVITY, PLACES, PROBABILITY, TALK_S, TALKERS
+from ethermeter.voice.arguments import ACTIVITY, CIRCUITS, PROBABILITY, TALK_S, TALKERS
 
 MOST_TALKERS = int(TALKERS.high)
 
@@ -122,7 +122,7 @@ def talking(talkers: Numbers, *, activity: Numbers, room: Numbers) -> Talking:
     activity
         Fraction of time in which each talks; from 0 to 1.
     room
-        How many may talk at the same time; whole, from 0 to 10 000.
+        Largest number of simultaneous talkers; whole, from 0 to 10 000.
 
     Returns
     -------
@@ -151,7 +151,7 @@ def talking(talkers: Numbers, *, activity: Numbers, room: Numbers) -> Talking:
 
     """
     n, a, c = together(
-        "talking", talkers=(talkers, TALKERS), activity=(activity, ACTIVITY), room=(room, PLACES)
+        "talking", talkers=(talkers, TALKERS), activity=(activity, ACTIVITY), room=(room, CIRCUITS)
     )
     exceeding, frozen = np.zeros(n.shape), np.zeros(n.shape)
     for at in np.ndindex(n.shape):
@@ -214,7 +214,7 @@ def admitted(room: Numbers, *, activity: Numbers, exceeding: Numbers) -> Any:
     Parameters
     ----------
     room
-        How many may talk at the same time; whole, from 0 to 10 000.
+        Largest number of simultaneous talkers; whole, from 0 to 10 000.
     activity
         Fraction of time in which each talks; above 0, to 1.
     exceeding
@@ -244,7 +244,7 @@ def admitted(room: Numbers, *, activity: Numbers, exceeding: Numbers) -> Any:
     function = "admitted"
     c, a, e = together(
         function,
-        room=(room, PLACES),
+        room=(room, CIRCUITS),
         activity=(activity, ACTIVITY),
         exceeding=(exceeding, PROBABILITY),
     )
@@ -257,7 +257,7 @@ def admitted(room: Numbers, *, activity: Numbers, exceeding: Numbers) -> Any:
                 function,
                 "activity",
                 f"{each:.12g}",
-                f"one at which fewer than {MOST_TALKERS} talkers are admitted to {most} places",
+                f"one at which fewer than {MOST_TALKERS} talkers are admitted to {most} circuits",
             )
         while high - low > 1:
             middle = (low + high) // 2
