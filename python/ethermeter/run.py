@@ -22,6 +22,7 @@ from ethermeter.stations import charged_ps, groups_of, lengths_of, station_count
 from ethermeter.store import Recorder, RunDirectory, RunError
 from ethermeter.store.files import remove_abandoned
 from ethermeter.store.recorder import plan_hash_of, tidy
+from ethermeter.store.rows import flows_of
 from ethermeter.studies import registry
 
 if TYPE_CHECKING:
@@ -507,7 +508,7 @@ def evaluate(
     live_study = run.provenance().get("live_study")
     if live_study in registry.names() and registry.find(live_study).measured is not None:
         steps["live_claims"] = ("live-claims.json", registry.find(live_study).write_measured)
-    if any(trial.is_network for trial in run.trials()):
+    if any(flows_of(trial.scenario) for trial in run.trials()):
         steps["flows"] = ("flows.json", _flows)
     if LIVE in {trial.engine for trial in run.trials()}:
         steps["live_accounts"] = ("live-accounts.json", _live_accounts)
@@ -562,20 +563,26 @@ def effort_of(trial: "Trial") -> float:
         return duration_s(trial.scenario) * EFFORT_PER_S
     if trial.engine.startswith("theory/"):
         return 1.0
-    if trial.is_network:
-        return _effort_of_network(trial.scenario)
-    scenario = trial.scenario
-    bits, _ = lengths_of(groups_of(scenario)[0].flow.frames)
+    return 1.0 + _effort_on_medium(trial.scenario) + _effort_over_links(trial.scenario)
+
+
+def _effort_on_medium(scenario: Scenario) -> float:
+    """Packets that fit into the time, each heard by every station."""
     time_ps = scenario.phases.end_ps - scenario.phases.begin_ps
-    return time_ps / charged_ps(scenario, min(bits)) * (1 + station_count(scenario))
+    return sum(
+        time_ps / charged_ps(scenario, min(lengths_of(group.flow.frames)[0]))
+        for group in groups_of(scenario)[:1]
+    ) * (1 + station_count(scenario))
 
 
-def _effort_of_network(scenario: Scenario) -> float:
+def _effort_over_links(scenario: Scenario) -> float:
     """Messages that the flows offer at most, each of which passes several stages."""
     time_ps = scenario.phases.end_ps - scenario.phases.begin_ps
-    octet_ps = min(link.ps_per_octet for link in scenario.links)
+    octet_ps = min((link.ps_per_octet for link in scenario.links), default=0)
     total = 0.0
     for flow in scenario.flows:
+        if not flow.to:
+            continue
         if flow.transfer is not None:
             moves = flow.transfer.job.file or flow.transfer.job.stream
             most = time_ps / octet_ps
@@ -597,7 +604,7 @@ def _effort_of_network(scenario: Scenario) -> float:
                 between_ps = every_ps
         wire_ps = (shortest / 8 + 20) * octet_ps
         total += time_ps / max(between_ps, wire_ps) * len(flow.to)
-    return float(total) + 1.0
+    return float(total)
 
 
 def _results(

@@ -70,11 +70,6 @@ class Trial:
     live: Live | None = None
     theory: Assumptions | None = None
 
-    @property
-    def is_network(self) -> bool:
-        """Whether its scenario has links instead of a medium."""
-        return not self.scenario.media
-
     def assumptions(self) -> Assumptions:
         """Return what theories assume besides the scenario."""
         assert self.theory is not None, "a trial of a theory"

@@ -61,7 +61,7 @@ RESPONSE = {
 
 def trial(number: int, *names: str, transfer: bool = False, response: bool = False) -> Trial:
     flow: dict[str, Any] = TRANSFER if transfer else RESPONSE if response else {}
-    flows = [{"name": name, "from": "a", **flow} for name in names]
+    flows = [{"name": name, "from": "a", "to": ["b"], **flow} for name in names]
     scenario = scenario_of(flows=flows)
     return Trial(f"t/{number}", "t", number, 1, "live", {}, scenario, "")
 
@@ -95,7 +95,10 @@ def test_flows_with_a_table_each_share_if_they_are_of_one_kind() -> None:
     assert sharing([trial(0, "there", "back")], rates)[0].flows == ""
     assert sharing([trial(0, "there", "back", response=True)], rates) == ()
     assert sharing([trial(0, "alone")], table([[3.0]])) == ()
-    flows = [{"name": "there", "from": "a", **TRANSFER}, {"name": "back", "from": "a"}]
+    flows = [
+        {"name": "there", "from": "a", "to": ["b"], **TRANSFER},
+        {"name": "back", "from": "a", "to": ["b"]},
+    ]
     mixed = replace(trial(0, "there", "back"), scenario=scenario_of(flows=flows))
     assert sharing([mixed], rates) == ()
 

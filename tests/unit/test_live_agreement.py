@@ -19,7 +19,7 @@ METRICS = (Metric.MESSAGE_RATE, Metric.ONE_WAY_DELAY, Metric.MESSAGES)
 
 def trial(engine: str, seed: int, kind: str = "poisson") -> Trial:
     arrivals = {"kind": kind} if kind == "saturated" else {"kind": kind, "mean_ps": 1e9}
-    scenario = scenario_of(flows=[{"name": "load", "from": "a", "arrivals": arrivals}])
+    scenario = scenario_of(flows=[{"name": "load", "from": "a", "to": ["b"], "arrivals": arrivals}])
     return Trial(f"x/{seed:05d}", "x", seed, seed, engine, {}, scenario, "")
 
 

@@ -28,6 +28,7 @@ from ethermeter.analysis.tables import per_station
 from ethermeter.metrics import Metric
 from ethermeter.metrics.formulas import jain_index
 from ethermeter.scenario import Scenario
+from ethermeter.store.rows import flows_of
 
 if TYPE_CHECKING:
     from ethermeter.store import RunDirectory
@@ -249,7 +250,7 @@ def write(run_dir: Path) -> Path:
     from ethermeter.store import RunDirectory
 
     run = RunDirectory(run_dir)
-    trials = [trial for trial in run.trials() if trial.is_network]
+    trials = [trial for trial in run.trials() if flows_of(trial.scenario)]
     lines = of_lengths(of_flows(run, trials, metrics=TIMES))
     return run.keep(FILE, _texts(lines, extras(lines), of_sharing(run, trials)))
 

@@ -33,6 +33,7 @@ from ethermeter.analysis.interval import LEVEL, Floats, no_failure
 from ethermeter.analysis.tables import WholeSegment, whole_segment
 from ethermeter.metrics import Metric
 from ethermeter.scenario import CoderArrivals, SaturatedArrivals
+from ethermeter.store.rows import flows_of
 
 if TYPE_CHECKING:
     from ethermeter.trial import Trial
@@ -131,7 +132,7 @@ def _cases(
     """
     points: dict[tuple[object, ...], dict[str, dict[int, int]]] = {}
     for at, trial in enumerate(trials):
-        if trial.is_network:
+        if flows_of(trial.scenario):
             key = (trial.series, *sorted(trial.point.items()))
             points.setdefault(key, {}).setdefault(trial.engine, {})[trial.seed] = at
     for engines in points.values():

@@ -13,6 +13,7 @@ from ethermeter.analysis.interval import Floats
 from ethermeter.metrics import ALL, Metric
 from ethermeter.scenario import Scenario
 from ethermeter.stations import medium_of, station_count
+from ethermeter.store.rows import flows_of
 from ethermeter.theory.assumptions import Assumptions
 
 if TYPE_CHECKING:
@@ -35,8 +36,6 @@ class Trial(Protocol):
     def point(self) -> Mapping[str, str]: ...  # noqa: D102
     @property
     def scenario(self) -> Scenario: ...  # noqa: D102
-    @property
-    def is_network(self) -> bool: ...  # noqa: D102
     def assumptions(self) -> Assumptions: ...  # noqa: D102
 
 
@@ -115,8 +114,8 @@ def per_station(
 
 
 def stations_of(scenario: Scenario) -> int:
-    """Return how many stations a scenario has; of a network, how many flows."""
-    return station_count(scenario) if scenario.media else len(scenario.flows)
+    """Return how many rows of one metric a scenario has: of stations, or of flows."""
+    return station_count(scenario) + flows_of(scenario)
 
 
 def batch_sums(batches: "pa.Table", trials: Sequence[Trial]) -> list[tuple[Integers, Sums]]:

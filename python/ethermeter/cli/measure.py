@@ -496,7 +496,6 @@ def _sized(name: str, overrides: "Sequence[str]", count: int) -> tuple[str, ...]
     needed = max(
         len(hosts_in(trial.scenario))
         for trial in api.load(name, overrides=overrides).plan(replications=1).trials
-        if trial.is_network
     )
     if needed > count:
         raise InputError(

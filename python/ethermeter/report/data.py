@@ -40,6 +40,7 @@ from ethermeter.scenario import Scenario
 from ethermeter.stations import groups_of, station_count
 from ethermeter.store import captures
 from ethermeter.store.measured import read_result
+from ethermeter.store.rows import flows_of
 
 if TYPE_CHECKING:
     from ethermeter.store import RunDirectory
@@ -140,8 +141,10 @@ def gather(run_dir: Path, presentation: Presentation) -> ReportData:
     is_live = any(trial.engine == "live" for trial in trials)
     # The study's hosts are alike; its graphs are what the paper shows.
     # Theories have no stations of their own, and those of idealised worlds are in no place.
-    networks = [trial for trial in trials if trial.is_network]
-    real = [trial for trial in trials if trial.engine == "simulation" and not trial.is_network]
+    networks = [trial for trial in trials if flows_of(trial.scenario)]
+    real = [
+        trial for trial in trials if trial.engine == "simulation" and station_count(trial.scenario)
+    ]
     simulated = [point for point in points if point.engine == "simulation"]
     shown = [*real, *networks]
     table = run.ports()
@@ -235,7 +238,7 @@ def _rooflines(by_flow: Sequence[Point], trials: "Sequence[Trial]") -> dict[str,
 
 
 def _stations(scenario: Scenario) -> int:
-    return station_count(scenario) if scenario.media else len(scenario.nodes)
+    return sum(node.count for node in scenario.nodes)
 
 
 def _parts(

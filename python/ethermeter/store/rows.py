@@ -164,8 +164,8 @@ ARRAYS = (
 
 
 def flows_of(scenario: Scenario) -> int:
-    """How many flows the network of a scenario has; 0 if it has a segment."""
-    return 0 if scenario.media else len(scenario.flows)
+    """Return how many flows of a scenario have receivers; those on a medium have none."""
+    return sum(bool(flow.to) for flow in scenario.flows)
 
 
 def clocks_of(scenario: Scenario) -> int:

@@ -53,13 +53,13 @@ def build(name: str, points: Sequence[Point], data: ReportData, *, is_only: bool
 
     `is_only` if the run has no other series and reproduces no study.
     """
-    is_network = any(Metric.MESSAGE_RATE in point.estimates for point in points)
-    body = _network(name, points, data) if is_network else _segment(name, points, data)
+    has_flows = any(Metric.MESSAGE_RATE in point.estimates for point in points)
+    body = _of_flows(name, points, data) if has_flows else _of_stations(name, points, data)
     title = data.titles.get(name, "")
     text = notice(len(points))
     blocks: list[Block] = [Text(text, "lead")] if text else []
     label = "Results" if is_only else name
-    if len(data.scenarios) == 1 and (is_network or (title and not data.study)):
+    if len(data.scenarios) == 1 and (has_flows or (title and not data.study)):
         # The page's heading says the rest.
         return Section(anchor(name), label, "Results", [*blocks, *body])
     if title and title != name:
@@ -67,8 +67,8 @@ def build(name: str, points: Sequence[Point], data: ReportData, *, is_only: bool
     return Section(anchor(name), label, name, [*blocks, *body])
 
 
-def _segment(name: str, points: Sequence[Point], data: ReportData) -> list[Block]:
-    """One series on a segment."""
+def _of_stations(name: str, points: Sequence[Point], data: ReportData) -> list[Block]:
+    """One series of stations on a medium."""
     axes = choose(points)
     study = data.presentation
     is_apart = study.against_hosts and axes.x != COUNT
@@ -92,8 +92,8 @@ def _segment(name: str, points: Sequence[Point], data: ReportData) -> list[Block
     return body
 
 
-def _network(name: str, points: Sequence[Point], data: ReportData) -> list[Block]:
-    """One series on a network: varied keys, flows, links, delays, and a table of estimates."""
+def _of_flows(name: str, points: Sequence[Point], data: ReportData) -> list[Block]:
+    """One series of flows between hosts: varied keys, flows, links, delays, estimates."""
     axes = choose(points)
     together = _main(name, points, axes, FLOW_MAIN_METRICS, of_flows=True)
     together += _against_load(name, points, axes, of_flows=True)
