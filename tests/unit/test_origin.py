@@ -163,8 +163,23 @@ read_per_byte = "1 ns"
 name = "stream"
 from = "printer"
 to = "server"
-transfer.stream = { size = "1 MB" }
-transfer.tcp = { window = "8760 B" }
+[flows.transfer.stream]
+size = "1 MB"
+[flows.transfer.tcp]
+window = "8760 B"
+mtu = "1400 B"
+initial_segments = 3
+congestion = "reno"
+hystart = false
+byte_counting = false
+sack = false
+recovery = "reno"
+prr = false
+limited_transmit = false
+acknowledge = { segments = 3, time = "1 ms", quick = 1 }
+least_timeout = "1 ms"
+timeout_margin = "1 ms"
+first_timeout = "2 s"
 """
 
 WHOLE = ("arrivals", "client", "frames", "server", "service", "think", "time")

@@ -29,11 +29,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import special
 
+from ethermeter.analysis import side_by_side
 from ethermeter.analysis.interval import LEVEL, Floats, no_failure
+from ethermeter.analysis.side_by_side import Pair
 from ethermeter.analysis.tables import WholeSegment, whole_segment
 from ethermeter.metrics import Metric
 from ethermeter.scenario import CoderArrivals, SaturatedArrivals
 from ethermeter.store.rows import flows_of
+from ethermeter.theory.names import NOT_OF_NETWORKS
 
 if TYPE_CHECKING:
     from ethermeter.trial import Trial
@@ -237,12 +240,12 @@ def write(run_dir: Path) -> Path:
     """
     from ethermeter.store import RunDirectory
 
-    return RunDirectory(run_dir).keep(FILE, to_json(read(run_dir)))
+    return RunDirectory(run_dir).keep(FILE, to_json(read(run_dir), side_by_side.read(run_dir)))
 
 
-def to_json(found: Sequence[Comparison]) -> str:
+def to_json(found: Sequence[Comparison], pairs: Sequence[Pair] = ()) -> str:
     """Text of `live-agreement.json`; an undefined number is null."""
-    used = dict.fromkeys(each.metric for each in found)
+    used = dict.fromkeys([*(each.metric for each in found), *(pair.metric for pair in pairs)])
     head = {
         "level": LEVEL,
         "metrics": {
@@ -252,6 +255,8 @@ def to_json(found: Sequence[Comparison]) -> str:
         "comparisons": [
             {key: _plain(value) for key, value in asdict(each).items()} for each in found
         ],
+        "side_by_side": [pair.as_json() for pair in pairs],
+        "theory": NOT_OF_NETWORKS,
     }
     return json.dumps(head, ensure_ascii=False, indent=1) + "\n"
 

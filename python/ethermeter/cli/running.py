@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ethermeter.analysis.claims import Claim
     from ethermeter.analysis.estimates import Point
     from ethermeter.analysis.live import Comparison
+    from ethermeter.analysis.side_by_side import Pair
     from ethermeter.api import Loaded
     from ethermeter.engines.live import Place
     from ethermeter.metrics import Metric
@@ -73,7 +74,7 @@ def run(
     from ethermeter import api
     from ethermeter.run import RunOptions
 
-    loaded = api.load(experiment, overrides=overrides or ())
+    loaded = _simulated(api.load(experiment, overrides=overrides or ()), experiment)
     run_options = RunOptions(
         jobs=jobs, cluster=cluster, resume=resume, force=force, command=tuple(sys.argv), seed=seed
     )
@@ -86,6 +87,18 @@ def run(
     print_points(summary.points)
     print_run_cautions(summary.points)
     print_files(summary)
+
+
+def _simulated(loaded: "Loaded", name: str) -> "Loaded":
+    """Leave out the engine "live" of an experiment that has others, and say how it is measured."""
+    from ethermeter.trial import LIVE
+
+    (experiment,) = loaded.experiments
+    engines = tuple(engine for engine in experiment.engines if engine != LIVE)
+    if not engines or engines == experiment.engines:
+        return loaded
+    say(f"ethermeter: simulated only; to measure it, too: ethermeter measure {name} --testbed")
+    return replace(loaded, experiments=(replace(experiment, engines=engines),))
 
 
 def reproduce(
@@ -392,6 +405,30 @@ def resume_command() -> str:
     """Return the command line that continues this one."""
     words = [word for word in sys.argv[1:] if word not in {"--resume", "--force"}]
     return shlex.join(["ethermeter", *words, "--resume"])
+
+
+def print_side_by_side(pairs: "Sequence[Pair]", file: Path) -> None:
+    """Print both engines by table of flows, where there are several; `file` has all of it."""
+    from ethermeter.theory.names import NOT_OF_NETWORKS
+
+    if len({pair.flows for pair in pairs}) > 1:
+        keys = list(dict.fromkeys(key for pair in pairs for key in pair.point))
+        rows = [
+            [
+                *(pair.point.get(key, "") for key in keys),
+                pair.flows,
+                f"{pair.metric} {pair.metric.unit}".strip(),
+                number(pair.simulation.value),
+                number(pair.live.value),
+                number(pair.ratio, digits=3),
+            ]
+            for pair in pairs[:TABLE_ROWS]
+        ]
+        head = [*keys, "flows", "metric", "simulation", "live", "live / simulation"]
+        print_table(head, rows)
+        if len(pairs) > TABLE_ROWS:
+            typer.echo(f"… {len(pairs) - TABLE_ROWS} more in {file}")
+    typer.echo(NOT_OF_NETWORKS)
 
 
 def print_live_agreement(found: "Sequence[Comparison]", file: Path) -> None:

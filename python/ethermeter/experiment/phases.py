@@ -2,12 +2,13 @@
 
 from typing import Annotated, Literal, NamedTuple
 
-from pydantic import AfterValidator, Field, PlainValidator, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, WithJsonSchema
 
 from ethermeter import scenario, units
 from ethermeter.experiment.quantity import PhaseTime
 from ethermeter.experiment.table import Table, complaint, distinct
 from ethermeter.faults import Fault, InputError
+from ethermeter.theory.names import NOT_OF_NETWORKS
 from ethermeter.units import LONGEST_TRIAL_PS, PS_PER_S, UnitError
 
 
@@ -90,6 +91,12 @@ NetworkEngine = Literal["simulation", "live"]
 """An engine that can answer for a network."""
 
 
+def _of_networks(engine: object) -> object:
+    if engine in ("theory", "idealised", "ablation"):
+        raise complaint(f'expected "simulation" or "live". {NOT_OF_NETWORKS}')
+    return engine
+
+
 def _usual_of_networks() -> list[NetworkEngine]:
     return ["simulation"]
 
@@ -98,7 +105,9 @@ class NetworkRun(Table):
     """How the trials of a network are run."""
 
     engines: Annotated[
-        list[NetworkEngine], Field(min_length=1, max_length=2), AfterValidator(distinct)
+        list[Annotated[NetworkEngine, BeforeValidator(_of_networks)]],
+        Field(min_length=1, max_length=2),
+        AfterValidator(distinct),
     ] = Field(default_factory=_usual_of_networks)
     """Engines that answer: "simulation" of the network, "live" by measurement between hosts."""
     replications: Replications = 1
@@ -136,7 +145,10 @@ def schedule(phases: Phases, *, file: str) -> scenario.Phases:
         key = "phases.transmit" if phases.measure.window_ps is None else "phases.measure"
         faults.append(Fault(file, key, _seconds(window_ps), "expected at least 1 ms to measure"))
     if phases.spread > phases.transmit:
-        allowed = f"expected at most the transmit phase, {_seconds(phases.transmit)}, in which all stations must begin"
+        allowed = (
+            f"expected at most the transmit phase, {_seconds(phases.transmit)}, in which all"
+            " stations must begin"
+        )
         faults.append(Fault(file, "phases.spread", _seconds(phases.spread), allowed))
     if end_ps > LONGEST_TRIAL_PS:
         faults.append(
@@ -144,7 +156,8 @@ def schedule(phases: Phases, *, file: str) -> scenario.Phases:
                 file,
                 "phases",
                 _seconds(end_ps),
-                f"expected settle, transmit and drain of at most {_seconds(LONGEST_TRIAL_PS)} together",
+                f"expected settle, transmit and drain of at most {_seconds(LONGEST_TRIAL_PS)}"
+                " together",
             )
         )
     if faults:

@@ -17,6 +17,7 @@ from ethermeter.analysis import (
     live,
     ports,
     positions,
+    side_by_side,
 )
 from ethermeter.analysis.accounts import Account
 from ethermeter.analysis.agreement import Agreement
@@ -94,6 +95,7 @@ class ReportData:
     shares: Sequence[Point]  # of the larger of two stations
     agreements: Sequence[Agreement]  # of every theory with the simulations
     measured: Sequence[live.Comparison]  # against what was simulated
+    pairs: Sequence[side_by_side.Pair]  # simulated and measured, by table of flows
     captures: Sequence[captures.Captured]  # taken meanwhile
     search: Search | None  # of a strategy
     lines: Sequence[Line]  # of the stations along the cable, where they are on one
@@ -176,6 +178,7 @@ def gather(run_dir: Path, presentation: Presentation) -> ReportData:
         shares=shares,
         agreements=agreement.agreements(points),
         measured=live.read(run_dir) if is_live else (),
+        pairs=side_by_side.read(run_dir) if is_live else (),
         captures=captures.read(run_dir),
         search=_search(run),
         lines=_lines(run, real, simulated, is_study=bool(study)),

@@ -24,3 +24,5 @@ Model = Literal[
 
 MODELS: tuple[str, ...] = get_args(Model)
 """Their names, in the order of publication."""
+
+NOT_OF_NETWORKS = "Theory is not available for networks: its models are of shared media."

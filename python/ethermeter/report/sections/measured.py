@@ -10,6 +10,7 @@ from ethermeter.document import Block, Section, Table, Text, cell, plain
 from ethermeter.report.data import ReportData
 from ethermeter.report.labels import key_title
 from ethermeter.report.tables import tag
+from ethermeter.theory.names import NOT_OF_NETWORKS
 
 OPEN_ROWS = 40
 _TAGS = {"agrees": "holds", "differs": "missed"}
@@ -23,9 +24,15 @@ LEAD = Markup(
 )
 
 
+SIDE_BY_SIDE = (
+    "Means of both engines by table of flows. A ratio above 1 is a measured value above the "
+    "simulated one."
+)
+
+
 def applies(data: ReportData) -> bool:
     """Whether anything measured was simulated too."""
-    return bool(data.measured)
+    return bool(data.measured or data.pairs)
 
 
 def build(data: ReportData) -> Section:
@@ -58,8 +65,37 @@ def build(data: ReportData) -> Section:
     ]
     headers = len(keys) + 1 + several
     table = Table(head, rows, "Measured and simulated", headers=headers, open_rows=OPEN_ROWS)
-    blocks: list[Block] = [Text(LEAD, "lead"), Text(words), table]
+    blocks: list[Block] = [*_side_by_side(data), Text(LEAD, "lead"), Text(words), table]
     return Section("measured", "Measured and simulated", "Measured and simulated", blocks)
+
+
+def _side_by_side(data: ReportData) -> list[Block]:
+    """Table of both engines, where the run has any value of both."""
+    if not data.pairs:
+        return []
+    keys = list(dict.fromkeys(key for pair in data.pairs for key in pair.point))
+    series = ["Series"] if len({pair.series for pair in data.pairs}) > 1 else []
+    head = [*series, *map(key_title, keys), "Flows", "Metric"]
+    rows = [
+        [
+            *([pair.series] if series else []),
+            *(plain(pair.point.get(key, "")) for key in keys),
+            pair.flows,
+            pair.metric.label.axis,
+            cell(pair.simulation, pair.metric.label.factor),
+            cell(pair.live, pair.metric.label.factor),
+            f"{pair.ratio:.3g}" if math.isfinite(pair.ratio) else "–",
+        ]
+        for pair in data.pairs
+    ]
+    table = Table(
+        [*head, "Simulated", "Measured", "Measured / simulated"],
+        rows,
+        "Simulated and measured, side by side",
+        headers=len(head),
+        open_rows=OPEN_ROWS,
+    )
+    return [Text(SIDE_BY_SIDE, "lead"), table, Text(NOT_OF_NETWORKS)]
 
 
 def _number(each: Comparison, value: float, half_width: float) -> str:

@@ -1,0 +1,100 @@
+"""One shipped file that two engines answer: an office, simulated and measured, side by side."""
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+from ethermeter.analysis import groups
+from ethermeter.analysis.estimates import Point
+from ethermeter.analysis.interval import Estimate
+from ethermeter.analysis.live import to_json
+from ethermeter.analysis.side_by_side import Pair, pairs
+from ethermeter.experiment import load, shipped
+from ethermeter.metrics import Metric
+from ethermeter.trial import LIVE, SIMULATION
+from faults_at import expect_fault
+from program import invoke
+
+SHORT = ("--set", 'phases.transmit="60 ms"', "--set", 'phases.measure="last 40 ms"')
+
+
+def test_the_office_has_queries_a_copy_and_a_call_and_two_engines() -> None:
+    office = load(shipped()["office"])
+    assert office.engines == (SIMULATION, LIVE)
+    flows = office.scenarios.at(()).flows
+    assert [flow.name for flow in flows if flow.response] == [f"query desk{n}" for n in range(1, 5)]
+    assert [flow.name for flow in flows if flow.transfer] == ["copy"]
+    assert [flow.name for flow in flows if flow.codec] == ["call", "call-back"]
+
+
+def test_run_simulates_and_names_the_command_that_measures(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    ended = invoke("run", "office", *SHORT, "--out", run, "--no-report")
+    assert ended.returncode == 0, ended.stderr
+    assert "ethermeter measure office --testbed" in ended.stderr
+    lines = (run / "plan.jsonl").read_text().splitlines()
+    engines = {json.loads(line)["engine"] for line in lines}
+    assert engines == {SIMULATION}
+
+
+def test_an_experiment_that_is_only_measured_is_not_simulated_instead(tmp_path: Path) -> None:
+    ended = invoke("run", "office", "--set", 'run.engines=["live"]', "--out", tmp_path / "run")
+    assert ended.returncode == 2
+    assert "ethermeter measure" in ended.stderr
+
+
+@pytest.mark.parametrize("engine", ["theory", "idealised", "ablation"])
+def test_theory_of_a_network_is_refused_with_the_reason(tmp_path: Path, engine: str) -> None:
+    text = shipped()["office"].read_text().replace('"live"]', f'"{engine}"]')
+    allowed = 'expected "simulation" or "live". Theory is not available for networks'
+    expect_fault(tmp_path, text, key="run.engines.1", allowed=allowed)
+
+
+def point(engine: str, flows: str, **values: float) -> Point:
+    estimates = {Metric(name): Estimate(value, 0.0, 2.0) for name, value in values.items()}
+    return Point("office", {"network.rate": "1 Mb/s", groups.PART: flows}, engine, 3, estimates)
+
+
+def test_engines_are_paired_by_flows_and_metric() -> None:
+    nan = math.nan
+    found = list(
+        pairs(
+            [
+                point(SIMULATION, "query", message_rate=100.0, loss=0.0, round_trip=nan),
+                point(SIMULATION, "copy", data_rate=5.0),
+                point(SIMULATION, "call", message_rate=50.0),
+                point(LIVE, "copy", data_rate=6.0, round_trip=1.0),
+                point(LIVE, "query", message_rate=98.0, loss=0.01, round_trip=0.1),
+            ]
+        )
+    )
+    assert [(pair.flows, pair.metric.value) for pair in found] == [
+        ("query", "message_rate"),
+        ("query", "loss"),
+        ("copy", "data_rate"),
+    ]
+    assert [pair.ratio for pair in found] == [
+        pytest.approx(0.98),
+        pytest.approx(math.nan, nan_ok=True),
+        pytest.approx(1.2),
+    ]
+    assert all(pair.point == {"network.rate": "1 Mb/s"} for pair in found)
+
+
+def test_a_file_of_both_engines_has_the_pairs_and_what_theory_says() -> None:
+    loss = Pair("x", {}, "call", Metric.LOSS, Estimate(0, 0, 2), Estimate(0.5, 0, 2))
+    read = json.loads(to_json((), [loss]))
+    assert read["side_by_side"] == [
+        {
+            "series": "x",
+            "point": {},
+            "flows": "call",
+            "metric": "loss",
+            "simulation": 0,
+            "live": 0.5,
+            "ratio": None,
+        }
+    ]
+    assert read["metrics"]["loss"]["unit"] == ""
+    assert read["theory"].startswith("Theory is not available for networks")
