@@ -76,7 +76,7 @@ class InputError(ValueError):
         return cls([Fault(file, key, value, allowed)])
 
     def __str__(self) -> str:
-        """Return one line a fault, of each file at most `MOST_LISTED`, and how many more there are."""
+        """Return a line for each fault, at most `MOST_LISTED` of a file, and how many more."""
         return "\n".join(lines(self.faults))
 
 
@@ -94,9 +94,7 @@ def _quoted(key: Key) -> str:
 
 
 def listed(faults: Iterable[Fault]) -> tuple[list[Fault], Counter[str]]:
-    """Return the faults to list, at most `MOST_LISTED` of each file, and how many more each file
-    has.
-    """
+    """Return at most `MOST_LISTED` faults of each file, and how many more each file has."""
     chosen: list[Fault] = []
     met: Counter[str] = Counter()
     for fault in faults:

@@ -125,7 +125,10 @@ def expand(
         for trial in _trials(experiment, seed=chosen_seed, replications=count):
             length += len(trial.line)
             if length > LARGEST_PLAN_CHARACTERS:
-                allowed = f"expected a plan of at most {LARGEST_PLAN_CHARACTERS} characters; vary less, or use fewer places"
+                allowed = (
+                    f"expected a plan of at most {LARGEST_PLAN_CHARACTERS} characters; vary less,"
+                    " or use fewer places"
+                )
                 raise InputError(
                     [Fault(str(experiment.path), "vary", f"{len(trials)} trials and more", allowed)]
                 )

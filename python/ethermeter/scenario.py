@@ -73,8 +73,10 @@ class Pause(Table, frozen=True, kw_only=True):
 
 
 class Buffer(Table, frozen=True, kw_only=True):
-    """Receive buffer of a port. A frame occupies it from its last bit in until its last bit out, or
-    until the application has it.
+    """Receive buffer of a port.
+
+    A frame occupies it from its last bit in until its last bit out, or until the application has
+    it.
     """
 
     octets: int
@@ -373,8 +375,9 @@ class OnePersistent(Table, frozen=True, kw_only=True):
 
 
 class Access(Table, frozen=True, kw_only=True):
-    """What a frame does that finds the medium busy, and how long collisions are; exactly one key is
-    set.
+    """What a frame does that finds the medium busy, and how long collisions are.
+
+    Exactly one key is set.
     """
 
     non_persistent: NonPersistent | None = field(default=None, name="non-persistent")
@@ -452,9 +455,10 @@ class NoneBackoff(Table, frozen=True, kw_only=True, tag_field="rule", tag="none"
 
 
 class LoadRegisterBackoff(Table, frozen=True, kw_only=True, tag_field="rule", tag="load-register"):
-    """r is the host's clock masked by its load register. The register is empty at first and shifts
-    in a one from the right at each collision: r < 2^min(n, bits), as uniform as the clock
-    (Gonsalves 1982, section 2.2).
+    """r is the host's clock masked by its load register.
+
+    The register is empty at first and shifts in a one from the right at each collision: r <
+    2^min(n, bits), as uniform as the clock (Gonsalves 1982, section 2.2).
     """
 
     bits: int
@@ -575,8 +579,9 @@ Framing = Literal["frame"] | FramingTable
 
 
 class Spurts(Table, frozen=True, kw_only=True):
-    """Talk and silence in turn, both of exponential length (after Brady 1968, whose measured
-    lengths are nearly so).
+    """Talk and silence in turn, both of exponential length.
+
+    (after Brady 1968, whose measured lengths are nearly so).
     """
 
     talk_mean_ps: float
@@ -619,8 +624,9 @@ class OnOffArrivals(Table, frozen=True, kw_only=True, tag_field="kind", tag="on_
 
 
 class CoderArrivals(Table, frozen=True, kw_only=True, tag_field="kind", tag="coder"):
-    """A coder's samples, one every `sample_ps` from a random phase on; they gather in the frame
-    that is sent next (crates/traffic/src/voice.rs).
+    """A coder's samples, one every `sample_ps` from a random phase on.
+
+    They gather in the frame that is sent next (crates/traffic/src/voice.rs).
     """
 
     sample_bits: int
@@ -861,8 +867,9 @@ class Phases(Table, frozen=True, kw_only=True):
 
 
 class Scenario(Table, frozen=True, kw_only=True):
-    """Nodes, links and media, the flows over them, and when what happens. A segment is one medium
-    and its hosts, whose flows have no receiver.
+    """Nodes, links and media, the flows over them, and when what happens.
+
+    A segment is one medium and its hosts, whose flows have no receiver.
     """
 
     nodes: tuple[Node, ...]

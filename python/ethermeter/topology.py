@@ -17,9 +17,7 @@ _SMALL = 24
 
 
 class TopologyError(ValueError):
-    """Delays that contradict themselves; the message says what was allowed, `place` which entry is
-    wrong.
-    """
+    """Delays that contradict themselves: what was allowed, and the `place` of the wrong entry."""
 
     def __init__(self, allowed: str, *, place: tuple[int, ...]) -> None:
         self.place = place
@@ -135,7 +133,8 @@ def check(delays_ps: Matrix) -> None:
         for column in range(row):
             if delays_ps[row][column] != delays_ps[column][row]:
                 raise TopologyError(
-                    f"expected the same delay as in row {column}, column {row}: a cable is equally long both ways",
+                    f"expected the same delay as in row {column}, column {row}: a cable is equally"
+                    " long both ways",
                     place=(row, column),
                 )
     if (detour := _detour(delays_ps)) is not None:

@@ -119,7 +119,7 @@ def planned(
 
 
 def renumbered(trial: Trial, number: int, *, point: Mapping[str, str]) -> Trial:
-    """Return a trial for another plan: with another number and point, the same seed and scenario."""
+    """Return a trial with another number and point, for another plan; its seed is the same."""
     read = msgspec.json.decode(trial.line, type=_Line)
     read.id, read.point = f"{trial.id.partition('/')[0]}/{number:05d}", dict(point)
     return replace(trial, id=read.id, point=read.point, line=_text(read))

@@ -1,6 +1,4 @@
-"""Components: what hosts, switches and routers are made of, in a file's own models and in those
-that come with the package.
-"""
+"""Components: what hosts, switches and routers are made of, and models shipped with the package."""
 
 import functools
 from pathlib import Path
@@ -22,7 +20,10 @@ NAME = r"^[A-Za-z][A-Za-z0-9_-]{0,31}$"
 MOST_OCTETS = 65_536
 """Octets that overlaps and additions to a frame may have."""
 
-_ALLOWED_FABRIC = 'expected "ideal", { shared = { name = … } } or { crossbar = { inward = { name = … }, outward = { name = … } } }'
+_ALLOWED_FABRIC = (
+    'expected "ideal", { shared = { name = … } } or { crossbar = { inward = { name = … }, outward ='
+    " { name = … } } }"
+)
 _ALLOWED_LEARNING = 'expected "known" or { learns = { age = "300 s", addresses = 8192 } }'
 
 StageTime = Annotated[int, *short_time(PS_PER_S)]
@@ -50,8 +51,9 @@ class Coalesce(Table):
 
 
 class Stage(Table):
-    """Something that frames pass one by one: `fixed` + `per_byte` for each octet + `burst`, then
-    `delay` to the next.
+    """A server that frames pass one by one, then `delay` to the next.
+
+    A frame takes `fixed`, `per_byte` for each octet, and `burst`.
     """
 
     name: Annotated[str, StringConstraints(pattern=NAME)]
@@ -102,9 +104,11 @@ class Stage(Table):
             overlap_octets=self.overlap,
             delay_ps=self.delay,
             queue_frames=self.queue,
-            coalesce=None
-            if coalesce is None
-            else scenario.Coalesce(frames=coalesce.frames, ps=coalesce.time),
+            coalesce=(
+                None
+                if coalesce is None
+                else scenario.Coalesce(frames=coalesce.frames, ps=coalesce.time)
+            ),
         )
 
 
@@ -199,7 +203,7 @@ LearningOrKnown = Annotated[
 
 
 class Model(Table):
-    """What a host, a switch or a router is made of; only keys of the one that uses it may be said."""
+    """What a host, a switch or a router is made of; only keys of its kind may be given."""
 
     send: Annotated[list[Stage], Field(max_length=64)] = Field(default_factory=list)
     """Of a host: stages from the application to the wire."""

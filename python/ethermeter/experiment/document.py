@@ -1,4 +1,4 @@
-"""The experiment file as a whole: its data model, its JSON Schema, and pydantic's errors as faults."""
+"""The experiment file as a whole: its data model, its JSON Schema, and its faults."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -62,7 +62,10 @@ SOURCE_KINDS = ("standard", "study", "fit", "assumption")
 _NUMBER_OR_TEXT = {"type": ["number", "string"]}
 _VARY_SCHEMA = {
     "type": "object",
-    "description": "what is varied: quoted dotted key to values; all combinations are run, the last key changing fastest",
+    "description": (
+        "what is varied: quoted dotted key to values; all combinations are run, the last key"
+        " changing fastest"
+    ),
     "additionalProperties": {
         "oneOf": [
             {"type": "array", "minItems": 1, "maxItems": MOST_TRIALS},
@@ -89,7 +92,8 @@ def _source(value: object) -> str:
         )
     if not isinstance(value, str) or len(value) > 1000 or _SOURCE.fullmatch(value) is None:
         raise complaint(
-            f'expected "kind: text", kind being {", ".join(SOURCE_KINDS[:-1])} or {SOURCE_KINDS[-1]}'
+            f'expected "kind: text", kind being {", ".join(SOURCE_KINDS[:-1])} or'
+            f" {SOURCE_KINDS[-1]}"
         )
     return value
 
@@ -346,8 +350,9 @@ def _sentence(text: str) -> str:
 
 
 def table_at(place: Sequence[Key], *, title: str = "Document") -> type[BaseModel] | None:
-    """Return the model of the table at a place; None for one of a choice, which its one key
-    describes.
+    """Return the model of the table at a place.
+
+    None for one of a choice, which its one key describes.
 
     Parameters
     ----------

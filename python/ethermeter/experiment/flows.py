@@ -297,7 +297,10 @@ def _pairs(
             raise wrong("pairs", shown(flow.pairs), allowed)
         found = [(sender, [receiver]) for sender, receiver in zip(senders, receivers, strict=True)]
     elif flow.pairs is None and len(senders) > 1 and len(receivers) > 1:
-        allowed = f'required: "all", each of {len(senders)} senders to each of {len(receivers)} receivers, or "in order"'
+        allowed = (
+            f'required: "all", each of {len(senders)} senders to each of {len(receivers)}'
+            ' receivers, or "in order"'
+        )
         raise wrong("pairs", "(missing)", allowed)
     else:
         found = [
@@ -461,7 +464,8 @@ def _contradictions(
         wrong(
             ("port",),
             '"tcp"',
-            'expected "udp", "packet" or "xdp" where run.engines has "simulation", which knows no TCP',
+            'expected "udp", "packet" or "xdp" where run.engines has "simulation", which knows'
+            " no TCP",
         )
     return faults
 

@@ -1,5 +1,6 @@
-"""Frame lengths: fixed, mixed, measured (a CSV file with the columns length_bytes and weight) or
-gathered from a coder's samples.
+"""Frame lengths: fixed, mixed, measured, or gathered from a coder's samples.
+
+Measured lengths are in a CSV file with the columns length_bytes and weight.
 """
 
 import csv
@@ -22,8 +23,9 @@ MOST_LENGTHS = 2000
 """Different lengths a mix may have."""
 
 ALLOWED_FRAMES = (
-    'expected a length such as "64 B", a mix such as "64 B x 7 + 1536 B x 1", { mix = [ { length = "64 B", weight = 7 }, … ] }, '
-    '{ measured = "lengths.csv" } or, with a coder, { samples = { least = "64 B", most = "1024 B", overhead = "6 B" } }'
+    'expected a length such as "64 B", a mix such as "64 B x 7 + 1536 B x 1", { mix = [ { length ='
+    ' "64 B", weight = 7 }, … ] }, { measured = "lengths.csv" } or, with a coder, { samples = {'
+    ' least = "64 B", most = "1024 B", overhead = "6 B" } }'
 )
 
 
@@ -47,7 +49,8 @@ def _mix_of_text(value: object) -> list[Mixed]:
         length, _, weight = part.partition("x")
         if not (weight.strip().isascii() and weight.strip().isdigit() and len(weight.strip()) <= 9):
             raise complaint(
-                f'expected parts such as "64 B x 7", each with a whole weight, joined by +; not "{part.strip()[:40]}"'
+                'expected parts such as "64 B x 7", each with a whole weight, joined by +; not'
+                f' "{part.strip()[:40]}"'
             )
         parts.append(Mixed.model_construct(length=_size(length), weight=Fraction(int(weight))))
     return _checked(parts)
@@ -81,9 +84,7 @@ class Mix(Table):
 
 
 class MeasuredFrames(Table):
-    """Frame lengths from a CSV file with the columns length_bytes and weight, beside the experiment
-    file.
-    """
+    """Frame lengths from a CSV file beside the experiment file."""
 
     measured: Annotated[str, StringConstraints(min_length=1, max_length=200)]
     """Name of the CSV file."""

@@ -79,9 +79,7 @@ def _names(tables: Sequence[object]) -> list[object]:
 
 
 def _named(tree: object, rest: Sequence[str]) -> list[Key]:
-    """Return the rest of a key with the tables of lists by their number, where the key has their
-    names.
-    """
+    """Return the rest of a key, with numbers in place of the names of tables in lists."""
     path: list[Key] = []
     for at, key in enumerate(rest):
         part = _number(key)
@@ -93,7 +91,8 @@ def _named(tree: object, rest: Sequence[str]) -> list[Key]:
                 if key not in names:
                     known = ", ".join(str(name) for name in names if isinstance(name, str))
                     raise PathError(
-                        f"expected one of {known}, or a number below {len(tree)}, where the key says {key}"
+                        f"expected one of {known}, or a number below {len(tree)}, where the key"
+                        f" says {key}"
                     )
                 part = names.index(key)
             elif not isinstance(part, int) or part >= len(tree):
@@ -105,7 +104,8 @@ def _named(tree: object, rest: Sequence[str]) -> list[Key]:
             and key not in (models := tree if isinstance(tree, dict) else {})
         ):
             raise PathError(
-                f"expected one of the models of this file: {', '.join(map(str, models)) or 'none'}; where the key says {key}"
+                f"expected one of the models of this file: {', '.join(map(str, models)) or 'none'};"
+                f" where the key says {key}"
             )
         elif isinstance(tree, dict):
             tree = tree.get(key)
@@ -132,7 +132,8 @@ def _group(document: Mapping[str, object], top: str, rest: list[str]) -> tuple[K
     known = ", ".join(str(name) for name in names if isinstance(name, str)) or "none"
     what = "group" if top == "stations" else "flow"
     raise PathError(
-        f"expected a key of {top}, the name of a {what} ({known}) or its number below {len(groups)}; keys are {', '.join(fields)}"
+        f"expected a key of {top}, the name of a {what} ({known}) or its number below"
+        f" {len(groups)}; keys are {', '.join(fields)}"
     )
 
 
@@ -183,7 +184,7 @@ def _encodable(text: str) -> None:
 
 
 def _value(text: str) -> object:
-    """Return a TOML value; what is none counts as a text, so that quotes need not survive a shell."""
+    """Return a TOML value, or the text itself, so that quotes need not survive a shell."""
     try:
         read = tomllib.loads(f"value = {text}")
     except (ValueError, RecursionError):
@@ -202,7 +203,8 @@ def _path(document: Tables, key: str) -> tuple[Key, ...]:
         return resolved(document, parts, tops=_GROUPED_TABLES)
     if len(parts) > 1:
         raise PathError(
-            f"expected a key that begins with {', '.join((*_GROUPED_TABLES, *_QUOTED_TABLES))}, or title, seed, series, notes"
+            f"expected a key that begins with {', '.join((*_GROUPED_TABLES, *_QUOTED_TABLES))}, or"
+            " title, seed, series, notes"
         )
     return (parts[0],)
 

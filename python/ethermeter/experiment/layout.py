@@ -143,13 +143,15 @@ def _check_round_trip(segment: Segment, round_trip_ps: int, problems: _Problems)
             problems.add(
                 ("segment", "tap_delay"),
                 f"{tap_ps} ps",
-                f"expected a quarter of round_trip with one cluster, {round_trip_ps / 4:g} ps, or none",
+                f"expected a quarter of round_trip with one cluster, {round_trip_ps / 4:g} ps, or"
+                " none",
             )
     elif tap_ps is not None and 4 * tap_ps > round_trip_ps:
         problems.add(
             ("segment", "tap_delay"),
             f"{tap_ps} ps",
-            f"expected at most a quarter of round_trip, {round_trip_ps / 4:g} ps, which includes the taps",
+            f"expected at most a quarter of round_trip, {round_trip_ps / 4:g} ps, which includes"
+            " the taps",
         )
 
 
@@ -247,9 +249,7 @@ def _delays_between_places(segment: Segment, *, tap_ps: int) -> topology.Matrix:
 
 
 def _dealt(groups: Sequence[StationGroup], *, places: int) -> tuple[tuple[int, ...], ...]:
-    """Deal stations to places; the dealing goes on from group to group, so that all together stay
-    balanced.
-    """
+    """Deal stations to places in rotation, which goes on from group to group."""
     next_place = 0
     dealt = []
     for group in groups:

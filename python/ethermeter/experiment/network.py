@@ -50,9 +50,7 @@ ModelName = Annotated[str, StringConstraints(min_length=1, max_length=64)]
 
 
 class Clock(Table):
-    """What a host's clock shows: the true time, its offset, and what it has gained since the trial
-    began.
-    """
+    """A host's clock: the true time, its offset, and its gain since the trial began."""
 
     offset: ClockOffset = Field(default="0 s", validate_default=True)
     """How far it is ahead when the trial begins; behind with a minus."""

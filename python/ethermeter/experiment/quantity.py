@@ -71,9 +71,7 @@ def limited_time(most_ps: int) -> tuple[PlainValidator, WithJsonSchema]:
 
 
 def octets(*, least: int, most: int) -> tuple[PlainValidator, WithJsonSchema]:
-    """Return the reader of a size in whole octets, between bounds that may be below zero, and its
-    schema.
-    """
+    """Return the reader of a size in whole octets and its schema; bounds may be below zero."""
     schema = _text(Dimension.SIZE, signed=least < 0)
 
     def read(value: object) -> int:
@@ -190,7 +188,10 @@ Length = Annotated[Fraction, _reader(units.length_m), _text(Dimension.LENGTH)]
 BitTime = Annotated[int, _reader(units.bit_ps), _text(Dimension.RATE)]
 """A bit rate, as the time of one bit in ps."""
 
-_OCTET_TIME = r"^\s*\+?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?\s*((bit|kbit|Mbit|Gbit|b|kb|Mb|Gb)\/s|(ps|ns|us|µs|μs|ms|s)\/B)\s*$"
+_OCTET_TIME = (
+    r"^\s*\+?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?\s*"
+    r"((bit|kbit|Mbit|Gbit|b|kb|Mb|Gb)\/s|(ps|ns|us|µs|μs|ms|s)\/B)\s*$"
+)
 
 OctetTime = Annotated[
     int,

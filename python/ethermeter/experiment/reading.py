@@ -276,8 +276,7 @@ def _table(document: Tables, path: tuple[Key, ...]) -> object:
 
 
 def _check(experiment: Experiment) -> None:
-    """Check what only shows when tables meet: at the first point, and with each value of each
-    sweep.
+    """Check tables together: at the first point, and with each value of each sweep.
 
     The combinations of these are checked as the plan is made.
     """

@@ -135,8 +135,8 @@ def constants_of(segment: Segment, *, file: str) -> Constants:
         bits[key], rest = divmod(number, bit_ps) if unit == "ps" else (number, 0)
         if rest:
             wrong(key, f"{number} ps", f"expected a whole number of bits, each {bit_ps} ps")
-    # Without a gap and a turnaround time, a station could start in the very instant in which it hears
-    # silence and carrier at once.
+    # Without a gap and a turnaround time, a station could start in the very instant in which it
+    # hears silence and carrier at once.
     least = {"slot": 1, "gap": 0 if segment.turnaround else 1, "jam": 1}
     for key, number in bits.items():
         if not least.get(key, 0) <= number <= MOST_BITS:

@@ -36,7 +36,7 @@ MOST_QUEUED = 10_000_000
 
 
 def room(most: int) -> tuple[PlainValidator, WithJsonSchema]:
-    """Return the reader of "unlimited" (None) or a number of frames up to `most`, and its schema."""
+    """Return the reader and the schema of "unlimited" (None) or a number of frames up to `most`."""
 
     def read(value: object) -> int | None:
         if value == "unlimited":

@@ -13,7 +13,10 @@ from ethermeter.experiment.toml import PathError, Tables
 from ethermeter.faults import Fault, Key, dotted, shown
 from ethermeter.units import UnitError
 
-_ALLOWED = 'expected a list of values or { from = …, to = …, step = … }, the dotted key in quotes, such as "stations.count"'
+_ALLOWED = (
+    "expected a list of values or { from = …, to = …, step = … }, the dotted key in quotes, such as"
+    ' "stations.count"'
+)
 _RANGE_KEYS = ("from", "to", "step")
 
 

@@ -1,6 +1,4 @@
-"""Tables: what every table of an experiment file has in common, and the choice between kinds of
-one.
-"""
+"""Tables: what all tables of an experiment file share, and the choice between kinds of one."""
 
 from collections.abc import Mapping
 from typing import Any, TypeVar
@@ -42,9 +40,7 @@ def distinct(values: list[T]) -> list[T]:
 
 
 def tag(name: str) -> str:
-    """Return the label of one kind in a choice; its brackets tell it from a key in an error's
-    place.
-    """
+    """Return the label of one kind in a choice; its brackets tell it from a key of the file."""
     return f"<{name}>"
 
 

@@ -54,7 +54,9 @@ class Theory(Table):
         WithJsonSchema(
             {
                 "type": "string",
-                "description": f'"{ROUND_TRIP}" of this segment, "{SLOT_TIME}" of its standard, or a time',
+                "description": (
+                    f'"{ROUND_TRIP}" of this segment, "{SLOT_TIME}" of its standard, or a time'
+                ),
             }
         ),
     ] = ROUND_TRIP

@@ -135,9 +135,7 @@ def _syntax(message: str, text: str, *, file: str) -> Fault:
 
 
 def _is_shallow(tree: object) -> bool:
-    """Whether no table or list stands deeper than `DEEPEST`; counted level by level, for recursion
-    would fail where it matters.
-    """
+    """Whether no table or list stands deeper than `DEEPEST`; found without recursion."""
     level: list[object] = [tree]
     for _ in range(DEEPEST):
         level = [

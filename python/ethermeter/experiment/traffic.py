@@ -32,16 +32,18 @@ MOST_VALUES = 10_000
 """Values a measured distribution may have."""
 
 _ALLOWED_TIME = (
-    'expected a time such as "12 us", { constant = … }, { uniform = [low, high] }, { exponential = { offset = …, mean = … } } '
-    "or { measured = { values = […], weights = […] } }"
+    'expected a time such as "12 us", { constant = … }, { uniform = [low, high] }, { exponential ='
+    " { offset = …, mean = … } } or { measured = { values = […], weights = […] } }"
 )
 _ALLOWED_ARRIVALS = (
-    'expected "saturated", { poisson = "100 /s" }, { poisson_load = 0.5 }, { regular = "1 ms" }, { regular = "1 ms", phase = "0 s" }, '
-    '{ on_off = { period = "1 ms", on = "10 ms", off = "90 ms" } } or { coder = { sample = "16 bit", every = "152.32 us" } }'
+    'expected "saturated", { poisson = "100 /s" }, { poisson_load = 0.5 }, { regular = "1 ms" }, {'
+    ' regular = "1 ms", phase = "0 s" }, { on_off = { period = "1 ms", on = "10 ms", off = "90 ms"'
+    ' } } or { coder = { sample = "16 bit", every = "152.32 us" } }'
 )
 _ALLOWED_BACKOFF = (
-    'expected "exponential", "none", { exponential = { limit = 10 } }, { linear = { limit = 10 } }, { constant = { slots = 4 } } '
-    'or { load_register = { bits = 8, clock = "38.08 us", ticks = true } }'
+    'expected "exponential", "none", { exponential = { limit = 10 } }, { linear = { limit = 10 } },'
+    ' { constant = { slots = 4 } } or { load_register = { bits = 8, clock = "38.08 us", ticks ='
+    " true } }"
 )
 
 
@@ -111,7 +113,8 @@ class Measurements(Table):
     def _one_weight_a_value(self) -> "Measurements":
         if len(self.values) != len(self.weights):
             raise complaint(
-                f"expected as many weights as values, got {len(self.weights)} and {len(self.values)}"
+                f"expected as many weights as values, got {len(self.weights)} and"
+                f" {len(self.values)}"
             )
         if not any(self.weights):
             raise complaint("expected at least one weight above zero")
@@ -185,7 +188,8 @@ class Regular(Table):
         period_ps = info.data.get("regular")
         if isinstance(phase, int) and period_ps is not None and phase >= period_ps:
             raise complaint(
-                f'expected "random", or a time from 0 s to below regular, {units.decimal_text(Fraction(period_ps, 10**6))} us'
+                'expected "random", or a time from 0 s to below regular,'
+                f" {units.decimal_text(Fraction(period_ps, 10**6))} us"
             )
         return phase
 
@@ -271,8 +275,9 @@ class Register(Table):
 
 
 class LoadRegister(Table):
-    """The host's clock, masked by a register that takes in a one at each collision (Gonsalves 1982,
-    section 2.2).
+    """The host's clock, masked by a register that takes in a one at each collision.
+
+    After Gonsalves (1982), section 2.2.
     """
 
     load_register: Register

@@ -119,9 +119,7 @@ STACKS: dict[Stack, Settings] = {
 
 
 class Tcp(Table):
-    """What both ends of a connection are like; keys that the file does not have are those of the
-    `stack`.
-    """
+    """Both ends of a connection; a key that the file does not have is that of the `stack`."""
 
     stack: Stack = "linux"
     """Whose settings stand where the file has none."""
@@ -175,7 +173,8 @@ class Tcp(Table):
         rooms = (self.window, *(() if self.send_buffer is None else (self.send_buffer,)))
         if segment < 1 or min(rooms) < segment:
             raise complaint(
-                f"expected window and send_buffer to have room for a segment of {segment} B, which is the mtu less its headers"
+                f"expected window and send_buffer to have room for a segment of {segment} B, which"
+                " is the mtu less its headers"
             )
         return self
 

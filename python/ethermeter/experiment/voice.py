@@ -135,9 +135,7 @@ def station_faults(group: "StationGroup", index: int, *, file: str) -> list[Faul
 
 
 def _check_host(group: "StationGroup", problems: Problems) -> None:
-    """Find keys of hosts that wait or give up: a coder's buffer is the frame, and goes on whatever
-    becomes of attempts.
-    """
+    """Find keys of queues and of giving up: a coder has neither, its buffer is the frame."""
     if group.queue is not None:
         problems.add(("queue",), group.queue, "not allowed with a coder, whose buffer is the frame")
     for key, only in (("after_attempt_limit", "resume"), ("after_late_collision", "backoff")):
@@ -159,7 +157,10 @@ def check_coder(coder: Coder, problems: Problems) -> None:
         return
     every_ps = coder.every_ps
     if every_ps.denominator != 1:
-        allowed = f'expected a rate at which a sample lasts a whole number of picoseconds; or every = "{round(every_ps)} ps"'
+        allowed = (
+            "expected a rate at which a sample lasts a whole number of picoseconds; or every ="
+            f' "{round(every_ps)} ps"'
+        )
         problems.add(("arrivals", "coder", "rate"), f"{float(coder.rate or 0):g} bit/s", allowed)
         return
     if every_ps > PS_PER_S:
@@ -209,12 +210,16 @@ def frames_and_arrivals(
     samples = max(1, -(-(least - overhead) // coder.sample_bits))
     # A coder that is only played may fill the whole of a frame, as the study's did.
     if 0 < overhead < fcs_bits:
-        allowed = f'expected "0 B", at least the frame check sequence, {fcs_bits} bit, or frames_include_fcs = false'
+        allowed = (
+            f'expected "0 B", at least the frame check sequence, {fcs_bits} bit, or'
+            " frames_include_fcs = false"
+        )
         problems.add(("frames", "samples", "overhead"), f"{overhead} bit", allowed)
     if overhead + samples * coder.sample_bits > most:
         allowed = (
-            f"expected room for what least asks for, {samples} of {coder.sample_bits} bit beside {overhead} of overhead: "
-            f"at least {overhead + samples * coder.sample_bits - added} bit"
+            f"expected room for what least asks for, {samples} of {coder.sample_bits} bit beside"
+            f" {overhead} of overhead: at least"
+            f" {overhead + samples * coder.sample_bits - added} bit"
         )
         problems.add(("frames", "samples", "most"), f"{growth.most} bit", allowed)
     if most > MOST_BITS:
@@ -234,7 +239,10 @@ def frames_and_arrivals(
         >= coder.every_ps * (1_000_000_000 - group.clock_error) // 1_000_000_000
     ):
         key = "every" if coder.every is not None else "rate"
-        allowed = f"expected samples slower than the segment, which takes {coder.sample_bits * bit_ps} ps for one"
+        allowed = (
+            f"expected samples slower than the segment, which takes {coder.sample_bits * bit_ps} ps"
+            " for one"
+        )
         problems.add(("arrivals", "coder", key), f"a sample every {coder.every_ps} ps", allowed)
     if problems.faults:
         raise InputError(problems.faults)
@@ -345,8 +353,9 @@ def _check_lengths(
     samples = max(1, -(-(growth.least - growth.overhead) // sample_bits))
     if growth.overhead + samples * sample_bits > growth.most:
         allowed = (
-            f"expected room for what least asks for, {samples} of {sample_bits} bit beside {_size(growth.overhead)} of overhead: "
-            f"at least {_size(growth.overhead + samples * sample_bits)}"
+            f"expected room for what least asks for, {samples} of {sample_bits} bit beside"
+            f" {_size(growth.overhead)} of overhead: at least"
+            f" {_size(growth.overhead + samples * sample_bits)}"
         )
         problems.add((key, "samples", "most"), _size(growth.most), allowed)
     most = (
