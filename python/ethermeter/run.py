@@ -218,7 +218,7 @@ def search(
     import msgspec
 
     from ethermeter.plan import Plan
-    from ethermeter.store.measured import read_result
+    from ethermeter.store.measured import read_text
     from ethermeter.strategies.strategy import Finished as Answered
     from ethermeter.strategies.strategy import Observed
 
@@ -234,7 +234,7 @@ def search(
                 Observed(
                     trial,
                     recorder.rows(number),
-                    read_result(directory, trial.id) if trial.engine == LIVE else {},
+                    read_text(directory, trial.id) if trial.engine == LIVE else b"",
                 )
                 for number, trial in enumerate(proposed, len(observed))
             ]

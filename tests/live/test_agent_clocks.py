@@ -132,7 +132,7 @@ def test_offset_and_drift_of_a_senders_clock_are_found_within_their_uncertainty(
     # Something was known of the clock before the first frame came, so each delay is told, or known
     # to be too short to tell.
     assert not any(
-        flow["receiving"]["counted"]["stream"]["measured"]["unrelated"] for flow in found
+        flow["receiving"]["counted"]["streams"][0]["measured"]["unrelated"] for flow in found
     )
     for key in ("uncertainty_ns", "delay_uncertainty_ns"):
         values_ns = [flow["clock"][key] for flow in found]
@@ -178,7 +178,7 @@ def compare_clocks(
             abs(error_ns) <= found["uncertainty_ns"]
             and abs(drift_error) <= found["drift_uncertainty"]
         )
-        measured = flow["receiving"]["counted"]["stream"]["measured"]
+        measured = flow["receiving"]["counted"]["streams"][0]["measured"]
         assert (
             measured["delay"]["total"] + measured["before_sent"] + measured["unrelated"]
             == measured["frames"]

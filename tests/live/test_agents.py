@@ -114,7 +114,7 @@ def test_agents_on_three_hosts_fill_a_wire_of_10_megabits(
                 assert done.returncode == 0, done.stderr
                 flow = json.loads(done.stdout)["flows"]["full"]
                 assert flow["sent"] == flow["received"], flow["losses"]
-                return float(flow["receiving"]["counted"]["stream"]["measured"]["goodput_bps"])
+                return float(flow["receiving"]["counted"]["streams"][0]["measured"]["goodput_bps"])
 
             found_bps = in_quiet_window(goodput_bps, tolerated_stall_s=0.1)
     # What the coordinator says to the receiver meanwhile shares the wire: some ten small segments a

@@ -199,7 +199,7 @@ def test_octets_over_tcp_fill_what_a_wire_leaves_them(
         assert 0 < value(point, "data_rate") <= most_bps + 8 * 160_000
         (flows,) = flows_of(folder)
         assert flows["copy"]["received_octets"] == flows["copy"]["sent_octets"] > 0
-        return list(flows["copy"]["receiving"]["counted"]["measured"]["batches"]["octets"])
+        return list(flows["copy"]["receiving"]["counted"]["measured"]["batches"])
 
     # In most batches of the window, of 50 ms, nothing is sent again and nothing stalls: there it is
     # the wire's rate, but for a segment that is just read or not.
@@ -258,7 +258,7 @@ def test_conversations_lose_what_a_wire_does_not_carry_with_their_longest_packet
             assert said["made"] == said["sent"] + said["lost"] + said["left"]
             assert (
                 said["sent"]
-                == flow["receiving"]["counted"]["stream"]["voice"]["measured"]["samples"]
+                == flow["receiving"]["counted"]["streams"][0]["voice"]["measured"]["samples"]
             )
         return value(point, "sample_loss")
 

@@ -232,7 +232,9 @@ def test_on_relayed_wires_messages_take_the_time_of_their_bits_and_of_the_links(
     # There and back over two wires, each with 8 + 100 octets of 0.8 µs, and 2 ms each way; nothing
     # is faster.
     assert fastest_ns >= 4 * 108 * 800 + 2 * 2_000_000
-    delays = result["flows"]["load sender1"]["receiving"]["counted"]["stream"]["measured"]["delay"]
+    delays = result["flows"]["load sender1"]["receiving"]["counted"]["streams"][0]["measured"][
+        "delay"
+    ]
     # 8 + 546 octets over two wires.
     assert delays["buckets"][0][1] >= (2 * 554 * 800 + 2_000_000) * 1000
 

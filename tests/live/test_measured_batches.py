@@ -79,33 +79,49 @@ FOLLOWS = {
 
 def check_sums(flows: dict[str, Any]) -> None:
     """Counts of all parts are those of the whole, exactly."""
-    measured = flows["load"]["receiving"]["counted"]["stream"]["measured"]
+    measured = flows["load"]["receiving"]["counted"]["streams"][0]["measured"]
     parts = measured["batches"]
-    assert {len(column) for column in parts.values()} == {8}
-    assert sum(parts["frames"]) == measured["frames"] > 0
-    assert sum(parts["payload_octets"]) == measured["payload_octets"]
-    assert sum(parts["delays"]) == measured["delay"]["total"]
-    assert sum(parts["spacings"]) == measured["frames"] - 1
-    assert sum(parts["spacing_sum_ns"]) == measured["last_ns"] - measured["first_ns"]
+
+    def total(of: list[dict[str, int]], name: str) -> int:
+        return sum(batch[name] for batch in of)
+
+    assert len(parts) == 8
+    assert total(parts, "frames") == measured["frames"] > 0
+    assert total(parts, "payload_octets") == measured["payload_octets"]
+    assert total(parts, "delays") == measured["delay"]["total"]
+    assert total(parts, "spacings") == measured["frames"] - 1
+    assert total(parts, "spacing_ns") == measured["last_ns"] - measured["first_ns"]
     asked = flows["ask"]["sending"]["counted"]
-    assert sum(asked["batches"]["requests"]) == asked["requests"] > 0
-    assert sum(asked["batches"]["complete"]) == asked["complete"] == asked["since_arrival"]["total"]
+    assert total(asked["batches"], "requests") == asked["requests"] > 0
+    complete = total(asked["batches"], "complete")
+    assert complete == asked["complete"] == asked["since_arrival"]["total"]
     bulk = flows["bulk"]["receiving"]["counted"]["measured"]
-    assert sum(bulk["batches"]["octets"]) == bulk["octets"] > 0
+    assert sum(bulk["batches"]) == bulk["octets"] > 0
     copied = flows["copy"]["sending"]["counted"]["measured"]
-    assert sum(copied["batches"]["blocks"]) == copied["blocks"] == copied["round_trip"]["total"] > 0
-    assert sum(copied["batches"]["octets"]) == copied["octets"]
+    blocks = total(copied["batches"], "blocks")
+    assert blocks == copied["blocks"] == copied["round_trip"]["total"] > 0
+    assert total(copied["batches"], "octets") == copied["octets"]
     # Means by sums are within the buckets, which are narrower than 0.8% of their times.
-    for parts_, sums, counts, histogram in (
-        (parts, "delay_sum_ns", "delays", measured["delay"]),
-        (asked["batches"], "since_arrival_sum_ns", "complete", asked["since_arrival"]),
-        (copied["batches"], "round_trip_sum_ns", "blocks", copied["round_trip"]),
+    for parts_, sum_ps, counts, histogram in (
+        (parts, 1000 * total(parts, "delay_ns"), "delays", measured["delay"]),
+        (
+            asked["batches"],
+            total(asked["batches"], "since_arrival_ps"),
+            "complete",
+            asked["since_arrival"],
+        ),
+        (
+            copied["batches"],
+            1000 * total(copied["batches"], "round_trip_ns"),
+            "blocks",
+            copied["round_trip"],
+        ),
     ):
         low_ps, high_ps = (
             sum(bucket[at] * bucket[2] for bucket in histogram["buckets"]) for at in (0, 1)
         )
-        assert low_ps - 1000 * 8 <= 1000 * sum(parts_[sums]) <= high_ps
-        assert sum(parts_[counts]) == histogram["total"]
+        assert low_ps <= sum_ps <= high_ps
+        assert total(parts_, counts) == histogram["total"]
 
 
 @pytest.mark.parametrize("place", ["--loopback", pytest.param("--testbed", marks=pytest.mark.root)])

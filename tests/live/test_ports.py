@@ -60,7 +60,7 @@ def test_frames_at_a_moderate_pace_arrive_all_in_order_and_once(
             heard, spoken = play(listener, speaker)
             assert spoken["frames"] == FRAMES
             assert {
-                heard[key] for key in ("reordered", "duplicate", "late", "strange", "unmarked")
+                heard[key] for key in ("reordered", "duplicate", "late", "unexpected", "unmarked")
             } == {0}
             return heard, spoken
 
@@ -131,7 +131,7 @@ def test_frames_past_the_queue_arrive_whole_whatever_their_length(
         spoken["frames"],
         heard["received"],
         heard["missing"],
-        heard["strange"],
+        heard["unexpected"],
         heard["unmarked"],
     ) == (frames, frames, 0, 0, 0)
     assert heard["payload_octets"] == spoken["payload_octets"] == frames * (frame_octets - 18)
@@ -203,7 +203,7 @@ def test_xdp_takes_our_frames_only_and_nothing_of_it_stays(station: str) -> None
             raw = one.command(station, "send", *options("packet", one, other), "frames=100")
             subprocess.run(raw, check=True, capture_output=True)
             taken = json.loads(listening.communicate()[0])
-        assert (heard["received"], taken["received"], taken["strange"]) == (100, 100, 0)
+        assert (heard["received"], taken["received"], taken["unexpected"]) == (100, 100, 0)
         assert taken["mode"] == {"attachment": "native", "copies": True}
         assert not is_redirected(other)
 

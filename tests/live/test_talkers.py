@@ -120,7 +120,7 @@ def samples_of(flow: dict[str, Any], sample_ps: int) -> tuple[dict[str, Any], di
     """What a talker and its listener say of samples; every one is accounted for."""
     said, heard = (
         flow["sending"]["counted"]["voice"],
-        flow["receiving"]["counted"]["stream"]["voice"],
+        flow["receiving"]["counted"]["streams"][0]["voice"],
     )
     of = said["measured"]
     assert of["made"] == of["sent"] + of["lost"] + of["left"]

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from ethermeter.analysis import accounts, connections, hosts, losses, pacing
 from ethermeter.faults import InputError
+from measured_trials import counted, result_of
 
 S = 1_000_000_000
-IDLE = {"user": 0, "system": 0, "interrupts": 0, "soft_interrupts": 0, "stolen": 0, "idle": 0}
+IDLE = {"user": 0, "system": 0, "interrupts": 0, "soft_interrupts": 0, "steal": 0, "idle": 0}
 
 
 def sample(
@@ -46,7 +47,7 @@ def agent(boot: str) -> dict[str, Any]:
         "system": [[0, 5, 10], [0, 0, 0]],
         "interrupts_time": [[0, 0, 0], [0, 0, 0]],
         "soft_interrupts_time": [[0, 0, 0], [0, 0, 10]],
-        "stolen": [[0, 0, 0], [0, 0, 0]],
+        "steal": [[0, 0, 0], [0, 0, 0]],
         "idle": [[0, 0, 0], [0, 10, 10]],
         "context_switches": [0, 100, 400],
         "interrupts": [0, 10, 20],
@@ -61,7 +62,7 @@ def agent(boot: str) -> dict[str, Any]:
 
 
 def test_shares_of_processors_are_those_of_the_ticks_between_the_edges_of_the_window() -> None:
-    (machine,) = hosts.machines({"agents": {"a": agent("x"), "b": agent("x")}})
+    (machine,) = hosts.machines(result_of({"agents": {"a": agent("x"), "b": agent("x")}}))
     assert machine.hosts == ("a", "b")
     # 50 + 20 + 30 of 200 ticks, and 0 of 200.
     assert machine.processors[0] == {
@@ -69,7 +70,7 @@ def test_shares_of_processors_are_those_of_the_ticks_between_the_edges_of_the_wi
         "system": 0.1,
         "interrupts": 0.0,
         "soft_interrupts": 0.15,
-        "stolen": 0.0,
+        "steal": 0.0,
     }
     assert machine.busiest == (0, 0.5)
     assert machine.shares["user"] == 0.125
@@ -85,28 +86,32 @@ def test_shares_of_processors_are_those_of_the_ticks_between_the_edges_of_the_wi
 
 
 def test_hosts_of_several_kernels_are_several_machines() -> None:
-    found = hosts.machines({"agents": {"a": agent("x"), "b": agent("y"), "c": agent("x")}})
+    found = hosts.machines(
+        result_of({"agents": {"a": agent("x"), "b": agent("y"), "c": agent("x")}})
+    )
     assert [machine.hosts for machine in found] == [("a", "c"), ("b",)]
 
 
 def test_a_machine_that_told_no_edges_is_left_out() -> None:
     assert (
         hosts.machines(
-            {"agents": {"a": {"boot": "x", "result": None}, "b": {"result": {"host": []}}}}
+            result_of(
+                {"agents": {"a": {"boot": "x", "result": None}, "b": {"result": {"host": []}}}}
+            )
         )
         == ()
     )
 
 
 def test_the_course_of_a_machine_is_what_grew_in_each_step() -> None:
-    course = hosts.course({"agents": {"a": agent("x")}}, "a")
+    course = hosts.course(result_of({"agents": {"a": agent("x")}}), "a")
     assert course is not None
     assert course.at_s.tolist() == [0.0, 0.1]
     # First step: 5 + 5 + 10 ticks in all; second: 5 + 5 + 10.
     assert course.shares["user"].tolist() == [0.25, 0.25]
     assert course.shares["soft_interrupts"].tolist() == [0.0, 0.5]
     assert course.context_switches.tolist() == [1000, 3000]
-    assert hosts.course({"agents": {"a": {"result": {}}}}, "a") is None
+    assert hosts.course(result_of({"agents": {"a": {"result": {}}}}), "a") is None
 
 
 def tcp_flow() -> dict[str, Any]:
@@ -123,25 +128,25 @@ def tcp_flow() -> dict[str, Any]:
         "buffer_limited_us": [0, 0, 1000],
     }
     # The first value stood for 1 s, the second for 3 s; the last had no time to stand.
-    given = {
-        "tcp": {"at_ns": [0, S, 4 * S], "columns": columns},
-        "congestion": "cubic",
-        "sack": False,
-    }
+    tcp = {"at_ns": [0, S, 4 * S], "columns": columns}
     progress = {"at_ns": [0, 2 * S, 4 * S], "columns": {"octets": [0, 1_000_000, 3_000_000]}}
-    taken = {"measured": {"data_rate_bps": 8e6}, "progress": progress}
+    measured = {"data_rate_bps": 8e6}
     return {
         "from": "a",
         "to": "b",
         "port": "tcp",
-        "sending": {"counted": given},
-        "receiving": {"counted": taken},
+        "sending": counted("bulk-sender", tcp=tcp, congestion="cubic", sack=False),
+        "receiving": counted(
+            "bulk-receiver", octets=3_000_000, last_ns=None, measured=measured, progress=progress
+        ),
     }
 
 
 def test_means_of_a_connection_weigh_each_value_by_how_long_it_stood() -> None:
     (found,) = connections.connections(
-        {"flows": {"copy": tcp_flow(), "load": {"from": "a", "to": "b", "sending": None}}}
+        result_of(
+            {"flows": {"copy": tcp_flow(), "load": {"from": "a", "to": "b", "sending": None}}}
+        )
     )
     assert found.round_trip_s == pytest.approx((100 * 1 + 300 * 3) / 4 * 1e-6)
     assert found.round_trip_most_s == pytest.approx(500e-6)
@@ -154,34 +159,32 @@ def test_means_of_a_connection_weigh_each_value_by_how_long_it_stood() -> None:
 
 
 def test_what_a_receiver_read_is_conserved_over_even_steps() -> None:
-    course = connections.course({"flows": {"copy": tcp_flow()}}, "copy")
+    course = connections.course(result_of({"flows": {"copy": tcp_flow()}}), "copy")
     assert course is not None
     steps_s = 4 / course.read_s.size
     assert float((course.read_bps * steps_s).sum()) == pytest.approx(8 * 3_000_000)
-    assert connections.course({"flows": {}}, "copy") is None
+    assert connections.course(result_of({"flows": {}}), "copy") is None
 
 
 def test_of_a_file_the_end_that_sent_the_data_speaks() -> None:
     flow = tcp_flow()
-    server = {**flow["sending"]["counted"]}
-    server["tcp"]["columns"]["acknowledged_octets"] = [0, 10_000, 27_000]
-    few = {key: [0, 0, 0] for key in server["tcp"]["columns"]}
-    client = {
-        "tcp": {"at_ns": [0, S, 2 * S], "columns": few},
-        "measured": {"octets": 25_000, "blocks": 5},
-    }
+    tcp = flow["sending"]["counted"]["tcp"]
+    tcp["columns"]["acknowledged_octets"] = [0, 10_000, 27_000]
+    few = {key: [0, 0, 0] for key in tcp["columns"]}
+    asked = {"at_ns": [0, S, 2 * S], "columns": few}
+    measured = {"octets": 25_000, "blocks": 5, "round_trip": {}}
     file = {
         "from": "a",
         "to": "b",
         "port": "tcp",
-        "sending": {"counted": client},
-        "receiving": {"counted": server},
+        "sending": counted("client", tcp=asked, completion_ns=None, measured=measured),
+        "receiving": counted("server", tcp=tcp),
     }
     result = {"flows": {"copy": file}, "phases": {"measure_from_ns": S, "measure_to_ns": 3 * S}}
-    (found,) = connections.connections(result)
+    (found,) = connections.connections(result_of(result))
     assert (found.sender, found.receiver, found.sent_octets) == ("b", "a", 30_000)
     assert found.data_rate_bps == pytest.approx(8 * 25_000 / 2)
-    course = connections.course(result, "copy")
+    course = connections.course(result_of(result), "copy")
     assert course is not None
     assert float((course.read_bps * 4 / course.read_s.size).sum()) == pytest.approx(8 * 27_000)
 
@@ -212,7 +215,7 @@ def test_missing_messages_are_the_places_and_the_unexplained_less_the_excess() -
         },
         "ping": {"from": "a", "to": "b"},
     }
-    found = losses.losses({"flows": flows})
+    found = losses.losses(result_of({"flows": flows}))
     assert [(loss.flow, loss.receiver) for loss in found] == [
         ("one", "b"),
         ("group", "b"),
@@ -229,19 +232,32 @@ def paced(buckets: list[list[int]], worst_ns: int, share: float) -> dict[str, An
         "frames": frames,
         "share_on_time": share,
         "worst_ns": worst_ns,
-        "breaths": 1,
+        "forced_sleeps": 1,
         "real_time": None,
         "lateness": {"buckets": buckets},
     }
-    return {"from": "a", "to": "b", "sending": {"counted": {"pacing": said}}}
+    sending = counted("sender", frames=frames, unsent=0, pacing=said)
+    return {"from": "a", "to": "b", "sending": sending}
 
 
 def test_lateness_of_replications_together_is_that_of_all_their_messages() -> None:
     one = pacing.pacings(
-        {"flows": {"load": paced([[0, 1_000_000, 99], [9_000_000, 10_000_000, 1]], 9_500, 0.99)}}
+        result_of(
+            {
+                "flows": {
+                    "load": paced([[0, 1_000_000, 99], [9_000_000, 10_000_000, 1]], 9_500, 0.99)
+                }
+            }
+        )
     )
     other = pacing.pacings(
-        {"flows": {"load": paced([[0, 1_000_000, 50], [20_000_000, 21_000_000, 50]], 20_100, 0.5)}}
+        result_of(
+            {
+                "flows": {
+                    "load": paced([[0, 1_000_000, 50], [20_000_000, 21_000_000, 50]], 20_100, 0.5)
+                }
+            }
+        )
     )
     both = pacing.together([*one, *other])
     assert both.messages == 200
@@ -250,16 +266,20 @@ def test_lateness_of_replications_together_is_that_of_all_their_messages() -> No
     assert both.quantile_s(0.75) == pytest.approx(10e-6)
     # The end of the bucket is beyond the latest message.
     assert both.quantile_s(0.999) == pytest.approx(20.1e-6)
-    assert (both.worst_s, both.breaths) == (pytest.approx(20.1e-6), 2)
+    assert (both.worst_s, both.forced_sleeps) == (pytest.approx(20.1e-6), 2)
 
 
 def test_saturated_senders_have_no_pacing_and_exchanges_no_clocks() -> None:
     flows = {
-        "load": {"from": "a", "to": "b", "sending": {"counted": {"pacing": {"frames": 0}}}},
+        "load": {
+            "from": "a",
+            "to": "b",
+            "sending": counted("sender", frames=9, unsent=0, pacing={"frames": 0}),
+        },
         "ping": {"from": "a", "to": "b"},
     }
-    assert pacing.pacings({"flows": flows}) == ()
-    assert pacing.clocks({"flows": flows}) == ()
+    assert pacing.pacings(result_of({"flows": flows})) == ()
+    assert pacing.clocks(result_of({"flows": flows})) == ()
 
 
 def test_clocks_are_shared_compared_or_unknown() -> None:
@@ -275,7 +295,7 @@ def test_clocks_are_shared_compared_or_unknown() -> None:
         "compared": {"from": "a", "to": "b", "clock": {**relation, "delay_uncertainty_ns": None}},
         "unknown": {"from": "a", "to": "b", "clock": {"shared": False}},
     }
-    shared, compared, unknown = pacing.clocks({"flows": flows})
+    shared, compared, unknown = pacing.clocks(result_of({"flows": flows}))
     assert shared.is_shared
     assert (compared.ahead_s, compared.ahead_bound_s, compared.drift) == (
         pytest.approx(-0.5),

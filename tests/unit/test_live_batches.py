@@ -18,8 +18,8 @@ from ethermeter.analysis.groups import _means_of_known
 from ethermeter.engines.live.by_batch import mean_s, of_stream
 from ethermeter.engines.live.description import describe
 from ethermeter.engines.live.observed import failed, observe
-from ethermeter.engines.live.result import Sink, StreamWindow
 from ethermeter.metrics import Metric
+from ethermeter.store.result import Sink, StreamWindow
 from ethermeter.store.rows import BATCH_COUNTS, BATCH_SUMS, FLOW_METRICS, NOT_COUNTED, TrialRows
 from ethermeter.trial import Trial
 from flow_totals import together
@@ -87,6 +87,10 @@ def histogram(count: int) -> dict[str, Any]:
     return {"total": count, "buckets": [[10_000_000, 10_080_000, count]]}
 
 
+def by_row(columns: dict[str, list[int]]) -> list[dict[str, int]]:
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
 def result() -> dict[str, Any]:
     """What agents would say: 10 messages of 1300 octets and their marks, 40 exchanges of which 3
     failed, and 5 blocks.
@@ -96,9 +100,9 @@ def result() -> dict[str, Any]:
         "frames": [1, 4, 2, 3],
         "payload_octets": [100, 500, 300, 400],
         "delays": [1, 4, 2, 3],
-        "delay_sum_ns": [10_010, 40_120, 20_050, 30_090],
+        "delay_ns": [10_010, 40_120, 20_050, 30_090],
         "spacings": [0, 4, 2, 3],
-        "spacing_sum_ns": [0, 400_000_000, 150_000_000, 300_000_000],
+        "spacing_ns": [0, 400_000_000, 150_000_000, 300_000_000],
     }
     measured = {
         "frames": 10,
@@ -107,20 +111,20 @@ def result() -> dict[str, Any]:
         "last_ns": 1_450_000_000,
         "delay": histogram(10),
         "spacing": histogram(9),
-        "batches": stream,
+        "batches": by_row(stream),
     }
     asked = {
         "requests": [10, 10, 12, 8],
         "complete": [10, 8, 12, 7],
-        "since_arrival_sum_ns": [100_500, 80_100, 120_900, 70_200],
+        "since_arrival_ps": [100_500_000, 80_100_000, 120_900_000, 70_200_000],
     }
     blocks = {
         "octets": [4000, 8000, 4000, 4000],
         "blocks": [1, 2, 1, 1],
-        "round_trip_sum_ns": [10_010, 20_030, 10_020, 10_050],
+        "round_trip_ns": [10_010, 20_030, 10_020, 10_050],
     }
-    file = {"octets": 20_000, "blocks": 5, "round_trip": histogram(5), "batches": blocks}
-    taken = {"octets": 900, "data_rate_bps": 6400.0, "batches": {"octets": [100, 200, 300, 300]}}
+    file = {"octets": 20_000, "blocks": 5, "round_trip": histogram(5), "batches": by_row(blocks)}
+    taken = {"octets": 900, "data_rate_bps": 6400.0, "batches": [100, 200, 300, 300]}
     roles = {
         "load": ("sender", "sink"),
         "ping": ("requester", "responder"),
@@ -129,22 +133,22 @@ def result() -> dict[str, Any]:
     }
     sides: dict[str, tuple[Any, Any]] = {
         "load": (
-            {"frames": 20, "untaken": 0},
-            {"stream": {"received": 20, "reordered": 0, "duplicate": 0, "measured": measured}},
+            {"frames": 20, "unsent": 0},
+            {"streams": [{"received": 20, "reordered": 0, "duplicate": 0, "measured": measured}]},
         ),
         "ping": (
             {
                 "requests": 40,
                 "answered": 37,
                 "lost": 3,
-                "unasked": 0,
+                "queued": 0,
                 "since_arrival": histogram(37),
-                "batches": asked,
+                "batches": by_row(asked),
             },
             {"requests": 40, "request_octets": 40 * 58},
         ),
         "bulk": ({"octets": 2000, **again}, {"octets": 2000, "last_ns": 5, "measured": taken}),
-        "copy": ({**again, "whole_ns": None, "measured": file}, again),
+        "copy": ({**again, "completion_ns": None, "measured": file}, again),
     }
     flows = {
         name: {
@@ -165,7 +169,7 @@ def measured_load() -> StreamWindow:
     receiving = result_of(result()).flows["load"].receiving
     assert receiving is not None
     assert isinstance(receiving.counted, Sink)
-    return receiving.counted.stream.measured
+    return receiving.counted.streams[0].measured
 
 
 def sums_of(rows: TrialRows, flows: slice = slice(None)) -> FlowSums:
@@ -261,14 +265,17 @@ def test_what_was_not_counted_by_part_of_a_stream_has_no_error(tmp_path: Path) -
     def left(**changes: Any) -> set[Metric]:
         said = copy.deepcopy(result())
         load = said["flows"]["load"]
-        load["sending"]["counted"]["untaken"] = changes.pop("untaken", 0)
-        load["receiving"]["counted"]["stream"]["measured"]["batches"].update(changes)
+        load["sending"]["counted"]["unsent"] = changes.pop("unsent", 0)
+        batches = load["receiving"]["counted"]["streams"][0]["measured"]["batches"]
+        for name, column in changes.items():
+            for batch, count in zip(batches, column, strict=True):
+                batch[name] = count
         return OF_STREAM - told(observe(trial, result_of(said), took_s=1.0), 0)
 
     # One message came before it was sent: its delay is in no sum.
     assert left(delays=[1, 3, 2, 3]) == {Metric.ONE_WAY_DELAY}
     # When the port took some of them not is not known.
-    assert left(untaken=2) == {Metric.DROPPED}
+    assert left(unsent=2) == {Metric.DROPPED}
     voice = of_stream([measured_load()], is_voice=True, has_dropped=False)
     assert voice is not None
     assert "one_way_s" not in voice
@@ -278,19 +285,17 @@ def test_an_agent_that_counts_in_no_parts_or_in_others_leaves_its_flow_without_t
     tmp_path: Path,
 ) -> None:
     trial, said = trial_of(tmp_path), result()
-    del said["flows"]["load"]["receiving"]["counted"]["stream"]["measured"]["batches"]
-    said["flows"]["ping"]["sending"]["counted"]["batches"] = {
-        "requests": [40],
-        "complete": [37],
-        "since_arrival_sum_ns": [371_700],
-    }
+    del said["flows"]["load"]["receiving"]["counted"]["streams"][0]["measured"]["batches"]
+    said["flows"]["ping"]["sending"]["counted"]["batches"] = [
+        {"requests": 40, "complete": 37, "since_arrival_ps": 371_700_000}
+    ]
     rows = observe(trial, result_of(said), took_s=1.0)
     assert [told(rows, flow) for flow in range(4)] == [set(), set(), {Metric.EXCHANGES}, OF_FILE]
     # Of one part the mean is exact all the same; without any it is that of the buckets.
     assert observed(rows, Metric.ROUND_TRIP, 1) == pytest.approx(371_700e-9 / 37, rel=1e-12)
     assert observed(rows, Metric.ONE_WAY_DELAY, 0) == pytest.approx(10.04e-6, rel=1e-12)
     assert failed(trial, took_s=1.0).flow_batch_counts.size == 0
-    assert math.isnan(mean_s([0, 0], [0, 0]))
+    assert math.isnan(mean_s(0, 0))
 
 
 def test_several_receivers_are_counted_together() -> None:
@@ -301,7 +306,7 @@ def test_several_receivers_are_counted_together() -> None:
     assert found["one_way_s"].tolist() == pytest.approx(
         [20_020e-9, 80_240e-9, 40_100e-9, 60_180e-9]
     )
-    other = replace(one, batches=None)
+    other = replace(one, batches=())
     assert of_stream([one, other], is_voice=False, has_dropped=False) is None
 
 

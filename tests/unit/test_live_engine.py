@@ -16,6 +16,7 @@ from ethermeter.engines.live.description import (
     flow_names,
     selective_acknowledgements,
 )
+from ethermeter.engines.live.laboratory import Ceilings, HostAnswer
 from ethermeter.engines.live.observed import failed, observe
 from ethermeter.engines.live.places import Local, mtu_octets
 from ethermeter.engines.work import Work
@@ -112,8 +113,8 @@ def test_consent_is_asked_for_as_far_as_the_ceilings_of_both_hosts_have_room(
     tmp_path: Path,
 ) -> None:
     said = {
-        "a": {"ceilings": {"rate_bps": 10_000_000, "rate_frames_per_s": 2000}},
-        "b": {"ceilings": {"rate_bps": 3_000_000, "rate_frames_per_s": 5000}},
+        "a": HostAnswer(Ceilings(rate_bps=10_000_000, rate_frames_per_s=2000)),
+        "b": HostAnswer(Ceilings(rate_bps=3_000_000, rate_frames_per_s=5000)),
     }
     flows = json.loads(describe(trial_of(tmp_path), LABORATORY, said))["flows"]
     # From a to b there are two, the stream and an exchange's answers; from b to a its requests. The
@@ -232,8 +233,8 @@ def result() -> dict[str, Any]:
             "load": {
                 "cautions": ["clock-uncertain"],
                 "losses": {"missing": 10, "seen": [["network", 10]], "unexplained": 0, "excess": 0},
-                "sending": counted("sender", frames=2000, untaken=0, pacing=pacing),
-                "receiving": counted("sink", stream=stream),
+                "sending": counted("sender", frames=2000, unsent=0, pacing=pacing),
+                "receiving": counted("sink", streams=[stream]),
             },
             "ping": {
                 "cautions": [],
@@ -242,7 +243,7 @@ def result() -> dict[str, Any]:
                     requests=500,
                     answered=498,
                     lost=2,
-                    unasked=20,
+                    queued=20,
                     since_arrival=histogram((20_000_000, 20_000_002, 498)),
                 ),
                 "receiving": counted("responder", requests=499, request_octets=499 * 58),
@@ -336,7 +337,7 @@ def test_what_was_wrong_at_a_host_is_a_caution_of_its_flow(
 
 
 @pytest.mark.parametrize(
-    ("stolen", "others", "caution"),
+    ("steal", "others", "caution"),
     [
         (2, 198, ""),  # ticks: 1% of what the second processor did
         (2, 197, "cpu-steal"),
@@ -345,22 +346,22 @@ def test_what_was_wrong_at_a_host_is_a_caution_of_its_flow(
     ],
 )
 def test_what_was_taken_of_a_processor_is_a_caution_of_all_there_is(
-    tmp_path: Path, stolen: int, others: int, caution: str
+    tmp_path: Path, steal: int, others: int, caution: str
 ) -> None:
     def edge(at: str, *processors: dict[str, int]) -> dict[str, Any]:
         return {"at": at, "host": {"processors": processors}}
 
     idle, before, after = (
-        {"stolen": 7, "user": 1},
-        {"stolen": 100, "user": 5},
-        {"stolen": 100 + stolen, "user": 5 + others},
+        {"steal": 7, "user": 1},
+        {"steal": 100, "user": 5},
+        {"steal": 100 + steal, "user": 5 + others},
     )
     changed = copy.deepcopy(result())
-    before_it = edge("transmit", idle, {"stolen": 0, "user": 0})
+    before_it = edge("transmit", idle, {"steal": 0, "user": 0})
     edges = [
         before_it,
         edge("measure_from", idle, before),
-        edge("measure_to", {"stolen": 7, "user": 900}, after),
+        edge("measure_to", {"steal": 7, "user": 900}, after),
     ]
     changed["agents"] = {
         "a": {"result": {"host": []}},
@@ -574,7 +575,9 @@ def test_what_a_file_brought_is_blocks_and_the_time_of_all(tmp_path: Path) -> No
         "flows": {
             "copy": {
                 "cautions": [],
-                "sending": counted("client", **end(1), whole_ns=1_800_000_000, measured=measured),
+                "sending": counted(
+                    "client", **end(1), completion_ns=1_800_000_000, measured=measured
+                ),
                 "receiving": counted("server", **end(2)),
             }
         },

@@ -159,7 +159,7 @@ def result() -> dict[str, Any]:
     }
     talk, load_ = stream(40), stream(1000)
     talk["voice"] = {"packets": 80, "samples": 15_000, "measured": heard}
-    sent = counted("sender", frames=84, untaken=0, pacing=pacing, voice={"measured": said})
+    sent = counted("sender", frames=84, unsent=0, pacing=pacing, voice={"measured": said})
     losses = {"missing": 0, "seen": [], "unexplained": 0, "excess": 0}
     return {
         "outcome": "complete",
@@ -169,13 +169,13 @@ def result() -> dict[str, Any]:
                 "cautions": ["clock-uncertain"],
                 "losses": losses,
                 "sending": sent,
-                "receiving": counted("sink", stream=talk),
+                "receiving": counted("sink", streams=[talk]),
             },
             "load": {
                 "cautions": [],
                 "losses": losses,
-                "sending": counted("sender", frames=2000, untaken=0, pacing=pacing),
-                "receiving": counted("sink", stream=load_),
+                "sending": counted("sender", frames=2000, unsent=0, pacing=pacing),
+                "receiving": counted("sink", streams=[load_]),
             },
         },
     }
@@ -234,7 +234,7 @@ def test_a_doubtful_clock_is_a_caution_of_what_it_measures(tmp_path: Path) -> No
 
 def test_a_listener_to_whom_nothing_came_has_lost_all_that_was_sent(tmp_path: Path) -> None:
     said = result()
-    said["flows"]["talk"]["receiving"]["counted"]["stream"] |= {"voice": None, "received": 0}
+    said["flows"]["talk"]["receiving"]["counted"]["streams"][0] |= {"voice": None, "received": 0}
     rows = observe(trial_of(tmp_path), result_of(said), took_s=1.0)
     assert value(rows, "samples_lost", 0)[0] == 900 + 7000
     assert value(rows, "sample_loss", 0)[0] == 1

@@ -11,12 +11,14 @@ from ethermeter.analysis import losses
 from ethermeter.analysis.losses import Drops
 from ethermeter.cli.measure import print_drops
 from ethermeter.engines.live import switches
-from ethermeter.engines.live.switches import PLACES, Around, PortDrops, WireDrops, rows
+from ethermeter.engines.live.switches import PLACES, Around, rows
 from ethermeter.engines.live.switches import attributed as attributed_text
+from ethermeter.store.result import PortDrops, WireDrops
 from ethermeter.testbed import NetworkBed, TestbedError, counters
 from ethermeter.testbed.counters import Port, Reading, added
 from hypothesis import given
 from hypothesis import strategies as st
+from measured_trials import result_of
 from msgspec import convert
 
 HOSTS = {"a": "s1", "b": "s1", "c": "s2", "d": "s2"}
@@ -172,7 +174,7 @@ def test_what_is_missing_is_seen_or_unexplained_but_for_the_excess(
     assert [place for place, _ in counted["seen"]] == [
         place for place in PLACES if place in dict(counted["seen"])
     ]
-    (loss,) = losses.losses(result)
+    (loss,) = losses.losses(result_of(result))
     assert loss.places.get("switch", 0) == sum(loss.between.values())
     assert set(loss.places) <= set(losses.PLACES)
 
@@ -180,8 +182,8 @@ def test_what_is_missing_is_seen_or_unexplained_but_for_the_excess(
 def test_ports_are_told_with_what_the_streams_that_pass_them_miss() -> None:
     flows = {"one": flow("a", "c", 30), "other": flow("b", "c", 20), "beside": flow("a", "b", 4)}
     result = attributed({"flows": flows, "switches": network(port("s2", "c", queue=50))})
-    found = losses.losses(result)
-    (said,) = losses.drops(result, found)
+    found = losses.losses(result_of(result))
+    (said,) = losses.drops(result_of(result), found)
     assert (said.place, said.at, said.towards, said.frames, said.missing) == (
         "switch",
         "s2",
@@ -205,7 +207,7 @@ def test_a_frame_of_a_group_that_is_dropped_once_is_missed_by_all_behind_the_por
         }
     }
     result = attributed({"flows": flows, "switches": network(port("s1", "s2", queue=7))})
-    (said,) = losses.drops(result, losses.losses(result))
+    (said,) = losses.drops(result_of(result), losses.losses(result_of(result)))
     assert (said.frames, said.missing) == (7, 7)
 
 
@@ -248,7 +250,7 @@ def test_streams_that_miss_exactly_what_their_ports_dropped_lost_it_there(
         }
     )
     assert {
-        loss.flow: loss.at_switches for loss in losses.losses(result) if loss.at_switches
+        loss.flow: loss.at_switches for loss in losses.losses(result_of(result)) if loss.at_switches
     } == known
 
 
@@ -259,7 +261,7 @@ def test_where_receivers_of_a_group_miss_different_messages_or_wires_lost_some_i
     other = {**group, "receivers": {"c": lost(7), "d": lost(0)}}
     switched = network(port("s1", "s2", queue=7))
     known = [
-        losses.losses(attributed({"flows": {"group": of}, "switches": switched}))
+        losses.losses(result_of(attributed({"flows": {"group": of}, "switches": switched})))
         for of in (group, other)
     ]
     assert [[loss.at_switches for loss in found] for found in known] == [[7, 7], [0, 0]]
@@ -267,7 +269,7 @@ def test_where_receivers_of_a_group_miss_different_messages_or_wires_lost_some_i
     result = attributed(
         {"flows": {"load": flow("a", "c", 9)}, "switches": switched, "wires": wires}
     )
-    (loss,) = losses.losses(result)
+    (loss,) = losses.losses(result_of(result))
     assert (loss.at_switches, loss.places) == (0, {"network": 2, "switch": 7})
 
 

@@ -38,7 +38,7 @@ pub struct Signed {
     pub certificate: Vec<u8>,
 }
 
-/// What is signed begins with its purpose, so that a signature for something else is none for this.
+/// A signed text begins with its purpose, so that a signature for another purpose is not valid.
 const CONSENT: &[u8] = b"ethermeter consent 2\n";
 const RENEWAL: &[u8] = b"ethermeter renewal 1\n";
 

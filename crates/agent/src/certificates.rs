@@ -37,10 +37,10 @@ pub enum CertificateError {
 /// A host is `NAME` or `NAME=ADDRESS=ADDRESS…`; the certificate names it all. Where a host's name
 /// is an address, that is enough.
 ///
-/// The key of the authority is not kept: who needs more certificates makes a new authority.
+/// The key of the authority is not kept: more certificates need a new authority.
 ///
 /// # Errors
-/// If a name is none, or a file exists.
+/// If a name is not valid, or a file exists.
 pub fn make(directory: &Path, hosts: &[String]) -> Result<(), CertificateError> {
     let hosts: Vec<Vec<&str>> = hosts.iter().map(|host| host.split('=').collect()).collect();
     for name in hosts.iter().flatten() {

@@ -67,9 +67,9 @@ pub struct AgentEntry {
 pub struct Flow {
     /// Its name.
     pub name: String,
-    /// Who sends, or asks.
+    /// The sender, or the requester.
     pub from: String,
-    /// Who receives, or answers.
+    /// The receivers, or the responders.
     pub to: Receivers,
     /// To how many stations each frame goes.
     #[serde(default)]
@@ -269,17 +269,13 @@ impl Flow {
     /// Octets of the shortest frame that holds a mark, and of the longest that its port has room
     /// for: a datagram of UDP counts as one frame, though IP may cut it up.
     fn frame_octets(&self, is_ipv4: bool) -> RangeInclusive<u32> {
-        let longest = match self.port {
-            PortKind::Udp | PortKind::Tcp => 65_553,
-            PortKind::Packet => 9018,
-            PortKind::Xdp => 1518,
-        };
+        let longest = self.port.traits().longest_frame_octets;
         let shortest =
             u32::try_from(shortest_frame(self.port.carrier(is_ipv4)).0).unwrap_or(u32::MAX);
         shortest..=longest
     }
 
-    /// What is wrong with it as voice; nothing of one that is none.
+    /// Faults of a flow of voice; empty of other flows.
     fn voice_faults(&self, is_ipv4: bool) -> Vec<String> {
         let mut faults = Vec::new();
         let source = self.source_text().and_then(|text| read_source(&text).ok());
@@ -287,10 +283,11 @@ impl Flow {
         if !matches!(self.traffic, Traffic::Stream { .. }) {
             return faults;
         }
-        if !matches!(self.port, PortKind::Udp | PortKind::Packet) {
+        if !self.port.traits().knows_departures {
             faults.push(format!(
-                "port = {:?}: must be \"udp\" or \"packet\" with a coder, for of others nobody can tell when a packet has left",
-                self.port.word()
+                "port = {:?}: must be {} with a coder, which needs to know when a packet has left",
+                self.port.word(),
+                PortKind::words(|traits| traits.knows_departures)
             ));
         }
         if self.cast != Cast::Unicast {
@@ -374,7 +371,7 @@ impl Test {
             check_name(&agent.name, "agents", &mut names, &mut faults);
         }
         let mut flows = BTreeSet::new();
-        let mut xdp = BTreeSet::new();
+        let mut unshared = BTreeSet::new();
         for flow in &self.flows {
             let at = format!("flows.{}", flow.name);
             check_name(&flow.name, "flows", &mut flows, &mut faults);
@@ -382,16 +379,17 @@ impl Test {
                 faults.push(format!("{at}.name: must not begin with {CLOCK_FLOW:?}, as flows do that compare clocks"));
             }
             self.check_ends(flow, &names, &mut faults);
-            if flow.port == PortKind::Xdp {
+            if !flow.port.traits().is_shared {
                 for name in flow
                     .to
                     .names()
                     .iter()
                     .chain([&flow.from])
-                    .filter(|&name| !xdp.insert(name.clone()))
+                    .filter(|&name| !unshared.insert((flow.port.word(), name.clone())))
                 {
                     faults.push(format!(
-                        "{at}.port = \"xdp\": must be the only flow of {name} with it, for a queue has one XDP socket"
+                        "{at}.port = {:?}: must be the only flow of {name} with it, for a queue has one such socket",
+                        flow.port.word()
                     ));
                 }
             }

@@ -47,4 +47,4 @@ pub mod protocol {
 }
 
 /// Version of the protocol.
-pub const PROTOCOL: u32 = 4;
+pub const PROTOCOL: u32 = 5;

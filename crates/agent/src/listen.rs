@@ -127,7 +127,7 @@ fn acceptor(credentials: &Credentials) -> Result<TlsAcceptor, String> {
     Ok(TlsAcceptor::from(Arc::new(config)))
 }
 
-/// Listen and answer, for callers without a runtime of their own: `ready` is told where,
+/// Listen and answer, for callers without a runtime of their own: `ready` is called with the address,
 /// `should_stop` is asked every 50 ms.
 ///
 /// # Errors

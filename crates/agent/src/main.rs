@@ -123,8 +123,8 @@ fn command(words: &[OsString]) -> Result<Command, String> {
             Ok(Command::Hosts(controls.collect::<Result<_, _>>()?))
         }
         _ => {
-            let said: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
-            Err(format!("{}: no command with as many words\n{HELP}", said.join(" ")))
+            let given: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
+            Err(format!("{}: no command with as many words\n{HELP}", given.join(" ")))
         }
     }
 }
@@ -182,7 +182,7 @@ fn runtime() -> Result<tokio::runtime::Runtime, String> {
         .map_err(|error| error.to_string())
 }
 
-/// When somebody asks the process to end.
+/// When a signal asks the process to end.
 async fn asked_to_end() {
     let asked = |kind| signal(kind).ok();
     let (mut interrupt, mut terminate) =

@@ -282,7 +282,7 @@ impl<P: Port, T: Timeline> Port for PolicedPort<'_, P, T> {
         let longest = self.longest_payload;
         let room = room.min(lengths.len());
         let taken = self.port.send(room, |index, octets| {
-            // Whoever fills has no more room than was permitted.
+            // The caller has no more room to fill than was permitted.
             let longest = longest.min(octets.len());
             let length = fill(index, &mut octets[..longest]).min(longest);
             lengths[index] = u16::try_from(length).unwrap_or(u16::MAX);

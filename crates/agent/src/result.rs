@@ -9,13 +9,15 @@ use crate::consent::{Cast, Ceilings, PortKind};
 use crate::station::Phases;
 use ethermeter_live::counters::{HostSample, InterfaceCounters, QueueCounters, UdpCounters};
 use ethermeter_live::loss::Losses;
-use ethermeter_live::pacing::{Rests, Trial};
 use ethermeter_live::port::tcp_info::TcpInfo;
 use ethermeter_live::port::xdp::XdpMode;
 use ethermeter_live::port::PortCounters;
 use ethermeter_live::provenance::HostFacts;
+use ethermeter_live::roles::{RequesterCounts, ResponderCounts, SenderCounts, SinkCounts};
 use ethermeter_live::time::CLOCK_STEP_NS;
-use serde::{Deserialize, Deserializer, Serialize};
+use ethermeter_traffic::clock::rounds::ClockEstimate;
+use ethermeter_traffic::Distribution;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 
@@ -115,7 +117,7 @@ pub struct HostColumns {
     pub system: Vec<Vec<u64>>,
     pub interrupts_time: Vec<Vec<u64>>,
     pub soft_interrupts_time: Vec<Vec<u64>>,
-    pub stolen: Vec<Vec<u64>>,
+    pub steal: Vec<Vec<u64>>,
     pub idle: Vec<Vec<u64>>,
     pub context_switches: Vec<u64>,
     pub interrupts: Vec<u64>,
@@ -204,7 +206,7 @@ pub enum PortMode {
 #[expect(missing_docs, reason = "each has the counts of its name")]
 pub enum Counts {
     Sender(Box<SenderCounts>),
-    Sink(Box<SinkCounts>),
+    Sink(Box<SinkReport>),
     Requester(Box<RequesterCounts>),
     Responder(Box<ResponderCounts>),
     Clock(Box<ClockCounts>),
@@ -214,293 +216,14 @@ pub enum Counts {
     Server(Box<ServerCounts>),
 }
 
-/// A histogram of times in picoseconds.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Buckets {
-    /// Count over all buckets.
-    pub total: u64,
-    /// Quantiles, by their share.
-    pub quantiles_ps: BTreeMap<String, Option<u64>>,
-    /// Filled buckets: least and most picoseconds, count.
-    pub buckets: Vec<(u64, u64, u64)>,
-}
-
-/// Counts of a sender of a stream.
+/// Counts of the receiver of a stream.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct SenderCounts {
-    /// Frames that the kernel took.
-    pub frames: u64,
-    /// Octets of their payloads.
-    pub payload_octets: u64,
-    /// Frames that were offered and never taken.
-    pub untaken: u64,
-    /// When the first was handed over.
-    pub first_ns: Option<i64>,
-    /// When the last was.
-    pub last_ns: Option<i64>,
-    /// How far from their times they were sent.
-    pub pacing: PacingCounts,
-    /// Rests between times close together; not of voice.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rests: Option<Rests>,
-    /// Trial of both rests before the transmission, if there was one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub trial: Option<Trial>,
-    /// Samples of a coder.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub voice: Option<TalkCounts>,
-}
-
-/// How far from their times frames were sent.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct PacingCounts {
-    /// Frames that have a time.
-    pub frames: u64,
-    /// Share of them within 5 us of it.
-    pub share_on_time: Option<f64>,
-    /// Largest lateness.
-    pub worst_ns: u64,
-    /// Lateness.
-    pub lateness: Buckets,
-    /// Times that the role slept although something was due.
-    pub breaths: u64,
-    /// Whether it had real-time priority, if it was to ask for that.
-    pub real_time: Option<bool>,
-}
-
-/// Samples of a coder at their sender.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct TalkCounts {
-    /// Samples in packets.
-    pub samples: u64,
-    /// Most samples of a packet.
-    pub most_samples: u64,
-    /// Packets that had to wait for those before them.
-    pub waited: u64,
-    /// From being wanted to being handed over.
-    pub wait: Buckets,
-    /// In the measured window.
-    pub measured: TalkWindow,
-}
-
-/// Samples that a coder made in the measured window.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct TalkWindow {
-    /// Packets whose oldest sample is one of these.
-    pub packets: u64,
-    /// Samples made.
-    pub made: u64,
-    /// Samples handed over.
-    pub sent: u64,
-    /// Samples replaced by newer ones.
-    pub lost: u64,
-    /// Samples left at the end.
-    pub left: u64,
-}
-
-/// Counts of a sink of a stream.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct SinkCounts {
-    /// The stream.
-    pub stream: Option<StreamCounts>,
-    /// Frames of no stream of the experiment.
-    pub strange: u64,
-    /// Frames without a mark.
-    pub unmarked: u64,
-    /// Longest time between two reads.
-    pub longest_absence_ns: u64,
+pub struct SinkReport {
+    /// The counts.
+    #[serde(flatten)]
+    pub counts: SinkCounts,
     /// Flow that compares the clocks, if one does.
     pub clock: Option<String>,
-}
-
-/// Frames of a stream at their receiver.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct StreamCounts {
-    /// Frames, each counted once.
-    pub received: u64,
-    /// Highest sequence number.
-    pub highest_sequence: Option<u64>,
-    /// Frames after one with a higher number.
-    pub reordered: u64,
-    /// Arrivals beyond the first of their number.
-    pub duplicate: u64,
-    /// Arrivals too far behind to be told from duplicates.
-    pub late: u64,
-    /// Arrivals with numbers below the first that is counted.
-    pub foreign: u64,
-    /// Runs of missing numbers.
-    pub gaps: u64,
-    /// Missing numbers of the longest run.
-    pub longest_gap: u64,
-    /// How far below the highest number a reordered one came, at most.
-    pub farthest_reordered: u64,
-    /// In the measured window.
-    pub measured: StreamWindow,
-    /// Samples of a coder.
-    pub voice: Option<SpeechResult>,
-}
-
-/// Frames of a stream that came in the measured window.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct StreamWindow {
-    /// Frames.
-    pub frames: u64,
-    /// Octets of their payloads.
-    pub payload_octets: u64,
-    /// When the first came.
-    pub first_ns: Option<i64>,
-    /// When the last came.
-    pub last_ns: Option<i64>,
-    /// Rate of payload from the first to the last.
-    pub goodput_bps: Option<f64>,
-    /// One-way delay.
-    pub delay: Buckets,
-    /// Frames that came before they were sent, by the clocks.
-    pub before_sent: u64,
-    /// Frames that came before the relation of the clocks was known.
-    pub unrelated: u64,
-    /// Times between arrivals.
-    pub spacing: Buckets,
-    /// By batch.
-    pub batches: StreamBatches,
-}
-
-/// Frames of a stream, by batch.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct StreamBatches {
-    /// Frames.
-    pub frames: Vec<u64>,
-    /// Octets of their payloads.
-    pub payload_octets: Vec<u64>,
-    /// Delays that are known.
-    pub delays: Vec<u64>,
-    /// Their sum.
-    pub delay_sum_ns: Vec<u64>,
-    /// Times between arrivals.
-    pub spacings: Vec<u64>,
-    /// Their sum.
-    pub spacing_sum_ns: Vec<i64>,
-}
-
-/// Samples of a coder at their receiver.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct SpeechResult {
-    /// Packets.
-    pub packets: u64,
-    /// Samples.
-    pub samples: u64,
-    /// Those made in the measured window.
-    pub measured: SpeechWindow,
-}
-
-/// Samples that came and were made in the measured window.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct SpeechWindow {
-    /// Packets whose oldest sample is one of these.
-    pub packets: u64,
-    /// Samples.
-    pub samples: u64,
-    /// Delay of packets.
-    pub voice_delay: Buckets,
-    /// Delay of samples.
-    pub sample_delay: Buckets,
-}
-
-/// Counts of a requester.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct RequesterCounts {
-    /// Requests that the kernel took.
-    pub requests: u64,
-    /// Responses in time.
-    pub answered: u64,
-    /// Responses that did not come in time.
-    pub lost: u64,
-    /// Frames that were not the expected response.
-    pub strange: u64,
-    /// Shortest round trip.
-    pub fastest_ns: Option<u64>,
-    /// Round trips.
-    pub round_trip: Buckets,
-    /// From a request's coming to its source to the last of its responses.
-    pub since_arrival: Buckets,
-    /// Requests that waited at the end.
-    pub unasked: u64,
-    /// How far from their times requests were sent.
-    pub pacing: PacingCounts,
-    /// Relation of the clocks, from the exchanges.
-    pub clock: Option<RequesterClock>,
-    /// Requests with all responses in time.
-    pub complete: u64,
-    /// By station of a group.
-    pub by_station: Vec<StationResponses>,
-    /// By batch of the transmission.
-    pub batches: RequestBatches,
-    /// From a request to the last of its responses; only of a group.
-    pub whole_round: Option<Buckets>,
-}
-
-/// Relation of a responder's clock to a requester's.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct RequesterClock {
-    /// How far the responder's clock is ahead, in the middle of the exchanges.
-    #[serde(deserialize_with = "or_nan")]
-    pub offset_ns: f64,
-    /// Largest error of that.
-    #[serde(deserialize_with = "or_nan")]
-    pub uncertainty_ns: f64,
-    /// By how much it gains.
-    #[serde(deserialize_with = "or_nan")]
-    pub drift: f64,
-    /// Exchanges that contradict it.
-    pub contradictions: usize,
-}
-
-/// Responses of a station of a group.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct StationResponses {
-    /// Its address.
-    pub station: String,
-    /// Responses in time.
-    pub answered: u64,
-    /// Round trips.
-    pub round_trip: Buckets,
-}
-
-/// Requests, by batch in which they were sent.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct RequestBatches {
-    /// Requests.
-    pub requests: Vec<u64>,
-    /// Requests with all responses in time.
-    pub complete: Vec<u64>,
-    /// Sum of the times from their coming to their last response.
-    pub since_arrival_sum_ns: Vec<u64>,
-}
-
-/// Counts of a responder.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct ResponderCounts {
-    /// Requests that were read.
-    pub requests: u64,
-    /// Octets of their payloads.
-    pub request_octets: u64,
-    /// Responses that the kernel took.
-    pub answered: u64,
-    /// Responses that it had not taken by the end.
-    pub untaken: u64,
-    /// Requests of stations that may not be answered.
-    pub not_allowed: u64,
-    /// Frames that are no requests of the experiment.
-    pub strange: u64,
-    /// Requests whose responses' times had not come by the end.
-    pub unanswered: u64,
-    /// How far from their times responses were sent.
-    pub pacing: PacingCounts,
-}
-
-/// Read a number; null, which JSON has instead of NaN, as NaN.
-fn or_nan<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
-    Ok(Option::deserialize(from)?.unwrap_or(f64::NAN))
 }
 
 /// Counts of a comparison of clocks, and its estimate.
@@ -509,7 +232,7 @@ pub struct ClockCounts {
     /// Exchanges of times.
     pub counts: ExchangeCounts,
     /// Relation of the sender's clock to the receiver's.
-    pub relation: Option<ClockRelation>,
+    pub relation: Option<ClockEstimate>,
 }
 
 /// Exchanges of times.
@@ -523,34 +246,6 @@ pub struct ExchangeCounts {
     pub lost: u64,
     /// Exchanges that are kept.
     pub exchanges: usize,
-}
-
-/// Relation of a sender's clock to a receiver's, in the middle of the measured window.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct ClockRelation {
-    /// The receiver's reading then.
-    pub at_ns: u64,
-    /// How far the sender's clock is ahead.
-    #[serde(deserialize_with = "or_nan")]
-    pub offset_ns: f64,
-    /// Largest error of that.
-    #[serde(deserialize_with = "or_nan")]
-    pub uncertainty_ns: f64,
-    /// By how much it gains.
-    #[serde(deserialize_with = "or_nan")]
-    pub drift: f64,
-    /// Largest error of that.
-    #[serde(deserialize_with = "or_nan")]
-    pub drift_uncertainty: f64,
-    /// Kept exchanges that contradict the line.
-    pub contradictions: usize,
-    /// Kept exchanges.
-    pub kept: usize,
-    /// Round trip of the fastest.
-    #[serde(deserialize_with = "or_nan")]
-    pub fastest_round_trip_ns: f64,
-    /// Largest error of a delay in the measured window; null if a relation was not always known.
-    pub delay_uncertainty_ns: Option<f64>,
 }
 
 /// TCP's statistics over time at an end of a connection, as in `TcpInfo`.
@@ -626,11 +321,11 @@ pub struct BulkWindow {
     pub last_ns: Option<i64>,
     /// Rate from the first read to the last.
     pub data_rate_bps: Option<f64>,
-    /// By batch.
-    pub batches: OctetColumns,
+    /// Octets by batch.
+    pub batches: Vec<u64>,
 }
 
-/// Octets by row or batch.
+/// Octets by row.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct OctetColumns {
     /// Octets.
@@ -669,8 +364,8 @@ pub struct ClientCounts {
     /// When the first request was written.
     pub first_ns: Option<i64>,
     /// When the file was complete.
-    pub whole_ns: Option<i64>,
-    /// What ended it: `whole`, `closed` or `time`.
+    pub completion_ns: Option<i64>,
+    /// What ended it: `complete`, `closed` or `time`.
     pub ended_by: String,
     /// In the measured window.
     pub measured: BlockWindow,
@@ -684,20 +379,20 @@ pub struct BlockWindow {
     /// Blocks.
     pub blocks: u64,
     /// From writing a request to having read its answer.
-    pub round_trip: Buckets,
+    pub round_trip: Distribution,
     /// By batch.
-    pub batches: BlockBatches,
+    pub batches: Vec<BlockBatch>,
 }
 
-/// Blocks, by batch in which they were complete.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct BlockBatches {
+/// Blocks of a file, by the batch in which they were complete.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub struct BlockBatch {
     /// Octets.
-    pub octets: Vec<u64>,
+    pub octets: u64,
     /// Blocks.
-    pub blocks: Vec<u64>,
+    pub blocks: u64,
     /// Sum of their round trips.
-    pub round_trip_sum_ns: Vec<u64>,
+    pub round_trip_ns: u64,
 }
 
 /// Counts of a server of a file.
@@ -754,7 +449,7 @@ pub struct LostAgent {
     pub what: String,
 }
 
-/// Description of an agent by itself, or why there is none.
+/// Description of an agent and its host, or the error in its place.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub enum HostAnswer {
@@ -769,7 +464,7 @@ pub enum HostAnswer {
     },
 }
 
-/// Description of an agent by itself.
+/// Description of an agent and its host.
 #[derive(Debug, Serialize)]
 pub struct HostDescription {
     /// Where it listens to coordinators.
@@ -829,7 +524,7 @@ pub struct AgentResult {
     /// Its report.
     #[serde(rename = "result", skip_serializing_if = "Option::is_none")]
     pub report: Option<AgentReport>,
-    /// Why there is none.
+    /// The error in place of the report.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     /// Why it was lost, if it was.
@@ -871,7 +566,7 @@ pub struct FlowResult {
 pub enum Receivers {
     /// One.
     One(String),
-    /// Those who listen to a group.
+    /// The receivers of a group.
     Many(Vec<String>),
 }
 
@@ -956,10 +651,10 @@ pub struct TransferOctets {
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub enum SenderClock {
-    /// They were compared.
-    Compared(ClockRelation),
+    /// They were synchronised by exchanges of times.
+    Synchronised(ClockEstimate),
     /// They were not.
-    NotCompared {
+    NotSynchronised {
         /// Whether they are one clock.
         shared: bool,
     },
@@ -976,10 +671,10 @@ mod tests {
             let port = PortCounters { clock_stepped_ns, ..PortCounters::default() };
             let empty = json!({"total": 0, "quantiles_ps": {}, "buckets": []});
             let pacing = json!({"frames": 0, "share_on_time": null, "worst_ns": 0,
-                                "lateness": empty, "breaths": 0, "real_time": null});
+                                "lateness": empty, "forced_sleeps": 0, "real_time": null});
             let counted = json!({
                 "role": "responder", "requests": 1, "request_octets": 58, "answered": 1,
-                "untaken": 0, "not_allowed": 0, "strange": 0, "unanswered": 0, "pacing": pacing,
+                "unsent": 0, "not_allowed": 0, "unexpected": 0, "unanswered": 0, "pacing": pacing,
                 "held_back": 0, "port": port, "mode": null,
             });
             let report = json!({"flow": "ping", "role": "responder", "counted": counted});
@@ -991,14 +686,15 @@ mod tests {
 
     #[test]
     fn numbers_that_are_not_known_come_back_as_they_went() {
-        let relation = RequesterClock {
+        let relation = ethermeter_live::roles::RequesterClock {
             offset_ns: 1.5,
             uncertainty_ns: f64::NAN,
             drift: 0.0,
             contradictions: 2,
         };
         let text = serde_json::to_string(&relation).expect("JSON");
-        let read: RequesterClock = serde_json::from_str(&text).expect("the same");
+        let read: ethermeter_live::roles::RequesterClock =
+            serde_json::from_str(&text).expect("the same");
         assert!(read.uncertainty_ns.is_nan());
         assert_eq!((read.offset_ns, read.contradictions), (1.5, 2));
     }

@@ -190,7 +190,7 @@ fn stamp(stamp: Option<wire::Stamp>) -> Result<Stamp, Status> {
     Ok(Stamp { session, experiment, counter, made_ns })
 }
 
-/// Who calls: the end of its certificate, which holds the authority's signature. Without TLS all
+/// Identity of the caller: the end of its certificate, which holds the authority's signature. Without TLS all
 /// are alike.
 fn caller<T>(request: &Request<T>) -> String {
     let certificates = request.peer_certs();

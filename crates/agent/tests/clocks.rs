@@ -35,7 +35,8 @@ fn is_uncertain(flow: &Value) -> bool {
 fn clocks_that_differ_are_compared_unless_told_otherwise_and_delays_say_how_certain_they_are() {
     let agents = agents();
     let flow = flow_with("compared", &agents);
-    let (clock, measured) = (&flow["clock"], &flow["receiving"]["counted"]["stream"]["measured"]);
+    let (clock, measured) =
+        (&flow["clock"], &flow["receiving"]["counted"]["streams"][0]["measured"]);
     assert!(!is_uncertain(&flow), "{clock}");
     let number = |value: &Value| value.as_f64().unwrap_or_else(|| panic!("{value} is no number"));
     let gained = number(&clock["offset_ns"]) - 250e6;
@@ -56,7 +57,7 @@ fn clocks_that_differ_are_compared_unless_told_otherwise_and_delays_say_how_cert
 
     let flow = flow_with("not_compared", &agents);
     assert!(is_uncertain(&flow) && flow["clock"] == json!({"shared": false}), "{flow}");
-    let measured = &flow["receiving"]["counted"]["stream"]["measured"];
+    let measured = &flow["receiving"]["counted"]["streams"][0]["measured"];
     assert_eq!(
         (&measured["before_sent"], &measured["delay"]["total"]),
         (&measured["frames"], &json!(0))

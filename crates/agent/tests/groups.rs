@@ -82,10 +82,10 @@ fn check_responses(flow: &Value) {
     assert_eq!((answered.len(), answered.iter().sum::<u64>()), (2, number(&asked["answered"])));
     let complete = number(&asked["complete"]);
     assert!(complete > 0 && answered.iter().all(|&answers| answers >= complete), "{asked}");
-    assert_eq!(number(&asked["whole_round"]["total"]), complete);
+    assert_eq!(number(&asked["group_round_trip"]["total"]), complete);
     // The last answer is never before the first.
     assert!(
-        number(&asked["whole_round"]["quantiles_ps"]["0.5"])
+        number(&asked["group_round_trip"]["quantiles_ps"]["0.5"])
             >= number(&asked["round_trip"]["quantiles_ps"]["0.01"])
     );
 }
@@ -112,7 +112,7 @@ fn what_does_not_go_together_is_told_before_anything_is_asked_for() {
     let cases = [
         (
             among(&agents, 100, &[to_both("f", "tcp", "multicast", &paced())]),
-            "TCP connects two stations",
+            "a connection has two ends",
         ),
         (among(&agents, 100, &[to_both("f", "xdp", "multicast", &paced())]), "cannot join a group"),
         (among(&agents, 100, &[to_both("f", "udp", "unicast", &paced())]), "one agent of unicast"),

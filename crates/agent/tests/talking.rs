@@ -37,8 +37,10 @@ fn every_sample_of_a_coder_is_told_by_its_sender_and_its_receiver(address: &str)
 
 /// Every sample is accounted for, and none is lost in the network; returns how many the sender lost.
 fn check_samples(flow: &Value) -> u64 {
-    let (said, heard) =
-        (&flow["sending"]["counted"]["voice"], &flow["receiving"]["counted"]["stream"]["voice"]);
+    let (said, heard) = (
+        &flow["sending"]["counted"]["voice"],
+        &flow["receiving"]["counted"]["streams"][0]["voice"],
+    );
     let (sent, came) = (&said["measured"], &heard["measured"]);
     assert_eq!(
         number(&sent["made"]),

@@ -15,7 +15,6 @@
 //! Says `ready` on standard error when its port is open, and what came of it as one line of JSON.
 
 use ethermeter_ethernet::Octets;
-use ethermeter_live::clock::Relation;
 use ethermeter_live::pacing::{Pacer, PriorityGuard};
 use ethermeter_live::port::packet::{PacketOptions, PacketPort, Ring};
 use ethermeter_live::port::udp::{UdpOptions, UdpPort};
@@ -30,7 +29,7 @@ use ethermeter_live::{HostTime, SkewedClock, Timeline};
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;
 use ethermeter_traffic::times::Times;
-use ethermeter_traffic::{Account, Histogram, SourceSpec};
+use ethermeter_traffic::{Account, Distribution, SourceSpec};
 use serde_json::{json, Value};
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -209,12 +208,12 @@ fn play_send<P: Port>(port: &mut P, words: &Words, begin_ns: u64, until_ns: u64)
     Ok(json!({
         "frames": sent.frames,
         "payload_octets": sent.payload_octets,
-        "untaken": sent.untaken,
+        "unsent": sent.unsent,
         "over_ns": sent.last_ns.zip(sent.first_ns).map(|(last, first)| last - first),
-        "share_on_time": sent.achieved.share_on_time(),
-        "worst_ns": sent.achieved.worst_ns(),
-        "lateness_ns": quantiles_ns(sent.achieved.lateness()),
-        "breaths": sent.breaths,
+        "share_on_time": sent.pacing.share_on_time,
+        "worst_ns": sent.pacing.worst_ns,
+        "lateness_ns": quantiles_ns(&sent.pacing.lateness),
+        "forced_sleeps": sent.pacing.forced_sleeps,
         "rests": sent.rests,
         "trial": sent.trial,
         "priority": format!("{:?}", guard.priority()),
@@ -257,6 +256,7 @@ fn arrivals(words: &Words) -> Outcome<Arrivals> {
 fn play_sink<P: Port>(port: &mut P, words: &Words, until_ns: u64) -> Outcome<Value> {
     let plan = SinkPlan {
         experiment: EXPERIMENT,
+        begin_ns: 0,
         first_stream: 0,
         streams: words.or("streams", 1)?,
         measured_ns: 0..u64::MAX,
@@ -268,9 +268,8 @@ fn play_sink<P: Port>(port: &mut P, words: &Words, until_ns: u64) -> Outcome<Val
         attention: words.attention(),
     };
     let sunk = sink(port, &HostTime, SkewedClock::of_epoch(0), &plan, &AtomicBool::new(false))?;
-    let stream = sunk.streams.first().ok_or("streams: must be at least 1")?;
-    let accounts: Vec<Account> =
-        sunk.streams.iter().map(|stream| stream.sequence.account(None)).collect();
+    let stream = &sunk.streams.first().ok_or("streams: must be at least 1")?.measured;
+    let accounts: Vec<Account> = sunk.streams.iter().map(|stream| stream.sequence).collect();
     let sum = |count: fn(&Account) -> u64| accounts.iter().map(count).sum::<u64>();
     Ok(json!({
         "received": sum(|account| account.received),
@@ -281,11 +280,11 @@ fn play_sink<P: Port>(port: &mut P, words: &Words, until_ns: u64) -> Outcome<Val
         "late": sum(|account| account.late),
         // Of the first stream only:
         "payload_octets": stream.payload_octets,
-        "goodput_bps": stream.goodput_bps(),
+        "goodput_bps": stream.goodput_bps,
         "before_sent": stream.before_sent,
         "delay_ns": quantiles_ns(&stream.delay),
         "spacing_ns": quantiles_ns(&stream.spacing),
-        "strange": sunk.strange,
+        "unexpected": sunk.unexpected,
         "unmarked": sunk.unmarked,
         "longest_absence_ns": sunk.longest_absence_ns,
     }))
@@ -304,7 +303,7 @@ fn play_responder<P: Port>(port: &mut P, words: &Words, until_ns: u64) -> Outcom
     let responded =
         respond(port, &HostTime, SkewedClock::of_epoch(0), &plan, &AtomicBool::new(false))?;
     Ok(
-        json!({"answered": responded.answered, "untaken": responded.untaken, "strange": responded.strange}),
+        json!({"answered": responded.answered, "unsent": responded.unsent, "unexpected": responded.unexpected}),
     )
 }
 
@@ -335,25 +334,19 @@ fn play_requester<P: Port>(
     };
     let requested =
         request(port, &HostTime, SkewedClock::of_epoch(0), &plan, &AtomicBool::new(false))?;
-    let relation = Relation::fitted(&requested.exchanges).ok();
     Ok(json!({
         "requests": requested.requests,
         "answered": requested.answered,
         "lost": requested.lost,
-        "strange": requested.strange,
+        "unexpected": requested.unexpected,
         "round_trip_ns": quantiles_ns(&requested.round_trip),
         "fastest_ns": requested.fastest_ns,
-        "clock": relation.map(|relation| json!({
-            "offset_ns": relation.offset_ns(requested.exchanges[requested.exchanges.len() / 2].requested_ns),
-            "uncertainty_ns": relation.uncertainty_ns(requested.exchanges[requested.exchanges.len() / 2].requested_ns),
-            "drift": relation.drift(),
-            "contradictions": relation.contradictions(),
-        })),
+        "clock": requested.clock,
     }))
 }
 
 #[allow(clippy::cast_precision_loss)] // for reading
-fn quantiles_ns(histogram: &Histogram) -> Value {
-    let at = |share| histogram.quantile_ps(share).map(|ps| ps as f64 / 1000.0);
-    json!({"p1": at(0.01), "p50": at(0.5), "p90": at(0.9), "p99": at(0.99), "p999": at(0.999), "max": at(1.0)})
+fn quantiles_ns(of: &Distribution) -> Value {
+    let at = |share: &str| of.quantiles_ps[share].map(|ps| ps as f64 / 1000.0);
+    json!({"p1": at("0.01"), "p50": at("0.5"), "p90": at("0.9"), "p99": at("0.99"), "p999": at("0.999"), "max": at("1")})
 }

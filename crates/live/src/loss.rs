@@ -56,7 +56,7 @@ pub struct Losses {
     pub seen: Vec<(Place, u64)>,
     /// Missing frames that no counter saw.
     pub unexplained: u64,
-    /// Drops beyond what is missing: somebody else's frames, or a frame counted at two places.
+    /// Drops beyond what is missing: frames of other flows, or a frame counted at two places.
     pub excess: u64,
 }
 

@@ -14,7 +14,8 @@ pub(crate) mod priority;
 pub mod rest;
 pub mod trial;
 
-pub use pacer::{Achieved, Pacer, Pacing, Step};
+pub(crate) use pacer::Achieved;
+pub use pacer::{Pacer, Pacing, PacingCounts, Step};
 pub use priority::{Priority, PriorityGuard};
 pub use rest::{Rest, Rests};
 pub use trial::Trial;

@@ -26,7 +26,7 @@ const ROUND_MS: u16 = 50;
 const LAST_NS: u64 = 1_000_000_000;
 const LAST_ROUND_MS: u16 = 5;
 
-/// What came of a recording.
+/// Account of a recording.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Account {
     /// Frames in the capture.
@@ -115,7 +115,7 @@ impl Recording {
 
 impl Drop for Recording {
     fn drop(&mut self) {
-        // Who drops it does not ask what came of it.
+        // A recording that is dropped has no account.
         let _ = self.join();
     }
 }

@@ -1,8 +1,8 @@
 //! The host's clock. Only this file reads it.
 //!
-//! Times are nanoseconds of `CLOCK_MONOTONIC`, which all processes of a machine share and nobody
-//! sets. The kernel stamps frames with `CLOCK_REALTIME`; both are steered alike, so they differ by
-//! a constant until somebody sets the wall clock.
+//! Times are nanoseconds of `CLOCK_MONOTONIC`, which all processes of a machine share and which is
+//! never set. The kernel stamps frames with `CLOCK_REALTIME`; both are steered alike, so they differ by
+//! a constant until the wall clock is set.
 
 use crate::pacing::priority;
 use nix::sys::time::TimeSpec;
@@ -24,7 +24,7 @@ pub trait Timeline {
     /// What is done between two looks at the clock while spinning.
     fn spin(&self) {}
 
-    /// Spin at ordinary priority until `at_ns`, or until some time after it if somebody else wants
+    /// Spin at ordinary priority until `at_ns`, or until some time after it if another program wants
     /// the processor.
     fn yield_until(&self, at_ns: u64) {
         while self.now_ns() < at_ns {

@@ -181,19 +181,19 @@ fn lengths_both_ways_are_those_of_a_simulation<P: Port + Send>(ports: (P, P)) {
     );
     assert_eq!((talk.responded.answered, talk.responded.unanswered), (count as u64, 0));
     // In seven parts of the transmission, by when they were sent.
-    let batches = talk.requested.batches.counted();
+    let batches = &talk.requested.batches;
     assert_eq!(batches.len(), 7);
     assert_eq!(batches.iter().map(|part| part.requests).sum::<u64>(), talk.requested.requests);
     assert_eq!(batches.iter().map(|part| part.complete).sum::<u64>(), talk.requested.complete);
     assert!(batches.iter().all(|part| part.complete == part.requests
         && (part.complete == 0) == (part.since_arrival_ps == 0)));
-    let (low_ps, high_ps) = talk.requested.since_arrival.filled().iter().fold(
+    let (low_ps, high_ps) = talk.requested.since_arrival.buckets.iter().fold(
         (0, 0),
         |(low, high), &(from, to, count)| {
             (low + u128::from(from) * u128::from(count), high + u128::from(to) * u128::from(count))
         },
     );
-    let sum_ps = batches.iter().map(|part| part.since_arrival_ps).sum::<u128>();
+    let sum_ps = batches.iter().map(|part| u128::from(part.since_arrival_ps)).sum::<u128>();
     assert!(low_ps <= sum_ps && sum_ps <= high_ps, "{low_ps} {sum_ps} {high_ps}");
     // As many as a simulated source offers in this time: those that came and were not asked are
     // told.
@@ -206,7 +206,7 @@ fn lengths_both_ways_are_those_of_a_simulation<P: Port + Send>(ports: (P, P)) {
     while times.take_ps() < 200 * MS * PS_PER_NS {
         offered += 1;
     }
-    assert_eq!(talk.requested.requests + talk.requested.unasked, offered);
+    assert_eq!(talk.requested.requests + talk.requested.queued, offered);
 }
 
 #[test]
@@ -243,7 +243,7 @@ fn an_answerer_thinks_as_long_as_a_simulated_one_and_stamps_when_it_answered() {
         assert!(exchanges
             .iter()
             .all(|exchange| exchange.returned_ns - exchange.requested_ns >= thought_ns(exchange)));
-        assert_eq!(talk.responded.achieved.frames(), talk.responded.answered);
+        assert_eq!(talk.responded.pacing.frames, talk.responded.answered);
         let mut chance = Stream::new(SEED, ANSWERER, Purpose::Service);
         let late_ns = |exchange| {
             let wanted_ns = think.draw(&mut chance).div_ceil(PS_PER_NS);
@@ -278,14 +278,14 @@ fn requests_that_come_faster_than_they_are_answered_wait_for_each_other() {
         let requests = talk.requested.requests;
         assert!((1..=100).contains(&requests), "{requests}");
         assert!(
-            (199..=201).contains(&(requests + talk.requested.unasked)),
+            (199..=201).contains(&(requests + talk.requested.queued)),
             "{} not requested",
-            talk.requested.unasked
+            talk.requested.queued
         );
-        let longest_ps = talk.requested.since_arrival.quantile_ps(1.0).expect("answers");
+        let longest_ps = talk.requested.since_arrival.quantiles_ps["1"].expect("answers");
         assert!(longest_ps >= (requests + 1) * 1000 * MS, "{longest_ps} ps after {requests}");
-        assert_eq!(talk.requested.since_arrival.total(), requests);
-        let middle_ps = talk.requested.round_trip.quantile_ps(0.5).expect("answers");
+        assert_eq!(talk.requested.since_arrival.total, requests);
+        let middle_ps = talk.requested.round_trip.quantiles_ps["0.5"].expect("answers");
         assert!(middle_ps >= 2000 * MS, "{middle_ps}");
         (requests, middle_ps)
     };

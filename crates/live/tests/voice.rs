@@ -7,7 +7,7 @@ use ethermeter_live::port::tcp::TcpPort;
 use ethermeter_live::port::udp::{UdpOptions, UdpPort};
 use ethermeter_live::port::{Address, Arrival, Port, PortCounters, Wait};
 use ethermeter_live::roles::{
-    sink, talk, Attention, SendersClock, SinkPlan, Sunk, TalkPlan, Talked,
+    sink, talk, Attention, SenderCounts, SendersClock, SinkCounts, SinkPlan, TalkCounts, TalkPlan,
 };
 use ethermeter_live::skewed_clock::between_ns;
 use ethermeter_live::wire::{Kind, Mac, Mark, Speech};
@@ -143,9 +143,10 @@ fn plan(voice: &VoiceSpec, seed: u64, duration_ns: u64, measured_ns: Range<u64>)
     }
 }
 
-fn listened<P: Port, T: Timeline>(port: &mut P, time: &T, until_ns: u64) -> Sunk {
+fn listened<P: Port, T: Timeline>(port: &mut P, time: &T, until_ns: u64) -> SinkCounts {
     let plan = SinkPlan {
         experiment: 7,
+        begin_ns: 0,
         first_stream: 0,
         streams: 1,
         measured_ns: 0..u64::MAX,
@@ -161,7 +162,7 @@ fn listened<P: Port, T: Timeline>(port: &mut P, time: &T, until_ns: u64) -> Sunk
 
 /// Talk over a wire of `rate_bps`: what the talker counted, and the packets: sent, made, samples,
 /// measured, octets.
-fn talked_over(rate_bps: u64, plan: &TalkPlan<'_>) -> (Talked, Vec<(u64, Speech, usize)>) {
+fn talked_over(rate_bps: u64, plan: &TalkPlan<'_>) -> (SenderCounts, Vec<(u64, Speech, usize)>) {
     let time = Hand(Cell::new(0));
     let mut wire = Wire::of(&time, rate_bps);
     let talked = talk(&mut wire, &time, TRUE, plan, &AtomicBool::new(false)).expect("a talker");
@@ -171,6 +172,10 @@ fn talked_over(rate_bps: u64, plan: &TalkPlan<'_>) -> (Talked, Vec<(u64, Speech,
         (mark.sent_ns, Speech::read(payload).expect("voice"), payload.len())
     };
     (talked, wire.carried.iter().map(read).collect())
+}
+
+fn voice_of(talked: &SenderCounts) -> &TalkCounts {
+    talked.voice.as_ref().expect("samples of a coder")
 }
 
 fn window(plan: &TalkPlan<'_>) -> Window {
@@ -204,8 +209,9 @@ fn packets_of_an_idle_wire_are_those_of_a_simulated_station_with_the_same_seed_a
         }
         assert_eq!(simulated.wanted_ps(), None);
         assert!(spurts.is_some() || packets.iter().all(|(_, speech, _)| speech.samples == 80));
-        assert_eq!((talked.waited, talked.untaken, talked.measured.lost), (0, 0, 0));
-        assert_eq!(talked.packets, packets.len() as u64);
+        let voice = voice_of(&talked);
+        assert_eq!((voice.waited, talked.unsent, voice.measured.samples.lost), (0, 0, 0));
+        assert_eq!(talked.frames, packets.len() as u64);
     }
 }
 
@@ -219,8 +225,9 @@ fn before_a_wire_slower_than_the_coder_packets_grow_to_the_most_and_the_source_l
     // The last goes when the coder has stopped.
     let grown: Vec<u16> = packets.iter().map(|(_, speech, _)| speech.samples).collect();
     assert!(grown[2..grown.len() - 1].iter().all(|&samples| samples == 400), "{grown:?}");
-    assert_eq!((talked.most_samples, talked.waited), (400, talked.packets - 1));
-    let HostSamples { made, sent, lost, .. } = talked.measured;
+    let voice = voice_of(&talked);
+    assert_eq!((voice.most_samples, voice.waited), (400, talked.frames - 1));
+    let HostSamples { made, sent, lost, .. } = voice.measured.samples;
     let expected = 1.0 - 400.0 / 860.0;
     // Looks at the wire are a sixty-fourth of a packet's time apart at most, a millisecond here;
     // and a packet more or less in the window of 14 s.
@@ -243,7 +250,7 @@ fn before_a_wire_that_carries_the_coder_but_no_packet_of_the_least_length_packet
     // 125 us: 120 and more can be carried.
     let plan = plan(&SPEC, 5, 10_000 * MS_NS, 5_000 * MS_NS..9_000 * MS_NS);
     let (talked, packets) = talked_over(80_000, &plan);
-    assert_eq!(talked.measured.lost, 0);
+    assert_eq!(voice_of(&talked).measured.samples.lost, 0);
     let late: Vec<u16> = packets
         .iter()
         .filter(|(at_ns, ..)| *at_ns > 5_000 * MS_NS)
@@ -303,7 +310,7 @@ proptest! {
         let mut wire = Wire::of(&time, rate_bps);
         wire.is_lost = if lossy { |index| index % 3 == 1 } else { |_| false };
         let talked = talk(&mut wire, &time, TRUE, &plan, &AtomicBool::new(false)).expect("a talker");
-        let HostSamples { made, sent, lost, left } = talked.measured;
+        let HostSamples { made, sent, lost, left } = voice_of(&talked).measured.samples;
         prop_assert_eq!(made, sent + lost + left);
 
         // An own queue that drops its oldest, emptied when packets went.
@@ -340,13 +347,14 @@ proptest! {
         prop_assert_eq!((measured, dropped, remaining), (sent, lost, left));
 
         let sunk = listened(&mut wire, &time, u64::MAX);
-        let speech = &sunk.streams[0].speech;
-        prop_assert_eq!(speech.measured + missing, sent);
-        prop_assert_eq!(speech.sample_delay.total(), speech.measured);
-        prop_assert_eq!(speech.voice_delay.total(), speech.measured_packets);
-        prop_assert_eq!((sunk.strange, sunk.unmarked), (0, 0));
+        let speech = sunk.streams[0].voice.clone().unwrap_or_default();
+        let window = &speech.measured;
+        prop_assert_eq!(window.samples + missing, sent);
+        prop_assert_eq!(window.sample_delay.total, window.samples);
+        prop_assert_eq!(window.voice_delay.total, window.packets);
+        prop_assert_eq!((sunk.unexpected, sunk.unmarked), (0, 0));
         if !lossy {
-            prop_assert_eq!((speech.packets, speech.samples), (talked.packets, talked.samples));
+            prop_assert_eq!((speech.packets, speech.samples), (talked.frames, voice_of(&talked).samples));
         }
     }
 }
@@ -358,20 +366,20 @@ fn delays_run_from_the_making_of_the_oldest_sample_to_the_arrival_and_weigh_by_s
     let mut wire = Wire::of(&time, 1_000_000);
     let talked = talk(&mut wire, &time, TRUE, &plan, &AtomicBool::new(false)).expect("a talker");
     let sunk = listened(&mut wire, &time, u64::MAX);
-    let speech = &sunk.streams[0].speech;
-    assert_eq!(speech.measured_packets, talked.packets);
+    let speech = &sunk.streams[0].voice.as_ref().expect("packets came").measured;
+    assert_eq!(speech.packets, talked.frames);
     // 79 samples of 125 us until the packet is wanted, then 880 bits at 1 Mb/s; buckets are
     // narrower than 0.8%, and clocks tick.
     let exact_ps = 79 * 125 * US + 880 * US;
     for histogram in [&speech.voice_delay, &speech.sample_delay] {
-        for share in [0.0, 1.0] {
-            let ps = histogram.quantile_ps(share).expect("packets came");
+        for share in ["0.01", "1"] {
+            let ps = histogram.quantiles_ps[share].expect("packets came");
             assert!((exact_ps..exact_ps + exact_ps / 100).contains(&ps), "{ps}");
         }
     }
-    assert_eq!(speech.sample_delay.total(), 80 * speech.voice_delay.total());
+    assert_eq!(speech.sample_delay.total, 80 * speech.voice_delay.total);
     // The one-way delay is from handing over.
-    let one_way_ps = sunk.streams[0].delay.quantile_ps(0.5).expect("packets came");
+    let one_way_ps = sunk.streams[0].measured.delay.quantiles_ps["0.5"].expect("packets came");
     assert!((880 * US..890 * US).contains(&one_way_ps), "{one_way_ps}");
 }
 
@@ -404,7 +412,7 @@ fn a_talker_that_is_stopped_says_what_it_had_not_handed_over() {
     let mut wire = Wire::of(&time, 1_000_000);
     let plan = plan(&SPEC, 1, 3_600_000 * MS_NS, 0..MS_NS);
     let talked = talk(&mut wire, &time, TRUE, &plan, &AtomicBool::new(true)).expect("a talker");
-    assert_eq!((talked.packets, talked.untaken), (0, 1));
+    assert_eq!((talked.frames, talked.unsent), (0, 1));
 }
 
 #[test]
@@ -422,12 +430,13 @@ fn over_udp_on_the_loopback_interface_every_sample_arrives() {
             talk(&mut tx, &HostTime, TRUE, &plan, &AtomicBool::new(false)).expect("a talker");
         (talked, sunk.join().expect("a sink"))
     });
-    let speech = &sunk.streams[0].speech;
+    let speech = sunk.streams[0].voice.as_ref().expect("packets came");
+    let voice = voice_of(&talked);
     assert_eq!(
-        (speech.packets, speech.samples, speech.measured),
-        (talked.packets, talked.samples, talked.measured.sent)
+        (speech.packets, speech.samples, speech.measured.samples),
+        (talked.frames, voice.samples, voice.measured.samples.sent)
     );
     // 0.3 s of samples of 125 us from a random phase on.
-    assert_eq!(talked.measured.made, 2400);
-    assert_eq!((talked.measured.lost, talked.untaken), (0, 0));
+    assert_eq!(voice.measured.samples.made, 2400);
+    assert_eq!((voice.measured.samples.lost, talked.unsent), (0, 0));
 }

@@ -36,14 +36,14 @@ fn address(text: &str) -> PyResult<SocketAddr> {
     })
 }
 
-/// Refuse, with a `ValueError`, what is no TOML of an operator's ceilings.
+/// Refuse, with a `ValueError`, a text that is not TOML of an operator's ceilings.
 #[pyfunction]
 pub fn check_ceilings(text: &str) -> PyResult<()> {
     Ceilings::parse(text).map(|_| ()).map_err(PyValueError::new_err)
 }
 
-/// Refuse, with a `ValueError`, what `measure_test` would refuse without asking anybody: one line a
-/// fault.
+/// Refuse, with a `ValueError`, what `measure_test` would refuse before it connects to agents: one
+/// line a fault.
 #[pyfunction]
 pub fn check_test(test: &str) -> PyResult<()> {
     Test::parse(test).map(|_| ()).map_err(PyValueError::new_err)
@@ -60,8 +60,8 @@ pub fn make_certificates(py: Python<'_>, directory: PathBuf, hosts: Vec<String>)
     })
 }
 
-/// Be an agent until `should_stop` says so; `ready` is told where it listens. The caller's thread
-/// asks every 50 ms. For tests, its frames can show a wrong time.
+/// Be an agent until `should_stop` returns true; `ready` is called with the address on which it
+/// listens. The caller's thread asks every 50 ms. For tests, its frames can show a wrong time.
 #[pyfunction]
 #[pyo3(signature = (at, *, ceilings=None, credentials=None, clock_offset_ns=0, clock_drift_ppb=0, ready, should_stop))]
 #[allow(clippy::too_many_arguments)] // by keyword, in Python
@@ -85,13 +85,13 @@ pub fn serve_agent(
     attended(
         py,
         None,
-        move |stop, tell| {
-            let told = |local: SocketAddr| drop(tell.send(local.to_string()));
-            listen::serve_blocking(at, ceilings, credentials.as_ref(), own_clock, told, || {
+        move |stop, sender| {
+            let listening = |local: SocketAddr| drop(sender.send(local.to_string()));
+            listen::serve_blocking(at, ceilings, credentials.as_ref(), own_clock, listening, || {
                 stop.load(Ordering::Relaxed)
             })
         },
-        |said| match said {
+        |address| match address {
             Some(local) => ready.call1((local,)).map(|_| false),
             None => should_stop.call0()?.is_truthy(),
         },
@@ -99,7 +99,8 @@ pub fn serve_agent(
     .map_err(|error| PyOSError::new_err(error.to_string()))
 }
 
-/// What agents say of themselves, as JSON, in the order of their addresses; see docs/live.md.
+/// Descriptions of agents and their hosts, as JSON, in the order of their addresses; see
+/// docs/live.md.
 #[pyfunction]
 #[pyo3(signature = (controls, *, credentials=None, namespace=None))]
 #[allow(clippy::needless_pass_by_value)]
@@ -121,15 +122,15 @@ pub fn ask_hosts(
         },
         |_| Ok(false),
     )?;
-    // Stopped by nobody but a signal, which has raised its own exception.
+    // Only a signal stops it, which has raised its own exception.
     asked
         .map_err(raise)?
         .ok_or_else(|| PyKeyboardInterrupt::new_err(()))
         .and_then(|hosts| json(&hosts))
 }
 
-/// Run a test between agents; what came of it, as JSON. `follow` is given the word of each stage as
-/// it begins, and every 50 ms None; it says whether to stop. With a namespace, agents are reached
+/// Run a test between agents; its result, as JSON. `follow` is called with the word of each stage as
+/// it begins, and every 50 ms with None; it returns whether to stop. With a namespace, agents are reached
 /// from there.
 #[pyfunction]
 #[pyo3(signature = (test, *, credentials=None, namespace=None, follow=None))]
@@ -144,16 +145,16 @@ pub fn measure_test(
     let measured = attended(
         py,
         namespace,
-        move |stop, tell| {
-            let told = |stage| drop(tell.send(word(stage).to_owned()));
+        move |stop, sender| {
+            let entered = |stage| drop(sender.send(word(stage).to_owned()));
             coordinator::run_blocking(
                 &test,
                 credentials.as_ref(),
                 || stop.load(Ordering::Relaxed),
-                told,
+                entered,
             )
         },
-        |said| follow.map_or(Ok(false), |follow| follow.call1((said,))?.is_truthy()),
+        |stage| follow.map_or(Ok(false), |follow| follow.call1((stage,))?.is_truthy()),
     )?;
     measured.map_err(raise).and_then(|result| json(&result))
 }
@@ -183,7 +184,7 @@ fn raise(error: Error) -> PyErr {
 }
 
 /// Do something on a thread of its own, in a network namespace if one is given, while the caller's
-/// thread hears what it tells and is asked whether to stop. An exception there, that of Ctrl-C too,
+/// thread gets its messages and is asked whether to stop. An exception there, that of Ctrl-C too,
 /// stops it and is raised when it has ended; a second one is raised at once.
 fn attended<T: Send + 'static>(
     py: Python<'_>,
@@ -192,14 +193,14 @@ fn attended<T: Send + 'static>(
     mut hear: impl FnMut(Option<String>) -> PyResult<bool>,
 ) -> PyResult<T> {
     let stop = Arc::new(AtomicBool::new(false));
-    let (tell, mut told) = mpsc::channel();
+    let (sender, mut receiver) = mpsc::channel();
     let stopping = Arc::clone(&stop);
     let working = std::thread::Builder::new().name("live".into()).spawn(move || {
-        namespace.as_deref().map_or(Ok(()), enter).map(|()| work(&stopping, &tell))
+        namespace.as_deref().map_or(Ok(()), enter).map(|()| work(&stopping, &sender))
     })?;
     let mut raised: Option<PyErr> = None;
     loop {
-        let heard = py.detach(|| next(&mut told));
+        let heard = py.detach(|| next(&mut receiver));
         if heard.is_err() {
             break;
         }
@@ -231,10 +232,10 @@ fn attended<T: Send + 'static>(
     outcome.map_err(|error| PyOSError::new_err(error.to_string()))
 }
 
-/// What is told next; nothing for a while, or an error at the end.
-fn next(told: &mut Receiver<String>) -> Result<Option<String>, ()> {
-    match told.recv_timeout(ASKED_EVERY) {
-        Ok(said) => Ok(Some(said)),
+/// The next message of the work; `None` after a while without one, an error at the end.
+fn next(receiver: &mut Receiver<String>) -> Result<Option<String>, ()> {
+    match receiver.recv_timeout(ASKED_EVERY) {
+        Ok(message) => Ok(Some(message)),
         Err(RecvTimeoutError::Timeout) => Ok(None),
         Err(RecvTimeoutError::Disconnected) => Err(()),
     }

@@ -56,16 +56,16 @@ impl Account {
 
     /// The same with lateness as quantiles and buckets, in ns.
     #[must_use]
-    pub fn told(&self, from: &str, to: &str, under_way: usize) -> Value {
-        let mut told = self.counted(from, to, under_way);
-        told["late_ns"] = told_ns(&self.lateness);
-        told["noticed_after_ns"] = told_ns(&self.noticed);
-        told
+    pub fn with_lateness(&self, from: &str, to: &str, under_way: usize) -> Value {
+        let mut counted = self.counted(from, to, under_way);
+        counted["late_ns"] = quantiles_ns(&self.lateness);
+        counted["noticed_after_ns"] = quantiles_ns(&self.noticed);
+        counted
     }
 }
 
 #[allow(clippy::cast_precision_loss)] // for reading
-fn told_ns(times: &Histogram) -> Value {
+fn quantiles_ns(times: &Histogram) -> Value {
     let at = |share| times.quantile_ps(share).map(|ps| ps as f64 / 1000.0);
     let buckets: Vec<(f64, f64, u64)> = times
         .filled()
@@ -83,14 +83,15 @@ mod tests {
     fn frames_that_came_left_or_were_dropped_or_are_under_way() {
         let dropped =
             Dropped { queue: 1, lost: 2, too_long: 3, unfinished: 4, ring: 5, refused: 6 };
-        let told = Account { came: 100, left: 80, dropped, ..Account::default() }.told("a", "b", 4);
-        let lost: u64 = told["dropped"]
+        let counted = Account { came: 100, left: 80, dropped, ..Account::default() }
+            .with_lateness("a", "b", 4);
+        let lost: u64 = counted["dropped"]
             .as_object()
             .expect("an object")
             .values()
             .filter_map(Value::as_u64)
             .sum();
-        assert_eq!(told["came"].as_u64(), Some(80 + 4 + lost));
-        assert_eq!(told["late_ns"]["p50"], Value::Null);
+        assert_eq!(counted["came"].as_u64(), Some(80 + 4 + lost));
+        assert_eq!(counted["late_ns"]["p50"], Value::Null);
     }
 }

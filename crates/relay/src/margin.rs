@@ -13,7 +13,7 @@ pub struct Margin {
     saved_ns: u64,
 }
 
-/// Nobody spins longer than this before a time.
+/// Longest spin before a time.
 pub const LONGEST_NS: u64 = 60_000;
 const SHORTEST_NS: u64 = 5_000;
 /// After a waking that was later than what is known, one step up for each of these down after the
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn being_awake_is_paid_for_with_as_much_sleep() {
-        // A frame is due every 67 us, and nobody is ever late in waking: what is left of the time
+        // A frame is due every 67 us, and no wake-up is late: what is left of the time
         // after the margin is slept.
         let mut margin = Margin::default();
         let (mut awake_ns, mut slept_ns) = (0, 0);

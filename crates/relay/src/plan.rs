@@ -23,7 +23,7 @@ pub struct Plan {
     pub wires: Vec<Wire>,
     /// Octets of the longest frame, destination address to FCS, without a VLAN tag.
     pub longest_octets: u32,
-    /// The process with which the relay ends; with nobody if there is none.
+    /// The process with which the relay ends, if there is one.
     pub maker: Option<i32>,
 }
 
@@ -36,7 +36,7 @@ impl Plan {
     /// A plan from JSON.
     ///
     /// # Errors
-    /// If it is none, or a value is out of range.
+    /// If it is not a plan, or a value is out of range.
     pub fn read(text: &str) -> Result<Self, Error> {
         let plan: Self = serde_json::from_str(text).map_err(|error| Error::Refused {
             what: "plan",

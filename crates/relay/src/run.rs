@@ -28,7 +28,7 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ended {
-    /// It was told to by a signal.
+    /// A signal ended it.
     Told,
     /// The process that made it is no more.
     MakerGone,
@@ -129,18 +129,22 @@ impl Relay {
         let (waiting, clock_stepped_ns) = (forwarding.waiting, forwarding.clock_stepped_ns);
         forwarding.count_rings()?;
         let over_ns = HostTime.now_ns() - began_ns;
-        let mut result = self.told(ended, &waiting, priority.priority(), over_ns);
+        let mut result = self.result(ended, &waiting, priority.priority(), over_ns);
         result["clock_stepped_ns"] = json!(clock_stepped_ns);
         Ok(result)
     }
 
-    fn told(&self, ended: Ended, waiting: &Waiting, priority: Priority, over_ns: u64) -> Value {
+    fn result(&self, ended: Ended, waiting: &Waiting, priority: Priority, over_ns: u64) -> Value {
         let directions: Vec<Value> = self
             .lanes
             .iter()
             .enumerate()
             .map(|(end, lane)| {
-                lane.account.told(&self.names[end], &self.names[end ^ 1], lane.transit.frames())
+                lane.account.with_lateness(
+                    &self.names[end],
+                    &self.names[end ^ 1],
+                    lane.transit.frames(),
+                )
             })
             .collect();
         json!({
@@ -148,7 +152,7 @@ impl Relay {
             "over_ns": over_ns,
             "slept_ns": waiting.slept_ns,
             "sleeps": waiting.sleeps,
-            "breaths": waiting.breaths,
+            "forced_sleeps": waiting.forced_sleeps,
             "margin_ns": waiting.margin.ns(0),
             "real_time": priority == Priority::Fifo,
             "directions": directions,
@@ -162,7 +166,7 @@ struct Waiting {
     margin: Margin,
     slept_ns: u64,
     sleeps: u64,
-    breaths: u64,
+    forced_sleeps: u64,
 }
 
 /// A relay at work. Times of lanes are picoseconds since it began.
@@ -213,10 +217,10 @@ impl Forwarding<'_> {
                     return Ok(Ended::InterfaceGone);
                 }
             }
-            if now_ns - awake_since_ns > rest.breathless_ns {
-                HostTime.sleep_until(now_ns + rest.breath_ns);
+            if now_ns - awake_since_ns > rest.longest_spin_ns {
+                HostTime.sleep_until(now_ns + rest.forced_sleep_ns);
                 awake_since_ns = HostTime.now_ns();
-                self.waiting.breaths += 1;
+                self.waiting.forced_sleeps += 1;
             }
             let is_all_taken = self.take_arrivals();
             let due_ns = self.send_due();

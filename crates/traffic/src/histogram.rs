@@ -1,5 +1,8 @@
 //! Histograms of times with a fixed relative width: 128 buckets an octave, below 0.8% of the value.
 
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
 const SUB_BITS: u32 = 7;
 const SUB: u64 = 1 << SUB_BITS;
 const BUCKETS: usize = ((64 - SUB_BITS as usize) + 1) << SUB_BITS;
@@ -13,6 +16,33 @@ pub struct Histogram {
 impl Default for Histogram {
     fn default() -> Self {
         Self { counts: vec![0; BUCKETS] }
+    }
+}
+
+/// The filled buckets of a histogram and some of its quantiles: the form in which it is sent and
+/// stored, without the memory of a histogram.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Distribution {
+    /// Count over all buckets.
+    pub total: u64,
+    /// Quantiles, by their share.
+    pub quantiles_ps: BTreeMap<String, Option<u64>>,
+    /// As of [`Histogram::filled`].
+    pub buckets: Vec<(u64, u64, u64)>,
+}
+
+/// Quantiles of a [`Distribution`].
+const QUANTILES: [(&str, f64); 6] =
+    [("0.01", 0.01), ("0.5", 0.5), ("0.9", 0.9), ("0.99", 0.99), ("0.999", 0.999), ("1", 1.0)];
+
+impl From<&Histogram> for Distribution {
+    fn from(histogram: &Histogram) -> Self {
+        let quantile = |(name, share): (&str, f64)| (name.to_owned(), histogram.quantile_ps(share));
+        Self {
+            total: histogram.total(),
+            quantiles_ps: QUANTILES.map(quantile).into(),
+            buckets: histogram.filled(),
+        }
     }
 }
 

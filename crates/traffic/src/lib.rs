@@ -37,7 +37,7 @@ pub mod window;
 
 pub use batches::Batches;
 pub use chance::{Coin, Purpose, Stream};
-pub use histogram::Histogram;
+pub use histogram::{Distribution, Histogram};
 pub use sequence::{Account, Arrived, Sequence};
 pub use source::{Offer, Source, SourceSpec};
 pub use window::Window;

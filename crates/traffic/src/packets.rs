@@ -14,6 +14,7 @@
 use crate::chance::Stream;
 use crate::voice::{counted, Coder, VoiceSpec};
 use crate::window::Window;
+use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
 /// A packet that a host calls with.
@@ -31,7 +32,7 @@ pub struct VoicePacket {
 
 /// What became of the samples that were made within the measured window, as far as their host
 /// knows: `made` = `sent` + `lost` + `left`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostSamples {
     /// Made by the coder within the window.
     pub made: u64,

@@ -16,6 +16,8 @@
 //! missing lies between `missing - late` and `missing`. A *gap* is a longest run of missing numbers
 //! (a loss period of RFC 3357, section 5).
 
+use serde::{Deserialize, Serialize};
+
 /// What one arrival is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrived {
@@ -32,7 +34,7 @@ pub enum Arrived {
 }
 
 /// What became of the frames of a stream.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Account {
     /// Numbers that were sent, from the first that is counted.
     pub sent: u64,

@@ -16,6 +16,7 @@ from ethermeter.analysis.losses import Drops, Loss
 from ethermeter.analysis.pacing import RANKS, Clock, Pacing
 from ethermeter.faults import InputError
 from ethermeter.json_values import finite, plain
+from ethermeter.store.result import Result
 
 if TYPE_CHECKING:
     from ethermeter.trial import Trial
@@ -73,7 +74,7 @@ def read(run_dir: Path) -> tuple[Account, ...]:
     for name, result in complete_results(run_dir, list(trials)):
         try:
             found.append(account(trials[name], result))
-        except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        except (ValueError, IndexError) as error:
             where = str(result_file(run_dir, name))
             raise InputError.of(
                 where, "(file)", type(error).__name__, "the result of a test, as measure writes it"
@@ -81,7 +82,7 @@ def read(run_dir: Path) -> tuple[Account, ...]:
     return tuple(found)
 
 
-def account(trial: "Trial", result: Mapping[str, object]) -> Account:
+def account(trial: "Trial", result: Result) -> Account:
     """Take from a test's result what its agents told."""
     machines, transfers, lost = (
         hosts.machines(result),
@@ -104,8 +105,8 @@ def account(trial: "Trial", result: Mapping[str, object]) -> Account:
         pacings=pacing.pacings(result),
         clocks=pacing.clocks(result),
         drops=losses.drops(result, lost),
-        reads_switches="switches" in result,
-        unread=str(result.get("unread", "")),
+        reads_switches=result.switches is not None,
+        unread=result.unread,
     )
 
 

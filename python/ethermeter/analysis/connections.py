@@ -1,36 +1,43 @@
-"""Connections: what TCP said of the transfers of a test, and what it cost the hosts.
+"""Connections: TCP's statistics of the transfers of a test.
 
 Shares of limits are of the time in which the sender had something to send or to be acknowledged
 (Linux: `tcpi_busy_time`, `tcpi_rwnd_limited`, `tcpi_sndbuf_limited`); the rest of that time the
 network, or its congestion window, was the limit.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
 from ethermeter.analysis.interval import Floats
+from ethermeter.store.result import (
+    AnyCounts,
+    BulkReceiver,
+    Client,
+    FlowResult,
+    Result,
+    Role,
+    Server,
+    TcpColumns,
+)
+from ethermeter.store.result import Connection as End
 
 _NS, _US = 1e-9, 1e-6
-SIDES = ("sending", "receiving")
-"""Of a flow, `from` and `to`."""
 MOST_STEPS = 60
-"""Steps in which a course tells how fast the receiver read."""
+"""Steps of a course in which the rate of reading is taken."""
 
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """A transfer over TCP, by what its sender was told over the whole transmission.
+    """A transfer over TCP, by the statistics of its sender over the whole transmission.
 
     Parameters
     ----------
     flow, sender, receiver
         Names; of a file that is read, its server sends.
     data_rate_bps
-        Data read in the measured window over its time, of a file whole blocks; NaN if nobody read
-        twice in it.
+        Data read in the measured window over its time, of a file complete blocks; NaN without two
+        reads in it.
     round_trip_s, round_trip_most_s, round_trip_least_s
         TCP's smoothed round trip: its mean over the samples, each as long as it stood, and its
         largest; and the least that TCP saw.
@@ -44,8 +51,7 @@ class Connection:
         Shares of the busy time in which the receiver's window, or the sender's own buffer, was the
         limit; NaN if it was never busy.
     congestion
-        The sender's congestion control, as its kernel names it; empty where agents of older
-        versions measured.
+        The sender's congestion control, as its kernel names it.
     sack
         Whether both ends agreed on selective acknowledgements; None where that is not known.
 
@@ -71,7 +77,7 @@ class Connection:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Course:
-    """A connection over time: times in s since the transmission began, and what was told then.
+    """A connection over time: times in s since the transmission began, and statistics then.
 
     Parameters
     ----------
@@ -97,129 +103,110 @@ class Course:
     sent_again: Floats
 
 
-def connections(result: Mapping[str, Any]) -> tuple[Connection, ...]:
-    """Tell what TCP said of every transfer of a test, in the order of the result's flows.
-
-    Parameters
-    ----------
-    result
-        What came of a test, as docs/live.md has it.
-
-    """
+def connections(result: Result) -> tuple[Connection, ...]:
+    """Return TCP's statistics of every transfer of a test, in the order of the result's flows."""
     found = []
-    for name, flow in result["flows"].items():
-        side, at_ns, columns = _sender(flow)
-        if at_ns.size:
-            ends = (str(flow["from"]), str(flow["to"]))
-            sender, receiver = ends if side == SIDES[0] else ends[::-1]
-            counted = _counted(flow, side) or {}
-            connection = _connection(
-                name, sender, receiver, at_ns, columns, _rate_bps(flow, result)
-            )
-            found.append(
-                replace(
-                    connection,
-                    congestion=str(counted.get("congestion", "")),
-                    sack=counted.get("sack"),
-                )
-            )
+    for name, flow in result.flows.items():
+        end = _data_sender(flow)
+        if end is not None and end.tcp.at_ns:
+            found.append(_connection(name, flow, end, _rate_bps(flow, result)))
     return tuple(found)
 
 
-def course(result: Mapping[str, Any], flow: str) -> Course | None:
-    """Tell how a connection went over time; None if there are not two samples at either end."""
-    said = result["flows"].get(flow) or {}
-    _, at_ns, columns = _sender(said)
-    progress = (_counted(said, SIDES[1]) or {}).get("progress")
-    # Of a file nobody keeps when it was read; what was acknowledged is as near as it gets.
-    read_ns = at_ns if progress is None else np.array(progress["at_ns"], np.float64)
-    read = (
-        columns.get("acknowledged_octets", at_ns)
-        if progress is None
-        else np.array(progress["columns"]["octets"], np.float64)
-    )
+def course(result: Result, flow: str) -> Course | None:
+    """Return a connection over time; None if there are not two samples at either end."""
+    found = result.flows.get(flow)
+    end = None if found is None else _data_sender(found)
+    if found is None or end is None:
+        return None
+    at_ns, columns = np.array(end.tcp.at_ns, np.float64), end.tcp.columns
+    receiver = _counted(found.receiving)
+    progress = receiver.progress if isinstance(receiver, BulkReceiver) else None
+    # The reads of a file have no times; acknowledgements come as near as can be known.
+    read_ns = at_ns if progress is None else np.array(progress.at_ns, np.float64)
+    octets = columns.acknowledged_octets if progress is None else progress.columns.octets
+    read = np.array(octets, np.float64) if len(octets) else at_ns
     if at_ns.size < 2 or read_ns.size < 2 or read_ns[-1] <= read_ns[0]:
         return None
     # Reads come when they come; a rate needs steps that are no shorter than the time between them.
     count = max(1, min(MOST_STEPS, (read_ns.size - 1) // 2))
     edges_ns = np.linspace(read_ns[0], read_ns[-1], count + 1)
-    octets = np.interp(edges_ns, read_ns, read)
+    read = np.interp(edges_ns, read_ns, read)
     return Course(
         edges_ns[1:] * _NS,
-        8 * np.diff(octets) / (np.diff(edges_ns) * _NS),
+        8 * np.diff(read) / (np.diff(edges_ns) * _NS),
         at_ns * _NS,
-        columns["round_trip_us"] * _US,
-        columns["congestion_window"] * columns["segment_octets"],
-        columns["sent_again"],
+        np.array(columns.round_trip_us, np.float64) * _US,
+        _windows(columns),
+        np.array(columns.sent_again, np.float64),
     )
 
 
-def _counted(flow: Mapping[str, Any], side: str) -> Mapping[str, Any] | None:
-    counted = (flow.get(side) or {}).get("counted")
-    return counted if isinstance(counted, dict) else None
+def _counted(role: Role | None) -> AnyCounts | None:
+    return None if role is None else role.counted
 
 
-def _told(counted: Mapping[str, Any] | None) -> tuple[Floats, dict[str, Floats]]:
-    told = (counted or {}).get("tcp") or {}
-    at_ns = np.array(told.get("at_ns", ()), np.float64)
-    return at_ns, {
-        name: np.array(column, np.float64) for name, column in (told.get("columns") or {}).items()
-    }
+def _data_sender(flow: FlowResult) -> End | None:
+    """Return the end that sent the data; None of a flow that is no transfer.
 
-
-def _sender(flow: Mapping[str, Any]) -> tuple[str, Floats, dict[str, Floats]]:
-    """Return the side that sent the data, which of a file that is read is the receiver of its flow,
-    and what TCP told it.
+    Of a file that is read, it is the receiver of the flow.
     """
-    told = [(side, *_told(_counted(flow, side))) for side in SIDES]
-    return max(told, key=lambda of: of[2]["sent_octets"][-1] if of[1].size else -1.0)
+    ends = [
+        counts
+        for counts in map(_counted, (flow.sending, flow.receiving))
+        if isinstance(counts, End)
+    ]
+
+    def sent_octets(end: End) -> int:
+        octets = end.tcp.columns.sent_octets
+        return octets[-1] if octets else -1
+
+    return max(ends, key=sent_octets, default=None)
 
 
-def _rate_bps(flow: Mapping[str, Any], result: Mapping[str, Any]) -> float:
-    """Rate of a stream's octets that were read in the measured window, or of a file's blocks that
-    were there in it.
-    """
-    given, taken = (_counted(flow, side) or {} for side in SIDES)
-    if "data_rate_bps" in (measured := taken.get("measured") or {}):
-        return (
-            float("nan") if measured["data_rate_bps"] is None else float(measured["data_rate_bps"])
-        )
-    phases = result.get("phases") or {}
-    window_s = (phases.get("measure_to_ns", 0) - phases.get("measure_from_ns", 0)) * _NS
-    octets = (given.get("measured") or {}).get("octets")
-    return 8 * float(octets) / window_s if octets is not None and window_s > 0 else float("nan")
+def _rate_bps(flow: FlowResult, result: Result) -> float:
+    """Rate of a stream's octets read in the measured window, or of a file's complete blocks."""
+    sender, receiver = _counted(flow.sending), _counted(flow.receiving)
+    if isinstance(receiver, BulkReceiver):
+        rate_bps = receiver.measured.data_rate_bps
+        return float("nan") if rate_bps is None else rate_bps
+    if isinstance(sender, Client) and result.window_s > 0:
+        return 8 * sender.measured.octets / result.window_s
+    return float("nan")
 
 
-def _connection(
-    name: str,
-    sender: str,
-    receiver: str,
-    at_ns: Floats,
-    columns: Mapping[str, Floats],
-    rate_bps: float,
-) -> Connection:
-    window = columns["congestion_window"] * columns["segment_octets"]
-    least = columns["least_round_trip_us"][columns["least_round_trip_us"] > 0]
-    busy_us = float(columns["busy_us"][-1])
+def _windows(columns: TcpColumns) -> Floats:
+    """Return the congestion window of every sample, in octets."""
+    segments = np.array(columns.congestion_window, np.float64)
+    windows: Floats = segments * np.array(columns.segment_octets, np.float64)
+    return windows
 
-    def share(limited: str) -> float:
-        return float(columns[limited][-1]) / busy_us if busy_us > 0 else float("nan")
 
+def _connection(name: str, flow: FlowResult, end: End, rate_bps: float) -> Connection:
+    columns, at_ns = end.tcp.columns, np.array(end.tcp.at_ns, np.float64)
+    window = _windows(columns)
+    round_trip_s = np.array(columns.round_trip_us, np.float64) * _US
+    least_us = [least for least in columns.least_round_trip_us if least > 0]
+    busy_us = float(columns.busy_us[-1])
+    ends = (flow.from_, str(flow.to))
+    sender, receiver = ends[::-1] if isinstance(end, Server) else ends
     return Connection(
         flow=name,
         sender=sender,
         receiver=receiver,
         data_rate_bps=rate_bps,
-        round_trip_s=_held(at_ns, columns["round_trip_us"]) * _US,
-        round_trip_most_s=float(columns["round_trip_us"].max()) * _US,
-        round_trip_least_s=float(least.min()) * _US if least.size else float("nan"),
+        round_trip_s=_held(at_ns, round_trip_s),
+        round_trip_most_s=float(round_trip_s.max()),
+        round_trip_least_s=min(least_us) * _US if least_us else float("nan"),
         window_octets=_held(at_ns, window),
         window_most_octets=float(window.max()),
-        sent_again=float(columns["sent_again"][-1]),
-        sent_again_octets=float(columns["sent_again_octets"][-1]),
-        sent_octets=float(columns["sent_octets"][-1]),
-        receiver_limited=share("receiver_limited_us"),
-        buffer_limited=share("buffer_limited_us"),
+        sent_again=float(columns.sent_again[-1]),
+        sent_again_octets=float(columns.sent_again_octets[-1]),
+        sent_octets=float(columns.sent_octets[-1]),
+        receiver_limited=columns.receiver_limited_us[-1] / busy_us if busy_us else float("nan"),
+        buffer_limited=columns.buffer_limited_us[-1] / busy_us if busy_us else float("nan"),
+        congestion=end.congestion,
+        sack=end.sack,
     )
 
 

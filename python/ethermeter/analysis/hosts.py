@@ -1,24 +1,21 @@
 """Hosts: what the machines of a test did meanwhile, from the counters that their agents read.
 
-Hosts of a testbed are one machine: agents that tell the same boot of one kernel are told of once. A
+Hosts of a testbed are one machine: agents with the same boot of one kernel have one entry. A
 processor counts its time in ticks of 10 ms, so that a share over 0.4 s is known to 2.5 points.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from ethermeter.analysis.interval import Floats
+from ethermeter.store.result import AgentReport, AgentResult, HostSample, ProcessorTimes, Result
 
-KINDS = ("user", "system", "interrupts", "soft_interrupts", "stolen")
-"""What a busy processor does: programs, the kernel for them, interrupts, what these put off, and
-what a machine around this one took.
+KINDS = ("user", "system", "interrupts", "soft_interrupts", "steal")
+"""What takes the time of a processor: programs, the kernel for them, interrupts, work that
+interrupts put off, and the hypervisor, which ran something else (CPU steal).
 """
-IDLE = "idle"
-_SERIES = {"user": "user", "system": "system", "interrupts": "interrupts_time", "soft_interrupts": "soft_interrupts_time",
-           "stolen": "stolen", "idle": "idle"}  # fmt: skip
 _FROM, _TO = "measure_from", "measure_to"
 _NS = 1e-9
 
@@ -90,42 +87,47 @@ class Course:
     memory_octets: Floats
 
 
-def machines(result: Mapping[str, Any]) -> tuple[Machine, ...]:
-    """Tell what the machines of a test did, in the order of their first hosts; those whose agents
-    told no counters are left out.
+def machines(result: Result) -> tuple[Machine, ...]:
+    """Return what the machines of a test did, in the order of their first hosts.
 
-    Parameters
-    ----------
-    result
-        What came of a test, as docs/live.md has it.
-
+    Machines whose agents have no counters are left out.
     """
     found = []
-    for names in _together(result["agents"]):
-        agents = [result["agents"][name] for name in names]
-        machine = _machine(tuple(names), [(agent.get("result") or {}) for agent in agents])
+    for names in _by_machine(result.agents):
+        reports = [result.agents[name].result or AgentReport() for name in names]
+        machine = _machine(tuple(names), reports)
         if machine is not None:
             found.append(machine)
     return tuple(found)
 
 
-def course(result: Mapping[str, Any], host: str) -> Course | None:
-    """Tell what the machine of a host did over time; None where there are not two samples."""
-    series = ((result["agents"][host].get("result") or {}).get("host_series")) or {}
-    at_s = np.array(series.get("at_ns", ()), np.float64) * _NS
-    if at_s.size < 2:
+def course(result: Result, host: str) -> Course | None:
+    """Return what the machine of a host did over time; None where there are not two samples."""
+    report = result.agents[host].result
+    series = None if report is None else report.host_series
+    if series is None or len(series.at_ns) < 2:
         return None
-    columns = series["columns"]
-    ticks = {kind: np.array(columns[name], np.float64) for kind, name in _SERIES.items()}
-    grown = {kind: np.diff(of, axis=-1).sum(axis=0) for kind, of in ticks.items()}
+    at_s = np.array(series.at_ns, np.float64) * _NS
+    columns = series.columns
+    ticks = {
+        "user": columns.user,
+        "system": columns.system,
+        "interrupts": columns.interrupts_time,
+        "soft_interrupts": columns.soft_interrupts_time,
+        "steal": columns.steal,
+        "idle": columns.idle,
+    }
+    grown = {
+        kind: np.diff(np.array(of, np.float64), axis=-1).sum(axis=0) for kind, of in ticks.items()
+    }
     total = np.maximum(sum(grown.values()), 1.0)
     steps_s = np.diff(at_s)
     return Course(
         at_s[1:],
         {kind: grown[kind] / total for kind in KINDS},
-        np.diff(np.array(columns["context_switches"], np.float64)) / steps_s,
-        np.diff(np.array(columns["interrupts"], np.float64)) / steps_s,
-        np.array(columns["memory_available_octets"], np.float64)[1:],
+        np.diff(np.array(columns.context_switches, np.float64)) / steps_s,
+        np.diff(np.array(columns.interrupts, np.float64)) / steps_s,
+        np.array(columns.memory_available_octets, np.float64)[1:],
     )
 
 
@@ -148,65 +150,57 @@ def mean_machine(found: Sequence[Machine]) -> Machine:
     )
 
 
-def _together(agents: Mapping[str, Mapping[str, Any]]) -> list[list[str]]:
-    """Names of the hosts of every machine: those that tell the same boot; who tells none is by
-    itself.
+def _by_machine(agents: Mapping[str, AgentResult]) -> list[list[str]]:
+    """Return the names of the hosts of every machine: those with the same boot.
+
+    An agent without a boot is a machine of its own.
     """
     found: dict[str, list[str]] = {}
     for name, agent in agents.items():
-        found.setdefault(str(agent.get("boot") or f"host {name}"), []).append(name)
+        found.setdefault(agent.boot or f"host {name}", []).append(name)
     return list(found.values())
 
 
-def _machine(hosts: tuple[str, ...], results: Sequence[Mapping[str, Any]]) -> Machine | None:
-    edges = {edge["at"]: edge for edge in results[0].get("host") or ()}
+def _machine(hosts: tuple[str, ...], reports: Sequence[AgentReport]) -> Machine | None:
+    edges = {edge.at: edge for edge in reports[0].host}
     begin, end = edges.get(_FROM), edges.get(_TO)
-    if not begin or not end or not begin.get("host") or not end.get("host"):
+    if begin is None or end is None:
         return None
-    before, after = begin["host"], end["host"]
-    window_s = (end["taken_ns"] - begin["taken_ns"]) * _NS
-    if window_s <= 0 or not before["processors"]:
+    before, after = begin.host, end.host
+    window_s = (end.taken_ns - begin.taken_ns) * _NS
+    if window_s <= 0 or not before.processors:
         return None
-    processors = tuple(
-        _shares(of, then)
-        for of, then in zip(before["processors"], after["processors"], strict=True)
-    )
-    rates = {
-        name: (after[name] - before[name]) / window_s
-        for name in ("context_switches", "interrupts", "soft_interrupts")
-    }
     return Machine(
         hosts,
-        processors,
-        **rates,
-        memory_least_octets=min(_memories(results[0], (before, after))),
-        backlog_dropped=float(after["backlog_dropped"] - before["backlog_dropped"]),
-        looking=sum(_looking(of) for of in results),
+        tuple(
+            _shares(of, then) for of, then in zip(before.processors, after.processors, strict=True)
+        ),
+        context_switches=(after.context_switches - before.context_switches) / window_s,
+        interrupts=(after.interrupts - before.interrupts) / window_s,
+        soft_interrupts=(after.soft_interrupts - before.soft_interrupts) / window_s,
+        memory_least_octets=min(_memories(reports[0], (before, after))),
+        backlog_dropped=float(after.backlog_dropped - before.backlog_dropped),
+        looking=sum(_looking(of) for of in reports),
     )
 
 
-def _shares(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, float]:
-    """Share of a processor's time by what it did; nothing of one that counted nothing."""
-    grown = {kind: max(0, after[kind] - before[kind]) for kind in (*KINDS, IDLE)}
+def _shares(before: ProcessorTimes, after: ProcessorTimes) -> dict[str, float]:
+    """Share of a processor's time by `KINDS`; zeros of one that counted no time."""
+    grown = {
+        kind: max(0, getattr(after, kind) - getattr(before, kind)) for kind in (*KINDS, "idle")
+    }
     total = sum(grown.values())
     return {kind: grown[kind] / total if total else 0.0 for kind in KINDS}
 
 
-def _memories(result: Mapping[str, Any], edges: Sequence[Mapping[str, Any]]) -> list[float]:
-    columns = (result.get("host_series") or {}).get("columns") or {}
-    return [
-        float(of)
-        for of in (
-            *(edge["memory_available_octets"] for edge in edges),
-            *columns.get("memory_available_octets", ()),
-        )
-    ]
+def _memories(report: AgentReport, edges: Sequence[HostSample]) -> list[float]:
+    series = report.host_series
+    sampled = () if series is None else series.columns.memory_available_octets
+    return [float(of) for of in (*(edge.memory_available_octets for edge in edges), *sampled)]
 
 
-def _looking(result: Mapping[str, Any]) -> float:
-    series = result.get("host_series") or {}
-    at_ns: Sequence[int] = series.get("at_ns") or ()
-    cost_ns = (series.get("cost") or {}).get("processor_ns", 0)
-    return (
-        float(cost_ns / (at_ns[-1] - at_ns[0])) if len(at_ns) > 1 and at_ns[-1] > at_ns[0] else 0.0
-    )
+def _looking(report: AgentReport) -> float:
+    series = report.host_series
+    if series is None or len(series.at_ns) < 2 or series.at_ns[-1] <= series.at_ns[0]:
+        return 0.0
+    return series.cost.processor_ns / (series.at_ns[-1] - series.at_ns[0])

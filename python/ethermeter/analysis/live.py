@@ -96,9 +96,7 @@ class Comparison:
 
 
 def read(run_dir: Path) -> tuple[Comparison, ...]:
-    """Compare every point of a run that was both measured and simulated, in the order of the plan;
-    nothing where there is none.
-    """
+    """Compare every point of a run that was measured and simulated, in the order of the plan."""
     from ethermeter.store import RunDirectory
 
     run = RunDirectory(run_dir)
@@ -130,8 +128,9 @@ def comparisons(trials: "Sequence[Trial]", whole: WholeSegment) -> tuple[Compari
 def _cases(
     trials: "Sequence[Trial]", whole: WholeSegment, words: Mapping[tuple[int, int], set[str]]
 ) -> "Iterator[tuple[Trial, Metric, Floats, Floats, float, tuple[str, ...]]]":
-    """Every metric of every point of which pairs have values: measured, simulated, the least
-    difference that can be seen, cautions.
+    """Every metric of every point of which pairs have values.
+
+    Each with measured and simulated values, the least difference that can be seen, and cautions.
     """
     points: dict[tuple[object, ...], dict[str, dict[int, int]]] = {}
     for at, trial in enumerate(trials):
@@ -222,9 +221,7 @@ def _known(values: Floats, metric: Metric, least: float) -> float:
 
 
 def _half_width(values: Floats, error: float) -> float:
-    """Half of the interval that misses the mean with a probability of `error`; NaN for too few
-    values.
-    """
+    """Half width of the interval at an error probability; NaN for too few values."""
     if values.size < ENOUGH_PAIRS:
         return math.nan
     return (
@@ -235,9 +232,7 @@ def _half_width(values: Floats, error: float) -> float:
 
 
 def write(run_dir: Path) -> Path:
-    """Compare what a run measured with what it simulated and write `live-agreement.json` into its
-    directory; the path of the file.
-    """
+    """Write `live-agreement.json` into the directory of a run; return its path."""
     from ethermeter.store import RunDirectory
 
     return RunDirectory(run_dir).keep(FILE, to_json(read(run_dir), side_by_side.read(run_dir)))

@@ -1,10 +1,12 @@
-"""Losses: what did not come of the streams of a test, and which counters along the way saw it go:
-of hosts, and of a testbed's switches.
+"""Losses: missing messages of the streams of a test, and the counters that saw them go.
+
+Counters are those of hosts and of a testbed's switches.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+
+from ethermeter.store.result import Result
 
 PLACES = ("sender-queue", "sender-interface", "network", "switch", "receiver-interface", "socket")
 """Places in the order of the way; `network` and `switch` are known of testbeds only."""
@@ -20,8 +22,7 @@ counters saw.
 
 @dataclass(frozen=True, slots=True)
 class Drops:
-    """What was dropped between hosts, at one port of a switch or on one direction of a relayed
-    wire.
+    """Drops at one port of a switch or on one direction of a relayed wire.
 
     Parameters
     ----------
@@ -51,8 +52,7 @@ class Drops:
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """What became of the messages of a flow on the way to one receiver, over the whole
-    transmission.
+    """Losses of a flow on the path to one receiver, over the whole transmission.
 
     Parameters
     ----------
@@ -91,40 +91,28 @@ class Loss:
         return self.sent - self.received
 
 
-def losses(result: Mapping[str, Any]) -> tuple[Loss, ...]:
-    """Tell what became of every stream of a test at each of its receivers; of exchanges and
-    transfers nothing is known by place.
+def losses(result: Result) -> tuple[Loss, ...]:
+    """Return the losses of every stream of a test at each of its receivers.
 
-    Parameters
-    ----------
-    result
-        What came of a test, as docs/live.md has it.
-
+    Losses of exchanges and transfers are not counted by place.
     """
-    found = []
-    for name, flow in result["flows"].items():
-        receivers = flow.get("receivers") or {str(flow.get("to")): flow}
-        for receiver, said in receivers.items():
-            counted = said.get("losses")
-            if counted is None:
-                continue
-            found.append(
-                Loss(
-                    flow=name,
-                    receiver=receiver,
-                    sent=float(said["sent"]),
-                    received=float(said["received"]),
-                    places={place: float(count) for place, count in counted["seen"]},
-                    unexplained=float(counted["unexplained"]),
-                    excess=float(counted["excess"]),
-                    between={
-                        (str(row["place"]), str(row["at"]), str(row["towards"])): float(
-                            row["dropped"]
-                        )
-                        for row in counted.get("between", ())
-                    },
-                )
-            )
+    found = [
+        Loss(
+            flow=name,
+            receiver=receiver,
+            sent=float(one.sent),
+            received=float(one.received),
+            places={place: float(count) for place, count in one.losses.seen},
+            unexplained=float(one.losses.unexplained),
+            excess=float(one.losses.excess),
+            between={
+                (row.place, row.at, row.towards): float(row.dropped) for row in one.losses.between
+            },
+        )
+        for name, flow in result.flows.items()
+        for receiver, one in flow.by_receiver().items()
+        if one.losses is not None
+    ]
     known = _at_switches(found)
     return tuple(
         replace(loss, at_switches=loss.missing) if at in known else loss
@@ -162,32 +150,32 @@ def _at_switches(found: Sequence[Loss]) -> set[int]:
     return known
 
 
-def drops(result: Mapping[str, Any], found: Sequence[Loss]) -> tuple[Drops, ...]:
-    """Tell what the switches and relayed wires of a testbed dropped, those without drops left out;
-    nothing of other networks.
+def drops(result: Result, found: Sequence[Loss]) -> tuple[Drops, ...]:
+    """Return the drops of the switches and relayed wires of a testbed, where there are any.
 
     Parameters
     ----------
     result
-        What came of a test.
+        The result of the test.
     found
-        What became of its streams.
+        The losses of its streams.
 
     """
-    rows = [("switch", row["switch"], row) for row in result.get("switches", ())]
-    rows += [("network", row["from"], row) for row in result.get("wires", ())]
-    said = []
-    for place, at, row in rows:
-        hop = (place, str(at), str(row["towards"]))
-        dropped = {str(cause): float(count) for cause, count in row["dropped"].items() if count}
+    rows: list[tuple[Hop, Mapping[str, int]]] = [
+        (("switch", row.switch, row.towards), row.dropped) for row in result.switches or ()
+    ]
+    rows += [(("network", row.from_, row.towards), row.dropped) for row in result.wires]
+    at_hops = []
+    for hop, counts in rows:
+        dropped = {cause: float(count) for cause, count in counts.items() if count}
         if dropped:
             # A frame that is dropped once is missed by every receiver of a group behind that port.
             missing: dict[str, float] = {}
             for loss in found:
                 if hop in loss.between:
                     missing[loss.flow] = max(missing.get(loss.flow, 0.0), loss.missing)
-            said.append(Drops(*hop, dropped, sum(missing.values())))
-    return tuple(said)
+            at_hops.append(Drops(*hop, dropped, sum(missing.values())))
+    return tuple(at_hops)
 
 
 def drops_together(found: Sequence[Drops]) -> Drops:

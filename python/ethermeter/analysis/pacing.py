@@ -1,14 +1,13 @@
-"""Pacing: how well the senders of a test kept the times of their sources, and how the clocks of
-both ends are related.
-"""
+"""Pacing: lateness of the senders of a test, and the relation of the clocks of both ends."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+
+from ethermeter.store.result import Requester, Result, Sender, SenderClock
 
 RANKS = (0.5, 0.99, 0.999)
-"""Quantiles of the lateness that are told."""
+"""Quantiles of the lateness that tables show."""
 _PS, _NS = 1e-12, 1e-9
 Buckets = tuple[tuple[int, int, int], ...]
 """Low and high in ps, count; in the order of low."""
@@ -16,22 +15,22 @@ Buckets = tuple[tuple[int, int, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class Pacing:
-    """How late the messages of a flow left that had a time; saturated sources have none.
+    """Lateness of the messages of a flow that have a time; saturated sources have none.
 
     Parameters
     ----------
     flow
         Name.
     messages
-        That had a time.
+        Messages with a time.
     on_time
         Share of them that left within 5 µs of it.
     worst_s
         How late the latest was.
-    breaths
-        Rests that a sender at real-time priority took though something was due.
+    forced_sleeps
+        Times that a sender at real-time priority was forced to sleep although something was due.
     is_real_time
-        Whether it had that priority; None where it did not ask for it.
+        Whether it had real-time priority; None where it did not ask for that.
     buckets
         Histogram of the lateness.
 
@@ -41,13 +40,14 @@ class Pacing:
     messages: int
     on_time: float
     worst_s: float
-    breaths: int
+    forced_sleeps: int
     is_real_time: bool | None
     buckets: Buckets
 
     def quantile_s(self, rank: float) -> float:
-        """Lateness that a share of the messages does not exceed: the end of its bucket, in s, and
-        no more than the worst.
+        """Lateness that a share of the messages does not exceed, in s.
+
+        It is the end of a bucket, and no more than the worst.
         """
         total = sum(count for _, _, count in self.buckets)
         below = 0
@@ -67,8 +67,8 @@ class Clock:
     flow, receiver
         Names.
     is_shared
-        Whether it is the same clock: then there is nothing else to tell, and all else is NaN. False
-        with NaN: nothing is known of it.
+        Whether it is the same clock, of which all else is NaN. False with NaN: the relation is
+        unknown.
     ahead_s, ahead_bound_s
         How far the sender's clock is ahead, and by how much that is wrong at most.
     drift, drift_bound
@@ -92,26 +92,24 @@ class Clock:
     contradictions: float = math.nan
 
 
-def pacings(result: Mapping[str, Any]) -> tuple[Pacing, ...]:
-    """Tell how well the sender of every flow of a test kept its times; flows without times are left
-    out.
-    """
+def pacings(result: Result) -> tuple[Pacing, ...]:
+    """Return how late the sender of every flow of a test was; flows without times are left out."""
     found = []
-    for name, flow in result["flows"].items():
-        said = ((flow.get("sending") or {}).get("counted") or {}).get("pacing") or {}
-        if not said.get("frames"):
+    for name, flow in result.flows.items():
+        counts = None if flow.sending is None else flow.sending.counted
+        if not isinstance(counts, Sender | Requester) or not counts.pacing.frames:
             continue
+        pacing = counts.pacing
+        share = pacing.share_on_time
         found.append(
             Pacing(
                 flow=name,
-                messages=int(said["frames"]),
-                on_time=float(said["share_on_time"]),
-                worst_s=said["worst_ns"] * _NS,
-                breaths=int(said["breaths"]),
-                is_real_time=said["real_time"],
-                buckets=tuple(
-                    (low, high, count) for low, high, count in said["lateness"]["buckets"]
-                ),
+                messages=pacing.frames,
+                on_time=math.nan if share is None else share,
+                worst_s=pacing.worst_ns * _NS,
+                forced_sleeps=pacing.forced_sleeps,
+                is_real_time=pacing.real_time,
+                buckets=tuple(pacing.lateness.buckets),
             )
         )
     return tuple(found)
@@ -129,37 +127,39 @@ def together(found: Sequence[Pacing]) -> Pacing:
         messages=messages,
         on_time=sum(of.on_time * of.messages for of in found) / messages,
         worst_s=max(of.worst_s for of in found),
-        breaths=sum(of.breaths for of in found),
+        forced_sleeps=sum(of.forced_sleeps for of in found),
         buckets=tuple((low, high, count) for (low, high), count in sorted(counts.items())),
     )
 
 
-def clocks(result: Mapping[str, Any]) -> tuple[Clock, ...]:
-    """Tell how the clocks of both ends of every stream of a test are related; exchanges and
-    transfers measure no delay between clocks.
+def clocks(result: Result) -> tuple[Clock, ...]:
+    """Return the relation of the clocks of both ends of every stream of a test.
+
+    Exchanges and transfers measure no delay between clocks.
     """
-    found = []
-    for name, flow in result["flows"].items():
-        receivers = flow.get("receivers") or {str(flow.get("to")): flow}
-        for receiver, said in receivers.items():
-            clock = said.get("clock")
-            if clock is None:
-                continue
-            if "offset_ns" not in clock:
-                found.append(Clock(name, receiver, is_shared=bool(clock.get("shared"))))
-                continue
-            bound_ns = clock.get("delay_uncertainty_ns")
-            found.append(
-                Clock(
-                    flow=name,
-                    receiver=receiver,
-                    is_shared=False,
-                    ahead_s=clock["offset_ns"] * _NS,
-                    ahead_bound_s=clock["uncertainty_ns"] * _NS,
-                    drift=float(clock["drift"]),
-                    drift_bound=float(clock["drift_uncertainty"]),
-                    delay_bound_s=math.nan if bound_ns is None else bound_ns * _NS,
-                    contradictions=float(clock["contradictions"]),
-                )
-            )
-    return tuple(found)
+    return tuple(
+        _clock(name, receiver, one.clock)
+        for name, flow in result.flows.items()
+        for receiver, one in flow.by_receiver().items()
+        if one.clock is not None
+    )
+
+
+def _clock(flow: str, receiver: str, clock: SenderClock) -> Clock:
+    if clock.offset_ns is None:
+        return Clock(flow, receiver, is_shared=clock.shared)
+
+    def known(value: float | None) -> float:
+        return math.nan if value is None else value
+
+    return Clock(
+        flow,
+        receiver,
+        is_shared=False,
+        ahead_s=clock.offset_ns * _NS,
+        ahead_bound_s=known(clock.uncertainty_ns) * _NS,
+        drift=known(clock.drift),
+        drift_bound=known(clock.drift_uncertainty),
+        delay_bound_s=known(clock.delay_uncertainty_ns) * _NS,
+        contradictions=float(clock.contradictions),
+    )

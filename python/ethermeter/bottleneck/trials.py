@@ -13,13 +13,13 @@ from ethermeter import plan
 from ethermeter.bottleneck.bench import Outcome, make_bench
 from ethermeter.bottleneck.setup import LONGEST_NS, Setup
 from ethermeter.engines.live.observed import failed
-from ethermeter.engines.live.trials import COMPLETE, Underway, trial_of
+from ethermeter.engines.live.trials import Underway, trial_of
 from ethermeter.engines.work import Finished, Work
 from ethermeter.experiment import Experiment, toml
 from ethermeter.experiment.reading import of_document
 from ethermeter.metrics import Metric, caution_mask
 from ethermeter.store.files import write_whole
-from ethermeter.store.measured import result_file
+from ethermeter.store.measured import COMPLETE, result_file
 from ethermeter.store.rows import FLOW_METRICS, TrialRows
 from ethermeter.trial import LIVE, Trial, planned
 
@@ -60,16 +60,16 @@ class Result(msgspec.Struct, frozen=True):
     processors_limited_by: str
 
     @classmethod
-    def of(cls, result: object) -> "Result":
-        """Read the file of a trial, decoded from JSON.
+    def of(cls, text: bytes) -> "Result":
+        """Read the file of a trial.
 
         Raises
         ------
-        msgspec.ValidationError
+        msgspec.DecodeError
             If it is not the file of a transfer.
 
         """
-        return msgspec.convert(result, _File).transfer
+        return msgspec.json.decode(text, type=_File).transfer
 
 
 class _File(msgspec.Struct, frozen=True):

@@ -94,11 +94,14 @@ def check(file: File, *, as_json: options.Json = False) -> None:
     hosts = hosts_file.read(file)
     laboratory = hosts.laboratory()
     reported = laboratory.ask()
-    agents = {name: msgspec.convert(reported[name], _Agent) for name in hosts.stations}
+    agents = {name: msgspec.json.decode(reported[name], type=_Agent) for name in hosts.stations}
     if as_json:
         print_json(
             {
-                name: {**reported[name], **agents[name].judged(station)}
+                name: {
+                    **msgspec.json.decode(reported[name]),
+                    **agents[name].judged(station),
+                }
                 for name, station in hosts.stations.items()
             }
         )

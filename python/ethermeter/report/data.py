@@ -41,6 +41,7 @@ from ethermeter.scenario import Scenario
 from ethermeter.stations import groups_of, station_count
 from ethermeter.store import captures
 from ethermeter.store.measured import read_result
+from ethermeter.store.result import Result
 from ethermeter.store.rows import flows_of
 
 if TYPE_CHECKING:
@@ -103,8 +104,8 @@ class ReportData:
         str, Sequence[tuple[Selection, Sequence[Distribution]]]
     ]  # of each series
 
-    def result(self, trial: str) -> Mapping[str, object]:
-        """Read what came of a trial's test: too much to be kept of all."""
+    def result(self, trial: str) -> Result:
+        """Read the result of a trial's test: too much to be kept of all."""
         return read_result(self.directory, trial)
 
 

@@ -1,11 +1,13 @@
 """Captures: recordings at hosts while trials were measured, stored beside the results."""
 
 import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
-import msgspec
+from msgspec import DecodeError, Struct
+from msgspec.json import decode
 
 from ethermeter.faults import InputError
 from ethermeter.store.files import CAPTURES
@@ -47,15 +49,24 @@ class Captured:
         return f"ethermeter explain {shlex.quote(self.file)}"
 
 
-class _Recorded(msgspec.Struct):
+class HostAccount(Struct, frozen=True, kw_only=True):
+    """Account of the capture at a host (`crates/live/src/record.rs`)."""
+
+    interface: str = ""
+    snap_octets: int = 0
+    most_octets: int = 0
     frames: int
-    dropped: int
     beyond_size: int
+    dropped: int
     file_octets: int
+    begun_ns: int = 0
+    ended_ns: int = 0
 
 
-class _Reported(msgspec.Struct):
-    hosts: dict[str, _Recorded]
+class Accounts(Struct, frozen=True):
+    """Accounts of the captures of a trial, by host."""
+
+    hosts: Mapping[str, HostAccount]
 
 
 def file_of(trial: str, host: str) -> str:
@@ -64,7 +75,7 @@ def file_of(trial: str, host: str) -> str:
 
 
 def account_of(trial: str) -> str:
-    """Path, within a run directory, of what is said of the captures of a trial."""
+    """Path, within a run directory, of the accounts of the captures of a trial."""
     return f"{CAPTURES}/{trial}.json"
 
 
@@ -89,14 +100,14 @@ def read(directory: Path) -> list[Captured]:
                     trial,
                     host,
                     file_of(trial, host),
-                    one.frames,
-                    one.dropped,
-                    one.beyond_size,
-                    one.file_octets,
+                    account.frames,
+                    account.dropped,
+                    account.beyond_size,
+                    account.file_octets,
                 )
-                for host, one in msgspec.json.decode(text, type=_Reported).hosts.items()
+                for host, account in decode(text, type=Accounts).hosts.items()
             ]
-        except (OSError, msgspec.DecodeError) as error:
+        except (OSError, DecodeError) as error:
             raise InputError.of(
                 str(path),
                 "(file)",

@@ -1,54 +1,61 @@
-"""Measured: what came of the tests of a run, file by file."""
+"""Measured: the results of the tests of a run, file by file."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+
+from msgspec import DecodeError
 
 from ethermeter.faults import Fault, InputError
 from ethermeter.store.files import LIVE
 from ethermeter.store.integrity import read_verified
+from ethermeter.store.result import Result, read
 
 COMPLETE = "complete"
-"""Outcome of a test in which no agent was lost and nobody stopped it; others have no values."""
+"""Outcome of a test that no agent and no user ended early; others have no values."""
 
 
 def result_file(directory: Path, trial: str) -> Path:
-    """Path of what came of a trial's test."""
+    """Path of the result of a trial's test."""
     return directory / LIVE / f"{trial}.json"
 
 
-def read_result(directory: Path, trial: str) -> dict[str, Any]:
-    """Read what came of a trial's test, as docs/live.md describes it.
+def read_text(directory: Path, trial: str) -> bytes:
+    """Read the text of the file in `live/` of a trial, which is JSON.
 
     Raises
     ------
     InputError
-        If the file is not there or is not what `ethermeter measure` writes.
+        If the file is missing or is not what was written.
 
     """
     path = result_file(directory, trial)
     try:
-        found = json.loads(read_verified(directory, path.relative_to(directory).as_posix()))
-        if not all(isinstance(found[key], dict) for key in ("agents", "flows")):
-            raise TypeError("agents, flows")
-    except InputError:
-        raise
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError(
-            [
-                Fault(
-                    str(path),
-                    "(file)",
-                    type(error).__name__,
-                    "the result of a test, as measure writes it",
-                )
-            ]
-        ) from error
-    return dict(found)
+        return read_verified(directory, path.relative_to(directory).as_posix())
+    except OSError as error:
+        raise _fault(path, error) from error
 
 
-def complete_results(directory: Path, trials: list[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+def read_result(directory: Path, trial: str) -> Result:
+    """Read the result of a trial's test.
+
+    Raises
+    ------
+    InputError
+        If the file is missing or is not what `ethermeter measure` writes.
+
+    """
+    try:
+        return read(read_text(directory, trial))
+    except DecodeError as error:
+        raise _fault(result_file(directory, trial), error) from error
+
+
+def _fault(path: Path, error: Exception) -> InputError:
+    allowed = "the result of a test, as measure writes it"
+    return InputError([Fault(str(path), "(file)", f"{type(error).__name__}: {error}", allowed)])
+
+
+def complete_results(directory: Path, trials: list[str]) -> Iterator[tuple[str, Result]]:
     """Read the results of those trials that were measured to their end.
 
     One by one: each can have some megabytes.
@@ -64,5 +71,5 @@ def complete_results(directory: Path, trials: list[str]) -> Iterator[tuple[str, 
     for trial in trials:
         if result_file(directory, trial).is_file():
             found = read_result(directory, trial)
-            if found.get("outcome") == COMPLETE:
+            if found.outcome == COMPLETE:
                 yield trial, found

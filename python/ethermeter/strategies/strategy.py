@@ -1,9 +1,9 @@
 """What strategies have in common."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
 from ethermeter.engines import local
@@ -27,13 +27,13 @@ class Observed:
     rows
         Its observations.
     result
-        Its file in `live/`, if it was measured: what agents or hosts counted beside the metrics.
+        The text of its file in `live/`, which is JSON; empty if it was not measured.
 
     """
 
     trial: Trial
     rows: TrialRows
-    result: Mapping[str, object] = field(default_factory=dict)
+    result: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)

@@ -111,7 +111,7 @@ class RelayResult(msgspec.Struct, frozen=True):
     over_ns: int
     slept_ns: int
     sleeps: int
-    breaths: int
+    forced_sleeps: int
     margin_ns: int
     real_time: bool
     clock_stepped_ns: int

@@ -65,7 +65,7 @@ impl Fresh {
         let is_now = (oldest_ns..=latest_ns).contains(&stamp.made_ns);
         let allowed = format_args!("{oldest_ns} to {latest_ns} ns").to_string();
         require(is_now, Rule::Clock, format_args!("made at {} ns", stamp.made_ns), allowed)?;
-        // What is older than a request may be can only be replayed in vain.
+        // A request that is older than this is refused for its age, so it need not be remembered.
         self.ended_ns.retain(|_, ended_ns| *ended_ns + OLDEST_NS + AHEAD_NS >= now_ns);
         let has_ended = self.ended_ns.contains_key(&stamp.experiment);
         require(

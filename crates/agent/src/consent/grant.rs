@@ -47,7 +47,7 @@ pub struct Grant {
     pub session: u64,
     /// Its number among the grants of that process.
     pub number: u64,
-    /// Who may send.
+    /// The only sender.
     pub sender: IpAddr,
     /// Address of the receiver that grants; the signature proves it.
     pub address: IpAddr,

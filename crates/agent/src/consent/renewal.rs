@@ -148,7 +148,7 @@ struct LeaseHolder {
 }
 
 impl ReceiverLeases {
-    /// None yet. Nobody else may be able to guess `run`.
+    /// Without renewals. `run` must not be guessable by others.
     #[must_use]
     pub fn new(run: u64) -> Self {
         Self { run, nonces: VecDeque::new(), receivers: BTreeMap::new() }

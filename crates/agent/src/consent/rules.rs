@@ -161,7 +161,7 @@ impl RuleBook {
             return Err(Refusal::new(
                 Rule::ConsentMissing,
                 wish.target,
-                "a station that has said yes in this experiment",
+                "a station that granted it in this experiment",
             ));
         }
         for (grant, proof) in consents {

@@ -1,30 +1,15 @@
 //! Transport of a flow: kind of port, and unicast, multicast or broadcast.
 //!
-//! A group cannot consent by itself and other hosts may hear it, so nobody chooses its address: it
-//! follows from the experiment's number, ends at the next router, and has no other use.
+//! A group cannot consent and other hosts may hear it, so its address cannot be chosen: it follows
+//! from the experiment's number, ends at the next router, and has no other use.
 
 use crate::refusal::{Refusal, Rule};
-use ethermeter_ethernet::Carrier;
 use ethermeter_live::port::Address;
+pub use ethermeter_live::port::PortKind;
 use ethermeter_live::wire::Mac;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-
-/// Kind of port.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum PortKind {
-    /// UDP over IPv4 or IPv6.
-    #[default]
-    Udp,
-    /// A TCP connection.
-    Tcp,
-    /// Raw frames through `AF_PACKET`.
-    Packet,
-    /// Raw frames through `AF_XDP`.
-    Xdp,
-}
 
 /// Kind of destination.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,7 +18,7 @@ pub enum Cast {
     /// To one.
     #[default]
     Unicast,
-    /// To those who listen to the experiment's group.
+    /// To the experiment's group.
     Multicast,
     /// To all on the segment.
     Broadcast,
@@ -46,37 +31,6 @@ pub struct Transport {
     pub kind: PortKind,
     /// To how many.
     pub cast: Cast,
-}
-
-impl PortKind {
-    /// Whether frames are our own, with our `EtherType` and no IP.
-    #[must_use]
-    pub fn is_raw(self) -> bool {
-        matches!(self, Self::Packet | Self::Xdp)
-    }
-
-    /// Its word in the protocol.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Udp => "udp",
-            Self::Tcp => "tcp",
-            Self::Packet => "packet",
-            Self::Xdp => "xdp",
-        }
-    }
-
-    /// What frames between stations of this version of IP carry their payloads in.
-    #[must_use]
-    pub fn carrier(self, is_ipv4: bool) -> Carrier {
-        match (self, is_ipv4) {
-            (Self::Udp, true) => Carrier::UdpOverIpv4,
-            (Self::Udp, false) => Carrier::UdpOverIpv6,
-            (Self::Tcp, true) => Carrier::TcpOverIpv4,
-            (Self::Tcp, false) => Carrier::TcpOverIpv6,
-            (Self::Packet | Self::Xdp, _) => Carrier::Raw,
-        }
-    }
 }
 
 impl Cast {
@@ -103,14 +57,16 @@ impl Transport {
     /// # Errors
     /// By [`Rule::Description`].
     pub fn read(kind: &str, cast: &str) -> Result<Self, Refusal> {
-        let kinds = [PortKind::Udp, PortKind::Tcp, PortKind::Packet, PortKind::Xdp];
         let casts = [Cast::Unicast, Cast::Multicast, Cast::Broadcast];
-        let transport = kinds
+        let transport = PortKind::ALL
             .into_iter()
             .find(|one| one.word() == kind)
             .zip(casts.into_iter().find(|one| one.word() == cast));
         let Some((kind, cast)) = transport else {
-            let allowed = "udp, tcp, packet or xdp; unicast, multicast or broadcast";
+            let allowed = format!(
+                "port {}; cast \"unicast\", \"multicast\" or \"broadcast\"",
+                PortKind::words(|_| true)
+            );
             return Err(Refusal::new(
                 Rule::Description,
                 format!("port {kind:?}, cast {cast:?}"),
@@ -126,12 +82,13 @@ impl Transport {
     /// What does not go together, if anything: what would.
     #[must_use]
     pub fn fault(self) -> Option<&'static str> {
-        match (self.kind, self.cast) {
-            (PortKind::Tcp, Cast::Multicast | Cast::Broadcast) => {
-                Some("unicast, for TCP connects two stations")
+        let traits = self.kind.traits();
+        match self.cast {
+            Cast::Multicast | Cast::Broadcast if traits.is_connection => {
+                Some("unicast, for a connection has two ends")
             }
-            (PortKind::Xdp, Cast::Multicast) => {
-                Some("unicast or broadcast, for an XDP socket cannot join a group")
+            Cast::Multicast if !traits.joins_groups => {
+                Some("unicast or broadcast, for this kind of port cannot join a group")
             }
             _ => None,
         }
@@ -140,7 +97,7 @@ impl Transport {
     /// Whether several senders may share one port of a receiver.
     #[must_use]
     pub fn can_be_shared(self) -> bool {
-        self.kind != PortKind::Tcp
+        !self.kind.traits().is_connection
     }
 
     /// Whether it goes to a group.
@@ -204,7 +161,7 @@ mod tests {
 
     #[test]
     fn words_are_read_as_they_are_written_and_others_refused() {
-        for kind in [PortKind::Udp, PortKind::Tcp, PortKind::Packet, PortKind::Xdp] {
+        for kind in PortKind::ALL {
             for cast in [Cast::Unicast, Cast::Multicast, Cast::Broadcast] {
                 let transport = Transport { kind, cast };
                 let read = Transport::read(kind.word(), cast.word());

@@ -8,7 +8,7 @@ use crate::description::{Clocks, Test, Traffic, CLOCK_FLOW};
 use crate::protocol::{self as wire, role::Role as WireRole};
 use crate::station::clocks;
 
-/// Senders of streams and receivers whose clocks are to be compared: each pair once.
+/// Senders of streams and receivers that synchronise clocks: each pair once.
 pub(super) struct ClockPairs(Vec<(usize, usize)>);
 
 impl ClockPairs {

@@ -79,7 +79,7 @@ impl Link {
             let before_ns = HostTime.now_ns();
             let hello = in_time(client.hello(HelloRequest {}))
                 .await
-                .map_err(|status| failed(said(&status)))?
+                .map_err(|status| failed(reason_of(&status)))?
                 .into_inner();
             let round_ns = HostTime.now_ns() - before_ns;
             if hello.protocol != PROTOCOL {
@@ -117,7 +117,11 @@ impl Link {
     }
 
     fn failed(&self, doing: &'static str) -> impl Fn(Status) -> Error + '_ {
-        move |status| Error::Refused { agent: self.entry.name.clone(), doing, what: said(&status) }
+        move |status| Error::Refused {
+            agent: self.entry.name.clone(),
+            doing,
+            what: reason_of(&status),
+        }
     }
 
     pub async fn grant(&self, mut request: GrantRequest) -> Result<GrantReply, Error> {
@@ -211,9 +215,11 @@ impl Link {
                 None | Some(Ok(Ok(()))) => failed = 0,
                 // Refused: it does not know the experiment, which will not change.
                 Some(Ok(Err(status))) if status.code() == tonic::Code::PermissionDenied => {
-                    return said(&status)
+                    return reason_of(&status)
                 }
-                Some(Ok(Err(status))) if failed + 1 >= MOST_FAILED_LEASES => return said(&status),
+                Some(Ok(Err(status))) if failed + 1 >= MOST_FAILED_LEASES => {
+                    return reason_of(&status)
+                }
                 Some(Err(_)) if failed + 1 >= MOST_FAILED_LEASES => return "no answer".into(),
                 Some(Ok(Err(_)) | Err(_)) => failed += 1,
             }
@@ -233,7 +239,7 @@ async fn in_time<T>(call: impl Future<Output = Result<T, Status>>) -> Result<T, 
 }
 
 /// Text of a status: of a refusal, its message only.
-fn said(status: &Status) -> String {
+fn reason_of(status: &Status) -> String {
     match status.code() {
         tonic::Code::PermissionDenied => status.message().to_owned(),
         _ => whole(status),

@@ -256,7 +256,7 @@ async fn conduct(test: &Test, links: &[Link], tell: &impl Fn(Stage)) -> Ending {
 }
 
 /// Follow an agent's roles until they have ended; why they did. A stream that breaks is no end: the
-/// lease tells whether the agent is lost.
+/// lease shows whether the agent is lost.
 async fn follow(link: &Link) -> Result<String, Error> {
     loop {
         let mut reports = link.progress().await?;

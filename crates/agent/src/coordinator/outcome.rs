@@ -7,7 +7,7 @@ use crate::description::{Flow, Test, Traffic};
 use crate::result::{
     AgentReport, AgentResult, ArtificialClock, Caution, Counts, FlowResult, HostCounters,
     HostDescription, LostAgent, Outcome, Received, ReceiverResult, RoleReport, SenderClock,
-    SinkCounts, StreamLosses, TestResult, TransferOctets,
+    SinkReport, StreamLosses, TestResult, TransferOctets,
 };
 use ethermeter_live::loss::Path;
 use std::collections::{BTreeMap, BTreeSet};
@@ -166,7 +166,7 @@ fn of_receiver(
         (Some(Counts::Sender(sender)), Some(Counts::Sink(sink))) => {
             let port = receiving.and_then(|role| role.counted.as_ref()?.port.port);
             let dropped_at_socket = port.map_or(0, |port| port.dropped_at_socket);
-            outcome.stream = sink.stream.as_ref().map(|stream| {
+            outcome.stream = sink.counts.streams.first().map(|stream| {
                 let path = Path {
                     sent: sender.frames,
                     dropped_in_queue: grown(from, dropped_in_queues),
@@ -180,7 +180,7 @@ fn of_receiver(
                         counters.interfaces.iter().map(|each| each.received_dropped).sum()
                     }),
                     dropped_at_socket,
-                    received: stream.received,
+                    received: stream.sequence.received,
                 };
                 StreamLosses {
                     sent: path.sent,
@@ -205,25 +205,26 @@ fn counts(role: Option<&RoleReport>) -> Option<&Counts> {
 fn sender_clock(
     from: &AgentResult,
     to: &AgentResult,
-    sink: Option<&SinkCounts>,
+    sink: Option<&SinkReport>,
 ) -> (SenderClock, bool) {
     let name = sink.and_then(|sink| sink.clock.as_deref()).unwrap_or_default();
-    let compared = to.role(name).and_then(|role| match &role.counted.as_ref()?.of {
+    let relation = to.role(name).and_then(|role| match &role.counted.as_ref()?.of {
         Counts::Clock(clock) => clock.relation.as_ref(),
         _ => None,
     });
-    if let Some(relation) = compared {
-        let unrelated = sink.and_then(|sink| sink.stream.as_ref()).map(|it| it.measured.unrelated);
+    if let Some(relation) = relation {
+        let unrelated =
+            sink.and_then(|sink| sink.counts.streams.first()).map(|it| it.measured.unrelated);
         let is_certain = relation.delay_uncertainty_ns.is_some()
             && relation.contradictions == 0
             && unrelated == Some(0);
-        return (SenderClock::Compared(relation.clone()), is_certain);
+        return (SenderClock::Synchronised(*relation), is_certain);
     }
     let shared = name.is_empty()
         && from.host.boot == to.host.boot
         && from.host.artificial_clock.is_none()
         && to.host.artificial_clock.is_none();
-    (SenderClock::NotCompared { shared }, shared)
+    (SenderClock::NotSynchronised { shared }, shared)
 }
 
 /// Frames dropped by the queues before a host's interfaces. Queues within others are counted by

@@ -29,7 +29,7 @@ struct Inbox {
     renewals: BTreeMap<usize, wire::SignedRenewal>,
     /// When its own challenges were last passed on.
     asked: Option<Instant>,
-    /// Whether all grants that it sends by are renewed, as far as it has said since its roles were
+    /// Whether all grants that it sends by are renewed, as far as it has reported since its roles were
     /// prepared.
     is_renewed: bool,
 }

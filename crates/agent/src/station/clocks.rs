@@ -6,13 +6,12 @@
 
 use super::schedule::Schedule;
 use crate::policer::PolicedPort;
-use crate::result::{ClockCounts, ClockRelation, Counts, ExchangeCounts};
+use crate::result::{ClockCounts, Counts, ExchangeCounts};
 use ethermeter_live::clock::{Exchange, Ongoing, Relation};
 use ethermeter_live::port::Port;
 use ethermeter_live::roles::{request, Attention, RequestPlan, Requests};
 use ethermeter_live::{Error, HostTime, Timeline};
 use ethermeter_traffic::clock::rounds::{self, ClockEstimate, Pace, Used};
-use std::ops::Range;
 use std::sync::Arc;
 
 pub use rounds::FRAME_OCTETS;
@@ -64,8 +63,10 @@ pub(super) fn keep<P: Port, T: Timeline>(
     let measured = transmit_ns.saturating_add(schedule.phases.measure_from_ns)
         ..transmit_ns.saturating_add(schedule.phases.measure_to_ns);
     let counts = ExchangeCounts { requests, answered, lost, exchanges: exchanges.len() };
-    let relation =
-        Relation::fitted(&exchanges).ok().map(|last| estimated(&last, &used, measured, schedule));
+    let reading_at = |host_ns| schedule.own_clock.reading_at(host_ns);
+    let relation = Relation::fitted(&exchanges)
+        .ok()
+        .map(|last| ClockEstimate::of(&last, &used, measured, reading_at));
     Ok(Counts::Clock(Box::new(ClockCounts { counts, relation })))
 }
 
@@ -83,28 +84,5 @@ pub(super) fn plan(experiment: u16, stream: u16, payload_octets: usize) -> Reque
         timeout_ns: rounds::TIMEOUT_NS,
         exchanges: 1024,
         attention: Attention::Sleeping,
-    }
-}
-
-/// What is known in the end, in the middle of what is measured; and how wrong the delays are at
-/// most that were told by what was known before.
-fn estimated(
-    last: &Relation,
-    used: &[Used],
-    measured: Range<u64>,
-    schedule: &Schedule,
-) -> ClockRelation {
-    let estimate =
-        ClockEstimate::of(last, used, measured, |host_ns| schedule.own_clock.reading_at(host_ns));
-    ClockRelation {
-        at_ns: estimate.at_ns,
-        offset_ns: estimate.offset_ns,
-        uncertainty_ns: estimate.uncertainty_ns,
-        drift: estimate.drift,
-        drift_uncertainty: estimate.drift_uncertainty,
-        contradictions: estimate.contradictions,
-        kept: estimate.kept,
-        fastest_round_trip_ns: estimate.fastest_round_trip_ns,
-        delay_uncertainty_ns: estimate.delay_uncertainty_ns,
     }
 }

@@ -1,7 +1,7 @@
 //! TCP connections of flows, which end when their role does.
 //!
-//! A socket is bound when a flow is granted, so that its number can be signed. Who receives listens
-//! on it, who asks connects from it, once the experiment has begun. What a connection still holds
+//! A socket is bound when a flow is granted, so that its number can be signed. The receiver listens
+//! on it, the requester connects from it, once the experiment has begun. What a connection still holds
 //! is thrown away when it is closed before its time: an agent that is to be silent sends nothing
 //! more out of its buffers.
 
@@ -90,7 +90,7 @@ impl End {
 
     /// Wait for the other end, or connect to it, from the beginning of the experiment to the end of
     /// its transmission; `None` if that has ended or been stopped before. Attempts to connect are
-    /// charged to the role's policer. An end that is to send accepts nobody but the permit's
+    /// charged to the role's policer. An end that is to send accepts only the permit's
     /// target.
     ///
     /// # Errors

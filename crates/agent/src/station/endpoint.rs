@@ -150,6 +150,17 @@ impl Endpoint {
         End::at(SocketAddr::new(self.local, port), name, longest_payload)
     }
 
+    /// Options of a socket of datagrams at `local`.
+    fn udp(&self, local: SocketAddr, longest_payload: usize) -> Result<UdpOptions, Refusal> {
+        let is_bound = self.is_named || self.transport.is_group();
+        Ok(UdpOptions {
+            interface: is_bound.then(|| self.interface().map(str::to_owned)).transpose()?,
+            longest_payload,
+            batch: batch_of(longest_payload),
+            ..UdpOptions::at(local)
+        })
+    }
+
     fn packet(
         &self,
         destination: Mac,
@@ -180,7 +191,7 @@ impl Endpoint {
     /// If the system refuses.
     pub fn to_receive(&self, grant: &mut Grant, room_frame_octets: u32) -> Result<Opened, Refusal> {
         let room = self.room(grant.longest_frame_octets.max(room_frame_octets));
-        let nobody = Mac([0; 6]);
+        let no_destination = Mac([0; 6]);
         match self.transport.kind {
             PortKind::Udp => {
                 let group =
@@ -190,14 +201,10 @@ impl Endpoint {
                     Some(Address::Socket(group)) => group,
                     _ => own,
                 };
-                let is_bound = self.is_named || self.transport.is_group();
                 let options = UdpOptions {
-                    interface: is_bound.then(|| self.interface().map(str::to_owned)).transpose()?,
                     group: (self.transport.cast == Cast::Multicast).then(|| local.ip()),
                     stamps: true,
-                    longest_payload: room,
-                    batch: batch_of(room),
-                    ..UdpOptions::at(local)
+                    ..self.udp(local, room)?
                 };
                 let port = UdpPort::open(&options).map_err(|error| no_port(&error))?;
                 grant.port = port.local().map_err(|error| no_port(&error))?.port();
@@ -213,40 +220,39 @@ impl Endpoint {
                     Some(Address::Mac(group)) if group != Mac::BROADCAST => Some(group),
                     _ => None,
                 };
-                self.packet(nobody, group, room).map(Opened::StationPort)
+                self.packet(no_destination, group, room).map(Opened::StationPort)
             }
-            PortKind::Xdp => self.xdp(nobody, true).map(Opened::StationPort),
+            PortKind::Xdp => self.xdp(no_destination, true).map(Opened::StationPort),
         }
     }
 
     /// Open a port from which frames of up to `longest_payload` octets go to `target`.
     ///
     /// # Errors
-    /// If the system refuses.
+    /// If the system refuses, or the target is of another kind than the port.
     pub fn to_send(&self, target: Address, longest_payload: usize) -> Result<Opened, Refusal> {
-        match target {
-            Address::Socket(_) if self.transport.kind == PortKind::Tcp => {
-                Ok(Opened::End(self.end(0, longest_payload)?))
-            }
-            Address::Socket(peer) => {
-                let is_bound = self.is_named || self.transport.is_group();
+        match (self.transport.kind, target) {
+            (PortKind::Udp, Address::Socket(peer)) => {
                 let options = UdpOptions {
-                    interface: is_bound.then(|| self.interface().map(str::to_owned)).transpose()?,
                     peer: Some(peer),
                     broadcast: self.transport.cast == Cast::Broadcast,
-                    longest_payload,
-                    batch: batch_of(longest_payload),
-                    ..UdpOptions::at(SocketAddr::new(self.local, 0))
+                    ..self.udp(SocketAddr::new(self.local, 0), longest_payload)?
                 };
                 let port = UdpPort::open(&options).map_err(|error| no_port(&error))?;
                 Ok(Opened::StationPort(StationPort::Udp(Box::new(port))))
             }
-            Address::Mac(destination) if self.transport.kind == PortKind::Xdp => {
-                self.xdp(destination, false).map(Opened::StationPort)
-            }
-            Address::Mac(destination) => {
+            (PortKind::Tcp, Address::Socket(_)) => Ok(Opened::End(self.end(0, longest_payload)?)),
+            (PortKind::Packet, Address::Mac(destination)) => {
                 self.packet(destination, None, longest_payload.max(64)).map(Opened::StationPort)
             }
+            (PortKind::Xdp, Address::Mac(destination)) => {
+                self.xdp(destination, false).map(Opened::StationPort)
+            }
+            (kind, target) => Err(Refusal::new(
+                Rule::Description,
+                format!("{target} by {}", kind.word()),
+                "an address of the kind of the port",
+            )),
         }
     }
 }
@@ -352,13 +358,13 @@ impl Port for StationPort {
         match self {
             Self::Udp(port) => port.counters(),
             Self::Answering { rx, tx } => {
-                let (heard, said) = (rx.counters()?, tx.counters()?);
+                let (received, sent) = (rx.counters()?, tx.counters()?);
                 Ok(PortCounters {
-                    taken: said.taken,
-                    found_full: said.found_full,
-                    no_buffers: said.no_buffers,
-                    failed: said.failed,
-                    ..heard
+                    taken: sent.taken,
+                    found_full: sent.found_full,
+                    no_buffers: sent.no_buffers,
+                    failed: sent.failed,
+                    ..received
                 })
             }
             Self::Packet(port) => port.counters(),

@@ -9,12 +9,11 @@
 //! Blocks come from memory and go nowhere: what is measured is the protocol over a network, not a
 //! disk. Both ends know how long each request and answer is, so nothing but octets is exchanged.
 
-use super::account::{column, histogram, since};
 use super::bulk::{Bulk, Read};
-use super::schedule::Schedule;
+use super::schedule::{since, Schedule};
 use crate::policer::{Policer, Progress};
 use crate::refusal::{Refusal, Rule};
-use crate::result::{BlockBatches, BlockWindow, ClientCounts, Counts, RoleCounts, ServerCounts};
+use crate::result::{BlockBatch, BlockWindow, ClientCounts, Counts, RoleCounts, ServerCounts};
 use ethermeter_live::{Error, HostTime, Timeline};
 use ethermeter_traffic::times::Times;
 use ethermeter_traffic::{Batches, Histogram, Purpose, Stream};
@@ -136,15 +135,7 @@ struct Outstanding {
     whole_at: u64,
 }
 
-/// Blocks completed in one batch.
-#[derive(Clone, Copy, Default)]
-struct FileBatch {
-    blocks: u64,
-    octets: u64,
-    round_trip_ns: u64,
-}
-
-/// Whoever draws: the seed of the experiment and the number of the station.
+/// Seed of the experiment and number of the station, which determine every draw.
 pub type Draws = (u64, u32);
 
 /// Ask for blocks from the beginning of the transmission to its end, or until all are done; none
@@ -165,9 +156,9 @@ pub(super) fn request_blocks(
     let mut outstanding: VecDeque<Outstanding> = VecDeque::with_capacity(file.ahead as usize);
     let (mut answers_octets, mut octets, mut done) = (0, 0, 0u64);
     let mut batches =
-        Batches::<FileBatch>::new(0, schedule.phases.measured_ps(), schedule.phases.batches);
+        Batches::<BlockBatch>::new(0, schedule.phases.measured_ps(), schedule.phases.batches);
     let mut round_trip = Histogram::default();
-    let (mut first_ns, mut whole_ns) = (None, None);
+    let (mut first_ns, mut completion_ns) = (None, None);
     let mut owed = file.ahead; // requests that nothing but the beginning is waited for
     let mut end = "time";
     while !schedule.lease.is_silent_at(HostTime.now_ns()) && HostTime.now_ns() < schedule.until_ns()
@@ -193,7 +184,7 @@ pub(super) fn request_blocks(
             bulk.write(block.request_octets);
         }
         if outstanding.is_empty() && (now_ns >= end_ns || worker.done_ns.is_empty()) {
-            end = if whole_ns.is_some() { "whole" } else { "time" };
+            end = if completion_ns.is_some() { "complete" } else { "time" };
             break;
         }
         match bulk.work(worker.done_ns.front().copied(), now_ns)? {
@@ -222,7 +213,7 @@ pub(super) fn request_blocks(
                 round_trip.record(round_trip_ns.saturating_mul(PS_PER_NS));
             }
             if file.octets == Some(octets) {
-                whole_ns = Some(now_ns);
+                completion_ns = Some(now_ns);
             }
         }
     }
@@ -234,17 +225,13 @@ pub(super) fn request_blocks(
         blocks: done,
         unanswered: outstanding.len(),
         first_ns: since(first_ns, begin_ns),
-        whole_ns: since(whole_ns, begin_ns),
+        completion_ns: since(completion_ns, begin_ns),
         ended_by: end.into(),
         measured: BlockWindow {
             octets: parts.iter().map(|part| part.octets).sum(),
             blocks: parts.iter().map(|part| part.blocks).sum(),
-            round_trip: histogram(&round_trip),
-            batches: BlockBatches {
-                octets: column(&parts, |part| part.octets),
-                blocks: column(&parts, |part| part.blocks),
-                round_trip_sum_ns: column(&parts, |part| part.round_trip_ns),
-            },
+            round_trip: (&round_trip).into(),
+            batches: parts,
         },
     };
     Ok(RoleCounts { port, of: Counts::Client(Box::new(counts)) })

@@ -7,7 +7,6 @@
 //!
 //! A role that sends ends, too, when one of its receivers no longer renews its grant.
 
-mod account;
 mod bulk;
 pub mod clocks;
 mod connection;

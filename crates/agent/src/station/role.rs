@@ -1,6 +1,5 @@
 //! What a station does in an experiment, on real ports.
 
-use super::account;
 use super::clocks;
 use super::connection::finish;
 use super::endpoint::{Endpoint, Opened, StationPort};
@@ -11,9 +10,9 @@ use crate::consent::Permit;
 use crate::lease::ReceiverLease;
 use crate::policer::{longest_payload, Conditions, PolicedPort, Policer};
 use crate::refusal::{Refusal, Rule};
-use crate::result::{Counts, PortUse, RoleCounts, RoleReport};
+use crate::result::{Counts, PortUse, RoleCounts, RoleReport, SinkReport};
 use ethermeter_live::clock::Ongoing;
-use ethermeter_live::pacing::{Pacer, PriorityGuard};
+use ethermeter_live::pacing::{Pacer, Priority, PriorityGuard};
 use ethermeter_live::port::tcp::{congestion, set_congestion, TcpPort};
 use ethermeter_live::port::tcp_info::TcpInfo;
 use ethermeter_live::port::{Address, Port};
@@ -60,7 +59,7 @@ pub enum Task {
     Request {
         /// Requests, as a source offers them.
         source: Box<SourceSpec>,
-        /// Who draws them.
+        /// Seed and station of their draws.
         draws: Draws,
         /// A response that takes longer is lost.
         timeout_ns: u64,
@@ -82,14 +81,14 @@ pub enum Task {
     Client {
         /// The file.
         file: Box<File>,
-        /// Who draws the client's times.
+        /// Seed and station of the client's draws.
         draws: Draws,
     },
     /// Answer with the blocks of a file.
     Server {
         /// The file.
         file: Box<File>,
-        /// Who draws the server's times.
+        /// Seed and station of the server's draws.
         draws: Draws,
     },
     /// Respond to one requester.
@@ -372,6 +371,7 @@ impl RolePlan {
             Task::Send { real_time: true, .. } => PriorityGuard::fifo_where_allowed(),
             _ => PriorityGuard::ordinary(),
         };
+        let has_real_time = |is_wanted: bool| is_wanted.then(|| guard.priority() == Priority::Fifo);
         match &self.task {
             Task::Send { source, seed, station, real_time, .. } => {
                 let pacer = if *real_time { Pacer::punctual() } else { Pacer::default() };
@@ -387,12 +387,9 @@ impl RolePlan {
                         measured_ns: phases.measure_from_ns..phases.measure_to_ns,
                         pacer,
                     };
-                    let talked = talk(port, time, own_clock, &plan, stop)?;
-                    return Ok(account::of_talked(
-                        &talked,
-                        transmit_ns,
-                        real_time.then(|| guard.priority()),
-                    ));
+                    let mut counts = talk(port, time, own_clock, &plan, stop)?;
+                    counts.pacing.real_time = has_real_time(*real_time);
+                    return Ok(Counts::Sender(Box::new(counts)));
                 }
                 let plan = SendPlan {
                     experiment: schedule.mark(),
@@ -405,8 +402,9 @@ impl RolePlan {
                     most_frames: u64::MAX,
                     pacer,
                 };
-                let sent = send(port, time, own_clock, &plan, stop)?;
-                Ok(account::of_sent(&sent, transmit_ns, real_time.then(|| guard.priority())))
+                let mut counts = send(port, time, own_clock, &plan, stop)?;
+                counts.pacing.real_time = has_real_time(*real_time);
+                Ok(Counts::Sender(Box::new(counts)))
             }
             Task::Clock => {
                 let bits = u64::from(clocks::FRAME_OCTETS) * 8;
@@ -425,6 +423,7 @@ impl RolePlan {
             Task::Sink { attention, clock } => {
                 let plan = SinkPlan {
                     experiment: schedule.mark(),
+                    begin_ns: transmit_ns,
                     first_stream: self.stream,
                     streams: 1,
                     measured_ns: transmit_ns.saturating_add(phases.measure_from_ns)
@@ -439,8 +438,8 @@ impl RolePlan {
                     },
                     attention: *attention,
                 };
-                let sunk = sink(port, time, own_clock, &plan, stop)?;
-                Ok(account::of_sunk(&sunk, transmit_ns, clock.clone()))
+                let counts = sink(port, time, own_clock, &plan, stop)?;
+                Ok(Counts::Sink(Box::new(SinkReport { counts, clock: clock.clone() })))
             }
             Task::Request {
                 source,
@@ -463,7 +462,7 @@ impl RolePlan {
                     exchanges: MOST_EXCHANGES,
                     attention: *attention,
                 };
-                Ok(account::of_requester(&request(port, time, own_clock, &plan, stop)?))
+                Ok(Counts::Requester(Box::new(request(port, time, own_clock, &plan, stop)?)))
             }
             Task::Respond { answers, attention } => {
                 let asker = port.target();
@@ -476,7 +475,7 @@ impl RolePlan {
                     most_responses: u64::MAX,
                     attention: *attention,
                 };
-                Ok(account::of_responder(&respond(port, time, own_clock, &plan, stop)?))
+                Ok(Counts::Responder(Box::new(respond(port, time, own_clock, &plan, stop)?)))
             }
         }
     }

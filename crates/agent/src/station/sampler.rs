@@ -96,7 +96,7 @@ fn columns(rows: &[(u64, HostSample)]) -> HostColumns {
         system: by_processor(|times| times.system),
         interrupts_time: by_processor(|times| times.interrupts),
         soft_interrupts_time: by_processor(|times| times.soft_interrupts),
-        stolen: by_processor(|times| times.stolen),
+        steal: by_processor(|times| times.steal),
         idle: by_processor(|times| times.idle),
         context_switches: column(|sample| sample.context_switches),
         interrupts: column(|sample| sample.interrupts),

@@ -60,6 +60,11 @@ impl Phases {
     }
 }
 
+/// A time of the host as a time since `begin_ns`.
+pub(super) fn since(at_ns: Option<u64>, begin_ns: u64) -> Option<i64> {
+    at_ns.map(|at_ns| at_ns.wrapping_sub(begin_ns).cast_signed())
+}
+
 /// Schedule of an experiment, and what its roles share.
 #[derive(Clone)]
 pub(super) struct Schedule {

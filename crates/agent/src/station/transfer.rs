@@ -3,9 +3,8 @@
 //! What becomes segments is up to TCP, so only octets are counted here, and what TCP itself says of
 //! the connection. The octets are pseudo-random, so that no link compresses them.
 
-use super::account::since;
 use super::connection::finish;
-use super::schedule::Schedule;
+use super::schedule::{since, Schedule};
 use super::series::Series;
 use crate::policer::{Policer, Progress};
 use crate::result::{
@@ -247,7 +246,7 @@ pub(super) fn receive_bulk(
             first_ns: since(measured_first_ns, begin_ns),
             last_ns: since(measured_last_ns, begin_ns),
             data_rate_bps,
-            batches: OctetColumns { octets: parts },
+            batches: parts,
         },
         progress: samples.course(begin_ns, of_rows),
     };

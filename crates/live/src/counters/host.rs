@@ -16,7 +16,7 @@ pub struct ProcessorTimes {
     /// In what interrupts put off, most of it frames.
     pub soft_interrupts: u64,
     /// Taken by the machine around this one, if it is virtual.
-    pub stolen: u64,
+    pub steal: u64,
     /// Idle, or waiting for a disk.
     pub idle: u64,
 }
@@ -66,7 +66,7 @@ impl HostSample {
                 ("ctxt", [switches, ..]) => self.context_switches = *switches,
                 ("intr", [interrupts, ..]) => self.interrupts = *interrupts,
                 ("softirq", [all, ..]) => self.soft_interrupts = *all,
-                (name, [user, nice, system, idle, disk, interrupts, soft, stolen, ..])
+                (name, [user, nice, system, idle, disk, interrupts, soft, steal, ..])
                     if name.starts_with("cpu") =>
                 {
                     self.processors.push(ProcessorTimes {
@@ -74,7 +74,7 @@ impl HostSample {
                         system: *system,
                         interrupts: *interrupts,
                         soft_interrupts: *soft,
-                        stolen: *stolen,
+                        steal: *steal,
                         idle: idle.saturating_add(*disk),
                     });
                 }
@@ -119,7 +119,7 @@ mod tests {
             system: 3,
             interrupts: 6,
             soft_interrupts: 7,
-            stolen: 8,
+            steal: 8,
             idle: 9,
         };
         let expected = HostSample {

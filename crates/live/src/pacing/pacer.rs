@@ -2,7 +2,8 @@
 
 use super::rest::{Rest, Rests, ON_TIME_NS};
 use crate::time::{Timeline, PS_PER_NS};
-use ethermeter_traffic::Histogram;
+use ethermeter_traffic::{Distribution, Histogram};
+use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What to do before a time that is due.
@@ -21,11 +22,11 @@ pub enum Step {
 pub struct Pacer {
     /// How long before the time the sleep ends and the spinning begins.
     pub margin_ns: u64,
-    /// The longest stretch without a sleep, after which one breath is taken. Without it, a
-    /// real-time sender that is always late would never let anybody else have its processor.
-    pub breathless_ns: u64,
-    /// How long a breath is.
-    pub breath_ns: u64,
+    /// The longest time without a sleep, after which the sender is forced to sleep. Without it, a
+    /// real-time sender that is always late would keep its processor from all other programs.
+    pub longest_spin_ns: u64,
+    /// How long a forced sleep is.
+    pub forced_sleep_ns: u64,
     /// Times that are closer together than this are spun through, as long as that is paid for with
     /// rests. Every rest may end too late.
     pub spin_through_ns: u64,
@@ -38,8 +39,8 @@ impl Default for Pacer {
     fn default() -> Self {
         Self {
             margin_ns: 60_000,
-            breathless_ns: 20_000_000,
-            breath_ns: 50_000,
+            longest_spin_ns: 20_000_000,
+            forced_sleep_ns: 50_000,
             spin_through_ns: 0,
             trial_ns: 0,
         }
@@ -88,7 +89,7 @@ pub struct Pacing<'a, T> {
     pub(super) time: &'a T,
     awake_since_ns: u64,
     rested_ns: u64,
-    breaths: u64,
+    forced_sleeps: u64,
     rests: Rests,
 }
 
@@ -100,7 +101,7 @@ impl<'a, T: Timeline> Pacing<'a, T> {
             time,
             awake_since_ns: time.now_ns(),
             rested_ns: 0,
-            breaths: 0,
+            forced_sleeps: 0,
             rests: Rests::default(),
         }
     }
@@ -109,9 +110,9 @@ impl<'a, T: Timeline> Pacing<'a, T> {
     #[inline]
     pub fn wait_until(&mut self, due_ns: u64, stop: &AtomicBool) -> Option<u64> {
         let mut now_ns = self.time.now_ns();
-        if now_ns.saturating_sub(self.awake_since_ns) > self.pacer.breathless_ns {
-            now_ns = self.sleep(now_ns, now_ns + self.pacer.breath_ns);
-            self.breaths += 1;
+        if now_ns.saturating_sub(self.awake_since_ns) > self.pacer.longest_spin_ns {
+            now_ns = self.sleep(now_ns, now_ns + self.pacer.forced_sleep_ns);
+            self.forced_sleeps += 1;
         }
         let wait_ns = due_ns.saturating_sub(now_ns);
         let is_close = wait_ns < self.pacer.spin_through_ns;
@@ -157,10 +158,10 @@ impl<'a, T: Timeline> Pacing<'a, T> {
         self.awake_since_ns
     }
 
-    /// How often a breath was taken although something was due.
+    /// Times that the sender was forced to sleep although something was due.
     #[must_use]
-    pub fn breaths(&self) -> u64 {
-        self.breaths
+    pub fn forced_sleeps(&self) -> u64 {
+        self.forced_sleeps
     }
 
     /// The rests between times close together, those of a trial included.
@@ -171,8 +172,25 @@ impl<'a, T: Timeline> Pacing<'a, T> {
 }
 
 /// How far from their times frames were sent.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct PacingCounts {
+    /// Frames that have a time.
+    pub frames: u64,
+    /// Share of them within 5 us of it.
+    pub share_on_time: Option<f64>,
+    /// Largest lateness.
+    pub worst_ns: u64,
+    /// Lateness.
+    pub lateness: Distribution,
+    /// Times that the role was forced to sleep although something was due.
+    pub forced_sleeps: u64,
+    /// Whether it had real-time priority, if it was to ask for that.
+    pub real_time: Option<bool>,
+}
+
+/// How far from their times frames were sent, while they are.
 #[derive(Clone, Debug, Default)]
-pub struct Achieved {
+pub(crate) struct Achieved {
     lateness: Histogram,
     within: u64,
     frames: u64,
@@ -190,29 +208,17 @@ impl Achieved {
         self.lateness.record(late_ns * PS_PER_NS);
     }
 
-    /// Frames that had a time.
-    #[must_use]
-    pub fn frames(&self) -> u64 {
-        self.frames
-    }
-
-    /// Share of them sent within [`ON_TIME_NS`] of it, or `None` if there were none.
-    #[must_use]
+    /// The counts, with those of the pacer.
     #[allow(clippy::cast_precision_loss)] // a share
-    pub fn share_on_time(&self) -> Option<f64> {
-        (self.frames > 0).then(|| self.within as f64 / self.frames as f64)
-    }
-
-    /// The latest.
-    #[must_use]
-    pub fn worst_ns(&self) -> u64 {
-        self.worst_ns
-    }
-
-    /// How late they were, in picoseconds.
-    #[must_use]
-    pub fn lateness(&self) -> &Histogram {
-        &self.lateness
+    pub fn counts(&self, forced_sleeps: u64) -> PacingCounts {
+        PacingCounts {
+            frames: self.frames,
+            share_on_time: (self.frames > 0).then(|| self.within as f64 / self.frames as f64),
+            worst_ns: self.worst_ns,
+            lateness: (&self.lateness).into(),
+            forced_sleeps,
+            real_time: None,
+        }
     }
 }
 
@@ -224,8 +230,8 @@ mod tests {
 
     const PACER: Pacer = Pacer {
         margin_ns: 60_000,
-        breathless_ns: 10_000_000,
-        breath_ns: 50_000,
+        longest_spin_ns: 10_000_000,
+        forced_sleep_ns: 50_000,
         spin_through_ns: 0,
         trial_ns: 0,
     };
@@ -248,7 +254,7 @@ mod tests {
                 prop_assert!(sent_ns >= due_ns && sent_ns <= due_ns + 2 * tick_ns, "{} {}", due_ns, sent_ns);
                 achieved.record(due_ns, sent_ns);
             }
-            prop_assert_eq!(achieved.share_on_time(), Some(1.0));
+            prop_assert_eq!(achieved.counts(0).share_on_time, Some(1.0));
         }
     }
 
@@ -264,7 +270,7 @@ mod tests {
             late += u64::from(sent_ns > due_ns + 200);
             sleeps += u64::from(time.slept_ns.get() > slept_ns);
         }
-        assert_eq!((late, pacing.breaths()), (0, 0));
+        assert_eq!((late, pacing.forced_sleeps()), (0, 0));
         // A quarter of 100 us and the oversleep are asleep, 55 us; seven times that may be spun,
         // which ends within the fourth wait after it.
         assert!((10_000 / 5..=10_000 / 4).contains(&sleeps), "{sleeps}");
@@ -290,7 +296,7 @@ mod tests {
         let sent_ns = pacing.wait_until(1_000_000, &AtomicBool::new(false)).expect("not stopped");
         achieved.record(1_000_000, sent_ns);
         assert_eq!(
-            (achieved.frames(), achieved.share_on_time(), achieved.worst_ns()),
+            (achieved.frames, achieved.counts(0).share_on_time, achieved.worst_ns),
             (1, Some(0.0), 10_010)
         );
     }
@@ -304,15 +310,15 @@ mod tests {
     }
 
     #[test]
-    fn a_sender_that_is_always_late_takes_a_breath_now_and_then() {
+    fn a_sender_that_is_always_late_is_forced_to_sleep_now_and_then() {
         let time = Ticking::new(1000, 0);
         let mut pacing = Pacing::new(PACER, &time);
         let stop = AtomicBool::new(false);
         for _ in 0..50_000 {
             pacing.wait_until(0, &stop);
         }
-        // 50 ms of looks at the clock, one breath each 10 ms
-        assert!((4..=5).contains(&pacing.breaths()), "{}", pacing.breaths());
+        // 50 ms of looks at the clock, one forced sleep each 10 ms
+        assert!((4..=5).contains(&pacing.forced_sleeps()), "{}", pacing.forced_sleeps());
     }
 
     #[test]

@@ -28,7 +28,7 @@ impl PriorityGuard {
     }
 
     /// Ask for `SCHED_FIFO` at its lowest level. Without the right to it the thread goes on as
-    /// before; [`PriorityGuard::priority`] tells.
+    /// before; [`PriorityGuard::priority`] has it.
     #[must_use]
     pub fn fifo_where_allowed() -> Self {
         let priority = if set_scheduler(libc::SCHED_FIFO, LEVEL).is_ok() {

@@ -3,7 +3,7 @@
 //!
 //! Both kinds of rest may end too late, for other reasons. A sleep halts a processor that has
 //! nothing else to do, and waking a halted processor takes long on a virtual machine. A sender that
-//! yields keeps the processor running, but somebody else who wants it gets it for milliseconds.
+//! yields keeps the processor running, but another program that wants it gets it for milliseconds.
 //! Which is better depends on the machine and on what else runs there, so it is measured: each rest
 //! counts the times that it made the sender miss.
 

@@ -2,7 +2,7 @@
 //!
 //! A port lends its own memory to be filled with what is to be sent, and to be read where something
 //! has arrived, so nothing is allocated or copied for each frame on our side. Payloads begin with
-//! the mark; what a port puts before it (Ethernet, IP, UDP headers) nobody else sees.
+//! the mark; the headers that a port puts before it (Ethernet, IP, UDP) stay in the port.
 
 pub mod memory;
 pub mod packet;
@@ -21,6 +21,122 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::net::SocketAddr;
 use tcp_info::TcpInfo;
+
+/// Kind of port.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PortKind {
+    /// UDP over IPv4 or IPv6.
+    #[default]
+    Udp,
+    /// A TCP connection.
+    Tcp,
+    /// Raw frames through `AF_PACKET`.
+    Packet,
+    /// Raw frames through `AF_XDP`.
+    Xdp,
+}
+
+/// Properties of a kind of port.
+#[derive(Clone, Copy, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "properties that do not depend on each other")]
+pub struct PortTraits {
+    /// Word in the protocol: the name of the kind, in kebab case.
+    pub word: &'static str,
+    /// What frames carry their payloads in, over IPv4 and over IPv6.
+    pub carriers: [Carrier; 2],
+    /// Octets of the longest frame. A datagram counts as one frame, though IP may cut it up.
+    pub longest_frame_octets: u32,
+    /// Whether it is a connection of two stations, with a role of its own at each end.
+    pub is_connection: bool,
+    /// Whether it can join a multicast group.
+    pub joins_groups: bool,
+    /// Whether several flows of a host can use it.
+    pub is_shared: bool,
+    /// Whether it knows when a frame has left ([`Port::is_clear`]), which voice needs.
+    pub knows_departures: bool,
+}
+
+/// Octets of the frame of the longest datagram: 46 around 65 507 of payload.
+const LONGEST_DATAGRAM_FRAME: u32 = 65_553;
+
+impl PortKind {
+    /// All kinds.
+    pub const ALL: [Self; 4] = [Self::Udp, Self::Tcp, Self::Packet, Self::Xdp];
+
+    /// Its properties.
+    #[must_use]
+    pub const fn traits(self) -> PortTraits {
+        match self {
+            Self::Udp => PortTraits {
+                word: "udp",
+                carriers: [Carrier::UdpOverIpv4, Carrier::UdpOverIpv6],
+                longest_frame_octets: LONGEST_DATAGRAM_FRAME,
+                is_connection: false,
+                joins_groups: true,
+                is_shared: true,
+                knows_departures: true,
+            },
+            Self::Tcp => PortTraits {
+                word: "tcp",
+                carriers: [Carrier::TcpOverIpv4, Carrier::TcpOverIpv6],
+                longest_frame_octets: LONGEST_DATAGRAM_FRAME,
+                is_connection: true,
+                joins_groups: false,
+                is_shared: true,
+                knows_departures: false,
+            },
+            Self::Packet => PortTraits {
+                word: "packet",
+                carriers: [Carrier::Raw; 2],
+                longest_frame_octets: 9018,
+                is_connection: false,
+                joins_groups: true,
+                is_shared: true,
+                knows_departures: true,
+            },
+            Self::Xdp => PortTraits {
+                word: "xdp",
+                carriers: [Carrier::Raw; 2],
+                longest_frame_octets: 1518,
+                is_connection: false,
+                joins_groups: false,
+                is_shared: false,
+                knows_departures: false,
+            },
+        }
+    }
+
+    /// Its word in the protocol.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        self.traits().word
+    }
+
+    /// Words of all kinds that `has`, for a message: `"udp" or "packet"`.
+    #[must_use]
+    pub fn words(has: impl Fn(PortTraits) -> bool) -> String {
+        let kinds = Self::ALL.map(Self::traits).into_iter().filter(|&traits| has(traits));
+        kinds.map(|traits| format!("{:?}", traits.word)).collect::<Vec<_>>().join(" or ")
+    }
+
+    /// What frames between stations of this version of IP carry their payloads in.
+    #[must_use]
+    pub const fn carrier(self, is_ipv4: bool) -> Carrier {
+        let [over_ipv4, over_ipv6] = self.traits().carriers;
+        if is_ipv4 {
+            over_ipv4
+        } else {
+            over_ipv6
+        }
+    }
+
+    /// Whether frames are our own, with our `EtherType` and no IP.
+    #[must_use]
+    pub const fn is_raw(self) -> bool {
+        matches!(self.carrier(true), Carrier::Raw)
+    }
+}
 
 /// Where a station can be reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,7 +173,7 @@ impl fmt::Display for Address {
 pub struct Arrival<'a> {
     /// From the mark on; padding may follow.
     pub payload: &'a [u8],
-    /// Who sent it.
+    /// The sender.
     pub from: Address,
     /// When the kernel saw it, in the host's time, where it says so.
     pub stamped_ns: Option<u64>,
@@ -90,7 +206,7 @@ pub struct PortCounters {
     /// Frames that arrived at the socket when it had no more room.
     pub dropped_at_socket: u64,
     /// Arrivals that were not for us: cut, or of another type.
-    pub strange: u64,
+    pub unexpected: u64,
     /// By how much the wall clock, with which the kernel stamps arrivals, was set since the port
     /// was opened, in nanoseconds; 0 without stamps.
     pub clock_stepped_ns: u64,
@@ -137,7 +253,7 @@ pub trait Port {
     /// socket or in the queue of its interface.
     ///
     /// # Errors
-    /// If the kernel does not say, or the port is of a kind of which nobody can.
+    /// If the kernel does not report it, or the kind of port does not know.
     fn is_clear(&mut self) -> Result<bool, Error> {
         Err(Error::refused(
             "port",

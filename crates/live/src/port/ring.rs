@@ -20,7 +20,7 @@ pub struct Region {
 unsafe impl Send for Region {}
 
 impl Region {
-    /// Memory of a socket's ring, or nobody's with `None`.
+    /// Memory of a socket's ring, or of no socket with `None`.
     ///
     /// # Errors
     /// If the system refuses.
@@ -113,7 +113,7 @@ impl Region {
         unsafe { std::slice::from_raw_parts(self.start.as_ptr().add(at), octets) }
     }
 
-    /// Octets that nobody else uses at the moment, to write to.
+    /// Octets that are not in use, to write to.
     #[inline]
     #[expect(unsafe_code, reason = "a slice of shared memory")]
     pub(super) fn octets_mut(&mut self, at: usize, octets: usize) -> &mut [u8] {

@@ -66,7 +66,7 @@ pub fn read_option<T: Copy>(
 /// the interface's queue, or is lost.
 ///
 /// The kernel counts the memory of a frame to its socket until the frame is handed to another host,
-/// or to its interface's hardware and that has said it is done.
+/// or to its interface's hardware and that has completed it.
 #[expect(unsafe_code, reason = "a request that no safe wrapper knows")]
 pub(super) fn is_clear(socket: &impl AsRawFd) -> Result<bool, Error> {
     let mut octets: libc::c_int = 0;
@@ -114,7 +114,7 @@ pub(super) enum Hindrance {
     Full,
     /// No memory, or a queue refused.
     NoBuffers,
-    /// An earlier frame was refused by its receiver, and this call only tells.
+    /// An earlier frame was refused by its receiver, and this call only reports it.
     RefusedByReceiver,
     /// It was interrupted.
     Interrupted,
@@ -255,7 +255,7 @@ impl Messages {
             .then(|| self.buffers.octets(index * self.stride, octets))
     }
 
-    /// Who sent message `index`.
+    /// Sender of message `index`.
     #[inline]
     pub(super) fn name(&self, index: usize) -> &libc::sockaddr_storage {
         &self.names[index]

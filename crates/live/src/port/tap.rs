@@ -20,7 +20,7 @@ pub const SNAPS: std::ops::RangeInclusive<u32> = 64..=65_536;
 /// Octets of memory that a ring may take.
 pub const RINGS: std::ops::RangeInclusive<usize> = BLOCK_OCTETS..=1 << 30;
 const BLOCK_OCTETS: usize = 1 << 17;
-/// A block that is not full is handed over after this. Nobody waits for frames; with longer times,
+/// A block that is not full is handed over after this. No role waits for these frames; with longer times,
 /// fewer frames fill as many blocks.
 const RETIRE_MS: u32 = 20;
 #[allow(clippy::cast_possible_truncation)] // 3

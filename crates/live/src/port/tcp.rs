@@ -100,7 +100,7 @@ pub fn congestion(socket: &impl AsFd) -> Result<String, Error> {
 }
 
 /// When a connection is closed from now on, whether what it still holds goes on to be sent. If not,
-/// it is gone and the other end is told so.
+/// it is gone and the other end gets a reset.
 ///
 /// # Errors
 /// If the system refuses.

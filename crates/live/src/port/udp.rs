@@ -2,7 +2,7 @@
 //!
 //! One datagram is one frame as long as it fits one (1472 octets of payload over IPv4 on a common
 //! Ethernet); longer ones are cut up by IP, and only their lengths are ours. They are cut for the
-//! own interface, whatever messages of routers say of paths: anybody can send these, and shorter
+//! own interface, whatever messages of routers say of paths: any host can send these, and shorter
 //! pieces would be more frames than counted. No segmentation offload is asked for, so what is
 //! counted here is what goes to the interface.
 
@@ -62,7 +62,7 @@ impl UdpOptions {
 
     /// Octets of memory asked for, for datagrams waiting to be sent. Where IP cuts them up, that is
     /// less than the queues before a wire have room for: a full one drops single pieces, and the
-    /// wire carries the others in vain.
+    /// wire carries the other fragments for nothing.
     fn room_to_send(&self) -> usize {
         if self.longest_payload <= LONGEST_UNCUT {
             return self.room_octets;
@@ -257,7 +257,7 @@ fn join(socket: &Socket, group: IpAddr, interface: Option<&str>) -> Result<(), E
     joined.map_err(Error::system("joining a group"))
 }
 
-/// An address as the kernel wrote it; that of nobody if it is of no known kind.
+/// An address as the kernel wrote it; the unspecified address if it is of no known kind.
 fn socket_address(name: &libc::sockaddr_storage) -> SocketAddr {
     #[expect(unsafe_code, reason = "reading one member of what is a union by another name")]
     match i32::from(name.ss_family) {
@@ -365,7 +365,7 @@ impl Port for UdpPort {
         let mut handed_on = 0;
         for index in 0..received {
             let Some(payload) = self.incoming.received(index) else {
-                self.counters.strange += 1;
+                self.counters.unexpected += 1;
                 continue;
             };
             let stamped_ns = self.stamps.and_then(|wall| self.incoming.stamped_ns(index, wall));
@@ -503,7 +503,7 @@ mod tests {
         let mut seen = Vec::new();
         sink.receive(Wait::Milliseconds(1000), |arrival| seen.push(arrival.payload.len()))
             .expect("an open port");
-        assert_eq!((seen, sink.counters().expect("counters").strange), (vec![64], 1));
+        assert_eq!((seen, sink.counters().expect("counters").unexpected), (vec![64], 1));
     }
 
     #[test]

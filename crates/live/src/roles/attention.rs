@@ -9,8 +9,8 @@ pub enum Attention {
     Spinning,
     /// It sleeps until something comes.
     Sleeping,
-    /// It sleeps for a while, then takes what has come meanwhile: cheapest for all, since nobody
-    /// needs to be woken for each frame. Times of arrival are then right only if the kernel stamps
+    /// It sleeps for a while, then takes what has come meanwhile: cheapest for all, since no
+    /// process is woken for each frame. Times of arrival are then right only if the kernel stamps
     /// them. Roles that answer sleep instead.
     Collecting,
 }

@@ -10,9 +10,14 @@ mod sink;
 mod talker;
 
 pub use attention::Attention;
-pub use requester::{request, RequestBatch, RequestPlan, RequesterCounts, StationResponses};
+pub use requester::{
+    request, RequestBatch, RequestPlan, RequesterClock, RequesterCounts, StationResponses,
+};
 pub use requests::Requests;
 pub use responder::{respond, ResponderCounts, ResponsePlan, Responses};
-pub use sender::{send, SendPlan, Sent};
-pub use sink::{sink, SendersClock, SinkPlan, SpeechCounts, StreamBatch, StreamCounts, Sunk};
-pub use talker::{talk, TalkPlan, Talked};
+pub use sender::{send, SendPlan, SenderCounts, TalkCounts, TalkWindow};
+pub use sink::{
+    sink, SendersClock, SinkCounts, SinkPlan, SpeechCounts, SpeechWindow, StreamBatch,
+    StreamCounts, StreamWindow,
+};
+pub use talker::{talk, TalkPlan};

@@ -2,13 +2,15 @@
 
 use super::attention::Attention;
 use super::requests::{Request, Requests};
-use crate::clock::Exchange;
-use crate::pacing::{Achieved, Pacer, Pacing};
+use crate::clock::{Exchange, Relation};
+use crate::pacing::{Achieved, Pacer, Pacing, PacingCounts};
 use crate::port::{Address, Arrival, Port};
 use crate::time::{Timeline, PS_PER_NS};
 use crate::wire::{Kind, Mark, MarkWindow, SEQUENCE_LIMIT};
 use crate::{Error, SkewedClock};
-use ethermeter_traffic::{Batches, Histogram};
+use ethermeter_traffic::clock::rounds::or_nan;
+use ethermeter_traffic::{Batches, Distribution, Histogram};
+use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The requests of a role.
@@ -41,7 +43,7 @@ pub struct RequestPlan<'a> {
 }
 
 /// Counts of a requester.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RequesterCounts {
     /// Requests that the kernel took.
     pub requests: u64,
@@ -49,58 +51,82 @@ pub struct RequesterCounts {
     pub answered: u64,
     /// Responses that did not come in time: of each request, of every station that is to answer it.
     pub lost: u64,
-    /// Frames that came and were not the expected answer: late ones among them.
-    pub strange: u64,
-    /// From before a request is handed to the kernel to after its answer has been read, in
-    /// picoseconds.
-    pub round_trip: Histogram,
-    /// From a request's coming to its source to the last of its answers, where all came, in
-    /// picoseconds: the round trip and what it waited for those before it. How late the host was
-    /// with it is not in this.
-    pub since_arrival: Histogram,
-    /// How far from their times requests were sent that have one of their own.
-    pub achieved: Achieved,
-    /// How often the requester slept although a request was due.
-    pub breaths: u64,
-    /// Requests that had come by the end and were not asked.
-    pub unasked: u64,
-    /// The shortest, in nanoseconds.
+    /// Frames that came and were not the expected response, late responses among them.
+    pub unexpected: u64,
+    /// Shortest round trip.
     pub fastest_ns: Option<u64>,
-    /// Four times of each exchange, where the answer had room for its two.
-    pub exchanges: Vec<Exchange>,
+    /// From before a request is handed to the kernel to after its response has been read.
+    pub round_trip: Distribution,
+    /// From a request's coming to its source to the last of its responses, where all came: the
+    /// round trip and the time in the queue of the source. The lateness of the host is not in it.
+    pub since_arrival: Distribution,
+    /// Requests that had come by the end and were still in the queue of the source.
+    pub queued: u64,
+    /// How far from their times requests were sent that have one.
+    pub pacing: PacingCounts,
+    /// Relation of the clocks, from the exchanges.
+    pub clock: Option<RequesterClock>,
+    /// Requests with all responses in time.
+    pub complete: u64,
     /// By station, where requests go to a group.
     pub by_station: Vec<StationResponses>,
-    /// Requests that all stations answered in time.
-    pub complete: u64,
-    /// From a request to the last of its answers, where all came, in picoseconds; only of a group.
-    pub whole_round: Histogram,
-    /// The same by batch.
-    pub batches: Batches<RequestBatch>,
+    /// By batch of the transmission.
+    pub batches: Vec<RequestBatch>,
+    /// From a request to the last of its responses, where all came; only of a group.
+    pub group_round_trip: Option<Distribution>,
+    /// Four times of each exchange, where the response had room for its two.
+    #[serde(skip)]
+    pub exchanges: Vec<Exchange>,
 }
 
-/// What came of the requests that were sent in one part of the time. Added over all parts each
-/// figure is that of the whole.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// Relation of a responder's clock to a requester's.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RequesterClock {
+    /// How far the responder's clock is ahead, in the middle of the exchanges.
+    #[serde(deserialize_with = "or_nan")]
+    pub offset_ns: f64,
+    /// Largest error of that.
+    #[serde(deserialize_with = "or_nan")]
+    pub uncertainty_ns: f64,
+    /// By how much it gains.
+    #[serde(deserialize_with = "or_nan")]
+    pub drift: f64,
+    /// Exchanges that contradict it.
+    pub contradictions: usize,
+}
+
+/// Requests, by the batch of the transmission in which they were sent. The counts of all batches
+/// add up to those of the transmission.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RequestBatch {
     /// Requests that the kernel took.
     pub requests: u64,
-    /// Those that all stations answered in time.
+    /// Those with all responses in time.
     pub complete: u64,
-    /// The sum of the times from their coming to the source to the last of their answers, in
-    /// picoseconds.
-    pub since_arrival_ps: u128,
+    /// Sum of the times from their coming to the source to the last of their responses.
+    pub since_arrival_ps: u64,
 }
 
-/// What one station of a group has answered.
-#[derive(Clone, Debug)]
+/// Responses of a station of a group.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StationResponses {
-    /// Where it is.
-    pub station: Address,
-    /// Its answers that came in time.
+    /// Its address.
+    pub station: String,
+    /// Its responses that came in time.
     pub answered: u64,
-    /// From before a request is handed to the kernel to after its answer has been read, in
-    /// picoseconds.
-    pub round_trip: Histogram,
+    /// From before a request is handed to the kernel to after its response has been read.
+    pub round_trip: Distribution,
+}
+
+/// Requests while they are sent.
+struct Requester {
+    counts: RequesterCounts,
+    round_trip: Histogram,
+    since_arrival: Histogram,
+    group_round_trip: Histogram,
+    by_station: Vec<(u64, Histogram)>,
+    batches: Batches<RequestBatch>,
+    achieved: Achieved,
 }
 
 /// A request whose answers are awaited.
@@ -111,7 +137,7 @@ struct Outstanding {
     tried_ns: u64,
     /// What it had waited by its time for those before it.
     waited_ps: u64,
-    /// Whose answers are still to come; one of anybody, where there is no group.
+    /// Stations whose responses are still to come; one entry without a group.
     missing: Vec<bool>,
     left: usize,
 }
@@ -136,7 +162,7 @@ pub fn request<P: Port, T: Timeline>(
 ) -> Result<RequesterCounts, Error> {
     let mut supply = plan.requests.over(port, plan.begin_ns, plan.until_ns)?;
     let is_scheduled = supply.is_scheduled();
-    let mut counts = RequesterCounts::nothing(plan);
+    let mut requester = Requester::new(plan);
     let mut outstanding = Outstanding::nothing(plan.responders.len().max(1));
     let mut pacing = Pacing::new(Pacer::default(), time);
     let mut next = supply.first();
@@ -155,18 +181,17 @@ pub fn request<P: Port, T: Timeline>(
             break;
         };
         if is_scheduled {
-            counts.achieved.record(request.due_ns, now_ns);
+            requester.achieved.record(request.due_ns, now_ns);
         }
-        counts.requests += 1;
-        if let Some(batch) = counts.batches.at(since_ps(plan, sent_ns)) {
+        requester.counts.requests += 1;
+        if let Some(batch) = requester.batches.at(since_ps(plan, sent_ns)) {
             batch.requests += 1;
         }
-        counts.await_responses(port, time, own_clock, plan, &mut outstanding, stop)?;
+        requester.await_responses(port, time, own_clock, plan, &mut outstanding, stop)?;
         next = supply.next(&request, sent_ns, time.now_ns());
     }
-    counts.breaths = pacing.breaths();
-    counts.unasked = supply.unasked(counts.requests);
-    Ok(counts)
+    let queued = supply.queued(requester.counts.requests);
+    Ok(requester.counted(plan, pacing.forced_sleeps(), queued))
 }
 
 /// From the beginning to a moment.
@@ -175,9 +200,18 @@ fn since_ps(plan: &RequestPlan<'_>, at_ns: u64) -> u64 {
     at_ns.saturating_sub(plan.begin_ns).saturating_mul(PS_PER_NS)
 }
 
-impl StationResponses {
-    fn of(station: Address) -> Self {
-        Self { station, answered: 0, round_trip: Histogram::default() }
+impl RequesterClock {
+    /// Relation by these exchanges; `None` of too few.
+    #[must_use]
+    pub fn of(exchanges: &[Exchange]) -> Option<Self> {
+        let at_ns = exchanges.get(exchanges.len() / 2)?.requested_ns;
+        let relation = Relation::fitted(exchanges).ok()?;
+        Some(Self {
+            offset_ns: relation.offset_ns(at_ns),
+            uncertainty_ns: relation.uncertainty_ns(at_ns),
+            drift: relation.drift(),
+            contradictions: relation.contradictions(),
+        })
     }
 }
 
@@ -246,28 +280,38 @@ impl Outstanding {
     }
 }
 
-impl RequesterCounts {
-    fn nothing(plan: &RequestPlan<'_>) -> Self {
+impl Requester {
+    fn new(plan: &RequestPlan<'_>) -> Self {
+        let exchanges = Vec::with_capacity(plan.exchanges);
         Self {
-            requests: 0,
-            answered: 0,
-            lost: 0,
-            strange: 0,
+            counts: RequesterCounts { exchanges, ..RequesterCounts::default() },
             round_trip: Histogram::default(),
             since_arrival: Histogram::default(),
-            achieved: Achieved::default(),
-            breaths: 0,
-            unasked: 0,
-            fastest_ns: None,
-            exchanges: Vec::with_capacity(plan.exchanges),
-            by_station: plan
-                .responders
-                .iter()
-                .map(|&station| StationResponses::of(station))
-                .collect(),
-            complete: 0,
-            whole_round: Histogram::default(),
+            group_round_trip: Histogram::default(),
+            by_station: vec![(0, Histogram::default()); plan.responders.len()],
             batches: Batches::new(0, since_ps(plan, plan.until_ns), plan.batches),
+            achieved: Achieved::default(),
+        }
+    }
+
+    fn counted(self, plan: &RequestPlan<'_>, forced_sleeps: u64, queued: u64) -> RequesterCounts {
+        let by_station = plan.responders.iter().zip(&self.by_station);
+        let by_station = by_station.map(|(station, (answered, round_trip))| StationResponses {
+            station: station.to_string(),
+            answered: *answered,
+            round_trip: round_trip.into(),
+        });
+        RequesterCounts {
+            round_trip: (&self.round_trip).into(),
+            since_arrival: (&self.since_arrival).into(),
+            queued,
+            pacing: self.achieved.counts(forced_sleeps),
+            clock: RequesterClock::of(&self.counts.exchanges),
+            by_station: by_station.collect(),
+            batches: self.batches.counted(),
+            group_round_trip: (!plan.responders.is_empty())
+                .then(|| (&self.group_round_trip).into()),
+            ..self.counts
         }
     }
 
@@ -289,7 +333,7 @@ impl RequesterCounts {
                         outstanding.left -= 1;
                         self.take(arrival, station, outstanding, time.now_ns(), own_clock, plan);
                     }
-                    None => self.strange += 1,
+                    None => self.counts.unexpected += 1,
                 }
             })?;
             if outstanding.left == 0 {
@@ -298,7 +342,7 @@ impl RequesterCounts {
             if time.now_ns() > outstanding.sent_ns.saturating_add(plan.timeout_ns)
                 || stop.load(Ordering::Relaxed)
             {
-                self.lost += outstanding.left as u64;
+                self.counts.lost += outstanding.left as u64;
                 return Ok(());
             }
         }
@@ -316,30 +360,31 @@ impl RequesterCounts {
     ) {
         let round_trip_ns = returned_ns - outstanding.sent_ns;
         let taken_ps = round_trip_ns * PS_PER_NS;
-        self.answered += 1;
+        let counts = &mut self.counts;
+        counts.answered += 1;
         self.round_trip.record(taken_ps);
-        self.fastest_ns =
-            Some(self.fastest_ns.map_or(round_trip_ns, |fastest| fastest.min(round_trip_ns)));
-        if let Some(responder) = self.by_station.get_mut(station) {
-            responder.answered += 1;
-            responder.round_trip.record(taken_ps);
+        counts.fastest_ns =
+            Some(counts.fastest_ns.map_or(round_trip_ns, |fastest| fastest.min(round_trip_ns)));
+        if let Some((answered, round_trip)) = self.by_station.get_mut(station) {
+            *answered += 1;
+            round_trip.record(taken_ps);
         }
         if outstanding.left == 0 {
-            self.complete += 1;
+            counts.complete += 1;
             let since_tried_ps = (returned_ns - outstanding.tried_ns) * PS_PER_NS;
             let since_arrival_ps = outstanding.waited_ps.saturating_add(since_tried_ps);
             self.since_arrival.record(since_arrival_ps);
             if let Some(batch) = self.batches.at(since_ps(plan, outstanding.sent_ns)) {
                 batch.complete += 1;
-                batch.since_arrival_ps += u128::from(since_arrival_ps);
+                batch.since_arrival_ps = batch.since_arrival_ps.saturating_add(since_arrival_ps);
             }
             if !plan.responders.is_empty() {
-                self.whole_round.record(taken_ps);
+                self.group_round_trip.record(taken_ps);
             }
         }
         let turn = MarkWindow::checked(arrival.payload).ok().and_then(|window| window.turn());
-        if let Some(turn) = turn.filter(|_| self.exchanges.len() < plan.exchanges) {
-            self.exchanges.push(Exchange {
+        if let Some(turn) = turn.filter(|_| counts.exchanges.len() < plan.exchanges) {
+            counts.exchanges.push(Exchange {
                 requested_ns: outstanding.request.sent_ns,
                 received_ns: turn.received_ns,
                 answered_ns: turn.answered_ns,

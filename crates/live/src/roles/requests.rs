@@ -127,7 +127,7 @@ impl Supply {
     }
 
     /// Requests that have come by the end although only so many of them were asked.
-    pub fn unasked(&mut self, requests: u64) -> u64 {
+    pub fn queued(&mut self, requests: u64) -> u64 {
         match &mut self.requests {
             Drawn::Offered { source, is_scheduled: true, .. } => {
                 source.finish().0.saturating_sub(requests)

@@ -2,7 +2,7 @@
 
 use super::attention::Attention;
 use super::sender::check_lengths;
-use crate::pacing::{Achieved, Pacer, Pacing};
+use crate::pacing::{Achieved, Pacer, Pacing, PacingCounts};
 use crate::port::{Address, Arrival, Port};
 use crate::time::{Timeline, PS_PER_NS};
 use crate::wire::{Kind, Mark, Turn};
@@ -11,6 +11,7 @@ use ethermeter_ethernet::Octets;
 use ethermeter_traffic::lengths::Lengths;
 use ethermeter_traffic::times::Times;
 use ethermeter_traffic::{Purpose, Stream};
+use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The responses of a role.
@@ -19,8 +20,8 @@ pub struct ResponsePlan<'a> {
     pub experiment: u16,
     /// The stream; any of the experiment without.
     pub stream: Option<u16>,
-    /// Who may be answered: without this, a forged request would turn the answer against a
-    /// stranger.
+    /// Stations that may be answered: without this, a forged request would direct the response at
+    /// another host.
     pub may_respond_to: &'a (dyn Fn(Address) -> bool + Sync),
     /// How long answers are and when they come; as long as their requests and at once without.
     pub answers: Option<&'a Responses>,
@@ -48,7 +49,7 @@ pub struct Responses {
 }
 
 /// Counts of a responder.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ResponderCounts {
     /// Requests of the experiment that were read.
     pub requests: u64,
@@ -57,15 +58,15 @@ pub struct ResponderCounts {
     /// Responses that the kernel took.
     pub answered: u64,
     /// Responses that it had not taken by the end.
-    pub untaken: u64,
+    pub unsent: u64,
     /// Requests of stations that may not be answered.
     pub not_allowed: u64,
     /// Frames that are no requests of the experiment.
-    pub strange: u64,
+    pub unexpected: u64,
     /// Requests that were read and whose answers' times had not come by the end.
     pub unanswered: u64,
-    /// How far from their times answers were sent that were thought about.
-    pub achieved: Achieved,
+    /// How far from their times responses were sent that have one.
+    pub pacing: PacingCounts,
 }
 
 /// A request that waits for its answer, between reading and sending.
@@ -77,7 +78,7 @@ struct Waiting {
     received_ns: u64,
 }
 
-/// Who thinks about one request after the other.
+/// Processing of one request after the other, with its time.
 struct Thinker<'a> {
     answers: Option<&'a Responses>,
     overhead_octets: u64,
@@ -106,7 +107,7 @@ pub fn respond<P: Port, T: Timeline>(
     }
     let is_over = |now_ns| stop.load(Ordering::Relaxed) || now_ns >= plan.until_ns;
     let mut thinker = Thinker::new(plan.answers, port.carrier().overhead());
-    let mut counts = ResponderCounts::default();
+    let (mut counts, mut achieved) = (ResponderCounts::default(), Achieved::default());
     let mut waiting = Vec::with_capacity(port.batch());
     while counts.answered < plan.most_responses && !is_over(time.now_ns()) {
         waiting.clear();
@@ -118,20 +119,21 @@ pub fn respond<P: Port, T: Timeline>(
                     waiting.push(request);
                 }
                 Some(_) => counts.not_allowed += 1,
-                None => counts.strange += 1,
+                None => counts.unexpected += 1,
             });
         match received {
             Err(Error::Closed) => break,
             received => received?,
         };
         for request in &mut waiting {
-            if thinker.think(request, time, plan.until_ns, stop, &mut counts.achieved) {
+            if thinker.think(request, time, plan.until_ns, stop, &mut achieved) {
                 answer(port, time, own_clock, request, &mut counts, is_over)?;
             } else {
                 counts.unanswered += 1;
             }
         }
     }
+    counts.pacing = achieved.counts(0);
     Ok(counts)
 }
 
@@ -172,7 +174,7 @@ impl<'a> Thinker<'a> {
         if think_ps == 0 && self.until_ns <= time.now_ns() {
             return true;
         }
-        // A breath is for those who are never idle: who waits for requests is.
+        // A responder sleeps whenever it waits for requests, so it needs no forced sleep.
         let Some(now_ns) =
             Pacing::new(Pacer::default(), time).wait_until(self.until_ns.min(end_ns), stop)
         else {
@@ -228,7 +230,7 @@ fn answer<P: Port, T: Timeline>(
         let now_ns = time.now_ns();
         if taken > 0 || is_over(now_ns) {
             counts.answered += taken as u64;
-            counts.untaken += 1 - taken as u64;
+            counts.unsent += 1 - taken as u64;
             return Ok(());
         }
         time.sleep_until(now_ns + AFTER_REFUSAL_NS);

@@ -1,6 +1,6 @@
 //! Send what a source offers, when it offers it.
 
-use crate::pacing::{Achieved, Pacer, Pacing, Rests, Trial};
+use crate::pacing::{Achieved, Pacer, Pacing, PacingCounts, Rests, Trial};
 use crate::port::Port;
 use crate::time::{Timeline, NS_PER_S, PS_PER_NS};
 use crate::wire::{Kind, Mark, MARK_OCTETS};
@@ -8,7 +8,9 @@ use crate::{Error, SkewedClock};
 use ethermeter_ethernet::Octets;
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;
-use ethermeter_traffic::{Offer, Source, SourceSpec, Window};
+use ethermeter_traffic::packets::HostSamples;
+use ethermeter_traffic::{Distribution, Offer, Source, SourceSpec, Window};
+use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What is to be sent.
@@ -34,29 +36,57 @@ pub struct SendPlan<'a> {
     pub pacer: Pacer,
 }
 
-/// What was sent.
-#[derive(Clone, Debug)]
-pub struct Sent {
+/// Counts of the sender of a stream. Times are since the beginning.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SenderCounts {
     /// Frames that the kernel took. Their sequence numbers are 0 to one less.
     pub frames: u64,
-    /// Their payloads' octets, marks included.
+    /// Octets of their payloads, marks included.
     pub payload_octets: u64,
-    /// Frames that were offered and never taken: the sender was stopped, or its port took nothing
-    /// for a second after the end.
-    pub untaken: u64,
+    /// Frames that were offered and that the kernel never took: the sender was stopped, or its port
+    /// took nothing for a second after the end.
+    pub unsent: u64,
     /// When the first was handed to the kernel.
     pub first_ns: Option<u64>,
     /// When the last had been.
     pub last_ns: Option<u64>,
-    /// How far from the times of their arrivals frames were handed over; empty for saturated
+    /// How far from the times of their arrivals frames were handed over; empty of saturated
     /// sources, which have none.
-    pub achieved: Achieved,
-    /// How often the sender took a breath although something was due.
-    pub breaths: u64,
-    /// Its rests between times close together.
-    pub rests: Rests,
-    /// What it tried out before it began, if it did.
+    pub pacing: PacingCounts,
+    /// Rests between times close together; not of voice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rests: Option<Rests>,
+    /// Trial of both rests before the transmission, if there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trial: Option<Trial>,
+    /// Samples of a coder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub voice: Option<TalkCounts>,
+}
+
+/// Samples of a coder at their sender.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TalkCounts {
+    /// Samples in packets.
+    pub samples: u64,
+    /// Most samples of a packet.
+    pub most_samples: u64,
+    /// Packets that had to wait for those before them.
+    pub waited: u64,
+    /// From a packet's being wanted to its being handed over, of all of them.
+    pub wait: Distribution,
+    /// In the measured window.
+    pub measured: TalkWindow,
+}
+
+/// Samples that a coder made in the measured window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TalkWindow {
+    /// Packets whose oldest sample is one of these.
+    pub packets: u64,
+    /// The samples; those handed over are `sent`.
+    #[serde(flatten)]
+    pub samples: HostSamples,
 }
 
 /// After a refusal, the time until the next attempt: some frames' worth, so that a full queue does
@@ -75,7 +105,7 @@ pub fn send<P: Port, T: Timeline>(
     own_clock: SkewedClock,
     plan: &SendPlan<'_>,
     stop: &AtomicBool,
-) -> Result<Sent, Error> {
+) -> Result<SenderCounts, Error> {
     check_lengths(port, &plan.source.frames)?;
     let stop_ps = plan.duration_ns.saturating_mul(PS_PER_NS);
     let window = Window { begin_ps: 0, stop_ps, measure_from_ps: 0, measure_to_ps: stop_ps };
@@ -84,8 +114,9 @@ pub fn send<P: Port, T: Timeline>(
     let mut pacing = Pacing::new(plan.pacer, time);
     let mut next = source.first();
     let trial = is_scheduled.then(|| pacing.try_out(plan.begin_ns, stop)).flatten();
-    let mut sender =
-        Sender { port, time, own_clock, plan, stop, sent: Sent { trial, ..Sent::nothing() } };
+    let sent = SenderCounts { trial, ..SenderCounts::default() };
+    let mut achieved = Achieved::default();
+    let mut sender = Sender { port, time, own_clock, plan, stop, sent };
     let mut batch = Vec::with_capacity(sender.port.batch());
     while let Some(offer) = next {
         let due_ns = plan.begin_ns + offer.ready_ps.div_ceil(PS_PER_NS);
@@ -106,15 +137,15 @@ pub fn send<P: Port, T: Timeline>(
         }
         if is_scheduled {
             for offer in &batch {
-                sender.sent.achieved.record(plan.begin_ns + offer.arrived_ps / PS_PER_NS, now_ns);
+                achieved.record(plan.begin_ns + offer.arrived_ps / PS_PER_NS, now_ns);
             }
         }
         if !sender.hand_over(&batch)? {
             break;
         }
     }
-    sender.sent.breaths = pacing.breaths();
-    sender.sent.rests = pacing.rests();
+    sender.sent.pacing = achieved.counts(pacing.forced_sleeps());
+    sender.sent.rests = Some(pacing.rests());
     Ok(sender.sent)
 }
 
@@ -133,29 +164,13 @@ pub(super) fn check_lengths<P: Port>(port: &P, frames: &Lengths) -> Result<(), E
     Ok(())
 }
 
-impl Sent {
-    fn nothing() -> Self {
-        Self {
-            frames: 0,
-            payload_octets: 0,
-            untaken: 0,
-            first_ns: None,
-            last_ns: None,
-            achieved: Achieved::default(),
-            breaths: 0,
-            rests: Rests::default(),
-            trial: None,
-        }
-    }
-}
-
 struct Sender<'a, P, T> {
     port: &'a mut P,
     time: &'a T,
     own_clock: SkewedClock,
     plan: &'a SendPlan<'a>,
     stop: &'a AtomicBool,
-    sent: Sent,
+    sent: SenderCounts,
 }
 
 impl<P: Port, T: Timeline> Sender<'_, P, T> {
@@ -185,14 +200,15 @@ impl<P: Port, T: Timeline> Sender<'_, P, T> {
             if taken == 0 {
                 let end_ns = self.plan.begin_ns.saturating_add(self.plan.duration_ns);
                 if self.stop.load(Ordering::Relaxed) || now_ns > end_ns.saturating_add(TIMEOUT_NS) {
-                    self.sent.untaken += left.len() as u64;
+                    self.sent.unsent += left.len() as u64;
                     return Ok(false);
                 }
                 self.time.sleep_until(now_ns + AFTER_REFUSAL_NS);
                 continue;
             }
-            self.sent.first_ns.get_or_insert(now_ns);
-            self.sent.last_ns = Some(now_ns);
+            let since_ns = now_ns.saturating_sub(self.plan.begin_ns);
+            self.sent.first_ns.get_or_insert(since_ns);
+            self.sent.last_ns = Some(since_ns);
             self.sent.frames += taken as u64;
             self.sent.payload_octets +=
                 left[..taken].iter().map(|offer| payload_octets(offer) as u64).sum::<u64>();

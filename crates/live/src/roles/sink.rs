@@ -7,15 +7,18 @@ use crate::skewed_clock::between_ns;
 use crate::time::{Timeline, PS_PER_NS};
 use crate::wire::{Kind, Mark, Speech};
 use crate::{Error, SkewedClock};
-use ethermeter_traffic::{Arrived, Batches, Histogram, Sequence};
+use ethermeter_traffic::{Account, Arrived, Batches, Distribution, Histogram, Sequence};
+use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What is to be counted.
 #[derive(Clone, Debug)]
 pub struct SinkPlan<'a> {
-    /// The experiment; frames of others are only counted as strange.
+    /// The experiment; frames of others are only counted as unexpected.
     pub experiment: u16,
+    /// The beginning since which times are counted, in the host's time.
+    pub begin_ns: u64,
     /// The number of the first stream that is counted.
     pub first_stream: u16,
     /// So many streams are counted.
@@ -45,42 +48,53 @@ pub enum SendersClock<'a> {
     Equal,
     /// Like this.
     Related(&'a Relation),
-    /// As is known when a frame arrives; delays of frames that arrive before anything is known are
-    /// not told.
+    /// As is known when a frame arrives; frames that arrive before anything is known have no
+    /// delay.
     Ongoing(&'a Ongoing),
 }
 
-/// What came of one stream.
-#[derive(Clone, Debug)]
+/// Frames of a stream at their receiver.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct StreamCounts {
-    /// What became of its numbers.
-    pub sequence: Sequence,
-    /// Frames that came for the first time, within the measured time.
-    pub frames: u64,
-    /// Their payloads' octets.
-    pub payload_octets: u64,
-    /// When the first of them came.
-    pub first_ns: Option<u64>,
-    /// When the last of them came.
-    pub last_ns: Option<u64>,
-    /// Time from sending to arrival, in picoseconds, within the measured time.
-    pub delay: Histogram,
-    /// Frames that came before they were sent: the clocks' relation is not known well enough. They
-    /// are not in `delay`.
-    pub before_sent: u64,
-    /// Frames that came when nothing was known of the sender's clock. They are not in `delay`.
-    pub unrelated: u64,
-    /// Time between consecutive arrivals, in picoseconds, within the measured time.
-    pub spacing: Histogram,
-    /// The same in each part of the measured time.
-    pub batches: Batches<StreamBatch>,
-    /// Of voice, the counts of samples.
-    pub speech: SpeechCounts,
+    /// What became of its numbers up to the highest that came.
+    #[serde(flatten)]
+    pub sequence: Account,
+    /// In the measured window.
+    pub measured: StreamWindow,
+    /// Samples of a coder.
+    pub voice: Option<SpeechCounts>,
 }
 
-/// What came of a stream in one part of the measured time, by when it came. Added over all parts
-/// each figure is that of the whole.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// Frames of a stream that came for the first time, and within the measured window. Times are since
+/// the beginning.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct StreamWindow {
+    /// Frames.
+    pub frames: u64,
+    /// Octets of their payloads.
+    pub payload_octets: u64,
+    /// When the first of them came.
+    pub first_ns: Option<i64>,
+    /// When the last of them came.
+    pub last_ns: Option<i64>,
+    /// Rate of payload from the first to the last, which do not count twice: the first frame's
+    /// octets came in the time before it. `None` if there were not two.
+    pub goodput_bps: Option<f64>,
+    /// One-way delay.
+    pub delay: Distribution,
+    /// Frames that came before they were sent, by the clocks. They are not in `delay`.
+    pub before_sent: u64,
+    /// Frames that came before the relation of the clocks was known. They are not in `delay`.
+    pub unrelated: u64,
+    /// Times between arrivals.
+    pub spacing: Distribution,
+    /// By batch.
+    pub batches: Vec<StreamBatch>,
+}
+
+/// Frames of a stream, by the batch of the measured window in which they came. The counts of all
+/// batches add up to those of the window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StreamBatch {
     /// Frames that came for the first time.
     pub frames: u64,
@@ -89,7 +103,7 @@ pub struct StreamBatch {
     /// Those of them whose delays are known.
     pub delays: u64,
     /// The sum of these delays, in nanoseconds. It stays at the most there is room for, as only
-    /// clocks that nobody compares can bring about.
+    /// clocks without synchronisation can bring about.
     pub delay_ns: u64,
     /// Frames before which one came within the measured time.
     pub spacings: u64,
@@ -98,36 +112,60 @@ pub struct StreamBatch {
     pub spacing_ns: i64,
 }
 
-/// What came of a coder's samples, in packets that came for the first time, whenever that was.
-///
-/// Whatever is of the measured time is so by when samples were made, not by when they came.
-#[derive(Clone, Debug, Default)]
+/// Samples of a coder at their receiver, in packets that came for the first time, at any time.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SpeechCounts {
     /// Packets.
     pub packets: u64,
     /// Their samples.
     pub samples: u64,
-    /// Of these, samples of the measured time.
-    pub measured: u64,
-    /// Packets whose oldest sample is one of these.
-    pub measured_packets: u64,
-    /// From the making of such a packet's oldest sample to its arrival, in picoseconds.
-    pub voice_delay: Histogram,
-    /// The same of every sample of the measured time, each as old as the oldest of its packet.
-    pub sample_delay: Histogram,
+    /// Those made in the measured window.
+    pub measured: SpeechWindow,
 }
 
-/// What came.
-#[derive(Clone, Debug)]
-pub struct Sunk {
+/// Samples that came and were made in the measured window.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SpeechWindow {
+    /// Packets whose oldest sample is one of these.
+    pub packets: u64,
+    /// Samples.
+    pub samples: u64,
+    /// From the making of such a packet's oldest sample to its arrival.
+    pub voice_delay: Distribution,
+    /// The same of every sample, each as old as the oldest of its packet.
+    pub sample_delay: Distribution,
+}
+
+/// Counts of the receiver of streams.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SinkCounts {
     /// By stream.
     pub streams: Vec<StreamCounts>,
     /// Frames of other experiments, streams or kinds.
-    pub strange: u64,
+    pub unexpected: u64,
     /// Frames without a mark.
     pub unmarked: u64,
-    /// The longest time between two looks at the port while it was not asked to wait.
+    /// The longest time between two reads of the port while it was not asked to wait.
     pub longest_absence_ns: u64,
+}
+
+/// A stream while it comes.
+#[derive(Clone)]
+struct Stream {
+    sequence: Sequence,
+    window: StreamWindow,
+    delay: Histogram,
+    spacing: Histogram,
+    batches: Batches<StreamBatch>,
+    speech: SpeechCounts,
+    voice_delay: Histogram,
+    sample_delay: Histogram,
+}
+
+/// What comes, while it does.
+struct Sunk {
+    streams: Vec<Stream>,
+    counts: SinkCounts,
 }
 
 /// How long a collecting sink lets frames gather: 150 of the shortest at 1 Gb/s, which every socket
@@ -148,7 +186,7 @@ pub fn sink<P: Port, T: Timeline>(
     own_clock: SkewedClock,
     plan: &SinkPlan<'_>,
     stop: &AtomicBool,
-) -> Result<Sunk, Error> {
+) -> Result<SinkCounts, Error> {
     let mut sunk = Sunk::nothing(plan);
     let mut known = Known::default();
     let mut frames = 0;
@@ -161,7 +199,7 @@ pub fn sink<P: Port, T: Timeline>(
         if before_ns >= plan.until_ns {
             break;
         }
-        sunk.longest_absence_ns = sunk.longest_absence_ns.max(before_ns - left_ns);
+        sunk.counts.longest_absence_ns = sunk.counts.longest_absence_ns.max(before_ns - left_ns);
         let mut arrived_ns = None;
         let is_collecting = plan.attention == Attention::Collecting
             && last_ns.is_some_and(|ns| before_ns < ns + QUIET_NS);
@@ -187,28 +225,30 @@ pub fn sink<P: Port, T: Timeline>(
             left_ns = time.now_ns();
         }
     }
-    Ok(sunk)
+    Ok(sunk.counted())
 }
 
 impl Sunk {
     fn nothing(plan: &SinkPlan<'_>) -> Self {
         let length_ps =
             plan.measured_ns.end.saturating_sub(plan.measured_ns.start).saturating_mul(PS_PER_NS);
-        let stream = StreamCounts {
+        let stream = Stream {
             sequence: Sequence::new(0, plan.memory),
-            frames: 0,
-            payload_octets: 0,
-            first_ns: None,
-            last_ns: None,
+            window: StreamWindow::default(),
             delay: Histogram::default(),
-            before_sent: 0,
-            unrelated: 0,
             spacing: Histogram::default(),
             batches: Batches::new(0, length_ps, plan.batches),
             speech: SpeechCounts::default(),
+            voice_delay: Histogram::default(),
+            sample_delay: Histogram::default(),
         };
         let streams = vec![stream; usize::from(plan.streams)];
-        Self { streams, strange: 0, unmarked: 0, longest_absence_ns: 0 }
+        Self { streams, counts: SinkCounts::default() }
+    }
+
+    fn counted(self) -> SinkCounts {
+        let streams = self.streams.into_iter().map(Stream::counted).collect();
+        SinkCounts { streams, ..self.counts }
     }
 
     #[inline]
@@ -221,7 +261,7 @@ impl Sunk {
         known: &Known,
     ) {
         let Ok(mark) = Mark::read(arrival.payload) else {
-            self.unmarked += 1;
+            self.counts.unmarked += 1;
             return;
         };
         let speech =
@@ -231,7 +271,7 @@ impl Sunk {
         let index = mark.stream.checked_sub(plan.first_stream).map(usize::from);
         let Some(stream) = index.and_then(|index| self.streams.get_mut(index)).filter(|_| is_ours)
         else {
-            self.strange += 1;
+            self.counts.unexpected += 1;
             return;
         };
         let arrived = stream.sequence.arrive(mark.sequence);
@@ -250,27 +290,27 @@ impl Sunk {
             let since_ps = (arrived_ns - plan.measured_ns.start).saturating_mul(PS_PER_NS);
             stream.measure(
                 arrival.payload.len(),
-                arrived_ns,
+                arrived_ns.wrapping_sub(plan.begin_ns).cast_signed(),
                 since_ps,
                 own_ns(mark.sent_ns).map(|sent| between_ns(sent, arrived)),
             );
         }
         if let Some(speech) = speech {
-            stream.speech.take(speech, own_ns(speech.made_ns), arrived);
+            stream.hear(speech, own_ns(speech.made_ns), arrived);
         }
     }
 }
 
-impl SpeechCounts {
+impl Stream {
     #[inline]
-    fn take(&mut self, speech: Speech, made: Option<u64>, arrived: u64) {
-        let measured = u64::from(speech.measured);
-        self.packets += 1;
-        self.samples += u64::from(speech.samples);
-        self.measured += measured;
-        self.measured_packets += u64::from(speech.is_oldest_measured);
-        // Nothing comes before it was made but by what is known of the clocks; then the delays of
-        // packets tell.
+    fn hear(&mut self, speech: Speech, made: Option<u64>, arrived: u64) {
+        let (counts, measured) = (&mut self.speech, u64::from(speech.measured));
+        counts.packets += 1;
+        counts.samples += u64::from(speech.samples);
+        counts.measured.samples += measured;
+        counts.measured.packets += u64::from(speech.is_oldest_measured);
+        // A packet that came before its samples were made, by the estimate of the clocks, has no
+        // delay.
         if let Some(delay_ns) = made.and_then(|made| u64::try_from(between_ns(made, arrived)).ok())
         {
             self.voice_delay
@@ -278,29 +318,29 @@ impl SpeechCounts {
             self.sample_delay.record_many(delay_ns * PS_PER_NS, measured);
         }
     }
-}
 
-impl StreamCounts {
     #[inline]
     fn measure(
         &mut self,
         payload_octets: usize,
-        arrived_ns: u64,
+        arrived_ns: i64,
         since_ps: u64,
         delay_ns: Option<i64>,
     ) {
-        // Parts are of what 64 bits hold of picoseconds, which is 213 days.
+        // Batches are of what 64 bits hold of picoseconds, which is 213 days.
         let mut beyond = StreamBatch::default();
         let batch = self.batches.at(since_ps).unwrap_or(&mut beyond);
-        self.frames += 1;
-        self.payload_octets += payload_octets as u64;
+        let window = &mut self.window;
+        window.frames += 1;
+        window.payload_octets += payload_octets as u64;
         batch.frames += 1;
         batch.payload_octets += payload_octets as u64;
-        if let Some(last_ns) = self.last_ns {
+        if let Some(last_ns) = window.last_ns {
             // Stamps of different processors may be out of order by a little.
-            self.spacing.record(arrived_ns.saturating_sub(last_ns) * PS_PER_NS);
+            let spacing_ns = arrived_ns - last_ns;
+            self.spacing.record(u64::try_from(spacing_ns).unwrap_or(0) * PS_PER_NS);
             batch.spacings += 1;
-            batch.spacing_ns += arrived_ns.cast_signed() - last_ns.cast_signed();
+            batch.spacing_ns += spacing_ns;
         }
         match delay_ns.map(u64::try_from) {
             Some(Ok(delay_ns)) => {
@@ -308,22 +348,34 @@ impl StreamCounts {
                 batch.delays += 1;
                 batch.delay_ns = batch.delay_ns.saturating_add(delay_ns);
             }
-            Some(Err(_)) => self.before_sent += 1,
-            None => self.unrelated += 1,
+            Some(Err(_)) => window.before_sent += 1,
+            None => window.unrelated += 1,
         }
-        self.first_ns.get_or_insert(arrived_ns);
-        self.last_ns = Some(arrived_ns);
+        window.first_ns.get_or_insert(arrived_ns);
+        window.last_ns = Some(arrived_ns);
     }
 
-    /// Octets of payload delivered once, per second, from the first to the last measured arrival;
-    /// `None` if there were not two.
-    ///
-    /// The first frame's octets came in the time before it, so they do not count.
-    #[must_use]
-    #[allow(clippy::cast_precision_loss)] // a rate
-    pub fn goodput_bps(&self) -> Option<f64> {
-        let over_ns = self.last_ns?.checked_sub(self.first_ns?).filter(|&ns| ns > 0)?;
-        let octets = self.payload_octets as f64 * (1.0 - 1.0 / self.frames as f64);
-        Some(octets * 8.0 * 1e9 / over_ns as f64)
+    fn counted(self) -> StreamCounts {
+        let Self { mut speech, window, .. } = self;
+        speech.measured.voice_delay = (&self.voice_delay).into();
+        speech.measured.sample_delay = (&self.sample_delay).into();
+        StreamCounts {
+            sequence: self.sequence.account(None),
+            measured: StreamWindow {
+                goodput_bps: goodput_bps(&window),
+                delay: (&self.delay).into(),
+                spacing: (&self.spacing).into(),
+                batches: self.batches.counted(),
+                ..window
+            },
+            voice: (speech.packets > 0).then_some(speech),
+        }
     }
+}
+
+#[allow(clippy::cast_precision_loss)] // a rate
+fn goodput_bps(window: &StreamWindow) -> Option<f64> {
+    let over_ns = window.last_ns?.checked_sub(window.first_ns?).filter(|&ns| ns > 0)?;
+    let octets = window.payload_octets as f64 * (1.0 - 1.0 / window.frames as f64);
+    Some(octets * 8.0 * 1e9 / over_ns as f64)
 }

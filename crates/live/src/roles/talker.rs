@@ -9,13 +9,14 @@
 //! Samples come at the times of a simulated host with the same seed and number: the code is the
 //! same ([`ethermeter_traffic::packets`]).
 
+use super::sender::{SenderCounts, TalkCounts};
 use crate::pacing::{Achieved, Pacer, Pacing};
 use crate::port::Port;
 use crate::time::{Timeline, NS_PER_S, PS_PER_NS};
 use crate::wire::{Kind, Mark, Speech, MARK_OCTETS, SPEECH_OCTETS};
 use crate::{Error, SkewedClock};
 use ethermeter_ethernet::Octets;
-use ethermeter_traffic::packets::{HostSamples, Packets, VoicePacket};
+use ethermeter_traffic::packets::{Packets, VoicePacket};
 use ethermeter_traffic::voice::VoiceSpec;
 use ethermeter_traffic::{Histogram, Purpose, Stream, Window};
 use std::ops::Range;
@@ -44,39 +45,6 @@ pub struct TalkPlan<'a> {
     pub pacer: Pacer,
 }
 
-/// Counts of a talker.
-#[derive(Clone, Debug)]
-pub struct Talked {
-    /// Packets that the kernel took. Their sequence numbers are 0 to one less.
-    pub packets: u64,
-    /// Their payloads' octets, marks included.
-    pub payload_octets: u64,
-    /// Samples in them.
-    pub samples: u64,
-    /// Most samples of a packet.
-    pub most_samples: u64,
-    /// A packet that was wanted and never taken: the sender was stopped, or its port was not clear
-    /// for a second after the end.
-    pub untaken: u64,
-    /// What became of the samples made in the measured time; those handed over are `sent`.
-    pub measured: HostSamples,
-    /// Packets whose oldest sample is one of these.
-    pub measured_packets: u64,
-    /// When the first packet was handed to the kernel.
-    pub first_ns: Option<u64>,
-    /// When the last had been.
-    pub last_ns: Option<u64>,
-    /// Packets that had to wait for those before them.
-    pub waited: u64,
-    /// From a packet's being wanted to its being handed over, in picoseconds, of all of them.
-    pub wait: Histogram,
-    /// How far from the times at which they were wanted packets were handed over that did not have
-    /// to wait.
-    pub achieved: Achieved,
-    /// How often the sender took a breath although something was due.
-    pub breaths: u64,
-}
-
 /// The least time between two looks at a port that is not clear …
 const LOOK_NS: u64 = 50_000;
 /// … and the most; between them it is this part of the time since the last packet was handed over,
@@ -90,14 +58,14 @@ const TIMEOUT_NS: u64 = NS_PER_S;
 ///
 /// # Errors
 /// If packets are not of whole octets, have no room for a mark or are longer than the port's; if
-/// the port cannot tell when a packet has left; or if sending is impossible.
+/// the port does not know when a packet has left; or if sending is impossible.
 pub fn talk<P: Port, T: Timeline>(
     port: &mut P,
     time: &T,
     own_clock: SkewedClock,
     plan: &TalkPlan<'_>,
     stop: &AtomicBool,
-) -> Result<Talked, Error> {
+) -> Result<SenderCounts, Error> {
     check_lengths(port, plan.voice)?;
     port.is_clear()?; // refused before anything is sent
     let ps = |ns: u64| ns.saturating_mul(PS_PER_NS);
@@ -110,21 +78,34 @@ pub fn talk<P: Port, T: Timeline>(
     let chance = Stream::new(plan.seed, plan.station, Purpose::Arrival);
     let mut voice = Packets::new(*plan.voice, chance, window);
     let mut pacing = Pacing::new(plan.pacer, time);
-    let mut talker = Talker { port, time, own_clock, plan, stop, talked: Talked::nothing() };
+    let mut talker = Talker {
+        port,
+        time,
+        own_clock,
+        plan,
+        stop,
+        sent: SenderCounts::default(),
+        talk: TalkCounts::default(),
+        wait: Histogram::default(),
+        achieved: Achieved::default(),
+    };
     while let Some(wanted_ps) = voice.wanted_ps() {
         let due_ns = plan.begin_ns + wanted_ps.div_ceil(PS_PER_NS);
         let Some(now_ns) = pacing.wait_until(due_ns, stop) else {
-            talker.talked.untaken += 1;
+            talker.sent.unsent += 1;
             break;
         };
         if !talker.hand_over(&mut voice, due_ns, now_ns)? {
-            talker.talked.untaken += 1;
+            talker.sent.unsent += 1;
             break;
         }
     }
-    talker.talked.breaths = pacing.breaths();
-    talker.talked.measured = voice.finish(window.stop_ps);
-    Ok(talker.talked)
+    let Talker { mut sent, mut talk, wait, achieved, .. } = talker;
+    talk.wait = (&wait).into();
+    talk.measured.samples = voice.finish(window.stop_ps);
+    sent.pacing = achieved.counts(pacing.forced_sleeps());
+    sent.voice = Some(talk);
+    Ok(sent)
 }
 
 fn check_lengths<P: Port>(port: &P, voice: &VoiceSpec) -> Result<(), Error> {
@@ -160,33 +141,16 @@ fn check_lengths<P: Port>(port: &P, voice: &VoiceSpec) -> Result<(), Error> {
     Ok(())
 }
 
-impl Talked {
-    fn nothing() -> Self {
-        Self {
-            packets: 0,
-            payload_octets: 0,
-            samples: 0,
-            most_samples: 0,
-            untaken: 0,
-            measured: HostSamples::default(),
-            measured_packets: 0,
-            first_ns: None,
-            last_ns: None,
-            waited: 0,
-            wait: Histogram::default(),
-            achieved: Achieved::default(),
-            breaths: 0,
-        }
-    }
-}
-
 struct Talker<'a, P, T> {
     port: &'a mut P,
     time: &'a T,
     own_clock: SkewedClock,
     plan: &'a TalkPlan<'a>,
     stop: &'a AtomicBool,
-    talked: Talked,
+    sent: SenderCounts,
+    talk: TalkCounts,
+    wait: Histogram,
+    achieved: Achieved,
 }
 
 impl<P: Port, T: Timeline> Talker<'_, P, T> {
@@ -198,11 +162,11 @@ impl<P: Port, T: Timeline> Talker<'_, P, T> {
         loop {
             if self.port.is_clear()? && self.try_packet(voice, now_ns)? {
                 if has_waited {
-                    self.talked.waited += 1;
+                    self.talk.waited += 1;
                 } else {
-                    self.talked.achieved.record(due_ns, now_ns);
+                    self.achieved.record(due_ns, now_ns);
                 }
-                self.talked.wait.record(now_ns.saturating_sub(due_ns) * PS_PER_NS);
+                self.wait.record(now_ns.saturating_sub(due_ns) * PS_PER_NS);
                 return Ok(true);
             }
             let end_ns = self.plan.begin_ns.saturating_add(self.plan.duration_ns);
@@ -210,7 +174,8 @@ impl<P: Port, T: Timeline> Talker<'_, P, T> {
                 return Ok(false);
             }
             has_waited = true;
-            let since_ns = now_ns.saturating_sub(self.talked.last_ns.unwrap_or(now_ns));
+            let last_ns = self.sent.last_ns.map_or(now_ns, |ns| ns + self.plan.begin_ns);
+            let since_ns = now_ns.saturating_sub(last_ns);
             self.time.sleep_until(now_ns + (since_ns / LOOK_PART).clamp(LOOK_NS, LONGEST_LOOK_NS));
             now_ns = self.time.now_ns();
         }
@@ -219,7 +184,7 @@ impl<P: Port, T: Timeline> Talker<'_, P, T> {
     /// Offer the kernel a packet of the samples made until `now_ns`; whether it took it. If not,
     /// they go on gathering.
     fn try_packet(&mut self, voice: &mut Packets, now_ns: u64) -> Result<bool, Error> {
-        let (begin_ns, talked) = (self.plan.begin_ns, &mut self.talked);
+        let (begin_ns, sent, talk) = (self.plan.begin_ns, &mut self.sent, &mut self.talk);
         let mut after = voice.clone();
         let VoicePacket { bits, samples, counted, oldest_ps } =
             after.call((now_ns - begin_ns) * PS_PER_NS);
@@ -235,7 +200,7 @@ impl<P: Port, T: Timeline> Talker<'_, P, T> {
             kind: Kind::Voice,
             experiment: self.plan.experiment,
             stream: self.plan.stream,
-            sequence: talked.packets,
+            sequence: sent.frames,
             sent_ns: self.own_clock.reading_at(now_ns),
         };
         #[allow(clippy::cast_possible_truncation)] // lengths were checked against the port's
@@ -249,13 +214,14 @@ impl<P: Port, T: Timeline> Talker<'_, P, T> {
             return Ok(false);
         }
         *voice = after;
-        talked.packets += 1;
-        talked.payload_octets += octets as u64;
-        talked.samples += samples;
-        talked.measured_packets += u64::from(speech.is_oldest_measured);
-        talked.most_samples = talked.most_samples.max(samples);
-        talked.first_ns.get_or_insert(now_ns);
-        talked.last_ns = Some(now_ns);
+        sent.frames += 1;
+        sent.payload_octets += octets as u64;
+        talk.samples += samples;
+        talk.measured.packets += u64::from(speech.is_oldest_measured);
+        talk.most_samples = talk.most_samples.max(samples);
+        let since_ns = now_ns.saturating_sub(begin_ns);
+        sent.first_ns.get_or_insert(since_ns);
+        sent.last_ns = Some(since_ns);
         Ok(true)
     }
 }

@@ -97,7 +97,7 @@ pub struct Turn {
 pub struct Speech {
     /// When its oldest sample was made, by the sender's clock, modulo 2^48 ns.
     pub made_ns: u64,
-    /// Its samples. Its length does not tell: what a spurt left short is padded.
+    /// Its samples. The length does not give them: a packet that a spurt leaves short is padded.
     pub samples: u16,
     /// Of these, samples made within the measured time.
     pub measured: u16,
@@ -192,7 +192,7 @@ impl Mark {
     /// Read the mark at the beginning of a payload.
     ///
     /// # Errors
-    /// If there is none.
+    /// If there is no mark.
     #[inline]
     pub fn read(payload: &[u8]) -> Result<Self, WireError> {
         Self::parse(&MarkWindow::checked(payload)?)

@@ -12,6 +12,7 @@
 //! it includes later exchanges; the difference of the two is added to the stated uncertainty.
 
 use super::Relation;
+use serde::{Deserialize, Deserializer, Serialize};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -70,29 +71,42 @@ pub struct Used {
     pub relation: Arc<Relation>,
 }
 
-/// What is known in the end.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// The last estimate of the sender's clock.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ClockEstimate {
     /// The receiver's reading in the middle of what is measured.
     pub at_ns: u64,
     /// How far the sender's clock was ahead then …
+    #[serde(deserialize_with = "or_nan")]
     pub offset_ns: f64,
     /// … and how far that is wrong at most.
+    #[serde(deserialize_with = "or_nan")]
     pub uncertainty_ns: f64,
     /// By how much it gained …
+    #[serde(deserialize_with = "or_nan")]
     pub drift: f64,
     /// … and how far that is wrong at most.
+    #[serde(deserialize_with = "or_nan")]
     pub drift_uncertainty: f64,
     /// Kept exchanges that contradict the line.
     pub contradictions: usize,
     /// Kept exchanges.
     pub kept: usize,
     /// The round trip of the fastest.
+    #[serde(deserialize_with = "or_nan")]
     pub fastest_round_trip_ns: f64,
     /// Largest error of a delay computed within `measured`, apart from the error of
     /// the receiver's own clock over that delay; `None` if there was a time in it when no relation
     /// was known.
     pub delay_uncertainty_ns: Option<f64>,
+}
+
+/// Read a number; null, which JSON has instead of NaN, as NaN.
+///
+/// # Errors
+/// If it is neither.
+pub fn or_nan<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+    Ok(Option::deserialize(from)?.unwrap_or(f64::NAN))
 }
 
 impl ClockEstimate {

@@ -1,28 +1,27 @@
-"""The live engine: trials of networks as tests between agents on hosts, what they counted as
-observations.
+"""The live engine: trials of networks as tests between agents on hosts, and their counts as rows.
 
 From a line of the plan to its rows: `description` (plan line to test), `trials` (tests one after
-the other), `observed` (what came back to rows). `laboratory` is what hosts there are, `agents`
-starts agents on this machine, `places` are the ways in which all this is had, `recording` takes
-captures meanwhile.
+the other), `observed` (results to rows). `laboratory` is the hosts and how they are reached,
+`agents` starts agents on this machine, `places` are hosts of a laboratory, testbeds and loopback,
+`recording` takes captures during a trial.
 """
 
 from ethermeter.engines.live.laboratory import Laboratory, Station
 from ethermeter.engines.live.places import Hosts, Local, Place
 from ethermeter.engines.live.recording import MOST_OCTETS, SNAP_OCTETS, Captures
-from ethermeter.engines.live.trials import FOLDER, Underway, Vain, duration_s
+from ethermeter.engines.live.trials import FOLDER, FailedTrial, Underway, duration_s
 
 __all__ = [
     "FOLDER",
     "MOST_OCTETS",
     "SNAP_OCTETS",
     "Captures",
+    "FailedTrial",
     "Hosts",
     "Laboratory",
     "Local",
     "Place",
     "Station",
     "Underway",
-    "Vain",
     "duration_s",
 ]

@@ -1,5 +1,6 @@
-"""Agents on this machine: in the namespaces of a testbed, or on loopback addresses; ended with the
-block, and with this process.
+"""Agents on this machine: in the namespaces of a testbed, or on loopback addresses.
+
+They end with the block, and with this process.
 """
 
 import contextlib
@@ -24,7 +25,7 @@ from ethermeter.trial import Trial
 IPV6 = 6
 CONTROL_PORT = 4988
 READY_S = 30.0
-"""An agent that does not listen after so long never will."""
+"""Timeout of the start of an agent."""
 END_S = 5.0
 _CEILINGS = """\
 rate_bps = 10_000_000_000_000
@@ -45,20 +46,20 @@ class Agent:
     name: str
     command: Sequence[str]
     environment: Mapping[str, str]
-    said: Path
-    """File for what it says on stderr."""
+    log: Path
+    """File of its stderr."""
     process: "subprocess.Popen[str] | None" = None
 
     def start(self) -> None:
         """Start it."""
-        with self.said.open("w") as said:
-            # A session of its own: Ctrl-C is for us, who end the test in order. It ends when our
-            # end of its stdin closes.
+        with self.log.open("w") as log:
+            # A session of its own: Ctrl-C reaches this process alone, which ends the test in order.
+            # The agent ends when this end of its stdin closes.
             self.process = subprocess.Popen(
                 self.command,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=said,
+                stderr=log,
                 text=True,
                 env=self.environment,
                 start_new_session=True,
@@ -83,7 +84,7 @@ class Agent:
         place = line.removeprefix("listening on ").strip()
         if not line.startswith("listening on "):
             self.end()
-            why = self.said.read_text().strip().splitlines()[-1:] or ["it said nothing"]
+            why = self.log.read_text().strip().splitlines()[-1:] or ["no message"]
             raise TestbedError(f"agent {self.name}: {why[0]}")
         return place
 
@@ -116,7 +117,7 @@ class Bench:
     laboratory: Laboratory
     agents: list[Agent] = field(default_factory=list)
     taps: dict[str, Tap] = field(default_factory=dict)
-    """Where the frames of each host can be heard."""
+    """Interface at which the frames of each host are recorded."""
 
     def revive(self) -> None:
         """Start again those that have ended, where they were."""
@@ -164,8 +165,9 @@ def check(trial: Trial, kind: str, wires: WireKind) -> None:
 
 @contextlib.contextmanager
 def loopback(hosts: Sequence[str]) -> Iterator[Bench]:
-    """Have an agent for each host on an address of the loopback interface; no root is needed, and
-    there are no links.
+    """Have an agent for each host on an address of the loopback interface.
+
+    This needs no root, and there are no links.
 
     Parameters
     ----------
@@ -205,8 +207,9 @@ def testbed(
     hosts_at_least: int,
     sack: bool | None,
 ) -> Iterator[Bench]:
-    """Build a network out of namespaces, with an agent and certificates in each host; all is gone
-    at the end.
+    """Build a network out of namespaces, with an agent and certificates in each host.
+
+    All of it is removed at the end.
 
     Parameters
     ----------
@@ -319,9 +322,9 @@ def _planned(scenario: Scenario, wires: WireKind) -> tuple[list[str], list[str],
 
 
 def _ages_s(scenario: Scenario) -> dict[str, float]:
-    """Return after how long switches forget, where the experiment says it.
+    """Return the ageing times of switches that the experiment gives.
 
-    Bridges always learn, also where it says that they know all.
+    Bridges always learn, also where the experiment has switches that know all addresses.
     """
     learning = {
         node.name: node.kind.switch.learning
@@ -336,8 +339,9 @@ def _ages_s(scenario: Scenario) -> dict[str, float]:
 
 
 def _end(node: tuple[str, Settings], usual: Wire) -> tuple[Wire, int | None]:
-    """Return the wire out of a node, and the room for it in frames: of a switch as the experiment
-    says, else as network cards have it.
+    """Return the wire out of a node, and its queue size in frames.
+
+    That of a switch is as in the experiment, that of a host as network cards have it.
     """
     _, settings = node
     if not isinstance(settings, Switch):
@@ -365,7 +369,7 @@ def _running(
         if certified is not None:
             _core.make_certificates(folder / "certificates", certified)
             credentials = read_credentials(folder / "certificates", "coordinator")
-        # Both come from where we come from, however this process was told to find us.
+        # The agents import the same package as this process, however it was found.
         environment = {
             **os.environ,
             "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),

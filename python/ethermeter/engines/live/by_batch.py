@@ -1,83 +1,85 @@
-"""By batch: what agents counted in each part of what they measured, as the rows of a simulation
-have it.
+"""By batch: counts of agents by batch, in the form of the rows of a simulation.
 
-Parts are of the measured window; of an exchange, which counts all of the transmission, they are of
-that, and a request belongs to the part in which it was sent. What is not counted by part is NaN, so
-that nothing is made to follow from it.
+Batches are of the measured window; of an exchange, which counts all of the transmission, they are
+of that, and a request belongs to the batch in which it was sent. Counts that do not exist by batch
+are NaN, so that no interval follows from them.
 """
 
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from msgspec import Struct
 
-from ethermeter.engines.live.result import (
+from ethermeter.store.result import (
     BlockWindow,
     OctetWindow,
     Requester,
-    StreamBatches,
+    StreamBatch,
     StreamWindow,
 )
 from ethermeter.store.rows import BATCH_COUNTS, BATCH_SUMS, NOT_COUNTED, Floats, Integers
 
-NS_PER_S = 1e9
+NS_PER_S, PS_PER_S = 1e9, 1e12
 
 Parts = Mapping[str, Floats]
-"""By the names of `BATCH_COUNTS` and `BATCH_SUMS` what is known of every part, shape `(batches,)`;
-names that are missing are not known.
-"""
+"""Counts by the names of `BATCH_COUNTS` and `BATCH_SUMS`, shape `(batches,)`."""
 
 
 def of_stream(
     measured: Sequence[StreamWindow], *, is_voice: bool, has_dropped: bool
 ) -> Parts | None:
-    """Read what receivers counted of a stream; None if one of them did not by part.
+    """Read the batches of a stream at its receivers; None if one of them has none.
 
-    What frames and octets these are is for the caller.
+    The caller adds frames and octets.
 
     Parameters
     ----------
     measured
         `measured` of every receiver.
     is_voice
-        Whether a coder made it: its one-way delays are told by when samples were made, not by when
-        they came.
+        Whether a coder made it: its one-way delays are counted by the making of samples, not by
+        arrival.
     has_dropped
-        Whether the port never took some messages; nobody counts by part when.
+        Whether the port never took some messages, which are not counted by batch.
 
     """
-    counted = [one.batches for one in measured if one.batches is not None]
-    if not counted or len(counted) < len(measured):
+    if not all(one.batches for one in measured):
         return None
     read = {
-        name: np.array([getattr(one, name) for one in counted], np.float64).sum(axis=0)
-        for name in StreamBatches.__struct_fields__
+        name: np.array([_column(one.batches, name) for one in measured]).sum(axis=0)
+        for name in StreamBatch.__struct_fields__
     }
     none = np.zeros_like(read["frames"])
     found = {
         "messages": read["frames"],
         "data_octets": read["payload_octets"],
         "arrivals_between": read["spacings"],
-        "between_arrivals_s": read["spacing_sum_ns"] / NS_PER_S,
+        "between_arrivals_s": read["spacing_ns"] / NS_PER_S,
         **dict.fromkeys(("completed", "timed_out", "moved_octets", "round_trip_s"), none),
     }
     if not has_dropped:
         found["dropped"] = none
     # The mean is over delays that are known; it follows from the sums if these are all.
     if not is_voice and (read["delays"] == read["frames"]).all():
-        found["one_way_s"] = read["delay_sum_ns"] / NS_PER_S
+        found["one_way_s"] = read["delay_ns"] / NS_PER_S
     return found
 
 
-def of_exchange(asked: Requester) -> Parts | None:
-    """Read what a requester counted of its requests."""
-    said = asked.batches
-    if said is None:
+def _column(batches: Sequence[Struct], name: str) -> Floats:
+    """Return one count of every batch, shape `(batches,)`."""
+    return np.array([getattr(batch, name) for batch in batches], np.float64)
+
+
+def of_exchange(counted: Requester) -> Parts | None:
+    """Read the batches of a requester."""
+    batches = counted.batches
+    if not batches:
         return None
-    complete = np.array(said.complete, np.float64)
+    complete = _column(batches, "complete")
     return {
         "completed": complete,
-        "timed_out": np.array(said.requests, np.float64) - complete,
-        "round_trip_s": np.array(said.since_arrival_sum_ns, np.float64) / NS_PER_S,
+        "timed_out": _column(batches, "requests") - complete,
+        "round_trip_s": _column(batches, "since_arrival_ps") / PS_PER_S,
         **dict.fromkeys(
             ("dropped", "moved_octets", "arrivals_between", "between_arrivals_s"),
             np.zeros_like(complete),
@@ -86,43 +88,42 @@ def of_exchange(asked: Requester) -> Parts | None:
 
 
 def of_file(measured: BlockWindow) -> Parts | None:
-    """Read what a client counted of the blocks of a file."""
-    said = measured.batches
-    if said is None:
+    """Read the batches of the blocks of a file."""
+    batches = measured.batches
+    if not batches:
         return None
-    blocks = np.array(said.blocks, np.float64)
+    blocks = _column(batches, "blocks")
     return {
         "completed": blocks,
-        "moved_octets": np.array(said.octets, np.float64),
-        "round_trip_s": np.array(said.round_trip_sum_ns, np.float64) / NS_PER_S,
+        "moved_octets": _column(batches, "octets"),
+        "round_trip_s": _column(batches, "round_trip_ns") / NS_PER_S,
         **dict.fromkeys(("arrivals_between", "between_arrivals_s"), np.zeros_like(blocks)),
     }
 
 
 def of_octets(measured: OctetWindow) -> Parts | None:
-    """Read what a receiver counted of octets in bulk: that it has neither exchanges nor messages.
+    """Read the batches of octets in bulk, which have neither exchanges nor messages.
 
     Their rate is that from the first read to the last, which does not follow from the octets of
-    parts.
+    batches.
     """
-    said = measured.batches
-    if said is None:
+    if not measured.batches:
         return None
     return dict.fromkeys(
         ("completed", "round_trip_s", "arrivals_between", "between_arrivals_s"),
-        np.zeros(len(said.octets)),
+        np.zeros(len(measured.batches)),
     )
 
 
-def mean_s(sums_ns: Sequence[int], counts: Sequence[int]) -> float:
-    """Mean from the sums and counts of all parts, in s; NaN without any."""
-    total = sum(counts)
-    return sum(sums_ns) / total / NS_PER_S if total else float("nan")
+def mean_s(sum_s: float, count: float) -> float:
+    """Mean of times with a known sum, in s; NaN without any."""
+    return sum_s / count if count else float("nan")
 
 
 def rows(flows: Sequence[Parts | None], batches: int) -> tuple[Integers, Floats]:
-    """Stack what flows counted as `TrialRows` has it, batch by batch and flow by flow; both empty
-    where no flow counted in so many parts.
+    """Stack the counts of flows as `TrialRows` has them, batch by batch and flow by flow.
+
+    Both are empty where no flow has so many batches.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
-"""Counted: what the agents of a test counted of a flow.
+"""Counted: counts of a flow by the agents of a test.
 
-Rates are of messages that came for the first time within the measured window. What only the whole
-transmission is counted of stands for the window: `offered_rate`, losses, and all of exchanges.
+Rates are of messages that came for the first time within the measured window. Counts that exist of
+the whole transmission only stand for the window: `offered_rate`, losses, and all of exchanges.
 """
 
 import ipaddress
@@ -14,7 +14,11 @@ import numpy as np
 from ethermeter.engines.flow_voice import is_voice
 from ethermeter.engines.live import by_batch, lateness
 from ethermeter.engines.live.description import around_octets
-from ethermeter.engines.live.result import (
+from ethermeter.engines.live.spoken import Spoken, spoken
+from ethermeter.framing import AROUND_DATA_OCTETS, frame_octets, lengths_of
+from ethermeter.metrics import Caution
+from ethermeter.scenario import Flow, Scenario
+from ethermeter.store.result import (
     AnyCounts,
     Buckets,
     BulkReceiver,
@@ -32,10 +36,6 @@ from ethermeter.engines.live.result import (
     Server,
     Sink,
 )
-from ethermeter.engines.live.spoken import Spoken, spoken
-from ethermeter.framing import AROUND_DATA_OCTETS, frame_octets, lengths_of
-from ethermeter.metrics import Caution
-from ethermeter.scenario import Flow, Scenario
 from ethermeter.store.rows import Floats
 from ethermeter.trial import Trial
 
@@ -46,13 +46,13 @@ IPV6 = 6
 AT_HOSTS = ("sender-interface", "receiver-interface", "socket")
 """Places of losses at which a host, not the network, was too slow.
 
-The sender's queue is none: it waits for the wire.
+The sender's queue is not one of them: it waits for the wire.
 """
 
 
 @dataclass(slots=True)
 class Counted:
-    """What was counted of a flow.
+    """Counts of a flow.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class Counted:
         Messages over the whole transmission; those that came to several receivers count for each;
         and those that had come to the source and waited for the answers to others when it ended.
     messages, octets, data_octets, frames
-        That came in the window; NaN where lengths of frames cannot be told.
+        That came in the window; NaN where lengths of frames are unknown.
     offered_s, counted_s
         Time over which `sent` and `messages` were counted, in s.
     reordered, duplicates, timed_out, exchanges, dropped
@@ -78,7 +78,7 @@ class Counted:
     parts
         The same by batch, as far as it is counted so; None where nothing is.
     voice
-        Of a coder: what became of its samples; None of other flows.
+        Counts of the samples of a coder; None of other flows.
     few
         Whether there were fewer exchanges than were wanted.
     late_spacing, late_counts
@@ -124,24 +124,24 @@ def window_s(scenario: Scenario) -> float:
     return (scenario.phases.measure_to_ps - scenario.phases.measure_from_ps) / PS_PER_S
 
 
-def count(trial: Trial, number: int, said: FlowResult, result: Result) -> Counted:
-    """Return what was counted of a flow.
+def count(trial: Trial, number: int, flow_result: FlowResult, result: Result) -> Counted:
+    """Return the counts of a flow.
 
     Parameters
     ----------
     trial
         The trial.
     number
-        The flow's place in it.
-    said, result
+        The flow's index in it.
+    flow_result, result
         Results of the flow and of its test.
 
     """
     scenario = trial.scenario
     flow, phases = scenario.flows[number], scenario.phases
     times = ((phases.stop_ps - phases.begin_ps) / PS_PER_S, window_s(scenario))
-    received = _receivers(flow, said)
-    sending, receiving = _counts(said.sending), [_counts(one.receiving) for one in received]
+    received = _receivers(flow, flow_result)
+    sending, receiving = _counts(flow_result.sending), [_counts(one.receiving) for one in received]
     match sending, receiving:
         case BulkSender(), [BulkReceiver() as receiver]:
             counted = _transfer(flow, sending, receiver, *times)
@@ -157,7 +157,7 @@ def count(trial: Trial, number: int, said: FlowResult, result: Result) -> Counte
         case _:
             return Counted(*times, voice=Spoken() if is_voice(flow) else None)
     known = set(Caution)
-    counted.cautions = {Caution(word) for word in said.cautions if word in known}
+    counted.cautions = {Caution(word) for word in flow_result.cautions if word in known}
     if counted.dropped or any(_is_lost_at_a_host(one.losses) for one in received):
         counted.cautions.add(Caution.HOST_LIMITED)
     if isinstance(sending, Requester | Sender):
@@ -188,10 +188,10 @@ def _is_lost_at_a_host(losses: Losses | None) -> bool:
     )
 
 
-def _receivers(flow: Flow, said: FlowResult) -> list[ReceiverResult]:
+def _receivers(flow: Flow, result: FlowResult) -> list[ReceiverResult]:
     if flow.address == "unicast":
-        return [said]
-    each = said.receivers or {}
+        return [result]
+    each = result.receivers or {}
     return [each.get(name) or ReceiverResult() for name in flow.to]
 
 
@@ -203,7 +203,7 @@ def _stream(
     *,
     is_voice: bool,
 ) -> Counted:
-    streams = [sink.stream for sink in sinks]
+    streams = [stream for sink in sinks for stream in sink.streams]
     measured = [stream.measured for stream in streams]
     counted = Counted(
         transmit_s,
@@ -216,16 +216,16 @@ def _stream(
         duplicates=float(sum(stream.duplicate for stream in streams)),
         timed_out=0.0,
         exchanges=0.0,
-        dropped=float(sending.untaken),
+        dropped=float(sending.unsent),
         one_way=_merged([one.delay for one in measured]),
         between=_merged([one.spacing for one in measured]),
-        parts=by_batch.of_stream(measured, is_voice=is_voice, has_dropped=sending.untaken > 0),
+        parts=by_batch.of_stream(measured, is_voice=is_voice, has_dropped=sending.unsent > 0),
     )
     if counted.parts is not None and not is_voice:
-        batches = [one.batches for one in measured if one.batches is not None]
+        batches = [batch for one in measured for batch in one.batches]
         counted.means_s["one_way"] = by_batch.mean_s(
-            [part for one in batches for part in one.delay_sum_ns],
-            [part for one in batches for part in one.delays],
+            sum(batch.delay_ns for batch in batches) / 1e9,
+            sum(batch.delays for batch in batches),
         )
     gaps = [
         (one.last_ns - one.first_ns, one.frames - 1)
@@ -252,32 +252,29 @@ def _exchange(
     came = float(sum(one.requests for one in responders))
     is_group = flow.address != "unicast"
     answered = float(sending.complete if is_group else sending.answered)
-    parts = sending.batches
+    round_trip_s = sum(batch.since_arrival_ps for batch in sending.batches) / PS_PER_S
+    complete = sum(batch.complete for batch in sending.batches)
     return Counted(
         transmit_s,
         transmit_s,
         sent=float(sending.requests),
         arrived=came,
-        waiting=float(sending.unasked),
+        waiting=float(sending.queued),
         messages=came,
         data_octets=float(sum(one.request_octets for one in responders)),
         timed_out=float(sending.requests) - answered,
         exchanges=answered,
         dropped=0.0,
         round_trip=_merged([sending.since_arrival]),
-        means_s=_mean_round_trip(parts.since_arrival_sum_ns, parts.complete) if parts else {},
+        means_s={"round_trip": by_batch.mean_s(round_trip_s, complete)},
         parts=by_batch.of_exchange(sending),
     )
-
-
-def _mean_round_trip(sums_ns: Sequence[int], counts: Sequence[int]) -> dict[str, float]:
-    return {"round_trip": by_batch.mean_s(sums_ns, counts)}
 
 
 def _transfer(
     flow: Flow, sender: BulkSender, receiver: BulkReceiver, transmit_s: float, window_s: float
 ) -> Counted:
-    """Of octets over TCP: what was read in the window, at the rate from its first read to its last."""
+    """Of octets over TCP: at the rate from the first read in the window to the last."""
     rate_bps = receiver.measured.data_rate_bps
     stream = None if flow.transfer is None else flow.transfer.job.stream
     octets = None if stream is None else stream.octets
@@ -296,24 +293,23 @@ def _transfer(
 def _file(client: Client, server: Server, transmit_s: float, window_s: float) -> Counted:
     """Of a file: blocks whose answers were read in the window."""
     measured = client.measured
-    parts = measured.batches
+    round_trip_s = sum(batch.round_trip_ns for batch in measured.batches) / 1e9
+    blocks = sum(batch.blocks for batch in measured.batches)
     return Counted(
         transmit_s,
         window_s,
         exchanges=float(measured.blocks),
         round_trip=_merged([measured.round_trip]),
-        means_s=_mean_round_trip(parts.round_trip_sum_ns, parts.blocks) if parts else {},
+        means_s={"round_trip": by_batch.mean_s(round_trip_s, blocks)},
         parts=by_batch.of_file(measured),
         transfer_octets=float(measured.octets),
-        transfer_whole_s=np.nan if client.whole_ns is None else client.whole_ns / 1e9,
+        transfer_whole_s=np.nan if client.completion_ns is None else client.completion_ns / 1e9,
         sent_again=client.tcp.sent_again + server.tcp.sent_again,
     )
 
 
 def _measure(counted: Counted, flow: Flow, port: str, address: str) -> None:
-    """Octets and frames of the messages that came; NaN where messages are of several numbers of
-    frames.
-    """
+    """Count octets and frames of the messages that came; NaN where their frames are unknown."""
     framing, sizes = flow.framing, lengths_of(flow.frames)
     is_ipv6 = port == "udp" and ipaddress.ip_address(address).version == IPV6
     pieces = [frame_octets(framing, bits // 8, is_ipv6=is_ipv6) for bits in sizes]

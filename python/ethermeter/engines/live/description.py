@@ -4,16 +4,18 @@ import ipaddress
 import json
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any
 
-import msgspec
+from msgspec import Struct, field
+from msgspec.json import encode
 
 from ethermeter.engines.flow_voice import is_voice
-from ethermeter.engines.live.laboratory import Laboratory
+from ethermeter.engines.live.laboratory import Ceilings, HostAnswer, Laboratory
 from ethermeter.faults import Fault, InputError
 from ethermeter.framing import AROUND_DATA_OCTETS, IP_HEADER_OCTETS, UDP_HEADER_OCTETS, frame_octets
 from ethermeter.scenario import (
+    Arrivals,
     ConstantTimes,
+    File,
     FixedLengths,
     Flow,
     Framing,
@@ -22,6 +24,7 @@ from ethermeter.scenario import (
     SamplesLengths,
     SaturatedArrivals,
     Scenario,
+    Times,
 )
 from ethermeter.trial import Trial
 
@@ -42,11 +45,104 @@ _AROUND = {"packet": (18, 18), "xdp": (18, 18), "udp": (46, 66), "tcp": (58, 78)
 """Octets of a frame that are not its port's data: over IPv4, over IPv6."""
 _LONGEST_NAME = 60
 AT_ONCE = ConstantTimes(ps=0)
-CLOCK = {"rate_bps": 1_000 * 96 * 8, "rate_frames_per_s": 1_000}
+CLOCK = Ceilings(rate_bps=1_000 * 96 * 8, rate_frames_per_s=1_000)
 """What comparing a sender's clock with a receiver's may take of both hosts' ceilings, either way
 (`crates/agent/src/station/clocks.rs`).
 """
-_USUAL_CEILINGS = {"rate_bps": 10_000_000_000, "rate_frames_per_s": 2_000_000}
+
+
+class AgentEntry(Struct, frozen=True, omit_defaults=True):
+    """An agent that takes part in a test."""
+
+    name: str
+    control: str
+    address: str
+    interface: str | None = None
+
+
+class Phases(Struct, frozen=True):
+    """Phases of a test."""
+
+    settle_ns: int
+    transmit_ns: int
+    measure_from_ns: int
+    measure_to_ns: int
+    drain_ns: int
+    batches: int
+
+
+class Stream(Struct, frozen=True, tag_field="kind", tag="stream"):
+    """Messages without responses."""
+
+    frames: Lengths
+    arrivals: Arrivals
+    real_time: bool
+
+
+class Responses(Struct, frozen=True, omit_defaults=True):
+    """Responses; as long as their requests and at once where nothing else is given."""
+
+    frames: Lengths | None = None
+    think: Times = AT_ONCE
+
+
+class Exchange(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="exchange"):
+    """Messages with responses."""
+
+    frames: Lengths
+    arrivals: Arrivals
+    timeout_ns: int
+    response: Responses | None = None
+
+
+class Transfer(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="transfer"):
+    """Octets over TCP."""
+
+    octets: int | None = None
+
+
+class FileTransfer(Struct, frozen=True, tag_field="kind", tag="file"):
+    """A file, block by block, over TCP."""
+
+    file: File
+
+
+Traffic = Stream | Exchange | Transfer | FileTransfer
+
+
+class TestFlow(Struct, frozen=True, omit_defaults=True):
+    """A flow of a test."""
+
+    name: str
+    from_: str = field(name="from")
+    to: str | tuple[str, ...]
+    port: str
+    most_bps: int
+    most_frames_per_s: int
+    attention: str
+    traffic: Traffic
+    most_response_bps: int | None = None
+    most_response_frames_per_s: int | None = None
+    cast: str = "unicast"
+    congestion: str | None = None
+
+
+class Test(Struct, frozen=True):
+    """A test, as the coordinator takes it (`crates/agent/src/description.rs`)."""
+
+    seed: int
+    agents: list[AgentEntry]
+    phases: Phases
+    flows: list[TestFlow]
+
+
+class Shares(Struct, frozen=True):
+    """Rates for which a flow requests consent, there and back."""
+
+    most_bps: int
+    most_frames_per_s: int
+    most_response_bps: int | None = None
+    most_response_frames_per_s: int | None = None
 
 
 def flow_names(scenario: Scenario) -> list[str]:
@@ -89,8 +185,8 @@ def around_octets(port: str, address: str) -> int:
     return _AROUND[port][ipaddress.ip_address(address).version == 6]
 
 
-def describe(trial: Trial, laboratory: Laboratory, said: Mapping[str, Mapping[str, Any]]) -> str:
-    """Write a trial as a test.
+def describe(trial: Trial, laboratory: Laboratory, answers: Mapping[str, HostAnswer]) -> str:
+    """Describe a trial as a test.
 
     Parameters
     ----------
@@ -98,9 +194,8 @@ def describe(trial: Trial, laboratory: Laboratory, said: Mapping[str, Mapping[st
         The trial.
     laboratory
         Where it is measured.
-    said
-        What agents say of themselves, by host; consent is asked for as much as their ceilings have
-        room for.
+    answers
+        Answers of the agents, by host; consent is requested as far as their ceilings have room.
 
     Returns
     -------
@@ -135,7 +230,7 @@ def describe(trial: Trial, laboratory: Laboratory, said: Mapping[str, Mapping[st
             )
         )
     if not faults:
-        flows, found = _flows(trial, laboratory, said)
+        flows, found = _flows(trial, laboratory, answers)
         faults += found
     if faults:
         raise InputError(faults)
@@ -143,59 +238,59 @@ def describe(trial: Trial, laboratory: Laboratory, said: Mapping[str, Mapping[st
     from_ps, to_ps = (
         at_ps - phases.begin_ps for at_ps in (phases.measure_from_ps, phases.measure_to_ps)
     )
-    return json.dumps(
-        {
-            "seed": trial.seed,
-            "agents": [_agent(laboratory, name) for name in hosts_of(scenario)],
-            "phases": {
-                "settle_ns": phases.begin_ps // PS_PER_NS,
-                "transmit_ns": transmit_ps // PS_PER_NS,
-                "measure_from_ns": from_ps // PS_PER_NS,
-                "measure_to_ns": to_ps // PS_PER_NS,
-                "drain_ns": (phases.end_ps - phases.stop_ps) // PS_PER_NS + LINGER_NS,
-                "batches": scenario.batches,
-            },
-            "flows": flows,
-        }
+    test = Test(
+        seed=trial.seed,
+        agents=[
+            AgentEntry(station.name, station.control, station.address, station.interface)
+            for station in map(laboratory.stations.__getitem__, hosts_of(scenario))
+        ],
+        phases=Phases(
+            settle_ns=phases.begin_ps // PS_PER_NS,
+            transmit_ns=transmit_ps // PS_PER_NS,
+            measure_from_ns=from_ps // PS_PER_NS,
+            measure_to_ns=to_ps // PS_PER_NS,
+            drain_ns=(phases.end_ps - phases.stop_ps) // PS_PER_NS + LINGER_NS,
+            batches=scenario.batches,
+        ),
+        flows=flows,
     )
-
-
-def _agent(laboratory: Laboratory, name: str) -> dict[str, Any]:
-    station = laboratory.stations[name]
-    said = {"name": name, "control": station.control, "address": station.address}
-    return said if station.interface is None else {**said, "interface": station.interface}
+    return encode(test).decode()
 
 
 def _flows(
-    trial: Trial, laboratory: Laboratory, said: Mapping[str, Mapping[str, Any]]
-) -> tuple[list[dict[str, Any]], list[Fault]]:
+    trial: Trial, laboratory: Laboratory, answers: Mapping[str, HostAnswer]
+) -> tuple[list[TestFlow], list[Fault]]:
     scenario = trial.scenario
     faults: list[Fault] = []
-    shares = _shares(scenario, said)
     made = []
-    for number, (name, flow, port) in enumerate(
-        zip(flow_names(scenario), scenario.flows, trial.settings().ports, strict=True)
+    for name, flow, port, shares in zip(
+        flow_names(scenario),
+        scenario.flows,
+        trial.settings().ports,
+        _shares(scenario, answers),
+        strict=True,
     ):
         try:
             traffic = _traffic(flow, port, laboratory, f"{trial.id}, flow {name}")
         except InputError as error:
             faults += error.faults
             continue
-        is_group = flow.address != "unicast"
+        is_spinning = is_exchange(flow) and not laboratory.is_one_machine
         made.append(
-            {
-                "name": name,
-                "from": flow.from_,
-                "to": flow.to if is_group else flow.to[0],
-                **({"cast": flow.address} if is_group else {}),
-                "port": port,
-                **shares[number],
-                **({} if flow.transfer is None else {"congestion": flow.transfer.tcp.congestion}),
-                "attention": "spinning"
-                if is_exchange(flow) and not laboratory.is_one_machine
-                else "sleeping",
-                "traffic": traffic,
-            }
+            TestFlow(
+                name=name,
+                from_=flow.from_,
+                to=flow.to[0] if flow.address == "unicast" else flow.to,
+                port=port,
+                most_bps=shares.most_bps,
+                most_frames_per_s=shares.most_frames_per_s,
+                most_response_bps=shares.most_response_bps,
+                most_response_frames_per_s=shares.most_response_frames_per_s,
+                attention="spinning" if is_spinning else "sleeping",
+                traffic=traffic,
+                cast=flow.address,
+                congestion=None if flow.transfer is None else flow.transfer.tcp.congestion,
+            )
         )
     return made, faults
 
@@ -211,16 +306,20 @@ def selective_acknowledgements(scenario: Scenario) -> bool | None:
     """
     found = {flow.transfer.tcp.sack for flow in scenario.flows if flow.transfer is not None}
     if len(found) > 1:
-        allowed = "expected the same of all flows of what is measured: a host acknowledges selectively or not"
+        allowed = (
+            "expected the same of all flows of what is measured: a host acknowledges selectively "
+            "or not"
+        )
         raise InputError([Fault("testbed", "flows.*.transfer.tcp.sack", "true and false", allowed)])
     return next(iter(found), None)
 
 
-def _shares(scenario: Scenario, said: Mapping[str, Mapping[str, Any]]) -> list[dict[str, int]]:
-    """Return what consent each flow asks for, there and back: of the ceilings of all hosts that
-    take part in it, the least equal share.
+def _shares(scenario: Scenario, answers: Mapping[str, HostAnswer]) -> list[Shares]:
+    """Return the rates for which each flow requests consent.
+
+    They are the least equal share of the ceilings of all hosts that take part in the flow.
     """
-    flows_at = Counter(way for flow in scenario.flows for way in (*_there(flow), *_back(flow)))
+    flows_at = Counter(end for flow in scenario.flows for end in (*_there(flow), *_back(flow)))
     streams = {
         (flow.from_, to)
         for flow in scenario.flows
@@ -229,30 +328,22 @@ def _shares(scenario: Scenario, said: Mapping[str, Mapping[str, Any]]) -> list[d
     }
     clocks_at = Counter(host for pair in streams for host in pair)
 
-    def share(of: list[tuple[str, str]], key: str) -> int:
-        ceilings = {host: said.get(host, {}).get("ceilings") or _USUAL_CEILINGS for host, _ in of}
-        return max(
-            1,
-            min(
-                (int(ceilings[host][key]) - clocks_at[host] * CLOCK[key]) // flows_at[host, way]
-                for host, way in of
-            ),
-        )
+    def share(ends: list[tuple[str, str]]) -> tuple[int, int]:
+        rates_bps, rates_frames_per_s = [], []
+        for host, direction in ends:
+            answer = answers.get(host)
+            ceilings = (answer and answer.ceilings) or Ceilings()
+            clocks, flows = clocks_at[host], flows_at[host, direction]
+            rates_bps.append((ceilings.rate_bps - clocks * CLOCK.rate_bps) // flows)
+            rates_frames_per_s.append(
+                (ceilings.rate_frames_per_s - clocks * CLOCK.rate_frames_per_s) // flows
+            )
+        return max(1, min(rates_bps)), max(1, min(rates_frames_per_s))
 
-    asked = []
-    for flow in scenario.flows:
-        there, back = _there(flow), _back(flow)
-        rates = {
-            "most_bps": share(there, "rate_bps"),
-            "most_frames_per_s": share(there, "rate_frames_per_s"),
-        }
-        if back:
-            rates |= {
-                "most_response_bps": share(back, "rate_bps"),
-                "most_response_frames_per_s": share(back, "rate_frames_per_s"),
-            }
-        asked.append(rates)
-    return asked
+    return [
+        Shares(*share(_there(flow)), *(share(back) if (back := _back(flow)) else ()))
+        for flow in scenario.flows
+    ]
 
 
 def _there(flow: Flow) -> list[tuple[str, str]]:
@@ -261,52 +352,44 @@ def _there(flow: Flow) -> list[tuple[str, str]]:
 
 
 def _back(flow: Flow) -> list[tuple[str, str]]:
-    """Return the same of its answers."""
+    """Return the same of its responses."""
     if not is_exchange(flow) and not is_file(flow):
         return []
-    return [way for host in flow.to for way in ((host, "out"), (flow.from_, "in"))]
+    return [end for host in flow.to for end in ((host, "out"), (flow.from_, "in"))]
 
 
-def _traffic(flow: Flow, port: str, laboratory: Laboratory, where: str) -> dict[str, Any]:
+def _traffic(flow: Flow, port: str, laboratory: Laboratory, where: str) -> Traffic:
     if flow.transfer is not None:
         job = flow.transfer.job
         if job.file is not None:
-            return {"kind": "file", "file": msgspec.to_builtins(job.file)}
-        octets = None if job.stream is None else job.stream.octets
-        return {"kind": "transfer", **({} if octets is None else {"octets": octets})}
+            return FileTransfer(job.file)
+        return Transfer(None if job.stream is None else job.stream.octets)
     if is_voice(flow):
         return _voice(flow, port, laboratory, where)
     framing, address = flow.framing, laboratory.stations[flow.from_].address
     frames = _frames(flow.frames, framing, port, address, where)
-    arrivals = msgspec.to_builtins(flow.arrivals)
     response = flow.response
     if response is None:
         real_time = not is_saturated(flow) and not laboratory.is_one_machine
-        return {"kind": "stream", "frames": frames, "arrivals": arrivals, "real_time": real_time}
-    answers: dict[str, Any] = {}
+        return Stream(frames, flow.arrivals, real_time)
+    # Responses at once are left out by identity.
+    think = AT_ONCE if response.think == AT_ONCE else response.think
+    responses = Responses(think=think)
     if not isinstance(flow.frames, FixedLengths) or response.frames != flow.frames:
-        answers["frames"] = _frames(
-            response.frames, framing, port, address, where, within="response."
-        )
-    if response.think != AT_ONCE:
-        answers["think"] = msgspec.to_builtins(response.think)
-    timeout_ps = response.timeout_ps or TIMEOUT_NS * PS_PER_NS
-    return {
-        "kind": "exchange",
-        "frames": frames,
-        "arrivals": arrivals,
-        "timeout_ns": timeout_ps // PS_PER_NS,
-        **({"response": answers} if answers else {}),
-    }
+        lengths = _frames(response.frames, framing, port, address, where, within="response.")
+        responses = Responses(lengths, think)
+    timeout_ns = (response.timeout_ps or TIMEOUT_NS * PS_PER_NS) // PS_PER_NS
+    has_responses = responses != Responses()
+    return Exchange(frames, flow.arrivals, timeout_ns, responses if has_responses else None)
 
 
-def _voice(flow: Flow, port: str, laboratory: Laboratory, where: str) -> dict[str, Any]:
-    """Return a coder's packets as an agent is told them: lengths of frames as its port makes them."""
+def _voice(flow: Flow, port: str, laboratory: Laboratory, where: str) -> Stream:
+    """Return a coder's packets with lengths of frames as the port makes them."""
     framing, address = flow.framing, laboratory.stations[flow.from_].address
     frames, is_data = flow.frames, framing != "frame"
     assert isinstance(frames, SamplesLengths), "packets of a coder hold samples"
     if port not in ("udp", "packet"):
-        allowed = 'expected "udp" or "packet" with a coder: of others nobody can tell when a packet has left'
+        allowed = 'expected "udp" or "packet" with a coder, which needs to know when a packet left'
         raise InputError([Fault(where, "port", json.dumps(port), allowed)])
     # Raw frames of data are as long as those that UDP over IPv4 would make.
     own = around_octets(port, address)
@@ -315,31 +398,21 @@ def _voice(flow: Flow, port: str, laboratory: Laboratory, where: str) -> dict[st
         if is_data
         else 0
     )
-    lengths = {
-        "overhead_bits": frames.overhead_bits + 8 * around,
-        "min_bits": frames.min_bits + 8 * around,
-        "max_bits": frames.max_bits + 8 * around,
-    }
+    lengths = SamplesLengths(
+        overhead_bits=frames.overhead_bits + 8 * around,
+        min_bits=frames.min_bits + 8 * around,
+        max_bits=frames.max_bits + 8 * around,
+    )
     least = max(64, own + VOICE_MARK_OCTETS)
-    if lengths["min_bits"] < 8 * least:
-        said, least = frames.min_bits // 8, least - around
-        allowed = f"expected at least {least} B of what is measured: each packet of voice carries a mark of {VOICE_MARK_OCTETS} octets"
-        raise InputError(
-            [
-                Fault(
-                    where,
-                    ("data" if is_data else "frames") + ".samples.least",
-                    f"{said} B",
-                    allowed,
-                )
-            ]
+    if lengths.min_bits < 8 * least:
+        given, least = frames.min_bits // 8, least - around
+        key = ("data" if is_data else "frames") + ".samples.least"
+        allowed = (
+            f"expected at least {least} B of what is measured: each packet of voice carries a mark "
+            f"of {VOICE_MARK_OCTETS} octets"
         )
-    return {
-        "kind": "stream",
-        "frames": {"kind": "samples", **lengths},
-        "arrivals": msgspec.to_builtins(flow.arrivals),
-        "real_time": not laboratory.is_one_machine,
-    }
+        raise InputError([Fault(where, key, f"{given} B", allowed)])
+    return Stream(lengths, flow.arrivals, not laboratory.is_one_machine)
 
 
 def _frames(
@@ -350,21 +423,19 @@ def _frames(
     where: str,
     *,
     within: str = "",
-) -> dict[str, Any]:
-    """Lengths as an agent is told them: of a frame with all of the message's data, however many
-    frames IP makes of it.
-    """
+) -> Lengths:
+    """Return the lengths of frames with all data of a message, before IP fragments them."""
     around = around_octets(port, address)
     is_data = framing != "frame"
 
     def length(bits: int) -> int:
         octets = bits // 8
         if not is_data:
-            least, said = max(64, around + MARK_OCTETS), octets
+            least, made = max(64, around + MARK_OCTETS), octets
         elif port in ("packet", "xdp"):
             # Raw frames as long as those that UDP would make.
-            pieces = frame_octets(framing, octets)
-            if len(pieces) > 1:
+            fragments = frame_octets(framing, octets)
+            if len(fragments) > 1:
                 raise InputError(
                     [
                         Fault(
@@ -375,22 +446,24 @@ def _frames(
                         )
                     ]
                 )
-            least, said = 64, pieces[0]
+            least, made = 64, fragments[0]
         else:
-            least, said = around + MARK_OCTETS, octets + around
-        if said < least:
-            value, least = (octets, MARK_OCTETS) if is_data else (said, least)
-            allowed = f"expected at least {least} B of what is measured: each message carries a mark of {MARK_OCTETS} octets"
+            least, made = around + MARK_OCTETS, octets + around
+        if made < least:
+            value, least = (octets, MARK_OCTETS) if is_data else (made, least)
+            allowed = (
+                f"expected at least {least} B of what is measured: each message carries a mark of "
+                f"{MARK_OCTETS} octets"
+            )
             raise InputError(
                 [Fault(where, within + ("data" if is_data else "frames"), f"{value} B", allowed)]
             )
-        return said * 8
+        return made * 8
 
     match frames:
         case FixedLengths(bits=bits):
-            return {"kind": "fixed", "bits": length(bits)}
+            return FixedLengths(bits=length(bits))
         case MixLengths(bits=sizes, weights=weights):
-            mixed = [length(bits) for bits in sizes]
-            return {"kind": "mix", "bits": mixed, "weights": list(weights)}
+            return MixLengths(bits=tuple(map(length, sizes)), weights=weights)
         case SamplesLengths():
             raise AssertionError("only packets of a coder hold samples")

@@ -1,18 +1,32 @@
-"""Laboratory: the hosts that there are, how they are reached and what their agents say of
-themselves.
-"""
+"""Laboratory: hosts with agents, how they are reached, and what their agents answer."""
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from msgspec import Raw, Struct
+from msgspec.json import decode
 
 if TYPE_CHECKING:
     from ethermeter.testbed import NetworkBed
 
 Credentials = tuple[bytes, bytes, bytes]
 """Certificate, key and authority, as PEM."""
+
+
+class Ceilings(Struct, frozen=True):
+    """Largest rates that the operator of a host permits."""
+
+    rate_bps: int = 10_000_000_000
+    rate_frames_per_s: int = 2_000_000
+
+
+class HostAnswer(Struct, frozen=True):
+    """Description of a host by its agent, or why there is none."""
+
+    ceilings: Ceilings | None = None
+    error: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +67,13 @@ class Laboratory:
     namespace
         Network namespace from which agents are reached; None for this process's own.
     is_one_machine
-        Whether all hosts share this machine's processors: then nobody spins or asks for real-time
+        Whether all hosts share this machine's processors: then no role spins or asks for real-time
         priority.
     has_wires
-        Whether something between hosts carries no more than a wire; else a saturated source finds
-        out what hosts can.
+        Whether something between hosts carries no more than a wire; else a saturated source
+        measures the hosts.
     bed
-        The testbed that it is, whose switches can be read; None where nobody asks switches.
+        The testbed, if it is one with switches whose counters are read.
 
     """
 
@@ -71,8 +85,8 @@ class Laboratory:
     has_wires: bool = True
     bed: "NetworkBed | None" = None
 
-    def ask(self, names: Iterable[str] | None = None) -> dict[str, dict[str, Any]]:
-        """Ask agents what they say of themselves.
+    def ask(self, names: Iterable[str] | None = None) -> dict[str, Raw]:
+        """Ask agents for the description of their hosts.
 
         Parameters
         ----------
@@ -82,7 +96,8 @@ class Laboratory:
         Returns
         -------
         :
-            By name, what docs/live.md has; of an agent that does not answer, `error` says why.
+            By name the JSON text that docs/live.md describes; of an agent that does not answer,
+            `error` has the reason.
 
         """
         from ethermeter import _core
@@ -93,6 +108,5 @@ class Laboratory:
             credentials=self.credentials,
             namespace=self.namespace,
         )
-        return {
-            station.name: said for station, said in zip(wanted, json.loads(answer), strict=True)
-        }
+        texts = decode(answer, type=list[Raw])
+        return {station.name: text for station, text in zip(wanted, texts, strict=True)}

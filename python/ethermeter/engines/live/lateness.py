@@ -1,5 +1,4 @@
-"""Lateness: whether messages left so long after their time that what was measured is of other
-traffic than was asked for.
+"""Lateness: whether messages left so late that the measured traffic differs from the wanted one.
 
 A message that leaves late by L changes two things: the time to its neighbours, by up to L, and the
 time at which it is counted. The first matters in relation to the time between messages: delays,
@@ -8,7 +7,6 @@ measured window: a rate or a count changes only by messages that leave the windo
 The delay itself is measured from when a message was handed over, so its own lateness is not in it.
 """
 
-from ethermeter.engines.live.result import Pacing
 from ethermeter.engines.offered import packet_ps
 from ethermeter.scenario import (
     CoderArrivals,
@@ -19,6 +17,7 @@ from ethermeter.scenario import (
     SamplesLengths,
     SaturatedArrivals,
 )
+from ethermeter.store.result import Pacing
 
 LATE_SHARE = 0.01
 """Share of the messages that may be late: what holds for fewer does not reach percentiles up to the
@@ -38,8 +37,10 @@ are less than about 1% of it.
 
 
 def changes_spacing(pacing: Pacing, flow: Flow) -> bool:
-    """Whether more than 1% of the messages left over a tenth of the mean time between messages
-    late, and over 5 us.
+    """Whether lateness changes the times between messages.
+
+    It does if more than 1% of the messages left later than a tenth of the mean time between
+    messages, and later than 5 us.
 
     Parameters
     ----------
@@ -72,9 +73,7 @@ def changes_counts(pacing: Pacing, *, window_s: float) -> bool:
 
 
 def _interval_ps(flow: Flow) -> float | None:
-    """Mean time between messages while the source sends; None for a saturated one, whose messages
-    have no times.
-    """
+    """Mean time between messages while the source sends; None for a saturated one."""
     match flow.arrivals:
         case RegularArrivals(period_ps=period_ps) | OnOffArrivals(period_ps=period_ps):
             return float(period_ps)

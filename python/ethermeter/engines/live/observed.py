@@ -26,11 +26,11 @@ from ethermeter.engines.live.description import (
     is_saturated,
     is_transfer,
 )
-from ethermeter.engines.live.result import FlowResult, Result
 from ethermeter.engines.live.spoken import PS_PER_S, delays, flow_voice
 from ethermeter.engines.live.steal import has_steal
 from ethermeter.metrics import Caution, Masks, Metric, caution_mask, percentiles
 from ethermeter.scenario import Scenario
+from ethermeter.store.result import FlowResult, Result
 from ethermeter.store.rows import (
     FLOW_METRICS,
     FLOW_VOICE_METRICS,
@@ -147,7 +147,7 @@ def failed(trial: Trial, *, took_s: float) -> TrialRows:
         Time it took, in s.
 
     """
-    return observe(trial, Result(outcome=""), took_s=took_s)
+    return observe(trial, Result(outcome="", agents={}, flows={}), took_s=took_s)
 
 
 def _counts(scenario: Scenario, flows: list[Counted]) -> Counts:
@@ -209,8 +209,9 @@ def _counts(scenario: Scenario, flows: list[Counted]) -> Counts:
 
 
 def _words(flows: list[Counted], metrics: tuple[Metric, ...]) -> Masks:
-    """Live cautions of some metrics, of all flows and of each: of clocks, lateness and few
-    exchanges only with what they change.
+    """Live cautions of some metrics, of all flows and of each.
+
+    Those of clocks, lateness and few exchanges are only with the metrics that they change.
     """
     round_trip = {Metric.EXCHANGES, Metric.ROUND_TRIP, *percentiles(Metric.ROUND_TRIP)}
     assert Metric.ONE_WAY_DELAY in TIMES

@@ -1,6 +1,4 @@
-"""Places: where trials are measured - on hosts of a laboratory, in a testbed that is built for
-them, or on loopback.
-"""
+"""Places of measurement: hosts of a laboratory, a testbed that is built, or loopback."""
 
 import itertools
 from collections.abc import Generator, Iterator, Sequence
@@ -31,11 +29,11 @@ class Place(Protocol):
 
     @property
     def name(self) -> str:
-        """What it is, for the provenance."""
+        """Name for the provenance."""
         ...
 
     def check(self, works: Sequence[Work]) -> None:
-        """Refuse, before anything runs, what cannot be measured here.
+        """Refuse trials that cannot be measured here, before anything runs.
 
         Raises
         ------
@@ -60,11 +58,11 @@ class Hosts:
 
     @property
     def name(self) -> str:
-        """What it is, for the provenance."""
+        """Name for the provenance."""
         return self.laboratory.source
 
     def check(self, works: Sequence[Work]) -> None:
-        """Refuse what cannot be measured here, before anything runs."""
+        """Refuse trials that cannot be measured here, before anything runs."""
         trials.check(works, self.laboratory)
 
     def run(
@@ -83,9 +81,9 @@ class Local:
     kind
         "testbed", "plain" (a testbed of one fast switch, whatever the network is) or "loopback".
     wires
-        What makes the wires of a testbed slow.
+        Kind of the wires of a testbed.
     captures
-        What is recorded meanwhile; None for nothing.
+        Recordings during a trial; None without.
     ip
         4 or 6: with which addresses hosts of a testbed take part.
     hosts_at_least
@@ -101,12 +99,12 @@ class Local:
 
     @property
     def name(self) -> str:
-        """What it is, for the provenance."""
+        """Name for the provenance."""
         found = self.kind if self.kind != "testbed" else f"testbed ({self.wires})"
         return found if self.ip != IPV6 else f"{found}, IPv6"
 
     def check(self, works: Sequence[Work]) -> None:
-        """Refuse what cannot be measured here, before anything runs."""
+        """Refuse trials that cannot be measured here, before anything runs."""
         for work in works:
             trial = trial_of(work)
             scenario = trial.scenario
@@ -168,7 +166,7 @@ class Local:
 
 
 def mtu_octets(scenario: Scenario) -> int:
-    """Longest IP packet that interfaces need to take for the flows of a scenario to go as it says."""
+    """Longest IP packet that interfaces must take for the flows of a scenario."""
     found: list[int] = []
     for flow in scenario.flows:
         if flow.transfer is not None:
@@ -182,7 +180,7 @@ def mtu_octets(scenario: Scenario) -> int:
 
 
 def _expected(scenario: Scenario, kind: str, ip: int) -> Laboratory:
-    """Return the laboratory that there will be, for checking: the first hosts have their addresses."""
+    """Return the laboratory that will be built, for checks."""
     network = "127.0.77" if kind == "loopback" else "10.77.0"
     names = hosts_in(scenario)
     if len(names) > MOST_HOSTS:

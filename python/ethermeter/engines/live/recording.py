@@ -1,22 +1,22 @@
-"""Recording: what passes the interfaces of hosts on this machine while a trial is measured, as
-captures in the run directory.
-"""
+"""Recording: frames at the interfaces of hosts on this machine during a trial, as captures."""
 
-import json
 import os
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from msgspec.json import decode, encode, format
+from msgspec.structs import replace
 
 from ethermeter.engines.live.description import hosts_of
 from ethermeter.engines.work import TrialError
 from ethermeter.faults import Fault, InputError
 from ethermeter.nodes import hosts_in
 from ethermeter.scenario import Scenario
-from ethermeter.store.captures import account_of, file_of
+from ethermeter.store.captures import Accounts, HostAccount, account_of, file_of
 from ethermeter.store.files import TEMPORARY, make_folder, write_whole
 from ethermeter.trial import Trial
 
@@ -31,7 +31,7 @@ MOST_OCTETS = 256_000_000
 
 @dataclass(frozen=True, slots=True)
 class Tap:
-    """Where the frames of a host can be heard.
+    """Interface at which the frames of a host are recorded.
 
     Parameters
     ----------
@@ -40,8 +40,7 @@ class Tap:
     namespace
         The network namespace that this is in; None for this process's own.
     only
-        An IPv4 address and the bits of its network, if nothing but what goes between them is the
-        host's.
+        An IPv4 address and the bits of its network, if only frames between them are the host's.
 
     """
 
@@ -52,12 +51,12 @@ class Tap:
 
 @dataclass(frozen=True, slots=True)
 class Captures:
-    """What is recorded.
+    """Recordings of a trial.
 
     Parameters
     ----------
     hosts
-        At which hosts; at all that send or receive if empty.
+        Hosts; all that send or receive if empty.
     snap_octets
         Octets kept of each frame, 64 to 65536.
     most_octets
@@ -104,7 +103,7 @@ class Captures:
         trial
             The trial.
         taps
-            Where the frames of each host can be heard.
+            Interface of each host.
         directory
             The run directory.
 
@@ -178,7 +177,7 @@ class Recording:
         self._under_way[host] = (tap, recorder)
 
     def keep(self) -> None:
-        """End it, and keep the captures with what is said of them.
+        """End it, and keep the captures with their accounts.
 
         Raises
         ------
@@ -188,20 +187,21 @@ class Recording:
         """
         for _, recorder in self._under_way.values():
             recorder.stop()
-        said: dict[str, dict[str, Any]] = {}
-        of = {key: value for key, value in asdict(self.captures).items() if key != "hosts"}
+        accounts: dict[str, HostAccount] = {}
         for host, (tap, recorder) in self._under_way.items():
             try:
-                account = json.loads(recorder.finish())
+                account = decode(recorder.finish(), type=HostAccount)
                 self._temporary(host).replace(self.directory / file_of(self.trial, host))
             except OSError as error:
                 raise self._failed(host, error) from error
-            said[host] = {"interface": tap.interface, **of, **account}
-        write_whole(
-            self.directory / account_of(self.trial),
-            json.dumps({"hosts": said}, indent=1) + "\n",
-            within=self.directory,
-        )
+            accounts[host] = replace(
+                account,
+                interface=tap.interface,
+                snap_octets=self.captures.snap_octets,
+                most_octets=self.captures.most_octets,
+            )
+        text = format(encode(Accounts(accounts)), indent=1).decode()
+        write_whole(self.directory / account_of(self.trial), text + "\n", within=self.directory)
         self._begun.clear()
 
     def discard(self) -> None:

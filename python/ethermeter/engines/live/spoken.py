@@ -7,7 +7,7 @@ import numpy as np
 
 from ethermeter import counts
 from ethermeter.counts import LOSSES, FlowVoice, zeros
-from ethermeter.engines.live.result import Buckets, Sender, Sink, SpeechWindow
+from ethermeter.store.result import Buckets, Sender, Sink, SpeechWindow
 from ethermeter.store.rows import VOICE_HISTOGRAMS, Floats
 
 PS_PER_S = 1e12
@@ -15,8 +15,7 @@ PS_PER_S = 1e12
 
 @dataclass(frozen=True, slots=True)
 class Spoken:
-    """What became of the samples that a coder made in the measured window; NaN where nobody
-    counted.
+    """Counts of the samples that a coder made in the measured window; NaN where unknown.
 
     Parameters
     ----------
@@ -24,8 +23,7 @@ class Spoken:
         Samples made; of these those handed to the host's queue, those that newer ones replaced
         before, and those left at the end.
     delivered
-        Of those sent, those that came; what did not come by the end of the trial was lost on its
-        way.
+        Of those sent, those that came; the others were lost in the network.
     packets_sent, packets_came
         Packets whose oldest sample was made in the window.
     delays
@@ -48,7 +46,8 @@ class Spoken:
 def spoken(sending: Sender, receiving: Sink) -> Spoken:
     """Return what became of the samples of a flow with a coder."""
     assert sending.voice is not None, "a coder's sender counts samples"
-    sent, voice = sending.voice.measured, receiving.stream.voice
+    sent = sending.voice.measured
+    voice = receiving.streams[0].voice if receiving.streams else None
     # A receiver to which nothing came counts no samples.
     came = SpeechWindow() if voice is None else voice.measured
     return Spoken(

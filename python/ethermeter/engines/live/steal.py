@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from ethermeter.engines.live.result import HostEdge, ProcessorTimes, Result
+from ethermeter.store.result import HostEdge, ProcessorTimes, Result
 
-MOST_STOLEN = 0.01
+MOST_STEAL = 0.01
 """Share of one processor's time in the measured window.
 
 What is gone for longer holds up more than one message in a hundred.
@@ -16,11 +16,9 @@ window.
 
 
 def has_steal(result: Result) -> bool:
-    """Return whether a host of the test lost more than `MOST_STOLEN` of a processor's time in the
-    measured window.
+    """Whether a host of the test had steal of more than `MOST_STEAL` in the measured window.
 
-    Hosts without counters, and machines whose hypervisor reports no steal, lost nothing that is
-    known.
+    Hosts without counters, and machines whose hypervisor reports no steal, have none that is known.
     """
     reports = [agent.result for agent in result.agents.values() if agent.result is not None]
     return any(_has_steal(report.host) for report in reports)
@@ -33,5 +31,5 @@ def _has_steal(edges: Sequence[HostEdge]) -> bool:
 
 
 def _is_much(before: ProcessorTimes, after: ProcessorTimes) -> bool:
-    stolen = after.stolen - before.stolen
-    return stolen >= LEAST_TICKS and stolen > MOST_STOLEN * (after.total - before.total)
+    steal = after.steal - before.steal
+    return steal >= LEAST_TICKS and steal > MOST_STEAL * (after.total - before.total)

@@ -1,16 +1,17 @@
-"""Switches: what those of a testbed dropped during a test, and whose messages are missing for it.
+"""Switches: drops at the switches of a testbed during a test, and the flows that they affect.
 
-Counters are read before a test and after it, never meanwhile. Each flow's way follows from the
-network, which has no loops: whatever switches have learnt, a frame reaches a receiver by the ports
-between it and its sender. Copies that are flooded elsewhere, and dropped there, are missed by
-nobody.
+Counters are read before a test and after it, never during it. The path of each flow follows from
+the network, which has no loops: whatever switches have learnt, a frame reaches a receiver by the
+ports between it and its sender. Copies that are flooded elsewhere and dropped there are missing at
+no receiver.
 """
 
 from collections.abc import Mapping, Sequence
 
-from msgspec import Raw, Struct, field
+from msgspec import Raw
 from msgspec.json import decode, encode
 
+from ethermeter.store.result import Between, Losses, PortDrops, WireDrops
 from ethermeter.testbed import NetworkBed, TestbedError
 from ethermeter.testbed.counters import Hop, Reading, added, read
 
@@ -21,63 +22,19 @@ PLACES = ("sender-queue", "sender-interface", NETWORK, SWITCH, "receiver-interfa
 
 
 Open = dict[str, Raw]
-"""A table of a result; what is not read stays as it is."""
-
-
-class PortDrops(Struct, frozen=True):
-    """Frames that a port of a switch dropped, by cause."""
-
-    switch: str
-    towards: str
-    is_before_host: bool
-    dropped: Mapping[str, int]
-
-    @property
-    def counted_once(self) -> int:
-        """Frames that no host counts: what a port could not hand to a host's interface is among
-        the drops of that.
-        """
-        return self.dropped["queue"] + (0 if self.is_before_host else self.dropped["interface"])
-
-
-class WireDrops(Struct, frozen=True):
-    """Frames that a relayed wire dropped in one direction, by cause."""
-
-    from_: str = field(name="from")
-    towards: str
-    dropped: Mapping[str, int]
-
-
-class Between(Struct, frozen=True):
-    """Frames that were dropped between hosts on the path of a flow."""
-
-    place: str
-    at: str
-    towards: str
-    dropped: int
-
-
-class Losses(Struct, frozen=True, omit_defaults=True):
-    """Where missing messages of a flow were lost."""
-
-    missing: int
-    seen: list[tuple[str, int]]
-    unexplained: int
-    excess: int
-    between: list[Between] = []
+"""A table of a result; keys that are not read stay unchanged."""
 
 
 class Around:
-    """Counters of a testbed's switches around one test; made before it."""
+    """Counters of a testbed's switches before and after one test; made before it."""
 
     def __init__(self, bed: NetworkBed) -> None:
-        """Read what they have counted until now."""
+        """Read the counters before the test."""
         self._bed = bed
         self._before = _read(bed)
 
     def extended(self, result: bytes) -> bytes:
-        """Return the result of the test with what was dropped since, and with losses that know of
-        it.
+        """Return the result of the test with the drops since, and with losses explained by these.
 
         Parameters
         ----------
@@ -103,7 +60,7 @@ class Around:
 
 
 def _read(bed: NetworkBed) -> Reading | str:
-    """Read the counters, or say why they cannot be read: a test is worth as much without them."""
+    """Read the counters, or return the error: a test is as valid without them."""
     try:
         return read(bed)
     except (TestbedError, OSError) as error:
@@ -111,7 +68,7 @@ def _read(bed: NetworkBed) -> Reading | str:
 
 
 def rows(bed: NetworkBed, dropped: Reading) -> tuple[list[PortDrops], list[WireDrops]]:
-    """Return what was dropped by ports and by wires, those without drops too.
+    """Return the drops of all ports and wires, those without drops too.
 
     Parameters
     ----------
@@ -131,12 +88,11 @@ def rows(bed: NetworkBed, dropped: Reading) -> tuple[list[PortDrops], list[WireD
 def attributed(
     result: bytes, switches: Sequence[PortDrops], wires: Sequence[WireDrops] = ()
 ) -> bytes:
-    """Explain what is missing by what switches and wires dropped on the path of each flow to each
-    receiver.
+    """Explain missing messages by the drops of switches and wires on the path of each flow.
 
-    As of hosts' counters, each flow is told all that a port on its path dropped, whosever frames
-    these were: what is beyond its missing messages is `excess`. Of fragmented datagrams each
-    fragment that was dropped counts.
+    As with hosts' counters, each flow has all drops of a port on its path, of other flows' frames
+    too: drops beyond its missing messages are `excess`. Of fragmented datagrams each fragment that
+    was dropped counts.
 
     Parameters
     ----------
@@ -153,17 +109,17 @@ def attributed(
         beside.setdefault(one, set()).add(other)
         beside.setdefault(other, set()).add(one)
 
-    def explained(said: Open, sender: str, receiver: str) -> Open:
-        if "losses" not in said:
-            return said
+    def explained(table: Open, sender: str, receiver: str) -> Open:
+        if "losses" not in table:
+            return table
         between = [
             Between(place, *hop, dropped[hop])
             for hop in _path(beside, sender, receiver)
             for place, dropped in ((SWITCH, ports), (NETWORK, of_wires))
             if dropped.get(hop)
         ]
-        losses = _with(decode(said["losses"], type=Losses), between)
-        return {**said, "losses": Raw(encode(losses))}
+        losses = _with(decode(table["losses"], type=Losses), between)
+        return {**table, "losses": Raw(encode(losses))}
 
     whole = decode(result, type=Open)
     flows: dict[str, Open] = {}
@@ -171,8 +127,8 @@ def attributed(
         sender = decode(flow["from"], type=str)
         if "receivers" in flow:
             receivers = {
-                receiver: explained(said, sender, receiver)
-                for receiver, said in decode(flow["receivers"], type=dict[str, Open]).items()
+                receiver: explained(table, sender, receiver)
+                for receiver, table in decode(flow["receivers"], type=dict[str, Open]).items()
             }
             flows[name] = {**flow, "receivers": Raw(encode(receivers))}
         else:
@@ -182,8 +138,9 @@ def attributed(
 
 
 def _path(beside: Mapping[str, set[str]], sender: str, receiver: str) -> list[Hop]:
-    """Return the hops from a host to another in a network without loops; none where no switch or
-    relayed wire joins them.
+    """Return the hops from a host to another in a network without loops.
+
+    Empty where no switch or relayed wire joins them.
     """
     came_from: dict[str, str] = {sender: sender}
     waiting = [sender]

@@ -5,36 +5,43 @@ from collections.abc import Generator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
+
+from msgspec import DecodeError
+from msgspec.json import decode
 
 from ethermeter.engines.live.description import LINGER_NS, describe, hosts_of
-from ethermeter.engines.live.laboratory import Laboratory
+from ethermeter.engines.live.laboratory import HostAnswer, Laboratory
 from ethermeter.engines.live.observed import failed, observe
-from ethermeter.engines.live.result import Result, read
 from ethermeter.engines.live.switches import Around
 from ethermeter.engines.work import Finished, TrialError, Work
 from ethermeter.faults import Fault, InputError
 from ethermeter.scenario import Scenario
 from ethermeter.store.files import LIVE, write_whole
+from ethermeter.store.measured import COMPLETE
+from ethermeter.store.result import Result, read
 from ethermeter.trial import Trial, read_trial
 
+if TYPE_CHECKING:
+    import threading
+
 FOLDER = LIVE
-"""Folder of a run directory with what came of every test, as `<trial id>.json`."""
+"""Folder of a run directory with the result of every test, as `<trial id>.json`."""
 AROUND_S = 0.8
-"""About what a test takes besides its phases: connections, consent, a common beginning, results."""
-COMPLETE, STOPPED, AGENT_LOST = "complete", "stopped", "agent-lost"
+"""Time of a test besides its phases: connections, consent, a common beginning, results."""
+AGENT_LOST = "agent-lost"
 
 
 @dataclass(frozen=True, slots=True)
 class Underway:
-    """How far the trial that is being measured is.
+    """Progress of the trial that is being measured.
 
     Parameters
     ----------
     place
-        Place of the trial in the plan.
+        Index of the trial in the plan.
     phase
-        What is going on: connecting, arranging, settle, transmit, measure, drain or collecting.
+        Phase: connecting, arranging, settle, transmit, measure, drain or collecting.
     share
         Share of the trial that is done, 0 to 1.
 
@@ -46,8 +53,8 @@ class Underway:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Vain(Finished):
-    """A trial that began and was not measured to its end: an agent was lost. It is kept as such."""
+class FailedTrial(Finished):
+    """A trial that began and was not measured to its end, because an agent was lost."""
 
     why: str
 
@@ -58,12 +65,12 @@ def duration_s(scenario: Scenario) -> float:
 
 
 def trial_of(work: Work) -> Trial:
-    """Return the trial of a work.
+    """Return the trial of a work item.
 
     Raises
     ------
     InputError
-        If its line is none.
+        If its line is not a trial.
 
     """
     found = read_trial(work.line)
@@ -73,7 +80,7 @@ def trial_of(work: Work) -> Trial:
 
 
 def check(trials: Sequence[Work], laboratory: Laboratory) -> None:
-    """Refuse, before anything runs, what cannot be measured here.
+    """Refuse trials that cannot be measured here, before anything runs.
 
     Parameters
     ----------
@@ -85,7 +92,7 @@ def check(trials: Sequence[Work], laboratory: Laboratory) -> None:
     Raises
     ------
     InputError
-        With everything in the trials that cannot be measured, each fault once.
+        With every fault of the trials, each once.
 
     """
     from ethermeter import _core
@@ -126,13 +133,13 @@ def run(
     laboratory
         Where.
     directory
-        The run directory; what came of each test is kept there.
+        The run directory, in which the result of each test is kept.
 
     Yields
     ------
     :
-        How far the trial is, about ten times a second, and each trial at its end: as `Vain` if an
-        agent was lost in it.
+        The progress of the trial, about ten times a second, and each trial at its end: as
+        `FailedTrial` if an agent was lost in it.
 
     Raises
     ------
@@ -162,7 +169,7 @@ def _measured(
         except BaseException as error:
             done.put(error)
 
-    # A daemon whose name the command line knows: who presses Ctrl-C twice shall not wait for it.
+    # A daemon thread, named for the command line: a second Ctrl-C does not wait for it.
     thread = threading.Thread(target=measure, name=f"trials-live-{work.place}", daemon=True)
     thread.start()
     try:
@@ -173,8 +180,7 @@ def _measured(
             except queue.Empty:
                 yield Underway(work.place, *clock.reading())
     except (KeyboardInterrupt, GeneratorExit):
-        # Agents are told, and what they have counted is fetched in vain: a trial is whole or is
-        # not.
+        # The agents are stopped; their counts are dropped, for a trial is complete or has none.
         stop.set()
         with suppress(KeyboardInterrupt):
             thread.join()
@@ -194,7 +200,7 @@ def _measured(
         )
     elif result.outcome == AGENT_LOST:
         lost = result.lost
-        yield Vain(
+        yield FailedTrial(
             work.place,
             failed(trial, took_s=took_s),
             "an agent was lost" if lost is None else f"agent {lost.agent} was lost: {lost.what}",
@@ -204,33 +210,39 @@ def _measured(
 
 
 def _tested(
-    trial: Trial, laboratory: Laboratory, clock: "_Clock", stop: Any
+    trial: Trial, laboratory: Laboratory, clock: "_Clock", stop: "threading.Event"
 ) -> tuple[bytes, Result]:
     """Run the test of a trial; return its result, as JSON and read."""
     from ethermeter import _core
 
-    said = laboratory.ask(hosts_of(trial.scenario))
-    for name, one in said.items():
-        if "error" in one:
-            raise TrialError(f"{name}: {one['error']}")
+    answers = {
+        name: decode(text, type=HostAnswer)
+        for name, text in laboratory.ask(hosts_of(trial.scenario)).items()
+    }
+    for name, answer in answers.items():
+        if answer.error:
+            raise TrialError(f"{name}: {answer.error}")
 
     def follow(stage: str | None) -> bool:
         if stage is not None:
             clock.enter(stage)
         return bool(stop.is_set())
 
-    test = describe(trial, laboratory, said)
+    test = describe(trial, laboratory, answers)
     around = None if laboratory.bed is None else Around(laboratory.bed)
     text = _core.measure_test(
         test, credentials=laboratory.credentials, namespace=laboratory.namespace, follow=follow
     ).encode()
     if around is not None:
         text = around.extended(text)
-    return text, read(text)
+    try:
+        return text, read(text)
+    except DecodeError as error:
+        raise TrialError(f"result of a test: {error}") from error
 
 
 class _Clock:
-    """Tells how far a trial is, by the stages that the coordinator tells and the time since."""
+    """Progress of a trial, by the stages of the coordinator and the time since they began."""
 
     def __init__(self, scenario: Scenario) -> None:
         phases = scenario.phases
@@ -251,7 +263,7 @@ class _Clock:
         self._stage, self._since_s = stage, time.monotonic()
 
     def reading(self) -> tuple[str, float]:
-        """Return what is going on, and the share that is done."""
+        """Return the phase, and the share that is done."""
         now_s = time.monotonic()
         word = self._stage
         if word == "running":

@@ -1,11 +1,12 @@
 """Helpers shared by the tables of agent results."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from ethermeter.analysis.accounts import Account
 from ethermeter.document import Row, Table, number, plain
 from ethermeter.report.labels import key_title
+from ethermeter.store.result import Result
 
 OPEN_ROWS = 24
 """Rows of a table that are shown at once."""
@@ -55,9 +56,9 @@ def value(of: float, factor: float = 1.0) -> str:
     return number(of * factor)
 
 
-def window_of(result: Mapping[str, object]) -> tuple[float, float] | None:
+def window_of(result: Result) -> tuple[float, float] | None:
     """Begin and end of the measured window of a test, in s since the transmission began."""
-    phases = result.get("phases")
-    if not isinstance(phases, dict) or not {"measure_from_ns", "measure_to_ns"} <= phases.keys():
+    phases = result.phases
+    if phases is None:
         return None
-    return phases["measure_from_ns"] * 1e-9, phases["measure_to_ns"] * 1e-9
+    return phases.measure_from_ns * 1e-9, phases.measure_to_ns * 1e-9

@@ -1,6 +1,6 @@
 """Connections: TCP's counters of measured transfers, beside processors and memory of hosts."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import fields, replace
 from typing import Any
 
@@ -15,6 +15,7 @@ from ethermeter.document import Block, Figure, Grid, Heading, Label, Section, Te
 from ethermeter.report.charts.timeline import Curve, curves_over_time
 from ethermeter.report.data import ReportData
 from ethermeter.report.sections.agent_results import PointColumns, percent, value, window_of
+from ethermeter.store.result import Result
 
 RATE = Label("Throughput", "Mb/s", 1e-6)
 TRIP = Label("Round trip", "ms", 1e3)
@@ -146,7 +147,7 @@ def _figures(accounts: Sequence[Account], data: ReportData, columns: PointColumn
     return [Heading("A trial over time"), Text(lead, "lead"), Grid(figures)]
 
 
-def _connection_figures(shown: Sequence[Connection], result: Mapping[str, Any]) -> list[Figure]:
+def _connection_figures(shown: Sequence[Connection], result: Result) -> list[Figure]:
     window_s = window_of(result)
     progress = {
         of.flow: course
@@ -188,7 +189,7 @@ def _connection_figures(shown: Sequence[Connection], result: Mapping[str, Any]) 
     ]
 
 
-def _host_figures(shown: Sequence[Connection], result: Mapping[str, Any]) -> list[Figure]:
+def _host_figures(shown: Sequence[Connection], result: Result) -> list[Figure]:
     """Processors and memory of the machines of both ends; of one machine once."""
     machines = {machine.hosts: machine for machine in hosts.machines(result)}
     ends = {host for of in shown for host in (of.sender, of.receiver)}

@@ -1,6 +1,6 @@
 """Hosts: processors and memory of the machines of a measured run."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,13 +13,14 @@ from ethermeter.document import Block, Figure, Grid, Heading, Label, Section, Ta
 from ethermeter.report.charts.timeline import curves_over_time, shares_over_time, stacks
 from ethermeter.report.data import ReportData
 from ethermeter.report.sections.agent_results import PointColumns, percent, value, window_of
+from ethermeter.store.result import Result
 
 NAMES = {
     "user": "programs",
     "system": "kernel",
     "interrupts": "interrupts",
     "soft_interrupts": "soft interrupts",
-    "stolen": "stolen",
+    "steal": "steal",
 }
 """What a processor does, in words."""
 SHARE = Label("Share of the processors’ time")
@@ -51,7 +52,7 @@ _HEAD = (
 LEAD = Markup(
     "What the machines did in the measured window: shares of the time of all their processors, by "
     "what took it; mean over the replications. <em>Soft interrupts</em> are what interrupts leave "
-    "for later, most of it frames; <em>stolen</em> is what the hypervisor of a virtual machine "
+    "for later, most of it frames; <em>steal</em> is what the hypervisor of a virtual machine "
     "took. A processor counts ticks of 10 ms. <em>Looking</em> is what all this cost of one "
     "processor. Hosts of a testbed are one machine, with whatever else runs on it."
 )
@@ -114,7 +115,7 @@ def _figures(accounts: Sequence[Account], data: ReportData, columns: PointColumn
     return [Heading("A trial over time"), Text(lead, "lead"), Grid(figures)]
 
 
-def _machine_figures(machine: Machine, result: Mapping[str, Any]) -> list[Figure]:
+def _machine_figures(machine: Machine, result: Result) -> list[Figure]:
     of, window_s = _named(machine), window_of(result)
     bars = {
         str(at): {NAMES[kind]: share for kind, share in shares.items()}

@@ -130,7 +130,7 @@ def _pacing_cells(pacing: Pacing) -> list[str]:
         percent(pacing.on_time),
         *(value(pacing.quantile_s(rank), 1e6) for rank in (0.5, 0.99, 0.999)),
         value(pacing.worst_s, 1e6),
-        f"{pacing.breaths:,}",
+        f"{pacing.forced_sleeps:,}",
         asked[pacing.is_real_time],
     ]
 

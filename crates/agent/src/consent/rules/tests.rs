@@ -4,8 +4,11 @@ use super::super::grant::Interface;
 use super::super::transport::{Cast, PortKind, Transport};
 use super::super::{fresh, spent};
 use super::*;
+use groups::{book_with_groups, signed, to_group};
 use proptest::prelude::*;
 use std::net::SocketAddr;
+
+mod groups;
 
 const S: u64 = 1_000_000_000;
 const NOW_NS: u64 = 1000 * S;
@@ -371,125 +374,6 @@ fn a_refusal_names_its_rule_the_value_and_what_is_allowed() {
 }
 
 /// A wish of a sender to a group, and the grants of its two receivers.
-fn to_group(kind: PortKind, cast: Cast) -> (Wish, [Grant; 2]) {
-    let transport = Transport { kind, cast };
-    let wish =
-        Wish { transport, target: transport.group(7, true, 5000).expect("a group"), ..wish() };
-    let port = if kind.is_raw() { 0 } else { 5000 };
-    let yes = |last| Grant {
-        address: IpAddr::from([10, 0, 0, last]),
-        kind,
-        cast,
-        port,
-        mac: None,
-        ..yes()
-    };
-    (wish, [yes(2), yes(3)])
-}
-
-fn book_with_groups(words: &str) -> RuleBook {
-    RuleBook::new(Ceilings { groups: groups(words), ..ceilings() }, SESSION, false)
-}
-
-fn groups(words: &str) -> Vec<Cast> {
-    Ceilings::parse(&format!("groups = {words}")).expect("a file").groups
-}
-
-fn signed(grants: &[Grant]) -> Vec<(Grant, Proof)> {
-    grants.iter().map(|grant| (grant.clone(), Proof::Signed)).collect()
-}
-
-#[test]
-fn groups_are_for_operators_who_allow_them_whatever_receivers_say() {
-    let all = [
-        (PortKind::Udp, Cast::Multicast),
-        (PortKind::Udp, Cast::Broadcast),
-        (PortKind::Packet, Cast::Multicast),
-    ];
-    for (kind, cast) in all {
-        let (wish, grants) = to_group(kind, cast);
-        let word = cast.word();
-        let other = if cast == Cast::Multicast { "broadcast" } else { "multicast" };
-        for (words, expected) in [
-            ("[]".into(), Some(Rule::Groups)),
-            (format!("[\"{other}\"]"), Some(Rule::Groups)),
-            (format!("[\"{word}\"]"), None),
-        ] {
-            let mut book = book_with_groups(&words);
-            assert_eq!(
-                grant(&mut book, 7, &wish).err().map(|refusal| refusal.rule),
-                expected,
-                "receiver, {words}"
-            );
-            let permitted = permit(&mut book, 7, &wish, &signed(&grants));
-            assert_eq!(permitted.err().map(|refusal| refusal.rule), expected, "sender, {words}");
-        }
-    }
-}
-
-#[test]
-fn every_receiver_of_a_group_says_yes_to_this_sender_and_this_group() {
-    let cases: [(Rule, GrantChange); 9] = [
-        (Rule::ConsentExperiment, |grant| grant.experiment = 8),
-        (Rule::ConsentSender, |grant| grant.sender = ip("10.0.0.4")),
-        (Rule::ConsentTarget, |grant| grant.port = 5001),
-        (Rule::ConsentTarget, |grant| grant.cast = Cast::Unicast),
-        (Rule::ConsentTarget, |grant| grant.cast = Cast::Broadcast),
-        (Rule::ConsentTarget, |grant| grant.kind = PortKind::Packet),
-        (Rule::ConsentRate, |grant| grant.rate_bps -= 1),
-        (Rule::ConsentExpired, |grant| grant.until_unix_s = NOW_UNIX_S),
-        (Rule::Address, |grant| grant.address = ip("10.0.1.3")),
-    ];
-    for (expected, change) in cases {
-        for changed in 0..2 {
-            let (wish, mut grants) = to_group(PortKind::Udp, Cast::Multicast);
-            change(&mut grants[changed]);
-            let permitted = permit(
-                &mut book_with_groups("[\"multicast\", \"broadcast\"]"),
-                7,
-                &wish,
-                &signed(&grants),
-            );
-            assert_eq!(rule(permitted), expected, "{:?}", grants[changed]);
-        }
-    }
-    let (wish, grants) = to_group(PortKind::Udp, Cast::Multicast);
-    let mut book = book_with_groups("[\"multicast\"]");
-    let half = [(grants[0].clone(), Proof::Signed), (grants[1].clone(), Proof::None)];
-    assert_eq!(rule(permit(&mut book, 7, &wish, &half)), Rule::ConsentUnproven);
-    assert_eq!(rule(permit(&mut book, 7, &wish, &[])), Rule::ConsentMissing);
-    permit(&mut book, 7, &wish, &signed(&grants)).expect("as granted");
-}
-
-#[test]
-fn no_other_group_than_the_experiments_own_is_sent_to_or_listened_to() {
-    let groups = [
-        "224.0.0.1:5000",
-        "224.0.0.251:5353",
-        "239.255.0.8:5000",
-        "255.255.255.255:5000",
-        "10.0.0.2:5000",
-    ];
-    let raw = [
-        mac("01:80:c2:00:00:00"),
-        mac("01:00:5e:00:00:01"),
-        Mac::BROADCAST,
-        mac("02:00:00:00:00:02"),
-    ];
-    let targets = groups.map(|text| (PortKind::Udp, target(text))).into_iter();
-    for (kind, target) in targets.chain(raw.map(|mac| (PortKind::Packet, Address::Mac(mac)))) {
-        let (wish, grants) = to_group(kind, Cast::Multicast);
-        let wish = Wish { target, ..wish };
-        let mut book = book_with_groups("[\"multicast\", \"broadcast\"]");
-        assert_eq!(rule(grant(&mut book, 7, &wish)), Rule::ConsentTarget, "{target}");
-        assert_eq!(
-            rule(permit(&mut book, 7, &wish, &signed(&grants))),
-            Rule::ConsentTarget,
-            "{target}"
-        );
-    }
-}
-
 #[test]
 fn raw_frames_go_to_the_ethernet_address_in_the_yes_and_never_to_a_group_as_to_a_station() {
     let transport = Transport { kind: PortKind::Packet, cast: Cast::Unicast };
@@ -665,25 +549,4 @@ fn spent_grants_that_are_remembered_are_bounded_and_none_is_forgotten() {
     assert_eq!(rule(spend(&mut book, 0, moment)), Rule::ConsentSpent, "the first is remembered");
     moment.now_ns += 2 * GRANT_S * S;
     spend(&mut book, most, moment).expect("room again, once the others have expired");
-}
-
-#[test]
-fn all_roles_that_send_to_a_group_are_granted_by_the_same_receivers() {
-    for (kind, cast) in [(PortKind::Udp, Cast::Multicast), (PortKind::Packet, Cast::Broadcast)] {
-        let (wish, [one, other]) = to_group(kind, cast);
-        let wish = Wish { rate_bps: 1000, rate_frames_per_s: 1, ..wish };
-        let again = |grant: &Grant| Grant { number: grant.number + 1, ..grant.clone() };
-        let mut book = book_with_groups("[\"multicast\", \"broadcast\"]");
-        permit(&mut book, 7, &wish, &signed(std::slice::from_ref(&one)))
-            .expect("a group of one receiver");
-        for grants in [vec![other.clone()], vec![again(&one), other.clone()]] {
-            assert_eq!(
-                rule(permit(&mut book, 7, &wish, &signed(&grants))),
-                Rule::ConsentMissing,
-                "{grants:?}"
-            );
-        }
-        permit(&mut book, 7, &wish, &signed(&[again(&one)]))
-            .expect("another grant of the same receiver");
-    }
 }

@@ -134,10 +134,10 @@ impl Port for PacketPort {
 
     #[inline]
     fn receive<F: FnMut(&Arrival<'_>)>(&mut self, wait: Wait, mut take: F) -> Result<usize, Error> {
-        let mut handed_on = self.receiver.receive(&mut self.counters.strange, &mut take);
+        let mut handed_on = self.receiver.receive(&mut self.counters.unexpected, &mut take);
         if let (0, Wait::Milliseconds(milliseconds)) = (handed_on, wait) {
             self.receiver.wait(milliseconds);
-            handed_on = self.receiver.receive(&mut self.counters.strange, &mut take);
+            handed_on = self.receiver.receive(&mut self.counters.unexpected, &mut take);
         }
         self.counters.handed_on += handed_on as u64;
         Ok(handed_on)

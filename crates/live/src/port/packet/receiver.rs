@@ -87,17 +87,21 @@ impl Receiver {
     #[inline]
     pub(super) fn receive<F: FnMut(&Arrival<'_>)>(
         &mut self,
-        strange: &mut u64,
+        unexpected: &mut u64,
         mut take: F,
     ) -> usize {
         match self.ring {
-            Ring::Frames => self.receive_frames(strange, &mut take),
-            Ring::Blocks => self.receive_blocks(strange, &mut take),
+            Ring::Frames => self.receive_frames(unexpected, &mut take),
+            Ring::Blocks => self.receive_blocks(unexpected, &mut take),
         }
     }
 
     #[inline]
-    fn receive_frames<F: FnMut(&Arrival<'_>)>(&mut self, strange: &mut u64, take: &mut F) -> usize {
+    fn receive_frames<F: FnMut(&Arrival<'_>)>(
+        &mut self,
+        unexpected: &mut u64,
+        take: &mut F,
+    ) -> usize {
         let mut handed_on = 0;
         // Once around at most, so that a fast sender does not keep us here.
         for _ in 0..self.slots {
@@ -109,7 +113,7 @@ impl Receiver {
             let stamp_ns = nanoseconds(i64::from(head.tp_sec), i64::from(head.tp_nsec));
             let frame = self.region.octets(at + usize::from(head.tp_mac), head.tp_snaplen as usize);
             handed_on +=
-                hand_on(frame, head.tp_len, self.wall.monotonic_ns(stamp_ns), strange, take);
+                hand_on(frame, head.tp_len, self.wall.monotonic_ns(stamp_ns), unexpected, take);
             self.region.word(at).store(libc::TP_STATUS_KERNEL, Ordering::Release);
             self.next = (self.next + 1) % self.slots;
         }
@@ -117,7 +121,11 @@ impl Receiver {
     }
 
     #[inline]
-    fn receive_blocks<F: FnMut(&Arrival<'_>)>(&mut self, strange: &mut u64, take: &mut F) -> usize {
+    fn receive_blocks<F: FnMut(&Arrival<'_>)>(
+        &mut self,
+        unexpected: &mut u64,
+        take: &mut F,
+    ) -> usize {
         const STATUS_AT: usize = std::mem::offset_of!(libc::tpacket_block_desc, hdr);
         let mut handed_on = 0;
         for _ in 0..self.slots {
@@ -135,7 +143,7 @@ impl Receiver {
                 let frame =
                     self.region.octets(at + usize::from(head.tp_mac), head.tp_snaplen as usize);
                 handed_on +=
-                    hand_on(frame, head.tp_len, self.wall.monotonic_ns(stamp_ns), strange, take);
+                    hand_on(frame, head.tp_len, self.wall.monotonic_ns(stamp_ns), unexpected, take);
                 at += head.tp_next_offset as usize;
             }
             self.region.word(block_at + STATUS_AT).store(libc::TP_STATUS_KERNEL, Ordering::Release);
@@ -178,7 +186,7 @@ fn hand_on<F: FnMut(&Arrival<'_>)>(
     frame: &[u8],
     octets: u32,
     stamped_ns: u64,
-    strange: &mut u64,
+    unexpected: &mut u64,
     take: &mut F,
 ) -> usize {
     match FrameWindow::checked(frame) {
@@ -188,7 +196,7 @@ fn hand_on<F: FnMut(&Arrival<'_>)>(
             1
         }
         _ => {
-            *strange += 1;
+            *unexpected += 1;
             0
         }
     }

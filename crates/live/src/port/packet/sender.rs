@@ -1,7 +1,7 @@
 //! The socket that sends: through its queue with many frames a call, or past it through a ring that
 //! the kernel empties.
 //!
-//! Only the first tells when a queue refuses a frame, which a ring would then send out of its turn;
+//! Only the first reports when a queue refuses a frame, which a ring would then send out of its turn;
 //! past the queue nothing refuses.
 
 use super::options::PacketOptions;
@@ -42,7 +42,7 @@ const FEWEST_SLOTS: usize = 256;
 const OFFLOAD_AT: usize = libc::TPACKET2_HDRLEN - size_of::<libc::sockaddr_ll>();
 /// Octets of that header (`struct virtio_net_hdr`).
 const OFFLOAD_OCTETS: usize = 10;
-/// Where in a slot the octets are told that the kernel copies into its buffer.
+/// Offset in a slot of the number of octets that the kernel copies into its buffer.
 const COPIED_AT: usize = OFFLOAD_AT + 2;
 /// Where a frame begins in its slot.
 const FRAME_AT: usize = OFFLOAD_AT + OFFLOAD_OCTETS;
@@ -130,7 +130,7 @@ impl Sender {
         }
     }
 
-    /// Send up to `count` frames, which `fill` completes and tells the octets of; returns how many
+    /// Send up to `count` frames, which `fill` completes, returning their octets; returns how many
     /// were taken.
     #[inline]
     pub(super) fn send<F: FnMut(usize, &mut [u8]) -> usize>(
@@ -153,7 +153,7 @@ impl Sender {
     /// Let what lies in the ring go out, as far as it can now.
     pub(super) fn flush(&mut self) {
         if let Self::Ring(ring) = self {
-            // Whatever hinders it, it hinders the next frames too, and is told then.
+            // Whatever hinders it, it hinders the next frames too, and is reported then.
             let _: io::Result<()> = ring.kick();
         }
     }
@@ -184,7 +184,7 @@ impl SendRing {
             taken += 1;
         }
         match self.kick() {
-            // What passes is told when nothing is taken; until then, frames are in the ring all the
+            // A passing error is reported when nothing is taken; until then, frames are in the ring all the
             // same.
             Err(error) if taken == 0 || hindrance(&error).is_none() => Err(error),
             _ => Ok(taken),

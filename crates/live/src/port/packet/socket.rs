@@ -12,7 +12,7 @@ pub(super) const SHORTEST_OCTETS: usize = (SHORTEST.0 - FCS.0) as usize;
 /// The index of an interface.
 ///
 /// # Errors
-/// If there is none of that name.
+/// If there is no interface of that name.
 pub fn interface_index(name: &str) -> Result<u32, Error> {
     nix::net::if_::if_nametoindex(name)
         .map_err(|error| Error::System { doing: "finding an interface", source: error.into() })

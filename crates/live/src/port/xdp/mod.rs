@@ -3,7 +3,7 @@
 //!
 //! Frames lie in memory that is shared with the kernel, and only their places are passed. Whether
 //! the driver reads them there itself or the kernel copies them is for the driver to say;
-//! [`XdpPort::mode`] tells. On virtual Ethernet they are copied. There are no stamps of the kernel.
+//! [`XdpPort::mode`] has it. On virtual Ethernet they are copied. There are no stamps of the kernel.
 
 mod program;
 mod rings;
@@ -202,14 +202,14 @@ impl XdpPort {
     /// Let the kernel send what is in the ring, as far as it can now: some frames a call.
     #[inline]
     fn kick(&mut self) -> Result<(), Error> {
-        let mut untaken = self.send.untaken();
-        while untaken > 0 {
+        let mut unsent = self.send.unsent();
+        while unsent > 0 {
             let answer = self.socket.send_with_flags(&[], libc::MSG_DONTWAIT).err();
-            let left = self.send.untaken();
+            let left = self.send.unsent();
             if let Some(error) = answer {
                 match hindrance(&error) {
-                    // Also said when it has sent its share of a call and there is more.
-                    Some(Hindrance::Full) if left < untaken => {}
+                    // Also returned when it has sent its share of a call and there is more.
+                    Some(Hindrance::Full) if left < unsent => {}
                     Some(Hindrance::Full) => {
                         self.counters.found_full += 1;
                         return Ok(());
@@ -228,7 +228,7 @@ impl XdpPort {
                     }
                 }
             }
-            untaken = left;
+            unsent = left;
         }
         Ok(())
     }
@@ -328,7 +328,7 @@ impl Port for XdpPort {
                         take(&Arrival { payload: window.payload(), from, stamped_ns: None });
                         handed_on += 1;
                     }
-                    Err(_) => self.counters.strange += 1,
+                    Err(_) => self.counters.unexpected += 1,
                 }
                 self.fill.put(entry.addr & !u64::from(SLOT_OCTETS - 1));
             }
@@ -374,7 +374,7 @@ impl Port for XdpPort {
 
 impl Drop for XdpPort {
     fn drop(&mut self) {
-        // What was taken goes out if it can; nobody can be told any more if it cannot.
+        // Frames that were taken are sent if possible; there is no caller left for an error.
         let _: Result<(), Error> = self.kick();
         let _: io::Result<()> = self.socket.shutdown(std::net::Shutdown::Both);
     }

@@ -161,7 +161,7 @@ impl Redirection {
         match open(LINK_CREATE, &link(FLAG_NATIVE), doing) {
             Ok(link) => Ok(Self { _link: link, attachment: Attachment::Native }),
             // Whatever a driver's reason is, the generic mode works with all drivers; if that is not either,
-            // its reason is told.
+            // its reason is in the message.
             Err(_) => Ok(Self {
                 _link: open(LINK_CREATE, &link(FLAG_GENERIC), doing)?,
                 attachment: Attachment::Generic,
@@ -182,7 +182,7 @@ fn address<T>(pointer: *const T) -> u64 {
 fn open<T>(command: i64, attributes: &T, doing: &'static str) -> Result<OwnedFd, Error> {
     let fd = call(command, attributes).map_err(Error::system(doing))?;
     #[expect(unsafe_code, reason = "taking over a descriptor")]
-    // SAFETY: the kernel has just opened it for us, and nobody else knows of it.
+    // SAFETY: the kernel has just opened it for us, and no other code has it.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 

@@ -86,7 +86,7 @@ impl<T: Copy> Ring<T> {
 
     /// As producer: entries that were shown and not yet taken.
     #[inline]
-    pub(super) fn untaken(&mut self) -> u32 {
+    pub(super) fn unsent(&mut self) -> u32 {
         self.entries - self.room()
     }
 
