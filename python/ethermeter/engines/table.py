@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -59,26 +58,29 @@ class Table:
         of_all = np.full(len(self.metrics), self.mask_of_all, np.uint64)
         of_each = np.tile(self.mask_of_each, (len(self.metrics_of_each), 1))
         few: dict[int, tuple[np.uint64, Masks]] = {}
-        for masks, metrics, at_all in (
-            (of_all, self.metrics, True),
-            (of_each, self.metrics_of_each, False),
-        ):
+        for at_all, metrics in ((True, self.metrics), (False, self.metrics_of_each)):
+            masks = of_all if at_all else of_each
             for at, metric in enumerate(metrics):
                 samples = self.samples(metric)
                 if samples is not None:
                     if id(samples) not in few:  # most metrics have the same
-                        few[id(samples)] = (
-                            _masked(Caution.FEW_SAMPLES, samples.sum() < FEW_SAMPLES),
-                            _masked(Caution.FEW_SAMPLES, samples < FEW_SAMPLES),
-                        )
+                        few[id(samples)] = _few(samples)
                     masks[at] |= few[id(samples)][0 if at_all else 1]
                 if metric in self.doubts:
                     word, holds = self.doubts[metric]
-                    masks[at] |= _masked(word, holds.any() if at_all else holds)
+                    masks[at] |= _mask(word, holds.any() if at_all else holds)
         together = np.concatenate([of_all, of_each.ravel()])
         return values, without_samples(together, values)
 
 
-def _masked(word: Caution, holds: Any) -> Any:
+def _few(samples: Floats) -> tuple[np.uint64, Masks]:
+    """Return the mask of all entities together, and of each, by how many samples they have."""
+    return (
+        np.uint64(_mask(Caution.FEW_SAMPLES, samples.sum() < FEW_SAMPLES)),
+        _mask(Caution.FEW_SAMPLES, samples < FEW_SAMPLES),
+    )
+
+
+def _mask(word: Caution, holds: np.bool_ | npt.NDArray[np.bool_]) -> Masks:
     """Return the mask of a caution where it holds, elsewhere 0."""
     return np.where(holds, caution_mask([word]), np.uint64(0))

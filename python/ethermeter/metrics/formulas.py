@@ -19,7 +19,10 @@ def sample_sd(values: Floats) -> Floats:
     """Sample standard deviation (divisor n - 1) over the last axis; NaN for a single value."""
     if values.shape[-1] < 2:
         return np.full(values.shape[:-1], np.nan)
-    return np.asarray(values.std(axis=-1, ddof=1), dtype=np.float64)
+    deviations = values - values.mean(axis=-1, keepdims=True)
+    return np.asarray(
+        np.sqrt(np.square(deviations).sum(axis=-1) / (values.shape[-1] - 1)), dtype=np.float64
+    )
 
 
 def weighted_mean(weights: Floats, means: Floats) -> Floats:
