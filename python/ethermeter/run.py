@@ -5,7 +5,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ethermeter import provenance
 from ethermeter.engines.work import Finished, TrialError, UnderWay, Work
@@ -286,7 +286,7 @@ class _Session:
         self._expected = 0
         self._done, self._effort, self._done_effort = 0, 0.0, 0.0
         self._failed: dict[str, str] = {}
-        self._provenance: dict[str, Any] = {}
+        self._provenance: dict[str, object] = {}
 
     def check(self, name: str, trials: "Sequence[Trial]") -> None:
         """Refuse trials that are to be measured and cannot be."""
@@ -422,7 +422,7 @@ class _Session:
         )
 
     @property
-    def _failures(self) -> dict[str, Any]:
+    def _failures(self) -> dict[str, object]:
         return {"failed": self._failed} if self._failed else {}
 
     def _tell(self, under_way: float = 0.0, phase: str = "") -> None:

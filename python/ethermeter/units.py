@@ -4,6 +4,7 @@ Decimal prefixes only, and exact arithmetic only: a time is a whole number of pi
 refused.
 """
 
+import functools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -174,15 +175,18 @@ def parse(value: object, dimension: Dimension, *, signed: bool = False) -> Fract
         If it is anything else; the message has what is expected.
 
     """
-    expected = f'{dimension} such as "{dimension.example}"'
     if isinstance(value, bool) or not isinstance(value, str):
-        hint = (
-            "; the unit is missing"
-            if isinstance(value, int | float) and not isinstance(value, bool)
-            else ""
-        )
-        raise UnitError(f"expected {expected}{hint}")
-    read = quantity(value, expected=expected, known=units_of(dimension))
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        hint = "; the unit is missing" if is_number else ""
+        raise UnitError(f'expected {dimension} such as "{dimension.example}"{hint}')
+    return _parsed(value, dimension, signed)
+
+
+@functools.lru_cache(maxsize=4096)
+def _parsed(text: str, dimension: Dimension, signed: bool) -> Fraction:  # noqa: FBT001
+    """Return the quantity of a text; points of an experiment repeat the same few texts."""
+    expected = f'{dimension} such as "{dimension.example}"'
+    read = quantity(text, expected=expected, known=units_of(dimension))
     if read.dimension is not dimension:
         raise UnitError(f"expected {expected}, not {read.dimension}")
     if read.number < 0 and not signed:

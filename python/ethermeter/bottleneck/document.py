@@ -10,8 +10,17 @@ from pydantic import BaseModel, Field, Tag, ValidationError, model_validator
 from ethermeter.bottleneck.setup import LONGEST_SEGMENT_OCTETS, MTU_OCTETS, End, Setup
 from ethermeter.experiment import toml
 from ethermeter.experiment.document import faults_of
-from ethermeter.experiment.quantity import BitRate, Time, limited_size, limited_time, number
-from ethermeter.experiment.table import Table, choice, complaint, tag
+from ethermeter.experiment.quantity import (
+    BitRate,
+    Table,
+    Time,
+    choice,
+    complaint,
+    limited_size,
+    limited_time,
+    number,
+    tag,
+)
 from ethermeter.faults import Fault, InputError
 
 TRANSFERS = Path(__file__).parent / "transfers"

@@ -14,7 +14,7 @@ from ethermeter.cli.output import number, print_json, print_table
 if TYPE_CHECKING:
     from ethermeter.calls import BetweenHosts, OnSegment, Question, Wanted
     from ethermeter.experiment import Experiment
-    from ethermeter.experiment.sweep import Sweep
+    from ethermeter.experiment.key_paths import Sweep
     from ethermeter.strategies.calls import Answer, Rated
 
 EXAMPLES = """\

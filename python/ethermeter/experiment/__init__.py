@@ -5,7 +5,6 @@
 """
 
 from ethermeter.experiment.document import json_schema
-from ethermeter.experiment.reading import Experiment, load
-from ethermeter.experiment.shipped import shipped
+from ethermeter.experiment.reading import Experiment, load, shipped
 
 __all__ = ["Experiment", "json_schema", "load", "shipped"]

@@ -8,9 +8,17 @@ from pydantic import Field, StringConstraints, Tag, model_validator
 
 from ethermeter import scenario
 from ethermeter.experiment import toml
-from ethermeter.experiment.quantity import PositiveTime, limited_time, octets, short_time
+from ethermeter.experiment.quantity import (
+    PositiveTime,
+    Table,
+    choice,
+    complaint,
+    limited_time,
+    octets,
+    short_time,
+    tag,
+)
 from ethermeter.experiment.stations import MOST_QUEUED, room
-from ethermeter.experiment.table import Table, choice, complaint, tag
 from ethermeter.experiment.traffic import known_word
 from ethermeter.units import PS_PER_S
 

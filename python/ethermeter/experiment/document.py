@@ -31,9 +31,9 @@ from ethermeter.experiment.flows import MOST_FLOWS, Flow, Response
 from ethermeter.experiment.frames import Growth, Mixed
 from ethermeter.experiment.network import Clock, HostGroup, Hub, Link, Network, Router, Switch
 from ethermeter.experiment.phases import NetworkRun, Phases, Run
+from ethermeter.experiment.quantity import ALLOWED, Table, complaint, is_tag
 from ethermeter.experiment.segment import Segment, Star, standards
 from ethermeter.experiment.stations import StationGroup
-from ethermeter.experiment.table import ALLOWED, Table, complaint, is_tag
 from ethermeter.experiment.theory import Theory
 from ethermeter.experiment.toml import Tables
 from ethermeter.experiment.traffic import (

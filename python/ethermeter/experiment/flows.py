@@ -12,9 +12,8 @@ from ethermeter import scenario
 from ethermeter.experiment.frames import Frames, Samples, Sizes, frames_plan, sizes_of
 from ethermeter.experiment.network import MOST_NODES, ExpandedNetwork, Name
 from ethermeter.experiment.origin import Origin
-from ethermeter.experiment.quantity import PositiveTime, octets
+from ethermeter.experiment.quantity import PositiveTime, Table, complaint, distinct, octets
 from ethermeter.experiment.stations import room
-from ethermeter.experiment.table import Table, complaint, distinct
 from ethermeter.experiment.traffic import (
     Arrivals,
     Generator,

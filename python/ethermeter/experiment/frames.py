@@ -14,8 +14,7 @@ from typing import Annotated
 from pydantic import Field, PlainValidator, StringConstraints, Tag, WithJsonSchema, model_validator
 
 from ethermeter import scenario, units
-from ethermeter.experiment.quantity import AnySize, Size, Weight
-from ethermeter.experiment.table import Table, choice, complaint, tag
+from ethermeter.experiment.quantity import AnySize, Size, Table, Weight, choice, complaint, tag
 from ethermeter.faults import Fault, InputError, shown
 from ethermeter.units import UnitError
 

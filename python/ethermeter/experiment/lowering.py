@@ -16,13 +16,13 @@ from pydantic import BaseModel
 from ethermeter import scenario
 from ethermeter.experiment.document import validated
 from ethermeter.experiment.flows import MOST_FLOWS, ExpandedFlow, Flow, expanded_flows
+from ethermeter.experiment.key_paths import Sweep
 from ethermeter.experiment.layout import Layout, layout, placement
 from ethermeter.experiment.network import ExpandedNetwork, Network, expanded_network
 from ethermeter.experiment.origin import Origins
 from ethermeter.experiment.phases import Phases, schedule
 from ethermeter.experiment.segment import Constants, Segment, constants_of
 from ethermeter.experiment.stations import StationGroup, contradictions, group_of
-from ethermeter.experiment.sweep import Sweep
 from ethermeter.experiment.theory import Theory, assumed
 from ethermeter.experiment.toml import PathError, Tables, assigned, at, covers
 from ethermeter.faults import Fault, InputError, KeyPath, dotted, shown

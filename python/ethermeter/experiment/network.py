@@ -33,11 +33,12 @@ from ethermeter.experiment.quantity import (
     Length,
     OctetTime,
     OffsetSpread,
+    Table,
     Velocity,
+    complaint,
     octets,
     short_time,
 )
-from ethermeter.experiment.table import Table, complaint
 from ethermeter.faults import Fault, InputError, KeyPath, dotted, shown
 from ethermeter.nodes import kind_of
 from ethermeter.units import PS_PER_S

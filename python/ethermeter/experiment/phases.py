@@ -5,8 +5,7 @@ from typing import Annotated, Literal, NamedTuple
 from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, WithJsonSchema
 
 from ethermeter import scenario, units
-from ethermeter.experiment.quantity import PhaseTime
-from ethermeter.experiment.table import Table, complaint, distinct
+from ethermeter.experiment.quantity import PhaseTime, Table, complaint, distinct
 from ethermeter.faults import Fault, InputError
 from ethermeter.theory.names import NOT_OF_NETWORKS
 from ethermeter.units import LONGEST_TRIAL_PS, PS_PER_S, UnitError

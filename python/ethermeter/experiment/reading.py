@@ -15,9 +15,8 @@ from ethermeter.experiment.document import (
     fields_of,
     form_of,
 )
-from ethermeter.experiment.key_paths import overridden, resolved
+from ethermeter.experiment.key_paths import Sweep, overridden, resolved, sweeps_of
 from ethermeter.experiment.lowering import Scenarios
-from ethermeter.experiment.sweep import Sweep, sweeps_of
 from ethermeter.experiment.toml import EVERY, PathError, Tables, assigned, covers
 from ethermeter.faults import Fault, InputError, Key, dotted, shown
 
@@ -323,3 +322,29 @@ def _placed(fault: Fault, experiment: Experiment, choice: Sequence[int]) -> Faul
         for sweep, index in zip(experiment.sweeps, choice, strict=True)
     )
     return Fault(fault.file, fault.key, fault.value, f"{fault.allowed} (with {point})")
+
+
+_PACKAGE = Path(__file__).parent.parent
+_EXPERIMENTS, _STUDIES = _PACKAGE / "experiments", _PACKAGE / "studies"
+_PUBLISHED = "published.toml"
+
+
+def shipped() -> dict[str, Path]:
+    """Return the shipped experiment files by name, sorted.
+
+    Experiments of a study are named "study/file", its live tests "live/study/file".
+    """
+    files = {
+        path.relative_to(_EXPERIMENTS).with_suffix("").as_posix(): path
+        for path in _EXPERIMENTS.rglob("*.toml")
+    }
+    for path in _STUDIES.glob("*/*.toml"):
+        if path.name != _PUBLISHED:
+            files[f"{_study(path.parent)}/{path.stem}"] = path
+    for path in _STUDIES.glob("*/live/*.toml"):
+        files[f"live/{_study(path.parent.parent)}/{path.stem}"] = path
+    return dict(sorted(files.items()))
+
+
+def _study(folder: Path) -> str:
+    return folder.name.replace("_", "-")

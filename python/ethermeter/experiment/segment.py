@@ -7,8 +7,15 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, StringConstraints
 
-from ethermeter.experiment.quantity import BitsOrTime, BitTime, Delay, Length, Velocity
-from ethermeter.experiment.table import Table, complaint
+from ethermeter.experiment.quantity import (
+    BitsOrTime,
+    BitTime,
+    Delay,
+    Length,
+    Table,
+    Velocity,
+    complaint,
+)
 from ethermeter.faults import Fault, InputError, dotted
 from ethermeter.scenario import CsmaCd
 

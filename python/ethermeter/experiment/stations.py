@@ -7,9 +7,8 @@ from pydantic import Field, PlainValidator, StringConstraints, WithJsonSchema
 
 from ethermeter import scenario
 from ethermeter.experiment.frames import Frames, Samples, Sizes, frames_plan, sizes_of
-from ethermeter.experiment.quantity import ClockError, Delay, Length
+from ethermeter.experiment.quantity import ClockError, Delay, Length, Table, complaint
 from ethermeter.experiment.segment import MOST_PLACES, Constants
-from ethermeter.experiment.table import Table, complaint
 from ethermeter.experiment.traffic import (
     Arrivals,
     Backoff,

@@ -6,8 +6,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, PlainValidator, WithJsonSchema
 
 from ethermeter import units
-from ethermeter.experiment.quantity import PositiveTime, number
-from ethermeter.experiment.table import Table, complaint, distinct
+from ethermeter.experiment.quantity import PositiveTime, Table, complaint, distinct, number
 from ethermeter.theory.assumptions import Assumptions
 from ethermeter.theory.names import MODELS, ROUND_TRIP, SLOT_TIME, Model
 from ethermeter.units import UnitError

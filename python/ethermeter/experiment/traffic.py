@@ -21,10 +21,13 @@ from ethermeter.experiment.quantity import (
     Load,
     PositiveDelay,
     PositiveTime,
+    Table,
     Time,
     Weight,
+    choice,
+    complaint,
+    tag,
 )
-from ethermeter.experiment.table import Table, choice, complaint, tag
 from ethermeter.experiment.voice import Coded
 from ethermeter.units import UnitError
 

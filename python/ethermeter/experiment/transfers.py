@@ -6,8 +6,7 @@ from typing import Annotated, Literal, TypeVar
 from pydantic import Field, model_validator
 
 from ethermeter import scenario
-from ethermeter.experiment.quantity import PositiveTime, Time, octets, short_time
-from ethermeter.experiment.table import Table, complaint
+from ethermeter.experiment.quantity import PositiveTime, Table, Time, complaint, octets, short_time
 from ethermeter.experiment.traffic import Times, times_plan
 from ethermeter.units import PS_PER_S
 

@@ -7,9 +7,15 @@ from pydantic import PlainValidator, WithJsonSchema, model_validator
 
 from ethermeter import scenario, units
 from ethermeter.experiment.frames import Frames, Samples
-from ethermeter.experiment.quantity import BitRate, PositiveTime, limited_size, limited_time
+from ethermeter.experiment.quantity import (
+    BitRate,
+    PositiveTime,
+    Table,
+    complaint,
+    limited_size,
+    limited_time,
+)
 from ethermeter.experiment.segment import Constants
-from ethermeter.experiment.table import Table, complaint
 from ethermeter.faults import Fault, InputError, Key, dotted
 from ethermeter.framing import AROUND_DATA_OCTETS, IP_HEADER_OCTETS, UDP_HEADER_OCTETS
 from ethermeter.units import LONGEST_PS, PS_PER_S
