@@ -129,7 +129,7 @@ def shown(value: object) -> str:
         case bool():
             return "true" if value else "false"
         case int():
-            # Python refuses to write integers of thousands of digits, and nobody would read them.
+            # Python refuses to write integers of thousands of digits, which no person would read.
             return (
                 str(value)
                 if abs(value) < 1 << 256

@@ -53,9 +53,9 @@ class Trial:
     line
         The exact JSON text that an engine receives.
     live
-        What the engine "live" is told besides; None of other engines.
+        Settings that only a measurement needs; None for other engines.
     theory
-        What theories assume besides; None of a simulation and of networks.
+        What theories assume besides; None for simulations and networks.
 
     """
 
@@ -76,7 +76,7 @@ class Trial:
         return self.theory
 
     def settings(self) -> Live:
-        """Return what the engine "live" is told besides the scenario."""
+        """Return the settings that only a measurement needs."""
         assert self.live is not None, "a trial of the engine live"
         return self.live
 

@@ -83,7 +83,7 @@ class Stage(Table):
     burst: Burst | None = None
     """Cost of each begun burst."""
     overlap: Overlap | None = None
-    """Octets after which the next stage may begin; all of the frame if not said."""
+    """Octets after which the next stage may begin; all of the frame if absent."""
     delay: StageTime = Field(default="0 s", validate_default=True)
     """Time to the next stage, in which this one is free."""
     queue: Queue = Field(default="unlimited", validate_default=True)
@@ -137,7 +137,7 @@ class Buffer(Table):
     size: Annotated[int, *octets(least=64, most=10**8)]
     """What finds no room is dropped."""
     pause: Pause | None = None
-    """Flow control; none if not said."""
+    """Flow control; none if absent."""
 
     @model_validator(mode="after")
     def _in_order(self) -> "Buffer":
@@ -180,7 +180,7 @@ class Modules(Table):
     """Modules of ports on a crossbar."""
 
     local: Stage | None = None
-    """Between ports of one module; no stage if not said."""
+    """Between ports of one module; no stage if absent."""
     inward: Stage
     """From a module to the crossbar."""
     outward: Stage
@@ -221,10 +221,10 @@ class Model(Table):
     """Of a host: messages of a flow between its call and the end of the wire."""
     overlap: Overlap | None = None
     """Of a host or a switch: octets on the wire, preamble apart, after which the first stage may
-    begin; all of the frame if not said.
+    begin; all of the frame if absent.
     """
     buffer: Buffer | None = None
-    """Of a host or a switch: memory for what a port receives; unlimited if not said."""
+    """Of a host or a switch: memory for what a port receives; unlimited if absent."""
     learning: LearningOrKnown = "known"
     """Of a switch: what it knows of addresses."""
     ingress: Stage | None = None

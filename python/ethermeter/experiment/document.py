@@ -103,14 +103,14 @@ def _as_it_is(value: object) -> object:
 
 
 class _Common(Table):
-    """What every experiment file may say."""
+    """Keys that every experiment file may have."""
 
     title: Annotated[str, StringConstraints(min_length=1, max_length=200)]
     """What the experiment is, in one line."""
     seed: Annotated[int, Field(ge=0, le=LARGEST_SEED)] = 1
     """Where all chance comes from."""
     series: Annotated[str, StringConstraints(min_length=1, max_length=100)] | None = None
-    """Name of the series in figures; the file's name if not said."""
+    """Name of the series in figures; the file's name if absent."""
     notes: Annotated[str, StringConstraints(max_length=10_000)] = ""
     """Anything a reader should know."""
     vary: Annotated[Tables, PlainValidator(_as_it_is), WithJsonSchema(_VARY_SCHEMA)] = Field(
@@ -138,7 +138,7 @@ class Document(_Common):
     stations: Annotated[list[StationGroup], Field(min_length=1, max_length=MOST_GROUPS)]
     """Groups of stations."""
     theory: Theory = Field(default_factory=Theory)
-    """What theories assume beyond what is said above."""
+    """What theories assume beyond the other tables."""
     run: Run = Field(default_factory=Run)
     """How the trials are run."""
 

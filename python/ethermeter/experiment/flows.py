@@ -52,15 +52,13 @@ class Response(Table):
     """What each receiver answers."""
 
     frames: Frames | None = None
-    """Lengths of the answer's frame, destination address to FCS; as long as the request if neither
-    is said.
-    """
+    """Lengths of the answer's frame, destination address to FCS; those of the request if absent."""
     data: Frames | None = None
     """The same of the answer's UDP data; as the flow has it."""
     think: Times = Field(default="0 s", validate_default=True)
     """From the coming of the message, or the last answer, to the answer."""
     timeout: PositiveTime | None = None
-    """After so long the sender goes on without; never if not said."""
+    """After so long the sender goes on without; never if absent."""
     exchanges: Annotated[int, Field(ge=1, le=1_000_000_000)] | None = None
     """Wanted of a trial that is measured, which has a caution with fewer; a simulation takes no
     notice of it.
@@ -100,7 +98,7 @@ class Flow(Table):
     fragments.
     """
     mtu: Annotated[int, *octets(least=68, most=65_535)] | None = None
-    """Longest IP packet, with `data`; 1500 B if not said."""
+    """Longest IP packet, with `data`; 1500 B if absent."""
     arrivals: Arrivals | None = None
     """When messages come; saturated with a response: when the one before is answered.
 
@@ -115,7 +113,7 @@ class Flow(Table):
     service: Times = Field(default="0 s", validate_default=True)
     """Host time between messages."""
     response: Response | None = None
-    """What receivers answer; nothing if not said."""
+    """What receivers answer; nothing if absent."""
     transfer: Transfer | None = None
     """Data over TCP in place of messages: without frames, data, arrivals and whatever else belongs
     to messages.

@@ -80,10 +80,10 @@ class HostGroup(Table):
     name: Name
     """Name of the host; of a group, hosts are called by it and their number, from 1."""
     count: Annotated[int, Field(ge=1, le=MOST_NODES)] | None = None
-    """Number of hosts of a group; one host if not said."""
+    """Number of hosts of a group; one host if absent."""
     model: ModelName | None = None
     """What it is made of: a model of this file, or one that comes with the package; an ideal host
-    if not said.
+    if absent.
     """
     clock: Clock | None = None
     """What its clock shows; of a simulation only.
@@ -98,11 +98,11 @@ class Switch(Table):
     name: Name
     """Name of the switch."""
     model: ModelName | None = None
-    """What it is made of; an ideal switch if not said."""
+    """What it is made of; an ideal switch if absent."""
     learning: LearningOrKnown = "known"
     """What it knows of addresses."""
     overlap: Overlap | None = None
-    """Octets, preamble apart, after which a frame goes on (cut-through); all of it if not said."""
+    """Octets, preamble apart, after which a frame goes on (cut-through); all of it if absent."""
     ingress: Stage | None = None
     """A stage that each port has of its own."""
     fabric: Fabric = "ideal"
@@ -127,7 +127,7 @@ class Router(Table):
     name: Name
     """Name of the router."""
     model: ModelName | None = None
-    """What it is made of; an ideal router if not said."""
+    """What it is made of; an ideal router if absent."""
     forward: Stage | None = None
     """A stage that all frames pass."""
     queue: Queue = Field(default="unlimited", validate_default=True)
@@ -154,15 +154,15 @@ class Link(Table):
         ]
         | None
     ) = None
-    """At each end, the module of the switch that has the port, from 0; the first if not said."""
+    """At each end, the module of the switch that has the port, from 0; the first if absent."""
     rate: OctetTime | None = None
-    """Bit rate; the network's if not said."""
+    """Bit rate; the network's if absent."""
     delay: Annotated[int, *short_time(PS_PER_S)] | None = None
     """One-way propagation time; instead of `length`."""
     length: Length | None = None
     """Length of the cable."""
     velocity: Velocity | None = None
-    """Propagation velocity over the speed of light; that of twisted pair if not said."""
+    """Propagation velocity over the speed of light; that of twisted pair if absent."""
     preamble: Annotated[int, *octets(least=0, most=65_536)] = Field(
         default="8 B", validate_default=True
     )
@@ -172,7 +172,7 @@ class Link(Table):
     )
     """Inter-frame gap."""
     half_duplex: bool | None = None
-    """Whether only one end may send at a time; if not said, a hub's links are so and others not."""
+    """Whether only one end may send at a time; if absent, a hub's links are so and others not."""
 
     @model_validator(mode="after")
     def _one_way(self) -> "Link":

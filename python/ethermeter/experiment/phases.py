@@ -76,7 +76,7 @@ class Run(Table):
     engines: Annotated[
         list[Engine], Field(min_length=1, max_length=4), AfterValidator(distinct)
     ] = Field(default_factory=_usual)
-    """Engines that answer: "simulation" of the segment as it is, "theory" by formulas, "idealised"
+    """Engines that answer: "simulation" of the segment, "theory" by formulas, "idealised"
     by simulation of what a theory assumes,
     "ablation" by simulations on the way from there to the segment.
     """

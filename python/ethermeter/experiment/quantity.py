@@ -306,7 +306,7 @@ ClockDrift = Annotated[
 OffsetSpread = Annotated[
     int, _reader(functools.partial(units.clock_offset_ps, signed=False)), _text(Dimension.TIME)
 ]
-"""How far a clock may be from what is said of it, in ps."""
+"""Largest random deviation of a clock's offset, in ps."""
 
 DriftSpread = Annotated[
     int,

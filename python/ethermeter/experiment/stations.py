@@ -81,10 +81,10 @@ class StationGroup(Table):
     backoff: Backoff = "exponential"
     """How a station waits after a collision."""
     attempt_limit: Annotated[int, Field(ge=1, le=1000)] | None = None
-    """Attempts before the frame is given up, the first included; the standard's if not said."""
+    """Attempts before the frame is given up, the first included; the standard's if absent."""
     after_attempt_limit: Literal["discard", "resume"] | None = None
     """What then happens: the frame is lost, or the driver hands it over again; a coder's goes on,
-    others are lost if not said.
+    others are lost if absent.
     """
     after_late_collision: Literal["backoff", "discard"] = "backoff"
     """What a late collision does."""

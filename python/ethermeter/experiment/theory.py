@@ -46,7 +46,7 @@ class Theory(Table):
         ]
         | None
     ) = None
-    """Models that answer; all that apply if not said."""
+    """Models that answer; all that apply if absent."""
     contention_slot: Annotated[
         str | int,
         PlainValidator(_contention_slot),
@@ -65,12 +65,12 @@ class Theory(Table):
     with a fixed rate of retransmission.
     """
     collision: PositiveTime | None = None
-    """How long a collision keeps the medium busy; worked out from the segment if not said."""
+    """How long a collision keeps the medium busy; worked out from the segment if absent."""
     persistence: Persistence = Field(default=1, validate_default=True)
     """Probability with which a station that waits starts in a free slot; for p-persistent models.
     """
     station_latency: PositiveTime | None = None
-    """Delay of a token ring in each of its stations; one bit if not said."""
+    """Delay of a token ring in each of its stations; one bit if absent."""
 
 
 def assumed(theory: Theory) -> Assumptions:

@@ -26,7 +26,7 @@ class Octets(Table):
     """Octets one way, as fast as they go."""
 
     size: FileSize | None = None
-    """How many; without end if not said."""
+    """How many; without end if absent."""
 
 
 class Copy(Table):
@@ -35,7 +35,7 @@ class Copy(Table):
     direction: Literal["read", "write"]
     """Which way the blocks go: to the flow's `from`, in answers, or from it, in requests."""
     size: FileSize | None = None
-    """Of the file; without end if not said."""
+    """Of the file; without end if absent."""
     block: BlockSize
     """Of a block; the last one may be shorter."""
     request: BlockSize
@@ -126,7 +126,7 @@ class Tcp(Table):
     window: BlockSize
     """Memory for what came and was not yet read."""
     send_buffer: BlockSize | None = None
-    """Memory for what was written and not yet acknowledged; unlimited if not said."""
+    """Memory for what was written and not yet acknowledged; unlimited if absent."""
     mtu: Annotated[int, *octets(least=68, most=65_535)] = Field(
         default="1500 B", validate_default=True
     )
