@@ -9,6 +9,7 @@ import ethermeter
 PACKAGE = Path(ethermeter.__file__).parent
 UNTYPED = re.compile(r"\b(?:dict|Mapping|MutableMapping)\[str, Any\]")
 TYPED = {
+    "analysis",
     "api.py",
     "arguments.py",
     "bottleneck",
@@ -18,6 +19,7 @@ TYPED = {
     "ceilings",
     "cli",
     "counts.py",
+    "engines",
     "faults.py",
     "figure.py",
     "framing.py",
@@ -30,6 +32,7 @@ TYPED = {
     "provenance.py",
     "scenario.py",
     "stations.py",
+    "store",
     "strategies",
     "studies",
     "testbed",

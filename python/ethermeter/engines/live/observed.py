@@ -1,4 +1,4 @@
-"""Observed: what agents counted in a test, as observations of flows."""
+"""Observed: counts of agents as rows of flows."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -51,14 +51,14 @@ UNKNOWN = (
 
 
 def observe(trial: Trial, result: Result, *, took_s: float, has_wires: bool = True) -> TrialRows:
-    """Turn what the agents of a test counted into every metric, of each flow and of all.
+    """Compute every metric from the counts of agents, of each flow and of all.
 
     Parameters
     ----------
     trial
         The trial.
     result
-        What came of the test.
+        The result of its test.
     took_s
         Time it took, in s.
     has_wires
@@ -67,8 +67,8 @@ def observe(trial: Trial, result: Result, *, took_s: float, has_wires: bool = Tr
     Returns
     -------
     :
-        The rows in the order of `ethermeter.store.rows.flow_layout`. What nobody counted is NaN and
-        has the caution `no-samples`.
+        The rows in the order of `ethermeter.store.rows.flow_layout`. A value without counts is NaN
+        and has the caution `no-samples`.
 
     """
     scenario = trial.scenario
@@ -113,8 +113,7 @@ def observe(trial: Trial, result: Result, *, took_s: float, has_wires: bool = Tr
         of_each[metric][:] = np.nan
     for number, port in enumerate(trial.settings().ports):
         if port == "tcp" or np.isnan(flows[number].sent):
-            # What TCP sent again is in what its sender was told of the connection, not by message,
-            # nor why it did.
+            # TCP counts retransmissions of a connection, neither by message nor by cause.
             for metric in (Metric.RETRANSMITTED, Metric.TIMEOUTS):
                 of_each[metric][number] = np.nan
         if is_transfer(scenario.flows[number]):
