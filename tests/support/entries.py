@@ -3,5 +3,14 @@
 from ethermeter.studies.judging import Entry
 
 
-def entry_with(**keys: object) -> Entry:
-    return Entry(id="made-up", what="", where="", unit="", basis="predicted", keys=keys)
+def entry_with(*, series: str = "", flow: str = "", **keys: object) -> Entry:
+    return Entry(
+        id="made-up",
+        what="",
+        where="",
+        unit="",
+        basis="predicted",
+        series=series,
+        flow=flow,
+        keys=keys,
+    )

@@ -225,7 +225,7 @@ def test_the_shipped_plan_holds_every_point_in_three_replications_or_more(
             counts.get((trial.series, *sorted(trial.point.items())), 0) + 1
         )
     assert set(counts.values()) == {3}
-    assert {entry.text("series") for entry in STUDY.published() if "series" in entry} <= {
+    assert {entry.series for entry in STUDY.published() if entry.series} <= {
         trial.series for trial in trials
     }
 
@@ -246,8 +246,8 @@ def test_a_run_without_a_series_leaves_its_claims_not_run_and_judges_the_others(
     found = judged([trial for trial in trials if trial.series != series])
     for entry in STUDY.published():
         needs = (
-            {entry.text("series")}
-            if "series" in entry
+            {entry.series}
+            if entry.series
             else {name for name, _ in entry.read("curves", list[tuple[str, dict[str, str]]])}
         )
         assert (found[entry.id].verdict == "not-run") == (series in needs), entry.id
@@ -321,7 +321,7 @@ def test_an_entry_reads_what_its_name_says() -> None:
         at = {key: f"{number} B"} if key else {}
         if name.startswith("4.3") and number == "105":
             series, at = "minimum", {LEAST: "64 B"}
-        assert (entry.rule, entry.text("series"), entry.point(), entry.number("loss")) == (
+        assert (entry.rule, entry.series, entry.point(), entry.number("loss")) == (
             "at_loss",
             series,
             at,
@@ -388,7 +388,7 @@ def moved(entry: Entry, *, up: bool) -> World:
     def world(series: str, point: Mapping[str, str], metric: Metric) -> float:
         where = {key: value for key, value in point.items() if key != COUNT}
         found = ideal(series, point, metric)
-        if series != entry.text("series") or not entry.point().items() <= where.items():
+        if series != entry.series or not entry.point().items() <= where.items():
             return found
         quantity, hosts = entry.text("quantity"), float(point.get(COUNT, 32))
         if quantity == "hosts":
@@ -418,7 +418,7 @@ def test_a_number_is_missed_by_a_world_beyond_its_limit(
     entry: Entry,
     up: bool,  # noqa: FBT001
 ) -> None:
-    at = ({entry.text("series")}, {entry.point().get(LEAST), entry.point().get(MOST)})
+    at = ({entry.series}, {entry.point().get(LEAST), entry.point().get(MOST)})
     kept = [
         t
         for t in trials

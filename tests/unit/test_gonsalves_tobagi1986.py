@@ -148,7 +148,7 @@ def test_a_contrast_fails_by_its_last_point_alone(
 
     def at(series: str, point: Mapping[str, str], metric: Metric) -> bool:
         return (
-            series == entry.text("series")
+            series == entry.series
             and dict(point) == last
             and metric is Metric(entry.text("metric"))
         )

@@ -75,7 +75,7 @@ def test_claims_are_decided_by_rules_and_speak_of_series_that_the_study_runs(stu
     assert len({entry.id for entry in entries}) == len(entries)
     for entry in entries:
         assert entry.rule in RULES[study]
-        assert entry.text("series", "background") in series
+        assert (entry.series or "background") in series
         assert entry.basis in ("fitted", "predicted")
         if entry.is_number:
             # Predictions within 8%, what was fitted within 3%; but of two digits, 1.1 us, half of
@@ -107,9 +107,7 @@ def test_a_run_without_the_points_leaves_every_claim_open(study: str) -> None:
 
 def test_nothing_of_what_is_predicted_was_fitted_to() -> None:
     entries = registry.find("hughesjones2000").published()
-    fitted = {
-        entry.text("series") for entry in entries if entry.basis == "fitted" and "series" in entry
-    }
+    fitted = {entry.series for entry in entries if entry.basis == "fitted" and entry.series}
     assert fitted == {
         "gigabit-latency",
         "fast-latency",
@@ -122,7 +120,7 @@ def test_nothing_of_what_is_predicted_was_fitted_to() -> None:
     two = [
         entry
         for entry in entries
-        if entry.text("flow", "").endswith(tuple(f"answerer{number}" for number in (4, 5, 6)))
+        if entry.flow.endswith(tuple(f"answerer{number}" for number in (4, 5, 6)))
     ]
     assert len(two) == 12
     assert {entry.basis for entry in two} == {"predicted"}

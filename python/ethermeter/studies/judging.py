@@ -31,6 +31,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
         Likeliest cause of a miss.
     rule
         Name of the study's rule that finds its own value.
+    series, flow
+        Series of the run that has the points, and the flow; empty if the rule reads several.
     keys
         All other keys, which the study reads with `read` and its short forms.
     file
@@ -50,6 +52,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     measure: str = ""
     cause: str = ""
     rule: str = ""
+    series: str = ""
+    flow: str = ""
     keys: dict[str, object] = {}
     file: str = "published.toml"
 

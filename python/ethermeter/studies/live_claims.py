@@ -108,7 +108,8 @@ def _entry(published: Entry, each: Measured) -> Entry:
         cause="",
         measure="data of whole datagrams, measured"
         + ("" if math.isnan(each.wire) else f"; met within {NEAR:.0%}"),
-        keys={"series": each.series, "at": each.at, "flows": each.flows},
+        series=each.series,
+        keys={"at": each.at, "flows": each.flows},
     )
 
 

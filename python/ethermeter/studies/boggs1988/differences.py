@@ -92,7 +92,7 @@ def _pair(entry: Entry, evidence: Evidence, frames: Lengths, hosts: int) -> tupl
     first, second = (
         made
         if all(evidence.holds(series, hosts, frames) for series in made)
-        else (entry.text("series"), entry.text("against"))
+        else (entry.series, entry.text("against"))
     )
     return first, second
 

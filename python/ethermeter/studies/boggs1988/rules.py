@@ -39,8 +39,8 @@ def _curve(
 ) -> list[tuple[int, Estimate]]:
     """Points of a curve with a value, from so many hosts on; at least three."""
     found = [
-        (hosts, evidence.at(entry.text("series"), hosts, frames, Metric(entry.text("metric"))))
-        for hosts in evidence.hosts(entry.text("series"), frames)
+        (hosts, evidence.at(entry.series, hosts, frames, Metric(entry.text("metric"))))
+        for hosts in evidence.hosts(entry.series, frames)
     ]
     kept = [
         (hosts, estimate)
@@ -55,7 +55,7 @@ def _curve(
 def value(entry: Entry, evidence: Evidence) -> Finding:
     """One number, scaled to the unit of the text."""
     found = evidence.at(
-        entry.text("series"),
+        entry.series,
         entry.read("hosts", int),
         lengths(entry.text("frames")),
         Metric(entry.text("metric")),
@@ -66,7 +66,7 @@ def value(entry: Entry, evidence: Evidence) -> Finding:
 
 def back_to_back_rate(entry: Entry, evidence: Evidence) -> Finding:
     """Frames per second without anything between them but the gap."""
-    return Finding(exact(1 / evidence.cycle_s(entry.text("series"), lengths(entry.text("frames")))))
+    return Finding(exact(1 / evidence.cycle_s(entry.series, lengths(entry.text("frames")))))
 
 
 def round_of_sending(entry: Entry, evidence: Evidence) -> Finding:
@@ -74,7 +74,7 @@ def round_of_sending(entry: Entry, evidence: Evidence) -> Finding:
     return Finding(
         exact(
             entry.read("hosts", int)
-            * evidence.cycle_s(entry.text("series"), lengths(entry.text("frames")))
+            * evidence.cycle_s(entry.series, lengths(entry.text("frames")))
             * 1e3
         )
     )
@@ -99,7 +99,7 @@ def peak(entry: Entry, evidence: Evidence) -> Finding:
 
 def no_collisions(entry: Entry, evidence: Evidence) -> Finding:
     """Collisions a frame with one or two hosts."""
-    series = entry.text("series")
+    series = entry.series
     metric = Metric.COLLISIONS_PER_FRAME
     few = [
         evidence.at(series, hosts, frames, metric).value
@@ -119,10 +119,10 @@ def no_collisions(entry: Entry, evidence: Evidence) -> Finding:
 
 def mean_over_lengths(entry: Entry, evidence: Evidence) -> Finding:
     """Mean over the curves of a series at one number of hosts."""
-    of = evidence.lengths(entry.text("series"))
+    of = evidence.lengths(entry.series)
     found = {
         frames: evidence.at(
-            entry.text("series"), entry.read("hosts", int), frames, Metric(entry.text("metric"))
+            entry.series, entry.read("hosts", int), frames, Metric(entry.text("metric"))
         )
         for frames in of
     }
@@ -142,7 +142,7 @@ def worst_delay_spread(entry: Entry, evidence: Evidence) -> Finding:
     The two are taken as independent; they rise and fall together, so the interval is on the wide
     side.
     """
-    series = entry.text("series")
+    series = entry.series
     found = {}
     for frames in evidence.lengths(series):
         hosts = evidence.hosts(series, frames)[-1]
@@ -168,7 +168,7 @@ def linear(entry: Entry, evidence: Evidence) -> Finding:
     """Whether every curve of a series is a rising line from three hosts on."""
     fits: dict[Lengths, Line] = {}
     bent = []
-    for frames in evidence.lengths(entry.text("series")):
+    for frames in evidence.lengths(entry.series):
         curve = _curve(entry, evidence, frames, since=CONTENTION_FROM)
         fit = line(
             np.array([float(hosts) for hosts, _ in curve]),
@@ -194,7 +194,7 @@ def unfairness_falls(entry: Entry, evidence: Evidence) -> Finding:
     """Whether the spread falls with the number of hosts and is largest at three."""
     curves = [
         dict(_curve(entry, evidence, frames, since=CONTENTION_FROM))
-        for frames in evidence.lengths(entry.text("series"))
+        for frames in evidence.lengths(entry.series)
     ]
     shared = sorted(set.intersection(*(set(curve) for curve in curves)))
     if CONTENTION_FROM not in shared or len(shared) < 3:
@@ -226,7 +226,7 @@ def lift(entry: Entry, evidence: Evidence) -> Finding:
     """Utilisation with one long frame in eight, from all short (0) to all long (1)."""
     metric = Metric(entry.text("metric"))
     short, mixed, long = (
-        evidence.at(entry.text("series"), entry.read("hosts", int), lengths(frames), metric)
+        evidence.at(entry.series, entry.read("hosts", int), lengths(frames), metric)
         for frames in entry.texts("frames")
     )
     extent = long.value - short.value
@@ -253,8 +253,8 @@ def _gains(entry: Entry, evidence: Evidence) -> dict[Lengths, dict[int, Estimate
     """Gain of one series over another by length and number of hosts."""
     metric = Metric(entry.text("metric"))
     gains: dict[Lengths, dict[int, Estimate]] = {}
-    for frames in evidence.lengths(entry.text("series")):
-        shared = set(evidence.hosts(entry.text("series"), frames)) & set(
+    for frames in evidence.lengths(entry.series):
+        shared = set(evidence.hosts(entry.series, frames)) & set(
             evidence.hosts(entry.text("against"), frames)
         )
         numbers = [hosts for hosts in sorted(shared) if hosts >= COMPARED_FROM]
@@ -262,7 +262,7 @@ def _gains(entry: Entry, evidence: Evidence) -> dict[Lengths, dict[int, Estimate
             raise MissingError(f"fewer than three numbers of hosts from {COMPARED_FROM} on")
         gains[frames] = {
             hosts: difference(
-                evidence.at(entry.text("series"), hosts, frames, metric),
+                evidence.at(entry.series, hosts, frames, metric),
                 evidence.at(entry.text("against"), hosts, frames, metric),
             )
             for hosts in numbers

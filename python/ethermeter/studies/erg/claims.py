@@ -72,7 +72,7 @@ def _rates(entry: Entry, paths: Paths) -> Floats:
     return (
         np.array(
             [
-                paths.values(entry.text("series"), where, flow, Metric.DATA_RATE)
+                paths.values(entry.series, where, flow, Metric.DATA_RATE)
                 for flow in entry.texts("flows")
             ]
         )
@@ -82,7 +82,7 @@ def _rates(entry: Entry, paths: Paths) -> Floats:
 
 def most(entry: Entry, paths: Paths) -> Finding:
     """Find the largest rate of the entry's flow at any value of the entry's key, in Mb/s."""
-    series, key, flow = entry.text("series"), entry.text("key"), entry.text("flow")
+    series, key, flow = entry.series, entry.text("key"), entry.flow
     rates = {
         text: paths.estimate(series, {key: text}, flow, Metric.DATA_RATE, factor=MBPS)
         for text in paths.along(series, key)
@@ -98,12 +98,12 @@ def stops(entry: Entry, paths: Paths) -> Finding:
 
     At most that share, wherever the other flow offers more than the entry's limit.
     """
-    series, key = entry.text("series"), entry.text("key")
+    series, key = entry.series, entry.text("key")
     texts = paths.along(series, key)
     if not texts:
         raise MissingError(f"no point of {series}")
     own = {
-        text: paths.estimate(series, {key: text}, entry.text("flow"), Metric.DATA_RATE, factor=MBPS)
+        text: paths.estimate(series, {key: text}, entry.flow, Metric.DATA_RATE, factor=MBPS)
         for text in texts
     }
     offered = {

@@ -263,7 +263,7 @@ def remedy(entry: Entry, copies: Copies) -> Finding:
     Averaged over the pairs.
     """
     over = entry.read("over", tuple[str, str], default=("remedies", BARE))
-    gains = copies.gains(entry.text("series"), entry.text("case"), over=over)
+    gains = copies.gains(entry.series, entry.text("case"), over=over)
     mean = float(np.mean(list(gains.values())))
     remark = f"from {min(gains.values()):+.1f} to {max(gains.values()):+.1f}%".replace("-", "−")
     return Finding(Estimate(mean, 0.0, float("inf")), mean > SEEN, remark)

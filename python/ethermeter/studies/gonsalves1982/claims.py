@@ -162,11 +162,7 @@ def at_loss(entry: Entry, curves: Curves, _stations: Stations) -> Finding:
     return Finding(
         student(
             value_at_loss(
-                curves,
-                entry.text("series"),
-                entry.point(),
-                entry.text("quantity"),
-                entry.number("loss"),
+                curves, entry.series, entry.point(), entry.text("quantity"), entry.number("loss")
             )
         )
     )
@@ -174,9 +170,7 @@ def at_loss(entry: Entry, curves: Curves, _stations: Stations) -> Finding:
 
 def at_knee(entry: Entry, curves: Curves, _stations: Stations) -> Finding:
     """Find a quantity where the delay takes off."""
-    return Finding(
-        student(_at_knee(curves, entry.text("series"), entry.point(), entry.text("quantity")))
-    )
+    return Finding(student(_at_knee(curves, entry.series, entry.point(), entry.text("quantity"))))
 
 
 def at_hosts(entry: Entry, curves: Curves, _stations: Stations) -> Finding:
@@ -188,7 +182,7 @@ def at_hosts(entry: Entry, curves: Curves, _stations: Stations) -> Finding:
         text: student(
             reading(
                 curves,
-                entry.text("series"),
+                entry.series,
                 {**where, HOSTS: str(entry.read("hosts", int))},
                 entry.text("quantity"),
             )
@@ -212,9 +206,9 @@ def below(entry: Entry, curves: Curves, _stations: Stations) -> Finding:
     """Whether a metric with a number of hosts is below a limit, by its interval."""
     where = {**entry.point(), HOSTS: str(entry.read("hosts", int))}
     metric = Metric(entry.text("metric"))
-    found = student(curves.values(entry.text("series"), where, metric))
+    found = student(curves.values(entry.series, where, metric))
     if is_unseen(metric, found.value, SIMULATION):
-        found = limited(metric, found, curves.exposure(entry.text("series"), where, metric))
+        found = limited(metric, found, curves.exposure(entry.series, where, metric))
     found = found.scaled(entry.number("scale", 1.0))
     return Finding(found, found.high < entry.number("limit"))
 
@@ -225,7 +219,7 @@ def fairness(entry: Entry, curves: Curves, stations: Stations) -> Finding:
     pick = np.min if entry.text("end") == "least" else np.max
 
     def extreme(metric: Metric) -> Estimate:
-        means = [stations[at][metric] for at in curves.trials(entry.text("series"), where)]
+        means = [stations[at][metric] for at in curves.trials(entry.series, where)]
         return student(np.array([pick(of) / np.mean(of) for of in means]) * 100)
 
     over_packets = extreme(Metric.VOICE_DELAY)
@@ -269,7 +263,7 @@ def rises(entry: Entry, curves: Curves, _stations: Stations) -> Finding:
     for text in entry.texts("values"):
         where = {**entry.point(), entry.text("key"): text}
         at = [
-            value_at_loss(curves, entry.text("series"), where, entry.text("quantity"), loss)
+            value_at_loss(curves, entry.series, where, entry.text("quantity"), loss)
             for loss in entry.read("losses", list[float])
         ]
         found.append(at[-1] - at[0] if entry.read("growth", bool, default=False) else at[0])
@@ -289,15 +283,11 @@ def data_curves(entry: Entry, curves: Curves, stations: Stations) -> Finding:
 
     def utilisation(octets: str, value: str) -> Floats:
         return (
-            curves.values(
-                entry.text("series"), {key: octets, entry.text("key"): value}, Metric.GOODPUT
-            )
+            curves.values(entry.series, {key: octets, entry.text("key"): value}, Metric.GOODPUT)
             * bit_s
         )
 
-    bit_s = (
-        curves.bit_ps(entry.text("series"), {key: texts[0], entry.text("key"): ends[0]}) / PS_PER_S
-    )
+    bit_s = curves.bit_ps(entry.series, {key: texts[0], entry.text("key"): ends[0]}) / PS_PER_S
     if entry.text("statement") == "levels-off":
         falls = {
             octets: student(utilisation(octets, ends[1]) / utilisation(octets, ends[0]) - 1)
@@ -318,8 +308,7 @@ def data_curves(entry: Entry, curves: Curves, stations: Stations) -> Finding:
         )
         return Finding(student(at_last[-1]), all(step.low > 0 for step in steps), remark)
     last = [
-        curves.trials(entry.text("series"), {key: octets, entry.text("key"): ends[-1]})
-        for octets in texts
+        curves.trials(entry.series, {key: octets, entry.text("key"): ends[-1]}) for octets in texts
     ]
     rates = [stations[at][Metric.BIT_RATE] for trials in last for at in trials]
     spread = student(np.array([np.std(of, ddof=1) / np.mean(of) for of in rates]))

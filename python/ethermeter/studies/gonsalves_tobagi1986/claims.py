@@ -73,7 +73,7 @@ def contrast(entry: Entry, shares: Shares) -> Finding:
         (
             where,
             shares.contrast(
-                entry.text("series"), where, Metric(entry.text("metric")), entry.text("division")
+                entry.series, where, Metric(entry.text("metric")), entry.text("division")
             ),
         )
         for where in combinations(entry.read("at", Points))
@@ -94,7 +94,7 @@ def slight(entry: Entry, shares: Shares) -> Finding:
         combinations(entry.read("greatly", Points)),
         strict=True,
     ):
-        middle = shares.contrast(entry.text("series"), slightly, metric, "middle")
+        middle = shares.contrast(entry.series, slightly, metric, "middle")
         larger = shares.contrast(entry.text("against"), greatly, metric, "larger")
         found.append((slightly, difference(larger, middle)))
     holds, but = _judged(found, "higher")
@@ -114,7 +114,7 @@ def differs(entry: Entry, shares: Shares) -> Finding:
         strict=True,
     ):
         of = ratio(
-            shares.whole(entry.text("series"), here, metric),
+            shares.whole(entry.series, here, metric),
             shares.whole(entry.text("against"), there, metric),
         )
         found.append((here, Estimate(of.value - 1, of.error, of.degrees)))
@@ -135,9 +135,7 @@ def more_of(entry: Entry, shares: Shares) -> Finding:
     sign = 1.0 if entry.text("better") == "higher" else -1.0
     found, against = [], []
     for where in combinations(entry.read("at", Points)):
-        curve = [
-            shares.whole(entry.text("series"), {**where, key: text}, metric) for text in values
-        ]
+        curve = [shares.whole(entry.series, {**where, key: text}, metric) for text in values]
         gain = difference(curve[-1], curve[0])
         steps = [difference(later, earlier) for earlier, later in pairwise(curve)]
         found.append((where, gain))
@@ -165,7 +163,7 @@ def carries_more(entry: Entry, shares: Shares) -> Finding:
         gains = [
             difference(
                 *(
-                    shares.whole(entry.text("series"), {**where, FRAMES: octets, key: text}, metric)
+                    shares.whole(entry.series, {**where, FRAMES: octets, key: text}, metric)
                     for text in entry.texts("values")
                 )
             )
@@ -189,9 +187,9 @@ def reference_ratio(entry: Entry, shares: Shares) -> Finding:
     4.7). There is no such interval if the run's window is not 20 s.
     """
     (where,) = combinations(entry.read("at", Points))
-    larger = shares.contrast(entry.text("series"), where, Metric(entry.text("metric")), "larger")
+    larger = shares.contrast(entry.series, where, Metric(entry.text("metric")), "larger")
     found = Estimate(1 / larger.value, larger.error / larger.value**2, larger.degrees)
-    if not math.isclose(shares.window_s(entry.text("series"), where), CHECK_WINDOW_S):
+    if not math.isclose(shares.window_s(entry.series, where), CHECK_WINDOW_S):
         return Finding(found)
     single = Estimate(found.value, found.error * math.sqrt(found.degrees + 2), found.degrees)
     remark = (

@@ -149,21 +149,14 @@ def line(entry: Entry, paths: Paths) -> Finding:
     """Find the constant or the slope of a path's line, or its excess over that of `less`."""
 
     def of(flow: str) -> tuple[float, float]:
-        octets, latency = one_way(
-            paths, entry.text("series"), flow, entry.text("how"), entry.point()
-        )
+        octets, latency = one_way(paths, entry.series, flow, entry.text("how"), entry.point())
         return fitted(octets, latency, least=entry.number("least", 0.0))
 
     coefficient = {"constant": 0, "slope": 1}[entry.text("part")]
-    value = of(entry.text("flow"))[coefficient] - (
+    value = of(entry.flow)[coefficient] - (
         of(entry.text("less"))[coefficient] if "less" in entry else 0.0
     )
-    return Finding(_alone(value))
-
-
-def _alone(value: float) -> Estimate:
-    """Return a value of a single run without chance."""
-    return exact(value)
+    return Finding(exact(value))
 
 
 def _pooled(value: float) -> Estimate:
@@ -173,13 +166,11 @@ def _pooled(value: float) -> Estimate:
 
 def latency_at(entry: Entry, paths: Paths) -> Finding:
     """Find a path's one-way latency for a size, in us."""
-    octets, latency = one_way(
-        paths, entry.text("series"), entry.text("flow"), entry.text("how"), entry.point()
-    )
+    octets, latency = one_way(paths, entry.series, entry.flow, entry.text("how"), entry.point())
     size = entry.read("octets", int)
     if size not in octets:
-        raise MissingError(f"no {size} octets in {entry.text('series')}")
-    return Finding(_alone(float(latency[octets == size][0])))
+        raise MissingError(f"no {size} octets in {entry.series}")
+    return Finding(exact(float(latency[octets == size][0])))
 
 
 def is_flat(entry: Entry, paths: Paths) -> Finding:
@@ -187,12 +178,10 @@ def is_flat(entry: Entry, paths: Paths) -> Finding:
 
     From the shortest frame on; ours is the growth in us.
     """
-    octets, latency = one_way(
-        paths, entry.text("series"), entry.text("flow"), entry.text("how"), entry.point()
-    )
+    octets, latency = one_way(paths, entry.series, entry.flow, entry.text("how"), entry.point())
     first, last = float(latency[0]), float(np.interp(entry.read("to", int), octets, latency))
     return Finding(
-        _alone(last - first),
+        exact(last - first),
         last - first <= entry.number("share") * first,
         f"from {first:.1f} to {last:.1f} us",
     )
@@ -200,17 +189,8 @@ def is_flat(entry: Entry, paths: Paths) -> Finding:
 
 def round_trip(entry: Entry, paths: Paths) -> Finding:
     """Find a round trip, in us."""
-    return Finding(
-        _alone(
-            paths.value(
-                entry.text("series"),
-                {ANSWER: frame(entry.read("octets", int))},
-                entry.text("flow"),
-                Metric.ROUND_TRIP,
-            )
-            * US
-        )
-    )
+    where = {ANSWER: frame(entry.read("octets", int))}
+    return Finding(exact(paths.value(entry.series, where, entry.flow, Metric.ROUND_TRIP) * US))
 
 
 def between(paths: Paths, series: str, flow: str) -> tuple[Floats, Floats]:
@@ -227,24 +207,14 @@ def between(paths: Paths, series: str, flow: str) -> tuple[Floats, Floats]:
 
 def between_frames(entry: Entry, paths: Paths) -> Finding:
     """Find the time between received frames of a size, in us."""
-    value = (
-        paths.value(
-            entry.text("series"),
-            {LOAD: frame(entry.read("octets", int))},
-            entry.text("flow"),
-            Metric.INTER_ARRIVAL,
-        )
-        * US
-    )
-    return Finding(_alone(value))
+    where = {LOAD: frame(entry.read("octets", int))}
+    return Finding(exact(paths.value(entry.series, where, entry.flow, Metric.INTER_ARRIVAL) * US))
 
 
 def between_line(entry: Entry, paths: Paths) -> Finding:
     """Find constant or slope of the time between received frames, from a size on."""
-    constant, slope = fitted(
-        *between(paths, entry.text("series"), entry.text("flow")), least=entry.number("least")
-    )
-    return Finding(_alone(slope if entry.text("part") == "slope" else constant))
+    constant, slope = fitted(*between(paths, entry.series, entry.flow), least=entry.number("least"))
+    return Finding(exact(slope if entry.text("part") == "slope" else constant))
 
 
 def leaves_floor(entry: Entry, paths: Paths) -> Finding:
@@ -252,10 +222,8 @@ def leaves_floor(entry: Entry, paths: Paths) -> Finding:
 
     By more than the entry's share.
     """
-    octets, times = between(paths, entry.text("series"), entry.text("flow"))
-    return Finding(
-        _alone(crossing(octets, times, float(times.min()) * (1 + entry.number("share"))))
-    )
+    octets, times = between(paths, entry.series, entry.flow)
+    return Finding(exact(crossing(octets, times, float(times.min()) * (1 + entry.number("share")))))
 
 
 def throughput(entry: Entry, paths: Paths) -> Finding:
@@ -265,10 +233,8 @@ def throughput(entry: Entry, paths: Paths) -> Finding:
         if entry.read("varied", bool, default=True)
         else dict(entry.point())
     )
-    values = (
-        paths.values(entry.text("series"), where, entry.text("flow", ""), Metric.DATA_RATE) * MB_S
-    )
-    return Finding(student(values) if values.size > 1 else _alone(float(values[0])))
+    values = paths.values(entry.series, where, entry.flow, Metric.DATA_RATE) * MB_S
+    return Finding(student(values) if values.size > 1 else exact(float(values[0])))
 
 
 def same_through_switches(entry: Entry, paths: Paths) -> Finding:
@@ -276,12 +242,12 @@ def same_through_switches(entry: Entry, paths: Paths) -> Finding:
 
     They may differ by the entry's share.
     """
-    direct = between(paths, entry.text("series"), entry.text("direct"))[1]
+    direct = between(paths, entry.series, entry.text("direct"))[1]
     apart = max(
-        float(np.abs(between(paths, entry.text("series"), flow)[1] / direct - 1).max())
+        float(np.abs(between(paths, entry.series, flow)[1] / direct - 1).max())
         for flow in entry.texts("flows")
     )
-    return Finding(_alone(apart * 100), apart <= entry.number("share"))
+    return Finding(exact(apart * 100), apart <= entry.number("share"))
 
 
 def waits(paths: Paths, series: str, flow: str) -> tuple[Floats, Floats]:
@@ -308,7 +274,7 @@ def doubled(entry: Entry, paths: Paths) -> Finding:
 
     Twice that at the widest spacing.
     """
-    spacings, rows = waits(paths, entry.text("series"), entry.text("flow"))
+    spacings, rows = waits(paths, entry.series, entry.flow)
     # Crossed from the right: against rates, latency rises.
     rates = -spacings[::-1]
     return Finding(
@@ -324,7 +290,7 @@ def more_than_direct(entry: Entry, paths: Paths) -> Finding:
     ratios, sizes = [], entry.read("sizes", list[tuple[str, int]])
     for series, octets in sizes:
         direct = waits(paths, series, entry.text("direct"))[1][:, -1]
-        through = waits(paths, series, entry.text("flow"))[1][:, -1]
+        through = waits(paths, series, entry.flow)[1][:, -1]
         ratios.append(
             (through - direct) / (entry.number("constant") + entry.number("slope") * octets)
         )
@@ -338,15 +304,10 @@ def more_than_direct(entry: Entry, paths: Paths) -> Finding:
 def shift(entry: Entry, paths: Paths) -> Finding:
     """Find by how much the other stream moves the mean latency of the first, in us."""
     quiet, loaded = (
-        paths.value(
-            entry.text("series"),
-            {entry.text("key"): text},
-            entry.text("flow"),
-            Metric.ONE_WAY_DELAY,
-        )
+        paths.value(entry.series, {entry.text("key"): text}, entry.flow, Metric.ONE_WAY_DELAY)
         for text in entry.texts("values")
     )
-    return Finding(_alone((loaded - quiet) * US))
+    return Finding(exact((loaded - quiet) * US))
 
 
 def trips(paths: Paths, flow: str, octets: int, period: str) -> Histogram:
@@ -374,8 +335,7 @@ def tail_moves(entry: Entry, paths: Paths) -> Finding:
     moves = {}
     for octets in entry.read("octets", list[int]):
         quiet, loaded = (
-            trips(paths, entry.text("flow"), octets, period)
-            for period in (QUIET, entry.text("period"))
+            trips(paths, entry.flow, octets, period) for period in (QUIET, entry.text("period"))
         )
         moves[octets] = rank(loaded, 0.99) - rank(quiet, 0.99)
     holds = all(entry.number("low") <= move <= entry.number("high") for move in moves.values())
@@ -394,8 +354,7 @@ def stays(entry: Entry, paths: Paths) -> Finding:
     moves = []
     for octets in entry.read("octets", list[int]):
         quiet, loaded = (
-            trips(paths, entry.text("flow"), octets, period)
-            for period in (QUIET, entry.text("period"))
+            trips(paths, entry.flow, octets, period) for period in (QUIET, entry.text("period"))
         )
         moves.append(rank(loaded, 0.5) - rank(quiet, 0.5))
     return Finding(
@@ -410,7 +369,7 @@ def spread(entry: Entry, paths: Paths) -> Finding:
             float(
                 np.mean(
                     [
-                        _deviation(trips(paths, entry.text("flow"), octets, QUIET))
+                        _deviation(trips(paths, entry.flow, octets, QUIET))
                         for octets in entry.read("octets", list[int])
                     ]
                 )
@@ -432,7 +391,7 @@ def peaks(entry: Entry, paths: Paths) -> Finding:
     A peak exceeds both of its sides by four standard errors.
     """
     counts = [
-        _peaks(trips(paths, entry.text("flow"), octets, entry.text("period")))
+        _peaks(trips(paths, entry.flow, octets, entry.text("period")))
         for octets in entry.read("octets", list[int])
     ]
     remark = ", ".join(
@@ -466,7 +425,7 @@ def late(entry: Entry, paths: Paths) -> Finding:
     """
     shares = []
     for octets in entry.read("octets", list[int]):
-        histogram = trips(paths, entry.text("flow"), octets, QUIET)
+        histogram = trips(paths, entry.flow, octets, QUIET)
         beyond = histogram.low_s * US > rank(histogram, 0.5) + entry.number("limit")
         shares.append(histogram.count[beyond].sum() / histogram.count.sum())
     return Finding(_pooled(float(np.mean(shares)) * 100))
@@ -481,9 +440,7 @@ def widths(entry: Entry, paths: Paths) -> dict[tuple[int, int], float]:
     for octets, kind in entry.read("sizes", Sizes):
         for count, group in enumerate(entry.texts("groups"), 1):
             of = [f"{group}-{kind}{number}" for number in range(1, count + 1)]
-            shapes = [
-                paths.histogram(entry.text("series"), {}, flow, "one_way_delay") for flow in of
-            ]
+            shapes = [paths.histogram(entry.series, {}, flow, "one_way_delay") for flow in of]
             found[octets, count] = float(
                 np.mean([rank(shape, 0.95) - rank(shape, 0.05) for shape in shapes])
             )
@@ -529,32 +486,28 @@ def scales(entry: Entry, paths: Paths) -> Finding:
 def apart(entry: Entry, paths: Paths) -> Finding:
     """Find the mean time between the answers of several to one request, in us."""
     where = dict(entry.point())
-    counts = paths.along(entry.text("series"), entry.text("key"), where)
+    counts = paths.along(entry.series, entry.text("key"), where)
     if len(counts) < 2:
-        raise MissingError(f"fewer than two numbers of answers in {entry.text('series')}")
+        raise MissingError(f"fewer than two numbers of answers in {entry.series}")
     last = [
-        paths.value(
-            entry.text("series"), {**where, entry.text("key"): count}, "ping", Metric.ROUND_TRIP
-        )
+        paths.value(entry.series, {**where, entry.text("key"): count}, "ping", Metric.ROUND_TRIP)
         * US
         for count in counts
     ]
     steps = [after - before for before, after in pairwise(last)]
     return Finding(
-        _alone(float(np.mean(steps))), remark=", ".join(f"{step:.1f}" for step in steps) + " us"
+        exact(float(np.mean(steps))), remark=", ".join(f"{step:.1f}" for step in steps) + " us"
     )
 
 
 def lost(entry: Entry, paths: Paths) -> Finding:
     """Whether messages are lost at a point, or none is; ours is their share in %."""
-    share = paths.value(entry.text("series"), entry.point(), entry.text("flow"), Metric.LOSS)
+    share = paths.value(entry.series, entry.point(), entry.flow, Metric.LOSS)
     remark = ""
     if "beside" in entry:
-        beside = paths.value(
-            entry.text("series"), entry.point("beside"), entry.text("flow"), Metric.LOSS
-        )
+        beside = paths.value(entry.series, entry.point("beside"), entry.flow, Metric.LOSS)
         remark = f"{beside * 100:.0f}% without flow control"
-    return Finding(_alone(share * 100), (share > 0) == entry.read("some", bool), remark)
+    return Finding(exact(share * 100), (share > 0) == entry.read("some", bool), remark)
 
 
 RULES: dict[str, Rule] = {
