@@ -267,7 +267,7 @@ def locate(name: Path | str) -> Path:
     -------
     :
         Path of the experiment file; a path that looks like a file is returned though there is none,
-        for `load` to say so.
+        for `load` to refuse.
 
     Raises
     ------

@@ -27,7 +27,7 @@ UNSEEN = 5e-5
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A paragraph; a lead says how to read what follows."""
+    """A paragraph; a lead explains how to read what follows."""
 
     text: str
     kind: Literal["", "lead"] = ""
@@ -126,7 +126,7 @@ class Trace:
     name
         What it is of; a theory, the simulation of its assumptions and the segment may share it.
     kind
-        A theory, the simulation of what it assumes, or the simulation of the segment as it is.
+        A theory, the simulation of what it assumes, or the simulation of the segment.
     points
         Estimates by x, which is a number or a name.
 
@@ -139,7 +139,7 @@ class Trace:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Theories, simulations of what they assume, and the segment as it is, against a number.
+    """Theories, simulations of what they assume, and the segment, against a number.
 
     Parameters
     ----------
@@ -270,7 +270,7 @@ class Grid:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A drawing in SVG, in a box that scrolls by itself."""
+    """A drawing in SVG, in a box with its own scroll bars."""
 
     svg: Markup
     title: str

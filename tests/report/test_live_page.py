@@ -210,7 +210,7 @@ def test_every_figure_is_drawn_within_its_box(
         for name in ("tcp", "losses", "pacing", "hosts"):
             visit.expect_within_boxes(name)
         assert "excess" not in visit.page.locator("#losses .plot").last.inner_text()
-        assert "cannot be told" in visit.page.locator("#losses .plot").last.inner_text()
+        assert "unknown" in visit.page.locator("#losses .plot").last.inner_text()
 
 
 @pytest.mark.browser

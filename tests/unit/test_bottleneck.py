@@ -76,7 +76,7 @@ def test_two_stages_that_hold_it_back_alike_are_not_told_apart() -> None:
     ]
     found = judge(noisy(10e6, random), tried)
     assert found.bottleneck is None
-    assert "cannot be told apart" in found.why
+    assert "cannot be distinguished" in found.why
 
 
 def test_more_connections_are_evidence_and_never_the_bottleneck() -> None:

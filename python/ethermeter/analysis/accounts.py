@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """What the agents of a trial told; a part is empty where there is nothing of it.
+    """What the agents of a trial reported; empty where there is nothing of a kind.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def read(run_dir: Path) -> tuple[Account, ...]:
 
 
 def account(trial: "Trial", result: Result) -> Account:
-    """Take from a test's result what its agents told."""
+    """Return what the agents reported in the result of a test."""
     machines, transfers, lost = (
         hosts.machines(result),
         connections.connections(result),
@@ -119,7 +119,7 @@ def by_point(found: Sequence[Account]) -> list[list[Account]]:
 
 
 def alike(parts: Iterable[T], key: Callable[[T], Hashable]) -> list[list[T]]:
-    """Group what several trials told of the same thing, in the order of its first."""
+    """Group items of several trials by a key, in the order of their first."""
     found: dict[Hashable, list[T]] = {}
     for each in parts:
         found.setdefault(key(each), []).append(each)

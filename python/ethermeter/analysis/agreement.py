@@ -97,7 +97,7 @@ class Agreement:
     cautions
         Words that the prediction carries.
     idealised, simulation
-        In the world of the model, and of the segment as it is; None if the run has no such trials.
+        In the world of the model, and of the segment; None if the run has no such trials.
     idealised_verdict, verdict
         "agrees" or "differs"; "not-run" without simulation, "no-value" where it has no value or no
         interval.

@@ -62,7 +62,7 @@ class Within:
         Of the value as a random variable: third central moment over the cube of the standard error;
         dimensionless.
     independent
-        As many independent batches would tell as much; NaN where that cannot be judged.
+        Effective number of independent batches; NaN where that cannot be judged.
     """
 
     error: Floats

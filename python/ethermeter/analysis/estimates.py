@@ -18,7 +18,7 @@ Trials with the same series, point and engine are replications. A value is the m
   (`ethermeter.engines.live.by_batch`).
 - What could have happened and was not seen in any replication has an upper limit in place of an
   interval without width (`ethermeter.analysis.unseen`).
-- What a theory says is known without error: its interval is the value itself.
+- A value of a theory has no error: its interval has no width.
 """
 
 import functools
@@ -210,7 +210,7 @@ def summarised(
     replications
         Trials of every point.
     within
-        How sure each trial's value is, of shape `(trials,)`; None where batches do not tell.
+        Uncertainty of each trial's value, of shape `(trials,)`; None without batches.
 
     Returns
     -------

@@ -159,7 +159,7 @@ def of_all(sums: FlowSums) -> dict[Metric, Floats]:
                 metric: rate.sum(axis=-1)
                 for metric, rate in _rates(sums, sums.counted_s[..., None]).items()
             },
-            # A flow of which offered messages are not counted leaves nothing to tell of all.
+            # Without the offered messages of one flow, the loss of all flows is unknown.
             Metric.LOSS: np.where(
                 np.isnan(wanted).any(axis=-1), np.nan, weighted_mean(wanted, loss)
             ),

@@ -36,11 +36,11 @@ if TYPE_CHECKING:
 
 FILE = "flows.json"
 MOST_FLOWS = 16
-"""Flows that are still told apart; with more, those of one table of the experiment file go
+"""Flows that have estimates of their own; with more, those of one table of the experiment file go
 together.
 """
 SHARED = (Metric.DATA_RATE, Metric.MESSAGE_RATE)
-"""What flows share: data; messages where lengths of data cannot be told."""
+"""What flows share: data; messages where lengths of data are unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ def sharing(
     """Find how fairly flows share at every point, in the order of the plan.
 
     Flows of one table of the experiment file share, where it has several; in a network without such
-    a table all flows do, if all send messages that nobody answers, or all are transfers. Points at
+    a table all flows do, if all send messages without answers, or all are transfers. Points at
     which no two flows share are left out.
 
     Parameters
@@ -140,10 +140,10 @@ def sharing(
     for at, first in enumerate(firsts):
         members = np.flatnonzero(points == at).tolist()
         for name, flows in _sharers(trials[first].scenario).items():
-            told = _rates([values[member] for member in members], flows)
-            if told is None:
+            found_rates = _rates([values[member] for member in members], flows)
+            if found_rates is None:
                 continue
-            metric, rates, known = told
+            metric, rates, known = found_rates
             indices, shares = jain_index(rates), rates / rates.sum(axis=1, keepdims=True)
             by_batch = [
                 left[members[replication]][metric][:, flows]

@@ -3,7 +3,7 @@
 A value is the mean over the part's stations of a trial; a station without one (it delivered
 nothing) is left out. The interval follows the rule of `ethermeter.analysis.estimates`. From
 batches, with fewer than three replications, follow bit rate and transmission delay, and of flows
-what `ethermeter.analysis.flow_sums` tells.
+what follows from `ethermeter.analysis.flow_sums`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -266,9 +266,8 @@ def _means_of_known(values: Floats, has_value: NDArray[np.bool_]) -> Floats:
 
     Values have the shape `(trials, batches, stations)`.
 
-    Stations without a value, as `has_value` of shape `(trials, stations)` tells, are left out, as
-    of the value itself; where one has some of its values only, or batches do not tell of it,
-    nothing is known: NaN.
+    Stations without a value, where `has_value` of shape `(trials, stations)` is false, are left
+    out. The mean is NaN if a station lacks some of its values, or has no batches.
     """
     known = has_value[:, None, :]
     with np.errstate(invalid="ignore"):

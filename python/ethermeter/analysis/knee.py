@@ -60,7 +60,7 @@ def rise(x: Floats, y: Floats) -> Knee | None:
 
     The rule: of the part up to the curve's highest point, the point farthest below the chord
     between its ends, both axes scaled to run from 0 to 1 (`knee`, looking below the chord only).
-    What follows the highest point, such as the plateau of full queues, says nothing about where the
+    What follows the highest point, such as the plateau of full queues, does not show where the
     rise began. Nearer than `CLEAR` to the chord it is none.
 
     Parameters

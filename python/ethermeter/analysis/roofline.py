@@ -180,8 +180,8 @@ def of_scenario(
     """Return the roofline of a flow of a network scenario, from its stages alone.
 
     A stage's ceiling is the bits of a frame over the time that the stage takes for it; with frames
-    of several lengths, the mean of the one over the mean of the other. It assumes that nobody else
-    needs the stage.
+    of several lengths, the mean of the one over the mean of the other. It assumes that no other
+    host needs the stage.
 
     Parameters
     ----------

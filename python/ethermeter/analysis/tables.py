@@ -45,7 +45,7 @@ class WholeSegment:
 
     NaN where a metric is undefined or missing.
 
-    `is_there` has the same shape and tells these apart: trials without voice have no row of its
+    `is_there` has the same shape and distinguishes them: trials without voice have no row of its
     metrics.
     """
 

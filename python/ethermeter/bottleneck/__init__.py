@@ -1,6 +1,6 @@
 """Bottleneck search: which stage holds a transfer back, by changing one stage at a time.
 
-A stage's load tells little of what it costs; what happens when it is changed tells all. So each
+A stage's load does not show what it costs; the effect of a change does. So each
 stage is relieved (or, where it has nothing to relieve, tightened) while the others stay, in rounds
 of random order, and the bottleneck is the stage whose change moves the throughput.
 """

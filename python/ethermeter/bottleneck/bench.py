@@ -86,7 +86,7 @@ class Bench:
         return _outcome(received, sent)
 
     def _prepare(self, setup: Setup) -> None:
-        """Make everything as the setup says; what is so already is left alone."""
+        """Apply the setup; what it already has stays."""
         assert self._testbed.switch is not None
         first, last = self._testbed.hosts
         switch = self._testbed.switch
@@ -108,7 +108,7 @@ class Bench:
         self._wires[(namespace, interface)] = wire
 
     def _join(self, switch: str, setup: Setup) -> None:
-        """Join the wires by a long wire or a device as the setup says, or else by the bridge."""
+        """Join the wires by a long wire or a device of the setup, or else by the bridge."""
         wanted = (setup.delay_ns, setup.frame_ns, setup.room_frames) if setup.has_line else None
         if wanted == self._line_is:
             return

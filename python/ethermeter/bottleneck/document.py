@@ -86,8 +86,8 @@ class TransferTable(Table):
     block: Block = 8 * 64_000
     """What is taken from the source at a time."""
     turn_around: Time | None = None
-    """Time of the sending application from being asked for a block to having it; without, nobody
-    asks.
+    """Time of the sending application from the request of a block to its data; without, there are
+    no requests.
     """
     window: Room | None = None
     """Room for what the receiver's application has not read; the system's choice without."""
@@ -279,7 +279,7 @@ def _check(document: Document, *, file: str) -> None:
 
 
 def _congestion_answers() -> list[str]:
-    """Return how this system's TCP can answer loss; empty where it does not tell."""
+    """Return how this system's TCP can answer loss; empty if it does not report it."""
     try:
         return (
             Path("/proc/sys/net/ipv4/tcp_available_congestion_control")

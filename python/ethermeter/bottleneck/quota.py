@@ -96,7 +96,7 @@ class ControlGroup:
             (self._group / "cgroup.procs").write_text(str(pid), encoding="ascii")
             self.limit(None)
         except BaseException:
-            # Ctrl-C too: nobody else knows of the group yet.
+            # Ctrl-C too: no other process knows of the group yet.
             self.close()
             raise
 

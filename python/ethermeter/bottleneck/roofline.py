@@ -25,7 +25,7 @@ def roofline(title: str, setup: Setup, unchanged: Sequence[Outcome]) -> Roofline
     setup
         The transfer.
     unchanged
-        Outcomes of the transfer as it is, at least one.
+        Outcomes of the unchanged transfer, at least one.
 
     """
     rates = np.asarray([outcome.throughput_bps for outcome in unchanged])

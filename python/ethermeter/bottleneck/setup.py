@@ -49,7 +49,7 @@ class Setup:
         Octets that are taken from the source at a time.
     turn_around_ns
         Time that the sending application takes to answer when the receiving one asks for a block;
-        None: nobody asks.
+        None: no block is requested.
     receive_octets, send_octets
         Room at the sockets; None: the system's choice.
     segment_octets

@@ -1,4 +1,4 @@
-"""The verdict: which stage's change moves the throughput, or that it cannot be told.
+"""The verdict: which stage's change moves the throughput, or that it is undecided.
 
 Pure: samples in, words out.
 
@@ -153,7 +153,7 @@ def judge(unchanged_bps: Floats, tried: Sequence[Tried], *, looks: int = 1) -> V
             np.log(np.maximum(each.throughput_bps, SLOWEST_BPS)) - base
         ) / math.log(each.factor)
     stages = [each for each in tried if not each.is_evidence_only]
-    # One interval for each change, and one for each pair that may have to be told apart.
+    # One interval for each change, and one for each pair that may have to be compared.
     wide = _quantile(rounds, intervals=looks * (len(tried) + max(0, len(stages) - 1)))
     responses = tuple(
         Response(
@@ -207,7 +207,7 @@ def _among_relieved(
         if each is not best and _interval(scaled[best.stage] - scaled[each.stage], wide).low <= 0
     ]
     if rivals:
-        return Verdict(None, f"{_list([best, *rivals])} cannot be told apart", responses)
+        return Verdict(None, f"{_list([best, *rivals])} cannot be distinguished", responses)
     others = [each for each in moving if each is not best]
     too = f"; {_list(others)} {'takes' if len(others) == 1 else 'take'} part" if others else ""
     return Verdict(

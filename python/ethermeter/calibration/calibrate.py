@@ -24,7 +24,7 @@ drawn.
 """
 
 UNLIKELY = 0.01
-"""Probability below which residuals are said to be not explained."""
+"""Probability below which residuals count as not explained."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Curve:
     runs
         How many stretches of one sign the residuals have.
     chance
-        Probability of so few by chance; 1 where there are too few data to tell.
+        Probability of so few by chance; 1 with too few data to judge.
 
     """
 
@@ -132,7 +132,7 @@ def calibrate(
     Raises
     ------
     InputError
-        If the model cannot say what was measured.
+        If the model has no value of what was measured.
     UnansweredError
         If `answer` raises it.
 
@@ -198,7 +198,7 @@ def _curves(data: Sequence[Datum], residuals: Floats) -> list[Curve]:
 
 
 def runs_test(residuals: Floats) -> tuple[int, float]:
-    """Count stretches of one sign, and say how probable so few are by chance.
+    """Count stretches of one sign, and return how probable so few are by chance.
 
     Parameters
     ----------

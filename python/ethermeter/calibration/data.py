@@ -60,7 +60,7 @@ def read_data(paths: Sequence[Path], *, metrics: Sequence[Metric]) -> tuple[Datu
     paths
         Run directories (their live trials, or all if they have none) and CSV files.
     metrics
-        What to take of runs; a CSV says it itself.
+        What to take of runs; a CSV file names it.
 
     Raises
     ------

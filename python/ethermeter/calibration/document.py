@@ -30,7 +30,7 @@ class NetworkFile:
     covariance
         Of these, along what the data determine, shape `(unknowns, unknowns)`.
     undetermined
-        Directions of which the data say nothing, in units of the unknowns' ranges, shape
+        Directions that the data do not determine, in units of the unknowns' ranges, shape
         `(directions, unknowns)`.
     degrees
         Degrees of freedom of the intervals.
@@ -66,15 +66,15 @@ def network_text(found: Calibration) -> str:
         }
         if is_known and estimate.has_interval:
             table |= {"low": float(estimate.low), "high": float(estimate.high)}
-            said = f"fit: 95% interval {estimate.low:.6g} to {estimate.high:.6g} {unknown.unit}"
+            source = f"fit: 95% interval {estimate.low:.6g} to {estimate.high:.6g} {unknown.unit}"
         else:
-            said = "fit: not determined alone" if not is_known else "fit: without an interval"
-            said += "".join(
+            source = "fit: not determined alone" if not is_known else "fit: without an interval"
+            source += "".join(
                 f"; {in_words(names, each.factors)} = {each.estimate.value:.6g} {unknown.unit}"
                 for each in fit.combinations
                 if each.factors[place]
             )
-        sources |= {key: said for key in unknown.keys}
+        sources |= {key: source for key in unknown.keys}
         tables[unknown.name] = table
     tree = {
         "title": f"{document['title']}: calibrated",

@@ -1,6 +1,6 @@
 """Estimation: weighted least squares between bounds.
 
-It says which parameters the data determine, and which only in sums.
+It shows which parameters the data determine, and which only in sums.
 
 All parameters are scaled to their bounds: 0 is the lower, 1 the upper. The Jacobian is by central
 differences of `STEP` of that range, which delays and rates of networks bear: they are linear in the
@@ -99,7 +99,7 @@ class Fit:
         Of the parameters in their units, along what is determined, shape `(parameters,
         parameters)`.
     undetermined
-        Directions of which the data say nothing, in units of the ranges, shape `(directions,
+        Directions that the data do not determine, in units of the ranges, shape `(directions,
         parameters)`.
     predicted
         What the data should be, shape `(data,)`.

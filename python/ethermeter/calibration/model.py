@@ -32,7 +32,7 @@ class Model:
     document
         The experiment file without `calibrate`, as tables.
     unknowns
-        What data shall tell.
+        Parameters to determine from data.
     metrics
         What is taken of runs.
     seed

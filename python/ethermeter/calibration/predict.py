@@ -29,7 +29,7 @@ either end.
 """
 
 Follow = Callable[[int, int], None]
-"""Is told how many trials are done, and of how many."""
+"""Called with the number of finished trials, and of all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ def predict(
     seed
         Of these draws.
     follow
-        Is told of progress.
+        Called with the progress.
 
     Raises
     ------

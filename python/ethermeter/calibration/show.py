@@ -129,7 +129,7 @@ def unknown_rows(found: Calibration) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = []
     for place, unknown in enumerate(found.model.unknowns):
         estimate = found.fit.estimates[place]
-        said = (
+        text = (
             "determined"
             if found.fit.is_determined[place]
             else "only in sums"
@@ -143,7 +143,7 @@ def unknown_rows(found: Calibration) -> list[tuple[str, ...]]:
                 _digits(estimate.low),
                 _digits(estimate.high),
                 unknown.unit,
-                said,
+                text,
             )
         )
     return rows

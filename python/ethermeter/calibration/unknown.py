@@ -1,4 +1,4 @@
-"""Unknowns: parameters of a network that data shall tell, each between two bounds."""
+"""Unknowns: parameters of a network to determine from data, each between two bounds."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ _OCTET_PS = 8 * units.PS_PER_S
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """A parameter that data shall tell.
+    """A parameter to determine from data.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ class Unknown:
     low, high
         Bounds, in `unit`.
     start
-        The value from which the search begins, and which is kept where data say nothing.
+        The value from which the search begins, and which is kept where data do not determine it.
     unit
         Unit of the three, as the file has it.
 

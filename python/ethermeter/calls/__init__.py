@@ -2,8 +2,8 @@
 
 `question` is what is asked and the experiment that answers it for a number of calls; `segment` and
 `network` are where the calls are. `quality` is what a simulated trial means for those who talk.
-`ethermeter.strategies.calls` searches the largest number. `admission` stands apart: what a run says
-of calls that come and go.
+`ethermeter.strategies.calls` searches the largest number. `admission` is about calls that come and
+go.
 """
 
 from ethermeter.calls.network import BetweenHosts, pairs_of

@@ -35,7 +35,7 @@ _COUNT = re.compile(r"stations\.([^.]+\.)?count")
 
 @dataclass(frozen=True, slots=True)
 class ByCalls:
-    """What a run says of 0, 1, … calls; arrays of the shape (largest + 1,).
+    """Results of a run by number of calls, 0, 1, …; arrays of the shape (largest + 1,).
 
     Parameters
     ----------
@@ -155,7 +155,7 @@ class Outcome:
 
 
 def read(run: Path, *, series: str | None = None, at: Mapping[str, str] | None = None) -> ByCalls:
-    """Read what a finished run says of each number of calls.
+    """Read the results of a finished run for each number of calls.
 
     Parameters
     ----------
@@ -240,7 +240,7 @@ def outcomes(
     offered_erlangs
         Calls offered a second times their mean duration.
     by_calls
-        What a run says of each number of calls.
+        Results of a run for each number of calls.
     thresholds
         What the rules decide by.
 

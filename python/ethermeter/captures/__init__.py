@@ -1,4 +1,4 @@
-"""Captures: what a capture file says of every connection and flow in it, and what limited each."""
+"""Captures: the connections and flows of a capture file, and what limited each."""
 
 from ethermeter.captures.connection import Caution, Connection, End
 from ethermeter.captures.explanation import Explanation, explain

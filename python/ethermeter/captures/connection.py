@@ -61,7 +61,7 @@ class End:
     Parameters
     ----------
     of
-        What the core says of it, as docs/formats.md describes it.
+        Counts of the core.
 
     """
 
@@ -99,9 +99,9 @@ class Connection:
     Parameters
     ----------
     of
-        What the core says of it, as docs/formats.md describes it.
+        Counts of the core.
     is_lossy
-        Whether the capture says that it dropped packets, of this connection perhaps.
+        Whether the capture dropped packets, of this connection perhaps.
 
     """
 

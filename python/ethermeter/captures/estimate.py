@@ -41,7 +41,7 @@ class Estimate:
     goodput_bps
         With the receiver's window as large as it was seen, in bit/s.
     most_bps
-        The same if the receiver's window grows as far as it is needed, in bit/s.
+        The same if the receiver's window grows as far as needed, in bit/s.
     bound
         The limit that `goodput_bps` is of.
     assumptions

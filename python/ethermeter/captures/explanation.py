@@ -17,14 +17,14 @@ _LINKS = "Ethernet, IP, Linux cooked capture or BSD loopback"
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What a capture file says.
+    """Connections and flows of a capture file.
 
     Parameters
     ----------
     name
         The file as the user named it.
     of
-        What the core says of it, as docs/formats.md describes it.
+        Counts of the core.
 
     """
 
@@ -126,8 +126,7 @@ def explain(path: Path, follow: Callable[[int, int], object] | None = None) -> E
     Returns
     -------
     :
-        What it says. A file that ends within a packet is explained up to there, and `warnings` says
-        so.
+        The explanation. A file that ends within a packet is explained up to there, with a warning.
 
     Raises
     ------

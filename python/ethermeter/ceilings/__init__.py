@@ -1,7 +1,7 @@
 """Ceilings: the rate of each stage of this host alone, measured, read from the system or computed.
 
 Stages that share a processor or a bus are slower together than each alone.
-What could not be had is said too, with the reason (`LeftOut`).
+Ceilings that could not be found are listed with the reason (`LeftOut`).
 """
 
 from ethermeter.ceilings.survey import Options, survey

@@ -130,8 +130,8 @@ def _of_run(path: Path) -> list[Roofline]:
                 continue  # its frames are as long as TCP makes them
             samples = [goodput[key] for trial in members if (key := (trial.id, flow)) in goodput]
             achieved = student(np.asarray(samples)) if samples else None
-            said = f"{engine}; {place}" if place else engine
-            found.append(of_scenario(scenario, flow, achieved, place=said))
+            which = f"{engine}; {place}" if place else engine
+            found.append(of_scenario(scenario, flow, achieved, place=which))
     if not found:
         raise InputError.of(
             str(path), "run", "nothing but transfers", "expected a run with a flow of messages"

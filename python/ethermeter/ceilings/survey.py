@@ -70,14 +70,14 @@ class _Tried(msgspec.Struct, frozen=True):
     taken_ns: tuple[int, ...]
 
 
-def survey(options: Options, tell: Callable[[int, int], None] = lambda done, of: None) -> Survey:
+def survey(options: Options, follow: Callable[[int, int], None] = lambda done, of: None) -> Survey:
     """Measure every stage of this host alone, in the order of a path from source to sink.
 
     Parameters
     ----------
     options
         Settings.
-    tell
+    follow
         Called with the steps done and their number.
 
     """
@@ -85,9 +85,9 @@ def survey(options: Options, tell: Callable[[int, int], None] = lambda done, of:
     steps = list(_steps(options))
     before = _used_s()
     for done, step in enumerate(steps):
-        tell(done, len(steps))
+        follow(done, len(steps))
         step(found)
-    tell(len(steps), len(steps))
+    follow(len(steps), len(steps))
     after = _used_s()
     if before is not None and after is not None:
         wall_s, others_s = (late - early for early, late in zip(before, after, strict=True))

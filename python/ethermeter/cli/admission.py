@@ -1,4 +1,4 @@
-"""The command that says what becomes of calls that come and go."""
+"""The command that rates admission of calls that come and go."""
 
 from typing import TYPE_CHECKING, Annotated
 

@@ -1,4 +1,4 @@
-"""Which stage holds a transfer back: one stage at a time is changed, and the throughput tells."""
+"""The command that finds the stage which holds a transfer back."""
 
 import sys
 from pathlib import Path

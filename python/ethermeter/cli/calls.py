@@ -1,4 +1,4 @@
-"""The command that says how many calls fit on a segment, or between hosts of a network."""
+"""The command that finds how many calls fit on a segment, or between hosts."""
 
 import sys
 from collections.abc import Sequence
@@ -231,7 +231,7 @@ def calls(
         seed=1 if seed is None else seed,
     )
     try:
-        question.packets  # a codec that cannot be cut like this says so here  # noqa: B018
+        question.packets  # raises for a codec that cannot be cut like this  # noqa: B018
     except InputError as error:
         named = {"packet_s": "--packet", "bit_rate_bps": "--bit-rate", "ip": "--ip"}
         raise InputError(

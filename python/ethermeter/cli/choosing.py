@@ -1,4 +1,4 @@
-"""Commands about what theories say of an experiment."""
+"""Commands that apply theories to an experiment."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -56,11 +56,11 @@ def choose(
         for text in verdict.differences.values():
             typer.echo(f"  assumes: {text}")
         if verdict.values:
-            said = ", ".join(
+            values = ", ".join(
                 f"{metric} {number(value)} {metric.unit}".rstrip()
                 for metric, value in verdict.values.items()
             )
-            typer.echo(f"  predicts: {said}")
+            typer.echo(f"  predicts: {values}")
     occurring = [word for word in Caution if any(word in verdict.cautions for verdict in verdicts)]
     if occurring:
         typer.echo()
@@ -133,7 +133,7 @@ def agreement(
             "metric",
             "theory",
             "world it assumes",
-            "segment as it is",
+            "segment",
             "cause",
         ],
         rows,
@@ -142,7 +142,7 @@ def agreement(
         typer.echo(line)
     for name, verdicts in (
         ("the worlds that they assume", [each.idealised_verdict for each in found]),
-        ("the segment as it is", [each.verdict for each in found]),
+        ("the segment", [each.verdict for each in found]),
     ):
         judged = [verdict for verdict in verdicts if verdict in ("agrees", "differs")]
         typer.echo(

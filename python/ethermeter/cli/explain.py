@@ -98,7 +98,7 @@ def _write(found: "Explanation", chosen: "Connection | None", output: Path) -> P
 def _as_json(
     found: "Explanation", chosen: "Connection | None", written: Path | None
 ) -> dict[str, object]:
-    """Return what the core says, and of every connection what limited it."""
+    """Return the counts of the core, and of every connection what limited it."""
     from ethermeter.captures.counts import builtins_of
 
     shown = found.connections if chosen is None else (chosen,)

@@ -226,7 +226,7 @@ def run_and_sum_up(
     title: str | None = None,
     may_begin: bool = False,
 ) -> "Summary":
-    """Run what was loaded, unless it is finished already, and say what there is now.
+    """Run what was loaded, unless it is finished already, and return its summary.
 
     Parameters
     ----------

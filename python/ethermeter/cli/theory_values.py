@@ -178,7 +178,7 @@ def value(symbol: Symbol, text: str) -> Any:
     Raises
     ------
     UnitError
-        If it is none; the message says what was expected.
+        If it is none; the message has what was expected.
 
     """
     if not isinstance(symbol.allowed, Range):

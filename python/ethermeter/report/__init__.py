@@ -37,7 +37,7 @@ def write_index(path: Path, entries: Sequence[Reproduced], *, quick: bool = Fals
 
     Returns the path of the file.
 
-    With `quick` it says that the runs were shortened.
+    With `quick` it notes that the runs were shortened.
 
     Raises
     ------

@@ -69,7 +69,7 @@ def quantity(text: str) -> tuple[float, str] | None:
 
 
 def keys(point: Point) -> dict[str, str]:
-    """Return what tells a point from the others of its series."""
+    """Return what distinguishes a point from the others of its series."""
     return {**point.point, ENGINE: point.engine}
 
 
@@ -79,7 +79,7 @@ def choose(points: Sequence[Point]) -> Axes:
     The number of stations is the x axis if it varies; otherwise the numeric key with the most
     values (of one unit), the first in the plan among equals. If that made more panels than a page
     shows, it is the numeric key that makes fewest. Of the other keys, the engine, or the one with
-    the most values that still fit as curves, tells curves apart; the rest make panels.
+    the most values that still fit as curves, distinguishes curves; the rest make panels.
     """
     values: dict[str, dict[str, None]] = {}
     for point in points:
@@ -103,7 +103,7 @@ def choose(points: Sequence[Point]) -> Axes:
 def _others(
     varied: Mapping[str, Sequence[str]], x: str | None
 ) -> tuple[str | None, tuple[str, ...]]:
-    """Pick the key that tells curves apart, and those that make panels, if `x` is the x axis."""
+    """Pick the key that distinguishes curves, and those that make panels, for an x axis."""
     others = {key: len(found) for key, found in varied.items() if key != x}
     fitting = [key for key, count in others.items() if count <= MOST_CURVES]
     # Engines stand side by side: that is what several are asked for.
@@ -134,7 +134,7 @@ def _engine_name(engine: str) -> str:
 
 
 def curve_names(texts: Sequence[str]) -> dict[str, str]:
-    """Short names of the values that tell curves apart, in the order of the legend.
+    """Short names of the values that distinguish curves, in the order of the legend.
 
     Theories go by the names of their models. Frame lengths go from short to long; mixes of two
     lengths are named as the 1988 study names them, short to long: "7/1".

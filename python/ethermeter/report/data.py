@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 MOST_POINTS = 60
 """Points of a run up to which its stations are looked at place by place."""
 MOST_PLACES = 8
-"""Places that are still told apart; with more, stations are spread over the segment rather than
+"""Places that have values of their own; with more, stations are spread over the segment rather than
 clustered.
 """
 
@@ -85,7 +85,7 @@ class ReportData:
     lengths: Sequence[OfLengths]  # lines of times against lengths
     tables: Sequence[Point]  # of every table of flows, where there are several
     sharing: Sequence[Sharing]  # how fairly flows share
-    accounts: Sequence[Account]  # what agents told beside the metrics
+    accounts: Sequence[Account]  # what agents reported beside the metrics
     ports: Sequence[PortPoint]  # of every port of a network
     links: Sequence[Scenario]  # the network of each of these
     rooflines: Mapping[
@@ -208,7 +208,7 @@ def _search(run: "RunDirectory") -> Search | None:
 def _flows(
     run: "RunDirectory", trials: "Sequence[Trial]"
 ) -> tuple[Sequence[Point], Sequence[Point]]:
-    """Estimates of every flow and of every table of flows, each where it says something."""
+    """Estimates of every flow and of every table of flows, where they differ."""
     several = [trial for trial in trials if len(groups.by_table(trial.scenario)) > 1]
     return tuple(flows.of_flows(run, trials)), tuple(flows.of_parts(run, several, groups.by_table))
 

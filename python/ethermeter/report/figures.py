@@ -94,7 +94,7 @@ def _part(chart: VegaLite, number: int) -> VegaLite:
 
 
 def export(run_dir: Path, metric: str, out: Path, series: str | None = None) -> Path:
-    """Write a figure; the suffix of `out` says whether as PNG, PDF or SVG.
+    """Write a figure; the suffix of `out` gives the format: PNG, PDF or SVG.
 
     Raises
     ------

@@ -70,7 +70,7 @@ class Accounts(Struct, frozen=True):
 
 
 def file_of(trial: str, host: str) -> str:
-    """Path of a capture within a run directory; a host may be called what no file can be."""
+    """Path of a capture within a run directory; names of hosts are quoted."""
     return f"{CAPTURES}/{trial}-{quote(host, safe='')}.pcapng"
 
 

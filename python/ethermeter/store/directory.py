@@ -397,7 +397,7 @@ def _read_plan(path: Path, stamp: tuple[int, int, int]) -> "Plan":
 
 
 def is_finished(path: Path) -> bool:
-    """Whether a directory holds a finished run: its provenance, which is written last, says so."""
+    """Whether a directory holds a finished run, by its provenance, which is written last."""
     return "finished" in read_provenance(path)
 
 

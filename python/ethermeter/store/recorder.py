@@ -253,7 +253,7 @@ class Recorder:
         self._waiting, self._waiting_octets = [], 0
 
     def provenance(self) -> dict[str, object]:
-        """Read what `provenance.json` says so far; empty if there is none."""
+        """Read `provenance.json` as it stands; empty if there is none."""
         return read_provenance(self.directory)
 
     def write_provenance(self, provenance: Mapping[str, object]) -> None:

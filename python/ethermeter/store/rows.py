@@ -74,7 +74,7 @@ BATCH_SUMS: tuple[str, ...] = (
 )
 """… and the sums of times, in s."""
 NOT_COUNTED = -1
-"""In place of a count by batch that nobody made; of a sum that is NaN."""
+"""Stands for a count by batch that was not made; for a sum NaN does."""
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
@@ -104,7 +104,7 @@ class TrialRows:
     core_s
         Time the simulator took, in s. It is summed for the provenance and is in no table.
     flows
-        Flows of a trial of a network, whose rows speak of flows; 0 for a trial of a segment.
+        Flows of a trial of a network, whose rows are of flows; 0 for a trial of a segment.
     histogram_flow
         Of a network: shape (buckets,), the flow whose bucket it is.
     ports

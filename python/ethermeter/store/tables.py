@@ -171,7 +171,7 @@ def _observations(rows: "pa.Table", ids: Sequence[str]) -> "pa.Table":
     stations = rows["stations"].to_numpy().tolist()
     flows = rows["flows"].to_numpy().tolist()
     clocks = rows["clocks"].to_numpy().tolist()
-    # Which trials have voice shows in how much they say.
+    # Trials with voice have more metrics.
     voice = [
         length
         > (

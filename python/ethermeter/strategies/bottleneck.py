@@ -19,7 +19,7 @@ from ethermeter.strategies.strategy import Finished, Observed
 from ethermeter.trial import Trial
 
 UNCHANGED = "unchanged"
-"""Word for the transfer as it is."""
+"""Word for the unchanged transfer."""
 
 
 class Changed(msgspec.Struct, frozen=True):
@@ -66,7 +66,7 @@ class Answer(msgspec.Struct, frozen=True):
     why
         The reason, in a sentence.
     unchanged
-        Outcomes of the transfer as it is, one for each round.
+        Outcomes of the unchanged transfer, one for each round.
     changes
         Every intervention; samples are in the same order of rounds.
     not_tried
@@ -74,7 +74,7 @@ class Answer(msgspec.Struct, frozen=True):
     order
         What was run, in its order: `unchanged` or the stage that was changed.
     roofline
-        The ceilings along the path as it is, and what was achieved, as JSON.
+        The ceilings along the unchanged path, and the achieved rate, as JSON.
 
     """
 
@@ -93,7 +93,7 @@ class Answer(msgspec.Struct, frozen=True):
     roofline: dict[str, object]
 
     def path(self) -> Roofline:
-        """Return the ceilings along the path as it is, and what was achieved."""
+        """Return the ceilings along the unchanged path, and the achieved rate."""
         return read(self.roofline, file="roofline")
 
 
@@ -147,7 +147,7 @@ class BottleneckSearch:
 
     @property
     def experiments(self) -> tuple[Experiment, ...]:
-        """The transfer as it is."""
+        """The unchanged transfer."""
         return (experiment(self._setup, title=self._title, seed=self._seed),)
 
     @property

@@ -103,7 +103,7 @@ class MissingError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a run says: a number with its interval, for a statement whether it holds, and a remark.
+    """What a run shows: a number with its interval, whether a statement holds, and a remark.
 
     `prediction` is the interval that a further single measurement would fall into with 95%, where
     that is what was published.

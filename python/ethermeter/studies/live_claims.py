@@ -114,7 +114,7 @@ def _entry(published: Entry, each: Measured) -> Entry:
 
 
 def _reason(each: Measured, testbed: str, paths: Paths) -> str:
-    """Say why a number is not judged; empty where it is."""
+    """Return why a number is not judged; empty where it is."""
     if each.apart:
         return each.apart
     if testbed.partition(",")[0] in WITHOUT_WIRES:

@@ -54,7 +54,7 @@ def annotated_curves(chart: AnnotatedCurves) -> VegaLite:
     common: Json = {"x": along, "y": up, "color": colour}
     layers: list[Json] = []
     if not chart.order and any("l" in row for row in rows):
-        # Against what was measured too, a band along one of the two axes would say half.
+        # Against what was measured too, a band along one of the two axes would show only half.
         band: Json = {"type": "area", "opacity": 0.16, "clip": True, "aria": False}
         ends: Json = {"x": along, "y": {**up, "field": "l"}, "y2": {"field": "h"}, "color": colour}
         layers.append(

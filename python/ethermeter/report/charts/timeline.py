@@ -37,7 +37,7 @@ def curves_over_time(
     curves
         At least one, with at least one finite value.
     label
-        What is along the y axis; `from_zero` says whether it begins there.
+        What is along the y axis; it begins at 0 with `from_zero`.
     window_s
         Begin and end of the measured window.
 

@@ -1,5 +1,5 @@
 """Sections of a run's report, one file each.
 
-`applies(data)` says whether the data hold what a section shows, `build(data)` returns it; sections
+`build(data)` returns a section, `applies(data)` whether the data hold what it shows; sections
 without `applies` are always there. Files of `…_blocks` functions hold what is within a series.
 """

@@ -13,7 +13,7 @@ OPEN_ROWS = 24
 
 
 class PointColumns:
-    """Columns that tell points apart: the series where there are several, and every varied key."""
+    """Columns that distinguish points: the series if there are several, and every varied key."""
 
     def __init__(self, accounts: Sequence[Account]) -> None:
         """Find which there are."""

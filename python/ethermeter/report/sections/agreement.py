@@ -28,7 +28,7 @@ _TAGS = {"agrees": "holds", "differs": "missed"}
 
 
 LEAD = Markup(
-    "A theory against a simulation of exactly what it assumes, and of the segment as it is. Two "
+    "A theory against a simulation of exactly what it assumes, and of the segment. Two "
     "values <em>differ</em> beyond what chance leaves in 5% of all such comparisons together. "
     "Where theory and segment differ, assumptions are given up one after another; the "
     "<em>cause</em> is the one whose step changes most."
@@ -53,7 +53,7 @@ def _summary(rows: Sequence[Agreement]) -> list[Text]:
     sentences = []
     for name, verdicts in (
         ("the world it assumes", [each.idealised_verdict for each in rows]),
-        ("the segment as it is", [each.verdict for each in rows]),
+        ("the segment", [each.verdict for each in rows]),
     ):
         judged = [verdict for verdict in verdicts if verdict in ("agrees", "differs")]
         if judged:
@@ -83,7 +83,7 @@ def _table(model: str, rows: Sequence[Agreement]) -> Table:
         "Metric",
         "Theory",
         "World it assumes",
-        "Segment as it is",
+        "Segment",
         "Cause",
     ]
     body = []
@@ -145,8 +145,8 @@ def _steps(model: str, rows: Sequence[Agreement]) -> list[Block]:
     # Models import much that most runs need not.
     from ethermeter.theory.ablation import ALL_STEPS
 
-    says = {step.name: step.says for step in ALL_STEPS}
-    legend = [Markup("{}: {}").format(code(name), says.get(name, "")) for name in names]
+    texts = {step.name: step.says for step in ALL_STEPS}
+    legend = [Markup("{}: {}").format(code(name), texts.get(name, "")) for name in names]
     lead = (
         "Assumptions given up one after another, from left to right; below each value, its change "
         "where that is beyond chance."

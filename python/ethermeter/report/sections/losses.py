@@ -20,7 +20,7 @@ NAMES = {
     "receiver-interface": "receiver’s interface",
     "socket": "receiver’s socket",
 }
-UNEXPLAINED, EXCESS, UNKNOWN = "unexplained", "excess", "cannot be told"
+UNEXPLAINED, EXCESS, UNKNOWN = "unexplained", "excess", "unknown"
 SHARE = Label("Share of what was sent", "%", 100.0)
 MOST_BARS = 16
 """Flows, or points, that are drawn: those that lost most."""
@@ -36,7 +36,7 @@ LEAD = Markup(
     "counters are those of all its flows: drops beyond what is missing are <em>excess</em>: "
     "another flow’s, counted twice, or refused by a queue and sent again. Missing is the sum of "
     "all columns and the unexplained, less the excess. Where the excess is larger, figures have "
-    "<em>cannot be told</em> for all that is missing. {}"
+    "<em>unknown</em> for all that is missing. {}"
 )
 
 
@@ -165,7 +165,7 @@ def _share(loss: Loss) -> float:
 def _shares(loss: Loss) -> dict[str, float]:
     """Shares of what was sent by where it went; the excess is below zero.
 
-    With more excess than losses, counters tell nothing, unless ports dropped exactly what the
+    With more excess than losses, counters do not show it, unless ports dropped exactly what the
     streams that pass them miss.
     """
     sent = max(loss.sent, 1.0)

@@ -1,6 +1,6 @@
 """Search: what a strategy was asked, what it found, and the trials on the way.
 
-Question and answer are JSON whose keys the strategy chose; they are shown as they are.
+Question and answer are JSON whose keys the strategy chose; they are shown unchanged.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

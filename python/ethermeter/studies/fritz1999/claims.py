@@ -173,7 +173,7 @@ def of_run(run_dir: Path) -> tuple[Claim, ...]:
 
 
 def throughput(entry: Entry, copies: Copies) -> Finding:
-    """Find the throughput of a pair, and say what a constant time an octet alone would give."""
+    """Find the throughput of a pair, with what a constant time an octet alone would give."""
     pair, rate = entry.text("pair"), entry.text("rate")
     directions = [
         copies.value("copies", rate, Metric.TRANSFER_RATE, f"{pair}-{direction}") / MBPS

@@ -316,7 +316,7 @@ def data_curves(entry: Entry, curves: Curves, stations: Stations) -> Finding:
 
 
 def _named(entry: Entry) -> list[tuple[str, Where]]:
-    """Return the entry's curves, each with what tells it from the others."""
+    """Return the entry's curves, each with what distinguishes it."""
     if "key" not in entry:
         return [("", entry.point())]
     return [(text, {**entry.point(), entry.text("key"): text}) for text in entry.texts("values")]

@@ -227,7 +227,7 @@ def _geometric(ratios: Sequence[Estimate]) -> Estimate:
 
 
 def _range(found: Found) -> str:
-    """Say between which values the findings lie, and where these are."""
+    """Return the least and the largest finding as text, with their points."""
     ends = [pick(found, key=lambda item: item[1].value) for pick in (min, max)]
     return " to ".join(f"{of.value:.3g} ({_name(where)})" for where, of in ends).replace("-", "−")
 

@@ -1,6 +1,6 @@
 """Curves of the figures about the myths, each a trace.
 
-Theories, simulations of what they assume, and the segment as it is.
+Theories, simulations of what they assume, and the segment.
 
 Formulas are drawn on a grid of their own; a run holds only the points that it has simulated.
 """
@@ -202,7 +202,7 @@ def steps(runs: Runs) -> tuple[list[str], list[Trace]]:
     Names of the steps in their order, and a trace for every frame length.
     """
     names = {"theory": "formula of 1976", "world": "simulated as assumed"}
-    says = {
+    labels = {
         "known-queue": "own queues and backoff",
         "slotted": "no slots",
         "protocol": "Ethernet’s access",
@@ -227,9 +227,9 @@ def steps(runs: Runs) -> tuple[list[str], list[Trace]]:
             for point in runs.members(
                 ASSUMPTIONS, f"ablation/{FORMULA}/{step.name}", frames=frames
             ):
-                found.append((says[step.name], point.estimates[Metric.UTILISATION]))
+                found.append((labels[step.name], point.estimates[Metric.UTILISATION]))
                 last = step.name
-        end = says[after(last)] if last else "the segment"
+        end = labels[after(last)] if last else "the segment"
         found += [
             (end, point.estimates[Metric.UTILISATION])
             for point in runs.members(ASSUMPTIONS, frames=frames)
