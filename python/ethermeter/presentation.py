@@ -25,6 +25,8 @@ class Presentation:
         Whether series have distributions of delay and channel time.
     detailed
         With `has_details`, the only series that have them; None for all.
+    detail_curves
+        Values of the curves whose distributions are shown, where there are any; all if empty.
     table_only
         Series drawn in sections of the study, which have their table of estimates only.
     omitted
@@ -39,6 +41,7 @@ class Presentation:
     compared: tuple[Metric, ...] | None = None
     has_details: bool = True
     detailed: tuple[str, ...] | None = None
+    detail_curves: tuple[str, ...] = ()
     table_only: tuple[str, ...] = ()
     omitted: tuple[str, ...] = ()
 

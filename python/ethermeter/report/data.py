@@ -187,7 +187,7 @@ def gather(run_dir: Path, presentation: Presentation) -> ReportData:
             run,
             shown,
             [point for point in points if point.engine in ("simulation", "live")],
-            study=bool(study),
+            study=presentation if study else None,
         ),
     )
 
@@ -305,7 +305,11 @@ def _is_clustered(places: Sequence[int]) -> bool:
 
 
 def _distributions(
-    run: "RunDirectory", trials: "Sequence[Trial]", points: Sequence[Point], *, study: bool
+    run: "RunDirectory",
+    trials: "Sequence[Trial]",
+    points: Sequence[Point],
+    *,
+    study: Presentation | None,
 ) -> dict[str, list[tuple[Selection, list[Distribution]]]]:
     """Find the distributions of the delay that the figures of every series show."""
     ids: dict[tuple[object, ...], list[str]] = {}
@@ -327,13 +331,13 @@ def _of_kind(
     of_series: Mapping[str, Sequence[Point]],
     ids: Mapping[tuple[object, ...], list[str]],
     *,
-    study: bool,
+    study: Presentation | None,
 ) -> Iterator[tuple[str, tuple[Selection, list[Distribution]]]]:
     """Find the distributions of one delay, series by series."""
     chosen = [
         (series, selection)
         for series, members in of_series.items()
-        for selection in select(members, kind, study=study)
+        for selection in select(members, kind, study)
     ]
     wanted = {
         _key(point.series, point.engine, point.point): None

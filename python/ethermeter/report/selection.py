@@ -6,12 +6,11 @@ from dataclasses import dataclass
 
 from ethermeter.analysis.estimates import Point
 from ethermeter.metrics import Metric
+from ethermeter.presentation import Presentation
 from ethermeter.report.axes import choose, curve_names, keys, quantity
 from ethermeter.report.labels import key_title
 
 MOST_CURVES = 6
-STUDY_FRAMES = ("64 B", "1536 B", "4000 B")
-"""The study's shortest, its maximal and its longest frame."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,11 +95,11 @@ class Selection:
     fixed: str
 
 
-def select(points: Sequence[Point], kind: Kind, *, study: bool) -> list[Selection]:
+def select(points: Sequence[Point], kind: Kind, study: Presentation | None) -> list[Selection]:
     """Pick points of a series: by curve at one x, and by x for the first curve.
 
-    That x is the largest for a study; otherwise the one with the largest 99.9th percentile. Keys
-    that make panels stay at their first value.
+    That x is the largest for a study, which may choose curves; otherwise the one with the largest
+    99.9th percentile. Keys that make panels stay at their first value.
     """
     median, tail = kind.percentiles[0], kind.percentiles[3]
     points = [point for point in points if median in point.estimates]
@@ -116,17 +115,16 @@ def select(points: Sequence[Point], kind: Kind, *, study: bool) -> list[Selectio
     x = axes.x
     furthest = (
         max(points, key=lambda point: quantity(keys(point)[x]) or (0.0, ""))
-        if study
+        if study is not None
         else max(points, key=lambda point: _value(point, tail))
     )
     chosen = keys(furthest)[x]
     found = []
     if axes.curve is not None:
         across = [point for point in points if keys(point)[x] == chosen]
-        if study:
-            across = [
-                point for point in across if keys(point)[axes.curve] in STUDY_FRAMES
-            ] or across
+        if study is not None:
+            of_study = study.detail_curves
+            across = [point for point in across if keys(point)[axes.curve] in of_study] or across
         found.append(_selection(kind, axes.curve, across, {x: chosen, **start}))
         start[axes.curve] = keys(points[0])[axes.curve]
         points = [point for point in points if keys(point)[axes.curve] == start[axes.curve]]

@@ -30,6 +30,8 @@ STUDY = Study(
             Metric.UTILISATION_SD_OVER_MEAN,
         ),
         against_hosts=True,
+        # The shortest, the maximal and the longest frame of the study.
+        detail_curves=("64 B", "1536 B", "4000 B"),
     ),
     quick=(
         "phases.settle='500 ms'",
