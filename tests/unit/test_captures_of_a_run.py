@@ -71,4 +71,4 @@ def test_the_report_says_what_each_capture_lacks() -> None:
     cells = [cell for cell in ("12,345", ">6<", ">7<", "0.89 MB") if cell not in page]
     assert not cells
     nothing: Any = SimpleNamespace(captures=[])
-    assert not captures.applies(nothing)
+    assert captures.build(nothing) is None

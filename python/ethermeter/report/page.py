@@ -13,8 +13,6 @@ from ethermeter.report.render import Page, render
 from ethermeter.report.sections import (
     agreement,
     captures,
-    cautions,
-    claims,
     connections,
     hosts,
     lengths,
@@ -22,47 +20,49 @@ from ethermeter.report.sections import (
     measured,
     pacing,
     parameters,
-    provenance,
+    run,
     search,
     series,
 )
 
 AFTER_SERIES = (
-    agreement,
-    lengths,
-    measured,
-    connections,
-    losses,
-    pacing,
-    hosts,
-    captures,
+    agreement.build,
+    lengths.build,
+    measured.build,
+    connections.build,
+    losses.build,
+    pacing.build,
+    hosts.build,
+    captures.build,
+    parameters.build,
+    run.cautions,
+    run.provenance,
 )
-"""Sections that appear where the data hold what they show, in their order."""
-ALWAYS = (parameters, cautions, provenance)
+"""Sections after those of the series, in their order; None where the data hold nothing of one."""
 
 
 def page(data: ReportData, study: StudyPage) -> str:
     """Put the report together."""
-    sections: list[Section] = list(study.measured)
-    if search.applies(data):
-        sections.append(search.build(data))
-    if claims.applies(data):
-        sections.append(claims.build(data))
-    sections += study.sections
+    sections: list[Section | None] = [
+        *study.measured,
+        search.build(data),
+        run.claims(data),
+        *study.sections,
+    ]
     names = list(dict.fromkeys(point.series for point in data.points))
     for name in names:
         if name not in data.presentation.omitted:
             members = _drawn([point for point in data.points if point.series == name])
             is_only = not data.study and len(names) == 1
             sections.append(series.build(name, members, data, is_only=is_only))
-    sections += [section.build(data) for section in AFTER_SERIES if section.applies(data)]
-    sections += [section.build(data) for section in ALWAYS]
+    sections += [build(data) for build in AFTER_SERIES]
+    shown = [section for section in sections if section is not None]
     footer = Markup(
         "Run <code>{}</code>. Bands and intervals are 95%. This file holds all it needs and works "
         "offline."
     ).format(data.name)
     facts = _facts(data, names)
-    return render(Page(_title(data, study), "ethermeter report", sections, footer, facts))
+    return render(Page(_title(data, study), "ethermeter report", shown, footer, facts))
 
 
 def _drawn(points: Sequence[Point]) -> list[Point]:

@@ -1,5 +1,5 @@
-"""Sections of a run's report, one file each.
+"""Sections of a run's report.
 
-`build(data)` returns a section, `applies(data)` whether the data hold what it shows; sections
-without `applies` are always there. Files of `…_blocks` functions hold what is within a series.
+`build(data)` returns a section, or None if the data hold nothing of it. Files of `…_blocks`
+functions hold what is within a series.
 """

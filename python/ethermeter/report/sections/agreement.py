@@ -35,13 +35,10 @@ LEAD = Markup(
 )
 
 
-def applies(data: ReportData) -> bool:
-    """Whether any theory was compared with simulations."""
-    return bool(data.agreements)
-
-
-def build(data: ReportData) -> Section:
-    """Tables of every comparison of a theory, one a model."""
+def build(data: ReportData) -> Section | None:
+    """Tables of every comparison of a theory, one a model; None if there are none."""
+    if not data.agreements:
+        return None
     blocks: list[Block] = [Text(LEAD, "lead")]
     for model in dict.fromkeys(each.model for each in data.agreements):
         rows = [each for each in data.agreements if each.model == model]

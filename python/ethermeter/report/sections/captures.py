@@ -18,13 +18,10 @@ LEAD = Markup(
 )
 
 
-def applies(data: ReportData) -> bool:
-    """Whether anything was captured."""
-    return bool(data.captures)
-
-
-def build(data: ReportData) -> Section:
-    """List every capture."""
+def build(data: ReportData) -> Section | None:
+    """List every capture; None if there are none."""
+    if not data.captures:
+        return None
     return Section("captures", "Captures", "Captures", [Text(LEAD, "lead"), table(data.captures)])
 
 

@@ -59,14 +59,11 @@ LEAD = Markup(
 )
 
 
-def applies(data: ReportData) -> bool:
-    """Whether anything went over TCP in bulk."""
-    return any(each.connections for each in data.accounts)
-
-
-def build(data: ReportData) -> Section:
-    """Means of every point and figures of the fastest trial."""
+def build(data: ReportData) -> Section | None:
+    """Means of every point and figures of the fastest trial; None if there are none."""
     accounts = [each for each in data.accounts if each.connections]
+    if not accounts:
+        return None
     columns = PointColumns(accounts)
     rows = [
         [*columns.cells(group[0]), *_cells(_mean(of), group)]

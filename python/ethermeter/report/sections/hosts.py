@@ -58,14 +58,11 @@ LEAD = Markup(
 )
 
 
-def applies(data: ReportData) -> bool:
-    """Whether agents reported their machines."""
-    return any(each.machines for each in data.accounts)
-
-
-def build(data: ReportData) -> Section:
+def build(data: ReportData) -> Section | None:
     """Means of every point and figures of the trial with the busiest processor."""
     accounts = [each for each in data.accounts if each.machines]
+    if not accounts:
+        return None
     columns = PointColumns(accounts)
     rows = [
         [*columns.cells(group[0]), *_cells(mean_machine(of))]

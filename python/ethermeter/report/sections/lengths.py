@@ -37,13 +37,10 @@ DIFFERENCES = (
 )
 
 
-def applies(data: ReportData) -> bool:
-    """Whether any flow was answered at several lengths."""
-    return bool(data.lengths)
-
-
-def build(data: ReportData) -> Section:
+def build(data: ReportData) -> Section | None:
     """Lines of every time of every flow that was answered at several lengths."""
+    if not data.lengths:
+        return None
     lines = data.lengths
     several = len({each.series for each in lines}) > 1
     rows = [_row(each, several=several) for each in lines]

@@ -40,14 +40,11 @@ LEAD = Markup(
 )
 
 
-def applies(data: ReportData) -> bool:
-    """Whether a stream was measured."""
-    return any(each.losses for each in data.accounts)
-
-
-def build(data: ReportData) -> Section:
-    """Where messages of every flow were lost."""
+def build(data: ReportData) -> Section | None:
+    """Where messages of every flow were lost; None if there are none."""
     accounts = [each for each in data.accounts if each.losses]
+    if not accounts:
+        return None
     columns = PointColumns(accounts)
     points = [(group[0], _flows(group)) for group in by_point(accounts)]
     rows = [(account, loss) for account, found in points for loss in found]

@@ -30,13 +30,10 @@ SIDE_BY_SIDE = (
 )
 
 
-def applies(data: ReportData) -> bool:
-    """Whether anything measured was simulated too."""
-    return bool(data.measured or data.pairs)
-
-
-def build(data: ReportData) -> Section:
+def build(data: ReportData) -> Section | None:
     """Table of every comparison of a measurement with its simulation."""
+    if not data.measured and not data.pairs:
+        return None
     found = data.measured
     judged = [each for each in found if each.verdict in _TAGS]
     count = (

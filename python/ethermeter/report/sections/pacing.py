@@ -56,14 +56,11 @@ CLOCKS = (
 )
 
 
-def applies(data: ReportData) -> bool:
-    """Whether anything had a time to be sent at, or a clock mattered."""
-    return any(each.pacings or each.clocks for each in data.accounts)
-
-
-def build(data: ReportData) -> Section:
-    """Show the pacing of every flow and the relations of clocks."""
+def build(data: ReportData) -> Section | None:
+    """Show the pacing of every flow and the relations of clocks; None if there are none."""
     accounts = [each for each in data.accounts if each.pacings or each.clocks]
+    if not accounts:
+        return None
     columns = PointColumns(accounts)
     blocks = [*_pacing(accounts, columns), *_clocks(accounts, columns)]
     return Section("pacing", "Pacing and clocks", "Pacing and clocks", blocks)

@@ -28,15 +28,11 @@ ON_THE_WAY = (
 )
 
 
-def applies(data: ReportData) -> bool:
-    """Whether a strategy proposed the trials."""
-    return data.search is not None
-
-
-def build(data: ReportData) -> Section:
-    """Tabulate the answer, the question and the trials."""
-    assert data.search is not None
+def build(data: ReportData) -> Section | None:
+    """Tabulate the answer, the question and the trials; None if there are none."""
     found = data.search
+    if found is None:
+        return None
     blocks: list[Block] = [
         Heading("Found"),
         *_blocks(found.answer, "Answer", "answer.json"),
