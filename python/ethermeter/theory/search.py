@@ -137,7 +137,7 @@ def load_of(throughput: Numbers, function: Model, **parameters: Any) -> Array:
 
 
 def _prepared(
-    function: Model, parameters: dict[str, Any]
+    function: Model, parameters: dict[str, object]
 ) -> tuple[tuple[int, ...], Callable[[Array], Array]]:
     """Return the shape of the parameters, and the throughput as a function of the load."""
     try:
