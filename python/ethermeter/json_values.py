@@ -3,6 +3,9 @@
 import math
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
+from pathlib import Path
+
+from ethermeter.faults import InputError
 
 
 def plain(value: object) -> object:
@@ -27,10 +30,18 @@ def plain(value: object) -> object:
 
 
 def finite(value: float) -> float | None:
-    """Return a number as JSON has it: None if it is undefined."""
+    """Return a number as JSON has it: None if it is undefined; an integer stays one."""
+    if isinstance(value, int):
+        return value
     return float(value) if math.isfinite(value) else None
 
 
 def number(value: float | None) -> float:
     """Return a number read from JSON: NaN where it is null."""
     return math.nan if value is None else value
+
+
+def damaged(path: Path, error: Exception, kind: str) -> InputError:
+    """Return the fault of a derived file of a run that cannot be read."""
+    allowed = f"not {kind}; write it anew with: ethermeter report"
+    return InputError.of(str(path), "content", str(error), allowed)

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ethermeter.faults import InputError
-from ethermeter.json_values import finite, number
+from ethermeter.json_values import damaged, finite, number
 
 FILE, LIVE_FILE = "claims.json", "live-claims.json"
 """Claims of a study's run, and of a run of a study's live tests."""
@@ -112,9 +111,4 @@ def read(run_dir: Path, file: str = FILE) -> tuple[str, tuple[Claim, ...]] | Non
         )
         return content["study"], claims
     except (ValueError, KeyError, TypeError) as fault:
-        raise InputError.of(
-            str(path),
-            "content",
-            str(fault),
-            "not a claims file; write it anew with: ethermeter report",
-        ) from fault
+        raise damaged(path, fault, "a claims file") from fault

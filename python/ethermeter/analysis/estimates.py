@@ -50,8 +50,7 @@ from ethermeter.analysis.tables import (
     stations_of,
     whole_segment,
 )
-from ethermeter.faults import InputError
-from ethermeter.json_values import finite, number
+from ethermeter.json_values import damaged, finite, number
 from ethermeter.metrics import Caution, Metric
 from ethermeter.scenario import Scenario
 
@@ -501,9 +500,4 @@ def read(run_dir: Path) -> tuple[Point, ...]:
         found = path.stat()
         return _read(path.resolve(), (found.st_ino, found.st_mtime_ns, found.st_size))
     except (ValueError, msgspec.DecodeError) as fault:
-        raise InputError.of(
-            str(path),
-            "content",
-            str(fault),
-            "not an estimates file; write it anew with: ethermeter report",
-        ) from fault
+        raise damaged(path, fault, "an estimates file") from fault

@@ -18,7 +18,7 @@ from ethermeter.analysis import groups
 from ethermeter.analysis.estimates import EstimateEntry, Point, estimate_json
 from ethermeter.analysis.interval import LEVEL, Estimate
 from ethermeter.analysis.tables import PS_PER_S, Trial
-from ethermeter.faults import InputError
+from ethermeter.json_values import damaged
 from ethermeter.metrics import Metric
 from ethermeter.scenario import Scenario
 from ethermeter.stations import medium_of, points_of
@@ -297,9 +297,4 @@ def read(run_dir: Path) -> tuple[Line, ...]:
     try:
         return from_json(path.read_text(encoding="utf-8"))
     except (ValueError, msgspec.DecodeError) as fault:
-        raise InputError.of(
-            str(path),
-            "content",
-            str(fault),
-            "not a positions file; write it anew with: ethermeter report",
-        ) from fault
+        raise damaged(path, fault, "a positions file") from fault
