@@ -62,13 +62,6 @@ BOUNDARIES = {
     "theory/predictions.py": "arguments of models by name",
 }
 """Modules between the program and data without a schema."""
-UNTIL_TYPED = {
-    *(f"analysis/{name}.py" for name in ("connections", "hosts", "losses", "pacing")),
-    *(f"engines/live/{name}.py" for name in ("description", "laboratory", "recording")),
-    *(f"report/sections/{name}.py" for name in ("connections", "hosts")),
-    "store/measured.py",
-}
-"""Modules that read the results of live tests as mappings."""
 
 
 def test_untyped_mappings_are_at_boundaries_only():
@@ -77,4 +70,4 @@ def test_untyped_mappings_are_at_boundaries_only():
         for path in PACKAGE.rglob("*.py")
         if UNTYPED.search(path.read_text(encoding="utf-8"))
     }
-    assert found <= UNTIL_TYPED | set(BOUNDARIES)
+    assert found == set(BOUNDARIES)

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import fields, replace
-from typing import Any
 
 import numpy as np
 from markupsafe import Markup
@@ -85,8 +84,8 @@ def _mean(of: Sequence[Connection]) -> Connection:
         known = values[np.isfinite(values)]
         return float(known.mean()) if known.size else float("nan")
 
-    means: dict[str, Any] = {name: mean(name) for name in _NUMBERS}
-    return replace(of[0], **means)
+    # All of these fields are numbers.
+    return replace(of[0], **{name: mean(name) for name in _NUMBERS})  # type: ignore[arg-type]
 
 
 def _cells(mean: Connection, group: Sequence[Account]) -> list[str]:
