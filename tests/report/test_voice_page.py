@@ -140,7 +140,7 @@ def test_the_page_says_what_was_run(page: str) -> None:
         "16, then resume",
     ):
         assert text in page
-    assert "turnaround time" not in page
+    assert ">turnaround time<" not in page
 
 
 def test_a_figure_of_voice_can_be_had_alone(run: Path) -> None:
