@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from benches.children import ChildError, run_child
-from benches.scenario import LENGTHS, PEERS_NET, Length, line_for_peers
+from benches.scenario import LENGTHS, PEERS_NET, Length, trial_for_peers
 from benches.speed import Effort, Timing, time_trial
 
 FILES = Path(__file__).parent / "peer_scenarios"
@@ -190,8 +190,6 @@ def measure_peers(effort: Effort, *, follow: Callable[[str], None]) -> list[dict
         could not be run has rows too: their `status` says why, and they have no numbers.
 
     """
-    from ethermeter._core import simulate
-
     rows = []
     with ExitStack() as ready:
         found: dict[str, Peer | str] = {}
@@ -205,10 +203,10 @@ def measure_peers(effort: Effort, *, follow: Callable[[str], None]) -> list[dict
                 found[name] = f"failed: {error}"
         for stations in STATIONS:
             for length in LENGTHS:
-                line = line_for_peers(
+                trial = trial_for_peers(
                     stations=stations, length=length, simulated_s=effort.simulated_s[length]
                 )
-                ours = time_trial(simulate, line, runs=min(effort.runs, OURS_RUNS))
+                ours = time_trial(trial, runs=min(effort.runs, OURS_RUNS))
                 for name, peer in found.items():
                     follow(f"peers: {name}, {stations} stations, {length.name}")
                     rows.append(

@@ -62,7 +62,9 @@ SHORT, LONG = Length(64), Length(1536)
 LENGTHS = (SHORT, LONG)
 
 
-def line_1988(net: Net, *, stations: int, length: Length, simulated_s: int) -> str:
+def trial_1988(
+    net: Net, *, stations: int, length: Length, simulated_s: int, implementation: str = "fast"
+) -> str:
     """Write a trial as the study ran it: hosts that need 60 to 90 us between frames and hand a
     frame over again after 16 attempts.
 
@@ -76,21 +78,27 @@ def line_1988(net: Net, *, stations: int, length: Length, simulated_s: int) -> s
         Length of every frame.
     simulated_s
         Time to simulate, in s; all of it is measured.
+    implementation
+        `fast` or `reference`.
 
     Returns
     -------
     :
-        A line of a plan (docs/formats.md).
+        The trial as JSON (docs/formats.md).
 
     """
-    hosts = {
-        "service": {"kind": "uniform", "low_ps": 60 * PS_PER_US, "high_ps": 90 * PS_PER_US},
-        "after_attempt_limit": "resume",
-    }
-    return _line(net, hosts, stations=stations, length=length, simulated_s=simulated_s)
+    return _trial(
+        net,
+        {"kind": "uniform", "low_ps": 60 * PS_PER_US, "high_ps": 90 * PS_PER_US},
+        "resume",
+        stations=stations,
+        length=length,
+        simulated_s=simulated_s,
+        implementation=implementation,
+    )
 
 
-def line_for_peers(*, stations: int, length: Length, simulated_s: int) -> str:
+def trial_for_peers(*, stations: int, length: Length, simulated_s: int) -> str:
     """Write the trial that peers can simulate too: no preamble, no time between frames but the gap,
     the same delay between any two.
 
@@ -106,73 +114,78 @@ def line_for_peers(*, stations: int, length: Length, simulated_s: int) -> str:
     Returns
     -------
     :
-        A line of a plan (docs/formats.md).
+        The trial as JSON (docs/formats.md).
 
     """
-    hosts = {"service": {"kind": "constant", "ps": 0}, "after_attempt_limit": "discard"}
-    return _line(
+    return _trial(
         PEERS_NET,
-        hosts,
+        {"kind": "constant", "ps": 0},
+        "discard",
         stations=stations,
         length=length,
         simulated_s=simulated_s,
-        segment={"preamble_bits": 0},
+        constants={"preamble_bits": 0},
     )
 
 
-def _line(
+def phases(end_ps: int) -> dict[str, int]:
+    """Phases of a trial that is measured from its begin to its end."""
+    return {
+        "begin_ps": 0,
+        "stop_ps": end_ps,
+        "measure_from_ps": 0,
+        "measure_to_ps": end_ps,
+        "end_ps": end_ps,
+        "spread_ps": 0,
+    }
+
+
+def _trial(
     net: Net,
-    hosts: dict[str, Any],
+    service: dict[str, Any],
+    after_attempt_limit: str,
     *,
     stations: int,
     length: Length,
     simulated_s: int,
-    segment: dict[str, int] | None = None,
+    constants: dict[str, int] | None = None,
+    implementation: str = "fast",
 ) -> str:
     from ethermeter._core import standards
 
     if stations < 1:
         raise ValueError(f"stations must be at least 1, got {stations}")
-    constants = standards()[STANDARD]
-    end_ps = simulated_s * PS_PER_S
-    keys = ("bit_ps", "slot_bits", "gap_bits", "gap_part1_bits", "preamble_bits", "jam_bits")
+    standard = standards()[STANDARD]
+    keys = ("slot_bits", "gap_bits", "gap_part1_bits", "preamble_bits", "jam_bits")
+    medium = {
+        "name": "segment",
+        "bit_ps": standard["bit_ps"],
+        "mac": {"csma_cd": {**{key: standard[key] for key in keys}, **(constants or {})}},
+        "delay_ps": net.delay_ps,
+        "stations": [
+            {
+                "node": "host",
+                "points": [station % net.places for station in range(stations)],
+                "backoff": {"rule": "exponential", "limit": standard["backoff_limit"]},
+                "attempt_limit": standard["attempt_limit"],
+                "after_attempt_limit": after_attempt_limit,
+            }
+        ],
+    }
+    flow = {
+        "name": "host",
+        "from": "host",
+        "frames": {"kind": "fixed", "bits": length.frame_octets * BITS_PER_OCTET},
+        "arrivals": {"kind": "saturated"},
+        "service": service,
+    }
+    scenario = {
+        "nodes": [{"name": "host", "count": stations, "kind": {"host": {}}}],
+        "media": [medium],
+        "flows": [flow],
+        "phases": phases(simulated_s * PS_PER_S),
+    }
+    settings = {"implementation": implementation}
     return json.dumps(
-        {
-            "id": "bench/00000",
-            "series": "bench",
-            "replication": 0,
-            "seed": 1988,
-            "engine": "simulation",
-            "point": {"stations.count": str(stations), "stations.frames": length.name},
-            "scenario": {
-                "segment": {
-                    **{key: constants[key] for key in keys},
-                    "delay_ps": net.delay_ps,
-                    **(segment or {}),
-                },
-                "groups": [
-                    {
-                        "name": "host",
-                        "places": [station % net.places for station in range(stations)],
-                        "frames": {"kind": "fixed", "bits": length.frame_octets * BITS_PER_OCTET},
-                        "arrivals": {"kind": "saturated"},
-                        "generator": None,
-                        "queue_frames": None,
-                        "backoff": {"rule": "exponential", "limit": constants["backoff_limit"]},
-                        "attempt_limit": constants["attempt_limit"],
-                        "after_late_collision": "backoff",
-                        **hosts,
-                    }
-                ],
-                "phases": {
-                    "begin_ps": 0,
-                    "stop_ps": end_ps,
-                    "measure_from_ps": 0,
-                    "measure_to_ps": end_ps,
-                    "end_ps": end_ps,
-                    "spread_ps": 0,
-                },
-                "batches": 20,
-            },
-        }
+        {"id": "bench/00000", "seed": 1988, "scenario": scenario, "settings": settings}
     )

@@ -8,7 +8,7 @@ from typing import Any
 
 from ethermeter.counts import Counts, Numbers
 
-from benches.scenario import LENGTHS, LONG, LONG_NET, NETS, PS_PER_S, SHORT, Length, Net, line_1988
+from benches.scenario import LENGTHS, LONG, LONG_NET, NETS, PS_PER_S, SHORT, Length, Net, trial_1988
 
 STATIONS = (1, 2, 5, 24)
 RUNS = 5
@@ -57,22 +57,16 @@ class Timing:
 
 
 def time_runs(
-    simulate: Callable[[str], Counts],
-    line: str,
-    *,
-    delivered: Callable[[Counts], Numbers],
-    runs: int,
+    trial: str, *, delivered: Callable[[Counts], Numbers], runs: int
 ) -> tuple[tuple[float, ...], Counts]:
-    """Time what simulates a line.
+    """Time the simulation of a trial.
 
     Parameters
     ----------
-    simulate
-        A function of the compiled core.
-    line
-        The trial.
+    trial
+        The trial as JSON.
     delivered
-        Counts of entities, whose sum is what was delivered.
+        Counts of entities whose sum is what was delivered.
     runs
         How often it is run, at least 1.
 
@@ -82,35 +76,19 @@ def time_runs(
         Delivered per CPU-second, run by run; and the result, which is the same of all runs.
 
     """
+    from ethermeter._core import simulate_trial
+
     rates = []
     for _ in range(runs):
         begun_s = time.process_time()
-        found = simulate(line)
+        found = simulate_trial(trial)
         rates.append(int(delivered(found).sum()) / (time.process_time() - begun_s))
     return tuple(rates), found
 
 
-def time_trial(simulate: Callable[[str], Counts], line: str, *, runs: int) -> Timing:
-    """Time a trial.
-
-    Parameters
-    ----------
-    simulate
-        `simulate` of the compiled core, or `simulate_reference`.
-    line
-        The trial.
-    runs
-        How often it is run, at least 1.
-
-    Returns
-    -------
-    :
-        CPU-time rates, and what the trial itself gave.
-
-    """
-    rates, found = time_runs(
-        simulate, line, delivered=lambda found: found.stations.frames, runs=runs
-    )
+def time_trial(trial: str, *, runs: int) -> Timing:
+    """Time a trial of a segment, given as JSON, `runs` times."""
+    rates, found = time_runs(trial, delivered=lambda found: found.stations.frames, runs=runs)
     frames, collisions = int(found.stations.frames.sum()), int(found.stations.collisions.sum())
     return Timing(
         rates=rates,
@@ -150,19 +128,19 @@ def measure_speed(effort: Effort, *, follow: Callable[[str], None]) -> list[dict
         A row a trial; `met` is None where nothing is judged.
 
     """
-    from ethermeter._core import simulate
+    from ethermeter._core import simulate_trial
 
     # The first trial of a process pays for pages and caches that all others find warm.
-    simulate(line_1988(LONG_NET, stations=24, length=SHORT, simulated_s=5))
+    simulate_trial(trial_1988(LONG_NET, stations=24, length=SHORT, simulated_s=5))
     rows = []
     for net in NETS:
         for stations in STATIONS:
             for length in LENGTHS:
                 follow(f"simulator: {net.name} net, {stations} stations, {length.name}")
-                line = line_1988(
+                trial = trial_1988(
                     net, stations=stations, length=length, simulated_s=effort.simulated_s[length]
                 )
-                timing = time_trial(simulate, line, runs=effort.runs)
+                timing = time_trial(trial, runs=effort.runs)
                 aim = target(net, stations=stations, length=length)
                 rows.append(
                     {
@@ -205,13 +183,21 @@ def measure_reference(effort: Effort, *, follow: Callable[[str], None]) -> dict[
         If the two do not deliver the same frames: then their ratio says nothing.
 
     """
-    from ethermeter._core import simulate, simulate_reference
-
     follow("simulator: fast and reference")
     stations, length = 24, SHORT
-    line = line_1988(LONG_NET, stations=stations, length=length, simulated_s=effort.reference_s)
-    fast = time_trial(simulate, line, runs=effort.runs)
-    reference = time_trial(simulate_reference, line, runs=effort.runs)
+    fast, reference = (
+        time_trial(
+            trial_1988(
+                LONG_NET,
+                stations=stations,
+                length=length,
+                simulated_s=effort.reference_s,
+                implementation=implementation,
+            ),
+            runs=effort.runs,
+        )
+        for implementation in ("fast", "reference")
+    )
     if fast.frames != reference.frames:
         raise RuntimeError(
             f"fast delivered {fast.frames} frames and reference {reference.frames} of the same trial"

@@ -11,7 +11,7 @@ from typing import Any
 
 from benches.children import ChildError
 from benches.peers import NotInstalledError, ns3_program, ns3_version, run_long_enough
-from benches.scenario import BITS_PER_OCTET, PS_PER_S, PS_PER_US
+from benches.scenario import BITS_PER_OCTET, PS_PER_S, PS_PER_US, phases
 from benches.speed import Effort, time_runs
 
 HOSTS = (8, 24)
@@ -47,14 +47,13 @@ def trial_switched(*, hosts: int, frame_octets: int, simulated_us: int) -> str:
     Returns
     -------
     :
-        A line of a plan (docs/formats.md).
+        The trial as JSON (docs/formats.md).
 
     """
     if hosts < 2:
         raise ValueError(f"hosts must be at least 2, got {hosts}")
     names = [f"h{host}" for host in range(hosts)]
     learning = {"learns": {"age_ps": 300 * PS_PER_S, "addresses": 8192}}
-    end_ps = simulated_us * PS_PER_US
     return json.dumps(
         {
             "id": "bench/00000",
@@ -85,14 +84,7 @@ def trial_switched(*, hosts: int, frame_octets: int, simulated_us: int) -> str:
                     }
                     for host, name in enumerate(names)
                 ],
-                "phases": {
-                    "begin_ps": 0,
-                    "stop_ps": end_ps,
-                    "measure_from_ps": 0,
-                    "measure_to_ps": end_ps,
-                    "end_ps": end_ps,
-                    "spread_ps": 0,
-                },
+                "phases": phases(simulated_us * PS_PER_US),
             },
         }
     )
@@ -198,15 +190,10 @@ def measure_switched(
 
 
 def _time_ours(effort: Effort, *, hosts: int, frame_octets: int) -> dict[str, Any]:
-    from ethermeter._core import simulate_trial
-
     simulated_us = time_of_frames(effort.switched_frames // hosts, frame_octets=frame_octets)
-    line = trial_switched(hosts=hosts, frame_octets=frame_octets, simulated_us=simulated_us)
+    trial = trial_switched(hosts=hosts, frame_octets=frame_octets, simulated_us=simulated_us)
     rates, found = time_runs(
-        simulate_trial,
-        line,
-        delivered=lambda found: found.flows.messages,
-        runs=min(effort.runs, RUNS),
+        trial, delivered=lambda found: found.flows.messages, runs=min(effort.runs, RUNS)
     )
     frames = int(found.flows.messages.sum())
     wrong = doubt(frames, hosts=hosts, frame_octets=frame_octets, simulated_us=simulated_us)

@@ -26,6 +26,8 @@ from typing import Any, TypeVar, Union, get_args, get_origin
 import numpy as np
 import numpy.typing as npt
 
+from ethermeter.scenario import Implementation
+
 LOSSES = ("queue", "buffer", "filtered", "ignored", "attempts")
 """Where a copy of a frame may end elsewhere than at its destination: columns of `lost`."""
 
@@ -335,6 +337,8 @@ class Counts:
     nodes: NodeCounts
     clock_pairs: ClockPair
     cautions: tuple[str, ...]
+    implementation: Implementation | None = None
+    """Implementation of the simulator that ran; `None` of a measurement."""
 
 
 def zeros(kind: type[T], *shape: int) -> T:

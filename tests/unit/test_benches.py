@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from ethermeter._core import simulate, simulate_trial
+from ethermeter._core import simulate_trial
 from ethermeter.counts import LOSSES
 
 from benches import peers, switched
@@ -22,8 +22,8 @@ from benches.scenario import (
     SHORT,
     Length,
     Net,
-    line_1988,
-    line_for_peers,
+    trial_1988,
+    trial_for_peers,
 )
 from benches.speed import Effort, measure_reference, target, time_trial
 from benches.study import Case, measure_study
@@ -60,7 +60,7 @@ def test_the_ends_of_a_net_are_half_its_round_trip_apart(net: Net) -> None:
 def test_the_core_accepts_and_delivers_what_is_timed(
     net: Net, stations: int, length: Length
 ) -> None:
-    outcome = simulate(line_1988(net, stations=stations, length=length, simulated_s=1))
+    outcome = simulate_trial(trial_1988(net, stations=stations, length=length, simulated_s=1))
     assert len(outcome.stations.frames) == stations
     assert outcome.stations.bits.sum() == outcome.stations.frames.sum() * (length.octets + 4) * 8
     assert outcome.stations.frames.sum() > 0
@@ -68,13 +68,13 @@ def test_the_core_accepts_and_delivers_what_is_timed(
 
 def test_a_station_alone_in_the_scenario_for_peers_sends_frames_and_gaps_only() -> None:
     # 68 octets at 10 Mb/s are 54.4 us, the gap is 9.6 us: 15 625 frames in a second.
-    outcome = simulate(line_for_peers(stations=1, length=SHORT, simulated_s=1))
+    outcome = simulate_trial(trial_for_peers(stations=1, length=SHORT, simulated_s=1))
     assert abs(int(outcome.stations.frames.sum()) - 15625) <= 1
 
 
 def test_a_scenario_without_stations_is_refused() -> None:
     with pytest.raises(ValueError, match="stations must be at least 1, got 0"):
-        line_1988(LONG_NET, stations=0, length=SHORT, simulated_s=1)
+        trial_1988(LONG_NET, stations=0, length=SHORT, simulated_s=1)
 
 
 def test_targets_are_set_on_the_long_net_only() -> None:
@@ -146,7 +146,7 @@ def spinning(frames_per_s: int) -> peers.Peer:
 
 
 def test_a_peer_is_given_more_to_do_until_its_start_up_does_not_matter() -> None:
-    ours = time_trial(simulate, line_for_peers(stations=2, length=SHORT, simulated_s=1), runs=1)
+    ours = time_trial(trial_for_peers(stations=2, length=SHORT, simulated_s=1), runs=1)
     row = peers.row_of("spinning", spinning(1000), ours, stations=2, length=SHORT, effort=INSTANT)
     assert row["status"] == "measured"
     assert row["simulated_s"] > peers.FIRST_SIMULATED_S
@@ -178,7 +178,7 @@ print("frames", {simulated})"""
 
 
 def test_a_peer_that_delivers_nothing_has_failed() -> None:
-    ours = time_trial(simulate, line_for_peers(stations=2, length=SHORT, simulated_s=1), runs=1)
+    ours = time_trial(trial_for_peers(stations=2, length=SHORT, simulated_s=1), runs=1)
     row = peers.row_of("spinning", spinning(0), ours, stations=2, length=SHORT, effort=INSTANT)
     assert row["status"] == "failed: spinning: delivered nothing in 5 s"
     assert row["ratio"] is None
@@ -190,7 +190,7 @@ def test_ns2_simulates_the_same_segment_as_we_do() -> None:
     # segment carries.
     with peers.ns2("lean") as peer:
         out = run_child(peer.command(2, SHORT, 5), limit_s=60).out
-    ours = simulate(line_for_peers(stations=2, length=SHORT, simulated_s=5))
+    ours = simulate_trial(trial_for_peers(stations=2, length=SHORT, simulated_s=5))
     assert int(out.rsplit("frames ", 1)[1]) == pytest.approx(
         int(ours.stations.frames.sum()), rel=0.01
     )

@@ -8,6 +8,7 @@ use ethermeter_trial::counts::{
     MediumCounts, PortCounts, SignedDelays, StationBatches, StationCounts, StationVoice,
     SynchronisedDelays, TransferCounts,
 };
+use ethermeter_trial::scenario::Implementation;
 use ethermeter_trial::Counts;
 use numpy::ndarray::IntoDimension;
 use numpy::{Element, IntoPyArray, PyArrayMethods};
@@ -36,8 +37,8 @@ macro_rules! integers_of {
 type To<'py> = Bound<'py, PyModule>;
 type Made<'py> = PyResult<Bound<'py, PyAny>>;
 
-/// Convert the counts of a trial.
-pub fn convert<'py>(py: Python<'py>, counts: &Counts) -> Made<'py> {
+/// Convert the counts of a trial that an implementation of the simulator ran.
+pub fn convert<'py>(py: Python<'py>, counts: &Counts, ran: Implementation) -> Made<'py> {
     let to = &py.import("ethermeter.counts")?;
     structure!(to, "Counts",
         window_ps: counts.window_ps,
@@ -49,6 +50,10 @@ pub fn convert<'py>(py: Python<'py>, counts: &Counts) -> Made<'py> {
         nodes: structure!(to, "NodeCounts", flooded: integers(to, &counts.nodes.flooded))?,
         clock_pairs: clock_pairs(to, &counts.clock_pairs)?,
         cautions: PyTuple::new(py, &counts.cautions)?,
+        implementation: match ran {
+            Implementation::Fast => "fast",
+            Implementation::Reference => "reference",
+        },
     )
 }
 

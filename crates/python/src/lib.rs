@@ -12,8 +12,7 @@ mod trial;
 mod watch;
 
 use ethermeter_ethernet::STANDARDS;
-use ethermeter_simulator::{Error, Trial};
-use ethermeter_trial::Counts;
+use ethermeter_simulator::Error;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -56,50 +55,6 @@ fn standards(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     Ok(all)
 }
 
-/// Simulate the trial in a line of a plan. The figures are described in docs/formats.md. With a
-/// `watch` it can be followed and stopped.
-#[pyfunction]
-#[pyo3(signature = (line, watch = None))]
-fn simulate<'py>(
-    py: Python<'py>,
-    line: &str,
-    watch: Option<&Watch>,
-) -> PyResult<Bound<'py, PyAny>> {
-    run(py, line, watch, ethermeter_simulator::simulate_watched)
-}
-
-/// Simulate the trial in a line of a plan with the reference implementation: the same figures,
-/// slowly.
-#[pyfunction]
-#[pyo3(signature = (line, watch = None))]
-fn simulate_reference<'py>(
-    py: Python<'py>,
-    line: &str,
-    watch: Option<&Watch>,
-) -> PyResult<Bound<'py, PyAny>> {
-    run(py, line, watch, ethermeter_simulator::simulate_reference_watched)
-}
-
-type Engine = fn(&Trial, &ethermeter_simulator::Watch) -> Result<Counts, Error>;
-
-fn run<'py>(
-    py: Python<'py>,
-    line: &str,
-    watch: Option<&Watch>,
-    engine: Engine,
-) -> PyResult<Bound<'py, PyAny>> {
-    let watch = watch::or_none(watch);
-    convert_or_raise(py, || engine(&Trial::from_line(line)?, &watch))
-}
-
-fn convert_or_raise(
-    py: Python<'_>,
-    simulate: impl FnOnce() -> Result<Counts, Error> + Send,
-) -> PyResult<Bound<'_, PyAny>> {
-    let counts = py.detach(simulate).map_err(raise)?;
-    counts::convert(py, &counts)
-}
-
 #[allow(clippy::needless_pass_by_value)] // as `map_err` wants it
 fn raise(error: Error) -> PyErr {
     PyValueError::new_err(error.to_string())
@@ -111,8 +66,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(version, module)?)?;
     module.add_function(wrap_pyfunction!(capture::explain_capture, module)?)?;
     module.add_function(wrap_pyfunction!(standards, module)?)?;
-    module.add_function(wrap_pyfunction!(simulate, module)?)?;
-    module.add_function(wrap_pyfunction!(simulate_reference, module)?)?;
     module.add_function(wrap_pyfunction!(live::ask_hosts, module)?)?;
     module.add_function(wrap_pyfunction!(live::check_ceilings, module)?)?;
     module.add_function(wrap_pyfunction!(live::check_test, module)?)?;

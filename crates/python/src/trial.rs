@@ -2,25 +2,17 @@
 
 use crate::watch::{or_none, Watch};
 use crate::{counts, raise};
-use ethermeter_simulator::trial::{check, simulate};
-use ethermeter_simulator::Error;
+use ethermeter_simulator::{check, simulate};
 use ethermeter_trial::Trial;
 use pyo3::prelude::*;
 
 /// Check a trial, given as JSON: `None`, or its fault as path within the scenario, value found and
 /// what is allowed.
 #[pyfunction]
-pub fn check_trial(
-    py: Python<'_>,
-    text: &str,
-) -> PyResult<Option<(String, Option<String>, String)>> {
-    let checked =
-        py.detach(|| Trial::from_json(text).map_err(Error::from).and_then(|trial| check(&trial)));
-    match checked {
-        Ok(()) => Ok(None),
-        Err(Error::Fault(fault)) => Ok(Some((fault.path, fault.value, fault.allowed))),
-        Err(other) => Err(raise(other)),
-    }
+pub fn check_trial(py: Python<'_>, text: &str) -> Option<(String, Option<String>, String)> {
+    py.detach(|| Trial::from_json(text).and_then(|trial| check(&trial)))
+        .err()
+        .map(|fault| (fault.path, fault.value, fault.allowed))
 }
 
 /// Simulate a trial, given as JSON: its `ethermeter.counts.Counts`. With a `watch` it can be
@@ -35,6 +27,7 @@ pub fn simulate_trial<'py>(
     watch: Option<&Watch>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let watch = or_none(watch);
-    let found = py.detach(|| simulate(&Trial::from_json(text)?, &watch)).map_err(raise)?;
-    counts::convert(py, &found)
+    let run = || simulate(&Trial::from_json(text)?, &watch);
+    let (found, implementation) = py.detach(run).map_err(raise)?;
+    counts::convert(py, &found, implementation)
 }

@@ -1,12 +1,17 @@
-//! Slots and transmissions a second of one processor, one line for each idealised world.
+//! Slots and transmissions a second of one processor, one line for each idealised MAC.
 //!
-//! The worlds are those of docs/formats.md at loads that occupy them; `slots` is the simulated time
+//! The MACs are those of docs/formats.md at loads that occupy them; `slots` is the simulated time
 //! in their unit of contention.
 
 #![allow(clippy::cast_precision_loss)]
 
-use ethermeter_simulator::idealised::Trial;
-use ethermeter_simulator::simulate_idealised;
+#[path = "../tests/common/mod.rs"]
+mod common;
+
+use common::{segment, simulate, Group};
+use ethermeter_traffic::arrivals::Arrivals;
+use ethermeter_traffic::times::Times;
+use ethermeter_trial::Trial;
 use serde_json::{json, Value};
 
 const SLOT: u64 = 1_000_000;
@@ -14,25 +19,16 @@ const SLOT: u64 = 1_000_000;
 fn trial(
     stations: usize,
     bits: u64,
-    arrivals: &Value,
-    service: &Value,
+    arrivals: &Arrivals,
+    service: &Times,
     slots: u64,
-    world: &Value,
+    mac: &Value,
 ) -> Trial {
-    let end = slots * SLOT;
-    let line = json!({
-    "id": "x", "series": "s", "replication": 0, "seed": 1, "engine": "simulation", "point": {},
-    "scenario": {
-        "segment": {"bit_ps": SLOT, "slot_bits": 1, "gap_bits": 0, "gap_part1_bits": 0, "preamble_bits": 0, "jam_bits": 0,
-                    "delay_ps": [[0]]},
-        "groups": [{"name": "user", "places": vec![0; stations], "frames": {"kind": "fixed", "bits": bits},
-            "arrivals": arrivals, "generator": null, "queue_frames": null, "service": service,
-            "backoff": {"rule": "exponential", "limit": 10}, "attempt_limit": 16,
-            "after_attempt_limit": "resume", "after_late_collision": "backoff"}],
-        "phases": {"begin_ps": 0, "stop_ps": end, "measure_from_ps": 0, "measure_to_ps": end, "end_ps": end, "spread_ps": 0},
-        "batches": 20, "idealised": world,
-    }});
-    Trial::from_line(&line.to_string()).expect("a trial")
+    let group = Group::saturated(vec![0; stations], bits).with(|_, flow| {
+        (flow.arrivals, flow.service) = (arrivals.clone(), service.clone());
+    });
+    let mac = serde_json::from_value(mac.clone()).expect("a MAC");
+    Trial { seed: 1, ..segment(SLOT, mac, vec![vec![0]], &[group], slots * SLOT) }
 }
 
 /// Processor time of this process, which other load on the machine inflates less than the time of
@@ -44,20 +40,19 @@ fn cpu_seconds() -> f64 {
 
 #[expect(clippy::too_many_lines, reason = "one line a model")]
 fn main() {
-    let saturated = json!({"kind": "saturated"});
-    let poisson = |slots: f64| json!({"kind": "poisson", "mean_ps": slots * SLOT as f64});
-    let none = json!({"kind": "constant", "ps": 0});
-    let thinks =
-        |slots: f64| json!({"kind": "exponential", "offset_ps": 0, "mean_ps": slots * SLOT as f64});
+    let saturated = Arrivals::Saturated {};
+    let poisson = |slots: f64| Arrivals::Poisson { mean_ps: slots * SLOT as f64 };
+    let none = Times::Constant { ps: 0 };
+    let thinks = |slots: f64| Times::Exponential { offset_ps: 0, mean_ps: slots * SLOT as f64 };
     let slotted = |persistence: Value, idle: Value, population: Value| {
-        json!({"world": "slotted", "slot_ps": SLOT, "collision_slots": 2, "persistence": persistence, "idle": idle,
-               "population": population})
+        json!({"slotted": {"slot_ps": SLOT, "collision_slots": 2, "persistence": persistence, "idle": idle,
+               "population": population}})
     };
     let infinite = |g: f64| json!({"infinite": {"attempts_per_slot": g}});
-    let adaptive = |policy: &str| json!({"world": "adaptive", "slot_ps": SLOT, "clear_ps": 0, "policy": policy, "empty": "at-once"});
+    let adaptive = |policy: &str| json!({"adaptive": {"slot_ps": SLOT, "clear_ps": 0, "policy": policy, "empty": "at-once"}});
     let unslotted =
-        |access: Value| json!({"world": "unslotted", "propagation_ps": SLOT, "access": access});
-    let polling = json!({"world": "polling", "walk_ps": SLOT, "discipline": "exhaustive"});
+        |access: Value| json!({"unslotted": {"propagation_ps": SLOT, "access": access}});
+    let polling = json!({"polling": {"walk_ps": SLOT, "discipline": "exhaustive"}});
     let again = json!({"non-persistent": {"collision_ps": SLOT, "sensing_mean_ps": 25 * SLOT}});
     let at_end = |mean: Value| json!({"one-persistent": {"abort_ps": SLOT, "simultaneous_starts_unnoticed": false, "infinite_mean_ps": mean}});
     let finite = slotted(
@@ -152,7 +147,7 @@ fn main() {
     ] {
         let slots = trial.scenario.phases.end_ps as f64 / SLOT as f64;
         let start = cpu_seconds();
-        let outcome = simulate_idealised(&trial).expect("a valid trial");
+        let outcome = simulate(&trial).expect("a valid trial");
         let seconds = cpu_seconds() - start;
         let utilisation = outcome.medium.time_ps[0] as f64 / outcome.window_ps as f64;
         let events = outcome.events as f64;

@@ -1,31 +1,30 @@
 //! Delivered packets per second of one processor: eight hosts at full load through a switch that
 //! learns.
 
-use ethermeter_simulator::network::{simulate, simulate_reference, Trial};
-use serde_json::json;
+#[path = "../tests/common/mod.rs"]
+mod common;
 
-const S: u64 = 1_000_000_000_000;
+use common::network::{fixed, host, link, phases, saturated};
+use common::{simulate, S};
+use ethermeter_trial::scenario::Implementation;
+use ethermeter_trial::Trial;
+use serde_json::json;
 
 /// Host i sends to host (i + 1) mod n, saturated, `octets` a frame, gigabit links.
 fn trial(hosts: u64, octets: u64, length_ps: u64) -> Trial {
     let name = |i: u64| format!("h{i}");
-    let mut nodes: Vec<_> =
-        (0..hosts).map(|i| json!({"name": name(i), "kind": {"host": {}}})).collect();
-    let learns = json!({"learns": {"age_ps": 300 * S, "addresses": 8192}});
-    nodes.push(
-        json!({"name": "switch", "kind": {"switch": {"learning": learns, "queue_frames": 1000}}}),
-    );
-    let link = |i: u64| json!({"ends": [{"node": name(i)}, {"node": "switch"}], "ps_per_octet": 8000, "delay_ps": 500_000 + 137 * i});
+    let mut nodes: Vec<_> = (0..hosts).map(|i| host(&name(i), &json!({}))).collect();
+    let learning = json!({"learns": {"age_ps": 300 * S, "addresses": 8192}});
+    let switch = json!({"learning": learning, "queue_frames": 1000});
+    nodes.push(common::network::switch("switch", &switch));
+    let links: Vec<_> =
+        (0..hosts).map(|i| link(&name(i), "switch", 8000, 500_000 + 137 * i)).collect();
     let flow = |i: u64| {
         json!({"name": name(i), "from": name(i), "to": [name((i + 1) % hosts)],
-            "frames": {"kind": "fixed", "bits": octets * 8}, "arrivals": {"kind": "saturated"}})
+            "frames": fixed(octets), "arrivals": saturated()})
     };
-    let phases = json!({"begin_ps": 0, "stop_ps": length_ps, "measure_from_ps": 0, "measure_to_ps": length_ps,
-        "end_ps": length_ps, "spread_ps": 0});
-    serde_json::from_value(json!({"seed": 1, "scenario": {
-        "network": {"nodes": nodes, "links": (0..hosts).map(link).collect::<Vec<_>>()},
-        "flows": (0..hosts).map(flow).collect::<Vec<_>>(), "phases": phases}}))
-    .expect("a trial")
+    let flows: Vec<_> = (0..hosts).map(flow).collect();
+    common::network::trial(1, &nodes, &links, &flows, &phases(length_ps))
 }
 
 /// Processor time of this process, which other load on the machine inflates less than the time of
@@ -44,6 +43,8 @@ fn main() {
     for (hosts, octets) in [(2, 64), (8, 64), (8, 1518), (24, 64)] {
         let length = S * octets / 64 / hosts;
         let trial = trial(hosts, octets, length);
+        let mut by_reference = trial.clone();
+        by_reference.settings.implementation = Implementation::Reference;
         let rate = |run: &dyn Fn(&Trial) -> (u64, f64), times: u32| {
             let mut best = (0, 0.0f64, 0.0);
             for _ in 0..times {
@@ -63,8 +64,7 @@ fn main() {
         };
         let (packets, fast, load) =
             rate(&|trial| figures(simulate(trial).expect("a valid trial")), 5);
-        let (_, plain, _) =
-            rate(&|trial| figures(simulate_reference(trial).expect("a valid trial")), 1);
+        let (_, plain, _) = rate(&|_| figures(simulate(&by_reference).expect("a valid trial")), 1);
         println!(
             "{hosts:>6} {octets:>6} {packets:>12} {:>10.2} {:>18.2} {load:>14.4}",
             fast / 1e6,

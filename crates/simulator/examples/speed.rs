@@ -1,64 +1,28 @@
 //! Delivered frames per second of one processor, saturated stations on the long net of 1988 (four
 //! clusters, 12 us).
 
-use ethermeter_simulator::scenario::{Group, Scenario, Segment};
-use ethermeter_simulator::{simulate, Trial};
-use ethermeter_traffic::arrivals::Arrivals;
-use ethermeter_traffic::lengths::Lengths;
+#[path = "../tests/common/mod.rs"]
+mod common;
+
+use common::{segment, simulate, Group, IEEE_10, S, US};
 use ethermeter_traffic::times::Times;
-use ethermeter_trial::medium::{AfterAttemptLimit, AfterLateCollision, Backoff};
-use ethermeter_trial::Phases;
+use ethermeter_trial::medium::{CsmaCd, Mac};
+use ethermeter_trial::Trial;
 
-const US: u64 = 1_000_000;
-const S: u64 = 1_000_000 * US;
-
-fn trial(stations: u32, octets: u64, seconds: u64, places: u32, end_to_end_ns: u64) -> Trial {
+fn trial(stations: u32, octets: u64, seconds: u64, points: u32, end_to_end_ns: u64) -> Trial {
     let delay = |p: u32, q: u32| {
-        if places == 1 {
+        if points == 1 {
             end_to_end_ns * 1000
         } else {
-            US + (end_to_end_ns * 1000 - US) * u64::from(p.abs_diff(q)) / u64::from(places - 1)
+            US + (end_to_end_ns * 1000 - US) * u64::from(p.abs_diff(q)) / u64::from(points - 1)
         }
     };
-    Trial {
-        seed: 1988,
-        scenario: Scenario {
-            segment: Segment {
-                bit_ps: 100_000,
-                slot_bits: 512,
-                gap_bits: 96,
-                gap_part1_bits: 0,
-                preamble_bits: 64,
-                jam_bits: 32,
-                turnaround_ps: 0,
-                delay_ps: (0..places).map(|p| (0..places).map(|q| delay(p, q)).collect()).collect(),
-            },
-            groups: vec![Group {
-                name: "host".into(),
-                places: (0..stations).map(|i| i % places).collect(),
-                frames: Lengths::Fixed { bits: (octets + 4) * 8 },
-                arrivals: Arrivals::Saturated {},
-                generator: None,
-                queue_frames: None,
-                clock_error_ppb: 0,
-                priority_wait_ps: 0,
-                service: Times::Uniform { low_ps: 60 * US, high_ps: 90 * US },
-                backoff: Backoff::Exponential { limit: 10 },
-                attempt_limit: 16,
-                after_attempt_limit: AfterAttemptLimit::Resume,
-                after_late_collision: AfterLateCollision::Backoff,
-            }],
-            phases: Phases {
-                begin_ps: 0,
-                stop_ps: seconds * S,
-                measure_from_ps: 0,
-                measure_to_ps: seconds * S,
-                end_ps: seconds * S,
-                spread_ps: 0,
-            },
-            batches: 20,
-        },
-    }
+    let delays = (0..points).map(|p| (0..points).map(|q| delay(p, q)).collect()).collect();
+    let group = Group::saturated((0..stations).map(|i| i % points).collect(), (octets + 4) * 8)
+        .with(|_, flow| flow.service = Times::Uniform { low_ps: 60 * US, high_ps: 90 * US });
+    let mac = Mac::CsmaCd(CsmaCd { gap_part1_bits: 0, ..IEEE_10 });
+    let trial = segment(100_000, mac, delays, &[group], seconds * S);
+    Trial { seed: 1988, ..trial }
 }
 
 /// Processor time of this process, which other load on the machine inflates less than the time of
@@ -75,14 +39,14 @@ fn main() {
         "{:>8} {:>6} {:>8} {:>12} {:>14} {:>12}",
         "stations", "bytes", "net us", "Mframe/s", "attempts/frame", "utilisation"
     );
-    for (places, end_to_end_ns) in [(4, 6000), (1, 1500), (2, 22_500)] {
+    for (points, end_to_end_ns) in [(4, 6000), (1, 1500), (2, 22_500)] {
         for stations in [1, 2, 5, 10, 24] {
             for octets in [64, 1536] {
-                if only.len() == 3 && only != [u64::from(places), u64::from(stations), octets] {
+                if only.len() == 3 && only != [u64::from(points), u64::from(stations), octets] {
                     continue;
                 }
                 let seconds = if octets == 64 { 60 } else { 300 };
-                let trial = trial(stations, octets, seconds, places, end_to_end_ns);
+                let trial = trial(stations, octets, seconds, points, end_to_end_ns);
                 let mut best = 0.0f64;
                 let mut shown = (0.0, 0.0);
                 for _ in 0..5 {

@@ -4,66 +4,48 @@
 //! Arguments: the turnaround time in microseconds, and `outside` to have the overhead outside of the
 //! minimum and maximum lengths.
 
-use ethermeter_simulator::scenario::{Group, Scenario, Segment};
-use ethermeter_simulator::{simulate, Trial};
+#[path = "../tests/common/mod.rs"]
+mod common;
+
+use common::{segment, simulate, Group, S, US};
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;
-use ethermeter_traffic::times::Times;
-use ethermeter_trial::medium::{AfterAttemptLimit, AfterLateCollision, Backoff};
-use ethermeter_trial::Phases;
+use ethermeter_trial::medium::{Backoff, CsmaCd, Mac};
+use ethermeter_trial::Trial;
 
-const US: u64 = 1_000_000;
-const S: u64 = 1_000_000 * US;
 const UNIT: u64 = 38_080_000;
 const OVERHEAD: u64 = 48;
 
 fn trial(stations: u32, min_octets: u64, turnaround_ps: u64, is_outside: bool, seed: u64) -> Trial {
-    let places = 8;
-    let delay = |p: u32, q: u32| 2_750_000 / u64::from(places - 1) * u64::from(p.abs_diff(q));
+    let points = 8;
+    let delay = |p: u32, q: u32| 2_750_000 / u64::from(points - 1) * u64::from(p.abs_diff(q));
+    let delays = (0..points).map(|p| (0..points).map(|q| delay(p, q)).collect()).collect();
     let beside = if is_outside { OVERHEAD } else { 0 };
-    Trial {
-        seed,
-        scenario: Scenario {
-            segment: Segment {
-                bit_ps: 340_000,
-                slot_bits: 112,
-                gap_bits: u64::from(turnaround_ps == 0),
-                gap_part1_bits: 0,
-                preamble_bits: 1,
-                jam_bits: 8,
-                turnaround_ps,
-                delay_ps: (0..places).map(|p| (0..places).map(|q| delay(p, q)).collect()).collect(),
+    let constants = CsmaCd {
+        slot_bits: 112,
+        gap_bits: u64::from(turnaround_ps == 0),
+        gap_part1_bits: 0,
+        preamble_bits: 1,
+        jam_bits: 8,
+        turnaround_ps,
+    };
+    let group = Group::saturated((0..stations).map(|i| i % points).collect(), 1)
+        .sending(
+            Arrivals::Coder { sample_bits: 16, sample_ps: 4 * UNIT, spurts: None },
+            Lengths::Samples {
+                overhead_bits: OVERHEAD,
+                min_bits: 8 * min_octets + beside,
+                max_bits: 8 * 1024 + beside,
             },
-            groups: vec![Group {
-                name: "host".into(),
-                places: (0..stations).map(|i| i % places).collect(),
-                frames: Lengths::Samples {
-                    overhead_bits: OVERHEAD,
-                    min_bits: 8 * min_octets + beside,
-                    max_bits: 8 * 1024 + beside,
-                },
-                arrivals: Arrivals::Coder { sample_bits: 16, sample_ps: 4 * UNIT, spurts: None },
-                generator: None,
-                queue_frames: None,
-                clock_error_ppb: 0,
-                priority_wait_ps: 0,
-                service: Times::Constant { ps: 0 },
-                backoff: Backoff::LoadRegister { bits: 8, clock_ps: UNIT, ticks: true },
-                attempt_limit: 16,
-                after_attempt_limit: AfterAttemptLimit::Resume,
-                after_late_collision: AfterLateCollision::Backoff,
-            }],
-            phases: Phases {
-                begin_ps: 0,
-                stop_ps: 25 * S,
-                measure_from_ps: 5 * S,
-                measure_to_ps: 25 * S,
-                end_ps: 25 * S,
-                spread_ps: 100_000 * US,
-            },
-            batches: 20,
-        },
-    }
+        )
+        .with(|stations, _| {
+            stations.backoff = Backoff::LoadRegister { bits: 8, clock_ps: UNIT, ticks: true };
+        });
+    let mut trial = segment(340_000, Mac::CsmaCd(constants), delays, &[group], 25 * S);
+    trial.seed = seed;
+    trial.scenario.phases.measure_from_ps = 5 * S;
+    trial.scenario.phases.spread_ps = 100_000 * US;
+    trial
 }
 
 /// Throughput and loss as parts of 1, delay in ms.

@@ -1,91 +1,84 @@
-//! A shared Ethernet segment as a world of events.
+//! Simulators of shared media and of networks.
 //!
-//! Pure: no clock, no input or output; a trial and its seed go in, what was counted comes out, the
-//! same on every machine.
+//! Pure: no clock, no input or output. The same trial gives the same counts on every machine.
 //!
-//! - [`trial`]: a trial on the simulator that can run it.
-//! - [`scenario`]: a segment by groups of stations. [`segment`]: its simulators.
-//! - [`mac`]: medium access as state machines.
-//! - [`idealised`]: the worlds that theories assume, each by brute force, into the same counts.
-//! - [`network`]: links, switches, routers, hubs, hosts as chains of stages.
-//! - [`mod@watch`]: progress of a trial, and how it is stopped.
+//! - [`segment`]: stations on a shared medium. [`mac`]: medium access as state machines.
+//! - [`idealised`]: the media that theories assume, by brute force.
+//! - [`network`]: links, switches, routers, hubs and hosts as chains of stages.
+//! - [`mod@watch`]: progress of a trial, and how it is stopped. [`error`]: why it has no result.
 
+pub mod error;
 pub mod idealised;
 pub mod mac;
 pub mod network;
-pub mod scenario;
 pub mod segment;
-pub mod trial;
 pub mod watch;
 
-pub use scenario::{Error, Trial};
-pub use segment::station::Attempt;
+pub use error::Error;
 pub use watch::Watch;
 
-use ethermeter_trial::Counts;
+use ethermeter_trial::medium::Mac;
+use ethermeter_trial::scenario::Implementation;
+use ethermeter_trial::{Counts, Fault, Trial};
 use segment::compiled::CompiledSegment;
+use segment::station::Attempt;
 use segment::{fast, reference};
 
-/// Run a trial.
+/// Simulate a trial, and return the implementation that ran, too. Another thread may follow and
+/// stop it by `watch`.
+///
+/// # Errors
+/// If the trial contradicts itself or leaves the range of what can be simulated;
+/// [`Error::Stopped`] if it was stopped.
+pub fn simulate(trial: &Trial, watch: &Watch) -> Result<(Counts, Implementation), Error> {
+    let Some(mac) = mac_of(trial)? else { return network::simulate(trial, watch) };
+    if is_idealised(mac) {
+        return Ok((idealised::run(trial, watch, false)?.0, Implementation::Reference));
+    }
+    let compiled = CompiledSegment::new(trial)?;
+    let is_fast = trial.settings.implementation == Implementation::Fast;
+    if is_fast && matches!(mac, Mac::CsmaCd(_)) {
+        return Ok((fast::run(&compiled, watch, false)?.0, Implementation::Fast));
+    }
+    Ok((reference::run(&compiled, mac, watch)?.0, Implementation::Reference))
+}
+
+/// Check a trial without simulating it.
 ///
 /// # Errors
 /// If the trial contradicts itself or leaves the range of what can be simulated.
-pub fn simulate(trial: &Trial) -> Result<Counts, Error> {
-    simulate_watched(trial, &Watch::default())
+pub fn check(trial: &Trial) -> Result<(), Fault> {
+    match mac_of(trial)? {
+        None => network::check(trial),
+        Some(mac) if is_idealised(mac) => idealised::compiled(trial).map(drop),
+        Some(_) => CompiledSegment::new(trial).map(drop),
+    }
 }
 
-/// Run a trial that another thread may follow and stop.
-///
-/// # Errors
-/// As [`simulate`]; and [`Error::Stopped`] if it was stopped.
-pub fn simulate_watched(trial: &Trial, watch: &Watch) -> Result<Counts, Error> {
-    let compiled = CompiledSegment::new(trial)?;
-    Ok(fast::run(&compiled, watch, false)?.0)
-}
-
-/// Run a trial with the reference implementation: the same counts, slowly.
-///
-/// # Errors
-/// As [`simulate`].
-pub fn simulate_reference(trial: &Trial) -> Result<Counts, Error> {
-    simulate_reference_watched(trial, &Watch::default())
-}
-
-/// Run a trial with the reference implementation, which another thread may follow and stop.
-///
-/// # Errors
-/// As [`simulate_watched`].
-pub fn simulate_reference_watched(trial: &Trial, watch: &Watch) -> Result<Counts, Error> {
-    let compiled = CompiledSegment::new(trial)?;
-    Ok(reference::run(&compiled, watch)?.0)
-}
-
-/// Run a trial of an idealised world, the one that a theory assumes.
-///
-/// # Errors
-/// As [`simulate`].
-pub fn simulate_idealised(trial: &idealised::Trial) -> Result<Counts, Error> {
-    simulate_idealised_watched(trial, &Watch::default())
-}
-
-/// Run a trial of an idealised world, which another thread may follow and stop.
-///
-/// # Errors
-/// As [`simulate_watched`].
-pub fn simulate_idealised_watched(
-    trial: &idealised::Trial,
-    watch: &Watch,
-) -> Result<Counts, Error> {
-    Ok(idealised::run(trial, watch, false)?.0)
-}
-
-/// The attempts of a trial in the order of their starts, from the fast and from the reference
-/// implementation.
+/// The counts and the attempts of a trial of CSMA/CD, in the order of their starts, from the fast
+/// and from the reference implementation.
 ///
 /// # Errors
 /// As [`simulate`].
 pub fn traces(trial: &Trial) -> Result<[(Counts, Vec<Attempt>); 2], Error> {
     let compiled = CompiledSegment::new(trial)?;
     let watch = Watch::default();
-    Ok([fast::run(&compiled, &watch, true)?, reference::run(&compiled, &watch)?])
+    let mac = &trial.scenario.media[0].mac;
+    Ok([fast::run(&compiled, &watch, true)?, reference::run(&compiled, mac, &watch)?])
+}
+
+/// The MAC of the scenario's medium; `None` if it has links only.
+fn mac_of(trial: &Trial) -> Result<Option<&Mac>, Fault> {
+    match (&trial.scenario.media[..], trial.scenario.links.len()) {
+        ([], _) => Ok(None),
+        ([medium], 0) => Ok(Some(&medium.mac)),
+        (media, _) => {
+            let allowed = "must be one medium without links, or none";
+            Err(Fault::new("media", allowed).got(media.len()))
+        }
+    }
+}
+
+fn is_idealised(mac: &Mac) -> bool {
+    matches!(mac, Mac::Slotted(_) | Mac::Adaptive(_) | Mac::Unslotted(_) | Mac::Polling(_))
 }

@@ -3,7 +3,7 @@
 //! An engine writes the simulated time that it has reached every [`EVENTS`] events and reads
 //! whether it shall stop. Neither changes a result.
 
-use crate::scenario::Error;
+use crate::error::Error;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 /// Events between two looks of an engine at its watch: a few milliseconds at most, too many to cost

@@ -4,17 +4,18 @@
 //! Times are drawn on coarse grids on purpose, so that simultaneous events are common, and segments
 //! go far beyond what a standard allows, so that contentions overlap.
 
-use ethermeter_simulator::scenario::{Group, Scenario, Segment};
-use ethermeter_simulator::segment::station::Ending;
-use ethermeter_simulator::{traces, Attempt, Trial};
+mod common;
+
+use common::{constants, segment, Group};
+use ethermeter_simulator::segment::station::{Attempt, Ending};
+use ethermeter_simulator::traces;
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;
 use ethermeter_traffic::source::Generator;
 use ethermeter_traffic::times::Times;
 use ethermeter_traffic::voice::Spurts;
-use ethermeter_trial::medium::{AfterAttemptLimit, AfterLateCollision, Backoff};
-use ethermeter_trial::Counts;
-use ethermeter_trial::Phases;
+use ethermeter_trial::medium::{AfterAttemptLimit, AfterLateCollision, Backoff, CsmaCd, Mac};
+use ethermeter_trial::{Counts, Phases, Trial};
 use proptest::prelude::*;
 
 const BIT: u64 = 10;
@@ -50,7 +51,8 @@ fn metric(kind: u8, positions: &[u64], grid: u64) -> Vec<Vec<u64>> {
     delays
 }
 
-fn segment() -> impl Strategy<Value = Segment> {
+/// Constants of a medium, and propagation between its attachment points.
+fn medium() -> impl Strategy<Value = (CsmaCd, Vec<Vec<u64>>)> {
     (
         (1..=6usize).prop_flat_map(|n| prop::collection::vec(0u64..8, n)),
         0u8..3,
@@ -83,18 +85,17 @@ fn segment() -> impl Strategy<Value = Segment> {
                 jam_bits,
                 turnaround_ps,
             )| {
-                // Only stations with a turnaround time may have no gap.
+                // Only stations with a turnaround time can do without a gap.
                 let gap_bits = if turnaround_ps > 0 && split == 0 { 0 } else { gap_bits };
-                Segment {
-                    bit_ps: BIT,
+                let constants = CsmaCd {
                     slot_bits,
                     gap_bits,
                     gap_part1_bits: gap_bits * split / 4,
                     preamble_bits,
                     jam_bits,
                     turnaround_ps,
-                    delay_ps: metric(kind, &positions, grid),
-                }
+                };
+                (constants, metric(kind, &positions, grid))
             },
         )
 }
@@ -194,65 +195,58 @@ fn group(places: usize, slot_ps: u64) -> impl Strategy<Value = Group> {
                 let is_voice = matches!(arrivals, Arrivals::Coder { .. });
                 let (resume, give_up) = (resume || is_voice, give_up && !is_voice);
                 let time = Times::Uniform { low_ps: 0, high_ps: 3000 };
-                Group {
-                    name: "g".into(),
-                    places,
-                    frames,
-                    generator: (saturated && generated)
-                        .then_some(Generator { buffers: room.unwrap_or(15), time }),
-                    queue_frames: room.filter(|_| !saturated && !is_voice),
-                    clock_error_ppb: if generated { 0 } else { 700_000 },
-                    priority_wait_ps,
-                    arrivals,
-                    service,
-                    backoff,
-                    attempt_limit,
-                    after_attempt_limit: if resume {
-                        AfterAttemptLimit::Resume
-                    } else {
-                        AfterAttemptLimit::Discard
-                    },
-                    after_late_collision: if give_up {
-                        AfterLateCollision::Discard
-                    } else {
-                        AfterLateCollision::Backoff
-                    },
-                }
+                Group::saturated(places, 1).with(|stations, flow| {
+                    flow.frames = frames;
+                    flow.generator = (saturated && generated)
+                        .then_some(Generator { buffers: room.unwrap_or(15), time });
+                    flow.queue_frames = room.filter(|_| !saturated && !is_voice);
+                    flow.arrivals = arrivals;
+                    flow.service = service;
+                    stations.clock_error_ppb = if generated { 0 } else { 700_000 };
+                    stations.priority_wait_ps = priority_wait_ps;
+                    stations.backoff = backoff;
+                    stations.attempt_limit = attempt_limit;
+                    if !resume {
+                        stations.after_attempt_limit = AfterAttemptLimit::Discard;
+                    }
+                    if give_up {
+                        stations.after_late_collision = AfterLateCollision::Discard;
+                    }
+                })
             },
         )
 }
 
 fn trial() -> impl Strategy<Value = Trial> {
-    segment()
-        .prop_flat_map(|segment| {
-            let group = group(segment.delay_ps.len(), segment.slot_bits * BIT);
-            (Just(segment), prop::collection::vec(group, 1..4), any::<u64>(), 0u64..2000)
+    medium()
+        .prop_flat_map(|(constants, delays)| {
+            let group = group(delays.len(), constants.slot_bits * BIT);
+            let groups = prop::collection::vec(group, 1..4);
+            (Just((constants, delays)), groups, any::<u64>(), 0u64..2000)
         })
-        .prop_map(|(segment, groups, seed, spread_ps)| Trial {
-            seed,
-            scenario: Scenario {
-                segment,
-                groups,
-                phases: Phases {
-                    begin_ps: 1000,
-                    stop_ps: 700_000,
-                    measure_from_ps: 100_003,
-                    measure_to_ps: 601_000,
-                    end_ps: 750_000,
-                    spread_ps,
-                },
-                batches: 7,
-            },
+        .prop_map(|((constants, delays), groups, seed, spread_ps)| {
+            let mut trial = segment(BIT, Mac::CsmaCd(constants), delays, &groups, 750_000);
+            trial.seed = seed;
+            trial.scenario.batches = 7;
+            trial.scenario.phases = Phases {
+                begin_ps: 1000,
+                stop_ps: 700_000,
+                measure_from_ps: 100_003,
+                measure_to_ps: 601_000,
+                end_ps: 750_000,
+                spread_ps,
+            };
+            trial
         })
 }
 
 /// Count again from the attempts, plainly.
 fn recount(trial: &Trial, outcome: &Counts, trace: &[Attempt]) -> Result<(), TestCaseError> {
     let phases = trial.scenario.phases;
-    let segment = &trial.scenario.segment;
+    let constants = *constants(&mut trial.clone());
     let (from, to) = (phases.measure_from_ps.cast_signed(), phases.measure_to_ps.cast_signed());
     let (gap, preamble) =
-        ((segment.gap_bits * BIT).cast_signed(), (segment.preamble_bits * BIT).cast_signed());
+        ((constants.gap_bits * BIT).cast_signed(), (constants.preamble_bits * BIT).cast_signed());
     let within = |start: i64, end: i64| (end.min(to) - start.max(from)).max(0);
     for station in 0..outcome.stations.frames.len() {
         let own = || trace.iter().filter(|a| a.station as usize == station);
@@ -347,51 +341,39 @@ proptest! {
 /// Signals travel for longer than anybody pauses, so the medium is never silent everywhere at once:
 /// nothing could ever be forgotten if that had to wait until all is over. 60 000 attempts take a
 /// second then, and weeks if all of them are kept.
-fn run_storm_that_never_ends(priority_wait_ps: Option<u64>) {
-    let group = |places: Vec<u32>, service_ps, attempt_limit| Group {
-        name: "g".into(),
-        places,
-        frames: Lengths::Mix { bits: vec![544, 12_320, 30], weights: vec![7.0, 1.0, 0.3] },
-        arrivals: Arrivals::Saturated {},
-        generator: None,
-        queue_frames: None,
-        clock_error_ppb: 0,
-        priority_wait_ps: 0,
-        service: Times::Constant { ps: service_ps },
-        backoff: Backoff::Exponential { limit: 10 },
-        attempt_limit,
-        after_attempt_limit: AfterAttemptLimit::Discard,
-        after_late_collision: AfterLateCollision::Discard,
+fn run_contention_that_never_ends(priority_wait_ps: Option<u64>) {
+    let group = |points, service_ps, attempt_limit| {
+        Group::saturated(points, 1).with(|stations, flow| {
+            flow.frames =
+                Lengths::Mix { bits: vec![544, 12_320, 30], weights: vec![7.0, 1.0, 0.3] };
+            flow.service = Times::Constant { ps: service_ps };
+            stations.attempt_limit = attempt_limit;
+            stations.after_attempt_limit = AfterAttemptLimit::Discard;
+            stations.after_late_collision = AfterLateCollision::Discard;
+        })
     };
     let mut groups = vec![group(vec![4, 3], 30, 1), group(vec![0, 4, 1, 2, 2], 0, 4)];
-    groups.extend(
-        priority_wait_ps
-            .map(|wait| Group { priority_wait_ps: wait, ..group(vec![4, 0, 2, 2, 3], 0, 4) }),
-    );
-    let trial = Trial {
-        seed: 17,
-        scenario: Scenario {
-            segment: Segment {
-                bit_ps: BIT,
-                slot_bits: 22,
-                gap_bits: 3,
-                gap_part1_bits: 3,
-                preamble_bits: 5,
-                jam_bits: 29,
-                turnaround_ps: 50,
-                delay_ps: metric(1, &[2, 3, 1, 5, 4], 1153),
-            },
-            groups,
-            phases: Phases {
-                begin_ps: 1000,
-                stop_ps: 7_000_000,
-                measure_from_ps: 100_003,
-                measure_to_ps: 6_010_000,
-                end_ps: 7_500_000,
-                spread_ps: 879,
-            },
-            batches: 7,
-        },
+    groups.extend(priority_wait_ps.map(|wait| {
+        group(vec![4, 0, 2, 2, 3], 0, 4).with(|stations, _| stations.priority_wait_ps = wait)
+    }));
+    let constants = CsmaCd {
+        slot_bits: 22,
+        gap_bits: 3,
+        gap_part1_bits: 3,
+        preamble_bits: 5,
+        jam_bits: 29,
+        turnaround_ps: 50,
+    };
+    let delays = metric(1, &[2, 3, 1, 5, 4], 1153);
+    let mut trial = segment(BIT, Mac::CsmaCd(constants), delays, &groups, 7_500_000);
+    (trial.seed, trial.scenario.batches) = (17, 7);
+    trial.scenario.phases = Phases {
+        begin_ps: 1000,
+        stop_ps: 7_000_000,
+        measure_from_ps: 100_003,
+        measure_to_ps: 6_010_000,
+        end_ps: 7_500_000,
+        spread_ps: 879,
     };
     let [(fast, fast_trace), (reference, reference_trace)] = traces(&trial).expect("a valid trial");
     assert!(fast_trace.len() > 50_000, "{}", fast_trace.len());
@@ -400,14 +382,14 @@ fn run_storm_that_never_ends(priority_wait_ps: Option<u64>) {
 }
 
 #[test]
-fn a_storm_that_never_ends_is_exact_and_ends_in_time() {
-    run_storm_that_never_ends(None);
+fn contention_that_never_ends_is_exact_and_ends_in_time() {
+    run_contention_that_never_ends(None);
 }
 
 /// Waits from one that others leave room for all the time to one that they hardly ever leave.
 #[test]
 fn so_is_one_in_which_some_wait_for_others() {
     for priority_wait_ps in [1, 200, 3000] {
-        run_storm_that_never_ends(Some(priority_wait_ps));
+        run_contention_that_never_ends(Some(priority_wait_ps));
     }
 }

@@ -1,26 +1,20 @@
 //! Clocks of hosts in networks: by hand, against their true delays, each implementation against the
 //! other.
 
-use ethermeter_simulator::network::{traces, Traced, Trial};
+mod common;
+
+use common::network::{fixed, regular, trial};
+use common::{MS, S, US};
+use ethermeter_simulator::network::{traces, Traced};
+use ethermeter_trial::clocks::Comparing;
 use ethermeter_trial::counts::{SignedDelays, SynchronisedDelays};
+use ethermeter_trial::Trial;
 use proptest::prelude::*;
 use serde_json::{json, Value};
-
-const US: u64 = 1_000_000;
-const MS: u64 = 1000 * US;
-const S: u64 = 1000 * MS;
-
-fn fixed(octets: u64) -> Value {
-    json!({"kind": "fixed", "bits": octets * 8})
-}
 
 fn flow(name: &str, from: &str, to: &[&str], octets: u64, arrivals: &Value) -> Value {
     let address = if to.len() > 1 { "multicast" } else { "unicast" };
     json!({"name": name, "from": from, "to": to, "address": address, "frames": fixed(octets), "arrivals": arrivals})
-}
-
-fn regular(period_ps: u64) -> Value {
-    json!({"kind": "regular", "period_ps": period_ps})
 }
 
 /// `settle`, `transmit`, and a drain as long as the settling; measured is all of the transmission.
@@ -50,14 +44,11 @@ fn star(
     let link =
         |name: &&str| json!({"ends": [{"node": name}, {"node": "s"}], "ps_per_octet": 800_000});
     let links: Vec<Value> = hosts.iter().map(link).collect();
-    let mut network = json!({"nodes": nodes, "links": links});
+    let mut trial = trial(seed, &nodes, &links, flows, phases);
     if comparing {
-        network["clocks"] = json!("compared");
+        trial.scenario.clocks = Comparing::Compared;
     }
-    serde_json::from_value(
-        json!({"seed": seed, "scenario": {"network": network, "flows": flows, "phases": phases}}),
-    )
-    .expect("a trial of the right shape")
+    trial
 }
 
 /// Both implementations, which must agree and balance.
@@ -286,7 +277,7 @@ fn comparisons_without_room_lose_exchanges_and_say_so() {
     ];
     let mut trial =
         star(2, &["a", "b", "c"], &json!({"b": clock(5, 0)}), true, &flows, &phases(100 * MS, S));
-    for node in &mut trial.scenario.network.nodes {
+    for node in &mut trial.scenario.nodes {
         if let ethermeter_trial::nodes::Kind::Switch(switch) = &mut node.kind {
             switch.queue_frames = Some(4);
         }
@@ -338,7 +329,7 @@ fn clocks_out_of_range_are_refused_with_their_key() {
     ] {
         let message = refused(&json!({ key: value }));
         assert!(
-            message.starts_with(&format!("network.nodes[1].kind.host.clock.{key}: must be")),
+            message.starts_with(&format!("nodes[1].kind.host.clock.{key}: must be")),
             "{message}"
         );
     }
@@ -359,7 +350,7 @@ proptest! {
             flow("beside", "c", &["b"], 506, &arrivals(0.3)),
         ];
         let mut trial = star(seed % (1 << 40), &["a", "b", "c"], &clocks, true, &flows, &phases(120 * MS, 500 * MS));
-        for node in &mut trial.scenario.network.nodes {
+        for node in &mut trial.scenario.nodes {
             if let ethermeter_trial::nodes::Kind::Switch(switch) = &mut node.kind {
                 switch.queue_frames = Some(room);
             }

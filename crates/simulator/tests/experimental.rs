@@ -2,14 +2,14 @@
 
 mod common;
 
-use common::{saturated, US};
-use ethermeter_simulator::scenario::Group;
+use common::{constants, groups, saturated, set_groups, simulate, US};
 use ethermeter_simulator::segment::compiled::CompiledSegment;
-use ethermeter_simulator::segment::station::{Ending, Station};
-use ethermeter_simulator::{simulate, traces, Attempt, Trial};
+use ethermeter_simulator::segment::station::{Attempt, Ending, Station};
+use ethermeter_simulator::traces;
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::times::Times;
 use ethermeter_trial::medium::Backoff;
+use ethermeter_trial::Trial;
 
 const TURNAROUND: u64 = 15 * US;
 
@@ -17,20 +17,21 @@ const TURNAROUND: u64 = 15 * US;
 /// second is ready `later_ps` after the first.
 fn two(later_ps: u64) -> Trial {
     let mut trial = saturated(1, 544, US, 0);
-    trial.scenario.segment.turnaround_ps = TURNAROUND;
-    (trial.scenario.segment.gap_bits, trial.scenario.segment.gap_part1_bits) = (0, 0);
+    let constants = constants(&mut trial);
+    (constants.turnaround_ps, constants.gap_bits, constants.gap_part1_bits) = (TURNAROUND, 0, 0);
     trial.scenario.phases.stop_ps = later_ps + 1;
-    let first = trial.scenario.groups[0].clone();
+    let first = groups(&trial)[0].clone();
     // A process that fills the first buffer in `later_ps`.
     let generator = Some(ethermeter_traffic::source::Generator {
         buffers: 1,
         time: Times::Constant { ps: later_ps },
     });
     let service = Times::Constant { ps: 1_000_000 * US };
-    trial.scenario.groups = vec![
-        Group { service: service.clone(), ..first.clone() },
-        Group { generator, service, arrivals: Arrivals::Saturated {}, ..first },
-    ];
+    let first = first.with(|_, flow| flow.service = service);
+    let second = first.with(|_, flow| {
+        (flow.generator, flow.arrivals) = (generator, Arrivals::Saturated {});
+    });
+    set_groups(&mut trial, &[first, second]);
     trial
 }
 
@@ -63,7 +64,7 @@ fn a_station_ready_on_an_idle_medium_starts_a_turnaround_time_later_whatever_com
 fn a_station_that_hears_carrier_first_starts_a_turnaround_time_after_its_end() {
     let trace = attempts(&two(17 * US));
     assert!(trace.iter().all(|a| a.ending == Ending::Delivered));
-    // 60.8 us from 15 us on, heard 1 us later, and a turnaround time of 15 us.
+    // 60.8 us from 15 us on, heard 1 us later, and 15 us of turnaround.
     assert_eq!(trace[1].start, trace[0].end + 16 * US.cast_signed());
 }
 
@@ -76,9 +77,9 @@ fn who_is_ready_when_the_medium_has_just_fallen_silent_owes_nothing_but_its_turn
 #[test]
 fn no_gap_needs_a_turnaround_time() {
     let mut trial = two(US);
-    trial.scenario.segment.turnaround_ps = 0;
+    constants(&mut trial).turnaround_ps = 0;
     let error = simulate(&trial).expect_err("no gap and no turnaround time").to_string();
-    assert!(error.starts_with("segment.gap_bits"), "{error}");
+    assert!(error.starts_with("media[0].mac.csma_cd.gap_bits"), "{error}");
 }
 
 const UNIT: u64 = 38_080_000;
@@ -87,10 +88,12 @@ const UNIT: u64 = 38_080_000;
 fn alto(seed: u64, clock_ps: u64, ticks: bool) -> Station {
     let mut trial = saturated(1, 544, US, 0);
     trial.seed = seed;
-    (trial.scenario.segment.bit_ps, trial.scenario.segment.slot_bits) = (340_000, 112);
-    trial.scenario.groups[0].backoff = Backoff::LoadRegister { bits: 8, clock_ps, ticks };
-    let world = CompiledSegment::new(&trial).expect("a valid trial");
-    Station::all(&world).0.pop().expect("one station")
+    trial.scenario.media[0].bit_ps = 340_000;
+    constants(&mut trial).slot_bits = 112;
+    trial.scenario.media[0].stations[0].backoff =
+        Backoff::LoadRegister { bits: 8, clock_ps, ticks };
+    let compiled = CompiledSegment::new(&trial).expect("a valid trial");
+    Station::all(&compiled).0.pop().expect("one station")
 }
 
 /// Sixteen collisions of one frame, the ends of their jams at odd times: each end, and when the

@@ -1,13 +1,15 @@
 //! Voice in networks against hand calculations and bounds. Its laws over random networks are with
-//! those of all flows, in `network.rs`.
+//! those of all flows, in `network_laws.rs`.
 
-use ethermeter_simulator::network::{simulate, traces, Traced, Trial};
+mod common;
+
+use common::network::trial;
+use common::{simulate, S, US};
+use ethermeter_simulator::network::{traces, Traced};
 use ethermeter_trial::counts::{FlowCounts, FlowVoice};
+use ethermeter_trial::Trial;
 use serde_json::{json, Value};
 
-const US: u64 = 1_000_000;
-const MS: u64 = 1000 * US;
-const S: u64 = 1000 * MS;
 /// Octets around the data of UDP: 18 of Ethernet, 20 of IP, 8 of UDP; preamble and gap.
 const AROUND: u64 = 46;
 const PREAMBLE: u64 = 8;
@@ -19,12 +21,6 @@ const SAMPLE: u64 = 125 * US;
 
 fn phases(from: u64, to: u64, end: u64) -> Value {
     json!({"begin_ps": 0, "stop_ps": to, "measure_from_ps": from, "measure_to_ps": to, "end_ps": end, "spread_ps": 0})
-}
-
-fn trial(seed: u64, nodes: &[Value], links: &[Value], flows: &[Value], phases: &Value) -> Trial {
-    serde_json::from_value(json!({"seed": seed, "scenario": {
-        "network": {"nodes": nodes, "links": links}, "flows": flows, "phases": phases}}))
-    .expect("a trial of the right shape")
 }
 
 fn host(name: &str) -> Value {

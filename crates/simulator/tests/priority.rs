@@ -2,14 +2,14 @@
 
 mod common;
 
-use common::{saturated, MS, S, US};
-use ethermeter_simulator::scenario::Group;
-use ethermeter_simulator::segment::station::Ending;
-use ethermeter_simulator::{simulate, traces, Attempt, Trial};
+use common::{add_group, groups, saturated, set_groups, simulate, MS, S, US};
+use ethermeter_simulator::segment::station::{Attempt, Ending};
+use ethermeter_simulator::traces;
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::source::Generator;
 use ethermeter_traffic::times::Times;
 use ethermeter_trial::medium::AfterAttemptLimit;
+use ethermeter_trial::Trial;
 
 const SLOT: u64 = 51_200_000;
 /// Of a frame of 544 bits with its preamble, and of the gap after it.
@@ -20,21 +20,24 @@ const GAP: u64 = 9_600_000;
 /// is ready at the time given.
 fn each_with_one_frame(stations: &[(u64, u64)]) -> Trial {
     let mut trial = saturated(1, 544, US, 0);
-    let host = trial.scenario.groups[0].clone();
+    let host = groups(&trial)[0].clone();
     let last = stations.iter().map(|&(_, ready)| ready).max().expect("stations");
     trial.scenario.phases.stop_ps = last + 1;
-    trial.scenario.groups = stations
+    let groups: Vec<_> = stations
         .iter()
-        .map(|&(priority_wait_ps, ready)| Group {
-            priority_wait_ps,
-            // A process that fills the first buffer at that time, and a host that is not ready for
-            // another.
-            generator: Some(Generator { buffers: 1, time: Times::Constant { ps: ready } }),
-            service: Times::Constant { ps: S },
-            arrivals: Arrivals::Saturated {},
-            ..host.clone()
+        .map(|&(priority_wait_ps, ready)| {
+            host.with(|stations, flow| {
+                stations.priority_wait_ps = priority_wait_ps;
+                // A process that fills the first buffer at that time, and a host that is not ready
+                // for another.
+                let time = Times::Constant { ps: ready };
+                flow.generator = Some(Generator { buffers: 1, time });
+                flow.service = Times::Constant { ps: S };
+                flow.arrivals = Arrivals::Saturated {};
+            })
         })
         .collect();
+    set_groups(&mut trial, &groups);
     trial
 }
 
@@ -90,7 +93,7 @@ fn a_station_alone_on_an_idle_medium_does_not_wait() {
 #[test]
 fn its_own_transmission_too_is_followed_by_gap_and_wait() {
     let mut trial = saturated(1, 544, US, 0);
-    trial.scenario.groups[0].priority_wait_ps = SLOT;
+    trial.scenario.media[0].stations[0].priority_wait_ps = SLOT;
     let cycle = (PACKET + GAP + SLOT).cast_signed();
     let trace = attempts(&trial);
     assert!(trace.len() > 1000);
@@ -114,7 +117,7 @@ fn its_own_transmission_too_is_followed_by_gap_and_wait() {
 #[test]
 fn the_wait_for_others_costs_the_channel_idle_time_and_no_gap() {
     let mut trial = saturated(1, 544, US, 0);
-    trial.scenario.groups[0].priority_wait_ps = SLOT;
+    trial.scenario.media[0].stations[0].priority_wait_ps = SLOT;
     // A hundred cycles to the picosecond, from the first start on.
     let cycle = PACKET + GAP + SLOT;
     (trial.scenario.phases.measure_from_ps, trial.scenario.phases.measure_to_ps) = (0, 100 * cycle);
@@ -129,8 +132,8 @@ fn the_wait_for_others_costs_the_channel_idle_time_and_no_gap() {
 fn who_has_just_sent_lets_a_higher_one_go_first_and_watches_its_gap_to_the_end() {
     // The lower sends at 0 and has the next frame at once; the higher is ready when it hears that.
     let mut trial = each_with_one_frame(&[(SLOT, 0), (0, 10 * US)]);
-    trial.scenario.groups[0].generator = None;
-    trial.scenario.groups[0].service = Times::Constant { ps: 0 };
+    trial.scenario.flows[0].generator = None;
+    trial.scenario.flows[0].service = Times::Constant { ps: 0 };
     trial.scenario.phases.stop_ps = 100 * US;
     let higher = PACKET + US + GAP;
     let lower = higher + PACKET + US + GAP + SLOT;
@@ -140,7 +143,7 @@ fn who_has_just_sent_lets_a_higher_one_go_first_and_watches_its_gap_to_the_end()
     );
     // Were it of the same class, it would be first by the 1 us that its end takes to the other, and
     // they would collide.
-    trial.scenario.groups[0].priority_wait_ps = 0;
+    trial.scenario.media[0].stations[0].priority_wait_ps = 0;
     assert_eq!(
         starts(&trial)[1..3],
         [(0, PACKET + GAP, Ending::Collided), (1, higher, Ending::Collided)]
@@ -164,16 +167,18 @@ fn classes_are_told_apart_if_their_waits_differ_by_more_than_propagation() {
 fn classes_at_one_place_do_as_if_each_had_a_place_of_its_own() {
     let mut trial = saturated(3, 544, US, 30 * US);
     trial.scenario.phases.stop_ps = 200 * MS;
-    let host = trial.scenario.groups[0].clone();
-    let class = |priority_wait_ps, place| Group {
-        priority_wait_ps,
-        places: vec![place; 3],
-        ..host.clone()
+    let host = groups(&trial)[0].clone();
+    let class = |priority_wait_ps, point| {
+        host.with(|stations, _| {
+            (stations.priority_wait_ps, stations.points) = (priority_wait_ps, vec![point; 3]);
+        })
     };
     let mut apart = trial.clone();
-    trial.scenario.groups = vec![class(SLOT, 0), class(0, 0), class(3 * SLOT, 0), class(SLOT, 0)];
-    apart.scenario.groups = vec![class(SLOT, 0), class(0, 1), class(3 * SLOT, 2), class(SLOT, 3)];
-    apart.scenario.segment.delay_ps = vec![vec![US; 4]; 4];
+    let classes = [class(SLOT, 0), class(0, 0), class(3 * SLOT, 0), class(SLOT, 0)];
+    set_groups(&mut trial, &classes);
+    let classes = [class(SLOT, 0), class(0, 1), class(3 * SLOT, 2), class(SLOT, 3)];
+    set_groups(&mut apart, &classes);
+    apart.scenario.media[0].delay_ps = vec![vec![US; 4]; 4];
     let (together, apart) = (attempts(&trial), attempts(&apart));
     assert!(together.len() > 1000);
     assert_eq!(together, apart);
@@ -183,8 +188,11 @@ fn classes_at_one_place_do_as_if_each_had_a_place_of_its_own() {
 fn one_saturated_station_of_a_higher_class_leaves_nothing() {
     // It is ready whenever its gap is over, and the lower hears it before its wait is.
     let mut trial = saturated(1, 544, US, 0);
-    let host = trial.scenario.groups[0].clone();
-    trial.scenario.groups.push(Group { priority_wait_ps: SLOT, places: vec![0; 3], ..host });
+    let host = groups(&trial)[0].clone();
+    let lower = host.with(|stations, _| {
+        (stations.priority_wait_ps, stations.points) = (SLOT, vec![0; 3]);
+    });
+    add_group(&mut trial, lower);
     let outcome = simulate(&trial).expect("a valid trial");
     assert_eq!(outcome.stations.frames[1..], [0; 3]);
     assert_eq!(outcome.stations.charged_ps[0], outcome.window_ps);
@@ -197,10 +205,13 @@ fn a_saturated_higher_class_leaves_what_its_backoff_leaves() {
     // frames that all had collided before (and after its own frames, as long as nobody is back).
     // Then it takes it, to the picosecond.
     let mut trial = saturated(6, 544, US, 0);
-    trial.scenario.groups[0].after_attempt_limit = AfterAttemptLimit::Discard;
+    trial.scenario.media[0].stations[0].after_attempt_limit = AfterAttemptLimit::Discard;
     trial.scenario.phases.spread_ps = MS;
-    let higher = trial.scenario.groups[0].clone();
-    trial.scenario.groups.push(Group { priority_wait_ps: SLOT, places: vec![0], ..higher });
+    let higher = groups(&trial)[0].clone();
+    let lower = higher.with(|stations, _| {
+        (stations.priority_wait_ps, stations.points) = (SLOT, vec![0]);
+    });
+    add_group(&mut trial, lower);
     let [(outcome, trace), _] = traces(&trial).expect("a valid trial");
     let (lower, most) = (6, (US + GAP + SLOT).cast_signed());
     let (mut silent, mut last_senders, mut last_attempts, mut taken) =
@@ -250,12 +261,12 @@ fn a_saturated_higher_class_leaves_what_its_backoff_leaves() {
 #[test]
 fn a_wait_is_at_most_a_second() {
     let mut trial = saturated(1, 544, US, 0);
-    trial.scenario.groups[0].priority_wait_ps = S;
+    trial.scenario.media[0].stations[0].priority_wait_ps = S;
     simulate(&trial).expect("a second is allowed");
-    trial.scenario.groups[0].priority_wait_ps = S + 1;
+    trial.scenario.media[0].stations[0].priority_wait_ps = S + 1;
     let error = simulate(&trial).expect_err("more is not").to_string();
     assert_eq!(
         error,
-        "groups[0].priority_wait_ps: must be from 0 to 1000000000000, got 1000000000001"
+        "media[0].stations[0].priority_wait_ps: must be from 0 to 1000000000000, got 1000000000001"
     );
 }

@@ -5,13 +5,12 @@
 
 mod common;
 
-use common::{mean_s, saturated, MS, S, US};
-use ethermeter_simulator::scenario::Group;
-use ethermeter_simulator::{simulate, traces, Trial};
+use common::{add_group, groups, mean_s, saturated, simulate, MS, S, US};
+use ethermeter_simulator::traces;
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;
 use ethermeter_trial::medium::{AfterAttemptLimit, Backoff};
-use ethermeter_trial::Counts;
+use ethermeter_trial::{Counts, Trial};
 use proptest::prelude::*;
 
 fn run(trial: &Trial) -> Counts {
@@ -124,9 +123,8 @@ fn capture_comes_out_by_itself() {
     // backoff, so that one of them sends long runs. A fair coin after each frame would give runs of
     // 2; capture gives many times that.
     let mut trial = saturated(2, 12_320, 3 * US, 0);
-    trial.scenario.groups[0].after_attempt_limit = AfterAttemptLimit::Discard;
-    let [(_, trace), _] =
-        traces(&Trial { scenario: trial.scenario.clone(), ..trial }).expect("a valid trial");
+    trial.scenario.media[0].stations[0].after_attempt_limit = AfterAttemptLimit::Discard;
+    let [(_, trace), _] = traces(&trial).expect("a valid trial");
     let senders: Vec<u32> = trace
         .iter()
         .filter(|a| a.ending == ethermeter_simulator::segment::station::Ending::Delivered)
@@ -140,8 +138,8 @@ fn capture_comes_out_by_itself() {
 fn a_frame_is_given_up_after_exactly_the_attempt_limit() {
     // Two stations that start together and never wait collide for ever.
     let mut trial = saturated(2, 544, 0, 0);
-    trial.scenario.groups[0].backoff = Backoff::None {};
-    trial.scenario.groups[0].after_attempt_limit = AfterAttemptLimit::Discard;
+    trial.scenario.media[0].stations[0].backoff = Backoff::None {};
+    trial.scenario.media[0].stations[0].after_attempt_limit = AfterAttemptLimit::Discard;
     trial.scenario.phases.stop_ps = 1; // one frame each
     let [(_, trace), _] = traces(&trial).expect("a valid trial");
     assert_eq!(trace.len(), 2 * 16);
@@ -172,12 +170,11 @@ fn poisson_light_load_waits_like_m_d_1() {
     let mut trial = saturated(1, 544, 0, 0);
     let service = 70.4e-6;
     for load in [0.2, 0.5, 0.8] {
-        trial.scenario.groups[0].arrivals = Arrivals::Poisson { mean_ps: service / load * 1e12 };
+        trial.scenario.flows[0].arrivals = Arrivals::Poisson { mean_ps: service / load * 1e12 };
         let seeds = 8u32;
         let means: Vec<f64> = (0..seeds)
             .map(|seed| {
-                let outcome =
-                    run(&Trial { seed: u64::from(seed), scenario: trial.scenario.clone() });
+                let outcome = run(&Trial { seed: u64::from(seed), ..trial.clone() });
                 mean_s(outcome.stations.response_ps[0].into(), outcome.stations.frames[0])
             })
             .collect();
@@ -197,12 +194,11 @@ fn poisson_light_load_waits_like_m_d_1() {
 #[test]
 fn a_jabbering_station_leaves_nothing_to_the_others() {
     let mut trial = saturated(4, 544, 3 * US, 77 * US);
-    let jabber = Group {
-        places: vec![0],
-        frames: Lengths::Fixed { bits: 4_000_000_000 },
-        ..trial.scenario.groups[0].clone()
-    };
-    trial.scenario.groups.push(jabber);
+    let jabber = groups(&trial)[0].with(|stations, flow| {
+        stations.points = vec![0];
+        flow.frames = Lengths::Fixed { bits: 4_000_000_000 };
+    });
+    add_group(&mut trial, jabber);
     let outcome = run(&trial);
     // 400 s a frame: once it has the medium, it keeps it beyond the window.
     assert!(utilisation(&outcome) > 0.0);
@@ -239,23 +235,20 @@ proptest! {
 
     #[test]
     fn any_text_is_a_trial_or_an_error(text in ".{0,400}") {
-        prop_assert!(Trial::from_line(&text).is_err());
+        prop_assert!(Trial::from_json(&text).is_err());
     }
 
     #[test]
-    fn a_damaged_line_is_an_error_or_runs(at in 0usize..2000, byte in 0u8..128, seed: u64) {
+    fn a_damaged_trial_is_an_error_or_runs(at in 0usize..2000, byte in 0u8..128, seed: u64) {
         let mut trial = Trial { seed, ..saturated(3, 544, US, US) };
         trial.scenario.phases = ethermeter_trial::Phases {
             begin_ps: 0, stop_ps: MS, measure_from_ps: 0, measure_to_ps: MS, end_ps: MS, spread_ps: 0,
         };
-        let value = serde_json::json!({
-            "id": "x", "series": "s", "replication": 0, "seed": seed, "engine": "simulation", "point": {}, "scenario": trial.scenario,
-        });
-        let mut text = value.to_string().into_bytes();
+        let mut text = trial.to_json().into_bytes();
         let at = at % text.len();
         text[at] = byte;
         if let Ok(text) = String::from_utf8(text) {
-            if let Ok(trial) = Trial::from_line(&text) {
+            if let Ok(trial) = Trial::from_json(&text) {
                 // A digit may have become another: then it is still a trial, or refused by name.
                 // Only short ones are run.
                 if trial.scenario.phases.end_ps <= 10 * MS {

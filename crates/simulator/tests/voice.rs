@@ -3,17 +3,19 @@
 
 mod common;
 
-use common::{mean_s, saturated, MS, S, US};
-use ethermeter_simulator::scenario::Group;
-use ethermeter_simulator::segment::station::Ending;
-use ethermeter_simulator::{simulate, traces, Attempt, Trial};
+use common::{
+    add_group, constants, groups, mean_s, saturated, set_groups, simulate, Group, MS, S, US,
+};
+use ethermeter_simulator::segment::station::{Attempt, Ending};
+use ethermeter_simulator::traces;
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;
 use ethermeter_traffic::times::Times;
 use ethermeter_traffic::voice::Spurts;
 use ethermeter_trial::counts::StationVoice;
-use ethermeter_trial::medium::Backoff;
-use ethermeter_trial::Counts;
+use ethermeter_trial::flows::Flow;
+use ethermeter_trial::medium::{AfterAttemptLimit, AfterLateCollision, Backoff, Stations};
+use ethermeter_trial::{Counts, Trial};
 use proptest::prelude::*;
 
 const BIT_3: u64 = 340_000; // 2.94 Mb/s
@@ -30,11 +32,12 @@ fn samples(overhead_bits: u64, min_octets: u64, max_octets: u64) -> Lengths {
 /// `stations` voice stations on 550 m of the experimental Ethernet, for 12 s.
 fn voice(stations: usize, arrivals: Arrivals, frames: Lengths) -> Trial {
     let mut trial = saturated(stations, 544, 2_750_000, 0);
-    let segment = &mut trial.scenario.segment;
-    (segment.bit_ps, segment.slot_bits, segment.gap_bits, segment.gap_part1_bits) =
-        (BIT_3, 112, 1, 0);
-    (segment.preamble_bits, segment.jam_bits) = (1, 8);
-    trial.scenario.groups[0] = Group { arrivals, frames, ..trial.scenario.groups[0].clone() };
+    trial.scenario.media[0].bit_ps = BIT_3;
+    let constants = constants(&mut trial);
+    (constants.slot_bits, constants.gap_bits, constants.gap_part1_bits) = (112, 1, 0);
+    (constants.preamble_bits, constants.jam_bits) = (1, 8);
+    let flow = &mut trial.scenario.flows[0];
+    (flow.arrivals, flow.frames) = (arrivals, frames);
     trial.scenario.phases.spread_ps = 100 * MS;
     trial
 }
@@ -87,20 +90,20 @@ fn two_coders_whose_packets_never_meet_do_as_each_alone() {
     let mut apart = 0;
     for seed in 0..12 {
         let mut trial = Trial { seed, ..voice(2, coder(4), samples(48, 64, 1024)) };
-        let talks = Group { places: vec![0], ..trial.scenario.groups[0].clone() };
+        let talks = groups(&trial)[0].with(|stations, _| stations.points = vec![0]);
         // Draws belong to a station's number, so the one that is left out is replaced by one that
         // never has a frame.
         let (arrivals, frames) = (
             Arrivals::Regular { period_ps: 1000 * S, phase_ps: None },
             Lengths::Fixed { bits: 544 },
         );
-        let mute = Group { arrivals, frames, ..talks.clone() };
+        let mute = talks.sending(arrivals, frames);
         trial.scenario.phases.end_ps = S;
         trial.scenario.phases.stop_ps = S;
         trial.scenario.phases.measure_from_ps = 0;
         trial.scenario.phases.measure_to_ps = S;
         let mut attempts = |first: &Group, second: &Group| {
-            trial.scenario.groups = vec![first.clone(), second.clone()];
+            set_groups(&mut trial, &[first.clone(), second.clone()]);
             let [(outcome, trace), _] = traces(&trial).expect("a valid trial");
             (outcome, trace)
         };
@@ -157,13 +160,13 @@ fn the_overloaded_experimental_ethernet_carries_what_was_published() {
     // the one bit without which the medium is not defined. (The delay, 78 ms, is missed by far, and
     // so is its evenness; with frames from 512 bytes on, it carries 97%. See the example `voice`.)
     let mut trial = voice(32, coder(4), samples(48, 64, 1024));
-    trial.scenario.groups[0].backoff =
+    trial.scenario.media[0].stations[0].backoff =
         Backoff::LoadRegister { bits: 8, clock_ps: UNIT, ticks: true };
     // Along the cable, at eight places.
     let delay = |p: u64, q: u64| 2_750_000 / 7 * p.abs_diff(q);
-    trial.scenario.segment.delay_ps =
+    trial.scenario.media[0].delay_ps =
         (0..8).map(|p| (0..8).map(|q| delay(p, q)).collect()).collect();
-    trial.scenario.groups[0].places = (0..32).map(|station| station % 8).collect();
+    trial.scenario.media[0].stations[0].points = (0..32).map(|station| station % 8).collect();
     trial.scenario.phases.measure_to_ps = 61 * S;
     (trial.scenario.phases.stop_ps, trial.scenario.phases.end_ps) = (61 * S, 61 * S);
     let (outcome, _) = run(&trial);
@@ -180,8 +183,10 @@ fn a_frame_grows_while_it_waits_and_nothing_else_does() {
     let frames =
         Lengths::Samples { overhead_bits: 144, min_bits: 144 + 20 * 16, max_bits: 144 + 2000 * 16 };
     let arrivals = Arrivals::Coder { sample_bits: 16, sample_ps: 250 * US, spurts: None };
-    let talks = Group { arrivals, frames, places: vec![0; 3], ..trial.scenario.groups[0].clone() };
-    trial.scenario.groups.push(Group { service: Times::Constant { ps: 0 }, ..talks });
+    let talks = groups(&trial)[0].sending(arrivals, frames).with(|stations, flow| {
+        (stations.points, flow.service) = (vec![0; 3], Times::Constant { ps: 0 });
+    });
+    add_group(&mut trial, talks);
     let [(outcome, trace), _] = traces(&trial).expect("a valid trial");
     for attempt in trace.iter().filter(|a| a.ending == Ending::Delivered) {
         if attempt.station == 0 {
@@ -222,11 +227,19 @@ fn silence_is_not_sent() {
 fn a_coder_is_refused_with_what_does_not_go_with_it() {
     let sound = voice(1, coder(4), samples(48, 64, 1024));
     assert!(simulate(&sound).is_ok());
-    let refused = |change: &dyn Fn(&mut Group), key: &str| {
+    let fault = |trial: Trial, path: &str| {
+        let error = simulate(&trial).expect_err(path).to_string();
+        assert!(error.starts_with(path), "{error}");
+    };
+    let refused = |change: &dyn Fn(&mut Flow), key: &str| {
         let mut trial = sound.clone();
-        change(&mut trial.scenario.groups[0]);
-        let error = simulate(&trial).expect_err(key).to_string();
-        assert!(error.starts_with(&format!("groups[0].{key}")), "{error}");
+        change(&mut trial.scenario.flows[0]);
+        fault(trial, &format!("flows[0].{key}"));
+    };
+    let refused_station = |change: &dyn Fn(&mut Stations), key: &str| {
+        let mut trial = sound.clone();
+        change(&mut trial.scenario.media[0].stations[0]);
+        fault(trial, &format!("media[0].stations[0].{key}"));
     };
     refused(&|g| g.frames = Lengths::Fixed { bits: 544 }, "frames");
     refused(&|g| g.arrivals = Arrivals::Saturated {}, "arrivals");
@@ -250,12 +263,9 @@ fn a_coder_is_refused_with_what_does_not_go_with_it() {
         "arrivals",
     );
     refused(&|g| g.queue_frames = Some(3), "queue_frames");
-    refused(
-        &|g| g.after_attempt_limit = ethermeter_trial::medium::AfterAttemptLimit::Discard,
-        "after_attempt_limit",
-    );
-    refused(
-        &|g| g.after_late_collision = ethermeter_trial::medium::AfterLateCollision::Discard,
+    refused_station(&|s| s.after_attempt_limit = AfterAttemptLimit::Discard, "after_attempt_limit");
+    refused_station(
+        &|s| s.after_late_collision = AfterLateCollision::Discard,
         "after_late_collision",
     );
 }
@@ -270,7 +280,7 @@ proptest! {
         bit_ps in prop_oneof![Just(BIT_3), Just(100_000u64), Just(10_000)],
     ) {
         let mut trial = Trial { seed, ..voice(stations, coder(units), samples(48, min, min + more)) };
-        trial.scenario.segment.bit_ps = bit_ps;
+        trial.scenario.media[0].bit_ps = bit_ps;
         let phases = &mut trial.scenario.phases;
         (phases.measure_from_ps, phases.measure_to_ps) = (from_ms * MS, (from_ms + ms) * MS);
         (phases.stop_ps, phases.end_ps) = (S, 2 * S);

@@ -11,7 +11,7 @@
 
 use super::counters::{Frame, FrameCounters};
 use super::supply::{Supplies, MEDIUM};
-use crate::scenario::Error;
+use crate::error::Error;
 use crate::segment::compiled::{signed, small, CompiledSegment, NEVER};
 use crate::segment::station::{Attempt, Ending};
 use crate::watch::Watch;
@@ -50,7 +50,7 @@ pub(super) fn run(
         waiting: Vec::new(),
         held: vec![0; compiled.stations()],
         rooms: (0..compiled.stations())
-            .map(|i| compiled.group(i).queue_frames.unwrap_or(u32::MAX))
+            .map(|i| compiled.group(i).flow.queue_frames.unwrap_or(u32::MAX))
             .collect(),
         chance: Stream::new(compiled.seed, MEDIUM, Purpose::Contention),
     };

@@ -4,7 +4,7 @@
 //! A station starts in the first slot that begins when its backoff is over; backoff goes on while
 //! others send. Stations that start in one slot collide, for one slot.
 
-use crate::scenario::Error;
+use crate::error::Error;
 use crate::segment::compiled::{signed, CompiledSegment};
 use crate::segment::counters::Counters;
 use crate::segment::station::{Attempt, Station};

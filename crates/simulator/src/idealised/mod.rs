@@ -6,7 +6,7 @@
 //! batches and channel time come out as they do of a segment. Of the segment only the duration of a
 //! bit is used; a packet is a frame, without preamble and gap.
 //!
-//! - [`scenario`]: such a trial as it is written in a plan, and what is wrong with it.
+//! - `limits`: allowed values.
 //! - `slotted_crowd`, `slotted_users`: carrier sense in slots, for an infinite and for a finite
 //!   population.
 //! - `adaptive`: one implied queue whose contention adapts to how many wait. `backoff`: the same
@@ -19,24 +19,22 @@
 mod adaptive;
 mod backoff;
 mod counters;
+mod limits;
 mod persistent;
 mod polling;
-pub mod scenario;
 mod sensing_again;
 mod slotted_crowd;
 mod slotted_users;
 mod supply;
 mod users;
 
-pub use scenario::{Idealised, Trial};
-
-use crate::scenario::Error;
+use crate::error::Error;
 use crate::segment::compiled::CompiledSegment;
 use crate::segment::station::Attempt;
 use crate::watch::Watch;
 use ethermeter_trial::idealised::{Access, Adaptive, Policy, Population, Slotted, Unslotted};
-use ethermeter_trial::Counts;
-use ethermeter_trial::Fault;
+use ethermeter_trial::medium::Mac;
+use ethermeter_trial::{Counts, Fault, Trial};
 
 /// Run a trial. `tracing` also gives every attempt in the order of their starts.
 ///
@@ -44,30 +42,26 @@ use ethermeter_trial::Fault;
 /// If the trial contradicts itself or leaves the range of what can be simulated; [`Error::Stopped`]
 /// if it was stopped.
 pub fn run(trial: &Trial, watch: &Watch, tracing: bool) -> Result<(Counts, Vec<Attempt>), Error> {
-    let mut compiled = checked(trial)?;
-    // Nothing propagates from place to place here; what a world says of propagation is its own.
+    let mut compiled = compiled(trial)?;
+    // Nothing propagates between attachment points here; a MAC has its own propagation.
     compiled.max_delay = 0;
     let compiled = &mut compiled;
-    match &trial.idealised {
-        Idealised::Slotted(slotted) => run_slotted(compiled, slotted, watch, tracing),
-        Idealised::Adaptive(adaptive) => run_adaptive(compiled, *adaptive, watch, tracing),
-        Idealised::Unslotted(unslotted) => run_unslotted(compiled, unslotted, watch, tracing),
-        Idealised::Polling(polling) => polling::run(compiled, *polling, watch, tracing),
+    match &trial.scenario.media[0].mac {
+        Mac::Slotted(slotted) => run_slotted(compiled, slotted, watch, tracing),
+        Mac::Adaptive(adaptive) => run_adaptive(compiled, *adaptive, watch, tracing),
+        Mac::Unslotted(unslotted) => run_unslotted(compiled, unslotted, watch, tracing),
+        Mac::Polling(polling) => polling::run(compiled, *polling, watch, tracing),
+        _ => unreachable!("not an idealised MAC"),
     }
 }
 
-/// Check a trial without running it.
+/// Check a trial and compile it.
 ///
 /// # Errors
 /// If it contradicts itself or leaves the range of what can be simulated.
-pub fn check(trial: &Trial) -> Result<(), Fault> {
-    checked(trial).map(drop)
-}
-
-fn checked(trial: &Trial) -> Result<CompiledSegment, Fault> {
-    let compiled = CompiledSegment::idealised(trial.seed, &trial.scenario)?;
-    scenario::check_no_voice(&compiled)?;
-    trial.idealised.check(&compiled, &trial.scenario.segment)?;
+pub fn compiled(trial: &Trial) -> Result<CompiledSegment, Fault> {
+    let compiled = CompiledSegment::new(trial)?;
+    limits::check(&trial.scenario.media[0].mac, &compiled)?;
     Ok(compiled)
 }
 

@@ -14,7 +14,7 @@
 
 use super::counters::{Frame, FrameCounters};
 use super::supply::{Crowd, Supplies};
-use crate::scenario::Error;
+use crate::error::Error;
 use crate::segment::compiled::{signed, small, CompiledSegment, NEVER};
 use crate::segment::station::{Attempt, Ending};
 use crate::watch::{Poll, Watch};
@@ -220,7 +220,8 @@ fn count(compiled: &CompiledSegment) -> f64 {
 
 #[allow(clippy::cast_precision_loss)]
 fn mean_packet_ps(compiled: &CompiledSegment) -> f64 {
-    let bits: f64 =
-        (0..compiled.stations()).map(|station| compiled.group(station).frames.mean_bits()).sum();
+    let bits: f64 = (0..compiled.stations())
+        .map(|station| compiled.group(station).flow.frames.mean_bits())
+        .sum();
     bits / count(compiled) * compiled.bit as f64
 }

@@ -3,7 +3,7 @@
 
 use super::counters::{Frame, FrameCounters};
 use super::supply::Supplies;
-use crate::scenario::Error;
+use crate::error::Error;
 use crate::segment::compiled::{signed, small, CompiledSegment, NEVER};
 use crate::segment::station::Attempt;
 use crate::watch::Watch;

@@ -11,7 +11,7 @@
 
 use super::counters::FrameCounters;
 use super::users::Users;
-use crate::scenario::Error;
+use crate::error::Error;
 use crate::segment::compiled::{signed, small, CompiledSegment, NEVER};
 use crate::segment::station::{Attempt, Ending};
 use crate::watch::Watch;

@@ -13,7 +13,7 @@
 
 use super::counters::{Frame, FrameCounters};
 use super::supply::{Crowd, MEDIUM};
-use crate::scenario::Error;
+use crate::error::Error;
 use crate::segment::compiled::{signed, CompiledSegment, NEVER};
 use crate::segment::station::{Attempt, Ending};
 use crate::watch::Watch;
@@ -98,7 +98,7 @@ pub(super) fn run(
     poll.check()?;
     let (mut counts, trace) = counters.finish(ready.iter());
     let bits: f64 =
-        (0..compiled.stations()).map(|i| compiled.group(i).frames.mean_bits()).sum::<f64>()
+        (0..compiled.stations()).map(|i| compiled.group(i).flow.frames.mean_bits()).sum::<f64>()
             / compiled.stations() as f64;
     let load = infinite.attempts_per_slot * bits * compiled.bit as f64 / slot as f64;
     counts.stations.offered_load.fill(load / compiled.stations() as f64);

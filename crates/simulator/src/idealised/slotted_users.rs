@@ -16,7 +16,7 @@
 use super::counters::FrameCounters;
 use super::supply::MEDIUM;
 use super::users::Users;
-use crate::scenario::Error;
+use crate::error::Error;
 use crate::segment::compiled::{signed, CompiledSegment, NEVER};
 use crate::segment::station::{Attempt, Ending};
 use crate::watch::Watch;

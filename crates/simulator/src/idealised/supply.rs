@@ -49,9 +49,9 @@ impl<'w> Supplies<'w> {
             let stream = |purpose| Stream::new(compiled.seed, small(station), purpose);
             let group = compiled.group(station);
             let begin_ps = phases.begin_ps + stream(Purpose::Begin).below(phases.spread_ps);
-            let kind = match &group.arrivals {
+            let kind = match &group.flow.arrivals {
                 Arrivals::Saturated {} => Kind::Thinking {
-                    service: group.service.clone(),
+                    service: group.flow.service.clone(),
                     chance: stream(Purpose::Service),
                 },
                 arrivals => {
@@ -135,7 +135,7 @@ impl<'w> Supplies<'w> {
     /// The length of the next frame of a station.
     #[inline]
     pub fn bits(&mut self, station: usize) -> u64 {
-        self.compiled.group(station).frames.draw(&mut self.length_chance[station])
+        self.compiled.group(station).flow.frames.draw(&mut self.length_chance[station])
     }
 }
 
@@ -191,6 +191,10 @@ impl<'w> Crowd<'w> {
     /// The length of the next frame of a station.
     #[inline]
     pub fn bits(&mut self, station: u32) -> u64 {
-        self.compiled.group(station as usize).frames.draw(&mut self.length_chance[station as usize])
+        self.compiled
+            .group(station as usize)
+            .flow
+            .frames
+            .draw(&mut self.length_chance[station as usize])
     }
 }

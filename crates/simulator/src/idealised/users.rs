@@ -16,7 +16,8 @@ pub(super) struct Users<'w> {
 impl<'w> Users<'w> {
     /// Nobody has a frame yet.
     pub fn new(compiled: &'w CompiledSegment, slot: i64) -> Self {
-        let rooms = (0..compiled.stations()).map(|station| compiled.group(station).queue_frames);
+        let rooms =
+            (0..compiled.stations()).map(|station| compiled.group(station).flow.queue_frames);
         Self {
             supplies: Supplies::new(compiled, slot),
             heads: vec![None; compiled.stations()],

@@ -23,6 +23,10 @@
 //! (turnaround time) → Sending → …`. A station that has decided to start hears nothing more until
 //! its first bit leaves; the standards know no such time.
 
+use super::access::{Access, Next};
+use ethermeter_traffic::Stream;
+use ethermeter_trial::medium::Backoff;
+
 /// The silence that a station owes before it starts, in picoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gap {
@@ -66,26 +70,10 @@ enum Transmission {
     Sending(usize),
 }
 
-/// What follows a step of a station.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use]
-pub enum Next {
-    /// Nothing by itself.
-    Nothing,
-    /// It starts its frame: [`CsmaCd::start`], or [`CsmaCd::send`] at once.
-    Start,
-    /// [`CsmaCd::gap_over`] of this gap, after a time.
-    GapOver {
-        /// Number of the gap.
-        gap: u64,
-        /// Picoseconds from now.
-        after: i64,
-    },
-}
-
 /// Medium access of one station.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct CsmaCd {
+    owed: Gap,
     deference: Deference,
     transmission: Transmission,
     signals_heard: u32,
@@ -94,68 +82,21 @@ pub struct CsmaCd {
 }
 
 impl CsmaCd {
-    /// A frame, or its next attempt, is ready.
-    pub fn ready(&mut self) -> Next {
-        self.transmission = Transmission::Waiting;
-        if self.deference == Deference::Silent {
-            Next::Start
-        } else {
-            Next::Nothing
-        }
-    }
-
-    /// It has decided to start; its first bit leaves after the turnaround time.
-    pub fn start(&mut self) {
-        self.transmission = Transmission::Starting;
-        self.deference = Deference::Busy;
-    }
-
-    /// The first bit of a transmission leaves. Whether the station hears another, so that it
-    /// collides at once.
+    /// A station that is silent and owes this gap.
     #[must_use]
-    pub fn send(&mut self, transmission: usize) -> bool {
-        self.transmission = Transmission::Sending(transmission);
-        self.deference = Deference::Busy;
-        self.was_transmitting = true;
-        self.signals_heard > 0
-    }
-
-    /// Another transmission begins to be heard. Its own transmission with which it collides, if it
-    /// sends.
-    #[must_use]
-    pub fn carrier_on(&mut self, gap: Gap) -> Option<usize> {
-        self.signals_heard += 1;
-        match self.deference {
-            Deference::Silent => {
-                self.deference = Deference::Busy;
-                self.was_transmitting = false;
-            }
-            Deference::GapPart1 if !self.was_transmitting || gap.is_watched_after_own => {
-                self.deference = Deference::Busy;
-            }
-            // In the second part, and in the first after an own transmission, carrier is not
-            // watched.
-            Deference::GapPart1 | Deference::GapPart2 | Deference::Busy => {}
-        }
-        match self.transmission {
-            Transmission::Sending(transmission) => Some(transmission),
-            _ => None,
+    pub fn new(owed: Gap) -> Self {
+        Self {
+            owed,
+            deference: Deference::Silent,
+            transmission: Transmission::Idle,
+            signals_heard: 0,
+            was_transmitting: false,
+            gap: 0,
         }
     }
 
-    /// Another transmission is no longer heard.
-    pub fn carrier_off(&mut self, gap: Gap) -> Next {
-        self.signals_heard -= 1;
-        self.perhaps_silent(gap)
-    }
-
-    /// Its own transmission is over.
-    pub fn send_over(&mut self, gap: Gap) -> Next {
-        self.transmission = Transmission::Idle;
-        self.perhaps_silent(gap)
-    }
-
-    fn perhaps_silent(&mut self, gap: Gap) -> Next {
+    fn perhaps_silent(&mut self) -> Next {
+        let gap = self.owed;
         let sending =
             matches!(self.transmission, Transmission::Starting | Transmission::Sending(_));
         if self.deference != Deference::Busy || self.signals_heard > 0 || sending {
@@ -169,18 +110,72 @@ impl CsmaCd {
             self.deference = Deference::GapPart2;
             gap.length
         };
-        Next::GapOver { gap: self.gap, after }
+        Next::Timer { number: self.gap, after }
+    }
+}
+
+impl Access for CsmaCd {
+    fn ready(&mut self) -> Next {
+        self.transmission = Transmission::Waiting;
+        if self.deference == Deference::Silent {
+            Next::Start
+        } else {
+            Next::Nothing
+        }
+    }
+
+    fn start(&mut self) {
+        self.transmission = Transmission::Starting;
+        self.deference = Deference::Busy;
+    }
+
+    fn send(&mut self, transmission: usize) -> bool {
+        self.transmission = Transmission::Sending(transmission);
+        self.deference = Deference::Busy;
+        self.was_transmitting = true;
+        self.signals_heard > 0
+    }
+
+    fn carrier_on(&mut self) -> Option<usize> {
+        self.signals_heard += 1;
+        match self.deference {
+            Deference::Silent => {
+                self.deference = Deference::Busy;
+                self.was_transmitting = false;
+            }
+            Deference::GapPart1 if !self.was_transmitting || self.owed.is_watched_after_own => {
+                self.deference = Deference::Busy;
+            }
+            // In the second part, and in the first after an own transmission, carrier is not
+            // watched.
+            Deference::GapPart1 | Deference::GapPart2 | Deference::Busy => {}
+        }
+        match self.transmission {
+            Transmission::Sending(transmission) => Some(transmission),
+            _ => None,
+        }
+    }
+
+    fn carrier_off(&mut self) -> Next {
+        self.signals_heard -= 1;
+        self.perhaps_silent()
+    }
+
+    fn send_over(&mut self) -> Next {
+        self.transmission = Transmission::Idle;
+        self.perhaps_silent()
     }
 
     /// A part of the gap `number` is over.
-    pub fn gap_over(&mut self, gap: Gap, number: u64) -> Next {
+    fn timer_over(&mut self, number: u64) -> Next {
+        let gap = self.owed;
         if self.gap != number {
             return Next::Nothing; // a gap that was broken off
         }
         match self.deference {
             Deference::GapPart1 => {
                 self.deference = Deference::GapPart2;
-                return Next::GapOver { gap: number, after: gap.length - gap.part1 };
+                return Next::Timer { number, after: gap.length - gap.part1 };
             }
             Deference::GapPart2 if self.transmission == Transmission::Waiting => {
                 return Next::Start;
@@ -196,6 +191,42 @@ impl CsmaCd {
         Next::Nothing
     }
 }
+
+/// What follows a collision (§ 4.2.3.2.5).
+#[derive(Clone, Copy, Debug)]
+pub struct Retry {
+    /// Rule for the number of slots to wait.
+    pub backoff: Backoff,
+    /// Attempts of a frame, the first included.
+    pub attempt_limit: u32,
+    /// Slot time in picoseconds.
+    pub slot: i64,
+}
+
+impl Retry {
+    /// Whether a frame may be tried again after so many attempts that collided.
+    #[inline]
+    #[must_use]
+    pub fn is_allowed(&self, attempts: u32) -> bool {
+        attempts < self.attempt_limit
+    }
+
+    /// Picoseconds from the end of the jam to the next attempt, drawn after so many attempts.
+    #[inline]
+    pub fn wait(&self, attempts: u32, chance: &mut Stream) -> i64 {
+        self.slots(chance.below(self.backoff.range(attempts)))
+    }
+
+    /// Duration of a number of slots, at most [`LONGEST_WAIT`].
+    #[inline]
+    #[must_use]
+    pub fn slots(&self, slots: u64) -> i64 {
+        slots.cast_signed().saturating_mul(self.slot).min(LONGEST_WAIT)
+    }
+}
+
+/// A wait beyond every simulated time, and far from overflow.
+pub const LONGEST_WAIT: i64 = 1 << 62;
 
 /// A transmission on the medium.
 #[derive(Clone, Copy, Debug)]
@@ -247,40 +278,40 @@ mod tests {
 
     #[test]
     fn a_station_defers_to_carrier_and_to_the_whole_gap_after_it() {
-        let mut mac = CsmaCd::default();
-        assert_eq!(mac.carrier_on(GAP), None);
+        let mut mac = CsmaCd::new(GAP);
+        assert_eq!(mac.carrier_on(), None);
         assert_eq!(mac.ready(), Next::Nothing);
-        assert_eq!(mac.carrier_off(GAP), Next::GapOver { gap: 1, after: 64 });
-        assert_eq!(mac.gap_over(GAP, 1), Next::GapOver { gap: 1, after: 32 });
+        assert_eq!(mac.carrier_off(), Next::Timer { number: 1, after: 64 });
+        assert_eq!(mac.timer_over(1), Next::Timer { number: 1, after: 32 });
         // In the second part carrier is ignored: it starts, and collides.
-        assert_eq!(mac.carrier_on(GAP), None);
-        assert_eq!(mac.gap_over(GAP, 1), Next::Start);
+        assert_eq!(mac.carrier_on(), None);
+        assert_eq!(mac.timer_over(1), Next::Start);
         assert!(mac.send(0));
     }
 
     #[test]
     fn carrier_in_the_first_part_restarts_the_gap_but_not_after_an_own_transmission() {
-        let mut mac = CsmaCd::default();
-        assert_eq!(mac.carrier_on(GAP), None);
-        assert_eq!(mac.carrier_off(GAP), Next::GapOver { gap: 1, after: 64 });
-        assert_eq!(mac.carrier_on(GAP), None);
-        assert_eq!(mac.carrier_off(GAP), Next::GapOver { gap: 2, after: 64 });
-        assert_eq!(mac.gap_over(GAP, 1), Next::Nothing);
-        assert_eq!(mac.gap_over(GAP, 2), Next::GapOver { gap: 2, after: 32 });
-        assert_eq!(mac.gap_over(GAP, 2), Next::Nothing);
+        let mut mac = CsmaCd::new(GAP);
+        assert_eq!(mac.carrier_on(), None);
+        assert_eq!(mac.carrier_off(), Next::Timer { number: 1, after: 64 });
+        assert_eq!(mac.carrier_on(), None);
+        assert_eq!(mac.carrier_off(), Next::Timer { number: 2, after: 64 });
+        assert_eq!(mac.timer_over(1), Next::Nothing);
+        assert_eq!(mac.timer_over(2), Next::Timer { number: 2, after: 32 });
+        assert_eq!(mac.timer_over(2), Next::Nothing);
         assert_eq!(mac.ready(), Next::Start);
         assert!(!mac.send(5));
-        assert_eq!(mac.send_over(GAP), Next::GapOver { gap: 3, after: 64 });
-        assert_eq!(mac.carrier_on(GAP), None);
-        assert_eq!(mac.gap_over(GAP, 3), Next::GapOver { gap: 3, after: 32 });
+        assert_eq!(mac.send_over(), Next::Timer { number: 3, after: 64 });
+        assert_eq!(mac.carrier_on(), None);
+        assert_eq!(mac.timer_over(3), Next::Timer { number: 3, after: 32 });
     }
 
     #[test]
     fn a_collision_completes_the_preamble_and_is_late_beyond_the_slot() {
-        let mut mac = CsmaCd::default();
+        let mut mac = CsmaCd::new(GAP);
         assert_eq!(mac.ready(), Next::Start);
         assert!(!mac.send(3));
-        assert_eq!(mac.carrier_on(GAP), Some(3));
+        assert_eq!(mac.carrier_on(), Some(3));
         let mut sent = Sent::new(0, 100, 10_000);
         assert!(sent.collide(110, 64, 32));
         assert!(!sent.collide(120, 64, 32));

@@ -12,7 +12,6 @@ use super::clocks::Clocks;
 use super::compiled::{CompiledNetwork, GROUP};
 use super::counters::Counters;
 use super::frame::{Frame, Loss};
-use super::scenario::Trial;
 use super::talker::Talker;
 use super::transfer::Connection;
 use ethermeter_traffic::lengths::Lengths;
@@ -21,6 +20,7 @@ use ethermeter_traffic::times::Times;
 use ethermeter_traffic::{Offer, Purpose, Source, Stream, Window};
 use ethermeter_trial::counts::{Balance, ClockDelays, ClockPair, TransferCounts};
 use ethermeter_trial::flows::{Address, Flow, Framing, Response};
+use ethermeter_trial::Trial;
 use std::collections::VecDeque;
 
 /// What a delivery brings about.
@@ -141,7 +141,7 @@ pub(super) struct Applications {
 
 impl Applications {
     pub fn new(compiled: &CompiledNetwork, trial: &Trial) -> Self {
-        let nodes = &trial.scenario.network.nodes;
+        let nodes = &trial.scenario.nodes;
         let node = |name: &str| {
             let index = nodes.iter().position(|n| n.name == name).expect("checked");
             u32::try_from(index).expect("few nodes")
@@ -238,7 +238,7 @@ impl Applications {
             });
         }
         let streams: Vec<_> = all.receivers.iter().map(|it| all.stream_to(it)).collect();
-        all.clocks = Clocks::new(compiled, trial.scenario.network.clocks, count, &streams);
+        all.clocks = Clocks::new(compiled, trial.scenario.clocks, count, &streams);
         all
     }
 

@@ -2,10 +2,10 @@
 
 use super::compiled::CompiledNetwork;
 use super::frame::{Frame, Loss};
-use super::scenario::Trial;
 use ethermeter_traffic::histogram::Histogram;
 use ethermeter_traffic::Batches;
 use ethermeter_trial::counts::{Balance, Delays, FlowBatch, FlowCounts, FlowVoice, PortCounts};
+use ethermeter_trial::Trial;
 
 /// Times in picoseconds: how many, their sum, and how they are distributed.
 #[derive(Clone, Debug, Default)]

@@ -16,9 +16,10 @@ use super::counters::Counters;
 use super::frame::{Frame, Loss};
 use super::junctions::Junctions;
 use super::table::{Tables, Way};
-use super::{Traced, Trial};
-use crate::scenario::Error;
+use super::Traced;
+use crate::error::Error;
 use crate::watch::{Poll, Watch};
+use ethermeter_trial::Trial;
 use std::collections::VecDeque;
 
 const NEVER: u64 = u64::MAX;

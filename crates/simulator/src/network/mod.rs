@@ -1,7 +1,6 @@
 //! Networks of links, switches, routers, hubs, and hosts as chains of stages.
 //!
-//! - [`scenario`]: a network as it is written in a plan, and what is wrong with its values.
-//! - `compiled`: the same ready to run: stages, resources, routes; what is wrong with its shape.
+//! - `compiled`: a network ready to run: stages, resources, routes; its faults.
 //! - [`transfer`]: data over TCP.
 //! - [`clocks`]: what hosts' clocks show of delays, and how receivers compare them.
 //! - `applications`: messages, answers, and what follows them. `talker`: a host's voice. `frame`: a
@@ -18,21 +17,20 @@ mod fast;
 mod frame;
 mod junctions;
 mod reference;
-pub mod scenario;
 mod table;
 mod talker;
 pub mod transfer;
 
 pub use counters::Delivery;
-pub use scenario::Trial;
 
-use crate::scenario::Error;
+use crate::error::Error;
 use crate::watch::Watch;
 use applications::Applications;
 use compiled::CompiledNetwork;
 use counters::Counters;
 use ethermeter_trial::counts::NodeCounts;
-use ethermeter_trial::Counts;
+use ethermeter_trial::scenario::Implementation;
+use ethermeter_trial::{Counts, Fault, Trial};
 
 /// What was counted in a trial, with every delivery.
 #[derive(Clone, Debug, PartialEq)]
@@ -82,47 +80,27 @@ impl Traced {
     }
 }
 
-/// Look whether a trial could be run, without running it.
+/// Check a trial without running it.
 ///
 /// # Errors
 /// As [`simulate`].
-pub fn check(trial: &Trial) -> Result<(), Error> {
-    Ok(CompiledNetwork::new(trial).map(drop)?)
+pub fn check(trial: &Trial) -> Result<(), Fault> {
+    CompiledNetwork::new(trial).map(drop)
 }
 
-/// Run a trial.
+/// Simulate a trial, and return the implementation that ran, too.
 ///
 /// # Errors
-/// If the trial contradicts itself or leaves the range of what can be simulated.
-pub fn simulate(trial: &Trial) -> Result<Counts, Error> {
-    simulate_watched(trial, &Watch::default())
-}
-
-/// Run a trial that another thread may follow and stop.
-///
-/// # Errors
-/// As [`simulate`]; and [`Error::Stopped`] if it was stopped.
-pub fn simulate_watched(trial: &Trial, watch: &Watch) -> Result<Counts, Error> {
+/// As [`crate::simulate`].
+pub fn simulate(trial: &Trial, watch: &Watch) -> Result<(Counts, Implementation), Error> {
     let compiled = CompiledNetwork::new(trial)?;
-    fast::run(&compiled, trial, watch, false)
-        .unwrap_or_else(|| reference::run(&compiled, trial, watch, false))
-        .map(|traced| traced.counts)
-}
-
-/// Run a trial event by event: the same counts, slowly.
-///
-/// # Errors
-/// As [`simulate`].
-pub fn simulate_reference(trial: &Trial) -> Result<Counts, Error> {
-    simulate_reference_watched(trial, &Watch::default())
-}
-
-/// Run a trial event by event, which another thread may follow and stop.
-///
-/// # Errors
-/// As [`simulate_watched`].
-pub fn simulate_reference_watched(trial: &Trial, watch: &Watch) -> Result<Counts, Error> {
-    Ok(reference::run(&CompiledNetwork::new(trial)?, trial, watch, false)?.counts)
+    if trial.settings.implementation == Implementation::Fast {
+        if let Some(traced) = fast::run(&compiled, trial, watch, false) {
+            return Ok((traced?.counts, Implementation::Fast));
+        }
+    }
+    let traced = reference::run(&compiled, trial, watch, false)?;
+    Ok((traced.counts, Implementation::Reference))
 }
 
 /// Counts of both implementations with every delivery; of one only if the other does not know

@@ -15,11 +15,12 @@ use super::counters::Counters;
 use super::frame::{Frame, Loss};
 use super::junctions::Junctions;
 use super::table::{Tables, Way};
-use super::{Traced, Trial};
-use crate::mac::csma_cd::{CsmaCd, Sent};
-use crate::scenario::Error;
+use super::Traced;
+use crate::error::Error;
+use crate::mac::csma_cd::{CsmaCd, Gap, Sent};
 use crate::watch::{Poll, Watch};
 use ethermeter_traffic::{Purpose, Stream};
+use ethermeter_trial::Trial;
 use event::Event;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -90,8 +91,10 @@ struct Contender {
 }
 
 impl Contender {
-    fn new(chance: Stream) -> Self {
-        Self { mac: CsmaCd::default(), copy: NONE, attempts: 0, chance }
+    fn new(compiled: &CompiledNetwork, port: u32, chance: Stream) -> Self {
+        let domain = compiled.domains.get(compiled.domain_of[port as usize].0 as usize);
+        let gap = domain.map_or(Gap::new(0, 0, 0), |domain| domain.gap);
+        Self { mac: CsmaCd::new(gap), copy: NONE, attempts: 0, chance }
     }
 }
 
@@ -144,7 +147,7 @@ pub(super) fn run(
         servers: vec![Server::default(); compiled.rooms.len()],
         batches: vec![Batch::default(); compiled.timings.len()],
         memories: vec![Memory::default(); compiled.ports.len()],
-        contenders: (0..ports).map(|port| Contender::new(chance(port))).collect(),
+        contenders: (0..ports).map(|port| Contender::new(compiled, port, chance(port))).collect(),
         sent: Vec::new(),
         wakes: vec![u64::MAX; applications.waking_count() as usize],
         events: 0,

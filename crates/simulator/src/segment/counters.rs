@@ -3,6 +3,7 @@
 //! All sums are of integers, so they do not depend on the order in which stations are processed.
 
 use super::compiled::CompiledSegment;
+use super::group::Group;
 use super::station::{Attempt, Ending, Station};
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::histogram::Histogram;
@@ -129,7 +130,7 @@ impl Counters {
         let queued = compiled
             .groups
             .iter()
-            .any(|g| g.arrivals != Arrivals::Saturated {} && !g.places.is_empty());
+            .any(|g| g.flow.arrivals != Arrivals::Saturated {} && !g.stations.points.is_empty());
         Self {
             from,
             to,
@@ -474,35 +475,32 @@ fn without_tail(counts: &[u64]) -> Vec<u64> {
 #[allow(clippy::cast_precision_loss)]
 fn offered_load(compiled: &CompiledSegment, station: usize) -> f64 {
     let group = compiled.group(station);
-    if let Some(voice) = group.voice() {
+    let flow = &group.flow;
+    if let Some(voice) = flow.voice() {
         return voice_load(compiled, group, &voice);
     }
-    let packet = compiled.preamble as f64 + group.frames.mean_bits() * compiled.bit as f64;
+    let packet = compiled.preamble as f64 + flow.frames.mean_bits() * compiled.bit as f64;
     let charged = packet + compiled.gap as f64;
     // Its own frames too it lets pass before it waits.
-    let shortest_cycle = charged + group.priority_wait_ps as f64;
-    if let Some(rate) = group.arrivals.rate_per_s() {
+    let shortest_cycle = charged + group.stations.priority_wait_ps as f64;
+    if let Some(rate) = flow.arrivals.rate_per_s() {
         return (rate * charged * S).min(charged / shortest_cycle);
     }
-    let generation = group.generator.as_ref().map_or(0.0, |g| g.time.mean_ps());
-    charged / shortest_cycle.max(packet + group.service.mean_ps()).max(generation)
+    let generation = flow.generator.as_ref().map_or(0.0, |g| g.time.mean_ps());
+    charged / shortest_cycle.max(packet + flow.service.mean_ps()).max(generation)
 }
 
 /// The same of voice. Alone, its frames are of the length P with P = min + (start + preamble + P) ·
 /// rate, as far as there is room; it starts after its service, or when a priority wait after the
 /// frame before is over, if that is later.
 #[allow(clippy::cast_precision_loss)]
-fn voice_load(
-    compiled: &CompiledSegment,
-    group: &crate::scenario::Group,
-    voice: &VoiceSpec,
-) -> f64 {
+fn voice_load(compiled: &CompiledSegment, group: &Group, voice: &VoiceSpec) -> f64 {
     let rate = voice.sample_bits as f64 / voice.sample_ps as f64; // bits per ps
     let gathering =
         voice.min_bits.saturating_sub(voice.overhead_bits).max(voice.sample_bits) as f64 / rate;
-    let wait = group.priority_wait_ps;
+    let wait = group.stations.priority_wait_ps;
     let owed = if wait > 0 { compiled.gap as f64 + wait as f64 } else { 0.0 };
-    let start = group.service.mean_ps().max(owed - gathering);
+    let start = group.flow.service.mean_ps().max(owed - gathering);
     let before = start + compiled.preamble as f64;
     let grown = (voice.min_bits as f64 + rate * before) / (1.0 - rate * compiled.bit as f64);
     let sent = compiled.preamble as f64 + grown.min(voice.max_bits as f64) * compiled.bit as f64;
@@ -522,11 +520,12 @@ fn cautions(compiled: &CompiledSegment, stations: &StationCounts) -> Vec<&'stati
     if any(&stations.damaged) {
         cautions.push("damaged-frames");
     }
-    let endless = |g: &crate::scenario::Group| {
-        g.queue_frames.is_none() && g.arrivals != Arrivals::Saturated {} && !g.is_voice()
+    let endless = |g: &Group| {
+        let flow = &g.flow;
+        flow.queue_frames.is_none() && flow.arrivals != Arrivals::Saturated {} && !g.is_voice()
     };
     let load: f64 = stations.offered_load.iter().sum();
-    if compiled.groups.iter().any(|g| endless(g) && !g.places.is_empty()) && load > 1.0 {
+    if compiled.groups.iter().any(|g| endless(g) && !g.stations.points.is_empty()) && load > 1.0 {
         cautions.push("unbounded-queue");
     }
     cautions

@@ -43,13 +43,14 @@ use super::counters::Counters;
 use super::overlapping::{Overlapping, Sender};
 use super::simd::{defer, puts_off, select, Lanes, LANES, NO_START};
 use super::station::{Attempt, Station};
-use crate::scenario::Error;
+use crate::error::Error;
 use crate::watch::{Poll, Watch};
 use ethermeter_trial::Counts;
 
 /// Bits of a key that hold the station; 1024 stations at most.
 const STATION_BITS: u32 = 10;
-/// Run a compiled. Returns its figures and, when `tracing`, every attempt in the order of their
+
+/// Run a compiled segment. Returns what was counted and, when `tracing`, every attempt in the order of their
 /// starts.
 ///
 /// # Errors

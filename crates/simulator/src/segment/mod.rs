@@ -1,6 +1,7 @@
 //! A shared segment.
 //!
 //! - [`compiled`]: a segment in picoseconds and flat arrays, checked and ready to run.
+//! - [`group`]: stations that are alike, and their flow.
 //! - [`station`]: one station's transmitter: attempts, backoff, what follows a failure. Shared by
 //!   both implementations.
 //! - [`mod@reference`]: a segment event by event.
@@ -12,6 +13,7 @@ pub mod compiled;
 pub mod counters;
 mod deferrals;
 pub mod fast;
+pub mod group;
 mod overlapping;
 pub mod reference;
 mod simd;

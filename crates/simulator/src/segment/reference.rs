@@ -1,4 +1,4 @@
-//! A segment event by event: each station is a [`CsmaCd`] machine. Written to be read.
+//! A segment event by event: each station is a machine of its MAC. Written to be read.
 //!
 //! Events of one instant are taken in the order of their rank: what a station decides, it decides
 //! before it hears what arrives in that instant; and carrier that begins is heard before carrier
@@ -7,9 +7,12 @@
 use super::compiled::{small, CompiledSegment, NEVER};
 use super::counters::Counters;
 use super::station::{Attempt, Ending, Station};
-use crate::mac::csma_cd::{CsmaCd, Next, Sent};
-use crate::scenario::Error;
+use crate::error::Error;
+use crate::mac::access::{Access, Next};
+use crate::mac::csma_cd::Sent;
+use crate::mac::machine;
 use crate::watch::Watch;
+use ethermeter_trial::medium::Mac;
 use ethermeter_trial::Counts;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -18,8 +21,8 @@ use std::collections::BinaryHeap;
 enum Event {
     /// A frame, or its next attempt, is ready at a station.
     Ready { station: u32 },
-    /// The part of the gap with this number is over at a station.
-    GapOver { station: u32, gap: u64 },
+    /// The timer with this number is over at a station.
+    TimerOver { station: u32, number: u64 },
     /// The first bit of a station leaves.
     FirstBit { station: u32 },
     /// A transmission begins to be heard at a station.
@@ -34,7 +37,7 @@ impl Event {
     fn rank(self) -> u8 {
         match self {
             Self::Ready { .. } => 0,
-            Self::GapOver { .. } | Self::FirstBit { .. } => 1,
+            Self::TimerOver { .. } | Self::FirstBit { .. } => 1,
             Self::CarrierOn { .. } => 2,
             Self::CarrierOff { .. } | Self::SendOver { .. } => 3,
         }
@@ -45,23 +48,27 @@ struct Reference<'w> {
     compiled: &'w CompiledSegment,
     queue: BinaryHeap<Reverse<(i64, u8, u64, Event)>>,
     serial: u64,
-    macs: Vec<CsmaCd>,
+    macs: Vec<Box<dyn Access>>,
     stations: Vec<Station>,
     sent: Vec<Sent>,
     attempts: Vec<Attempt>,
 }
 
-/// Run a compiled. Returns its figures and every attempt in the order of their starts.
+/// Run a compiled segment. Returns what was counted and every attempt in the order of their starts.
 ///
 /// # Errors
 /// [`Error::Stopped`] if it was stopped.
-pub fn run(compiled: &CompiledSegment, watch: &Watch) -> Result<(Counts, Vec<Attempt>), Error> {
+pub fn run(
+    compiled: &CompiledSegment,
+    mac: &Mac,
+    watch: &Watch,
+) -> Result<(Counts, Vec<Attempt>), Error> {
     let (stations, first) = Station::all(compiled);
     let mut reference = Reference {
         compiled,
         queue: BinaryHeap::new(),
         serial: 0,
-        macs: vec![CsmaCd::default(); stations.len()],
+        macs: (0..stations.len()).map(|station| machine(mac, compiled.gap_of(station))).collect(),
         stations,
         sent: Vec::new(),
         attempts: Vec::new(),
@@ -95,21 +102,18 @@ impl Reference<'_> {
                 self.follow(now, station, next);
             }
             Event::FirstBit { station } => self.send(now, station),
-            Event::GapOver { station, gap } => {
-                let owed = self.compiled.gap_of(station as usize);
-                let next = self.macs[station as usize].gap_over(owed, gap);
+            Event::TimerOver { station, number } => {
+                let next = self.macs[station as usize].timer_over(number);
                 self.follow(now, station, next);
             }
             Event::CarrierOn { station } => {
-                let owed = self.compiled.gap_of(station as usize);
-                if let Some(own) = self.macs[station as usize].carrier_on(owed) {
+                if let Some(own) = self.macs[station as usize].carrier_on() {
                     self.collide(now, own);
                 }
             }
             Event::CarrierOff { station, transmission, version } => {
                 if self.sent[transmission].version == version {
-                    let owed = self.compiled.gap_of(station as usize);
-                    let next = self.macs[station as usize].carrier_off(owed);
+                    let next = self.macs[station as usize].carrier_off();
                     self.follow(now, station, next);
                 }
             }
@@ -120,8 +124,8 @@ impl Reference<'_> {
     fn follow(&mut self, now: i64, station: u32, next: Next) {
         match next {
             Next::Nothing => {}
-            Next::GapOver { gap, after } => {
-                self.schedule(now + after, Event::GapOver { station, gap });
+            Next::Timer { number, after } => {
+                self.schedule(now + after, Event::TimerOver { station, number });
             }
             Next::Start => {
                 self.macs[station as usize].start();
@@ -188,8 +192,7 @@ impl Reference<'_> {
             Some(heard) => station.collide(start, end, sent.is_late(heard, self.compiled.slot)),
         };
         self.attempts.push(attempt);
-        let owed = self.compiled.gap_of(sender as usize);
-        let next = self.macs[sender as usize].send_over(owed);
+        let next = self.macs[sender as usize].send_over();
         self.follow(now, sender, next);
         self.schedule(ready, Event::Ready { station: sender });
     }

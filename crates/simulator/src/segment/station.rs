@@ -14,6 +14,7 @@
 //! ```
 
 use super::compiled::{signed, small, CompiledSegment, NEVER};
+use crate::mac::csma_cd::Retry;
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::voice::Samples;
 use ethermeter_traffic::{Purpose, Source, Stream};
@@ -66,11 +67,9 @@ pub struct Station {
     index: u32,
     source: Source,
     chance: Stream,
-    backoff: Backoff,
-    attempt_limit: u32,
+    retry: Retry,
     after_attempt_limit: AfterAttemptLimit,
     after_late_collision: AfterLateCollision,
-    slot: i64,
     /// What its clock showed at time 0, in picoseconds.
     clock: u64,
     /// Its frames grow until they are over.
@@ -91,7 +90,7 @@ impl Station {
     }
 
     fn new(compiled: &CompiledSegment, index: usize) -> (Self, i64) {
-        let group = compiled.group(index);
+        let stations = &compiled.group(index).stations;
         let station = small(index);
         let begin_ps = compiled.phases.begin_ps
             + Stream::new(compiled.seed, station, Purpose::Begin).below(compiled.phases.spread_ps);
@@ -102,25 +101,20 @@ impl Station {
         }
         let mut source = Source::new(&spec, compiled.seed, station, compiled.window(begin_ps));
         let first = source.first();
+        let (backoff, slot) = match stations.backoff {
+            Backoff::LoadRegister { bits, clock_ps, ticks } => (
+                Backoff::LoadRegister { bits, clock_ps: clock.true_ps(clock_ps), ticks },
+                signed(clock.true_ps(compiled.slot.cast_unsigned())),
+            ),
+            drawn => (drawn, compiled.slot),
+        };
         let mut new = Self {
             index: station,
             source,
             chance: Stream::new(compiled.seed, station, Purpose::Backoff),
-            backoff: match group.backoff {
-                Backoff::LoadRegister { bits, clock_ps, ticks } => {
-                    Backoff::LoadRegister { bits, clock_ps: clock.true_ps(clock_ps), ticks }
-                }
-                other => other,
-            },
-            attempt_limit: group.attempt_limit,
-            after_attempt_limit: group.after_attempt_limit,
-            after_late_collision: group.after_late_collision,
-            slot: match group.backoff {
-                Backoff::LoadRegister { .. } => {
-                    signed(clock.true_ps(compiled.slot.cast_unsigned()))
-                }
-                _ => compiled.slot,
-            },
+            retry: Retry { backoff, attempt_limit: stations.attempt_limit, slot },
+            after_attempt_limit: stations.after_attempt_limit,
+            after_late_collision: stations.after_late_collision,
             clock: clock.at_start_ps,
             is_voice: compiled.is_voice(index),
             holds_frame: false,
@@ -203,16 +197,15 @@ impl Station {
         if late && self.after_late_collision == AfterLateCollision::Discard {
             return self.discard(start, end, late);
         }
-        if self.attempts_since_handover < self.attempt_limit {
-            if let Backoff::LoadRegister { clock_ps, ticks, .. } = self.backoff {
-                let ready = self.counted_down(end, clock_ps, ticks);
-                return (self.attempt(start, end, Ending::Collided, late), ready);
-            }
-            let slots = self.chance.below(self.backoff.range(self.attempts_since_handover));
-            return (
-                self.attempt(start, end, Ending::Collided, late),
-                end + signed(slots).saturating_mul(self.slot).min(NEVER),
-            );
+        let attempts = self.attempts_since_handover;
+        if self.retry.is_allowed(attempts) {
+            let ready = match self.retry.backoff {
+                Backoff::LoadRegister { clock_ps, ticks, .. } => {
+                    self.counted_down(end, clock_ps, ticks)
+                }
+                _ => end + self.retry.wait(attempts, &mut self.chance),
+            };
+            return (self.attempt(start, end, Ending::Collided, late), ready);
         }
         match self.after_attempt_limit {
             AfterAttemptLimit::Discard => self.discard(start, end, late),
@@ -244,12 +237,11 @@ impl Station {
     /// When a station has counted down whose jam ended at `end`, by its own clock.
     fn counted_down(&self, end: i64, clock_ps: u64, ticks: bool) -> i64 {
         let shown_ps = self.clock + end.cast_unsigned();
-        let load = self.backoff.range(self.attempts_since_handover) - 1;
-        let slots = signed((shown_ps / clock_ps) & load);
-        let wait = slots.saturating_mul(self.slot).min(NEVER);
-        let since_tick =
-            if ticks && slots > 0 { signed(shown_ps % self.slot.cast_unsigned()) } else { 0 };
-        end + wait - since_tick
+        let load = self.retry.backoff.range(self.attempts_since_handover) - 1;
+        let slots = (shown_ps / clock_ps) & load;
+        let slot_ps = self.retry.slot.cast_unsigned();
+        let since_tick = if ticks && slots > 0 { signed(shown_ps % slot_ps) } else { 0 };
+        end + self.retry.slots(slots) - since_tick
     }
 
     #[inline]
@@ -295,16 +287,16 @@ struct Clock {
 
 impl Clock {
     fn new(compiled: &CompiledSegment, index: usize) -> Self {
-        let group = compiled.group(index);
+        let stations = &compiled.group(index).stations;
         let mut chance = Stream::new(compiled.seed, small(index), Purpose::Clock);
-        let at_start_ps = match group.backoff {
+        let at_start_ps = match stations.backoff {
             Backoff::LoadRegister { bits, clock_ps, .. } => {
                 chance.below((clock_ps << bits).max(compiled.slot.cast_unsigned()))
             }
             _ => 0,
         };
-        let longer_ppb =
-            signed(chance.below(2 * group.clock_error_ppb + 1)) - signed(group.clock_error_ppb);
+        let most = stations.clock_error_ppb;
+        let longer_ppb = signed(chance.below(2 * most + 1)) - signed(most);
         Self { at_start_ps, longer_ppb }
     }
 

@@ -1,63 +1,161 @@
-//! Worlds for tests: saturated stations on a 10 Mb/s segment.
+//! Trials for tests and examples: stations on a segment here, networks in [`network`].
+#![allow(dead_code, reason = "each test uses some")]
 
-use ethermeter_simulator::scenario::{Group, Scenario, Segment};
-use ethermeter_simulator::Trial;
+pub mod idealised;
+pub mod network;
+pub mod transfer;
+
+use ethermeter_simulator::{Error, Watch};
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;
-use ethermeter_traffic::times::Times;
-use ethermeter_trial::medium::{AfterAttemptLimit, AfterLateCollision, Backoff};
-use ethermeter_trial::Phases;
+use ethermeter_trial::flows::Flow;
+use ethermeter_trial::medium::{AfterAttemptLimit, CsmaCd, Mac, Stations};
+use ethermeter_trial::nodes::Node;
+use ethermeter_trial::{Counts, Phases, Trial};
+use serde_json::json;
 
 pub const US: u64 = 1_000_000;
 pub const MS: u64 = 1000 * US;
 pub const S: u64 = 1000 * MS;
 
-/// `stations` saturated stations at one place, `delay_ps` apart, with frames of `bits` and a
-/// constant service time.
-pub fn saturated(stations: usize, bits: u64, delay_ps: u64, service_ps: u64) -> Trial {
-    Trial {
-        seed: 7,
-        scenario: Scenario {
-            segment: Segment {
-                bit_ps: 100_000,
-                slot_bits: 512,
-                gap_bits: 96,
-                gap_part1_bits: 64,
-                preamble_bits: 64,
-                jam_bits: 32,
-                turnaround_ps: 0,
-                delay_ps: vec![vec![delay_ps]],
-            },
-            groups: vec![Group {
-                name: "host".into(),
-                places: vec![0; stations],
-                frames: Lengths::Fixed { bits },
-                arrivals: Arrivals::Saturated {},
-                generator: None,
-                queue_frames: None,
-                clock_error_ppb: 0,
-                priority_wait_ps: 0,
-                service: Times::Constant { ps: service_ps },
-                backoff: Backoff::Exponential { limit: 10 },
-                attempt_limit: 16,
-                after_attempt_limit: AfterAttemptLimit::Resume,
-                after_late_collision: AfterLateCollision::Backoff,
-            }],
-            phases: Phases {
-                begin_ps: 0,
-                stop_ps: 12 * S,
-                measure_from_ps: S,
-                measure_to_ps: 11 * S,
-                end_ps: 12 * S,
-                spread_ps: 0,
-            },
-            batches: 20,
-        },
+/// CSMA/CD at 10 Mb/s; a bit has 100 ns.
+pub const IEEE_10: CsmaCd = CsmaCd {
+    slot_bits: 512,
+    gap_bits: 96,
+    gap_part1_bits: 64,
+    preamble_bits: 64,
+    jam_bits: 32,
+    turnaround_ps: 0,
+};
+
+/// Stations of one node, and the flow that each of them sends.
+#[derive(Clone, Debug)]
+pub struct Group {
+    pub stations: Stations,
+    pub flow: Flow,
+}
+
+impl Group {
+    /// Saturated stations at these points with frames of `bits`, which resume after the attempt
+    /// limit.
+    pub fn saturated(points: Vec<u32>, bits: u64) -> Self {
+        let stations = json!({"node": "", "points": points, "after_attempt_limit": "resume"});
+        let flow = json!({"name": "", "from": "", "frames": {"kind": "fixed", "bits": bits},
+            "arrivals": {"kind": "saturated"}});
+        Self {
+            stations: serde_json::from_value(stations).expect("stations"),
+            flow: serde_json::from_value(flow).expect("a flow"),
+        }
+    }
+
+    /// The same group with a change.
+    pub fn with(&self, change: impl FnOnce(&mut Stations, &mut Flow)) -> Self {
+        let mut group = self.clone();
+        change(&mut group.stations, &mut group.flow);
+        group
+    }
+
+    /// The same group with other traffic.
+    pub fn sending(&self, arrivals: Arrivals, frames: Lengths) -> Self {
+        self.with(|_, flow| (flow.arrivals, flow.frames) = (arrivals, frames))
     }
 }
 
+/// Groups on one medium. Seed 7, 20 batches, measured throughout `length_ps`.
+pub fn segment(
+    bit_ps: u64,
+    mac: Mac,
+    delay_ps: Vec<Vec<u64>>,
+    groups: &[Group],
+    length_ps: u64,
+) -> Trial {
+    let medium = json!({"name": "medium", "bit_ps": bit_ps, "mac": mac, "delay_ps": delay_ps,
+        "stations": []});
+    let scenario = json!({"nodes": [], "media": [medium], "flows": [], "phases": whole(length_ps)});
+    let trial = json!({"id": "x", "seed": 7, "scenario": scenario});
+    let mut trial = serde_json::from_value(trial).expect("a trial of the right shape");
+    set_groups(&mut trial, groups);
+    trial
+}
+
+/// `stations` saturated stations at one point, `delay_ps` apart, with frames of `bits` and a
+/// constant service time; 10 s are measured.
+pub fn saturated(stations: usize, bits: u64, delay_ps: u64, service_ps: u64) -> Trial {
+    use ethermeter_traffic::times::Times;
+    let group = Group::saturated(vec![0; stations], bits)
+        .with(|_, flow| flow.service = Times::Constant { ps: service_ps });
+    let mac = Mac::CsmaCd(IEEE_10);
+    let mut trial = segment(100_000, mac, vec![vec![delay_ps]], &[group], 12 * S);
+    (trial.scenario.phases.measure_from_ps, trial.scenario.phases.measure_to_ps) = (S, 11 * S);
+    trial
+}
+
+/// Phases of a trial that is measured from its begin to its end.
+pub fn whole(length_ps: u64) -> Phases {
+    Phases {
+        begin_ps: 0,
+        stop_ps: length_ps,
+        measure_from_ps: 0,
+        measure_to_ps: length_ps,
+        end_ps: length_ps,
+        spread_ps: 0,
+    }
+}
+
+/// The groups on the medium.
+pub fn groups(trial: &Trial) -> Vec<Group> {
+    let (stations, flows) = (&trial.scenario.media[0].stations, &trial.scenario.flows);
+    let pairs = stations.iter().cloned().zip(flows.iter().cloned());
+    pairs.map(|(stations, flow)| Group { stations, flow }).collect()
+}
+
+/// Replace the groups on the medium, and their nodes.
+pub fn set_groups(trial: &mut Trial, groups: &[Group]) {
+    let scenario = &mut trial.scenario;
+    scenario.nodes.clear();
+    scenario.flows.clear();
+    scenario.media[0].stations.clear();
+    for (index, group) in groups.iter().enumerate() {
+        let name = format!("host{index}");
+        let node =
+            json!({"name": name, "count": group.stations.points.len(), "kind": {"host": {}}});
+        let node: Node = serde_json::from_value(node).expect("a node");
+        scenario.nodes.push(node);
+        let mut group = group.clone();
+        (group.flow.name, group.flow.from) = (name.clone(), name.clone());
+        group.stations.node = name;
+        scenario.flows.push(group.flow);
+        scenario.media[0].stations.push(group.stations);
+    }
+}
+
+/// Add a group to the medium.
+pub fn add_group(trial: &mut Trial, group: Group) {
+    let mut all = groups(trial);
+    all.push(group);
+    set_groups(trial, &all);
+}
+
+/// Give up frames after the attempt limit.
+pub fn discard(trial: &mut Trial) {
+    trial.scenario.media[0].stations[0].after_attempt_limit = AfterAttemptLimit::Discard;
+}
+
+/// The constants of a trial of CSMA/CD.
+pub fn constants(trial: &mut Trial) -> &mut CsmaCd {
+    match &mut trial.scenario.media[0].mac {
+        Mac::CsmaCd(constants) => constants,
+        other => panic!("no CSMA/CD: {other:?}"),
+    }
+}
+
+/// Simulate a trial without watching it.
+pub fn simulate(trial: &Trial) -> Result<Counts, Error> {
+    Ok(ethermeter_simulator::simulate(trial, &Watch::default())?.0)
+}
+
 /// Mean of `count` times whose sum is `sum_ps`, in seconds.
-#[allow(dead_code, clippy::cast_precision_loss)] // of some tests
+#[allow(clippy::cast_precision_loss)]
 pub fn mean_s(sum_ps: u128, count: u64) -> f64 {
     sum_ps as f64 / count as f64 * 1e-12
 }

@@ -8,28 +8,34 @@ use super::{
 };
 use crate::mac::csma_cd::Gap;
 use crate::network::clocks::clock::Clock;
-use crate::network::scenario::{check_batches, check_phases, Trial};
 use ethermeter_traffic::lengths::Lengths;
 use ethermeter_trial::flows::Address;
 use ethermeter_trial::nodes::{Buffer, Kind, Link, Node, Stage};
-use ethermeter_trial::Fault;
+use ethermeter_trial::{Fault, Phases, Trial, LONGEST_PS};
 use std::collections::{BTreeMap, VecDeque};
+
+const MOST_BATCHES: u64 = 1000;
 
 impl CompiledNetwork {
     /// Check a trial and make it ready.
     pub fn new(trial: &Trial) -> Result<Self, Fault> {
-        let nodes = &trial.scenario.network.nodes;
+        let nodes = &trial.scenario.nodes;
         let phases = trial.scenario.phases;
+        if let Some(index) = nodes.iter().position(|node| node.count != 1) {
+            let path = format!("nodes[{index}].count");
+            return Err(Fault::new(path, "must be 1 without a medium").got(nodes[index].count));
+        }
         check_phases(&phases)?;
         check_batches(trial.scenario.batches, &phases)?;
         if nodes.is_empty() || nodes.len() > MOST_NODES {
-            return Err(Fault::new("network.nodes", format!("must be from 1 to {MOST_NODES}"))
-                .got(nodes.len()));
+            return Err(
+                Fault::new("nodes", format!("must be from 1 to {MOST_NODES}")).got(nodes.len())
+            );
         }
         let mut names = BTreeMap::new();
         for (index, node) in nodes.iter().enumerate() {
             if names.insert(node.name.as_str(), small(index)).is_some() {
-                return Err(Fault::new(format!("network.nodes[{index}].name"), "must be unique")
+                return Err(Fault::new(format!("nodes[{index}].name"), "must be unique")
                     .got(format!("{:?} again", node.name)));
             }
         }
@@ -60,6 +66,31 @@ impl CompiledNetwork {
     }
 }
 
+/// The phases in order, and within 213 days.
+fn check_phases(phases: &Phases) -> Result<(), Fault> {
+    let p = phases;
+    let ordered = p.begin_ps <= p.stop_ps
+        && p.stop_ps <= p.end_ps
+        && p.begin_ps <= p.measure_from_ps
+        && p.measure_from_ps < p.measure_to_ps
+        && p.measure_to_ps <= p.end_ps
+        && p.end_ps <= 1 << 62
+        && p.spread_ps <= LONGEST_PS;
+    if ordered {
+        return Ok(());
+    }
+    Err(Fault::new("phases", "must be ordered begin ≤ stop ≤ end and begin ≤ measure_from < measure_to ≤ end, with a spread of at most 1000 s").got(format!("{p:?}")))
+}
+
+/// At most as many batches as the measured window has picoseconds.
+fn check_batches(batches: u32, phases: &Phases) -> Result<(), Fault> {
+    let most = (phases.measure_to_ps - phases.measure_from_ps).min(MOST_BATCHES);
+    if (1..=most).contains(&u64::from(batches)) {
+        return Ok(());
+    }
+    Err(Fault::new("batches", format!("must be from 1 to {most}")).got(batches))
+}
+
 /// A compiled network in the making.
 struct Builder<'t> {
     trial: &'t Trial,
@@ -77,15 +108,15 @@ impl<'t> Builder<'t> {
     }
 
     fn config(&self, node: u32) -> &'t Node {
-        &self.trial.scenario.network.nodes[node as usize]
+        &self.trial.scenario.nodes[node as usize]
     }
 
     fn links_of(&self) -> &'t [Link] {
-        &self.trial.scenario.network.links
+        &self.trial.scenario.links
     }
 
     pub fn places(&mut self) {
-        for node in &self.trial.scenario.network.nodes {
+        for node in &self.trial.scenario.nodes {
             let (role, ring) = match &node.kind {
                 Kind::Host(host) => (Role::Host, host.ring.unwrap_or(256)),
                 Kind::Switch(switch) => (Role::Switch(switch.learning), 0),
@@ -105,7 +136,7 @@ impl<'t> Builder<'t> {
 
     pub fn links(&mut self) -> Result<(), Fault> {
         for (index, link) in self.links_of().iter().enumerate() {
-            let key = format!("network.links[{index}]");
+            let key = format!("links[{index}]");
             for (name, value, most) in [
                 ("ps_per_octet", link.ps_per_octet, 1_000_000_000),
                 ("delay_ps", link.delay_ps, 1_000_000_000_000),
@@ -130,7 +161,7 @@ impl<'t> Builder<'t> {
                 let (own, peer) = (&self.config(node).kind, &self.config(ends[1 - side]).kind);
                 let (overlap, buffer, room) = (overlap_of(peer), buffer_of(own), room_of(own));
                 if overlap.is_some_and(|octets| octets > 65_536) {
-                    let key = format!("network.nodes[{}].kind.overlap_octets", ends[1 - side]);
+                    let key = format!("nodes[{}].kind.overlap_octets", ends[1 - side]);
                     return Err(
                         Fault::new(key, "must be at most 65536").got(format!("{overlap:?}"))
                     );
@@ -173,11 +204,9 @@ impl<'t> Builder<'t> {
         for (index, place) in self.compiled.places.iter().enumerate() {
             let ports = place.ports.len();
             if place.role == Role::Host && ports != 1 {
-                return Err(Fault::new(
-                    format!("network.nodes[{index}]"),
-                    "a host must have one link",
-                )
-                .got(ports));
+                return Err(
+                    Fault::new(format!("nodes[{index}]"), "a host must have one link").got(ports)
+                );
             }
         }
         Ok(())
@@ -193,9 +222,9 @@ impl<'t> Builder<'t> {
                 [2 * link, 2 * link + 1].map(|port| self.compiled.ports[port].node as usize);
             let (from, into) = (set[a], set[b]);
             if from == into {
-                let names = [a, b].map(|node| &self.trial.scenario.network.nodes[node].name);
+                let names = [a, b].map(|node| &self.trial.scenario.nodes[node].name);
                 return Err(Fault::new(
-                    format!("network.links[{link}].ends"),
+                    format!("links[{link}].ends"),
                     format!(
                         "closes a loop between {:?} and {:?}, which other links join already; there is no spanning tree here, so each pair of nodes must have one way",
                         names[0], names[1]
@@ -254,7 +283,7 @@ impl<'t> Builder<'t> {
                     || !link.ps_per_octet.is_multiple_of(8)
                 {
                     return Err(Fault::new(
-                        format!("network.links[{}]", member / 2),
+                        format!("links[{}]", member / 2),
                         "all links of a collision domain must have one ps_per_octet (a multiple of 8), one preamble_octets and one gap_octets (not 0)",
                     ));
                 }
@@ -264,7 +293,7 @@ impl<'t> Builder<'t> {
                 if let Some(far) =
                     delays.iter().find(|far| 2 * **far > SLOT_OCTETS * link.ps_per_octet)
                 {
-                    return Err(Fault::new(format!("network.links[{}].delay_ps", member / 2), format!("the round trip within a collision domain must be at most a slot of 512 bits, {} ps", SLOT_OCTETS * link.ps_per_octet)).got(2 * far));
+                    return Err(Fault::new(format!("links[{}].delay_ps", member / 2), format!("the round trip within a collision domain must be at most a slot of 512 bits, {} ps", SLOT_OCTETS * link.ps_per_octet)).got(2 * far));
                 }
                 delay.push(delays);
                 self.compiled.domain_of[member as usize] = (id, small(number));
@@ -336,7 +365,7 @@ impl<'t> Builder<'t> {
 
     pub fn stages(&mut self) -> Result<(), Fault> {
         for node in 0..small(self.compiled.places.len()) {
-            let key = format!("network.nodes[{node}].kind");
+            let key = format!("nodes[{node}].kind");
             let ports = self.compiled.places[node as usize].ports.clone();
             match &self.config(node).kind {
                 Kind::Host(host) => {
@@ -469,7 +498,7 @@ impl<'t> Builder<'t> {
         let longest = self.longest();
         for (id, port) in self.compiled.ports.iter().enumerate() {
             let (Some(buffer), link) = (port.buffer, &self.links_of()[id / 2]) else { continue };
-            let key = format!("network.nodes[{}].kind", port.node);
+            let key = format!("nodes[{}].kind", port.node);
             buffer.check(&format!("{key}.buffer"))?;
             let Some(pause) = buffer.pause else { continue };
             if link.half_duplex {

@@ -11,8 +11,8 @@ pub(super) enum Event {
     Free { resource: u32 },
     /// A half-duplex port may try to send.
     Ready { port: u32 },
-    /// The part of the gap with this number is over at a port.
-    GapOver { port: u32, gap: u64 },
+    /// The timer of medium access with this number is over at a port.
+    TimerOver { port: u32, number: u64 },
     /// A transmission begins to be heard at a port.
     CarrierOn { port: u32 },
     /// A transmission, in its version, is no longer heard at a port.
@@ -50,7 +50,7 @@ impl Event {
             Self::Left { resource } => (0, resource),
             Self::Free { resource } => (1, resource),
             Self::Ready { port } => (2, port),
-            Self::GapOver { port, .. } => (3, port),
+            Self::TimerOver { port, .. } => (3, port),
             Self::CarrierOn { port } => (4, port),
             Self::CarrierOff { port, .. } => (5, port),
             Self::SendOver { .. } => (5, NONE),

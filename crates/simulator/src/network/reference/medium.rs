@@ -2,7 +2,8 @@
 //! from `ethernet`. A frame sent without collision comes to all other ports of the domain.
 
 use super::{Copy, Engine, Event};
-use crate::mac::csma_cd::{Next, Sent};
+use crate::mac::access::{Access, Next};
+use crate::mac::csma_cd::{Retry, Sent};
 use crate::network::compiled::{Domain, NONE, SLOT_OCTETS, TIMING};
 use crate::network::frame::Loss;
 use ethermeter_trial::medium::Backoff;
@@ -38,21 +39,18 @@ impl Engine<'_> {
                 let next = self.contenders[port as usize].mac.ready();
                 self.follow(now, port, next);
             }
-            Event::GapOver { port, gap } => {
-                let owed = self.domain(port).0.gap;
-                let next = self.contenders[port as usize].mac.gap_over(owed, gap);
+            Event::TimerOver { port, number } => {
+                let next = self.contenders[port as usize].mac.timer_over(number);
                 self.follow(now, port, next);
             }
             Event::CarrierOn { port } => {
-                let owed = self.domain(port).0.gap;
-                if let Some(own) = self.contenders[port as usize].mac.carrier_on(owed) {
+                if let Some(own) = self.contenders[port as usize].mac.carrier_on() {
                     self.collide(now, own);
                 }
             }
             Event::CarrierOff { port, sent, version } => {
                 if self.sent[sent].version == version {
-                    let owed = self.domain(port).0.gap;
-                    let next = self.contenders[port as usize].mac.carrier_off(owed);
+                    let next = self.contenders[port as usize].mac.carrier_off();
                     self.follow(now, port, next);
                 }
             }
@@ -64,8 +62,8 @@ impl Engine<'_> {
     fn follow(&mut self, now: u64, port: u32, next: Next) {
         match next {
             Next::Nothing => {}
-            Next::GapOver { gap, after } => {
-                self.schedule(now + after.cast_unsigned(), Event::GapOver { port, gap });
+            Next::Timer { number, after } => {
+                self.schedule(now + after.cast_unsigned(), Event::TimerOver { port, number });
             }
             Next::Start => self.transmit(now, port),
         }
@@ -112,17 +110,18 @@ impl Engine<'_> {
             return;
         }
         let port = sent.sender;
-        let slot = SLOT_OCTETS * self.domain(port).0.octet;
+        let slot = (SLOT_OCTETS * self.domain(port).0.octet).cast_signed();
         let contender = &mut self.contenders[port as usize];
         let copy = contender.copy;
         if let Some(heard) = sent.collision {
             let counted = u64::from(self.counters.within(now));
             let figures = &mut self.counters.ports[port as usize];
             figures.collisions += counted;
-            figures.late_collisions += counted * u64::from(sent.is_late(heard, slot.cast_signed()));
-            if contender.attempts < TIMING.attempt_limit {
-                let wait = contender.chance.below(BACKOFF.range(contender.attempts)) * slot;
-                self.schedule(now + wait, Event::Ready { port });
+            figures.late_collisions += counted * u64::from(sent.is_late(heard, slot));
+            let retry = Retry { backoff: BACKOFF, attempt_limit: TIMING.attempt_limit, slot };
+            if retry.is_allowed(contender.attempts) {
+                let wait = retry.wait(contender.attempts, &mut contender.chance);
+                self.schedule(now + wait.cast_unsigned(), Event::Ready { port });
             } else {
                 self.depart(now, port, copy);
                 self.copies[copy as usize].charge = NONE; // given back as it left
@@ -134,8 +133,7 @@ impl Engine<'_> {
             self.depart(now, port, copy);
             self.spread(now, port, copy);
         }
-        let owed = self.domain(port).0.gap;
-        let next = self.contenders[port as usize].mac.send_over(owed);
+        let next = self.contenders[port as usize].mac.send_over();
         self.follow(now, port, next);
     }
 

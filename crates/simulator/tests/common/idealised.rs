@@ -1,11 +1,15 @@
-//! Trials of idealised worlds, and estimates of what comes out of them.
+//! Trials of idealised MACs, and estimates from their counts.
+// Counts become reals, and JSON is written where it is used.
+#![allow(clippy::cast_possible_truncation, clippy::cast_precision_loss)]
+#![allow(clippy::cast_sign_loss, clippy::needless_pass_by_value)]
 
-use ethermeter_simulator::idealised::Trial;
-use ethermeter_simulator::simulate_idealised;
+use super::{segment, simulate, Group, IEEE_10};
+use ethermeter_simulator::Error;
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;
 use ethermeter_traffic::times::Times;
-use ethermeter_trial::Counts;
+use ethermeter_trial::medium::Mac;
+use ethermeter_trial::{Counts, Trial};
 use serde_json::{json, Value};
 
 /// A slot, and a bit, in picoseconds: lengths in bits are lengths in slots.
@@ -17,40 +21,34 @@ const REPLICATIONS: u64 = 32;
 const T_OF_BATCHES: f64 = 6.77;
 const T_OF_REPLICATIONS: f64 = 7.99;
 
-/// A world and the slots that it is measured for.
+/// A MAC and the slots that it is measured for.
 pub struct Stretch {
     slots: u64,
-    world: Value,
+    mac: Value,
 }
 
-pub fn stretch(slots: u64, world: Value) -> Stretch {
-    Stretch { slots, world }
+pub fn stretch(slots: u64, mac: Value) -> Stretch {
+    Stretch { slots, mac }
 }
 
-/// A line of a plan.
-pub fn line(stations: usize, bits: u64, stretch: &Stretch) -> Value {
+/// A trial as JSON.
+pub fn trial(stations: usize, bits: u64, stretch: &Stretch) -> Value {
     let measured = stretch.slots * SLOT;
     let settles = measured / 10;
-    json!({
-    "id": "x", "series": "s", "replication": 0, "seed": 11, "engine": "simulation", "point": {},
-    "scenario": {
-        "segment": {"bit_ps": SLOT, "slot_bits": 1, "gap_bits": 0, "gap_part1_bits": 0, "preamble_bits": 0, "jam_bits": 0,
-                    "delay_ps": [[0]]},
-        "groups": [{"name": "user", "places": vec![0; stations], "frames": {"kind": "fixed", "bits": bits},
-            "arrivals": {"kind": "saturated"}, "generator": null, "queue_frames": null,
-            "service": {"kind": "constant", "ps": 0}, "backoff": {"rule": "exponential", "limit": 10}, "attempt_limit": 16,
-            "after_attempt_limit": "resume", "after_late_collision": "backoff"}],
-        "phases": {"begin_ps": 0, "stop_ps": settles + measured, "measure_from_ps": settles, "measure_to_ps": settles + measured,
-                   "end_ps": settles + measured, "spread_ps": 0},
-        "batches": BATCHES,
-        "idealised": stretch.world,
-    }})
+    let group = Group::saturated(vec![0; stations], bits);
+    let mac = Mac::CsmaCd(IEEE_10);
+    let mut trial = segment(SLOT, mac, vec![vec![0]], &[group], settles + measured);
+    (trial.seed, trial.scenario.batches) = (11, BATCHES);
+    trial.scenario.phases.measure_from_ps = settles;
+    let mut trial = serde_json::to_value(trial).expect("a trial");
+    trial["scenario"]["media"][0]["mac"] = stretch.mac.clone();
+    trial
 }
 
 /// Stations that always have a frame of `bits`, `service_ps` after the last.
 pub fn saturated(stations: usize, bits: u64, service_ps: u64, stretch: &Stretch) -> Trial {
-    let mut trial = Trial::from_line(&line(stations, bits, stretch).to_string()).expect("a trial");
-    trial.scenario.groups[0].service = Times::Constant { ps: service_ps };
+    let mut trial: Trial = serde_json::from_value(trial(stations, bits, stretch)).expect("a trial");
+    trial.scenario.flows[0].service = Times::Constant { ps: service_ps };
     trial
 }
 
@@ -58,7 +56,7 @@ pub fn saturated(stations: usize, bits: u64, service_ps: u64, stretch: &Stretch)
 pub fn thinking(stations: usize, bits: u64, generation: f64, stretch: &Stretch) -> Trial {
     let mut trial = saturated(stations, bits, 0, stretch);
     let mean_ps = -(SLOT as f64) / (-generation).ln_1p();
-    trial.scenario.groups[0].service = Times::Exponential { offset_ps: 0, mean_ps };
+    trial.scenario.flows[0].service = Times::Exponential { offset_ps: 0, mean_ps };
     trial
 }
 
@@ -71,13 +69,13 @@ pub fn poisson(
     stretch: &Stretch,
 ) -> Trial {
     let mut trial = saturated(stations, bits, 0, stretch);
-    trial.scenario.groups[0].arrivals = Arrivals::Poisson { mean_ps: mean_slots * SLOT as f64 };
-    trial.scenario.groups[0].queue_frames = queue_frames;
+    trial.scenario.flows[0].arrivals = Arrivals::Poisson { mean_ps: mean_slots * SLOT as f64 };
+    trial.scenario.flows[0].queue_frames = queue_frames;
     trial
 }
 
 pub fn with_lengths(mut trial: Trial, bits: &[u64], weights: &[f64]) -> Trial {
-    trial.scenario.groups[0].frames =
+    trial.scenario.flows[0].frames =
         Lengths::Mix { bits: bits.to_vec(), weights: weights.to_vec() };
     trial
 }
@@ -85,9 +83,9 @@ pub fn with_lengths(mut trial: Trial, bits: &[u64], weights: &[f64]) -> Trial {
 /// Packets of `packet_ps`, users who think so many packet times in the mean, and as long a trial as
 /// `packets` take.
 pub fn in_picoseconds(trial: &mut Trial, packet_ps: u64, packets: u64, thinks: f64) {
-    trial.scenario.segment.bit_ps = packet_ps;
+    trial.scenario.media[0].bit_ps = packet_ps;
     let mean_ps = thinks * packet_ps as f64;
-    trial.scenario.groups[0].service = match thinks {
+    trial.scenario.flows[0].service = match thinks {
         t if t > 0.0 => Times::Exponential { offset_ps: 0, mean_ps },
         _ => Times::Constant { ps: 0 },
     };
@@ -99,11 +97,58 @@ pub fn in_picoseconds(trial: &mut Trial, packet_ps: u64, packets: u64, thinks: f
     phases.end_ps = phases.measure_to_ps;
 }
 
-/// What is said of a world that must not run.
-pub fn refused(world: Value) -> String {
-    let line = line(3, 20, &stretch(1000, world)).to_string();
-    let result = Trial::from_line(&line).and_then(|trial| simulate_idealised(&trial));
-    result.expect_err("must be refused").to_string()
+/// The fault of a MAC that is refused.
+pub fn refused(mac: Value) -> String {
+    read_and_run(&trial(3, 20, &stretch(1000, mac)).to_string())
+        .expect_err("must be refused")
+        .to_string()
+}
+
+/// Counts of a trial, given as text.
+pub fn read_and_run(text: &str) -> Result<Counts, Error> {
+    simulate(&Trial::from_json(text)?)
+}
+
+/// Counts of a trial without a fault.
+pub fn outcome(trial: &Trial) -> Counts {
+    simulate(trial).expect("a valid trial")
+}
+
+pub fn slotted(collision_slots: u64, persistence: Value, idle: Value, population: Value) -> Value {
+    json!({"slotted": {"slot_ps": SLOT, "collision_slots": collision_slots, "persistence": persistence, "idle": idle,
+           "population": population}})
+}
+
+pub fn infinite(g: f64) -> Value {
+    json!({"infinite": {"attempts_per_slot": g}})
+}
+
+pub fn finite(retransmission: f64, first: &str) -> Value {
+    json!({"finite": {"retransmission": retransmission, "first": first}})
+}
+
+pub fn adaptive(slot_bits: u64, clear_bits: u64, policy: &str, empty: &str) -> Value {
+    json!({"adaptive": {"slot_ps": slot_bits * SLOT, "clear_ps": clear_bits * SLOT, "policy": policy, "empty": empty}})
+}
+
+pub const PACKET: f64 = 1e8; // picoseconds, of which even a thousandth of the time between attempts has some
+
+pub fn coyle_liu(propagation: f64, collision: f64, sensing_rate: f64) -> Value {
+    json!({"unslotted": {"propagation_ps": (propagation * PACKET) as u64, "access": {"non-persistent":
+        {"collision_ps": (collision * PACKET) as u64, "sensing_mean_ps": PACKET / sensing_rate}}}})
+}
+
+pub fn takagi_kleinrock(propagation: f64, abort: f64, unnoticed: bool, load: Option<f64>) -> Value {
+    json!({"unslotted": {"propagation_ps": (propagation * PACKET) as u64, "access": {"one-persistent":
+        {"abort_ps": (abort * PACKET) as u64, "simultaneous_starts_unnoticed": unnoticed,
+         "infinite_mean_ps": load.map(|g| PACKET / g)}}}})
+}
+
+/// Users whose packets take [`PACKET`] ps and who think so long in the mean, in packet times.
+pub fn unslotted(users: usize, thinks: f64, packets: u64, world: Value) -> Trial {
+    let mut trial = saturated(users, 1, 0, &stretch(packets, world));
+    in_picoseconds(&mut trial, PACKET as u64, packets, thinks);
+    trial
 }
 
 /// A mean, and how far it may be off by chance.
@@ -170,9 +215,7 @@ pub fn delay(outcome: &Counts) -> Estimate {
 
 /// A ratio of two sums, over replications.
 pub fn replicated(trial: &Trial, of: fn(&Counts) -> (f64, f64)) -> Estimate {
-    let run = |seed: u64| {
-        of(&simulate_idealised(&Trial { seed, ..trial.clone() }).expect("a valid trial"))
-    };
+    let run = |seed: u64| of(&outcome(&Trial { seed, ..trial.clone() }));
     ratio(&(0..REPLICATIONS).map(run).collect::<Vec<_>>(), T_OF_REPLICATIONS)
 }
 

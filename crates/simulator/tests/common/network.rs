@@ -1,0 +1,160 @@
+//! Networks as JSON, and what must hold of their counts.
+
+use super::simulate;
+use ethermeter_simulator::network::{traces, Traced};
+use ethermeter_trial::counts::Delays;
+use ethermeter_trial::{Counts, Trial};
+use serde_json::{json, Value};
+
+/// A trial that is measured from its begin to its end.
+pub fn phases(length: u64) -> Value {
+    serde_json::to_value(super::whole(length)).expect("phases")
+}
+
+pub fn trial(
+    seed: u64,
+    nodes: &[Value],
+    links: &[Value],
+    flows: &[Value],
+    phases: &Value,
+) -> Trial {
+    let scenario = json!({"nodes": nodes, "links": links, "flows": flows, "phases": phases});
+    let trial = json!({"id": "x", "seed": seed, "scenario": scenario});
+    serde_json::from_value(trial).expect("a trial of the right shape")
+}
+
+pub fn host(name: &str, host: &Value) -> Value {
+    json!({"name": name, "kind": {"host": host}})
+}
+
+pub fn switch(name: &str, switch: &Value) -> Value {
+    let mut switch = switch.clone();
+    if switch.get("learning").is_none() {
+        switch["learning"] = json!("known");
+    }
+    json!({"name": name, "kind": {"switch": switch}})
+}
+
+pub fn link(a: &str, b: &str, ps_per_octet: u64, delay_ps: u64) -> Value {
+    json!({"ends": [{"node": a}, {"node": b}], "ps_per_octet": ps_per_octet, "delay_ps": delay_ps})
+}
+
+pub fn half(a: &str, b: &str, ps_per_octet: u64, delay_ps: u64) -> Value {
+    let mut link = link(a, b, ps_per_octet, delay_ps);
+    link["half_duplex"] = json!(true);
+    link
+}
+
+pub fn hub(name: &str) -> Value {
+    json!({"name": name, "kind": {"hub": {}}})
+}
+
+pub fn fixed(octets: u64) -> Value {
+    json!({"kind": "fixed", "bits": octets * 8})
+}
+
+pub fn stream(from: &str, to: &str, octets: u64, arrivals: &Value) -> Value {
+    json!({"name": format!("{from} to {to}"), "from": from, "to": [to], "frames": fixed(octets),
+        "arrivals": arrivals})
+}
+
+pub fn saturated() -> Value {
+    json!({"kind": "saturated"})
+}
+
+pub fn regular(period_ps: u64) -> Value {
+    json!({"kind": "regular", "period_ps": period_ps})
+}
+
+pub fn ping_pong(from: &str, to: &str, request: u64, response: u64) -> Value {
+    json!({"name": "ping", "from": from, "to": [to], "frames": fixed(request),
+        "arrivals": saturated(),
+        "response": {"frames": fixed(response), "think": {"kind": "constant", "ps": 0}}})
+}
+
+/// A buffer with flow control.
+pub fn pausing(octets: u64, high: u64, low: u64) -> Value {
+    json!({"octets": octets,
+        "pause": {"high_octets": high, "low_octets": low, "quanta": 65535}})
+}
+
+/// Both implementations must balance; their outcomes must be the same where both exist.
+pub fn run(trial: &Trial) -> Counts {
+    let (reference, fast) = traces(trial).expect("a valid trial");
+    balances(&reference);
+    if let Some(fast) = fast {
+        assert_same(&reference, &fast);
+    }
+    let outcome = simulate(trial).expect("a valid trial");
+    assert_eq!((&outcome.flows, &outcome.ports), (&reference.flows, &reference.ports));
+    outcome
+}
+
+#[allow(clippy::cast_precision_loss)]
+pub fn mean_s(delays: &Delays) -> f64 {
+    delays.sum_ps as f64 / delays.count as f64 * 1e-12
+}
+
+#[allow(clippy::cast_precision_loss)]
+pub fn count(frames: u64) -> f64 {
+    frames as f64
+}
+
+/// Random numbers for the shape of a network; what proptest varies is the seed.
+pub struct Shape(pub u64);
+
+impl Shape {
+    pub fn below(&mut self, bound: u64) -> u64 {
+        // Knuth's MMIX constants; the upper half is good enough to choose by.
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % bound
+    }
+
+    pub fn one_in(&mut self, n: u64) -> bool {
+        self.below(n) == 0
+    }
+
+    pub fn pick<T: Clone>(&mut self, of: &[T]) -> T {
+        of[usize::try_from(self.below(of.len() as u64)).expect("small")].clone()
+    }
+}
+
+pub fn assert_same(reference: &Traced, fast: &Traced) {
+    let differs = reference.trace.iter().zip(&fast.trace).position(|(a, b)| a != b);
+    if let Some(at) = differs {
+        panic!("delivery {at}: {:?} {:?}", reference.trace[at], fast.trace[at]);
+    }
+    assert_eq!(reference.trace.len(), fast.trace.len());
+    assert_eq!(reference.ports, fast.ports);
+    assert_eq!(reference.flows, fast.flows);
+    assert_eq!(reference.nodes.flooded, fast.nodes.flooded);
+}
+
+pub fn balances(outcome: &Counts) {
+    for flow in &outcome.flows {
+        let b = &flow.balance;
+        assert_eq!(
+            b.sent + b.copied,
+            b.delivered + b.lost.iter().sum::<u64>() + b.in_flight,
+            "{b:?}"
+        );
+        for delays in [&flow.one_way, &flow.round_trip, &flow.between_arrivals] {
+            assert_eq!(
+                delays.count,
+                delays.buckets.iter().map(|bucket| bucket.2).sum::<u64>(),
+                "{delays:?}"
+            );
+        }
+        if let Some(voice) = &flow.voice {
+            let host = voice.host;
+            assert_eq!(host.made, host.sent + host.lost + host.left, "{voice:?}");
+            assert_eq!(
+                host.sent,
+                voice.delivered + voice.lost.iter().sum::<u64>() + voice.under_way,
+                "{voice:?}"
+            );
+            assert_eq!(voice.sample_delay.count, voice.delivered, "{voice:?}");
+        }
+    }
+}
