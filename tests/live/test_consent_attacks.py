@@ -12,6 +12,7 @@ import threading
 import time
 import types
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -45,19 +46,24 @@ CEILINGS = 'addresses = ["10.77.0.0/24", "fd77::/64"]\ntests_at_once = 16\ngroup
 
 
 class Laboratory:
-    """Agents on hosts of their own, and a coordinator on a third."""
+    """Agents on two hosts of a testbed, from number `at` on; the last two hosts are those of the
+    coordinator and of a stranger.
+    """
 
-    def __init__(self, program: str, bed: Testbed, folder: Path, protocol: Protocol) -> None:
-        self.program, self.hosts, self.folder, self.protocol = program, bed.hosts, folder, protocol
+    def __init__(
+        self, program: str, bed: Testbed, folder: Path, protocol: Protocol, *, at: int = 0
+    ) -> None:
+        self.program, self.folder, self.protocol = program, folder, protocol
         self.stack = contextlib.ExitStack()
         self.pb = protocol[0]
-        self.sender, self.receiver, self.coordinator, self.stranger = bed.hosts
+        self.sender, self.receiver = bed.hosts[at : at + 2]
+        self.coordinator, self.stranger = bed.hosts[-2:]
         assert bed.switch is not None
         self._before_receiver = dataclasses.replace(
-            self.receiver, namespace=bed.switch, interface="em2"
+            self.receiver, namespace=bed.switch, interface=f"em{at + 2}"
         )
         self.certificates = folder / "certificates"
-        names = ",".join(f"{host.ipv4}={host.ipv6}" for host in bed.hosts[:2])
+        names = ",".join(f"{host.ipv4}={host.ipv6}" for host in (self.sender, self.receiver))
         subprocess.run(
             [program, "certificates", str(self.certificates), "--hosts", names], check=True
         )
@@ -272,18 +278,43 @@ def is_used(share: float) -> bool:
     return 0.4 <= share <= 1 + TOLERANCE
 
 
-@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
-def test_a_run_gets_what_it_was_granted(
-    lab: Laboratory, way: Way, in_quiet_window: QuietWindow
-) -> None:
-    def run() -> float:
-        with lab.running() as (sender, receiver):
-            share = legitimate(lab, sender, receiver, way)
-        assert is_used(share)
-        return share
+TOGETHER = 5
+"""Runs that are measured at once, each between two hosts of its own."""
 
-    # The last message may find no room any more.
-    assert in_quiet_window(run) >= 0.95 - 8 * way.octets / GRANTED_BITS
+
+@pytest.mark.parametrize(
+    "names",
+    [tuple(WAYS)[at : at + TOGETHER] for at in range(0, len(WAYS), TOGETHER)],
+    ids=" ".join,
+)
+def test_runs_get_what_they_were_granted(
+    agent: str,
+    tmp_path: Path,
+    protocol: Protocol,
+    in_quiet_window: QuietWindow,
+    names: tuple[str, ...],
+) -> None:
+    with make_testbed(2 * len(names) + 2, layout="switch") as bed:
+        labs = []
+        for number, name in enumerate(names):
+            (tmp_path / name).mkdir()
+            labs.append(Laboratory(agent, bed, tmp_path / name, protocol, at=2 * number))
+
+        def run() -> list[float]:
+            with contextlib.ExitStack() as stack, ThreadPoolExecutor(len(labs)) as pool:
+                ends = [stack.enter_context(lab.running()) for lab in labs]
+                begun = [
+                    pool.submit(legitimate, lab, sender, receiver, WAYS[name])
+                    for lab, (sender, receiver), name in zip(labs, ends, names, strict=True)
+                ]
+                found = [each.result() for each in begun]
+            assert all(map(is_used, found)), found
+            return found
+
+        shares = in_quiet_window(run)
+    for name, share in zip(names, shares, strict=True):
+        # The last message may find no room any more.
+        assert share >= 0.95 - 8 * WAYS[name].octets / GRANTED_BITS, name
 
 
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
