@@ -74,8 +74,5 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.section("inconclusive")
         for name, figure in found.items():
             terminalreporter.line(f"{name}: {figure}")
-    terminalreporter.line(
-        f"{len(found)} inconclusive: {', '.join(name.rpartition('::')[2] for name in found)}".rstrip(
-            ": "
-        )
-    )
+    names = ", ".join(name.rpartition("::")[2] for name in found)
+    terminalreporter.line(f"{len(found)} inconclusive: {names}".rstrip(": "))

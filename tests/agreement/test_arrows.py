@@ -1,4 +1,4 @@
-"""What tools prove about the whole package: the stub of the core, and which room may import which."""
+"""What tools prove of the whole package: the stub of the core, and the direction of imports."""
 
 import sys
 from pathlib import Path

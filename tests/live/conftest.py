@@ -42,7 +42,7 @@ def agent() -> str:
 
 @pytest.fixture(scope="session")
 def explainer() -> str:
-    """Path of the example program that explains a capture; what it is held against must be there."""
+    """Path of the example program that explains a capture; its peers must be installed."""
     for tool in ("tshark", "dumpcap", "tcptrace"):
         assert shutil.which(tool), f"{tool} is missing; scripts/install-system-packages installs it"
     return _built("--package", "ethermeter-capture", "--example", "explain-json")

@@ -1,4 +1,4 @@
-"""Agents on hosts of their own, with certificates, around a switch; a coordinator on a third host."""
+"""Agents with certificates on hosts around a switch, and a coordinator on a third host."""
 
 import contextlib
 import json

@@ -42,7 +42,10 @@ LASTING_NS = 3 * S // 2
 GRANTED_BITS = RATE_BPS * LASTING_NS // S
 """What one grant permits."""
 TOLERANCE = 0.02
-CEILINGS = 'addresses = ["10.77.0.0/24", "fd77::/64"]\ntests_at_once = 16\ngroups = ["multicast", "broadcast"]'
+CEILINGS = (
+    'addresses = ["10.77.0.0/24", "fd77::/64"]\ntests_at_once = 16\ngroups = '
+    '["multicast", "broadcast"]'
+)
 
 
 class Laboratory:
@@ -283,9 +286,7 @@ TOGETHER = 5
 
 
 @pytest.mark.parametrize(
-    "names",
-    [tuple(WAYS)[at : at + TOGETHER] for at in range(0, len(WAYS), TOGETHER)],
-    ids=" ".join,
+    "names", [tuple(WAYS)[at : at + TOGETHER] for at in range(0, len(WAYS), TOGETHER)], ids=" ".join
 )
 def test_runs_get_what_they_were_granted(
     agent: str,

@@ -1,4 +1,4 @@
-"""The studies' live tests: one cheap run of each kind, against what the wires and the rules allow."""
+"""Live tests of studies: one short run of each kind, against what wires and rules allow."""
 
 import json
 import statistics
@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from program import invoke
+from program import invoke, settings
 from stalls import NewPath, QuietWindow
 
-SHORT = ["--set", 'phases.transmit="0.6 s"', "--set", 'phases.measure="last 0.4 s"']
+SHORT = settings('phases.transmit="0.6 s"', 'phases.measure="last 0.4 s"')
 
 TOLERATED_STALL_S = 0.1
 """Of a command that takes some seconds, in which windows of half a second and more are measured."""
@@ -17,16 +17,9 @@ TOLERATED_STALL_S = 0.1
 
 def measured(name: str, folder: Path, *words: str) -> list[dict[str, Any]]:
     """Measure a shipped live test in a testbed, and return the points that were measured."""
-    command = [
-        "measure",
-        f"live/{name}",
-        "--testbed",
-        "--no-report",
-        "--out",
-        str(folder / "run"),
-        *words,
-    ]
-    done = invoke(*command)
+    done = invoke(
+        "measure", f"live/{name}", "--testbed", "--no-report", "--out", folder / "run", *words
+    )
     assert done.returncode == 0, done.stderr
     points = json.loads((folder / "run" / "estimates.json").read_text())["points"]
     return [point for point in points if point["engine"] == "live"]
@@ -48,7 +41,7 @@ def flows_of(folder: Path) -> list[dict[str, Any]]:
 def test_datagrams_of_5000_octets_fill_a_wire_of_10_megabits_one_way(
     new_path: NewPath, in_quiet_window: QuietWindow
 ) -> None:
-    to = ["--set", 'flows.load.to="sink10"', "--set", 'flows.load.from="sparc"']
+    to = settings('flows.load.to="sink10"', 'flows.load.from="sparc"')
 
     def rates_bps() -> list[float]:
         folder = new_path()
@@ -56,10 +49,7 @@ def test_datagrams_of_5000_octets_fill_a_wire_of_10_megabits_one_way(
             "erg/simplex",
             folder,
             *to,
-            "--set",
-            'phases.transmit="1.2 s"',
-            "--set",
-            'phases.measure="last 1 s"',
+            *settings('phases.transmit="1.2 s"', 'phases.measure="last 1 s"'),
         )
         assert [value(point, "loss") for point in points] == [0, 0]
         for flows in flows_of(folder):
@@ -80,12 +70,9 @@ def test_datagrams_of_5000_octets_fill_a_wire_of_10_megabits_one_way(
 
 @pytest.mark.root
 def test_each_step_of_the_load_comes_through_below_the_wire(tmp_path: Path) -> None:
-    steps = [
-        "--set",
-        'vary."flows.load.arrivals.regular"=["16.768 ms", "8.384 ms"]',
-        "--set",
-        'phases.drain="0.2 s"',
-    ]
+    steps = settings(
+        'vary."flows.load.arrivals.regular"=["16.768 ms", "8.384 ms"]', 'phases.drain="0.2 s"'
+    )
     points = measured("erg/steps", tmp_path, *steps, *SHORT)
     for point, flows, period_s in zip(
         points, flows_of(tmp_path), (16.768e-3, 8.384e-3), strict=True
@@ -99,12 +86,9 @@ def test_each_step_of_the_load_comes_through_below_the_wire(tmp_path: Path) -> N
 def test_on_wires_that_hold_frames_a_round_trip_grows_by_what_the_wires_take_for_an_octet(
     tmp_path: Path,
 ) -> None:
-    sizes = [
-        "--set",
-        'vary."flows.ping.frames"=["82 B", "530 B", "1042 B", "1518 B"]',
-        "--set",
-        'network.rate="10 Mb/s"',
-    ]
+    sizes = settings(
+        'vary."flows.ping.frames"=["82 B", "530 B", "1042 B", "1518 B"]', 'network.rate="10 Mb/s"'
+    )
     points = measured(
         "hughesjones2000/latency-direct", tmp_path, *sizes, *SHORT, "--wires", "relay"
     )
@@ -124,10 +108,7 @@ def test_what_is_for_a_host_that_the_switch_never_heard_crowds_out_what_others_g
         measured(
             "hughesjones2000/unlearned",
             tmp_path,
-            "--set",
-            'phases.transmit="1 s"',
-            "--set",
-            'phases.measure="last 0.8 s"',
+            *settings('phases.transmit="1 s"', 'phases.measure="last 0.8 s"'),
         ),
         key=lambda point: point["point"]["flows.greeting.arrivals.regular"],
     )
@@ -145,7 +126,7 @@ def test_what_is_for_a_host_that_the_switch_never_heard_crowds_out_what_others_g
 def test_saturated_hosts_share_one_wire_and_no_more(
     new_path: NewPath, in_quiet_window: QuietWindow
 ) -> None:
-    sizes = ["--set", "network.hosts.host.count=2", "--set", 'flows.load.frames="1518 B"']
+    sizes = settings("network.hosts.host.count=2", 'flows.load.frames="1518 B"')
 
     def message_rate() -> float:
         folder = new_path()
@@ -165,7 +146,7 @@ def test_saturated_hosts_share_one_wire_and_no_more(
 
 @pytest.mark.root
 def test_a_request_to_a_group_is_answered_by_all_of_it(tmp_path: Path) -> None:
-    sizes = ["--set", "network.hosts.answerer.count=3", "--set", 'flows.ping.frames="82 B"']
+    sizes = settings("network.hosts.answerer.count=3", 'flows.ping.frames="82 B"')
     (point,) = measured("hughesjones2000/multicast-request", tmp_path, *sizes, *SHORT)
     assert value(point, "round_trip") > 0
     (flows,) = flows_of(tmp_path)
@@ -180,10 +161,7 @@ def test_octets_over_tcp_fill_what_a_wire_leaves_them(
     new_path: NewPath, in_quiet_window: QuietWindow, wires: str
 ) -> None:
     words = [
-        "--set",
-        'network.rate="10 Mb/s"',
-        "--set",
-        'phases.transmit="1.5 s"',
+        *settings('network.rate="10 Mb/s"', 'phases.transmit="1.5 s"'),
         "--wires",
         wires,
     ]
@@ -209,14 +187,9 @@ def test_octets_over_tcp_fill_what_a_wire_leaves_them(
 
 @pytest.mark.root
 def test_talkers_who_have_room_lose_nothing(tmp_path: Path) -> None:
-    words = [
-        "--set",
-        "network.hosts.talker.count=2",
-        "--set",
-        'phases.transmit="1.5 s"',
-        "--set",
-        'phases.measure="last 1.4 s"',
-    ]
+    words = settings(
+        "network.hosts.talker.count=2", 'phases.transmit="1.5 s"', 'phases.measure="last 1.4 s"'
+    )
     (point,) = measured("gonsalves1982/talkers", tmp_path, *words)
     (flows,) = flows_of(tmp_path)
     for flow in flows.values():
@@ -229,14 +202,9 @@ def test_talkers_who_have_room_lose_nothing(tmp_path: Path) -> None:
 def test_conversations_lose_what_a_wire_does_not_carry_with_their_longest_packets(
     new_path: NewPath, in_quiet_window: QuietWindow
 ) -> None:
-    words = [
-        "--set",
-        "network.hosts.listener.count=3",
-        "--set",
-        'network.links.0.rate="160 kb/s"',
-        "--set",
-        "run.replications=1",
-    ]
+    words = settings(
+        "network.hosts.listener.count=3", 'network.links.0.rate="160 kb/s"', "run.replications=1"
+    )
     made = 3 * 4 / 125e-6
 
     def sample_loss() -> float:
@@ -245,10 +213,7 @@ def test_conversations_lose_what_a_wire_does_not_carry_with_their_longest_packet
             "gonsalves1982/conversations",
             folder,
             *words,
-            "--set",
-            'phases.transmit="6 s"',
-            "--set",
-            'phases.measure="last 4 s"',
+            *settings('phases.transmit="6 s"', 'phases.measure="last 4 s"'),
         )
         assert value(point, "samples_offered") == pytest.approx(made, abs=3)
         assert value(point, "samples_lost_host") == value(point, "samples_lost")
@@ -274,7 +239,7 @@ def test_conversations_lose_what_a_wire_does_not_carry_with_their_longest_packet
 
 @pytest.mark.root
 def test_a_study_is_one_run(tmp_path: Path) -> None:
-    command = [
+    done = invoke(
         "measure",
         "--study",
         "fritz1999",
@@ -283,8 +248,9 @@ def test_a_study_is_one_run(tmp_path: Path) -> None:
         "--set",
         'network.rate="10 Mb/s"',
         "--json",
-    ]
-    done = invoke(*command, "--out", str(tmp_path / "run"))
+        "--out",
+        str(tmp_path / "run"),
+    )
     assert done.returncode == 0, done.stderr
     said = json.loads(done.stdout)
     assert said["plan"] == "live-fritz1999"
@@ -321,7 +287,7 @@ def test_what_is_to_be_measured_is_asked_for_in_a_line(words: tuple[str, ...], f
 def test_a_single_test_is_quick_too_and_only_the_numbers_that_it_measured_are_printed(
     tmp_path: Path,
 ) -> None:
-    words = [
+    done = invoke(
         "measure",
         "live/erg/simplex-100",
         "--loopback",
@@ -330,9 +296,10 @@ def test_a_single_test_is_quick_too_and_only_the_numbers_that_it_measured_are_pr
         "--replications",
         "1",
         "--out",
-        str(tmp_path / "run"),
-    ]
-    done = invoke(*words, "--set", 'run.engines=["live"]')
+        tmp_path / "run",
+        "--set",
+        'run.engines=["live"]',
+    )
     assert done.returncode == 0, done.stderr
     (trial,) = [
         json.loads(line)
@@ -366,14 +333,7 @@ def test_an_experiment_that_is_as_short_as_a_quick_one_stays_as_it_is(tmp_path: 
         "--out",
         str(tmp_path / "run"),
     ]
-    short = [
-        "--set",
-        'run.engines=["live"]',
-        "--set",
-        "phases.transmit=300 ms",
-        "--set",
-        "phases.measure=last 200 ms",
-    ]
+    short = settings('run.engines=["live"]', "phases.transmit=300 ms", "phases.measure=last 200 ms")
     done = invoke(*words, *short)
     assert done.returncode == 0, done.stderr
     assert "--quick changes nothing" in done.stderr
@@ -394,22 +354,12 @@ def test_what_erg_published_stands_beside_what_was_measured(
     path = [
         f'vary."flows.load.{key}"=["{host}"]' for key, host in (("from", "sparc"), ("to", "sink10"))
     ]
-    words = [
-        "--set",
-        path[0],
-        "--set",
-        path[1],
-        "--set",
-        'run.engines=["live"]',
-        "--set",
-        'phases.transmit="1.2 s"',
-    ]
+    words = settings(path[0], path[1], 'run.engines=["live"]', 'phases.transmit="1.2 s"')
     words += ["--set", 'phases.measure="last 1 s"', "--replications", "1", "--json"]
 
     def claims() -> dict[str, dict[str, Any]]:
         run = new_path() / "run"
-        command = ["measure", "live/erg/simplex", "--testbed", *words, "--out", str(run)]
-        done = invoke(*command)
+        done = invoke("measure", "live/erg/simplex", "--testbed", *words, "--out", run)
         assert done.returncode == 0, done.stderr
         found = {claim["id"]: claim for claim in json.loads(done.stdout)["live_claims"]["claims"]}
         assert found["3-10-10-hub"]["verdict"] == "not-run"

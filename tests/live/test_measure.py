@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from networks import network
-from program import call, invoke, real
+from program import call, invoke, real, settings
 from stalls import NewPath, QuietWindow
 
 SWITCHED = network(
@@ -161,7 +161,7 @@ def test_a_wire_of_10_megabits_is_as_fast_measured_as_simulated(
     new_path: NewPath, in_quiet_window: QuietWindow
 ) -> None:
     sizes = ["18 B", "400 B", "1472 B"]
-    shorter = ["--set", 'phases.transmit="0.9 s"', "--set", 'phases.measure="last 0.5 s"']
+    shorter = settings('phases.transmit="0.9 s"', 'phases.measure="last 0.5 s"')
     varied = ["--set", f'vary."flows.load.data"={json.dumps(sizes)}']
 
     def compared_rates() -> list[dict[str, Any]]:

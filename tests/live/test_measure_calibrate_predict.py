@@ -4,18 +4,11 @@ import json
 from pathlib import Path
 
 import pytest
-from program import invoke
+from program import invoke, settings
 from stalls import NewPath, QuietWindow
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "calibration"
-SHORT = [
-    "--set",
-    "phases.settle=100 ms",
-    "--set",
-    "phases.transmit=500 ms",
-    "--set",
-    "phases.measure=last 400 ms",
-]
+SHORT = settings("phases.settle=100 ms", "phases.transmit=500 ms", "phases.measure=last 400 ms")
 RATE_BPS = 10e6
 TOLERATED_STALL_S = 0.1
 """Of a command that takes some seconds, in which windows of 400 ms are measured."""

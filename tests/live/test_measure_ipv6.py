@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from program import invoke
+from program import invoke, settings
 
 EXPERIMENT = """
 title = "two hosts at a switch"
@@ -41,16 +41,7 @@ def measured(folder: Path, flow: str, *words: str) -> tuple[dict[str, Any], dict
     """Measure a flow from a to b; what was printed, and what came of the only test."""
     path = folder / "flow.toml"
     path.write_text(EXPERIMENT.replace("FLOW", flow))
-    command = [
-        "measure",
-        str(path),
-        *words,
-        "--json",
-        "--no-report",
-        "--out",
-        str(folder / "run"),
-    ]
-    done = invoke(*command)
+    done = invoke("measure", path, *words, "--json", "--no-report", "--out", folder / "run")
     assert done.returncode == 0, done.stderr
     (result,) = (json.loads(of.read_text()) for of in (folder / "run" / "live").glob("*/*.json"))
     return json.loads(done.stdout), result
@@ -114,14 +105,9 @@ def test_a_testbed_of_so_many_hosts_gives_the_group_what_is_left(tmp_path: Path)
         "--set",
         'flows.load.frames="1518 B"',
     ]
-    short = [
-        "--set",
-        'phases.transmit="300 ms"',
-        "--set",
-        'phases.measure="last 100 ms"',
-        "--set",
-        'run.engines=["live"]',
-    ]
+    short = settings(
+        'phases.transmit="300 ms"', 'phases.measure="last 100 ms"', 'run.engines=["live"]'
+    )
     done = invoke(*command, *short, "--json", "--no-report", "--out", str(tmp_path / "run"))
     assert done.returncode == 0, done.stderr
     (result,) = (json.loads(of.read_text()) for of in (tmp_path / "run" / "live").glob("*/*.json"))
@@ -155,15 +141,7 @@ def test_places_that_contradict_each_other_are_refused_in_a_line(
 
 
 def test_more_hosts_than_a_testbed_has_are_refused(tmp_path: Path) -> None:
-    command = [
-        "measure",
-        "live/erg/simplex",
-        "--testbed-hosts",
-        "3",
-        "--out",
-        str(tmp_path / "run"),
-    ]
-    done = invoke(*command)
+    done = invoke("measure", "live/erg/simplex", "--testbed-hosts", "3", "--out", tmp_path / "run")
     assert done.returncode == 2
     assert "expected at least 4, the hosts of the experiment" in done.stderr
     assert not (tmp_path / "run").exists()

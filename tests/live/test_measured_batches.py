@@ -44,8 +44,14 @@ transfer = { stream = {}, tcp = { window = "16 kB" } }
 name = "copy"
 from = "a"
 to = "b"
-transfer.file = { direction = "read", block = "2000 B", request = "64 B", answer = "64 B", client = "5 ms" }
-transfer.tcp = { window = "16 kB" }
+[flows.transfer.file]
+direction = "read"
+block = "2000 B"
+request = "64 B"
+answer = "64 B"
+client = "5 ms"
+[flows.transfer.tcp]
+window = "16 kB"
 [phases]
 transmit = "1.2 s"
 measure = "last 1 s"
@@ -132,15 +138,7 @@ def test_parts_add_up_and_one_replication_has_the_intervals_that_follow(
         folder = new_path()
         (folder / "x.toml").write_text(FILE, encoding="utf-8")
         out = folder / "run"
-        command = [
-            "measure",
-            str(folder / "x.toml"),
-            place,
-            "--out",
-            str(out),
-            "--no-report",
-        ]
-        done = invoke(*command)
+        done = invoke("measure", folder / "x.toml", place, "--out", out, "--no-report")
         assert done.returncode == 0, done.stderr
         (path,) = (out / "live").glob("*/*.json")
         check_sums(json.loads(path.read_text())["flows"])

@@ -36,16 +36,7 @@ def measured(
     folder.mkdir(exist_ok=True)
     path = folder / "slow.toml"
     path.write_text(SLOW.replace("PHASE", phase), encoding="utf-8")
-    command = [
-        "measure",
-        path,
-        "--loopback",
-        "--no-report",
-        "--force",
-        "--out",
-        folder / "run",
-    ]
-    done = invoke(*command)
+    done = invoke("measure", path, "--loopback", "--no-report", "--force", "--out", folder / "run")
     assert done.returncode == 0, done.stderr
     (counted,) = [
         json.loads(file.read_text())["flows"]["load"]
@@ -65,8 +56,8 @@ def test_a_quiet_test_of_slow_frames_has_no_caution_but_of_late_messages_and_one
     lines, counted, estimates = in_quiet_window(lambda: measured(tmp_path, "random"))
     # Memory that was taken away, and other things that no witness sees, make a message late now and
     # then; one of 63 that left a tenth of the 16 ms late is a caution. Delays of the loopback
-    # interface follow the processor's clock rate, which may make the batches dependent. Nothing else
-    # is to be doubted.
+    # interface follow the processor's clock rate, which may make the batches dependent. There is no
+    # other caution.
     lateness = counted["sending"]["counted"]["pacing"]["lateness"]["buckets"]
     late = {"late-send"} if any(low_ps >= 1.6e9 for low_ps, _, _ in lateness) else set()
     cautions = {word for found in estimates["live"].values() for word in found.get("cautions", ())}

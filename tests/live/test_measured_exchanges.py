@@ -36,16 +36,7 @@ def measured(
     """Measure and simulate a flow, and return its only point by engine."""
     path = folder / "experiment.toml"
     path.write_text(FILE.replace("FLOW", flow), encoding="utf-8")
-    command = [
-        "measure",
-        str(path),
-        place,
-        "--no-report",
-        "--out",
-        str(folder / "run"),
-        *words,
-    ]
-    done = invoke(*command)
+    done = invoke("measure", path, place, "--no-report", "--out", folder / "run", *words)
     assert done.returncode == 0, done.stderr
     points = json.loads((folder / "run" / "estimates.json").read_text())["points"]
     return {point["engine"]: point["estimates"] for point in points}
@@ -74,7 +65,10 @@ def test_requests_at_random_wait_for_each_other_as_they_do_in_a_simulation(
 ) -> None:
     # An answer takes 4 ms and a request comes each 8 ms on average: half of the time there is one
     # before it.
-    flow = 'data = "40 B x 1 + 400 B x 1"\narrivals = { poisson = "125 /s" }\nresponse = { data = "1000 B", think = "4 ms" }'
+    flow = (
+        'data = "40 B x 1 + 400 B x 1"\narrivals = { poisson = "125 /s" }\n'
+        'response = { data = "1000 B", think = "4 ms" }'
+    )
 
     def round_trips_p90_s() -> tuple[float, float]:
         folder = new_path()
@@ -102,7 +96,10 @@ def test_requests_at_random_wait_for_each_other_as_they_do_in_a_simulation(
 def test_round_trips_on_held_wires_grow_with_what_the_answer_takes(
     new_path: NewPath, in_quiet_window: QuietWindow
 ) -> None:
-    flow = 'port = "packet"\nframes = "82 B"\narrivals = "saturated"\nresponse = { frames = "1518 B", exchanges = 50 }'
+    flow = (
+        'port = "packet"\nframes = "82 B"\narrivals = "saturated"\nresponse = { '
+        'frames = "1518 B", exchanges = 50 }'
+    )
     rate = ["--wires", "relay", "--set", 'network.rate="10 Mb/s"']
     # There 82 + 8 octets of 0.8 µs each, back 1518 + 8.
     least_s = (90 + 1526) * 0.8e-6
@@ -131,7 +128,10 @@ def test_fewer_exchanges_than_were_wanted_are_told(tmp_path: Path) -> None:
 
 
 def test_answers_over_a_connection_are_thought_about_too(tmp_path: Path) -> None:
-    flow = 'port = "tcp"\nframes = "100 B"\narrivals = "saturated"\nresponse = { frames = "5000 B", think = "2 ms" }'
+    flow = (
+        'port = "tcp"\nframes = "100 B"\narrivals = "saturated"\nresponse = { '
+        'frames = "5000 B", think = "2 ms" }'
+    )
     live = measured(tmp_path, flow, "--set", 'run.engines=["live"]', place="--loopback")["live"]
     assert value(live, "round_trip_p50") >= 0.992 * 2e-3
     assert 0 < value(live, "exchanges") <= 500
@@ -142,7 +142,10 @@ def test_answers_over_a_connection_are_thought_about_too(tmp_path: Path) -> None
 def test_a_file_takes_as_long_as_its_blocks_do(
     new_path: NewPath, in_quiet_window: QuietWindow, direction: str
 ) -> None:
-    job = f'direction = "{direction}", size = "400 kB", block = "4000 B", request = "64 B", answer = "64 B", client = "1 ms", server = "2 ms"'
+    job = (
+        f'direction = "{direction}", size = "400 kB", block = "4000 B", request = '
+        '"64 B", answer = "64 B", client = "1 ms", server = "2 ms"'
+    )
     # 100 times 2 ms at the server and 1 ms between blocks; the wire of 1 Gb/s adds 35 µs to each in
     # the simulation.
     expected_bps = 8 * 400_000 / (100 * 2e-3 + 99 * 1e-3 + 100 * 40e-6)
@@ -181,7 +184,10 @@ def test_a_file_takes_as_long_as_its_blocks_do(
             "response.data = 17 B: expected at least 18 B",
         ),
         (
-            'frames = "100 B"\nport = "packet"\narrivals = "saturated"\nresponse = { frames = "9019 B" }',
+            (
+                'frames = "100 B"\nport = "packet"\narrivals = "saturated"\nresponse = { '
+                'frames = "9019 B" }'
+            ),
             "of 64 to 9018 octets",
         ),
         ('data = "100 B"\narrivals = "saturated"\nresponse = { exchanges = 0 }', "exchanges = 0"),
@@ -193,8 +199,7 @@ def test_answers_that_cannot_be_measured_are_refused_in_a_line(
 ) -> None:
     path = tmp_path / "experiment.toml"
     path.write_text(FILE.replace("FLOW", flow).replace('"simulation", ', ""), encoding="utf-8")
-    command = ["measure", str(path), "--testbed", "--out", str(tmp_path / "run")]
-    done = invoke(*command)
+    done = invoke("measure", path, "--testbed", "--out", tmp_path / "run")
     assert done.returncode == 2
     assert fault in done.stderr
     assert "Traceback" not in done.stderr

@@ -32,10 +32,7 @@ Rounds repeat the same transfers, and the rule that names a point allows for one
 @pytest.mark.root
 @pytest.mark.parametrize("name", CHEAP)
 def test_a_planted_bottleneck_is_named(
-    name: str,
-    tmp_path: Path,
-    namespaces: Callable[..., set[str]],
-    in_quiet_window: QuietWindow,
+    name: str, tmp_path: Path, namespaces: Callable[..., set[str]], in_quiet_window: QuietWindow
 ) -> None:
     whole = load(name)
     brief = whole.transfer.model_copy(update={"settle": 50 * MS, "duration": 250 * MS})

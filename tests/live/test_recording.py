@@ -44,7 +44,8 @@ import socket, struct, sys
 made = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 for number in range(int(sys.argv[2])):
     # The mark of docs/live.md: of a stream, experiment 1, stream 2, its number, no time.
-    made.sendto(struct.pack(">BBHHHIHI", 0xE3, 0x10, 1, 2, 0, number, 0, 0) + bytes(400), (sys.argv[1], 5001))
+    mark = struct.pack(">BBHHHIHI", 0xE3, 0x10, 1, 2, 0, number, 0, 0)
+    made.sendto(mark + bytes(400), (sys.argv[1], 5001))
 """
 """Sends datagrams as fast as it can; nobody listens, and the first are answered by ICMP."""
 FRAMES = 20_000

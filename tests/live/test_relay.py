@@ -176,7 +176,10 @@ def judge_latency(
     of_wires_us = HOPS * (8 * octet_us + wire.delay_ns / 1000)
     record("slope_us_per_octet", slope_us)
     record("intercept_us", intercept_us)
-    said = f"slope {slope_us:.4f} us/octet, of hosts {of_hosts_us:.4f}; intercept {intercept_us:.1f} us, of wires {of_wires_us:.1f}"
+    said = (
+        f"slope {slope_us:.4f} us/octet, of hosts {of_hosts_us:.4f}; intercept "
+        f"{intercept_us:.1f} us, of wires {of_wires_us:.1f}"
+    )
     said += f"; {measured_us}"
     print(said)
     assert slope_us == pytest.approx(HOPS * octet_us + of_hosts_us, rel=0.03), said
@@ -193,7 +196,7 @@ def test_latency_against_size_through_two_wires_of_10_megabits_is_the_sum_of_the
 
 
 @pytest.mark.root
-def test_latency_against_size_at_100_megabits_is_that_of_wires_if_they_are_long_enough_to_wake_up_in(
+def test_latency_against_size_at_100_megabits_is_that_of_wires_long_enough_to_wake_up_in(
     station: str, in_quiet_window: QuietWindow, record_property: Callable[[str, object], None]
 ) -> None:
     # The shortest frame takes 5.8 us, less than it takes to wake up; another 100 us are more than
@@ -506,7 +509,10 @@ def test_a_relay_ends_with_a_maker_that_is_killed(namespaces: Callable[..., set[
     assert not list(RECORDS.glob(f"{name}*"))
 
 
-SAY = "import socket, sys; socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'hello', (sys.argv[1], 9))"
+SAY = (
+    "import socket, sys; socket.socket(socket.AF_INET, "
+    "socket.SOCK_DGRAM).sendto(b'hello', (sys.argv[1], 9))"
+)
 
 
 @pytest.mark.root

@@ -47,16 +47,7 @@ def measured(
     path = folder / "experiment.toml"
     # What makes no difference here is how many a host can offer: half of a wire is always there.
     path.write_text(CROSSED.replace("RATE", str(rate)), encoding="utf-8")
-    command = [
-        "measure",
-        str(path),
-        "--testbed",
-        "--json",
-        "--out",
-        str(folder / "run"),
-        *words,
-    ]
-    done = invoke(*command)
+    done = invoke("measure", path, "--testbed", "--json", "--out", folder / "run", *words)
     assert done.returncode == 0, done.stderr
     results = [
         json.loads(path.read_text()) for path in sorted((folder / "run" / "live").glob("*/*.json"))

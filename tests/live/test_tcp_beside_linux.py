@@ -60,7 +60,8 @@ def test_a_bulk_transfer_of_linux_is_as_fast_as_the_simulated_one(
 ) -> None:
     if congestion not in AVAILABLE:
         pytest.skip(
-            f"net.ipv4.tcp_available_congestion_control of this kernel has {' '.join(AVAILABLE)}, not {congestion}"
+            "net.ipv4.tcp_available_congestion_control of this kernel has "
+            f"{' '.join(AVAILABLE)}, not {congestion}"
         )
     folders = (tmp_path / str(number) for number in itertools.count())
 

@@ -18,7 +18,10 @@ with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as port:
     print("ready", flush=True)
     print(port.recv(99).decode())
 """
-SAY = "import socket, sys; socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'hello', (sys.argv[1], 9))"
+SAY = (
+    "import socket, sys; socket.socket(socket.AF_INET, "
+    "socket.SOCK_DGRAM).sendto(b'hello', (sys.argv[1], 9))"
+)
 
 
 def heard(first: dict[str, str], last: dict[str, str]) -> str:

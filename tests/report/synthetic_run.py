@@ -89,8 +89,20 @@ def efficiency(count: int, octets: float, reach: float) -> float:
     return cycle_s / (cycle_s + lost_s)
 
 
-def add(recorder: Recorder, identity: str, series: str, point: dict[str, str], count: int, frames: str, *, reach: float,
-        rng: np.random.Generator, replication: int = 0, caution: str = "", per_station: bool = True) -> None:  # fmt: skip
+def add(
+    recorder: Recorder,
+    identity: str,
+    series: str,
+    point: dict[str, str],
+    count: int,
+    frames: str,
+    *,
+    reach: float,
+    rng: np.random.Generator,
+    replication: int = 0,
+    caution: str = "",
+    per_station: bool = True,
+) -> None:
     """Draw one trial."""
     octets = mean_octets(frames)
     cycle_s = (octets + 24) * 8e-7
@@ -112,18 +124,42 @@ def add(recorder: Recorder, identity: str, series: str, point: dict[str, str], c
         window_s=np.asarray(WINDOW_S),
         line_rate_bps=np.asarray(1e7),
     )
-    recorder.plan.append({"id": identity, "series": series, "replication": replication, "seed": len(recorder.plan) + 1,
-                          "engine": "simulation", "point": point, "scenario": scenario(count, octets)})  # fmt: skip
-    total = Sums(sums.frames.sum(axis=0), sums.charged_s.sum(axis=0), sums.delay_sum_s.sum(axis=0),
-                 sums.delay_square_sum_s2.sum(axis=0), sums.window_s, sums.line_rate_bps)  # fmt: skip
+    recorder.plan.append(
+        {
+            "id": identity,
+            "series": series,
+            "replication": replication,
+            "seed": len(recorder.plan) + 1,
+            "engine": "simulation",
+            "point": point,
+            "scenario": scenario(count, octets),
+        }
+    )
+    total = Sums(
+        sums.frames.sum(axis=0),
+        sums.charged_s.sum(axis=0),
+        sums.delay_sum_s.sum(axis=0),
+        sums.delay_square_sum_s2.sum(axis=0),
+        sums.window_s,
+        sums.line_rate_bps,
+    )
     values = {metric.value: float(value) for metric, value in graphs(total).items()}
     busy = values["utilisation"]
     collisions = 0.0 if count <= 2 else 0.1 * count / 3
-    values |= {"goodput": busy * 1e7 * (octets + 4) / (octets + 24), "collisions_per_frame": collisions, "loss": 0.0,
-               "delay_p50": delay_s / 2, "delay_p90": delay_s * 3, "delay_p99": delay_s * 6, "delay_max": delay_s * 8,
-               "time_preamble": busy * 8 / (octets + 24), "time_gap": busy * 12 / (octets + 24),
-               "time_frame": busy * (octets + 4) / (octets + 24), "time_collision": (1 - busy) * 0.7,
-               "time_idle": (1 - busy) * 0.3}  # fmt: skip
+    values |= {
+        "goodput": busy * 1e7 * (octets + 4) / (octets + 24),
+        "collisions_per_frame": collisions,
+        "loss": 0.0,
+        "delay_p50": delay_s / 2,
+        "delay_p90": delay_s * 3,
+        "delay_p99": delay_s * 6,
+        "delay_max": delay_s * 8,
+        "time_preamble": busy * 8 / (octets + 24),
+        "time_gap": busy * 12 / (octets + 24),
+        "time_frame": busy * (octets + 4) / (octets + 24),
+        "time_collision": (1 - busy) * 0.7,
+        "time_idle": (1 - busy) * 0.3,
+    }
     order = [metric.value for metric in Metric if metric.value in values]
     stations = np.full(len(order), -1, dtype=np.int32)
     numbers = np.array([values[name] for name in order])
@@ -134,8 +170,10 @@ def add(recorder: Recorder, identity: str, series: str, point: dict[str, str], c
     recorder.observations.append((identity, stations, order, numbers, caution))
     recorder.batches.append((identity, sums))
     frames = int(total.frames.sum())
-    recorder.histograms += [(identity, "transmission_delay", delay_s * low, delay_s * low * 2, frames // share + 1)
-                            for low, share in ((0.25, 2), (0.5, 4), (1.0, 8), (4.0, 64))]  # fmt: skip
+    recorder.histograms += [
+        (identity, "transmission_delay", delay_s * low, delay_s * low * 2, frames // share + 1)
+        for low, share in ((0.25, 2), (0.5, 4), (1.0, 8), (4.0, 64))
+    ]
 
 
 def write(
@@ -151,17 +189,30 @@ def write(
         target = path / name
         target.parent.mkdir(exist_ok=True)
         target.write_text(text, encoding="utf-8")
-    provenance = {"ethermeter": "0.1.0", "seed": 1988, "host": "<lab & co>", "command": "ethermeter run x.toml --set \"a\"='<b>'",
-                  "finished": "2026-01-01T00:00:00+00:00"}  # fmt: skip
+    provenance = {
+        "ethermeter": "0.1.0",
+        "seed": 1988,
+        "host": "<lab & co>",
+        "command": "ethermeter run x.toml --set \"a\"='<b>'",
+        "finished": "2026-01-01T00:00:00+00:00",
+    }
     (path / "provenance.json").write_text(json.dumps(provenance), encoding="utf-8")
     rows = [(identity, len(order)) for identity, _, order, _, _ in recorder.observations]
-    observations = pa.table({
-        "trial": pa.array(np.repeat([identity for identity, _ in rows], [length for _, length in rows])),
-        "station": np.concatenate([part[1] for part in recorder.observations]),
-        "metric": pa.array([name for part in recorder.observations for name in part[2]]),
-        "value": np.concatenate([part[3] for part in recorder.observations]),
-        "caution": pa.array(np.repeat([part[4] for part in recorder.observations], [length for _, length in rows])),
-    })  # fmt: skip
+    observations = pa.table(
+        {
+            "trial": pa.array(
+                np.repeat([identity for identity, _ in rows], [length for _, length in rows])
+            ),
+            "station": np.concatenate([part[1] for part in recorder.observations]),
+            "metric": pa.array([name for part in recorder.observations for name in part[2]]),
+            "value": np.concatenate([part[3] for part in recorder.observations]),
+            "caution": pa.array(
+                np.repeat(
+                    [part[4] for part in recorder.observations], [length for _, length in rows]
+                )
+            ),
+        }
+    )
     pq.write_table(observations, path / "observations.parquet")
     pq.write_table(_batch_table(recorder.batches), path / "batches.parquet")
     names = ("trial", "metric", "low_s", "high_s", "count")
@@ -176,15 +227,31 @@ def _batch_table(batches: Sequence[tuple[str, Sums]]) -> pa.Table:
     def flat(pick: Any) -> Any:
         return np.concatenate([pick(sums).ravel() for _, sums in batches])
 
-    return pa.table({
-        "trial": pa.array(np.repeat([identity for identity, _ in batches], [sums.frames.size for _, sums in batches])),
-        "batch": np.concatenate([np.repeat(np.arange(BATCHES, dtype=np.int32), sums.frames.shape[1]) for _, sums in batches]),
-        "station": np.concatenate([np.tile(np.arange(sums.frames.shape[1], dtype=np.int32), BATCHES) for _, sums in batches]),
-        "frames": flat(lambda sums: sums.frames.astype(np.uint32)),
-        "charged_ps": flat(lambda sums: np.round(sums.charged_s * 1e12).astype(np.uint64)),
-        "delay_sum_s": flat(lambda sums: sums.delay_sum_s),
-        "delay_square_sum_s2": flat(lambda sums: sums.delay_square_sum_s2),
-    })  # fmt: skip
+    return pa.table(
+        {
+            "trial": pa.array(
+                np.repeat(
+                    [identity for identity, _ in batches], [sums.frames.size for _, sums in batches]
+                )
+            ),
+            "batch": np.concatenate(
+                [
+                    np.repeat(np.arange(BATCHES, dtype=np.int32), sums.frames.shape[1])
+                    for _, sums in batches
+                ]
+            ),
+            "station": np.concatenate(
+                [
+                    np.tile(np.arange(sums.frames.shape[1], dtype=np.int32), BATCHES)
+                    for _, sums in batches
+                ]
+            ),
+            "frames": flat(lambda sums: sums.frames.astype(np.uint32)),
+            "charged_ps": flat(lambda sums: np.round(sums.charged_s * 1e12).astype(np.uint64)),
+            "delay_sum_s": flat(lambda sums: sums.delay_sum_s),
+            "delay_square_sum_s2": flat(lambda sums: sums.delay_square_sum_s2),
+        }
+    )
 
 
 def study(
@@ -205,8 +272,19 @@ def study(
                     caution = (
                         "illegal-frame-length" if frames in ("2048 B", "3072 B", "4000 B") else ""
                     )
-                    add(recorder, identity, name, {"stations.count": str(count), "stations.frames": frames}, count, frames, reach=reach,
-                        rng=rng, replication=replication, caution=caution, per_station=replications < 5)  # fmt: skip
+                    add(
+                        recorder,
+                        identity,
+                        name,
+                        {"stations.count": str(count), "stations.frames": frames},
+                        count,
+                        frames,
+                        reach=reach,
+                        rng=rng,
+                        replication=replication,
+                        caution=caution,
+                        per_station=replications < 5,
+                    )
     files = {f"experiments/{name.lower()}.toml": EXPERIMENT.replace("@", name) for name in series}
     return write(recorder, path, EXPERIMENT.replace("@", series[0]), files=files)
 

@@ -31,8 +31,10 @@ def test_every_figure_renders_without_a_request_an_error_or_sideways_scrolling(
     assert visit.page.locator(f".plot[data-rendered={scheme}]").count() == 60
     # Every drawing stays within its box, and has lines or bars in it.
     assert visit.page.evaluate(
-        "[...document.querySelectorAll('.plot')].every(p => p.querySelector('svg').getBoundingClientRect().right "
-        "<= p.getBoundingClientRect().right + 1 && p.querySelectorAll('.mark-line path, .mark-rect path').length > 0)"
+        "[...document.querySelectorAll('.plot')].every(p => "
+        "p.querySelector('svg').getBoundingClientRect().right "
+        "<= p.getBoundingClientRect().right + 1 && p.querySelectorAll('.mark-line "
+        "path, .mark-rect path').length > 0)"
     )
     visit.page.close()
 
@@ -207,7 +209,8 @@ def test_voice_among_data_renders_without_a_complaint(
         assert "Offered voice load" in drawn.text_content()
     # Only talkers have a voice delay; of data the figure says so.
     by_group = visit.page.locator(
-        "h3:text-is('By group of stations') ~ .grid, h3:text-is('By group of stations') ~ h4 ~ .grid"
+        "h3:text-is('By group of stations') ~ .grid, h3:text-is('By group of "
+        "stations') ~ h4 ~ .grid"
     )
     assert "No value where there is no voice, or nothing was delivered: data." in "".join(
         by_group.all_inner_texts()

@@ -1,4 +1,4 @@
-"""Estimates of whole runs: which interval applies, what carries which caution, and what it costs."""
+"""Estimates of whole runs: which interval applies, which cautions they have, what they cost."""
 
 import json
 import math

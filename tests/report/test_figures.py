@@ -160,9 +160,19 @@ def test_mixes_are_named_as_the_study_names_them() -> None:
 
 @pytest.mark.parametrize(
     ("text", "found"),
-    [("24", (24.0, "")), ("64 B", (64.0, "B")), ("1.5 us", (1.5e-6, "s")), ("910 m", (910.0, "m")), ("2 km", (2000.0, "m")),
-     ("10 Mb/s", (1e7, "b/s")), ("50%", (0.5, "")), ("-3 ms", (-0.003, "s")), ("64 B x 7 + 1536 B x 1", None), ("poisson", None)],
-)  # fmt: skip
+    [
+        ("24", (24.0, "")),
+        ("64 B", (64.0, "B")),
+        ("1.5 us", (1.5e-6, "s")),
+        ("910 m", (910.0, "m")),
+        ("2 km", (2000.0, "m")),
+        ("10 Mb/s", (1e7, "b/s")),
+        ("50%", (0.5, "")),
+        ("-3 ms", (-0.003, "s")),
+        ("64 B x 7 + 1536 B x 1", None),
+        ("poisson", None),
+    ],
+)
 def test_quantity(text: str, found: tuple[float, str] | None) -> None:
     assert (
         axes.quantity(text) == (pytest.approx(found[0]), found[1])

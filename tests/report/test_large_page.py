@@ -65,7 +65,9 @@ arrivals = { poisson = "2500 /s" }
 
 [vary]
 "flows.request.frames" = [LENGTHS]
-"flows.load.arrivals.poisson" = ["2500 /s", "2501 /s", "2502 /s", "2503 /s", "2504 /s", "2505 /s", "2506 /s"]
+"flows.load.arrivals.poisson" = [
+  "2500 /s", "2501 /s", "2502 /s", "2503 /s", "2504 /s", "2505 /s", "2506 /s",
+]
 
 [phases]
 transmit = "12 ms"
@@ -162,7 +164,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def large_network(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run of 10 003 points of a network with three flows, of which two share, without its report."""
+    """A run of 10 003 points of a network with three flows, two of which share; no report."""
     folder = tmp_path_factory.mktemp("large-network")
     path = write_experiment(folder, text=NETWORK.replace("LENGTHS", LENGTHS))
     ended = call(real("run", path, "--out", folder / "run", "--no-report"))
@@ -171,7 +173,7 @@ def large_network(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def report_within_half_a_gigabyte(run: Path) -> str:
-    """Write the report of a run in a process of its own, whose largest memory is judged; the page."""
+    """Page of a run, written by a process with less than half a gigabyte of memory."""
     ended = subprocess.run(
         [sys.executable, "-c", REPORT, str(run)], capture_output=True, text=True, check=True
     )

@@ -90,8 +90,13 @@ def troubled(
         one, other = result["flows"]["load client1"], result["flows"]["load client2"]
         one["sent"], one["received"] = 100, 90
         between = [{"place": "switch", "at": "s", "towards": "server", "dropped": 2}]
-        one["losses"] = {"missing": 10, "seen": [["sender-queue", 4], ["switch", 2], ["socket", 3]], "unexplained": 1, "excess": 0,
-                         "between": between}  # fmt: skip
+        one["losses"] = {
+            "missing": 10,
+            "seen": [["sender-queue", 4], ["switch", 2], ["socket", 3]],
+            "unexplained": 1,
+            "excess": 0,
+            "between": between,
+        }
         result["switches"] = [
             {
                 "switch": "s",
@@ -108,8 +113,14 @@ def troubled(
             "unexplained": 0,
             "excess": 5,
         }
-        one["clock"] = {"offset_ns": 2_500_000, "uncertainty_ns": 1500, "drift": 2e-5, "drift_uncertainty": 1e-6,
-                        "delay_uncertainty_ns": None, "contradictions": 1}  # fmt: skip
+        one["clock"] = {
+            "offset_ns": 2_500_000,
+            "uncertainty_ns": 1500,
+            "drift": 2e-5,
+            "drift_uncertainty": 1e-6,
+            "delay_uncertainty_ns": None,
+            "contradictions": 1,
+        }
         path.write_text(json.dumps(result))
     write_provenance(
         run, {key: value for key, value in read_provenance(run).items() if key != "sha256"}

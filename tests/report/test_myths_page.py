@@ -68,7 +68,8 @@ def test_every_pitfall_is_drawn_without_a_request_an_error_or_sideways_scrolling
         visit.expect_within_boxes("myth-")
         # Each has points whose values show when they are pointed at.
         assert visit.page.evaluate(
-            "[...document.querySelectorAll('[id^=myth-] .plot')].every(p => p.querySelectorAll('.mark-symbol path').length > 1)"
+            "[...document.querySelectorAll('[id^=myth-] .plot')].every(p => "
+            "p.querySelectorAll('.mark-symbol path').length > 1)"
         )
 
 

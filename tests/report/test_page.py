@@ -183,8 +183,14 @@ def test_a_series_that_is_none_of_the_figures_stands_apart(tmp_path: Path) -> No
     )
     plan = (run / "plan.jsonl").read_text(encoding="utf-8").splitlines()
     # The trials of three hosts become a series that varies something else.
-    moved = [line.replace('"series": "I-2"', '"series": "clusters"').replace('"stations.count": "3"', '"segment.clusters": "2"')
-             if '"stations.count": "3"' in line else line for line in plan]  # fmt: skip
+    moved = [
+        line.replace('"series": "I-2"', '"series": "clusters"').replace(
+            '"stations.count": "3"', '"segment.clusters": "2"'
+        )
+        if '"stations.count": "3"' in line
+        else line
+        for line in plan
+    ]
     (run / "plan.jsonl").write_text("\n".join(moved) + "\n", encoding="utf-8")
     page = without_scripts(pages.write_report(run).read_text(encoding="utf-8"))
     assert page.count("<figure id=") == before
@@ -240,9 +246,14 @@ def test_many_numbers_on_the_axis_make_curves_in_one_grid(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize(
     ("groups", "shown"),
-    [({"host": [0, 0, 0]}, set()), ({"host": [0, 1, 2]}, set()), ({"host": [0, 1, 1]}, {"By place of the stations"}),
-     ({"host": [0, 1]}, {"Who gets the segment"}), ({"a": [0], "b": [1, 2, 3]}, {"By group of stations"})],
-)  # fmt: skip
+    [
+        ({"host": [0, 0, 0]}, set()),
+        ({"host": [0, 1, 2]}, set()),
+        ({"host": [0, 1, 1]}, {"By place of the stations"}),
+        ({"host": [0, 1]}, {"Who gets the segment"}),
+        ({"a": [0], "b": [1, 2, 3]}, {"By group of stations"}),
+    ],
+)
 def test_parts_are_shown_where_they_say_something(
     tmp_path: Path, groups: dict[str, list[int]], shown: set[str]
 ) -> None:
@@ -282,9 +293,15 @@ def test_delay_has_a_distribution_with_its_percentiles(text: str) -> None:
 
 
 def test_sources_stand_beside_what_they_speak_of() -> None:
-    content = {"segment": {"standard": "dix-10", "length": "910 m"},
-               "stations": [{"count": 24, "service": {"uniform": ["60 us", "90 us"]}}],
-               "sources": {"segment": "standard: DIX 1.0", "stations.service": "fit: two numbers", "nothing": "loose"}}  # fmt: skip
+    content = {
+        "segment": {"standard": "dix-10", "length": "910 m"},
+        "stations": [{"count": 24, "service": {"uniform": ["60 us", "90 us"]}}],
+        "sources": {
+            "segment": "standard: DIX 1.0",
+            "stations.service": "fit: two numbers",
+            "nothing": "loose",
+        },
+    }
     rows = experiments.Experiment("x", "X", content).parameters()
     assert ("segment.length", "910 m", "standard", "DIX 1.0") in rows
     assert ("stations.service.uniform", "60 us, 90 us", "fit", "two numbers") in rows

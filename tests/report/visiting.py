@@ -1,4 +1,4 @@
-"""A page in a real browser: what it asked for, what it complained about, whether its drawings fit."""
+"""A page in a real browser: its requests, its errors, and whether its drawings fit."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -6,7 +6,10 @@ from pathlib import Path
 from typing import Any
 
 CHROMIUM = Path("/usr/bin/chromium")
-RENDERED = "document.querySelectorAll('.plot').length === document.querySelectorAll('.plot[data-rendered] svg').length"
+RENDERED = (
+    "document.querySelectorAll('.plot').length === "
+    "document.querySelectorAll('.plot[data-rendered] svg').length"
+)
 
 
 @contextmanager
@@ -59,8 +62,10 @@ class Visit:
         every word of its legend too.
         """
         assert self.page.evaluate(
-            f"[...document.querySelectorAll('[id^={sections}] .plot')].every(p => {{ const right = p.getBoundingClientRect().right + 1;"
-            " return [...p.querySelectorAll('svg, .mark-text text')].every(e => e.getBoundingClientRect().right <= right); })"
+            f"[...document.querySelectorAll('[id^={sections}] .plot')].every(p => {{ "
+            "const right = p.getBoundingClientRect().right + 1;"
+            " return [...p.querySelectorAll('svg, .mark-text text')].every(e => "
+            "e.getBoundingClientRect().right <= right); })"
         )
 
     def expect_tip(self, plot: Any, *words: str) -> None:

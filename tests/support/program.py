@@ -86,6 +86,11 @@ def fake(*words: object, seconds_a_trial: float = 0.0) -> list[str]:
     return [sys.executable, script, str(seconds_a_trial), *map(str, words)]
 
 
+def settings(*overrides: str) -> list[str]:
+    """Words that override keys of an experiment, each as KEY=VALUE."""
+    return [word for override in overrides for word in ("--set", override)]
+
+
 def call(
     command: Sequence[str], *, cwd: Path | None = None, env: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:

@@ -220,7 +220,7 @@ def _engines(path: Path) -> Sequence[str]:
 
 
 def _short_phases(path: Path) -> list[str]:
-    """Overrides that scale an experiment's phases down, so that stations transmit for `WINDOW_S`."""
+    """Overrides that scale phases down, so that stations transmit for `WINDOW_S`."""
     phases = tomllib.loads(path.read_text(encoding="utf-8"))["phases"]
     (_, transmit_s), *_ = _durations(phases["transmit"])
     if phases["measure"] == "all" or transmit_s <= WINDOW_S:
@@ -258,7 +258,7 @@ def _chosen(trials: Sequence[Trial]) -> list[int]:
 
 
 def _seeded(trial: Trial, number: int) -> Trial:
-    """Return a trial with a seed that depends on its number only, not on names in its experiment."""
+    """Return a trial whose seed depends on its number only, not on names in its experiment."""
     seed = int.from_bytes(hashlib.sha256(str(number).encode()).digest()[:7], "big")
     line, found = re.subn(r'"seed":\d+', f'"seed":{seed}', trial.line, count=1)
     if found != 1:

@@ -164,7 +164,8 @@ class QuietWindow:
                 break
         allowed = f"{1e3 * tolerated_stall_s:g} ms and {TOLERATED_OTHERS:.0%} of a processor"
         pytest.skip(
-            f"{INCONCLUSIVE}stalls of the machine and work of other programs took {', '.join(seen)}; allowed are {allowed}"
+            f"{INCONCLUSIVE}stalls of the machine and work of other programs took "
+            f"{', '.join(seen)}; allowed are {allowed}"
         )
 
 

@@ -192,8 +192,11 @@ def test_batch_intervals_cover(metric: Metric) -> None:
     by_batch = Sums(
         frames.astype(float), frames * 1e-6, sums, squares, np.full(CASES, 0.5), np.full(CASES, 1e7)
     )
-    total = Sums(*(values.sum(axis=1) for values in (by_batch.frames, by_batch.charged_s, sums, squares)), np.full(CASES, 10.0),
-                 by_batch.line_rate_bps)  # fmt: skip
+    total = Sums(
+        *(values.sum(axis=1) for values in (by_batch.frames, by_batch.charged_s, sums, squares)),
+        np.full(CASES, 10.0),
+        by_batch.line_rate_bps,
+    )
     truth = {
         Metric.TRANSMISSION_DELAY: 1e-3,
         Metric.TRANSMISSION_DELAY_SD: 1e-3,

@@ -265,7 +265,7 @@ def simulated_finite(
     collision: int,
     delayed: bool,
 ) -> Array:
-    """Throughput of 20 batches of the slotted population, slot by slot, as the assumptions have it."""
+    """Throughput of 20 batches of the slotted population, slot by slot, as assumed."""
     rng = np.random.default_rng(1980)
     backlog, found = 0, []
     for _ in range(20):

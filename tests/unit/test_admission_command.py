@@ -296,7 +296,10 @@ def test_a_limit_that_no_number_keeps_is_refused(tmp_path: Path) -> None:
 
 def test_stations_without_voice_are_no_calls(tmp_path: Path) -> None:
     text = em.experiment.shipped()["voice-experimental"].read_text(encoding="utf-8")
-    data = '[[stations]]\nname = "data"\ncount = 1\nframes = "64 B"\narrivals = { poisson_load = 0.1 }\n\n'
+    data = (
+        '[[stations]]\nname = "data"\ncount = 1\nframes = "64 B"\narrivals = { '
+        "poisson_load = 0.1 }\n\n"
+    )
     data += '[vary]\n"stations.data.count" = [1, 2]\n'
     head, _, tail = text.partition("[vary]\n")
     file = tmp_path / "mixed.toml"
@@ -346,12 +349,18 @@ def test_a_run_without_voice_is_refused(tmp_path: Path) -> None:
         ),
         (
             ("--series", "data-load"),
-            "--series = data-load: one with voice that varies the number of stations: minimum, rate-84",
+            (
+                "--series = data-load: one with voice that varies the number of stations: "
+                "minimum, rate-84"
+            ),
         ),
         (("--series", "fairness"), "--series = fairness: one with voice that varies the number"),
         (
             ("--series", "minimum"),
-            "--at = stations.frames.samples.least not given: stations.frames.samples.least=VALUE with one of 64 B, ",
+            (
+                "--at = stations.frames.samples.least not given: "
+                "stations.frames.samples.least=VALUE with one of 64 B, "
+            ),
         ),
         (
             ("--series", "minimum", "--at", "stations.frames.samples.least=65 B"),

@@ -139,7 +139,10 @@ def spinning(frames_per_s: int) -> peers.Peer:
     """A peer that takes 10 ms of CPU time for a second of its own."""
 
     def command(stations: int, length: Length, simulated_s: int) -> list[str]:
-        spin = f"import time\nend = time.process_time() + {simulated_s} * 0.01\nwhile time.process_time() < end: pass"
+        spin = (
+            f"import time\nend = time.process_time() + {simulated_s} * 0.01\nwhile "
+            "time.process_time() < end: pass"
+        )
         return [sys.executable, "-c", f"{spin}\nprint('frames', {frames_per_s * simulated_s})"]
 
     return peers.Peer("spinning", None, "", command)

@@ -68,8 +68,17 @@ def judged(
     window_s: float = 10.0,
     clusters: World | None = None,
 ) -> dict[str, claims.Claim]:
-    used = [Metric.UTILISATION, Metric.PACKET_RATE, Metric.TRANSMISSION_DELAY, Metric.TRANSMISSION_DELAY_SD, Metric.EXCESS_DELAY,
-            Metric.BIT_RATE_SD, Metric.PACKET_RATE_SD, Metric.UTILISATION_SD_OVER_MEAN, Metric.COLLISIONS_PER_FRAME]  # fmt: skip
+    used = [
+        Metric.UTILISATION,
+        Metric.PACKET_RATE,
+        Metric.TRANSMISSION_DELAY,
+        Metric.TRANSMISSION_DELAY_SD,
+        Metric.EXCESS_DELAY,
+        Metric.BIT_RATE_SD,
+        Metric.PACKET_RATE_SD,
+        Metric.UTILISATION_SD_OVER_MEAN,
+        Metric.COLLISIONS_PER_FRAME,
+    ]
     points, trials = [], []
     for series in ("I-1", "I-2", "I-4", "I-5"):
         for frames in (

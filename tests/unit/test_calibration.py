@@ -32,8 +32,16 @@ title = "Two PCs back to back"
 [network]
 rate = "1 Gb/s"
 [network.models.pc]
-send = [{ name = "software", fixed = "8 us" }, { name = "pci", per_byte = "7 ns", extra = "-4 B" }, { name = "nic", delay = "4 us" }]
-receive = [{ name = "nic", delay = "4 us" }, { name = "pci", per_byte = "7 ns", extra = "-4 B" }, { name = "software", fixed = "8 us" }]
+send = [
+  { name = "software", fixed = "8 us" },
+  { name = "pci", per_byte = "7 ns", extra = "-4 B" },
+  { name = "nic", delay = "4 us" },
+]
+receive = [
+  { name = "nic", delay = "4 us" },
+  { name = "pci", per_byte = "7 ns", extra = "-4 B" },
+  { name = "software", fixed = "8 us" },
+]
 [[network.hosts]]
 name = "a"
 model = "pc"

@@ -171,9 +171,9 @@ def test_the_answer_says_what_it_is_for_and_what_to_doubt(tmp_path: Path) -> Non
     assert code == 0
     lines = text.splitlines()
     assert (
-        "10 calls of g711: at most 0.1% lost or late, 200 ms mouth-to-ear delay, on the mean of 2 trials"
-        in lines
-    )
+        "10 calls of g711: at most 0.1% lost or late, 200 ms mouth-to-ear delay, "
+        "on the mean of 2 trials"
+    ) in lines
     path = "left1–s 100 Mb/s full duplex, s–t 2 Mb/s full duplex, t–right1 100 Mb/s full duplex"
     assert f"left1 to right1 over {path}; beside 1 other flow" in lines
     assert any(line.startswith("[a] unbounded-queue: ") for line in lines)
@@ -201,9 +201,9 @@ def test_an_answer_about_a_standard_says_that_it_is_of_one_half_duplex_segment()
     code, text, _ = invoke("calls", *words)
     assert code == 0
     assert (
-        "on one shared segment of 100 Mb/s, half duplex (CSMA/CD): ieee-100, round trip 5.12 us; without other traffic"
-        in text
-    )
+        "on one shared segment of 100 Mb/s, half duplex (CSMA/CD): ieee-100, round "
+        "trip 5.12 us; without other traffic"
+    ) in text
     assert "one shared segment" in json.loads(invoke("calls", *words, "--json")[1])["subject"]
 
 

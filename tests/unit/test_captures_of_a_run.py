@@ -1,4 +1,4 @@
-"""Captures of a run: what is said of them is read whole or refused, and the report leads to each."""
+"""Captures of a run: their index is read whole or refused, and the report links to each."""
 
 import json
 from pathlib import Path
@@ -25,8 +25,11 @@ def test_captures_come_in_the_order_of_trials_and_a_run_without_has_none(tmp_pat
     for trial in ("x/00001", "x/00000"):
         write(tmp_path, trial, {"hosts": {"b": ACCOUNT, "a": ACCOUNT}})
     assert [(each.trial, each.host) for each in read(tmp_path)] == [
-        ("x/00000", "b"), ("x/00000", "a"), ("x/00001", "b"), ("x/00001", "a")
-    ]  # fmt: skip
+        ("x/00000", "b"),
+        ("x/00000", "a"),
+        ("x/00001", "b"),
+        ("x/00001", "a"),
+    ]
     assert read(tmp_path)[0] == Captured(
         "x/00000", "b", "captures/x/00000-b.pcapng", 12_345, 6, 7, 890_000
     )

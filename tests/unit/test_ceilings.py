@@ -81,7 +81,10 @@ def test_rings_are_those_in_use_and_not_the_largest() -> None:
 
 
 def test_offloads_are_read_without_their_parts() -> None:
-    text = "Features for eth0:\nrx-checksumming: on [fixed]\ntx-checksumming: off\n\ttx-checksum-ipv4: on\ntcp-segmentation-offload: on\n"
+    text = (
+        "Features for eth0:\nrx-checksumming: on [fixed]\ntx-checksumming: off\n"
+        "\ttx-checksum-ipv4: on\ntcp-segmentation-offload: on\n"
+    )
     assert interfaces.offloads_of(text) == {
         "rx-checksumming": True,
         "tx-checksumming": False,

@@ -178,7 +178,10 @@ def test_bad_input_is_said_on_stderr_and_exits_2(tmp_path, arguments, said):
 
 
 def test_a_trial_that_breaks_off_is_one_line_and_exits_1(tmp_path):
-    code = "from ethermeter import _core\ndef fail(line, watch): raise ValueError('scenario.groups: no\\nsecond line')\n"
+    code = (
+        "from ethermeter import _core\ndef fail(line, watch): raise "
+        "ValueError('scenario.groups: no\\nsecond line')\n"
+    )
     code += "_core.simulate_trial = fail\nfrom ethermeter.cli import main\nmain()\n"
     ended = call(
         [
@@ -260,7 +263,10 @@ def test_the_help_lists_every_command_and_comes_without_numpy_or_arrow():
     code = (
         "import sys\nfrom ethermeter.cli.app import app\napp(['--help'], standalone_mode=False)\n"
     )
-    code += "print(sorted({'numpy', 'pyarrow', 'scipy', 'pandas', 'distributed', 'vl_convert'} & set(sys.modules)), file=sys.stderr)"
+    code += (
+        "print(sorted({'numpy', 'pyarrow', 'scipy', 'pandas', 'distributed', "
+        "'vl_convert'} & set(sys.modules)), file=sys.stderr)"
+    )
     ended = call([sys.executable, "-c", code])
     assert all(f"  {command} " in ended.stdout for command in COMMANDS)
     assert ended.stderr.strip() == "[]"

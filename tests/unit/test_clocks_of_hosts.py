@@ -86,11 +86,7 @@ def test_a_plan_says_of_clocks_what_the_file_says_and_else_nothing(tmp_path: Pat
         '{ offset = "-250 ms", drift = "0 ppm" }',
         '{ drift = "-1.5 ppm", offset_spread = "1 s", drift_spread = "20 ppm" }',
     )
-    clock = {
-        "drift_ppb": -1500,
-        "offset_spread_ps": 10**12,
-        "drift_spread_ppb": 20_000,
-    }
+    clock = {"drift_ppb": -1500, "offset_spread_ps": 10**12, "drift_spread_ppb": 20_000}
     assert network(spread)["nodes"][0]["kind"]["host"]["clock"] == clock
     assert network(TWO.replace('{ offset = "-250 ms", drift = "0 ppm" }', "{}"))["nodes"][0][
         "kind"

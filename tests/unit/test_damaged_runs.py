@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from program import invoke
+from program import invoke, settings
 from small_runs import EXPERIMENT
 
 SEGMENT = EXPERIMENT.replace(
@@ -22,14 +22,9 @@ NETWORK = (
     Path(__file__).parents[2] / "python/ethermeter/experiments/request-response.toml"
 ).read_text(encoding="utf-8")
 OVERRIDES = (
-    "--set",
-    "run.replications=1",
-    "--set",
-    'phases.transmit="20 ms"',
-    "--set",
-    'phases.measure="last 10 ms"',
-    "--set",
-    "vary={}",
+    *settings(
+        "run.replications=1", 'phases.transmit="20 ms"', 'phases.measure="last 10 ms"', "vary={}"
+    ),
 )
 
 

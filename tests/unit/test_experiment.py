@@ -26,13 +26,7 @@ def test_an_experiment_keeps_what_its_file_says(small: Path) -> None:
         experiment.seed,
         experiment.replications,
         experiment.batches,
-    ) == (
-        "Two stations",
-        "small",
-        1,
-        1,
-        20,
-    )
+    ) == ("Two stations", "small", 1, 1, 20)
     assert experiment.engines == ("simulation",)
     assert experiment.source_text == SMALL
     assert experiment.path == small

@@ -107,9 +107,8 @@ def test_one_connection_is_told_at_length(ask, tmp_path):
     assert "receiver's window" in out
     code, out, err = ask("x.pcap", "--connection", "7")
     assert (code, out) == (2, "")
-    assert (
-        err
-        == "command line: --connection = 7: the number of a connection that is listed, from 1 to 1\n"
+    assert err == (
+        "command line: --connection = 7: the number of a connection that is listed, from 1 to 1\n"
     )
 
 

@@ -26,9 +26,16 @@ STUDY = registry.find("gonsalves1982")
 World = Callable[[str, Mapping[str, str], Metric], float]
 StationWorld = Callable[[str, int, Metric], Floats]
 WHOLE = (
-    Metric.SAMPLE_LOSS, Metric.SAMPLE_DELAY, Metric.VOICE_DELAY, Metric.GOODPUT, Metric.PACKET_RATE, Metric.VOICE_LOAD,
-    Metric.SAMPLE_DELAY_P99, Metric.SAMPLE_DELAY_MAX, Metric.FRAMES,
-)  # fmt: skip
+    Metric.SAMPLE_LOSS,
+    Metric.SAMPLE_DELAY,
+    Metric.VOICE_DELAY,
+    Metric.GOODPUT,
+    Metric.PACKET_RATE,
+    Metric.VOICE_LOAD,
+    Metric.SAMPLE_DELAY_P99,
+    Metric.SAMPLE_DELAY_MAX,
+    Metric.FRAMES,
+)
 COUNT, LEAST, MOST, FRAMES = (
     "stations.count",
     "stations.frames.samples.least",
@@ -48,8 +55,12 @@ TABLE_4_1B = {
     "512 B": ((45, 48), (95, 95), (27, 28)),
 }
 """Delay in ms, throughput in % and hosts, each at losses of 1 and 5%."""
-TABLE_4_2 = {"64 B": ((63.7, 65.5), (18, 19)), "128 B": ((64.5, 66.0), (18, 19)), "256 B": ((66.0, 68.0), (19, 20)),
-             "512 B": ((68.0, 75.0), (19, 22))}  # fmt: skip
+TABLE_4_2 = {
+    "64 B": ((63.7, 65.5), (18, 19)),
+    "128 B": ((64.5, 66.0), (18, 19)),
+    "256 B": ((66.0, 68.0), (19, 20)),
+    "512 B": ((68.0, 75.0), (19, 22)),
+}
 """Throughput in % and hosts, each at losses of 1 and 5%."""
 TABLE_4_3 = {
     "70": ((6.3, 7.8), (86.8, 92.6)),
@@ -109,8 +120,11 @@ def anchors(series: str, point: Mapping[str, str]) -> dict[str, list[tuple[float
         }
     if series == "maximum":
         t, n = TABLE_4_2_WITHIN_ITS_ROUNDING[point[MOST]]
-        return {"loss": [(n[0] - 1, 0.0), (n[0], 0.01), (n[1], 0.05), (32, 0.5)], "delay": [(1, 3)],
-                "throughput": [(1, 3), (n[0], t[0]), (n[1], t[1])]}  # fmt: skip
+        return {
+            "loss": [(n[0] - 1, 0.0), (n[0], 0.01), (n[1], 0.05), (32, 0.5)],
+            "delay": [(1, 3)],
+            "throughput": [(1, 3), (n[0], t[0]), (n[1], t[1])],
+        }
     if series in SHORTEST_MS:
         # At the loads of the 105 kb/s coders: 25, 26 and 27 hosts at losses of 1, 3 and 5%.
         (d1, d3), (t1, t3) = TABLE_4_3[series.removeprefix("rate-")]
@@ -434,21 +448,62 @@ def test_a_number_is_missed_by_a_world_beyond_its_limit(
 @pytest.mark.parametrize(
     ("claim", "change"),
     [
-        ("4.2-more-for-longer", lambda s, p, m, v: v - 0.02 / BIT_S if m is Metric.GOODPUT and p.get(MOST) == "256 B" else v),
-        ("4.2-more-for-longer", lambda s, p, m, v: ideal(s, {**p, MOST: "64 B"}, m) if s == "maximum" else v),
-        ("4.2-more-to-gain", lambda s, p, m, v: ideal(s, {**p, MOST: "64 B"}, m) if s == "maximum" else v),
-        ("4.3-load-moves", lambda s, p, m, v: ideal(s, {**p, COUNT: str(float(p[COUNT]) - 2)}, m)
-         if s == "rate-84" and m is Metric.SAMPLE_LOSS else v),
-        ("4.3-load-moves", lambda s, p, m, v: ideal(s, {**p, COUNT: str(float(p[COUNT]) - 3)}, m)
-         if s == "rate-70" and m is Metric.SAMPLE_DELAY else v),
-        ("5-35-loss", lambda s, p, m, v: 0.0011 if m is Metric.SAMPLE_LOSS and p.get(COUNT) == "35" else v),
+        (
+            "4.2-more-for-longer",
+            lambda s, p, m, v: (
+                v - 0.02 / BIT_S if m is Metric.GOODPUT and p.get(MOST) == "256 B" else v
+            ),
+        ),
+        (
+            "4.2-more-for-longer",
+            lambda s, p, m, v: ideal(s, {**p, MOST: "64 B"}, m) if s == "maximum" else v,
+        ),
+        (
+            "4.2-more-to-gain",
+            lambda s, p, m, v: ideal(s, {**p, MOST: "64 B"}, m) if s == "maximum" else v,
+        ),
+        (
+            "4.3-load-moves",
+            lambda s, p, m, v: (
+                ideal(s, {**p, COUNT: str(float(p[COUNT]) - 2)}, m)
+                if s == "rate-84" and m is Metric.SAMPLE_LOSS
+                else v
+            ),
+        ),
+        (
+            "4.3-load-moves",
+            lambda s, p, m, v: (
+                ideal(s, {**p, COUNT: str(float(p[COUNT]) - 3)}, m)
+                if s == "rate-70" and m is Metric.SAMPLE_DELAY
+                else v
+            ),
+        ),
+        (
+            "5-35-loss",
+            lambda s, p, m, v: 0.0011 if m is Metric.SAMPLE_LOSS and p.get(COUNT) == "35" else v,
+        ),
         ("5-35-delay", lambda s, p, m, v: 0.0101 if m is Metric.SAMPLE_DELAY_P99 else v),
         ("5-35-longest", lambda s, p, m, v: 0.1287 if m is Metric.SAMPLE_DELAY_MAX else v),
-        ("2.3-levels-off", lambda s, p, m, v: 0.97 * v if p.get("stations.arrivals.poisson_load") == "1.5" and p[FRAMES] == "64 B" else v),
-        ("2.3-stable", lambda s, p, m, v: 0.89 * v if p.get(COUNT) == "64" and p.get(FRAMES) == "512 B" else v),
-        ("2.3-longer", lambda s, p, m, v: DATA["256 B"] / BIT_S if p.get(FRAMES) == "128 B" and m is Metric.GOODPUT else v),
+        (
+            "2.3-levels-off",
+            lambda s, p, m, v: (
+                0.97 * v
+                if p.get("stations.arrivals.poisson_load") == "1.5" and p[FRAMES] == "64 B"
+                else v
+            ),
+        ),
+        (
+            "2.3-stable",
+            lambda s, p, m, v: 0.89 * v if p.get(COUNT) == "64" and p.get(FRAMES) == "512 B" else v,
+        ),
+        (
+            "2.3-longer",
+            lambda s, p, m, v: (
+                DATA["256 B"] / BIT_S if p.get(FRAMES) == "128 B" and m is Metric.GOODPUT else v
+            ),
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_statement_fails_by_one_curve_or_point_alone(
     trials: list[Trial], claim: str, change: Callable[..., float]
 ) -> None:

@@ -31,8 +31,15 @@ smaller, the isolated over the others.
 WHOLE = (Metric.UTILISATION, Metric.LOSS, Metric.RESPONSE_TIME)
 CLUSTER, BACKOFF, QUEUE = "stations.per_cluster", "stations.backoff", "stations.queue"
 FRAMES, LOAD = "stations.frames", "stations.arrivals.poisson_load"
-CHECKS = {("[1, 23]", "1536 B"): 0.67, ("[2, 22]", "1536 B"): 0.785, ("[6, 18]", "1536 B"): 0.85, ("[12, 12]", "1536 B"): 1.02,
-          ("[2, 22]", "64 B"): 0.79, ("[6, 18]", "64 B"): 0.88, ("[12, 12]", "64 B"): 0.97}  # fmt: skip
+CHECKS = {
+    ("[1, 23]", "1536 B"): 0.67,
+    ("[2, 22]", "1536 B"): 0.785,
+    ("[6, 18]", "1536 B"): 0.85,
+    ("[12, 12]", "1536 B"): 1.02,
+    ("[2, 22]", "64 B"): 0.79,
+    ("[6, 18]", "64 B"): 0.88,
+    ("[12, 12]", "64 B"): 0.97,
+}
 
 
 @pytest.fixture(scope="module")
@@ -99,9 +106,14 @@ def judged(
         except MissingError:
             first = np.zeros(24, dtype=np.bool_)
         shake = 1 + noise * (trial.replication - (replications - 1) / 2)
-        stations.append({
-            metric: np.where(first, factor(trial.series, trial.point, metric, division) * shake, 1.0) for metric in paper.STATION_METRICS
-        })  # fmt: skip
+        stations.append(
+            {
+                metric: np.where(
+                    first, factor(trial.series, trial.point, metric, division) * shake, 1.0
+                )
+                for metric in paper.STATION_METRICS
+            }
+        )
     return {claim.id: claim for claim in paper.claims(tuple(points.values()), kept, stations)}
 
 
@@ -115,9 +127,12 @@ def test_every_claim_is_borne_out_by_a_world_that_agrees(trials: list[Trial]) ->
 
 def test_the_shipped_plan_holds_every_point_that_a_claim_asks_for(trials: list[Trial]) -> None:
     # Judged with the plan's own replications, nothing is missing.
-    assert {claim.verdict for claim in judged(trials, replications=min(5, max(trial.replication for trial in trials) + 1)).values()} == {
-        "met", "holds",
-    }  # fmt: skip
+    assert {
+        claim.verdict
+        for claim in judged(
+            trials, replications=min(5, max(trial.replication for trial in trials) + 1)
+        ).values()
+    } == {"met", "holds"}
     counts: dict[tuple[object, ...], int] = {}
     for trial in trials:
         key = (trial.series, *sorted(trial.point.items()))
@@ -247,10 +262,15 @@ def test_fewer_than_three_replications_and_no_run_decide_nothing(trials: list[Tr
 
 
 def test_a_ratio_is_that_of_means_of_pairs_by_hand() -> None:
-    of = shares.Shares((), [stand_in(number) for number in range(3)], [
-        {Metric.BIT_RATE: np.array([1.0, 2.0, 4.0])}, {Metric.BIT_RATE: np.array([2.0, 3.0, 5.0])},
-        {Metric.BIT_RATE: np.array([3.0, np.nan, 8.0])},
-    ])  # fmt: skip
+    of = shares.Shares(
+        (),
+        [stand_in(number) for number in range(3)],
+        [
+            {Metric.BIT_RATE: np.array([1.0, 2.0, 4.0])},
+            {Metric.BIT_RATE: np.array([2.0, 3.0, 5.0])},
+            {Metric.BIT_RATE: np.array([3.0, np.nan, 8.0])},
+        ],
+    )
     found = of.contrast("s", {}, Metric.BIT_RATE, "larger")
     # Means of the larger 3, 4, 8, of the smaller 1, 2, 3: 15 / 6; residuals 0.5, -1, 0.5 give
     # sqrt(1.5 / 2 / 3) / 2.

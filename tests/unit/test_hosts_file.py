@@ -59,11 +59,21 @@ FAULTS = {
     '[hosts.a]\ncontrol = "300.0.0.1:4988"': "expected ADDRESS:PORT",
     "[hosts.a]\ncontrol = 4988": "hosts.a.control = 4988",
     '[hosts.a]\naddress = "10.0.0.1"': "hosts.a.control = (missing)",
-    '[hosts.a]\ncontrol = "10.0.0.1:4988"': 'hosts.a.control = "10.0.0.1:4988": expected a loopback address, or the key certificates',
-    'certificates = ""\n[hosts.a]\ncontrol = "10.0.0.1:4988"': 'certificates = "": expected a folder',
-    '[hosts.a]\ncontrol = "127.0.0.1:4988"\naddress = "here"': 'hosts.a.address = "here": expected an IP address',
-    '[hosts.a]\ncontrol = "127.0.0.1:4988"\ninterface = "a b"': 'hosts.a.interface = "a b": expected the name of an interface',
-    '[hosts.a]\ncontrol = "127.0.0.1:4988"\nport = 3': "hosts.a.port = 3: unknown key; expected control, address, interface",
+    '[hosts.a]\ncontrol = "10.0.0.1:4988"': (
+        'hosts.a.control = "10.0.0.1:4988": expected a loopback address, or the key certificates'
+    ),
+    'certificates = ""\n[hosts.a]\ncontrol = "10.0.0.1:4988"': (
+        'certificates = "": expected a folder'
+    ),
+    '[hosts.a]\ncontrol = "127.0.0.1:4988"\naddress = "here"': (
+        'hosts.a.address = "here": expected an IP address'
+    ),
+    '[hosts.a]\ncontrol = "127.0.0.1:4988"\ninterface = "a b"': (
+        'hosts.a.interface = "a b": expected the name of an interface'
+    ),
+    '[hosts.a]\ncontrol = "127.0.0.1:4988"\nport = 3': (
+        "hosts.a.port = 3: unknown key; expected control, address, interface"
+    ),
     '[hosts.a]\ncontrol = "127.0.0.1:4988"\n[links]': "links = {}: unknown key",
     '[hosts.a]\ncontrol = "127.0.0.1:1"\n[hosts.b]\ncontrol = "127.0.0.1:1"': "hosts.b.control",
     '[hosts.coordinator]\ncontrol = "127.0.0.1:1"': "none of authority, coordinator",

@@ -220,7 +220,7 @@ def test_a_number_of_parts_that_nobody_counts_is_refused_with_what_is_allowed(
         _core.check_test(json.dumps(test))
 
 
-def test_all_parts_together_say_what_is_observed_of_what_follows_from_them_and_nothing_else_has_an_error(
+def test_sums_of_all_batches_are_what_is_observed_and_nothing_else_has_an_error(
     tmp_path: Path,
 ) -> None:
     rows = observe(trial_of(tmp_path), result_of(result()), took_s=1.0)
@@ -310,9 +310,7 @@ def test_several_receivers_are_counted_together() -> None:
     assert of_stream([one, other], is_voice=False, has_dropped=False) is None
 
 
-def test_flows_of_a_table_have_an_interval_together_only_if_batches_tell_of_each_that_has_a_value() -> (
-    None
-):
+def test_flows_have_an_interval_together_only_if_each_with_a_value_has_batches() -> None:
     # Three flows in two batches: one known in both, one that nobody counted by batch, one of which
     # there is nothing.
     values = np.array([[[1.0, np.nan, np.nan], [3.0, np.nan, np.nan]]])

@@ -1,4 +1,4 @@
-"""The live engine without a network: a line of the plan as a test, and what agents counted as rows."""
+"""The live engine without a network: a line of the plan as a test, and counts as rows."""
 
 import copy
 import json
@@ -540,7 +540,10 @@ def test_hosts_of_a_testbed_acknowledge_selectively_or_not_for_all_transfers(
         selective_acknowledgements(replace(scenario, flows=(flow, other)))
 
 
-FILE_JOB = 'file = { direction = "DIRECTION", size = "36 MB", block = "4 kB", request = "64 B", answer = "32 B", server = "1 ms" }'
+FILE_JOB = (
+    'file = { direction = "DIRECTION", size = "36 MB", block = "4 kB", request '
+    '= "64 B", answer = "32 B", server = "1 ms" }'
+)
 
 
 @pytest.mark.parametrize("direction", ["read", "write"])

@@ -167,7 +167,10 @@ def test_missing_files_and_directories_are_refused(tmp_path: Path) -> None:
 def test_every_fault_is_reported_at_once(tmp_path: Path) -> None:
     path = tmp_path / "x.toml"
     path.write_text(
-        'seed = -1\n[segment]\nstandard = 5\nlength = "1 s"\n[[stations]]\ncount = 0\n[vary]\n"stations.x" = [1]\n',
+        (
+            'seed = -1\n[segment]\nstandard = 5\nlength = "1 s"\n[[stations]]\ncount = '
+            '0\n[vary]\n"stations.x" = [1]\n'
+        ),
         encoding="utf-8",
     )
     keys = {fault.key for fault in faults_of(lambda: load(path))}

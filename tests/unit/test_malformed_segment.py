@@ -1,4 +1,4 @@
-"""Malformed segments and places: each fault is found, named by its key, and says what was allowed."""
+"""Malformed segments and positions: each fault has its key and says what is allowed."""
 
 from pathlib import Path
 

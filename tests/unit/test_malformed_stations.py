@@ -1,4 +1,4 @@
-"""Malformed stations and sweeps: each fault is found, named by its key, and says what was allowed."""
+"""Malformed stations and sweeps: each fault has its key and says what is allowed."""
 
 from pathlib import Path
 
@@ -313,7 +313,10 @@ MALFORMED = {
     ),
     "vary too much": (
         VALID
-        + '[vary]\n"stations.count" = { from = 1, to = 1000 }\n"segment.length" = { from = "1 m", to = "101 m", step = "1 m" }\n',
+        + (
+            '[vary]\n"stations.count" = { from = 1, to = 1000 }\n"segment.length" = { '
+            'from = "1 m", to = "101 m", step = "1 m" }\n'
+        ),
         "vary",
         "at most 100000 trials",
     ),

@@ -134,7 +134,10 @@ def test_a_model_that_applies_only_somewhere_answers_there(tmp_path: Path) -> No
     text = (
         POISSON
         + ASKED
-        + '[theory]\nmodels = ["tasaka-1986"]\nsensing_interval = "1 ms"\n[vary]\n"stations.queue" = ["unlimited", 1, 4]\n'
+        + (
+            '[theory]\nmodels = ["tasaka-1986"]\nsensing_interval = "1 ms"\n[vary]\n'
+            '"stations.queue" = ["unlimited", 1, 4]\n'
+        )
     )
     plan = planned(tmp_path, text)
     assert [trial.point["stations.queue"] for trial in plan.trials] == ["1", "4"]

@@ -37,7 +37,10 @@ def coder(text: str) -> str:
 def growing(least: str, most: str, overhead: str) -> str:
     """The same with frames that grow from least to most."""
     return voice(
-        frames=f'frames = {{ samples = {{ least = "{least}", most = "{most}", overhead = "{overhead}" }} }}\n'
+        frames=(
+            f'frames = {{ samples = {{ least = "{least}", most = "{most}", overhead = '
+            f'"{overhead}" }} }}\n'
+        )
     )
 
 
@@ -182,7 +185,10 @@ MALFORMED = {
     ),
     "samples with an unknown key": (
         voice(
-            frames='frames = { samples = { least = "64 B", most = "1 kB", overhead = "6 B", x = 1 } }\n'
+            frames=(
+                'frames = { samples = { least = "64 B", most = "1 kB", overhead = "6 B", x '
+                "= 1 } }\n"
+            )
         ),
         f"{SAMPLES}.x",
         "allowed: least, most, overhead",
@@ -352,7 +358,8 @@ def test_every_fault_of_a_voice_group_is_found_at_once(tmp_path: Path) -> None:
         ),
         voice('clock_error = "50000 ppb"\n'),
         host(
-            'clock_error = "1.5 ppm"\nbackoff = { load_register = { bits = 8, clock = "1 us", ticks = true } }'
+            'clock_error = "1.5 ppm"\nbackoff = { load_register = { bits = 8, clock = '
+            '"1 us", ticks = true } }'
         ),
         growing("64 B", "1024 B", "0 B"),
         growing("64 B", "1024 B", "2 B"),

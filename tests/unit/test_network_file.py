@@ -108,7 +108,12 @@ rate = "1 Gb/s"
 ring = 8
 overlap = "14 B"
 buffer = { size = "64 kB", pause = { high = "32 kB", low = "16 kB", quanta = 65535 } }
-receive = [{ name = "irq", delay = "5 us", extra = "-4 B", queue = 16, coalesce = { frames = 8, time = "100 us" } }]
+[[network.models.pc.receive]]
+name = "irq"
+delay = "5 us"
+extra = "-4 B"
+queue = 16
+coalesce = { frames = 8, time = "100 us" }
 [[network.models.pc.send]]
 name = "pci"
 per_byte = "7.75 ns"
@@ -128,7 +133,9 @@ name = "d"
 [[network.switches]]
 name = "s"
 learning = { learns = { age = "300 s", addresses = 8192 } }
-fabric = { crossbar = { local = { name = "local" }, inward = { name = "in", per_byte = "4 ns" }, outward = { name = "out" } } }
+fabric.crossbar.local.name = "local"
+fabric.crossbar.inward = { name = "in", per_byte = "4 ns" }
+fabric.crossbar.outward.name = "out"
 ingress = { name = "lookup", fixed = "1 us" }
 queue = 100
 queue_size = "64 kB"
@@ -558,7 +565,8 @@ def test_what_only_the_core_refuses_ends_with_2_before_anything_runs(
     (line,) = ended.stderr.splitlines()
     # Two frames of 64 octets and their gaps and preambles, and a PAUSE frame with its own.
     assert line.startswith(
-        'x.toml: network.switches.0.buffer.size = "4 kB": expected at least 4202 for frames of up to 64 octets'
+        'x.toml: network.switches.0.buffer.size = "4 kB": expected at least 4202 '
+        "for frames of up to 64 octets"
     )
     assert [entry.name for entry in tmp_path.iterdir()] == ["x.toml"]
 
@@ -569,7 +577,10 @@ def test_a_loop_is_refused_with_its_link(tmp_path: Path) -> None:
 
 
 def test_a_flow_needs_a_way(tmp_path: Path) -> None:
-    more = '[[network.hosts]]\nname = "x"\n[[network.hosts]]\nname = "y"\n[[network.links]]\nends = ["x", "y"]\n'
+    more = (
+        '[[network.hosts]]\nname = "x"\n[[network.hosts]]\nname = "y"\n'
+        '[[network.links]]\nends = ["x", "y"]\n'
+    )
     fault(
         tmp_path,
         NETWORK + more + FLOW.replace('to = "sink"', 'to = "x"'),

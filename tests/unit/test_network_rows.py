@@ -255,7 +255,10 @@ def test_threads_and_resumption_change_no_byte(tmp_path: Path) -> None:
 
 
 def test_segments_and_networks_can_be_run_as_one_plan(tmp_path: Path) -> None:
-    segment = 'title = "s"\n[segment]\nstandard = "ieee-10"\nlength = "100 m"\n[[stations]]\ncount = 2\nframes = "64 B"\n'
+    segment = (
+        'title = "s"\n[segment]\nstandard = "ieee-10"\nlength = "100 m"\n'
+        '[[stations]]\ncount = 2\nframes = "64 B"\n'
+    )
     segment += 'arrivals = "saturated"\n[phases]\ntransmit = "20 ms"\nmeasure = "all"\n'
     (tmp_path / "s.toml").write_text(segment, encoding="utf-8")
     (tmp_path / "n.toml").write_text(PING, encoding="utf-8")

@@ -17,9 +17,9 @@ from faults_at import faults_of
 from files import SMALL
 from segments import segment, table_of
 
-VARIED = (
-    SMALL
-    + '[vary]\n"stations.count" = [1, 2, 3]\n"stations.frames" = ["64 B", "65 B"]\n[run]\nreplications = 2\n'
+VARIED = SMALL + (
+    '[vary]\n"stations.count" = [1, 2, 3]\n"stations.frames" = ["64 B", "65 '
+    'B"]\n[run]\nreplications = 2\n'
 )
 
 
@@ -45,9 +45,14 @@ def test_all_combinations_are_run_the_last_key_changing_fastest(varied: Path) ->
 def test_a_line_is_the_compact_json_of_its_trial(varied: Path) -> None:
     for trial in plan.expand([load(varied)]).trials:
         assert json.loads(trial.line) == {
-            "id": trial.id, "series": "varied", "replication": trial.replication, "seed": trial.seed, "engine": "simulation",
-            "point": trial.point, "scenario": table_of(trial.scenario),
-        }  # fmt: skip
+            "id": trial.id,
+            "series": "varied",
+            "replication": trial.replication,
+            "seed": trial.seed,
+            "engine": "simulation",
+            "point": trial.point,
+            "scenario": table_of(trial.scenario),
+        }
         assert trial.line == json.dumps(json.loads(trial.line), separators=(",", ":"))
 
 

@@ -1,4 +1,4 @@
-"""Links that somebody else has planted in a run directory: nothing is written or read through them."""
+"""Links planted in a run directory: nothing is written or read through them."""
 
 import os
 import shutil
@@ -73,9 +73,9 @@ def test_a_run_with_a_link_in_it_is_refused(run: Path, tmp_path: Path, command: 
     ended = invoke_fake(*command.split(), run, *([run] if command == "compare" else []))
     assert ended.returncode == 2
     assert (
-        f"{run}/observations.parquet: file = a link: expected files and folders of the run itself; remove the link"
-        in ended.stderr
-    )
+        f"{run}/observations.parquet: file = a link: expected files and folders of "
+        "the run itself; remove the link"
+    ) in ended.stderr
 
 
 def test_a_link_deep_in_a_run_is_refused_too(run: Path, tmp_path: Path) -> None:

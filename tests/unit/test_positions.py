@@ -87,8 +87,17 @@ def tables(trials: list[Any], values: list[list[float]]) -> tuple[pa.Table, pa.T
     ]
     names = ("trial", "station", "metric", "value")
     observations = pa.table(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
-    batches = pa.table({"trial": pa.array([], pa.string()), "batch": [], "station": [], "frames": [], "charged_ps": [], "delay_sum_s": [],
-                        "delay_square_sum_s2": []})  # fmt: skip
+    batches = pa.table(
+        {
+            "trial": pa.array([], pa.string()),
+            "batch": [],
+            "station": [],
+            "frames": [],
+            "charged_ps": [],
+            "delay_sum_s": [],
+            "delay_square_sum_s2": [],
+        }
+    )
     return observations, batches
 
 

@@ -63,17 +63,14 @@ def test_the_constants_of_a_standard_are_passed_on(tmp_path: Path) -> None:
 
 
 def test_constants_can_be_changed_in_bits_or_in_time(tmp_path: Path) -> None:
-    changed = 'length = "1 m"\nrate = "20 Mb/s"\nslot = "25.6 us"\ngap = "4.8 us"\ngap_part1 = "64 bit"\npreamble = "8 B"\njam = "48 bit"'
+    changed = (
+        'length = "1 m"\nrate = "20 Mb/s"\nslot = "25.6 us"\ngap = "4.8 us"\n'
+        'gap_part1 = "64 bit"\npreamble = "8 B"\njam = "48 bit"'
+    )
     scenario = scenario_of(tmp_path, saturated(segment=changed))
     mac = constants_of(scenario)
     assert medium_of(scenario).bit_ps == 50_000
-    assert [
-        mac.slot_bits,
-        mac.gap_bits,
-        mac.gap_part1_bits,
-        mac.preamble_bits,
-        mac.jam_bits,
-    ] == [
+    assert [mac.slot_bits, mac.gap_bits, mac.gap_part1_bits, mac.preamble_bits, mac.jam_bits] == [
         512,
         96,
         64,
@@ -142,8 +139,14 @@ def test_groups_are_dealt_on_and_may_choose_their_cluster(tmp_path: Path) -> Non
     text = (
         saturated('name = "a"', segment='round_trip = "12 us"\nclusters = 3', count=2)
         + '\n[[stations]]\nname = "b"\ncount = 2\nframes = "64 B"\narrivals = "saturated"\n'
-        + '[[stations]]\nname = "c"\ncount = 2\nframes = "64 B"\narrivals = "saturated"\ncluster = 2\n'
-        + '[[stations]]\ncount = 3\nframes = "64 B"\narrivals = "saturated"\nper_cluster = [1, 0, 2]\n'
+        + (
+            '[[stations]]\nname = "c"\ncount = 2\nframes = "64 B"\narrivals = '
+            '"saturated"\ncluster = 2\n'
+        )
+        + (
+            '[[stations]]\ncount = 3\nframes = "64 B"\narrivals = "saturated"\n'
+            "per_cluster = [1, 0, 2]\n"
+        )
     )
     groups = groups_of(scenario_of(tmp_path, text))
     assert [group.stations.points for group in groups] == [(0, 1), (2, 0), (2, 2), (0, 2, 2)]
@@ -168,7 +171,10 @@ def test_groups_of_one_name_have_nodes_of_their_own(tmp_path: Path) -> None:
         ),
         ('frames = "64 B x 0 + 1536 B x 8"', {"kind": "fixed", "bits": 12_288}),
         (
-            'frames = { mix = [{ length = "64 B", weight = 0.5 }, { length = "100 B", weight = 1 }] }',
+            (
+                'frames = { mix = [{ length = "64 B", weight = 0.5 }, { length = "100 B", '
+                "weight = 1 }] }"
+            ),
             {"kind": "mix", "bits": [512, 800], "weights": [0.5, 1.0]},
         ),
     ],
@@ -308,7 +314,10 @@ def test_a_coder_and_a_host_that_never_gives_up(
 
 
 def test_the_check_sequence_is_added_to_every_length_of_samples(tmp_path: Path) -> None:
-    frames = 'frames = { samples = { least = "60 B", most = "1020 B", overhead = "0 B" } }\nframes_include_fcs = false\n'
+    frames = (
+        'frames = { samples = { least = "60 B", most = "1020 B", overhead = "0 B" '
+        "} }\nframes_include_fcs = false\n"
+    )
     found = scenario_of(
         tmp_path,
         with_group(frames + 'arrivals = { coder = { sample = "8 bit", rate = "64 kb/s" } }\n'),
@@ -355,7 +364,10 @@ def test_defaults_come_from_the_standard(tmp_path: Path) -> None:
     ("text", "moments"),
     [
         (
-            'settle = "5 s"\ntransmit = "20 s"\nmeasure = "middle 10 s"\ndrain = "5 s"\nspread = "1 ms"',
+            (
+                'settle = "5 s"\ntransmit = "20 s"\nmeasure = "middle 10 s"\ndrain = "5 '
+                's"\nspread = "1 ms"'
+            ),
             (5, 25, 10, 20, 30, 0.001),
         ),
         ('transmit = "20 s"\nmeasure = "last 5 s"', (0, 20, 15, 20, 20, 0)),

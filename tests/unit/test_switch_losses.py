@@ -196,9 +196,7 @@ def test_ports_are_told_with_what_the_streams_that_pass_them_miss() -> None:
     assert losses.total(found, flow="", receiver="").between == {("switch", "s2", "c"): 100}
 
 
-def test_a_frame_of_a_group_that_is_dropped_once_is_missed_by_all_behind_the_port_and_told_once() -> (
-    None
-):
+def test_a_dropped_frame_of_a_group_is_missed_by_all_behind_the_port_and_counted_once() -> None:
     flows = {
         "group": {
             "from": "a",
@@ -254,9 +252,7 @@ def test_streams_that_miss_exactly_what_their_ports_dropped_lost_it_there(
     } == known
 
 
-def test_where_receivers_of_a_group_miss_different_messages_or_wires_lost_some_it_is_not_known() -> (
-    None
-):
+def test_losses_of_receivers_that_differ_or_of_wires_are_not_attributed_to_switches() -> None:
     group = {"from": "a", "to": ["c", "d"], "receivers": {"c": lost(7), "d": lost(7)}}
     other = {**group, "receivers": {"c": lost(7), "d": lost(0)}}
     switched = network(port("s1", "s2", queue=7))

@@ -266,8 +266,22 @@ def test_a_moved_tail_and_a_peak_that_stays_exclude_each_other() -> None:
 
 def test_a_deviation_has_the_buckets_own_taken_off() -> None:
     # Evenly spread over four buckets: as over 4 us, less what one bucket adds.
-    world = World({}, {("background", at(**{hughesjones2000.ANSWER: "82 B", hughesjones2000.STREAM: hughesjones2000.QUIET}), "ping",
-                        "round_trip"): buckets(5, 5, 5, 5)})  # fmt: skip
+    world = World(
+        {},
+        {
+            (
+                "background",
+                at(
+                    **{
+                        hughesjones2000.ANSWER: "82 B",
+                        hughesjones2000.STREAM: hughesjones2000.QUIET,
+                    }
+                ),
+                "ping",
+                "round_trip",
+            ): buckets(5, 5, 5, 5)
+        },
+    )
     found = hughesjones2000.spread(entry_with(flow="ping", octets=[64]), world).ours
     assert found.value == pytest.approx(math.sqrt(15 / 12 - 1 / 12))
     assert not found.has_interval

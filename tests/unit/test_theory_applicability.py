@@ -191,7 +191,10 @@ def test_the_bits_of_a_world_are_those_of_the_frames_again(tmp_path, model):
         ("lam-1980", "arrivals = { poisson_load = 0.3 }"),
         (
             "coyle-liu-1983",
-            'arrivals = "saturated"\nservice = { exponential = { offset = "0 s", mean = "50 ms" } }',
+            (
+                'arrivals = "saturated"\nservice = { exponential = { offset = "0 s", mean '
+                '= "50 ms" } }'
+            ),
         ),
     ],
 )

@@ -352,12 +352,7 @@ def test_coyle_liu_stays_within_its_stations(
 
 
 @example(
-    stations=2,
-    buffers=1,
-    generation=0.125,
-    retransmission=1 - 2**-53,
-    packet=1,
-    method="chain",
+    stations=2, buffers=1, generation=0.125, retransmission=1 - 2**-53, packet=1, method="chain"
 )
 @settings(max_examples=30)
 @given(

@@ -89,7 +89,10 @@ def test_the_documented_python_runs() -> None:
 
 
 def test_theory_comes_on_demand() -> None:
-    code = "import sys, ethermeter as em\nprint('numpy' in sys.modules)\nem.theory.lam_1980\nprint('numpy' in sys.modules)\n"
+    code = (
+        "import sys, ethermeter as em\nprint('numpy' in sys.modules)\n"
+        "em.theory.lam_1980\nprint('numpy' in sys.modules)\n"
+    )
     code += "from ethermeter import *\nprint(theory.__name__)"
     assert call([sys.executable, "-c", code]).stdout.split() == [
         "False",
@@ -100,7 +103,10 @@ def test_theory_comes_on_demand() -> None:
 
 def test_theory_needs_nothing_else_of_ethermeter() -> None:
     code = "import sys\nimport ethermeter.theory.catalogue\n"
-    code += "print(sorted(name for name in sys.modules if name.startswith('ethermeter.') and '.theory' not in name))"
+    code += (
+        "print(sorted(name for name in sys.modules if "
+        "name.startswith('ethermeter.') and '.theory' not in name))"
+    )
     assert (
         call([sys.executable, "-c", code]).stdout.strip()
         == "['ethermeter.arguments', 'ethermeter.faults']"

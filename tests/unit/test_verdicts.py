@@ -67,9 +67,9 @@ def test_a_flight_that_stays_is_a_send_buffer_with_the_size_that_it_needs(explai
     assert of.link_bps == pytest.approx(LINK_BPS, rel=0.035)
     # 1.5 times 97.3 Mb/s over 20 ms are 365 kB; the rate seen is up to 3.2% lower.
     assert 350_000 <= verdict.buffer_octets <= 370_000
-    assert (
-        verdict.change
-        == f"raise the send buffer of 10.0.0.1 (net.ipv4.tcp_wmem, SO_SNDBUF) to at least {verdict.buffer_octets // 1000} kB"
+    assert verdict.change == (
+        "raise the send buffer of 10.0.0.1 (net.ipv4.tcp_wmem, SO_SNDBUF) to at "
+        f"least {verdict.buffer_octets // 1000} kB"
     )
     assert verdict.estimate.bound.name == "the slowest link on the path"
     assert verdict.estimate.goodput_bps == verdict.estimate.most_bps == of.link_bps

@@ -61,7 +61,10 @@ def test_a_codec_says_its_samples_and_how_it_is_rated(tmp_path: Path) -> None:
 
 def test_a_coder_without_a_name_has_frames_spurts_and_host_time(tmp_path: Path) -> None:
     frames = 'frames = { samples = { least = "64 B", most = "1024 B", overhead = "18 B" } }'
-    coder = 'arrivals = { coder = { sample = "16 bit", rate = "64 kb/s", talk = "1.2 s", silence = "1.8 s" } }'
+    coder = (
+        'arrivals = { coder = { sample = "16 bit", rate = "64 kb/s", talk = "1.2 '
+        's", silence = "1.8 s" } }'
+    )
     found = flows(tmp_path, flow(frames, coder, 'service = "1 ms"'))[0]
     assert found["frames"] == {
         "kind": "samples",

@@ -178,7 +178,10 @@ PHASES = '[phases]\ntransmit = "300 ms"\nmeasure = "{}"\ndrain = "{} ms"\nspread
 
 def voice(coder: str, *, count: int = 3, least: int = 64, most: int = 1024, more: str = "") -> str:
     frames = f'{{ samples = {{ least = "{least} B", most = "{most} B", overhead = "6 B" }} }}'
-    return f'[[stations]]\nname = "voice"\ncount = {count}\nframes = {frames}\narrivals = {{ coder = {{ {coder} }} }}\n{more}\n'
+    return (
+        f'[[stations]]\nname = "voice"\ncount = {count}\nframes = {frames}\n'
+        f"arrivals = {{ coder = {{ {coder} }} }}\n{more}\n"
+    )
 
 
 def run_of(folder: Path, text: str) -> Run:

@@ -28,7 +28,7 @@ def group(count: int, **change: Any) -> dict[str, Any]:
 
 
 def trial(*groups: dict[str, Any], implementation: str = "fast", **constants: int) -> str:
-    """A trial of half a second on the experimental Ethernet, of which the last 300 ms are measured."""
+    """A trial of half a second on the experimental Ethernet; its last 300 ms are measured."""
     usual = {
         "slot_bits": 112,
         "gap_bits": 0,
