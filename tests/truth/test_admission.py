@@ -160,8 +160,8 @@ def test_nothing_overflows() -> None:
     found = voice.occupancy([0.0, 1e-300, 1e9], admit=voice.unlimited(10_000))
     assert found.distribution.shape == (3, 10_001)
     assert found.distribution[:2, 0].tolist() == [1, 1]
-    # Far more offered than there is room for: all circuits are taken, and 1 - circuits / offered are
-    # refused, to 1 / offered.
+    # Far more offered than there is room for: all circuits are taken, and 1 - circuits / offered
+    # are refused, to 1 / offered.
     assert found.blocking[2] == pytest.approx(1 - 1e-5, abs=1e-9)
     assert np.isfinite(found.distribution).all()
 

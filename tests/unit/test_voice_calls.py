@@ -70,8 +70,8 @@ def test_nothing_offered_is_blocked_only_where_there_is_no_place() -> None:
 @given(st.floats(1e-9, 0.999), st.integers(1, 400))
 def test_the_inverse_gives_the_blocking_back(blocking: float, circuits: int) -> None:
     offered = voice.erlang_b_offered(blocking, circuits=circuits)
-    # log B changes with log a by at most the number of circuits, so a rounding of a is at most 400 of
-    # B.
+    # log B changes with log a by at most the number of circuits, so a rounding of a is at most 400
+    # of B.
     assert voice.erlang_b(offered, circuits=circuits) == pytest.approx(blocking, rel=1e-10)
 
 
