@@ -51,7 +51,7 @@ name = "s"
 learning = { learns = { age = "300 s", addresses = 8192 } }
 overlap = "64 B"
 ingress = { name = "in", fixed = "1 us" }
-fabric = { crossbar = { local = { name = "l" }, inward = { name = "i" }, outward = { name = "o" } } }
+fabric.crossbar = { local.name = "l", inward.name = "i", outward.name = "o" }
 queue = 100
 queue_size = "64 kB"
 buffer = { size = "64 kB" }
