@@ -1,4 +1,4 @@
-//! What each stage of a host can do alone, and a transfer between two hosts whose stages can be set
+//! The ceilings of the stages of a host, and a transfer between two hosts whose stages can be set
 //! one by one.
 //!
 //! Only what an interpreter would be too slow for: everything is asked for as one line of JSON

@@ -4,7 +4,7 @@ use crate::chance::Stream;
 use crate::voice::Spurts;
 use serde::{Deserialize, Serialize};
 
-/// How frames come to a station.
+/// Arrivals of frames at a station.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
@@ -16,7 +16,7 @@ pub enum Arrivals {
         /// Time between frames.
         period_ps: u64,
         /// Time from the begin of the source to its first frame, below the period; drawn uniformly
-        /// from the period if there is none.
+        /// from the period if `None`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         phase_ps: Option<u64>,
     },
@@ -41,13 +41,13 @@ pub enum Arrivals {
         sample_bits: u64,
         /// Time between samples.
         sample_ps: u64,
-        /// Talk and silence in turn; talk all the time without.
+        /// Talk and silence in turn; continuous talk if `None`.
         spurts: Option<Spurts>,
     },
 }
 
 impl Arrivals {
-    /// What is wrong with it, if anything.
+    /// Its fault, if any.
     #[must_use]
     pub fn fault(&self) -> Option<String> {
         let period = |ps: u64| (1..=1_000_000_000_000_000).contains(&ps);
@@ -74,8 +74,8 @@ impl Arrivals {
         (!fine).then(|| format!("times must be from 1 ps to 1000 s, got {self:?}"))
     }
 
-    /// Mean frames per second, or `None` where that is up to the medium: for a saturated source and
-    /// a coder.
+    /// Mean frames per second, or `None` if the medium determines them: for a saturated source and a
+    /// coder.
     #[must_use]
     #[allow(clippy::cast_precision_loss)]
     pub fn rate_per_s(&self) -> Option<f64> {

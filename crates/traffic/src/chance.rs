@@ -6,7 +6,7 @@
 
 const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// What a draw is for; each station has a stream for each.
+/// Purpose of a draw; each station has a stream for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// Slots to wait after a collision.
@@ -23,11 +23,11 @@ pub enum Purpose {
     Generation = 5,
     /// When a station senses the medium again (idealised worlds).
     Sensing = 6,
-    /// Who sends in a slot of contention (idealised worlds).
+    /// Station that sends in a slot of contention (idealised worlds).
     Contention = 7,
-    /// Whose a frame of an infinite population is (idealised worlds).
+    /// Sender of a frame of an infinite population (idealised worlds).
     Assignment = 8,
-    /// What a host's clock shows when the trial begins.
+    /// Reading of a host's clock when the trial begins.
     Clock = 9,
     /// Whether a frame is lost in transit.
     Loss = 10,

@@ -2,15 +2,15 @@
 //!
 //! After Saka (Hughes-Jones and Saka 2000, section on one-way latency): a station sends its time,
 //! the other answers with its own, and the other's time belongs to the middle of the exchange; a
-//! line through many of these gives offset and drift. Of the exchanges within each piece of the
-//! time only the fastest is kept, since it was held up least.
+//! line through many of these gives offset and drift. Of the exchanges within each interval
+//! only the fastest is kept, since it was delayed least.
 //!
-//! How wrong is it? The answer was made some time within the exchange, so one exchange is wrong by
-//! half its round trip at most, however unequal the two paths are. The fitted line is a weighted sum
+//! The error is bounded. The answer was made at some time within the exchange, so one exchange is
+//! wrong by half its round trip at most, however unequal the two paths are. The fitted line is a weighted sum
 //! of exchanges, so it is wrong by the sum of their bounds, weighted by the sizes of their weights,
-//! at most. That is the uncertainty stated here: no probability is in it, but two assumptions: both
-//! clocks run evenly during the exchanges, and the times are taken where they say. Exchanges that
-//! contradict the line beyond their bounds are counted, and refute the assumptions.
+//! at most. This bound is the stated uncertainty. It is not a probability, and has two assumptions:
+//! both clocks run evenly during the exchanges, and times are taken at the stated points. Exchanges
+//! that contradict the line beyond their bounds are counted, and refute the assumptions.
 
 pub mod rounds;
 
@@ -29,7 +29,7 @@ pub struct Exchange {
     pub returned_ns: u64,
 }
 
-/// Why exchanges tell nothing about a clock.
+/// Reason why exchanges determine no clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ClockError {
     /// A line needs two points of different times.
@@ -50,7 +50,7 @@ struct Sample {
     bound_ns: f64,
 }
 
-/// How another station's clock relates to ours.
+/// The relation of another station's clock to ours.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Relation {
     reference_ns: u64,
@@ -65,17 +65,17 @@ pub struct Relation {
     spread: f64,
 }
 
-/// Pieces of the time of which the fastest exchange is kept.
+/// Intervals, of each of which the fastest exchange is kept.
 pub const PIECES: usize = 64;
 
 impl Relation {
     /// Fit a line to exchanges, in any order.
     ///
-    /// An exchange whose answer took longer than the whole of it, or whose times are more than a
+    /// An exchange whose answer took longer than the exchange, or whose times are more than a
     /// day apart, is left out.
     ///
     /// # Errors
-    /// If fewer than two pieces of the time have a usable exchange.
+    /// If fewer than two intervals have a usable exchange.
     pub fn fitted(exchanges: &[Exchange]) -> Result<Self, ClockError> {
         let Some(first) = exchanges.first() else { return Err(ClockError::TooFew { usable: 0 }) };
         let reference_ns = first.requested_ns;
@@ -121,7 +121,7 @@ impl Relation {
         self.drift
     }
 
-    /// How far the drift is wrong at most.
+    /// Largest error of the drift.
     #[must_use]
     pub fn drift_uncertainty(&self) -> f64 {
         self.samples.iter().map(|s| self.drift_weight(s).abs() * s.bound_ns).sum()
@@ -134,7 +134,7 @@ impl Relation {
         self.ahead_whole_ns as f64 + self.rest_ns(self.since_reference_ns(at_ns))
     }
 
-    /// How far [`Relation::offset_ns`] is wrong at most.
+    /// Largest error of [`Relation::offset_ns`].
     #[must_use]
     pub fn uncertainty_ns(&self, at_ns: u64) -> f64 {
         self.bound_at_ns(self.since_reference_ns(at_ns))
@@ -190,7 +190,7 @@ impl Relation {
         self.samples.iter().map(|s| of(s).abs() * s.bound_ns).sum()
     }
 
-    /// By how much a sample moves the drift.
+    /// Weight of a sample in the drift.
     fn drift_weight(&self, sample: &Sample) -> f64 {
         weight(sample) * (sample.at_ns - self.mean_at_ns) / self.spread
     }
@@ -202,7 +202,7 @@ fn weight(sample: &Sample) -> f64 {
     1.0 / square(sample.bound_ns)
 }
 
-/// Not by a function for powers, which machines need not agree on to the last bit.
+/// Without a power function, whose last bit may differ between machines.
 fn square(ns: f64) -> f64 {
     ns * ns
 }

@@ -4,7 +4,7 @@ use crate::chance::Stream;
 use crate::times::{pick, weights_fault};
 use serde::{Deserialize, Serialize};
 
-/// How long a station's frames are.
+/// Lengths of a station's frames.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
@@ -23,10 +23,9 @@ pub enum Lengths {
     },
     /// As many of a coder's samples as there are when it is sent ([`crate::voice`]).
     Samples {
-        /// Bits of a frame that are no samples: addresses, type, check sequence, and what the voice
-        /// protocol adds.
+        /// Bits of a frame other than samples: addresses, type, check sequence, voice protocol.
         overhead_bits: u64,
-        /// Length at which a frame is wanted to be sent, overhead included.
+        /// Length at which a frame is ready, overhead included.
         min_bits: u64,
         /// Length beyond which it does not grow, overhead included.
         max_bits: u64,
@@ -70,7 +69,7 @@ impl Lengths {
         }
     }
 
-    /// What is wrong with it, if anything.
+    /// Its fault, if any.
     #[must_use]
     pub fn fault(&self) -> Option<String> {
         const LONGEST_BITS: u64 = 8_000_000_000; // 1 GB: a jabbering station, and far from overflow

@@ -1,5 +1,4 @@
-//! What is offered to a medium, and by what chance: sources, frame lengths, host times; and how
-//! what arrives is counted.
+//! Offered traffic and its draws: sources, frame lengths, host times; and the counting of arrivals.
 //!
 //! Pure: time and chance are arguments. The traffic that a simulated station offers and that a live
 //! agent sends is this code.
@@ -10,16 +9,16 @@
 //! - [`lengths`]: frame lengths, fixed or mixed.
 //! - [`arrivals`]: when a source that does not wait for the medium offers frames.
 //! - [`voice`]: a coder's samples, gathered into frames that grow until they are sent.
-//! - [`packets`]: the same gathered by a host that has one packet on its way to the wire at a time.
-//! - [`source`]: a station's whole supply: saturated, generated into a ring of buffers, queued
+//! - [`packets`]: voice of a host with at most one packet on its way to the wire.
+//! - [`source`]: the supply of a station: saturated, generated into a ring of buffers, queued
 //!   arrivals, or voice.
 //! - [`window`]: when a source is active and when it is measured.
-//! - [`batches`]: the measured window in equal parts.
-//! - [`sequence`]: what became of numbered frames: received, missing, late, reordered, duplicate.
+//! - [`batches`]: the measured window in equal batches.
+//! - [`sequence`]: the fate of numbered frames: received, missing, late, reordered, duplicate.
 //! - [`skewed_clock`]: the time that a station's clock shows, with an offset and a drift.
-//! - [`clock`]: offset and drift of another station's clock, and how sure they are, from exchanges
-//!   of times; when these are made.
-//! - [`histogram`]: how long things took, in buckets of a fixed relative width.
+//! - [`clock`]: offset and drift of another station's clock, with their uncertainty, from exchanges
+//!   of times; the schedule of these.
+//! - [`histogram`]: times in buckets of a fixed relative width.
 
 pub mod arrivals;
 pub mod batches;

@@ -1,13 +1,12 @@
-//! Voice in packets: a host calls with what has gathered, and has one packet at most between its
-//! call and the end of the wire.
+//! Voice in packets: a host sends the gathered samples, with at most one packet between its call and
+//! the end of its transmission.
 //!
 //! ```text
 //! coder ── a sample every sample_ps ──► buffer (full: the oldest sample makes room, and is lost) ── call ──► packet ──► wire
 //! ```
 //!
-//! A packet is wanted when `min_bits` have gathered and the one before has left; while that is
-//! still on its way, samples gather on, up to `max_bits`. So packets grow on a wire that is slow,
-//! busy or paused. Unlike the frame of a station on a segment ([`crate::voice`]), a
+//! A packet is ready when `min_bits` have gathered and the one before has left; until then samples
+//! gather, up to `max_bits`. Packets therefore grow on a wire that is slow, busy or paused. Unlike the frame of a station on a segment ([`crate::voice`]), a
 //! packet that was called grows no more, and its samples are out of the buffer. Spurts are as
 //! there: what one leaves short is wanted when the next sample fails to come, and is padded.
 
@@ -17,7 +16,7 @@ use crate::window::Window;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-/// A packet that a host calls with.
+/// A packet of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VoicePacket {
     /// Its length: of the frame, or of the data of UDP, as the lengths of its coder are.
@@ -30,8 +29,8 @@ pub struct VoicePacket {
     pub oldest_ps: u64,
 }
 
-/// What became of the samples that were made within the measured window, as far as their host
-/// knows: `made` = `sent` + `lost` + `left`.
+/// The fate of the samples made within the measured window, at their host:
+/// `made` = `sent` + `lost` + `left`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostSamples {
     /// Made by the coder within the window.
@@ -40,7 +39,7 @@ pub struct HostSamples {
     pub sent: u64,
     /// Of these, replaced by newer ones, because the buffer was full.
     pub lost: u64,
-    /// Of these, still in the buffer when all was over.
+    /// Of these, still in the buffer at the end.
     pub left: u64,
 }
 
@@ -69,16 +68,15 @@ impl Packets {
         Self { spec, window, coder, index: 0, measured, samples }
     }
 
-    /// When so much has gathered that a packet is wanted; nothing if that does not happen before
-    /// the coder stops.
+    /// When a packet is ready; `None` if that does not happen before the coder stops.
     #[must_use]
     pub fn wanted_ps(&self) -> Option<u64> {
         let wanted_ps = self.coder.gathered_ps(self.spec.least());
         (wanted_ps < self.window.stop_ps).then_some(wanted_ps)
     }
 
-    /// The host calls at `at_ps`, when a packet is wanted or later, with all that was made until
-    /// then, that moment included. The buffer is empty now.
+    /// The host sends at `at_ps`, when a packet is ready or later, all samples made by then, that
+    /// instant included. The buffer is empty now.
     pub fn call(&mut self, at_ps: u64) -> VoicePacket {
         let mut next = self.coder.clone();
         let made = next.make_before((at_ps + 1).min(self.window.stop_ps));
@@ -93,7 +91,7 @@ impl Packets {
         VoicePacket { bits: self.spec.bits(samples), samples, counted: inside, oldest_ps }
     }
 
-    /// What became of the samples of the measured window, when nothing happens from `end_ps` on.
+    /// The fate of the samples of the measured window, if nothing happens from `end_ps` on.
     #[must_use]
     pub fn finish(&self, end_ps: u64) -> HostSamples {
         let made = self.coder.clone().make_before(end_ps.min(self.window.stop_ps));
@@ -104,8 +102,7 @@ impl Packets {
         samples
     }
 
-    /// Of so many samples since the buffer was last empty, those that are in it, and those that
-    /// were replaced.
+    /// Of `samples` since the buffer was last empty, those in it, and those that were replaced.
     fn kept(&self, made: u64) -> (u64, u64) {
         let kept = made.min(self.spec.room());
         (kept, made - kept)

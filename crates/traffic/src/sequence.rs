@@ -1,4 +1,4 @@
-//! What became of the numbered frames of a stream, counted as they arrive and in bounded memory.
+//! The fate of the numbered frames of a stream, counted on arrival in bounded memory.
 //!
 //! A sender numbers its frames 0, 1, 2, …. Every arrival is exactly one of
 //!
@@ -18,7 +18,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What one arrival is.
+/// The class of an arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrived {
     /// The next expected number or a higher one.
@@ -33,7 +33,7 @@ pub enum Arrived {
     Foreign,
 }
 
-/// What became of the frames of a stream.
+/// The fate of the frames of a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Account {
     /// Numbers that were sent, from the first that is counted.
@@ -80,7 +80,7 @@ impl Gaps {
 
 /// The counter of one stream's arrivals.
 ///
-/// It remembers one bit for each of the last so many numbers below the next expected one. The
+/// It remembers one bit for each of the last `memory` numbers below the next expected one. The
 /// numbers before them are settled.
 #[derive(Clone, Debug)]
 pub struct Sequence {
@@ -160,10 +160,10 @@ impl Sequence {
         Arrived::Reordered
     }
 
-    /// What became of the numbers from the first on to before `end`, or to the highest that arrived
+    /// The fate of the numbers from the first on to before `end`, or to the highest that arrived
     /// if that is more.
     ///
-    /// `end` is what the sender says it sent; without it, frames lost after the last arrival are
+    /// `end` is the number of frames that the sender reports; without it, frames lost after the last arrival are
     /// unknown and not counted.
     #[must_use]
     pub fn account(&self, end: Option<u64>) -> Account {
@@ -187,7 +187,7 @@ impl Sequence {
         }
     }
 
-    /// Where the bit of `number` is.
+    /// Word and bit of `number`.
     #[allow(clippy::cast_possible_truncation)] // the remainder is below the number of words
     fn position(&self, number: u64) -> (usize, u32) {
         ((number / WORD) as usize % self.seen.len(), (number % WORD) as u32)

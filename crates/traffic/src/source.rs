@@ -31,7 +31,7 @@ pub struct Generator {
     pub time: Times,
 }
 
-/// What a station offers.
+/// The traffic of a station.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SourceSpec {
     /// Frame lengths.
@@ -40,15 +40,15 @@ pub struct SourceSpec {
     pub arrivals: Arrivals,
     /// The process behind a saturated source; without it, buffers are always full.
     pub generator: Option<Generator>,
-    /// Room in the queue, the frame being sent included; unlimited without.
+    /// Size of the queue, the frame being sent included; unlimited if `None`.
     pub queue_frames: Option<u32>,
-    /// Host time between the end of a frame and the next; of voice, between the frame's being
-    /// wanted and its being ready.
+    /// Host time between the end of a frame and the next; of voice, between the frame's
+    /// smallest length and its earliest start.
     pub service: Times,
 }
 
 impl SourceSpec {
-    /// What its coder and its frames are, if it is voice.
+    /// Its coder and its frames, if it is voice.
     #[must_use]
     pub fn voice(&self) -> Option<VoiceSpec> {
         match (&self.arrivals, &self.frames) {
@@ -156,7 +156,7 @@ impl Source {
         }
     }
 
-    /// Count what is offered and dropped in so many batches of the measured window, too; to be called
+    /// Count offered and dropped frames in batches of the measured window, too; to be called
     /// before the first frame. Frames are then asked for with [`Source::first_in_batches`] and
     /// [`Source::next_in_batches`]: without batches there is no cost.
     ///
@@ -235,8 +235,7 @@ impl Source {
         }
     }
 
-    /// The frame of a voice station has been sent, until `ended_ps`: what was in it. Its buffer is
-    /// empty now.
+    /// The contents of the frame of a voice station, sent until `ended_ps`. Its buffer is empty now.
     ///
     /// # Panics
     /// If it is no voice station.
@@ -247,8 +246,8 @@ impl Source {
         }
     }
 
-    /// What became of the samples made within the measured window, when nothing more happens;
-    /// nothing if it is no voice station.
+    /// The fate of the samples made within the measured window, if nothing more happens; `None`
+    /// if it is no voice station.
     pub fn finish_voice(&mut self) -> Option<Samples> {
         match &mut self.supply {
             Supply::Voice(voice) => Some(voice.finish()),
@@ -271,7 +270,7 @@ impl Source {
         (self.offered, self.dropped)
     }
 
-    /// The same in each batch of the window, if that was wanted; nothing if not.
+    /// The same in each batch of the window; empty without batches.
     pub fn finish_in_batches(&mut self) -> Vec<(u64, u64)> {
         self.finish();
         self.batches.as_ref().map_or_else(Vec::new, |batches| batches.counted())

@@ -3,7 +3,7 @@
 use crate::chance::Stream;
 use serde::{Deserialize, Serialize};
 
-/// How long something takes, in picoseconds.
+/// A distribution of times, in picoseconds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
@@ -24,7 +24,7 @@ pub enum Times {
     Exponential {
         /// Least.
         offset_ps: u64,
-        /// Mean of the part beyond it.
+        /// Mean time beyond it.
         mean_ps: f64,
     },
     /// One of `values_ps`, each as often as its weight says.
@@ -63,7 +63,7 @@ impl Times {
         }
     }
 
-    /// What is wrong with it, if anything.
+    /// Its fault, if any.
     #[must_use]
     pub fn fault(&self) -> Option<String> {
         const LONGEST_PS: u64 = 1_000_000_000_000_000; // 1000 s
@@ -84,7 +84,7 @@ impl Times {
     }
 }
 
-/// What is wrong with `weights` for `count` values, if anything.
+/// The fault of `weights` for `count` values, if any.
 pub(crate) fn weights_fault(weights: &[f64], count: usize) -> Option<String> {
     let sum: f64 = weights.iter().sum();
     let fine = count > 0
@@ -106,8 +106,7 @@ pub(crate) fn pick(weights: &[f64], chance: &mut Stream) -> usize {
             return index;
         }
     }
-    // Rounding may leave a crumb after the last weight; it belongs to the last value that can
-    // occur.
+    // Rounding may leave a remainder after the last weight; it belongs to the last possible value.
     weights.iter().rposition(|w| *w > 0.0).expect("weights have a positive sum")
 }
 

@@ -5,11 +5,11 @@
 //! coder ── a sample every sample_ps ──► buffer (full: the oldest sample makes room, and is lost) ──► transmitter
 //! ```
 //!
-//! The frame is the buffer: when it has reached `min_bits` the station wants to send; it goes on
-//! growing while the station contends and while it transmits, up to `max_bits`. When the
-//! transmission has succeeded the buffer is empty and a new cycle begins. What happens to attempts
-//! in between does not touch it (Gonsalves 1982, section 3.3). So the length of a frame follows
-//! from when it starts.
+//! The frame is the buffer: when it has reached `min_bits` it is ready; it continues
+//! to grow while the station contends and while it transmits, up to `max_bits`. When the
+//! transmission has succeeded the buffer is empty and a new cycle begins. The result of attempts
+//! in between does not change it (Gonsalves 1982, section 3.3). The length of a frame therefore
+//! follows from its start.
 //!
 //! With talk spurts the coder is silent in between: its clock runs on, but its samples are not
 //! kept. A frame that was begun is then sent when the first sample fails to come, padded to
@@ -40,25 +40,25 @@ impl Spurts {
     }
 }
 
-/// How a coder's samples become frames.
+/// A coder and its frames.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct VoiceSpec {
     /// Bits of a sample.
     pub sample_bits: u64,
     /// Time from one to the next.
     pub sample_ps: u64,
-    /// Without, there is talk all the time.
+    /// Without it, talk is continuous.
     pub spurts: Option<Spurts>,
-    /// Bits of a frame that are no samples.
+    /// Bits of a frame other than samples.
     pub overhead_bits: u64,
-    /// Length at which a frame is wanted to be sent, overhead included.
+    /// Length at which a frame is ready, overhead included.
     pub min_bits: u64,
     /// Length beyond which it does not grow, overhead included.
     pub max_bits: u64,
 }
 
 impl VoiceSpec {
-    /// Samples with which a frame is wanted to be sent.
+    /// Samples with which a frame is ready.
     pub(crate) fn least(&self) -> u64 {
         self.min_bits.saturating_sub(self.overhead_bits).div_ceil(self.sample_bits).max(1)
     }
@@ -73,7 +73,7 @@ impl VoiceSpec {
         (self.overhead_bits + samples * self.sample_bits).max(self.min_bits)
     }
 
-    /// What is wrong with it, if anything.
+    /// Its fault, if any.
     #[must_use]
     pub fn fault(&self) -> Option<String> {
         if self.least() > self.room() {
@@ -194,7 +194,7 @@ pub(crate) fn counted(numbers: Range<u64>, measured: &Range<u64>) -> u64 {
     numbers.end.min(measured.end).saturating_sub(numbers.start.max(measured.start))
 }
 
-/// What became of the samples that were made within the measured window, by its end.
+/// The fate of the samples made within the measured window, by its end.
 ///
 /// `made` = `delivered` + `lost` + `buffered`, exactly.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -248,8 +248,7 @@ impl Voice {
         Self { spec, window, coder, index: 0, measured, samples }
     }
 
-    /// When the buffer has so much that the station wants to send it; nothing if that does not
-    /// happen before the coder stops.
+    /// When the buffer is ready to be sent; `None` if that does not happen before the coder stops.
     #[must_use]
     pub fn wanted_ps(&self) -> Option<u64> {
         let wanted_ps = self.coder.gathered_ps(self.spec.least());
@@ -288,7 +287,7 @@ impl Voice {
         self.spec.bits(self.made_before(at_ps).min(self.spec.room()))
     }
 
-    /// The frame's transmission has ended: what was in it. The buffer is empty now.
+    /// The contents of the frame whose transmission has ended. The buffer is empty now.
     pub fn deliver(&mut self, ended_ps: u64) -> VoiceFrame {
         let mut next = self.coder.clone();
         let made = next.make_before(ended_ps.min(self.window.stop_ps));
@@ -308,14 +307,13 @@ impl Voice {
         frame
     }
 
-    /// What became of the samples of the measured window, when nothing more happens.
+    /// The fate of the samples of the measured window, if nothing more happens.
     pub fn finish(&mut self) -> Samples {
         self.close(self.coder.clone(), 0);
         self.samples
     }
 
-    /// No frame ends within the window any more: account for what the end of the window found in
-    /// the buffer. `next` begins a new cycle.
+    /// No further frame ends within the window: count the samples in the buffer at its end. `next` begins a new cycle.
     fn close(&mut self, next: Coder, made: u64) {
         if self.index < self.measured.end {
             let lost = (self.measured.end - self.index).saturating_sub(self.spec.room());
