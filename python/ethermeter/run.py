@@ -554,8 +554,9 @@ MOST_NAMED = 2
 def effort_of(trial: "Trial") -> float:
     """Roughly how long a trial takes compared with others; used only for the remaining time.
 
-    Packets that fit into the simulated time, each of which every station takes a part in. What is
-    measured takes its time, as long as a simulation of `EFFORT_PER_S` of these.
+    One, and the packets that fit into the simulated time, each heard by every station, or the
+    messages that flows offer. A measurement takes its own time, that of a simulation of
+    `EFFORT_PER_S` of these.
     """
     if trial.engine == LIVE:
         from ethermeter.engines.live import duration_s
