@@ -30,6 +30,7 @@ pub(super) fn check(mac: &Mac, compiled: &CompiledSegment) -> Result<(), Fault> 
             return Err(Fault::new(group.flow_path("arrivals"), allowed));
         }
     }
+    #[allow(clippy::match_wildcard_for_single_variants)] // a new MAC does not change this file
     match mac {
         Mac::Slotted(slotted) => check_slotted(slotted, compiled),
         Mac::Adaptive(adaptive) => check_adaptive(adaptive, compiled),

@@ -1,5 +1,6 @@
 //! Trials for tests and examples: stations on a segment here, networks in [`network`].
 #![allow(dead_code, reason = "each test uses some")]
+#![allow(clippy::needless_pass_by_value, reason = "values are made for the call")]
 
 pub mod idealised;
 pub mod network;
