@@ -547,17 +547,15 @@ class SamplesLengths(Table, frozen=True, kw_only=True, tag_field="kind", tag="sa
     """As many of a coder's samples as there are when it is sent (crates/traffic/src/voice.rs)."""
 
     overhead_bits: int
-    """Bits of a frame that are no samples: addresses, type, check sequence, and what the voice
-    protocol adds.
-    """
+    """Bits of a frame other than samples: addresses, type, check sequence, voice protocol."""
     min_bits: int
-    """Length at which a frame is wanted to be sent, overhead included."""
+    """Length at which a frame is ready, overhead included."""
     max_bits: int
     """Length beyond which it does not grow, overhead included."""
 
 
 Lengths = FixedLengths | MixLengths | SamplesLengths
-"""How long a station's frames are."""
+"""Lengths of a station's frames."""
 
 
 class Udp(Table, frozen=True, kw_only=True):
@@ -601,7 +599,7 @@ class RegularArrivals(Table, frozen=True, kw_only=True, tag_field="kind", tag="r
     """Time between frames."""
     phase_ps: int | None = None
     """Time from the begin of the source to its first frame, below the period; drawn uniformly from
-    the period if there is none.
+    the period if `None`.
     """
 
 
@@ -634,11 +632,11 @@ class CoderArrivals(Table, frozen=True, kw_only=True, tag_field="kind", tag="cod
     sample_ps: int
     """Time between samples."""
     spurts: Spurts | None = None
-    """Talk and silence in turn; talk all the time without."""
+    """Talk and silence in turn; continuous talk if `None`."""
 
 
 Arrivals = SaturatedArrivals | RegularArrivals | PoissonArrivals | OnOffArrivals | CoderArrivals
-"""How frames come to a station."""
+"""Arrivals of frames at a station."""
 
 
 class ConstantTimes(Table, frozen=True, kw_only=True, tag_field="kind", tag="constant"):
@@ -663,7 +661,7 @@ class ExponentialTimes(Table, frozen=True, kw_only=True, tag_field="kind", tag="
     offset_ps: int
     """Least."""
     mean_ps: float
-    """Mean of the part beyond it."""
+    """Mean time beyond it."""
 
 
 class MeasuredTimes(Table, frozen=True, kw_only=True, tag_field="kind", tag="measured"):
@@ -676,7 +674,7 @@ class MeasuredTimes(Table, frozen=True, kw_only=True, tag_field="kind", tag="mea
 
 
 Times = ConstantTimes | UniformTimes | ExponentialTimes | MeasuredTimes
-"""How long something takes, in picoseconds."""
+"""A distribution of times, in picoseconds."""
 
 
 class Generator(Table, frozen=True, kw_only=True):

@@ -123,7 +123,7 @@ def test_the_python_interface_runs_once_and_opens_again(tmp_path, monkeypatch):
     experiment = write_experiment(tmp_path)
     run = em.load(experiment, overrides=["run.replications=2"]).run(jobs=2, out=tmp_path / "run")
     assert {(tmp_path / "run" / name).is_file() for name in TABLES} == {True}
-    monkeypatch.setattr(_core, "simulate", None)  # from here on nothing may be simulated
+    monkeypatch.setattr(_core, "simulate_trial", None)  # from here on nothing may be simulated
     again = em.load(experiment, overrides=["run.replications=2"]).run(out=tmp_path / "run")
     assert again == run == em.open(tmp_path / "run")
     assert len(run.trials()) == 12
@@ -171,7 +171,7 @@ def test_a_figure_shows_itself_and_is_saved(tmp_path):
         assert drawn.startswith("<svg")
         assert "Utilisation" in drawn
     assert figure.save(tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
-    with pytest.raises(em.InputError, match=r"one of \.svg, \.png, \.pdf"):
+    with pytest.raises(em.InputError, match=r"one of \.png, \.pdf, \.svg"):
         figure.save(tmp_path / "figure.gif")
 
 
