@@ -42,6 +42,8 @@ LASTING_NS = 3 * S // 2
 GRANTED_BITS = RATE_BPS * LASTING_NS // S
 """What one grant permits."""
 TOLERANCE = 0.02
+SPARE_S = 0.2
+"""Stalls that silence within 1 s allows for: a lease lasts 0.7 s, and 0.1 s is left for its end."""
 CEILINGS = (
     'addresses = ["10.77.0.0/24", "fd77::/64"]\ntests_at_once = 16\ngroups = '
     '["multicast", "broadcast"]'
@@ -529,7 +531,7 @@ def test_a_sender_is_silent_within_a_second_after_its_receiver(
                 time.sleep(0.1)
         return before, (arrived.last_ns - ended_ns) / S
 
-    before, after_s = in_quiet_window(attack)
+    before, after_s = in_quiet_window(attack, tolerated_stall_s=SPARE_S)
     assert before > 50, f"{before} frames arrived before the receiver's end"
     assert after_s < 1, f"the last frame arrived {after_s:.3f} s after the receiver's end"
 
@@ -575,7 +577,7 @@ def test_old_renewals_and_those_of_others_renew_nothing(
                 time.sleep(0.1)
         return arrived.frames, (arrived.last_ns - renewed_ns) / S
 
-    frames, after_s = in_quiet_window(attack)
+    frames, after_s = in_quiet_window(attack, tolerated_stall_s=SPARE_S)
     assert frames > 20, "a renewal counts once"
     assert after_s < 1
 
