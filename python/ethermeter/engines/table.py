@@ -57,15 +57,15 @@ class Table:
         )
         of_all = np.full(len(self.metrics), self.mask_of_all, np.uint64)
         of_each = np.tile(self.mask_of_each, (len(self.metrics_of_each), 1))
-        few: dict[int, tuple[np.uint64, Masks]] = {}
+        # Most metrics have the same samples. An array in use keeps its identity to itself.
+        arrays = {metric: self.samples(metric) for metric in self.metrics}
+        arrays |= {metric: self.samples(metric) for metric in self.metrics_of_each}
+        few = {id(array): _few(array) for array in arrays.values() if array is not None}
         for at_all, metrics in ((True, self.metrics), (False, self.metrics_of_each)):
             masks = of_all if at_all else of_each
             for at, metric in enumerate(metrics):
-                samples = self.samples(metric)
-                if samples is not None:
-                    if id(samples) not in few:  # most metrics have the same
-                        few[id(samples)] = _few(samples)
-                    masks[at] |= few[id(samples)][0 if at_all else 1]
+                if arrays[metric] is not None:
+                    masks[at] |= few[id(arrays[metric])][0 if at_all else 1]
                 if metric in self.doubts:
                     word, holds = self.doubts[metric]
                     masks[at] |= _mask(word, holds.any() if at_all else holds)
