@@ -1,20 +1,12 @@
 """A new MAC is five files: docs/extending.md, applied to a copy of the crates."""
 
-import os
-import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from changes import ROOT, apply, call, change_of
 
-ROOT = Path(__file__).parents[2]
-CHANGE = re.search(
-    r"^## A new MAC\n.*?^```diff\n(.*?)^```",
-    (ROOT / "docs" / "extending.md").read_text(encoding="utf-8"),
-    re.MULTILINE | re.DOTALL,
-)
 COPIED = ("crates", "scripts", "Cargo.toml", "Cargo.lock", "pyproject.toml", "rustfmt.toml")
 
 
@@ -35,31 +27,8 @@ def tree() -> Path:
     generated = path / "python" / "ethermeter" / "scenario.py"
     generated.parent.mkdir(parents=True)
     shutil.copy(ROOT / generated.relative_to(path), generated)
-    assert CHANGE
-    (path / "change.diff").write_text(CHANGE[1], encoding="utf-8")
-    # By the text around each change, wherever in its file that has moved to.
-    call(path, "git", "apply", "-C1", "change.diff")
+    apply(change_of("A new MAC"), path)
     return path
-
-
-def call(tree: Path, *words: str) -> str:
-    """Run a command in the copy and return what it printed."""
-    done = subprocess.run(
-        words,
-        cwd=tree,
-        env={
-            **os.environ,
-            # The dependencies are compiled there already.
-            "CARGO_TARGET_DIR": str(ROOT / "target"),
-            "GIT_CEILING_DIRECTORIES": str(tree.parent),
-        },
-        capture_output=True,
-        text=True,
-        timeout=1200,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
 
 
 @pytest.mark.long

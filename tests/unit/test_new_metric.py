@@ -1,21 +1,14 @@
 """A new metric is a row of the registry: docs/extending.md, applied to a copy of the package."""
 
-import os
-import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
+import changes
 import pyarrow.parquet as pq
 import pytest
+from changes import ROOT
 
-ROOT = Path(__file__).parents[2]
-CHANGE = re.search(
-    r"^## A new metric\n.*?^```diff\n(.*?)^```",
-    (ROOT / "docs" / "extending.md").read_text(encoding="utf-8"),
-    re.MULTILINE | re.DOTALL,
-)
 EXPERIMENT = """
 title = "Two lengths of frames"
 
@@ -50,31 +43,14 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ignored = shutil.ignore_patterns("__pycache__")
     for folder in ("python", "scripts", "docs"):
         shutil.copytree(ROOT / folder, path / folder, ignore=ignored)
-    assert CHANGE
-    (path / "change.diff").write_text(CHANGE[1], encoding="utf-8")
-    # By the text around each change, wherever in its file that has moved to.
-    call(path, "git", "apply", "-C1", "change.diff")
+    changes.apply(changes.change_of("A new metric"), path)
     (path / "frames.toml").write_text(EXPERIMENT, encoding="utf-8")
     return path
 
 
 def call(tree: Path, *words: str) -> str:
-    """Run a command in the copy and return what it printed."""
-    done = subprocess.run(
-        words,
-        cwd=tree,
-        env={
-            **os.environ,
-            "PYTHONPATH": str(tree / "python"),
-            "GIT_CEILING_DIRECTORIES": str(tree.parent),
-        },
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    """Run a command with the copy of the package and return what it printed."""
+    return changes.call(tree, *words, limit_s=120, PYTHONPATH=str(tree / "python"))
 
 
 def test_a_row_of_the_registry_is_a_metric_that_is_run_shown_and_documented(tree: Path) -> None:

@@ -1,0 +1,48 @@
+"""Changes that docs/extending.md shows, applied to a copy of the tree."""
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+def change_of(heading: str) -> str:
+    """The diff below a heading of docs/extending.md."""
+    found = re.search(
+        rf"^## {heading}\n.*?^```diff\n(.*?)^```",
+        (ROOT / "docs" / "extending.md").read_text(encoding="utf-8"),
+        re.MULTILINE | re.DOTALL,
+    )
+    assert found, heading
+    return found[1]
+
+
+def apply(change: str, tree: Path) -> None:
+    """Apply a change by the text around each part of it, wherever in its file that has moved to."""
+    (tree / "change.diff").write_text(change, encoding="utf-8")
+    call(tree, "git", "apply", "-C1", "change.diff")
+
+
+def call(tree: Path, *words: str, limit_s: int = 1200, **environment: str) -> str:
+    """Run a command in the copy and return what it printed.
+
+    Its crates share the compiled dependencies of this tree.
+    """
+    done = subprocess.run(
+        words,
+        cwd=tree,
+        env={
+            **os.environ,
+            "CARGO_TARGET_DIR": str(ROOT / "target"),
+            "GIT_CEILING_DIRECTORIES": str(tree.parent),
+            **environment,
+        },
+        capture_output=True,
+        text=True,
+        timeout=limit_s,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
