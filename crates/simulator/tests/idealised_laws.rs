@@ -105,14 +105,18 @@ fn some_of_each() -> Vec<Trial> {
     ]
 }
 
+/// Everything is in the window, and the stop leaves time for frames that wait.
+fn measure_all(trial: &mut Trial) {
+    let phases = &mut trial.scenario.phases;
+    phases.measure_from_ps = 0;
+    phases.stop_ps = phases.end_ps / 2;
+    phases.measure_to_ps = phases.end_ps;
+}
+
 #[test]
 fn every_frame_offered_is_delivered_lost_or_still_there() {
     for mut trial in some_of_each() {
-        // All is in the window, and the stop leaves time for what waits.
-        let phases = &mut trial.scenario.phases;
-        phases.measure_from_ps = 0;
-        phases.stop_ps = phases.end_ps / 2;
-        phases.measure_to_ps = phases.end_ps;
+        measure_all(&mut trial);
         let (outcome, trace) = run(&trial, &Watch::default(), true).expect("a valid trial");
         let sum = |counts: &[u64]| counts.iter().sum::<u64>();
         let (frames, discarded) = (sum(&outcome.stations.frames), sum(&outcome.stations.discarded));
@@ -144,10 +148,7 @@ fn littles_law_holds_in_every_world() {
     for mut trial in some_of_each() {
         // From an empty to an empty world it is an identity: time waited by frames delivered or
         // given up.
-        let phases = &mut trial.scenario.phases;
-        phases.measure_from_ps = 0;
-        phases.stop_ps = phases.end_ps / 2;
-        phases.measure_to_ps = phases.end_ps;
+        measure_all(&mut trial);
         let (outcome, trace) = run(&trial, &Watch::default(), true).expect("a valid trial");
         let gone = trace
             .iter()
