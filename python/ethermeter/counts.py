@@ -14,13 +14,13 @@ are arrays of length 0.
 - A number that is optional for an entity is a float, NaN where it is missing. An optional
   structure is None if no entity has it, else it holds zeros for entities that lack it.
 
-`ethermeter._core` fills them (`crates/python/src/counts.rs`); `zeros` makes the structures of a
-given number of entities, from which `dataclasses.replace` makes others.
+`ethermeter._core` fills them (`crates/python/src/counts.rs`); `zeros` and `unknown` make the
+structures of a given number of entities, from which `dataclasses.replace` makes others.
 """
 
 import types
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeVar, Union, get_args, get_origin
 
 import numpy as np
@@ -344,18 +344,31 @@ class Counts:
 def zeros(kind: type[T], *shape: int) -> T:
     """Return a structure of zeros and of empty histograms; what is optional is missing.
 
-    Parameters
-    ----------
-    kind
-        A class of this module, but `Counts`.
-    shape
-        Of its arrays: number of entities, after that of batches for counts by batch.
-
+    `kind` is a class of this module, but `Counts`. The shape is the number of entities, after that
+    of batches for counts by batch.
     """
+    found: T = _filled(kind, shape, 0)
+    return found
+
+
+def unknown(kind: type[T], *shape: int) -> T:
+    """Return the same of NaN: of an engine that counts none of it."""
+    found: T = _filled(kind, shape, np.nan)
+    return found
+
+
+def _filled(kind: Any, shape: tuple[int, ...], number: float, zero: float = 0) -> Any:
+    """Return a structure or an array; `zero` is what stands for 0 in it."""
+    if get_origin(kind) in (Union, types.UnionType) and type(None) in get_args(kind):
+        return None
+    if get_origin(kind) is not None:
+        number = number or zero
+        types_of = {Exact: np.object_, Floats: np.float64}
+        return np.full(shape, number, np.float64 if number else types_of.get(kind, np.int64))
     if kind in (Buckets, Windows):
-        return kind(*(np.empty(0, np.int64) for _ in fields(kind)))  # type: ignore[arg-type]
+        return kind(*(np.empty(0, np.int64) for _ in fields(kind)))
     found: dict[str, object] = {}
-    for of in fields(kind):  # type: ignore[arg-type]
+    for of in fields(kind):
         inner = shape
         if "entities" in of.metadata:
             inner = (of.metadata["entities"],)
@@ -363,18 +376,36 @@ def zeros(kind: type[T], *shape: int) -> T:
             inner = (*shape, of.metadata["columns"])
         if "batches" in of.metadata:
             inner = (of.metadata["batches"], *shape)
-        found[of.name] = _zeros(of.type, inner, of.metadata.get("zero", 0))
+        found[of.name] = _filled(of.type, inner, number, of.metadata.get("zero", 0))
     return kind(**found)
 
 
-def _zeros(kind: Any, shape: tuple[int, ...], zero: float) -> Any:
-    if is_dataclass(kind):
-        return zeros(kind, *shape)  # type: ignore[arg-type]
-    if get_origin(kind) in (Union, types.UnionType) and type(None) in get_args(kind):
+def joined(each: Sequence[T]) -> T:
+    """Return the counts of several entities, in order, from structures of one entity each.
+
+    An optional structure holds zeros for entities that lack it. Histograms of the ends of
+    connections must be empty.
+    """
+    found: T = _joined(each, axis=0)
+    return found
+
+
+def _joined(each: Sequence[Any], *, axis: int) -> Any:
+    some = next((one for one in each if one is not None), None)
+    if some is None:
         return None
-    if kind is Exact:
-        return np.zeros(shape, np.object_)
-    return np.full(shape, zero, np.float64 if kind is Floats else np.int64)
+    if isinstance(some, np.ndarray):
+        return np.concatenate(each, axis=axis)
+    each = [zeros(type(some), 1) if one is None else one for one in each]
+    values = {
+        of.name: _joined(
+            [getattr(one, of.name) for one in each], axis=1 if "batches" in of.metadata else axis
+        )
+        for of in fields(some)
+    }
+    if isinstance(some, Buckets):
+        values["entity"] = np.repeat(np.arange(len(each)), [len(one.entity) for one in each])
+    return replace(some, **values)
 
 
 NO_MEDIUM = zeros(MediumCounts)

@@ -1,7 +1,7 @@
 """Counts in Python are those of the core, structure by structure."""
 
 import re
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -59,3 +59,29 @@ def test_zeros_have_the_shapes_of_their_entities(name: str) -> None:
             assert value.shape[0] == 3, of.name
     assert counts.zeros(counts.FlowCounts, 3).batches.frames.shape == (0, 3)
     assert counts.zeros(counts.FlowCounts, 3).balance.lost.shape == (3, len(counts.LOSSES))
+
+
+def test_joined_flows_keep_their_order_and_lack_what_none_of_them_has() -> None:
+    no_voice, voice = (
+        replace(
+            counts.zeros(counts.FlowCounts, 1),
+            offered=np.array([offered]),
+            voice=None if offered == 1 else counts.unknown(counts.FlowVoice, 1),
+            batches=counts.unknown(counts.FlowBatch, 4, 1),
+            one_way=counts.Delays(
+                np.array([1]),
+                np.array([1.0]),
+                counts.Buckets(*(np.array([each]) for each in (0, 7, 8, offered))),
+            ),
+        )
+        for offered in (1, 2)
+    )
+    found = counts.joined([no_voice, voice, no_voice])
+    assert found.offered.tolist() == [1, 2, 1]
+    assert found.one_way.buckets.entity.tolist() == [0, 1, 2]
+    assert found.one_way.buckets.count.tolist() == [1, 2, 1]
+    assert found.batches.frames.shape == (4, 3)
+    assert found.voice is not None
+    np.testing.assert_array_equal(found.voice.delivered, [0, np.nan, 0])
+    assert found.balance.lost.shape == (3, len(counts.LOSSES))
+    assert found.transfer is found.clocks is None

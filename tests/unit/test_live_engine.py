@@ -450,10 +450,11 @@ def test_drops_that_were_tried_again_limit_nobody(tmp_path: Path) -> None:
 
 
 def test_a_trial_in_vain_has_no_values_at_all(tmp_path: Path) -> None:
-    rows = failed(trial_of(tmp_path), took_s=1.0)
-    assert all(math.isnan(found) for found in rows.values)
-    assert {caution_text(int(mask)) for mask in rows.cautions} == {"no-samples"}
-    assert rows.count.sum() == 0
+    for trial in (trial_of(tmp_path), transfer_of(tmp_path, "stream = {}")):
+        rows = failed(trial, took_s=1.0)
+        assert all(math.isnan(found) for found in rows.values)
+        assert {caution_text(int(mask)) for mask in rows.cautions} == {"no-samples"}
+        assert rows.count.sum() == 0
 
 
 def test_an_answer_of_which_nothing_is_said_is_as_long_as_its_request(tmp_path: Path) -> None:
@@ -625,10 +626,10 @@ def test_rates_of_a_transfer_are_those_from_the_first_read_to_the_last(tmp_path:
         place = len(FLOW_METRICS) + [str(name) for name in FLOW_METRICS].index(metric)
         return float(rows.values[place]), caution_text(int(rows.cautions[place]))
 
-    assert at("data_rate")[0] == pytest.approx(9_400_000, rel=1e-12)
+    assert at("data_rate") == (pytest.approx(9_400_000, rel=1e-12), "")
     # All of it was there after 1.9 s.
     assert at("transfer_rate")[0] == pytest.approx(8 * 2_000_000 / 1.9, rel=1e-12)
-    assert at("retransmitted")[0] == 3
+    assert at("retransmitted") == (3, "")
     for metric in ("message_rate", "goodput", "loss", "one_way_delay", "timeouts"):
         assert math.isnan(at(metric)[0])
         assert at(metric)[1] == "no-samples"

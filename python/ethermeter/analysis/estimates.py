@@ -15,7 +15,7 @@ Trials with the same series, point and engine are replications. A value is the m
   (`ethermeter.analysis.flow_sums`). The others (percentiles, extremes, counts of attempts, counts
   over the whole trial, voice, clocks) have no interval then: null, rather than one that was not
   measured. Neither has what hosts that measure do not count by batch
-  (`ethermeter.engines.live.by_batch`).
+  (`ethermeter.engines.live.counts`).
 - What could have happened and was not seen in any replication has an upper limit in place of an
   interval without width (`ethermeter.analysis.unseen`).
 - A value of a theory has no error: its interval has no width.

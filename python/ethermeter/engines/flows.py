@@ -55,16 +55,19 @@ UNDER_WAY_SHARE = 0.05
 it may then be too high by so much.
 """
 NOT_ESTIMATED = {Metric.OFFERED_RATE, Metric.TRANSFER_RATE, *COUNTS}
+Measured = Callable[[Mapping[Metric, Floats]], Mapping[Metric, Floats]]
+"""From the values of flows by their counts to those that replace them in a measurement."""
 
 
-def flow_table(scenario: Scenario, counts: Counts) -> Table:
+def flow_table(scenario: Scenario, counts: Counts, measured: Measured | None = None) -> Table:
     """Return the value of every metric of flows, of each flow and of all."""
     flows = counts.flows
     wanted = flows.offered * _receivers(scenario)
     of_each = _of_each(scenario, counts, wanted)
-    messages, completed, offered = (
-        np.asarray(of, np.float64) for of in (flows.messages, flows.completed, flows.offered)
-    )
+    if measured is not None:
+        of_each |= measured(of_each)
+    messages, offered = _floats(flows.messages), _floats(flows.offered)
+    completed = np.nan_to_num(_floats(flows.completed))
     round_trip = (Metric.ROUND_TRIP, *percentiles(Metric.ROUND_TRIP))
 
     def samples(metric: Metric) -> Floats | None:

@@ -9,7 +9,7 @@ import numpy as np
 from ethermeter.counts import Buckets, Counts, FlowBatch, Integers, PortCounts
 from ethermeter.engines.clocks import clock_table
 from ethermeter.engines.flow_voice import flow_voice_table
-from ethermeter.engines.flows import flow_table
+from ethermeter.engines.flows import Measured, flow_table
 from ethermeter.engines.station_voice import station_voice_table
 from ethermeter.engines.stations import station_table
 from ethermeter.engines.table import Table
@@ -18,6 +18,7 @@ from ethermeter.store.rows import (
     BATCH_COUNTS,
     BATCH_SUMS,
     HISTOGRAMS,
+    NOT_COUNTED,
     PORT_COLUMNS,
     Floats,
     TrialRows,
@@ -85,7 +86,7 @@ def simulated(line: str, watch: "Watch | None" = None) -> tuple[Counts, float]:
 
 
 def observe(
-    scenario: Scenario, counts: Counts, *, core_s: float, has_clocks: bool = True
+    scenario: Scenario, counts: Counts, *, core_s: float, measured: Measured | None = None
 ) -> TrialRows:
     """Turn the counts of a trial into the values of every metric, of each entity and of all.
 
@@ -97,8 +98,9 @@ def observe(
         What was counted in it.
     core_s
         Time that took, in s.
-    has_clocks
-        Whether the clocks of the scenario were read. Agents do not: their hosts have their own.
+    measured
+        Of a measurement: see `ethermeter.engines.flows.Measured`. Then no clocks are read: hosts
+        have their own.
 
     Returns
     -------
@@ -108,9 +110,9 @@ def observe(
         than 30 frames or messages has `few-samples`.
 
     """
-    clocks = clocks_of(scenario) if has_clocks else 0
+    clocks = clocks_of(scenario) if measured is None else 0
     with np.errstate(divide="ignore", invalid="ignore"):
-        rows = [table.rows() for table in _tables(scenario, counts, clocks=clocks)]
+        rows = [table.rows() for table in _tables(scenario, counts, measured, clocks=clocks)]
     values, cautions = (np.concatenate(columns) for columns in zip(*rows, strict=True))
     histograms = _histograms(counts)
     entity, low_ps, high_ps, count = (
@@ -140,7 +142,7 @@ def observe(
         histogram_flow=entity.astype(np.int32) if flows else np.empty(0, np.int32),
         ports=_columns(counts.ports, PORT_COLUMNS).astype(np.int64),
         clocks=clocks,
-        flow_batch_counts=_columns(of_flows, BATCH_COUNTS).astype(np.int64),
+        flow_batch_counts=_whole(_columns(of_flows, BATCH_COUNTS)),
         flow_batch_sums_s=_floats(
             _columns(of_flows, [f"{name.removesuffix('_s')}_ps" for name in BATCH_SUMS])
         )
@@ -148,14 +150,16 @@ def observe(
     )
 
 
-def _tables(scenario: Scenario, counts: Counts, *, clocks: int) -> list[Table]:
+def _tables(
+    scenario: Scenario, counts: Counts, measured: Measured | None, *, clocks: int
+) -> list[Table]:
     """Return the tables of a trial by the entities that its scenario has: stations or flows."""
     if scenario.media:
         tables = [station_table(scenario, counts)]
         if has_voice(scenario):
             tables.append(station_voice_table(scenario, counts))
         return tables
-    tables = [flow_table(scenario, counts)]
+    tables = [flow_table(scenario, counts, measured)]
     if has_voice(scenario):
         tables.append(flow_voice_table(scenario, counts))
     if clocks:
@@ -192,6 +196,10 @@ def _columns(counts: PortCounts | FlowBatch, names: Sequence[str]) -> Floats | I
     """Return some fields row by row, flat; without entities nothing."""
     columns = [getattr(counts, name) for name in names]
     return np.stack(columns, axis=-1).ravel() if columns[0].size else np.empty(0)
+
+
+def _whole(counts: Floats | Integers) -> Integers:
+    return np.where(np.isnan(counts), NOT_COUNTED, counts).astype(np.int64)
 
 
 def _floats(values: object) -> Floats:
