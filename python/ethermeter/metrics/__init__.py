@@ -7,10 +7,8 @@ from ethermeter.metrics.cautions import (
     caution_text,
     without_samples,
 )
+from ethermeter.metrics.definition import Definition, Group, Label
 from ethermeter.metrics.registry import (
-    Definition,
-    Group,
-    Label,
     Metric,
     definition_of,
     is_from_histogram,
