@@ -14,8 +14,7 @@ from ethermeter.experiment.document import MOST_TRIALS
 from ethermeter.experiment.reading import raise_all
 from ethermeter.faults import Fault, InputError
 from ethermeter.scenario import Scenario
-from ethermeter.theory.assumptions import Assumptions
-from ethermeter.theory.names import MODELS
+from ethermeter.theory.assumptions import MODELS, Assumptions
 from ethermeter.trial import (
     IDEALISED,
     LARGEST_SEED,
@@ -265,8 +264,8 @@ def _trials(experiment: Experiment, *, seed: int, replications: int) -> Iterator
 
 def _why_silent(experiment: Experiment, model: str | None = None) -> str:
     """Say why a model, or every model, does not apply at the first point."""
-    from ethermeter.theory.applicability import judge
     from ethermeter.theory.inputs import model_inputs
+    from ethermeter.theory.predictions import judge
 
     first = experiment.scenarios.point([0] * len(experiment.sweeps))
     assert first.theory is not None, "only theories can be silent"
@@ -293,9 +292,9 @@ def _answers(
     if theory is None or engine == SIMULATION:
         return [engine]
     from ethermeter.theory.ablation import steps
-    from ethermeter.theory.applicability import applicable
     from ethermeter.theory.idealised import has_scenario
     from ethermeter.theory.inputs import model_inputs
+    from ethermeter.theory.predictions import applicable
 
     inputs = model_inputs(scenario, theory)
     names = [

@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from ethermeter.scenario import Flow, Link, Medium, Node, Scenario
-from ethermeter.theory.assumptions import Assumptions
-from ethermeter.theory.names import MODELS
+from ethermeter.theory.assumptions import MODELS, Assumptions
 
 SIMULATION, THEORY, IDEALISED, ABLATION = "simulation", "theory", "idealised", "ablation"
 LIVE = "live"

@@ -10,8 +10,14 @@ import pytest
 from ethermeter import theory
 from ethermeter.arguments import Array
 from ethermeter.theory.coyle_liu import cycles_of, drift_of
-from ethermeter.theory.markov import stationary, stationary_falling_by_one
-from ethermeter.theory.special import binomial, poisson, two_or_more, two_or_more_of
+from ethermeter.theory.probability import (
+    binomial,
+    poisson,
+    stationary,
+    stationary_falling_by_one,
+    two_or_more,
+    two_or_more_of,
+)
 from ethermeter.theory.tobagi_hunt_finite import delayed_cycles, immediate_cycles
 from scipy import special, stats
 

@@ -13,11 +13,10 @@ from ethermeter.metrics import Caution, Metric
 from ethermeter.plan import expand
 from ethermeter.stations import constants_of, medium_of
 from ethermeter.theory.ablation import steps
-from ethermeter.theory.applicability import applicable, judge, judge_all
+from ethermeter.theory.assumptions import MODELS
 from ethermeter.theory.idealised import ideal
 from ethermeter.theory.inputs import model_inputs
-from ethermeter.theory.names import MODELS
-from ethermeter.theory.predictions import ENTRIES
+from ethermeter.theory.predictions import ENTRIES, applicable, judge, judge_all
 from ethermeter.theory.simplifications import Simplification
 from ethermeter.trial import core_trial
 

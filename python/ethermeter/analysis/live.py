@@ -36,7 +36,7 @@ from ethermeter.analysis.tables import WholeSegment, whole_segment
 from ethermeter.metrics import Metric
 from ethermeter.scenario import CoderArrivals, SaturatedArrivals
 from ethermeter.store.rows import flows_of
-from ethermeter.theory.names import NOT_OF_NETWORKS
+from ethermeter.theory.assumptions import NOT_OF_NETWORKS
 
 if TYPE_CHECKING:
     from ethermeter.trial import Trial

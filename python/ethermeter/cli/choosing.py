@@ -27,8 +27,8 @@ def choose(
     from ethermeter import api
     from ethermeter.faults import InputError
     from ethermeter.metrics import Caution
-    from ethermeter.theory.applicability import judge_all
     from ethermeter.theory.inputs import model_inputs
+    from ethermeter.theory.predictions import judge_all
 
     (loaded,) = api.load(experiment, overrides=overrides or ()).experiments
     first = loaded.scenarios.point([0] * len(loaded.sweeps))

@@ -409,7 +409,7 @@ def resume_command() -> str:
 
 def print_side_by_side(pairs: "Sequence[Pair]", file: Path) -> None:
     """Print both engines by table of flows, where there are several; `file` has all of it."""
-    from ethermeter.theory.names import NOT_OF_NETWORKS
+    from ethermeter.theory.assumptions import NOT_OF_NETWORKS
 
     if len({pair.flows for pair in pairs}) > 1:
         keys = list(dict.fromkeys(key for pair in pairs for key in pair.point))

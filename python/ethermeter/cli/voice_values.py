@@ -339,7 +339,9 @@ def _read(texts: Mapping[str, str]) -> dict[str, list[float]]:
 
 def _parsed(option: str, text: str, unit: str, allowed: Range, faults: list[Fault]) -> list[float]:
     """Return the numbers of a text, all within the range; faults are added to the list."""
-    symbol = Symbol(option, "", unit, "", TheoryRange(allowed.low, allowed.high, allowed.whole))
+    symbol = Symbol(
+        "", "", TheoryRange(allowed.low, allowed.high, allowed.whole), unit, argument=option
+    )
     try:
         # A fraction may be written in percent; what is no number is left for the reader to refuse.
         plain = text if unit else _PERCENT.sub(_of_percent, text)

@@ -9,8 +9,8 @@ from ethermeter.metrics import caution_mask, without_samples
 from ethermeter.scenario import Scenario
 from ethermeter.stations import station_count
 from ethermeter.store.rows import METRICS, STATION_METRICS, TrialRows
-from ethermeter.theory.applicability import judge
 from ethermeter.theory.inputs import model_inputs
+from ethermeter.theory.predictions import judge
 from ethermeter.trial import Trial
 
 

@@ -7,7 +7,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, Wit
 from ethermeter import scenario, units
 from ethermeter.experiment.quantity import PhaseTime, Table, complaint, distinct
 from ethermeter.faults import Fault, InputError
-from ethermeter.theory.names import NOT_OF_NETWORKS
+from ethermeter.theory.assumptions import NOT_OF_NETWORKS
 from ethermeter.units import LONGEST_TRIAL_PS, PS_PER_S, UnitError
 
 

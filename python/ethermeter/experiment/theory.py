@@ -7,8 +7,7 @@ from pydantic import AfterValidator, Field, PlainValidator, WithJsonSchema
 
 from ethermeter import units
 from ethermeter.experiment.quantity import PositiveTime, Table, complaint, distinct, number
-from ethermeter.theory.assumptions import Assumptions
-from ethermeter.theory.names import MODELS, ROUND_TRIP, SLOT_TIME, Model
+from ethermeter.theory.assumptions import MODELS, ROUND_TRIP, SLOT_TIME, Assumptions, Model
 from ethermeter.units import UnitError
 
 Persistence = Annotated[

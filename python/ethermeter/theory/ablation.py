@@ -7,6 +7,7 @@ result between two steps is the effect of that assumption. The last step is the 
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 
 from msgspec.structs import replace
@@ -27,24 +28,15 @@ from ethermeter.theory.inputs import PS_PER_S, ModelInputs
 from ethermeter.theory.predictions import ENTRIES
 from ethermeter.theory.simplifications import Simplification
 
-Make = Callable[[ModelInputs, Scenario], IdealisedScenario]
+Make = Callable[..., IdealisedScenario]
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A step from an idealised scenario to the segment.
+    """A step from an idealised scenario to the segment, named for the assumption it removes.
 
-    Parameters
-    ----------
-    name
-        Name of the assumption that is removed.
-    gives_up
-        The assumptions that no longer hold.
-    says
-        What replaces them.
-    make
-        The scenario after it.
-
+    `gives_up` are the assumptions that no longer hold, `says` what replaces them, and `make` the
+    scenario after it.
     """
 
     name: str
@@ -61,10 +53,10 @@ def _segment(
     s: ModelInputs,
     scenario: Scenario,
     *,
-    overhead: bool,
-    standard_slot: bool,
-    topology: bool,
-    host: bool,
+    overhead: bool = False,
+    standard_slot: bool = False,
+    topology: bool = False,
+    host: bool = False,
 ) -> IdealisedScenario:
     """Return the segment itself with some of its properties as theories have them."""
     base = IdealisedScenario(scenario) if overhead else _least_overhead(s, scenario)
@@ -89,9 +81,9 @@ def _segment(
 
 
 def _least_overhead(s: ModelInputs, scenario: Scenario) -> IdealisedScenario:
-    """Return the scenario with preamble and gap in its frames, and a gap and jam of one bit each.
+    """Return the scenario with preamble and gap in its frames.
 
-    The simulator needs that bit.
+    Gap and jam have one bit each, which the simulator needs.
     """
     bare_one = bare(s, scenario).scenario
     bits = max(1, round(s.overhead_bits))
@@ -104,18 +96,6 @@ def _least_overhead(s: ModelInputs, scenario: Scenario) -> IdealisedScenario:
     return IdealisedScenario(shorter, 1.0, bits - 1)
 
 
-def _at(
-    *,
-    overhead: bool = False,
-    standard_slot: bool = False,
-    topology: bool = False,
-    host: bool = False,
-) -> Make:
-    return lambda s, scenario: _segment(
-        s, scenario, overhead=overhead, standard_slot=standard_slot, topology=topology, host=host
-    )
-
-
 _KNOWN_QUEUE = Step(
     "known-queue",
     (Simplification.KNOWN_QUEUE, Simplification.INFINITE_POPULATION),
@@ -126,7 +106,7 @@ _SLOTTED = Step(
     "slotted",
     (Simplification.SLOTTED, Simplification.CONSTANT_COLLISION),
     "stations start at any time, and a collision lasts as long as it is heard",
-    _at(),
+    _segment,
 )
 _PROTOCOL = Step(
     "protocol",
@@ -142,42 +122,32 @@ _PROTOCOL = Step(
         Simplification.TOKEN,
     ),
     "the medium access of Ethernet with stations of its own",
-    _at(host=True),
+    partial(_segment, host=True),
 )
 _OVERHEAD = Step(
     "no-overhead",
     (Simplification.NO_OVERHEAD,),
     "preamble, jam, gap and turnaround time as they are",
-    _at(overhead=True),
+    partial(_segment, overhead=True),
 )
 _SLOT_TIME = Step(
     "contention-slot",
     (),
     "backoff in slot times of the standard",
-    _at(overhead=True, standard_slot=True),
+    partial(_segment, overhead=True, standard_slot=True),
 )
 _TOPOLOGY = Step(
     "equally-far",
     (Simplification.EQUALLY_FAR,),
     "stations where they are",
-    _at(overhead=True, standard_slot=True, topology=True),
+    partial(_segment, overhead=True, standard_slot=True, topology=True),
 )
 _HOST = Step(
     "always-ready",
     (Simplification.ALWAYS_READY,),
     "hosts that need time between frames: the experiment itself",
-    _at(overhead=True, standard_slot=True, topology=True, host=True),
+    partial(_segment, overhead=True, standard_slot=True, topology=True, host=True),
 )
-
-
-def _with_host(step: Step) -> Step:
-    """Return a step that keeps the hosts' times, for models with a thinking time."""
-    flags = {
-        _OVERHEAD.name: _at(overhead=True, host=True),
-        _SLOT_TIME.name: _at(overhead=True, standard_slot=True, host=True),
-        _TOPOLOGY.name: _at(overhead=True, standard_slot=True, topology=True, host=True),
-    }
-    return dataclasses.replace(step, make=flags[step.name])
 
 
 def steps(model: str, inputs: ModelInputs) -> tuple[Step, ...]:
@@ -192,20 +162,22 @@ def steps(model: str, inputs: ModelInputs) -> tuple[Step, ...]:
     if Simplification.KNOWN_QUEUE in assumed:
         first: tuple[Step, ...] = (_KNOWN_QUEUE, _SLOTTED, _OVERHEAD, _SLOT_TIME, _TOPOLOGY)
         return (*first, _HOST) if inputs.service_s or inputs.generator else first
-    return (_PROTOCOL, *(_with_host(step) for step in (_OVERHEAD, _SLOT_TIME, _TOPOLOGY)))
+    # These models have a thinking time, so that hosts keep their times in every step.
+    return (
+        _PROTOCOL,
+        *(
+            dataclasses.replace(step, make=partial(step.make, host=True))
+            for step in (_OVERHEAD, _SLOT_TIME, _TOPOLOGY)
+        ),
+    )
 
 
 def ablated(
     model: str, step: str, inputs: ModelInputs, scenario: Scenario
 ) -> IdealisedScenario | None:
     """Return the idealised scenario after a step, or None if there is no such step."""
-    for each in steps(model, inputs):
-        if each.name == step:
-            return each.make(inputs, scenario)
-    return None
-
-
-_TO_THE_SEGMENT = (_OVERHEAD, _SLOT_TIME, _TOPOLOGY, _HOST)
+    found = (each for each in steps(model, inputs) if each.name == step)
+    return next((each.make(inputs, scenario) for each in found), None)
 
 
 def after(step: str) -> str:
@@ -217,8 +189,8 @@ def after(step: str) -> str:
         If no step that is simulated on the way has this name, or nothing follows.
 
     """
-    names = [each.name for each in _TO_THE_SEGMENT]
-    return dict(pairwise([_SLOTTED.name, *names]))[step]
+    names = [each.name for each in (_SLOTTED, _OVERHEAD, _SLOT_TIME, _TOPOLOGY, _HOST)]
+    return dict(pairwise(names))[step]
 
 
 ALL_STEPS = (_KNOWN_QUEUE, _SLOTTED, _PROTOCOL, _OVERHEAD, _SLOT_TIME, _TOPOLOGY, _HOST)

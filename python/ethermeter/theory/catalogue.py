@@ -1,42 +1,35 @@
 """The catalogue: every model, what it assumes, in which units, and how far it is to be trusted."""
 
-from itertools import chain
-
+from ethermeter import theory
 from ethermeter.arguments import ArgumentError
-from ethermeter.theory import (
-    almes_lazowska,
-    bux,
-    coyle_liu,
-    kleinrock_tobagi,
-    lam,
-    metcalfe_boggs,
-    takagi_kleinrock,
-    tasaka,
-    tobagi_hunt,
-    tobagi_hunt_finite,
-)
-from ethermeter.theory.entry import Aspect, Assumption, Model, Output, Symbol
+from ethermeter.theory.entry import Aspect, Assumption, Model, Output, Symbol, entry_of
 
 __all__ = ["Aspect", "Assumption", "Model", "Output", "Symbol", "model", "models"]
 
-
-_MODULES = (
-    kleinrock_tobagi,
-    metcalfe_boggs,
-    almes_lazowska,
-    tobagi_hunt,
-    tobagi_hunt_finite,
-    lam,
-    bux,
-    coyle_liu,
-    takagi_kleinrock,
-    tasaka,
+_FUNCTIONS = (
+    theory.kleinrock_tobagi_1975,
+    theory.metcalfe_boggs_1976,
+    theory.almes_lazowska_1979,
+    theory.tobagi_hunt_1980_non_persistent,
+    theory.tobagi_hunt_1980_one_persistent,
+    theory.tobagi_hunt_1980_p_persistent,
+    theory.tobagi_hunt_1980_bimodal,
+    theory.tobagi_hunt_1980_finite,
+    theory.lam_1980,
+    theory.bux_1981_csma_cd,
+    theory.bux_1981_token_ring,
+    theory.bux_1981_slotted_ring,
+    theory.coyle_liu_1983,
+    theory.takagi_kleinrock_1985,
+    theory.takagi_kleinrock_1985_double_peak,
+    theory.takagi_kleinrock_1985_finite,
+    theory.tasaka_1986,
 )
 
 
 def models() -> dict[str, Model]:
     """Return the models by name, in order of their years."""
-    return {entry.name: entry for entry in chain.from_iterable(each.ENTRIES for each in _MODULES)}
+    return {entry.name: entry for entry in (entry_of(function) for function in _FUNCTIONS)}
 
 
 def model(name: str) -> Model:

@@ -1,26 +1,24 @@
 """Coyle and Liu 1983: unslotted non-persistent CSMA/CD with a finite population; stability."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Annotated
 
 import numpy as np
 from scipy import special
 
-from ethermeter.arguments import (
-    NOTHING,
-    ArgumentError,
-    Array,
-    Flags,
-    Numbers,
-    Range,
-    plain,
-    together,
-)
+from ethermeter.arguments import NOTHING, ArgumentError, Array, Flags, Numbers, Range, plain
 from ethermeter.theory.arguments import CHAIN_STATIONS, SAME
-from ethermeter.theory.entry import EQUALLY_FAR, NOT_MODELLED, Model, Output, Symbol, assuming
-from ethermeter.theory.markov import stationary_falling_by_one
-from ethermeter.theory.special import binomial, mean_decay
+from ethermeter.theory.entry import (
+    EQUALLY_FAR,
+    NOT_MODELLED,
+    Output,
+    Symbol,
+    catalogued,
+    padded,
+    read,
+)
+from ethermeter.theory.probability import binomial, mean_decay, stationary_falling_by_one
 
 MODEL = "coyle-liu-1983"
 PACKET_RATE = Range(1e-12, 1e6)
@@ -32,33 +30,31 @@ COLLISION = Range(0, 1e3)
 class Drift:
     """Performance and drift of a finite population. Times are in packet times.
 
-    Parameters
-    ----------
-    throughput
-        S, packets a packet time.
-    backlog
-        Mean number of stations with a packet, the one being sent included.
-    delay
-        Mean time from the generation of a packet to its success [packet times]; NaN if nothing gets
-        through.
-    drift
-        Mean change of the backlog n from one end of a busy period to the next, for n = 0 …
-        stations, along the last axis; NaN beyond.
-    stable, unstable
-        Backlogs at which the drift passes through zero, interpolated, downwards and upwards, along
-        the last axis; NaN after the last. Two stable ones with an unstable one between them: the
-        channel is bistable.
-    outside_range
-        Where a collision lasts longer than a success.
-
+    `delay` is NaN if nothing gets through. `drift` is for n = 0 … stations, NaN beyond. The zeros
+    of the drift are interpolated, NaN after the last; two stable ones with an unstable one between
+    them mean that the channel is bistable.
     """
 
-    throughput: Array
-    backlog: Array
-    delay: Array
-    drift: Array
-    stable: Array
-    unstable: Array
+    throughput: Annotated[Array, Output("S", "packets a packet time")]
+    backlog: Annotated[
+        Array,
+        Output("N_b", "mean number of stations with a packet, the one being sent included"),
+    ]
+    delay: Annotated[Array, Output("D", "mean time from generation to success", "packet times")]
+    drift: Annotated[
+        Array,
+        Output(
+            "d",
+            "mean change of the backlog from one busy period to the next",
+            axis="backlog, from 0 to stations",
+        ),
+    ]
+    stable: Annotated[
+        Array, Output("", "backlogs where the drift passes zero downwards", axis="crossings")
+    ]
+    unstable: Annotated[
+        Array, Output("", "backlogs where the drift passes zero upwards", axis="crossings")
+    ]
     outside_range: Flags
 
 
@@ -66,17 +62,8 @@ class Drift:
 class Cycles:
     """The chain of the ends of busy periods; of every state n, shapes (stations + 1,).
 
-    Parameters
-    ----------
-    transition
-        Shape (stations + 1, stations + 1).
-    success
-        Probability of success.
-    length
-        Mean time to the next end [packet times].
-    area
-        Mean of the backlog's integral over it.
-
+    `transition` is square, `success` a probability, `length` the mean time to the next end [packet
+    times], and `area` the mean of the backlog's integral over it.
     """
 
     transition: Array
@@ -85,68 +72,70 @@ class Cycles:
     area: Array
 
 
+@catalogued(
+    "stability of unslotted non-persistent CSMA/CD with a finite population",
+    {
+        "slotting": "none",
+        "persistence": "non-persistent",
+        "population": "finite, all stations alike",
+        "arrivals": "exponential, only at stations without a packet",
+        "retransmission": "exponential at a fixed rate: no backoff",
+        "collision_length": "fixed: collision",
+        "topology": EQUALLY_FAR,
+        "buffers": "one packet",
+        "packet_lengths": "fixed",
+        **NOT_MODELLED,
+    },
+    source="E. J. Coyle, B. Liu, Finite population CSMA/CD networks, IEEE Trans. Communications"
+    " 31(11), 1983; A matrix representation of CSMA/CD networks, 33(1), 1985",
+    confidence="mathematics solid: simulation within 0.5 % where there is one equilibrium; the"
+    " structure is the paper's, details such as the length of a collision are doubtful",
+    validity="a collision no longer than a success",
+    notes=(
+        "With two stable backlogs the means are of both together, over very long times; a"
+        " measurement sees one or the other.",
+    ),
+)
 def coyle_liu_1983(
-    stations: Numbers,
+    stations: Annotated[Numbers, Symbol("N", "stations", CHAIN_STATIONS)],
     *,
-    generation: Numbers,
-    retransmission: Numbers,
-    window: Numbers,
-    collision: Numbers,
+    generation: Annotated[
+        Numbers,
+        Symbol("lambda", "packets a packet time of a station that has none", PACKET_RATE),
+    ],
+    retransmission: Annotated[
+        Numbers, Symbol("mu", "tries a packet time of a station that has one", PACKET_RATE)
+    ],
+    window: Annotated[
+        Numbers,
+        Symbol("a", "time after a start in which others do not hear it", WINDOW, "packet times"),
+    ],
+    collision: Annotated[
+        Numbers,
+        Symbol(
+            "c",
+            "time a collision takes the channel; at least the window",
+            COLLISION,
+            "packet times",
+        ),
+    ],
 ) -> Drift:
     """Throughput, delay, drift and equilibria of N stations with one packet each.
 
-    Times are in packet times.
-
-    Parameters
-    ----------
-    stations
-        N; whole, from 1 to 2000.
-    generation
-        lambda, packets a packet time of a station that has none; from 1e-12 to 1e6.
-    retransmission
-        mu, tries a packet time of a station that has one; from 1e-12 to 1e6.
-    window
-        a, time after a start in which others do not hear it [packet times]; from 0 to 1.
-    collision
-        c, time a collision takes the channel, from the first start [packet times]; at least
-        `window`.
-
-    Returns
-    -------
-    :
-        Of the broadcast shape, three fields with an axis more.
-
-    Raises
-    ------
-    ArgumentError
-        If an argument is out of its range or the shapes do not broadcast.
-
-    Assumptions
-    -----------
-    Exponential times of generation and of tries, without backoff; a station that finds the channel
-    busy tries again later; a collision always takes the same time. Where the authors embed their
-    chain, and how long their collisions take, is doubtful.
-
-    Source
-    ------
-    Coyle and Liu, IEEE T-COM 31(11), 1983, and 33(1), 1985 (reconstruction).
-
+    A collision always takes the same time, from the first start. Where the authors embed their
+    chain, and how long their collisions take, is doubtful (reconstruction).
     """
-    n, lam, mu, a, c = together(
-        MODEL,
-        stations=(stations, CHAIN_STATIONS),
-        generation=(generation, PACKET_RATE),
-        retransmission=(retransmission, PACKET_RATE),
-        window=(window, WINDOW),
-        collision=(collision, COLLISION),
+    n, lam, mu, a, c = read(
+        coyle_liu_1983,
+        stations=stations,
+        generation=generation,
+        retransmission=retransmission,
+        window=window,
+        collision=collision,
     )
     if (c < a).any():
-        raise ArgumentError(
-            MODEL,
-            "collision",
-            f"{c[c < a].flat[0]:g}",
-            f"at least the window, {a[c < a].flat[0]:g}",
-        )
+        given, least = c[c < a].flat[0], a[c < a].flat[0]
+        raise ArgumentError(MODEL, "collision", f"{given:g}", f"at least the window, {least:g}")
     throughput, backlog = np.empty(n.size), np.empty(n.size)
     drifts, falls, climbs = [], [], []
     for at, (users, *point) in enumerate(
@@ -165,9 +154,9 @@ def coyle_liu_1983(
         throughput=plain(throughput.reshape(n.shape)),
         backlog=plain(backlog.reshape(n.shape)),
         delay=plain(delay.reshape(n.shape)),
-        drift=_padded(drifts, n.shape),
-        stable=_padded(falls, n.shape),
-        unstable=_padded(climbs, n.shape),
+        drift=padded(drifts, n.shape),
+        stable=padded(falls, n.shape),
+        unstable=padded(climbs, n.shape),
         outside_range=plain(c > (1 + a) * (1 + SAME)),
     )
 
@@ -217,7 +206,7 @@ def cycles_of(
 
 
 def _arrived(rate: float, time: float) -> float:
-    """Return the integral over a time of the probability that a packet has come."""
+    """Return the integral over a time of the probability that a packet has arrived."""
     x = rate * time
     # t (1 - (1 - e^-x)/x), by its series where that cancels.
     return float(
@@ -251,92 +240,3 @@ def _crossings(drift: Array) -> tuple[list[float], list[float]]:
     if moving.size and moving[-1] < drift.size - 1 and drift[moving[-1]] > 0:
         down.append(float(drift.size - 1))
     return down, up
-
-
-def _padded(rows: Sequence[Sequence[float] | Array], shape: tuple[int, ...]) -> Array:
-    """Return rows as one array, filled up with NaN."""
-    padded = np.full((len(rows), max((len(row) for row in rows), default=0)), np.nan)
-    for at, row in enumerate(rows):
-        padded[at, : len(row)] = row
-    return padded.reshape(*shape, padded.shape[1])
-
-
-ENTRIES = (
-    Model(
-        MODEL,
-        "stability of unslotted non-persistent CSMA/CD with a finite population",
-        1983,
-        coyle_liu_1983,
-        (
-            Symbol("stations", "N", "", "stations", CHAIN_STATIONS),
-            Symbol(
-                "generation",
-                "lambda",
-                "",
-                "packets a packet time of a station that has none",
-                PACKET_RATE,
-            ),
-            Symbol(
-                "retransmission",
-                "mu",
-                "",
-                "tries a packet time of a station that has one",
-                PACKET_RATE,
-            ),
-            Symbol(
-                "window",
-                "a",
-                "packet times",
-                "time after a start in which others do not hear it",
-                WINDOW,
-            ),
-            Symbol(
-                "collision",
-                "c",
-                "packet times",
-                "time a collision takes the channel; at least the window",
-                COLLISION,
-            ),
-        ),
-        (
-            Output("throughput", "S", "", "packets a packet time"),
-            Output(
-                "backlog",
-                "N_b",
-                "",
-                "mean number of stations with a packet, the one being sent included",
-            ),
-            Output("delay", "D", "packet times", "mean time from generation to success"),
-            Output(
-                "drift",
-                "d",
-                "",
-                "mean change of the backlog from one busy period to the next",
-                "backlog, from 0 to stations",
-            ),
-            Output("stable", "", "", "backlogs where the drift passes zero downwards", "crossings"),
-            Output("unstable", "", "", "backlogs where the drift passes zero upwards", "crossings"),
-        ),
-        assuming(
-            slotting="none",
-            persistence="non-persistent",
-            population="finite, all stations alike",
-            arrivals="exponential, only at stations without a packet",
-            retransmission="exponential at a fixed rate: no backoff",
-            collision_length="fixed: collision",
-            topology=EQUALLY_FAR,
-            buffers="one packet",
-            packet_lengths="fixed",
-            **NOT_MODELLED,
-        ),
-        "E. J. Coyle, B. Liu, Finite population CSMA/CD networks, IEEE Trans. Communications"
-        " 31(11), 1983; A matrix representation of CSMA/CD networks, 33(1), 1985",
-        "mathematics solid: simulation within 0.5 % where there is one equilibrium; the structure"
-        " is the paper's, details such as the length of a collision are doubtful",
-        "a collision no longer than a success",
-        (
-            "With two stable backlogs the means are of both together, over very long times; a"
-            " measurement sees one or the other.",
-        ),
-    ),
-)

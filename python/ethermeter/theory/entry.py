@@ -1,12 +1,22 @@
-"""An entry of the catalogue: a model, its arguments, results and assumptions."""
+"""An entry of the catalogue: a model, its arguments, results and assumptions.
 
-from collections.abc import Callable
-from dataclasses import dataclass
+The annotations of a model's function, and of the fields of its result, say what each means; the
+decorator `catalogued` makes the entry of them, and completes the function's docstring.
+"""
+
+import inspect
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
 from enum import StrEnum
-from typing import Any, Final
+from typing import Annotated, Any, Final, TypeVar, get_type_hints
 
-from ethermeter.arguments import Array, Flags, Range
+import numpy as np
+
+from ethermeter.arguments import Array, Flags, Numbers, Range, together
 from ethermeter.theory.arguments import LOAD, PROPAGATION, UNSTABLE
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class Aspect(StrEnum):
@@ -34,30 +44,29 @@ class Symbol:
 
     Parameters
     ----------
-    argument
-        Its name in the function.
     symbol
         Its letter in formulas; empty if it has none.
-    unit
-        s, bit, bit/s, 1/s, slots, packet times; empty for numbers without one, and for words.
     meaning
         What it is.
     allowed
         Its range, or the words it may be; a flag is true or false.
-    default
-        Its value unless given; `REQUIRED` if there is none.
+    unit
+        s, bit, bit/s, 1/s, slots, packet times; empty for numbers without one, and for words.
     row
         Whether a mix gives a row of them.
+    argument, default
+        Its name in the function, and its value unless given, `REQUIRED` if there is none; both of
+        the function's signature.
 
     """
 
-    argument: str
     symbol: str
-    unit: str
     meaning: str
     allowed: Range | tuple[str, ...]
-    default: str | float | bool | None = REQUIRED
+    unit: str = ""
     row: bool = False
+    argument: str = ""
+    default: str | float | bool | None = REQUIRED
 
     @property
     def required(self) -> bool:
@@ -81,24 +90,20 @@ class Output:
 
     Parameters
     ----------
-    field
-        Its name.
-    symbol
-        Its letter in formulas; empty if it has none.
-    unit
+    symbol, meaning, unit
         As for `Symbol`.
-    meaning
-        What it is.
     axis
         Meaning of its last axis, if it has one more axis than the arguments; else empty.
+    field
+        Its name, of the class of the result.
 
     """
 
-    field: str
     symbol: str
-    unit: str
     meaning: str
+    unit: str = ""
     axis: str = ""
+    field: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,29 +118,9 @@ class Assumption:
 class Model:
     """A model of the catalogue.
 
-    Parameters
-    ----------
-    name
-        Its function's name with hyphens.
-    title
-        What it is.
-    year
-        Of the paper.
-    function
-        Its function.
-    symbols, outputs
-        Its arguments and the fields of its result.
-    assumptions
-        One for every aspect, in the order of `Aspect`.
-    source
-        The paper.
-    confidence
-        Confidence in the mathematics, and in its identity with the paper's.
-    validity
-        Where it holds.
-    notes
-        Further warnings.
-
+    `name` is its function's name with hyphens. `assumptions` has one for every aspect, in the order
+    of `Aspect`. `confidence` is that in the mathematics, and in its identity with the paper's;
+    `validity` says where the model holds.
     """
 
     name: str
@@ -148,67 +133,149 @@ class Model:
     source: str
     confidence: str
     validity: str
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...]
 
     def symbol(self, argument: str) -> Symbol | None:
         """Return the argument of that name, if there is one."""
         return next((symbol for symbol in self.symbols if symbol.argument == argument), None)
 
 
-def assuming(**texts: str) -> tuple[Assumption, ...]:
-    """Return assumptions in the order of the aspects; keywords are aspects with underscores.
+def catalogued(
+    title: str,
+    assumed: dict[str, str],
+    *,
+    source: str,
+    confidence: str,
+    validity: str,
+    notes: tuple[str, ...] = (),
+) -> Callable[[Function], Function]:
+    """Return a decorator that gives a model's function its entry of the catalogue.
 
-    None may be missing.
+    `assumed` has a text for every aspect, by its name with underscores. The arguments, the results
+    and the source are appended to the docstring.
     """
-    return tuple(Assumption(aspect, texts[aspect.replace("-", "_")]) for aspect in Aspect)
+
+    def decorated(function: Function) -> Function:
+        hints = get_type_hints(function, include_extras=True)
+        signature = inspect.signature(function).parameters
+        result = get_type_hints(hints["return"], include_extras=True)
+        year = re.search(r"_(\d{4})", function.__name__)
+        assert year, "a model's function is named for its authors and year"
+        entry = Model(
+            function.__name__.replace("_", "-"),
+            title,
+            int(year[1]),
+            function,
+            tuple(
+                replace(
+                    hints[name].__metadata__[0],
+                    argument=name,
+                    default=REQUIRED if given.default is given.empty else given.default,
+                )
+                for name, given in signature.items()
+            ),
+            tuple(
+                replace(result[field.name].__metadata__[0], field=field.name)
+                for field in fields(hints["return"])
+                if field.name != "outside_range"
+            ),
+            tuple(Assumption(aspect, assumed[aspect.replace("-", "_")]) for aspect in Aspect),
+            source,
+            confidence,
+            validity,
+            notes,
+        )
+        function.__doc__ = _documented(entry)
+        vars(function)["entry"] = entry
+        return function
+
+    return decorated
+
+
+def _documented(entry: Model) -> str:
+    """Return the docstring of a model with its arguments, results and source."""
+
+    def item(name: str, given: Symbol | Output, allowed: str = "") -> str:
+        lettered = f"{given.symbol}, {given.meaning}" if given.symbol else given.meaning
+        return f"{name}\n    {lettered}{f' [{given.unit}]' if given.unit else ''}{allowed}."
+
+    sections = {
+        "Parameters": [item(each.argument, each, f"; {each.range}") for each in entry.symbols],
+        "Returns": [
+            ":\n    Of the broadcast shape of the arguments, with the fields:",
+            *(item(each.field, each) for each in entry.outputs),
+            f"outside_range\n    Where the assumptions do not hold. Validity: {entry.validity}.",
+        ],
+        "Raises": [
+            "ArgumentError\n    If an argument is out of its range, the shapes do not broadcast, or"
+            ' a queue is not\n    stable and `unstable` is "error".'
+        ],
+        "Source": [f"{entry.source}."],
+    }
+    return "\n".join(
+        [inspect.getdoc(entry.function) or ""]
+        + ["\n".join(["", name, "-" * len(name), *lines]) for name, lines in sections.items()]
+    )
+
+
+def entry_of(function: Callable[..., Any]) -> Model:
+    """Return the entry that `catalogued` gave a function."""
+    entry = vars(function)["entry"]
+    assert isinstance(entry, Model)
+    return entry
+
+
+def read(function: Callable[..., Any], **given: Numbers) -> tuple[Array, ...]:
+    """Check arguments of a model against their ranges and bring them to one shape.
+
+    Raises
+    ------
+    ArgumentError
+        If one is out of its range, or their shapes do not broadcast.
+
+    """
+    entry = entry_of(function)
+    ranges = {symbol.argument: symbol.allowed for symbol in entry.symbols}
+    ranged = {}
+    for name, value in given.items():
+        allowed = ranges[name]
+        assert isinstance(allowed, Range)
+        ranged[name] = value, allowed
+    return together(entry.name, **ranged)
+
+
+def padded(rows: Sequence[Sequence[float] | Array], shape: tuple[int, ...]) -> Array:
+    """Return rows of a result as one array with an axis more, filled up with NaN."""
+    filled = np.full((len(rows), max((len(row) for row in rows), default=0)), np.nan)
+    for at, row in enumerate(rows):
+        filled[at, : len(row)] = row
+    return filled.reshape(*shape, filled.shape[1])
+
+
+Unstable = Annotated[str, Symbol("", "behaviour where the queue is not stable", UNSTABLE)]
+Load = Annotated[Numbers, Symbol("G", "attempts a packet time, new and repeated", LOAD)]
+Propagation = Annotated[Numbers, Symbol("a", "one-way propagation over packet time", PROPAGATION)]
+ThroughputS = Annotated[
+    Array, Output("S", "fraction of time in which packets that succeed are sent")
+]
 
 
 @dataclass(frozen=True, slots=True)
 class Throughput:
-    """Result of a model of throughput against load.
+    """Throughput against load."""
 
-    Parameters
-    ----------
-    throughput
-        S, fraction of time in which packets that succeed are sent; from 0 to 1.
-    outside_range
-        Where the model's own assumptions do not hold.
-
-    """
-
-    throughput: Array
+    throughput: ThroughputS
     outside_range: Flags
 
 
 @dataclass(frozen=True, slots=True)
 class Delay:
-    """Result of a model of delay against arrival rate.
+    """Delay against arrival rate; NaN and outside the range where the queue is not stable."""
 
-    Parameters
-    ----------
-    delay_s
-        Mean time from the arrival of a packet to the end of its reception [s].
-    utilisation
-        Arrival rate times mean packet time: the fraction of time in which packets are sent.
-    outside_range
-        Where the model's own assumptions do not hold, or the queue is not stable (NaN).
-
-    """
-
-    delay_s: Array
-    utilisation: Array
+    delay_s: Annotated[Array, Output("t_f", "mean time from arrival to the end of reception", "s")]
+    utilisation: Annotated[Array, Output("S", "arrival rate times mean packet time")]
     outside_range: Flags
 
-
-WHEN_UNSTABLE = Symbol(
-    "unstable", "", "", "behaviour where the queue is not stable", UNSTABLE, "error"
-)
-
-LOAD_G = Symbol("load", "G", "", "attempts a packet time, new and repeated", LOAD)
-PROPAGATION_A = Symbol("propagation", "a", "", "one-way propagation over packet time", PROPAGATION)
-THROUGHPUT_S = Output(
-    "throughput", "S", "", "fraction of time in which packets that succeed are sent"
-)
 
 NOT_MODELLED = {"gap": "none", "preamble": "none; may be counted into the packet"}
 """Aspects that no model of that time includes."""
@@ -218,3 +285,4 @@ POISSON_INFINITE = {
     "arrivals": "Poisson, new and repeated together",
     "buffers": "none: each packet is a station of its own",
 }
+STABLE_RETRANSMISSION = "a stable rate, part of the load"

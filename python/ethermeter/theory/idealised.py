@@ -4,9 +4,11 @@ An idealised scenario may have the medium access of a theory. Its packets includ
 as in the models; counted bits are converted back to bits of frames afterwards.
 """
 
+import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Literal
 
 from msgspec.structs import replace
 
@@ -43,15 +45,8 @@ Change = Callable[[Flow], Flow]
 class IdealisedScenario:
     """A scenario for the simulator, and how to convert the bits it counts.
 
-    Parameters
-    ----------
-    scenario
-        The scenario.
-    frame_bits
-        Bits of a frame in one bit that this scenario counts.
-    overhead_bits
-        Bits of a packet that are not the frame's, after that.
-
+    One bit that it counts is `frame_bits` of a frame; then `overhead_bits` of a packet are not the
+    frame's.
     """
 
     scenario: Scenario
@@ -62,15 +57,7 @@ class IdealisedScenario:
 def ideal(model: str, inputs: ModelInputs, scenario: Scenario) -> IdealisedScenario | None:
     """Return the idealised scenario that a model assumes, or None if it has none of its own.
 
-    Parameters
-    ----------
-    model
-        Name of a model that applies.
-    inputs
-        Its model inputs.
-    scenario
-        The scenario.
-
+    The model must apply to the inputs, which are those of the scenario.
     """
     make = _IDEAL.get(model)
     return make(inputs, scenario) if make is not None else None
@@ -84,11 +71,8 @@ def has_scenario(model: str) -> bool:
 def bare(inputs: ModelInputs, scenario: Scenario) -> IdealisedScenario:
     """Return the scenario with preamble and gap counted as parts of its frames."""
     overhead = round(inputs.overhead_bits)
-    return IdealisedScenario(
-        with_flows(_without_overhead(scenario), _lengthened(lambda bits: bits + overhead)),
-        1.0,
-        overhead,
-    )
+    changed = with_flows(_without_overhead(scenario), _lengthened(lambda bits: bits + overhead))
+    return IdealisedScenario(changed, 1.0, overhead)
 
 
 def in_slots(inputs: ModelInputs, scenario: Scenario) -> IdealisedScenario:
@@ -115,11 +99,8 @@ def with_access(
 ) -> IdealisedScenario:
     """Return an idealised scenario with the medium access of a theory, and its flows changed."""
     medium = replace(medium_of(base.scenario), mac=mac)
-    return IdealisedScenario(
-        replace(with_flows(base.scenario, change), media=(medium,)),
-        base.frame_bits,
-        base.overhead_bits,
-    )
+    scenario = replace(with_flows(base.scenario, change), media=(medium,))
+    return dataclasses.replace(base, scenario=scenario)
 
 
 def _without_overhead(scenario: Scenario) -> Scenario:
@@ -147,17 +128,14 @@ def _ps(seconds: float) -> int:
     return round(seconds * PS_PER_S)
 
 
-_AT_ONCE = ConstantTimes(ps=0)
-
-
 def at_once(flow: Flow) -> Flow:
     """Return a flow whose hosts need no time between frames."""
-    return replace(flow, service=_AT_ONCE)
+    return replace(flow, service=ConstantTimes(ps=0))
 
 
 def without_host(flow: Flow) -> Flow:
     """Return a flow whose hosts need no time, and have no process that fills buffers."""
-    return replace(flow, service=_AT_ONCE, generator=None)
+    return replace(at_once(flow), generator=None)
 
 
 def _always(flow: Flow) -> Flow:
@@ -170,12 +148,8 @@ def adaptive(inputs: ModelInputs, policy: Policy) -> Mac:
     return Mac(adaptive=Adaptive(slot_ps=slot_ps, clear_ps=0, policy=policy, empty="at-once"))
 
 
-def _metcalfe_boggs(s: ModelInputs, scenario: Scenario) -> IdealisedScenario:
-    return with_access(bare(s, scenario), adaptive(s, "one-of-waiting"), _always)
-
-
-def _almes_lazowska(s: ModelInputs, scenario: Scenario) -> IdealisedScenario:
-    return with_access(bare(s, scenario), adaptive(s, "one-of-waiting"), at_once)
+def _one_of_waiting(change: Change, s: ModelInputs, scenario: Scenario) -> IdealisedScenario:
+    return with_access(bare(s, scenario), adaptive(s, "one-of-waiting"), change)
 
 
 def _lam(s: ModelInputs, scenario: Scenario) -> IdealisedScenario:
@@ -211,13 +185,12 @@ def _slotted(s: ModelInputs, persistence: Persistence, population: Population) -
 
 
 def _crowd(
-    model: str,
-    persistence: Callable[[ModelInputs], Persistence],
-    s: ModelInputs,
-    scenario: Scenario,
+    name: str, persistence: Persistence | None, s: ModelInputs, scenario: Scenario
 ) -> IdealisedScenario:
-    crowd = Infinite(attempts_per_slot=attempt_load(model, s) / s.packet_slots)
-    access = _slotted(s, persistence(s), Population(infinite=crowd))
+    """Return an infinite population of a persistence, or that of the inputs."""
+    attempts = attempt_load(f"tobagi-hunt-1980-{name}-persistent", s)
+    crowd = Infinite(attempts_per_slot=attempts / s.packet_slots)
+    access = _slotted(s, persistence or s.persistence, Population(infinite=crowd))
     return with_access(in_slots(s, scenario), access, _always)
 
 
@@ -227,18 +200,16 @@ def attempt_load(model: str, inputs: ModelInputs) -> float:
     return entry.attempt_load(inputs) if entry.attempt_load is not None else float("nan")
 
 
-def _tobagi_hunt_finite(s: ModelInputs, scenario: Scenario) -> IdealisedScenario:
-    parameters = ENTRIES["tobagi-hunt-1980-finite"].parameters(s)
-    users = Finite(retransmission=parameters["retransmission"], first="immediate")
+def _finite(
+    model: str,
+    first: Literal["immediate", "delayed"],
+    change: Change,
+    s: ModelInputs,
+    scenario: Scenario,
+) -> IdealisedScenario:
+    users = Finite(retransmission=ENTRIES[model].parameters(s)["retransmission"], first=first)
     access = _slotted(s, "non", Population(finite=users))
-    return with_access(in_slots(s, scenario), access)
-
-
-def _tasaka(s: ModelInputs, scenario: Scenario) -> IdealisedScenario:
-    parameters = ENTRIES["tasaka-1986"].parameters(s)
-    users = Finite(retransmission=parameters["retransmission"], first="delayed")
-    access = _slotted(s, "non", Population(finite=users))
-    return with_access(in_slots(s, scenario), access, at_once)
+    return with_access(in_slots(s, scenario), access, change)
 
 
 def _unslotted(s: ModelInputs, access: Access) -> Mac:
@@ -269,18 +240,19 @@ def _all_idle(s: ModelInputs, scenario: Scenario) -> IdealisedScenario:
     return with_access(bare(s, scenario), _persistent(s, None))
 
 
-_NON, _ONE, _P = (f"tobagi-hunt-1980-{name}-persistent" for name in ("non", "one", "p"))
 _IDEAL: dict[str, Callable[[ModelInputs, Scenario], IdealisedScenario]] = {
-    "metcalfe-boggs-1976": _metcalfe_boggs,
-    "almes-lazowska-1979": _almes_lazowska,
-    _NON: partial(_crowd, _NON, lambda _: "non"),
-    _ONE: partial(_crowd, _ONE, lambda _: 1.0),
-    _P: partial(_crowd, _P, lambda s: s.persistence),
-    "tobagi-hunt-1980-finite": _tobagi_hunt_finite,
+    "metcalfe-boggs-1976": partial(_one_of_waiting, _always),
+    "almes-lazowska-1979": partial(_one_of_waiting, at_once),
+    "tobagi-hunt-1980-non-persistent": partial(_crowd, "non", "non"),
+    "tobagi-hunt-1980-one-persistent": partial(_crowd, "one", 1.0),
+    "tobagi-hunt-1980-p-persistent": partial(_crowd, "p", None),
+    "tobagi-hunt-1980-finite": partial(
+        _finite, "tobagi-hunt-1980-finite", "immediate", lambda flow: flow
+    ),
     "lam-1980": _lam,
     "bux-1981-token-ring": _ring,
     "coyle-liu-1983": _coyle_liu,
     "takagi-kleinrock-1985": _takagi_kleinrock,
     "takagi-kleinrock-1985-finite": _all_idle,
-    "tasaka-1986": _tasaka,
+    "tasaka-1986": partial(_finite, "tasaka-1986", "delayed", at_once),
 }

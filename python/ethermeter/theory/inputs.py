@@ -33,8 +33,7 @@ from ethermeter.stations import (
     tag_of,
     talking_share,
 )
-from ethermeter.theory.assumptions import Assumptions
-from ethermeter.theory.names import ROUND_TRIP, SLOT_TIME
+from ethermeter.theory.assumptions import ROUND_TRIP, SLOT_TIME, Assumptions
 
 PS_PER_S = 1e12
 Floats = npt.NDArray[np.float64]
@@ -49,18 +48,12 @@ class ModelInputs:
 
     Parameters
     ----------
-    stations
-        Number of stations.
     alike
         Whether all stations offer the same.
-    rate_bps
-        Line rate.
     packet_bits, weights
         Charged bits of the different packets and their shares, shape (lengths,).
     propagation_s
-        Largest one-way propagation between two stations.
-    equally_far
-        Whether all pairs of stations are that far apart.
+        Largest one-way propagation between two stations; `equally_far` if it is that of all pairs.
     overhead_bits
         Of `packet_bits`, preamble and gap.
     turnaround_s
@@ -77,19 +70,15 @@ class ModelInputs:
         Frames per second of all stations together; 0 when saturated.
     buffers
         Frames a station has room for; None for no limit.
-    thinking_s
-        Mean time of a saturated station between a frame and the next, if it is exponential; else
-        None.
-    service_s
-        Mean time of the host between a frame and the next.
+    thinking_s, service_s
+        Mean time of the host between a frame and the next; the first only of saturated stations
+        where it is exponential, else None.
     generator
         Whether a user process fills buffers.
-    priority_waits
-        Whether any station has a priority wait.
     backoff
         "exponential", "linear", "constant" or "none".
     contention_slot_s, sensing_interval_s, persistence, station_latency_s
-        Assumptions of the theories; `sensing_interval_s` may be None.
+        Assumptions of the theories.
 
     """
 
@@ -145,16 +134,7 @@ class ModelInputs:
 
 
 def model_inputs(scenario: Scenario, assumptions: Assumptions) -> ModelInputs:
-    """Return the model inputs of a scenario.
-
-    Parameters
-    ----------
-    scenario
-        Of a trial.
-    assumptions
-        Assumptions of the theories beyond it.
-
-    """
+    """Return the model inputs of a scenario, with the assumptions of the theories beyond it."""
     medium, mac, groups = medium_of(scenario), constants_of(scenario), groups_of(scenario)
     bit_s = medium.bit_ps / PS_PER_S
     points = points_of(scenario)
@@ -166,7 +146,9 @@ def model_inputs(scenario: Scenario, assumptions: Assumptions) -> ModelInputs:
     detected_s = max(mac.preamble_bits * bit_s, propagation_s)
     jam_s = mac.jam_bits * bit_s
     slot_s = mac.slot_bits * bit_s
-    collision_ps = assumptions.collision_ps
+    collision_ps, slot = assumptions.collision_ps, assumptions.contention_slot
+    # Without any distance a slot still has a length: nothing depends on it then.
+    contention_s = {ROUND_TRIP: max(2 * propagation_s, bit_s), SLOT_TIME: slot_s}
     arrivals = {tag_of(group.flow.arrivals) for group in groups}
     return ModelInputs(
         stations=len(points),
@@ -191,11 +173,7 @@ def model_inputs(scenario: Scenario, assumptions: Assumptions) -> ModelInputs:
         generator=any(group.flow.generator is not None for group in groups),
         priority_waits=any(group.stations.priority_wait_ps for group in groups),
         backoff=tag_of(first.stations.backoff),
-        contention_slot_s=_contention_s(
-            assumptions.contention_slot,
-            # Without any distance a slot still has a length: nothing depends on it then.
-            {ROUND_TRIP: max(2 * propagation_s, bit_s), SLOT_TIME: slot_s},
-        ),
+        contention_slot_s=contention_s[slot] if isinstance(slot, str) else slot / PS_PER_S,
         sensing_interval_s=_seconds(assumptions.sensing_interval_ps),
         persistence=assumptions.persistence,
         station_latency_s=_seconds(assumptions.station_latency_ps) or bit_s,
@@ -207,10 +185,6 @@ def _without_names(group: Group) -> tuple[Stations, Flow]:
         replace(group.stations, node="", points=()),
         replace(group.flow, name="", from_=""),
     )
-
-
-def _contention_s(given: str | int, named_s: dict[str, float]) -> float:
-    return named_s[given] if isinstance(given, str) else given / PS_PER_S
 
 
 def _seconds(time_ps: int | None) -> float | None:
@@ -233,9 +207,8 @@ def _lengths(groups: Sequence[Group]) -> tuple[Floats, Floats]:
     for group in groups:
         bits, weights = lengths_of(group.flow.frames)
         rate = _rate(group.flow) or 1.0
-        for length, weight in zip(
-            bits, np.asarray(weights, np.float64) / sum(weights), strict=True
-        ):
+        of_all = np.asarray(weights, np.float64) / sum(weights)
+        for length, weight in zip(bits, of_all, strict=True):
             shares[length] = shares.get(length, 0.0) + group.count * rate * float(weight)
     lengths = np.array(sorted(shares), np.float64)
     of_each = np.array([shares[int(length)] for length in lengths])

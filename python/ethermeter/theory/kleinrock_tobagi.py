@@ -1,58 +1,54 @@
 """Kleinrock and Tobagi 1975: 1-persistent CSMA without collision detection."""
 
+from typing import Annotated
+
 import numpy as np
 
-from ethermeter.arguments import Array, Numbers, flag, plain, together
-from ethermeter.theory.arguments import LOAD, PROPAGATION
+from ethermeter.arguments import Array, flag, plain
+from ethermeter.theory.arguments import FLAG
 from ethermeter.theory.entry import (
     EQUALLY_FAR,
-    LOAD_G,
     NOT_MODELLED,
     POISSON_INFINITE,
-    PROPAGATION_A,
-    THROUGHPUT_S,
-    Model,
+    STABLE_RETRANSMISSION,
+    Load,
+    Propagation,
     Symbol,
     Throughput,
-    assuming,
+    catalogued,
+    read,
 )
-from ethermeter.theory.special import mean_decay
+from ethermeter.theory.probability import mean_decay
 
 MODEL = "kleinrock-tobagi-1975"
 
 
+@catalogued(
+    "1-persistent CSMA without collision detection: the limit of the later models",
+    {
+        "slotting": "slots of one propagation time, or none",
+        "persistence": "1-persistent",
+        "retransmission": STABLE_RETRANSMISSION,
+        "collision_length": "a packet: there is no collision detection",
+        "topology": EQUALLY_FAR,
+        "packet_lengths": "fixed",
+        **POISSON_INFINITE,
+        **NOT_MODELLED,
+    },
+    source="L. Kleinrock, F. A. Tobagi, Packet switching in radio channels, IEEE Trans."
+    " Communications 23(12), 1975",
+    confidence="mathematics solid; the formulas are the paper's as remembered",
+    validity="any load",
+)
 def kleinrock_tobagi_1975(
-    load: Numbers, *, propagation: Numbers, slotted: bool = True
+    load: Load,
+    *,
+    propagation: Propagation,
+    slotted: Annotated[
+        bool, Symbol("", "whether starts are synchronised to slots of one propagation time", FLAG)
+    ] = True,
 ) -> Throughput:
     """Throughput of 1-persistent CSMA without collision detection.
-
-    Parameters
-    ----------
-    load
-        G, attempts a packet time; at least 0.
-    propagation
-        a, one-way propagation over packet time; from 0 to 1.
-    slotted
-        Whether starts are synchronised to slots of one propagation time.
-
-    Returns
-    -------
-    :
-        Of the broadcast shape.
-
-    Raises
-    ------
-    ArgumentError
-        If an argument is out of its range or the shapes do not broadcast.
-
-    Assumptions
-    -----------
-    Infinite Poisson population, new packets and repeated ones together; all stations one
-    propagation time apart; fixed lengths.
-
-    Source
-    ------
-    Kleinrock and Tobagi, IEEE T-COM 23(12), 1975.
 
     Examples
     --------
@@ -60,7 +56,7 @@ def kleinrock_tobagi_1975(
     0.49303
 
     """
-    g, a = together(MODEL, load=(load, LOAD), propagation=(propagation, PROPAGATION))
+    g, a = read(kleinrock_tobagi_1975, load=load, propagation=propagation)
     with np.errstate(under="ignore"):
         value = _slotted(g, a) if flag(MODEL, "slotted", slotted) else _unslotted(g, a)
     return Throughput(
@@ -78,40 +74,3 @@ def _unslotted(g: Array, a: Array) -> Array:
     above = g * (1 + g + a * g * (1 + g + a * g / 2)) * np.exp(-g * (1 + 2 * a))
     below = g * (1 + 2 * a) + np.expm1(-a * g) + (1 + a * g) * np.exp(-g * (1 + a))
     return np.asarray(above / below)
-
-
-ENTRIES = (
-    Model(
-        MODEL,
-        "1-persistent CSMA without collision detection: the limit of the later models",
-        1975,
-        kleinrock_tobagi_1975,
-        (
-            LOAD_G,
-            PROPAGATION_A,
-            Symbol(
-                "slotted",
-                "",
-                "",
-                "whether starts are synchronised to slots of one propagation time",
-                ("true", "false"),
-                default=True,
-            ),
-        ),
-        (THROUGHPUT_S,),
-        assuming(
-            slotting="slots of one propagation time, or none",
-            persistence="1-persistent",
-            retransmission="a stable rate, part of the load",
-            collision_length="a packet: there is no collision detection",
-            topology=EQUALLY_FAR,
-            packet_lengths="fixed",
-            **POISSON_INFINITE,
-            **NOT_MODELLED,
-        ),
-        "L. Kleinrock, F. A. Tobagi, Packet switching in radio channels, IEEE Trans."
-        " Communications 23(12), 1975",
-        "mathematics solid; the formulas are the paper's as remembered",
-        "any load",
-    ),
-)

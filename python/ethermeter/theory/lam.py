@@ -1,81 +1,87 @@
 """Lam 1980: delay of a slotted CSMA/CD channel with adaptive backoff, as one queue."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
 from ethermeter.arguments import Array, Flags, Numbers, choice, plain, same_shape
-from ethermeter.theory.arguments import ARRIVAL_RATE, PACKET_S, SAME, TIME_S, WEIGHT, stable
-from ethermeter.theory.entry import (
-    NOT_MODELLED,
-    WHEN_UNSTABLE,
-    Delay,
-    Model,
-    Output,
-    Symbol,
-    assuming,
+from ethermeter.theory.arguments import (
+    ARRIVAL_RATE,
+    LENGTHS,
+    PACKET_S,
+    SAME,
+    TIME_S,
+    WEIGHT,
+    packet_times,
+    stable,
 )
-from ethermeter.theory.lengths import LENGTHS, packet_times
-from ethermeter.theory.special import mean_decay
+from ethermeter.theory.entry import NOT_MODELLED, Delay, Symbol, Unstable, catalogued
+from ethermeter.theory.probability import mean_decay
 
 MODEL = "lam-1980"
 CONTENTIONS = ("geometric", "exponential")
 _E = np.e
 
+ArrivalRate = Annotated[
+    Numbers, Symbol("lambda", "packets of all stations together", ARRIVAL_RATE, "1/s")
+]
+PacketTime = Annotated[
+    Numbers,
+    Symbol(
+        "E1", "packet time: the fixed one, the mean, or those of a mix", PACKET_S, "s", row=True
+    ),
+]
+PropagationTau = Annotated[Numbers, Symbol("tau", "one-way end-to-end propagation", TIME_S, "s")]
+Weights = Annotated[Numbers | None, Symbol("", "weights of the lengths of a mix", WEIGHT, row=True)]
+Distribution = Annotated[str, Symbol("", "how lengths are distributed", LENGTHS)]
 
+QUEUE_ASSUMED = {
+    "population": "infinite",
+    "arrivals": "Poisson",
+    "buffers": "none: each packet is a station of its own",
+    "packet_lengths": "fixed, exponential, or a mix",
+    "persistence": "1-persistent",
+    "retransmission": "adaptive: a slot of a contention succeeds with probability 1/e",
+    "collision_length": "one round trip",
+    "topology": "a bus by its ends: the round trip",
+    **NOT_MODELLED,
+}
+QUEUE_VALIDITY = (
+    "rates below 1/(E1 + tau + 2e tau); packets at least a round trip long; no value where even an"
+    " empty slot is improbable"
+)
+
+
+@catalogued(
+    "delay of slotted CSMA/CD with adaptive backoff",
+    {"slotting": "slots of one round trip from the end of each success", **QUEUE_ASSUMED},
+    source="S. S. Lam, A carrier sense multiple access protocol for local networks, Computer"
+    " Networks 4(1), 1980",
+    confidence="mathematics solid: exact for its assumptions, simulation within 0.5 %; the form"
+    " with exponential contention is the remembered printed formula without the correction for"
+    " slots",
+    validity=QUEUE_VALIDITY,
+)
 def lam_1980(
-    arrival_rate: Numbers,
+    arrival_rate: ArrivalRate,
     *,
-    packet_s: Numbers,
-    propagation_s: Numbers,
-    weights: Numbers | None = None,
-    lengths: str = "fixed",
-    contention: str = "geometric",
-    unstable: str = "error",
+    packet_s: PacketTime,
+    propagation_s: PropagationTau,
+    weights: Weights = None,
+    lengths: Distribution = "fixed",
+    contention: Annotated[
+        str, Symbol("", "distribution of the time to resolve a collision", CONTENTIONS)
+    ] = "geometric",
+    unstable: Unstable = "error",
 ) -> Delay:
-    """Mean delay of a slotted CSMA/CD channel.
+    """Mean delay of a slotted CSMA/CD channel, to the end of the packet everywhere.
 
-    Parameters
-    ----------
-    arrival_rate
-        lambda, of all stations together [1/s]; at least 0.
-    packet_s
-        Packet time: the fixed one, the mean, or those of a mix, shape (lengths,) [s]; from 1e-15 to
-        1e6.
-    propagation_s
-        tau, one-way end-to-end propagation [s]; at least 0.
-    weights
-        Weights of the lengths of a mix, shape (lengths,).
-    lengths
-        "fixed", "exponential" or "mix".
-    contention
-        How many slots it takes to resolve a collision: "geometric", each slot succeeds with
-        probability 1/e; or "exponential", a time of the same mean beyond the first slot, which is
-        the model that the printed formula solves exactly.
-    unstable
-        "error" or "nan": what happens to rates beyond the limit.
-
-    Returns
-    -------
-    :
-        From arrival to the end of the packet everywhere; of the broadcast shape.
-
-    Raises
-    ------
-    ArgumentError
-        If an argument is out of its range, the shapes do not broadcast, or a rate is not stable and
-        `unstable` is "error".
-
-    Assumptions
-    -----------
-    Infinite Poisson population; slots of 2 tau begin after each success; a single packet succeeds
-    at once, several collide for 2 tau and then contend with adaptive backoff that succeeds with
-    probability 1/e in a slot; a success takes the packet time and tau.
-
-    Source
-    ------
-    Lam, Computer Networks 4(1), 1980. The geometric form is derived from these assumptions.
-
+    Slots of 2 tau begin after each success; a single packet succeeds at once, several collide for
+    2 tau and then contend with adaptive backoff; a success takes the packet time and tau. With
+    "geometric" contention each slot succeeds with probability 1/e, a form derived from these
+    assumptions; "exponential" is a time of the same mean beyond the first slot, the model that the
+    printed formula solves exactly.
     """
     choice(MODEL, "contention", contention, CONTENTIONS)
     queue = read_queue(MODEL, arrival_rate, packet_s, propagation_s, weights, lengths, unstable)
@@ -89,13 +95,11 @@ def lam_1980(
             + (4 * _E + 2) * tau * queue.mean_s
             + (1 + 4 * _E + 4 * _E * (2 * _E - 1)) * tau**2
         )
-        # (1 - w)/lambda, w = e^(-2 lambda tau), without cancellation.
-        slot = 2 * tau * mean_decay(2 * rate * tau)
         with np.errstate(divide="ignore", invalid="ignore"):
             delay = (
                 rate * square / (2 * (1 - queue.busy))
                 + (queue.mean_s + 2 * _E * tau + 2 * tau)
-                - slot * (1 - 2 * rate * tau) / queue.none_in_slot
+                - queue.slot_s * (1 - 2 * rate * tau) / queue.none_in_slot
             )
     return finish(queue, delay)
 
@@ -106,18 +110,12 @@ class Queue:
 
     Parameters
     ----------
-    rate
-        Arrivals [1/s].
-    tau_s
-        Propagation [s].
-    mean_s, square_s2
-        Moments of the packet time [s, s^2].
     busy
         rate times mean service time, contention included; below 1 where stable.
+    slot_s
+        (1 - w)/lambda with w = e^(-2 lambda tau), without cancellation.
     none_in_slot
         B(lambda) e^(-1 - lambda tau) - 1 + e^(-2 lambda tau), which must be above 0.
-    good
-        Where the queue is stable.
     fits
         Where the formula has a value, and a packet is as long as a round trip.
 
@@ -128,6 +126,7 @@ class Queue:
     mean_s: Array
     square_s2: Array
     busy: Array
+    slot_s: Array
     none_in_slot: Array
     good: Flags
     fits: Flags
@@ -157,29 +156,21 @@ def read_queue(
     service = mean + tau + 2 * _E * tau
     good = stable(model, "arrival_rate", rate, 1 / service, unstable)
     none = packet.transform(rate) * np.exp(-1 - rate * tau) + np.expm1(-2 * rate * tau)
-    return Queue(
-        rate,
-        tau,
-        mean,
-        square,
-        rate * service,
-        none,
-        good,
-        np.asarray((none > 0) & (mean >= 2 * tau * (1 - SAME))),
-    )
+    fits = np.asarray((none > 0) & (mean >= 2 * tau * (1 - SAME)))
+    slot = 2 * tau * mean_decay(2 * rate * tau)
+    return Queue(rate, tau, mean, square, rate * service, slot, none, good, fits)
 
 
 def printed_delay_s(queue: Queue) -> Array:
-    """Return the printed form without its term for the way from sender to receiver [s]."""
+    """Return the printed form without its term for the propagation from sender to receiver [s]."""
     rate, tau = queue.rate, queue.tau_s
     square = (
         queue.square_s2 + (4 * _E + 2) * tau * queue.mean_s + (5 + 4 * _E * (2 * _E - 1)) * tau**2
     )
-    slot = 2 * tau * mean_decay(2 * rate * tau)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(
             rate * square / (2 * (1 - queue.busy))
-            - slot * (1 + rate * tau / _E - 3 * rate * tau) / queue.none_in_slot
+            - queue.slot_s * (1 + rate * tau / _E - 3 * rate * tau) / queue.none_in_slot
             + queue.mean_s
             + 2 * _E * tau
         )
@@ -192,66 +183,3 @@ def finish(queue: Queue, delay: Array) -> Delay:
         utilisation=plain(queue.rate * queue.mean_s),
         outside_range=plain(~queue.good | ~queue.fits),
     )
-
-
-ARRIVALS = Symbol("arrival_rate", "lambda", "1/s", "packets of all stations together", ARRIVAL_RATE)
-PACKET_TIME = Symbol(
-    "packet_s",
-    "E1",
-    "s",
-    "packet time: the fixed one, the mean, or those of a mix",
-    PACKET_S,
-    row=True,
-)
-PROPAGATION_TAU = Symbol("propagation_s", "tau", "s", "one-way end-to-end propagation", TIME_S)
-WEIGHTS_OF_MIX = Symbol(
-    "weights", "", "", "weights of the lengths of a mix", WEIGHT, None, row=True
-)
-DISTRIBUTION = Symbol("lengths", "", "", "how lengths are distributed", LENGTHS, "fixed")
-DELAY = Output("delay_s", "t_f", "s", "mean time from arrival to the end of reception")
-UTILISATION = Output("utilisation", "S", "", "arrival rate times mean packet time")
-QUEUE_ASSUMES = {
-    "population": "infinite",
-    "arrivals": "Poisson",
-    "buffers": "none: each packet is a station of its own",
-    "packet_lengths": "fixed, exponential, or a mix",
-    "persistence": "1-persistent",
-    "retransmission": "adaptive: a slot of a contention succeeds with probability 1/e",
-    "collision_length": "one round trip",
-    "topology": "a bus by its ends: the round trip",
-    **NOT_MODELLED,
-}
-
-ENTRIES = (
-    Model(
-        MODEL,
-        "delay of slotted CSMA/CD with adaptive backoff",
-        1980,
-        lam_1980,
-        (
-            ARRIVALS,
-            PACKET_TIME,
-            PROPAGATION_TAU,
-            WEIGHTS_OF_MIX,
-            DISTRIBUTION,
-            Symbol(
-                "contention",
-                "",
-                "",
-                "distribution of the time to resolve a collision",
-                CONTENTIONS,
-                "geometric",
-            ),
-            WHEN_UNSTABLE,
-        ),
-        (DELAY, UTILISATION),
-        assuming(slotting="slots of one round trip from the end of each success", **QUEUE_ASSUMES),
-        "S. S. Lam, A carrier sense multiple access protocol for local networks, Computer Networks"
-        " 4(1), 1980",
-        "mathematics solid: exact for its assumptions, simulation within 0.5 %; the form with"
-        " exponential contention is the remembered printed formula without the correction for"
-        " slots",
-        "rates below 1/(E1 + tau + 2e tau); packets at least a round trip long; no value where"
-        " even an empty slot is improbable",
-    ),
-)

@@ -7,18 +7,68 @@ at the smallest G that carries the arrivals.
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from ethermeter import theory
-from ethermeter.metrics import Metric
+from ethermeter.metrics import Caution, Metric
 from ethermeter.theory.inputs import ModelInputs
-from ethermeter.theory.simplifications import Simplification
+from ethermeter.theory.simplifications import OTHER_PROTOCOL, Simplification, violated
 
 Parameters = dict[str, Any]
+Function = Callable[..., Any]
+
+_NEEDS: dict[str, tuple[Callable[[ModelInputs], bool], str]] = {
+    "no-waits": (
+        lambda s: not s.priority_waits,
+        "needs stations without priority waits, which no theory models",
+    ),
+    "saturated": (
+        lambda s: s.arrivals == "saturated",
+        "needs stations that are saturated; arrivals are {0.arrivals}",
+    ),
+    "poisson": (
+        lambda s: s.arrivals == "poisson",
+        "needs Poisson arrivals; they are {0.arrivals}",
+    ),
+    "no-generator": (
+        lambda s: not s.generator,
+        "needs stations without a generator, here a user process fills buffers",
+    ),
+    "thinking": (
+        lambda s: s.thinking_s is not None,
+        "needs stations that think for an exponential time: saturated, service ="
+        ' {{ exponential = {{ offset = "0 s", mean = … }} }}',
+    ),
+    "sensing": (
+        lambda s: s.sensing_interval_s is not None,
+        "needs theory.sensing_interval, the mean time until a station tries again",
+    ),
+    "alike": (lambda s: s.alike, "needs stations that are all alike"),
+    "several": (lambda s: s.stations > 1, "needs two stations or more"),
+    "apart": (lambda s: s.propagation_s > 0, "needs stations that are some distance apart"),
+    "longer": (
+        lambda s: s.propagation_s <= 0 or s.packet_s >= s.propagation_s,
+        "needs packets longer than the propagation",
+    ),
+    "hesitant": (
+        lambda s: s.persistence < 1,
+        "needs theory.persistence below 1; with 1 it is the 1-persistent model",
+    ),
+    "one-length": (
+        lambda s: len(s.packet_bits) == 1,
+        "needs packets of one length; there are {0.packet_bits.size}",
+    ),
+    "endless": (
+        lambda s: s.buffers is None,
+        "needs unlimited queues; there is room for {0.buffers}",
+    ),
+    "limited": (lambda s: s.buffers is not None, "needs limited queues (queue = …)"),
+}
+"""Conditions of the models, each with the obstacle where it does not hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,120 +81,85 @@ class Prediction:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """How a model applies to experiments.
+    """How a model applies to experiments: its simplifications and conditions, and its prediction.
 
-    Parameters
-    ----------
-    assumes
-        Its simplifications.
-    obstacles
-        Reasons why it does not apply to the inputs; empty if it applies.
-    parameters
-        Arguments of its function.
-    predict
-        Its prediction.
-    attempt_load
-        For a model whose input is the rate of attempts: the rate that carries the arrivals, in
-        attempts a packet time.
-
+    `parameters` are the arguments of its function. `attempt_load` is for a model whose input is the
+    rate of attempts: the rate that carries the arrivals, in attempts a packet time.
     """
 
     assumes: tuple[Simplification, ...]
-    obstacles: Callable[[ModelInputs], list[str]]
+    needs: tuple[str, ...]
     parameters: Callable[[ModelInputs], Parameters]
     predict: Callable[[ModelInputs], Prediction]
     attempt_load: Callable[[ModelInputs], float] | None = None
 
-
-def _obstacles(
-    *conditions: Callable[[ModelInputs], str | None],
-) -> Callable[[ModelInputs], list[str]]:
-    return lambda inputs: [
-        text for condition in (_no_waits, *conditions) if (text := condition(inputs)) is not None
-    ]
+    def obstacles(self, inputs: ModelInputs) -> list[str]:
+        """Reasons why it does not apply to the inputs; empty if it applies."""
+        conditions = (_NEEDS[need] for need in ("no-waits", *self.needs))
+        return [text.format(inputs) for holds, text in conditions if not holds(inputs)]
 
 
-def _no_waits(s: ModelInputs) -> str | None:
-    return (
-        "needs stations without priority waits, which no theory models"
-        if s.priority_waits
-        else None
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether a model applies to a scenario.
+
+    Parameters
+    ----------
+    model
+        Its name.
+    obstacles
+        Why it does not apply; empty if it does.
+    differences
+        What it assumes that is not so: assumption to text.
+    cautions
+        Cautions of every one of its values.
+    values
+        What it predicts, in the metrics' units; empty if it does not apply.
+
+    """
+
+    model: str
+    obstacles: tuple[str, ...]
+    differences: Mapping[Simplification, str] = field(default_factory=dict)
+    cautions: tuple[Caution, ...] = ()
+    values: Mapping[Metric, float] = field(default_factory=dict)
+
+    @property
+    def applies(self) -> bool:
+        """Whether nothing speaks against it."""
+        return not self.obstacles
+
+
+def judge(model: str, inputs: ModelInputs) -> Verdict:
+    """Return whether a model applies to a scenario, and what it predicts.
+
+    Raises
+    ------
+    KeyError
+        If there is no such model.
+
+    """
+    entry = ENTRIES[model]
+    if obstacles := entry.obstacles(inputs):
+        return Verdict(model, tuple(obstacles))
+    found, predicted = violated(entry.assumes, inputs), entry.predict(inputs)
+    cautions = {
+        Caution.OUTSIDE_MODEL_RANGE: predicted.outside_range,
+        Caution.OTHER_PROTOCOL: bool(OTHER_PROTOCOL & set(found)),
+    }
+    return Verdict(
+        model, (), found, tuple(name for name, holds in cautions.items() if holds), predicted.values
     )
 
 
-def _saturated(s: ModelInputs) -> str | None:
-    return (
-        None
-        if s.arrivals == "saturated"
-        else f"needs stations that are saturated; arrivals are {s.arrivals}"
-    )
+def judge_all(inputs: ModelInputs) -> tuple[Verdict, ...]:
+    """Judge every model."""
+    return tuple(judge(model, inputs) for model in ENTRIES)
 
 
-def _poisson(s: ModelInputs) -> str | None:
-    return None if s.arrivals == "poisson" else f"needs Poisson arrivals; they are {s.arrivals}"
-
-
-def _no_generator(s: ModelInputs) -> str | None:
-    return (
-        "needs stations without a generator, here a user process fills buffers"
-        if s.generator
-        else None
-    )
-
-
-def _thinking(s: ModelInputs) -> str | None:
-    if s.thinking_s is not None:
-        return None
-    return (
-        "needs stations that think for an exponential time: saturated, service ="
-        ' { exponential = { offset = "0 s", mean = … } }'
-    )
-
-
-def _sensing(s: ModelInputs) -> str | None:
-    return (
-        None
-        if s.sensing_interval_s is not None
-        else "needs theory.sensing_interval, the mean time until a station tries again"
-    )
-
-
-def _alike(s: ModelInputs) -> str | None:
-    return None if s.alike else "needs stations that are all alike"
-
-
-def _several(s: ModelInputs) -> str | None:
-    return None if s.stations > 1 else "needs two stations or more"
-
-
-def _apart(s: ModelInputs) -> str | None:
-    if s.propagation_s <= 0:
-        return "needs stations that are some distance apart"
-    return None if s.packet_s >= s.propagation_s else "needs packets longer than the propagation"
-
-
-def _hesitant(s: ModelInputs) -> str | None:
-    return (
-        None
-        if s.persistence < 1
-        else "needs theory.persistence below 1; with 1 it is the 1-persistent model"
-    )
-
-
-def _one_length(s: ModelInputs) -> str | None:
-    return (
-        None
-        if len(s.packet_bits) == 1
-        else f"needs packets of one length; there are {len(s.packet_bits)}"
-    )
-
-
-def _endless(s: ModelInputs) -> str | None:
-    return None if s.buffers is None else f"needs unlimited queues; there is room for {s.buffers}"
-
-
-def _limited(s: ModelInputs) -> str | None:
-    return None if s.buffers is not None else "needs limited queues (queue = …)"
+def applicable(inputs: ModelInputs) -> tuple[str, ...]:
+    """Names of the models that apply; cheaper than to judge them."""
+    return tuple(name for name, entry in ENTRIES.items() if not entry.obstacles(inputs))
 
 
 def _rates(s: ModelInputs, packets_per_s: float) -> dict[Metric, float]:
@@ -171,13 +186,16 @@ def _held(
     }
 
 
-def _metcalfe_boggs_parameters(s: ModelInputs) -> Parameters:
+def _wire(s: ModelInputs) -> Parameters:
     return {
-        "stations": s.stations,
         "packet_bits": s.packet_s * s.rate_bps,
         "rate_bps": s.rate_bps,
         "slot_s": s.contention_slot_s,
     }
+
+
+def _metcalfe_boggs_parameters(s: ModelInputs) -> Parameters:
+    return {"stations": s.stations, **_wire(s)}
 
 
 def _metcalfe_boggs(s: ModelInputs) -> Prediction:
@@ -197,12 +215,7 @@ def _metcalfe_boggs(s: ModelInputs) -> Prediction:
 
 
 def _almes_lazowska_parameters(s: ModelInputs) -> Parameters:
-    return {
-        "load": s.load,
-        "packet_bits": s.packet_s * s.rate_bps,
-        "rate_bps": s.rate_bps,
-        "slot_s": s.contention_slot_s,
-    }
+    return {"load": s.load, **_wire(s)}
 
 
 def _almes_lazowska(s: ModelInputs) -> Prediction:
@@ -214,45 +227,56 @@ def _almes_lazowska(s: ModelInputs) -> Prediction:
     return Prediction(values, bool(found.outside_range) or s.load >= most)
 
 
-def _attempts(
-    function: str, parameters: Callable[[ModelInputs], Parameters], *, each_sends: bool
-) -> Callable[[ModelInputs], Prediction]:
-    """Return the prediction of a model whose input is the rate of attempts."""
-    load_of = _attempt_load(function, parameters)
+def _entry(
+    assumes: str,
+    needs: str,
+    parameters: Callable[[ModelInputs], Parameters],
+    predict: Callable[[ModelInputs], Prediction],
+    attempt_load: Callable[[ModelInputs], float] | None = None,
+) -> Entry:
+    simplifications = tuple(map(Simplification, assumes.split()))
+    return Entry(simplifications, tuple(needs.split()), parameters, predict, attempt_load)
+
+
+# Replications repeat the same arguments, and a search is slow.
+@lru_cache(maxsize=1024)
+def _capacity(function: Function, **parameters: float) -> tuple[float, float]:
+    """Return the largest throughput of a model, and the rate of attempts at which it occurs."""
+    best = theory.capacity(function, **parameters)
+    return float(best.capacity), float(best.load)
+
+
+@lru_cache(maxsize=1024)
+def _load_of(throughput: float, function: Function, **parameters: float) -> float:
+    return float(theory.load_of(throughput, function, **parameters))
+
+
+def _of_attempts(
+    function: Function,
+    parameters: Callable[[ModelInputs], Parameters],
+    assumes: str,
+    needs: str,
+    *,
+    each_sends: bool,
+) -> Entry:
+    """Return the entry of a model whose input is the rate of attempts.
+
+    `each_sends` says whether every attempt is a transmission.
+    """
+
+    def load(s: ModelInputs) -> float:
+        """Return the smallest rate of attempts that carries the arrivals, or carries most."""
+        most, best = _capacity(function, **parameters(s))
+        return _load_of(s.load, function, **parameters(s)) if s.load <= most else best
 
     def predict(s: ModelInputs) -> Prediction:
         most, _ = _capacity(function, **parameters(s))
         values = _rates(s, min(s.load, most) / s.packet_s)
         if each_sends:
-            values[Metric.ATTEMPTS_PER_FRAME] = load_of(s) / min(s.load, most)
+            values[Metric.ATTEMPTS_PER_FRAME] = load(s) / min(s.load, most)
         return Prediction(values, s.load > most)
 
-    return predict
-
-
-def _attempt_load(
-    function: str, parameters: Callable[[ModelInputs], Parameters]
-) -> Callable[[ModelInputs], float]:
-    """Return the smallest rate of attempts that carries the arrivals, or carries most."""
-
-    def load(s: ModelInputs) -> float:
-        most, best = _capacity(function, **parameters(s))
-        return _load_of(s.load, function, **parameters(s)) if s.load <= most else best
-
-    return load
-
-
-# Replications repeat the same arguments, and a search is slow.
-@lru_cache(maxsize=1024)
-def _capacity(function: str, **parameters: float) -> tuple[float, float]:
-    """Return the largest throughput of a model, and the rate of attempts at which it occurs."""
-    best = theory.capacity(getattr(theory, function), **parameters)
-    return float(best.capacity), float(best.load)
-
-
-@lru_cache(maxsize=1024)
-def _load_of(throughput: float, function: str, **parameters: float) -> float:
-    return float(theory.load_of(throughput, getattr(theory, function), **parameters))
+    return _entry(assumes, needs, parameters, predict, load)
 
 
 def _slots(s: ModelInputs) -> Parameters:
@@ -307,17 +331,14 @@ def _contending_parameters(s: ModelInputs) -> Parameters:
 
 
 def _delay(
-    function: str,
+    function: Function,
     parameters: Callable[[ModelInputs], Parameters],
     beyond_end_s: Callable[[ModelInputs], float],
 ) -> Callable[[ModelInputs], Prediction]:
-    """Return the prediction of a model of mean delay.
-
-    The model's delay ends `beyond_end_s` [s] after the last bit has left the sender.
-    """
+    """Return the prediction of a mean delay that ends so long after the last bit was sent [s]."""
 
     def predict(s: ModelInputs) -> Prediction:
-        found = getattr(theory, function)(**parameters(s), unstable="nan")
+        found = function(**parameters(s), unstable="nan")
         delay_s = float(found.delay_s)
         stable = math.isfinite(delay_s)
         values = _rates(s, s.arrival_rate if stable else math.nan) | {
@@ -397,110 +418,89 @@ def _tasaka(s: ModelInputs) -> Prediction:
     return Prediction(values, bool(found.outside_range))
 
 
-def _assume(words: str) -> tuple[Simplification, ...]:
-    return tuple(Simplification(word) for word in words.split())
+_ONE_OF_MANY = "poisson apart longer several"
+_ATTEMPTS = "infinite-population poisson-attempts equally-far no-overhead"
+_IN_SLOTS = "slotted non-persistent fixed-retransmission equally-far no-overhead constant-collision"
+_CONTENDING = "infinite-population known-queue equally-far no-overhead constant-collision"
 
-
-_ONE_OF_MANY = _obstacles(_poisson, _apart, _several)
-_THINKERS = _obstacles(_thinking, _sensing, _alike, _apart, _several)
 
 ENTRIES: dict[str, Entry] = {
-    "metcalfe-boggs-1976": Entry(
-        _assume("slotted no-overhead equally-far known-queue always-ready constant-collision"),
-        _obstacles(_saturated, _no_generator),
+    "metcalfe-boggs-1976": _entry(
+        "slotted no-overhead equally-far known-queue always-ready constant-collision",
+        "saturated no-generator",
         _metcalfe_boggs_parameters,
         _metcalfe_boggs,
     ),
-    "almes-lazowska-1979": Entry(
-        _assume(
-            "slotted no-overhead equally-far infinite-population known-queue constant-collision"
-        ),
-        _obstacles(_poisson, _endless, _one_length),
+    "almes-lazowska-1979": _entry(
+        "slotted no-overhead equally-far infinite-population known-queue constant-collision",
+        "poisson endless one-length",
         _almes_lazowska_parameters,
         _almes_lazowska,
     ),
-    "tobagi-hunt-1980-non-persistent": Entry(
-        _assume(
-            "slotted non-persistent infinite-population poisson-attempts equally-far no-overhead"
-            " constant-collision"
-        ),
+    "tobagi-hunt-1980-non-persistent": _of_attempts(
+        theory.tobagi_hunt_1980_non_persistent,
+        _slots,
+        f"slotted non-persistent {_ATTEMPTS} constant-collision",
         _ONE_OF_MANY,
-        _slots,
-        _attempts("tobagi_hunt_1980_non_persistent", _slots, each_sends=False),
-        _attempt_load("tobagi_hunt_1980_non_persistent", _slots),
+        each_sends=False,
     ),
-    "tobagi-hunt-1980-one-persistent": Entry(
-        _assume(
-            "slotted infinite-population poisson-attempts equally-far no-overhead"
-            " constant-collision"
-        ),
-        _obstacles(_poisson, _apart, _several, _one_length),
+    "tobagi-hunt-1980-one-persistent": _of_attempts(
+        theory.tobagi_hunt_1980_one_persistent,
         _slots,
-        _attempts("tobagi_hunt_1980_one_persistent", _slots, each_sends=True),
-        _attempt_load("tobagi_hunt_1980_one_persistent", _slots),
+        f"slotted {_ATTEMPTS} constant-collision",
+        f"{_ONE_OF_MANY} one-length",
+        each_sends=True,
     ),
-    "tobagi-hunt-1980-p-persistent": Entry(
-        _assume(
-            "slotted p-persistent infinite-population poisson-attempts equally-far no-overhead"
-            " constant-collision"
-        ),
-        _obstacles(_hesitant, _poisson, _apart, _several, _one_length),
+    "tobagi-hunt-1980-p-persistent": _of_attempts(
+        theory.tobagi_hunt_1980_p_persistent,
         _p_slots,
-        _attempts("tobagi_hunt_1980_p_persistent", _p_slots, each_sends=False),
-        _attempt_load("tobagi_hunt_1980_p_persistent", _p_slots),
+        f"slotted p-persistent {_ATTEMPTS} constant-collision",
+        f"hesitant {_ONE_OF_MANY} one-length",
+        each_sends=False,
     ),
-    "tobagi-hunt-1980-finite": Entry(
-        _assume(
-            "slotted non-persistent fixed-retransmission equally-far no-overhead constant-collision"
-        ),
-        _THINKERS,
-        _finite_parameters,
-        _finite,
+    "tobagi-hunt-1980-finite": _entry(
+        _IN_SLOTS, "thinking sensing alike apart longer several", _finite_parameters, _finite
     ),
-    "lam-1980": Entry(
-        _assume(
-            "slotted infinite-population known-queue equally-far no-overhead constant-collision"
-        ),
-        _obstacles(_poisson, _endless, _apart),
+    "lam-1980": _entry(
+        f"slotted {_CONTENDING}",
+        "poisson endless apart longer",
         _contending_parameters,
-        _delay("lam_1980", _contending_parameters, lambda s: s.propagation_s),
+        _delay(theory.lam_1980, _contending_parameters, lambda s: s.propagation_s),
     ),
-    "bux-1981-csma-cd": Entry(
-        _assume("infinite-population known-queue equally-far no-overhead constant-collision"),
-        _obstacles(_poisson, _endless, _apart),
+    "bux-1981-csma-cd": _entry(
+        _CONTENDING,
+        "poisson endless apart longer",
         _contending_parameters,
-        _delay("bux_1981_csma_cd", _contending_parameters, lambda s: s.propagation_s / 2),
+        _delay(theory.bux_1981_csma_cd, _contending_parameters, lambda s: s.propagation_s / 2),
     ),
-    "bux-1981-token-ring": Entry(
-        _assume("token no-overhead"),
-        _obstacles(_poisson, _endless, _alike),
+    "bux-1981-token-ring": _entry(
+        "token no-overhead",
+        "poisson endless alike",
         _ring_parameters,
-        _delay("bux_1981_token_ring", _ring_parameters, lambda s: _latency_s(s) / 2),
+        _delay(theory.bux_1981_token_ring, _ring_parameters, lambda s: _latency_s(s) / 2),
     ),
-    "coyle-liu-1983": Entry(
-        _assume("non-persistent fixed-retransmission equally-far no-overhead constant-collision"),
-        _obstacles(_thinking, _sensing, _alike, _apart, _several, _one_length),
+    "coyle-liu-1983": _entry(
+        "non-persistent fixed-retransmission equally-far no-overhead constant-collision",
+        "thinking sensing alike apart longer several one-length",
         _coyle_liu_parameters,
         _coyle_liu,
     ),
-    "takagi-kleinrock-1985": Entry(
-        _assume("infinite-population poisson-attempts equally-far no-overhead"),
-        _obstacles(_poisson, _apart, _several, _one_length),
+    "takagi-kleinrock-1985": _of_attempts(
+        theory.takagi_kleinrock_1985,
         _aborting,
-        _attempts("takagi_kleinrock_1985", _aborting, each_sends=True),
-        _attempt_load("takagi_kleinrock_1985", _aborting),
+        _ATTEMPTS,
+        f"{_ONE_OF_MANY} one-length",
+        each_sends=True,
     ),
-    "takagi-kleinrock-1985-finite": Entry(
-        _assume("lost-after-collision equally-far no-overhead"),
-        _obstacles(_thinking, _alike, _apart, _several, _one_length),
+    "takagi-kleinrock-1985-finite": _entry(
+        "lost-after-collision equally-far no-overhead",
+        "thinking alike apart longer several one-length",
         _all_idle_parameters,
         _all_idle,
     ),
-    "tasaka-1986": Entry(
-        _assume(
-            "slotted non-persistent fixed-retransmission equally-far no-overhead constant-collision"
-        ),
-        _obstacles(_poisson, _limited, _sensing, _alike, _apart, _several, _one_length),
+    "tasaka-1986": _entry(
+        _IN_SLOTS,
+        "poisson limited sensing alike apart longer several one-length",
         _tasaka_parameters,
         _tasaka,
     ),

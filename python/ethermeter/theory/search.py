@@ -20,18 +20,9 @@ _HALVINGS = 90
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """The largest throughput of a model.
+    """The largest throughput of a model, of two maxima the higher, and the load G at which it is.
 
-    Parameters
-    ----------
-    capacity
-        Largest throughput; of two maxima the higher.
-    load
-        G at which it is reached.
-    outside_range
-        Where the model's assumptions do not hold, or the throughput still rises at the largest
-        load of the search.
-
+    `outside_range` is also true where the throughput still rises at the largest load of the search.
     """
 
     capacity: Array
@@ -40,20 +31,10 @@ class Capacity:
 
 
 def capacity(function: Model, **parameters: Any) -> Capacity:
-    """Find the largest throughput over all loads.
+    """Find the largest throughput of a model of throughput against load, over all loads.
 
-    Parameters
-    ----------
-    function
-        A model of throughput against load.
-    parameters
-        Its other arguments; arrays broadcast.
-
-    Returns
-    -------
-    :
-        Of the broadcast shape of the parameters. The load is found to about 1e-6, the capacity to
-        the last digits.
+    `parameters` are its other arguments, which broadcast. The load is found to about 1e-6, the
+    capacity to the last digits.
 
     Raises
     ------
@@ -89,21 +70,10 @@ def capacity(function: Model, **parameters: Any) -> Capacity:
 
 
 def load_of(throughput: Numbers, function: Model, **parameters: Any) -> Array:
-    """Find the smallest load that carries a throughput.
+    """Find the smallest load G that carries a throughput from 0 to 1; NaN beyond the capacity.
 
-    Parameters
-    ----------
-    throughput
-        S; from 0 to 1.
-    function
-        A model of throughput against load.
-    parameters
-        Its other arguments; arrays broadcast.
-
-    Returns
-    -------
-    :
-        G, of the broadcast shape; NaN beyond the capacity.
+    `function` is a model of throughput against load, `parameters` its other arguments, which
+    broadcast.
 
     Raises
     ------

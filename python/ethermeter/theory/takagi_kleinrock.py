@@ -1,71 +1,71 @@
-"""Takagi and Kleinrock 1985: 1-persistent CSMA/CD without slots."""
+"""Takagi and Kleinrock 1985: 1-persistent CSMA/CD without slots.
+
+A collision that outlasts a packet, a + b above 1, is outside the range of all three.
+"""
+
+from typing import Annotated
 
 import numpy as np
 
-from ethermeter.arguments import Array, Flags, Numbers, Range, plain, together
-from ethermeter.theory.arguments import LOAD, PROPAGATION, SAME
+from ethermeter.arguments import Array, Flags, Numbers, Range, plain
+from ethermeter.theory.arguments import SAME
 from ethermeter.theory.entry import (
     EQUALLY_FAR,
-    LOAD_G,
     NOT_MODELLED,
     POISSON_INFINITE,
-    PROPAGATION_A,
-    THROUGHPUT_S,
-    Model,
+    STABLE_RETRANSMISSION,
+    Load,
+    Propagation,
     Symbol,
     Throughput,
-    assuming,
+    catalogued,
+    read,
 )
-from ethermeter.theory.markov import stationary
-from ethermeter.theory.special import binomial, two_or_more
+from ethermeter.theory.probability import binomial, stationary, two_or_more
 
-MODEL, DOUBLE_PEAK, FINITE = (
-    "takagi-kleinrock-1985",
-    "takagi-kleinrock-1985-double-peak",
-    "takagi-kleinrock-1985-finite",
-)
-ABORT = Range(0, 1e6)
 FINITE_STATIONS = Range(2, 1000, whole=True)
 _NODES = 24
 
+Abort = Annotated[
+    Numbers,
+    Symbol("b", "time from hearing a collision to falling silent, over packet time", Range(0, 1e6)),
+]
+_SOURCE = (
+    "H. Takagi, L. Kleinrock, Throughput analysis for persistent CSMA systems, IEEE Trans."
+    " Communications 33(7), 1985"
+)
+_ASSUMED = {
+    "slotting": "none",
+    "persistence": "1-persistent",
+    "retransmission": STABLE_RETRANSMISSION,
+    "collision_length": "by the physics: 2a + b and the first rival's start",
+    "topology": EQUALLY_FAR,
+    "packet_lengths": "fixed",
+    **POISSON_INFINITE,
+    **NOT_MODELLED,
+}
+_VALIDITY = "a collision no longer than a packet: a + b up to 1"
 
-def takagi_kleinrock_1985(load: Numbers, *, propagation: Numbers, abort: Numbers) -> Throughput:
-    """Throughput of unslotted 1-persistent CSMA/CD.
 
-    Parameters
-    ----------
-    load
-        G, attempts a packet time; at least 0.
-    propagation
-        a, propagation between any two stations over packet time; from 0 to 1.
-    abort
-        b, time from hearing a collision to falling silent, over packet time; at least 0, sensible
-        up to 1 - a.
+@catalogued(
+    "unslotted 1-persistent CSMA/CD",
+    _ASSUMED,
+    source=_SOURCE,
+    confidence="mathematics solid: simulation within 0.4 %; identity with the paper's formula"
+    " doubtful, as the second peak reported of it is absent",
+    validity=_VALIDITY,
+    notes=(
+        "The authors' unslotted CSMA/CD was disputed: Sohraby, Molle, Venetsanopoulos, IEEE Trans."
+        " Communications 35(2), 1987.",
+    ),
+)
+def takagi_kleinrock_1985(load: Load, *, propagation: Propagation, abort: Abort) -> Throughput:
+    """Throughput of unslotted 1-persistent CSMA/CD, by the physics of the authors' model.
 
-    Returns
-    -------
-    :
-        Of the broadcast shape.
-
-    Raises
-    ------
-    ArgumentError
-        If an argument is out of its range or the shapes do not broadcast.
-
-    Assumptions
-    -----------
-    Infinite Poisson population; packets that start together are noticed by their senders a
-    propagation time later, as any collision.
-
-    Source
-    ------
-    Takagi and Kleinrock, IEEE T-COM 33(7), 1985: the physics of their model; whether the formula is
-    theirs is doubtful, as it has no second peak.
-
+    Packets that start together are noticed by their senders a propagation time later, as any
+    collision.
     """
-    g, a, b = together(
-        MODEL, load=(load, LOAD), propagation=(propagation, PROPAGATION), abort=(abort, ABORT)
-    )
+    g, a, b = read(takagi_kleinrock_1985, load=load, propagation=propagation, abort=abort)
     with np.errstate(under="ignore"):
         from_single = _single_after_single(g, a, b)
         waiting = g * (a + b)
@@ -84,47 +84,30 @@ def takagi_kleinrock_1985(load: Numbers, *, propagation: Numbers, abort: Numbers
     return Throughput(throughput=plain(value), outside_range=plain(_too_long(a, b)))
 
 
+@catalogued(
+    "unslotted 1-persistent CSMA/CD, variant with a second peak: an artefact",
+    {
+        **_ASSUMED,
+        "collision_length": "of packets that start together: that of a success, unless another"
+        " comes within the propagation time",
+    },
+    source=_SOURCE
+    + ", as reported by D. R. Boggs, J. C. Mogul, C. A. Kent, WRL 88/4, 1988, section 2.4.6",
+    confidence="mathematics solid for its assumption (simulation within 1 %); that this is what the"
+    " paper computes is a hypothesis",
+    validity="none physically: it shows how the reported second peak can come about",
+    notes=("Artefact: reproduces the reported double peak, and is not to predict with.",),
+)
 def takagi_kleinrock_1985_double_peak(
-    load: Numbers, *, propagation: Numbers, abort: Numbers
+    load: Load, *, propagation: Propagation, abort: Abort
 ) -> Throughput:
     """Throughput of a variant that shows the second peak reported of the paper: an artefact.
 
     Packets that start together are not noticed as a collision unless a further one comes within the
     propagation time, so that they last as long as a success.
-
-    Parameters
-    ----------
-    load
-        G, attempts a packet time; at least 0.
-    propagation
-        a, propagation between any two stations over packet time; from 0 to 1.
-    abort
-        b, time from hearing a collision to falling silent, over packet time; at least 0, sensible
-        up to 1 - a.
-
-    Returns
-    -------
-    :
-        Of the broadcast shape.
-
-    Raises
-    ------
-    ArgumentError
-        If an argument is out of its range or the shapes do not broadcast.
-
-    Assumptions
-    -----------
-    Infinite Poisson population. A hypothesis about what the paper computes; do not use it to
-    predict.
-
-    Source
-    ------
-    Takagi and Kleinrock, IEEE T-COM 33(7), 1985, as reported by Boggs, Mogul and Kent, WRL 88/4,
-    1988, section 2.4.6.
-
     """
-    g, a, b = together(
-        DOUBLE_PEAK, load=(load, LOAD), propagation=(propagation, PROPAGATION), abort=(abort, ABORT)
+    g, a, b = read(
+        takagi_kleinrock_1985_double_peak, load=load, propagation=propagation, abort=abort
     )
     with np.errstate(under="ignore"):
         value = _single_after_single(g, a, b) * np.exp(-a * g) * g / _cycle_of_single(g, a, b)
@@ -154,49 +137,38 @@ def _too_long(a: Array, b: Array) -> Flags:
     return np.asarray(a + b > 1 + SAME)
 
 
+@catalogued(
+    "unslotted 1-persistent CSMA/CD with a finite population",
+    {
+        **_ASSUMED,
+        "population": "finite",
+        "arrivals": "Poisson while idle, new and repeated together",
+        "buffers": "one packet",
+    },
+    source=_SOURCE,
+    confidence="mathematics solid: simulation within 0.12 %; identity with the paper's formula"
+    " doubtful",
+    validity=_VALIDITY,
+    notes=("All stations of a busy period are idle again at its end, also after a collision.",),
+)
 def takagi_kleinrock_1985_finite(
-    load: Numbers, *, stations: Numbers, propagation: Numbers, abort: Numbers
+    load: Load,
+    *,
+    stations: Annotated[Numbers, Symbol("M", "stations that share the load", FINITE_STATIONS)],
+    propagation: Propagation,
+    abort: Abort,
 ) -> Throughput:
-    """Throughput of unslotted 1-persistent CSMA/CD with a finite population.
+    """Throughput of unslotted 1-persistent CSMA/CD with a finite population (reconstruction).
 
-    Parameters
-    ----------
-    load
-        G, attempts a packet time of all stations together while they are idle; at least 0.
-    stations
-        M; whole, from 2 to 1000.
-    propagation
-        a, propagation between any two stations over packet time; from 0 to 1.
-    abort
-        b, time from hearing a collision to falling silent, over packet time; at least 0, sensible
-        up to 1 - a.
-
-    Returns
-    -------
-    :
-        Of the broadcast shape.
-
-    Raises
-    ------
-    ArgumentError
-        If an argument is out of its range or the shapes do not broadcast.
-
-    Assumptions
-    -----------
-    An idle station gets a packet at rate G/M and has at most one; every station that took part
-    in a busy period is idle again at its end.
-
-    Source
-    ------
-    Takagi and Kleinrock, IEEE T-COM 33(7), 1985 (reconstruction).
-
+    The load is of all stations together while they are idle: an idle station gets a packet at rate
+    G/M and has at most one.
     """
-    g, m, a, b = together(
-        FINITE,
-        load=(load, LOAD),
-        stations=(stations, FINITE_STATIONS),
-        propagation=(propagation, PROPAGATION),
-        abort=(abort, ABORT),
+    g, m, a, b = read(
+        takagi_kleinrock_1985_finite,
+        load=load,
+        stations=stations,
+        propagation=propagation,
+        abort=abort,
     )
     value = np.zeros(g.size)
     for at, (gi, mi, ai, bi) in enumerate(zip(g.flat, m.flat, a.flat, b.flat, strict=True)):
@@ -240,88 +212,3 @@ def _finite(g: float, stations: int, a: float, b: float) -> float:
     chain[:, 0] += to[:, 0]
     pi = stationary(chain)
     return float(pi[0] * quiet / (pi @ length))
-
-
-_B = Symbol(
-    "abort", "b", "", "time from hearing a collision to falling silent, over packet time", ABORT
-)
-_SOURCE = (
-    "H. Takagi, L. Kleinrock, Throughput analysis for persistent CSMA systems, IEEE Trans."
-    " Communications 33(7), 1985"
-)
-_ASSUMES = {
-    "slotting": "none",
-    "persistence": "1-persistent",
-    "retransmission": "a stable rate, part of the load",
-    "topology": EQUALLY_FAR,
-    "packet_lengths": "fixed",
-    **NOT_MODELLED,
-}
-
-ENTRIES = (
-    Model(
-        MODEL,
-        "unslotted 1-persistent CSMA/CD",
-        1985,
-        takagi_kleinrock_1985,
-        (LOAD_G, PROPAGATION_A, _B),
-        (THROUGHPUT_S,),
-        assuming(
-            collision_length="by the physics: 2a + b and the first rival's start",
-            **POISSON_INFINITE,
-            **_ASSUMES,
-        ),
-        _SOURCE,
-        "mathematics solid: simulation within 0.4 %; identity with the paper's formula doubtful,"
-        " as the second peak reported of it is absent",
-        "a collision no longer than a packet: a + b up to 1",
-        (
-            "The authors' unslotted CSMA/CD was disputed: Sohraby, Molle, Venetsanopoulos, IEEE"
-            " Trans. Communications 35(2), 1987.",
-        ),
-    ),
-    Model(
-        DOUBLE_PEAK,
-        "unslotted 1-persistent CSMA/CD, variant with a second peak: an artefact",
-        1985,
-        takagi_kleinrock_1985_double_peak,
-        (LOAD_G, PROPAGATION_A, _B),
-        (THROUGHPUT_S,),
-        assuming(
-            collision_length="of packets that start together: that of a success, unless"
-            " another comes within the propagation time",
-            **POISSON_INFINITE,
-            **_ASSUMES,
-        ),
-        _SOURCE
-        + ", as reported by D. R. Boggs, J. C. Mogul, C. A. Kent, WRL 88/4, 1988, section 2.4.6",
-        "mathematics solid for its assumption (simulation within 1 %); that this is what the paper"
-        " computes is a hypothesis",
-        "none physically: it shows how the reported second peak can come about",
-        ("Artefact: reproduces the reported double peak, and is not to predict with.",),
-    ),
-    Model(
-        FINITE,
-        "unslotted 1-persistent CSMA/CD with a finite population",
-        1985,
-        takagi_kleinrock_1985_finite,
-        (
-            LOAD_G,
-            Symbol("stations", "M", "", "stations that share the load", FINITE_STATIONS),
-            PROPAGATION_A,
-            _B,
-        ),
-        (THROUGHPUT_S,),
-        assuming(
-            population="finite",
-            arrivals="Poisson while idle, new and repeated together",
-            buffers="one packet",
-            collision_length="by the physics: 2a + b and the first rival's start",
-            **_ASSUMES,
-        ),
-        _SOURCE,
-        "mathematics solid: simulation within 0.12 %; identity with the paper's formula doubtful",
-        "a collision no longer than a packet: a + b up to 1",
-        ("All stations of a busy period are idle again at its end, also after a collision.",),
-    ),
-)

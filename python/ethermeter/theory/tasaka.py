@@ -1,15 +1,16 @@
 """Tasaka 1986: stations with buffers on slotted non-persistent CSMA/CD."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from scipy import optimize
 
-from ethermeter.arguments import NOTHING, Array, Flags, Numbers, Range, choice, plain, together
+from ethermeter.arguments import NOTHING, Array, Flags, Numbers, Range, choice, plain
 from ethermeter.theory.arguments import CHAIN_STATIONS, PROBABILITY, WHOLE_SLOTS
-from ethermeter.theory.entry import THROUGHPUT_S, Model, Output, Symbol, assuming
-from ethermeter.theory.markov import stationary_falling_by_one
-from ethermeter.theory.tobagi_hunt_finite import COLLISION, SLOTTED, delayed_cycles
+from ethermeter.theory.entry import Output, Symbol, ThroughputS, catalogued, padded, read
+from ethermeter.theory.probability import stationary_falling_by_one
+from ethermeter.theory.tobagi_hunt_finite import SLOTTED, CollisionSlots, delayed_cycles
 
 MODEL = "tasaka-1986"
 METHODS = ("chain", "equilibrium")
@@ -20,96 +21,82 @@ _SCAN = 4000
 
 @dataclass(frozen=True, slots=True)
 class Buffered:
-    """Performance of stations with buffers.
+    """Performance of stations with buffers; the delay is NaN if nothing gets through.
 
-    Parameters
-    ----------
-    throughput
-        S, fraction of time in which packets that succeed are sent.
-    delay_slots
-        Mean time from the arrival of a packet in its buffer to the end of its success [slots]; NaN
-        if nothing gets through.
-    loss
-        Fraction of the packets that find all buffers full.
-    equilibria
-        Numbers of stations with a packet at which arrivals and departures balance, in ascending
-        order along the last axis, NaN after the last. One is stable; of three the outer two are,
-        and the channel is bistable.
-    outside_range
-        Where a collision is shorter than two slots or longer than a success, and where there are
-        several equilibria, so that one value does not describe it ("equilibrium" gives the
-        lowest).
-
+    `equilibria` are in ascending order, NaN after the last. One is stable; of three the outer two
+    are, and the channel is bistable: outside the range, as one value does not describe it
+    ("equilibrium" gives the lowest).
     """
 
-    throughput: Array
-    delay_slots: Array
-    loss: Array
-    equilibria: Array
+    throughput: ThroughputS
+    delay_slots: Annotated[
+        Array, Output("D", "mean time from arrival to the end of the success", "slots")
+    ]
+    loss: Annotated[Array, Output("", "fraction of the packets that find all buffers full")]
+    equilibria: Annotated[
+        Array,
+        Output(
+            "x", "stations with a packet where arrivals and departures balance", axis="equilibria"
+        ),
+    ]
     outside_range: Flags
 
 
+@catalogued(
+    "slotted non-persistent CSMA/CD, stations with buffers",
+    {
+        **SLOTTED,
+        "arrivals": "geometric at all stations",
+        "retransmission": "the same probability in every idle slot, for new packets too: no"
+        " backoff",
+        "buffers": "a finite number; what finds them full is lost",
+        "packet_lengths": "fixed",
+    },
+    source="S. Tasaka, Dynamic behaviour of a CSMA-CD system with a finite population of buffered"
+    " users, IEEE Trans. Communications 34(6), 1986",
+    confidence="throughput solid (simulation within 1.5 %, chain 0.1 %); delay approximate:"
+    " equilibrium 30 to 75 % low below saturation, chain within 1 % with one buffer or light load"
+    " and 20 to 25 % low near saturation with four; doubtful in detail, as a reconstruction from"
+    " the abstract",
+    validity="one buffer, light load, or saturation; one value does not describe several"
+    " equilibria",
+)
 def tasaka_1986(
-    stations: Numbers,
+    stations: Annotated[Numbers, Symbol("N", "stations", CHAIN_STATIONS)],
     *,
-    buffers: Numbers,
-    generation: Numbers,
-    retransmission: Numbers,
-    packet_slots: Numbers,
-    collision_slots: Numbers = 2,
-    method: str = "chain",
+    buffers: Annotated[
+        Numbers, Symbol("K", "packets a station can hold, the one being sent included", BUFFERS)
+    ],
+    generation: Annotated[
+        Numbers, Symbol("sigma", "probability that a station gets a packet in a slot", PROBABILITY)
+    ],
+    retransmission: Annotated[
+        Numbers,
+        Symbol(
+            "p", "probability that a station with a packet senses in an idle slot", RETRANSMISSION
+        ),
+    ],
+    packet_slots: Annotated[Numbers, Symbol("T", "length of a packet", WHOLE_SLOTS, "slots")],
+    collision_slots: CollisionSlots = 2,
+    method: Annotated[
+        str,
+        Symbol("", "chain of the stations with a packet, or the point of equilibrium", METHODS),
+    ] = "chain",
 ) -> Buffered:
     """Throughput, delay and loss of N stations with K buffers each.
 
-    Parameters
-    ----------
-    stations
-        N; whole, from 1 to 2000.
-    buffers
-        K, packets a station can hold, the one being sent included; whole, from 1 to 10 000.
-    generation
-        sigma, probability that a station gets a packet in a slot; from 1e-12 to 1.
-    retransmission
-        p, probability that a station with a packet senses in an idle slot; from 1e-6 to 1.
-    packet_slots
-        T, length of a packet [slots]; whole, at least 1.
-    collision_slots
-        gam, length of a collision [slots]; whole, at least 1, sensible from 2 to T + 1.
-    method
-        "chain": the chain of the number of stations with a packet. "equilibrium": the point where
-        its mean change vanishes.
-
-    Returns
-    -------
-    :
-        Of the broadcast shape, `equilibria` with an axis more.
-
-    Raises
-    ------
-    ArgumentError
-        If an argument is out of its range or the shapes do not broadcast.
-
-    Assumptions
-    -----------
-    A new packet waits for its first sensing as a repeated one does. Both methods are
-    approximations: the chain has good throughput, and delays to 1 % with one buffer or light load,
-    20 to 25 % too low near saturation with four; the equilibrium has throughput to 1.5 %, and
-    delays 30 to 75 % too low below saturation.
-
-    Source
-    ------
-    Tasaka, IEEE T-COM 34(6), 1986 (reconstruction from the abstract).
-
+    "chain" is that of the number of stations with a packet, "equilibrium" the point where its mean
+    change vanishes. Both are approximations. A collision is sensibly from 2 to T + 1 slots.
     """
     choice(MODEL, "method", method, METHODS)
-    n, k, sigma, p, length, gam = together(
-        MODEL,
-        stations=(stations, CHAIN_STATIONS),
-        buffers=(buffers, BUFFERS),
-        generation=(generation, PROBABILITY),
-        retransmission=(retransmission, RETRANSMISSION),
-        packet_slots=(packet_slots, WHOLE_SLOTS),
-        collision_slots=(collision_slots, WHOLE_SLOTS),
+    n, k, sigma, p, length, gam = read(
+        tasaka_1986,
+        stations=stations,
+        buffers=buffers,
+        generation=generation,
+        retransmission=retransmission,
+        packet_slots=packet_slots,
+        collision_slots=collision_slots,
     )
     throughput, delay, loss = (np.empty(n.size) for _ in range(3))
     roots: list[Array] = []
@@ -124,16 +111,13 @@ def tasaka_1986(
             else (float(roots[-1][0]), float(_rate(point, roots[-1][:1])[0]))
         )
         throughput[at], delay[at], loss[at] = _figures(point, busy, rate)
-    equilibria = np.full((n.size, max((row.size for row in roots), default=0)), np.nan)
-    for at, row in enumerate(roots):
-        equilibria[at, : row.size] = row
     bistable = np.array([row.size > 1 for row in roots], dtype=np.bool_).reshape(n.shape)
     outside = bistable | (gam < 2) | (gam > length + 1)
     return Buffered(
         throughput=plain(throughput.reshape(n.shape)),
         delay_slots=plain(delay.reshape(n.shape)),
         loss=plain(loss.reshape(n.shape)),
-        equilibria=equilibria.reshape(*n.shape, equilibria.shape[1]),
+        equilibria=padded(roots, n.shape),
         outside_range=plain(outside),
     )
 
@@ -252,74 +236,3 @@ def _figures(point: _Point, busy: float, rate: float) -> tuple[float, float, flo
     _, full, more = _terms(_Point(0, point.buffers - 1, 0, 0, 0, 0), ratio)
     delay = busy * (1 + float(more[0])) / rate if rate > NOTHING else float("nan")
     return rate * point.packet_slots, delay, busy / point.stations * float(full[0])
-
-
-ENTRIES = (
-    Model(
-        MODEL,
-        "slotted non-persistent CSMA/CD, stations with buffers",
-        1986,
-        tasaka_1986,
-        (
-            Symbol("stations", "N", "", "stations", CHAIN_STATIONS),
-            Symbol(
-                "buffers",
-                "K",
-                "",
-                "packets a station can hold, the one being sent included",
-                BUFFERS,
-            ),
-            Symbol(
-                "generation",
-                "sigma",
-                "",
-                "probability that a station gets a packet in a slot",
-                PROBABILITY,
-            ),
-            Symbol(
-                "retransmission",
-                "p",
-                "",
-                "probability that a station with a packet senses in an idle slot",
-                RETRANSMISSION,
-            ),
-            Symbol("packet_slots", "T", "slots", "length of a packet", WHOLE_SLOTS),
-            COLLISION,
-            Symbol(
-                "method",
-                "",
-                "",
-                "chain of the stations with a packet, or the point of equilibrium",
-                METHODS,
-                "chain",
-            ),
-        ),
-        (
-            THROUGHPUT_S,
-            Output("delay_slots", "D", "slots", "mean time from arrival to the end of the success"),
-            Output("loss", "", "", "fraction of the packets that find all buffers full"),
-            Output(
-                "equilibria",
-                "x",
-                "",
-                "stations with a packet where arrivals and departures balance",
-                "equilibria",
-            ),
-        ),
-        assuming(
-            arrivals="geometric at all stations",
-            retransmission="the same probability in every idle slot, for new packets too: no"
-            " backoff",
-            buffers="a finite number; what finds them full is lost",
-            packet_lengths="fixed",
-            **SLOTTED,
-        ),
-        "S. Tasaka, Dynamic behaviour of a CSMA-CD system with a finite population of buffered"
-        " users, IEEE Trans. Communications 34(6), 1986",
-        "throughput solid (simulation within 1.5 %, chain 0.1 %); delay approximate: equilibrium"
-        " 30 to 75 % low below saturation, chain within 1 % with one buffer or light load and 20"
-        " to 25 % low near saturation with four; doubtful in detail, as a reconstruction from the"
-        " abstract",
-        "one buffer, light load, or saturation; one value does not describe several equilibria",
-    ),
-)

@@ -6,39 +6,29 @@ quiet. gam = 2 + jam/slot, and gam = 1/a + 1 is CSMA without collision detection
 """
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from scipy import special
 
-from ethermeter.arguments import (
-    ArgumentError,
-    Array,
-    Flags,
-    Numbers,
-    Range,
-    choice,
-    plain,
-    together,
-)
-from ethermeter.theory.arguments import COLLISION_SLOTS, LOAD, PROPAGATION, SAME, SHARE, SLOTS
+from ethermeter.arguments import ArgumentError, Array, Flags, Numbers, Range, choice, plain
+from ethermeter.theory.arguments import COLLISION_SLOTS, SAME, SHARE, SLOTS
 from ethermeter.theory.entry import (
     EQUALLY_FAR,
-    LOAD_G,
     NOT_MODELLED,
     POISSON_INFINITE,
-    PROPAGATION_A,
-    THROUGHPUT_S,
-    Model,
+    STABLE_RETRANSMISSION,
+    Load,
     Output,
+    Propagation,
     Symbol,
     Throughput,
-    assuming,
+    catalogued,
+    read,
 )
-from ethermeter.theory.special import mean_decay, poisson, two_or_more
+from ethermeter.theory.probability import mean_decay, poisson, two_or_more
 
 NON_PERSISTENT = "tobagi-hunt-1980-non-persistent"
-ONE_PERSISTENT = "tobagi-hunt-1980-one-persistent"
-P_PERSISTENT = "tobagi-hunt-1980-p-persistent"
 BIMODAL = "tobagi-hunt-1980-bimodal"
 IDLE = ("same-slot", "whole-slot")
 """Whether a packet that arrives in the last slot of a period may start in the next slot, or every
@@ -55,28 +45,42 @@ SOURCE = (
 LEAST_COLLISION_SLOTS = 2
 """One slot until a collision is seen, one until the channel is quiet."""
 
+_CONFIDENCE = (
+    "mathematics solid: simulations of exactly these assumptions agree within 0.6 %; very probably"
+    " the paper's, except that its convention for the idle slot is doubtful (1.4 % at a = 0.01)"
+)
+_VALIDITY = "collisions from 2 slots to 1/a + 1, where there is no collision detection left"
+_ASSUMED = {
+    "slotting": "slots of one propagation time",
+    "retransmission": STABLE_RETRANSMISSION,
+    "collision_length": "fixed: collision_slots",
+    "topology": EQUALLY_FAR,
+    "packet_lengths": "fixed",
+    **POISSON_INFINITE,
+    **NOT_MODELLED,
+}
+CollisionSlots = Annotated[
+    Numbers, Symbol("gam", "length of a collision: 2 and the jam", COLLISION_SLOTS, "slots")
+]
+Idle = Annotated[
+    str,
+    Symbol(
+        "I",
+        "whether an arrival in the last slot of a period may start in the next, or every idle"
+        " period has a whole slot",
+        IDLE,
+    ),
+]
+
 
 @dataclass(frozen=True, slots=True)
 class Bimodal:
-    """Capacity with packets of two lengths.
+    """Capacity with packets of two lengths; `short` and `long` sum to it."""
 
-    Parameters
-    ----------
-    capacity
-        Largest throughput over all loads.
-    short, long
-        What of it is carried in short and in long packets; their sum is the capacity.
-    load
-        G, attempts a mean packet time, at which it is reached.
-    outside_range
-        Where the model's own assumptions do not hold.
-
-    """
-
-    capacity: Array
-    short: Array
-    long: Array
-    load: Array
+    capacity: Annotated[Array, Output("C", "largest throughput over all loads")]
+    short: Annotated[Array, Output("C1", "what of it short packets carry")]
+    long: Annotated[Array, Output("C2", "what of it long packets carry")]
+    load: Annotated[Array, Output("G", "attempts a mean packet time at which it is reached")]
     outside_range: Flags
 
 
@@ -88,48 +92,30 @@ def not_a_collision(propagation: Array, collision_slots: Array) -> Flags:
     )
 
 
+@catalogued(
+    "slotted non-persistent CSMA/CD",
+    {"persistence": "non-persistent", **_ASSUMED},
+    source=SOURCE,
+    confidence=_CONFIDENCE,
+    validity=_VALIDITY,
+)
 def tobagi_hunt_1980_non_persistent(
-    load: Numbers, *, propagation: Numbers, collision_slots: Numbers = 2, idle: str = "same-slot"
+    load: Load,
+    *,
+    propagation: Propagation,
+    collision_slots: CollisionSlots = 2,
+    idle: Idle = "same-slot",
 ) -> Throughput:
     """Throughput of slotted non-persistent CSMA/CD.
 
-    Parameters
-    ----------
-    load
-        G, attempts a packet time; at least 0.
-    propagation
-        a, slot over packet time; from 0 to 1.
-    collision_slots
-        gam, length of a collision [slots]; at least 1, sensible from 2 to 1/a + 1.
-    idle
-        "same-slot": an arrival in the last slot of a period may start in the slot after it.
-        "whole-slot": every idle period has at least one slot. The first is the usual convention;
-        the paper's own is doubtful.
-
-    Returns
-    -------
-    :
-        Of the broadcast shape.
-
-    Raises
-    ------
-    ArgumentError
-        If an argument is out of its range or the shapes do not broadcast.
-
-    Assumptions
-    -----------
-    Infinite Poisson population; a station that finds the channel busy tries again much later.
-
-    Source
-    ------
-    Tobagi and Hunt, Computer Networks 4(5), 1980.
-
+    A station that finds the channel busy tries again much later. "same-slot" is the usual
+    convention; the paper's own is doubtful.
     """
-    g, a, gam = together(
-        NON_PERSISTENT,
-        load=(load, LOAD),
-        propagation=(propagation, PROPAGATION),
-        collision_slots=(collision_slots, COLLISION_SLOTS),
+    g, a, gam = read(
+        tobagi_hunt_1980_non_persistent,
+        load=load,
+        propagation=propagation,
+        collision_slots=collision_slots,
     )
     x = a * g
     with np.errstate(under="ignore"):
@@ -142,46 +128,29 @@ def tobagi_hunt_1980_non_persistent(
     return Throughput(throughput=plain(value), outside_range=plain(not_a_collision(a, gam)))
 
 
+@catalogued(
+    "slotted 1-persistent CSMA/CD",
+    {"persistence": "1-persistent", **_ASSUMED},
+    source=SOURCE,
+    confidence=_CONFIDENCE,
+    validity=_VALIDITY,
+    notes=(
+        "Also Takagi and Kleinrock's slotted 1-persistent CSMA/CD, with collision_slots = 2 + b/a.",
+    ),
+)
 def tobagi_hunt_1980_one_persistent(
-    load: Numbers, *, propagation: Numbers, collision_slots: Numbers = 2
+    load: Load, *, propagation: Propagation, collision_slots: CollisionSlots = 2
 ) -> Throughput:
     """Throughput of slotted 1-persistent CSMA/CD.
 
-    Parameters
-    ----------
-    load
-        G, attempts a packet time; at least 0.
-    propagation
-        a, slot over packet time; from 0 to 1.
-    collision_slots
-        gam, length of a collision [slots]; at least 1, sensible from 2 to 1/a + 1.
-
-    Returns
-    -------
-    :
-        Of the broadcast shape.
-
-    Raises
-    ------
-    ArgumentError
-        If an argument is out of its range or the shapes do not broadcast.
-
-    Assumptions
-    -----------
-    Infinite Poisson population; a station that finds the channel busy starts in the first slot
-    after it.
-
-    Source
-    ------
-    Tobagi and Hunt, Computer Networks 4(5), 1980; with gam = 1/a + 1 Kleinrock and Tobagi, IEEE
-    T-COM 23(12), 1975.
-
+    A station that finds the channel busy starts in the first slot after it. With gam = 1/a + 1 it
+    is Kleinrock and Tobagi, IEEE T-COM 23(12), 1975.
     """
-    g, a, gam = together(
-        ONE_PERSISTENT,
-        load=(load, LOAD),
-        propagation=(propagation, PROPAGATION),
-        collision_slots=(collision_slots, COLLISION_SLOTS),
+    g, a, gam = read(
+        tobagi_hunt_1980_one_persistent,
+        load=load,
+        propagation=propagation,
+        collision_slots=collision_slots,
     )
     with np.errstate(under="ignore"):
         # x is (1 - e^-aG)/a; everything is multiplied by it, so that there is a value without load.
@@ -198,68 +167,44 @@ def tobagi_hunt_1980_one_persistent(
     return Throughput(throughput=plain(value), outside_range=plain(not_a_collision(a, gam)))
 
 
+@catalogued(
+    "capacity of slotted non-persistent CSMA/CD with packets of two lengths",
+    {
+        **_ASSUMED,
+        "persistence": "non-persistent",
+        "packet_lengths": "short or long, independently",
+    },
+    source=SOURCE,
+    confidence=_CONFIDENCE,
+    validity="collisions from 2 slots to that of a short packet",
+    notes=("A collision takes the same time whatever collides, so only the mean length matters.",),
+)
 def tobagi_hunt_1980_bimodal(
-    short_fraction: Numbers,
+    short_fraction: Annotated[
+        Numbers, Symbol("alpha", "fraction of the packets that are short", SHARE)
+    ],
     *,
-    short_slots: Numbers,
-    long_slots: Numbers,
-    collision_slots: Numbers = 2,
-    idle: str = "same-slot",
+    short_slots: Annotated[Numbers, Symbol("T1", "length of a short packet", SLOTS, "slots")],
+    long_slots: Annotated[Numbers, Symbol("T2", "length of a long packet", SLOTS, "slots")],
+    collision_slots: CollisionSlots = 2,
+    idle: Idle = "same-slot",
 ) -> Bimodal:
     """Capacity of slotted non-persistent CSMA/CD with packets of two lengths.
 
-    Parameters
-    ----------
-    short_fraction
-        alpha, fraction of the packets that are short; from 0 to 1.
-    short_slots, long_slots
-        T1 and T2, their lengths [slots]; at least 1e-6.
-    collision_slots
-        gam, length of a collision, whatever collides [slots]; at least 1.
-    idle
-        As for `tobagi_hunt_1980_non_persistent`.
-
-    Returns
-    -------
-    :
-        Of the broadcast shape.
-
-    Raises
-    ------
-    ArgumentError
-        If an argument is out of its range, short packets are the longer ones, or the shapes do not
-        broadcast.
-
-    Assumptions
-    -----------
-    As for `tobagi_hunt_1980_non_persistent`. Since a collision takes the same time whatever
-    collides, only the mean length matters.
-
-    Notes
-    -----
-    With T slots a mean packet, C = T/(T + kappa), and the attempts a slot at the maximum do not
-    depend on T. Its condition has a solution by Lambert's function.
-
-    Source
-    ------
-    Tobagi and Hunt, Computer Networks 4(5), 1980.
-
+    Short packets may not be the longer ones. With T slots a mean packet, C = T/(T + kappa), and the
+    attempts a slot at the maximum do not depend on T. Its condition has a solution by Lambert's
+    function.
     """
-    alpha, short, long, gam = together(
-        BIMODAL,
-        short_fraction=(short_fraction, SHARE),
-        short_slots=(short_slots, SLOTS),
-        long_slots=(long_slots, SLOTS),
-        collision_slots=(collision_slots, COLLISION_SLOTS),
+    alpha, short, long, gam = read(
+        tobagi_hunt_1980_bimodal,
+        short_fraction=short_fraction,
+        short_slots=short_slots,
+        long_slots=long_slots,
+        collision_slots=collision_slots,
     )
     if (short > long).any():
-        wrong = short > long
-        raise ArgumentError(
-            BIMODAL,
-            "short_slots",
-            f"{short[wrong].flat[0]:g}",
-            f"at most long_slots, {long[wrong].flat[0]:g}",
-        )
+        given, most = short[short > long].flat[0], long[short > long].flat[0]
+        raise ArgumentError(BIMODAL, "short_slots", f"{given:g}", f"at most long_slots, {most:g}")
     mean = alpha * short + (1 - alpha) * long
     if choice(BIMODAL, "idle", idle, IDLE) == "same-slot":
         g = 1 + _lambert((1 / gam - 1) / np.e)
@@ -269,13 +214,12 @@ def tobagi_hunt_1980_bimodal(
         kappa = 1 + gam * np.expm1(g) + np.exp(g)
     capacity = mean / (mean + kappa)
     in_short = capacity * alpha * short / mean
-    outside = not_a_collision(1 / short, gam)
     return Bimodal(
         capacity=plain(capacity),
         short=plain(in_short),
         long=plain(capacity - in_short),
         load=plain(g * mean),
-        outside_range=plain(outside),
+        outside_range=plain(not_a_collision(1 / short, gam)),
     )
 
 
@@ -288,49 +232,36 @@ _SURE = 40.0
 """e^-40 is below the double precision of 1."""
 
 
+@catalogued(
+    "slotted p-persistent CSMA/CD",
+    {"persistence": "p-persistent", **_ASSUMED},
+    source=SOURCE,
+    confidence=_CONFIDENCE,
+    validity=_VALIDITY,
+    notes=("For small p the throughput has two humps over the load; `capacity` finds the higher.",),
+)
 def tobagi_hunt_1980_p_persistent(
-    load: Numbers, *, propagation: Numbers, persistence: Numbers, collision_slots: Numbers = 2
+    load: Load,
+    *,
+    propagation: Annotated[
+        Numbers, Symbol("a", "one-way propagation over packet time", P_PROPAGATION)
+    ],
+    persistence: Annotated[
+        Numbers, Symbol("p", "probability that a ready station starts in a slot", PERSISTENCE)
+    ],
+    collision_slots: CollisionSlots = 2,
 ) -> Throughput:
-    """Throughput of slotted p-persistent CSMA/CD.
+    """Throughput of slotted p-persistent CSMA/CD; with p = 1 it is the 1-persistent form.
 
-    Parameters
-    ----------
-    load
-        G, attempts a packet time; at least 0.
-    propagation
-        a, slot over packet time; from 1e-6 to 1.
-    persistence
-        p, probability that a ready station starts in a slot; from 0.001 to 1.
-    collision_slots
-        gam, length of a collision [slots]; at least 1, sensible from 2 to 1/a + 1.
-
-    Returns
-    -------
-    :
-        Of the broadcast shape. For small p it may have two humps over the load.
-
-    Raises
-    ------
-    ArgumentError
-        If an argument is out of its range or the shapes do not broadcast.
-
-    Assumptions
-    -----------
-    Infinite Poisson population; at the end of a period the stations that arrived in it are ready;
-    in every slot each ready station starts with probability p; if none starts, the arrivals of the
-    slot become ready too.
-
-    Source
-    ------
-    Tobagi and Hunt, Computer Networks 4(5), 1980. With p = 1 it is the 1-persistent form.
-
+    At the end of a period the stations that arrived in it are ready; in every slot each ready
+    station starts with probability p; if none starts, the arrivals of the slot become ready too.
     """
-    g, a, p, gam = together(
-        P_PERSISTENT,
-        load=(load, LOAD),
-        propagation=(propagation, P_PROPAGATION),
-        persistence=(persistence, PERSISTENCE),
-        collision_slots=(collision_slots, COLLISION_SLOTS),
+    g, a, p, gam = read(
+        tobagi_hunt_1980_p_persistent,
+        load=load,
+        propagation=propagation,
+        persistence=persistence,
+        collision_slots=collision_slots,
     )
     value = np.zeros(g.shape)
     busy = g > 0
@@ -394,113 +325,3 @@ def _p_throughput(g: Array, a: Array, p: Array, gam: Array, *, most: int) -> Arr
         success = from_collision / (1 - from_success + from_collision)
         cycle = success * (1 / a + 1 + idle_success) + (1 - success) * (gam + idle_collision)
     return np.asarray(success / a / cycle)
-
-
-_COLLISION = Symbol(
-    "collision_slots", "gam", "slots", "length of a collision: 2 and the jam", COLLISION_SLOTS, 2
-)
-_IDLE = Symbol(
-    "idle",
-    "I",
-    "",
-    "whether an arrival in the last slot of a period may start in the next, or every idle period"
-    " has a whole slot",
-    IDLE,
-    "same-slot",
-)
-_CONFIDENCE = (
-    "mathematics solid: simulations of exactly these assumptions agree within 0.6 %; very probably"
-    " the paper's, except that its convention for the idle slot is doubtful (1.4 % at a = 0.01)"
-)
-_VALIDITY = "collisions from 2 slots to 1/a + 1, where there is no collision detection left"
-_ASSUMES = {
-    "slotting": "slots of one propagation time",
-    "retransmission": "a stable rate, part of the load",
-    "collision_length": "fixed: collision_slots",
-    "topology": EQUALLY_FAR,
-    "packet_lengths": "fixed",
-    **POISSON_INFINITE,
-    **NOT_MODELLED,
-}
-
-ENTRIES = (
-    Model(
-        NON_PERSISTENT,
-        "slotted non-persistent CSMA/CD",
-        1980,
-        tobagi_hunt_1980_non_persistent,
-        (LOAD_G, PROPAGATION_A, _COLLISION, _IDLE),
-        (THROUGHPUT_S,),
-        assuming(persistence="non-persistent", **_ASSUMES),
-        SOURCE,
-        _CONFIDENCE,
-        _VALIDITY,
-    ),
-    Model(
-        ONE_PERSISTENT,
-        "slotted 1-persistent CSMA/CD",
-        1980,
-        tobagi_hunt_1980_one_persistent,
-        (LOAD_G, PROPAGATION_A, _COLLISION),
-        (THROUGHPUT_S,),
-        assuming(persistence="1-persistent", **_ASSUMES),
-        SOURCE,
-        _CONFIDENCE,
-        _VALIDITY,
-        (
-            "Also Takagi and Kleinrock's slotted 1-persistent CSMA/CD, with collision_slots = 2 +"
-            " b/a.",
-        ),
-    ),
-    Model(
-        P_PERSISTENT,
-        "slotted p-persistent CSMA/CD",
-        1980,
-        tobagi_hunt_1980_p_persistent,
-        (
-            LOAD_G,
-            Symbol("propagation", "a", "", "one-way propagation over packet time", P_PROPAGATION),
-            Symbol(
-                "persistence",
-                "p",
-                "",
-                "probability that a ready station starts in a slot",
-                PERSISTENCE,
-            ),
-            _COLLISION,
-        ),
-        (THROUGHPUT_S,),
-        assuming(persistence="p-persistent", **_ASSUMES),
-        SOURCE,
-        _CONFIDENCE,
-        _VALIDITY,
-        ("For small p the throughput has two humps over the load; `capacity` finds the higher.",),
-    ),
-    Model(
-        BIMODAL,
-        "capacity of slotted non-persistent CSMA/CD with packets of two lengths",
-        1980,
-        tobagi_hunt_1980_bimodal,
-        (
-            Symbol("short_fraction", "alpha", "", "fraction of the packets that are short", SHARE),
-            Symbol("short_slots", "T1", "slots", "length of a short packet", SLOTS),
-            Symbol("long_slots", "T2", "slots", "length of a long packet", SLOTS),
-            _COLLISION,
-            _IDLE,
-        ),
-        (
-            Output("capacity", "C", "", "largest throughput over all loads"),
-            Output("short", "C1", "", "what of it short packets carry"),
-            Output("long", "C2", "", "what of it long packets carry"),
-            Output("load", "G", "", "attempts a mean packet time at which it is reached"),
-        ),
-        assuming(
-            persistence="non-persistent",
-            **{**_ASSUMES, "packet_lengths": "short or long, independently"},
-        ),
-        SOURCE,
-        _CONFIDENCE,
-        "collisions from 2 slots to that of a short packet",
-        ("A collision takes the same time whatever collides, so only the mean length matters.",),
-    ),
-)

@@ -10,7 +10,7 @@ from ethermeter.document import Block, Section, Table, Text, cell, plain
 from ethermeter.report.data import ReportData
 from ethermeter.report.labels import key_title
 from ethermeter.report.tables import tag
-from ethermeter.theory.names import NOT_OF_NETWORKS
+from ethermeter.theory.assumptions import NOT_OF_NETWORKS
 
 OPEN_ROWS = 40
 _TAGS = {"agrees": "holds", "differs": "missed"}
