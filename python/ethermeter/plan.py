@@ -41,16 +41,7 @@ _ALLOWED_TRIALS = (
 
 @dataclass(frozen=True)
 class Plan:
-    """A list of trials under a name.
-
-    Parameters
-    ----------
-    name
-        Short name of what was planned, fit for a directory.
-    trials
-        The trials, in the order in which they stand in the file.
-
-    """
+    """A list of trials under a short name, fit for a directory."""
 
     name: str
     trials: tuple[Trial, ...]
@@ -95,14 +86,10 @@ def expand(
 
     Parameters
     ----------
-    experiments
-        What to plan; at least one.
     name
         Name of the plan; by default the experiment's file, or the directory of several.
-    seed
-        Replaces the experiments' seeds; below 2^63.
-    replications
-        Replaces the experiments' replications; 1 to 1000.
+    seed, replications
+        Replace those of the experiments: a seed below 2^63, and 1 to 1000 replications.
 
     Raises
     ------
@@ -111,7 +98,6 @@ def expand(
         series.
     ValueError
         If there is no experiment.
-
     """
     if not experiments:
         raise ValueError("a plan needs at least one experiment, got none")
@@ -128,19 +114,12 @@ def expand(
                     f"expected a plan of at most {LARGEST_PLAN_CHARACTERS} characters; vary less,"
                     " or use fewer places"
                 )
-                raise InputError(
-                    [Fault(str(experiment.path), "vary", f"{len(trials)} trials and more", allowed)]
+                raise InputError.of(
+                    str(experiment.path), "vary", f"{len(trials)} trials and more", allowed
                 )
             if len(trials) == MOST_TRIALS:
-                raise InputError(
-                    [
-                        Fault(
-                            str(experiment.path),
-                            "vary",
-                            f"more than {MOST_TRIALS}",
-                            _ALLOWED_TRIALS,
-                        )
-                    ]
+                raise InputError.of(
+                    str(experiment.path), "vary", f"more than {MOST_TRIALS}", _ALLOWED_TRIALS
                 )
             trials.append(trial)
     return Plan(
@@ -251,7 +230,7 @@ def _trials(experiment: Experiment, *, seed: int, replications: int) -> Iterator
                     number += 1
         if silent:
             why = _why_silent(experiment)
-            raise InputError([Fault(str(experiment.path), "run.engines", engine, why)])
+            raise InputError.of(str(experiment.path), "run.engines", engine, why)
     if silent_models and set(experiment.engines) != {SIMULATION}:
         raise InputError(
             [
@@ -318,16 +297,10 @@ def _report(experiment: Experiment, first: Sequence[int]) -> None:
 
 
 def read(path: Path) -> Plan:
-    """Read a plan back from its file.
+    """Read a plan back from its file; InputError with every line that is no trial.
 
     The trials' lines stay exactly as they are. What stands in a scenario is checked by the engine
     that runs it.
-
-    Raises
-    ------
-    InputError
-        With every line that is no trial.
-
     """
     from ethermeter.experiment import toml
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ethermeter import provenance
 from ethermeter.engines.work import Finished, TrialError, UnderWay, Work
-from ethermeter.faults import Fault, InputError
+from ethermeter.faults import InputError
 from ethermeter.scenario import (
     CoderArrivals,
     OnOffArrivals,
@@ -39,17 +39,9 @@ RUNS = Path("runs")
 class Progress:
     """How far a run is.
 
-    Parameters
-    ----------
-    trials, done
-        Trials in the plan, and how many of these have a result.
-    share
-        Share of the work of this session that is done, 0 to 1.
-    elapsed_s
-        Time since the session began, in s.
-    phase
-        Of trials that take long: which, and how far they are.
-
+    `done` of `trials` trials in the plan have a result; `share` is the share of the work of this
+    session that is done, 0 to 1, `elapsed_s` the time since it began, and `phase` says which trials
+    take long, and how far they are.
     """
 
     trials: int
@@ -76,16 +68,11 @@ class RunOptions:
         Address of a Dask scheduler, or None to stay on this machine.
     resume, force
         Continue, or discard, what is in the directory.
-    command
-        What the person typed or called, for the provenance.
-    study
-        The published study that the run reproduces, or None.
-    seed
-        What the plan was seeded with instead of the experiments' own seeds, or None; for the
-        provenance.
-    live_study
-        The published study whose live tests these are, or None.
-
+    command, seed
+        For the provenance: what the person typed or called, and the seed of the plan in place of
+        the experiments' own.
+    study, live_study
+        The published study that the run reproduces, or whose live tests these are.
     """
 
     jobs: int | None = None
@@ -148,14 +135,8 @@ def execute(
 
     Parameters
     ----------
-    plan
-        What is run.
     experiments
-        The experiments it was made from; their text is kept with the run.
-    directory
-        The run directory.
-    options
-        How to run it.
+        The experiments the plan was made from; their text is kept with the run.
     follow
         Is called about ten times a second with the progress.
     place
@@ -177,7 +158,6 @@ def execute(
     TrialError
         If a trial breaks off or the cluster cannot be used. Finished trials are kept, as they are
         on `KeyboardInterrupt`.
-
     """
     session = _Session(directory, options, experiments, follow, place)
     session.check(plan.name, plan.trials)
@@ -197,23 +177,8 @@ def search(
 ) -> RunDirectory:
     """Run the trials that a strategy proposes until it has an answer, and write tables and answer.
 
-    Parameters
-    ----------
-    strategy
-        Proposes the trials; they are appended to the plan in the run directory.
-    directory, options, follow, place
-        As of `execute`.
-
-    Returns
-    -------
-    :
-        The finished run; `RunDirectory.answer` is what the strategy found.
-
-    Raises
-    ------
-    InputError, RunError, TrialError
-        As `execute`.
-
+    They are appended to the plan in the run directory. Arguments and errors are those of `execute`;
+    `RunDirectory.answer` of the finished run is what the strategy found.
     """
     import msgspec
 
@@ -244,14 +209,7 @@ def search(
 
 
 class _Session:
-    """One process that runs trials into a run directory.
-
-    Parameters
-    ----------
-    directory, options, experiments, follow, place
-        As of `execute`.
-
-    """
+    """One process that runs trials into a run directory, with the arguments of `execute`."""
 
     def __init__(
         self,
@@ -265,19 +223,15 @@ class _Session:
         from ethermeter.engines.local import processors
 
         if options.resume and options.force:
-            raise InputError(
-                [
-                    Fault(
-                        "command line",
-                        "--force",
-                        "given with --resume",
-                        "one of the two: continue what is there, or discard it",
-                    )
-                ]
+            raise InputError.of(
+                "command line",
+                "--force",
+                "given with --resume",
+                "one of the two: continue what is there, or discard it",
             )
         self._jobs = processors() if options.jobs is None else options.jobs
         if self._jobs < 1:
-            raise InputError([Fault("command line", "--jobs", str(self._jobs), "at least 1")])
+            raise InputError.of("command line", "--jobs", str(self._jobs), "at least 1")
         self._directory, self._options = directory, options
         self._experiments, self._follow, self._place = experiments, follow, place
         self._version = version()
@@ -301,7 +255,7 @@ class _Session:
                 f"measured by another command: ethermeter measure {file} --testbed (in namespaces),"
                 " --hosts hosts.toml, or --loopback"
             )
-            raise InputError([Fault(file, "run.engines", '"live"', allowed)])
+            raise InputError.of(file, "run.engines", '"live"', allowed)
         if self._place is not None:
             self._place.check(live)
 
@@ -345,7 +299,7 @@ class _Session:
     def run(self, trials: "Sequence[Trial]", *, expected: int = 0) -> None:
         """Run trials that were just added to the plan and have no result yet.
 
-        About `expected` trials are run in all.
+        About `expected` are run in all.
         """
         self._trials += trials
         self._expected = max(expected, len(self._trials))
@@ -455,8 +409,6 @@ def evaluate(
 
     Parameters
     ----------
-    directory
-        The run directory.
     report
         Whether to write the report.
     anew
@@ -476,19 +428,14 @@ def evaluate(
         If the run is unfinished, or a file of it is damaged that cannot be made again.
     RunError
         If something cannot be written.
-
     """
     run = RunDirectory(directory)
     if not run.is_finished():
-        raise InputError(
-            [
-                Fault(
-                    str(directory),
-                    "run",
-                    "unfinished, by its provenance.json",
-                    "a finished run; continue it with --resume",
-                )
-            ]
+        raise InputError.of(
+            str(directory),
+            "run",
+            "unfinished, by its provenance.json",
+            "a finished run; continue it with --resume",
         )
     tell = follow or (lambda _: None)
     tell("reading the run")

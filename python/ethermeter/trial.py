@@ -43,19 +43,15 @@ class Trial:
     seed
         Where its chance comes from, below 2^63.
     engine
-        The engine that answers: "simulation", "theory/MODEL", "idealised/MODEL",
-        "ablation/MODEL/STEP" or "live".
+        "simulation", "theory/MODEL", "idealised/MODEL", "ablation/MODEL/STEP" or "live".
     point
         The varied keys with their values, as text.
     scenario
         What the engine needs to know; see docs/formats.md. Shared between trials.
     line
         The exact JSON text that an engine receives.
-    live
-        Settings that only a measurement needs; None for other engines.
-    theory
-        What theories assume besides; None for simulations and networks.
-
+    live, theory
+        Settings that only a measurement needs, and what theories assume; None for other engines.
     """
 
     id: str
@@ -151,14 +147,7 @@ class Shared:
         self._flows: dict[Flow, Flow] = {}
 
     def scenario(self, text: msgspec.Raw) -> Scenario:
-        """Return a scenario from its JSON.
-
-        Raises
-        ------
-        msgspec.ValidationError
-            If it is none.
-
-        """
+        """Return a scenario from its JSON; msgspec.ValidationError if it is none."""
         digest = hashlib.blake2b(text, digest_size=16).digest()
         found = self._scenarios.get(digest)
         if found is None:
@@ -206,16 +195,7 @@ for _kind in (dict[str, msgspec.Raw], Scenario, Assumptions, Live, _Line, _CoreT
 
 
 def read_trial(line: str, shared: Shared | None = None) -> Trial | str:
-    """Return the trial of a line, or what was expected instead.
-
-    Parameters
-    ----------
-    line
-        The line, without its end.
-    shared
-        What was read of the plan's lines before.
-
-    """
+    """Return the trial of a line, or what was expected instead; `shared` is of the lines before."""
     try:
         items = msgspec.json.decode(line, type=dict[str, msgspec.Raw])
         plain = {

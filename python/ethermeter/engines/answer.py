@@ -11,27 +11,11 @@ if TYPE_CHECKING:
 
 
 def answer(line: str, watch: "Watch | None" = None) -> TrialRows:
-    """Run one trial and return its rows.
+    """Run the trial of a line of `plan.jsonl` and return its rows.
 
-    Parameters
-    ----------
-    line
-        The trial as JSON text, a line of `plan.jsonl`.
-    watch
-        For another thread: progress of the simulation, and how to stop it.
-
-    Returns
-    -------
-    :
-        The rows, which depend on `line` alone, except for `core_s`.
-
-    Raises
-    ------
-    ValueError
-        If the trial is refused; the message has the key. Or if it was stopped.
-    RuntimeError
-        If the core breaks off because of a fault of its own.
-
+    They depend on the line alone, except for `core_s`. Another thread follows and stops the
+    simulation by the watch. Raises ValueError if the trial is refused, with the key, or was
+    stopped; RuntimeError if the core breaks off because of a fault of its own.
     """
     trial = read_trial(line)
     if isinstance(trial, str):

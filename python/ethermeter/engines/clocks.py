@@ -23,21 +23,10 @@ OF_ONE = (
 def clock_table(scenario: Scenario, delays: ClockDelays | None, *, clocks: int) -> Table:
     """Return the value of every metric of clocks, of each flow and of all.
 
-    Parameters
-    ----------
-    scenario
-        The trial's scenario, of which some host has a clock.
-    delays
-        What was counted by the clocks; None if no flow was a stream between hosts with clocks.
-    clocks
-        What is read of clocks, as of `ethermeter.store.rows.clocks_of`.
-
-    Returns
-    -------
-    :
-        Flows that are not read have NaN. Values after a synchronisation that was not known all the
-        time, or that contradicts itself, have the caution `clock-uncertain`.
-
+    `delays` is None if no flow was a stream between hosts with clocks, `clocks` is that of
+    `ethermeter.store.rows.clocks_of`. Flows that are not read have NaN. Values after a
+    synchronisation that was not known all the time, or that contradicts itself, have the caution
+    `clock-uncertain`.
     """
     flows = len(scenario.flows)
     read = zeros(SignedDelays, flows) if delays is None else delays.clock

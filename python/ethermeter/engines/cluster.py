@@ -9,7 +9,7 @@ from typing import Any
 
 from ethermeter.engines.answer import answer as run_trial
 from ethermeter.engines.work import Finished, TrialError, UnderWay, Work, failure
-from ethermeter.faults import Fault, InputError
+from ethermeter.faults import InputError
 from ethermeter.store.rows import TrialRows
 
 HEARTBEAT_S = 0.1
@@ -30,26 +30,16 @@ def run(
     version: str,
     simulate: Callable[[str], TrialRows] = run_trial,
 ) -> Generator[Finished | UnderWay, None, None]:
-    """Run trials on a Dask cluster.
+    """Run trials on a Dask cluster, as `ethermeter.engines.local.run`.
 
     A trial's rows depend on its line alone, so that they are the same as on any other machine.
 
     Parameters
     ----------
-    trials
-        What is to be run.
     address
         Address of the scheduler, such as `tcp://host:8786`.
     version
         Version of ethermeter here; every worker must have the same.
-    simulate
-        From a trial's line to its rows; it runs on the workers.
-
-    Yields
-    ------
-    :
-        Every trial as it finishes, in any order; and `UnderWay` at least every 0.1 s in between, so
-        that the caller can keep house.
 
     Raises
     ------
@@ -58,20 +48,15 @@ def run(
     TrialError
         If the scheduler cannot be reached, has no worker or one of another version, or a trial
         breaks off.
-
     """
     try:
         distributed: Any = import_module("distributed")
     except ImportError:
-        raise InputError(
-            [
-                Fault(
-                    "command line",
-                    "--cluster",
-                    address,
-                    "needs the extra: pip install 'ethermeter[cluster]'",
-                )
-            ]
+        raise InputError.of(
+            "command line",
+            "--cluster",
+            address,
+            "needs the extra: pip install 'ethermeter[cluster]'",
         ) from None
     client = _connect(distributed, address)
     try:

@@ -24,30 +24,9 @@ def run_trial(
 ) -> TrialRows:
     """Simulate a trial in the idealised scenario of a model, or at a step towards the segment.
 
-    Parameters
-    ----------
-    trial
-        The trial.
-    model
-        Name of the model.
-    step
-        Name of the step; empty for the idealised scenario of the model.
-    watch
-        For another thread: progress of the simulation, and how to stop it.
-
-    Returns
-    -------
-    :
-        The rows, as of a simulation of the segment itself; frames have the lengths that they have
-        there.
-
-    Raises
-    ------
-    ValueError
-        If there is no such model or step, or the core refuses the scenario; or if it was stopped.
-    RuntimeError
-        If the core breaks off because of a fault of its own.
-
+    Frames of the rows have the lengths that they have on the segment itself. ValueError if there is
+    no such model or step, or the core refuses the scenario; or if it was stopped. RuntimeError if
+    the core breaks off because of a fault of its own.
     """
     scenario: Scenario = trial.scenario
     inputs = model_inputs(scenario, trial.assumptions())

@@ -29,27 +29,12 @@ def run(
 ) -> Generator[Finished | UnderWay, None, None]:
     """Run trials on threads, in parallel: the compiled core releases the interpreter.
 
-    Parameters
-    ----------
-    trials
-        What is to be run; begun in this order.
-    jobs
-        Threads, at least 1.
-    simulate
-        From a trial's line to its rows; it may be stopped through the watch.
+    Yields every trial as it finishes, in any order; and `UnderWay` at least every 0.1 s in between,
+    so that the caller can keep house. `simulate` goes from a trial's line to its rows and may be
+    stopped through the watch.
 
-    Yields
-    ------
-    :
-        Every trial as it finishes, in any order; and `UnderWay` at least every 0.1 s in between, so
-        that the caller can keep house.
-
-    Raises
-    ------
-    TrialError
-        If a trial breaks off. Those under way are then stopped, as they are when the caller closes
-        the iterator or is interrupted.
-
+    Raises TrialError if a trial breaks off. Those under way are then stopped, as they are when the
+    caller closes the iterator or is interrupted.
     """
     if jobs < 1:
         raise ValueError(f"jobs must be at least 1, got {jobs}")

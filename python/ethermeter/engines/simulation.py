@@ -34,42 +34,15 @@ S_PER_PS = 1e-12
 
 
 def run_trial(line: str, scenario: Scenario, watch: "Watch | None" = None) -> TrialRows:
-    """Simulate one trial and return its rows.
-
-    Parameters
-    ----------
-    line
-        The trial as JSON text, a line of `plan.jsonl`.
-    scenario
-        The trial's scenario, from the same text.
-    watch
-        For another thread: progress of the simulation, and how to stop it.
-
-    Returns
-    -------
-    :
-        The rows, which depend on `line` alone, except for `core_s`.
-
-    Raises
-    ------
-    ValueError
-        If the core refuses the trial; the message has the key. Or if it was stopped.
-    RuntimeError
-        If the core breaks off because of a fault of its own.
-
-    """
+    """Simulate the trial of a line of `plan.jsonl`, with its scenario; as `answer`."""
     counts, core_s = simulated(core_trial_of(line), watch)
     return observe(scenario, counts, core_s=core_s)
 
 
 def simulated(line: str, watch: "Watch | None" = None) -> tuple[Counts, float]:
-    """Return what the compiled core counted in a trial of its own form, and the time it took in s.
+    """Return what the core counted in a trial of its own form, and the time it took in s.
 
-    Raises
-    ------
-    RuntimeError
-        If it breaks off because of a fault of its own.
-
+    Raises RuntimeError if it breaks off because of a fault of its own.
     """
     from ethermeter import _core
 
@@ -92,12 +65,8 @@ def observe(
 
     Parameters
     ----------
-    scenario
-        The trial's scenario as in `plan.jsonl`.
-    counts
-        What was counted in it.
     core_s
-        Time that took, in s.
+        Time that the engine took, in s.
     measured
         Of a measurement: see `ethermeter.engines.flows.Measured`. Then no clocks are read: hosts
         have their own.
@@ -108,7 +77,6 @@ def observe(
         The rows in the order of `ethermeter.store.rows.layout`, or of `flow_layout`. A value
         without a sample is NaN and has the caution `no-samples`; one that is estimated from fewer
         than 30 frames or messages has `few-samples`.
-
     """
     clocks = clocks_of(scenario) if measured is None else 0
     with np.errstate(divide="ignore", invalid="ignore"):

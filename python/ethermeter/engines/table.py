@@ -26,13 +26,12 @@ class Table:
     of_all, of_each
         Their values; those of each entity have the shape `(entities,)`.
     samples
-        Samples that a metric is estimated from, shape `(entities,)`; None of counts and parameters.
+        Samples that a metric is estimated from, by entity; None of counts and parameters.
     mask_of_all, mask_of_each
         Cautions that hold for every value of all together, and of each entity.
     doubts
         A further caution of a metric, and the entities that it holds for; it holds for all together
         if it holds for any.
-
     """
 
     metrics: Sequence[Metric]

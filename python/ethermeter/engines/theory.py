@@ -15,26 +15,10 @@ from ethermeter.trial import Trial
 
 
 def run_trial(trial: Trial, model: str) -> TrialRows:
-    """Ask a model for what it predicts.
+    """Return the rows that a model predicts; ValueError if there is none, or it does not apply.
 
-    Parameters
-    ----------
-    trial
-        The trial.
-    model
-        Name of the model.
-
-    Returns
-    -------
-    :
-        The rows. What the model says nothing about, and every value of a single station, is NaN
-        with the caution `no-samples`.
-
-    Raises
-    ------
-    ValueError
-        If there is no such model, or it does not apply.
-
+    What the model says nothing about, and every value of a single station, is NaN with the caution
+    `no-samples`.
     """
     begin_s = time.perf_counter()
     scenario: Scenario = trial.scenario

@@ -8,18 +8,7 @@ from ethermeter.store.rows import TrialRows
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """A trial to be run.
-
-    Parameters
-    ----------
-    place
-        Place of the trial in the plan, by which its result is known.
-    id
-        Id of the trial, for messages.
-    line
-        The trial as JSON text: all that its result depends on.
-
-    """
+    """A trial to be run: index in the plan, id, and the line that its result depends on."""
 
     place: int
     id: str
@@ -36,14 +25,9 @@ class Finished:
 
 @dataclass(frozen=True, slots=True)
 class UnderWay:
-    """Trials that an engine is running.
+    """Share of its time that each trial under way is through, 0 to 1, by its index in the plan.
 
-    Parameters
-    ----------
-    shares
-        Share of its simulated time that each trial is through, 0 to 1, by its place in the plan;
-        empty if the engine cannot tell.
-
+    Empty if the engine cannot tell.
     """
 
     shares: Mapping[int, float]

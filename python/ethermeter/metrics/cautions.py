@@ -100,14 +100,7 @@ _BITS: dict[Caution, int] = {caution: 1 << at for at, caution in enumerate(Cauti
 
 
 def caution_mask(words: Iterable[str]) -> np.uint64:
-    """Return the mask of some cautions.
-
-    Raises
-    ------
-    ValueError
-        If a word is no caution.
-
-    """
+    """Return the mask of some cautions; ValueError if a word is no caution."""
     return np.uint64(sum(Caution(word).bit for word in set(words)))
 
 

@@ -16,17 +16,10 @@ from ethermeter.metrics.registry import Metric
 def flow_rates(
     counts: Mapping[str, Floats], counted_s: Floats, *, is_transfer: npt.NDArray[np.bool_]
 ) -> dict[Metric, Floats]:
-    """Return the rates of flows.
+    """Return the rates of flows, from counts by the names of `ethermeter.store.rows.BATCH_COUNTS`.
 
-    Parameters
-    ----------
-    counts
-        By the names of `ethermeter.store.rows.BATCH_COUNTS`; shape `(…, flows)`.
-    counted_s
-        Time in which they were counted, in s; shape `(…, 1)`.
-    is_transfer
-        Whether a flow is a transfer, whose data are those of its job.
-
+    Counts have the shape `(…, flows)`, the time in which they were counted `(…, 1)`. The data of a
+    transfer are those of its job.
     """
     data_octets = np.where(is_transfer, counts["moved_octets"], counts["data_octets"])
     return {
@@ -41,13 +34,8 @@ def flow_rates(
 def flow_loss(wanted: Floats, arrived: Floats, *, is_lossless: npt.NDArray[np.bool_]) -> Floats:
     """Return the share of messages that did not arrive, of each flow; NaN if none was wanted.
 
-    Parameters
-    ----------
-    wanted, arrived
-        Messages offered times receivers, and messages delivered.
-    is_lossless
-        Whether a flow lost nothing in the whole trial, so that what did not arrive was under way.
-
+    `wanted` is messages offered times receivers. Whatever did not arrive of a lossless flow, which
+    lost nothing in the whole trial, was under way.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         share = np.where(is_lossless, 0.0, 1 - arrived / wanted)

@@ -28,18 +28,8 @@ def sample_sd(values: Floats) -> Floats:
 def weighted_mean(weights: Floats, means: Floats) -> Floats:
     """Mean over all samples of the last axis, from counts and means of stations or flows.
 
-    Parameters
-    ----------
-    weights
-        Samples of each; those without any, or NaN, are left out, whatever their mean.
-    means
-        Mean of each, the same shape.
-
-    Returns
-    -------
-    :
-        NaN if there are no samples at all.
-
+    Those without any samples, or NaN, are left out, whatever their mean; NaN if there are no
+    samples at all.
     """
     some = weights > 0
     weights = np.where(some, weights, 0.0)
@@ -53,15 +43,7 @@ def weighted_mean(weights: Floats, means: Floats) -> Floats:
 def jain_index(shares: Floats) -> Floats:
     """Jain's index of the last axis: 1 when all shares are equal, 1/n when one has everything.
 
-    Parameters
-    ----------
-    shares
-        Not negative; shape `(…, stations)`.
-
-    Returns
-    -------
-    :
-        (sum x)^2 / (n sum x^2), dimensionless, shape `(…)`; NaN where every share is 0.
+    (sum x)^2 / (n sum x^2) of shares that are not negative; NaN where every share is 0.
 
     Source
     ------
@@ -88,12 +70,7 @@ def jain_index(shares: Floats) -> Floats:
 def sd_of_sums(count: Numbers, total: Numbers, squares: Exact | Floats) -> Floats:
     """Return the sample standard deviation (divisor n - 1) from sums; 0 of one value, NaN of none.
 
-    Parameters
-    ----------
-    count, total, squares
-        Number of values, their sum and that of their squares. Of whole values with exact squares
-        the result has all digits, however little the values differ.
-
+    Of whole values with exact squares the result has all digits, however little the values differ.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         if squares.dtype == object:
@@ -114,18 +91,10 @@ _EXACT_SD = np.frompyfunc(_exact_sd, 3, 1)
 
 
 def quantiles(histogram: Buckets | None) -> tuple[float, ...]:
-    """Quantiles at `RANKS`, linear within a bucket, then the upper edge of the last bucket.
+    """Quantiles at `RANKS`, linear within a bucket, then the upper edge of the last bucket; in s.
 
-    Parameters
-    ----------
-    histogram
-        Buckets of one entity, or of several together, in rising order; None without any.
-
-    Returns
-    -------
-    :
-        In s, one more than `RANKS`; NaN where nothing was counted.
-
+    The buckets are those of one entity, or of several together, in rising order. NaN where nothing
+    was counted.
     """
     if histogram is None or not histogram.count.sum():
         return (math.nan,) * (len(RANKS) + 1)

@@ -23,14 +23,14 @@ PS_PER_S = 1e12
 class StationSums:
     """What stations counted in a time, and their parameters; NaN what is not counted by batch.
 
+    The shape of counts is `(…, stations)`, as in `ethermeter.counts.StationCounts`.
+
     Parameters
     ----------
     window_ps, bit_ps
         The time, and that of a bit on the medium; shape `(…, 1)`.
     packet_s
-        Mean charged time of a frame in s: preamble, frame and gap; shape `(…, stations)`.
-    frames, charged_ps, delay_ps, delay_ps2 and further
-        As in `ethermeter.counts.StationCounts`; shape `(…, stations)`.
+        Mean charged time of a frame in s: preamble, frame and gap.
     wanted
         Frames that losses are counted against: what a source offered, or what a saturated
         transmitter finished with.
@@ -38,7 +38,6 @@ class StationSums:
         Share of the line rate that a station would use alone.
     medium
         What the medium counted; None of batches.
-
     """
 
     window_ps: Floats

@@ -16,23 +16,10 @@ from ethermeter.store.integrity import read_verified
 
 @dataclass(frozen=True, slots=True)
 class Captured:
-    """A capture of a run.
+    """A capture of a run: of a trial, at a host, in a file of the run directory.
 
-    Parameters
-    ----------
-    trial, host
-        What was going on, and where it was recorded.
-    file
-        Where it is, as seen from the run directory.
-    frames
-        Frames in it.
-    dropped
-        Frames that the kernel had no room for.
-    beyond_size
-        Frames that were left out when it had reached its largest size.
-    octets
-        Its size.
-
+    `dropped` frames were those that the kernel had no room for, `beyond_size` those that were left
+    out when the file had reached its largest size.
     """
 
     trial: str
@@ -80,15 +67,9 @@ def account_of(trial: str) -> str:
 
 
 def read(directory: Path) -> list[Captured]:
-    """Read the descriptions of the captures of a run, in the order of its trials.
+    """Read the descriptions of the captures of a run, in the order of its trials; [] without any.
 
-    Nothing if none were taken.
-
-    Raises
-    ------
-    InputError
-        If a file is not what it should be.
-
+    Raises InputError if a file is not what it should be.
     """
     found: list[Captured] = []
     for path in sorted((directory / CAPTURES).glob("*/*.json")):

@@ -68,14 +68,7 @@ class RunDirectory:
         refuse_links(self.path)
 
     def plan(self) -> "Plan":
-        """Read the plan.
-
-        Raises
-        ------
-        InputError
-            If it is damaged.
-
-        """
+        """Read the plan; InputError if it is damaged."""
         self.verify(PLAN)
         path = self.path / PLAN
         found = path.stat()
@@ -88,23 +81,12 @@ class RunDirectory:
     def answer(self) -> bytes:
         """Read the answer of the strategy that made the run, as JSON.
 
-        Raises
-        ------
-        InputError
-            If it was altered, or the run is not one of a strategy.
-
+        Raises InputError if it was altered, or the run is not one of a strategy.
         """
         return self._of_search(ANSWER)
 
     def question(self) -> bytes:
-        """Read the question of the strategy that made the run, as JSON.
-
-        Raises
-        ------
-        InputError
-            If it was altered, or the run is not one of a strategy.
-
-        """
+        """Read the question of the strategy that made the run, as JSON; errors as of `answer`."""
         return self._of_search(QUESTION)
 
     def is_search(self) -> bool:
@@ -134,11 +116,7 @@ class RunDirectory:
     def verify(self, *names: str) -> None:
         """Compare files with their checksums in the provenance; others are not checked.
 
-        Raises
-        ------
-        InputError
-            With a fault for every file that is missing or was altered.
-
+        Raises InputError with a fault for every file that is missing or was altered.
         """
         known = self.checksums()
         faults = []
@@ -161,15 +139,9 @@ class RunDirectory:
             raise InputError(faults)
 
     def verify_results(self) -> None:
-        """Verify the plan, the experiments and the tables.
+        """Verify the plan, the experiments and the tables, as `verify`.
 
         Results of measured trials are verified when they are read.
-
-        Raises
-        ------
-        InputError
-            As `verify`.
-
         """
         self.verify(
             *(
@@ -188,20 +160,8 @@ class RunDirectory:
     def keep(self, name: str, text: str | Iterable[str]) -> Path:
         """Write a file that is derived from the tables, and its checksum into the provenance.
 
-        The file is given as one text or several.
-
-        Returns
-        -------
-        :
-            Path of the file.
-
-        Raises
-        ------
-        InputError
-            If a directory has its name, or the provenance is damaged.
-        OSError
-            If it cannot be written.
-
+        The file is given as one text or several. Returns its path. Raises InputError if a directory
+        has its name, or the provenance is damaged, and OSError if it cannot be written.
         """
         path = self.path / name
         if path.is_dir():
@@ -223,70 +183,29 @@ class RunDirectory:
     def observations(
         self, *, whole: bool = False, trials: Sequence[str] | None = None
     ) -> "pa.Table":
-        """Read the observations.
+        """Read the observations, of trials with some ids only if `trials` is given.
 
-        Parameters
-        ----------
-        whole
-            Leave out those of single stations and flows.
-        trials
-            Only those of trials with these ids; None for all.
+        `whole` leaves out those of single stations and flows. Columns: trial · station (-1 for the
+        whole segment) · metric · value (in the metric's unit) · caution (words of the closed list,
+        separated by a space; empty for none).
 
-        Returns
-        -------
-        :
-            trial · station (-1 for the whole segment) · metric · value (in the metric's unit) ·
-            caution (words of the closed list, separated by a space; empty for none).
-
-        Raises
-        ------
-        InputError
-            If the run is unfinished, or the file is damaged.
-
+        As of every table, InputError if the run is unfinished, or the file is damaged.
         """
         return self._table(OBSERVATIONS, whole=whole, trials=trials)
 
     def batches(self, *, trials: Sequence[str] | None = None) -> "pa.Table":
-        """Read the sums by batch.
+        """Read the sums by batch, of trials with some ids only if `trials` is given.
 
-        Parameters
-        ----------
-        trials
-            Only those of trials with these ids; None for all.
-
-        Returns
-        -------
-        :
-            trial · batch · station · frames · charged_ps · delay_sum_s · delay_square_sum_s2.
-
-        Raises
-        ------
-        InputError
-            If the run is unfinished, or the file is damaged.
-
+        Columns: trial · batch · station · frames · charged_ps · delay_sum_s · delay_square_sum_s2.
         """
         return self._table(BATCHES, trials=trials)
 
     def flow_batches(self, *, trials: Sequence[str] | None = None) -> "pa.Table | None":
-        """Read the counts and sums of flows of networks by batch.
+        """Read the counts and sums of flows of networks by batch, as `batches`.
 
-        Parameters
-        ----------
-        trials
-            Only those of trials with these ids; None for all.
-
-        Returns
-        -------
-        :
-            trial · batch · flow · what `ethermeter.store.rows.BATCH_COUNTS` and `BATCH_SUMS` name,
-            null what agents do not count by batch; None if the run has no network, or is older than
-            these batches.
-
-        Raises
-        ------
-        InputError
-            If the run is unfinished, or the file is damaged.
-
+        Columns: trial · batch · flow · what `ethermeter.store.rows.BATCH_COUNTS` and `BATCH_SUMS`
+        name, null what agents do not count by batch; None if the run has no network, or is older
+        than these batches.
         """
         return (
             self._table(FLOW_BATCHES, trials=trials)
@@ -297,34 +216,15 @@ class RunDirectory:
     def histograms(self) -> "pa.Table":
         """Read the histograms of delay.
 
-        Returns
-        -------
-        :
-            trial · metric · low_s · high_s · count; a bucket is [low, high). In a run with networks
-            also station: the flow, or -1.
-
-        Raises
-        ------
-        InputError
-            If the run is unfinished, or the file is damaged.
-
+        Columns: trial · metric · low_s · high_s · count; a bucket is [low, high). In a run with
+        networks also station: the flow, or -1.
         """
         return self._table(HISTOGRAM_TABLE)
 
     def ports(self) -> "pa.Table | None":
-        """Read what was counted at the ports of networks.
+        """Read what was counted at the ports of networks; None if the run has no network.
 
-        Returns
-        -------
-        :
-            trial · port · what `ethermeter.store.rows.PORT_COLUMNS` name; None if the run has no
-            network.
-
-        Raises
-        ------
-        InputError
-            If the run is unfinished, or the file is damaged.
-
+        Columns: trial · port · what `ethermeter.store.rows.PORT_COLUMNS` name.
         """
         return self._table(PORTS) if (self.path / PORTS).is_file() else None
 

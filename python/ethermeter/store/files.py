@@ -35,24 +35,10 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_LINK | getattr(os, "O_CLOEXEC"
 def written_whole(path: Path, *, within: Path | None = None) -> Iterator[BinaryIO]:
     """Open a file that appears under `path`, durably, when the block ends without an error.
 
-    Parameters
-    ----------
-    path
-        Where the file shall be. What is there is replaced; a link is replaced, not followed.
-    within
-        The run directory, if `path` is in a folder of it. Folders between the two are made as
-        needed and must not be links.
-
-    Yields
-    ------
-    :
-        A binary file in the same folder, under a temporary name.
-
-    Raises
-    ------
-    OSError
-        If it cannot be written; `path` is then as before.
-
+    What is there is replaced; a link is replaced, not followed. `within` is the run directory, if
+    `path` is in a folder of it: folders between the two are made as needed and must not be links.
+    Yields a binary file in the same folder, under a temporary name. Raises OSError if it cannot be
+    written; `path` is then as before.
     """
     base = path.parent if within is None else within
     temporary = TEMPORARY + secrets.token_hex(8)
@@ -82,11 +68,7 @@ def write_whole(path: Path, data: bytes | str, *, within: Path | None = None) ->
 def make_folder(path: Path, *, within: Path) -> None:
     """Make a folder of a run directory, with its parents, unless it exists; none may be a link.
 
-    Raises
-    ------
-    OSError
-        If it cannot be made, or something else has its name.
-
+    Raises OSError if it cannot be made, or something else has its name.
     """
     with _told_of(path), _folder(within, path.relative_to(within).parts):
         pass
@@ -129,14 +111,7 @@ def remove_abandoned(directory: Path) -> None:
 
 
 def checksum(path: Path) -> str:
-    """SHA-256 of a file, in hexadecimal; links are not followed.
-
-    Raises
-    ------
-    OSError
-        If it cannot be read.
-
-    """
+    """Return the SHA-256 of a file, in hexadecimal; links are not followed."""
     with os.fdopen(os.open(path, os.O_RDONLY | _NO_LINK), "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

@@ -43,15 +43,8 @@ def checksums_in(found: Mapping[str, object]) -> dict[str, str]:
 def read_verified(directory: Path, name: str) -> bytes:
     """Read a file of a run directory, and compare it with its checksum if there is one.
 
-    The run may be unfinished.
-
-    Raises
-    ------
-    InputError
-        If it was altered.
-    OSError
-        If it cannot be read.
-
+    The run may be unfinished. Raises InputError if the file was altered, OSError if it cannot be
+    read.
     """
     content = (directory / name).read_bytes()
     known = checksums_in(read_provenance(directory)).get(name)
@@ -80,11 +73,7 @@ def is_altered(directory: Path, name: str) -> bool:
 def refuse_links(path: Path) -> None:
     """Refuse a run directory with links in it, which would lead readers and writers elsewhere.
 
-    Raises
-    ------
-    InputError
-        With a fault for every link.
-
+    Raises InputError with a fault for every link.
     """
     if found := sorted(links(path)):
         raise InputError(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from msgspec import DecodeError
 
-from ethermeter.faults import Fault, InputError
+from ethermeter.faults import InputError
 from ethermeter.store.files import LIVE
 from ethermeter.store.integrity import read_verified
 from ethermeter.store.result import Result, read
@@ -22,11 +22,7 @@ def result_file(directory: Path, trial: str) -> Path:
 def read_text(directory: Path, trial: str) -> bytes:
     """Read the text of the file in `live/` of a trial, which is JSON.
 
-    Raises
-    ------
-    InputError
-        If the file is missing or is not what was written.
-
+    Raises InputError if the file is missing or is not what was written.
     """
     path = result_file(directory, trial)
     try:
@@ -38,11 +34,7 @@ def read_text(directory: Path, trial: str) -> bytes:
 def read_result(directory: Path, trial: str) -> Result:
     """Read the result of a trial's test.
 
-    Raises
-    ------
-    InputError
-        If the file is missing or is not what `ethermeter measure` writes.
-
+    Raises InputError if the file is missing or is not what `ethermeter measure` writes.
     """
     try:
         return read(read_text(directory, trial))
@@ -52,21 +44,14 @@ def read_result(directory: Path, trial: str) -> Result:
 
 def _fault(path: Path, error: Exception) -> InputError:
     allowed = "the result of a test, as measure writes it"
-    return InputError([Fault(str(path), "(file)", f"{type(error).__name__}: {error}", allowed)])
+    return InputError.of(str(path), "(file)", f"{type(error).__name__}: {error}", allowed)
 
 
 def complete_results(directory: Path, trials: list[str]) -> Iterator[tuple[str, Result]]:
-    """Read the results of those trials that were measured to their end.
+    """Read the results of those trials that were measured to their end, one by one.
 
-    One by one: each can have some megabytes.
-
-    A trial without a file is left out: files may be removed to save room.
-
-    Raises
-    ------
-    InputError
-        If a file is not what `ethermeter measure` writes.
-
+    Each can have some megabytes. A trial without a file is left out: files may be removed to save
+    room. Raises InputError if a file is not what `ethermeter measure` writes.
     """
     for trial in trials:
         if result_file(directory, trial).is_file():

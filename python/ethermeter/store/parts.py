@@ -19,17 +19,9 @@ _NUMBERS = ("stations", "events", "core_s", "flows", "clocks")
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """What a part file belongs to.
+    """What a part file belongs to: the hash of a plan or of a strategy's question, and a version.
 
-    Another version may count otherwise, so its parts are not mixed with ours.
-
-    Parameters
-    ----------
-    plan_hash
-        Hash of the plan, or of a strategy's question, whose trials these are.
-    version
-        Version of ethermeter that simulated them.
-
+    Another version of ethermeter may count otherwise, so its parts are not mixed with ours.
     """
 
     plan_hash: str
@@ -54,22 +46,8 @@ def write(
 ) -> None:
     """Write the rows of finished trials as one part file, wholly or not at all.
 
-    Parameters
-    ----------
-    path
-        Where to write it.
-    finished
-        Place of each trial in the plan, and its rows.
-    stamp
-        What they belong to.
-    within
-        The run directory.
-
-    Raises
-    ------
-    OSError
-        If it cannot be written.
-
+    `finished` has the index of each trial in the plan, and its rows; `within` is the run directory.
+    Raises OSError if it cannot be written.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -101,16 +79,7 @@ def write(
 
 
 def rows_at(table: "pa.Table", at: int) -> TrialRows:
-    """Return the rows of one trial of a part that was read.
-
-    Parameters
-    ----------
-    table
-        What `read` returned.
-    at
-        Row of the trial in it.
-
-    """
+    """Return the rows of the trial at a row of a part that was read."""
     row = table.slice(at, 1)
     arrays = {
         name: row[name].combine_chunks().flatten().to_numpy(zero_copy_only=False) for name in ARRAYS
@@ -119,25 +88,9 @@ def rows_at(table: "pa.Table", at: int) -> TrialRows:
 
 
 def read(path: Path, *, stamp: Stamp) -> "pa.Table":
-    """Read a part file.
+    """Read a part file that must have a stamp, one row a trial.
 
-    Parameters
-    ----------
-    path
-        The file.
-    stamp
-        What it must belong to.
-
-    Returns
-    -------
-    :
-        One row a trial.
-
-    Raises
-    ------
-    BadPartError
-        If it is torn, altered or belongs to another plan or version.
-
+    Raises BadPartError if it is torn, altered or belongs to another plan or version.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq

@@ -80,14 +80,12 @@ class Recorder:
         What is run; of a strategy it is empty, and grows by `extend`.
     experiments
         Text of each experiment file, by its name.
-    question
-        Text of a strategy's question; None if there is no strategy.
     version
         Version of ethermeter. Parts of another version are not continued but redone.
-    resume
-        Continue what is there.
-    force
-        Discard what is there.
+    question
+        Text of a strategy's question.
+    resume, force
+        Continue, or discard, what is there.
 
     Raises
     ------
@@ -96,7 +94,6 @@ class Recorder:
         process writes to it.
     RunError
         If it cannot be written.
-
     """
 
     def __init__(
@@ -172,13 +169,8 @@ class Recorder:
     def extend(self, trials: "Sequence[Trial]") -> None:
         """Append trials that a strategy proposed to the plan.
 
-        Raises
-        ------
-        InputError
-            If the plan in the directory has other trials.
-        RunError
-            If the plan cannot be written.
-
+        Raises InputError if the plan in the directory has other trials, RunError if it cannot be
+        written.
         """
         self._add(trials)
         self._text += "".join([trial.line + "\n" for trial in trials])
@@ -196,33 +188,12 @@ class Recorder:
             write_whole(self.directory / PLAN, self._text)
 
     def rows(self, place: int) -> TrialRows:
-        """Read the result of a finished trial.
-
-        Parameters
-        ----------
-        place
-            Place of the trial in the plan.
-
-        """
+        """Read the result of a finished trial by its index in the plan."""
         self.flush()
         return parts.rows_at(self._part(int(self._part_of[place])), int(self._row_of[place]))
 
     def record(self, place: int, rows: TrialRows) -> None:
-        """Take the result of a trial.
-
-        Parameters
-        ----------
-        place
-            Place of the trial in the plan.
-        rows
-            Its rows.
-
-        Raises
-        ------
-        RunError
-            If a part file is due and cannot be written.
-
-        """
+        """Take the result of a trial by its index in the plan; RunError if it cannot be written."""
         if not self._waiting:
             self._waiting_since_s = time.monotonic()
         self._waiting.append((place, rows))
@@ -264,18 +235,9 @@ class Recorder:
     def finish(self, provenance: Mapping[str, object], *, answer: bytes | None = None) -> None:
         """Write the tables, then the provenance of a finished run; remove the parts.
 
-        Parameters
-        ----------
-        provenance
-            Has the key `finished`; checksums of the results are added.
-        answer
-            Of a strategy, as JSON.
-
-        Raises
-        ------
-        RunError
-            If something cannot be written; the parts are then still there.
-
+        The provenance has the key `finished`; checksums of the results are added. `answer` is that
+        of a strategy, as JSON. RunError if something cannot be written; the parts are then still
+        there.
         """
         self.flush()
         if self.pending:

@@ -451,12 +451,5 @@ class Result(Table, frozen=True):
 
 
 def read(text: str | bytes) -> Result:
-    """Read the result of a test.
-
-    Raises
-    ------
-    msgspec.DecodeError
-        If it is not what a coordinator returns.
-
-    """
+    """Read the result of a test; msgspec.DecodeError if it is not what a coordinator returns."""
     return decode(text, type=Result)

@@ -219,27 +219,10 @@ def observations_of_scenario(scenario: Scenario, *, is_live: bool = False) -> in
 def flow_layout(
     flows: int, *, voice: bool = False, clocks: int = 0
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int16]]:
-    """Flow and metric of every observation of a trial of a network, in order.
+    """Flow and metric of every observation of a trial of a network, in order; as of `layout`.
 
-    First `FLOW_METRICS` of all flows, then each for every flow.
-
-    With voice the same of `FLOW_VOICE_METRICS` follows, and where clocks are read of
-    `clock_metrics`.
-
-    Parameters
-    ----------
-    flows
-        Flows of the trial, at least 1.
-    voice
-        Whether some of them are voice.
-    clocks
-        What is read of clocks, as of `clocks_of`.
-
-    Returns
-    -------
-    :
-        As of `layout`, with the numbers of flows.
-
+    First `FLOW_METRICS` of all flows, then each for every flow. With voice the same of
+    `FLOW_VOICE_METRICS` follows, and where clocks are read (`clocks_of`) of `clock_metrics`.
     """
     every = list(Metric)
     blocks = [
@@ -265,20 +248,8 @@ def layout(stations: int, *, voice: bool) -> tuple[npt.NDArray[np.int32], npt.ND
     """Station and metric of every observation of a trial, in order.
 
     First the whole segment, in the order of `METRICS`; then `STATION_METRICS`, each for all
-    stations. With voice the same of `VOICE_METRICS` and `VOICE_STATION_METRICS` follows.
-
-    Parameters
-    ----------
-    stations
-        Stations of the trial, at least 1.
-    voice
-        Whether some of them send voice.
-
-    Returns
-    -------
-    :
-        Station numbers and indices into all of `Metric`, both of shape (rows,) and read-only.
-
+    stations. With voice the same of `VOICE_METRICS` and `VOICE_STATION_METRICS` follows. Returns
+    station numbers and indices into all of `Metric`, both of shape (rows,) and read-only.
     """
     tables = [(METRICS, STATION_METRICS), (VOICE_METRICS, VOICE_STATION_METRICS)][
         : 2 if voice else 1

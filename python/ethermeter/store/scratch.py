@@ -25,14 +25,8 @@ one.
 def temporary_directory() -> Iterator[Path]:
     """Make a temporary directory for the block, and remove those left by killed processes.
 
-    Only those of this user.
-
-    Yields
-    ------
-    :
-        The directory. It is locked while the process lives; the kernel lets go of the lock however
-        the process ends.
-
+    Only those of this user. It is locked while the process lives; the kernel lets go of the lock
+    however the process ends.
     """
     remove_leftovers()
     path = Path(tempfile.mkdtemp(prefix=PREFIX))
@@ -47,14 +41,7 @@ def temporary_directory() -> Iterator[Path]:
 
 
 def remove_leftovers() -> list[Path]:
-    """Remove temporary directories of this user whose processes are gone.
-
-    Returns
-    -------
-    :
-        Those that were removed.
-
-    """
+    """Remove temporary directories of this user whose processes are gone, and return them."""
     removed = []
     for path in Path(tempfile.gettempdir()).glob(PREFIX + "*"):
         # Another process may remove it meanwhile, and others may own what is called like ours.

@@ -54,19 +54,7 @@ It depends on the plan alone, as every setting here.
 
 
 def row_groups(observations: Sequence[int]) -> Iterator[range]:
-    """Cut the trials of a plan into row groups.
-
-    Parameters
-    ----------
-    observations
-        How many each trial has, in the order of the plan.
-
-    Yields
-    ------
-    :
-        Places of the trials of one row group.
-
-    """
+    """Cut the trials of a plan into row groups, by the number of observations of each."""
     begin, rows = 0, 0
     for place, count in enumerate(observations):
         rows += count
@@ -89,12 +77,9 @@ def write_all(
 
     Parameters
     ----------
-    directory
-        The run directory.
-    ids
-        Id of each trial, in the order of the plan.
-    observations
-        How many each trial has; what is written depends on it only in where row groups end.
+    ids, observations
+        Of each trial, in the order of the plan; how many observations it has decides only where row
+        groups end.
     rows_of
         Gives the part rows of a range of trials, in that order.
     networks
@@ -105,7 +90,6 @@ def write_all(
     ------
     OSError
         If a table cannot be written; those that were there stay.
-
     """
     import pyarrow as pa
     import pyarrow.parquet as pq

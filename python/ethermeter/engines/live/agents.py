@@ -66,14 +66,7 @@ class Agent:
             )
 
     def ready(self) -> str:
-        """Wait until it listens, and return where.
-
-        Raises
-        ------
-        TestbedError
-            If it does not come up.
-
-        """
+        """Wait until it listens, and return where; TestbedError if it does not come up."""
         assert self.process is not None
         assert self.process.stdout is not None
         line = ""
@@ -129,22 +122,9 @@ class Bench:
 
 
 def check(trial: Trial, kind: str, wires: WireKind) -> None:
-    """Refuse what cannot be built on this machine.
+    """Refuse what cannot be built on this machine, with every fault.
 
-    Parameters
-    ----------
-    trial
-        The trial.
-    kind
-        "testbed", "plain" or "loopback".
-    wires
-        Of a testbed.
-
-    Raises
-    ------
-    InputError
-        With every fault.
-
+    The kind is "testbed", "plain" or "loopback"; wires are those of a testbed.
     """
     if kind == "testbed":
         _planned(trial.scenario, wires)
@@ -165,20 +145,9 @@ def check(trial: Trial, kind: str, wires: WireKind) -> None:
 
 @contextlib.contextmanager
 def loopback(hosts: Sequence[str]) -> Iterator[Bench]:
-    """Have an agent for each host on an address of the loopback interface.
+    """Have an agent for each of at most 250 hosts on an address of the loopback interface.
 
-    This needs no root, and there are no links.
-
-    Parameters
-    ----------
-    hosts
-        Names of the hosts, at most 250.
-
-    Raises
-    ------
-    TestbedError
-        If an agent does not come up.
-
+    This needs no root, and there are no links. Raises TestbedError if an agent does not come up.
     """
     addresses = {name: f"127.0.77.{number}" for number, name in enumerate(hosts, 1)}
     with _running(
@@ -213,8 +182,6 @@ def testbed(
 
     Parameters
     ----------
-    scenario
-        Of a trial.
     mtu
         Octets of the longest IP packet.
     wires
@@ -235,7 +202,6 @@ def testbed(
         If there is something in it that cannot be built.
     TestbedError
         If it cannot be made: without root, for instance.
-
     """
     hosts, switches, links = (
         _plain(scenario, hosts_at_least) if plain else _planned(scenario, wires)

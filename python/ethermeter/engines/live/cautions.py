@@ -96,15 +96,8 @@ def live_cautions(
 ) -> Masks:
     """Return the cautions of measured values, table by table, of all flows and of each.
 
-    Parameters
-    ----------
-    trial, result, counts
-        The trial, the result of its test, and the counts of its flows.
-    tables
-        Metrics of each table of rows.
-    has_wires
-        Whether something between hosts carries no more than a wire.
-
+    `tables` has the metrics of each table of rows; `has_wires` is whether something between hosts
+    carries no more than a wire.
     """
     scenario = trial.scenario
     phases = scenario.phases

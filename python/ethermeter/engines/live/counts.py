@@ -223,16 +223,8 @@ def stream_batches(
 ) -> Batches:
     """Return the batches of a stream at its receivers; {} unless all of them have some.
 
-    Parameters
-    ----------
-    measured
-        `measured` of every receiver.
-    is_voice
-        Whether a coder made it: its one-way delays are counted by the making of samples, not by
-        arrival.
-    has_dropped
-        Whether the port never took some messages, which are not counted by batch.
-
+    A coder's one-way delays are counted by the making of samples, not by arrival. Messages that the
+    port never took are not counted by batch.
     """
     if not measured or not all(one.batches for one in measured):
         return {}
@@ -400,18 +392,10 @@ def _by_batch(base: FlowBatch, counted: Batches) -> FlowBatch:
 def _times(
     histograms: Iterable[Histogram], count: Floats | None = None, mean_s: float = np.nan
 ) -> Delays:
-    """Return the times of a flow.
+    """Return the times of a flow from the histograms of its receivers.
 
-    Parameters
-    ----------
-    histograms
-        Those of all receivers.
-    count
-        How many, if not all in buckets.
-    mean_s
-        Mean, where it is known exactly; else that of the middles of buckets is taken, which are
-        narrower than 0.8% of the time.
-
+    `count` says how many, if not all in buckets. The mean is `mean_s` where it is known exactly;
+    else that of the middles of buckets, which are narrower than 0.8% of the time.
     """
     together: dict[tuple[int, int], int] = {}
     for histogram in histograms:

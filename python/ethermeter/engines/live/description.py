@@ -186,27 +186,10 @@ def around_octets(port: str, address: str) -> int:
 
 
 def describe(trial: Trial, laboratory: Laboratory, answers: Mapping[str, HostAnswer]) -> str:
-    """Describe a trial as a test.
+    """Describe a trial as a test in a laboratory: JSON, as docs/live.md has it.
 
-    Parameters
-    ----------
-    trial
-        The trial.
-    laboratory
-        Where it is measured.
-    answers
-        Answers of the agents, by host; consent is requested as far as their ceilings have room.
-
-    Returns
-    -------
-    :
-        JSON, as docs/live.md has it.
-
-    Raises
-    ------
-    InputError
-        With everything in the trial that cannot be measured, or not here.
-
+    Consent is requested as far as the ceilings in the answers of agents, by host, have room. Raises
+    InputError with everything in the trial that cannot be measured, or not here.
     """
     scenario = trial.scenario
     faults = [
@@ -298,11 +281,7 @@ def _flows(
 def selective_acknowledgements(scenario: Scenario) -> bool | None:
     """Whether hosts of a testbed acknowledge selectively; None where no flow is a transfer.
 
-    Raises
-    ------
-    InputError
-        If transfers differ: the setting is one of a host.
-
+    Raises InputError if transfers differ: the setting is one of a host.
     """
     found = {flow.transfer.tcp.sack for flow in scenario.flows if flow.transfer is not None}
     if len(found) > 1:
@@ -310,7 +289,7 @@ def selective_acknowledgements(scenario: Scenario) -> bool | None:
             "expected the same of all flows of what is measured: a host acknowledges selectively "
             "or not"
         )
-        raise InputError([Fault("testbed", "flows.*.transfer.tcp.sack", "true and false", allowed)])
+        raise InputError.of("testbed", "flows.*.transfer.tcp.sack", "true and false", allowed)
     return next(iter(found), None)
 
 
@@ -390,7 +369,7 @@ def _voice(flow: Flow, port: str, laboratory: Laboratory, where: str) -> Stream:
     assert isinstance(frames, SamplesLengths), "packets of a coder hold samples"
     if port not in ("udp", "packet"):
         allowed = 'expected "udp" or "packet" with a coder, which needs to know when a packet left'
-        raise InputError([Fault(where, "port", json.dumps(port), allowed)])
+        raise InputError.of(where, "port", json.dumps(port), allowed)
     # Raw frames of data are as long as those that UDP over IPv4 would make.
     own = around_octets(port, address)
     around = (
@@ -411,7 +390,7 @@ def _voice(flow: Flow, port: str, laboratory: Laboratory, where: str) -> Stream:
             f"expected at least {least} B of what is measured: each packet of voice carries a mark "
             f"of {VOICE_MARK_OCTETS} octets"
         )
-        raise InputError([Fault(where, key, f"{given} B", allowed)])
+        raise InputError.of(where, key, f"{given} B", allowed)
     return Stream(lengths, flow.arrivals, not laboratory.is_one_machine)
 
 
@@ -436,15 +415,11 @@ def _frames(
             # Raw frames as long as those that UDP would make.
             fragments = frame_octets(framing, octets)
             if len(fragments) > 1:
-                raise InputError(
-                    [
-                        Fault(
-                            where,
-                            f"{within}data",
-                            f"{octets} B",
-                            f'expected data that fits into a frame with port = "{port}"',
-                        )
-                    ]
+                raise InputError.of(
+                    where,
+                    f"{within}data",
+                    f"{octets} B",
+                    f'expected data that fits into a frame with port = "{port}"',
                 )
             least, made = 64, fragments[0]
         else:
@@ -455,8 +430,8 @@ def _frames(
                 f"expected at least {least} B of what is measured: each message carries a mark of "
                 f"{MARK_OCTETS} octets"
             )
-            raise InputError(
-                [Fault(where, within + ("data" if is_data else "frames"), f"{value} B", allowed)]
+            raise InputError.of(
+                where, within + ("data" if is_data else "frames"), f"{value} B", allowed
             )
         return made * 8
 

@@ -31,19 +31,10 @@ class HostAnswer(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Station:
-    """A host with an agent.
+    """A host with an agent, by its name in the experiment.
 
-    Parameters
-    ----------
-    name
-        What the experiment calls it.
-    control
-        Where its agent listens, as ADDRESS:PORT.
-    address
-        IP address with which it takes part in what is measured.
-    interface
-        Interface for what is measured; that of the address if None.
-
+    `control` is where its agent listens, as ADDRESS:PORT; `address` and `interface` are those with
+    which it takes part in what is measured, the interface that of the address if None.
     """
 
     name: str
@@ -54,12 +45,10 @@ class Station:
 
 @dataclass(frozen=True, slots=True)
 class Laboratory:
-    """Hosts and how to reach them.
+    """Hosts by name, and how to reach them.
 
     Parameters
     ----------
-    stations
-        By the name of the host.
     source
         What faults call it: the file of hosts, or "testbed".
     credentials
@@ -74,7 +63,6 @@ class Laboratory:
         measures the hosts.
     bed
         The testbed, if it is one with switches whose counters are read.
-
     """
 
     stations: Mapping[str, Station]
@@ -86,19 +74,10 @@ class Laboratory:
     bed: "NetworkBed | None" = None
 
     def ask(self, names: Iterable[str] | None = None) -> dict[str, Raw]:
-        """Ask agents for the description of their hosts.
+        """Ask agents for the description of their hosts, or of those with some names.
 
-        Parameters
-        ----------
-        names
-            Of which hosts; of all if None.
-
-        Returns
-        -------
-        :
-            By name the JSON text that docs/live.md describes; of an agent that does not answer,
-            `error` has the reason.
-
+        Returns the JSON text that docs/live.md describes, by name; of an agent that does not
+        answer, `error` has the reason.
         """
         from ethermeter import _core
 

@@ -27,23 +27,9 @@ from ethermeter.trial import Trial
 def observe(trial: Trial, result: Result, *, took_s: float, has_wires: bool = True) -> TrialRows:
     """Compute every metric from the counts of agents, of each flow and of all.
 
-    Parameters
-    ----------
-    trial
-        The trial.
-    result
-        The result of its test.
-    took_s
-        Time it took, in s.
-    has_wires
-        Whether something between hosts carries no more than a wire.
-
-    Returns
-    -------
-    :
-        The rows in the order of `ethermeter.store.rows.flow_layout`. A value without counts is NaN
-        and has the caution `no-samples`.
-
+    `took_s` is the time of the trial, in s; `has_wires` is whether something between hosts carries
+    no more than a wire. Rows are in the order of `ethermeter.store.rows.flow_layout`. A value
+    without counts is NaN and has the caution `no-samples`.
     """
     scenario, counts = trial.scenario, counts_of(trial, result)
     rows = simulation.observe(

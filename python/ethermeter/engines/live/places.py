@@ -14,7 +14,7 @@ from ethermeter.engines.live.laboratory import Laboratory, Station
 from ethermeter.engines.live.recording import Captures
 from ethermeter.engines.live.trials import Underway, trial_of
 from ethermeter.engines.work import Finished, Work
-from ethermeter.faults import Fault, InputError
+from ethermeter.faults import InputError
 from ethermeter.framing import AROUND_DATA_OCTETS, lengths_of
 from ethermeter.nodes import hosts_in
 from ethermeter.scenario import Scenario
@@ -33,14 +33,7 @@ class Place(Protocol):
         ...
 
     def check(self, works: Sequence[Work]) -> None:
-        """Refuse trials that cannot be measured here, before anything runs.
-
-        Raises
-        ------
-        InputError
-            With every fault.
-
-        """
+        """Refuse trials that cannot be measured here, with every fault, before anything runs."""
         ...
 
     def run(
@@ -74,7 +67,7 @@ class Hosts:
 
 @dataclass(frozen=True, slots=True)
 class Local:
-    """Places on this machine: namespaces that are built for each network, or loopback.
+    """Venues on this machine: namespaces that are built for each network, or loopback.
 
     Parameters
     ----------
@@ -88,7 +81,6 @@ class Local:
         4 or 6: with which addresses hosts of a testbed take part.
     hosts_at_least
         Hosts of a plain testbed; those that the network does not have stand by.
-
     """
 
     kind: str
@@ -184,8 +176,8 @@ def _expected(scenario: Scenario, kind: str, ip: int) -> Laboratory:
     network = "127.0.77" if kind == "loopback" else "10.77.0"
     names = hosts_in(scenario)
     if len(names) > MOST_HOSTS:
-        raise InputError(
-            [Fault(kind, "hosts", str(len(names)), f"expected at most {MOST_HOSTS} on one machine")]
+        raise InputError.of(
+            kind, "hosts", str(len(names)), f"expected at most {MOST_HOSTS} on one machine"
         )
     stations = {
         name: Station(

@@ -31,17 +31,10 @@ MOST_OCTETS = 256_000_000
 
 @dataclass(frozen=True, slots=True)
 class Tap:
-    """Interface at which the frames of a host are recorded.
+    """Interface at which the frames of a host are recorded, in a namespace or this process's own.
 
-    Parameters
-    ----------
-    interface
-        Its interface.
-    namespace
-        The network namespace that this is in; None for this process's own.
-    only
-        An IPv4 address and the bits of its network, if only frames between them are the host's.
-
+    `only` is an IPv4 address and the bits of its network, if only frames between them are the
+    host's.
     """
 
     interface: str
@@ -51,17 +44,10 @@ class Tap:
 
 @dataclass(frozen=True, slots=True)
 class Captures:
-    """Recordings of a trial.
+    """Recordings of a trial at some hosts; at all that send or receive if none are named.
 
-    Parameters
-    ----------
-    hosts
-        Hosts; all that send or receive if empty.
-    snap_octets
-        Octets kept of each frame, 64 to 65536.
-    most_octets
-        Octets of the largest capture; what comes later is counted only.
-
+    `snap_octets` are kept of each frame, 64 to 65536; what exceeds the `most_octets` of a capture
+    is counted only.
     """
 
     hosts: Sequence[str] = ()
@@ -69,14 +55,7 @@ class Captures:
     most_octets: int = MOST_OCTETS
 
     def check(self, scenario: Scenario) -> None:
-        """Refuse hosts that a scenario does not have.
-
-        Raises
-        ------
-        InputError
-            With every fault.
-
-        """
+        """Refuse hosts that a scenario does not have, with every fault."""
         there = hosts_in(scenario)
         allowed = f"expected hosts of the experiment: {', '.join(there)}"
         if faults := [
@@ -98,20 +77,7 @@ class Captures:
     ) -> Iterator["Recording"]:
         """Record while the block lasts; captures stay only if they are kept before its end.
 
-        Parameters
-        ----------
-        trial
-            The trial.
-        taps
-            Interface of each host.
-        directory
-            The run directory.
-
-        Raises
-        ------
-        TrialError
-            If it cannot be recorded.
-
+        Raises TrialError if the trial cannot be recorded.
         """
         recording = Recording(trial.id, directory, self)
         try:
@@ -123,22 +89,15 @@ class Captures:
 
 
 def check_allowed() -> None:
-    """Refuse to record where this user may not.
-
-    Raises
-    ------
-    InputError
-        If packet sockets are not allowed.
-
-    """
+    """Refuse to record where this user may not open packet sockets."""
     from ethermeter import _core
 
     try:
         _core.Recorder(os.devnull, "lo").finish()
     except PermissionError:
         allowed = "expected root (or CAP_NET_RAW): only then can frames of an interface be recorded"
-        raise InputError(
-            [Fault("command line", "--capture", f"given by user {os.geteuid()}", allowed)]
+        raise InputError.of(
+            "command line", "--capture", f"given by user {os.geteuid()}", allowed
         ) from None
 
 
@@ -177,14 +136,7 @@ class Recording:
         self._under_way[host] = (tap, recorder)
 
     def keep(self) -> None:
-        """End it, and keep the captures with their accounts.
-
-        Raises
-        ------
-        TrialError
-            If a capture could not be written.
-
-        """
+        """End it, and keep captures and accounts; TrialError if one could not be written."""
         for _, recorder in self._under_way.values():
             recorder.stop()
         accounts: dict[str, HostAccount] = {}

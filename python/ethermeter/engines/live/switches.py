@@ -34,19 +34,10 @@ class Around:
         self._before = _read(bed)
 
     def extended(self, result: bytes) -> bytes:
-        """Return the result of the test with the drops since, and with losses explained by these.
+        """Return the result of the test, as JSON, with the drops since and the losses they explain.
 
-        Parameters
-        ----------
-        result
-            The coordinator's, as JSON.
-
-        Returns
-        -------
-        :
-            The same with `switches`, on relayed wires `wires`; `unread` says why, if they could not
-            be read.
-
+        These are `switches`, on relayed wires `wires`; `unread` says why, if they could not be
+        read.
         """
         after = _read(self._bed)
         unread = next(
@@ -68,16 +59,7 @@ def _read(bed: NetworkBed) -> Reading | str:
 
 
 def rows(bed: NetworkBed, dropped: Reading) -> tuple[list[PortDrops], list[WireDrops]]:
-    """Return the drops of all ports and wires, those without drops too.
-
-    Parameters
-    ----------
-    bed
-        The testbed.
-    dropped
-        During the test.
-
-    """
+    """Return the drops of all ports and wires during the test, those without drops too."""
     switches = [
         PortDrops(switch, towards, bed.ports[switch, towards].is_before_host, counts)
         for (switch, towards), counts in dropped.ports.items()
@@ -93,14 +75,6 @@ def attributed(
     As with hosts' counters, each flow has all drops of a port on its path, of other flows' frames
     too: drops beyond its missing messages are `excess`. Of fragmented datagrams each fragment that
     was dropped counts.
-
-    Parameters
-    ----------
-    result
-        Of a test, as JSON.
-    switches, wires
-        What they dropped.
-
     """
     ports = {(row.switch, row.towards): row.counted_once for row in switches}
     of_wires = {(row.from_, row.towards): sum(row.dropped.values()) for row in wires}

@@ -34,17 +34,10 @@ AGENT_LOST = "agent-lost"
 
 @dataclass(frozen=True, slots=True)
 class Underway:
-    """Progress of the trial that is being measured.
+    """Progress of the trial that is being measured, by its index in the plan.
 
-    Parameters
-    ----------
-    place
-        Index of the trial in the plan.
-    phase
-        Phase: connecting, arranging, settle, transmit, measure, drain or collecting.
-    share
-        Share of the trial that is done, 0 to 1.
-
+    The phase is connecting, arranging, settle, transmit, measure, drain or collecting; the share of
+    the trial that is done is from 0 to 1.
     """
 
     place: int
@@ -65,35 +58,17 @@ def duration_s(scenario: Scenario) -> float:
 
 
 def trial_of(work: Work) -> Trial:
-    """Return the trial of a work item.
-
-    Raises
-    ------
-    InputError
-        If its line is not a trial.
-
-    """
+    """Return the trial of a work item; InputError if its line is not a trial."""
     found = read_trial(work.line)
     if isinstance(found, str):
-        raise InputError([Fault("plan", work.id, work.line[:200], found)])
+        raise InputError.of("plan", work.id, work.line[:200], found)
     return found
 
 
 def check(trials: Sequence[Work], laboratory: Laboratory) -> None:
-    """Refuse trials that cannot be measured here, before anything runs.
+    """Refuse trials that cannot be measured in a laboratory, before anything runs.
 
-    Parameters
-    ----------
-    trials
-        What is to be measured.
-    laboratory
-        Where.
-
-    Raises
-    ------
-    InputError
-        With every fault of the trials, each once.
-
+    Raises InputError with every fault of the trials, each once.
     """
     from ethermeter import _core
 
@@ -124,28 +99,11 @@ def _refused(trial: str, line: str) -> Fault:
 def run(
     trials: Sequence[Work], laboratory: Laboratory, directory: Path
 ) -> Generator[Finished | Underway, None, None]:
-    """Measure trials one after the other.
+    """Measure trials one after the other, and keep the result of each test in the run directory.
 
-    Parameters
-    ----------
-    trials
-        What is to be measured, in this order.
-    laboratory
-        Where.
-    directory
-        The run directory, in which the result of each test is kept.
-
-    Yields
-    ------
-    :
-        The progress of the trial, about ten times a second, and each trial at its end: as
-        `FailedTrial` if an agent was lost in it.
-
-    Raises
-    ------
-    TrialError
-        If a trial cannot begin: an agent cannot be reached, or refuses.
-
+    Yields the progress of the trial, about ten times a second, and each trial at its end: as
+    `FailedTrial` if an agent was lost in it. Raises TrialError if a trial cannot begin: an agent
+    cannot be reached, or refuses.
     """
     for work in trials:
         yield from _measured(work, laboratory, directory)
