@@ -2,8 +2,9 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import TypeVar
 
 LONGEST_VALUE = 80
@@ -17,46 +18,28 @@ Key = str | int
 KeyPath = tuple[Key, ...]
 """Keys from the top of a file to a value."""
 
-_LONGEST_KEY = 120
-_LONGEST_TEXT = 600
+_LONGEST = (("key", 120), ("value", LONGEST_VALUE), ("allowed", 600))
 _BARE = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One thing wrong with an input file.
-
-    Parameters
-    ----------
-    file
-        The file as the user named it.
-    key
-        Dotted path of the key, or the place in the file.
-    value
-        What stands there; shortened to 80 characters.
-    allowed
-        What was allowed instead.
-
-    """
+    """One thing wrong with an input file; printable on one line of a terminal."""
 
     file: str
+    """The file as the user named it."""
     key: str
+    """Dotted path of the key, or the line of the file."""
     value: str
+    """The value there, shortened to `LONGEST_VALUE` characters."""
     allowed: str
+    """What was allowed instead."""
 
     def __post_init__(self) -> None:
-        # A fault is one line of a terminal whatever the file held, so its parts are made safe once,
-        # here.
         object.__setattr__(self, "file", printable(self.file))
-        object.__setattr__(
-            self, "key", shortened(printable(self.key[: 4 * _LONGEST_KEY]), _LONGEST_KEY)
-        )
-        object.__setattr__(
-            self, "value", shortened(printable(self.value[: 4 * LONGEST_VALUE]), LONGEST_VALUE)
-        )
-        object.__setattr__(
-            self, "allowed", shortened(printable(self.allowed[: 4 * _LONGEST_TEXT]), _LONGEST_TEXT)
-        )
+        for name, most in _LONGEST:
+            text = printable(getattr(self, name)[: 4 * most])
+            object.__setattr__(self, name, shortened(text, most))
 
     def __str__(self) -> str:
         """Return the fault as one line."""
@@ -80,6 +63,38 @@ class InputError(ValueError):
         return "\n".join(lines(self.faults))
 
 
+class Faults:
+    """Faults of one file found so far."""
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self.found: list[Fault] = []
+
+    def add(self, path: Sequence[Key], value: str, allowed: str) -> None:
+        """Add the fault of a value at a key path."""
+        self.found.append(Fault(self.file, dotted(path), value, allowed))
+
+    def of(self, make: Callable[[], T]) -> T | None:
+        """Return what is made, or None if it has faults, which are added."""
+        try:
+            return make()
+        except InputError as error:
+            self.found += error.faults
+            return None
+
+    def raise_all(self) -> None:
+        """Raise the faults together, each once.
+
+        Raises
+        ------
+        InputError
+            If there are any.
+
+        """
+        if self.found:
+            raise InputError(dict.fromkeys(self.found))
+
+
 def dotted(path: Sequence[Key]) -> str:
     """Return a key path as it is written in `--set` and in faults."""
     return ".".join(
@@ -96,14 +111,12 @@ def _quoted(key: Key) -> str:
 def listed(faults: Iterable[Fault]) -> tuple[list[Fault], Counter[str]]:
     """Return at most `MOST_LISTED` faults of each file, and how many more each file has."""
     chosen: list[Fault] = []
-    met: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for fault in faults:
-        met[fault.file] += 1
-        if met[fault.file] <= MOST_LISTED:
+        counts[fault.file] += 1
+        if counts[fault.file] <= MOST_LISTED:
             chosen.append(fault)
-    return chosen, Counter(
-        {file: count - MOST_LISTED for file, count in met.items() if count > MOST_LISTED}
-    )
+    return chosen, +Counter({file: count - MOST_LISTED for file, count in counts.items()})
 
 
 def lines(faults: Iterable[Fault]) -> list[str]:
@@ -123,28 +136,25 @@ def shown(value: object) -> str:
     """
     match value:
         case str():
-            return (
-                '"' + value[: 2 * LONGEST_VALUE] + ('"' if len(value) <= 2 * LONGEST_VALUE else "")
-            )
+            most = 2 * LONGEST_VALUE
+            return f'"{value[:most]}' + '"' * (len(value) <= most)
         case bool():
             return "true" if value else "false"
         case int():
-            # Python refuses to write integers of thousands of digits, which no person would read.
-            return (
-                str(value)
-                if abs(value) < 1 << 256
-                else f"an integer of about {value.bit_length() * 3 // 10} digits"
-            )
+            # Python refuses to write integers of thousands of digits.
+            is_short = value.bit_length() <= 256
+            digits = value.bit_length() * 3 // 10
+            return str(value) if is_short else f"an integer of about {digits} digits"
         case float():
             return repr(value)
         case dict():
             inner = ", ".join(
                 f"{str(key)[:LONGEST_VALUE]} = {_glimpse(item)}"
-                for key, item in _first(value.items())
+                for key, item in islice(value.items(), 12)
             )
             return "{ " + inner + " }" if inner else "{}"
         case list() | tuple():
-            return "[" + ", ".join(_glimpse(item) for item in _first(value)) + "]"
+            return "[" + ", ".join(map(_glimpse, value[:12])) + "]"
         case _:
             return str(value)
 
@@ -154,10 +164,6 @@ def _glimpse(value: object) -> str:
     if isinstance(value, dict):
         return "{ … }"
     return "[ … ]" if isinstance(value, list | tuple) else shown(value)
-
-
-def _first(items: Iterable[T]) -> list[T]:
-    return [item for _, item in zip(range(12), items, strict=False)]
 
 
 def printable(text: str) -> str:

@@ -6,8 +6,9 @@ refused.
 
 import functools
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal, Inexact, localcontext
 from enum import StrEnum
 from fractions import Fraction
 
@@ -72,30 +73,39 @@ _EXAMPLES = {
 
 _PREFIXES = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9}
 
+_UNITS: Mapping[Dimension, Mapping[str, int | Fraction]] = {
+    Dimension.TIME: {
+        "ps": 1,
+        "ns": 10**3,
+        "us": 10**6,
+        "µs": 10**6,
+        "μs": 10**6,
+        "ms": 10**9,
+        "s": PS_PER_S,
+    },
+    Dimension.LENGTH: {
+        "mm": Fraction(1, 1000),
+        "cm": Fraction(1, 100),
+        "m": 1,
+        "km": 1000,
+        "ft": Fraction(3048, 10_000),
+    },
+    Dimension.SIZE: {
+        prefix + unit: bits * factor
+        for unit, bits in (("bit", 1), ("B", 8))
+        for prefix, factor in _PREFIXES.items()
+    },
+    Dimension.RATE: {
+        f"{prefix}{unit}/s": factor for unit in ("bit", "b") for prefix, factor in _PREFIXES.items()
+    },
+    Dimension.FREQUENCY: {"/s": 1, "/min": Fraction(1, 60)},
+    Dimension.CLOCK_ERROR: {"ppb": 1, "ppm": 1000},
+}
+
 UNITS: dict[str, tuple[Dimension, Fraction]] = {
-    **{
-        name: (Dimension.TIME, Fraction(ps))
-        for name, ps in (("ps", 1), ("ns", 10**3), ("us", 10**6), ("µs", 10**6), ("μs", 10**6))
-    },
-    "ms": (Dimension.TIME, Fraction(10**9)),
-    "s": (Dimension.TIME, Fraction(PS_PER_S)),
-    "mm": (Dimension.LENGTH, Fraction(1, 1000)),
-    "cm": (Dimension.LENGTH, Fraction(1, 100)),
-    "m": (Dimension.LENGTH, Fraction(1)),
-    "km": (Dimension.LENGTH, Fraction(1000)),
-    "ft": (Dimension.LENGTH, Fraction(3048, 10_000)),
-    **{f"{prefix}bit": (Dimension.SIZE, Fraction(factor)) for prefix, factor in _PREFIXES.items()},
-    **{
-        f"{prefix}B": (Dimension.SIZE, Fraction(8 * factor)) for prefix, factor in _PREFIXES.items()
-    },
-    **{
-        f"{prefix}bit/s": (Dimension.RATE, Fraction(factor)) for prefix, factor in _PREFIXES.items()
-    },
-    **{f"{prefix}b/s": (Dimension.RATE, Fraction(factor)) for prefix, factor in _PREFIXES.items()},
-    "/s": (Dimension.FREQUENCY, Fraction(1)),
-    "/min": (Dimension.FREQUENCY, Fraction(1, 60)),
-    "ppb": (Dimension.CLOCK_ERROR, Fraction(1)),
-    "ppm": (Dimension.CLOCK_ERROR, Fraction(1000)),
+    name: (dimension, Fraction(size))
+    for dimension, sizes in _UNITS.items()
+    for name, size in sizes.items()
 }
 """Every unit, with its dimension and its size in ps, m, bit, bit/s, 1/s or ppb."""
 
@@ -128,13 +138,13 @@ class Quantity:
 
 def units_of(dimension: Dimension) -> list[str]:
     """Return the names of the units of a dimension."""
-    return [name for name, (of, _) in UNITS.items() if of is dimension]
+    return list(_UNITS[dimension])
 
 
 def quantity(
     text: str, *, expected: str = "a number with a unit", known: Sequence[str] = tuple(UNITS)
 ) -> Quantity:
-    """Read a number with a unit; `known` units are named when it has none of them.
+    """Read a number with a unit; `known` units are named if it has another one.
 
     Raises
     ------
@@ -149,33 +159,25 @@ def quantity(
     if unit == "":
         raise UnitError(f"expected {expected}; the unit is missing")
     if unit not in UNITS:
-        raise UnitError(
-            f"expected {expected}; unknown unit {unit}; known are "
-            f"{', '.join(name for name in known if name.isascii())}"
-        )
+        names = ", ".join(name for name in known if name.isascii())
+        raise UnitError(f"expected {expected}; unknown unit {unit}; known are {names}")
     if exponent is not None and (len(exponent) > 3 or abs(int(exponent)) > _MOST_EXPONENT):
         raise UnitError(
             f"expected {expected}; exponents from -{_MOST_EXPONENT} to {_MOST_EXPONENT}"
         )
-    number = Fraction(f"{sign}{digits}e{exponent or 0}")
-    return Quantity(number, unit)
+    return Quantity(Fraction(f"{sign}{digits}e{exponent or 0}"), unit)
 
 
 def parse(value: object, dimension: Dimension, *, signed: bool = False) -> Fraction:
-    """Read a quantity of one dimension.
-
-    Returns
-    -------
-    :
-        In ps, m, bit, bit/s or 1/s; not negative unless `signed`.
+    """Read a quantity of one dimension, in ps, m, bit, bit/s, 1/s or ppb; ≥ 0 unless signed.
 
     Raises
     ------
     UnitError
-        If it is anything else; the message has what is expected.
+        If it is anything else.
 
     """
-    if isinstance(value, bool) or not isinstance(value, str):
+    if not isinstance(value, str):
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         hint = "; the unit is missing" if is_number else ""
         raise UnitError(f'expected {dimension} such as "{dimension.example}"{hint}')
@@ -194,42 +196,55 @@ def _parsed(text: str, dimension: Dimension, signed: bool) -> Fraction:  # noqa:
     return read.base
 
 
-def time_ps(value: object, *, positive: bool = False, most_ps: int = LONGEST_PS) -> int:
-    """Read a time as a whole number of picoseconds, at most `most_ps`.
+_WHOLE = {
+    Dimension.TIME: ("picoseconds", "s", PS_PER_S),
+    Dimension.SIZE: ("bits", "bit", 1),
+    Dimension.CLOCK_ERROR: ("ppb", "ppm", 1000),
+}
+"""The unit of whole numbers of a dimension, and the unit of their bounds with its size."""
+
+
+def whole(
+    value: object,
+    dimension: Dimension,
+    *,
+    most: int,
+    positive: bool = False,
+    signed: bool = False,
+) -> int:
+    """Read a whole number of ps, bits or ppb, at most `most`, and at least -`most` if signed.
 
     Raises
     ------
     UnitError
-        If it is no such time, or zero where `positive` is asked for.
+        If it is no such number, or zero where `positive` is required.
 
     """
-    ps = parse(value, Dimension.TIME)
-    if ps.denominator != 1:
-        raise UnitError("expected a whole number of picoseconds")
-    if ps > most_ps:
-        raise UnitError(f"expected at most {most_ps / PS_PER_S:g} s")
-    if positive and ps == 0:
-        raise UnitError("expected a time above zero")
-    return int(ps)
+    unit, bound_unit, bound_size = _WHOLE[dimension]
+    found = parse(value, dimension, signed=signed)
+    if found.denominator != 1:
+        raise UnitError(f"expected a whole number of {unit}")
+    if abs(found) > most:
+        bound = f"{most / bound_size:.12g} {bound_unit}"
+        raise UnitError(f"expected {f'from -{bound} to' if signed else 'at most'} {bound}")
+    if positive and found == 0:
+        raise UnitError(f"expected {dimension} above zero")
+    return int(found)
+
+
+def time_ps(value: object, *, positive: bool = False, most_ps: int = LONGEST_PS) -> int:
+    """Read a time in whole picoseconds."""
+    return whole(value, Dimension.TIME, most=most_ps, positive=positive)
 
 
 def size_bits(value: object, *, positive: bool = False) -> int:
-    """Read a size as a whole number of bits, at most 10^9.
+    """Read a size in whole bits, at most 10^9."""
+    return whole(value, Dimension.SIZE, most=LARGEST_BITS, positive=positive)
 
-    Raises
-    ------
-    UnitError
-        If it is no such size, or zero where `positive` is asked for.
 
-    """
-    bits = parse(value, Dimension.SIZE)
-    if bits.denominator != 1:
-        raise UnitError("expected a whole number of bits")
-    if bits > LARGEST_BITS:
-        raise UnitError(f"expected at most {LARGEST_BITS} bit")
-    if positive and bits == 0:
-        raise UnitError("expected a size above zero")
-    return int(bits)
+def clock_error_ppb(value: object) -> int:
+    """Read the largest error of a clock in integer ppb, at most 1%."""
+    return whole(value, Dimension.CLOCK_ERROR, most=LARGEST_CLOCK_ERROR_PPB)
 
 
 def length_m(value: object) -> Fraction:
@@ -240,17 +255,17 @@ def length_m(value: object) -> Fraction:
     return metres
 
 
+def rate_bps(value: object) -> Fraction:
+    """Read a bit rate in bit/s, exactly; above zero."""
+    rate = parse(value, Dimension.RATE)
+    if rate == 0:
+        raise UnitError("expected a bit rate above zero")
+    return rate
+
+
 def bit_ps(value: object) -> int:
     """Read a bit rate as the time of one bit, a whole number of picoseconds from 1 ps to 1 ms."""
-    rate_bps = parse(value, Dimension.RATE)
-    if rate_bps == 0:
-        raise UnitError("expected a bit rate above zero")
-    ps = PS_PER_S / rate_bps
-    if ps.denominator != 1:
-        raise UnitError("expected a bit rate at which a bit lasts a whole number of picoseconds")
-    if ps > PS_PER_S // 1000:
-        raise UnitError("expected at least 1 kb/s")
-    return int(ps)
+    return _time_of(rate_bps(value), bits=1, what="a bit")
 
 
 def octet_ps(value: object) -> int:
@@ -261,21 +276,17 @@ def octet_ps(value: object) -> int:
     """
     if isinstance(value, str) and value.rstrip().endswith("/B") and "b" not in value:
         return time_ps(value.rstrip().removesuffix("/B"), positive=True, most_ps=PS_PER_S // 1000)
-    rate = rate_bps(value)
-    ps = 8 * PS_PER_S / rate
+    return _time_of(rate_bps(value), bits=8, what="an octet")
+
+
+def _time_of(rate_bps: Fraction, *, bits: int, what: str) -> int:
+    """Return the time of some bits in whole picoseconds, at most 1 ms."""
+    ps = bits * PS_PER_S / rate_bps
     if ps.denominator != 1:
-        raise UnitError("expected a bit rate at which an octet lasts a whole number of picoseconds")
+        raise UnitError(f"expected a bit rate at which {what} lasts a whole number of picoseconds")
     if ps > PS_PER_S // 1000:
-        raise UnitError("expected at least 8 kb/s")
+        raise UnitError(f"expected at least {bits} kb/s")
     return int(ps)
-
-
-def rate_bps(value: object) -> Fraction:
-    """Read a bit rate in bit/s, exactly; above zero."""
-    rate = parse(value, Dimension.RATE)
-    if rate == 0:
-        raise UnitError("expected a bit rate above zero")
-    return rate
 
 
 def interval_ps(value: object) -> Fraction:
@@ -287,57 +298,6 @@ def interval_ps(value: object) -> Fraction:
     if not 1000 <= ps <= LONGEST_PS:
         raise UnitError("expected from 0.001 /s to 1e9 /s")
     return ps
-
-
-def clock_error_ppb(value: object) -> int:
-    """Read the largest error of a clock in integer ppb, at most 1%.
-
-    Raises
-    ------
-    UnitError
-        If it is no such error.
-
-    """
-    ppb = parse(value, Dimension.CLOCK_ERROR)
-    if ppb.denominator != 1:
-        raise UnitError("expected a whole number of ppb")
-    if ppb > LARGEST_CLOCK_ERROR_PPB:
-        raise UnitError(f"expected at most {LARGEST_CLOCK_ERROR_PPB // 1000} ppm")
-    return int(ppb)
-
-
-def clock_offset_ps(value: object, *, signed: bool = True) -> int:
-    """Read the offset of a clock in whole picoseconds, positive if it is ahead, at most 10 s.
-
-    Raises
-    ------
-    UnitError
-        If it is no such time, or below zero where it is not `signed`.
-
-    """
-    ps = parse(value, Dimension.TIME, signed=signed)
-    if ps.denominator != 1:
-        raise UnitError("expected a whole number of picoseconds")
-    if abs(ps) > FARTHEST_CLOCK_PS:
-        raise UnitError(f"expected {'from -10 s to' if signed else 'at most'} 10 s")
-    return int(ps)
-
-
-def clock_drift_ppb(value: object, *, signed: bool = True) -> int:
-    """Read the drift of a clock in integer ppb, positive if too fast, at most 1000 ppm.
-
-    Raises
-    ------
-    UnitError
-        If it is no such drift, or below zero where it is not `signed`.
-
-    """
-    ppb = parse(value, Dimension.CLOCK_ERROR, signed=signed)
-    if ppb.denominator != 1:
-        raise UnitError("expected a whole number of ppb")
-    if abs(ppb) > LARGEST_DRIFT_PPB:
-        raise UnitError(f"expected {'from -1000 ppm to' if signed else 'at most'} 1000 ppm")
-    return int(ppb)
 
 
 def exact(value: float) -> Fraction:
@@ -357,20 +317,9 @@ def decimal_text(number: Fraction) -> str:
         If the fraction has no finite decimal form.
 
     """
-    denominator, decimals = number.denominator, 0
-    while denominator % 10 == 0:
-        denominator, decimals = denominator // 10, decimals + 1
-    while denominator % 2 == 0 or denominator % 5 == 0:
-        denominator, decimals = (
-            (denominator // 2 if denominator % 2 == 0 else denominator // 5),
-            decimals + 1,
-        )
-    if denominator != 1:
-        raise ValueError(f"{number} has no finite decimal form")
-    scaled = abs(number) * 10**decimals
-    digits = str(int(scaled)).rjust(decimals + 1, "0")
-    text = digits[: len(digits) - decimals] + (
-        "." + digits[len(digits) - decimals :] if decimals else ""
-    )
-    text = text.rstrip("0").rstrip(".") if decimals else text
-    return ("-" if number < 0 else "") + text
+    with localcontext(prec=1000) as context:
+        context.traps[Inexact] = True
+        try:
+            return format(Decimal(number.numerator) / number.denominator, "f")
+        except Inexact:
+            raise ValueError(f"{number} has no finite decimal form") from None

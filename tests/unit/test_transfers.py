@@ -221,6 +221,7 @@ def test_rows_of_a_file_are_those_of_a_hand_calculation(tmp_path: Path) -> None:
             "flows.0.transfer.tcp.sack",
             "true or false",
         ),
+        (('window = "8760 B"', 'windw = "1 B"'), "flows.0.transfer.tcp.windw", "stack, window, "),
         (('window = "8760 B"', 'window = "0 B"'), "flows.0.transfer.tcp.window", "from 1 B"),
         (('window = "8760 B"', 'window = "1000 B"'), "flows.0.transfer.tcp", "1460"),
         (

@@ -16,10 +16,10 @@ from ethermeter.experiment.quantity import (
     Time,
     choice,
     complaint,
-    limited_size,
-    limited_time,
     number,
+    size_up_to,
     tag,
+    time_up_to,
 )
 from ethermeter.faults import Fault, InputError
 
@@ -30,11 +30,11 @@ _PS_PER_NS = 1000
 _PS_PER_S = 10**12
 _MIB_BITS = 8 << 20
 
-Duration = Annotated[int, *limited_time(30 * _PS_PER_S)]
-Room = Annotated[int, *limited_size(512 * _MIB_BITS)]
-Transfer = Annotated[int, *limited_size(1000 * 10**6)]
-Block = Annotated[int, *limited_size(16 * _MIB_BITS)]
-Share = Annotated[Fraction, number(least=None, above=0, most=1)]
+Duration = Annotated[int, *time_up_to(30 * _PS_PER_S, positive=True)]
+Room = Annotated[int, *size_up_to(512 * _MIB_BITS)]
+Transfer = Annotated[int, *size_up_to(1000 * 10**6)]
+Block = Annotated[int, *size_up_to(16 * _MIB_BITS)]
+Share = Annotated[Fraction, *number("a share of one processor", most=1)]
 
 
 class SlowSource(Table):
@@ -93,7 +93,7 @@ class TransferTable(Table):
     """Room for what the receiver's application has not read; the system's choice without."""
     send_buffer: Room | None = None
     """Room for what was written and is not acknowledged; the system's choice without."""
-    segment: Annotated[int, *limited_size(8 * LONGEST_SEGMENT_OCTETS)] = 8 * LONGEST_SEGMENT_OCTETS
+    segment: Annotated[int, *size_up_to(8 * LONGEST_SEGMENT_OCTETS)] = 8 * LONGEST_SEGMENT_OCTETS
     """Data and options of a segment at most."""
     congestion: Annotated[str, Field(pattern="^[a-z][a-z0-9_]{1,14}$")] | None = None
     """How TCP answers loss, such as "reno"; the system's choice without."""
@@ -118,9 +118,9 @@ class WireTable(Table):
     """That of the sender's own wire, if it is another."""
     queue: Room = 8 * 150_000
     """Room at the switch's port to the receiver, and before every other wire with a rate."""
-    delay: Annotated[int, *limited_time(_PS_PER_S)] | None = None
+    delay: Annotated[int, *time_up_to(_PS_PER_S, positive=True)] | None = None
     """Propagation in each direction."""
-    frame_time: Annotated[int, *limited_time(_PS_PER_S // 10)] | None = None
+    frame_time: Annotated[int, *time_up_to(_PS_PER_S // 10, positive=True)] | None = None
     """What a device between the hosts takes to forward a frame, one after the other; nothing
     without.
     """
@@ -294,7 +294,7 @@ def _faults(error: ValidationError, *, file: str) -> list[Fault]:
     """Return faults in the words of this file: its known keys, and what a missing one is for."""
     found = []
     for details, (path, fault) in zip(
-        error.errors(include_url=False), faults_of(error, file=file), strict=True
+        error.errors(include_url=False), faults_of(error, Document, file=file), strict=True
     ):
         allowed = fault.allowed
         if details["type"] == "extra_forbidden":

@@ -13,10 +13,10 @@ from ethermeter.experiment.quantity import (
     Table,
     choice,
     complaint,
-    limited_time,
     octets,
-    short_time,
     tag,
+    time_up_to,
+    written,
 )
 from ethermeter.experiment.stations import MOST_QUEUED, room
 from ethermeter.experiment.traffic import known_word
@@ -34,7 +34,7 @@ _ALLOWED_FABRIC = (
 )
 _ALLOWED_LEARNING = 'expected "known" or { learns = { age = "300 s", addresses = 8192 } }'
 
-StageTime = Annotated[int, *short_time(PS_PER_S)]
+StageTime = Annotated[int, *time_up_to(PS_PER_S)]
 """A time of up to a second, in ps."""
 Overlap = Annotated[int, *octets(least=0, most=MOST_OCTETS)]
 Queue = Annotated[int | None, *room(MOST_QUEUED)]
@@ -54,7 +54,7 @@ class Coalesce(Table):
 
     frames: Annotated[int, Field(ge=1, le=1_000_000)]
     """When there are so many, or …"""
-    time: Annotated[int, *limited_time(PS_PER_S)]
+    time: Annotated[int, *time_up_to(PS_PER_S, positive=True)]
     """… so long after the first."""
 
 
@@ -68,15 +68,11 @@ class Stage(Table):
     """What it is called."""
     resource: Annotated[str, StringConstraints(pattern=NAME)] | None = None
     """Stages of one node with the same resource wait for each other."""
-    fixed: StageTime = Field(default="0 s", validate_default=True)
+    fixed: StageTime = written("0 s")
     """Time for each frame."""
-    per_byte: Annotated[int, *short_time(PS_PER_S // 1000)] = Field(
-        default="0 s", validate_default=True
-    )
+    per_byte: Annotated[int, *time_up_to(PS_PER_S // 1000)] = written("0 s")
     """Time for each octet of the frame, destination address to FCS."""
-    extra: Annotated[int, *octets(least=-64, most=MOST_OCTETS)] = Field(
-        default="0 B", validate_default=True
-    )
+    extra: Annotated[int, *octets(least=-64, most=MOST_OCTETS)] = written("0 B")
     """Octets more than the frame's that it carries; fewer with a minus, such as "-4 B" where it
     carries no check sequence.
     """
@@ -84,9 +80,9 @@ class Stage(Table):
     """Cost of each begun burst."""
     overlap: Overlap | None = None
     """Octets after which the next stage may begin; all of the frame if absent."""
-    delay: StageTime = Field(default="0 s", validate_default=True)
+    delay: StageTime = written("0 s")
     """Time to the next stage, in which this one is free."""
-    queue: Queue = Field(default="unlimited", validate_default=True)
+    queue: Queue = written("unlimited")
     """Frames there is room for, the one in service included."""
     coalesce: Coalesce | None = None
     """Frames that have passed wait for each other: an interrupt for several."""
@@ -231,7 +227,7 @@ class Model(Table):
     """Of a switch: a stage that each port has of its own."""
     fabric: Fabric = "ideal"
     """Of a switch: what lies between its ports."""
-    queue: Queue = Field(default="unlimited", validate_default=True)
+    queue: Queue = written("unlimited")
     """Of a switch or a router: frames there is room for at each port out, the one being sent
     included.
     """

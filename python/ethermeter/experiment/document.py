@@ -1,52 +1,30 @@
 """The experiment file as a whole: its data model, its JSON Schema, and its faults."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Annotated, TypeVar
+from collections.abc import Iterator, Sequence
+from types import UnionType
+from typing import Annotated, NamedTuple, TypeGuard, TypeVar, Union, get_args, get_origin
 
 from pydantic import (
     BaseModel,
     Field,
     PlainValidator,
     StringConstraints,
+    Tag,
     ValidationError,
     WithJsonSchema,
 )
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
-from ethermeter.experiment.components import (
-    Buffer,
-    Burst,
-    Coalesce,
-    Component,
-    Learns,
-    Model,
-    Modules,
-    Pause,
-    Stage,
-)
-from ethermeter.experiment.flows import MOST_FLOWS, Flow, Response
-from ethermeter.experiment.frames import Growth, Mixed
-from ethermeter.experiment.network import Clock, HostGroup, Hub, Link, Network, Router, Switch
+from ethermeter.experiment.flows import MOST_FLOWS, Flow
+from ethermeter.experiment.network import Network
 from ethermeter.experiment.phases import NetworkRun, Phases, Run
 from ethermeter.experiment.quantity import ALLOWED, Table, complaint, is_tag
-from ethermeter.experiment.segment import Segment, Star, standards
+from ethermeter.experiment.segment import Segment, standards
 from ethermeter.experiment.stations import StationGroup
 from ethermeter.experiment.theory import Theory
 from ethermeter.experiment.toml import Tables
-from ethermeter.experiment.traffic import (
-    Generator,
-    Limit,
-    Measurements,
-    OffsetExponential,
-    OnOffTimes,
-    Register,
-    Regular,
-    Slots,
-)
-from ethermeter.experiment.voice import Coder
 from ethermeter.faults import Fault, InputError, Key, dotted, shown
 from ethermeter.trial import LARGEST_SEED
 
@@ -59,7 +37,6 @@ MOST_TRIALS = 100_000
 SOURCE_KINDS = ("standard", "study", "fit", "assumption")
 """Where a parameter may come from."""
 
-_NUMBER_OR_TEXT = {"type": ["number", "string"]}
 _VARY_SCHEMA = {
     "type": "object",
     "description": (
@@ -72,9 +49,7 @@ _VARY_SCHEMA = {
             {
                 "type": "object",
                 "properties": {
-                    "from": _NUMBER_OR_TEXT,
-                    "to": _NUMBER_OR_TEXT,
-                    "step": _NUMBER_OR_TEXT,
+                    key: {"type": ["number", "string"]} for key in ("from", "to", "step")
                 },
                 "required": ["from", "to"],
                 "additionalProperties": False,
@@ -91,14 +66,8 @@ def _source(value: object) -> str:
             'expected the dotted key in quotes, such as "segment.round_trip" = "study: section 3.6"'
         )
     if not isinstance(value, str) or len(value) > 1000 or _SOURCE.fullmatch(value) is None:
-        raise complaint(
-            f'expected "kind: text", kind being {", ".join(SOURCE_KINDS[:-1])} or'
-            f" {SOURCE_KINDS[-1]}"
-        )
-    return value
-
-
-def _as_it_is(value: object) -> object:
+        kinds = f"{', '.join(SOURCE_KINDS[:-1])} or {SOURCE_KINDS[-1]}"
+        raise complaint(f'expected "kind: text", kind being {kinds}')
     return value
 
 
@@ -113,8 +82,8 @@ class _Common(Table):
     """Name of the series in figures; the file's name if absent."""
     notes: Annotated[str, StringConstraints(max_length=10_000)] = ""
     """Anything a reader should know."""
-    vary: Annotated[Tables, PlainValidator(_as_it_is), WithJsonSchema(_VARY_SCHEMA)] = Field(
-        default_factory=dict
+    vary: Annotated[Tables, PlainValidator(lambda value: value), WithJsonSchema(_VARY_SCHEMA)] = (
+        Field(default_factory=dict)
     )
     """What is varied; read by `sweep`, which knows the values' exact arithmetic."""
     phases: Phases = Field(default_factory=Phases)
@@ -164,36 +133,29 @@ class NetworkDocument(_Common):
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class Form:
-    """A short form of experiment files: which tables a file has.
-
-    Parameters
-    ----------
-    document
-        The file as a whole.
-    tables
-        Tables whose keys can be varied and have a source.
-    listed
-        The one of these of which a file has several.
-
-    """
+class Form(NamedTuple):
+    """A short form of experiment files."""
 
     document: type[Document] | type[NetworkDocument]
-    tables: Mapping[str, type[Table]]
+    """The file as a whole."""
+    tables: tuple[str, ...]
+    """Tables whose keys can be varied and have a source."""
     listed: str
+    """The one of these of which a file has several."""
 
 
-SEGMENT = Form(
-    Document,
-    {"segment": Segment, "stations": StationGroup, "phases": Phases, "theory": Theory},
-    "stations",
-)
-NETWORK = Form(NetworkDocument, {"network": Network, "flows": Flow, "phases": Phases}, "flows")
-DOCUMENTS: dict[str, type[Table]] = {
-    form.document.__name__: form.document for form in (SEGMENT, NETWORK)
+SEGMENT = Form(Document, ("segment", "stations", "phases", "theory"), "stations")
+NETWORK = Form(NetworkDocument, ("network", "flows", "phases"), "flows")
+TABLES: dict[str, type[Table]] = {
+    "segment": Segment,
+    "stations": StationGroup,
+    "network": Network,
+    "flows": Flow,
+    "phases": Phases,
+    "theory": Theory,
+    "run": Run,
 }
-"""The short forms of files by the names of their models."""
+"""Tables of files of both short forms."""
 
 
 def form_of(document: Tables) -> Form:
@@ -204,7 +166,10 @@ def form_of(document: Tables) -> Form:
 
 def json_schema() -> Tables:
     """Return the JSON Schema (draft 2020-12) of an experiment file, by its short form."""
-    kinds = {name: model.model_json_schema(mode="validation") for name, model in DOCUMENTS.items()}
+    kinds = {
+        form.document.__name__: form.document.model_json_schema(mode="validation")
+        for form in (SEGMENT, NETWORK)
+    }
     tables: Tables = {}
     for schema in kinds.values():
         tables |= schema.pop("$defs")
@@ -220,158 +185,64 @@ def json_schema() -> Tables:
 
 M = TypeVar("M", bound=BaseModel)
 
-_TABLES: dict[str, type[BaseModel]] = {
-    "segment": Segment,
-    "star": Star,
-    "stations": StationGroup,
-    "phases": Phases,
-    "theory": Theory,
-    "run": Run,
-    "generator": Generator,
-    "<regular>": Regular,
-    "on_off": OnOffTimes,
-    "coder": Coder,
-    "samples": Growth,
-    "measured": Measurements,
-    "linear": Limit,
-    "constant": Slots,
-    "load_register": Register,
-    "mix": Mixed,
-    "network": Network,
-    "hosts": HostGroup,
-    "switches": Switch,
-    "clock": Clock,
-    "routers": Router,
-    "hubs": Hub,
-    "links": Link,
-    **dict.fromkeys(
-        ("send", "receive", "ingress", "forward", "shared", "local", "inward", "outward"),
-        Stage,
-    ),
-    "burst": Burst,
-    "coalesce": Coalesce,
-    "buffer": Buffer,
-    "pause": Pause,
-    "learns": Learns,
-    "crossbar": Modules,
-    "flows": Flow,
-    "response": Response,
-}
-"""The table that stands under a key, or under the label of a choice whose table has more than the
-key that marks it.
-"""
-
-_WORDS: dict[str, Callable[[Mapping[str, object]], str]] = {
-    ALLOWED: lambda context: str(context["allowed"]),
-    "string_type": lambda _: "expected a text in quotes",
-    "string_unicode": lambda _: "expected a text of Unicode characters",
-    "int_type": lambda _: "expected an integer",
-    "bool_type": lambda _: "expected true or false",
-    "list_type": lambda _: "expected a list",
-    "dict_type": lambda _: "expected a table",
-    "model_type": lambda _: "expected a table",
-    "literal_error": lambda context: f"expected {context['expected']}".replace("'", '"'),
-    "greater_than_equal": lambda context: f"expected at least {context['ge']}",
-    "less_than_equal": lambda context: f"expected at most {context['le']}",
-    "dict_too_long": lambda context: f"expected at most {context['max_length']} of them",
-    "too_short": lambda context: f"expected at least {context['min_length']} of them",
-    "too_long": lambda context: f"expected at most {context['max_length']} of them",
-    "string_too_short": lambda context: f"expected at least {context['min_length']} characters",
-    "string_too_long": lambda context: f"expected at most {context['max_length']} characters",
-    "string_pattern_mismatch": lambda _: (
+_ALLOWED = {
+    ALLOWED: "{allowed}",
+    "string_type": "expected a text in quotes",
+    "string_unicode": "expected a text of Unicode characters",
+    "int_type": "expected an integer",
+    "bool_type": "expected true or false",
+    "list_type": "expected a list",
+    "dict_type": "expected a table",
+    "model_type": "expected a table",
+    "literal_error": "expected {expected}",
+    "greater_than_equal": "expected at least {ge}",
+    "less_than_equal": "expected at most {le}",
+    "dict_too_long": "expected at most {max_length} of them",
+    "too_short": "expected at least {min_length} of them",
+    "too_long": "expected at most {max_length} of them",
+    "string_too_short": "expected at least {min_length} characters",
+    "string_too_long": "expected at most {max_length} characters",
+    "string_pattern_mismatch": (
         "expected a letter, then letters, digits, - or _, at most 32 in all"
     ),
 }
+"""What was allowed instead, by the type of an error of pydantic."""
 
 
 def faults_of(
-    error: ValidationError, *, file: str, within: Sequence[Key] = ()
+    error: ValidationError, model: type[BaseModel], *, file: str, within: Sequence[Key] = ()
 ) -> list[tuple[tuple[Key, ...], Fault]]:
-    """Return each fault with its path.
-
-    Parameters
-    ----------
-    error
-        What pydantic found.
-    file
-        The file, as the user named it.
-    within
-        The path of the table that was validated.
-
-    """
+    """Return each fault of a table with its path; `within` is the path of the table."""
     faults = []
     for details in error.errors(include_url=False):
-        # A key of a table of names that is none stands twice: as itself, and as what is wrong with
-        # it.
-        place = tuple(part for part in (*within, *details["loc"]) if part != "[key]")
-        path = tuple(part for part in place if not is_tag(part))
+        # The key "[key]" stands for the one before it, which is not a valid name.
+        inner = tuple(key for key in details["loc"] if key != "[key]")
+        path = (*within, *(key for key in inner if not is_tag(key)))
         value = "(missing)" if details["type"] == "missing" else shown(details["input"])
-        faults.append(
-            (path, Fault(file, dotted(path), value, _allowed(details, place, title=error.title)))
-        )
+        faults.append((path, Fault(file, dotted(path), value, _allowed(details, model, inner))))
     return faults
 
 
 def validated(model: type[M], value: object, *, file: str, within: Sequence[Key] = ()) -> M:
-    """Return a table, read and found sound.
-
-    Raises
-    ------
-    InputError
-        With every fault in it.
-
-    """
+    """Return a table, or raise every fault in it as `InputError`."""
     try:
         return model.model_validate(value)
     except ValidationError as error:
-        raise InputError(fault for _, fault in faults_of(error, file=file, within=within)) from None
+        found = faults_of(error, model, file=file, within=within)
+        raise InputError(fault for _, fault in found) from None
 
 
-def _allowed(details: ErrorDetails, place: tuple[Key, ...], *, title: str) -> str:
-    match details["type"]:
-        case "missing":
-            table = table_at(place[:-1], title=title)
-            field = fields_of(table).get(str(place[-1])) if table else None
-            return (
-                "required: " + _sentence(field.description)
-                if field and field.description
-                else "required"
-            )
-        case "extra_forbidden":
-            return f"unknown key; allowed: {', '.join(_keys_at(place[:-1], title=title))}"
-        case kind if kind in _WORDS:
-            return _WORDS[kind](details.get("ctx", {}))
-        case _:
-            return details["msg"]
-
-
-def _sentence(text: str) -> str:
-    return text[:1].lower() + text[1:].rstrip(".")
-
-
-def table_at(place: Sequence[Key], *, title: str = "Document") -> type[BaseModel] | None:
-    """Return the model of the table at a place.
-
-    None for one of a choice, which its one key describes.
-
-    Parameters
-    ----------
-    place
-        The path of the table, with the labels of choices.
-    title
-        Name of the model that was validated; what is at an empty place.
-
-    """
-    names = [part for part in place if isinstance(part, str)]
-    if not names:
-        return DOCUMENTS.get(title) or {"Component": Component}.get(title)
-    if names[-1] == "exponential":
-        return Limit if "backoff" in names else OffsetExponential
-    if len(names) > 1 and names[-2] == "models":
-        return Model
-    if names == ["run"]:
-        return NetworkRun if title == "NetworkDocument" else Run
-    return _TABLES.get(names[-1])
+def _allowed(details: ErrorDetails, model: type[BaseModel], path: Sequence[Key]) -> str:
+    kind = details["type"]
+    if kind == "missing":
+        text = fields_at(model, path[:-1])[str(path[-1])].description
+        return f"required: {text[:1].lower()}{text[1:].rstrip('.')}" if text else "required"
+    if kind == "extra_forbidden":
+        return f"unknown key; allowed: {', '.join(fields_at(model, path[:-1]))}"
+    if kind not in _ALLOWED:
+        return details["msg"]
+    text = _ALLOWED[kind].format_map(details.get("ctx", {}))
+    return text.replace("'", '"') if kind == "literal_error" else text
 
 
 def fields_of(model: type[BaseModel]) -> dict[str, FieldInfo]:
@@ -379,8 +250,37 @@ def fields_of(model: type[BaseModel]) -> dict[str, FieldInfo]:
     return {field.alias or name: field for name, field in model.model_fields.items()}
 
 
-def _keys_at(place: Sequence[Key], *, title: str) -> list[str]:
-    if table := table_at(place, title=title):
-        return list(fields_of(table))
-    last = place[-1] if place else None
-    return [last[1:-1]] if isinstance(last, str) and is_tag(last) else []
+def fields_at(model: type[BaseModel], path: Sequence[Key]) -> dict[str, FieldInfo]:
+    """Return the fields of the table at a path, which has the labels of choices."""
+    found: object = model
+    for key in path:
+        found = next(_inside(found, key), None)
+    return next((fields_of(kind) for _, kind in _kinds(found) if _is_table(kind)), {})
+
+
+def _is_table(kind: object) -> TypeGuard[type[BaseModel]]:
+    return isinstance(kind, type) and issubclass(kind, BaseModel)
+
+
+def _inside(annotation: object, key: Key) -> Iterator[object]:
+    """Yield the annotation of what is at a key, index or label of a choice."""
+    for label, kind in _kinds(annotation):
+        if is_tag(key):
+            yield from [kind] * (label == key)
+        elif _is_table(kind):
+            yield from (field.annotation for name, field in fields_of(kind).items() if name == key)
+        elif get_origin(kind) is (dict if isinstance(key, str) else list):
+            yield get_args(kind)[-1]
+
+
+def _kinds(annotation: object, label: str | None = None) -> Iterator[tuple[str | None, object]]:
+    """Yield the types that an annotation allows, each with its label in a choice."""
+    if get_origin(annotation) is Annotated:
+        annotation, *notes = get_args(annotation)
+        labels = [note.tag for note in notes if isinstance(note, Tag)]
+        yield from _kinds(annotation, labels[0] if labels else label)
+    elif get_origin(annotation) in (Union, UnionType):
+        for each in get_args(annotation):
+            yield from _kinds(each, label)
+    else:
+        yield label, annotation

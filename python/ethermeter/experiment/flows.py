@@ -12,7 +12,7 @@ from ethermeter import scenario
 from ethermeter.experiment.frames import Frames, Samples, Sizes, frames_plan, sizes_of
 from ethermeter.experiment.network import MOST_NODES, ExpandedNetwork, Name
 from ethermeter.experiment.origin import Origin
-from ethermeter.experiment.quantity import PositiveTime, Table, complaint, distinct, octets
+from ethermeter.experiment.quantity import PositiveTime, Table, complaint, distinct, octets, written
 from ethermeter.experiment.stations import room
 from ethermeter.experiment.traffic import (
     Arrivals,
@@ -55,7 +55,7 @@ class Response(Table):
     """Lengths of the answer's frame, destination address to FCS; those of the request if absent."""
     data: Frames | None = None
     """The same of the answer's UDP data; as the flow has it."""
-    think: Times = Field(default="0 s", validate_default=True)
+    think: Times = written("0 s")
     """From the coming of the message, or the last answer, to the answer."""
     timeout: PositiveTime | None = None
     """After so long the sender goes on without; never if absent."""
@@ -106,11 +106,9 @@ class Flow(Table):
     """
     generator: Generator | None = None
     """The process behind a saturated source."""
-    queue: Annotated[int | None, *room(1_000_000)] = Field(
-        default="unlimited", validate_default=True
-    )
+    queue: Annotated[int | None, *room(1_000_000)] = written("unlimited")
     """Messages there is room for at the source, the one being handed over included."""
-    service: Times = Field(default="0 s", validate_default=True)
+    service: Times = written("0 s")
     """Host time between messages."""
     response: Response | None = None
     """What receivers answer; nothing if absent."""

@@ -6,17 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from pydantic import BaseModel
-
 from ethermeter import units
 from ethermeter.experiment import toml
-from ethermeter.experiment.document import MOST_TRIALS, fields_of, form_of
-from ethermeter.experiment.flows import Flow
-from ethermeter.experiment.network import Network
-from ethermeter.experiment.phases import Phases, Run
-from ethermeter.experiment.segment import Segment
-from ethermeter.experiment.stations import StationGroup
-from ethermeter.experiment.theory import Theory
+from ethermeter.experiment.document import MOST_TRIALS, TABLES, fields_of, form_of
 from ethermeter.experiment.toml import EVERY, PathError, Tables, assigned
 from ethermeter.faults import Fault, Key, dotted, shown
 from ethermeter.units import UnitError
@@ -24,15 +16,6 @@ from ethermeter.units import UnitError
 LONGEST_PATH = 8
 """Parts a dotted key may have."""
 
-_TOP: dict[str, type[BaseModel]] = {
-    "segment": Segment,
-    "stations": StationGroup,
-    "network": Network,
-    "flows": Flow,
-    "phases": Phases,
-    "theory": Theory,
-    "run": Run,
-}
 _LISTED = {"stations": "group of stations", "flows": "flow"}
 """Tables of which a file has several, and what one of them is called."""
 
@@ -66,7 +49,7 @@ def resolved(
     if top in _LISTED:
         group, rest = _group(document, top, rest)
         path.append(group)
-    fields = fields_of(_TOP[top])
+    fields = fields_of(TABLES[top])
     if not rest or rest[0] not in fields:
         raise PathError(f"expected one of the keys of {top}: {', '.join(fields)}")
     if top == "network":
@@ -128,7 +111,7 @@ def _group(document: Mapping[str, object], top: str, rest: list[str]) -> tuple[K
         raise PathError(f"expected at least one {_LISTED[top]}")
     if top == "flows" and rest[0] == EVERY:
         return EVERY, rest[1:]
-    fields = fields_of(_TOP[top])
+    fields = fields_of(TABLES[top])
     if rest[0] in fields:
         return 0, rest
     if rest[0] in names:
@@ -289,7 +272,7 @@ def sweeps_of(document: Tables, *, file: str) -> tuple[list[Sweep], list[Fault]]
     table = document.get("vary", {})
     if not isinstance(table, dict):
         return [], [Fault(file, "vary", shown(table), "expected a table")]
-    tops = tuple(form_of(document).tables)
+    tops = form_of(document).tables
     sweeps: list[Sweep] = []
     faults: list[Fault] = []
     taken: dict[tuple[Key, ...], str] = {}

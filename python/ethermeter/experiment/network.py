@@ -37,7 +37,8 @@ from ethermeter.experiment.quantity import (
     Velocity,
     complaint,
     octets,
-    short_time,
+    time_up_to,
+    written,
 )
 from ethermeter.faults import Fault, InputError, KeyPath, dotted, shown
 from ethermeter.nodes import kind_of
@@ -53,15 +54,15 @@ ModelName = Annotated[str, StringConstraints(min_length=1, max_length=64)]
 class Clock(Table):
     """A host's clock: the true time, its offset, and its gain since the trial began."""
 
-    offset: ClockOffset = Field(default="0 s", validate_default=True)
+    offset: ClockOffset = written("0 s")
     """How far it is ahead when the trial begins; behind with a minus."""
-    drift: ClockDrift = Field(default="0 ppm", validate_default=True)
+    drift: ClockDrift = written("0 ppm")
     """By how much it goes too fast; too slow with a minus."""
-    offset_spread: OffsetSpread = Field(default="0 s", validate_default=True)
+    offset_spread: OffsetSpread = written("0 s")
     """So much is added to the offset at most, or taken from it: uniform, drawn by the seed, for
     each host of a group.
     """
-    drift_spread: DriftSpread = Field(default="0 ppm", validate_default=True)
+    drift_spread: DriftSpread = written("0 ppm")
     """The same of the drift."""
 
     def plan(self) -> scenario.ClockSpec:
@@ -107,7 +108,7 @@ class Switch(Table):
     """A stage that each port has of its own."""
     fabric: Fabric = "ideal"
     """What lies between its ports."""
-    queue: Queue = Field(default="unlimited", validate_default=True)
+    queue: Queue = written("unlimited")
     """Frames there is room for at each port out, the one being sent included."""
     queue_size: Annotated[int, *octets(least=1, most=10**8)] | None = None
     """The same in octets."""
@@ -130,7 +131,7 @@ class Router(Table):
     """What it is made of; an ideal router if absent."""
     forward: Stage | None = None
     """A stage that all frames pass."""
-    queue: Queue = Field(default="unlimited", validate_default=True)
+    queue: Queue = written("unlimited")
     """Frames there is room for at each port out, the one being sent included."""
 
 
@@ -139,7 +140,7 @@ class Hub(Table):
 
     name: Name
     """Name of the hub."""
-    delay: Annotated[int, *short_time(PS_PER_S)] = Field(default="0 s", validate_default=True)
+    delay: Annotated[int, *time_up_to(PS_PER_S)] = written("0 s")
     """From one link to another."""
 
 
@@ -157,19 +158,15 @@ class Link(Table):
     """At each end, the module of the switch that has the port, from 0; the first if absent."""
     rate: OctetTime | None = None
     """Bit rate; the network's if absent."""
-    delay: Annotated[int, *short_time(PS_PER_S)] | None = None
+    delay: Annotated[int, *time_up_to(PS_PER_S)] | None = None
     """One-way propagation time; instead of `length`."""
     length: Length | None = None
     """Length of the cable."""
     velocity: Velocity | None = None
     """Propagation velocity over the speed of light; that of twisted pair if absent."""
-    preamble: Annotated[int, *octets(least=0, most=65_536)] = Field(
-        default="8 B", validate_default=True
-    )
+    preamble: Annotated[int, *octets(least=0, most=65_536)] = written("8 B")
     """Preamble and delimiter."""
-    gap: Annotated[int, *octets(least=0, most=65_536)] = Field(
-        default="12 B", validate_default=True
-    )
+    gap: Annotated[int, *octets(least=0, most=65_536)] = written("12 B")
     """Inter-frame gap."""
     half_duplex: bool | None = None
     """Whether only one end may send at a time; if absent, a hub's links are so and others not."""

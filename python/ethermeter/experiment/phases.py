@@ -5,7 +5,7 @@ from typing import Annotated, Literal, NamedTuple
 from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, WithJsonSchema
 
 from ethermeter import scenario, units
-from ethermeter.experiment.quantity import PhaseTime, Table, complaint, distinct
+from ethermeter.experiment.quantity import PhaseTime, Table, complaint, distinct, written
 from ethermeter.faults import Fault, InputError
 from ethermeter.theory.assumptions import NOT_OF_NETWORKS
 from ethermeter.units import LONGEST_TRIAL_PS, PS_PER_S, UnitError
@@ -39,9 +39,9 @@ def _measure(value: object) -> Measure:
 class Phases(Table):
     """What happens when; defaults: 12 s of transmission of which the last 10 s are measured."""
 
-    settle: PhaseTime = Field(default="0 s", validate_default=True)
+    settle: PhaseTime = written("0 s")
     """Silence before the stations begin."""
-    transmit: PhaseTime = Field(default="12 s", validate_default=True)
+    transmit: PhaseTime = written("12 s")
     """How long stations offer frames."""
     measure: Annotated[
         Measure,
@@ -52,11 +52,11 @@ class Phases(Table):
                 "description": 'the part that is measured: "middle 10 s", "last 5 s" or "all"',
             }
         ),
-    ] = Field(default="last 10 s", validate_default=True)
+    ] = written("last 10 s")
     """The part of the transmit phase that is measured."""
-    drain: PhaseTime = Field(default="0 s", validate_default=True)
+    drain: PhaseTime = written("0 s")
     """How long frames under way may still be sent."""
-    spread: PhaseTime = Field(default="0 s", validate_default=True)
+    spread: PhaseTime = written("0 s")
     """Each station begins at a time drawn uniformly from this span."""
 
 

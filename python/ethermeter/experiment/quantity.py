@@ -1,18 +1,26 @@
 """Fields of an experiment file: tables, choices between kinds of them, and quantities."""
 
-import functools
 import math
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Discriminator, PlainValidator, WithJsonSchema
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    PlainValidator,
+    WithJsonSchema,
+)
 from pydantic_core import PydanticCustomError
 
 from ethermeter import units
 from ethermeter.units import Dimension, UnitError
 
 T = TypeVar("T")
+Reader = tuple[PlainValidator, WithJsonSchema]
+"""How a value is read, and its JSON Schema."""
 ALLOWED = "allowed"
 """Type of our own complaints; their context says what was allowed."""
 
@@ -25,6 +33,11 @@ class Table(BaseModel):
     )
 
 
+def written(default: str | float) -> Any:
+    """Return a field with a default as a file has it, which is read as what a file has."""
+    return Field(default=default, validate_default=True)
+
+
 def complaint(allowed: str) -> PydanticCustomError:
     """Return the error of a value that is not what was allowed."""
     # The text is passed as context, not as the template: what people write may hold braces.
@@ -32,14 +45,7 @@ def complaint(allowed: str) -> PydanticCustomError:
 
 
 def distinct(values: list[T]) -> list[T]:
-    """Return a list in which nothing stands twice.
-
-    Raises
-    ------
-    PydanticCustomError
-        If something does.
-
-    """
+    """Return a list of different values, or raise a complaint."""
     if len(set(values)) < len(values):
         raise complaint("expected each of them once")
     return values
@@ -65,25 +71,14 @@ class _Choice(Discriminator):
 
 
 def choice(*keys: str, allowed: str) -> Discriminator:
-    """Return a choice between a plain text and tables known by their one key.
-
-    Parameters
-    ----------
-    keys
-        The key that marks each kind of table.
-    allowed
-        What to tell a person whose value is none of them.
-
-    """
+    """Return a choice between a plain text and tables, each marked by one of the keys."""
 
     def kind(value: Any) -> str | None:
         if isinstance(value, str):
             return tag("text")
         if isinstance(value, Mapping):
             return next((tag(key) for key in keys if key in value), None)
-        if isinstance(value, BaseModel):
-            return next((tag(key) for key in keys if hasattr(value, key)), None)
-        return None
+        return next((tag(key) for key in keys if hasattr(value, key)), None)
 
     return _Choice(
         kind,
@@ -93,7 +88,9 @@ def choice(*keys: str, allowed: str) -> Discriminator:
     )
 
 
-def _reader(read: Callable[[object], Any]) -> PlainValidator:
+def reader(read: Callable[[Any], Any]) -> PlainValidator:
+    """Return a validator of a reader that may raise `UnitError`."""
+
     def validate(value: object) -> Any:
         try:
             return read(value)
@@ -103,56 +100,44 @@ def _reader(read: Callable[[object], Any]) -> PlainValidator:
     return PlainValidator(validate)
 
 
+_NUMBER = r"[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?\s*"
+
+
 def _text(dimension: Dimension, *, signed: bool = False) -> WithJsonSchema:
     names = "|".join(name.replace("/", r"\/") for name in units.units_of(dimension))
     sign = "[+-]?" if signed else r"\+?"
     return WithJsonSchema(
         {
             "type": "string",
-            "pattern": rf"^\s*{sign}[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?\s*({names})\s*$",
+            "pattern": rf"^\s*{sign}{_NUMBER}({names})\s*$",
             "description": f'{dimension}, such as "{dimension.example}"',
         }
     )
 
 
-def _positive_time_ps(value: object) -> int:
-    return units.time_ps(value, positive=True)
-
-
-def _delay_ps(value: object) -> int:
-    return units.time_ps(value, most_ps=units.LONGEST_DELAY_PS)
-
-
-def _phase_ps(value: object) -> int:
-    return units.time_ps(value, most_ps=units.LONGEST_TRIAL_PS)
-
-
-def _positive_size_bits(value: object) -> int:
-    return units.size_bits(value, positive=True)
-
-
-def limited_size(most_bits: int) -> tuple[PlainValidator, WithJsonSchema]:
-    """Return the reader of a size above zero in bits, at most so large, and its schema."""
+def whole(
+    dimension: Dimension, *, most: int, positive: bool = False, signed: bool = False
+) -> Reader:
+    """Return the reader of a whole number of ps, bits or ppb, at most `most`."""
 
     def read(value: object) -> int:
-        bits = units.size_bits(value, positive=True)
-        if bits > most_bits:
-            raise UnitError(f"expected at most {most_bits} bit")
-        return bits
+        return units.whole(value, dimension, most=most, positive=positive, signed=signed)
 
-    return _reader(read), _text(Dimension.SIZE)
+    return reader(read), _text(dimension, signed=signed)
 
 
-def limited_time(most_ps: int) -> tuple[PlainValidator, WithJsonSchema]:
-    """Return the reader of a time above zero in ps, at most so long, and its schema."""
-    return _reader(lambda value: units.time_ps(value, positive=True, most_ps=most_ps)), _text(
-        Dimension.TIME
-    )
+def time_up_to(most_ps: int, *, positive: bool = False) -> Reader:
+    """Return the reader of a time in ps, at most so long."""
+    return whole(Dimension.TIME, most=most_ps, positive=positive)
 
 
-def octets(*, least: int, most: int) -> tuple[PlainValidator, WithJsonSchema]:
-    """Return the reader of a size in whole octets and its schema; bounds may be below zero."""
-    schema = _text(Dimension.SIZE, signed=least < 0)
+def size_up_to(most_bits: int) -> Reader:
+    """Return the reader of a size above zero in bits, at most so large."""
+    return whole(Dimension.SIZE, most=most_bits, positive=True)
+
+
+def octets(*, least: int, most: int) -> Reader:
+    """Return the reader of a size in whole octets; bounds may be below zero."""
 
     def read(value: object) -> int:
         bits = units.parse(value, Dimension.SIZE, signed=least < 0)
@@ -162,35 +147,29 @@ def octets(*, least: int, most: int) -> tuple[PlainValidator, WithJsonSchema]:
             raise UnitError(f"expected from {least} B to {most} B")
         return int(bits / 8)
 
-    return _reader(read), schema
-
-
-def _octet_ps(value: object) -> int:
-    return units.octet_ps(value)
-
-
-def short_time(most_ps: int) -> tuple[PlainValidator, WithJsonSchema]:
-    """Return the reader of a time in ps, at most so long, and its schema."""
-    return _reader(lambda value: units.time_ps(value, most_ps=most_ps)), _text(Dimension.TIME)
+    return reader(read), _text(Dimension.SIZE, signed=least < 0)
 
 
 def _bits_or_time(value: object) -> tuple[str, int]:
     """Read a size in bits, or a time that becomes one when the bit rate is known."""
-    if isinstance(value, str):
-        read = units.quantity(value, expected='a size such as "96 bit" or a time such as "9.6 us"')
-        if read.dimension is Dimension.TIME:
-            return "ps", units.time_ps(value)
-        if read.dimension is not Dimension.SIZE:
-            raise UnitError(
-                f'expected a size such as "96 bit" or a time such as "9.6 us", not {read.dimension}'
-            )
-        return "bits", units.size_bits(value)
-    raise UnitError('expected a size such as "96 bit" or a time such as "9.6 us"')
+    expected = 'a size such as "96 bit" or a time such as "9.6 us"'
+    if not isinstance(value, str):
+        raise UnitError(f"expected {expected}")
+    dimension = units.quantity(value, expected=expected).dimension
+    if dimension is Dimension.TIME:
+        return "ps", units.time_ps(value)
+    if dimension is not Dimension.SIZE:
+        raise UnitError(f"expected {expected}, not {dimension}")
+    return "bits", units.size_bits(value)
 
 
-def number(*, least: float | None, above: float | None = None, most: float) -> PlainValidator:
-    """Return the reader of a number without a unit, between bounds, as an exact fraction."""
-    lower = f"above {above:g}" if above is not None else f"from {least:g}"
+def number(what: str, *, least: float | None = None, above: float = 0, most: float) -> Reader:
+    """Return the reader of a number without a unit as an exact fraction.
+
+    It is at least `least` or, if there is no `least`, greater than `above`.
+    """
+    lower = f"above {above:g}" if least is None else f"from {least:g}"
+    bound = {"exclusiveMinimum": above} if least is None else {"minimum": least}
 
     def read(value: object) -> Fraction:
         if (
@@ -200,31 +179,28 @@ def number(*, least: float | None, above: float | None = None, most: float) -> P
         ):
             raise complaint(f"expected a number {lower} to {most:g}, without a unit")
         # Compared before it is made exact, so that no huge integer is worked with.
-        if (
-            (least is not None and value < least)
-            or (above is not None and value <= above)
-            or value > most
-        ):
+        if value > most or (value <= above if least is None else value < least):
             raise complaint(f"expected a number {lower} to {most:g}")
         return units.exact(value)
 
-    return PlainValidator(read)
+    schema = {"type": "number", **bound, "maximum": most, "description": what}
+    return PlainValidator(read), WithJsonSchema(schema)
 
 
-Time = Annotated[int, _reader(units.time_ps), _text(Dimension.TIME)]
+Time = Annotated[int, *time_up_to(units.LONGEST_PS)]
 """A time in ps."""
 
-Delay = Annotated[int, _reader(_delay_ps), _text(Dimension.TIME)]
+PositiveTime = Annotated[int, *time_up_to(units.LONGEST_PS, positive=True)]
+"""A time above zero in ps."""
+
+Delay = Annotated[int, *time_up_to(units.LONGEST_DELAY_PS)]
 """A propagation delay in ps."""
 
-PositiveDelay = Annotated[int, *limited_time(units.LONGEST_DELAY_PS)]
+PositiveDelay = Annotated[int, *time_up_to(units.LONGEST_DELAY_PS, positive=True)]
 """A time above zero in ps, no longer than a propagation delay."""
 
-PhaseTime = Annotated[int, _reader(_phase_ps), _text(Dimension.TIME)]
+PhaseTime = Annotated[int, *time_up_to(units.LONGEST_TRIAL_PS)]
 """The length of a phase in ps."""
-
-PositiveTime = Annotated[int, _reader(_positive_time_ps), _text(Dimension.TIME)]
-"""A time above zero in ps."""
 
 _RANDOM = "random"
 
@@ -239,20 +215,20 @@ def _time_or_random(value: object) -> int | str:
 
 
 TIME_OR_RANDOM = (
-    _reader(_time_or_random),
+    reader(_time_or_random),
     WithJsonSchema({"anyOf": [{"const": _RANDOM}, _text(Dimension.TIME).json_schema]}),
 )
 """Reader and schema of a time in ps, or the word "random"."""
 
-Size = Annotated[int, _reader(_positive_size_bits), _text(Dimension.SIZE)]
+Size = Annotated[int, *size_up_to(units.LARGEST_BITS)]
 """A size above zero in bits."""
 
-AnySize = Annotated[int, _reader(units.size_bits), _text(Dimension.SIZE)]
+AnySize = Annotated[int, *whole(Dimension.SIZE, most=units.LARGEST_BITS)]
 """A size in bits, zero too."""
 
 BitsOrTime = Annotated[
     tuple[str, int],
-    _reader(_bits_or_time),
+    reader(_bits_or_time),
     WithJsonSchema(
         {
             "type": "string",
@@ -262,97 +238,57 @@ BitsOrTime = Annotated[
 ]
 """A size in bits, or a time: ("bits", n) or ("ps", n)."""
 
-Length = Annotated[Fraction, _reader(units.length_m), _text(Dimension.LENGTH)]
+Length = Annotated[Fraction, reader(units.length_m), _text(Dimension.LENGTH)]
 """A length in metres."""
 
-BitTime = Annotated[int, _reader(units.bit_ps), _text(Dimension.RATE)]
+BitTime = Annotated[int, reader(units.bit_ps), _text(Dimension.RATE)]
 """A bit rate, as the time of one bit in ps."""
-
-_OCTET_TIME = (
-    r"^\s*\+?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?\s*"
-    r"((bit|kbit|Mbit|Gbit|b|kb|Mb|Gb)\/s|(ps|ns|us|µs|μs|ms|s)\/B)\s*$"
-)
 
 OctetTime = Annotated[
     int,
-    _reader(_octet_ps),
+    reader(units.octet_ps),
     WithJsonSchema(
         {
             "type": "string",
-            "pattern": _OCTET_TIME,
+            "pattern": rf"^\s*\+?{_NUMBER}"
+            r"((bit|kbit|Mbit|Gbit|b|kb|Mb|Gb)\/s|(ps|ns|us|µs|μs|ms|s)\/B)\s*$",
             "description": 'a bit rate such as "10 Mb/s", or an octet\'s time such as "800 ns/B"',
         }
     ),
 ]
 """A bit rate, as the time of one octet in ps."""
 
-BitRate = Annotated[Fraction, _reader(units.rate_bps), _text(Dimension.RATE)]
+BitRate = Annotated[Fraction, reader(units.rate_bps), _text(Dimension.RATE)]
 """A bit rate above zero in bit/s."""
 
-Frequency = Annotated[Fraction, _reader(units.interval_ps), _text(Dimension.FREQUENCY)]
+Frequency = Annotated[Fraction, reader(units.interval_ps), _text(Dimension.FREQUENCY)]
 """A frequency, as the mean time between events in ps."""
 
-ClockError = Annotated[int, _reader(units.clock_error_ppb), _text(Dimension.CLOCK_ERROR)]
+ClockError = Annotated[int, *whole(Dimension.CLOCK_ERROR, most=units.LARGEST_CLOCK_ERROR_PPB)]
 """How much too fast or too slow a clock may be, in parts of 10^9."""
 
-ClockOffset = Annotated[int, _reader(units.clock_offset_ps), _text(Dimension.TIME, signed=True)]
+ClockOffset = Annotated[int, *whole(Dimension.TIME, most=units.FARTHEST_CLOCK_PS, signed=True)]
 """How far a clock is ahead, in ps; behind with a minus."""
 
 ClockDrift = Annotated[
-    int, _reader(units.clock_drift_ppb), _text(Dimension.CLOCK_ERROR, signed=True)
+    int, *whole(Dimension.CLOCK_ERROR, most=units.LARGEST_DRIFT_PPB, signed=True)
 ]
 """By how much a clock goes too fast, in parts of 10^9; too slow with a minus."""
 
-OffsetSpread = Annotated[
-    int, _reader(functools.partial(units.clock_offset_ps, signed=False)), _text(Dimension.TIME)
-]
+OffsetSpread = Annotated[int, *time_up_to(units.FARTHEST_CLOCK_PS)]
 """Largest random deviation of a clock's offset, in ps."""
 
-DriftSpread = Annotated[
-    int,
-    _reader(functools.partial(units.clock_drift_ppb, signed=False)),
-    _text(Dimension.CLOCK_ERROR),
-]
+DriftSpread = Annotated[int, *whole(Dimension.CLOCK_ERROR, most=units.LARGEST_DRIFT_PPB)]
 """The same of a drift, in parts of 10^9."""
 
-Weight = Annotated[
-    Fraction,
-    number(least=0, most=1e12),
-    WithJsonSchema(
-        {
-            "type": "number",
-            "minimum": 0,
-            "maximum": 1e12,
-            "description": "a weight, relative to the others",
-        }
-    ),
-]
+Weight = Annotated[Fraction, *number("a weight, relative to the others", least=0, most=1e12)]
 """A weight, relative to the others of its list."""
 
-Load = Annotated[
-    Fraction,
-    number(least=None, above=0, most=100),
-    WithJsonSchema(
-        {
-            "type": "number",
-            "exclusiveMinimum": 0,
-            "maximum": 100,
-            "description": "offered load, a share of the line rate",
-        }
-    ),
-]
+Load = Annotated[Fraction, *number("offered load, a share of the line rate", most=100)]
 """Offered load as a share of the line rate."""
 
 Velocity = Annotated[
     Fraction,
-    number(least=0.01, most=1),
-    WithJsonSchema(
-        {
-            "type": "number",
-            "minimum": 0.01,
-            "maximum": 1,
-            "description": "propagation velocity, a share of the speed of light",
-        }
-    ),
+    *number("propagation velocity, a share of the speed of light", least=0.01, most=1),
 ]
 """Propagation velocity as a share of the speed of light."""

@@ -9,11 +9,13 @@ from pydantic import ValidationError
 from ethermeter.experiment import toml
 from ethermeter.experiment.document import (
     MOST_TRIALS,
+    TABLES,
     Document,
     NetworkDocument,
     faults_of,
     fields_of,
     form_of,
+    validated,
 )
 from ethermeter.experiment.key_paths import Sweep, overridden, resolved, sweeps_of
 from ethermeter.experiment.lowering import Scenarios
@@ -184,9 +186,9 @@ def _document(
     document: Tables, *, file: str
 ) -> tuple[Document | NetworkDocument | None, list[Fault]]:
     try:
-        return form_of(document).document.model_validate(document), []
-    except ValidationError as error:
-        return None, [fault for _, fault in faults_of(error, file=file)]
+        return validated(form_of(document).document, document, file=file), []
+    except InputError as error:
+        return None, list(error.faults)
 
 
 def _sources(document: Tables, *, file: str) -> list[Fault]:
@@ -196,7 +198,7 @@ def _sources(document: Tables, *, file: str) -> list[Fault]:
     for key, given in table.items() if isinstance(table, dict) else ():
         try:
             if isinstance(given, str):
-                resolved(document, key.split("."), tops=tuple(form_of(document).tables))
+                resolved(document, key.split("."), tops=form_of(document).tables)
         except PathError as error:
             faults.append(Fault(file, dotted(("sources", key)), shown(given), str(error)))
     return faults
@@ -205,7 +207,7 @@ def _sources(document: Tables, *, file: str) -> list[Fault]:
 def _names(document: Tables, *, file: str) -> list[Fault]:
     """Return the groups, or flows, whose names leave open what a dotted key means."""
     form = form_of(document)
-    top, model = form.listed, form.tables[form.listed]
+    top, model = form.listed, TABLES[form.listed]
     groups = document.get(top)
     seen: set[str] = set()
     faults = []
@@ -249,7 +251,7 @@ def _values(document: Tables, sweeps: Sequence[Sweep], *, file: str) -> list[Fau
         # What every flow may have is asked of the first.
         within = tuple(0 if part == EVERY else part for part in sweep.path[:size])
         table = _table(document, within)
-        model = form_of(document).tables[str(sweep.path[0])]
+        model = TABLES[str(sweep.path[0])]
         for index, value in enumerate(sweep.values):
             place = ("vary", sweep.key, index)
             try:
@@ -260,7 +262,7 @@ def _values(document: Tables, sweeps: Sequence[Sweep], *, file: str) -> list[Fau
             except ValidationError as error:
                 # What else is wrong with the table was found when the file was validated as it
                 # stands.
-                for path, fault in faults_of(error, file=file, within=within):
+                for path, fault in faults_of(error, model, file=file, within=within):
                     if covers(sweep.path, path):
                         rest = path[len(sweep.path) :]
                         faults.append(

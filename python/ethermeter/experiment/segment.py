@@ -15,6 +15,7 @@ from ethermeter.experiment.quantity import (
     Table,
     Velocity,
     complaint,
+    written,
 )
 from ethermeter.faults import Fault, InputError, dotted
 from ethermeter.scenario import CsmaCd
@@ -69,7 +70,7 @@ class Segment(Table):
     """Preamble with start-of-frame delimiter."""
     jam: BitsOrTime | None = None
     """Jam sent after a collision is seen."""
-    turnaround: Delay = Field(default="0 s", validate_default=True)
+    turnaround: Delay = written("0 s")
     """Time from a station's decision to start to its first bit, in which it hears nothing."""
     length: Length | None = None
     """Length of the cable."""

@@ -7,7 +7,7 @@ from pydantic import Field, PlainValidator, StringConstraints, WithJsonSchema
 
 from ethermeter import scenario
 from ethermeter.experiment.frames import Frames, Samples, Sizes, frames_plan, sizes_of
-from ethermeter.experiment.quantity import ClockError, Delay, Length, Table, complaint
+from ethermeter.experiment.quantity import ClockError, Delay, Length, Table, complaint, written
 from ethermeter.experiment.segment import MOST_PLACES, Constants
 from ethermeter.experiment.traffic import (
     Arrivals,
@@ -62,19 +62,17 @@ class StationGroup(Table):
     """Whether the lengths include the frame check sequence; if not, it is added."""
     arrivals: Arrivals
     """How frames arrive."""
-    service: Times = Field(default="0 us", validate_default=True)
+    service: Times = written("0 us")
     """Host time between the end of a frame and the earliest start of the next."""
     generator: Generator | None = None
     """The process that fills a saturated host's buffers; without it there is always a frame."""
-    queue: Annotated[int | None, *room(MOST_QUEUED)] = Field(
-        default="unlimited", validate_default=True
-    )
+    queue: Annotated[int | None, *room(MOST_QUEUED)] = written("unlimited")
     """Frames there is room for, the one being sent included."""
-    clock_error: ClockError = Field(default="0 ppm", validate_default=True)
+    clock_error: ClockError = written("0 ppm")
     """How much too fast or too slow a host's clock goes at most, evenly spread; its coder and its
     load register follow that clock.
     """
-    priority_wait: Delay = Field(default="0 s", validate_default=True)
+    priority_wait: Delay = written("0 s")
     """How long a station listens beyond the gap before it starts, so that those with a shorter wait
     go first.
     """

@@ -6,22 +6,11 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, PlainValidator, WithJsonSchema
 
 from ethermeter import units
-from ethermeter.experiment.quantity import PositiveTime, Table, complaint, distinct, number
+from ethermeter.experiment.quantity import PositiveTime, Table, complaint, distinct, number, written
 from ethermeter.theory.assumptions import MODELS, ROUND_TRIP, SLOT_TIME, Assumptions, Model
 from ethermeter.units import UnitError
 
-Persistence = Annotated[
-    Fraction,
-    number(least=None, above=0, most=1),
-    WithJsonSchema(
-        {
-            "type": "number",
-            "exclusiveMinimum": 0,
-            "maximum": 1,
-            "description": "probability of starting in a free slot",
-        }
-    ),
-]
+Persistence = Annotated[Fraction, *number("probability of starting in a free slot", most=1)]
 
 
 def _contention_slot(value: object) -> str | int:
@@ -65,7 +54,7 @@ class Theory(Table):
     """
     collision: PositiveTime | None = None
     """How long a collision keeps the medium busy; worked out from the segment if absent."""
-    persistence: Persistence = Field(default=1, validate_default=True)
+    persistence: Persistence = written(1)
     """Probability with which a station that waits starts in a free slot; for p-persistent models.
     """
     station_latency: PositiveTime | None = None

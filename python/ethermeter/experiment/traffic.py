@@ -27,6 +27,7 @@ from ethermeter.experiment.quantity import (
     choice,
     complaint,
     tag,
+    written,
 )
 from ethermeter.experiment.voice import Coded
 from ethermeter.units import UnitError
@@ -91,7 +92,7 @@ class Uniform(Table):
 class OffsetExponential(Table):
     """The parameters of an exponential time after a constant one."""
 
-    offset: Time = Field(default="0 s", validate_default=True)
+    offset: Time = written("0 s")
     """Constant part."""
     mean: PositiveTime
     """Mean of the exponential part."""

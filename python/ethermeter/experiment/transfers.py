@@ -6,7 +6,15 @@ from typing import Annotated, Literal, TypeVar
 from pydantic import Field, model_validator
 
 from ethermeter import scenario
-from ethermeter.experiment.quantity import PositiveTime, Table, Time, complaint, octets, short_time
+from ethermeter.experiment.quantity import (
+    PositiveTime,
+    Table,
+    Time,
+    complaint,
+    octets,
+    time_up_to,
+    written,
+)
 from ethermeter.experiment.traffic import Times, times_plan
 from ethermeter.units import PS_PER_S
 
@@ -42,9 +50,9 @@ class Copy(Table):
     """Of a request, without a block."""
     answer: BlockSize
     """Of an answer, without a block."""
-    client: Times = Field(default="0 s", validate_default=True)
+    client: Times = written("0 s")
     """From a whole answer to the next request, one at a time."""
-    server: Times = Field(default="0 s", validate_default=True)
+    server: Times = written("0 s")
     """From a whole request to its answer, one at a time."""
     ahead: Annotated[int, Field(ge=1, le=1_000_000)] = 1
     """Requests that may be without an answer."""
@@ -127,11 +135,9 @@ class Tcp(Table):
     """Memory for what came and was not yet read."""
     send_buffer: BlockSize | None = None
     """Memory for what was written and not yet acknowledged; unlimited if absent."""
-    mtu: Annotated[int, *octets(least=68, most=65_535)] = Field(
-        default="1500 B", validate_default=True
-    )
+    mtu: Annotated[int, *octets(least=68, most=65_535)] = written("1500 B")
     """Longest IP packet."""
-    options: Annotated[int, *octets(least=0, most=40)] = Field(default="0 B", validate_default=True)
+    options: Annotated[int, *octets(least=0, most=40)] = written("0 B")
     """Of TCP's header, in every segment."""
     initial_segments: Annotated[int, Field(ge=1, le=1000)] | None = None
     """First congestion window."""
@@ -159,11 +165,9 @@ class Tcp(Table):
     """Shortest retransmission timeout."""
     timeout_margin: Time | None = None
     """By how much the retransmission timeout is longer than the smoothed round trip, at least."""
-    first_timeout: PositiveTime = Field(default="1 s", validate_default=True)
+    first_timeout: PositiveTime = written("1 s")
     """The timeout before any round trip was measured."""
-    read_per_byte: Annotated[int, *short_time(PS_PER_S // 1000)] = Field(
-        default="0 s", validate_default=True
-    )
+    read_per_byte: Annotated[int, *time_up_to(PS_PER_S // 1000)] = written("0 s")
     """Time in which the application reads an octet."""
 
     @model_validator(mode="after")

@@ -12,8 +12,8 @@ from ethermeter.experiment.quantity import (
     PositiveTime,
     Table,
     complaint,
-    limited_size,
-    limited_time,
+    size_up_to,
+    time_up_to,
 )
 from ethermeter.experiment.segment import Constants
 from ethermeter.faults import Fault, InputError, Key, dotted
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 LARGEST_SAMPLE_BITS = 4096
 """The largest sample, in bits."""
 
-SampleSize = Annotated[int, *limited_size(LARGEST_SAMPLE_BITS)]
+SampleSize = Annotated[int, *size_up_to(LARGEST_SAMPLE_BITS)]
 """Size of a sample in bits."""
 
-SampleTime = Annotated[int, *limited_time(units.PS_PER_S)]
+SampleTime = Annotated[int, *time_up_to(PS_PER_S, positive=True)]
 """Time from sample to sample in ps, at most 1 s."""
 
 
