@@ -33,17 +33,12 @@ class Account:
 
     Parameters
     ----------
-    trial, series, point
-        Of the plan.
     machines, connections, losses, drops, pacings, clocks
         See `ethermeter.analysis.hosts`, `connections`, `losses` and `pacing`.
-    reads_switches
-        Whether the counters of switches between the hosts were read.
-    unread
-        Why they could not be read, where they should have been.
 
     """
 
+    # trial, series, point: Of the plan
     trial: str
     series: str
     point: Mapping[str, str]
@@ -53,8 +48,8 @@ class Account:
     pacings: tuple[Pacing, ...]
     clocks: tuple[Clock, ...]
     drops: tuple[Drops, ...] = ()
-    reads_switches: bool = False
-    unread: str = ""
+    reads_switches: bool = False  # Whether the counters of switches between the hosts were read
+    unread: str = ""  # Why they could not be read, where they should have been
 
 
 def read(run_dir: Path) -> tuple[Account, ...]:

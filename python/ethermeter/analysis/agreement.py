@@ -47,25 +47,12 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What a step on the way to the segment changes.
+    """What a step on the way to the segment changes."""
 
-    Parameters
-    ----------
-    step
-        Name of the step: the assumption that it gives up.
-    after
-        The value after it.
-    change
-        By how much it changed.
-    is_seen
-        Whether that is beyond chance.
-
-    """
-
-    step: str
-    after: Value
-    change: float
-    is_seen: bool
+    step: str  # Name of the step: the assumption that it gives up
+    after: Value  # The value after it
+    change: float  # By how much it changed
+    is_seen: bool  # Whether that is beyond chance
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,36 +77,27 @@ class Agreement:
 
     Parameters
     ----------
-    series, point, model, metric
-        What is compared.
-    theory
-        What the model predicts.
-    cautions
-        Words that the prediction carries.
     idealised, simulation
         In the world of the model, and of the segment; None if the run has no such trials.
     idealised_verdict, verdict
         "agrees" or "differs"; "not-run" without simulation, "no-value" where it has no value or no
         interval.
-    changes
-        The steps from the world of the model to the segment.
-    cause
-        The step that parts theory and segment most; empty if none is seen, or they agree.
 
     """
 
+    # series, point, model, metric: What is compared
     series: str
     point: Mapping[str, str]
     model: str
     metric: Metric
-    theory: float
-    cautions: tuple[str, ...]
+    theory: float  # What the model predicts
+    cautions: tuple[str, ...]  # Words that the prediction carries
     idealised: Value | None
     idealised_verdict: str
     simulation: Value | None
     verdict: str
-    changes: tuple[Change, ...]
-    cause: str
+    changes: tuple[Change, ...]  # The steps from the world of the model to the segment
+    cause: str  # The step that parts theory and segment most; empty if none is seen, or they agree
 
 
 def agreements(points: Sequence[Point], *, error: float = ERROR) -> tuple[Agreement, ...]:

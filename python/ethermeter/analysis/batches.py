@@ -52,23 +52,15 @@ _LARGEST_CORRELATION = 0.8
 
 @dataclass(frozen=True, slots=True)
 class Within:
-    """How sure values of single replications are; arrays of one shape, NaN where nothing is known.
+    """How sure values of single replications are; arrays of one shape, NaN where unknown."""
 
-    Parameters
-    ----------
-    error, degrees
-        Standard error in the value's unit, and its degrees of freedom.
-    skewness
-        Of the value as a random variable: third central moment over the cube of the standard error;
-        dimensionless.
-    independent
-        Effective number of independent batches; NaN where that cannot be judged.
-    """
-
+    # error, degrees: Standard error in the value's unit, and its degrees of freedom
     error: Floats
     degrees: Floats
+    # Of the value as a random variable: third central moment over the cube of the standard error;
+    # dimensionless
     skewness: Floats
-    independent: Floats
+    independent: Floats  # Effective number of independent batches; NaN where that cannot be judged
 
     def put(self, positions: Any, found: "Within") -> None:
         """Set the elements at some positions."""

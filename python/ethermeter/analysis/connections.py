@@ -29,78 +29,49 @@ MOST_STEPS = 60
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """A transfer over TCP, by the statistics of its sender over the whole transmission.
+    """A transfer over TCP, by the statistics of its sender over the whole transmission."""
 
-    Parameters
-    ----------
-    flow, sender, receiver
-        Names; of a file that is read, its server sends.
-    data_rate_bps
-        Data read in the measured window over its time, of a file complete blocks; NaN without two
-        reads in it.
-    round_trip_s, round_trip_most_s, round_trip_least_s
-        TCP's smoothed round trip: its mean over the samples, each as long as it stood, and its
-        largest; and the least that TCP saw.
-    window_octets, window_most_octets
-        Congestion window: mean over the samples, each as long as it stood, and largest.
-    sent_again, sent_again_octets
-        Segments that were sent again, and octets of them.
-    sent_octets
-        Octets sent, those sent again included.
-    receiver_limited, buffer_limited
-        Shares of the busy time in which the receiver's window, or the sender's own buffer, was the
-        limit; NaN if it was never busy.
-    congestion
-        The sender's congestion control, as its kernel names it.
-    sack
-        Whether both ends agreed on selective acknowledgements; None where that is not known.
-
-    """
-
+    # flow, sender, receiver: Names; of a file that is read, its server sends
     flow: str
     sender: str
     receiver: str
+    # Data read in the measured window over its time, of a file complete blocks; NaN without two
+    # reads in it
     data_rate_bps: float
+    # round_trip_s, round_trip_most_s, round_trip_least_s: TCP's smoothed round trip: its mean over
+    # the samples, each as long as it stood, and its largest; and the least that TCP saw
     round_trip_s: float
     round_trip_most_s: float
     round_trip_least_s: float
+    # window_octets, window_most_octets: Congestion window: mean over the samples, each as long as
+    # it stood, and largest
     window_octets: float
     window_most_octets: float
+    # sent_again, sent_again_octets: Segments that were sent again, and octets of them
     sent_again: float
     sent_again_octets: float
-    sent_octets: float
+    sent_octets: float  # Octets sent, those sent again included
+    # receiver_limited, buffer_limited: Shares of the busy time in which the receiver's window, or
+    # the sender's own buffer, was the limit; NaN if it was never busy
     receiver_limited: float
     buffer_limited: float
-    congestion: str = ""
+    congestion: str = ""  # The sender's congestion control, as its kernel names it
+    # Whether both ends agreed on selective acknowledgements; None where that is not known
     sack: bool | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Course:
-    """A connection over time: times in s since the transmission began, and statistics then.
+    """A connection over time: times in s since the transmission began, and statistics then."""
 
-    Parameters
-    ----------
-    read_s, read_bps
-        Ends of even steps, and how fast the receiver read in each, or acknowledged of a file; shape
-        `(steps,)`.
-    told_s
-        When the sender asked; shape `(samples,)`, as are all others.
-    round_trip_s
-        TCP's smoothed round trip.
-    window_octets
-        Congestion window.
-    sent_again
-        Segments sent again until then.
-
-    """
-
+    # read_s, read_bps: Ends of even steps, and how fast the receiver read in each, or acknowledged
+    # of a file; shape `(steps,)`
     read_s: Floats
     read_bps: Floats
-    told_s: Floats
-    round_trip_s: Floats
-    window_octets: Floats
-    sent_again: Floats
+    told_s: Floats  # When the sender asked; shape `(samples,)`, as are all others
+    round_trip_s: Floats  # TCP's smoothed round trip
+    window_octets: Floats  # Congestion window
+    sent_again: Floats  # Segments sent again until then
 
 
 def connections(result: Result) -> tuple[Connection, ...]:

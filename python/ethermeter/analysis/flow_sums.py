@@ -42,29 +42,17 @@ COUNTS = {
 
 @dataclass(frozen=True, slots=True)
 class FlowSums:
-    """What flows counted in `counted_s` of a measured window that is `window_s` long.
+    """What flows counted in `counted_s` of a measured window that is `window_s` long."""
 
-    Parameters
-    ----------
-    sums
-        What `BATCH_COUNTS` and `BATCH_SUMS` name; shape `(trials, …, flows)`.
-    counted_s, window_s
-        In s; shape `(trials, …)`.
-    receivers
-        Receivers of every flow, shape `(trials, flows)`.
-    is_transfer
-        Whether a flow is a transfer; shape `(trials, flows)`.
-    is_lossless
-        Whether a flow lost nothing in the whole trial, so that what did not come of it was under
-        way; shape `(trials, flows)`.
-
-    """
-
+    # What `BATCH_COUNTS` and `BATCH_SUMS` name; shape `(trials, …, flows)`
     sums: Mapping[str, Floats]
+    # counted_s, window_s: In s; shape `(trials, …)`
     counted_s: Floats
     window_s: Floats
-    receivers: Floats
-    is_transfer: NDArray[np.bool_]
+    receivers: Floats  # Receivers of every flow, shape `(trials, flows)`
+    is_transfer: NDArray[np.bool_]  # Whether a flow is a transfer; shape `(trials, flows)`
+    # Whether a flow lost nothing in the whole trial, so that what did not come of it was under way;
+    # shape `(trials, flows)`
     is_lossless: NDArray[np.bool_]
 
 

@@ -45,31 +45,19 @@ SHARED = (Metric.DATA_RATE, Metric.MESSAGE_RATE)
 
 @dataclass(frozen=True, slots=True)
 class Sharing:
-    """How fairly flows share at a point.
+    """How fairly flows share at a point."""
 
-    Parameters
-    ----------
-    series, point, engine, replications
-        Which point.
-    flows
-        Name of the table of the experiment file that the flows come from; empty for all flows of
-        the network.
-    metric
-        What they share.
-    jain_index
-        Mean over the replications of Jain's index of the flows' rates.
-    shares
-        By flow, the mean over the replications of its share of all their rates.
-
-    """
-
+    # series, point, engine, replications: Which point
     series: str
     point: Mapping[str, str]
     engine: str
     replications: int
+    # Name of the table of the experiment file that the flows come from; empty for all flows of the
+    # network
     flows: str
-    metric: Metric
-    jain_index: Estimate
+    metric: Metric  # What they share
+    jain_index: Estimate  # Mean over the replications of Jain's index of the flows' rates
+    # By flow, the mean over the replications of its share of all their rates
     shares: Mapping[str, Estimate]
 
 

@@ -22,33 +22,20 @@ _NS = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What a machine did in the measured window.
+    """What a machine did in the measured window."""
 
-    Parameters
-    ----------
-    hosts
-        Names of the hosts of the experiment that are on it.
-    processors
-        By processor, the share of its time by `KINDS`; the rest it was idle.
-    context_switches, interrupts, soft_interrupts
-        Per second; the last are times that put-off work of interrupts ran.
-    memory_least_octets
-        Least memory that programs could have had at any sample of the test.
-    backlog_dropped
-        Frames that found a processor's backlog full.
-    looking
-        Share of one processor that looking at all this took, over the whole test.
-
-    """
-
-    hosts: tuple[str, ...]
+    hosts: tuple[str, ...]  # Names of the hosts of the experiment that are on it
+    # By processor, the share of its time by `KINDS`; the rest it was idle
     processors: tuple[Mapping[str, float], ...]
+    # context_switches, interrupts, soft_interrupts: Per second; the last are times that put-off
+    # work of interrupts ran
     context_switches: float
     interrupts: float
     soft_interrupts: float
+    # Least memory that programs could have had at any sample of the test
     memory_least_octets: float
-    backlog_dropped: float
-    looking: float
+    backlog_dropped: float  # Frames that found a processor's backlog full
+    looking: float  # Share of one processor that looking at all this took, over the whole test
 
     @property
     def shares(self) -> dict[str, float]:
@@ -65,25 +52,15 @@ class Machine:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Course:
-    """What a machine did over time.
+    """What a machine did over time."""
 
-    Parameters
-    ----------
-    at_s
-        Ends of the steps, in s since the transmission began; shape `(steps,)`.
-    shares
-        Mean over the processors in each step, by `KINDS`; shape `(steps,)` each.
-    context_switches, interrupts
-        Per second; shape `(steps,)`.
-    memory_octets
-        Memory that programs could have at the end of the step; shape `(steps,)`.
-
-    """
-
-    at_s: Floats
+    at_s: Floats  # Ends of the steps, in s since the transmission began; shape `(steps,)`
+    # Mean over the processors in each step, by `KINDS`; shape `(steps,)` each
     shares: Mapping[str, Floats]
+    # context_switches, interrupts: Per second; shape `(steps,)`
     context_switches: Floats
     interrupts: Floats
+    # Memory that programs could have at the end of the step; shape `(steps,)`
     memory_octets: Floats
 
 

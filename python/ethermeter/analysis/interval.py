@@ -15,25 +15,16 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A value with its 95% interval.
+    """A value with its 95% interval."""
 
-    Parameters
-    ----------
-    value
-        The value.
-    error, degrees
-        Its standard error and degrees of freedom; NaN where nothing is known about them.
-    cautions
-        Words of `ethermeter.metrics.Caution`.
-    ends
-        Lower and upper end of an interval that is not symmetrical about the value; None of
-        Student's t interval, which follows from `error` and `degrees`.
-    """
-
-    value: float
+    value: float  # The value
+    # error, degrees: Its standard error and degrees of freedom; NaN where nothing is known about
+    # them
     error: float
     degrees: float
-    cautions: tuple[str, ...] = ()
+    cautions: tuple[str, ...] = ()  # Words of `ethermeter.metrics.Caution`
+    # Lower and upper end of an interval that is not symmetrical about the value; None of Student's
+    # t interval, which follows from `error` and `degrees`
     ends: tuple[float, float] | None = None
 
     @property

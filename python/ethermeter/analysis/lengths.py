@@ -37,38 +37,24 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OfLengths:
-    """A time against a length.
+    """A time against a length."""
 
-    Parameters
-    ----------
-    series, engine, flow
-        What it is of.
-    key, fixed
-        The key of the length, and what else is varied at this line.
-    metric
-        Which time.
-    octets, times_s
-        Its points, shortest length first; shape `(points,)`.
-    whole
-        The line through all of them: intercept in s, slope in s an octet.
-    pieces
-        The lines of two pieces, where they are better; empty if one line fits.
-    break_octets
-        Between the pieces: half way from the last length of the first to the first of the second;
-        NaN without.
-
-    """
-
+    # series, engine, flow: What it is of
     series: str
     engine: str
     flow: str
+    # key, fixed: The key of the length, and what else is varied at this line
     key: str
     fixed: Mapping[str, str]
-    metric: Metric
+    metric: Metric  # Which time
+    # octets, times_s: Its points, shortest length first; shape `(points,)`
     octets: Floats
     times_s: Floats
-    whole: Line
+    whole: Line  # The line through all of them: intercept in s, slope in s an octet
+    # The lines of two pieces, where they are better; empty if one line fits
     pieces: tuple[Line, ...]
+    # Between the pieces: half way from the last length of the first to the first of the second; NaN
+    # without
     break_octets: float
 
     @property

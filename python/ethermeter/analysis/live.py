@@ -67,21 +67,14 @@ class Comparison:
 
     Parameters
     ----------
-    series, point, metric
-        What is compared.
     live, simulation
         Means over pairs.
     live_half_width, simulation_half_width
         Of their 95% intervals; NaN where there is none.
-    difference, half_width
-        Mean of live − simulation over pairs, and the half width of its 95% interval.
-    verdict
-        "agrees", "differs", or "no-interval".
-    cautions
-        Words that either carries.
 
     """
 
+    # series, point, metric: What is compared
     series: str
     point: dict[str, str]
     metric: Metric
@@ -89,10 +82,12 @@ class Comparison:
     live_half_width: float
     simulation: float
     simulation_half_width: float
+    # difference, half_width: Mean of live − simulation over pairs, and the half width of its 95%
+    # interval
     difference: float
     half_width: float
-    verdict: str
-    cautions: tuple[str, ...]
+    verdict: str  # "agrees", "differs", or "no-interval"
+    cautions: tuple[str, ...]  # Words that either carries
 
 
 def read(run_dir: Path) -> tuple[Comparison, ...]:

@@ -22,26 +22,15 @@ counters saw.
 
 @dataclass(frozen=True, slots=True)
 class Drops:
-    """Drops at one port of a switch or on one direction of a relayed wire.
+    """Drops at one port of a switch or on one direction of a relayed wire."""
 
-    Parameters
-    ----------
-    place
-        `switch` or `network`.
-    at, towards
-        Names of two nodes: the switch, or where the wire begins, and where it leads to.
-    dropped
-        Frames of all flows, by what dropped them.
-    missing
-        Messages of streams that pass there and are missing, wherever they were lost; of a group, at
-        the receiver that misses most.
-
-    """
-
-    place: str
+    place: str  # `switch` or `network`
+    # at, towards: Names of two nodes: the switch, or where the wire begins, and where it leads to
     at: str
     towards: str
-    dropped: Mapping[str, float]
+    dropped: Mapping[str, float]  # Frames of all flows, by what dropped them
+    # Messages of streams that pass there and are missing, wherever they were lost; of a group, at
+    # the receiver that misses most
     missing: float
 
     @property
@@ -52,37 +41,25 @@ class Drops:
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """Losses of a flow on the path to one receiver, over the whole transmission.
+    """Losses of a flow on the path to one receiver, over the whole transmission."""
 
-    Parameters
-    ----------
-    flow, receiver
-        Names.
-    sent, received
-        Messages; received are different ones.
-    places
-        Drops that counters saw, by place; of other flows too where they pass the same counters.
-        Places without any are left out.
-    unexplained, excess
-        Messages: missing = sum of `places` + unexplained − excess.
-    between
-        Ports of switches and directions of wires on its way that dropped frames, as place, node and
-        node towards which it leads: how many.
-    at_switches
-        Messages that are known to have been dropped at switches: the ports that dropped anything
-        dropped exactly as many frames as all streams that pass them miss. All that is missing, or
-        0.
-
-    """
-
+    # flow, receiver: Names
     flow: str
     receiver: str
+    # sent, received: Messages; received are different ones
     sent: float
     received: float
+    # Drops that counters saw, by place; of other flows too where they pass the same counters.
+    # Places without any are left out.
     places: Mapping[str, float]
+    # unexplained, excess: Messages: missing = sum of `places` + unexplained − excess
     unexplained: float
     excess: float
+    # Ports of switches and directions of wires on its way that dropped frames, as place, node and
+    # node towards which it leads: how many
     between: Mapping[Hop, float] = field(default_factory=dict)
+    # Messages that are known to have been dropped at switches: the ports that dropped anything
+    # dropped exactly as many frames as all streams that pass them miss. All that is missing, or 0.
     at_switches: float = 0.0
 
     @property

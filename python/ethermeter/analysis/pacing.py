@@ -15,34 +15,17 @@ Buckets = tuple[tuple[int, int, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class Pacing:
-    """Lateness of the messages of a flow that have a time; saturated sources have none.
+    """Lateness of the messages of a flow that have a time; saturated sources have none."""
 
-    Parameters
-    ----------
-    flow
-        Name.
-    messages
-        Messages with a time.
-    on_time
-        Share of them that left within 5 µs of it.
-    worst_s
-        How late the latest was.
-    forced_sleeps
-        Times that a sender at real-time priority was forced to sleep although something was due.
-    is_real_time
-        Whether it had real-time priority; None where it did not ask for that.
-    buckets
-        Histogram of the lateness.
-
-    """
-
-    flow: str
-    messages: int
-    on_time: float
-    worst_s: float
+    flow: str  # Name
+    messages: int  # Messages with a time
+    on_time: float  # Share of them that left within 5 µs of it
+    worst_s: float  # How late the latest was
+    # Times that a sender at real-time priority was forced to sleep although something was due
     forced_sleeps: int
+    # Whether it had real-time priority; None where it did not ask for that
     is_real_time: bool | None
-    buckets: Buckets
+    buckets: Buckets  # Histogram of the lateness
 
     def quantile_s(self, rank: float) -> float:
         """Lateness that a share of the messages does not exceed, in s.
@@ -60,36 +43,25 @@ class Pacing:
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """How a sender's clock is related to a receiver's, at the middle of the measured window.
+    """How a sender's clock is related to a receiver's, at the middle of the measured window."""
 
-    Parameters
-    ----------
-    flow, receiver
-        Names.
-    is_shared
-        Whether it is the same clock, of which all else is NaN. False with NaN: the relation is
-        unknown.
-    ahead_s, ahead_bound_s
-        How far the sender's clock is ahead, and by how much that is wrong at most.
-    drift, drift_bound
-        What it gains, dimensionless, and by how much that is wrong at most.
-    delay_bound_s
-        By how much any measured delay is wrong at most; NaN where a relation was not known at all
-        times.
-    contradictions
-        Exchanges that contradict the line beyond their bounds.
-
-    """
-
+    # flow, receiver: Names
     flow: str
     receiver: str
+    # Whether it is the same clock, of which all else is NaN. False with NaN: the relation is
+    # unknown.
     is_shared: bool
+    # ahead_s, ahead_bound_s: How far the sender's clock is ahead, and by how much that is wrong at
+    # most
     ahead_s: float = math.nan
     ahead_bound_s: float = math.nan
+    # drift, drift_bound: What it gains, dimensionless, and by how much that is wrong at most
     drift: float = math.nan
     drift_bound: float = math.nan
+    # By how much any measured delay is wrong at most; NaN where a relation was not known at all
+    # times
     delay_bound_s: float = math.nan
-    contradictions: float = math.nan
+    contradictions: float = math.nan  # Exchanges that contradict the line beyond their bounds
 
 
 def pacings(result: Result) -> tuple[Pacing, ...]:

@@ -33,31 +33,21 @@ class Port:
 
     A port is busy while it sends, preamble included, and for the gap after each frame, so that one
     that sends all the time is busy for 1.
-
-    Parameters
-    ----------
-    number, node, peer
-        2l and 2l + 1 are the ends of link l; which node it is of, and which is at the other end.
-    share
-        Part of its time that it was busy.
-    medium
-        Part of the time that its medium was busy: the same, but on half-duplex links all ports of
-        the collision domain together, without the time that collisions took.
-    frame_rate, bit_rate
-        Frames per second, and their bits per second, destination address to FCS.
-    counts
-        By the words of `COUNTS` and `MOST`.
-
     """
 
+    # number, node, peer: 2l and 2l + 1 are the ends of link l; which node it is of, and which is at
+    # the other end
     number: int
     node: str
     peer: str
-    share: Estimate
+    share: Estimate  # Part of its time that it was busy
+    # Part of the time that its medium was busy: the same, but on half-duplex links all ports of the
+    # collision domain together, without the time that collisions took
     medium: Estimate
+    # frame_rate, bit_rate: Frames per second, and their bits per second, destination address to FCS
     frame_rate: float
     bit_rate: float
-    counts: Mapping[str, float]
+    counts: Mapping[str, float]  # By the words of `COUNTS` and `MOST`
 
     @property
     def link(self) -> int:

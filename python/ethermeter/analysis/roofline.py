@@ -19,48 +19,22 @@ DATA = "octets of the application's data"
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One stage of a path.
+    """One stage of a path."""
 
-    Parameters
-    ----------
-    name
-        Distinct along the path.
-    ceiling
-        What it could carry alone, in bit/s.
-    source
-        Where the ceiling comes from.
-    flows
-        Flows that pass it, this one included.
-
-    """
-
-    name: str
-    ceiling: Estimate
-    source: str
-    flows: int = 1
+    name: str  # Distinct along the path
+    ceiling: Estimate  # What it could carry alone, in bit/s
+    source: str  # Where the ceiling comes from
+    flows: int = 1  # Flows that pass it, this one included
 
 
 @dataclass(frozen=True, slots=True)
 class Roofline:
-    """A path, its stages in order, and what was achieved.
+    """A path, its stages in order, and what was achieved."""
 
-    Parameters
-    ----------
-    title
-        What path.
-    counts
-        Which octets are counted in all rates.
-    stages
-        From source to sink; at least one.
-    achieved
-        In bit/s, or None if nothing was measured.
-
-    """
-
-    title: str
-    counts: str
-    stages: tuple[Stage, ...]
-    achieved: Estimate | None
+    title: str  # What path
+    counts: str  # Which octets are counted in all rates
+    stages: tuple[Stage, ...]  # From source to sink; at least one
+    achieved: Estimate | None  # In bit/s, or None if nothing was measured
 
     @property
     def nearest(self) -> Stage:

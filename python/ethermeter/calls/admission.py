@@ -35,37 +35,24 @@ _COUNT = re.compile(r"stations\.([^.]+\.)?count")
 
 @dataclass(frozen=True, slots=True)
 class ByCalls:
-    """Results of a run by number of calls, 0, 1, …; arrays of the shape (largest + 1,).
+    """Results of a run by number of calls, 0, 1, …; arrays of the shape (largest + 1,)."""
 
-    Parameters
-    ----------
-    series
-        Which series of the run.
-    simulated
-        Numbers of calls that were simulated, ascending; the others are interpolated.
-    loss, loss_low, loss_high
-        Share of the samples that is lost, and its 95% interval, cut to 0 and 1; NaN where the run
-        has none.
-    load, deviation
-        Mean load that one who listens for `window_s` measures, channel time of delivered frames,
-        and its standard deviation: over the batches of all replications that begin when all
-        stations have begun.
-    window_s
-        Length of a batch [s].
-    is_from_the_start
-        Whether the run measures from before all stations have begun. Its losses are then too small,
-        since buffers begin empty.
-
-    """
-
-    series: str
+    series: str  # Which series of the run
+    # Numbers of calls that were simulated, ascending; the others are interpolated
     simulated: tuple[int, ...]
+    # loss, loss_low, loss_high: Share of the samples that is lost, and its 95% interval, cut to 0
+    # and 1; NaN where the run has none
     loss: Floats
     loss_low: Floats
     loss_high: Floats
+    # load, deviation: Mean load that one who listens for `window_s` measures, channel time of
+    # delivered frames, and its standard deviation: over the batches of all replications that begin
+    # when all stations have begun
     load: Floats
     deviation: Floats
-    window_s: float
+    window_s: float  # Length of a batch [s]
+    # Whether the run measures from before all stations have begun. Its losses are then too small,
+    # since buffers begin empty.
     is_from_the_start: bool
 
     @property
@@ -89,63 +76,32 @@ class ByCalls:
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """What the rules decide by.
+    """What the rules decide by."""
 
-    Parameters
-    ----------
-    limit
-        Share of the samples whose loss is still good.
-    most
-        Calls that may be active.
-    heard
-        Probability that one who counts hears an active call.
-    load
-        Load below which one who measures it begins a call.
-
-    """
-
-    limit: float
-    most: int
-    heard: float
-    load: float
+    limit: float  # Share of the samples whose loss is still good
+    most: int  # Calls that may be active
+    heard: float  # Probability that one who counts hears an active call
+    load: float  # Load below which one who measures it begins a call
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a rule makes of the calls offered.
+    """What a rule makes of the calls offered."""
 
-    Parameters
-    ----------
-    offered_erlangs
-        Calls offered a second times their mean duration.
-    rule
-        Which rule, of `RULES`.
-    blocking
-        Share of calls refused.
-    mean_calls
-        Mean number of active calls.
-    beyond, beyond_low, beyond_high
-        Share of call time in which more is lost than the limit; the same with the loss of every
-        number at the lower and at the upper end of its interval, NaN where there is none.
-    mean_loss
-        Mean loss over call time.
-    crowded
-        Share of time with more calls active than the threshold.
-    bound
-        Share of calls that come with as many active as the run has stations, if the rule would ever
-        admit one there; 0 if it would not.
-
-    """
-
-    offered_erlangs: float
-    rule: str
-    blocking: float
-    mean_calls: float
+    offered_erlangs: float  # Calls offered a second times their mean duration
+    rule: str  # Which rule, of `RULES`
+    blocking: float  # Share of calls refused
+    mean_calls: float  # Mean number of active calls
+    # beyond, beyond_low, beyond_high: Share of call time in which more is lost than the limit; the
+    # same with the loss of every number at the lower and at the upper end of its interval, NaN
+    # where there is none
     beyond: float
     beyond_low: float
     beyond_high: float
-    mean_loss: float
-    crowded: float
+    mean_loss: float  # Mean loss over call time
+    crowded: float  # Share of time with more calls active than the threshold
+    # Share of calls that come with as many active as the run has stations, if the rule would ever
+    # admit one there; 0 if it would not
     bound: float
 
     @property

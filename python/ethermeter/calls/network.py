@@ -30,21 +30,12 @@ class BetweenHosts:
     Calls go round the pairs: the first between the first caller and the first called, and so on. A
     number of calls is judged by its worst pair and direction, each rated by all of its packets
     together.
-
-    Parameters
-    ----------
-    document
-        An experiment file of a network, as tables; nothing of it may be varied.
-    path
-        The file, for faults and for other files that it names.
-    pairs
-        Caller and called host of each pair.
-
     """
 
+    # An experiment file of a network, as tables; nothing of it may be varied
     document: Mapping[str, object]
-    path: Path
-    pairs: tuple[tuple[str, str], ...]
+    path: Path  # The file, for faults and for other files that it names
+    pairs: tuple[tuple[str, str], ...]  # Caller and called host of each pair
 
     @property
     def medium(self) -> Medium:

@@ -29,18 +29,11 @@ class Wanted:
     """What is good enough: a mean opinion score, or a loss and a delay.
 
     The second is for codecs that the E-model does not rate.
-
-    Parameters
-    ----------
-    mos
-        Mean opinion score, or None.
-    loss, delay_s
-        Largest share of packets that may not come in time, and largest delay from mouth to ear [s];
-        used where there is no `mos`.
-
     """
 
-    mos: float | None = None
+    mos: float | None = None  # Mean opinion score, or None
+    # loss, delay_s: Largest share of packets that may not come in time, and largest delay from
+    # mouth to ear [s]; used where there is no `mos`
     loss: float = 0.01
     delay_s: float = 0.15
 
@@ -62,59 +55,36 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """What those who talk get in one trial.
+    """What those who talk get in one trial."""
 
-    Parameters
-    ----------
-    buffer_s
-        Time after which a packet is played that the network has had since it was ready [s]: the
-        delay of network and jitter buffer.
-    delay_s
-        From mouth to ear [s].
-    loss
-        Share of packets that do not come by then, or not at all.
-    rating, mos
-        R of the E-model and its score; NaN for a codec without a rating.
-    network_p50_s, network_p99_s
-        Of the packets' time from being ready to their arrival [s].
-    utilisation
-        Of a segment: channel time of delivered frames over the window. Of a network: share of the
-        time that the busiest medium between the hosts of the call was busy.
-    cautions
-        Words of the closed list that delays and losses of the trial have.
-
-    """
-
+    # Time after which a packet is played that the network has had since it was ready [s]: the delay
+    # of network and jitter buffer
     buffer_s: float
-    delay_s: float
-    loss: float
+    delay_s: float  # From mouth to ear [s]
+    loss: float  # Share of packets that do not come by then, or not at all
+    # rating, mos: R of the E-model and its score; NaN for a codec without a rating
     rating: float
     mos: float
+    # network_p50_s, network_p99_s: Of the packets' time from being ready to their arrival [s]
     network_p50_s: float
     network_p99_s: float
+    # Of a segment: channel time of delivered frames over the window. Of a network: share of the
+    # time that the busiest medium between the hosts of the call was busy.
     utilisation: float
+    # Words of the closed list that delays and losses of the trial have
     cautions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """Packets of a trial at one receiver, or at all together: their delays, and losses.
+    """Packets of a trial at one receiver, or at all together: their delays, and losses."""
 
-    Parameters
-    ----------
-    edges_s, counts
-        Upper edges of the buckets of the packets' time from being ready to their arrival [s],
-        ascending, and packets in them.
-    sent
-        Packets, those that never came too.
-    utilisation, cautions
-        As of `Quality`.
-
-    """
-
+    # edges_s, counts: Upper edges of the buckets of the packets' time from being ready to their
+    # arrival [s], ascending, and packets in them
     edges_s: Floats
     counts: Floats
-    sent: float
+    sent: float  # Packets, those that never came too
+    # utilisation, cautions: As of `Quality`
     utilisation: float
     cautions: tuple[str, ...]
 

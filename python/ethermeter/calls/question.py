@@ -79,43 +79,19 @@ class Venue(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Which calls, and where.
+    """Which calls, and where."""
 
-    Parameters
-    ----------
-    venue
-        Where.
-    codec
-        A name of `ethermeter.voice.CODECS`.
-    packet_s
-        Speech in a packet [s], whole frames of the codec.
-    ip
-        "ipv4", "ipv6" or "none", as for `ethermeter.voice.packets`.
-    bit_rate_bps
-        Of a codec that has several; None otherwise.
-    pattern
-        Talk spurts, if nothing is sent in silence; None if a talker sends all the time.
-    talkers
-        Directions of a call: 2, or 1 for a stream that goes one way.
-    duration_s
-        Measured time of a trial [s].
-    replications
-        Trials for a number of calls.
-    seed
-        Of every draw.
-
-    """
-
-    venue: Venue
-    codec: str
-    packet_s: float
-    ip: str = "ipv4"
-    bit_rate_bps: float | None = None
+    venue: Venue  # Where
+    codec: str  # A name of `ethermeter.voice.CODECS`
+    packet_s: float  # Speech in a packet [s], whole frames of the codec
+    ip: str = "ipv4"  # "ipv4", "ipv6" or "none", as for `ethermeter.voice.packets`
+    bit_rate_bps: float | None = None  # Of a codec that has several; None otherwise
+    # Talk spurts, if nothing is sent in silence; None if a talker sends all the time
     pattern: TalkPattern | None = None
-    talkers: int = 2
-    duration_s: float = 20.0
-    replications: int = 3
-    seed: int = 1
+    talkers: int = 2  # Directions of a call: 2, or 1 for a stream that goes one way
+    duration_s: float = 20.0  # Measured time of a trial [s]
+    replications: int = 3  # Trials for a number of calls
+    seed: int = 1  # Of every draw
 
     @property
     def packets(self) -> Packets:

@@ -17,19 +17,10 @@ _SIZES = ("length", "round_trip", "star", "delays")
 
 @dataclass(frozen=True, slots=True)
 class OnSegment:
-    """A shared segment on which every talker is a station.
+    """A shared segment on which every talker is a station."""
 
-    Parameters
-    ----------
-    table
-        The table `segment` of an experiment file.
-    path
-        The file, for faults.
-
-    """
-
-    table: Mapping[str, object]
-    path: Path = Path("calls.toml")
+    table: Mapping[str, object]  # The table `segment` of an experiment file
+    path: Path = Path("calls.toml")  # The file, for faults
 
     @property
     def medium(self) -> Medium:

@@ -40,31 +40,16 @@ REQUIRED: Final = "required"
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
-    """An argument of a model.
+    """An argument of a model."""
 
-    Parameters
-    ----------
-    symbol
-        Its letter in formulas; empty if it has none.
-    meaning
-        What it is.
-    allowed
-        Its range, or the words it may be; a flag is true or false.
-    unit
-        s, bit, bit/s, 1/s, slots, packet times; empty for numbers without one, and for words.
-    row
-        Whether a mix gives a row of them.
-    argument, default
-        Its name in the function, and its value unless given, `REQUIRED` if there is none; both of
-        the function's signature.
-
-    """
-
-    symbol: str
-    meaning: str
-    allowed: Range | tuple[str, ...]
+    symbol: str  # Its letter in formulas; empty if it has none
+    meaning: str  # What it is
+    allowed: Range | tuple[str, ...]  # Its range, or the words it may be; a flag is true or false
+    # s, bit, bit/s, 1/s, slots, packet times; empty for numbers without one, and for words
     unit: str = ""
-    row: bool = False
+    row: bool = False  # Whether a mix gives a row of them
+    # argument, default: Its name in the function, and its value unless given, `REQUIRED` if there
+    # is none; both of the function's signature
     argument: str = ""
     default: str | float | bool | None = REQUIRED
 
@@ -86,24 +71,15 @@ class Symbol:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """A field of the result of a model.
+    """A field of the result of a model."""
 
-    Parameters
-    ----------
-    symbol, meaning, unit
-        As for `Symbol`.
-    axis
-        Meaning of its last axis, if it has one more axis than the arguments; else empty.
-    field
-        Its name, of the class of the result.
-
-    """
-
+    # symbol, meaning, unit: As for `Symbol`
     symbol: str
     meaning: str
     unit: str = ""
+    # Meaning of its last axis, if it has one more axis than the arguments; else empty
     axis: str = ""
-    field: str = ""
+    field: str = ""  # Its name, of the class of the result
 
 
 @dataclass(frozen=True, slots=True)

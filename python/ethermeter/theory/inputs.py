@@ -45,63 +45,37 @@ class ModelInputs:
 
     Times are *charged*: a packet counts with its preamble and the gap after it, since every theory
     has packets only.
-
-    Parameters
-    ----------
-    alike
-        Whether all stations offer the same.
-    packet_bits, weights
-        Charged bits of the different packets and their shares, shape (lengths,).
-    propagation_s
-        Largest one-way propagation between two stations; `equally_far` if it is that of all pairs.
-    overhead_bits
-        Of `packet_bits`, preamble and gap.
-    turnaround_s
-        Time from a station's decision to start to its first bit, in which it hears nothing.
-    slot_s
-        Slot time of the standard.
-    collision_s
-        How long a collision of two at the ends keeps the medium busy, gap included.
-    abort_s
-        Time between hearing a collision and falling silent, when the preamble is over.
-    arrivals
-        "saturated", "regular", "poisson", "on_off", "coder", or "mixed" where groups differ.
-    arrival_rate
-        Frames per second of all stations together; 0 when saturated.
-    buffers
-        Frames a station has room for; None for no limit.
-    thinking_s, service_s
-        Mean time of the host between a frame and the next; the first only of saturated stations
-        where it is exponential, else None.
-    generator
-        Whether a user process fills buffers.
-    backoff
-        "exponential", "linear", "constant" or "none".
-    contention_slot_s, sensing_interval_s, persistence, station_latency_s
-        Assumptions of the theories.
-
     """
 
     stations: int
-    alike: bool
+    alike: bool  # Whether all stations offer the same
     rate_bps: float
+    # packet_bits, weights: Charged bits of the different packets and their shares, shape (lengths,)
     packet_bits: Floats
     weights: Floats
+    # Largest one-way propagation between two stations; `equally_far` if it is that of all pairs
     propagation_s: float
     equally_far: bool
-    overhead_bits: float
+    overhead_bits: float  # Of `packet_bits`, preamble and gap
+    # Time from a station's decision to start to its first bit, in which it hears nothing
     turnaround_s: float
-    slot_s: float
+    slot_s: float  # Slot time of the standard
+    # How long a collision of two at the ends keeps the medium busy, gap included
     collision_s: float
-    abort_s: float
+    abort_s: float  # Time between hearing a collision and falling silent, when the preamble is over
+    # "saturated", "regular", "poisson", "on_off", "coder", or "mixed" where groups differ
     arrivals: str
-    arrival_rate: float
-    buffers: int | None
+    arrival_rate: float  # Frames per second of all stations together; 0 when saturated
+    buffers: int | None  # Frames a station has room for; None for no limit
+    # thinking_s, service_s: Mean time of the host between a frame and the next; the first only of
+    # saturated stations where it is exponential, else None
     thinking_s: float | None
     service_s: float
-    generator: bool
+    generator: bool  # Whether a user process fills buffers
     priority_waits: bool
-    backoff: str
+    backoff: str  # "exponential", "linear", "constant" or "none"
+    # contention_slot_s, sensing_interval_s, persistence, station_latency_s: Assumptions of the
+    # theories
     contention_slot_s: float
     sensing_interval_s: float | None
     persistence: float

@@ -106,30 +106,18 @@ def lam_1980(
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """What the two forms share; all of the broadcast shape.
-
-    Parameters
-    ----------
-    busy
-        rate times mean service time, contention included; below 1 where stable.
-    slot_s
-        (1 - w)/lambda with w = e^(-2 lambda tau), without cancellation.
-    none_in_slot
-        B(lambda) e^(-1 - lambda tau) - 1 + e^(-2 lambda tau), which must be above 0.
-    fits
-        Where the formula has a value, and a packet is as long as a round trip.
-
-    """
+    """What the two forms share; all of the broadcast shape."""
 
     rate: Array
     tau_s: Array
     mean_s: Array
     square_s2: Array
-    busy: Array
-    slot_s: Array
+    busy: Array  # rate times mean service time, contention included; below 1 where stable
+    slot_s: Array  # (1 - w)/lambda with w = e^(-2 lambda tau), without cancellation
+    # B(lambda) e^(-1 - lambda tau) - 1 + e^(-2 lambda tau), which must be above 0
     none_in_slot: Array
     good: Flags
-    fits: Flags
+    fits: Flags  # Where the formula has a value, and a packet is as long as a round trip
 
 
 def read_queue(

@@ -101,27 +101,14 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether a model applies to a scenario.
+    """Whether a model applies to a scenario."""
 
-    Parameters
-    ----------
-    model
-        Its name.
-    obstacles
-        Why it does not apply; empty if it does.
-    differences
-        What it assumes that is not so: assumption to text.
-    cautions
-        Cautions of every one of its values.
-    values
-        What it predicts, in the metrics' units; empty if it does not apply.
-
-    """
-
-    model: str
-    obstacles: tuple[str, ...]
+    model: str  # Its name
+    obstacles: tuple[str, ...]  # Why it does not apply; empty if it does
+    # What it assumes that is not so: assumption to text
     differences: Mapping[Simplification, str] = field(default_factory=dict)
-    cautions: tuple[Caution, ...] = ()
+    cautions: tuple[Caution, ...] = ()  # Cautions of every one of its values
+    # What it predicts, in the metrics' units; empty if it does not apply
     values: Mapping[Metric, float] = field(default_factory=dict)
 
     @property

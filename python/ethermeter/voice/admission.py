@@ -23,73 +23,34 @@ from ethermeter.voice.arguments import CIRCUITS, ERLANGS, LISTEN_S, SHARE, SOME_
 
 @dataclass(frozen=True, slots=True)
 class Occupancy:
-    """How many calls are active.
+    """How many calls are active."""
 
-    Parameters
-    ----------
-    distribution
-        Share of time with 0, 1, … circuits in use, along the last axis.
-    blocking
-        Share of calls that are refused.
-    mean_calls
-        Mean number of active calls.
-
-    """
-
-    distribution: Array
-    blocking: Array
-    mean_calls: Array
+    distribution: Array  # Share of time with 0, 1, … circuits in use, along the last axis
+    blocking: Array  # Share of calls that are refused
+    mean_calls: Array  # Mean number of active calls
 
 
 @dataclass(frozen=True, slots=True)
 class CallTime:
-    """What calls get, each second of each call counted alike.
+    """What calls get, each second of each call counted alike."""
 
-    Parameters
-    ----------
-    beyond
-        Share of call time in which more is lost than the limit; NaN if there never is a call.
-    mean_loss
-        Mean loss over call time; NaN if there never is a call.
-    crowded
-        Share of time, not of call time, with more calls active than wanted.
-
-    """
-
+    # Share of call time in which more is lost than the limit; NaN if there never is a call
     beyond: Array
-    mean_loss: Array
-    crowded: Array
+    mean_loss: Array  # Mean loss over call time; NaN if there never is a call
+    crowded: Array  # Share of time, not of call time, with more calls active than wanted
 
 
 def occupancy(offered_erlangs: Numbers, *, admit: Numbers) -> Occupancy:
-    """Say how many calls are active under a rule, and how many are refused.
+    """Return how many calls are active under a rule, and the share that is refused.
 
-    Parameters
-    ----------
-    offered_erlangs
-        Calls offered a second times their mean duration; from 0 to 1e9.
-    admit
-        Probability to admit a call that arrives with 0, 1, … circuits - 1 active calls, along the
-        last axis; from 0 to 1, for 1 to 10 000 circuits. With that many circuits taken none is
-        admitted.
+    `offered_erlangs`, calls offered a second times their mean duration, are from 0 to 1e9. `admit`
+    has the probability to admit a call that arrives with 0, 1, … circuits - 1 active calls, along
+    the last axis, for 1 to 10 000 circuits; with that many circuits taken none is admitted. The
+    distribution has circuits + 1 along one more axis than the rest.
 
-    Returns
-    -------
-    :
-        Of the shape that the offered erlangs and the other axes of `admit` broadcast to; the
-        distribution has circuits + 1 along one more.
-
-    Raises
-    ------
-    ArgumentError
-        If an argument is out of its range, `admit` has no or too many circuits, or the shapes do not
-        broadcast.
-
-    Assumptions
-    -----------
-    Calls come as Poisson, so that one that comes sees the time average. One that is refused is gone
-    and does not come again. Each decision is drawn anew, from the number of active calls alone. The
-    distribution of durations does not matter then.
+    Calls are Poisson, so that an arriving call sees the time average. A refused call does not
+    return. Each decision is drawn anew, from the number of active calls alone; then the
+    distribution of durations does not matter.
 
     Source
     ------
@@ -101,7 +62,6 @@ def occupancy(offered_erlangs: Numbers, *, admit: Numbers) -> Occupancy:
     >>> found = occupancy(1.0, admit=[1.0, 0.5])
     >>> found.distribution.tolist(), float(found.blocking), float(found.mean_calls)
     ([0.4444444444444444, 0.4444444444444444, 0.1111111111111111], 0.3333333333333333, 0.6666666666666666)
-
     """  # noqa: E501
     function = "occupancy"
     offered = ERLANGS.read(function, "offered_erlangs", offered_erlangs)
@@ -134,46 +94,14 @@ def occupancy(offered_erlangs: Numbers, *, admit: Numbers) -> Occupancy:
 def unlimited(circuits: int) -> Array:
     """Return the rule that admits every call.
 
-    Parameters
-    ----------
-    circuits
-        Number of circuits; whole, from 1 to 10 000. The same for every
-        rule.
-
-    Returns
-    -------
-    :
-        Probability to admit a call that arrives with 0, 1, … circuits - 1 active calls, shape
-        (circuits,). The same for every rule.
-
-    Raises
-    ------
-    ArgumentError
-        If an argument is out of its range.
-
+    As for every rule: `circuits` are from 1 to 10 000, and the rule is the probability to admit a
+    call that arrives with 0, 1, … circuits - 1 active calls, shape (circuits,).
     """
     return np.ones(_numbers_of_calls("unlimited", circuits).shape)
 
 
 def central(most: int, *, circuits: int) -> Array:
     """Return the rule of a server: it admits a call while fewer than `most` are active.
-
-    Parameters
-    ----------
-    most
-        Calls that may be active; whole, from 0 to 10 000.
-    circuits
-        As for `unlimited`.
-
-    Returns
-    -------
-    :
-        As for `unlimited`.
-
-    Raises
-    ------
-    ArgumentError
-        If an argument is out of its range.
 
     Source
     ------
@@ -183,7 +111,6 @@ def central(most: int, *, circuits: int) -> Array:
     --------
     >>> central(2, circuits=4).tolist()
     [1.0, 1.0, 0.0, 0.0]
-
     """
     calls = _numbers_of_calls("central", circuits)
     return np.where(calls < _one("central", "most", most, CIRCUITS), 1.0, 0.0)
@@ -192,28 +119,8 @@ def central(most: int, *, circuits: int) -> Array:
 def by_count(most: int, *, heard: float, circuits: int) -> Array:
     """Return the rule of a host that begins a call if it hears fewer than `most` calls.
 
-    Parameters
-    ----------
-    most
-        Calls that may be active; whole, from 0 to 10 000.
-    heard
-        Probability that an active call is heard while the host listens (`heard`); from 0 to 1.
-    circuits
-        As for `unlimited`.
-
-    Returns
-    -------
-    :
-        As for `unlimited`.
-
-    Raises
-    ------
-    ArgumentError
-        If an argument is out of its range.
-
-    Assumptions
-    -----------
-    Calls are heard independently of each other, and each is distinguished from the others.
+    `heard` is the probability that an active call is heard while the host listens. Calls are heard
+    independently of each other, and each is distinguished from the others.
 
     Source
     ------
@@ -223,7 +130,6 @@ def by_count(most: int, *, heard: float, circuits: int) -> Array:
     --------
     >>> by_count(2, heard=0.5, circuits=4).tolist()
     [1.0, 1.0, 0.75, 0.5]
-
     """
     calls = _numbers_of_calls("by-count", circuits)
     limit = _one("by-count", "most", most, CIRCUITS)
@@ -238,29 +144,9 @@ def by_count(most: int, *, heard: float, circuits: int) -> Array:
 def by_load(mean: Numbers, *, deviation: Numbers, threshold: Numbers) -> Any:
     """Return the rule of a host that begins a call if the measured load is below a threshold.
 
-    Parameters
-    ----------
-    mean
-        Mean of the measured load with 0, 1, … circuits - 1 calls active, along the last axis;
-        from 0 to 1.
-    deviation
-        Its standard deviation over windows as long as the host listens; from 0 to 1.
-    threshold
-        From 0 to 1.
-
-    Returns
-    -------
-    :
-        Probability that a call is admitted, of the broadcast shape.
-
-    Raises
-    ------
-    ArgumentError
-        If an argument is out of its range, or the shapes do not broadcast.
-
-    Assumptions
-    -----------
-    The measured load is normal.
+    `mean` is the mean measured load with 0, 1, … circuits - 1 calls active, along the last axis;
+    `deviation` its standard deviation over windows as long as the host listens. All are from 0 to
+    1. The measured load is normal.
 
     Source
     ------
@@ -270,7 +156,6 @@ def by_load(mean: Numbers, *, deviation: Numbers, threshold: Numbers) -> Any:
     --------
     >>> by_load([0.5, 0.6, 0.7], deviation=[0.0, 0.1, 0.0], threshold=0.6).tolist()
     [1.0, 0.5, 0.0]
-
     """
     given = {
         "mean": (mean, SHARE),
@@ -287,29 +172,12 @@ def by_load(mean: Numbers, *, deviation: Numbers, threshold: Numbers) -> Any:
 def heard(listen_s: Numbers, *, talk_s: Numbers, silence_s: Numbers) -> Any:
     """Probability that a listening host hears at least one of a call's two talkers.
 
-    Parameters
-    ----------
-    listen_s
-        Time for which the host listens [s]; from 0 to 1e6.
-    talk_s, silence_s
-        Mean duration of a spurt and of a silence [s]; from 1e-6 to 1e6.
+    The host listens for 0 to 1e6 s; spurts and silences have means of 1e-6 to 1e6 s.
 
-    Returns
-    -------
-    :
-        From 0 to 1, of the broadcast shape.
-
-    Raises
-    ------
-    ArgumentError
-        If an argument is out of its range, or the shapes do not broadcast.
-
-    Assumptions
-    -----------
-    Both talkers are on the segment, independent, their silences exponential. Who is in a spurt at
-    any time is heard, so packets come at intervals that are short beside the time of listening. The
-    talkers of a call are not independent: mostly one talks while the other listens, so that fewer
-    calls are missed than by this formula.
+    Both talkers are on the segment, independent, their silences exponential. A talker in a spurt is
+    heard at any time, so packets arrive at intervals that are short beside the time of listening.
+    The talkers of a call are not independent: mostly one talks while the other listens, so that
+    fewer calls are missed than by this formula.
 
     Source
     ------
@@ -320,7 +188,6 @@ def heard(listen_s: Numbers, *, talk_s: Numbers, silence_s: Numbers) -> Any:
     --------
     >>> f"{heard(0.0, talk_s=1.2, silence_s=1.8):.2f} {heard(0.5, talk_s=1.2, silence_s=1.8):.4f}"
     '0.64 0.7934'
-
     """
     given = {
         "listen_s": (listen_s, LISTEN_S),
@@ -333,39 +200,19 @@ def heard(listen_s: Numbers, *, talk_s: Numbers, silence_s: Numbers) -> Any:
 
 
 def call_time(distribution: Numbers, *, loss: Numbers, limit: Numbers, most: Numbers) -> CallTime:
-    """Say what calls get, from how many are active and what is lost then.
+    """Return what calls get, from how many are active and what is lost then.
 
-    Parameters
-    ----------
-    distribution
-        Share of time with 0, 1, … circuits in use, along the last axis; each from 0 to 1.
-    loss
-        Share of lost samples with that number of calls; from 0 to 1, along the same axis.
-    limit
-        Loss that is still good; from 0 to 1.
-    most
-        Calls that may be active; whole, from 0 to 10 000.
-
-    Returns
-    -------
-    :
-        Of the broadcast shape without its last axis; `limit` and `most` broadcast without it.
-
-    Raises
-    ------
-    ArgumentError
-        If an argument is out of its range, or the shapes do not broadcast.
-
-    Assumptions
-    -----------
-    All calls that are active at once lose alike, which the fairness of an Ethernet brings about.
+    `distribution` is the share of time with 0, 1, … circuits in use, along the last axis, and
+    `loss` the share of lost samples with that number of calls, along the same axis. `limit` is the
+    loss that is still good, and `most` (0 to 10 000) the number of calls that may be active; both
+    broadcast without the last axis. All calls that are active at once lose alike, which the
+    fairness of an Ethernet brings about.
 
     Examples
     --------
     >>> found = call_time([0.5, 0.25, 0.25], loss=[0.0, 0.0, 0.3], limit=0.01, most=1)
     >>> f"{found.beyond:.4f} {found.mean_loss:.2f} {found.crowded}"
     '0.6667 0.20 0.25'
-
     """
     function = "call-time"
     mass = SHARE.read(function, "distribution", distribution)

@@ -1,64 +1,35 @@
 """Codecs as data: frames, rates and E-model parameters, each with its source and confidence."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from ethermeter.arguments import ArgumentError
 from ethermeter.faults import shown
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Codec:
-    """A codec.
+    """A codec."""
 
-    Parameters
-    ----------
-    name
-        Its name here.
-    title
-        What it is.
-    bit_rates_bps
-        Lowest and highest bit rate [bit/s]; equal where there is but one.
-    frames_s
-        Durations of the frames that it makes [s].
-    frame_octets
-        Octets of a frame; 0 where they follow from the bit rate.
-    look_ahead_s
-        Speech that the coder needs beyond the frame [s].
-    decoder_s
-        Delay that the decoder adds [s].
-    longest_packet_s
-        Longest speech of one packet [s]; None if no limit is known.
-    is_narrowband
-        Whether it carries 300 to 3400 Hz, which is what the E-model of G.107 rates.
-    ie
-        Equipment impairment factor Ie; None without a source.
-    bpl
-        Packet-loss robustness factor Bpl; None without a source.
-    rated
-        The circumstances for which Ie and Bpl hold.
-    source
-        Where the numbers come from.
-    confidence
-        How sure they are.
-
-    """
-
-    name: str
-    title: str
+    name: str  # Its name here
+    title: str  # What it is
+    # Lowest and highest bit rate [bit/s]; equal where there is but one
     bit_rates_bps: tuple[float, float]
-    frames_s: tuple[float, ...]
-    frame_octets: int
-    look_ahead_s: float
-    decoder_s: float
-    longest_packet_s: float | None
-    is_narrowband: bool
-    ie: float | None
-    bpl: float | None
-    rated: str
-    source: str
-    confidence: str
+    frames_s: tuple[float, ...]  # Durations of the frames that it makes [s]
+    frame_octets: int  # Octets of a frame; 0 where they follow from the bit rate
+    look_ahead_s: float = 0.0  # Speech that the coder needs beyond the frame [s]
+    decoder_s: float = 0.0  # Delay that the decoder adds [s]
+    longest_packet_s: float | None = (
+        None  # Longest speech of one packet [s]; None if no limit is known
+    )
+    # Whether it carries 300 to 3400 Hz, which is what the E-model of G.107 rates
+    is_narrowband: bool = True
+    ie: float | None = None  # Equipment impairment factor Ie; None without a source
+    bpl: float | None = None  # Packet-loss robustness factor Bpl; None without a source
+    rated: str  # The circumstances for which Ie and Bpl hold
+    source: str  # Where the numbers come from
+    confidence: str  # How sure they are
 
     @property
     def is_rated(self) -> bool:
@@ -78,99 +49,73 @@ _BORROWED = (
     "doubtful under loss"
 )
 
+_G711_CODEC = Codec(
+    name="g711",
+    title="G.711, 64 kb/s, losses not concealed",
+    bit_rates_bps=(64_000, 64_000),
+    frames_s=(0.125e-3,),
+    frame_octets=1,
+    ie=0.0,
+    bpl=4.3,
+    rated="random loss, packets of 10 ms",
+    source=f"{_G711}; {_G113} (Ie, Bpl)",
+    confidence=f"frames certain; Ie, Bpl {_SECOND_HAND}",
+)
+_G729_CODEC = Codec(
+    name="g729",
+    title="G.729, 8 kb/s",
+    bit_rates_bps=(8_000, 8_000),
+    frames_s=(10e-3,),
+    frame_octets=10,
+    look_ahead_s=5e-3,
+    ie=10.0,
+    bpl=19.0,
+    rated="Ie without loss; Bpl is that of G.729A with silence suppression",
+    source=f"{_G729}; {_G113} (Ie)",
+    confidence=f"frames and look-ahead certain; {_BORROWED}",
+)
+_G7231_CODEC = Codec(
+    name="g723.1-6.3k",
+    title="G.723.1 with silence suppression, 6.3 kb/s",
+    bit_rates_bps=(6_300, 6_300),
+    frames_s=(30e-3,),
+    frame_octets=24,
+    look_ahead_s=7.5e-3,
+    ie=15.0,
+    bpl=16.1,
+    rated="random loss, packets of 30 ms, its own concealment",
+    source=f"{_G7231}; {_G113} (Ie, Bpl)",
+    confidence=f"frames and look-ahead certain; Ie, Bpl {_SECOND_HAND}",
+)
 _ALL = (
-    Codec(
-        name="g711",
-        title="G.711, 64 kb/s, losses not concealed",
-        bit_rates_bps=(64_000, 64_000),
-        frames_s=(0.125e-3,),
-        frame_octets=1,
-        look_ahead_s=0.0,
-        decoder_s=0.0,
-        longest_packet_s=None,
-        is_narrowband=True,
-        ie=0.0,
-        bpl=4.3,
-        rated="random loss, packets of 10 ms",
-        source=f"{_G711}; {_G113} (Ie, Bpl)",
-        confidence=f"frames certain; Ie, Bpl {_SECOND_HAND}",
-    ),
-    Codec(
+    _G711_CODEC,
+    replace(
+        _G711_CODEC,
         name="g711-plc",
         title="G.711, 64 kb/s, losses concealed after its Appendix I",
-        bit_rates_bps=(64_000, 64_000),
-        frames_s=(0.125e-3,),
-        frame_octets=1,
-        look_ahead_s=0.0,
         decoder_s=3.75e-3,
-        longest_packet_s=None,
-        is_narrowband=True,
-        ie=0.0,
         bpl=25.1,
-        rated="random loss, packets of 10 ms",
         source=f"{_G711}; {_G113} (Ie, Bpl); G.711 Appendix I (delay of the decoder)",
         confidence=f"frames certain; Ie, Bpl {_SECOND_HAND}; delay of the decoder from memory",
     ),
-    Codec(
-        name="g729",
-        title="G.729, 8 kb/s",
-        bit_rates_bps=(8_000, 8_000),
-        frames_s=(10e-3,),
-        frame_octets=10,
-        look_ahead_s=5e-3,
-        decoder_s=0.0,
-        longest_packet_s=None,
-        is_narrowband=True,
-        ie=10.0,
-        bpl=19.0,
-        rated="Ie without loss; Bpl is that of G.729A with silence suppression",
-        source=f"{_G729}; {_G113} (Ie)",
-        confidence=f"frames and look-ahead certain; {_BORROWED}",
-    ),
-    Codec(
+    _G729_CODEC,
+    replace(
+        _G729_CODEC,
         name="g729a",
         title="G.729 Annex A with silence suppression (Annex B), 8 kb/s",
-        bit_rates_bps=(8_000, 8_000),
-        frames_s=(10e-3,),
-        frame_octets=10,
-        look_ahead_s=5e-3,
-        decoder_s=0.0,
-        longest_packet_s=None,
-        is_narrowband=True,
         ie=11.0,
-        bpl=19.0,
         rated="random loss, packets of 20 ms, its own concealment",
         source=f"{_G729}; {_G113} (Ie, Bpl)",
         confidence=f"frames and look-ahead certain; Ie, Bpl {_SECOND_HAND}",
     ),
-    Codec(
-        name="g723.1-6.3k",
-        title="G.723.1 with silence suppression, 6.3 kb/s",
-        bit_rates_bps=(6_300, 6_300),
-        frames_s=(30e-3,),
-        frame_octets=24,
-        look_ahead_s=7.5e-3,
-        decoder_s=0.0,
-        longest_packet_s=None,
-        is_narrowband=True,
-        ie=15.0,
-        bpl=16.1,
-        rated="random loss, packets of 30 ms, its own concealment",
-        source=f"{_G7231}; {_G113} (Ie, Bpl)",
-        confidence=f"frames and look-ahead certain; Ie, Bpl {_SECOND_HAND}",
-    ),
-    Codec(
+    _G7231_CODEC,
+    replace(
+        _G7231_CODEC,
         name="g723.1-5.3k",
         title="G.723.1, 5.3 kb/s",
         bit_rates_bps=(5_300, 5_300),
-        frames_s=(30e-3,),
         frame_octets=20,
-        look_ahead_s=7.5e-3,
-        decoder_s=0.0,
-        longest_packet_s=None,
-        is_narrowband=True,
         ie=19.0,
-        bpl=16.1,
         rated="Ie without loss; Bpl is that of 6.3 kb/s with silence suppression",
         source=f"{_G7231}; {_G113} (Ie)",
         confidence=f"frames and look-ahead certain; {_BORROWED}",
@@ -182,11 +127,8 @@ _ALL = (
         frames_s=(2.5e-3, 5e-3, 10e-3, 20e-3, 40e-3, 60e-3),
         frame_octets=0,
         look_ahead_s=6.5e-3,
-        decoder_s=0.0,
         longest_packet_s=0.12,
         is_narrowband=False,
-        ie=None,
-        bpl=None,
         rated="nothing: G.113 has no numbers for it, and G.107 is for narrowband speech",
         source="RFC 6716 section 2 (frames, rates), RFC 7587 (packets); libopus (look-ahead)",
         confidence=(

@@ -34,40 +34,21 @@ ratio: 2 or 8).
 
 @dataclass(frozen=True, slots=True)
 class Rating:
-    """How a call would be rated: R = Ro - Is - Id - Ie_eff + A.
+    """How a call would be rated: R = Ro - Is - Id - Ie_eff + A."""
 
-    Parameters
-    ----------
-    r
-        Transmission rating factor; 93.2 for a perfect narrowband call, and below 50 no call should
-        have to listen.
-    mos
-        Mean opinion score that it stands for, from 1 to 4.5.
-    ro
-        Basic signal-to-noise ratio.
-    is_
-        Impairments that come with the speech: loudness, sidetone, quantising.
-    id_
-        Impairments by delay, the sum of the next three.
-    talker_echo, listener_echo, long_delay
-        Idte, Idle and Idd.
-    ie_eff
-        Impairment by the codec and by lost packets.
-    outside_range
-        Where delay, loss or burst ratio is beyond what G.107 permits.
-
-    """
-
+    # Transmission rating factor; 93.2 for a perfect narrowband call, and below 50 no call should
+    # have to listen
     r: Array
-    mos: Array
-    ro: Array
-    is_: Array
-    id_: Array
+    mos: Array  # Mean opinion score that it stands for, from 1 to 4.5
+    ro: Array  # Basic signal-to-noise ratio
+    is_: Array  # Impairments that come with the speech: loudness, sidetone, quantising
+    id_: Array  # Impairments by delay, the sum of the next three
+    # talker_echo, listener_echo, long_delay: Idte, Idle and Idd
     talker_echo: Array
     listener_echo: Array
     long_delay: Array
-    ie_eff: Array
-    outside_range: Flags
+    ie_eff: Array  # Impairment by the codec and by lost packets
+    outside_range: Flags  # Where delay, loss or burst ratio is beyond what G.107 permits
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +79,9 @@ def e_model(
     delay_s
         Ta, delay from mouth to ear [s]; from 0 to 10, and beyond 0.5 outside the range of G.107.
     loss
-        Ppl / 100, fraction of the packets that do not come in time; from 0 to 1, and beyond 0.2
-        outside the range.
+        Ppl / 100, fraction of the packets that do not arrive in time; beyond 0.2 outside the range.
     codec
-        A name of `CODECS` or a codec, from which Ie and Bpl are taken.
+        A name of `CODECS` or a codec, from which Ie and Bpl are taken; it must be rated.
     burst_ratio
         BurstR, mean length of runs of lost packets over that of random loss; from 1 (random) to
         1000, beyond 8 outside the range.
@@ -109,23 +89,12 @@ def e_model(
         Equipment impairment factor, from 0 to 95, and packet-loss robustness factor, from 0.01 to
         1000; the codec's unless given.
     advantage
-        A, impairment that listeners accept for access: 0 (wired) to 20 (a location hard to
-        reach).
+        A, impairment that listeners accept for access: 0 (wired) to 20 (a location hard to reach).
     echo_delay_s, round_trip_s
         T and Tr [s], mean one-way delay of the echo path and round trip in the four-wire loop; Ta
         and 2 Ta unless given.
     connection
         Everything else; the defaults of G.107 unless given.
-
-    Returns
-    -------
-    :
-        Of the broadcast shape.
-
-    Raises
-    ------
-    ArgumentError
-        If an argument is out of its range, the shapes do not broadcast, or the codec is not rated.
 
     Assumptions
     -----------
@@ -142,7 +111,6 @@ def e_model(
     >>> found = e_model([0.0, 0.15, 0.4], 0.0)
     >>> [f"{r:.2f} {mos:.2f}" for r, mos in zip(found.r, found.mos)]
     ['93.21 4.41', '89.54 4.33', '62.25 3.22']
-
     """
     impairment = impairment_of(FUNCTION, codec, ie, bpl)
     known = connection_of(FUNCTION, connection).values(FUNCTION)
@@ -195,23 +163,10 @@ def e_model(
 
 
 def mean_opinion(r: Numbers) -> Any:
-    """Mean opinion score of a transmission rating factor.
+    """Mean opinion score of a transmission rating factor R, from -1000 to 1000.
 
-    Parameters
-    ----------
-    r
-        R; from -1000 to 1000.
-
-    Returns
-    -------
-    :
-        1 for R up to 0 and 4.5 from 100 on. Between 0 and 6.5 the recommendation's cubic is a
-        little below 1.
-
-    Raises
-    ------
-    ArgumentError
-        If R is out of its range.
+    1 for R up to 0 and 4.5 from 100 on. Between 0 and 6.5 the recommendation's cubic is a little
+    below 1.
 
     Source
     ------
@@ -221,7 +176,6 @@ def mean_opinion(r: Numbers) -> Any:
     --------
     >>> f"{mean_opinion(93.2):.2f}"
     '4.41'
-
     """
     return plain(opinion_of(RATING.read("mean-opinion", "r", r)))
 

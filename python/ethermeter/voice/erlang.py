@@ -12,29 +12,10 @@ _CLOSE = 1e-14
 
 
 def erlang_b(offered_erlangs: Numbers, *, circuits: Numbers) -> Any:
-    """Probability that a call finds no free circuit.
+    """Probability that a call finds no free circuit, for 0 to 1e9 erlangs and 0 to 10 000 circuits.
 
-    Parameters
-    ----------
-    offered_erlangs
-        Calls offered a second times their mean duration; from 0 to 1e9.
-    circuits
-        Number of circuits; whole, from 0 to 10 000.
-
-    Returns
-    -------
-    :
-        From 0 to 1, of the broadcast shape.
-
-    Raises
-    ------
-    ArgumentError
-        If an argument is out of its range, or the shapes do not broadcast.
-
-    Assumptions
-    -----------
-    Poisson calls; a blocked call does not return. The distribution
-    of durations does not matter.
+    Offered are calls a second times their mean duration. Calls are Poisson; a blocked call does not
+    return. The distribution of durations does not matter.
 
     Source
     ------
@@ -44,7 +25,6 @@ def erlang_b(offered_erlangs: Numbers, *, circuits: Numbers) -> Any:
     --------
     >>> f"{erlang_b(4.46, circuits=10):.4f}"
     '0.0100'
-
     """
     a, n = together(
         "erlang-b", offered_erlangs=(offered_erlangs, ERLANGS), circuits=(circuits, CIRCUITS)
@@ -53,24 +33,9 @@ def erlang_b(offered_erlangs: Numbers, *, circuits: Numbers) -> Any:
 
 
 def erlang_b_offered(blocking: Numbers, *, circuits: Numbers) -> Any:
-    """Largest offered load at which the blocking probability is at most a given one.
+    """Largest offered load [erlang] at which the blocking probability is at most a given one.
 
-    Parameters
-    ----------
-    blocking
-        The probability; from 1e-12 to 0.999.
-    circuits
-        Number of circuits; whole, from 1 to 10 000.
-
-    Returns
-    -------
-    :
-        Erlangs, of the broadcast shape.
-
-    Raises
-    ------
-    ArgumentError
-        If an argument is out of its range, or the shapes do not broadcast.
+    The probability is from 1e-12 to 0.999, for 1 to 10 000 circuits.
 
     Source
     ------
@@ -81,7 +46,6 @@ def erlang_b_offered(blocking: Numbers, *, circuits: Numbers) -> Any:
     --------
     >>> f"{erlang_b_offered(0.01, circuits=10):.2f}"
     '4.46'
-
     """
     b, n = together(
         "erlang-b-offered", blocking=(blocking, BLOCKING), circuits=(circuits, SOME_CIRCUITS)
@@ -101,35 +65,17 @@ def erlang_b_offered(blocking: Numbers, *, circuits: Numbers) -> Any:
 
 
 def erlang_b_circuits(offered_erlangs: Numbers, *, blocking: Numbers) -> Any:
-    """Smallest number of circuits with at most a given blocking probability.
-
-    Parameters
-    ----------
-    offered_erlangs
-        Calls offered a second times their mean duration; from 0 to 1e9.
-    blocking
-        The probability; from 1e-12 to 0.999.
-
-    Returns
-    -------
-    :
-        Whole numbers, of the broadcast shape.
+    """Smallest number of circuits with at most a given blocking probability, from 1e-12 to 0.999.
 
     Raises
     ------
     ArgumentError
-        If an argument is out of its range, the shapes do not broadcast, or 10 000 circuits are too
-        few.
-
-    Source
-    ------
-    As for `erlang_b`.
+        If an argument is out of its range, or 10 000 circuits are too few.
 
     Examples
     --------
     >>> float(erlang_b_circuits(4.46, blocking=0.01))
     10.0
-
     """
     function = "erlang-b-circuits"
     a, b = together(

@@ -32,39 +32,24 @@ _HALVINGS = 60
 
 @dataclass(frozen=True, slots=True)
 class Simple:
-    """How a call would be rated by the simple form.
+    """How a call would be rated by the simple form."""
 
-    Parameters
-    ----------
-    r, mos
-        Transmission rating factor, and the mean opinion score that it stands for.
-    id_, ie_eff
-        Impairment by delay, and by the codec and lost packets.
-
-    """
-
+    # r, mos: Transmission rating factor, and the mean opinion score that it stands for
     r: Array
     mos: Array
+    # id_, ie_eff: Impairment by delay, and by the codec and lost packets
     id_: Array
     ie_eff: Array
 
 
 @dataclass(frozen=True, slots=True)
 class Largest:
-    """The most of something that a wanted score allows.
+    """The most of something that a wanted score allows."""
 
-    Parameters
-    ----------
-    value
-        Fraction of packets, or seconds; NaN where the score cannot be had at all. 1 or 10 s where
-        any loss or delay will do.
-    outside_range
-        Where the value is beyond what G.107 permits, or there is none.
-
-    """
-
+    # Fraction of packets, or seconds; NaN where the score cannot be had at all. 1 or 10 s where any
+    # loss or delay will do.
     value: Array
-    outside_range: Flags
+    outside_range: Flags  # Where the value is beyond what G.107 permits, or there is none
 
 
 def cole_rosenbluth_2001(
@@ -77,35 +62,16 @@ def cole_rosenbluth_2001(
     bpl: Numbers | None = None,
     base: Numbers = 93.2,
 ) -> Simple:
-    """Rate a call by two straight lines for the delay.
+    """Rate a call by two straight lines for the delay; other arguments as for `e_model`.
 
-    Parameters
-    ----------
-    delay_s, loss, codec, burst_ratio, ie, bpl
-        As for `e_model`.
-    base
-        R without any impairment: 93.2, the default of G.107 since 2000; the paper has 94.2 of the
-        edition before. From 0 to 100.
-
-    Returns
-    -------
-    :
-        Of the broadcast shape.
-
-    Raises
-    ------
-    ArgumentError
-        If an argument is out of its range, the shapes do not broadcast, or the codec is not rated.
-
-    Assumptions
-    -----------
-    No echo, and the defaults of G.107. Ie_eff is G.107's, not the paper's own fits of Ie to loss.
+    `base` is R without any impairment: 93.2, the default of G.107 since 2000; the paper has 94.2 of
+    the edition before. No echo, and the defaults of G.107. Ie_eff is G.107's, not the paper's own
+    fits of Ie to loss.
 
     Source
     ------
     Cole and Rosenbluth, Computer Communication Review 31(2), 2001: Id = 0.024 d + 0.11 (d - 177.3)
     H(d - 177.3), d in ms; from memory.
-
     """
     function = "cole-rosenbluth-2001"
     impairment = impairment_of(function, codec, ie, bpl)
@@ -127,22 +93,7 @@ def cole_rosenbluth_2001(
 
 
 def rating_for(mos: Numbers) -> Any:
-    """Smallest transmission rating factor of a wanted mean opinion score.
-
-    Parameters
-    ----------
-    mos
-        The score; from 1 to 4.5.
-
-    Returns
-    -------
-    :
-        R, from 6.5 to 100.
-
-    Raises
-    ------
-    ArgumentError
-        If the score is out of its range.
+    """Smallest transmission rating factor, from 6.5 to 100, of a mean opinion score from 1 to 4.5.
 
     Source
     ------
@@ -152,7 +103,6 @@ def rating_for(mos: Numbers) -> Any:
     --------
     >>> f"{rating_for(3.6):.2f}"
     '70.06'
-
     """
     wanted = MOS.read("rating-for", "mos", mos)
     # The cubic is 1 at 80 - sqrt(5400) and rises from there to 4.5 at 100.
@@ -175,35 +125,15 @@ def largest_loss(
     advantage: Numbers = 0.0,
     connection: Connection | None = None,
 ) -> Largest:
-    """Largest loss at which a call still has a wanted score.
+    """Largest fraction of lost packets at which a call still has a score from 1 to 4.5.
 
-    Parameters
-    ----------
-    mos
-        The score wanted; from 1 to 4.5.
-    delay_s, codec, burst_ratio, ie, bpl, advantage, connection
-        As for `e_model`.
-
-    Returns
-    -------
-    :
-        Fraction of the packets, of the broadcast shape.
-
-    Raises
-    ------
-    ArgumentError
-        If an argument is out of its range, the shapes do not broadcast, or the codec is not rated.
-
-    Source
-    ------
-    As for `e_model`, solved for Ppl.
+    The other arguments are those of `e_model`, which is solved for Ppl.
 
     Examples
     --------
     >>> found = largest_loss(3.6, delay_s=0.15, codec="g711-plc")
     >>> f"{found.value:.4f}"
     '0.0647'
-
     """
     function = "largest-loss"
     impairment = impairment_of(function, codec, ie, bpl)
@@ -252,36 +182,17 @@ def largest_delay(
     advantage: Numbers = 0.0,
     connection: Connection | None = None,
 ) -> Largest:
-    """Largest delay from mouth to ear at which a call still has a wanted score.
+    """Largest delay from mouth to ear, up to 10 s, at which a call has a score from 1 to 4.5.
 
-    Parameters
-    ----------
-    mos
-        The score wanted; from 1 to 4.5.
-    loss, codec, burst_ratio, ie, bpl, advantage, connection
-        As for `e_model`; the echo takes the same delay, T = Ta = Tr / 2.
-
-    Returns
-    -------
-    :
-        Seconds, from 0 to 10, of the broadcast shape.
-
-    Raises
-    ------
-    ArgumentError
-        If an argument is out of its range, the shapes do not broadcast, or the codec is not rated.
-
-    Source
-    ------
-    As for `e_model`. R need not fall everywhere in the first milliseconds, so the last millisecond
-    that is good enough is looked for first.
+    The other arguments are those of `e_model`; the echo takes the same delay, T = Ta = Tr / 2. R
+    need not fall everywhere in the first milliseconds, so the last millisecond that is good enough
+    is searched first.
 
     Examples
     --------
     >>> found = largest_delay(4.0, loss=[0.0, 0.01], codec="g711-plc")
     >>> [f"{value:.4f}" for value in found.value]
     ['0.2486', '0.2220']
-
     """
     function = "largest-delay"
     rate = partial(

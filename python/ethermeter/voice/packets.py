@@ -31,29 +31,17 @@ _FUNCTION = "packets"
 
 @dataclass(frozen=True, slots=True)
 class Medium:
-    """What the standard of a segment adds to a packet.
+    """What the standard of a segment adds to a packet."""
 
-    Parameters
-    ----------
-    name
-        Name of the standard.
-    line_rate_bps
-        Bits a second on the wire.
-    header_octets, fcs_octets
-        What a frame has beside its data.
-    min_frame_octets, max_frame_octets
-        Shortest and longest frame, destination address to FCS.
-    preamble_bits, gap_bits
-        What surrounds a frame.
-
-    """
-
-    name: str
-    line_rate_bps: float
+    name: str  # Name of the standard
+    line_rate_bps: float  # Bits a second on the wire
+    # header_octets, fcs_octets: What a frame has beside its data
     header_octets: int
     fcs_octets: int
+    # min_frame_octets, max_frame_octets: Shortest and longest frame, destination address to FCS
     min_frame_octets: int
     max_frame_octets: int
+    # preamble_bits, gap_bits: What surrounds a frame
     preamble_bits: int
     gap_bits: int
 
@@ -74,67 +62,33 @@ class Medium:
 
 @dataclass(frozen=True, slots=True)
 class Packets:
-    """What one direction of a call puts on a medium while its talker talks.
+    """What one direction of a call puts on a medium while its talker talks."""
 
-    Parameters
-    ----------
-    payload_octets
-        Speech of a packet [octet].
-    frame_octets
-        Frame that carries it, destination address to FCS, padding included [octet].
-    charged_bits
-        The same with preamble and inter-frame gap [bit].
-    packets_per_s
-        Packets a second.
-    frame_bps
-        Bits of frames a second [bit/s].
-    offered_load
-        Charged time over time: the share of the line rate that the direction asks for.
-    calls_shared
-        Most calls of two such directions, both always talking, that the bits of a shared segment
-        leave room for; contention takes some of them.
-    calls_duplex
-        The same for a full-duplex link, where each direction has the line rate for itself.
-
-    """
-
-    payload_octets: Array
+    payload_octets: Array  # Speech of a packet [octet]
+    # Frame that carries it, destination address to FCS, padding included [octet]
     frame_octets: Array
-    charged_bits: Array
-    packets_per_s: Array
-    frame_bps: Array
+    charged_bits: Array  # The same with preamble and inter-frame gap [bit]
+    packets_per_s: Array  # Packets a second
+    frame_bps: Array  # Bits of frames a second [bit/s]
+    # Charged time over time: the share of the line rate that the direction asks for
     offered_load: Array
+    # Most calls of two such directions, both always talking, that the bits of a shared segment
+    # leave room for; contention takes some of them
     calls_shared: Array
+    # The same for a full-duplex link, where each direction has the line rate for itself
     calls_duplex: Array
 
 
 @dataclass(frozen=True, slots=True)
 class MouthToEar:
-    """Delay from mouth to ear and its components, all in seconds.
+    """Delay from mouth to ear and its components, all in seconds."""
 
-    Parameters
-    ----------
-    packetisation_s
-        From the first sample of a packet to its last.
-    look_ahead_s
-        Speech beyond it that the coder waits for.
-    processing_s
-        What coder and decoder take.
-    network_s
-        From the packet's being ready to its arrival, its transmission included.
-    jitter_buffer_s
-        How long the receiver holds it back.
-    delay_s
-        Their sum.
-
-    """
-
-    packetisation_s: Array
-    look_ahead_s: Array
-    processing_s: Array
-    network_s: Array
-    jitter_buffer_s: Array
-    delay_s: Array
+    packetisation_s: Array  # From the first sample of a packet to its last
+    look_ahead_s: Array  # Speech beyond it that the coder waits for
+    processing_s: Array  # What coder and decoder take
+    network_s: Array  # From the packet's being ready to its arrival, its transmission included
+    jitter_buffer_s: Array  # How long the receiver holds it back
+    delay_s: Array  # Their sum
 
 
 def packets(
@@ -147,23 +101,10 @@ def packets(
 ) -> Packets:
     """Cut a call into packets and put them on an Ethernet.
 
-    Parameters
-    ----------
-    codec
-        A name of `CODECS`, or a codec.
-    packet_s
-        Speech in a packet [s], whole frames of the codec; from 0.0001 to 1.
-    medium
-        What the standard adds.
-    ip
-        "ipv4" or "ipv6", with UDP and RTP; "none" puts the speech directly into the frame.
-    bit_rate_bps
-        Bit rate of the codec [bit/s], where it has several; within its range.
-
-    Returns
-    -------
-    :
-        Of the broadcast shape.
+    `packet_s` is the speech in a packet, whole frames of the codec, from 0.0001 to 1 s. `ip` is
+    "ipv4" or "ipv6", with UDP and RTP, or "none", which puts the speech directly into the frame.
+    `bit_rate_bps` is of a codec that has several, within its range. The bit rate is constant, to
+    the nearest whole octet of a frame; no silence suppression; no header compression.
 
     Raises
     ------
@@ -171,15 +112,9 @@ def packets(
         If an argument is out of its range, a packet is not of whole frames or too long for the
         codec or the medium, or the codec needs a bit rate.
 
-    Assumptions
-    -----------
-    Constant bit rate, to the nearest whole octet of a frame; no silence suppression; no header
-    compression.
-
     Source
     ------
     RFC 3550, RFC 3551; the medium's standard.
-
     """
     known = codec_named(_FUNCTION, codec)
     choice(_FUNCTION, "ip", ip, list(OVERHEADS))
@@ -228,28 +163,9 @@ def mouth_to_ear(
 ) -> MouthToEar:
     """Add up the delay from mouth to ear.
 
-    Parameters
-    ----------
-    codec
-        A name of `CODECS`, or a codec.
-    packet_s
-        Speech in a packet [s], whole frames of the codec; from 0.0001 to 1.
-    network_s, jitter_buffer_s
-        Delay of the network, and of the receiver's buffer [s]; from 0 to 10.
-    coder_s
-        Time that coding takes beyond the speech it waits for [s]; from 0 to 10. G.114 reckons up to
-        a frame.
-
-    Returns
-    -------
-    :
-        Of the broadcast shape.
-
-    Raises
-    ------
-    ArgumentError
-        If an argument is out of its range, a packet is not of whole frames, or the shapes do not
-        broadcast.
+    `packet_s` is as for `packets`; the delays of the network and of the receiver's buffer are from
+    0 to 10 s, as is `coder_s`, the time that coding takes beyond the speech it waits for, by G.114
+    up to a frame.
 
     Source
     ------
@@ -260,7 +176,6 @@ def mouth_to_ear(
     --------
     >>> f"{mouth_to_ear('g729a', packet_s=0.02, network_s=0.01, jitter_buffer_s=0.04).delay_s:.4f}"
     '0.0750'
-
     """
     function = "mouth-to-ear"
     known = codec_named(function, codec)

@@ -15,26 +15,14 @@ MOST_TALKERS = int(TALKERS.high)
 
 @dataclass(frozen=True, slots=True)
 class TalkPattern:
-    """Means of a talker's spurts and silences, both exponential.
+    """Means of a talker's spurts and silences, both exponential."""
 
-    Parameters
-    ----------
-    name
-        Its name here.
-    talk_s, silence_s
-        Mean duration of a spurt and of a silence [s].
-    source
-        Where the numbers come from.
-    confidence
-        How sure they are.
-
-    """
-
-    name: str
+    name: str  # Its name here
+    # talk_s, silence_s: Mean duration of a spurt and of a silence [s]
     talk_s: float
     silence_s: float
-    source: str
-    confidence: str
+    source: str  # Where the numbers come from
+    confidence: str  # How sure they are
 
     @property
     def activity(self) -> float:
@@ -70,74 +58,27 @@ PATTERNS: Mapping[str, TalkPattern] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Talking:
-    """How many of N independent talkers talk at the same time.
+    """How many of N independent talkers talk at the same time."""
 
-    Parameters
-    ----------
-    mean, deviation
-        Mean number, and its standard deviation.
-    exceeding
-        Probability that more talk than there is room for.
-    frozen_out
-        Fraction of the talk that finds no room, where what exceeds it is lost.
-
-    """
-
+    # mean, deviation: Mean number, and its standard deviation
     mean: Array
     deviation: Array
-    exceeding: Array
-    frozen_out: Array
+    exceeding: Array  # Probability that more talk than there is room for
+    frozen_out: Array  # Fraction of the talk that finds no room, where what exceeds it is lost
 
 
 def activity_of(talk_s: Numbers, *, silence_s: Numbers) -> Any:
-    """Fraction of time in which a talker talks.
-
-    Parameters
-    ----------
-    talk_s, silence_s
-        Mean duration of a spurt and of a silence [s]; from 1e-6 to 1e6.
-
-    Returns
-    -------
-    :
-        Of the broadcast shape.
-
-    Raises
-    ------
-    ArgumentError
-        If an argument is out of its range, or the shapes do not broadcast.
-
-    """
+    """Fraction of time in which a talker talks; spurts and silences have means of 1e-6 to 1e6 s."""
     talk, silence = together("activity-of", talk_s=(talk_s, TALK_S), silence_s=(silence_s, TALK_S))
     return plain(talk / (talk + silence))
 
 
 def talking(talkers: Numbers, *, activity: Numbers, room: Numbers) -> Talking:
-    """Say how many of N talkers talk at the same time, and how often they are too many.
+    """Return how many of N talkers talk at the same time, and how often they are too many.
 
-    Parameters
-    ----------
-    talkers
-        N, whole, from 0 to 10 000. A call has two.
-    activity
-        Fraction of time in which each talks; from 0 to 1.
-    room
-        Largest number of simultaneous talkers; whole, from 0 to 10 000.
-
-    Returns
-    -------
-    :
-        Of the broadcast shape.
-
-    Raises
-    ------
-    ArgumentError
-        If an argument is out of its range, or the shapes do not broadcast.
-
-    Assumptions
-    -----------
-    Talkers are independent. The two of a call are not: mostly one listens while the other talks, so
-    that calls of two vary less than this. Durations do not matter, only their ratio.
+    N and the room, the largest number of simultaneous talkers, are from 0 to 10 000; a call has two
+    talkers. Talkers are independent. The two of a call are not: mostly one listens while the other
+    talks, so that calls of two vary less than this. Durations do not matter, only their ratio.
 
     Source
     ------
@@ -148,7 +89,6 @@ def talking(talkers: Numbers, *, activity: Numbers, room: Numbers) -> Talking:
     >>> found = talking(10, activity=0.4, room=7)
     >>> f"{found.mean:.1f} {found.exceeding:.6f}"
     '4.0 0.012295'
-
     """
     n, a, c = together(
         "talking", talkers=(talkers, TALKERS), activity=(activity, ACTIVITY), room=(room, CIRCUITS)
@@ -173,28 +113,12 @@ def talking(talkers: Numbers, *, activity: Numbers, room: Numbers) -> Talking:
 def talking_quantile(talkers: Numbers, *, activity: Numbers, exceeding: Numbers) -> Any:
     """Quantile of the number of active talkers: exceeded with at most a given probability.
 
-    Parameters
-    ----------
-    talkers, activity
-        As for `talking`.
-    exceeding
-        The probability; from 1e-12 to 1 - 1e-9.
-
-    Returns
-    -------
-    :
-        Whole numbers from 0 to N, of the broadcast shape.
-
-    Raises
-    ------
-    ArgumentError
-        If an argument is out of its range, or the shapes do not broadcast.
+    The probability is from 1e-12 to 1 - 1e-9; talkers and activity are as for `talking`.
 
     Examples
     --------
     >>> float(talking_quantile(10, activity=0.4, exceeding=0.01))
     8.0
-
     """
     n, a, e = together(
         "talking-quantile",
@@ -211,25 +135,12 @@ def talking_quantile(talkers: Numbers, *, activity: Numbers, exceeding: Numbers)
 def admitted(room: Numbers, *, activity: Numbers, exceeding: Numbers) -> Any:
     """Most talkers of whom more than `room` are active with at most a given probability.
 
-    Parameters
-    ----------
-    room
-        Largest number of simultaneous talkers; whole, from 0 to 10 000.
-    activity
-        Fraction of time in which each talks; above 0, to 1.
-    exceeding
-        The probability; from 1e-12 to 1 - 1e-9.
-
-    Returns
-    -------
-    :
-        Whole numbers from the room on, of the broadcast shape.
+    The activity is above 0, the probability from 1e-12 to 1 - 1e-9.
 
     Raises
     ------
     ArgumentError
-        If an argument is out of its range, the shapes do not broadcast, or more than 10 000 could
-        be admitted.
+        If an argument is out of its range, or more than 10 000 could be admitted.
 
     Source
     ------
@@ -239,7 +150,6 @@ def admitted(room: Numbers, *, activity: Numbers, exceeding: Numbers) -> Any:
     --------
     >>> float(admitted(7, activity=0.4, exceeding=0.02))
     10.0
-
     """
     function = "admitted"
     c, a, e = together(
