@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from ethermeter.analysis.interval import student
-from ethermeter.calls import OnSegment, Quality, Question, Wanted
-from ethermeter.calls.quality import quality
+from ethermeter.calls import OnSegment, Quality, Question, Wanted, quality
 from ethermeter.metrics import Metric
 from ethermeter.store.rows import HISTOGRAMS, METRICS, TrialRows
 from ethermeter.strategies import answered
@@ -66,7 +65,7 @@ def rated(trial: TrialRows, **change: Any) -> Quality:
         "beyond_s": 0.0,
         "wanted": Wanted(mos=4.0),
     }
-    return quality(trial, **(asked | change))
+    return quality.rated(quality.of_segment(trial), **(asked | change))
 
 
 def test_with_a_buffer_that_is_set_what_comes_later_is_lost() -> None:

@@ -25,8 +25,8 @@ from ethermeter.store import RunDirectory
 from ethermeter.voice import by_count, by_load, call_time, central, occupancy, unlimited
 
 BOUND_THAT_MATTERS = 1e-3
-"""Share of the calls that come where the run has no more stations, beyond which an answer is about
-the run and not about the rule.
+"""Share of the calls that arrive where the run has no more stations, beyond which an answer is
+about the run and not about the rule.
 """
 RULES = ("none", "central", "count", "load")
 
@@ -45,7 +45,7 @@ class ByCalls:
     loss: Floats
     loss_low: Floats
     loss_high: Floats
-    # load, deviation: Mean load that one who listens for `window_s` measures, channel time of
+    # load, deviation: Mean load that a host that listens for `window_s` measures, channel time of
     # delivered frames, and its standard deviation: over the batches of all replications that begin
     # when all stations have begun
     load: Floats
@@ -80,8 +80,8 @@ class Thresholds:
 
     limit: float  # Share of the samples whose loss is still good
     most: int  # Calls that may be active
-    heard: float  # Probability that one who counts hears an active call
-    load: float  # Load below which one who measures it begins a call
+    heard: float  # Probability that a host that counts hears an active call
+    load: float  # Load below which a host that measures it begins a call
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ class Outcome:
     beyond_high: float
     mean_loss: float  # Mean loss over call time
     crowded: float  # Share of time with more calls active than the threshold
-    # Share of calls that come with as many active as the run has stations, if the rule would ever
+    # Share of calls that arrive with as many active as the run has stations, if the rule would ever
     # admit one there; 0 if it would not
     bound: float
 
@@ -113,21 +113,14 @@ class Outcome:
 def read(run: Path, *, series: str | None = None, at: Mapping[str, str] | None = None) -> ByCalls:
     """Read the results of a finished run for each number of calls.
 
-    Parameters
-    ----------
-    run
-        The run directory.
-    series
-        Which of its series; None if only one has voice stations whose number varies.
-    at
-        Values of what the series varies besides, by its key.
+    `series` may be None if only one has voice stations whose number varies; `at` has the values of
+    what the series varies besides, by its key.
 
     Raises
     ------
     InputError
         If there is no finished run, or no such series in it, or what it varies is not fixed but for
         the number of stations.
-
     """
     directory = RunDirectory(run)
     batches = directory.batches()  # refuses a run that is unfinished
@@ -145,32 +138,28 @@ def read(run: Path, *, series: str | None = None, at: Mapping[str, str] | None =
         for trial in directory.trials()
         if trial.series == chosen and trial.engine == "simulation" and _is_at(trial.point, fixed)
     ]
-    if any(_voice_stations(trial.scenario) != int(trial.point[key]) for trial in trials):
-        raise _fault(
-            run,
-            key,
-            "not the number of voice stations",
-            "a series that varies this number, each station a call",
-        )
+    voices = [
+        sum(group.count for group in groups_of(trial.scenario) if group.has_coder)
+        for trial in trials
+    ]
+    if voices != [int(trial.point[key]) for trial in trials]:
+        allowed = "a series that varies this number, each station a call"
+        raise _fault(run, key, "not the number of voice stations", allowed)
     loss = [point.estimates[Metric.SAMPLE_LOSS] for point in kept]
     loads, window_s = _loads(trials, batches, key)
+    of_batches = [loads.get(calls, []) for calls in simulated]
     columns = {
         "loss": [each.value for each in loss],
-        "load": [float(np.mean(loads[calls])) if calls in loads else np.nan for calls in simulated],
+        "load": [float(np.mean(each)) if each else np.nan for each in of_batches],
         "deviation": [
-            float(np.std(loads[calls], ddof=1)) if len(loads.get(calls, ())) > 1 else np.nan
-            for calls in simulated
+            float(np.std(each, ddof=1)) if len(each) > 1 else np.nan for each in of_batches
         ],
     }
     for name, column in columns.items():
         if not np.isfinite(column).all():
             calls = simulated[int(np.argmin(np.isfinite(column)))]
-            raise _fault(
-                run,
-                f"{name} at {key} = {calls}",
-                "undefined",
-                "a run that has it for every number of stations",
-            )
+            allowed = "a run that has it for every number of stations"
+            raise _fault(run, f"{name} at {key} = {calls}", "undefined", allowed)
     columns |= {"loss_low": [each.low for each in loss], "loss_high": [each.high for each in loss]}
     numbers = np.arange(simulated[-1] + 1.0)
     # Beyond the ends np.interp goes on with the value there.
@@ -189,28 +178,7 @@ def read(run: Path, *, series: str | None = None, at: Mapping[str, str] | None =
 def outcomes(
     offered_erlangs: Sequence[float], by_calls: ByCalls, thresholds: Thresholds
 ) -> tuple[Outcome, ...]:
-    """Say what each rule makes of each load offered.
-
-    Parameters
-    ----------
-    offered_erlangs
-        Calls offered a second times their mean duration.
-    by_calls
-        Results of a run for each number of calls.
-    thresholds
-        What the rules decide by.
-
-    Returns
-    -------
-    :
-        For each load offered, one for each of `RULES`, in their order.
-
-    Raises
-    ------
-    ArgumentError
-        If something is out of its range.
-
-    """
+    """Return what each rule makes of each load offered: for each load one for each of `RULES`."""
     # The last is what the rule would do beyond the largest number, if there were more.
     numbers = by_calls.largest + 1
     rules = {
@@ -231,16 +199,14 @@ def _outcome(
 ) -> Outcome:
     found = occupancy(offered, admit=admit[:-1])
 
-    def lot(loss: Floats) -> Any:
-        return call_time(
-            found.distribution, loss=loss, limit=thresholds.limit, most=thresholds.most
+    middle, *ends = (
+        call_time(found.distribution, loss=loss, limit=thresholds.limit, most=thresholds.most)
+        for loss in (
+            by_calls.loss,
+            *((by_calls.loss_low, by_calls.loss_high) if by_calls.has_intervals else ()),
         )
-
-    middle = lot(by_calls.loss)
-    low, high = (
-        float(lot(loss).beyond) if by_calls.has_intervals else np.nan
-        for loss in (by_calls.loss_low, by_calls.loss_high)
     )
+    low, high = (float(end.beyond) for end in ends) if ends else (np.nan, np.nan)
     return Outcome(
         offered_erlangs=float(offered),
         rule=rule,
@@ -263,23 +229,17 @@ def _series(run: Path, points: Sequence[Point], wanted: str | None) -> str:
     fit = [
         name for name in there if _is_of_calls([point for point in points if point.series == name])
     ]
-    if wanted is not None:
-        if wanted not in there:
-            raise _fault("command line", "--series", wanted, f"one of {', '.join(there)}")
-        if wanted not in fit:
-            allowed = (
-                "one with voice that varies the number of stations:"
-                f" {', '.join(fit) or 'this run has none'}"
-            )
-            raise _fault("command line", "--series", wanted, allowed)
-        return wanted
-    if not fit:
-        raise _fault(
-            run, "series", ", ".join(there), "one with voice that varies the number of stations"
-        )
-    if len(fit) > 1:
+    of_calls = "one with voice that varies the number of stations"
+    if wanted is not None and wanted not in there:
+        raise _fault("command line", "--series", wanted, f"one of {', '.join(there)}")
+    if wanted is not None and wanted not in fit:
+        known = ", ".join(fit) or "this run has none"
+        raise _fault("command line", "--series", wanted, f"{of_calls}: {known}")
+    if wanted is None and not fit:
+        raise _fault(run, "series", ", ".join(there), of_calls)
+    if wanted is None and len(fit) > 1:
         raise _fault("command line", "--series", "not given", f"one of {', '.join(fit)}")
-    return fit[0]
+    return wanted or fit[0]
 
 
 def _is_of_calls(points: Sequence[Point]) -> bool:
@@ -300,44 +260,23 @@ def _values(points: Sequence[Point]) -> dict[str, list[str]]:
 def _count_key(points: Sequence[Point], fixed: Mapping[str, str]) -> str:
     """Return the one key that is not fixed, a number of stations."""
     values = _values(points)
-    faults = []
+    wrong = []
     for key, value in fixed.items():
         if key not in values:
-            faults.append(
-                Fault(
-                    "command line",
-                    "--at",
-                    f"{key}={value}",
-                    f"KEY=VALUE with one of the keys {', '.join(values)}",
-                )
-            )
+            wrong.append((f"{key}={value}", f"KEY=VALUE with one of the keys {', '.join(values)}"))
         elif value not in values[key]:
-            faults.append(
-                Fault("command line", "--at", f"{key}={value}", f"one of {', '.join(values[key])}")
-            )
+            wrong.append((f"{key}={value}", f"one of {', '.join(values[key])}"))
     free = [key for key in values if key not in fixed]
     counts = [key for key in free if _COUNT.fullmatch(key) and len(values[key]) > 1]
     if not counts:
-        faults.append(
-            Fault(
-                "command line",
-                "--at",
-                ", ".join(fixed),
-                "a number of stations that is left to vary",
-            )
-        )
-    for key in free:
-        if key not in counts[:1] and len(values[key]) > 1:
-            faults.append(
-                Fault(
-                    "command line",
-                    "--at",
-                    f"{key} not given",
-                    f"{key}=VALUE with one of {', '.join(values[key])}",
-                )
-            )
-    if faults:
-        raise InputError(faults)
+        wrong.append((", ".join(fixed), "a number of stations that is left to vary"))
+    wrong += [
+        (f"{key} not given", f"{key}=VALUE with one of {', '.join(values[key])}")
+        for key in free
+        if key not in counts[:1] and len(values[key]) > 1
+    ]
+    if wrong:
+        raise InputError([Fault("command line", "--at", *each) for each in wrong])
     return counts[0]
 
 
@@ -368,10 +307,6 @@ def _loads(trials: Sequence[Trial], batches: Any, key: str) -> tuple[dict[int, l
 def _settled_ps(scenario: Scenario) -> int:
     """Return when all stations have begun [ps]."""
     return scenario.phases.begin_ps + scenario.phases.spread_ps
-
-
-def _voice_stations(scenario: Scenario) -> int:
-    return sum(group.count for group in groups_of(scenario) if group.has_coder)
 
 
 def _fault(file: Path | str, key: str, value: str, allowed: str) -> InputError:

@@ -10,13 +10,7 @@ from ethermeter.analysis.ports import media_of
 from ethermeter.analysis.roofline import links_between
 from ethermeter.metrics import Caution, Metric, caution_text
 from ethermeter.scenario import Scenario
-from ethermeter.store.rows import (
-    FLOW_METRICS,
-    HISTOGRAMS,
-    METRICS,
-    PORT_COLUMNS,
-    TrialRows,
-)
+from ethermeter.store.rows import FLOW_METRICS, HISTOGRAMS, METRICS, PORT_COLUMNS, TrialRows
 from ethermeter.voice import CODECS, e_model, mouth_to_ear
 
 Floats = npt.NDArray[np.float64]
@@ -26,12 +20,9 @@ _RESPONSE, _ONE_WAY = HISTOGRAMS.index("response_time"), HISTOGRAMS.index("one_w
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is good enough: a mean opinion score, or a loss and a delay.
+    """What is good enough: a mean opinion score, or a loss and a delay where there is no rating."""
 
-    The second is for codecs that the E-model does not rate.
-    """
-
-    mos: float | None = None  # Mean opinion score, or None
+    mos: float | None = None
     # loss, delay_s: Largest share of packets that may not come in time, and largest delay from
     # mouth to ear [s]; used where there is no `mos`
     loss: float = 0.01
@@ -71,8 +62,7 @@ class Quality:
     # Of a segment: channel time of delivered frames over the window. Of a network: share of the
     # time that the busiest medium between the hosts of the call was busy.
     utilisation: float
-    # Words of the closed list that delays and losses of the trial have
-    cautions: tuple[str, ...] = ()
+    cautions: tuple[str, ...] = ()  # Of delays and losses of the trial
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,18 +92,7 @@ def of_segment(rows: TrialRows) -> Heard:
 
 
 def of_flows(rows: TrialRows, scenario: Scenario, flows: Sequence[int]) -> Heard:
-    """Return what the receiver of some flows of a network heard of them together.
-
-    Parameters
-    ----------
-    rows
-        Of the trial.
-    scenario
-        Its scenario.
-    flows
-        Numbers of flows from one host to another.
-
-    """
+    """Return what the receiver of some flows, from one host to another, heard of them together."""
 
     def at(metric: Metric) -> slice:
         begin = len(FLOW_METRICS) + FLOW_METRICS.index(metric) * rows.flows
@@ -121,14 +100,16 @@ def of_flows(rows: TrialRows, scenario: Scenario, flows: Sequence[int]) -> Heard
 
     chosen = np.array(flows)
     offered = rows.values[at(Metric.OFFERED_RATE)][chosen]
-    came = offered * (1 - np.nan_to_num(rows.values[at(Metric.LOSS)][chosen]))
+    arrived = offered * (1 - np.nan_to_num(rows.values[at(Metric.LOSS)][chosen]))
     edges_s, counts = _buckets(
         rows, (rows.histogram == _ONE_WAY) & np.isin(rows.histogram_flow, chosen)
     )
-    # Of those offered in the window the share that came; the packets of the histogram are these but
-    # for those at its edges.
+    # Of those offered in the window the share that arrived; the packets of the histogram are these
+    # but for those at its edges.
     sent = (
-        float(counts.sum() * offered.sum() / came.sum()) if came.sum() > 0 else float(offered.sum())
+        float(counts.sum() * offered.sum() / arrived.sum())
+        if arrived.sum() > 0
+        else float(offered.sum())
     )
     masks = (
         int(mask)
@@ -151,38 +132,17 @@ def _busiest(rows: TrialRows, scenario: Scenario, source: str, sink: str) -> flo
     )
     media = media_of(scenario)
     together = np.bincount(media, weights=busy_ps)[media]
-    passed = []
-    for node, link, _ in links_between(links, source, sink):
-        passed.append(2 * links.index(link) + [end.node for end in link.ends].index(node))
-    return min(
-        float(together[passed].max()) / (phases.measure_to_ps - phases.measure_from_ps),
-        1.0,
-    )
+    passed = [
+        2 * links.index(link) + [end.node for end in link.ends].index(node)
+        for node, link, _ in links_between(links, source, sink)
+    ]
+    window_ps = phases.measure_to_ps - phases.measure_from_ps
+    return min(float(together[passed].max()) / window_ps, 1.0)
 
 
 def _words(masks: Iterable[int]) -> tuple[str, ...]:
     found = {word for mask in masks for word in caution_text(mask).split()}
     return tuple(str(word) for word in Caution if word in found and word != Caution.NO_SAMPLES)
-
-
-def quality(
-    rows: TrialRows,
-    *,
-    codec: str,
-    packet_s: float,
-    buffer_s: float | None,
-    beyond_s: float,
-    wanted: Wanted,
-) -> Quality:
-    """Rate a trial of a segment whose stations all talk; as `rated`."""
-    return rated(
-        of_segment(rows),
-        codec=codec,
-        packet_s=packet_s,
-        buffer_s=buffer_s,
-        beyond_s=beyond_s,
-        wanted=wanted,
-    )
 
 
 def rated(
@@ -196,21 +156,10 @@ def rated(
 ) -> Quality:
     """Rate what was heard.
 
-    Parameters
-    ----------
-    heard
-        Packets of a trial.
-    codec, packet_s
-        As of the question.
-    buffer_s
-        Delay of network and jitter buffer that the receivers have set [s]; None for the one with
-        the best score (where there is no score: the shortest with which no more than the wanted
-        loss is late, or the longest that the wanted delay leaves).
-    beyond_s
-        Delay beyond the segment, such as of a network behind it [s].
-    wanted
-        What the best is for codecs without a rating.
-
+    `buffer_s` is the delay of network and jitter buffer that the receivers have set [s]; None
+    stands for the one with the best score. Where there is no score it is the shortest with which no
+    more than the wanted loss is late, or the longest that the wanted delay leaves. `beyond_s` is
+    the delay beyond the segment, such as of a network behind it [s].
     """
     edges_s, counts = heard.edges_s, heard.counts
     late = 1 - np.cumsum(counts) / heard.sent if heard.sent else np.ones(counts.shape)
@@ -223,11 +172,7 @@ def rated(
         in_time = edges_s <= buffer_s * (1 + 1e-9)
         chosen, loss = buffer_s, float(late[in_time][-1]) if in_time.any() else 1.0
     loss = min(max(loss, 0.0), 1.0)
-    delay_s = float(
-        mouth_to_ear(
-            codec, packet_s=packet_s, network_s=chosen + beyond_s, jitter_buffer_s=0.0
-        ).delay_s
-    )
+    delay_s = _delay_s(codec, packet_s, chosen + beyond_s)
     rating, mos = _rated(codec, delay_s, loss)
     return Quality(
         buffer_s=chosen,
@@ -256,16 +201,18 @@ def _buckets(rows: TrialRows, of: npt.NDArray[np.bool_]) -> tuple[Floats, Floats
 def _best(
     edges_s: Floats, late: Floats, *, codec: str, packet_s: float, beyond_s: float, wanted: Wanted
 ) -> int:
-    base_s = float(
-        mouth_to_ear(codec, packet_s=packet_s, network_s=beyond_s, jitter_buffer_s=0.0).delay_s
-    )
-    delays = np.minimum(base_s + edges_s, 10.0)
+    delays = np.minimum(_delay_s(codec, packet_s, beyond_s) + edges_s, 10.0)
     if CODECS[codec].is_rated:
         return int(np.argmax(np.asarray(e_model(delays, np.clip(late, 0, 1), codec=codec).r)))
     enough = np.nonzero(late <= wanted.loss)[0]
     within = np.nonzero(delays <= wanted.delay_s)[0]
     longest = int(within[-1]) if within.size else 0
     return min(int(enough[0]), longest) if enough.size else longest
+
+
+def _delay_s(codec: str, packet_s: float, network_s: float) -> float:
+    found = mouth_to_ear(codec, packet_s=packet_s, network_s=network_s, jitter_buffer_s=0.0)
+    return float(found.delay_s)
 
 
 def _rated(codec: str, delay_s: float, loss: float) -> tuple[float, float]:
@@ -277,6 +224,5 @@ def _rated(codec: str, delay_s: float, loss: float) -> tuple[float, float]:
 
 def _quantile(edges_s: Floats, counts: Floats, share: float) -> float:
     total = counts.sum()
-    return (
-        float(edges_s[np.searchsorted(np.cumsum(counts), share * total)]) if total else float("nan")
-    )
+    at = np.searchsorted(np.cumsum(counts), share * total)
+    return float(edges_s[at]) if total else float("nan")

@@ -24,19 +24,12 @@ talker.
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
-    """Fields of an answer that depend on the venue.
+    """Fields of an answer that depend on the venue."""
 
-    Parameters
-    ----------
-    load_of_a_call, segment
-        Of a segment: share of the line rate that a call needs, and the segment.
-    network, pairs
-        Of a network: its file and the pairs of hosts.
-
-    """
-
+    # Of a segment: share of the line rate that a call needs, and the segment
     load_of_a_call: float | msgspec.UnsetType = msgspec.UNSET
     segment: dict[str, object] | msgspec.UnsetType = msgspec.UNSET
+    # Of a network: its file and the pairs of hosts
     network: str | msgspec.UnsetType = msgspec.UNSET
     pairs: tuple[tuple[str, str], ...] | msgspec.UnsetType = msgspec.UNSET
 
@@ -97,11 +90,7 @@ class Question:
     def packets(self) -> Packets:
         """What one direction puts on the medium while its talker talks.
 
-        Raises
-        ------
-        ArgumentError
-            If the codec cannot be cut like this, or a packet does not fit into a frame.
-
+        Raises `ArgumentError` if the codec cannot be cut like this, or a packet fits no frame.
         """
         return packets(
             self.codec,
@@ -143,9 +132,8 @@ class Question:
         """Return the experiment file with so many calls, as a tree."""
         directions = "both ways" if self.talkers == 2 else "one way"
         return {
-            "title": (
-                f"{calls} calls of {self.codec}, {1e3 * self.packet_s:g} ms a packet, {directions}"
-            ),
+            "title": f"{calls} calls of {self.codec}, {1e3 * self.packet_s:g} ms a packet,"
+            f" {directions}",
             "seed": self.seed,
             "series": "calls",
             **self.venue.tables(self, calls),
@@ -164,11 +152,7 @@ class Question:
     def experiment(self, calls: int) -> Experiment:
         """Return the experiment with so many calls.
 
-        Raises
-        ------
-        InputError
-            If the segment or network has faults, or does not hold so many calls.
-
+        Raises `InputError` if the segment or network has faults, or does not hold so many calls.
         """
         return of_document(self.document(calls), self.venue.path, text=self.text(calls))
 
