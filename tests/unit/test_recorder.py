@@ -16,7 +16,7 @@ from ethermeter.faults import InputError
 from ethermeter.run import finished_run
 from ethermeter.store import Recorder, RunDirectory, RunError
 from ethermeter.store.recorder import DERIVED
-from ethermeter.store.rows import METRICS, observations_of
+from ethermeter.store.rows import METRICS, layout
 from ethermeter.store.tables import GROUP_ROWS, row_groups
 from small_runs import contents, write_experiment
 
@@ -284,7 +284,7 @@ def test_a_disk_that_is_full_at_the_end_keeps_every_trial(out, plan, tmp_path):
 
 def test_row_groups_hold_whole_trials_and_depend_on_the_plan_alone():
     stations = [1, 1024, 3, 24] * 100
-    observations = [observations_of(count, voice=False) for count in stations]
+    observations = [len(layout(count)[0]) for count in stations]
     groups = list(row_groups(observations))
     assert [place for group in groups for place in group] == list(range(400))
     sizes = [sum(observations[place] for place in group) for group in groups]

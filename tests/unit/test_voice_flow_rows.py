@@ -19,7 +19,7 @@ from ethermeter.store.rows import (
     FLOW_VOICE_METRICS,
     HISTOGRAMS,
     TrialRows,
-    flow_layout,
+    layout,
     observations_of_scenario,
 )
 from ethermeter.trial import Trial, planned
@@ -108,7 +108,9 @@ def run(of: Scenario, seed: int = 1) -> TrialRows:
 
 
 def values(rows: TrialRows) -> dict[tuple[int, Metric], float]:
-    places = zip(*(column.tolist() for column in flow_layout(rows.flows, voice=True)), strict=True)
+    places = zip(
+        *(column.tolist() for column in layout(rows.flows, of_flows=True, voice=True)), strict=True
+    )
     return {
         (at, list(Metric)[which]): value
         for (at, which), value in zip(places, rows.values.tolist(), strict=True)
@@ -116,7 +118,9 @@ def values(rows: TrialRows) -> dict[tuple[int, Metric], float]:
 
 
 def cautions(rows: TrialRows) -> dict[tuple[int, Metric], str]:
-    places = zip(*(column.tolist() for column in flow_layout(rows.flows, voice=True)), strict=True)
+    places = zip(
+        *(column.tolist() for column in layout(rows.flows, of_flows=True, voice=True)), strict=True
+    )
     return {
         (at, list(Metric)[which]): caution_text(int(mask))
         for (at, which), mask in zip(places, rows.cautions.tolist(), strict=True)
@@ -131,10 +135,10 @@ def test_rows_of_voice_come_after_those_of_flows_and_only_with_voice() -> None:
         == observations_of_scenario(with_voice)
         == 3 * (len(FLOW_METRICS) + len(FLOW_VOICE_METRICS))
     )
-    flow, metric = flow_layout(2, voice=True)
+    flow, metric = layout(2, of_flows=True, voice=True)
     at = 3 * len(FLOW_METRICS)
-    np.testing.assert_array_equal(flow[:at], flow_layout(2)[0])
-    np.testing.assert_array_equal(metric[:at], flow_layout(2)[1])
+    np.testing.assert_array_equal(flow[:at], layout(2, of_flows=True)[0])
+    np.testing.assert_array_equal(metric[:at], layout(2, of_flows=True)[1])
     assert [list(Metric)[code] for code in metric[at:][: len(FLOW_VOICE_METRICS)]] == list(
         FLOW_VOICE_METRICS
     )

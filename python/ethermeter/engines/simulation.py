@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ethermeter.counts import Buckets, Counts, FlowBatch, Integers, PortCounts
+from ethermeter.counts import Buckets, Counts, Floats, FlowBatch, Integers, PortCounts
 from ethermeter.engines.clocks import clock_table
 from ethermeter.engines.flow_voice import flow_voice_table
 from ethermeter.engines.flows import Measured, flow_table
@@ -20,7 +20,6 @@ from ethermeter.store.rows import (
     HISTOGRAMS,
     NOT_COUNTED,
     PORT_COLUMNS,
-    Floats,
     TrialRows,
     clocks_of,
     has_voice,
@@ -74,7 +73,7 @@ def observe(
     Returns
     -------
     :
-        The rows in the order of `ethermeter.store.rows.layout`, or of `flow_layout`. A value
+        The rows in the order of `ethermeter.store.rows.layout`. A value
         without a sample is NaN and has the caution `no-samples`; one that is estimated from fewer
         than 30 frames or messages has `few-samples`.
     """

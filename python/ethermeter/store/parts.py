@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ethermeter.store.files import write_whole
-from ethermeter.store.rows import ARRAYS, TrialRows
+from ethermeter.store.rows import ARRAYS, NUMBERS, TrialRows
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 FORMAT = "4"
-_NUMBERS = ("stations", "events", "core_s", "flows", "clocks")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +52,7 @@ def write(
     import pyarrow.parquet as pq
 
     columns: dict[str, object] = {"trial": pa.array([place for place, _ in finished], pa.int32())}
-    for name in _NUMBERS:
+    for name in NUMBERS:
         columns[name] = pa.array([getattr(rows, name) for _, rows in finished])
     for name in ARRAYS:
         arrays = [getattr(rows, name) for _, rows in finished]
@@ -84,7 +83,7 @@ def rows_at(table: "pa.Table", at: int) -> TrialRows:
     arrays = {
         name: row[name].combine_chunks().flatten().to_numpy(zero_copy_only=False) for name in ARRAYS
     }
-    return TrialRows(**{name: row[name][0].as_py() for name in _NUMBERS}, **arrays)
+    return TrialRows(**{name: row[name][0].as_py() for name in NUMBERS}, **arrays)
 
 
 def read(path: Path, *, stamp: Stamp) -> "pa.Table":

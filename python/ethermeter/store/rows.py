@@ -1,11 +1,12 @@
 """What one trial adds to the tables of a run, as flat arrays."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
+from ethermeter.counts import Floats, FlowBatch, Integers
 from ethermeter.metrics import ALL, Group, Masks, Metric, metrics_of
 from ethermeter.scenario import CoderArrivals, Scenario
 from ethermeter.stations import station_count
@@ -51,32 +52,13 @@ PORT_COLUMNS: tuple[str, ...] = (
     "late_collisions",
 )
 """What is counted at the ports of a network: 2l and 2l + 1 are the ends of link l."""
-BATCH_COUNTS: tuple[str, ...] = (
-    "offered",
-    "dropped",
-    "arrived",
-    "messages",
-    "frames",
-    "octets",
-    "data_octets",
-    "moved_octets",
-    "completed",
-    "timed_out",
-    "arrivals_between",
-    "acknowledged",
-)
+_BATCH = [of.name for of in fields(FlowBatch)]
+BATCH_COUNTS = tuple(name for name in _BATCH if not name.endswith("_ps"))
 """What is counted of every flow in every batch …"""
-BATCH_SUMS: tuple[str, ...] = (
-    "one_way_s",
-    "round_trip_s",
-    "between_arrivals_s",
-    "acknowledgement_s",
-)
+BATCH_SUMS = tuple(f"{name.removesuffix('_ps')}_s" for name in _BATCH if name.endswith("_ps"))
 """… and the sums of times, in s."""
 NOT_COUNTED = -1
 """Stands for a count by batch that was not made; for a sum NaN does."""
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -144,22 +126,8 @@ class TrialRows:
         return sum(getattr(self, name).nbytes for name in ARRAYS)
 
 
-ARRAYS = (
-    "values",
-    "cautions",
-    "batch_frames",
-    "batch_charged_ps",
-    "batch_delay_sum_s",
-    "batch_delay_square_sum_s2",
-    "histogram",
-    "low_ps",
-    "high_ps",
-    "count",
-    "histogram_flow",
-    "ports",
-    "flow_batch_counts",
-    "flow_batch_sums_s",
-)
+NUMBERS = tuple(of.name for of in fields(TrialRows) if of.type in (int, float))
+ARRAYS = tuple(of.name for of in fields(TrialRows) if of.name not in NUMBERS)
 """Fields of `TrialRows` that are arrays."""
 
 
@@ -191,90 +159,45 @@ def has_voice(scenario: Scenario) -> bool:
     return any(isinstance(flow.arrivals, CoderArrivals) for flow in scenario.flows)
 
 
-def observations_of_flows(flows: int, *, voice: bool, clocks: int) -> int:
-    """Return the number of observations of a trial of a network, by its voice and its clocks."""
-    return (
-        len(FLOW_METRICS) + (len(FLOW_VOICE_METRICS) if voice else 0) + len(clock_metrics(clocks))
-    ) * (1 + flows)
-
-
-def observations_of(stations: int, *, voice: bool) -> int:
-    """How many observations a trial has, with or without voice."""
-    of_voice = len(VOICE_METRICS) + stations * len(VOICE_STATION_METRICS) if voice else 0
-    return len(METRICS) + stations * len(STATION_METRICS) + of_voice
-
-
 def observations_of_scenario(scenario: Scenario, *, is_live: bool = False) -> int:
     """Return the number of observations of a trial of a scenario.
 
     A measured trial has none of clocks, for real hosts have their own.
     """
-    if flows := flows_of(scenario):
-        clocks = 0 if is_live else clocks_of(scenario)
-        return observations_of_flows(flows, voice=has_voice(scenario), clocks=clocks)
-    return observations_of(station_count(scenario), voice=has_voice(scenario))
-
-
-@lru_cache(maxsize=1024)
-def flow_layout(
-    flows: int, *, voice: bool = False, clocks: int = 0
-) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int16]]:
-    """Flow and metric of every observation of a trial of a network, in order; as of `layout`.
-
-    First `FLOW_METRICS` of all flows, then each for every flow. With voice the same of
-    `FLOW_VOICE_METRICS` follows, and where clocks are read (`clocks_of`) of `clock_metrics`.
-    """
-    every = list(Metric)
-    blocks = [
-        np.array([every.index(metric) for metric in metrics], np.int16)
-        for metrics in (FLOW_METRICS, FLOW_VOICE_METRICS if voice else (), clock_metrics(clocks))
-    ]
-    numbers = np.arange(flows, dtype=np.int32)
-    flow = np.concatenate(
-        [
-            part
-            for of in blocks
-            for part in (np.full(len(of), ALL, np.int32), np.tile(numbers, len(of)))
-        ]
+    flows = flows_of(scenario)
+    entity, _ = layout(
+        flows or station_count(scenario),
+        of_flows=flows > 0,
+        voice=has_voice(scenario),
+        clocks=0 if is_live or not flows else clocks_of(scenario),
     )
-    metric = np.concatenate([part for of in blocks for part in (of, np.repeat(of, flows))])
-    flow.flags.writeable = False
-    metric.flags.writeable = False
-    return flow, metric
+    return len(entity)
 
 
 @lru_cache(maxsize=1024)
-def layout(stations: int, *, voice: bool) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int16]]:
-    """Station and metric of every observation of a trial, in order.
+def layout(
+    entities: int, *, of_flows: bool = False, voice: bool = False, clocks: int = 0
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int16]]:
+    """Station or flow, and metric, of every observation of a trial, in order.
 
     First the whole segment, in the order of `METRICS`; then `STATION_METRICS`, each for all
-    stations. With voice the same of `VOICE_METRICS` and `VOICE_STATION_METRICS` follows. Returns
-    station numbers and indices into all of `Metric`, both of shape (rows,) and read-only.
+    stations. With voice the same of `VOICE_METRICS` and `VOICE_STATION_METRICS` follows. Of a
+    network it is `FLOW_METRICS`, with voice `FLOW_VOICE_METRICS`, and where clocks are read
+    (`clocks_of`) `clock_metrics`, of all flows and of each. Returns numbers of stations or flows
+    and indices into all of `Metric`, both of shape (rows,) and read-only.
     """
-    tables = [(METRICS, STATION_METRICS), (VOICE_METRICS, VOICE_STATION_METRICS)][
-        : 2 if voice else 1
-    ]
-    every = list(Metric)
-    station = np.concatenate(
-        [
-            part
-            for whole, each in tables
-            for part in (
-                np.full(len(whole), ALL, np.int32),
-                np.tile(np.arange(stations, dtype=np.int32), len(each)),
-            )
-        ]
-    )
-    metric = np.concatenate(
-        [
-            part
-            for whole, each in tables
-            for part in (
-                np.array([every.index(metric) for metric in whole], np.int16),
-                np.repeat(np.array([every.index(metric) for metric in each], np.int16), stations),
-            )
-        ]
-    )
-    station.flags.writeable = False
-    metric.flags.writeable = False
-    return station, metric
+    tables = [(METRICS, STATION_METRICS), (VOICE_METRICS, VOICE_STATION_METRICS)][: 1 + voice]
+    if of_flows:
+        each = (FLOW_METRICS, FLOW_VOICE_METRICS if voice else (), clock_metrics(clocks))
+        tables = [(metrics, metrics) for metrics in each]
+    index = {metric: at for at, metric in enumerate(Metric)}
+    numbers: list[npt.NDArray[np.int64]] = []
+    metrics: list[npt.ArrayLike] = []
+    for of_all, of_each in tables:
+        numbers += [np.full(len(of_all), ALL), np.tile(np.arange(entities), len(of_each))]
+        metrics += [[index[metric] for metric in of_all]]
+        metrics += [np.repeat([index[metric] for metric in of_each], entities)]
+    entity = np.concatenate(numbers).astype(np.int32)
+    metric = np.concatenate(metrics).astype(np.int16)
+    entity.flags.writeable = metric.flags.writeable = False
+    return entity, metric

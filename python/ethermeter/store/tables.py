@@ -25,10 +25,7 @@ from ethermeter.store.rows import (
     PORT_COLUMNS,
     SEGMENT_HISTOGRAMS,
     VOICE_METRICS,
-    flow_layout,
     layout,
-    observations_of,
-    observations_of_flows,
 )
 
 if TYPE_CHECKING:
@@ -139,36 +136,42 @@ def _lengths(rows: "pa.Table", name: str) -> npt.NDArray[np.int64]:
 def _words(codes: npt.NDArray[Any], words: Sequence[str]) -> "pa.DictionaryArray":
     import pyarrow as pa
 
-    return pa.DictionaryArray.from_arrays(
-        pa.array(codes.astype(np.int32)), pa.array(list(words), pa.string())
-    )
+    return pa.DictionaryArray.from_arrays(codes.astype(np.int32), pa.array(words, pa.string()))
 
 
 def _trial_column(ids: Sequence[str], lengths: npt.NDArray[np.int64]) -> "pa.DictionaryArray":
     return _words(np.repeat(np.arange(len(ids)), lengths), ids)
 
 
+def _within(lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Index of every row in its trial."""
+    return np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+
+
+def _by_batch(
+    rows: "pa.Table", ids: Sequence[str], lengths: npt.NDArray[np.int64], entity: str
+) -> dict[str, Any]:
+    """Trial, batch and station or flow of every row; trials without such entities have no rows."""
+    within, wide = _within(lengths), np.repeat(rows[f"{entity}s"].to_numpy(), lengths)
+    return {
+        "trial": _trial_column(ids, lengths),
+        "batch": (within // wide).astype(np.int32),
+        entity: (within % wide).astype(np.int32),
+    }
+
+
 def _observations(rows: "pa.Table", ids: Sequence[str]) -> "pa.Table":
     import pyarrow as pa
 
     lengths = _lengths(rows, "values")
-    stations = rows["stations"].to_numpy().tolist()
-    flows = rows["flows"].to_numpy().tolist()
-    clocks = rows["clocks"].to_numpy().tolist()
+    stations, flows, clocks = (rows[name].to_pylist() for name in ("stations", "flows", "clocks"))
+    kinds = [
+        partial(layout, own or count, of_flows=own > 0, clocks=read)
+        for own, count, read in zip(flows, stations, clocks, strict=True)
+    ]
     # Trials with voice have more metrics.
-    voice = [
-        length
-        > (
-            observations_of_flows(own, voice=False, clocks=read)
-            if own
-            else observations_of(count, voice=False)
-        )
-        for own, read, count, length in zip(flows, clocks, stations, lengths.tolist(), strict=True)
-    ]
-    layouts = [
-        flow_layout(own, voice=has, clocks=read) if own else layout(count, voice=has)
-        for own, read, count, has in zip(flows, clocks, stations, voice, strict=True)
-    ]
+    voice = [length > len(kind()[0]) for kind, length in zip(kinds, lengths.tolist(), strict=True)]
+    layouts = [kind(voice=has) for kind, has in zip(kinds, voice, strict=True)]
     # A dictionary holds the words that its kind of run may have, so that more kinds do not change
     # the bytes of others.
     words = METRICS
@@ -190,9 +193,9 @@ def _observations(rows: "pa.Table", ids: Sequence[str]) -> "pa.Table":
     return pa.table(
         {
             "trial": _trial_column(ids, lengths),
-            "station": pa.array(np.concatenate([station for station, _ in layouts])),
+            "station": np.concatenate([station for station, _ in layouts]),
             "metric": _words(code_of[np.concatenate([metric for _, metric in layouts])], words),
-            "value": pa.array(_flat(rows, "values")),
+            "value": _flat(rows, "values"),
             "caution": _words(codes, [caution_text(int(mask)) for mask in masks]),
         }
     )
@@ -201,50 +204,24 @@ def _observations(rows: "pa.Table", ids: Sequence[str]) -> "pa.Table":
 def _batches(rows: "pa.Table", ids: Sequence[str]) -> "pa.Table":
     import pyarrow as pa
 
-    lengths = _lengths(rows, "batch_frames")
-    stations = rows["stations"].to_numpy()
-    within = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    wide = np.repeat(stations, lengths)  # a network has none, and so no rows here
-    return pa.table(
-        {
-            "trial": _trial_column(ids, lengths),
-            "batch": pa.array((within // wide).astype(np.int32)),
-            "station": pa.array((within % wide).astype(np.int32)),
-            "frames": pa.array(_flat(rows, "batch_frames")),
-            "charged_ps": pa.array(_flat(rows, "batch_charged_ps")),
-            "delay_sum_s": pa.array(_flat(rows, "batch_delay_sum_s")),
-            "delay_square_sum_s2": pa.array(_flat(rows, "batch_delay_square_sum_s2")),
-        }
-    )
+    sums = ("frames", "charged_ps", "delay_sum_s", "delay_square_sum_s2")
+    columns = {name: _flat(rows, f"batch_{name}") for name in sums}
+    return pa.table(_by_batch(rows, ids, _lengths(rows, "batch_frames"), "station") | columns)
 
 
 def _flow_batches(rows: "pa.Table", ids: Sequence[str]) -> "pa.Table":
     import pyarrow as pa
 
-    lengths = _lengths(rows, "flow_batch_counts") // len(BATCH_COUNTS)
-    counts = _flat(rows, "flow_batch_counts").reshape(-1, len(BATCH_COUNTS))
-    sums_s = _flat(rows, "flow_batch_sums_s").reshape(-1, len(BATCH_SUMS))
-    within = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    wide = np.repeat(rows["flows"].to_numpy(), lengths)
+    columns = _by_batch(rows, ids, _lengths(rows, "flow_batch_counts") // len(BATCH_COUNTS), "flow")
+    for names, flat in ((BATCH_COUNTS, "flow_batch_counts"), (BATCH_SUMS, "flow_batch_sums_s")):
+        for name, values in zip(names, _columns(rows, flat, len(names)), strict=True):
+            columns[name] = pa.array(values, mask=np.isnan(values) | (values == NOT_COUNTED))
+    return pa.table(columns)
 
-    def column(values: npt.NDArray[Any], unknown: npt.NDArray[np.bool_]) -> "pa.Array":
-        return pa.array(np.ascontiguousarray(values), mask=unknown)
 
-    return pa.table(
-        {
-            "trial": _trial_column(ids, lengths),
-            "batch": pa.array((within // wide).astype(np.int32)),
-            "flow": pa.array((within % wide).astype(np.int32)),
-            **{
-                name: column(counts[:, at], counts[:, at] == NOT_COUNTED)
-                for at, name in enumerate(BATCH_COUNTS)
-            },
-            **{
-                name: column(sums_s[:, at], np.isnan(sums_s[:, at]))
-                for at, name in enumerate(BATCH_SUMS)
-            },
-        }
-    )
+def _columns(rows: "pa.Table", name: str, number: int) -> npt.NDArray[Any]:
+    """Columns of rows that lie one after the other in a list column."""
+    return np.ascontiguousarray(_flat(rows, name).reshape(-1, number).T)
 
 
 def _histograms(rows: "pa.Table", ids: Sequence[str], *, networks: bool) -> "pa.Table":
@@ -263,16 +240,16 @@ def _histograms(rows: "pa.Table", ids: Sequence[str], *, networks: bool) -> "pa.
     columns = {
         "trial": _trial_column(ids, _lengths(rows, "count")),
         "metric": _words(kinds, words),
-        "low_s": pa.array(_flat(rows, "low_ps") / PS_PER_S),
-        "high_s": pa.array(_flat(rows, "high_ps") / PS_PER_S),
-        "count": pa.array(_flat(rows, "count")),
+        "low_s": _flat(rows, "low_ps") / PS_PER_S,
+        "high_s": _flat(rows, "high_ps") / PS_PER_S,
+        "count": _flat(rows, "count"),
     }
     if networks:
         # Trials of segments beside them have histograms of all stations together.
         of_flows = np.repeat(rows["flows"].to_numpy() > 0, _lengths(rows, "count"))
         station = np.full(len(kinds), ALL, np.int32)
         station[of_flows] = _flat(rows, "histogram_flow")
-        columns["station"] = pa.array(station)
+        columns["station"] = station
     return pa.table(columns)
 
 
@@ -280,15 +257,6 @@ def _ports(rows: "pa.Table", ids: Sequence[str]) -> "pa.Table":
     import pyarrow as pa
 
     lengths = _lengths(rows, "ports") // len(PORT_COLUMNS)
-    counts = _flat(rows, "ports").reshape(-1, len(PORT_COLUMNS))
-    within = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    return pa.table(
-        {
-            "trial": _trial_column(ids, lengths),
-            "port": pa.array(within.astype(np.int32)),
-            **{
-                name: pa.array(np.ascontiguousarray(counts[:, at]))
-                for at, name in enumerate(PORT_COLUMNS)
-            },
-        }
-    )
+    counts = zip(PORT_COLUMNS, _columns(rows, "ports", len(PORT_COLUMNS)), strict=True)
+    numbers = {"trial": _trial_column(ids, lengths), "port": _within(lengths).astype(np.int32)}
+    return pa.table(numbers | dict(counts))

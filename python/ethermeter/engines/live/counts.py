@@ -23,6 +23,7 @@ from ethermeter.counts import (
     Buckets,
     Counts,
     Delays,
+    Floats,
     FlowBatch,
     FlowCounts,
     FlowVoice,
@@ -58,7 +59,6 @@ from ethermeter.store.result import (
     StreamWindow,
     TalkWindow,
 )
-from ethermeter.store.rows import Floats
 from ethermeter.trial import Trial
 
 IPV6 = 6

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ethermeter.counts import Numbers
+from ethermeter.counts import Floats, Numbers
 from ethermeter.engines import simulation
 from ethermeter.engines.flow_voice import is_voice
 from ethermeter.engines.live.cautions import live_cautions
@@ -17,7 +17,6 @@ from ethermeter.store.result import FlowResult, Requester, Result
 from ethermeter.store.rows import (
     FLOW_METRICS,
     FLOW_VOICE_METRICS,
-    Floats,
     TrialRows,
     has_voice,
 )
@@ -28,7 +27,7 @@ def observe(trial: Trial, result: Result, *, took_s: float, has_wires: bool = Tr
     """Compute every metric from the counts of agents, of each flow and of all.
 
     `took_s` is the time of the trial, in s; `has_wires` is whether something between hosts carries
-    no more than a wire. Rows are in the order of `ethermeter.store.rows.flow_layout`. A value
+    no more than a wire. Rows are in the order of `ethermeter.store.rows.layout`. A value
     without counts is NaN and has the caution `no-samples`.
     """
     scenario, counts = trial.scenario, counts_of(trial, result)
