@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,12 +25,14 @@ from ethermeter.store.files import remove_abandoned
 from ethermeter.store.recorder import plan_hash_of, tidy
 from ethermeter.store.rows import flows_of
 from ethermeter.studies import registry
+from ethermeter.trial import LIVE, SIMULATION, THEORY
 
 if TYPE_CHECKING:
     from ethermeter.engines.live import Place
     from ethermeter.experiment import Experiment
     from ethermeter.plan import Plan
     from ethermeter.strategies import Strategy
+    from ethermeter.studies.definition import Study
     from ethermeter.trial import Trial
 
 RUNS = Path("runs")
@@ -85,28 +88,14 @@ class RunOptions:
     live_study: str | None = None
 
 
-def default_directory(plan: "Plan") -> Path:
-    """Where a plan is run unless another directory is given: `runs/<name>-<plan hash>`."""
-    return RUNS / f"{plan.name}-{plan.hash}"
+def default_directory(work: "Plan | Strategy[object]") -> Path:
+    """Where a plan or a strategy is run unless another directory is given: `runs/<name>-<hash>`."""
+    return RUNS / f"{work.name}-{_hash_of(work)}"
 
 
-def search_directory(strategy: "Strategy[object]") -> Path:
-    """Where a strategy is run unless another directory is given: `runs/<name>-<question hash>`."""
-    return RUNS / f"{strategy.name}-{_question_hash(strategy)}"
-
-
-def finished_run(directory: Path, plan: "Plan") -> RunDirectory | None:
-    """Return the finished run of this very plan in a directory, or None."""
-    return _finished_run(directory, plan.hash)
-
-
-def finished_search(directory: Path, strategy: "Strategy[object]") -> RunDirectory | None:
-    """Return the finished run of this very strategy in a directory, or None."""
-    return _finished_run(directory, _question_hash(strategy))
-
-
-def _finished_run(directory: Path, plan_hash: str) -> RunDirectory | None:
-    if plan_hash_of(directory) != plan_hash:
+def finished_run(directory: Path, work: "Plan | Strategy[object]") -> RunDirectory | None:
+    """Return the finished run of this very plan or strategy in a directory, or None."""
+    if plan_hash_of(directory) != _hash_of(work):
         return None
     found = RunDirectory(directory)
     if not found.is_finished():
@@ -116,10 +105,11 @@ def _finished_run(directory: Path, plan_hash: str) -> RunDirectory | None:
     return found
 
 
-def _question_hash(strategy: "Strategy[object]") -> str:
+def _hash_of(work: "Plan | Strategy[object]") -> str:
+    from ethermeter.plan import Plan
     from ethermeter.strategies.strategy import question_hash
 
-    return question_hash(strategy.question)
+    return work.hash if isinstance(work, Plan) else question_hash(work.question)
 
 
 def execute(
@@ -441,42 +431,57 @@ def evaluate(
     tell("reading the run")
     run.verify_results()
     remove_abandoned(directory)
-    study = run.provenance().get("study")
-    steps: dict[str, tuple[str, Callable[[Path], Path]]] = {
-        "estimates": ("estimates.json", _estimates)
+    study, live_study = (_study(run.provenance().get(key)) for key in ("study", "live_study"))
+    engines = {trial.engine.partition("/")[0] for trial in run.trials()}
+    has_flows = any(flows_of(trial.scenario) for trial in run.trials())
+    steps: dict[str, Callable[[Path], Path] | None] = {
+        "estimates.json": _written_by("analysis.estimates.write"),
+        "positions.json": _written_by(
+            "analysis.positions.write", is_wanted=study and study.has_positions
+        ),
+        "claims.json": study.write_claims if study else None,
+        "agreement.json": _written_by("analysis.agreement.write", is_wanted=THEORY in engines),
+        "live-claims.json": (
+            live_study.write_measured if live_study and live_study.measured is not None else None
+        ),
+        "flows.json": _written_by("analysis.flows.write", is_wanted=has_flows),
+        "live-accounts.json": _written_by("analysis.accounts.write", is_wanted=LIVE in engines),
+        "live-agreement.json": _written_by(
+            "analysis.live.write", is_wanted={SIMULATION, LIVE} <= engines
+        ),
+        "report.html": _written_by("studies.pages.write_report", is_wanted=report),
     }
-    if study in registry.names():
-        definition = registry.find(study)
-        if definition.has_positions:
-            steps["positions"] = ("positions.json", _positions)
-        steps["claims"] = ("claims.json", definition.write_claims)
-    if any(trial.engine.startswith("theory/") for trial in run.trials()):
-        steps["agreement"] = ("agreement.json", _agreement)
-    live_study = run.provenance().get("live_study")
-    if live_study in registry.names() and registry.find(live_study).measured is not None:
-        steps["live_claims"] = ("live-claims.json", registry.find(live_study).write_measured)
-    if any(flows_of(trial.scenario) for trial in run.trials()):
-        steps["flows"] = ("flows.json", _flows)
-    if LIVE in {trial.engine for trial in run.trials()}:
-        steps["live_accounts"] = ("live-accounts.json", _live_accounts)
-    if {"simulation", LIVE} <= {trial.engine for trial in run.trials()}:
-        steps["live_agreement"] = ("live-agreement.json", _live_agreement)
-    if report:
-        steps["report"] = ("report.html", _report)
     written = {}
-    for name, (file, write) in steps.items():
+    for file, write in steps.items():
+        if write is None:
+            continue
         there = directory / file
         try:
             if anew or not run.is_kept(file):
                 tell(f"writing {file}")
                 write(directory)
-            written[name] = there
+            written[there.stem.replace("-", "_")] = there
         except OSError as error:
             raise RunError(
                 f"cannot write {error.filename or there}: {error.strerror or error}; the"
                 " observations are kept"
             ) from error
     return written
+
+
+def _study(name: object) -> "Study | None":
+    return registry.find(str(name)) if name in registry.names() else None
+
+
+def _written_by(function: str, *, is_wanted: object = True) -> Callable[[Path], Path] | None:
+    """Return what writes a derived file, loaded on demand; None if it is not wanted."""
+
+    def write(directory: Path) -> Path:
+        module, _, name = function.rpartition(".")
+        path: Path = getattr(import_module(f"ethermeter.{module}"), name)(directory)
+        return path
+
+    return write if is_wanted else None
 
 
 def names_of(experiments: Sequence["Experiment"]) -> dict[str, "Experiment"]:
@@ -490,7 +495,6 @@ def names_of(experiments: Sequence["Experiment"]) -> dict[str, "Experiment"]:
     return names
 
 
-LIVE = "live"
 EFFORT_PER_S = 1e6
 LONG_TRIAL_S = 2.0
 """A trial that takes longer is named in the progress, with its share."""
@@ -509,7 +513,7 @@ def effort_of(trial: "Trial") -> float:
         from ethermeter.engines.live import duration_s
 
         return duration_s(trial.scenario) * EFFORT_PER_S
-    if trial.engine.startswith("theory/"):
+    if trial.engine.startswith(THEORY):
         return 1.0
     return 1.0 + _effort_on_medium(trial.scenario) + _effort_over_links(trial.scenario)
 
@@ -567,48 +571,6 @@ def _results(
     return engine.run(pending, address=cluster, version=version)
 
 
-def _estimates(directory: Path) -> Path:
-    from ethermeter.analysis import estimates
-
-    return estimates.write(directory)
-
-
-def _agreement(directory: Path) -> Path:
-    from ethermeter.analysis import agreement
-
-    return agreement.write(directory)
-
-
-def _flows(directory: Path) -> Path:
-    from ethermeter.analysis import flows
-
-    return flows.write(directory)
-
-
-def _live_accounts(directory: Path) -> Path:
-    from ethermeter.analysis import accounts
-
-    return accounts.write(directory)
-
-
-def _live_agreement(directory: Path) -> Path:
-    from ethermeter.analysis import live
-
-    return live.write(directory)
-
-
-def _positions(directory: Path) -> Path:
-    from ethermeter.analysis import positions
-
-    return positions.write(directory)
-
-
-def _report(directory: Path) -> Path:
-    from ethermeter.studies import pages
-
-    return pages.write_report(directory)
-
-
 __all__ = [
     "Progress",
     "RunError",
@@ -618,7 +580,5 @@ __all__ = [
     "evaluate",
     "execute",
     "finished_run",
-    "finished_search",
     "search",
-    "search_directory",
 ]

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from ethermeter.calls import OnSegment, Question, Wanted
 from ethermeter.faults import InputError
-from ethermeter.run import Progress, RunOptions, evaluate, finished_search, search
+from ethermeter.run import Progress, RunOptions, evaluate, finished_run, search
 from ethermeter.store import RunDirectory
 from ethermeter.strategies import answered
 from ethermeter.strategies.calls import Answer, CallSearch
@@ -58,8 +58,8 @@ def test_a_run_holds_the_answer_that_is_found_in_memory(tmp_path: Path) -> None:
         f"calls/{number:05d}" for number in range(2 * len(tried))
     ]
     assert found.provenance()["trials"] == 2 * len(tried)
-    assert finished_search(found.path, strategy()) is not None
-    assert finished_search(found.path, strategy(seed=2)) is None
+    assert finished_run(found.path, strategy()) is not None
+    assert finished_run(found.path, strategy(seed=2)) is None
     # It is a run like all others.
     assert set(evaluate(found.path)) == {"estimates", "report"}
 
@@ -98,7 +98,7 @@ def test_another_question_is_refused_and_an_altered_answer_is_noticed(tmp_path: 
     answer = json.loads((out / "answer.json").read_bytes())
     (out / "answer.json").write_text(json.dumps(answer | {"calls": 1000}), encoding="utf-8")
     with pytest.raises(InputError, match=r"answer\.json.*damaged"):
-        finished_search(out, strategy())
+        finished_run(out, strategy())
 
 
 SEGMENT = """

@@ -307,11 +307,11 @@ def search_and_sum_up(
     """
     from ethermeter import run as running
 
-    directory = out if out is not None else running.search_directory(strategy)
+    directory = out if out is not None else running.default_directory(strategy)
     found, written = _run_and_evaluate(
         directory,
         strategy.name,
-        None if run_options.force else partial(running.finished_search, directory, strategy),
+        None if run_options.force else partial(running.finished_run, directory, strategy),
         partial(running.search, strategy, directory=directory, options=run_options, place=place),
         report=report,
     )
