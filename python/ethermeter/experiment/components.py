@@ -8,6 +8,7 @@ from pydantic import Field, StringConstraints, Tag, model_validator
 
 from ethermeter import scenario
 from ethermeter.experiment import toml
+from ethermeter.experiment.origin import lowered
 from ethermeter.experiment.quantity import (
     PositiveTime,
     Table,
@@ -95,26 +96,6 @@ class Stage(Table):
             raise complaint("expected at most one of coalesce and overlap")
         return self
 
-    def plan(self) -> scenario.Stage:
-        """Return the stage as in a plan."""
-        burst, coalesce = self.burst, self.coalesce
-        return scenario.Stage(
-            name=self.name,
-            resource=self.resource,
-            fixed_ps=self.fixed,
-            ps_per_octet=self.per_byte,
-            extra_octets=self.extra,
-            burst=None if burst is None else scenario.Burst(octets=burst.size, ps=burst.time),
-            overlap_octets=self.overlap,
-            delay_ps=self.delay,
-            queue_frames=self.queue,
-            coalesce=(
-                None
-                if coalesce is None
-                else scenario.Coalesce(frames=coalesce.frames, ps=coalesce.time)
-            ),
-        )
-
 
 class Pause(Table):
     """When a port asks its peer for silence (802.3-2022 annex 31B)."""
@@ -140,13 +121,6 @@ class Buffer(Table):
         if self.pause is not None and not self.pause.low <= self.pause.high < self.size:
             raise complaint("expected pause.low up to pause.high, and pause.high below size")
         return self
-
-    def plan(self) -> scenario.Buffer:
-        """Return the buffer as in a plan."""
-        if (pause := self.pause) is None:
-            return scenario.Buffer(octets=self.size)
-        made = scenario.Pause(high_octets=pause.high, low_octets=pause.low, quanta=pause.quanta)
-        return scenario.Buffer(octets=self.size, pause=made)
 
 
 class Learns(Table):
@@ -291,55 +265,16 @@ def shipped_model(name: str) -> Component | None:
 
 def host_plan(model: Model, clock: scenario.ClockSpec | None) -> scenario.Host:
     """Return a host as in a plan."""
-    return scenario.Host(
-        send=tuple(stage.plan() for stage in model.send),
-        receive=tuple(stage.plan() for stage in model.receive),
-        ring=None if model.ring == Model.model_fields["ring"].default else model.ring,
-        overlap_octets=model.overlap,
-        buffer=None if model.buffer is None else model.buffer.plan(),
-        clock=clock,
-    )
+    ring = None if model.ring == Model.model_fields["ring"].default else model.ring
+    return lowered(scenario.Host, model, ring=ring, clock=clock)
 
 
 def switch_plan(model: Model) -> scenario.Switch:
     """Return a switch as in a plan."""
-    return scenario.Switch(
-        learning=_learning_plan(model.learning),
-        overlap_octets=model.overlap,
-        ingress=None if model.ingress is None else model.ingress.plan(),
-        fabric=_fabric_plan(model.fabric),
-        queue_frames=model.queue,
-        queue_octets=model.queue_size,
-        buffer=None if model.buffer is None else model.buffer.plan(),
-    )
-
-
-def _learning_plan(learning: LearningOrKnown) -> scenario.Learning:
-    if not isinstance(learning, Learning):
-        return "known"
-    learns = learning.learns
-    return scenario.LearningTable(
-        learns=scenario.Learns(age_ps=learns.age, addresses=learns.addresses)
-    )
-
-
-def _fabric_plan(fabric: Fabric) -> scenario.Fabric:
-    match fabric:
-        case Shared(shared=stage):
-            return scenario.FabricTable(shared=stage.plan())
-        case Crossbar(crossbar=modules):
-            return scenario.FabricTable(
-                crossbar=scenario.Crossbar(
-                    local=None if modules.local is None else modules.local.plan(),
-                    inward=modules.inward.plan(),
-                    outward=modules.outward.plan(),
-                )
-            )
-        case _:
-            return "ideal"
+    return lowered(scenario.Switch, model)
 
 
 def router_plan(model: Model) -> scenario.Router:
     """Return a router as in a plan."""
-    forward = model.forward.plan() if model.forward else scenario.Stage(name="forward")
-    return scenario.Router(forward=forward, queue_frames=model.queue)
+    forward = model.forward or Stage(name="forward")
+    return lowered(scenario.Router, model, forward=lowered(scenario.Stage, forward))

@@ -1,5 +1,6 @@
 """[network]: hosts, switches, routers, hubs and links; the same as in a plan, group by group."""
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
@@ -25,7 +26,7 @@ from ethermeter.experiment.components import (
     switch_plan,
 )
 from ethermeter.experiment.layout import TWISTED_PAIR_VELOCITY
-from ethermeter.experiment.origin import Origin
+from ethermeter.experiment.origin import Origin, lowered
 from ethermeter.experiment.quantity import (
     ClockDrift,
     ClockOffset,
@@ -40,13 +41,14 @@ from ethermeter.experiment.quantity import (
     time_up_to,
     written,
 )
-from ethermeter.faults import Fault, InputError, KeyPath, dotted, shown
+from ethermeter.faults import Faults, KeyPath, dotted, shown
 from ethermeter.nodes import kind_of
 from ethermeter.units import PS_PER_S
 
 MOST_NODES = 1000
 """Nodes a network may have."""
 
+Overhead = Annotated[int, *octets(least=0, most=65_536)]
 Name = Annotated[str, StringConstraints(pattern=NAME)]
 ModelName = Annotated[str, StringConstraints(min_length=1, max_length=64)]
 
@@ -64,15 +66,6 @@ class Clock(Table):
     """
     drift_spread: DriftSpread = written("0 ppm")
     """The same of the drift."""
-
-    def plan(self) -> scenario.ClockSpec:
-        """Return the clock as in a plan."""
-        return scenario.ClockSpec(
-            offset_ps=self.offset,
-            drift_ppb=self.drift,
-            offset_spread_ps=self.offset_spread,
-            drift_spread_ppb=self.drift_spread,
-        )
 
 
 class HostGroup(Table):
@@ -164,9 +157,9 @@ class Link(Table):
     """Length of the cable."""
     velocity: Velocity | None = None
     """Propagation velocity over the speed of light; that of twisted pair if absent."""
-    preamble: Annotated[int, *octets(least=0, most=65_536)] = written("8 B")
+    preamble: Overhead = written("8 B")
     """Preamble and delimiter."""
-    gap: Annotated[int, *octets(least=0, most=65_536)] = written("12 B")
+    gap: Overhead = written("12 B")
     """Inter-frame gap."""
     half_duplex: bool | None = None
     """Whether only one end may send at a time; if absent, a hub's links are so and others not."""
@@ -203,36 +196,22 @@ class Network(Table):
 
 @dataclass(slots=True)
 class ExpandedNetwork:
-    """A network written out, group by group.
-
-    Parameters
-    ----------
-    nodes, links
-        As in a plan.
-    node_origins, link_origins
-        For each of these, where the file sets its values.
-    members
-        The hosts of every host and group of hosts, by its name.
-    groups
-        Names of groups, which have a number of hosts.
-    clocks
-        Whether receivers of streams compare clocks with their senders.
-    kinds
-        Kind of every node, such as "host", by name.
-    tree
-        For every node a number that is common to all nodes to which links lead from it.
-
-    """
+    """A network written out, host by host."""
 
     nodes: list[scenario.Node] = field(default_factory=list)
     links: list[scenario.Link] = field(default_factory=list)
     node_origins: list[Origin] = field(default_factory=list)
+    """Where the file sets the values of each node."""
     link_origins: list[Origin] = field(default_factory=list)
     members: dict[str, list[str]] = field(default_factory=dict)
+    """The hosts of every host and group of hosts, by its name."""
     groups: set[str] = field(default_factory=set)
+    """Names of groups, which have a number of hosts."""
     clocks: scenario.Comparing = "not_compared"
     kinds: dict[str, str] = field(default_factory=dict)
+    """Kind of every node, such as "host", by name."""
     tree: dict[str, int] = field(default_factory=dict)
+    """For every node a number that is common to all nodes to which links lead from it."""
 
 
 def expanded_network(network: Network, *, file: str) -> ExpandedNetwork:
@@ -248,8 +227,7 @@ def expanded_network(network: Network, *, file: str) -> ExpandedNetwork:
     maker.make_nodes()
     maker.make_links()
     maker.check_clocks()
-    if maker.faults:
-        raise InputError(maker.faults)
+    maker.faults.raise_all()
     return maker.made
 
 
@@ -258,91 +236,86 @@ class _Maker:
 
     def __init__(self, network: Network, file: str) -> None:
         self.network = network
-        self.file = file
+        self.faults = Faults(file)
         self.made = ExpandedNetwork()
-        self.faults: list[Fault] = []
-        self._place_of: dict[str, KeyPath] = {}  # of every name
-
-    def wrong(self, place: KeyPath, value: str, allowed: str) -> None:
-        self.faults.append(Fault(self.file, dotted(place), value, allowed))
+        self._path_of: dict[str, KeyPath] = {}  # of every name
 
     def make_nodes(self) -> None:
         network = self.network
         total = sum(group.count or 1 for group in network.hosts)
         total += len(network.switches) + len(network.routers) + len(network.hubs)
         if total > MOST_NODES:
-            self.wrong(("network",), f"{total} nodes", f"expected at most {MOST_NODES}")
+            self.faults.add(("network",), f"{total} nodes", f"expected at most {MOST_NODES}")
             return
         for index, group in enumerate(network.hosts):
             self._hosts(group, ("network", "hosts", index))
         for index, switch in enumerate(network.switches):
-            place: KeyPath = ("network", "switches", index)
-            model, origin = self._model(switch, place, SWITCH_KEYS, "switch")
+            model, origin = self._model(switch, ("network", "switches", index), SWITCH_KEYS)
             self._node(switch.name, scenario.Kind(switch=switch_plan(model)), origin)
         for index, router in enumerate(network.routers):
-            place = ("network", "routers", index)
-            model, origin = self._model(router, place, ROUTER_KEYS, "router")
+            model, origin = self._model(router, ("network", "routers", index), ROUTER_KEYS)
             self._node(router.name, scenario.Kind(router=router_plan(model)), origin)
         for index, hub in enumerate(network.hubs):
-            kind = scenario.Kind(hub=scenario.Hub(delay_ps=hub.delay))
+            kind = scenario.Kind(hub=lowered(scenario.Hub, hub))
             self._node(hub.name, kind, Origin(("network", "hubs", index)))
 
-    def _hosts(self, group: HostGroup, place: KeyPath) -> None:
-        model, origin = self._model(group, place, HOST_KEYS, "host")
-        clock = None if group.clock is None else group.clock.plan()
+    def _hosts(self, group: HostGroup, path: KeyPath) -> None:
+        model, origin = self._model(group, path, HOST_KEYS)
+        clock = None if group.clock is None else lowered(scenario.ClockSpec, group.clock)
         kind = scenario.Kind(host=host_plan(model, clock))
         names = [group.name]
         if group.count is not None:
-            self._name(group.name, place)
+            self._name(group.name, path)
             names = [f"{group.name}{number}" for number in range(1, group.count + 1)]
             self.made.groups.add(group.name)
         self.made.members[group.name] = names
         for name in names:
             self._node(name, kind, origin)
 
-    def _name(self, name: str, place: KeyPath) -> None:
-        if name in self._place_of:
+    def _name(self, name: str, path: KeyPath) -> None:
+        if name in self._path_of:
             allowed = (
-                f"expected a name of its own; {dotted(self._place_of[name])} has it "
+                f"expected a name of its own; {dotted(self._path_of[name])} has it "
                 "(hosts of a group are called by its name and a number)"
             )
-            self.wrong((*place, "name"), shown(name), allowed)
-        self._place_of.setdefault(name, place)
+            self.faults.add((*path, "name"), shown(name), allowed)
+        self._path_of.setdefault(name, path)
 
     def _node(self, name: str, kind: scenario.Kind, origin: Origin) -> None:
-        self._name(name, origin.place)
+        self._name(name, origin.path)
         node = scenario.Node(name=name, kind=kind)
         self.made.nodes.append(node)
         self.made.node_origins.append(origin)
         self.made.kinds[name] = kind_of(node)[0]
 
     def _model(
-        self, owner: HostGroup | Switch | Router, place: KeyPath, keys: tuple[str, ...], kind: str
+        self, owner: HostGroup | Switch | Router, path: KeyPath, keys: tuple[str, ...]
     ) -> tuple[Model, Origin]:
-        """Return the model of a node with the node's own keys set in it, and where they stand.
+        """Return the model of a node with the node's own keys set in it, and their origin.
 
         The model is an empty one if the node names none, or one that is unknown.
         """
         own = {key: getattr(owner, key) for key in keys if key in owner.model_fields_set}
         if owner.model is None:
-            return Model().model_copy(update=own), Origin(place)
+            return Model().model_copy(update=own), Origin(path)
         model = self.network.models.get(owner.model) or shipped_model(owner.model)
         if model is None:
             known = ", ".join([*self.network.models, *shipped_models()]) or "none"
             allowed = f"expected a model of this file or one that comes with ethermeter: {known}"
-            self.wrong((*place, "model"), shown(owner.model), allowed)
-            return Model(), Origin(place)
+            self.faults.add((*path, "model"), shown(owner.model), allowed)
+            return Model(), Origin(path)
         given = model.model_fields_set & set(Model.model_fields)
         if stray := sorted(given - set(keys)):
+            kind = {HOST_KEYS: "host", SWITCH_KEYS: "switch", ROUTER_KEYS: "router"}[keys]
             allowed = (
                 f"expected a model of a {kind}, which may have {', '.join(keys)}; "
                 f"this one has {', '.join(stray)}"
             )
-            self.wrong((*place, "model"), shown(owner.model), allowed)
+            self.faults.add((*path, "model"), shown(owner.model), allowed)
         of_file = owner.model in self.network.models
-        base = ("network", "models", owner.model) if of_file else (*place, "model")
+        base = ("network", "models", owner.model) if of_file else (*path, "model")
         bases = {key: base for key in keys if key not in own}
-        return model.model_copy(update=own) if own else model, Origin(place, bases)
+        return model.model_copy(update=own) if own else model, Origin(path, bases)
 
     def check_clocks(self) -> None:
         if self.network.clocks != "synchronised":
@@ -350,33 +323,31 @@ class _Maker:
         self.made.clocks = "compared"
         if not any(group.clock for group in self.network.hosts):
             allowed = "expected a clock at one host at least: hosts without one have no clock error"
-            self.wrong(("network", "clocks"), '"synchronised"', allowed)
+            self.faults.add(("network", "clocks"), '"synchronised"', allowed)
 
     def make_links(self) -> None:
-        kinds = self.made.kinds
-        used: dict[str, int] = dict.fromkeys(kinds, 0)
-        sets = {name: number for number, name in enumerate(kinds)}
+        kinds, tree = self.made.kinds, self.made.tree
+        tree.update({name: number for number, name in enumerate(kinds)})
         for index, link in enumerate(self.network.links):
-            place: KeyPath = ("network", "links", index)
-            origin = self._link_origin(link, place)
+            path: KeyPath = ("network", "links", index)
+            origin = self._link_origin(link, path)
             delay_ps = link.delay or 0
             if link.length is not None:
                 delay_ps = topology.propagation_ps(
                     link.length, velocity=link.velocity or TWISTED_PAIR_VELOCITY
                 )
-            for first, second in self._pairs(link, place):
-                has_hub = "hub" in (kinds[first], kinds[second])
+            for ends in self._pairs(link, path):
+                has_hub = "hub" in (kinds[end] for end in ends)
                 if has_hub and link.half_duplex is False:
                     allowed = "expected true, or nothing: a hub's links are half-duplex"
-                    self.wrong((*place, "half_duplex"), "false", allowed)
-                self._join(sets, first, second, place)
-                for name in (first, second):
-                    used[name] += 1
-                modules = link.modules or (0, 0)
+                    self.faults.add((*path, "half_duplex"), "false", allowed)
+                self._join(tree, ends, path)
                 made = scenario.Link(
-                    ends=(
-                        scenario.End(node=first, module=modules[0]),
-                        scenario.End(node=second, module=modules[1]),
+                    ends=tuple(
+                        [
+                            scenario.End(node=name, module=module)
+                            for name, module in zip(ends, link.modules or (0, 0), strict=True)
+                        ]
                     ),
                     ps_per_octet=link.rate or self.network.rate or 0,
                     delay_ps=delay_ps,
@@ -386,50 +357,49 @@ class _Maker:
                 )
                 self.made.links.append(made)
                 self.made.link_origins.append(origin)
-        self.made.tree = sets
-        for name, place in self._place_of.items():
+        used = Counter(end.node for link in self.made.links for end in link.ends)
+        for name, path in self._path_of.items():
             if kinds.get(name) == "host" and used[name] != 1:
                 allowed = f"expected a host to have exactly one link, this one has {used[name]}"
-                self.wrong(place, name, allowed)
+                self.faults.add(path, name, allowed)
 
-    def _link_origin(self, link: Link, place: KeyPath) -> Origin:
-        bases: dict[str, KeyPath] = {}
-        if link.rate is None:
-            bases["rate"] = ("network",)
-            if self.network.rate is None:
-                allowed = "required, or else network.rate: a bit rate"
-                self.wrong((*place, "rate"), "(missing)", allowed)
-        return Origin(place, bases)
+    def _link_origin(self, link: Link, path: KeyPath) -> Origin:
+        if link.rate is not None:
+            return Origin(path)
+        if self.network.rate is None:
+            allowed = "required, or else network.rate: a bit rate"
+            self.faults.add((*path, "rate"), "(missing)", allowed)
+        return Origin(path, {"rate": ("network",)})
 
-    def _pairs(self, link: Link, place: KeyPath) -> list[tuple[str, str]]:
+    def _pairs(self, link: Link, path: KeyPath) -> list[tuple[str, str]]:
         """Return what a link joins; a group has one for each of its hosts."""
-        kinds = self.made.kinds
+        kinds, members = self.made.kinds, self.made.members
         sides: list[list[str]] = []
         for side, name in enumerate(link.ends):
-            hosts = self.made.members.get(name) or ([name] if name in kinds else [])
-            if not hosts:
-                known = ", ".join(dict.fromkeys([*self.made.members, *kinds]))
+            sides.append(members.get(name) or ([name] if name in kinds else []))
+            if not sides[-1]:
+                known = ", ".join(dict.fromkeys([*members, *kinds]))
                 allowed = f"expected the name of a node or of a group: {known}"
-                self.wrong((*place, "ends", side), shown(name), allowed)
-            sides.append(hosts)
+                self.faults.add((*path, "ends", side), shown(name), allowed)
         first, second = sides
         if len(first) > 1 and len(second) > 1:
             allowed = "expected at most one group: its hosts are joined to one node"
-            self.wrong((*place, "ends"), shown(link.ends), allowed)
+            self.faults.add((*path, "ends"), shown(link.ends), allowed)
             return []
         return [(one, other) for one in first for other in second]
 
-    def _join(self, sets: dict[str, int], first: str, second: str, place: KeyPath) -> None:
-        if sets[first] == sets[second]:
+    def _join(self, tree: dict[str, int], ends: tuple[str, str], path: KeyPath) -> None:
+        first, second = ends
+        old = tree[second]
+        if tree[first] == old:
             allowed = (
                 "expected no loop: other links join these two already, "
                 "and there is no spanning tree here"
                 if first != second
                 else "expected two different nodes"
             )
-            self.wrong((*place, "ends"), f"{first}, {second}", allowed)
+            self.faults.add((*path, "ends"), f"{first}, {second}", allowed)
             return
-        old = sets[second]
-        for name, number in sets.items():
+        for name, number in tree.items():
             if number == old:
-                sets[name] = sets[first]
+                tree[name] = tree[first]

@@ -1,15 +1,19 @@
-"""Origins: the keys of an experiment file from which the values of a scenario come."""
+"""Origins: keys of an experiment file and the values of a scenario that come from them."""
 
+import functools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any, TypeVar, get_args, get_type_hints
 
 from msgspec import Struct
 
 from ethermeter import scenario
+from ethermeter.experiment.quantity import Table
 from ethermeter.experiment.toml import at
 from ethermeter.faults import Fault, Key, KeyPath, dotted, shown
 
+S = TypeVar("S", bound=Struct)
 KEYS: Mapping[type[Struct], Mapping[str, str]] = {
     scenario.Node: {"kind": ""},
     scenario.Kind: {"host": "", "switch": "", "router": "", "hub": ""},
@@ -82,21 +86,51 @@ KEYS: Mapping[type[Struct], Mapping[str, str]] = {
 """
 
 
+def lowered(struct: type[S], table: Table, **given: object) -> S:
+    """Return a table of a file, with its tables, as a struct of a scenario.
+
+    Fields that are given, or that the table does not have, are not read from it.
+    """
+    keys, fields = KEYS.get(struct, {}), type(table).model_fields
+    read = {
+        name: _value(inner, getattr(table, key))
+        for name, inner in _structs(struct).items()
+        if name not in given and (key := keys.get(name, name)) in fields
+    }
+    return struct(**given, **read)
+
+
+def _value(struct: type[Struct] | None, value: object) -> object:
+    if isinstance(value, list):
+        return tuple([_value(struct, each) for each in value])
+    if not isinstance(value, Table):
+        return value
+    assert struct is not None, "a table is read into a struct"
+    return lowered(struct, value)
+
+
+@functools.cache
+def _structs(struct: type[Struct]) -> Mapping[str, type[Struct] | None]:
+    """Return the struct that each field of a struct may hold; None for other values."""
+
+    def inside(hint: Any) -> Iterator[type[Struct]]:
+        if isinstance(hint, type) and issubclass(hint, Struct):
+            yield hint
+        for each in get_args(hint):
+            yield from inside(each)
+
+    hints = get_type_hints(struct)
+    return {name: next(inside(hints[name]), None) for name in struct.__struct_fields__}
+
+
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a file sets the values of a node, a link or a flow.
+    """Where a file sets the values of a node, a link or a flow."""
 
-    Parameters
-    ----------
-    place
-        Its table.
-    elsewhere
-        The table of each key that has its value from another one: a model, or the network.
-
-    """
-
-    place: KeyPath
+    path: KeyPath
+    """Its table."""
     elsewhere: Mapping[str, KeyPath] = field(default_factory=dict)
+    """The table of each key that has its value from another one: a model, or the network."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,26 +142,15 @@ class Origins:
     flows: Sequence[Origin] = ()
 
     def key(self, path: str, made: scenario.Scenario, document: object) -> KeyPath:
-        """Return the key of a file from which a value of its scenario comes.
+        """Return the key of a file (its tables) from which a value of its scenario comes.
 
-        Parameters
-        ----------
-        path
-            Key path within the scenario, such as "links[3].delay_ps".
-        made
-            The scenario.
-        document
-            The tables of the file.
-
+        The path within the scenario is one such as "links[3].delay_ps".
         """
         steps: list[Key] = [int(s) if s.isdigit() else s for s in re.findall(r"\w+", path)]
         match steps:
-            case ["nodes", int(number), *rest]:
-                return _key(self.nodes[number], made.nodes[number], rest, document)
-            case ["links", int(number), *rest]:
-                return _key(self.links[number], made.links[number], rest, document)
-            case ["flows", int(number), *rest]:
-                return _key(self.flows[number], made.flows[number], rest, document)
+            case ["nodes" | "links" | "flows" as kind, int(number), *rest]:
+                origin, value = getattr(self, kind)[number], getattr(made, kind)[number]
+                return _key(origin, value, rest, document)
             case ["batches"]:
                 return "run", "batches"
             case ["phases" | "flows" as top, *_]:
@@ -158,8 +181,8 @@ class Origins:
 def _key(origin: Origin, value: Struct, steps: Sequence[Key], document: object) -> KeyPath:
     keys = _keys(value, steps)
     if not keys:
-        return origin.place
-    path = origin.elsewhere.get(str(keys[0]).partition("|")[0], origin.place)
+        return origin.path
+    path = origin.elsewhere.get(str(keys[0]).partition("|")[0], origin.path)
     for key in keys:
         table = at(document, path)
         if isinstance(table, str | int | float):

@@ -1,11 +1,12 @@
 """Transfers: data over TCP in place of messages, as in the file and as in a plan."""
 
-from dataclasses import dataclass
-from typing import Annotated, Literal, TypeVar
+from collections.abc import Mapping
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
 from ethermeter import scenario
+from ethermeter.experiment.origin import lowered
 from ethermeter.experiment.quantity import (
     PositiveTime,
     Table,
@@ -18,7 +19,6 @@ from ethermeter.experiment.quantity import (
 from ethermeter.experiment.traffic import Times, times_plan
 from ethermeter.units import PS_PER_S
 
-T = TypeVar("T")
 MOST_OCTETS = 1 << 50
 """Of a file or a stream."""
 HEADERS = 40
@@ -58,6 +58,10 @@ class Copy(Table):
     """Requests that may be without an answer."""
 
 
+Stack = Literal["linux", "rfc-2581"]
+"""Hosts whose settings stand where the file has none."""
+
+
 class Acknowledge(Table):
     """When data are acknowledged that came in order."""
 
@@ -69,60 +73,40 @@ class Acknowledge(Table):
     """As many segments at the beginning are acknowledged at once, until the host sends data."""
 
 
-Stack = Literal["linux", "rfc-2581"]
-"""Hosts whose settings stand where the file has none."""
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """Settings of TCP where the file has none."""
-
-    initial_segments: int
-    congestion: Literal["reno", "cubic"]
-    hystart: bool
-    byte_counting: bool
-    sack: bool
-    recovery: Literal["reno", "new-reno"]
-    prr: bool
-    limited_transmit: bool
-    acknowledge: scenario.Acknowledge
-    least_timeout_ps: int
-    timeout_margin_ps: int
-
-
-STACKS: dict[Stack, Settings] = {
+STACKS: Mapping[Stack, Mapping[str, object]] = {
     # Linux 6: net/ipv4 and include/net/tcp.h. RFC 6928; CUBIC with HyStart (RFC 9438); SACK (RFC
     # 2018, 6675), PRR (RFC 6937), limited transmit (RFC 3042); TCP_DELACK_MIN, TCP_MAX_QUICKACKS;
     # TCP_RTO_MIN, which is added to the smoothed round trip.
-    "linux": Settings(
-        initial_segments=10,
-        congestion="cubic",
-        hystart=True,
-        byte_counting=True,
-        sack=True,
-        recovery="new-reno",
-        prr=True,
-        limited_transmit=True,
-        acknowledge=scenario.Acknowledge(segments=2, ps=PS_PER_S // 25, quick=16),
-        least_timeout_ps=PS_PER_S // 5,
-        timeout_margin_ps=PS_PER_S // 5,
-    ),
+    "linux": {
+        "initial_segments": 10,
+        "congestion": "cubic",
+        "hystart": True,
+        "byte_counting": True,
+        "sack": True,
+        "recovery": "new-reno",
+        "prr": True,
+        "limited_transmit": True,
+        "acknowledge": Acknowledge.model_construct(segments=2, time=PS_PER_S // 25, quick=16),
+        "least_timeout": PS_PER_S // 5,
+        "timeout_margin": PS_PER_S // 5,
+    },
     # Hosts of the nineties: RFC 2581 (1999) with its initial window, RFC 1122, section 4.2.3.2,
     # with the fifth of a second of 4.4BSD, RFC 2988, section 2.4.
-    "rfc-2581": Settings(
-        initial_segments=2,
-        congestion="reno",
-        hystart=False,
-        byte_counting=False,
-        sack=False,
-        recovery="reno",
-        prr=False,
-        limited_transmit=False,
-        acknowledge=scenario.Acknowledge(segments=2, ps=PS_PER_S // 5),
-        least_timeout_ps=PS_PER_S,
-        timeout_margin_ps=0,
-    ),
+    "rfc-2581": {
+        "initial_segments": 2,
+        "congestion": "reno",
+        "hystart": False,
+        "byte_counting": False,
+        "sack": False,
+        "recovery": "reno",
+        "prr": False,
+        "limited_transmit": False,
+        "acknowledge": Acknowledge.model_construct(segments=2, time=PS_PER_S // 5),
+        "least_timeout": PS_PER_S,
+        "timeout_margin": 0,
+    },
 }
+"""Settings of `Tcp` where the file has none."""
 
 
 class Tcp(Table):
@@ -202,53 +186,12 @@ class Transfer(Table):
 def transfer_plan(transfer: Transfer) -> scenario.Transfer:
     """Return a transfer as in a plan."""
     tcp = transfer.tcp
-    stack = STACKS[tcp.stack]
-    acknowledge = stack.acknowledge
-    if (given := tcp.acknowledge) is not None:
-        acknowledge = scenario.Acknowledge(
-            segments=given.segments, ps=given.time, quick=given.quick
-        )
-
-    def setting(given: T | None, of_stack: T) -> T:
-        return of_stack if given is None else given
-
-    ends = scenario.Tcp(
-        window_octets=tcp.window,
-        send_buffer_octets=tcp.send_buffer,
-        mtu_octets=tcp.mtu,
-        option_octets=tcp.options,
-        initial_segments=setting(tcp.initial_segments, stack.initial_segments),
-        congestion=setting(tcp.congestion, stack.congestion),
-        hystart=setting(tcp.hystart, stack.hystart),
-        byte_counting=setting(tcp.byte_counting, stack.byte_counting),
-        sack=setting(tcp.sack, stack.sack),
-        prr=setting(tcp.prr, stack.prr),
-        limited_transmit=setting(tcp.limited_transmit, stack.limited_transmit),
-        recovery="reno" if setting(tcp.recovery, stack.recovery) == "reno" else "new_reno",
-        nagle=tcp.nagle,
-        acknowledge=acknowledge,
-        least_timeout_ps=setting(tcp.least_timeout, stack.least_timeout_ps),
-        timeout_margin_ps=setting(tcp.timeout_margin, stack.timeout_margin_ps),
-        first_timeout_ps=tcp.first_timeout,
-        read_ps_per_octet=tcp.read_per_byte,
-    )
-    return scenario.Transfer(job=_job(transfer), tcp=ends)
-
-
-def _job(transfer: Transfer) -> scenario.Job:
-    copy = transfer.file
-    if copy is None:
-        octets = None if transfer.stream is None else transfer.stream.size
-        return scenario.Job(stream=scenario.Stream(octets=octets))
-    return scenario.Job(
-        file=scenario.File(
-            direction=copy.direction,
-            octets=copy.size,
-            block_octets=copy.block,
-            request_octets=copy.request,
-            answer_octets=copy.answer,
-            client=times_plan(copy.client),
-            server=times_plan(copy.server),
-            ahead=copy.ahead,
-        )
-    )
+    stack = {key: value for key, value in STACKS[tcp.stack].items() if getattr(tcp, key) is None}
+    tcp = tcp.model_copy(update=stack)
+    recovery = "reno" if tcp.recovery == "reno" else "new_reno"
+    if (copy := transfer.file) is not None:
+        client, server = times_plan(copy.client), times_plan(copy.server)
+        job = scenario.Job(file=lowered(scenario.File, copy, client=client, server=server))
+    else:
+        job = scenario.Job(stream=lowered(scenario.Stream, transfer.stream or Octets()))
+    return scenario.Transfer(job=job, tcp=lowered(scenario.Tcp, tcp, recovery=recovery))
