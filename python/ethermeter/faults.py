@@ -64,15 +64,20 @@ class InputError(ValueError):
 
 
 class Faults:
-    """Faults of one file found so far."""
+    """Faults of one file, or of its table at a path, found so far."""
 
-    def __init__(self, file: str) -> None:
+    def __init__(self, file: str, within: KeyPath = ()) -> None:
         self.file = file
+        self.within = within
         self.found: list[Fault] = []
 
-    def add(self, path: Sequence[Key], value: str, allowed: str) -> None:
-        """Add the fault of a value at a key path."""
-        self.found.append(Fault(self.file, dotted(path), value, allowed))
+    def add(self, key: Sequence[Key], value: object, allowed: str) -> None:
+        """Add the fault of a value at a key path within the table."""
+        self.found.append(Fault(self.file, dotted((*self.within, *key)), str(value), allowed))
+
+    def error(self, key: Sequence[Key], value: object, allowed: str) -> InputError:
+        """Return the error of a single fault, which is not added."""
+        return InputError.of(self.file, dotted((*self.within, *key)), str(value), allowed)
 
     def of(self, make: Callable[[], T]) -> T | None:
         """Return what is made, or None if it has faults, which are added."""

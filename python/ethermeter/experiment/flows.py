@@ -20,12 +20,13 @@ from ethermeter.experiment.traffic import (
     PoissonLoad,
     Times,
     arrivals_plan,
+    check_saturation,
     generator_plan,
     times_plan,
 )
 from ethermeter.experiment.transfers import Transfer, transfer_plan
-from ethermeter.experiment.voice import Coded, coder_plan, flow_faults, samples_plan, talks
-from ethermeter.faults import Fault, InputError, KeyPath, dotted, shown
+from ethermeter.experiment.voice import Coded, check_flow, coder_plan, samples_plan, talks
+from ethermeter.faults import Faults, KeyPath, shown
 from ethermeter.framing import frame_octets
 from ethermeter.scenario import Framing, FramingTable, Udp
 from ethermeter.units import LONGEST_PS
@@ -128,31 +129,19 @@ SHORTEST_FRAME_OCTETS = 19
 
 @dataclass(frozen=True, slots=True)
 class ExpandedFlow:
-    """A flow of a table, with what only a measurement needs of it.
-
-    Parameters
-    ----------
-    flow
-        As in a plan.
-    origin
-        Where the file sets its values.
-    port
-        By what hosts send when it is measured.
-    exchanges
-        How many are wanted of a trial that is measured; None if any number will do.
-
-    """
+    """A flow of a table, with what only a measurement needs of it."""
 
     flow: scenario.Flow
     origin: Origin
     port: str
     exchanges: int | None
+    """Wanted of a trial that is measured; None if any number will do."""
 
 
 def expanded_flows(
     flow: Flow,
     index: int,
-    wired: ExpandedNetwork,
+    network: ExpandedNetwork,
     *,
     engines: Sequence[str],
     folder: Path,
@@ -160,18 +149,7 @@ def expanded_flows(
 ) -> list[ExpandedFlow]:
     """Return the flows of a table, one for each sender or pair of hosts.
 
-    Parameters
-    ----------
-    flow, index
-        The table, and which of the file it is.
-    wired
-        The network over which they go.
-    engines
-        Engines that answer.
-    folder
-        Where files named in it are looked for.
-    file
-        What faults call the file.
+    `folder` is that of files named in the table, `index` the number of the table in its file.
 
     Raises
     ------
@@ -179,331 +157,240 @@ def expanded_flows(
         With everything in it that contradicts itself.
 
     """
-    place: KeyPath = ("flows", index)
-    ends = _ends(flow, place, wired, file=file)
-    port = flow.port if flow.transfer is None else "tcp"
-    exchanges = None if flow.response is None else flow.response.exchanges
-    made: list[ExpandedFlow] = []
-    faults: list[Fault] = []
-    known: dict[tuple[int, ...], scenario.Flow] = {}
-    for name, sender, receivers in ends:
-        link = _link_of(sender, wired)
-        key = link.ps_per_octet, link.preamble_octets, link.gap_octets
-        try:
+    return _Maker(flow, index, network, engines, folder, file).made()
+
+
+class _Maker:
+    """The flows of a table in the making, with the faults found so far."""
+
+    def __init__(
+        self,
+        flow: Flow,
+        index: int,
+        network: ExpandedNetwork,
+        engines: Sequence[str],
+        folder: Path,
+        file: str,
+    ) -> None:
+        self.flow = flow
+        self.network = network
+        self.engines = engines
+        self.folder = folder
+        self.faults = Faults(file, ("flows", index))
+
+    def made(self) -> list[ExpandedFlow]:
+        flow = self.flow
+        port = flow.port if flow.transfer is None else "tcp"
+        exchanges = None if flow.response is None else flow.response.exchanges
+        ends = self._ends()
+        if flow.transfer is not None:
+            self._check_transfer()
+        else:
+            self._check_messages()
+        self.faults.raise_all()
+        made: list[ExpandedFlow] = []
+        links = {end.node: link for link in reversed(self.network.links) for end in link.ends}
+        known: dict[tuple[int, ...], scenario.Flow | None] = {}
+        for name, sender, receivers in ends:
+            link = links[sender]
+            key = link.ps_per_octet, link.preamble_octets, link.gap_octets
             if key not in known:
-                known[key] = _sent(flow, place, link, engines, folder, file)
-            sent = replace(known[key], name=name, from_=sender, to=tuple(receivers))
-            made.append(ExpandedFlow(sent, Origin(place), port, exchanges))
-        except InputError as error:
-            faults += error.faults
-    if faults:
-        raise InputError(dict.fromkeys(faults))
-    return made
+                known[key] = self.faults.of(lambda link=link: self._sent(link))  # type: ignore[misc]
+            if (sent := known[key]) is not None:
+                sent = replace(sent, name=name, from_=sender, to=tuple(receivers))
+                made.append(ExpandedFlow(sent, Origin(self.faults.within), port, exchanges))
+        self.faults.raise_all()
+        return made
 
-
-def _ends(
-    flow: Flow, place: KeyPath, wired: ExpandedNetwork, *, file: str
-) -> list[tuple[str, str, list[str]]]:
-    """Return the name, the sender and the receivers of every flow that a table stands for."""
-    kinds = wired.kinds
-    faults: list[Fault] = []
-
-    def hosts_of(name: str, key: KeyPath) -> list[str]:
-        found = wired.members.get(name) or ([name] if kinds.get(name) == "host" else [])
+    def _hosts_of(self, name: str, key: KeyPath) -> list[str]:
+        kinds, members = self.network.kinds, self.network.members
+        found = members.get(name) or ([name] if kinds.get(name) == "host" else [])
         if not found:
-            known = ", ".join(
-                dict.fromkeys(
-                    [*wired.members, *(name for name, kind in kinds.items() if kind == "host")]
-                )
-            )
+            hosts = [name for name, kind in kinds.items() if kind == "host"]
+            known = ", ".join(dict.fromkeys([*members, *hosts]))
             what = (
                 f"a host; {name} is a {kinds[name]}"
                 if name in kinds
                 else "the name of a host or of a group of hosts"
             )
-            faults.append(
-                Fault(file, dotted((*place, *key)), shown(name), f"expected {what}: {known}")
+            self.faults.add(key, shown(name), f"expected {what}: {known}")
+        return found
+
+    def _ends(self) -> list[tuple[str, str, list[str]]]:
+        """Return the name, the sender and the receivers of every flow of the table."""
+        flow, groups, tree = self.flow, self.network.groups, self.network.tree
+        senders = self._hosts_of(flow.source, ("from",))
+        receivers = [
+            host
+            for at, name in enumerate(flow.to)
+            for host in self._hosts_of(name, ("to", at) if len(flow.to) > 1 else ("to",))
+        ]
+        repeated = next((host for at, host in enumerate(receivers) if host in receivers[:at]), None)
+        if repeated is not None:
+            self.faults.add(("to",), shown(repeated), "expected each receiver once")
+        self.faults.raise_all()
+        pairs = self._pairs(senders, receivers)
+        for sender, to in pairs:
+            for receiver in to:
+                if tree[sender] != tree[receiver]:
+                    allowed = f"expected a host to which links lead from {sender}"
+                    self.faults.add(("to",), shown(receiver), allowed)
+        self.faults.raise_all()
+        has_senders = flow.source in groups
+        has_receivers = (len(flow.to) > 1 or flow.to[0] in groups) and flow.cast == "unicast"
+        ends = []
+        for sender, to in pairs:
+            parts = [flow.name or f"flow-{self.faults.within[1]}", *[sender] * has_senders]
+            if has_receivers:
+                parts += ["to", *to] if has_senders else to
+            ends.append((" ".join(parts), sender, to))
+        return ends
+
+    def _pairs(self, senders: list[str], receivers: list[str]) -> list[tuple[str, list[str]]]:
+        """Return each sender with its receivers."""
+        flow = self.flow
+        if flow.cast != "unicast":
+            if flow.pairs is not None:
+                allowed = f"not allowed with {flow.cast}, which goes to all of them"
+                raise self.faults.error(("pairs",), shown(flow.pairs), allowed)
+            found = [(sender, [host for host in receivers if host != sender]) for sender in senders]
+        elif flow.pairs == "in order":
+            counts = len(receivers), len(senders)
+            if counts[0] != counts[1]:
+                allowed = "expected as many receivers as senders, got {} and {}".format(*counts)
+                raise self.faults.error(("pairs",), shown(flow.pairs), allowed)
+            found = [(one, [other]) for one, other in zip(senders, receivers, strict=True)]
+        elif flow.pairs is None and len(senders) > 1 and len(receivers) > 1:
+            allowed = (
+                f'required: "all", each of {len(senders)} senders to each of {len(receivers)}'
+                ' receivers, or "in order"'
+            )
+            raise self.faults.error(("pairs",), "(missing)", allowed)
+        else:
+            found = [(one, [other]) for one in senders for other in receivers if one != other]
+        if not found or any(not to or sender in to for sender, to in found):
+            value = shown(flow.to if len(flow.to) > 1 else flow.to[0])
+            raise self.faults.error(("to",), value, "expected another host than the one that sends")
+        if len(found) > MOST_FLOWS:
+            raise self.faults.error(
+                ("to",), f"{len(found)} flows", f"expected at most {MOST_FLOWS}"
             )
         return found
 
-    senders = hosts_of(flow.source, ("from",))
-    receivers = [
-        host
-        for at, name in enumerate(flow.to)
-        for host in hosts_of(name, ("to", at) if len(flow.to) > 1 else ("to",))
-    ]
-    if (
-        twice := next((host for at, host in enumerate(receivers) if host in receivers[:at]), None)
-    ) is not None:
-        faults.append(
-            Fault(file, dotted((*place, "to")), shown(twice), "expected each receiver once")
-        )
-    if faults:
-        raise InputError(faults)
-    found = _pairs(flow, place, senders, receivers, file=file)
-    for sender, to in found:
-        for receiver in to:
-            if wired.tree[sender] != wired.tree[receiver]:
-                faults.append(
-                    Fault(
-                        file,
-                        dotted((*place, "to")),
-                        shown(receiver),
-                        f"expected a host to which links lead from {sender}",
-                    )
-                )
-    if faults:
-        raise InputError(faults)
-    name = flow.name or (f"flow-{place[1]}")
-    several_senders, several_receivers = (
-        flow.source in wired.groups,
-        len(flow.to) > 1 or flow.to[0] in wired.groups,
-    )
-    names = []
-    for sender, to in found:
-        parts = [name, *([sender] if several_senders else [])]
-        if several_receivers and flow.cast == "unicast":
-            parts += ["to", *to] if several_senders else to
-        names.append(" ".join(parts))
-    return [(name, sender, to) for name, (sender, to) in zip(names, found, strict=True)]
-
-
-def _pairs(
-    flow: Flow, place: KeyPath, senders: list[str], receivers: list[str], *, file: str
-) -> list[tuple[str, list[str]]]:
-    """Return each sender with its receivers."""
-
-    def wrong(key: str, value: str, allowed: str) -> InputError:
-        return InputError([Fault(file, dotted((*place, key)), value, allowed)])
-
-    if flow.cast != "unicast":
-        if flow.pairs is not None:
-            raise wrong(
-                "pairs",
-                shown(flow.pairs),
-                f"not allowed with {flow.cast}, which goes to all of them",
+    def _sent(self, link: scenario.Link) -> scenario.Flow:
+        """Return a flow as in a plan, with neither name nor ends; `link` is that of its sender."""
+        flow = self.flow
+        if flow.transfer is not None:
+            return scenario.Flow(name="", from_="", transfer=transfer_plan(flow.transfer))
+        key, lengths = ("frames", flow.frames) if flow.data is None else ("data", flow.data)
+        framing: Framing = "frame"
+        if flow.data is not None:
+            framing = FramingTable(udp=Udp(mtu_octets=flow.mtu or MTU_OCTETS))
+        bare = scenario.Flow(name="", from_="", framing=framing)
+        if (service := times_plan(flow.service)) != bare.service:
+            bare = replace(bare, service=service)
+        if isinstance(flow.arrivals, Coded):
+            coder = flow.arrivals.coder
+            return replace(
+                bare, frames=samples_plan(lengths), arrivals=coder_plan(coder), codec=coder.codec
             )
-        found = [(sender, [host for host in receivers if host != sender]) for sender in senders]
-    elif flow.pairs == "in order":
-        if len(senders) != len(receivers):
-            allowed = (
-                f"expected as many receivers as senders, got {len(receivers)} and {len(senders)}"
-            )
-            raise wrong("pairs", shown(flow.pairs), allowed)
-        found = [(sender, [receiver]) for sender, receiver in zip(senders, receivers, strict=True)]
-    elif flow.pairs is None and len(senders) > 1 and len(receivers) > 1:
-        allowed = (
-            f'required: "all", each of {len(senders)} senders to each of {len(receivers)}'
-            ' receivers, or "in order"'
-        )
-        raise wrong("pairs", "(missing)", allowed)
-    else:
-        found = [
-            (sender, [receiver])
-            for sender in senders
-            for receiver in receivers
-            if sender != receiver
-        ]
-    if not found or any(not to or sender in to for sender, to in found):
-        raise wrong(
-            "to",
-            shown(flow.to if len(flow.to) > 1 else flow.to[0]),
-            "expected another host than the one that sends",
-        )
-    if len(found) > MOST_FLOWS:
-        raise wrong("to", f"{len(found)} flows", f"expected at most {MOST_FLOWS}")
-    return found
-
-
-def _sent(
-    flow: Flow,
-    place: KeyPath,
-    link: scenario.Link,
-    engines: Sequence[str],
-    folder: Path,
-    file: str,
-) -> scenario.Flow:
-    """Return a flow as in a plan, with neither name nor ends; `link` is that of its sender."""
-    if flow.transfer is not None:
-        if faults := _strange_to_transfers(flow, place, file=file):
-            raise InputError(faults)
-        return scenario.Flow(name="", from_="", transfer=transfer_plan(flow.transfer))
-    if faults := _contradictions(flow, place, engines=engines, file=file):
-        raise InputError(faults)
-    has_data = flow.data is not None
-    framing: Framing = "frame"
-    if has_data:
-        mtu_octets = flow.mtu if flow.mtu is not None else MTU_OCTETS
-        framing = FramingTable(udp=Udp(mtu_octets=mtu_octets))
-    bare = scenario.Flow(name="", from_="", framing=framing)
-    if (service := times_plan(flow.service)) != bare.service:
-        bare = replace(bare, service=service)
-    lengths = flow.data if has_data else flow.frames
-    if isinstance(flow.arrivals, Coded):
-        coder = flow.arrivals.coder
+        sizes = self._sizes(lengths, (key,))
         return replace(
-            bare, frames=samples_plan(lengths), arrivals=coder_plan(coder), codec=coder.codec
+            bare,
+            address=flow.cast,
+            frames=frames_plan(sizes),
+            arrivals=self._arrivals(sizes, framing, link),
+            generator=generator_plan(flow.generator),
+            queue_frames=flow.queue,
+            response=self._response(key, sizes),
         )
-    key = "data" if has_data else "frames"
-    sizes = _sizes(lengths, (*place, key), is_data=has_data, folder=folder, file=file)
-    return replace(
-        bare,
-        address=flow.cast,
-        frames=frames_plan(sizes),
-        arrivals=_arrivals(flow, place, sizes, framing, link, file=file),
-        generator=generator_plan(flow.generator),
-        queue_frames=flow.queue,
-        response=_response(flow, place, sizes, folder=folder, file=file),
-    )
 
+    def _response(self, key: str, request: Sizes) -> scenario.Response | None:
+        """Return a response as in a plan; as long as the request if its length is not given."""
+        response = self.flow.response
+        if response is None:
+            return None
+        frames = getattr(response, key)
+        if frames is None and len(request) > 1:
+            allowed = "required: requests are of several lengths"
+            raise self.faults.error(("response", key), "(missing)", allowed)
+        sizes = request if frames is None else self._sizes(frames, ("response", key))
+        return scenario.Response(
+            frames=frames_plan(sizes), think=times_plan(response.think), timeout_ps=response.timeout
+        )
 
-def _response(
-    flow: Flow, place: KeyPath, request: Sizes, *, folder: Path, file: str
-) -> scenario.Response | None:
-    """Return a response as in a plan; as long as the request where its length is not given."""
-    response = flow.response
-    if response is None:
-        return None
-    key = "frames" if flow.data is None else "data"
-    frames = response.frames if flow.data is None else response.data
-    path = (*place, "response", key)
-    sizes = request
-    if frames is not None:
-        sizes = _sizes(frames, path, is_data=key == "data", folder=folder, file=file)
-    elif len(request) > 1:
-        allowed = "required: requests are of several lengths"
-        raise InputError([Fault(file, dotted(path), "(missing)", allowed)])
-    return scenario.Response(
-        frames=frames_plan(sizes), think=times_plan(response.think), timeout_ps=response.timeout
-    )
+    def _sizes(self, frames: Frames | None, key: KeyPath) -> Sizes:
+        """Return lengths in bits with their weights."""
+        sizes = sizes_of(frames, folder=self.folder)
+        least = 1 if key[-1] == "data" else SHORTEST_FRAME_OCTETS
+        for bits, _ in sizes:
+            if bits % 8 or not least <= bits // 8 <= MOST_DATA_OCTETS:
+                allowed = f"expected whole octets, from {least} B to {MOST_DATA_OCTETS} B"
+                raise self.faults.error(key, f"{bits} bit", allowed)
+        return sizes
+
+    def _arrivals(self, sizes: Sizes, framing: Framing, link: scenario.Link) -> scenario.Arrivals:
+        arrivals = self.flow.arrivals
+        assert arrivals is not None, "checked"
+        if not isinstance(arrivals, PoissonLoad):
+            return arrivals_plan(arrivals)
+        load = arrivals.poisson_load
+        # Of the sender's link: preambles, frames and gaps of a message.
+        around = link.preamble_octets + link.gap_octets
+        octets = sum(
+            weight * sum(length + around for length in frame_octets(framing, bits // 8))
+            for bits, weight in sizes
+        )
+        mean_ps = octets / sum(weight for _, weight in sizes) * link.ps_per_octet / load
+        if not 1000 <= mean_ps <= LONGEST_PS:
+            allowed = "expected a load at which a message comes from every 1 ns to every 1000 s"
+            raise self.faults.error(("arrivals", "poisson_load"), f"{float(load):g}", allowed)
+        return scenario.PoissonArrivals(mean_ps=float(mean_ps))
+
+    def _check_transfer(self) -> None:
+        """Find keys that do not fit a transfer."""
+        flow = self.flow
+        for key in _OF_MESSAGES:
+            if key in flow.model_fields_set:
+                self.faults.add((key,), "given", "not allowed with transfer, which has no messages")
+        if flow.cast != "unicast":
+            self.faults.add(("cast",), shown(flow.cast), 'expected "unicast" with transfer')
+        if flow.port != "tcp" and "port" in flow.model_fields_set:
+            self.faults.add(
+                ("port",), shown(flow.port), 'expected "tcp", or nothing, with transfer'
+            )
+
+    def _check_messages(self) -> None:
+        """Find keys that contradict each other."""
+        flow, wrong = self.flow, self.faults.add
+        if flow.arrivals is None:
+            wrong(("arrivals",), "(missing)", "required")
+        has_one_length = (flow.frames is None) != (flow.data is None)
+        if not has_one_length:
+            value = "(missing)" if flow.data is None else "frames, data"
+            wrong((), value, "expected exactly one of frames and data")
+        elif flow.response is not None:
+            wanted, other = ("data", "frames") if flow.data is not None else ("frames", "data")
+            if getattr(flow.response, other) is not None:
+                allowed = f"not allowed: the flow has {wanted}, so the answer has"
+                wrong(("response", other), "given", allowed)
+        if flow.mtu is not None and flow.data is None:
+            wrong(("mtu",), f"{flow.mtu} B", "allowed with data only")
+        for key in ("frames", "data") if flow.response is not None else ():
+            if isinstance(getattr(flow.response, key), Samples):
+                allowed = "not allowed here: only a coder's packets have samples"
+                wrong(("response", key), "samples", allowed)
+        if has_one_length:
+            mtu_octets = flow.mtu or MTU_OCTETS
+            check_flow(flow, self.faults, mtu_octets=mtu_octets, most_octets=MOST_DATA_OCTETS)
+        generator = None if talks(flow) else flow.generator
+        check_saturation(flow.arrivals, flow.queue, generator, self.faults)
+        if flow.port == "tcp" and "simulation" in self.engines and not talks(flow):
+            allowed = (
+                'expected "udp", "packet" or "xdp" where run.engines has "simulation", which knows'
+                " no TCP"
+            )
+            wrong(("port",), '"tcp"', allowed)
 
 
 _OF_MESSAGES = ("frames", "data", "mtu", "arrivals", "generator", "queue", "service", "response")
-
-
-def _strange_to_transfers(flow: Flow, place: KeyPath, *, file: str) -> list[Fault]:
-    """Return what a flow that is a transfer may not say."""
-    faults = [
-        Fault(
-            file, dotted((*place, key)), "given", "not allowed with transfer, which has no messages"
-        )
-        for key in _OF_MESSAGES
-        if key in flow.model_fields_set
-    ]
-    if flow.cast != "unicast":
-        faults.append(
-            Fault(
-                file, dotted((*place, "cast")), shown(flow.cast), 'expected "unicast" with transfer'
-            )
-        )
-    if flow.port != "tcp" and "port" in flow.model_fields_set:
-        faults.append(
-            Fault(
-                file,
-                dotted((*place, "port")),
-                shown(flow.port),
-                'expected "tcp", or nothing, with transfer',
-            )
-        )
-    return faults
-
-
-def _contradictions(
-    flow: Flow, place: KeyPath, *, engines: Sequence[str], file: str
-) -> list[Fault]:
-    faults: list[Fault] = []
-
-    def wrong(key: Sequence[str], value: str, allowed: str) -> None:
-        faults.append(Fault(file, dotted((*place, *key)), value, allowed))
-
-    if flow.arrivals is None:
-        wrong(("arrivals",), "(missing)", "required")
-    both = flow.frames is not None and flow.data is not None
-    if both or (flow.frames is None and flow.data is None):
-        wrong(
-            (), "frames, data" if both else "(missing)", "expected exactly one of frames and data"
-        )
-    elif flow.response is not None:
-        wanted, other = ("data", "frames") if flow.data is not None else ("frames", "data")
-        if getattr(flow.response, other) is not None:
-            wrong(
-                ("response", other),
-                "given",
-                f"not allowed: the flow has {wanted}, so the answer has",
-            )
-    if flow.mtu is not None and flow.data is None:
-        wrong(("mtu",), f"{flow.mtu} B", "allowed with data only")
-    if flow.response is not None:
-        for key, frames in (("frames", flow.response.frames), ("data", flow.response.data)):
-            if isinstance(frames, Samples):
-                wrong(
-                    ("response", key),
-                    "samples",
-                    "not allowed here: only a coder's packets have samples",
-                )
-    if (flow.frames is None) != (flow.data is None):
-        mtu_octets = flow.mtu if flow.mtu is not None else MTU_OCTETS
-        faults += flow_faults(
-            flow, place, mtu_octets=mtu_octets, most_octets=MOST_DATA_OCTETS, file=file
-        )
-    saturated = flow.arrivals == "saturated"
-    if saturated and flow.queue is not None:
-        wrong(
-            ("queue",),
-            str(flow.queue),
-            "not allowed with saturated arrivals, which never wait in a queue",
-        )
-    if not saturated and flow.generator is not None and not talks(flow):
-        wrong(("generator",), "a generator", 'allowed with arrivals = "saturated" only')
-    if flow.port == "tcp" and "simulation" in engines and not talks(flow):
-        wrong(
-            ("port",),
-            '"tcp"',
-            'expected "udp", "packet" or "xdp" where run.engines has "simulation", which knows'
-            " no TCP",
-        )
-    return faults
-
-
-def _sizes(
-    frames: Frames | None, place: KeyPath, *, is_data: bool, folder: Path, file: str
-) -> Sizes:
-    """Return lengths in bits with their weights."""
-    sizes = sizes_of(frames, folder=folder)
-    least = 1 if is_data else SHORTEST_FRAME_OCTETS
-    for bits, _ in sizes:
-        if bits % 8 or not least <= bits // 8 <= MOST_DATA_OCTETS:
-            allowed = f"expected whole octets, from {least} B to {MOST_DATA_OCTETS} B"
-            raise InputError([Fault(file, dotted(place), f"{bits} bit", allowed)])
-    return sizes
-
-
-def _link_of(host: str, wired: ExpandedNetwork) -> scenario.Link:
-    return next(link for link in wired.links if any(end.node == host for end in link.ends))
-
-
-def _arrivals(
-    flow: Flow,
-    place: KeyPath,
-    sizes: Sizes,
-    framing: Framing,
-    link: scenario.Link,
-    *,
-    file: str,
-) -> scenario.Arrivals:
-    assert flow.arrivals is not None, "checked"
-    if not isinstance(flow.arrivals, PoissonLoad):
-        return arrivals_plan(flow.arrivals)
-    load = flow.arrivals.poisson_load
-    # Of the sender's link: preambles, frames and gaps of a message.
-    around = link.preamble_octets + link.gap_octets
-    octets = sum(
-        weight * sum(length + around for length in frame_octets(framing, bits // 8))
-        for bits, weight in sizes
-    )
-    mean_ps = octets / sum(weight for _, weight in sizes) * link.ps_per_octet / load
-    if not 1000 <= mean_ps <= LONGEST_PS:
-        key = dotted((*place, "arrivals", "poisson_load"))
-        allowed = "expected a load at which a message comes from every 1 ns to every 1000 s"
-        raise InputError([Fault(file, key, f"{float(load):g}", allowed)])
-    return scenario.PoissonArrivals(mean_ps=float(mean_ps))

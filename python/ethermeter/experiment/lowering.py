@@ -22,10 +22,10 @@ from ethermeter.experiment.network import ExpandedNetwork, Network, expanded_net
 from ethermeter.experiment.origin import Origins
 from ethermeter.experiment.phases import Phases, schedule
 from ethermeter.experiment.segment import Constants, Segment, constants_of
-from ethermeter.experiment.stations import StationGroup, contradictions, group_of
+from ethermeter.experiment.stations import StationGroup, check_group, group_of
 from ethermeter.experiment.theory import Theory, assumed
 from ethermeter.experiment.toml import PathError, Tables, assigned, at, covers
-from ethermeter.faults import Fault, InputError, KeyPath, dotted, shown
+from ethermeter.faults import Fault, Faults, InputError, KeyPath, dotted, shown
 from ethermeter.scenario import Scenario
 from ethermeter.stations import Group
 from ethermeter.theory.assumptions import Assumptions
@@ -236,8 +236,9 @@ class Scenarios:
 
         Without constants there is none, and only contradictions are looked for.
         """
-        if faults := contradictions(group, index, file=self._file):
-            raise InputError(faults)
+        faults = Faults(self._file, ("stations", index))
+        check_group(group, faults)
+        faults.raise_all()
         if constants is None:
             return []
         folder, file = self._folder, self._file

@@ -112,11 +112,6 @@ class Constants:
     backoff_limit: int
     max_stations: int
 
-    @property
-    def preamble_bits(self) -> int:
-        """Preamble and start-of-frame delimiter."""
-        return self.mac.preamble_bits
-
 
 def constants_of(segment: Segment, *, file: str) -> Constants:
     """Return the constants of a segment.

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field, PlainValidator, StringConstraints, WithJsonSchema
 
 from ethermeter import scenario
+from ethermeter.experiment import voice
 from ethermeter.experiment.frames import Frames, Samples, Sizes, frames_plan, sizes_of
 from ethermeter.experiment.quantity import ClockError, Delay, Length, Table, complaint, written
 from ethermeter.experiment.segment import MOST_PLACES, Constants
@@ -18,11 +19,12 @@ from ethermeter.experiment.traffic import (
     Times,
     arrivals_plan,
     backoff_plan,
+    check_saturation,
     generator_plan,
     times_plan,
 )
-from ethermeter.experiment.voice import Coded, frames_and_arrivals, station_faults
-from ethermeter.faults import Fault, InputError, dotted
+from ethermeter.experiment.voice import Coded
+from ethermeter.faults import Faults
 from ethermeter.scenario import Flow, Lengths, Stations
 from ethermeter.stations import Group
 from ethermeter.units import LONGEST_PS
@@ -35,7 +37,7 @@ MOST_QUEUED = 10_000_000
 
 
 def room(most: int) -> tuple[PlainValidator, WithJsonSchema]:
-    """Return the reader and the schema of "unlimited" (None) or a number of frames up to `most`."""
+    """Return the reader of "unlimited" (None) or a number of frames up to `most`."""
 
     def read(value: object) -> int | None:
         if value == "unlimited":
@@ -106,45 +108,16 @@ PLACEMENTS = ("position", "positions", "cluster", "per_cluster")
 """Keys of a group that say where its stations are; at most one of them may be used."""
 
 
-def contradictions(group: StationGroup, index: int, *, file: str) -> list[Fault]:
-    """Return what a group says that cannot both be."""
-    saturated = group.arrivals == "saturated"
-    faults = []
-    if saturated and group.queue is not None:
-        faults.append(
-            Fault(
-                file,
-                dotted(("stations", index, "queue")),
-                str(group.queue),
-                "not allowed with saturated arrivals, which never wait in a queue",
-            )
-        )
-    if not saturated and group.generator is not None:
-        faults.append(
-            Fault(
-                file,
-                dotted(("stations", index, "generator")),
-                "a generator",
-                'allowed with arrivals = "saturated" only',
-            )
-        )
-    if (
-        group.clock_error
-        and not isinstance(group.arrivals, Coded)
-        and not isinstance(group.backoff, LoadRegister)
-    ):
+def check_group(group: StationGroup, faults: Faults) -> None:
+    """Find keys of a group that contradict each other."""
+    check_saturation(group.arrivals, group.queue, group.generator, faults)
+    has_clock = isinstance(group.arrivals, Coded) or isinstance(group.backoff, LoadRegister)
+    if group.clock_error and not has_clock:
         allowed = (
             "allowed with a coder or a load register only: nothing else goes by a host's clock"
         )
-        faults.append(
-            Fault(
-                file,
-                dotted(("stations", index, "clock_error")),
-                f"{group.clock_error} ppb",
-                allowed,
-            )
-        )
-    return faults + station_faults(group, index, file=file)
+        faults.add(("clock_error",), f"{group.clock_error} ppb", allowed)
+    voice.check_group(group, faults)
 
 
 def group_of(
@@ -160,13 +133,14 @@ def group_of(
     """
     frames: Lengths
     arrivals: scenario.Arrivals
+    faults = Faults(file, ("stations", index))
     has_coder = isinstance(group.arrivals, Coded)
     if has_coder:
-        frames, arrivals = frames_and_arrivals(group, index, constants=constants, file=file)
+        frames, arrivals = voice.frames_and_arrivals(group, constants, faults)
     else:
-        sizes = _sizes(group, index, constants=constants, folder=folder, file=file)
+        sizes = _sizes(group, constants, folder, faults)
         frames = frames_plan(sizes)
-        arrivals = _arrivals(group, index, sizes=sizes, constants=constants, file=file)
+        arrivals = _arrivals(group, sizes, constants, faults)
     stations = Stations(
         node="",
         points=(),
@@ -190,43 +164,37 @@ def group_of(
     return Group(stations, flow)
 
 
-def _sizes(
-    group: StationGroup, index: int, *, constants: Constants, folder: Path, file: str
-) -> Sizes:
+def _sizes(group: StationGroup, constants: Constants, folder: Path, faults: Faults) -> Sizes:
     """Return frame lengths in bits, FCS included, with their weights."""
     fcs_bits = constants.fcs_bits
-    place = dotted(("stations", index, "frames"))
     # Samples come of a coder, without which they contradict the arrivals.
     assert not isinstance(group.frames, Samples)
-    sizes = sizes_of(group.frames, folder=folder)
-    if not group.frames_include_fcs:
-        sizes = [(bits + fcs_bits, weight) for bits, weight in sizes]
-    shortest = min(bits for bits, _ in sizes)
+    added = 0 if group.frames_include_fcs else fcs_bits
+    sizes = [(bits + added, weight) for bits, weight in sizes_of(group.frames, folder=folder)]
+    shortest, longest = min(sizes)[0], max(sizes)[0]
     if shortest <= fcs_bits:
         allowed = (
             f"expected frames longer than their frame check sequence, {fcs_bits} bit, "
             "or frames_include_fcs = false"
         )
-        raise InputError([Fault(file, place, f"{shortest} bit", allowed)])
-    longest = max(bits for bits, _ in sizes)
-    if (constants.preamble_bits + longest) * constants.bit_ps > LONGEST_PS:
+        raise faults.error(("frames",), f"{shortest} bit", allowed)
+    if (constants.mac.preamble_bits + longest) * constants.bit_ps > LONGEST_PS:
         allowed = "expected frames that last at most 1000 s at this rate"
-        raise InputError([Fault(file, place, f"{longest} bit", allowed)])
+        raise faults.error(("frames",), f"{longest} bit", allowed)
     return sizes
 
 
 def _arrivals(
-    group: StationGroup, index: int, *, sizes: Sizes, constants: Constants, file: str
+    group: StationGroup, sizes: Sizes, constants: Constants, faults: Faults
 ) -> scenario.Arrivals:
     if not isinstance(group.arrivals, PoissonLoad):
         return arrivals_plan(group.arrivals)
     load = group.arrivals.poisson_load
     # Charged as Boggs et al. (1988, section 3.3) charge: preamble, frame and gap.
     mean_bits = sum(bits * weight for bits, weight in sizes) / sum(weight for _, weight in sizes)
-    charged_bits = constants.preamble_bits + mean_bits + constants.mac.gap_bits
+    charged_bits = constants.mac.preamble_bits + mean_bits + constants.mac.gap_bits
     mean_ps = charged_bits * constants.bit_ps * group.count / load
     if mean_ps > LONGEST_PS:
-        key = dotted(("stations", index, "arrivals", "poisson_load"))
         allowed = "expected a load at which a station sends at least every 1000 s"
-        raise InputError([Fault(file, key, f"{float(load):g}", allowed)])
+        raise faults.error(("arrivals", "poisson_load"), f"{float(load):g}", allowed)
     return scenario.PoissonArrivals(mean_ps=float(mean_ps))

@@ -30,6 +30,7 @@ from ethermeter.experiment.quantity import (
     written,
 )
 from ethermeter.experiment.voice import Coded
+from ethermeter.faults import Faults
 from ethermeter.units import UnitError
 
 MOST_VALUES = 10_000
@@ -301,6 +302,17 @@ Backoff = Annotated[
     choice("exponential", "linear", "constant", "load_register", allowed=_ALLOWED_BACKOFF),
 ]
 """How a station waits after a collision."""
+
+
+def check_saturation(
+    arrivals: Arrivals | None, queue: int | None, generator: Generator | None, faults: Faults
+) -> None:
+    """Find keys that do not fit saturated arrivals, or only these."""
+    if arrivals == "saturated" and queue is not None:
+        allowed = "not allowed with saturated arrivals, which never wait in a queue"
+        faults.add(("queue",), queue, allowed)
+    if arrivals != "saturated" and generator is not None:
+        faults.add(("generator",), "a generator", 'allowed with arrivals = "saturated" only')
 
 
 def arrivals_plan(arrivals: Arrivals) -> scenario.Arrivals:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import PlainValidator, WithJsonSchema, model_validator
 
-from ethermeter import scenario, units
+from ethermeter import scenario
 from ethermeter.experiment.frames import Frames, Samples
 from ethermeter.experiment.quantity import (
     BitRate,
@@ -16,7 +16,7 @@ from ethermeter.experiment.quantity import (
     time_up_to,
 )
 from ethermeter.experiment.segment import Constants
-from ethermeter.faults import Fault, InputError, Key, dotted
+from ethermeter.faults import Faults
 from ethermeter.framing import AROUND_DATA_OCTETS, IP_HEADER_OCTETS, UDP_HEADER_OCTETS
 from ethermeter.units import LONGEST_PS, PS_PER_S
 from ethermeter.voice import CODECS
@@ -27,13 +27,6 @@ if TYPE_CHECKING:
 
 LARGEST_SAMPLE_BITS = 4096
 """The largest sample, in bits."""
-
-SampleSize = Annotated[int, *size_up_to(LARGEST_SAMPLE_BITS)]
-"""Size of a sample in bits."""
-
-SampleTime = Annotated[int, *time_up_to(PS_PER_S, positive=True)]
-"""Time from sample to sample in ps, at most 1 s."""
-
 
 NAMED = {
     name: codec for name, codec in CODECS.items() if codec.frame_octets and len(codec.frames_s) == 1
@@ -54,9 +47,9 @@ class Coder(Table):
         None
     )
     """Name of a codec, whose frames are the samples; or else sample with every or rate."""
-    sample: SampleSize | None = None
+    sample: Annotated[int, *size_up_to(LARGEST_SAMPLE_BITS)] | None = None
     """Size of a sample; required where no codec is named."""
-    every: SampleTime | None = None
+    every: Annotated[int, *time_up_to(PS_PER_S, positive=True)] | None = None
     """Time from one sample to the next; or else rate."""
     rate: BitRate | None = None
     """Bits of samples a second; or else every."""
@@ -88,11 +81,11 @@ class Coder(Table):
     def every_ps(self) -> Fraction:
         """Time from one sample to the next in ps; by a rate it need not be whole."""
         if self.codec is not None:
-            return Fraction(round(NAMED[self.codec].frames_s[0] * units.PS_PER_S))
+            return Fraction(round(NAMED[self.codec].frames_s[0] * PS_PER_S))
         if self.every is not None:
             return Fraction(self.every)
         assert self.rate is not None  # one of the two is there
-        return units.PS_PER_S * self.sample_bits / self.rate
+        return PS_PER_S * self.sample_bits / self.rate
 
 
 class Coded(Table):
@@ -113,145 +106,97 @@ NO_CODER = "expected { coder = { sample = …, every = … } }, because frames a
 """What is allowed where one is there without the other."""
 
 
-class Problems:
-    """Faults of one table, of stations or of a flow, found so far."""
-
-    def __init__(self, file: str, place: tuple[Key, ...]) -> None:
-        self.file = file
-        self.place = place
-        self.faults: list[Fault] = []
-
-    def add(self, key: tuple[str, ...], value: object, allowed: str) -> None:
-        """Take in a fault: the key within the table, its value, and what was allowed."""
-        self.faults.append(Fault(self.file, dotted((*self.place, *key)), str(value), allowed))
-
-
-def station_faults(group: "StationGroup", index: int, *, file: str) -> list[Fault]:
-    """Return what a group says of its voice that cannot both be; nothing of one without voice."""
-    problems = Problems(file, ("stations", index))
+def check_group(group: "StationGroup", faults: Faults) -> None:
+    """Find voice settings of a group of stations that contradict each other."""
     if isinstance(group.arrivals, Coded) != isinstance(group.frames, Samples):
         if isinstance(group.arrivals, Coded):
-            problems.add(("frames",), "no samples", NO_SAMPLES)
+            faults.add(("frames",), "no samples", NO_SAMPLES)
         else:
-            problems.add(("arrivals",), "no coder", NO_CODER)
-    if isinstance(group.arrivals, Coded):
-        _check_host(group, problems)
-        check_coder(group.arrivals.coder, problems)
-    return problems.faults
-
-
-def _check_host(group: "StationGroup", problems: Problems) -> None:
-    """Find keys of queues and of giving up: a coder has neither, its buffer is the frame."""
+            faults.add(("arrivals",), "no coder", NO_CODER)
+    if not isinstance(group.arrivals, Coded):
+        return
+    # A coder has neither a queue nor an end of its attempts: its buffer is the frame.
     if group.queue is not None:
-        problems.add(("queue",), group.queue, "not allowed with a coder, whose buffer is the frame")
+        faults.add(("queue",), group.queue, "not allowed with a coder, whose buffer is the frame")
     for key, only in (("after_attempt_limit", "resume"), ("after_late_collision", "backoff")):
-        value = getattr(group, key)
-        if value not in (None, only):
-            problems.add(
-                (key,), f'"{value}"', f'expected "{only}" with a coder, whose buffer goes on'
-            )
+        if (value := getattr(group, key)) not in (None, only):
+            allowed = f'expected "{only}" with a coder, whose buffer goes on'
+            faults.add((key,), f'"{value}"', allowed)
+    _check_coder(group.arrivals.coder, faults)
 
 
-def check_coder(coder: Coder, problems: Problems) -> None:
+def _check_coder(coder: Coder, faults: Faults) -> None:
     """Find times that a coder cannot have."""
+    path = ("arrivals", "coder")
     if coder.codec is None and coder.sample is None:
-        problems.add(
-            ("arrivals", "coder", "sample"),
-            "(missing)",
-            "required: size of a sample; or codec instead of sample and every",
-        )
+        allowed = "required: size of a sample; or codec instead of sample and every"
+        faults.add((*path, "sample"), "(missing)", allowed)
         return
     every_ps = coder.every_ps
+    rate = f"{float(coder.rate or 0):g} bit/s"
     if every_ps.denominator != 1:
         allowed = (
             "expected a rate at which a sample lasts a whole number of picoseconds; or every ="
             f' "{round(every_ps)} ps"'
         )
-        problems.add(("arrivals", "coder", "rate"), f"{float(coder.rate or 0):g} bit/s", allowed)
+        faults.add((*path, "rate"), rate, allowed)
         return
     if every_ps > PS_PER_S:
-        problems.add(
-            ("arrivals", "coder", "rate"),
-            f"{float(coder.rate or 0):g} bit/s",
-            "expected at least a sample a second",
-        )
+        faults.add((*path, "rate"), rate, "expected at least a sample a second")
     for key in ("talk", "silence"):
         mean_ps = getattr(coder, key)
         # Shorter spurts would be skipped by the thousand between one sample and the next.
         if mean_ps is not None and mean_ps < every_ps:
-            problems.add(
-                ("arrivals", "coder", key),
-                f"{mean_ps} ps",
-                f"expected at least the time between two samples, {every_ps} ps",
-            )
+            allowed = f"expected at least the time between two samples, {every_ps} ps"
+            faults.add((*path, key), f"{mean_ps} ps", allowed)
 
 
 def frames_and_arrivals(
-    group: "StationGroup", index: int, *, constants: Constants, file: str
+    group: "StationGroup", constants: Constants, faults: Faults
 ) -> tuple[scenario.SamplesLengths, scenario.CoderArrivals]:
-    """Return the frames and arrivals of a group without `station_faults` as in a plan.
-
-    Parameters
-    ----------
-    group, index
-        The group, with a coder, and which of the file it is.
-    constants
-        Of its segment.
-    file
-        What faults call the file.
+    """Return the frames and arrivals of a group that passed `check_group`, as in a plan.
 
     Raises
     ------
     InputError
-        If they do not fit each other or the segment.
+        If they do not fit each other or the segment with these constants.
 
     """
     assert isinstance(group.frames, Samples)
     assert isinstance(group.arrivals, Coded)
     growth, coder = group.frames.samples, group.arrivals.coder
-    problems = Problems(file, ("stations", index))
-    fcs_bits, bit_ps = constants.fcs_bits, constants.bit_ps
+    path = ("frames", "samples")
+    fcs_bits, bit_ps, sample_bits = constants.fcs_bits, constants.bit_ps, coder.sample_bits
     added = 0 if group.frames_include_fcs else fcs_bits
     least, most, overhead = (bits + added for bits in (growth.least, growth.most, growth.overhead))
-    samples = max(1, -(-(least - overhead) // coder.sample_bits))
+    samples = max(1, -(-(least - overhead) // sample_bits))
+    needed = overhead + samples * sample_bits
     # A coder that is only played may fill the whole of a frame, as the study's did.
     if 0 < overhead < fcs_bits:
         allowed = (
             f'expected "0 B", at least the frame check sequence, {fcs_bits} bit, or'
             " frames_include_fcs = false"
         )
-        problems.add(("frames", "samples", "overhead"), f"{overhead} bit", allowed)
-    if overhead + samples * coder.sample_bits > most:
+        faults.add((*path, "overhead"), f"{overhead} bit", allowed)
+    given = f"{growth.most} bit"
+    if needed > most:
         allowed = (
-            f"expected room for what least asks for, {samples} of {coder.sample_bits} bit beside"
-            f" {overhead} of overhead: at least"
-            f" {overhead + samples * coder.sample_bits - added} bit"
+            f"expected room for what least asks for, {samples} of {sample_bits} bit beside"
+            f" {overhead} of overhead: at least {needed - added} bit"
         )
-        problems.add(("frames", "samples", "most"), f"{growth.most} bit", allowed)
+        faults.add((*path, "most"), given, allowed)
     if most > MOST_BITS:
-        problems.add(
-            ("frames", "samples", "most"),
-            f"{growth.most} bit",
-            f"expected at most {MOST_BITS - added} bit",
-        )
-    elif (constants.preamble_bits + most) * bit_ps > LONGEST_PS:
-        problems.add(
-            ("frames", "samples", "most"),
-            f"{growth.most} bit",
-            "expected frames that last at most 1000 s at this rate",
-        )
-    if (
-        coder.sample_bits * bit_ps
-        >= coder.every_ps * (1_000_000_000 - group.clock_error) // 1_000_000_000
-    ):
+        faults.add((*path, "most"), given, f"expected at most {MOST_BITS - added} bit")
+    elif (constants.mac.preamble_bits + most) * bit_ps > LONGEST_PS:
+        faults.add((*path, "most"), given, "expected frames that last at most 1000 s at this rate")
+    if sample_bits * bit_ps >= coder.every_ps * (10**9 - group.clock_error) // 10**9:
         key = "every" if coder.every is not None else "rate"
         allowed = (
-            f"expected samples slower than the segment, which takes {coder.sample_bits * bit_ps} ps"
+            f"expected samples slower than the segment, which takes {sample_bits * bit_ps} ps"
             " for one"
         )
-        problems.add(("arrivals", "coder", key), f"a sample every {coder.every_ps} ps", allowed)
-    if problems.faults:
-        raise InputError(problems.faults)
+        faults.add(("arrivals", "coder", key), f"a sample every {coder.every_ps} ps", allowed)
+    faults.raise_all()
     frames = scenario.SamplesLengths(overhead_bits=overhead, min_bits=least, max_bits=most)
     return frames, coder_plan(coder)
 
@@ -268,116 +213,75 @@ def coder_plan(coder: Coder) -> scenario.CoderArrivals:
     )
 
 
-_ONE_PACKET = "not allowed with a coder, whose host has one packet on its way to the wire at a time"
-
-
 def talks(flow: "Flow") -> bool:
-    """Whether a flow is voice, or would be if all of it were there."""
-    return (
-        isinstance(flow.arrivals, Coded)
-        or isinstance(flow.frames, Samples)
-        or isinstance(flow.data, Samples)
-    )
+    """Whether a flow is voice, or would be if its other keys were there."""
+    has_samples = isinstance(flow.frames, Samples) or isinstance(flow.data, Samples)
+    return has_samples or isinstance(flow.arrivals, Coded)
 
 
-def flow_faults(
-    flow: "Flow", place: tuple[Key, ...], *, mtu_octets: int, most_octets: int, file: str
-) -> list[Fault]:
-    """Return what a flow says of its voice that cannot be; nothing of one without voice.
+def check_flow(flow: "Flow", faults: Faults, *, mtu_octets: int, most_octets: int) -> None:
+    """Find voice settings of a flow, which has frames or data, that contradict each other.
 
-    Parameters
-    ----------
-    flow, place
-        The flow, with exactly one of frames and data, and its table in the file.
-    mtu_octets
-        Longest IP packet of a flow with data.
-    most_octets
-        Longest frame, and longest data of UDP.
-    file
-        What faults call the file.
-
+    `most_octets` is the length of the longest frame, and of the longest data of UDP.
     """
     if not talks(flow):
-        return []
-    problems = Problems(file, place)
+        return
     key, lengths = ("data", flow.data) if flow.data is not None else ("frames", flow.frames)
     if not isinstance(flow.arrivals, Coded):
         if flow.arrivals is not None:
-            problems.add(("arrivals",), "no coder", NO_CODER)
-        return problems.faults
+            faults.add(("arrivals",), "no coder", NO_CODER)
+        return
     if not isinstance(lengths, Samples):
-        problems.add((key,), "no samples", NO_SAMPLES)
+        faults.add((key,), "no samples", NO_SAMPLES)
     for other in ("generator", "queue", "response"):
         if getattr(flow, other) is not None:
-            problems.add((other,), "given", _ONE_PACKET)
+            allowed = (
+                "not allowed with a coder, whose host has one packet on its way to the wire at a"
+                " time"
+            )
+            faults.add((other,), "given", allowed)
     if flow.cast != "unicast":
-        problems.add(("cast",), f'"{flow.cast}"', 'expected "unicast" with a coder')
+        faults.add(("cast",), f'"{flow.cast}"', 'expected "unicast" with a coder')
     if flow.port in ("tcp", "xdp") and "port" in flow.model_fields_set:
-        problems.add(("port",), f'"{flow.port}"', 'expected "udp" or "packet" with a coder')
+        faults.add(("port",), f'"{flow.port}"', 'expected "udp" or "packet" with a coder')
     coder = flow.arrivals.coder
-    check_coder(coder, problems)
+    _check_coder(coder, faults)
     if coder.codec is None and coder.sample is None:
-        return problems.faults
+        return
     if coder.sample_bits % 8:
-        problems.add(
-            ("arrivals", "coder", "sample"),
-            f"{coder.sample_bits} bit",
-            "expected whole octets in a network",
-        )
+        path = ("arrivals", "coder", "sample")
+        faults.add(path, f"{coder.sample_bits} bit", "expected whole octets in a network")
     if isinstance(lengths, Samples):
-        _check_lengths(
-            lengths,
-            key,
-            coder.sample_bits,
-            mtu_octets=mtu_octets,
-            most_octets=most_octets,
-            problems=problems,
+        most = most_octets
+        if key == "data":
+            most = min(most, mtu_octets - IP_HEADER_OCTETS - UDP_HEADER_OCTETS)
+        beside = f" beside the headers of IP and UDP in a packet of {mtu_octets} B"
+        allowed = (
+            f"expected at most {most} B{beside if key == 'data' else ''}: a packet of voice goes in"
+            " one frame"
         )
-    return problems.faults
+        _check_lengths(lengths, key, coder.sample_bits, faults)
+        if lengths.samples.most > 8 * most:
+            faults.add((key, "samples", "most"), _size(lengths.samples.most), allowed)
 
 
-def _check_lengths(
-    lengths: Samples,
-    key: str,
-    sample_bits: int,
-    *,
-    mtu_octets: int,
-    most_octets: int,
-    problems: Problems,
-) -> None:
-    growth = lengths.samples
+def _check_lengths(lengths: Samples, key: str, sample_bits: int, faults: Faults) -> None:
+    growth, path = lengths.samples, (key, "samples")
     for name in ("least", "most", "overhead"):
         if (bits := getattr(growth, name)) % 8:
-            problems.add(
-                (key, "samples", name), f"{bits} bit", "expected whole octets in a network"
-            )
-    is_data = key == "data"
-    least_overhead = 0 if is_data else AROUND_DATA_OCTETS
+            faults.add((*path, name), f"{bits} bit", "expected whole octets in a network")
+    least_overhead = 0 if key == "data" else AROUND_DATA_OCTETS
     if growth.overhead < 8 * least_overhead:
         allowed = f"expected at least {least_overhead} B: addresses, type and check sequence"
-        problems.add((key, "samples", "overhead"), _size(growth.overhead), allowed)
+        faults.add((*path, "overhead"), _size(growth.overhead), allowed)
     samples = max(1, -(-(growth.least - growth.overhead) // sample_bits))
-    if growth.overhead + samples * sample_bits > growth.most:
+    needed = growth.overhead + samples * sample_bits
+    if needed > growth.most:
         allowed = (
             f"expected room for what least asks for, {samples} of {sample_bits} bit beside"
-            f" {_size(growth.overhead)} of overhead: at least"
-            f" {_size(growth.overhead + samples * sample_bits)}"
+            f" {_size(growth.overhead)} of overhead: at least {_size(needed)}"
         )
-        problems.add((key, "samples", "most"), _size(growth.most), allowed)
-    most = (
-        min(most_octets, mtu_octets - IP_HEADER_OCTETS - UDP_HEADER_OCTETS)
-        if is_data
-        else most_octets
-    )
-    if growth.most > 8 * most:
-        where = (
-            f" beside the headers of IP and UDP in a packet of {mtu_octets} B" if is_data else ""
-        )
-        problems.add(
-            (key, "samples", "most"),
-            _size(growth.most),
-            f"expected at most {most} B{where}: a packet of voice goes in one frame",
-        )
+        faults.add((*path, "most"), _size(growth.most), allowed)
 
 
 def _size(bits: int) -> str:
