@@ -74,12 +74,11 @@ class Agent:
             waiting.register(self.process.stdout, selectors.EVENT_READ)
             if waiting.select(READY_S):
                 line = self.process.stdout.readline()
-        place = line.removeprefix("listening on ").strip()
         if not line.startswith("listening on "):
             self.end()
             why = self.log.read_text().strip().splitlines()[-1:] or ["no message"]
             raise TestbedError(f"agent {self.name}: {why[0]}")
-        return place
+        return line.removeprefix("listening on ").strip()
 
     @property
     def is_alive(self) -> bool:
@@ -129,13 +128,9 @@ def check(trial: Trial, kind: str, wires: WireKind) -> None:
     if kind == "testbed":
         _planned(trial.scenario, wires)
     if kind == "loopback":
+        allowed = "expected udp or tcp on loopback; others with --testbed or --hosts"
         faults = [
-            Fault(
-                "loopback",
-                f"port of flow {flow.name}",
-                port,
-                "expected udp or tcp on loopback; others with --testbed or --hosts",
-            )
+            Fault("loopback", f"port of flow {flow.name}", port, allowed)
             for flow, port in zip(trial.scenario.flows, trial.settings().ports, strict=True)
             if port not in ("udp", "tcp")
         ]
@@ -150,19 +145,13 @@ def loopback(hosts: Sequence[str]) -> Iterator[Bench]:
     This needs no root, and there are no links. Raises TestbedError if an agent does not come up.
     """
     addresses = {name: f"127.0.77.{number}" for number, name in enumerate(hosts, 1)}
-    with _running(
-        addresses,
-        {name: (address, 0, []) for name, address in addresses.items()},
-        ["127.0.0.0/8"],
-        None,
-    ) as (agents, places, _):
-        stations = {
-            name: Station(name, places[name], address) for name, address in addresses.items()
-        }
+    ends: dict[str, tuple[str, int, list[str]]]
+    ends = {name: (address, 0, []) for name, address in addresses.items()}
+    with _running(addresses, ends, ["127.0.0.0/8"], None) as (agents, controls, _):
+        stations = {name: Station(name, controls[name], addresses[name]) for name in hosts}
         taps = {name: Tap("lo", only=(address, 24)) for name, address in addresses.items()}
-        yield Bench(
-            Laboratory(stations, "loopback", is_one_machine=True, has_wires=False), agents, taps
-        )
+        laboratory = Laboratory(stations, "loopback", is_one_machine=True, has_wires=False)
+        yield Bench(laboratory, agents, taps)
 
 
 @contextlib.contextmanager
@@ -214,14 +203,11 @@ def testbed(
             name: bed.hosts[name].ipv6 if ip == IPV6 else bed.hosts[name].ipv4 for name in hosts
         }
         certified = [f"{names[name]}={bed.controls[name]}={addresses[name]}" for name in hosts]
-        places = {
+        ends = {
             name: (bed.controls[name], CONTROL_PORT, bed.hosts[name].command()) for name in hosts
         }
-        with _running(names, places, ["10.77.0.0/16", "fd77::/64"], certified) as (
-            agents,
-            controls,
-            credentials,
-        ):
+        networks = ["10.77.0.0/16", "fd77::/64"]
+        with _running(names, ends, networks, certified) as (agents, controls, credentials):
             stations = {
                 name: Station(name, controls[name], addresses[name], bed.hosts[name].interface)
                 for name in hosts
@@ -251,28 +237,18 @@ def _plain(scenario: Scenario, hosts_at_least: int) -> tuple[list[str], list[str
 
 def _planned(scenario: Scenario, wires: WireKind) -> tuple[list[str], list[str], list[Link]]:
     kinds = {node.name: kind_of(node) for node in scenario.nodes}
+    allowed = "expected hosts and switches only; other nodes cannot be built of namespaces"
     faults = [
-        Fault(
-            "testbed",
-            name,
-            kind,
-            "expected hosts and switches only; other nodes cannot be built of namespaces",
-        )
+        Fault("testbed", name, kind, allowed)
         for name, (kind, _) in kinds.items()
         if kind not in ("host", "switch")
     ]
     links = []
+    allowed = "expected full duplex; others cannot be built of namespaces"
     for link in scenario.links:
         ends = link.ends[0].node, link.ends[1].node
         if link.half_duplex:
-            faults.append(
-                Fault(
-                    "testbed",
-                    " - ".join(ends),
-                    "half duplex",
-                    "expected full duplex; others cannot be built of namespaces",
-                )
-            )
+            faults.append(Fault("testbed", " - ".join(ends), "half duplex", allowed))
         rate_bps = round(_PS_OCTETS / link.ps_per_octet)
         delay_ns = round(link.delay_ps / 1000) if wires == "relay" else 0
         usual = Wire(rate_bps, kind=wires, delay_ns=delay_ns)
@@ -280,11 +256,11 @@ def _planned(scenario: Scenario, wires: WireKind) -> tuple[list[str], list[str],
         links.append(Link(ends, (wire, other_wire), (frames, other_frames)))
     if faults:
         raise InputError(faults)
-    return (
-        [name for name, (kind, _) in kinds.items() if kind == "host"],
-        [name for name, (kind, _) in kinds.items() if kind == "switch"],
-        links,
+    hosts, switches = (
+        [name for name, (kind, _) in kinds.items() if kind == wanted]
+        for wanted in ("host", "switch")
     )
+    return hosts, switches, links
 
 
 def _ages_s(scenario: Scenario) -> dict[str, float]:
@@ -292,15 +268,12 @@ def _ages_s(scenario: Scenario) -> dict[str, float]:
 
     Bridges always learn, also where the experiment has switches that know all addresses.
     """
-    learning = {
-        node.name: node.kind.switch.learning
+    return {
+        node.name: of.learns.age_ps / 1e12
         for node in scenario.nodes
         if node.kind.switch is not None
-    }
-    return {
-        name: of.learns.age_ps / 1e12
-        for name, of in learning.items()
-        if not isinstance(of, str) and of.learns is not None
+        and not isinstance(of := node.kind.switch.learning, str)
+        and of.learns is not None
     }
 
 
@@ -320,7 +293,7 @@ def _end(node: tuple[str, Settings], usual: Wire) -> tuple[Wire, int | None]:
 @contextlib.contextmanager
 def _running(
     names: Mapping[str, str],
-    places: Mapping[str, tuple[str, int, list[str]]],
+    ends: Mapping[str, tuple[str, int, list[str]]],
     addresses: Sequence[str],
     certified: Sequence[str] | None,
 ) -> Iterator[tuple[list[Agent], dict[str, str], Credentials | None]]:
@@ -336,31 +309,16 @@ def _running(
             _core.make_certificates(folder / "certificates", certified)
             credentials = read_credentials(folder / "certificates", "coordinator")
         # The agents import the same package as this process, however it was found.
-        environment = {
-            **os.environ,
-            "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
-        }
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         agents: list[Agent] = []
         controls: dict[str, str] = {}
-        for name, (address, port, inside) in places.items():
-            command = [
-                *inside,
-                sys.executable,
-                "-m",
-                "ethermeter",
-                "agent",
-                "--with-parent",
-                "--ceilings",
-                str(ceilings),
-            ]
+        for name, (address, port, inside) in ends.items():
+            command = [*inside, *(sys.executable, "-m", "ethermeter", "agent", "--with-parent")]
+            command += ["--ceilings", str(ceilings)]
             if certified is not None:
                 command += credential_options(folder / "certificates", names[name])
-            agent = Agent(
-                name,
-                [*command, "--listen", f"{address}:{port}"],
-                environment,
-                folder / f"{len(agents)}.log",
-            )
+            command += ["--listen", f"{address}:{port}"]
+            agent = Agent(name, command, environment, folder / f"{len(agents)}.log")
             stack.callback(agent.end)
             agents.append(agent)
             agent.start()

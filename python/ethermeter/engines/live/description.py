@@ -7,9 +7,10 @@ from collections.abc import Mapping
 
 from msgspec import Struct, field
 from msgspec.json import encode
+from msgspec.structs import astuple
 
 from ethermeter.engines.flow_voice import is_voice
-from ethermeter.engines.live.laboratory import Ceilings, HostAnswer, Laboratory
+from ethermeter.engines.live.laboratory import Ceilings, HostAnswer, Laboratory, Station
 from ethermeter.faults import Fault, InputError
 from ethermeter.framing import AROUND_DATA_OCTETS, IP_HEADER_OCTETS, UDP_HEADER_OCTETS, frame_octets
 from ethermeter.scenario import (
@@ -49,15 +50,6 @@ CLOCK = Ceilings(rate_bps=1_000 * 96 * 8, rate_frames_per_s=1_000)
 """What comparing a sender's clock with a receiver's may take of both hosts' ceilings, either way
 (`crates/agent/src/station/clocks.rs`).
 """
-
-
-class AgentEntry(Struct, frozen=True, omit_defaults=True):
-    """An agent that takes part in a test."""
-
-    name: str
-    control: str
-    address: str
-    interface: str | None = None
 
 
 class Phases(Struct, frozen=True):
@@ -131,18 +123,9 @@ class Test(Struct, frozen=True):
     """A test, as the coordinator takes it (`crates/agent/src/description.rs`)."""
 
     seed: int
-    agents: list[AgentEntry]
+    agents: list[Station]
     phases: Phases
     flows: list[TestFlow]
-
-
-class Shares(Struct, frozen=True):
-    """Rates for which a flow requests consent, there and back."""
-
-    most_bps: int
-    most_frames_per_s: int
-    most_response_bps: int | None = None
-    most_response_frames_per_s: int | None = None
 
 
 def flow_names(scenario: Scenario) -> list[str]:
@@ -160,24 +143,9 @@ def hosts_of(scenario: Scenario) -> list[str]:
     return [node.name for node in scenario.nodes if node.name in named]
 
 
-def is_exchange(flow: Flow) -> bool:
-    """Whether receivers answer."""
-    return flow.response is not None
-
-
-def is_transfer(flow: Flow) -> bool:
-    """Whether it is octets over a connection of TCP instead of messages."""
-    return flow.transfer is not None
-
-
-def is_file(flow: Flow) -> bool:
-    """Whether it is a file, block by block, over a connection of TCP."""
-    return flow.transfer is not None and flow.transfer.job.file is not None
-
-
 def is_saturated(flow: Flow) -> bool:
     """Whether its sender always has something to send."""
-    return is_transfer(flow) or isinstance(flow.arrivals, SaturatedArrivals)
+    return flow.transfer is not None or isinstance(flow.arrivals, SaturatedArrivals)
 
 
 def around_octets(port: str, address: str) -> int:
@@ -223,10 +191,7 @@ def describe(trial: Trial, laboratory: Laboratory, answers: Mapping[str, HostAns
     )
     test = Test(
         seed=trial.seed,
-        agents=[
-            AgentEntry(station.name, station.control, station.address, station.interface)
-            for station in map(laboratory.stations.__getitem__, hosts_of(scenario))
-        ],
+        agents=[laboratory.stations[name] for name in hosts_of(scenario)],
         phases=Phases(
             settle_ns=phases.begin_ps // PS_PER_NS,
             transmit_ns=transmit_ps // PS_PER_NS,
@@ -246,29 +211,26 @@ def _flows(
     scenario = trial.scenario
     faults: list[Fault] = []
     made = []
-    for name, flow, port, shares in zip(
-        flow_names(scenario),
-        scenario.flows,
-        trial.settings().ports,
-        _shares(scenario, answers),
-        strict=True,
+    ports, shares = trial.settings().ports, _shares(scenario, answers)
+    for name, flow, port, (there, back) in zip(
+        flow_names(scenario), scenario.flows, ports, shares, strict=True
     ):
         try:
             traffic = _traffic(flow, port, laboratory, f"{trial.id}, flow {name}")
         except InputError as error:
             faults += error.faults
             continue
-        is_spinning = is_exchange(flow) and not laboratory.is_one_machine
+        is_spinning = flow.response is not None and not laboratory.is_one_machine
         made.append(
             TestFlow(
                 name=name,
                 from_=flow.from_,
                 to=flow.to[0] if flow.address == "unicast" else flow.to,
                 port=port,
-                most_bps=shares.most_bps,
-                most_frames_per_s=shares.most_frames_per_s,
-                most_response_bps=shares.most_response_bps,
-                most_response_frames_per_s=shares.most_response_frames_per_s,
+                most_bps=there.rate_bps,
+                most_frames_per_s=there.rate_frames_per_s,
+                most_response_bps=None if back is None else back.rate_bps,
+                most_response_frames_per_s=None if back is None else back.rate_frames_per_s,
                 attention="spinning" if is_spinning else "sleeping",
                 traffic=traffic,
                 cast=flow.address,
@@ -293,48 +255,49 @@ def selective_acknowledgements(scenario: Scenario) -> bool | None:
     return next(iter(found), None)
 
 
-def _shares(scenario: Scenario, answers: Mapping[str, HostAnswer]) -> list[Shares]:
-    """Return the rates for which each flow requests consent.
+def _shares(
+    scenario: Scenario, answers: Mapping[str, HostAnswer]
+) -> list[tuple[Ceilings, Ceilings | None]]:
+    """Return the rates for which each flow requests consent, there and back.
 
     They are the least equal share of the ceilings of all hosts that take part in the flow.
     """
-    flows_at = Counter(end for flow in scenario.flows for end in (*_there(flow), *_back(flow)))
+    ends_of = [_ends(flow) for flow in scenario.flows]
+    flows_at = Counter(end for directions in ends_of for ends in directions for end in ends)
     streams = {
         (flow.from_, to)
         for flow in scenario.flows
-        if not is_exchange(flow) and not is_transfer(flow)
+        if flow.response is None and flow.transfer is None
         for to in flow.to
     }
     clocks_at = Counter(host for pair in streams for host in pair)
 
-    def share(ends: list[tuple[str, str]]) -> tuple[int, int]:
-        rates_bps, rates_frames_per_s = [], []
+    def share(ends: list[tuple[str, str]]) -> Ceilings:
+        rates = []
         for host, direction in ends:
             answer = answers.get(host)
             ceilings = (answer and answer.ceilings) or Ceilings()
-            clocks, flows = clocks_at[host], flows_at[host, direction]
-            rates_bps.append((ceilings.rate_bps - clocks * CLOCK.rate_bps) // flows)
-            rates_frames_per_s.append(
-                (ceilings.rate_frames_per_s - clocks * CLOCK.rate_frames_per_s) // flows
+            rates.append(
+                [
+                    (most - clocks_at[host] * clock) // flows_at[host, direction]
+                    for most, clock in zip(astuple(ceilings), astuple(CLOCK), strict=True)
+                ]
             )
-        return max(1, min(rates_bps)), max(1, min(rates_frames_per_s))
+        return Ceilings(*(max(1, min(rate)) for rate in zip(*rates, strict=True)))
 
-    return [
-        Shares(*share(_there(flow)), *(share(back) if (back := _back(flow)) else ()))
-        for flow in scenario.flows
-    ]
+    return [(share(there), share(back) if back else None) for there, back in ends_of]
 
 
-def _there(flow: Flow) -> list[tuple[str, str]]:
-    """Hosts and directions in which a flow takes of their ceilings, once for each permission."""
-    return [(flow.from_, "out"), *((host, "in") for host in flow.to)]
+def _ends(flow: Flow) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+    """Hosts and directions in which a flow, and its responses, take of their ceilings.
 
-
-def _back(flow: Flow) -> list[tuple[str, str]]:
-    """Return the same of its responses."""
-    if not is_exchange(flow) and not is_file(flow):
-        return []
-    return [end for host in flow.to for end in ((host, "out"), (flow.from_, "in"))]
+    Each stands once for each permission.
+    """
+    there = [(flow.from_, "out"), *((host, "in") for host in flow.to)]
+    is_file = flow.transfer is not None and flow.transfer.job.file is not None
+    has_back = flow.response is not None or is_file
+    back = [end for host in flow.to for end in ((host, "out"), (flow.from_, "in"))]
+    return there, back if has_back else []
 
 
 def _traffic(flow: Flow, port: str, laboratory: Laboratory, where: str) -> Traffic:
@@ -395,13 +358,7 @@ def _voice(flow: Flow, port: str, laboratory: Laboratory, where: str) -> Stream:
 
 
 def _frames(
-    frames: Lengths,
-    framing: Framing,
-    port: str,
-    address: str,
-    where: str,
-    *,
-    within: str = "",
+    frames: Lengths, framing: Framing, port: str, address: str, where: str, *, within: str = ""
 ) -> Lengths:
     """Return the lengths of frames with all data of a message, before IP fragments them."""
     around = around_octets(port, address)
@@ -413,26 +370,19 @@ def _frames(
             least, made = max(64, around + MARK_OCTETS), octets
         elif port in ("packet", "xdp"):
             # Raw frames as long as those that UDP would make.
-            fragments = frame_octets(framing, octets)
-            if len(fragments) > 1:
-                raise InputError.of(
-                    where,
-                    f"{within}data",
-                    f"{octets} B",
-                    f'expected data that fits into a frame with port = "{port}"',
-                )
-            least, made = 64, fragments[0]
+            least, (made, *more) = 64, frame_octets(framing, octets)
+            if more:
+                allowed = f'expected data that fits into a frame with port = "{port}"'
+                raise InputError.of(where, f"{within}data", f"{octets} B", allowed)
         else:
             least, made = around + MARK_OCTETS, octets + around
         if made < least:
-            value, least = (octets, MARK_OCTETS) if is_data else (made, least)
+            key, least = ("data", MARK_OCTETS) if is_data else ("frames", least)
             allowed = (
                 f"expected at least {least} B of what is measured: each message carries a mark of "
                 f"{MARK_OCTETS} octets"
             )
-            raise InputError.of(
-                where, within + ("data" if is_data else "frames"), f"{value} B", allowed
-            )
+            raise InputError.of(where, within + key, f"{octets} B", allowed)
         return made * 8
 
     match frames:

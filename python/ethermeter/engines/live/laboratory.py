@@ -29,8 +29,7 @@ class HostAnswer(Struct, frozen=True):
     error: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Station:
+class Station(Struct, frozen=True, omit_defaults=True):
     """A host with an agent, by its name in the experiment.
 
     `control` is where its agent listens, as ADDRESS:PORT; `address` and `interface` are those with

@@ -14,7 +14,7 @@ from ethermeter.engines.live.description import LINGER_NS, describe, hosts_of
 from ethermeter.engines.live.laboratory import HostAnswer, Laboratory
 from ethermeter.engines.live.observed import failed, observe
 from ethermeter.engines.live.switches import Around
-from ethermeter.engines.work import Finished, TrialError, Work
+from ethermeter.engines.work import Finished, TrialError, Work, failure
 from ethermeter.faults import Fault, InputError
 from ethermeter.scenario import Scenario
 from ethermeter.store.files import LIVE, write_whole
@@ -145,24 +145,17 @@ def _measured(
         raise
     thread.join()
     if isinstance(outcome, BaseException):
-        raise TrialError(
-            f"trial {work.id}: {(str(outcome).splitlines() or [type(outcome).__name__])[0]}"
-        ) from outcome
+        raise failure(work, outcome) from outcome
     text, result = outcome
     write_whole(directory / FOLDER / f"{work.id}.json", text.decode() + "\n", within=directory)
     took_s = time.monotonic() - begun_s
     if result.outcome == COMPLETE:
-        yield Finished(
-            work.place,
-            observe(trial, result, took_s=took_s, has_wires=laboratory.has_wires),
-        )
+        rows = observe(trial, result, took_s=took_s, has_wires=laboratory.has_wires)
+        yield Finished(work.place, rows)
     elif result.outcome == AGENT_LOST:
         lost = result.lost
-        yield FailedTrial(
-            work.place,
-            failed(trial, took_s=took_s),
-            "an agent was lost" if lost is None else f"agent {lost.agent} was lost: {lost.what}",
-        )
+        why = "an agent was lost" if lost is None else f"agent {lost.agent} was lost: {lost.what}"
+        yield FailedTrial(work.place, failed(trial, took_s=took_s), why)
     else:
         raise TrialError(f"trial {work.id}: {result.outcome}")
 
@@ -226,7 +219,5 @@ class _Clock:
         word = self._stage
         if word == "running":
             since_s = now_s - self._since_s
-            word = next(
-                (name for name, at_s in reversed(self._phases) if since_s >= at_s), "settle"
-            )
+            word = ["settle", *(name for name, at_s in self._phases if since_s >= at_s)][-1]
         return word, min(1.0, (now_s - self._began_s) / self._whole_s)
