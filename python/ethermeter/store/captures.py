@@ -89,10 +89,6 @@ def read(directory: Path) -> list[Captured]:
                 for host, account in decode(text, type=Accounts).hosts.items()
             ]
         except (OSError, DecodeError) as error:
-            raise InputError.of(
-                str(path),
-                "(file)",
-                type(error).__name__,
-                "an account of captures, as measure writes it",
-            ) from error
+            allowed = "an account of captures, as measure writes it"
+            raise InputError.of(str(path), "(file)", type(error).__name__, allowed) from error
     return found

@@ -13,6 +13,7 @@ from ethermeter.store.files import checksum, written_whole
 from ethermeter.store.integrity import (
     AGAIN,
     checksums_in,
+    fault_of,
     first_line,
     is_altered,
     read_provenance,
@@ -97,10 +98,8 @@ class RunDirectory:
         try:
             return read_verified(self.path, name)
         except OSError as error:
-            reason = error.strerror or str(error)
-            raise InputError.of(
-                str(self.path / name), "file", reason, "expected a finished search"
-            ) from error
+            allowed, reason = "expected a finished search", error.strerror or str(error)
+            raise InputError.of(str(self.path / name), "file", reason, allowed) from error
 
     def is_finished(self) -> bool:
         """Whether every trial has been run and the tables are written."""
@@ -119,22 +118,11 @@ class RunDirectory:
         Raises InputError with a fault for every file that is missing or was altered.
         """
         known = self.checksums()
-        faults = []
-        for name in names:
-            if name not in known:
-                continue
-            try:
-                wrong = (
-                    ""
-                    if checksum(self.path / name) == known[name]
-                    else "damaged: its SHA-256 differs from the one in provenance.json"
-                )
-            except FileNotFoundError:
-                wrong = "missing"
-            except OSError as error:
-                wrong = first_line(error)
-            if wrong:
-                faults.append(Fault(str(self.path / name), "file", wrong, f"expected {AGAIN}"))
+        faults = [
+            Fault(str(self.path / name), "file", wrong, f"expected {AGAIN}")
+            for name in names
+            if name in known and (wrong := fault_of(self.path / name, known[name]))
+        ]
         if faults:
             raise InputError(faults)
 
@@ -143,13 +131,12 @@ class RunDirectory:
 
         Results of measured trials are verified when they are read.
         """
+        own = (PLAN, QUESTION, ANSWER)
         self.verify(
             *(
                 name
                 for name in self.checksums()
-                if name in (PLAN, QUESTION, ANSWER)
-                or name.startswith("experiment")
-                or name.endswith(".parquet")
+                if name in own or name.startswith("experiment") or name.endswith(".parquet")
             )
         )
 
@@ -165,12 +152,8 @@ class RunDirectory:
         """
         path = self.path / name
         if path.is_dir():
-            raise InputError.of(
-                str(path),
-                "file",
-                "a directory",
-                f"expected a file, or nothing; {name} is written there",
-            )
+            allowed = f"expected a file, or nothing; {name} is written there"
+            raise InputError.of(str(path), "file", "a directory", allowed)
         found = self.provenance()
         with written_whole(path) as file:
             for part in [text] if isinstance(text, str) else text:
@@ -207,11 +190,8 @@ class RunDirectory:
         name, null what agents do not count by batch; None if the run has no network, or is older
         than these batches.
         """
-        return (
-            self._table(FLOW_BATCHES, trials=trials)
-            if (self.path / FLOW_BATCHES).is_file()
-            else None
-        )
+        has_some = (self.path / FLOW_BATCHES).is_file()
+        return self._table(FLOW_BATCHES, trials=trials) if has_some else None
 
     def histograms(self) -> "pa.Table":
         """Read the histograms of delay.
@@ -243,31 +223,27 @@ class RunDirectory:
         import pyarrow.parquet as pq
 
         if not self.is_finished():
-            raise _fault(
-                self.path,
-                "unfinished, by its provenance.json",
-                "a finished run; continue it with: ethermeter run … --resume",
-            )
+            allowed = "a finished run; continue it with: ethermeter run … --resume"
+            raise _fault(self.path, "unfinished, by its provenance.json", allowed)
         self.verify(name)
         try:
             # One file on one thread: a dataset of many takes twice the memory.
-            with pq.ParquetFile(self.path / name) as file:
-                groups = [file.schema_arrow.empty_table()]
-                for number in _row_groups(file.metadata, trials):
-                    group = file.read_row_group(number, use_threads=False)
-                    group = group.filter(pc.equal(group["station"], ALL)) if whole else group
-                    groups.append(
-                        group
-                        if trials is None
-                        else group.filter(pc.is_in(group["trial"], pa.array(trials, pa.string())))
-                    )
+            with pq.ParquetFile(self.path / name) as parquet:
+                groups = [parquet.schema_arrow.empty_table()]
+                for number in _row_groups(parquet.metadata, trials):
+                    group = parquet.read_row_group(number, use_threads=False)
+                    if whole:
+                        group = group.filter(pc.equal(group["station"], ALL))
+                    if trials is not None:
+                        wanted = pa.array(trials, pa.string())
+                        group = group.filter(pc.is_in(group["trial"], wanted))
+                    groups.append(group)
                 table = pa.concat_tables(groups).unify_dictionaries()
             pa.default_memory_pool().release_unused()
             return table
         except (OSError, pa.ArrowException) as error:
-            raise InputError.of(
-                str(self.path / name), "table", "unreadable", first_line(error)
-            ) from error
+            where = str(self.path / name)
+            raise InputError.of(where, "table", "unreadable", first_line(error)) from error
 
 
 def _row_groups(metadata: Any, trials: Sequence[str] | None) -> Iterator[int]:

@@ -10,6 +10,7 @@ from ethermeter.faults import Fault, InputError
 from ethermeter.store.files import checksum, links, write_whole
 
 PROVENANCE = "provenance.json"
+_DAMAGED = f"damaged: its SHA-256 differs from the one in {PROVENANCE}"
 AGAIN = "the file as the run wrote it; restore it, or run again with --force"
 
 
@@ -49,13 +50,18 @@ def read_verified(directory: Path, name: str) -> bytes:
     content = (directory / name).read_bytes()
     known = checksums_in(read_provenance(directory)).get(name)
     if known is not None and hashlib.sha256(content).hexdigest() != known:
-        raise InputError.of(
-            str(directory / name),
-            "file",
-            "damaged: its SHA-256 differs from the one in provenance.json",
-            AGAIN,
-        )
+        raise InputError.of(str(directory / name), "file", _DAMAGED, AGAIN)
     return content
+
+
+def fault_of(file: Path, known: str) -> str:
+    """Say what is wrong with a file by its checksum; "" if nothing."""
+    try:
+        return "" if checksum(file) == known else _DAMAGED
+    except FileNotFoundError:
+        return "missing"
+    except OSError as error:
+        return first_line(error)
 
 
 def is_altered(directory: Path, name: str) -> bool:
@@ -64,10 +70,7 @@ def is_altered(directory: Path, name: str) -> bool:
     False if there is no checksum.
     """
     known = checksums_in(read_provenance(directory)).get(name)
-    try:
-        return known is not None and checksum(directory / name) != known
-    except OSError:
-        return True
+    return known is not None and fault_of(directory / name, known) != ""
 
 
 def refuse_links(path: Path) -> None:
@@ -75,16 +78,9 @@ def refuse_links(path: Path) -> None:
 
     Raises InputError with a fault for every link.
     """
+    allowed = "expected files and folders of the run itself; remove the link"
     if found := sorted(links(path)):
-        raise InputError(
-            Fault(
-                str(link),
-                "file",
-                "a link",
-                "expected files and folders of the run itself; remove the link",
-            )
-            for link in found
-        )
+        raise InputError(Fault(str(link), "file", "a link", allowed) for link in found)
 
 
 def checksums_of(path: Path, names: Iterable[str]) -> dict[str, str]:

@@ -47,19 +47,24 @@ FLUSH_OCTETS = 1 << 24
 PARTS_OPEN = 3
 
 DERIVED = (
-    *(
-        "estimates.json",
-        "positions.json",
-        "claims.json",
-        "agreement.json",
-        "live-claims.json",
-        "flows.json",
-        "live-accounts.json",
-        "network.toml",
-    ),
-    *("live-agreement.json", "report.html"),
+    *("estimates.json", "positions.json", "claims.json", "agreement.json", "live-claims.json"),
+    *("flows.json", "live-accounts.json", "network.toml", "live-agreement.json", "report.html"),
 )
 EXPERIMENT, EXPERIMENTS = "experiment.toml", "experiments"
+FILES = (
+    *(PROVENANCE, PLAN, QUESTION, ANSWER, EXPERIMENT),
+    *(*TABLES, *NETWORK_TABLES, *DERIVED),
+)
+"""Files that a run leaves in its directory, besides folders.
+
+The provenance is first: once it is removed, the directory is not taken for a finished run.
+"""
+FOLDERS = (PARTS, EXPERIMENTS, LIVE, CAPTURES)
+RESULTS = (
+    *(PLAN, QUESTION, ANSWER, EXPERIMENT, f"{EXPERIMENTS}/*.toml", "*.parquet"),
+    *(f"{LIVE}/*/*.json", f"{CAPTURES}/*/*.json"),
+)
+"""Files of a run that cannot be made again from others."""
 
 
 class RunError(RuntimeError):
@@ -179,12 +184,7 @@ class Recorder:
             if there.startswith(self._text):
                 return  # a run that is resumed: these trials were proposed before
             if not self._text.startswith(there):
-                raise InputError.of(
-                    str(self.directory / PLAN),
-                    "file",
-                    "damaged: not the trials that were proposed",
-                    "--force to run it again",
-                )
+                raise self._damaged("not the trials that were proposed")
             write_whole(self.directory / PLAN, self._text)
 
     def rows(self, place: int) -> TrialRows:
@@ -212,9 +212,8 @@ class Recorder:
         """Write what waits as a part file."""
         if not self._waiting:
             return
-        number = 1 + max(
-            (int(file.stem) for file in self._files if file.stem.isdecimal()), default=-1
-        )
+        numbers = [int(file.stem) for file in self._files if file.stem.isdecimal()]
+        number = 1 + max(numbers, default=-1)
         file = self.directory / PARTS / f"{number:06d}.parquet"
         with self._writing():
             parts.write(file, self._waiting, stamp=self._stamp, within=self.directory)
@@ -243,68 +242,51 @@ class Recorder:
         if self.pending:
             raise ValueError(f"{len(self.pending)} of {len(self._ids)} trials have no result yet")
         with self._writing():
-            write_all(
-                self.directory,
-                self._ids,
-                self._observations,
-                self._rows_of,
-                networks=self._networks,
-            )
+            plan = self._ids, self._observations
+            write_all(self.directory, *plan, self._rows_of, networks=self._networks)
             if answer is not None:
                 write_whole(self.directory / ANSWER, answer)
-            self.write_provenance(
-                {**provenance, "sha256": checksums_of(self.directory, _results(self.directory))}
-            )
+            sums = checksums_of(self.directory, _results(self.directory))
+            self.write_provenance({**provenance, "sha256": sums})
             _clear_parts(self.directory)
 
     def _enter(
         self, plan: "Plan", experiments: Mapping[str, str], *, resume: bool, force: bool
     ) -> None:
         refuse_links(self.directory)
-        for folder in (self.directory / name for name in (PARTS, EXPERIMENTS, LIVE, CAPTURES)):
+        for folder in (self.directory / name for name in FOLDERS):
             if folder.exists() and not folder.is_dir():
-                raise InputError.of(
-                    str(folder), "file", "a file", "expected a directory, or nothing"
-                )
+                allowed = "expected a directory, or nothing"
+                raise InputError.of(str(folder), "file", "a file", allowed)
         there = plan_hash_of(self.directory)
         if there is not None and not force:
-            if (
-                there != self.plan_hash
-                and read_provenance(self.directory).get("plan_hash") == self.plan_hash
-            ):
-                raise InputError.of(
-                    str(self.directory / PLAN),
-                    "file",
-                    "damaged: not the plan that was run",
-                    "--force to run it again",
-                )
-            if there != self.plan_hash:
-                raise self._refusal(
-                    "plan",
-                    there,
-                    f"{self.plan_hash}, the plan to be run; give another --out, or --force to"
-                    " discard what is there",
-                )
-            if is_finished(self.directory):
-                raise self._refusal("run", "finished", "--force to discard it and run again")
-            if not resume:
-                raise self._refusal(
-                    "run",
-                    "unfinished",
-                    "--resume to continue it, or --force to discard it and begin again",
-                )
-        if there is None and _strangers(self.directory):
-            raise self._refusal(
-                "directory",
-                _strangers(self.directory)[0],
-                "an empty directory, or one with a run in it",
-            )
+            self._refuse_other(there, resume=resume)
+        elif there is None and (strangers := _strangers(self.directory)):
+            allowed = "an empty directory, or one with a run in it"
+            raise self._refusal("directory", strangers[0], allowed)
         if there is None or force:
             _clear(self.directory)
             self._begin(plan, experiments)
         make_folder(self.directory / PARTS, within=self.directory)
         remove_abandoned(self.directory)
         self._read_parts()
+
+    def _refuse_other(self, there: str, *, resume: bool) -> None:
+        """Refuse a directory with another run, or with this one unless it can be resumed."""
+        if there != self.plan_hash:
+            if read_provenance(self.directory).get("plan_hash") == self.plan_hash:
+                raise self._damaged("not the plan that was run")
+            allowed = "the plan to be run; give another --out, or --force to discard what is there"
+            raise self._refusal("plan", there, f"{self.plan_hash}, {allowed}")
+        if is_finished(self.directory):
+            raise self._refusal("run", "finished", "--force to discard it and run again")
+        if not resume:
+            allowed = "--resume to continue it, or --force to discard it and begin again"
+            raise self._refusal("run", "unfinished", allowed)
+
+    def _damaged(self, how: str) -> InputError:
+        file = str(self.directory / PLAN)
+        return InputError.of(file, "file", f"damaged: {how}", "--force to run it again")
 
     def _refusal(self, key: str, value: str, allowed: str) -> InputError:
         return InputError.of(str(self.directory), key, value, allowed)
@@ -313,10 +295,9 @@ class Recorder:
         if len(experiments) == 1:
             write_whole(self.directory / EXPERIMENT, *experiments.values())
         else:
+            folder = self.directory / EXPERIMENTS
             for name, text in experiments.items():
-                write_whole(
-                    self.directory / EXPERIMENTS / f"{name}.toml", text, within=self.directory
-                )
+                write_whole(folder / f"{name}.toml", text, within=self.directory)
         if self._question is not None:
             write_whole(self.directory / QUESTION, self._question)
         # Last: once the plan is there, the directory is a run that can be resumed.
@@ -364,10 +345,7 @@ class Recorder:
     def _rows_of(self, trials: range) -> "pa.Table":
         import pyarrow as pa
 
-        part_of, row_of = (
-            self._part_of[trials.start : trials.stop],
-            self._row_of[trials.start : trials.stop],
-        )
+        part_of, row_of = (of[trials.start : trials.stop] for of in (self._part_of, self._row_of))
         needed = np.unique(part_of)
         tables = [self._part(int(number)) for number in needed]
         begins = np.concatenate([[0], np.cumsum([len(table) for table in tables])])
@@ -383,9 +361,8 @@ class Recorder:
             try:
                 self._open[number] = parts.read(self._files[number], stamp=self._stamp)
             except parts.BadPartError as error:
-                raise RunError(
-                    f"{error}; continue with --resume to run its trials again"
-                ) from error
+                how = "continue with --resume to run its trials again"
+                raise RunError(f"{error}; {how}") from error
             while len(self._open) > PARTS_OPEN:
                 del self._open[next(iter(self._open))]
         return self._open[number]
@@ -397,11 +374,8 @@ class Recorder:
             yield
         except OSError as error:
             where = error.filename or self.directory
-            kept = (
-                f"; {self.stored} finished trials are kept, continue with --resume"
-                if self.stored
-                else ""
-            )
+            kept = f"; {self.stored} finished trials are kept, continue with --resume"
+            kept = kept if self.stored else ""
             raise RunError(f"cannot write {where}: {error.strerror or error}{kept}") from error
 
 
@@ -415,9 +389,8 @@ def plan_hash_of(directory: Path) -> str | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        raise InputError.of(
-            str(file), "file", error.strerror or str(error), "expected a plan"
-        ) from error
+        why = error.strerror or str(error)
+        raise InputError.of(str(file), "file", why, "expected a plan") from error
 
 
 def _hash(text: bytes) -> str:
@@ -425,42 +398,11 @@ def _hash(text: bytes) -> str:
 
 
 def _results(directory: Path) -> list[str]:
-    """Files of a run that cannot be made again from others.
-
-    Plan, question and answer, experiments, tables, results of measured trials.
-    """
-    patterns = (
-        PLAN,
-        QUESTION,
-        ANSWER,
-        EXPERIMENT,
-        f"{EXPERIMENTS}/*.toml",
-        "*.parquet",
-        f"{LIVE}/*/*.json",
-        f"{CAPTURES}/*/*.json",
-    )
     return sorted(
         path.relative_to(directory).as_posix()
-        for pattern in patterns
+        for pattern in RESULTS
         for path in directory.glob(pattern)
     )
-
-
-def _ours() -> set[str]:
-    return {
-        PLAN,
-        QUESTION,
-        ANSWER,
-        PROVENANCE,
-        PARTS,
-        EXPERIMENT,
-        EXPERIMENTS,
-        LIVE,
-        CAPTURES,
-        *TABLES,
-        *NETWORK_TABLES,
-        *DERIVED,
-    }
 
 
 def _strangers(directory: Path) -> list[str]:
@@ -468,24 +410,13 @@ def _strangers(directory: Path) -> list[str]:
     return sorted(
         entry.name
         for entry in directory.iterdir()
-        if entry.name not in _ours() and not entry.name.startswith(TEMPORARY)
+        if entry.name not in (*FILES, *FOLDERS) and not entry.name.startswith(TEMPORARY)
     )
 
 
 def _clear(directory: Path) -> None:
     """Remove what a run leaves behind, and nothing else."""
-    # The provenance first: from then on the directory is not taken for a finished run, whatever
-    # happens.
-    for name in (
-        PROVENANCE,
-        PLAN,
-        QUESTION,
-        ANSWER,
-        EXPERIMENT,
-        *TABLES,
-        *NETWORK_TABLES,
-        *DERIVED,
-    ):
+    for name in FILES:
         (directory / name).unlink(missing_ok=True)
     for file in (directory / EXPERIMENTS).glob("*.toml"):
         file.unlink()
@@ -520,19 +451,13 @@ def _lock(directory: Path) -> int | None:
     """
     try:
         import fcntl
-    except (
-        ImportError
-    ):  # not on this system; two runs into one directory are then the user's own look-out
+    except ImportError:  # not on this system: the user must not run twice into one directory
         return None
     descriptor = os.open(directory, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(descriptor)
-        raise InputError.of(
-            str(directory),
-            "run",
-            "under way",
-            "one process at a time; another one writes to this directory",
-        ) from None
+        allowed = "one process at a time; another one writes to this directory"
+        raise InputError.of(str(directory), "run", "under way", allowed) from None
     return descriptor
