@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from ethermeter.engines import simulation
 from ethermeter.store.rows import TrialRows
-from ethermeter.trial import read_trial
+from ethermeter.trial import SIMULATION, THEORY, read_trial
 
 if TYPE_CHECKING:
     from ethermeter._core import Watch
@@ -21,13 +21,11 @@ def answer(line: str, watch: "Watch | None" = None) -> TrialRows:
     if isinstance(trial, str):
         raise ValueError(trial)
     engine, *rest = trial.engine.split("/")
+    if engine == SIMULATION:
+        return simulation.run_trial(line, trial.scenario, watch)
     # On demand: a simulation needs no theories, nor what these import.
-    if engine == "theory":
-        from ethermeter.engines import theory
+    from ethermeter.engines import theory
 
+    if engine == THEORY:
         return theory.run_trial(trial, *rest)
-    if engine in ("idealised", "ablation"):
-        from ethermeter.engines import idealised
-
-        return idealised.run_trial(trial, *rest, watch=watch)
-    return simulation.run_trial(line, trial.scenario, watch)
+    return theory.run_idealised(trial, *rest, watch=watch)

@@ -10,8 +10,7 @@ from ethermeter.counts import Buckets, Counts, Floats, FlowBatch, Integers, Port
 from ethermeter.engines.clocks import clock_table
 from ethermeter.engines.flow_voice import flow_voice_table
 from ethermeter.engines.flows import Measured, flow_table
-from ethermeter.engines.station_voice import station_voice_table
-from ethermeter.engines.stations import station_table
+from ethermeter.engines.stations import station_table, station_voice_table
 from ethermeter.engines.table import Table
 from ethermeter.scenario import Scenario
 from ethermeter.store.rows import (
@@ -73,9 +72,9 @@ def observe(
     Returns
     -------
     :
-        The rows in the order of `ethermeter.store.rows.layout`. A value
-        without a sample is NaN and has the caution `no-samples`; one that is estimated from fewer
-        than 30 frames or messages has `few-samples`.
+        The rows in the order of `ethermeter.store.rows.layout`. A value without a sample is NaN and
+        has the caution `no-samples`; one that is estimated from fewer than 30 frames or messages
+        has `few-samples`.
     """
     clocks = clocks_of(scenario) if measured is None else 0
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -121,13 +120,12 @@ def _tables(
     scenario: Scenario, counts: Counts, measured: Measured | None, *, clocks: int
 ) -> list[Table]:
     """Return the tables of a trial by the entities that its scenario has: stations or flows."""
+    voice = has_voice(scenario)
     if scenario.media:
-        tables = [station_table(scenario, counts)]
-        if has_voice(scenario):
-            tables.append(station_voice_table(scenario, counts))
-        return tables
+        others = [station_voice_table(scenario, counts)] if voice else []
+        return [station_table(scenario, counts), *others]
     tables = [flow_table(scenario, counts, measured)]
-    if has_voice(scenario):
+    if voice:
         tables.append(flow_voice_table(scenario, counts))
     if clocks:
         tables.append(clock_table(scenario, counts.flows.clocks, clocks=clocks))
