@@ -4,16 +4,17 @@ Hosts, connections, where messages were lost, pacing and clocks.
 """
 
 import json
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from ethermeter.analysis import connections, hosts, losses, pacing
 from ethermeter.analysis.connections import Connection
 from ethermeter.analysis.hosts import Machine
 from ethermeter.analysis.losses import Drops, Loss
 from ethermeter.analysis.pacing import RANKS, Clock, Pacing
+from ethermeter.analysis.tables import alike, point_of
 from ethermeter.faults import InputError
 from ethermeter.json_values import finite, plain
 from ethermeter.store.result import Result
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 FILE = "live-accounts.json"
 LIVE = "live"
 """The engine whose trials are tests."""
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,18 +107,7 @@ def account(trial: "Trial", result: Result) -> Account:
 
 def by_point(found: Sequence[Account]) -> list[list[Account]]:
     """Accounts of the replications of every point, in the order of the plan."""
-    points: dict[tuple[object, ...], list[Account]] = {}
-    for each in found:
-        points.setdefault((each.series, *sorted(each.point.items())), []).append(each)
-    return list(points.values())
-
-
-def alike(parts: Iterable[T], key: Callable[[T], Hashable]) -> list[list[T]]:
-    """Group items of several trials by a key, in the order of their first."""
-    found: dict[Hashable, list[T]] = {}
-    for each in parts:
-        found.setdefault(key(each), []).append(each)
-    return list(found.values())
+    return alike(found, point_of)
 
 
 def write(run_dir: Path) -> Path:

@@ -21,6 +21,7 @@ from pathlib import Path
 from ethermeter.analysis import estimates
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.interval import Estimate, upper_tail
+from ethermeter.analysis.tables import point_of
 from ethermeter.json_values import plain
 from ethermeter.metrics import Metric
 
@@ -103,17 +104,12 @@ class Agreement:
 def agreements(points: Sequence[Point], *, error: float = ERROR) -> tuple[Agreement, ...]:
     """Compare every theory of a run with its simulations, in the order of the plan.
 
-    Parameters
-    ----------
-    points
-        Estimates of the run.
-    error
-        Probability with which chance alone makes any of the comparisons of a kind differ.
-
+    `error` is the probability with which chance alone makes any of the comparisons of a kind
+    differ.
     """
-    by_engine: dict[tuple[object, ...], dict[str, Point]] = {}
+    by_engine: dict[object, dict[str, Point]] = {}
     for each in points:
-        by_engine.setdefault((each.series, *sorted(each.point.items())), {})[each.engine] = each
+        by_engine.setdefault(point_of(each), {})[each.engine] = each
     cases = [case for engines in by_engine.values() for case in _cases(engines)]
     against = {
         "idealised": [_chance(case.idealised, case.theory) for case in cases],

@@ -76,20 +76,9 @@ def unknown(count: int) -> Within:
 def within(left_out: Floats) -> Within:
     """Find how sure a statistic is from its values with one batch left out at a time.
 
-    Parameters
-    ----------
-    left_out
-        Shape `(…, batches)`, in the order of time; at least two batches. NaN makes its row unknown.
-
-    Returns
-    -------
-    :
-        Of shape `(…)`.
-
-    Assumptions
-    -----------
-    The statistic is a smooth function of sums over batches, and the window many times as long as
-    anything is remembered in it.
+    `left_out` has the shape `(…, batches)`, in the order of time, with at least two batches; NaN
+    makes its row unknown. The result has the shape `(…)`. The statistic must be a smooth function
+    of sums over batches, and the window many times as long as anything is remembered in it.
     """
     batches = left_out.shape[-1]
     if batches < 2:

@@ -18,24 +18,13 @@ if TYPE_CHECKING:
 def larger_shares(trials: Sequence[Trial], batches: "pa.Table") -> tuple[Point, ...]:
     """Estimate the larger of two stations' shares of the channel time they used.
 
-    Over the measured window, and over each of its batches.
+    Over the measured window, and over each of its batches: two points for every point, "the window"
+    and "one batch" under `PART`; the share stands as `Metric.UTILISATION`. Half is a fair division.
+    A share that is near half over the window and near one over a batch is capture that changes
+    sides.
 
-    Half is a fair division. A share that is near half over the window and near one over a batch is
-    capture that changes sides.
-
-    Parameters
-    ----------
-    trials
-        The plan, in its order; every trial has two stations.
-    batches
-        Arrow table as `docs/formats.md` has it.
-
-    Returns
-    -------
-    :
-        Two points for every point, "the window" and "one batch" under `PART`; the share stands as
-        `Metric.UTILISATION`. The interval is by replications; from fewer than three there is one
-        for a batch only, whose share is a mean over the batches.
+    Every trial has two stations. The interval is by replications; from fewer than three there is
+    one for a batch only, whose share is a mean over the batches.
     """
     window, batch = np.full(len(trials), np.nan), np.full(len(trials), np.nan)
     errors = unknown(len(trials))

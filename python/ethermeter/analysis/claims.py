@@ -5,6 +5,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ethermeter.json_values import damaged, finite, number
 
@@ -47,28 +48,19 @@ class Claim:
         return self.ours / self.published - 1 if self.published else math.nan
 
 
+_KEYS = (
+    *("id", "what", "where", "published", "rounding", "unit", "ours", "low", "high", "prediction"),
+    *("deviation", "near", "basis", "verdict", "measure", "note"),
+)
+"""Keys of a claim in the file; `deviation` follows from others."""
+_NUMBERS, _PAIRS = ("published", "ours", "low", "high"), ("rounding", "prediction")
+
+
 def to_json(study: str, claims: Sequence[Claim]) -> str:
     """Text of `claims.json`; a missing number is null."""
     rows = [
-        {
-            "id": claim.id,
-            "what": claim.what,
-            "where": claim.where,
-            "published": finite(claim.published),
-            "rounding": claim.rounding,
-            "unit": claim.unit,
-            "ours": finite(claim.ours),
-            "low": finite(claim.low),
-            "high": finite(claim.high),
-            "prediction": claim.prediction,
-            "deviation": finite(claim.deviation),
-            "near": claim.near,
-            "basis": claim.basis,
-            "verdict": claim.verdict,
-            "measure": claim.measure,
-            "note": claim.note,
-        }
-        for claim in claims
+        {key: finite(value) if isinstance(value, float) else value for key, value in row}
+        for row in ([(key, getattr(claim, key)) for key in _KEYS] for claim in claims)
     ]
     return json.dumps({"study": study, "claims": rows}, ensure_ascii=False, indent=1) + "\n"
 
@@ -76,39 +68,23 @@ def to_json(study: str, claims: Sequence[Claim]) -> str:
 def read(run_dir: Path, file: str = FILE) -> tuple[str, tuple[Claim, ...]] | None:
     """Study and claims of a run, from its `claims.json` or a file like it.
 
-    None if the run is not a study's.
-
-    Raises
-    ------
-    InputError
-        If the file does not hold claims.
+    None if the run is not a study's. Raises `InputError` if the file does not hold claims.
     """
     path = run_dir / file
     if not path.exists():
         return None
-
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-        claims = tuple(
-            Claim(
-                id=row["id"],
-                what=row["what"],
-                where=row["where"],
-                published=number(row["published"]),
-                rounding=tuple(row["rounding"]) if row["rounding"] else None,
-                unit=row["unit"],
-                basis=row["basis"],
-                measure=row["measure"],
-                ours=number(row["ours"]),
-                low=number(row["low"]),
-                high=number(row["high"]),
-                verdict=row["verdict"],
-                note=row["note"],
-                prediction=tuple(row["prediction"]) if row["prediction"] else None,
-                near=row.get("near", NEAR),
-            )
-            for row in content["claims"]
-        )
+        claims = tuple(_claim(row) for row in content["claims"])
         return content["study"], claims
     except (ValueError, KeyError, TypeError) as fault:
         raise damaged(path, fault, "a claims file") from fault
+
+
+def _claim(row: dict[str, Any]) -> Claim:
+    found = {"near": NEAR} | {key: row[key] for key in _KEYS if key in row and key != "deviation"}
+    return Claim(
+        **found
+        | {key: number(row[key]) for key in _NUMBERS}
+        | {key: tuple(row[key]) if row[key] else None for key in _PAIRS}
+    )

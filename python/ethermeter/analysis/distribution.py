@@ -30,20 +30,9 @@ def distribution(
 ) -> list[Distribution]:
     """Add the histograms of trials, for each group of trials; every frame counts alike.
 
-    Parameters
-    ----------
-    histograms
-        Arrow table as `docs/formats.md` has it.
-    metric
-        Name of a histogram, such as "transmission_delay".
-    trials
-        Ids of the trials of every group; no trial is in two.
-
-    Returns
-    -------
-    :
-        One for every group: the shares at the edges of its buckets, where they are exact; empty if
-        the group has no frame.
+    `metric` is the name of a histogram, such as "transmission_delay". `trials` has the ids of the
+    trials of every group; no trial is in two. Shares are those at the edges of the buckets, where
+    they are exact; a group without a frame has none.
     """
     ids = [trial for group in trials for trial in group]
     owner = np.repeat(np.arange(len(trials)), [len(group) for group in trials])

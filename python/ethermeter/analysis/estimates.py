@@ -76,13 +76,8 @@ class Point:
 class Estimates(Mapping[Metric, Estimate]):
     """Estimates by metric, kept as an array of numbers.
 
-    As objects, those of a large run would take ten times the memory.
-
-    Parameters
-    ----------
-    found
-        The estimates; those with `ends` have finite ones.
-
+    As objects, those of a large run would take ten times the memory. Those with `ends` must have
+    finite ones.
     """
 
     __slots__ = ("_cautions", "_numbers", "_positions")
@@ -125,12 +120,8 @@ def estimate(
 ) -> tuple[Point, ...]:
     """Estimate every whole-segment metric at every point that has it, in the order of the plan.
 
-    Parameters
-    ----------
-    trials
-        The plan, in its order.
-    observations, batches, flow_batches
-        Arrow tables as `docs/formats.md` has them; the last of them None where there is none.
+    `trials` are the plan, and the tables as `docs/formats.md` has them; `flow_batches` is None
+    where there is none.
     """
     groups, firsts, replications = grouped(trials)
     whole = whole_segment(observations, trials)
@@ -198,23 +189,11 @@ def _exposure(metric: Metric, whole: WholeSegment, members: Integers, scenario: 
 def summarised(
     values: Floats, groups: Integers, replications: Sequence[int], *, within: Within | None
 ) -> list[Estimate]:
-    """Estimate every point by the rule above.
+    """Estimate every point by the rule above, with `correlated-batches` where it applies.
 
-    Parameters
-    ----------
-    values
-        One a trial; NaN where undefined, which makes its point undefined. Shape `(trials,)`.
-    groups
-        Point of every trial, shape `(trials,)`.
-    replications
-        Trials of every point.
-    within
-        Uncertainty of each trial's value, of shape `(trials,)`; None without batches.
-
-    Returns
-    -------
-    :
-        With `correlated-batches` where it applies.
+    `values` has one value a trial, NaN where undefined, which makes its point undefined; `groups`
+    the point of every trial; `within` the uncertainty of each trial's value, None without batches;
+    all of the shape `(trials,)`. `replications` has the number of trials of every point.
     """
     count = np.array(replications, dtype=np.float64)
 
@@ -280,10 +259,8 @@ def grouped(trials: Sequence[Trial]) -> tuple[Integers, list[int], list[int]]:
 def in_blocks(trials: Sequence[T]) -> Iterator[list[T]]:
     """Yield the trials in blocks of whole points, in the order of their first trials.
 
-    So that no table is in memory whole.
-
-    A block has one point, or points of at most `MOST_AT_ONCE` stations or flows, each of them
-    counted in every trial.
+    No table is then in memory whole: a block has one point, or points of at most `MOST_AT_ONCE`
+    stations or flows, each of them counted in every trial.
     """
     points, _, _ = grouped(trials)
     order = np.argsort(points, kind="stable")
@@ -304,20 +281,10 @@ def in_blocks(trials: Sequence[T]) -> Iterator[list[T]]:
 def errors_within(
     by_batch: Iterable[tuple[Integers, Mapping[Metric, Floats]]], trials: int
 ) -> dict[Metric, Within]:
-    """Find how sure every metric is within each trial.
+    """Find how sure every metric is within each trial; shape `(trials,)`, NaN without batches.
 
-    Parameters
-    ----------
-    by_batch
-        Positions of trials, each trial once, and their values with one batch left out, shape
-        `(trials, batches)`.
-    trials
-        How many the plan has.
-
-    Returns
-    -------
-    :
-        By metric, of shape `(trials,)`; NaN of trials without batches.
+    `by_batch` has positions of trials, each trial once, and their values with one batch left out,
+    shape `(trials, batches)`.
     """
     errors: dict[Metric, Within] = {}
     for positions, left in by_batch:

@@ -20,15 +20,10 @@ class Line:
 def line(x: Floats, y: Floats) -> Line:
     """Ordinary least squares with Student's t intervals.
 
-    Parameters
-    ----------
-    x, y
-        At least three points with at least two different x; shapes `(points,)`.
-
     Raises
     ------
     ValueError
-        If there are fewer points, or all x are equal, or a value is not finite.
+        If there are fewer than three points, or all x are equal, or a value is not finite.
 
     Source
     ------

@@ -61,19 +61,9 @@ def flow_sums(
 ) -> list[tuple[Integers, FlowSums]]:
     """Gather sums by batch, for trials with equal numbers of batches and flows together.
 
-    Parameters
-    ----------
-    flow_batches, observations
-        Arrow tables as `docs/formats.md` has them; None of a run that has no flows by batch.
-    trials
-        The plan, in its order.
-
-    Returns
-    -------
-    :
-        Positions of the trials, shape `(trials,)`, and their sums of shape `(trials, batches,
-        flows)`. Trials without batches are left out; what agents did not count by batch is NaN, and
-        so is whatever would follow from it.
+    Returned are positions of the trials, shape `(trials,)`, and their sums of shape `(trials,
+    batches, flows)`. Trials without batches are left out; what agents did not count by batch is
+    NaN, and so is whatever would follow from it.
     """
     if flow_batches is None or not len(flow_batches):
         return []

@@ -100,20 +100,12 @@ def of_sharing(run: "RunDirectory", trials: "Sequence[Trial]") -> Iterator[Shari
 def sharing(
     trials: "Sequence[Trial]", observations: Any, flow_batches: Any = None
 ) -> tuple[Sharing, ...]:
-    """Find how fairly flows share at every point, in the order of the plan.
+    """Find how fairly flows share at every point of networks, in the order of the plan.
 
     Flows of one table of the experiment file share, where it has several; in a network without such
     a table all flows do, if all send messages without answers, or all are transfers. Points at
-    which no two flows share are left out.
-
-    Parameters
-    ----------
-    trials
-        Of networks.
-    observations, flow_batches
-        Arrow tables as `docs/formats.md` has them; the second None where there is none. From it
-        come the intervals of one or two replications.
-
+    which no two flows share are left out. From `flow_batches` follow the intervals of one or two
+    replications; None where there is no such table.
     """
     if not trials:
         return ()
@@ -193,10 +185,7 @@ def _rates(
 def _rates_left_out(
     flow_batches: Any, observations: Any, trials: "Sequence[Trial]"
 ) -> dict[int, dict[Metric, Floats]]:
-    """Rates of every flow with one batch left out, by the index of the trial.
-
-    Shape `(batches, flows)`.
-    """
+    """Rates of every flow, shape `(batches, flows)`, with one batch left out, by trial."""
     found = {}
     for positions, sums in flow_sums(flow_batches, observations, trials):
         values = of_each(left_out(sums))
@@ -210,15 +199,8 @@ def _errors_within(
 ) -> tuple[Within | None, list[Within | None]]:
     """Find the uncertainty of Jain's index and of every flow's share within each replication.
 
-    None where batches do not show it.
-
-    Parameters
-    ----------
-    rates
-        Of every replication with one batch left out, shape `(batches, flows)`; empty where they are
-        not known.
-    flows
-        How many share.
+    None where batches do not show it. `rates` are of every replication with one batch left out,
+    shape `(batches, flows)`; empty where they are not known.
     """
     if not rates or min(len(of) for of in rates) < 2:
         return None, [None] * flows

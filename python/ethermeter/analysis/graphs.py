@@ -49,11 +49,10 @@ class Sums:
 
 
 def graphs(sums: Sums) -> dict[Metric, Floats]:
-    """Return the whole-segment value of every metric that follows from the sums.
+    """Return the whole-segment value of every metric that follows from the sums; shape `(…)`.
 
-    NaN where it is undefined; shape `(…)`.
-
-    Spreads over stations and over frames are sample standard deviations (divisor n - 1).
+    NaN where it is undefined. Spreads over stations and over frames are sample standard deviations
+    (divisor n - 1).
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         charged_s, frames = sums.charged_s.sum(axis=-1), sums.frames.sum(axis=-1)
@@ -78,18 +77,11 @@ def graphs(sums: Sums) -> dict[Metric, Floats]:
 
 
 def left_out(sums: Sums) -> Sums:
-    """Sum all batches but one, for each, from sums by batch.
+    """Sum all batches but one, for each, from sums by batch; same shapes.
 
-    Parameters
-    ----------
-    sums
-        By batch: arrays of shape `(trials, batches, stations)`; `window_s` the length of one batch,
-        shape `(trials,)`, as `line_rate_bps`.
-
-    Returns
-    -------
-    :
-        Same shapes; element b sums all batches but b, and the window is as much shorter.
+    Given are arrays of shape `(trials, batches, stations)`, and `window_s`, the length of one
+    batch, and `line_rate_bps` of shape `(trials,)`; the window becomes as much longer as there are
+    batches left.
     """
     batches = sums.frames.shape[-2]
 

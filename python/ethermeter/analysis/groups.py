@@ -94,10 +94,7 @@ def by_flow(scenario: Scenario) -> Parts:
 
 
 def by_table(scenario: Scenario) -> Parts:
-    """Divide the flows of a network by their table of the experiment file.
-
-    Names of flows begin with that of their table.
-    """
+    """Divide the flows of a network by their table of the file: the first word of a name."""
     found: dict[str, list[int]] = {}
     for at, flow in enumerate(scenario.flows):
         found.setdefault(flow.name.partition(" ")[0], []).append(at)
@@ -130,23 +127,9 @@ def estimate(
 ) -> tuple[Point, ...]:
     """Estimate the metrics of every part at every point, in the order of the plan.
 
-    Parameters
-    ----------
-    trials
-        The plan, in its order.
-    observations, batches
-        Arrow tables as `docs/formats.md` has them.
-    divide
-        `by_group`, `by_place`, or another division of a scenario's stations.
-    metrics
-        What is estimated.
-    flow_batches
-        Where trials are of networks, the table of their flows by batch, if the run has one.
-
-    Returns
-    -------
-    :
-        One point for every part of every point; `point` has the part's name under `PART`.
+    One point for every part of every point; `point` has the part's name under `PART`. `divide` is
+    `by_group`, `by_place`, or another division of a scenario's stations. `flow_batches` is the
+    table of the flows by batch, where trials are of networks and the run has one.
     """
     parts = [divide(trial.scenario) for trial in trials]
     names = list(dict.fromkeys(name for found in parts for name in found))
@@ -225,15 +208,8 @@ def _errors_within(
 ) -> dict[tuple[str, Metric], Within]:
     """Find how sure every part is within each trial; shape `(trials,)`, NaN without batches.
 
-    Parameters
-    ----------
-    stations, parts
-        Values of every station, and the parts, of each trial.
-    by_batch
-        Positions of trials, and their stations' values with one batch left out, shape `(trials,
-        batches, stations)`.
-    metrics
-        Those that are wanted.
+    `stations` and `parts` are of each trial. `by_batch` has positions of trials, and their
+    stations' values with one batch left out, shape `(trials, batches, stations)`.
     """
     errors: dict[tuple[str, Metric], Within] = {}
     for positions, left in by_batch:
@@ -264,10 +240,9 @@ def _errors_within(
 def _means_of_known(values: Floats, has_value: NDArray[np.bool_]) -> Floats:
     """Mean over the stations that have a value; shape `(trials, batches)`.
 
-    Values have the shape `(trials, batches, stations)`.
-
-    Stations without a value, where `has_value` of shape `(trials, stations)` is false, are left
-    out. The mean is NaN if a station lacks some of its values, or has no batches.
+    Values have the shape `(trials, batches, stations)`. Stations without a value, where `has_value`
+    of shape `(trials, stations)` is false, are left out. The mean is NaN if a station lacks some of
+    its values, or has no batches.
     """
     known = has_value[:, None, :]
     with np.errstate(invalid="ignore"):
@@ -277,10 +252,7 @@ def _means_of_known(values: Floats, has_value: NDArray[np.bool_]) -> Floats:
 
 
 def _of_stations(sums: Sums) -> dict[Metric, Floats]:
-    """Return what follows from the sums for each station; shape as the sums.
-
-    NaN where a station delivered nothing.
-    """
+    """Return what follows from the sums for each station, NaN where it delivered nothing."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return {
             Metric.BIT_RATE: sums.charged_s

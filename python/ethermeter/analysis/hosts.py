@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ethermeter.analysis.interval import Floats
+from ethermeter.analysis.tables import alike
 from ethermeter.store.result import AgentReport, AgentResult, HostSample, ProcessorTimes, Result
 
 KINDS = ("user", "system", "interrupts", "soft_interrupts", "steal")
@@ -69,13 +70,11 @@ def machines(result: Result) -> tuple[Machine, ...]:
 
     Machines whose agents have no counters are left out.
     """
-    found = []
-    for names in _by_machine(result.agents):
-        reports = [result.agents[name].result or AgentReport() for name in names]
-        machine = _machine(tuple(names), reports)
-        if machine is not None:
-            found.append(machine)
-    return tuple(found)
+    found = (
+        _machine(tuple(names), [result.agents[name].result or AgentReport() for name in names])
+        for names in _by_machine(result.agents)
+    )
+    return tuple(machine for machine in found if machine is not None)
 
 
 def course(result: Result, host: str) -> Course | None:
@@ -110,20 +109,16 @@ def course(result: Result, host: str) -> Course | None:
 
 def mean_machine(found: Sequence[Machine]) -> Machine:
     """Mean of what one machine did in several trials; of the least memory the least."""
-    first = found[0]
     count = min(len(of.processors) for of in found)
+    names = ("context_switches", "interrupts", "soft_interrupts", "backlog_dropped", "looking")
     return Machine(
-        hosts=first.hosts,
+        hosts=found[0].hosts,
         processors=tuple(
             {kind: float(np.mean([of.processors[at][kind] for of in found])) for kind in KINDS}
             for at in range(count)
         ),
-        context_switches=float(np.mean([of.context_switches for of in found])),
-        interrupts=float(np.mean([of.interrupts for of in found])),
-        soft_interrupts=float(np.mean([of.soft_interrupts for of in found])),
         memory_least_octets=min(of.memory_least_octets for of in found),
-        backlog_dropped=float(np.mean([of.backlog_dropped for of in found])),
-        looking=float(np.mean([of.looking for of in found])),
+        **{name: float(np.mean([getattr(of, name) for of in found])) for name in names},
     )
 
 
@@ -132,10 +127,7 @@ def _by_machine(agents: Mapping[str, AgentResult]) -> list[list[str]]:
 
     An agent without a boot is a machine of its own.
     """
-    found: dict[str, list[str]] = {}
-    for name, agent in agents.items():
-        found.setdefault(agent.boot or f"host {name}", []).append(name)
-    return list(found.values())
+    return alike(agents, lambda name: agents[name].boot or f"host {name}")
 
 
 def _machine(hosts: tuple[str, ...], reports: Sequence[AgentReport]) -> Machine | None:
@@ -149,9 +141,7 @@ def _machine(hosts: tuple[str, ...], reports: Sequence[AgentReport]) -> Machine 
         return None
     return Machine(
         hosts,
-        tuple(
-            _shares(of, then) for of, then in zip(before.processors, after.processors, strict=True)
-        ),
+        tuple(map(_shares, before.processors, after.processors)),
         context_switches=(after.context_switches - before.context_switches) / window_s,
         interrupts=(after.interrupts - before.interrupts) / window_s,
         soft_interrupts=(after.soft_interrupts - before.soft_interrupts) / window_s,

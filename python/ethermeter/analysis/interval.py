@@ -29,10 +29,7 @@ class Estimate:
 
     @property
     def half_width(self) -> float:
-        """Half of the 95% interval, in the unit of the value; NaN if there is none.
-
-        The longer side if it is not symmetrical.
-        """
+        """Half of the 95% interval, or its longer side; NaN if there is none."""
         if self.ends is None:
             return self.error * quantile(self.degrees)
         return max(self.value - self.ends[0], self.ends[1] - self.value)
@@ -92,12 +89,7 @@ def upper_tail(statistic: float, degrees: float) -> float:
 
 
 def student(samples: Floats) -> Estimate:
-    """Mean of independent samples, with Student's t interval.
-
-    Parameters
-    ----------
-    samples
-        At least one; shape `(samples,)`.
+    """Mean of independent samples, at least one, with Student's t interval.
 
     Source
     ------
@@ -112,36 +104,19 @@ def student(samples: Floats) -> Estimate:
 
 
 def no_failure(trials: float) -> Estimate:
-    """Share of failures where none was seen: 0, with an upper limit of 95% confidence.
+    """Share of failures where none was seen in independent trials, which need not be whole.
 
-    No interval without a trial.
-
-    Parameters
-    ----------
-    trials
-        Independent trials, none of which failed; need not be an integer.
-
-    Returns
-    -------
-    :
-        Upper end 1 - 0.05^(1/trials), which is about 3/trials (the rule of three).
-
-    Assumptions
-    -----------
-    Trials fail independently. Where failures come in bursts of b on average, the limit is about b
-    times as high; without a single failure the length of bursts is unknown.
+    It is 0, with an upper limit of 95% confidence, 1 - 0.05^(1/trials), which is about 3/trials
+    (the rule of three); no interval without a trial. Where failures come in bursts of b on average,
+    the limit is about b times as high; without a single failure the length of bursts is unknown.
 
     Source
     ------
     Hanley and Lippman-Hand, JAMA 249(13), 1983; Clopper and Pearson, Biometrika 26(4), 1934,
     one-sided.
     """
-    return Estimate(
-        0.0,
-        math.nan,
-        math.nan,
-        ends=(0.0, -math.expm1(math.log(1 - LEVEL) / trials)) if trials > 0 else None,
-    )
+    ends = (0.0, -math.expm1(math.log(1 - LEVEL) / trials)) if trials > 0 else None
+    return Estimate(0.0, math.nan, math.nan, ends=ends)
 
 
 def no_success(trials: float) -> Estimate:
@@ -149,37 +124,23 @@ def no_success(trials: float) -> Estimate:
 
     The assumptions are those of `no_failure`.
     """
-    return Estimate(
-        1.0, math.nan, math.nan, ends=(1 - no_failure(trials).high, 1.0) if trials > 0 else None
-    )
+    ends = (1 - no_failure(trials).high, 1.0) if trials > 0 else None
+    return Estimate(1.0, math.nan, math.nan, ends=ends)
 
 
 def no_event(exposure: float) -> Estimate:
-    """Rate of events where none was seen: 0, with the upper limit -ln(0.05)/exposure.
+    """Rate of Poisson events where none was seen: 0, with the upper limit -ln(0.05)/exposure.
 
-    The confidence is 95%; no interval without exposure.
-
-    Parameters
-    ----------
-    exposure
-        What was watched, in the unit over which events are counted: trials for a count by trial,
-        frames for a count by frame.
-
-    Assumptions
-    -----------
-    Events are Poisson, so they are independent; where they come in bursts of b on average, the
-    limit is about b times as high.
+    The confidence is 95%; no interval without exposure, which is in the unit over which events are
+    counted: trials for a count by trial, frames for a count by frame. Where events come in bursts
+    of b on average, the limit is about b times as high.
 
     Source
     ------
     Garwood, Biometrika 28(3/4), 1936, one-sided.
     """
-    return Estimate(
-        0.0,
-        math.nan,
-        math.nan,
-        ends=(0.0, -math.log(1 - LEVEL) / exposure) if exposure > 0 else None,
-    )
+    ends = (0.0, -math.log(1 - LEVEL) / exposure) if exposure > 0 else None
+    return Estimate(0.0, math.nan, math.nan, ends=ends)
 
 
 def pooled_degrees(
@@ -189,10 +150,12 @@ def pooled_degrees(
 
     Welch 1947, Satterthwaite 1946.
     """
-    parts = [
-        ((weight * part.error) ** 2, part.degrees)
-        for weight, part in zip(weights, (first, second), strict=True)
-    ]
+    pair = zip(weights, (first, second), strict=True)
+    return _degrees([((weight * part.error) ** 2, part.degrees) for weight, part in pair])
+
+
+def _degrees(parts: list[tuple[float, float]]) -> float:
+    """Degrees of freedom of a sum of independent parts, given by variance and degrees."""
     total = sum(variance for variance, _ in parts)
     if math.isnan(total):
         return math.nan
@@ -225,10 +188,8 @@ def difference(first: Estimate, second: Estimate) -> Estimate:
 def ratio(first: Estimate, second: Estimate) -> Estimate:
     """First over second, two independent estimates, by the delta method.
 
-    Assumptions
-    -----------
-    The second's relative error is small (below about a tenth), so that the ratio is nearly linear
-    in it.
+    The second's relative error must be small (below about a tenth), so that the ratio is nearly
+    linear in it.
 
     Source
     ------
@@ -258,9 +219,8 @@ def paired_ratio(first: Floats, second: Floats) -> Estimate:
     if pairs < 2:
         return Estimate(value, math.nan, 0.0)
     residual = first - value * second
-    error = math.sqrt(float(np.square(residual).sum()) / (pairs - 1) / pairs) / abs(
-        float(second.mean())
-    )
+    error = math.sqrt(float(np.square(residual).sum()) / (pairs - 1) / pairs)
+    error /= abs(float(second.mean()))
     return Estimate(value, error, float(pairs - 1))
 
 
@@ -274,22 +234,9 @@ def average(parts: list[Estimate]) -> Estimate:
     count = len(parts)
     value = sum(part.value for part in parts) / count
     if any(part.ends is not None for part in parts):
-        below, above = (
-            math.hypot(*sides) / count
-            for sides in zip(
-                *((of.value - of.low, of.high - of.value) for of in parts), strict=True
-            )
-        )
+        below = math.hypot(*(of.value - of.low for of in parts)) / count
+        above = math.hypot(*(of.high - of.value for of in parts)) / count
         return Estimate(value, math.nan, math.nan, ends=(value - below, value + above))
-    variances = [(part.error / count) ** 2 for part in parts]
-    total = sum(variances)
-    if math.isnan(total):
-        return Estimate(value, math.nan, math.nan)
-    if total == 0:
-        return Estimate(value, 0.0, math.inf)
-    below = sum(
-        variance**2 / part.degrees
-        for variance, part in zip(variances, parts, strict=True)
-        if variance > 0
-    )
-    return Estimate(value, math.sqrt(total), total**2 / below if below else math.inf)
+    variances = [((part.error / count) ** 2, part.degrees) for part in parts]
+    error = math.sqrt(sum(variance for variance, _ in variances))
+    return Estimate(value, error, _degrees(variances))

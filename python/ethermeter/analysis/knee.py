@@ -24,14 +24,8 @@ def knee(x: Floats, y: Floats) -> Knee:
 
     The rule: scale x and y so that both run from 0 to 1 and take the point with the largest
     vertical distance from the straight line between the ends. It needs no threshold and does not
-    depend on units. A straight line has no knee: its distance is 0; judge by it.
-
-    Parameters
-    ----------
-    x
-        Increasing; at least three points, shape `(points,)`.
-    y
-        Shape `(points,)`.
+    depend on units. A straight line has no knee: its distance is 0; judge by it. There must be
+    three points at least, with increasing x.
 
     Source
     ------
@@ -54,21 +48,13 @@ CLEAR = 0.1
 
 
 def rise(x: Floats, y: Floats) -> Knee | None:
-    """Return where a rising curve leaves its floor; None if it has no clear knee.
-
-    Such as delay against load.
+    """Return where a rising curve, such as delay against load, leaves its floor.
 
     The rule: of the part up to the curve's highest point, the point farthest below the chord
     between its ends, both axes scaled to run from 0 to 1 (`knee`, looking below the chord only).
-    What follows the highest point, such as the plateau of full queues, does not show where the
-    rise began. Nearer than `CLEAR` to the chord it is none.
-
-    Parameters
-    ----------
-    x
-        Increasing, shape `(points,)`.
-    y
-        Shape `(points,)`; points that are not finite are left out.
+    What follows the highest point, such as the plateau of full queues, does not show where the rise
+    began. None nearer than `CLEAR` to the chord. Points that are not finite are left out; x must
+    increase.
 
     Examples
     --------

@@ -19,6 +19,7 @@ from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.fit import Line, line
 from ethermeter.analysis.groups import PART
 from ethermeter.analysis.interval import Estimate, Floats, difference
+from ethermeter.analysis.tables import alike
 from ethermeter.metrics import Metric
 from ethermeter.units import UnitError, quantity
 
@@ -82,11 +83,7 @@ class Extra:
 def of_lengths(points: Iterable[Point]) -> list[OfLengths]:
     """Draw lines through every time of every flow that was found at several lengths.
 
-    Parameters
-    ----------
-    points
-        Estimates of flows, each with the flow's name under `ethermeter.analysis.groups.PART`.
-
+    Points are of flows, each with the flow's name under `ethermeter.analysis.groups.PART`.
     """
     found: dict[_Place, dict[float, float]] = {}
     for point in points:
@@ -107,23 +104,19 @@ def of_lengths(points: Iterable[Point]) -> list[OfLengths]:
 
 
 def extras(lines: Sequence[OfLengths]) -> list[Extra]:
-    """Set lines that were drawn at the same lengths side by side: each against the first of them.
+    """Compare lines that were drawn at the same lengths: each with the first of them.
 
     Lines belong together that are of the same time and engine, of flows that begin with the same
     word, with all else equal: of paths beside each other in a network, or of experiments that
     differ in what lies between the hosts.
     """
-    together: dict[tuple[object, ...], list[OfLengths]] = {}
-    for each in lines:
-        of = (
-            each.metric,
-            each.engine,
-            each.flow.partition(" ")[0],
-            each.key,
-            tuple(each.fixed.items()),
-            tuple(each.octets),
-        )
-        together.setdefault(of, []).append(each)
+    together = alike(
+        lines,
+        lambda line: (
+            *(line.metric, line.engine, line.flow.partition(" ")[0], line.key),
+            *(tuple(line.fixed.items()), tuple(line.octets)),
+        ),
+    )
     return [
         Extra(
             one=each,
@@ -131,28 +124,18 @@ def extras(lines: Sequence[OfLengths]) -> list[Extra]:
             intercept=difference(each.whole.intercept, members[0].whole.intercept),
             slope=difference(each.whole.slope, members[0].whole.slope),
         )
-        for members in together.values()
+        for members in together
         for each in members[1:]
     ]
 
 
 def broken(octets: Floats, times_s: Floats) -> tuple[tuple[Line, ...], float]:
-    """Divide points into two pieces where that is better than chance alone makes it.
+    """Divide points into two lines where that is better than chance alone makes it.
 
     The rule: of all divisions with three points on either side the one with the least scatter about
     two lines, if the F test of two lines against one gives a probability below `BREAK_PROBABILITY`
-    over the number of divisions (Bonferroni, since the best one was picked).
-
-    Parameters
-    ----------
-    octets, times_s
-        Shape `(points,)`, octets increasing.
-
-    Returns
-    -------
-    :
-        The two lines, and the place between them in octets; no lines and NaN where one line will
-        do.
+    over the number of divisions (Bonferroni, since the best one was picked). Octets increase; the
+    break lies between the lines, in octets. No lines and NaN where one line is enough.
 
     Source
     ------

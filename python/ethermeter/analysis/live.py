@@ -22,9 +22,9 @@ compared.
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import special
@@ -32,7 +32,8 @@ from scipy import special
 from ethermeter.analysis import side_by_side
 from ethermeter.analysis.interval import LEVEL, Floats, no_failure
 from ethermeter.analysis.side_by_side import Pair
-from ethermeter.analysis.tables import WholeSegment, whole_segment
+from ethermeter.analysis.tables import WholeSegment, point_of, whole_segment
+from ethermeter.json_values import plain
 from ethermeter.metrics import Metric
 from ethermeter.scenario import CoderArrivals, SaturatedArrivals
 from ethermeter.store.rows import flows_of
@@ -104,13 +105,7 @@ def read(run_dir: Path) -> tuple[Comparison, ...]:
 def comparisons(trials: "Sequence[Trial]", whole: WholeSegment) -> tuple[Comparison, ...]:
     """Compare every point that was both measured and simulated, in the order of the plan.
 
-    Parameters
-    ----------
-    trials
-        The plan, in its order.
-    whole
-        Values of all flows together.
-
+    `whole` has the values of all flows together.
     """
     words: dict[tuple[int, int], set[str]] = {}
     for trial, position, word in whole.cautions:
@@ -127,11 +122,11 @@ def _cases(
 
     Each with measured and simulated values, the least difference that can be seen, and cautions.
     """
-    points: dict[tuple[object, ...], dict[str, dict[int, int]]] = {}
+    points: dict[object, dict[str, dict[int, int]]] = {}
     for at, trial in enumerate(trials):
         if flows_of(trial.scenario):
-            key = (trial.series, *sorted(trial.point.items()))
-            points.setdefault(key, {}).setdefault(trial.engine, {})[trial.seed] = at
+            engines = points.setdefault(point_of(trial), {})
+            engines.setdefault(trial.engine, {})[trial.seed] = at
     for engines in points.values():
         pairs = [
             (at, engines["simulation"][seed])
@@ -141,12 +136,12 @@ def _cases(
         if not pairs:
             continue
         example = trials[pairs[0][0]]
-        untold = any(
+        is_saturated_or_voice = any(
             isinstance(flow.arrivals, SaturatedArrivals | CoderArrivals)
             for flow in example.scenario.flows
         )
         for metric in COMPARED:
-            if metric not in whole.metrics or (metric in DELAYS and untold):
+            if metric not in whole.metrics or (metric in DELAYS and is_saturated_or_voice):
                 continue
             column = whole.metrics.index(metric)
             values = whole.values[np.array(pairs), column]
@@ -154,12 +149,9 @@ def _cases(
             if not known.any():
                 continue
             live, simulated = values[known, 0], values[known, 1]
-            messages = whole.values[[at for at, _ in pairs], whole.metrics.index(Metric.MESSAGES)][
-                known
-            ]
-            least = (
-                float((np.abs(live) / np.maximum(messages, 1)).mean()) if metric in RATES else 0.0
-            )
+            messages = whole.values[np.array(pairs)[known, 0], whole.metrics.index(Metric.MESSAGES)]
+            by_message = float((np.abs(live) / np.maximum(messages, 1)).mean())
+            least = by_message if metric in RATES else 0.0
             if metric == Metric.LOSS and not live.any():
                 least = no_failure(float(messages.sum())).half_width
             cautions = {
@@ -208,22 +200,16 @@ def _compared(
 def _known(values: Floats, metric: Metric, least: float) -> float:
     """Half width of the 95% interval; of losses without a loss the limit of what was not seen."""
     half = _half_width(values, 1 - LEVEL)
-    return (
-        max(half, least)
-        if metric == Metric.LOSS and not values.any() and math.isfinite(half)
-        else half
-    )
+    is_limit = metric == Metric.LOSS and not values.any() and math.isfinite(half)
+    return max(half, least) if is_limit else half
 
 
 def _half_width(values: Floats, error: float) -> float:
     """Half width of the interval at an error probability; NaN for too few values."""
     if values.size < ENOUGH_PAIRS:
         return math.nan
-    return (
-        float(values.std(ddof=1))
-        / math.sqrt(values.size)
-        * float(special.stdtrit(values.size - 1, 1 - error / 2))
-    )
+    t = float(special.stdtrit(values.size - 1, 1 - error / 2))
+    return float(values.std(ddof=1)) / math.sqrt(values.size) * t
 
 
 def write(run_dir: Path) -> Path:
@@ -242,14 +228,8 @@ def to_json(found: Sequence[Comparison], pairs: Sequence[Pair] = ()) -> str:
             metric.value: {"unit": metric.unit, "meaning": metric.meaning(of_flows=True)}
             for metric in used
         },
-        "comparisons": [
-            {key: _plain(value) for key, value in asdict(each).items()} for each in found
-        ],
+        "comparisons": plain(found),
         "side_by_side": [pair.as_json() for pair in pairs],
         "theory": NOT_OF_NETWORKS,
     }
     return json.dumps(head, ensure_ascii=False, indent=1) + "\n"
-
-
-def _plain(value: Any) -> Any:
-    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -128,16 +128,7 @@ def _at_switches(found: Sequence[Loss]) -> set[int]:
 
 
 def drops(result: Result, found: Sequence[Loss]) -> tuple[Drops, ...]:
-    """Return the drops of the switches and relayed wires of a testbed, where there are any.
-
-    Parameters
-    ----------
-    result
-        The result of the test.
-    found
-        The losses of its streams.
-
-    """
+    """Return the drops of the switches and wires of a testbed, from the losses of its streams."""
     rows: list[tuple[Hop, Mapping[str, int]]] = [
         (("switch", row.switch, row.towards), row.dropped) for row in result.switches or ()
     ]

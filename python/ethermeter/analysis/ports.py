@@ -80,18 +80,8 @@ class PortPoint:
 def estimate(trials: Sequence[Trial], ports: "pa.Table") -> tuple[PortPoint, ...]:
     """Estimate what the ports did at every point of simulated networks, in the order of the plan.
 
-    Parameters
-    ----------
-    trials
-        The plan, in its order.
-    ports
-        Arrow table as `docs/formats.md` has it.
-
-    Returns
-    -------
-    :
-        Shares have intervals over three replications or more, by the rule of
-        `ethermeter.analysis.estimates`.
+    Shares have intervals over three replications or more, by the rule of
+    `ethermeter.analysis.estimates`.
     """
     groups, firsts, replications = grouped(trials)
     trial, _ = codes(ports["trial"], [trial.id for trial in trials])

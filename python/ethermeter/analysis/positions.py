@@ -62,22 +62,12 @@ class Line:
 
 
 def along_a_line(delay_ps: Sequence[Sequence[int]]) -> tuple[int, ...] | None:
-    """Find how far along a line every place is, from the delays between them.
+    """Find how far along a line every place is, from the one-way delays between them; all in ps.
 
-    Two places of one cable are their distance and two taps apart. Of the two ends, the one with the
-    lower number is at 0.
-
-    Parameters
-    ----------
-    delay_ps
-        One-way delays between places, ps; the diagonal is that between two stations of one place, 0
-        where there are not two.
-
-    Returns
-    -------
-    :
-        Propagation from the first end without taps, ps; None where the delays are not those of a
-        line, or have no extent. Three places are always on some line, whatever joins them.
+    Two places of one cable are their distance and two taps apart. The diagonal is the delay between
+    two stations of one place, 0 where there are not two. Of the two ends, the one with the lower
+    number is at 0; positions are without taps. None where the delays are not those of a line, or
+    have no extent. Three places are always on some line, whatever joins them.
 
     Examples
     --------
@@ -115,10 +105,7 @@ def along_a_line(delay_ps: Sequence[Sequence[int]]) -> tuple[int, ...] | None:
 
 
 def occupied(scenario: Scenario) -> dict[int, int] | None:
-    """Positions in ps of the places that have stations; None unless they are along a line.
-
-    They are two or more.
-    """
+    """Positions in ps of two or more places with stations; None unless they are along a line."""
     used = sorted(set(points_of(scenario)))
     delay_ps = medium_of(scenario).delay_ps
     if len(used) < 2 or used[-1] >= len(delay_ps):
@@ -130,17 +117,7 @@ def occupied(scenario: Scenario) -> dict[int, int] | None:
 def estimate(
     trials: Sequence[Trial], observations: "pa.Table", batches: "pa.Table"
 ) -> tuple[Line, ...]:
-    """Estimate the metrics at every place of every point whose stations are along a line.
-
-    In the order of the plan.
-
-    Parameters
-    ----------
-    trials
-        The plan, in its order.
-    observations, batches
-        Arrow tables as `docs/formats.md` has them.
-    """
+    """Estimate the metrics at every place of every point whose stations are along a line."""
     found: dict[object, dict[int, int] | None] = {}
 
     def positions(scenario: Scenario) -> dict[int, int] | None:

@@ -82,20 +82,12 @@ def _estimate(estimate: Estimate) -> dict[str, float | None]:
 
 
 def read(value: object, *, file: str) -> Roofline:
-    """Read a roofline from JSON.
-
-    Parameters
-    ----------
-    value
-        What `as_json` wrote.
-    file
-        The file, for faults.
+    """Read a roofline from the JSON that `as_json` wrote; `file` is for faults.
 
     Raises
     ------
     InputError
         If it is none.
-
     """
 
     def wrong(key: str, what: object, allowed: str) -> InputError:
@@ -155,19 +147,9 @@ def of_scenario(
 
     A stage's ceiling is the bits of a frame over the time that the stage takes for it; with frames
     of several lengths, the mean of the one over the mean of the other. It assumes that no other
-    host needs the stage.
-
-    Parameters
-    ----------
-    scenario
-        Of a network.
-    flow
-        Number of the flow, from 0; of several receivers the first is taken.
-    achieved
-        In bit/s of frames, destination address to FCS.
-    place
-        Where it was achieved, for the title.
-
+    host needs the stage. `flow` is its number; of several receivers the first is taken. `achieved`
+    is in bit/s of frames, destination address to FCS; `place` is where it was achieved, for the
+    title.
     """
     flows = scenario.flows
     this = flows[flow]

@@ -8,6 +8,7 @@ from pathlib import Path
 from ethermeter.analysis import flows, groups
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.interval import Estimate
+from ethermeter.analysis.tables import point_of
 from ethermeter.metrics import Metric
 
 COMPARED = (
@@ -64,20 +65,15 @@ def read(run_dir: Path) -> tuple[Pair, ...]:
 
 def pairs(points: Sequence[Point]) -> Iterator[Pair]:
     """Yield a pair for each metric of which both engines have a value; `points` are of tables."""
-    live = {_key(point): point for point in points if point.engine == "live"}
+    live = {point_of(point): point for point in points if point.engine == "live"}
     for point in points:
-        measured = live.get(_key(point))
+        measured = live.get(point_of(point))
         if point.engine != "simulation" or measured is None:
             continue
         where = {key: text for key, text in point.point.items() if key != groups.PART}
         for metric in COMPARED:
-            values = [each.estimates.get(metric) for each in (point, measured)]
-            one, other = values
+            one, other = (each.estimates.get(metric) for each in (point, measured))
             if one is None or other is None:
                 continue
             if math.isfinite(one.value) and math.isfinite(other.value):
                 yield Pair(point.series, where, point.point[groups.PART], metric, one, other)
-
-
-def _key(point: Point) -> tuple[object, ...]:
-    return point.series, *sorted(point.point.items())

@@ -1,9 +1,9 @@
 """Observations and batches as arrays: one row a trial, whatever order the tables are in."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 PS_PER_S = 1e12
 Integers = NDArray[np.int64]
+T = TypeVar("T")
 
 
 class Trial(Protocol):
@@ -39,14 +40,31 @@ class Trial(Protocol):
     def assumptions(self) -> Assumptions: ...  # noqa: D102
 
 
+class _OfPoint(Protocol):
+    @property
+    def series(self) -> str: ...
+    @property
+    def point(self) -> Mapping[str, str]: ...
+
+
+def point_of(each: _OfPoint) -> Hashable:
+    """Return what distinguishes the points of a plan, whatever engine answers for them."""
+    return (each.series, *sorted(each.point.items()))
+
+
+def alike(items: Iterable[T], key: Callable[[T], Hashable]) -> list[list[T]]:
+    """Group items by a key, in the order of the first of each group."""
+    found: dict[Hashable, list[T]] = {}
+    for each in items:
+        found.setdefault(key(each), []).append(each)
+    return list(found.values())
+
+
 @dataclass(frozen=True, slots=True)
 class WholeSegment:
-    """Whole-segment observations; shape of `values`: `(trials, metrics)`.
+    """Whole-segment observations, shape `(trials, metrics)`: NaN where undefined or missing.
 
-    NaN where a metric is undefined or missing.
-
-    `is_there` has the same shape and distinguishes them: trials without voice have no row of its
-    metrics.
+    `is_there` distinguishes them: trials without voice have no row of its metrics.
     """
 
     metrics: tuple[Metric, ...]
@@ -56,7 +74,7 @@ class WholeSegment:
 
 
 def whole_segment(observations: "pa.Table", trials: Sequence[Trial]) -> WholeSegment:
-    """Pick the rows that speak of all stations together."""
+    """Select the rows of all stations together."""
     import pyarrow.compute as pc
 
     table = observations.filter(pc.equal(observations["station"], ALL))
@@ -88,13 +106,9 @@ def whole_segment(observations: "pa.Table", trials: Sequence[Trial]) -> WholeSeg
 def per_station(
     observations: "pa.Table", trials: Sequence[Trial], metrics: Sequence[Metric]
 ) -> list[dict[Metric, Floats]]:
-    """Pick the rows that speak of single stations.
+    """Select the rows of single stations, or flows: for every trial the values of every metric.
 
-    Returns
-    -------
-    :
-        For every trial the values of every metric, shape `(stations,)` with the stations, or the
-        flows, of its scenario; NaN where there is none.
+    Of shape `(stations,)`, in the order of the scenario; NaN where there is none.
     """
     import pyarrow.compute as pc
 
@@ -121,11 +135,8 @@ def stations_of(scenario: Scenario) -> int:
 def batch_sums(batches: "pa.Table", trials: Sequence[Trial]) -> list[tuple[Integers, Sums]]:
     """Gather sums by batch, for trials with equal numbers of batches and stations together.
 
-    Returns
-    -------
-    :
-        Positions of the trials, shape `(trials,)`, and their sums by batch; trials whose rows are
-        not complete are left out.
+    With positions of the trials, shape `(trials,)`; trials whose rows are not complete are left
+    out.
     """
     found = []
     for positions, cube in cubes(
@@ -157,22 +168,9 @@ def cubes(
 ) -> list[tuple[Integers, dict[str, Floats]]]:
     """Gather columns of a table by batch and part, for trials with equal numbers of both together.
 
-    Parameters
-    ----------
-    table
-        trial · batch · part · columns, in any order.
-    trials
-        The plan, in its order; rows of others are left out.
-    part
-        Column with the number of the station, or of the flow.
-    names
-        Columns that are wanted.
-
-    Returns
-    -------
-    :
-        Positions of the trials, shape `(trials,)`, and their columns, shape `(trials, batches,
-        parts)`; trials whose rows are not complete are left out.
+    The table has trial · batch · part · columns, in any order; `part` is the column with the number
+    of the station, or of the flow. Returned are positions of trials, shape `(trials,)`, and their
+    columns, shape `(trials, batches, parts)`; trials whose rows are not complete are left out.
     """
     trial, _ = codes(table["trial"], [trial.id for trial in trials])
     batch = table["batch"].to_numpy().astype(np.int64)
@@ -215,9 +213,9 @@ def _words(text: str | None) -> list[str]:
 
 
 def codes(column: "pa.ChunkedArray", names: list[str] | None) -> tuple[Integers, list[str]]:
-    """Return the index of every text among the names; -1 for a text that is not there.
+    """Return the index of every text among the names, or without names among the texts that occur.
 
-    Without names, among the texts that occur.
+    The index is -1 for a text that is not there.
     """
     import pyarrow as pa
 

@@ -60,23 +60,11 @@ order.
 
 
 def exposure(metric: Metric, counted: Mapping[Metric, Floats], scenario: Scenario) -> Floats:
-    """How often an event could have been seen in a trial: what `limited` needs.
+    """Return how often an event could have been seen in a trial: what `limited` needs.
 
-    Parameters
-    ----------
-    metric
-        What was not seen.
-    counted
-        Values of `BEHIND`, of one shape: of all stations or flows together, or of each; those that
-        a trial has.
-    scenario
-        Of the trial.
-
-    Returns
-    -------
-    :
-        Independent trials behind a share, frames behind events by frame, 1 behind a count; NaN if
-        unknown. Of the shape given.
+    `counted` has values of `BEHIND` that the trial has, of one shape: of all stations or flows
+    together, or of each. Returned are independent trials behind a share, frames behind events by
+    frame, 1 behind a count; NaN if unknown.
     """
     nothing = np.full_like(next(iter(counted.values())), np.nan)
 
@@ -129,14 +117,8 @@ def is_unseen(metric: Metric, value: float, engine: str) -> bool:
 def limited(metric: Metric, found: Estimate, exposure: float) -> Estimate:
     """Return an estimate of unseen events with a limit in place of an interval without width.
 
-    The limit is the upper one; of a share of 1 the lower.
-
-    Parameters
-    ----------
-    metric, found
-        Of which `is_unseen`.
-    exposure
-        Sum of `exposure` over the trials behind it; NaN if unknown, which leaves no interval.
+    The limit is the upper one; of a share of 1 the lower. `exposure` is the sum over the trials
+    behind it; NaN if unknown, which leaves no interval.
     """
     if metric == Metric.TIME_COLLISION:  # no limit without the length of a collision that never was
         return replace(found, error=np.nan, degrees=np.nan, ends=None)

@@ -7,9 +7,10 @@ import numpy as np
 from markupsafe import Markup
 
 from ethermeter.analysis import connections, hosts
-from ethermeter.analysis.accounts import Account, alike, by_point
+from ethermeter.analysis.accounts import Account, by_point
 from ethermeter.analysis.connections import Connection
 from ethermeter.analysis.hosts import Machine
+from ethermeter.analysis.tables import alike
 from ethermeter.document import Block, Figure, Grid, Heading, Label, Section, Text
 from ethermeter.report.charts.timeline import Curve, curves_over_time
 from ethermeter.report.data import ReportData

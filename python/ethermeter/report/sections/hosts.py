@@ -7,8 +7,9 @@ import numpy as np
 from markupsafe import Markup
 
 from ethermeter.analysis import hosts
-from ethermeter.analysis.accounts import Account, alike, by_point
+from ethermeter.analysis.accounts import Account, by_point
 from ethermeter.analysis.hosts import Machine, mean_machine
+from ethermeter.analysis.tables import alike
 from ethermeter.document import Block, Figure, Grid, Heading, Label, Section, Table, Text
 from ethermeter.report.charts.timeline import curves_over_time, shares_over_time, stacks
 from ethermeter.report.data import ReportData

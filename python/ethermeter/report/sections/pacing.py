@@ -5,8 +5,9 @@ from typing import Any
 
 from markupsafe import Markup
 
-from ethermeter.analysis.accounts import Account, alike, by_point
+from ethermeter.analysis.accounts import Account, by_point
 from ethermeter.analysis.pacing import Clock, Pacing, together
+from ethermeter.analysis.tables import alike
 from ethermeter.document import Block, Figure, Heading, Label, Section, Text
 from ethermeter.report.charts.timeline import stacks
 from ethermeter.report.data import ReportData
