@@ -1,6 +1,4 @@
-"""Scenarios that are timed: saturated stations on the nets of 1988, and the one that peers can
-simulate too.
-"""
+"""Scenarios to time: saturated stations on the nets of 1988, and one that peers simulate too."""
 
 import json
 from dataclasses import dataclass
@@ -23,8 +21,9 @@ class Net:
 
     @property
     def delay_ps(self) -> list[list[int]]:
-        """One-way delay between places, in ps; two stations at one of several places are 1 us
-        apart, as behind one repeater.
+        """One-way delays between places, in ps.
+
+        Two stations at one of several places are 1 us apart, as behind one repeater.
         """
         farthest_ps = self.round_trip_us * PS_PER_US // 2
         if self.places == 1:
@@ -65,27 +64,10 @@ LENGTHS = (SHORT, LONG)
 def trial_1988(
     net: Net, *, stations: int, length: Length, simulated_s: int, implementation: str = "fast"
 ) -> str:
-    """Write a trial as the study ran it: hosts that need 60 to 90 us between frames and hand a
-    frame over again after 16 attempts.
+    """Return a trial of the study as JSON (docs/formats.md); all of its time is measured.
 
-    Parameters
-    ----------
-    net
-        The segment.
-    stations
-        Saturated stations, spread over the net's places in turn; at least 1.
-    length
-        Length of every frame.
-    simulated_s
-        Time to simulate, in s; all of it is measured.
-    implementation
-        `fast` or `reference`.
-
-    Returns
-    -------
-    :
-        The trial as JSON (docs/formats.md).
-
+    Hosts need 60 to 90 us between frames, and hand a frame over again after 16 attempts. They are
+    spread over the places of the net in turn. The implementation is `fast` or `reference`.
     """
     return _trial(
         net,
@@ -99,23 +81,9 @@ def trial_1988(
 
 
 def trial_for_peers(*, stations: int, length: Length, simulated_s: int) -> str:
-    """Write the trial that peers can simulate too: no preamble, no time between frames but the gap,
-    the same delay between any two.
+    """Return the trial that peers simulate too, as JSON; all of its time is measured.
 
-    Parameters
-    ----------
-    stations
-        Saturated stations, 6 us from one another; at least 1.
-    length
-        Length of every frame.
-    simulated_s
-        Time to simulate, in s; all of it is measured.
-
-    Returns
-    -------
-    :
-        The trial as JSON (docs/formats.md).
-
+    There is no preamble, no time between frames but the gap, and 6 us between any two stations.
     """
     return _trial(
         PEERS_NET,

@@ -1,5 +1,6 @@
 """Speed of the simulator: delivered frames per CPU-second, in this process and on one thread."""
 
+import itertools
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -59,22 +60,9 @@ class Timing:
 def time_runs(
     trial: str, *, delivered: Callable[[Counts], Numbers], runs: int
 ) -> tuple[tuple[float, ...], Counts]:
-    """Time the simulation of a trial.
+    """Time a trial, given as JSON: delivered per CPU-second, run by run, and the counts of each.
 
-    Parameters
-    ----------
-    trial
-        The trial as JSON.
-    delivered
-        Counts of entities whose sum is what was delivered.
-    runs
-        How often it is run, at least 1.
-
-    Returns
-    -------
-    :
-        Delivered per CPU-second, run by run; and the result, which is the same of all runs.
-
+    `delivered` returns the counts of entities whose sum is what was delivered.
     """
     from ethermeter._core import simulate_trial
 
@@ -100,9 +88,7 @@ def time_trial(trial: str, *, runs: int) -> Timing:
 
 
 def target(net: Net, *, stations: int, length: Length) -> float | None:
-    """Delivered frames per CPU-second that we set out to reach on the long net; None where nothing
-    was set.
-    """
+    """Targets of delivered frames per CPU-second, on the long net; None where there is none."""
     if net != LONG_NET:
         return None
     if stations <= 2:
@@ -113,74 +99,48 @@ def target(net: Net, *, stations: int, length: Length) -> float | None:
 
 
 def measure_speed(effort: Effort, *, follow: Callable[[str], None]) -> list[dict[str, Any]]:
-    """Time the simulator on every net, number of stations and length.
+    """Time the simulator on every net, number of stations and length; a row for each trial.
 
-    Parameters
-    ----------
-    effort
-        How long to measure.
-    follow
-        Told what is measured next.
-
-    Returns
-    -------
-    :
-        A row a trial; `met` is None where nothing is judged.
-
+    `met` is None where nothing is judged.
     """
     from ethermeter._core import simulate_trial
 
     # The first trial of a process pays for pages and caches that all others find warm.
     simulate_trial(trial_1988(LONG_NET, stations=24, length=SHORT, simulated_s=5))
     rows = []
-    for net in NETS:
-        for stations in STATIONS:
-            for length in LENGTHS:
-                follow(f"simulator: {net.name} net, {stations} stations, {length.name}")
-                trial = trial_1988(
-                    net, stations=stations, length=length, simulated_s=effort.simulated_s[length]
-                )
-                timing = time_trial(trial, runs=effort.runs)
-                aim = target(net, stations=stations, length=length)
-                rows.append(
-                    {
-                        "net": net.name,
-                        "round_trip_us": net.round_trip_us,
-                        "stations": stations,
-                        "length": length.name,
-                        "frame_octets": length.frame_octets,
-                        "runs": effort.runs,
-                        "frames": timing.frames,
-                        "best_frames_per_cpu_s": timing.best,
-                        "median_frames_per_cpu_s": timing.median,
-                        "attempts_per_frame": timing.attempts_per_frame,
-                        "utilisation": timing.utilisation,
-                        "target_frames_per_cpu_s": aim,
-                        "met": timing.best >= aim if aim is not None and effort.judged else None,
-                    }
-                )
+    for net, stations, length in itertools.product(NETS, STATIONS, LENGTHS):
+        follow(f"simulator: {net.name} net, {stations} stations, {length.name}")
+        simulated_s = effort.simulated_s[length]
+        trial = trial_1988(net, stations=stations, length=length, simulated_s=simulated_s)
+        timing = time_trial(trial, runs=effort.runs)
+        aim = target(net, stations=stations, length=length)
+        rows.append(
+            {
+                "net": net.name,
+                "round_trip_us": net.round_trip_us,
+                "stations": stations,
+                "length": length.name,
+                "frame_octets": length.frame_octets,
+                "runs": effort.runs,
+                "frames": timing.frames,
+                "best_frames_per_cpu_s": timing.best,
+                "median_frames_per_cpu_s": timing.median,
+                "attempts_per_frame": timing.attempts_per_frame,
+                "utilisation": timing.utilisation,
+                "target_frames_per_cpu_s": aim,
+                "met": timing.best >= aim if aim is not None and effort.judged else None,
+            }
+        )
     return rows
 
 
 def measure_reference(effort: Effort, *, follow: Callable[[str], None]) -> dict[str, Any]:
-    """Time the fast implementation against the reference on the same trial.
-
-    Parameters
-    ----------
-    effort
-        How long to measure.
-    follow
-        Told what is measured next.
-
-    Returns
-    -------
-    :
-        Both rates in frames per CPU-second, and their ratio.
+    """Time the fast implementation and the reference on one trial: frames per CPU-second, ratio.
 
     Raises
     ------
     RuntimeError
-        If the two do not deliver the same frames: then their ratio says nothing.
+        If the two do not deliver the same frames: their ratio would mean nothing.
 
     """
     follow("simulator: fast and reference")
@@ -200,7 +160,8 @@ def measure_reference(effort: Effort, *, follow: Callable[[str], None]) -> dict[
     )
     if fast.frames != reference.frames:
         raise RuntimeError(
-            f"fast delivered {fast.frames} frames and reference {reference.frames} of the same trial"
+            f"of the same trial, fast delivered {fast.frames} frames and "
+            f"reference {reference.frames}"
         )
     return {
         "net": LONG_NET.name,
