@@ -35,15 +35,15 @@ def losses(tmp_path_factory: pytest.TempPathFactory) -> Losses:
     }
 
 
-def test_priority_keeps_most_samples_that_bursts_would_cost(losses: Losses) -> None:
+def test_priority_keeps_most_samples_that_bursts_would_cost(losses):
     without, with_wait = losses["0 us", "exponential"], losses["51.2 us", "exponential"]
     assert with_wait.high < without.low / 2
 
 
-def test_priority_is_not_strict_because_who_backs_off_leaves_room(losses: Losses) -> None:
+def test_priority_is_not_strict_because_who_backs_off_leaves_room(losses):
     assert losses["51.2 us", "exponential"].low > 0
 
 
-def test_voice_that_backs_off_shortly_loses_nothing_even_without_priority(losses: Losses) -> None:
+def test_voice_that_backs_off_shortly_loses_nothing_even_without_priority(losses):
     for wait in ("0 us", "51.2 us"):
         assert losses[wait, SHORT].value == 0

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 from ethermeter.testbed import Host, make_testbed
-from stalls import QuietWindow
 
 MS = 10**6
 ROUNDS = 10
@@ -106,8 +105,8 @@ def describe(agents: dict[str, tuple[Host, str]]) -> dict[str, Any]:
 
 @pytest.mark.root
 def test_offset_and_drift_of_a_senders_clock_are_found_within_their_uncertainty(
-    agent: str, in_quiet_window: QuietWindow, tmp_path: Path
-) -> None:
+    agent, in_quiet_window, tmp_path
+):
     draw = random.Random(SEED)
     with make_testbed(2) as bed:
         names = ",".join(str(host.ipv4) for host in bed.hosts)

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 from ethermeter.testbed import Host, Wire, make_testbed
-from stalls import QuietWindow
+
+pytestmark = pytest.mark.root
 
 HOSTS = 3
 MS = 10**6
@@ -121,10 +122,7 @@ EXCHANGE = {
 LONG_ANSWERS = EXCHANGE | {"response": {"frames": {"kind": "fixed", "bits": 8 * 1518}}}
 
 
-@pytest.mark.root
-def test_raw_frames_and_groups_reach_those_who_said_yes_and_all_of_them(
-    laboratory: Laboratory,
-) -> None:
+def test_raw_frames_and_groups_reach_those_who_said_yes_and_all_of_them(laboratory):
     many = ["h2", "h3"]
     flows = [
         flow("packet", "packet", "h2"),
@@ -171,14 +169,11 @@ def received_octets(measured: dict[str, Any], host: str) -> int:
     return int(last - first)
 
 
-@pytest.mark.root
 @pytest.mark.parametrize(
     ("port", "to", "cast"),
     [("packet", "h2", "unicast"), ("xdp", "h2", "unicast"), ("packet", ["h2", "h3"], "multicast")],
 )
-def test_short_raw_requests_are_answered_with_the_longest_frames(
-    laboratory: Laboratory, port: str, to: str | list[str], cast: str
-) -> None:
+def test_short_raw_requests_are_answered_with_the_longest_frames(laboratory, port, to, cast):
     measured = laboratory.measure([flow("ask", port, to, cast=cast, traffic=LONG_ANSWERS)])
     asked = measured["flows"]["ask"]["sending"]["counted"]
     answers = asked["answered"]
@@ -189,8 +184,7 @@ def test_short_raw_requests_are_answered_with_the_longest_frames(
     assert received_octets(measured, "h2") < 1000 * asked["requests"]
 
 
-@pytest.mark.root
-def test_xdp_ports_send_receive_ask_and_answer(laboratory: Laboratory) -> None:
+def test_xdp_ports_send_receive_ask_and_answer(laboratory):
     result = laboratory.measure([flow("stream", "xdp", "h2")])["flows"]["stream"]
     assert (result["sent"], result["received"]) == (FRAMES, FRAMES)
     assert result["receiving"]["counted"]["mode"]["attachment"] in ("native", "generic")
@@ -201,10 +195,7 @@ def test_xdp_ports_send_receive_ask_and_answer(laboratory: Laboratory) -> None:
     assert asked["answered"] + asked["lost"] == asked["requests"]
 
 
-@pytest.mark.root
-def test_datagrams_longer_than_a_frame_are_counted_whole_and_charged_in_pieces(
-    laboratory: Laboratory,
-) -> None:
+def test_datagrams_longer_than_a_frame_are_counted_whole_and_charged_in_pieces(laboratory):
     data_octets, pieces, datagrams = 5000, 4, 100
     # Four IP packets with 5008 octets of UDP between them, each in a frame.
     wire_bits = 8 * (data_octets + 8 + pieces * (14 + 20 + 4))
@@ -240,10 +231,9 @@ def test_datagrams_longer_than_a_frame_are_counted_whole_and_charged_in_pieces(
         assert "consent-limited" in result["cautions"]
 
 
-@pytest.mark.root
 def test_a_connection_fills_a_wire_in_both_directions_and_tells_of_itself(
-    agent: str, in_quiet_window: QuietWindow, tmp_path: Path
-) -> None:
+    agent, in_quiet_window, tmp_path
+):
     with make_testbed(HOSTS, layout="switch", wires=Wire(RATE_BPS)) as bed, ExitStack() as stack:
         laboratory = Laboratory(agent, list(bed.hosts), tmp_path)
         laboratory.start(stack)

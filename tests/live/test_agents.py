@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from ethermeter.testbed import Host, Wire, make_testbed
-from stalls import QuietWindow
 
 RATE_BPS = 10_000_000
 PAYLOAD_OCTETS = 1472
@@ -96,9 +95,7 @@ def describe(hosts: list[Host], places: list[str]) -> dict[str, Any]:
 
 
 @pytest.mark.root
-def test_agents_on_three_hosts_fill_a_wire_of_10_megabits(
-    agent: str, in_quiet_window: QuietWindow, tmp_path: Path
-) -> None:
+def test_agents_on_three_hosts_fill_a_wire_of_10_megabits(agent, in_quiet_window, tmp_path):
     with make_testbed(3, layout="switch", wires=Wire(RATE_BPS)) as bed:
         *hosts, coordinator = bed.hosts
         names = ",".join(str(host.ipv4) for host in hosts)
@@ -129,7 +126,7 @@ def test_agents_on_three_hosts_fill_a_wire_of_10_megabits(
 
 
 @pytest.mark.root
-def test_an_operator_who_allows_other_addresses_only_is_obeyed(agent: str, tmp_path: Path) -> None:
+def test_an_operator_who_allows_other_addresses_only_is_obeyed(agent, tmp_path):
     with make_testbed(3, layout="switch") as bed:
         *hosts, coordinator = bed.hosts
         names = ",".join(str(host.ipv4) for host in hosts)

@@ -25,7 +25,6 @@ import captures
 import pytest
 from captures import Segment
 from ethermeter.captures import Limit, Vantage, explain
-from stalls import NewPath, QuietWindow
 
 pytestmark = pytest.mark.root
 TOLERATED_STALL_S = 0.1
@@ -105,9 +104,7 @@ def _differences(path: Path, explainer: str) -> list[tuple[int, str]]:
     return found
 
 
-def test_every_packet_is_found_to_be_what_wireshark_says_of_it(
-    captured: Path, explainer: str
-) -> None:
+def test_every_packet_is_found_to_be_what_wireshark_says_of_it(captured, explainer):
     theirs, ours = _wireshark(captured), _ours(explainer, captured)
     left = []
     for number, name in _differences(captured, explainer):
@@ -126,9 +123,7 @@ def test_every_packet_is_found_to_be_what_wireshark_says_of_it(
     assert left == []
 
 
-def test_the_captures_hold_what_they_are_made_for(
-    explainer: str, captured: Path, request: pytest.FixtureRequest
-) -> None:
+def test_the_captures_hold_what_they_are_made_for(explainer, captured, request):
     kind = request.node.callspec.params["captured"]
     ours = list(_ours(explainer, captured).values())
     counts = {
@@ -144,9 +139,7 @@ def test_the_captures_hold_what_they_are_made_for(
 
 
 @pytest.mark.parametrize("kind", captures.TRANSFERS)
-def test_what_each_transfer_was_made_to_wait_for_is_what_limits_it(
-    kind: str, new_path: NewPath, in_quiet_window: QuietWindow
-) -> None:
+def test_what_each_transfer_was_made_to_wait_for_is_what_limits_it(kind, new_path, in_quiet_window):
     # What a transfer waits for is a matter of time: a host that stands still is what limits it
     # then.
     captured = in_quiet_window(
@@ -188,7 +181,7 @@ def _sums(path: Path) -> dict[str, str]:
     return {name.strip(): value.strip() for name, value in zip(head, row, strict=True)}
 
 
-def test_every_connections_sums_are_tcptraces(captured: Path, explainer: str) -> None:
+def test_every_connections_sums_are_tcptraces(captured, explainer):
     theirs = _sums(captured)
     text = subprocess.run(
         [explainer, str(captured)], check=True, capture_output=True, text=True
@@ -230,9 +223,7 @@ def test_every_connections_sums_are_tcptraces(captured: Path, explainer: str) ->
     assert connection["handshake_ns"] > 0
 
 
-def test_what_wireshark_tells_otherwise_is_what_the_rules_say(
-    tmp_path: Path, explainer: str
-) -> None:
+def test_what_wireshark_tells_otherwise_is_what_the_rules_say(tmp_path, explainer):
     """Each rule has a capture where the two differ, so that none is a loophole."""
     start = captures.opened()
 

@@ -32,7 +32,6 @@ from hostile import (
     rule,
     strangers,
 )
-from stalls import QuietWindow
 
 pytestmark = pytest.mark.root
 Protocol = tuple[types.ModuleType, types.ModuleType]
@@ -290,13 +289,7 @@ TOGETHER = 5
 @pytest.mark.parametrize(
     "names", [tuple(WAYS)[at : at + TOGETHER] for at in range(0, len(WAYS), TOGETHER)], ids=" ".join
 )
-def test_runs_get_what_they_were_granted(
-    agent: str,
-    tmp_path: Path,
-    protocol: Protocol,
-    in_quiet_window: QuietWindow,
-    names: tuple[str, ...],
-) -> None:
+def test_runs_get_what_they_were_granted(agent, tmp_path, protocol, in_quiet_window, names):
     with make_testbed(2 * len(names) + 2, layout="switch") as bed:
         labs = []
         for number, name in enumerate(names):
@@ -321,9 +314,7 @@ def test_runs_get_what_they_were_granted(
 
 
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
-def test_one_grant_for_many_roles_brings_no_more_than_one_grant_permits(
-    lab: Laboratory, way: Way
-) -> None:
+def test_one_grant_for_many_roles_brings_no_more_than_one_grant_permits(lab, way):
     experiment = random_number()
     with lab.running() as (sender, receiver), lab.arrived(way) as arrived:
         given = grant(lab, receiver, experiment, way)
@@ -341,7 +332,7 @@ def test_one_grant_for_many_roles_brings_no_more_than_one_grant_permits(
     assert (refused, again) == ("consent-spent", "consent-spent")
 
 
-def test_many_grants_bring_what_they_permit_together_and_each_is_held(lab: Laboratory) -> None:
+def test_many_grants_bring_what_they_permit_together_and_each_is_held(lab):
     way, flows = WAYS["udp"], [f"f{number}" for number in range(5)]
 
     def run() -> float:
@@ -375,7 +366,7 @@ def test_many_grants_bring_what_they_permit_together_and_each_is_held(lab: Labor
     assert is_used(run())
 
 
-def test_a_grant_in_sequence_brings_no_more_than_once(lab: Laboratory) -> None:
+def test_a_grant_in_sequence_brings_no_more_than_once(lab):
     way = WAYS["udp"]
 
     def attack() -> tuple[float, list[str | None]]:
@@ -411,7 +402,7 @@ def test_a_grant_in_sequence_brings_no_more_than_once(lab: Laboratory) -> None:
     assert refused == [None, "consent-spent"]
 
 
-def test_a_grant_outlives_no_restart_of_its_sender(lab: Laboratory) -> None:
+def test_a_grant_outlives_no_restart_of_its_sender(lab):
     way = WAYS["udp"]
 
     def attack() -> tuple[float, list[str | None]]:
@@ -447,7 +438,7 @@ def test_a_grant_outlives_no_restart_of_its_sender(lab: Laboratory) -> None:
     assert started == [None, "consent-renewal", "consent-renewal"]
 
 
-def test_copies_of_a_grant_at_two_processes_bring_no_more_than_one(lab: Laboratory) -> None:
+def test_copies_of_a_grant_at_two_processes_bring_no_more_than_one(lab):
     way = WAYS["udp"]
 
     def attack() -> tuple[float, list[str | None]]:
@@ -494,9 +485,7 @@ should.
         for end in ("stop", "collect", "kill", "silence")
     ],
 )
-def test_a_sender_is_silent_within_a_second_after_its_receiver(
-    lab: Laboratory, way: Way, end: str, in_quiet_window: QuietWindow
-) -> None:
+def test_a_sender_is_silent_within_a_second_after_its_receiver(lab, way, end, in_quiet_window):
     def attack() -> tuple[int, float]:
         experiment = random_number()
         with lab.running() as (sender, receiver), Arrived(lab.receiver, lab.sender) as arrived:
@@ -536,9 +525,7 @@ def test_a_sender_is_silent_within_a_second_after_its_receiver(
     assert after_s < 1, f"the last frame arrived {after_s:.3f} s after the receiver's end"
 
 
-def test_old_renewals_and_those_of_others_renew_nothing(
-    lab: Laboratory, in_quiet_window: QuietWindow
-) -> None:
+def test_old_renewals_and_those_of_others_renew_nothing(lab, in_quiet_window):
     way = WAYS["udp"]
 
     def attack() -> tuple[int, float]:
@@ -582,9 +569,7 @@ def test_old_renewals_and_those_of_others_renew_nothing(
     assert after_s < 1
 
 
-def test_a_receivers_rate_is_not_granted_anew_while_a_sender_may_still_use_it(
-    lab: Laboratory,
-) -> None:
+def test_a_receivers_rate_is_not_granted_anew_while_a_sender_may_still_use_it(lab):
     way = WAYS["udp"]
     (lab.folder / "ceilings.toml").write_text(f"{CEILINGS}\nrate_bps = {RATE_BPS}")
     first = random_number()
@@ -610,7 +595,7 @@ def test_a_receivers_rate_is_not_granted_anew_while_a_sender_may_still_use_it(
 
 
 @pytest.mark.long
-def test_a_prepared_grant_does_not_outlive_its_minute(lab: Laboratory) -> None:
+def test_a_prepared_grant_does_not_outlive_its_minute(lab):
     way = WAYS["udp"]
     ahead, late = random_number(), random_number()
     with lab.running() as (sender, receiver), Arrived(lab.receiver, lab.sender) as arrived:
@@ -634,7 +619,7 @@ def test_a_prepared_grant_does_not_outlive_its_minute(lab: Laboratory) -> None:
     assert arrived.frames == 0
 
 
-def test_answers_are_held_as_requests_are(lab: Laboratory) -> None:
+def test_answers_are_held_as_requests_are(lab):
     """Short requests bring long answers, within one grant of the asker, whether one answers or
     several.
     """
@@ -708,9 +693,7 @@ def test_answers_are_held_as_requests_are(lab: Laboratory) -> None:
     assert refused == "consent-spent"
 
 
-def test_what_tcp_sends_again_is_within_the_grant(
-    agent: str, tmp_path: Path, protocol: Protocol
-) -> None:
+def test_what_tcp_sends_again_is_within_the_grant(agent, tmp_path, protocol):
     way = WAYS["tcp-bulk"]
     good, lossy = Wire(10_000_000, kind="relay"), Wire(10_000_000, kind="relay", loss=0.1)
     with make_testbed(4, layout="switch", wires=[lossy, good, good, good]) as bed:
@@ -753,9 +736,7 @@ def _trickle(sockets: list[socket.socket], is_over: threading.Event) -> None:
 
 @pytest.mark.parametrize("where", ["elsewhere", "at-the-coordinators-address"])
 @pytest.mark.parametrize("crowd", [1000, 60], ids=["idle", "slow"])
-def test_strangers_neither_keep_out_a_coordinator_nor_end_its_leases(
-    lab: Laboratory, where: str, crowd: int
-) -> None:
+def test_strangers_neither_keep_out_a_coordinator_nor_end_its_leases(lab, where, crowd):
     way = WAYS["udp"]
     host = lab.stranger if where == "elsewhere" else lab.coordinator
 

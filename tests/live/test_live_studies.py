@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from program import invoke, settings
-from stalls import NewPath, QuietWindow
 
 SHORT = settings('phases.transmit="0.6 s"', 'phases.measure="last 0.4 s"')
 
@@ -38,9 +37,7 @@ def flows_of(folder: Path) -> list[dict[str, Any]]:
 
 
 @pytest.mark.root
-def test_datagrams_of_5000_octets_fill_a_wire_of_10_megabits_one_way(
-    new_path: NewPath, in_quiet_window: QuietWindow
-) -> None:
+def test_datagrams_of_5000_octets_fill_a_wire_of_10_megabits_one_way(new_path, in_quiet_window):
     to = settings('flows.load.to="sink10"', 'flows.load.from="sparc"')
 
     def rates_bps() -> list[float]:
@@ -69,7 +66,7 @@ def test_datagrams_of_5000_octets_fill_a_wire_of_10_megabits_one_way(
 
 
 @pytest.mark.root
-def test_each_step_of_the_load_comes_through_below_the_wire(tmp_path: Path) -> None:
+def test_each_step_of_the_load_comes_through_below_the_wire(tmp_path):
     steps = settings(
         'vary."flows.load.arrivals.regular"=["16.768 ms", "8.384 ms"]', 'phases.drain="0.2 s"'
     )
@@ -83,9 +80,7 @@ def test_each_step_of_the_load_comes_through_below_the_wire(tmp_path: Path) -> N
 
 
 @pytest.mark.root
-def test_on_wires_that_hold_frames_a_round_trip_grows_by_what_the_wires_take_for_an_octet(
-    tmp_path: Path,
-) -> None:
+def test_on_wires_that_hold_frames_a_round_trip_grows_by_what_the_wires_take_for_an_octet(tmp_path):
     sizes = settings(
         'vary."flows.ping.frames"=["82 B", "530 B", "1042 B", "1518 B"]', 'network.rate="10 Mb/s"'
     )
@@ -101,9 +96,7 @@ def test_on_wires_that_hold_frames_a_round_trip_grows_by_what_the_wires_take_for
 
 
 @pytest.mark.root
-def test_what_is_for_a_host_that_the_switch_never_heard_crowds_out_what_others_get(
-    tmp_path: Path,
-) -> None:
+def test_what_is_for_a_host_that_the_switch_never_heard_crowds_out_what_others_get(tmp_path):
     silent, heard = sorted(
         measured(
             "hughesjones2000/unlearned",
@@ -123,9 +116,7 @@ def test_what_is_for_a_host_that_the_switch_never_heard_crowds_out_what_others_g
 
 
 @pytest.mark.root
-def test_saturated_hosts_share_one_wire_and_no_more(
-    new_path: NewPath, in_quiet_window: QuietWindow
-) -> None:
+def test_saturated_hosts_share_one_wire_and_no_more(new_path, in_quiet_window):
     sizes = settings("network.hosts.host.count=2", 'flows.load.frames="1518 B"')
 
     def message_rate() -> float:
@@ -145,7 +136,7 @@ def test_saturated_hosts_share_one_wire_and_no_more(
 
 
 @pytest.mark.root
-def test_a_request_to_a_group_is_answered_by_all_of_it(tmp_path: Path) -> None:
+def test_a_request_to_a_group_is_answered_by_all_of_it(tmp_path):
     sizes = settings("network.hosts.answerer.count=3", 'flows.ping.frames="82 B"')
     (point,) = measured("hughesjones2000/multicast-request", tmp_path, *sizes, *SHORT)
     assert value(point, "round_trip") > 0
@@ -157,9 +148,7 @@ def test_a_request_to_a_group_is_answered_by_all_of_it(tmp_path: Path) -> None:
 
 @pytest.mark.root
 @pytest.mark.parametrize("wires", ["shaped", "relay"])
-def test_octets_over_tcp_fill_what_a_wire_leaves_them(
-    new_path: NewPath, in_quiet_window: QuietWindow, wires: str
-) -> None:
+def test_octets_over_tcp_fill_what_a_wire_leaves_them(new_path, in_quiet_window, wires):
     words = [
         *settings('network.rate="10 Mb/s"', 'phases.transmit="1.5 s"'),
         "--wires",
@@ -186,7 +175,7 @@ def test_octets_over_tcp_fill_what_a_wire_leaves_them(
 
 
 @pytest.mark.root
-def test_talkers_who_have_room_lose_nothing(tmp_path: Path) -> None:
+def test_talkers_who_have_room_lose_nothing(tmp_path):
     words = settings(
         "network.hosts.talker.count=2", 'phases.transmit="1.5 s"', 'phases.measure="last 1.4 s"'
     )
@@ -200,8 +189,8 @@ def test_talkers_who_have_room_lose_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.root
 def test_conversations_lose_what_a_wire_does_not_carry_with_their_longest_packets(
-    new_path: NewPath, in_quiet_window: QuietWindow
-) -> None:
+    new_path, in_quiet_window
+):
     words = settings(
         "network.hosts.listener.count=3", 'network.links.0.rate="160 kb/s"', "run.replications=1"
     )
@@ -238,7 +227,7 @@ def test_conversations_lose_what_a_wire_does_not_carry_with_their_longest_packet
 
 
 @pytest.mark.root
-def test_a_study_is_one_run(tmp_path: Path) -> None:
+def test_a_study_is_one_run(tmp_path):
     done = invoke(
         "measure",
         "--study",
@@ -277,16 +266,14 @@ def test_a_study_is_one_run(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_is_to_be_measured_is_asked_for_in_a_line(words: tuple[str, ...], fault: str) -> None:
+def test_what_is_to_be_measured_is_asked_for_in_a_line(words, fault):
     done = invoke("measure", *words, "--loopback")
     assert done.returncode == 2
     assert fault in done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_a_single_test_is_quick_too_and_only_the_numbers_that_it_measured_are_printed(
-    tmp_path: Path,
-) -> None:
+def test_a_single_test_is_quick_too_and_only_the_numbers_that_it_measured_are_printed(tmp_path):
     done = invoke(
         "measure",
         "live/erg/simplex-100",
@@ -321,7 +308,7 @@ def test_a_single_test_is_quick_too_and_only_the_numbers_that_it_measured_are_pr
     assert "not-run" not in done.stdout
 
 
-def test_an_experiment_that_is_as_short_as_a_quick_one_stays_as_it_is(tmp_path: Path) -> None:
+def test_an_experiment_that_is_as_short_as_a_quick_one_stays_as_it_is(tmp_path):
     words = [
         "measure",
         "live/erg/simplex-100",
@@ -348,9 +335,7 @@ def test_an_experiment_that_is_as_short_as_a_quick_one_stays_as_it_is(tmp_path: 
 
 
 @pytest.mark.root
-def test_what_erg_published_stands_beside_what_was_measured(
-    new_path: NewPath, in_quiet_window: QuietWindow
-) -> None:
+def test_what_erg_published_stands_beside_what_was_measured(new_path, in_quiet_window):
     path = [
         f'vary."flows.load.{key}"=["{host}"]' for key, host in (("from", "sparc"), ("to", "sink10"))
     ]

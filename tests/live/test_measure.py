@@ -17,7 +17,6 @@ from typing import Any
 import pytest
 from networks import network
 from program import call, invoke, real, settings
-from stalls import NewPath, QuietWindow
 
 SWITCHED = network(
     """\
@@ -157,9 +156,7 @@ def estimates_of(run: Path, engine: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.root
-def test_a_wire_of_10_megabits_is_as_fast_measured_as_simulated(
-    new_path: NewPath, in_quiet_window: QuietWindow
-) -> None:
+def test_a_wire_of_10_megabits_is_as_fast_measured_as_simulated(new_path, in_quiet_window):
     sizes = ["18 B", "400 B", "1472 B"]
     shorter = settings('phases.transmit="0.9 s"', 'phases.measure="last 0.5 s"')
     varied = ["--set", f'vary."flows.load.data"={json.dumps(sizes)}']
@@ -193,7 +190,7 @@ def test_a_wire_of_10_megabits_is_as_fast_measured_as_simulated(
 
 
 @pytest.mark.root
-def test_a_network_with_a_switch_is_built_measured_and_taken_down(tmp_path: Path) -> None:
+def test_a_network_with_a_switch_is_built_measured_and_taken_down(tmp_path):
     done = invoke(
         "measure", written(tmp_path, SWITCHED), "--testbed", "--out", tmp_path / "run", "--json"
     )
@@ -215,9 +212,7 @@ def test_a_network_with_a_switch_is_built_measured_and_taken_down(tmp_path: Path
 
 
 @pytest.mark.root
-def test_on_relayed_wires_messages_take_the_time_of_their_bits_and_of_the_links(
-    tmp_path: Path,
-) -> None:
+def test_on_relayed_wires_messages_take_the_time_of_their_bits_and_of_the_links(tmp_path):
     text = SWITCHED.replace('engines = ["live"]', 'engines = ["simulation", "live"]').replace(
         "100 Mb/s", "10 Mb/s"
     )
@@ -241,7 +236,7 @@ def test_on_relayed_wires_messages_take_the_time_of_their_bits_and_of_the_links(
 
 @pytest.mark.root
 @pytest.mark.parametrize(("kill", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_ctrl_c_and_kill_take_all_down(tmp_path: Path, kill: signal.Signals, code: int) -> None:
+def test_ctrl_c_and_kill_take_all_down(tmp_path, kill, code):
     path = written(tmp_path, SWITCHED.replace('transmit = "0.6 s"', 'transmit = "30 s"'))
     with measuring(path, "--testbed", "--out", tmp_path / "run") as process:
         agents = eventually(lambda: [pid for pid in descendants(process.pid) if is_agent(pid)])
@@ -256,9 +251,7 @@ def test_ctrl_c_and_kill_take_all_down(tmp_path: Path, kill: signal.Signals, cod
 
 
 @pytest.mark.root
-def test_what_a_coordinator_leaves_that_is_killed_at_once_ends_by_itself_or_with_the_next(
-    tmp_path: Path,
-) -> None:
+def test_what_a_coordinator_leaves_that_is_killed_at_once_ends_by_itself_or_with_the_next(tmp_path):
     path = written(tmp_path, SWITCHED.replace('transmit = "0.6 s"', 'transmit = "30 s"'))
     with measuring(path, "--testbed", "--out", tmp_path / "run") as process:
         agents = eventually(lambda: [pid for pid in descendants(process.pid) if is_agent(pid)])
@@ -271,9 +264,7 @@ def test_what_a_coordinator_leaves_that_is_killed_at_once_ends_by_itself_or_with
     assert not namespaces_of(process.pid)
 
 
-def test_over_loopback_an_experiment_is_measured_and_goes_on_where_it_was_interrupted(
-    tmp_path: Path,
-) -> None:
+def test_over_loopback_an_experiment_is_measured_and_goes_on_where_it_was_interrupted(tmp_path):
     path = written(tmp_path, LOOPBACK.replace("TRANSMIT", "1 s"))
     with measuring(path, "--loopback", "--out", tmp_path / "run") as process:
         eventually(lambda: list((tmp_path / "run" / "live").glob("*/*.json")))
@@ -301,7 +292,7 @@ def test_over_loopback_an_experiment_is_measured_and_goes_on_where_it_was_interr
     assert point["estimates"]["loss"]["value"] == 0
 
 
-def test_hosts_are_checked_and_what_is_wrong_with_one_is_said(tmp_path: Path) -> None:
+def test_hosts_are_checked_and_what_is_wrong_with_one_is_said(tmp_path):
     with loopback_agents(tmp_path) as (path, agents):
         done = invoke("hosts", "check", path, "--json")
         assert done.returncode == 0, done.stderr
@@ -331,7 +322,7 @@ def test_hosts_are_checked_and_what_is_wrong_with_one_is_said(tmp_path: Path) ->
         assert "refused" in measured.stderr
 
 
-def test_a_trial_in_which_an_agent_is_killed_is_kept_as_such_and_said(tmp_path: Path) -> None:
+def test_a_trial_in_which_an_agent_is_killed_is_kept_as_such_and_said(tmp_path):
     path = written(tmp_path, LOOPBACK.replace("TRANSMIT", "1.5 s"))
     with measuring(path, "--loopback", "--out", tmp_path / "run", "--json") as process:
         eventually(lambda: list((tmp_path / "run" / "live").glob("*/00000.json")))
@@ -359,7 +350,7 @@ def test_a_trial_in_which_an_agent_is_killed_is_kept_as_such_and_said(tmp_path: 
     assert [rate[f"experiment/0000{number}"] > 0 for number in range(3)] == [True, False, True]
 
 
-def test_a_wrong_certificate_is_refused_in_a_line(tmp_path: Path) -> None:
+def test_a_wrong_certificate_is_refused_in_a_line(tmp_path):
     text = 'certificates = "lab"\n[hosts.a]\ncontrol = "127.0.78.1:CONTROL"\n'
     hosts = tmp_path / "hosts.toml"
     hosts.write_text(text.replace("CONTROL", "4988"), encoding="utf-8")
@@ -405,9 +396,7 @@ def test_a_wrong_certificate_is_refused_in_a_line(tmp_path: Path) -> None:
         (("--loopback", "--set", 'run.engines=["simulation"]'), 'expected "live" among them'),
     ],
 )
-def test_where_to_measure_is_asked_for_in_a_line(
-    tmp_path: Path, words: tuple[str, ...], fault: str
-) -> None:
+def test_where_to_measure_is_asked_for_in_a_line(tmp_path, words, fault):
     done = invoke(
         "measure",
         written(tmp_path, LOOPBACK.replace("TRANSMIT", "0.1 s")),
@@ -420,7 +409,7 @@ def test_where_to_measure_is_asked_for_in_a_line(
     assert fault in done.stderr
 
 
-def test_run_says_how_to_measure(tmp_path: Path) -> None:
+def test_run_says_how_to_measure(tmp_path):
     done = invoke(
         "run", written(tmp_path, LOOPBACK.replace("TRANSMIT", "0.1 s")), "--out", tmp_path / "run"
     )
@@ -438,7 +427,7 @@ def test_run_says_how_to_measure(tmp_path: Path) -> None:
         (("--listen", "127.0.0.1:4988", "--ceilings", "missing.toml"), "expected a readable file"),
     ],
 )
-def test_an_agent_that_cannot_be_says_why(words: tuple[str, ...], fault: str) -> None:
+def test_an_agent_that_cannot_be_says_why(words, fault):
     done = call(real("agent", *words))
     assert done.returncode == 2
     assert of_plain_words(done.stderr)
@@ -479,7 +468,7 @@ def state_of(pid: int) -> tuple[int, int, int]:
 
 
 @pytest.mark.long
-def test_200_tests_in_a_row_leave_nothing_behind(tmp_path: Path) -> None:
+def test_200_tests_in_a_row_leave_nothing_behind(tmp_path):
     from ethermeter import hosts_file
 
     ms = 1_000_000

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 from program import invoke, settings
-from stalls import NewPath, QuietWindow
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "calibration"
 SHORT = settings("phases.settle=100 ms", "phases.transmit=500 ms", "phases.measure=last 400 ms")
@@ -16,8 +15,8 @@ TOLERATED_STALL_S = 0.1
 
 @pytest.mark.root
 def test_a_network_calibrated_on_two_hosts_tells_the_rate_of_four_into_one(
-    tmp_path: Path, new_path: NewPath, in_quiet_window: QuietWindow
-) -> None:
+    tmp_path, new_path, in_quiet_window
+):
     def call(*words: str | Path) -> None:
         done = invoke(*words)
         assert done.returncode == 0, done.output

@@ -53,7 +53,7 @@ def value(said: dict[str, Any], metric: str) -> float:
 
 
 @pytest.mark.root
-def test_datagrams_over_ipv6_are_the_frames_that_the_interface_sent(tmp_path: Path) -> None:
+def test_datagrams_over_ipv6_are_the_frames_that_the_interface_sent(tmp_path):
     said, result = measured(tmp_path, STREAM, "--testbed", "--ip", "6")
     assert result["agents"]["a"]["address"] == "fd77::1"
     flow = result["flows"]["load"]
@@ -75,7 +75,7 @@ def test_datagrams_over_ipv6_are_the_frames_that_the_interface_sent(tmp_path: Pa
 
 
 @pytest.mark.root
-def test_tcp_and_exchanges_go_over_ipv6(tmp_path: Path) -> None:
+def test_tcp_and_exchanges_go_over_ipv6(tmp_path):
     said, result = measured(
         tmp_path,
         "transfer.stream = {}\ntransfer.tcp = { window = '64 kB' }",
@@ -96,7 +96,7 @@ def test_tcp_and_exchanges_go_over_ipv6(tmp_path: Path) -> None:
 
 
 @pytest.mark.root
-def test_a_testbed_of_so_many_hosts_gives_the_group_what_is_left(tmp_path: Path) -> None:
+def test_a_testbed_of_so_many_hosts_gives_the_group_what_is_left(tmp_path):
     command = [
         "measure",
         "live/boggs1988/fixed",
@@ -116,7 +116,7 @@ def test_a_testbed_of_so_many_hosts_gives_the_group_what_is_left(tmp_path: Path)
 
 
 @pytest.mark.root
-def test_hosts_that_an_experiment_does_not_have_stand_by(tmp_path: Path) -> None:
+def test_hosts_that_an_experiment_does_not_have_stand_by(tmp_path):
     _, result = measured(tmp_path, STREAM, "--testbed-hosts", "4")
     assert set(result["agents"]) == {"a", "b"}
     assert result["flows"]["load"]["received"] == result["flows"]["load"]["sent"]
@@ -131,16 +131,14 @@ def test_hosts_that_an_experiment_does_not_have_stand_by(tmp_path: Path) -> None
         (("--testbed", "--ip", "5"), "expected 4 or 6"),
     ],
 )
-def test_places_that_contradict_each_other_are_refused_in_a_line(
-    words: tuple[str, ...], fault: str
-) -> None:
+def test_places_that_contradict_each_other_are_refused_in_a_line(words, fault):
     done = invoke("measure", "wire-live", *words)
     assert done.returncode == 2
     assert fault in done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_more_hosts_than_a_testbed_has_are_refused(tmp_path: Path) -> None:
+def test_more_hosts_than_a_testbed_has_are_refused(tmp_path):
     done = invoke("measure", "live/erg/simplex", "--testbed-hosts", "3", "--out", tmp_path / "run")
     assert done.returncode == 2
     assert "expected at least 4, the hosts of the experiment" in done.stderr

@@ -18,7 +18,6 @@ from ethermeter.store import RunDirectory
 from flow_totals import together
 from networks import network
 from program import invoke
-from stalls import NewPath, QuietWindow
 
 FILE = network(
     """\
@@ -132,8 +131,8 @@ def check_sums(flows: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("place", ["--loopback", pytest.param("--testbed", marks=pytest.mark.root)])
 def test_parts_add_up_and_one_replication_has_the_intervals_that_follow(
-    new_path: NewPath, in_quiet_window: QuietWindow, place: str
-) -> None:
+    new_path, in_quiet_window, place
+):
     def message_rate() -> Estimate:
         folder = new_path()
         (folder / "x.toml").write_text(FILE, encoding="utf-8")

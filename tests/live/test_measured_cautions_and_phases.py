@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from networks import network
 from program import invoke
-from stalls import QuietWindow
 
 SLOW = network(
     """\
@@ -51,8 +50,8 @@ def measured(
 
 
 def test_a_quiet_test_of_slow_frames_has_no_caution_but_of_late_messages_and_one_replication(
-    tmp_path: Path, in_quiet_window: QuietWindow
-) -> None:
+    tmp_path, in_quiet_window
+):
     lines, counted, estimates = in_quiet_window(lambda: measured(tmp_path, "random"))
     # Memory that was taken away, and other things that no witness sees, make a message late now and
     # then; one of 63 that left a tenth of the 16 ms late is a caution. Delays of the loopback
@@ -70,9 +69,7 @@ def test_a_quiet_test_of_slow_frames_has_no_caution_but_of_late_messages_and_one
 
 
 @pytest.mark.parametrize(("phase", "frames"), [("0 s", 63), ("8 ms", 62), ("15.999 ms", 62)])
-def test_measured_and_simulated_sources_have_the_phase_that_is_set(
-    tmp_path: Path, phase: str, frames: int
-) -> None:
+def test_measured_and_simulated_sources_have_the_phase_that_is_set(tmp_path, phase, frames):
     # In a second there are 63 times 16 ms apart from its begin on, and 62 from 8 ms on.
     _, counted, estimates = measured(tmp_path, phase)
     assert counted["sending"]["counted"]["frames"] == frames

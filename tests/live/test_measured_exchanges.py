@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from networks import network
 from program import invoke
-from stalls import NewPath, QuietWindow
 
 FILE = network(
     """\
@@ -61,8 +60,8 @@ def value(estimates: dict[str, Any], metric: str) -> float:
 
 @pytest.mark.root
 def test_requests_at_random_wait_for_each_other_as_they_do_in_a_simulation(
-    new_path: NewPath, in_quiet_window: QuietWindow
-) -> None:
+    new_path, in_quiet_window
+):
     # An answer takes 4 ms and a request comes each 8 ms on average: half of the time there is one
     # before it.
     flow = (
@@ -93,9 +92,7 @@ def test_requests_at_random_wait_for_each_other_as_they_do_in_a_simulation(
 
 
 @pytest.mark.root
-def test_round_trips_on_held_wires_grow_with_what_the_answer_takes(
-    new_path: NewPath, in_quiet_window: QuietWindow
-) -> None:
+def test_round_trips_on_held_wires_grow_with_what_the_answer_takes(new_path, in_quiet_window):
     flow = (
         'port = "packet"\nframes = "82 B"\narrivals = "saturated"\nresponse = { '
         'frames = "1518 B", exchanges = 50 }'
@@ -118,7 +115,7 @@ def test_round_trips_on_held_wires_grow_with_what_the_answer_takes(
 
 
 @pytest.mark.root
-def test_fewer_exchanges_than_were_wanted_are_told(tmp_path: Path) -> None:
+def test_fewer_exchanges_than_were_wanted_are_told(tmp_path):
     flow = 'data = "100 B"\narrivals = { regular = "10 ms" }\nresponse = { exchanges = 1000 }'
     live = measured(tmp_path, flow)["live"]
     assert 0 < value(live, "exchanges") <= 100
@@ -127,7 +124,7 @@ def test_fewer_exchanges_than_were_wanted_are_told(tmp_path: Path) -> None:
     assert "few-samples" not in live["message_rate"].get("cautions", ())
 
 
-def test_answers_over_a_connection_are_thought_about_too(tmp_path: Path) -> None:
+def test_answers_over_a_connection_are_thought_about_too(tmp_path):
     flow = (
         'port = "tcp"\nframes = "100 B"\narrivals = "saturated"\nresponse = { '
         'frames = "5000 B", think = "2 ms" }'
@@ -139,9 +136,7 @@ def test_answers_over_a_connection_are_thought_about_too(tmp_path: Path) -> None
 
 @pytest.mark.root
 @pytest.mark.parametrize("direction", ["read", "write"])
-def test_a_file_takes_as_long_as_its_blocks_do(
-    new_path: NewPath, in_quiet_window: QuietWindow, direction: str
-) -> None:
+def test_a_file_takes_as_long_as_its_blocks_do(new_path, in_quiet_window, direction):
     job = (
         f'direction = "{direction}", size = "400 kB", block = "4000 B", request = '
         '"64 B", answer = "64 B", client = "1 ms", server = "2 ms"'
@@ -194,9 +189,7 @@ def test_a_file_takes_as_long_as_its_blocks_do(
     ],
 )
 @pytest.mark.root
-def test_answers_that_cannot_be_measured_are_refused_in_a_line(
-    tmp_path: Path, flow: str, fault: str
-) -> None:
+def test_answers_that_cannot_be_measured_are_refused_in_a_line(tmp_path, flow, fault):
     path = tmp_path / "experiment.toml"
     path.write_text(FILE.replace("FLOW", flow).replace('"simulation", ', ""), encoding="utf-8")
     done = invoke("measure", path, "--testbed", "--out", tmp_path / "run")

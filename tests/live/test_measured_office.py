@@ -1,7 +1,6 @@
 """The shipped office: simulated and measured in one run, whose report has both side by side."""
 
 import json
-from pathlib import Path
 
 import pytest
 from program import call, real
@@ -13,7 +12,7 @@ SHORTER = (
 
 
 @pytest.mark.root
-def test_the_office_is_simulated_and_measured_side_by_side(tmp_path: Path) -> None:
+def test_the_office_is_simulated_and_measured_side_by_side(tmp_path):
     run = tmp_path / "run"
     done = call(real("measure", "office", "--testbed", "--out", run, *SHORTER))
     assert done.returncode == 0, done.stderr

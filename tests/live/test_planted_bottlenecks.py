@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,9 +14,10 @@ import pytest
 from bottleneck_runs import search_bottleneck
 from ethermeter.analysis.roofline import read
 from ethermeter.bottleneck import load, make_bench
-from ethermeter.bottleneck.quota import Quota, Stopping, quota_on
+from ethermeter.bottleneck.quota import Stopping, quota_on
 from ethermeter.store import RunDirectory
-from stalls import QuietWindow
+
+pytestmark = pytest.mark.root
 
 CHEAP = ("slow-source", "turn-around", "sender-processor")
 MS = 10**9
@@ -29,11 +29,8 @@ Rounds repeat the same transfers, and the rule that names a point allows for one
 """
 
 
-@pytest.mark.root
 @pytest.mark.parametrize("name", CHEAP)
-def test_a_planted_bottleneck_is_named(
-    name: str, tmp_path: Path, namespaces: Callable[..., set[str]], in_quiet_window: QuietWindow
-) -> None:
+def test_a_planted_bottleneck_is_named(name, tmp_path, namespaces, in_quiet_window):
     whole = load(name)
     brief = whole.transfer.model_copy(update={"settle": 50 * MS, "duration": 250 * MS})
     document = whole.model_copy(update={"transfer": brief})
@@ -52,8 +49,7 @@ def test_a_planted_bottleneck_is_named(
     assert named == document.planted
 
 
-@pytest.mark.root
-def test_wires_windows_and_devices_of_a_bench_carry_no_more_than_they_should() -> None:
+def test_wires_windows_and_devices_of_a_bench_carry_no_more_than_they_should():
     plain = replace(load("wire").setup(), settle_ns=100_000_000, window_ns=300_000_000)
     far = replace(plain, delay_ns=5_000_000)
     slow = replace(plain, frame_ns=1_000_000, room_frames=100)
@@ -77,10 +73,7 @@ def test_wires_windows_and_devices_of_a_bench_carry_no_more_than_they_should() -
     assert device.throughput_bps <= 8 * 1448 * (400 + 1) / 0.3
 
 
-@pytest.mark.root
-def test_an_interrupted_search_leaves_no_testbed_and_no_control_group(
-    namespaces: Callable[..., set[str]], tmp_path: Path
-) -> None:
+def test_an_interrupted_search_leaves_no_testbed_and_no_control_group(namespaces, tmp_path):
     command = [sys.executable, "-m", "ethermeter", "bottleneck", "wire", "--testbed"]
     with subprocess.Popen(
         [*command, "--out", str(tmp_path / "run")],
@@ -111,11 +104,8 @@ def _groups(pid: int) -> list[Path]:
 SPIN = "import sys; print(flush=True)\nwhile True: pass"
 
 
-@pytest.mark.root
 @pytest.mark.parametrize("limit", [quota_on, Stopping])
-def test_a_limited_process_gets_no_more_than_its_share_of_a_processor(
-    limit: Callable[[int], Quota], in_quiet_window: QuietWindow
-) -> None:
+def test_a_limited_process_gets_no_more_than_its_share_of_a_processor(limit, in_quiet_window):
     with subprocess.Popen(
         [sys.executable, "-c", SPIN], stdout=subprocess.PIPE, text=True
     ) as process:
@@ -152,8 +142,7 @@ def _worked_s(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-@pytest.mark.root
-def test_a_worker_ends_with_its_maker_even_in_the_middle_of_a_task() -> None:
+def test_a_worker_ends_with_its_maker_even_in_the_middle_of_a_task():
     command = [sys.executable, "-m", "ethermeter.testbed.worker"]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from ethermeter.captures import Limit, Vantage, explain
 from planted_limits import JUDGED_ON, changed, transfer
-from stalls import QuietWindow
 
 pytestmark = [pytest.mark.root, pytest.mark.long]
 PLANTED = {
@@ -37,8 +36,8 @@ def _tools() -> None:
 
 @pytest.mark.parametrize("name", PLANTED)
 def test_a_planted_limit_is_named_and_the_estimate_is_met_by_the_change(
-    name: str, tmp_path: Path, in_quiet_window: QuietWindow
-) -> None:
+    name, tmp_path, in_quiet_window
+):
     plant, (role, host) = JUDGED_ON[name], PLANTED[name]
     numbers = itertools.count()
 
@@ -69,7 +68,7 @@ def test_a_planted_limit_is_named_and_the_estimate_is_met_by_the_change(
     assert estimate.goodput_bps / FACTOR <= goodput_bps <= estimate.most_bps * FACTOR
 
 
-def test_captured_at_the_receiver_the_verdict_is_the_same(tmp_path: Path) -> None:
+def test_captured_at_the_receiver_the_verdict_is_the_same(tmp_path):
     plant = JUDGED_ON["send buffer of 80 kB, at the receiver"]
     transfer(plant, tmp_path / "x.pcap")
     connection = explain(tmp_path / "x.pcap").connections[0]

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 from ethermeter.testbed import Host, make_testbed
-from stalls import QuietWindow
+
+pytestmark = pytest.mark.root
 
 FRAMES = 5000
 RAW = ("packet", "blocks", "xdp")
@@ -34,12 +35,11 @@ def play(listener: Sequence[str], speaker: Sequence[str]) -> tuple[Any, Any]:
     return json.loads(heard), json.loads(spoken.stdout)
 
 
-@pytest.mark.root
 @pytest.mark.parametrize("frame_octets", [84, 1518])
 @pytest.mark.parametrize("port", ["udp", "udp6", *RAW])
 def test_frames_at_a_moderate_pace_arrive_all_in_order_and_once(
-    station: str, in_quiet_window: QuietWindow, port: str, frame_octets: int
-) -> None:
+    station, in_quiet_window, port, frame_octets
+):
     with make_testbed(2) as bed:
         one, other = bed.hosts
         listener = other.command(
@@ -70,11 +70,8 @@ def test_frames_at_a_moderate_pace_arrive_all_in_order_and_once(
     assert heard["payload_octets"] == spoken["payload_octets"]
 
 
-@pytest.mark.root
 @pytest.mark.parametrize("port", ["udp", "udp6", *RAW])
-def test_what_is_missing_of_a_flood_was_dropped_at_the_socket_or_before_it(
-    station: str, port: str
-) -> None:
+def test_what_is_missing_of_a_flood_was_dropped_at_the_socket_or_before_it(station, port):
     with make_testbed(2) as bed:
         one, other = bed.hosts
         listener = other.command(
@@ -97,8 +94,7 @@ def test_what_is_missing_of_a_flood_was_dropped_at_the_socket_or_before_it(
         assert missing == at_socket + dropped_by_interfaces
 
 
-@pytest.mark.root
-def test_what_a_small_socket_loses_of_a_flood_is_counted_there(station: str) -> None:
+def test_what_a_small_socket_loses_of_a_flood_is_counted_there(station):
     with make_testbed(2) as bed:
         one, other = bed.hosts
         listener = other.command(
@@ -112,11 +108,8 @@ def test_what_a_small_socket_loses_of_a_flood_is_counted_there(station: str) -> 
     assert spoken["frames"] - heard["received"] == heard["port"]["dropped_at_socket"]
 
 
-@pytest.mark.root
 @pytest.mark.parametrize("frame_octets", [64, 260, 261, 1518])
-def test_frames_past_the_queue_arrive_whole_whatever_their_length(
-    station: str, frame_octets: int
-) -> None:
+def test_frames_past_the_queue_arrive_whole_whatever_their_length(station, frame_octets):
     frames = 1000  # fewer than the receiver's ring holds
     with make_testbed(2) as bed:
         one, other = bed.hosts
@@ -148,11 +141,10 @@ def drops(host: Host) -> int:
     return int(counts[3]) + int(counts[11])
 
 
-@pytest.mark.root
 @pytest.mark.parametrize("port", ["udp", "udp6", "packet", "xdp"])
 def test_every_request_is_answered_and_the_clocks_of_one_machine_agree(
-    station: str, in_quiet_window: QuietWindow, port: str
-) -> None:
+    station, in_quiet_window, port
+):
     with make_testbed(2) as bed:
         one, other = bed.hosts
         listener = other.command(
@@ -181,8 +173,7 @@ def test_every_request_is_answered_and_the_clocks_of_one_machine_agree(
         assert in_quiet_window(answered, tolerated_stall_s=0.05) == (1000, 1000)
 
 
-@pytest.mark.root
-def test_xdp_takes_our_frames_only_and_nothing_of_it_stays(station: str) -> None:
+def test_xdp_takes_our_frames_only_and_nothing_of_it_stays(station):
     with make_testbed(2) as bed:
         one, other = bed.hosts
         redirected = other.command(
@@ -218,7 +209,6 @@ def is_redirected(host: Host) -> bool:
     return "xdp" in json.loads(shown)[0]
 
 
-@pytest.mark.root
 @pytest.mark.parametrize(
     "words",
     [
@@ -229,9 +219,7 @@ def is_redirected(host: Host) -> bool:
         ["sink", "local=here"],
     ],
 )
-def test_what_a_station_cannot_do_is_refused_without_a_traceback(
-    station: str, words: list[str]
-) -> None:
+def test_what_a_station_cannot_do_is_refused_without_a_traceback(station, words):
     refused = subprocess.run([station, *words], capture_output=True, text=True, check=False)
     assert refused.returncode == 2
     assert refused.stderr.splitlines()[-1].startswith("station: ")

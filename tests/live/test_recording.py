@@ -19,6 +19,8 @@ from ethermeter.testbed.record import NAMESPACES
 from networks import network
 from program import call, invoke, real
 
+pytestmark = pytest.mark.root
+
 NETWORK = network(
     """\
 [[flows]]
@@ -110,10 +112,7 @@ def explained(path: Path) -> dict[str, Any]:
     return dict(json.loads(done.stdout))
 
 
-@pytest.mark.root
-def test_a_capture_has_exactly_the_frames_that_the_senders_interface_counted(
-    tmp_path: Path,
-) -> None:
+def test_a_capture_has_exactly_the_frames_that_the_senders_interface_counted(tmp_path):
     with make_testbed(2) as made:
         sender, receiver = made.hosts
         paths = [tmp_path / "sender.pcapng", tmp_path / "receiver.pcapng"]
@@ -143,10 +142,9 @@ def test_a_capture_has_exactly_the_frames_that_the_senders_interface_counted(
         )
 
 
-@pytest.mark.root
 def test_a_frame_with_a_vlan_tag_is_whole_at_both_ends_though_the_kernel_keeps_the_tag_apart(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     with make_testbed(2) as made:
         sender, receiver = made.hosts
         # Priority 3, VLAN 5, EtherType 88B6 (802-2014, table 1: local, and not ours), so that
@@ -172,10 +170,9 @@ def test_a_frame_with_a_vlan_tag_is_whole_at_both_ends_though_the_kernel_keeps_t
         assert ((64, len(frame)), frame[:64]) in kept
 
 
-@pytest.mark.root
 def test_at_every_host_there_is_a_capture_of_every_trial_with_all_that_agents_sent_and_received(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     run = tmp_path / "run"
     done = invoke("measure", written(tmp_path), "--testbed", "--capture", "--out", run)
     assert done.returncode == 0, done.stderr
@@ -213,10 +210,9 @@ def test_at_every_host_there_is_a_capture_of_every_trial_with_all_that_agents_se
     assert "ethermeter explain captures/experiment/00001-sink.pcapng" in page
 
 
-@pytest.mark.root
 def test_over_loopback_one_host_is_recorded_no_further_than_its_size_and_goes_with_the_run(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     run, experiment = tmp_path / "run", written(tmp_path, "1.5 s")
     limits = ["--capture-octets", "1000", "--capture-size", "1"]
     done = invoke(
@@ -256,8 +252,7 @@ def test_over_loopback_one_host_is_recorded_no_further_than_its_size_and_goes_wi
     assert not (run / "captures").exists()
 
 
-@pytest.mark.root
-def test_of_a_trial_that_is_interrupted_no_capture_is_left(tmp_path: Path) -> None:
+def test_of_a_trial_that_is_interrupted_no_capture_is_left(tmp_path):
     command = [
         "measure",
         str(written(tmp_path, "20 s")),
@@ -279,8 +274,7 @@ def test_of_a_trial_that_is_interrupted_no_capture_is_left(tmp_path: Path) -> No
     assert not list((tmp_path / "run").glob("captures/experiment/*"))
 
 
-@pytest.mark.root
-def test_who_may_not_hear_frames_is_told_so(tmp_path: Path) -> None:
+def test_who_may_not_hear_frames_is_told_so(tmp_path):
     command = ("measure", written(tmp_path), "--loopback", "--capture", "--out", tmp_path / "run")
     done = call(["setpriv", "--bounding-set", "-net_raw", *real(*command)])
     assert done.returncode == 2, done.stderr
@@ -289,7 +283,6 @@ def test_who_may_not_hear_frames_is_told_so(tmp_path: Path) -> None:
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.root
 @pytest.mark.parametrize(
     ("words", "fault"),
     [
@@ -301,9 +294,7 @@ def test_who_may_not_hear_frames_is_told_so(tmp_path: Path) -> None:
         (("--loopback", "--capture-size", "5"), "expected with --capture or --capture-at only"),
     ],
 )
-def test_what_cannot_be_recorded_is_said_in_a_line(
-    tmp_path: Path, words: tuple[str, ...], fault: str
-) -> None:
+def test_what_cannot_be_recorded_is_said_in_a_line(tmp_path, words, fault):
     done = invoke("measure", written(tmp_path), *words, "--out", tmp_path / "run")
     assert done.returncode == 2
     assert fault in done.stderr

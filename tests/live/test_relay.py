@@ -190,15 +190,15 @@ def judge_latency(
 
 @pytest.mark.root
 def test_latency_against_size_through_two_wires_of_10_megabits_is_the_sum_of_their_octets_times(
-    station: str, in_quiet_window: QuietWindow, record_property: Callable[[str, object], None]
-) -> None:
+    station, in_quiet_window, record_property
+):
     judge_latency(station, relayed(), SIZES, record_property, in_quiet_window)
 
 
 @pytest.mark.root
 def test_latency_against_size_at_100_megabits_is_that_of_wires_long_enough_to_wake_up_in(
-    station: str, in_quiet_window: QuietWindow, record_property: Callable[[str, object], None]
-) -> None:
+    station, in_quiet_window, record_property
+):
     # The shortest frame takes 5.8 us, less than it takes to wake up; another 100 us are more than
     # that. Of what 1500 octets take, 3% are 7 us, which hosts vary by: hence longer frames. And
     # copies and checksums of an octet take a noticeable part of what wires take here.
@@ -230,8 +230,8 @@ def judge_goodput(
 @pytest.mark.root
 @pytest.mark.parametrize("payload_octets", [18, 50, 200, 700, 1472])
 def test_udp_goodput_through_a_relayed_wire_is_that_of_the_framing(
-    station: str, in_quiet_window: QuietWindow, payload_octets: int
-) -> None:
+    station, in_quiet_window, payload_octets
+):
     frame_octets = max(64, 14 + 20 + 8 + payload_octets + 4)
     expected_bps = RATE_BPS * payload_octets / (frame_octets + OVERHEAD_OCTETS)
     with make_testbed(2, wires=relayed()) as bed:
@@ -249,9 +249,7 @@ def test_udp_goodput_through_a_relayed_wire_is_that_of_the_framing(
 
 
 @pytest.mark.root
-def test_both_directions_of_a_relayed_wire_are_full_at_once(
-    station: str, in_quiet_window: QuietWindow
-) -> None:
+def test_both_directions_of_a_relayed_wire_are_full_at_once(station, in_quiet_window):
     with make_testbed(2, wires=relayed()) as bed:
 
         def goodputs_bps() -> list[float]:
@@ -298,9 +296,7 @@ def test_both_directions_of_a_relayed_wire_are_full_at_once(
 
 
 @pytest.mark.root
-def test_losses_by_chance_are_within_the_binomial_interval_and_where_the_relay_says(
-    station: str,
-) -> None:
+def test_losses_by_chance_are_within_the_binomial_interval_and_where_the_relay_says(station):
     frames, probability = 5000, 0.02
     with make_testbed(2, wires=relayed(loss=probability, seed=1988)) as bed:
         sunk, sent = measure(station, *bed.hosts, "frame=64", f"frames={frames}", seconds=2)
@@ -318,7 +314,7 @@ def test_losses_by_chance_are_within_the_binomial_interval_and_where_the_relay_s
 
 
 @pytest.mark.root
-def test_a_relay_says_meanwhile_what_it_has_counted(station: str) -> None:
+def test_a_relay_says_meanwhile_what_it_has_counted(station):
     frames = 1000
     with make_testbed(2, wires=relayed(lose_every=10)) as bed:
         assert bed.relay is not None
@@ -337,7 +333,7 @@ def test_a_relay_says_meanwhile_what_it_has_counted(station: str) -> None:
 
 
 @pytest.mark.root
-def test_every_tenth_frame_is_lost_where_that_is_asked_for(station: str) -> None:
+def test_every_tenth_frame_is_lost_where_that_is_asked_for(station):
     with make_testbed(2, wires=relayed(lose_every=10)) as bed:
         measure(station, *bed.hosts, "frame=64", "frames=1000", seconds=1)
     there, _ = ways(bed)
@@ -346,7 +342,7 @@ def test_every_tenth_frame_is_lost_where_that_is_asked_for(station: str) -> None
 
 
 @pytest.mark.root
-def test_who_passes_by_the_shaper_fills_the_queue_and_the_drops_are_counted(station: str) -> None:
+def test_who_passes_by_the_shaper_fills_the_queue_and_the_drops_are_counted(station):
     frames = 2000
     with make_testbed(2, wires=relayed(queue_octets=15_000)) as bed:
         one, other = bed.hosts
@@ -408,7 +404,7 @@ with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0) as port:
 
 
 @pytest.mark.root
-def test_short_frames_are_padded_and_vlan_tags_stay() -> None:
+def test_short_frames_are_padded_and_vlan_tags_stay():
     with make_testbed(2, wires=relayed()) as bed:
         one, other = bed.hosts
         addresses = bytes.fromhex((other.mac + one.mac).replace(":", ""))
@@ -437,7 +433,7 @@ with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as port:
 
 
 @pytest.mark.root
-def test_many_segments_in_one_are_no_frame_of_this_wire() -> None:
+def test_many_segments_in_one_are_no_frame_of_this_wire():
     with make_testbed(2, wires=relayed()) as bed:
         one, other = bed.hosts
         # As somebody might who does not know better.
@@ -480,7 +476,7 @@ def ends_within(seconds: float, pid: int) -> bool:
 
 
 @pytest.mark.root
-def test_a_relay_and_its_namespace_go_with_the_testbed(namespaces: Callable[..., set[str]]) -> None:
+def test_a_relay_and_its_namespace_go_with_the_testbed(namespaces):
     with make_testbed(2, layout="switch", wires=relayed()) as bed:
         assert f"{bed.name}-wires" in namespaces()
         assert bed.relay is not None
@@ -493,7 +489,7 @@ def test_a_relay_and_its_namespace_go_with_the_testbed(namespaces: Callable[...,
 
 @pytest.mark.root
 @pytest.mark.xdist_group("leftovers")
-def test_a_relay_ends_with_a_maker_that_is_killed(namespaces: Callable[..., set[str]]) -> None:
+def test_a_relay_ends_with_a_maker_that_is_killed(namespaces):
     with subprocess.Popen(
         [sys.executable, "-c", MAKE_AND_WAIT],
         stdin=subprocess.PIPE,
@@ -516,9 +512,7 @@ SAY = (
 
 
 @pytest.mark.root
-def test_a_relayed_testbed_stays_tells_its_wires_and_goes_with_what_happened(
-    namespaces: Callable[..., set[str]],
-) -> None:
+def test_a_relayed_testbed_stays_tells_its_wires_and_goes_with_what_happened(namespaces):
     code, text, error = invoke(
         "testbed",
         "up",
@@ -574,9 +568,7 @@ def test_a_relayed_testbed_stays_tells_its_wires_and_goes_with_what_happened(
 
 
 @pytest.mark.root
-def test_a_relay_that_stays_and_was_killed_holds_up_nobody(
-    namespaces: Callable[..., set[str]],
-) -> None:
+def test_a_relay_that_stays_and_was_killed_holds_up_nobody(namespaces):
     made = json.loads(invoke("testbed", "up", "--wire", "relay", "--rate", "10 Mb/s", "--json")[1])
     pids = subprocess.run(
         ["ip", "netns", "pids", f"{made['name']}-wires"], check=True, capture_output=True, text=True
@@ -591,9 +583,7 @@ def test_a_relay_that_stays_and_was_killed_holds_up_nobody(
 
 
 @pytest.mark.root
-def test_wires_that_cannot_be_played_are_told_and_nothing_stays(
-    namespaces: Callable[..., set[str]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_wires_that_cannot_be_played_are_told_and_nothing_stays(namespaces, monkeypatch):
     from ethermeter.testbed import TestbedError, build
     from ethermeter.testbed.relay import Direction, NoLoss
 
@@ -626,7 +616,7 @@ def test_wires_that_cannot_be_played_are_told_and_nothing_stays(
         ((relayed(), None), "wires"),
     ],
 )
-def test_wires_that_cannot_be_are_refused_with_what_can(wires: Any, key: str) -> None:
+def test_wires_that_cannot_be_are_refused_with_what_can(wires, key):
     with pytest.raises(InputError, match=rf"{key}.* = .*: must be"), make_testbed(2, wires=wires):
         pass
 
@@ -640,12 +630,12 @@ def test_wires_that_cannot_be_are_refused_with_what_can(wires: Any, key: str) ->
         (("--rate", "10 Mb/s", "--loss", "0.1"), "given for a relay only"),
     ],
 )
-def test_the_command_line_refuses_in_a_line(words: tuple[str, ...], said: str) -> None:
+def test_the_command_line_refuses_in_a_line(words, said):
     code, _, error = invoke("testbed", "up", *words)
     assert (code, said in error) == (2, True), error
 
 
-def test_the_process_of_wires_refuses_a_plan_in_a_line() -> None:
+def test_the_process_of_wires_refuses_a_plan_in_a_line():
     done = subprocess.run(
         [sys.executable, "-m", "ethermeter.testbed.wire", "{}"],
         capture_output=True,

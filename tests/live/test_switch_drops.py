@@ -62,9 +62,7 @@ def missing(result: dict[str, Any], flow: str) -> int:
 
 @pytest.mark.root
 @pytest.mark.parametrize("wires", ["shaped", "relay"])
-def test_what_two_senders_miss_was_dropped_at_the_port_towards_the_sink(
-    tmp_path: Path, wires: str
-) -> None:
+def test_what_two_senders_miss_was_dropped_at_the_port_towards_the_sink(tmp_path, wires):
     # Two times 900 datagrams of 1066 octets with all around them are 15.4 Mb/s for a wire of 10.
     said, results, _ = measured(tmp_path, 900, "--wires", wires)
     for result in results:
@@ -113,7 +111,7 @@ def test_what_two_senders_miss_was_dropped_at_the_port_towards_the_sink(
 
 
 @pytest.mark.root
-def test_a_quiet_switch_drops_nothing(tmp_path: Path) -> None:
+def test_a_quiet_switch_drops_nothing(tmp_path):
     said, results, _ = measured(tmp_path, 20)
     for result in results:
         assert all(row["dropped"] == {"queue": 0, "interface": 0} for row in result["switches"])

@@ -6,11 +6,10 @@ import contextlib
 import json
 import subprocess
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 from ethermeter.testbed import Host, Wire, make_testbed
-from stalls import NewPath, QuietWindow
 
 SECOND_NS = 10**9
 WINDOW_S = 2.0
@@ -137,8 +136,8 @@ def samples_of(flow: dict[str, Any], sample_ps: int) -> tuple[dict[str, Any], di
 @pytest.mark.root
 @pytest.mark.parametrize("port", ["udp", "packet"])
 def test_a_talker_whose_wire_has_room_loses_nothing_and_sends_packets_of_the_least_length(
-    agent: str, new_path: NewPath, in_quiet_window: QuietWindow, port: str
-) -> None:
+    agent, new_path, in_quiet_window, port
+):
     # A packet of the least length takes 262 octets, 210 us at 10 Mb/s, each 10 ms.
     with make_testbed(2, wires=Wire(10_000_000)) as testbed:
         said, heard = in_quiet_window(
@@ -159,12 +158,8 @@ def test_a_talker_whose_wire_has_room_loses_nothing_and_sends_packets_of_the_lea
     ("port", "kind"), [("udp", "shaped"), ("packet", "shaped"), ("udp", "relay")]
 )
 def test_before_a_wire_slower_than_its_coder_a_talker_loses_what_the_wire_does_not_carry(
-    agent: str,
-    new_path: NewPath,
-    in_quiet_window: QuietWindow,
-    port: str,
-    kind: Literal["shaped", "relay"],
-) -> None:
+    agent, new_path, in_quiet_window, port, kind
+):
     rate_bps = 1_000_000
     with make_testbed(2, wires=Wire(rate_bps, kind=kind)) as testbed:
         said, heard = in_quiet_window(

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -27,9 +26,7 @@ def answer(command: list[str]) -> str:
 
 
 @pytest.mark.root
-def test_a_testbed_and_its_record_are_gone_when_it_is_left(
-    namespaces: Callable[..., set[str]],
-) -> None:
+def test_a_testbed_and_its_record_are_gone_when_it_is_left(namespaces):
     before = namespaces(maker=os.getpid())
     with make_testbed(3, layout="switch") as bed:
         made = namespaces(maker=os.getpid()) - before
@@ -40,9 +37,7 @@ def test_a_testbed_and_its_record_are_gone_when_it_is_left(
 
 
 @pytest.mark.root
-def test_a_testbed_is_removed_when_what_runs_on_it_fails(
-    namespaces: Callable[..., set[str]],
-) -> None:
+def test_a_testbed_is_removed_when_what_runs_on_it_fails(namespaces):
     with pytest.raises(ZeroDivisionError), make_testbed(2) as bed:
         raise ZeroDivisionError
     assert not any(name.startswith(bed.name) for name in namespaces())
@@ -51,8 +46,8 @@ def test_a_testbed_is_removed_when_what_runs_on_it_fails(
 @pytest.mark.root
 @pytest.mark.xdist_group("leftovers")
 def test_the_leftover_of_a_killed_process_is_removed_and_the_testbed_of_a_living_one_is_not(
-    namespaces: Callable[..., set[str]],
-) -> None:
+    namespaces,
+):
     with subprocess.Popen(
         [sys.executable, "-c", MAKE_AND_WAIT],
         stdin=subprocess.PIPE,
@@ -72,9 +67,7 @@ def test_the_leftover_of_a_killed_process_is_removed_and_the_testbed_of_a_living
 
 
 @pytest.mark.root
-def test_a_process_left_on_a_host_keeps_no_interface_of_the_testbed(
-    namespaces: Callable[..., set[str]],
-) -> None:
+def test_a_process_left_on_a_host_keeps_no_interface_of_the_testbed(namespaces):
     with make_testbed(2) as bed:
         left = subprocess.Popen(
             bed.hosts[0].command(sys.executable, "-c", "import sys; sys.stdin.read()"),
@@ -96,7 +89,7 @@ def test_a_process_left_on_a_host_keeps_no_interface_of_the_testbed(
 
 
 @pytest.mark.root
-def test_hosts_know_each_other_and_nobody_else() -> None:
+def test_hosts_know_each_other_and_nobody_else():
     with make_testbed(3, layout="switch") as bed:
         for host in bed.hosts:
             links = {
@@ -118,7 +111,7 @@ def test_hosts_know_each_other_and_nobody_else() -> None:
 
 
 @pytest.mark.root
-def test_nothing_is_offloaded_that_would_make_few_frames_of_many() -> None:
+def test_nothing_is_offloaded_that_would_make_few_frames_of_many():
     with make_testbed(2) as bed:
         offloads = answer(bed.hosts[0].command("ethtool", "-k", "em0"))
         state = {
@@ -135,7 +128,7 @@ def test_nothing_is_offloaded_that_would_make_few_frames_of_many() -> None:
 
 
 @pytest.mark.root
-def test_one_wire_may_be_slower_than_the_other() -> None:
+def test_one_wire_may_be_slower_than_the_other():
     with make_testbed(2, wires=(Wire(10_000_000), None)) as bed:
         kinds = [
             json.loads(answer(host.command("tc", "-json", "qdisc", "show", "dev", "em0")))[0][
@@ -147,13 +140,13 @@ def test_one_wire_may_be_slower_than_the_other() -> None:
 
 
 @pytest.mark.root
-def test_a_namespace_of_somebody_else_is_not_removed(tmp_path: Path) -> None:
+def test_a_namespace_of_somebody_else_is_not_removed(tmp_path):
     for foreign in ("vpn", "em-1-ab", "../em-1-abcd-h1", "em-1-abcd-h1/.."):
         with pytest.raises(TestbedError, match="not the name"):
             remove_namespaces([foreign])
 
 
-def test_a_record_that_names_others_namespaces_removes_none_of_them(tmp_path: Path) -> None:
+def test_a_record_that_names_others_namespaces_removes_none_of_them(tmp_path):
     record = Record.make(["h1"], tmp_path)
     record.path.write_text('{"namespaces": ["vpn"]}', encoding="ascii")
     os.close(record.lock)  # as if its maker had been killed
@@ -164,14 +157,14 @@ def test_a_record_that_names_others_namespaces_removes_none_of_them(tmp_path: Pa
 @pytest.mark.parametrize(
     "content", ["", "{", "[]", "{}", '{"namespaces": 1}', '{"namespaces": [1]}']
 )
-def test_a_damaged_record_is_removed(tmp_path: Path, content: str) -> None:
+def test_a_damaged_record_is_removed(tmp_path, content):
     record = Record.make([], tmp_path)
     record.path.write_text(content, encoding="ascii")
     os.close(record.lock)
     assert remove_leftovers(tmp_path) == [record.name]
 
 
-def test_a_record_that_is_held_is_left_alone(tmp_path: Path) -> None:
+def test_a_record_that_is_held_is_left_alone(tmp_path):
     record = Record.make([], tmp_path)
     assert remove_leftovers(tmp_path) == []
     record.close()
@@ -191,15 +184,13 @@ def test_a_record_that_is_held_is_left_alone(tmp_path: Path) -> None:
         ({"wires": Wire(10_000_000, queue_octets=1000)}, "queue_octets"),
     ],
 )
-def test_what_cannot_be_made_is_refused_with_what_can(
-    arguments: dict[str, object], key: str
-) -> None:
+def test_what_cannot_be_made_is_refused_with_what_can(arguments, key):
     with pytest.raises(InputError, match=f"{key}.* = .*: must be"), make_testbed(**arguments):  # type: ignore[arg-type]
         pass
 
 
 @pytest.mark.root
-def test_without_root_it_says_so() -> None:
+def test_without_root_it_says_so():
     program = (
         "import os; os.setresuid(65534, 65534, 65534)\n"
         "from ethermeter.testbed import TestbedError, make_testbed\n"

@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 from ethermeter.testbed import kept, remove_kept, remove_leftovers
@@ -47,9 +47,7 @@ def _nothing_stays() -> Iterator[None]:
 
 @pytest.mark.root
 @pytest.mark.xdist_group("leftovers")
-def test_a_testbed_stays_reaches_its_hosts_and_is_removed_by_its_name(
-    namespaces: Callable[..., set[str]],
-) -> None:
+def test_a_testbed_stays_reaches_its_hosts_and_is_removed_by_its_name(namespaces):
     code, text, _ = invoke("testbed", "up", "--hosts", "3", "--rate", "10 Mb/s", "--json")
     assert code == 0
     made = json.loads(text)
@@ -84,16 +82,14 @@ def test_a_testbed_stays_reaches_its_hosts_and_is_removed_by_its_name(
         (("down", "em-1-abcd", "--all"), "given with --all"),
     ],
 )
-def test_what_cannot_be_is_refused_in_a_line_and_makes_nothing(
-    words: tuple[str, ...], said: str, namespaces: Callable[..., set[str]]
-) -> None:
+def test_what_cannot_be_is_refused_in_a_line_and_makes_nothing(words, said, namespaces):
     before = namespaces(maker=os.getpid())
     code, _, error = invoke("testbed", *words)
     assert (code, said in error) == (2, True), error
     assert namespaces(maker=os.getpid()) == before
 
 
-def test_without_root_a_line_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_root_a_line_says_so(monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     code, _, error = invoke("testbed", "up")
     assert (code, "need root" in error) == (1, True)

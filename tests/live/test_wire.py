@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 from ethermeter.testbed import Host, Wire, make_testbed
-from stalls import QuietWindow
+
+pytestmark = pytest.mark.root
 
 RATE_BPS = 10_000_000
 SECONDS = 1.0
@@ -69,11 +70,8 @@ def judge(goodput_bps: float, expected_bps: float, stalled_s: float) -> None:
     )
 
 
-@pytest.mark.root
 @pytest.mark.parametrize("payload_octets", [18, 50, 200, 700, 1472])
-def test_udp_goodput_is_that_of_the_framing(
-    station: str, in_quiet_window: QuietWindow, payload_octets: int
-) -> None:
+def test_udp_goodput_is_that_of_the_framing(station, in_quiet_window, payload_octets):
     with make_testbed(2, wires=Wire(RATE_BPS)) as bed:
 
         def goodput_bps() -> float:
@@ -86,10 +84,7 @@ def test_udp_goodput_is_that_of_the_framing(
     judge(found_bps, framing_bps(payload_octets), in_quiet_window.stalled_s)
 
 
-@pytest.mark.root
-def test_multicast_through_a_switch_is_as_fast_as_the_wire(
-    station: str, in_quiet_window: QuietWindow
-) -> None:
+def test_multicast_through_a_switch_is_as_fast_as_the_wire(station, in_quiet_window):
     with make_testbed(3, layout="switch", wires=Wire(RATE_BPS)) as bed:
         sender, sink, _ = bed.hosts
         group = ("group=239.7.7.7", "interface=em0")
@@ -113,11 +108,10 @@ def test_multicast_through_a_switch_is_as_fast_as_the_wire(
     judge(found_bps, framing_bps(1472), in_quiet_window.stalled_s)
 
 
-@pytest.mark.root
 @pytest.mark.parametrize("to", ["10.77.0.2", "239.7.7.7"])
 def test_segments_of_5000_octets_reach_the_9_5_megabits_of_the_erg_tests_unicast_and_multicast(
-    station: str, in_quiet_window: QuietWindow, to: str
-) -> None:
+    station, in_quiet_window, to
+):
     # Three IP packets of 1500 and one of 20 + 568, each in a frame: ERG LAN tests, table 2, 9.4 to
     # 9.5 Mb/s.
     expected_bps = RATE_BPS * 5000 / (3 * (1500 + 18 + 20) + (20 + 568 + 18 + 20))
@@ -142,10 +136,7 @@ def test_segments_of_5000_octets_reach_the_9_5_megabits_of_the_erg_tests_unicast
     judge(found_bps, expected_bps, in_quiet_window.stalled_s)
 
 
-@pytest.mark.root
-def test_what_two_senders_lose_on_the_way_to_one_sink_was_dropped_by_the_switch(
-    station: str,
-) -> None:
+def test_what_two_senders_lose_on_the_way_to_one_sink_was_dropped_by_the_switch(station):
     wires = (None, None, Wire(RATE_BPS))
     with make_testbed(3, layout="switch", wires=wires) as bed:
         *senders, sink = bed.hosts
@@ -188,8 +179,7 @@ def test_what_two_senders_lose_on_the_way_to_one_sink_was_dropped_by_the_switch(
     assert sent - received["received"] == dropped + received["port"]["dropped_at_socket"]
 
 
-@pytest.mark.root
-def test_broadcast_reaches_who_listens(station: str) -> None:
+def test_broadcast_reaches_who_listens(station):
     with make_testbed(2, wires=Wire(RATE_BPS)) as bed:
         sunk, sent = measure(
             station, *bed.hosts, 512, "broadcast=1", "to=10.77.0.255:5000", "frames=100"

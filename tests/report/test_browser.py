@@ -24,8 +24,8 @@ def url(study_run: Path) -> str:
 
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "light"), (390, "dark")])
 def test_every_figure_renders_without_a_request_an_error_or_sideways_scrolling(
-    browser: object, url: str, width: int, scheme: str
-) -> None:
+    browser, url, width, scheme
+):
     visit = Visit(browser, url, width, scheme)
     visit.expect_quiet_and_no_wider()
     assert visit.page.locator(f".plot[data-rendered={scheme}]").count() == 60
@@ -50,9 +50,7 @@ def test_every_figure_renders_without_a_request_an_error_or_sideways_scrolling(
         },
     ],
 )
-def test_any_run_renders_without_a_complaint(
-    browser: object, tmp_path: Path, keys: dict[str, tuple[str, ...]]
-) -> None:
+def test_any_run_renders_without_a_complaint(browser, tmp_path, keys):
     visit = Visit(
         browser,
         pages.write_report(synthetic_run.other(tmp_path / "other", keys)).resolve().as_uri(),
@@ -73,9 +71,7 @@ def test_any_run_renders_without_a_complaint(
         {},
     ],
 )
-def test_parts_render_without_a_complaint(
-    browser: object, tmp_path: Path, groups: dict[str, list[int]], keys: dict[str, tuple[str, ...]]
-) -> None:
+def test_parts_render_without_a_complaint(browser, tmp_path, groups, keys):
     run = synthetic_run.parted(tmp_path / "run", keys, groups)
     visit = Visit(browser, pages.write_report(run).resolve().as_uri(), 390, "dark")
     assert visit.page.locator("h3 ~ .grid .plot, h3 ~ h4 ~ .grid .plot").count() > 0
@@ -85,9 +81,7 @@ def test_parts_render_without_a_complaint(
 
 
 @pytest.mark.parametrize("width", [1280, 390])
-def test_stations_along_the_cable_render_without_a_complaint(
-    browser: object, tmp_path: Path, width: int
-) -> None:
+def test_stations_along_the_cable_render_without_a_complaint(browser, tmp_path, width):
     distributions = {"[1, 3]": [0, 2, 2, 2], "[2, 2]": [0, 0, 2, 2]}
     run = synthetic_run.located(
         tmp_path / "run", distributions, (0.0, 4.0, 10.0), study="gonsalves-tobagi1986"
@@ -107,9 +101,7 @@ def test_stations_along_the_cable_render_without_a_complaint(
     visit.page.close()
 
 
-def test_hovering_a_point_shows_its_value_with_its_interval(
-    browser: object, url: str, study_run: Path
-) -> None:
+def test_hovering_a_point_shows_its_value_with_its_interval(browser, url, study_run):
     visit = Visit(browser, url, 1280, "light")
     found = next(
         p
@@ -138,7 +130,7 @@ def test_hovering_a_point_shows_its_value_with_its_interval(
     visit.page.close()
 
 
-def test_paper_is_light_and_has_every_figure(browser: object, url: str) -> None:
+def test_paper_is_light_and_has_every_figure(browser, url):
     visit = Visit(browser, url, 1280, "dark")
     visit.page.evaluate("dispatchEvent(new Event('beforeprint'))")
     visit.page.wait_for_function(
@@ -149,7 +141,7 @@ def test_paper_is_light_and_has_every_figure(browser: object, url: str) -> None:
     visit.page.close()
 
 
-def test_sections_can_be_reached_by_keyboard(browser: object, url: str) -> None:
+def test_sections_can_be_reached_by_keyboard(browser, url):
     visit = Visit(browser, url, 1280, "light")
     visit.page.keyboard.press("Tab")
     assert visit.page.evaluate("document.activeElement.className") == "skip"
@@ -163,9 +155,7 @@ def test_sections_can_be_reached_by_keyboard(browser: object, url: str) -> None:
 
 
 @pytest.mark.parametrize("width", [1280, 390])
-def test_a_theory_its_world_and_the_segment_stand_side_by_side(
-    browser: object, tmp_path: Path, width: int
-) -> None:
+def test_a_theory_its_world_and_the_segment_stand_side_by_side(browser, tmp_path, width):
     (tmp_path / "x.toml").write_text(THREE_WAYS, encoding="utf-8")
     run = api.load(tmp_path / "x.toml").run(out=tmp_path / "run", report=True)
     visit = Visit(browser, (run.path / "report.html").resolve().as_uri(), width, "light")
@@ -188,9 +178,7 @@ def test_a_theory_its_world_and_the_segment_stand_side_by_side(
 
 
 @pytest.mark.parametrize("width", [1280, 390])
-def test_voice_among_data_renders_without_a_complaint(
-    browser: object, tmp_path: Path, width: int
-) -> None:
+def test_voice_among_data_renders_without_a_complaint(browser, tmp_path, width):
     (tmp_path / "x.toml").write_text(VOICE, encoding="utf-8")
     run = api.load(tmp_path / "x.toml").run(out=tmp_path / "run", report=True)
     visit = Visit(browser, (run.path / "report.html").resolve().as_uri(), width, "light")

@@ -1,7 +1,6 @@
 """The report on a capture in a real browser."""
 
 import struct
-from pathlib import Path
 
 import captures
 import pytest
@@ -44,8 +43,8 @@ def _datagrams() -> bytes:
 
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
 def test_a_transfer_is_drawn_without_a_request_an_error_or_sideways_scrolling(
-    browser: object, tmp_path: Path, width: int, scheme: str
-) -> None:
+    browser, tmp_path, width, scheme
+):
     (tmp_path / "x.pcap").write_bytes(_lossy())
     path = capture_page.write(explain(tmp_path / "x.pcap"), tmp_path / "x.html")
     with Visit(browser, path.resolve().as_uri(), width, scheme) as visit:
@@ -69,7 +68,7 @@ def test_a_transfer_is_drawn_without_a_request_an_error_or_sideways_scrolling(
         visit.expect_tip(plots.nth(3), "ms", "time, s")
 
 
-def test_flows_and_warnings_are_shown(browser: object, tmp_path: Path) -> None:
+def test_flows_and_warnings_are_shown(browser, tmp_path):
     whole = _datagrams()
     (tmp_path / "x.pcap").write_bytes(
         whole + struct.pack("<IIII", 1_700_000_009, 0, 60, 60) + b"cut"
@@ -85,7 +84,7 @@ def test_flows_and_warnings_are_shown(browser: object, tmp_path: Path) -> None:
         assert visit.page.locator("#connections").count() == 0
 
 
-def test_names_of_files_are_text(tmp_path: Path) -> None:
+def test_names_of_files_are_text(tmp_path):
     path = tmp_path / "<script>alert(1)</script>.pcap".replace("/", "∕")
     path.write_bytes(_lossy())
     assert "<script>alert" not in capture_page.page(explain(path))

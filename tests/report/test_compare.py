@@ -33,20 +33,20 @@ def run(path: Path, value: float, error: float, *, counts: tuple[int, ...] = (2,
         (0.0112, math.nan, "undecided"),
     ],
 )
-def test_verdicts(tmp_path: Path, second: float, error: float, verdict: str) -> None:
+def test_verdicts(tmp_path, second, error, verdict):
     rows = compare(run(tmp_path / "a", 0.01, 1e-4), run(tmp_path / "b", second, error))
     assert [row["verdict"] for row in rows] == [verdict]
     assert rows[0]["difference"] == pytest.approx(second - 0.01)
 
 
-def test_interval_of_the_difference_by_hand(tmp_path: Path) -> None:
+def test_interval_of_the_difference_by_hand(tmp_path):
     row = compare(run(tmp_path / "a", 0.01, 3e-4), run(tmp_path / "b", 0.012, 4e-4))[0]
     # Errors 3 and 4 make 5; Welch: (9+16)^2 / (81/4 + 256/4) = 7.4184; t(7.4184) = 2.3378.
     assert row["high"] == pytest.approx(0.002 + 5e-4 * 2.3378, rel=1e-4)
     assert json.loads(json.dumps(row, allow_nan=False)) == row
 
 
-def test_points_of_one_run_only_are_listed(tmp_path: Path) -> None:
+def test_points_of_one_run_only_are_listed(tmp_path):
     rows = compare(
         run(tmp_path / "a", 0.01, 1e-4, counts=(1, 2)),
         run(tmp_path / "b", 0.01, 1e-4, counts=(2, 3)),
@@ -54,12 +54,12 @@ def test_points_of_one_run_only_are_listed(tmp_path: Path) -> None:
     assert [row["verdict"] for row in rows] == ["only in first", "same", "only in second"]
 
 
-def test_runs_without_a_common_point_are_refused(tmp_path: Path) -> None:
+def test_runs_without_a_common_point_are_refused(tmp_path):
     with pytest.raises(ValueError, match="points = none in common"):
         compare(run(tmp_path / "a", 0.01, 1e-4), run(tmp_path / "b", 0.01, 1e-4, counts=(9,)))
 
 
-def test_text_shows_what_differs_in_the_metrics_unit_and_counts_the_rest(tmp_path: Path) -> None:
+def test_text_shows_what_differs_in_the_metrics_unit_and_counts_the_rest(tmp_path):
     rows = compare(run(tmp_path / "a", 0.01, 1e-4), run(tmp_path / "b", 0.0112, 1e-4))
     text = render([*rows, *[replace_verdict(rows[0]) for _ in range(30)]])
     assert "Transmission delay (ms)" in text
@@ -69,7 +69,7 @@ def test_text_shows_what_differs_in_the_metrics_unit_and_counts_the_rest(tmp_pat
     assert render([]) == "0 comparisons: "
 
 
-def test_a_value_with_a_caution_is_marked_and_explained_below(tmp_path: Path) -> None:
+def test_a_value_with_a_caution_is_marked_and_explained_below(tmp_path):
     one = run(tmp_path / "a", 0.01, 1e-4, counts=(1, 2))
     (tmp_path / "b").mkdir()
     points = estimates.read(one)
@@ -92,11 +92,11 @@ def replace_verdict(row: dict[str, object]) -> dict[str, object]:
     return {**row, "verdict": "no difference"}
 
 
-def test_a_run_compared_with_itself_is_the_same(study_run: Path) -> None:
+def test_a_run_compared_with_itself_is_the_same(study_run):
     assert {row["verdict"] for row in compare(study_run, study_run)} == {"same"}
 
 
-def test_a_missing_interval_is_null_in_the_file() -> None:
+def test_a_missing_interval_is_null_in_the_file():
     point = Point(
         "A", {}, "theory", 1, {Metric.UTILISATION: replace(Estimate(0.5, 0.1, 3), error=math.nan)}
     )

@@ -36,7 +36,7 @@ def whole(run: Path, trial: str, metric: Metric) -> float:
     return float(found[0])
 
 
-def test_five_replications_give_students_interval(replicated: Path) -> None:
+def test_five_replications_give_students_interval(replicated):
     point = next(
         p
         for p in estimates.compute(replicated)
@@ -57,7 +57,7 @@ def test_five_replications_give_students_interval(replicated: Path) -> None:
     assert found.cautions == ()
 
 
-def test_one_replication_takes_its_interval_from_batches(study_run: Path) -> None:
+def test_one_replication_takes_its_interval_from_batches(study_run):
     point = next(
         p
         for p in estimates.compute(study_run)
@@ -73,9 +73,7 @@ def test_one_replication_takes_its_interval_from_batches(study_run: Path) -> Non
     assert delay.cautions == percentile.cautions == ()
 
 
-def test_fewer_than_three_replications_are_a_caution_of_the_run_once_and_of_no_value(
-    study_run: Path,
-) -> None:
+def test_fewer_than_three_replications_are_a_caution_of_the_run_once_and_of_no_value(study_run):
     points = estimates.compute(study_run)
     assert estimates.run_cautions(points) == ["one-replication"]
     written = estimates.to_json(points)
@@ -96,7 +94,7 @@ def test_fewer_than_three_replications_are_a_caution_of_the_run_once_and_of_no_v
     )
 
 
-def test_batch_interval_equals_leaving_batches_out_by_hand(study_run: Path) -> None:
+def test_batch_interval_equals_leaving_batches_out_by_hand(study_run):
     points = estimates.compute(study_run)
     point = next(
         p
@@ -136,13 +134,13 @@ def test_batch_interval_equals_leaving_batches_out_by_hand(study_run: Path) -> N
     assert min(found.value - found.low, found.high - found.value) == pytest.approx(t_half, rel=1e-9)
 
 
-def test_two_replications_pool_their_batches(tmp_path: Path) -> None:
+def test_two_replications_pool_their_batches(tmp_path):
     run = synthetic_run.study(tmp_path / "two", replications=2, series=("I-2",), counts=(6,))
     found = estimates.compute(run)[0].estimates[Metric.PACKET_RATE]
     assert found.degrees == 2 * (synthetic_run.BATCHES - 1)
 
 
-def test_order_of_rows_does_not_matter(study_run: Path, tmp_path: Path) -> None:
+def test_order_of_rows_does_not_matter(study_run, tmp_path):
     for name in ("plan.jsonl", "provenance.json"):
         (tmp_path / name).write_bytes((study_run / name).read_bytes())
     rng = np.random.default_rng(2)
@@ -154,13 +152,13 @@ def test_order_of_rows_does_not_matter(study_run: Path, tmp_path: Path) -> None:
     )
 
 
-def test_cautions_reach_their_points_only(study_run: Path) -> None:
+def test_cautions_reach_their_points_only(study_run):
     for point in estimates.compute(study_run):
         is_long = point.point["stations.frames"] in ("2048 B", "3072 B", "4000 B")
         assert ("illegal-frame-length" in point.estimates[Metric.UTILISATION].cautions) == is_long
 
 
-def test_file_survives_reading_and_writing(study_run: Path) -> None:
+def test_file_survives_reading_and_writing(study_run):
     path = estimates.write(study_run)
     text = path.read_text(encoding="utf-8")
     assert "NaN" not in text
@@ -169,13 +167,13 @@ def test_file_survives_reading_and_writing(study_run: Path) -> None:
     assert one["value"] is None  # one host has no spread over hosts
 
 
-def test_a_broken_file_is_named(tmp_path: Path) -> None:
+def test_a_broken_file_is_named(tmp_path):
     (tmp_path / "estimates.json").write_text('{"points": [{}]}', encoding="utf-8")
     with pytest.raises(ValueError, match=r"estimates\.json: content = .*: not an estimates file"):
         estimates.read(tmp_path)
 
 
-def test_analysis_of_the_study_takes_well_under_a_second_of_processor_time(study_run: Path) -> None:
+def test_analysis_of_the_study_takes_well_under_a_second_of_processor_time(study_run):
     estimates.compute(study_run)
     before = time.process_time()
     estimates.write(study_run)

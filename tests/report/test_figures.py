@@ -32,7 +32,7 @@ def validator() -> Any:
     return jsonschema.Draft7Validator(schema)
 
 
-def test_every_figure_of_the_study_is_valid_vega_lite(study_run: Path, validator: Any) -> None:
+def test_every_figure_of_the_study_is_valid_vega_lite(study_run, validator):
     points = estimates.compute(study_run)
     for series in ("I-2", "I-5"):
         members = [point for point in points if point.series == series]
@@ -54,9 +54,7 @@ def test_every_figure_of_the_study_is_valid_vega_lite(study_run: Path, validator
             validator.validate({**spec, "config": theme.config("dark", font="sans-serif")})
 
 
-def test_figures_of_parts_and_distributions_are_valid_vega_lite(
-    tmp_path: Path, validator: Any
-) -> None:
+def test_figures_of_parts_and_distributions_are_valid_vega_lite(tmp_path, validator):
     keys = {
         "stations.odd.backoff": ("exponential", "{ linear = { limit = 10 } }"),
         "a.load": ("0.1", "0.2", "0.3", "0.4", "0.5"),
@@ -74,7 +72,7 @@ def test_figures_of_parts_and_distributions_are_valid_vega_lite(
         validator.validate({**spec, "config": theme.config("light", font="sans-serif")})
 
 
-def test_a_time_of_nothing_has_no_place_on_a_logarithmic_axis() -> None:
+def test_a_time_of_nothing_has_no_place_on_a_logarithmic_axis():
     of = Distribution(np.array([0.0, 1e-9, 2e-9, 3e-9]), np.array([1.0, 0.9, 0.2, 0.0]), 10)
     assert distribution._thinned(of) == [(1e-9, 0.9), (2e-9, 0.2)]
     assert (
@@ -82,7 +80,7 @@ def test_a_time_of_nothing_has_no_place_on_a_logarithmic_axis() -> None:
     )
 
 
-def test_a_thinned_distribution_stays_within_a_pixel() -> None:
+def test_a_thinned_distribution_stays_within_a_pixel():
     value_s = np.geomspace(1e-5, 1.0, 3000)
     share = np.where(value_s < 0.01, 1.0, (0.01 / value_s) ** 2)
     kept = distribution._thinned(Distribution(value_s, share, 100))
@@ -96,23 +94,19 @@ def test_a_thinned_distribution_stays_within_a_pixel() -> None:
 
 
 @pytest.mark.parametrize("series", ["I-2", None])
-def test_exported_specification_is_valid(
-    study_run: Path, validator: Any, series: str | None
-) -> None:
+def test_exported_specification_is_valid(study_run, validator, series):
     validator.validate(figures.spec(study_run, "utilisation", series))
 
 
 @pytest.mark.parametrize(
     ("suffix", "start"), [(".svg", b"<svg"), (".png", b"\x89PNG"), (".pdf", b"%PDF")]
 )
-def test_export_writes_what_the_suffix_says(
-    study_run: Path, tmp_path: Path, suffix: str, start: bytes
-) -> None:
+def test_export_writes_what_the_suffix_says(study_run, tmp_path, suffix, start):
     out = figures.export(study_run, "bit_rate", tmp_path / f"figure{suffix}", "I-2")
     assert out.read_bytes().startswith(start)
 
 
-def test_exported_figure_names_units_and_curves(study_run: Path, tmp_path: Path) -> None:
+def test_exported_figure_names_units_and_curves(study_run, tmp_path):
     text = figures.export(study_run, "transmission_delay", tmp_path / "figure.svg").read_text(
         encoding="utf-8"
     )
@@ -128,15 +122,13 @@ def test_exported_figure_names_units_and_curves(study_run: Path, tmp_path: Path)
         ("utilisation", None, "a.gif", r"suffix = \.gif: expected one of \.png, \.pdf, \.svg"),
     ],
 )
-def test_export_refuses(
-    study_run: Path, tmp_path: Path, metric: str, series: str | None, name: str, message: str
-) -> None:
+def test_export_refuses(study_run, tmp_path, metric, series, name, message):
     with pytest.raises(ValueError, match=message):
         figures.export(study_run, metric, tmp_path / name, series)
     assert not (tmp_path / name).exists()
 
 
-def test_axes_of_the_study_are_hosts_and_lengths(study_run: Path) -> None:
+def test_axes_of_the_study_are_hosts_and_lengths(study_run):
     members = [point for point in estimates.compute(study_run) if point.series == "I-2"]
     assert axes.choose(members) == axes.Axes("stations.count", "", "stations.frames", ())
     panel = axes.panels(members, axes.choose(members), Metric.BIT_RATE)[0]
@@ -144,7 +136,7 @@ def test_axes_of_the_study_are_hosts_and_lengths(study_run: Path) -> None:
     assert [x for x, _ in panel.curves[0].points] == list(range(1, 25))
 
 
-def test_mixes_are_named_as_the_study_names_them() -> None:
+def test_mixes_are_named_as_the_study_names_them():
     assert list(axes.curve_names(synthetic_run.BIMODAL[::-1]).values()) == [
         "8/0",
         "7/1",
@@ -173,7 +165,7 @@ def test_mixes_are_named_as_the_study_names_them() -> None:
         ("poisson", None),
     ],
 )
-def test_quantity(text: str, found: tuple[float, str] | None) -> None:
+def test_quantity(text, found):
     assert (
         axes.quantity(text) == (pytest.approx(found[0]), found[1])
         if found
@@ -185,9 +177,7 @@ def test_quantity(text: str, found: tuple[float, str] | None) -> None:
 @example([1.0], 1.0)
 @example([0.0, 0.0], 0.0)
 @example([0.6], 1.0)
-def test_labels_keep_their_order_and_distance_within_the_figure(
-    values: list[float], zero: float
-) -> None:
+def test_labels_keep_their_order_and_distance_within_the_figure(values, zero):
     from ethermeter.analysis.interval import exact
 
     curves = tuple(
@@ -210,11 +200,7 @@ def test_labels_keep_their_order_and_distance_within_the_figure(
 
 @pytest.mark.parametrize("ground", ["light", "dark"])
 @pytest.mark.parametrize(("count", "is_ordered"), [(1, True), (9, True), (24, True), (12, False)])
-def test_curves_stand_out_from_the_ground(
-    ground: theme.Ground,
-    count: int,
-    is_ordered: bool,  # noqa: FBT001
-) -> None:
+def test_curves_stand_out_from_the_ground(ground, count, is_ordered):
     # WCAG 2.1, 1.4.11: graphical objects need a contrast of 3:1.
     def luminance(colour: str) -> float:
         parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]

@@ -5,7 +5,6 @@ and numbers.
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 from ethermeter import api, report
@@ -37,7 +36,7 @@ def page(run_dir: Path) -> str:
     return (run_dir / "report.html").read_text(encoding="utf-8")
 
 
-def test_the_sections_of_the_study_stand_after_its_claims(page: str) -> None:
+def test_the_sections_of_the_study_stand_after_its_claims(page):
     order = re.findall(r'<section id="([^"]+)"', page)
     assert order[:5] == [
         "claims",
@@ -46,7 +45,7 @@ def test_the_sections_of_the_study_stand_after_its_claims(page: str) -> None:
     assert not [name for name in order if name.startswith("series-")]
 
 
-def test_the_bars_are_the_numbers_that_claims_are_judged_by(run_dir: Path, page: str) -> None:
+def test_the_bars_are_the_numbers_that_claims_are_judged_by(run_dir, page):
     spec = json.loads(
         re.search(
             r'<script type="application/json" id="figure-1-spec">(.*?)</script>', page, re.DOTALL
@@ -64,13 +63,13 @@ def test_the_bars_are_the_numbers_that_claims_are_judged_by(run_dir: Path, page:
         assert drawn["NT, NT", f"{rate}, ours"] == pytest.approx(claim.ours, rel=1e-5)
 
 
-def test_no_claim_of_the_whole_study_lacks_its_points(run_dir: Path) -> None:
+def test_no_claim_of_the_whole_study_lacks_its_points(run_dir):
     found = claims.read(run_dir)
     assert found is not None
     assert "not-run" not in {claim.verdict for claim in found[1]}
 
 
-def test_a_part_of_the_study_has_the_figures_that_it_holds(tmp_path: Path) -> None:
+def test_a_part_of_the_study_has_the_figures_that_it_holds(tmp_path):
     loaded = api.load("fritz1999/copies", name="part")
     execute(
         loaded.plan(),
@@ -88,8 +87,8 @@ def test_a_part_of_the_study_has_the_figures_that_it_holds(tmp_path: Path) -> No
 @pytest.mark.browser
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
 def test_the_page_is_drawn_without_a_request_an_error_or_sideways_scrolling(
-    browser: Any, run_dir: Path, width: int, scheme: str
-) -> None:
+    browser, run_dir, width, scheme
+):
     with Visit(browser, (run_dir / "report.html").resolve().as_uri(), width, scheme) as visit:
         visit.expect_quiet_and_no_wider()
         for name, count in FIGURES.items():
@@ -99,9 +98,7 @@ def test_the_page_is_drawn_without_a_request_an_error_or_sideways_scrolling(
 
 @pytest.mark.browser
 @pytest.mark.parametrize("width", [1280, 390])
-def test_the_page_of_all_studies_asks_for_nothing_and_fits(
-    browser: Any, run_dir: Path, tmp_path: Path, width: int
-) -> None:
+def test_the_page_of_all_studies_asks_for_nothing_and_fits(browser, run_dir, tmp_path, width):
     entries = [
         report.Reproduced("fritz1999", run_dir),
         report.Reproduced("myths", None, "runs/x: no space left on device"),

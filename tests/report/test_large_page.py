@@ -101,14 +101,14 @@ def points(**varied: int) -> list[Point]:
     ]
 
 
-def test_few_points_are_all_drawn() -> None:
+def test_few_points_are_all_drawn():
     few = points(load=MOST_VALUES // 4, curve=4)
     (panel,) = panels(few, choose(few), Metric.UTILISATION)
     assert sum(len(curve.points) for curve in panel.curves) == MOST_VALUES
     assert notice(MOST_ROWS) == ""
 
 
-def test_of_many_points_places_at_even_distances_the_ends_and_the_extremes_are_drawn() -> None:
+def test_of_many_points_places_at_even_distances_the_ends_and_the_extremes_are_drawn():
     many = points(load=10_001)
     (panel,) = panels(many, choose(many), Metric.UTILISATION)
     (curve,) = panel.curves
@@ -119,7 +119,7 @@ def test_of_many_points_places_at_even_distances_the_ends_and_the_extremes_are_d
     assert max(estimate.value for _, estimate in curve.points) == 9.0
 
 
-def test_very_many_panels_are_thinned_and_their_curves_keep_some_places() -> None:
+def test_very_many_panels_are_thinned_and_their_curves_keep_some_places():
     many = points(x=50, curve=10, panel=300)
     found = panels(many, Axes("x", "", "curve", ("panel",)), Metric.UTILISATION)
     assert [panel.title for panel in (found[0], found[-1])] == ["panel = 1", "panel = 300"]
@@ -127,7 +127,7 @@ def test_very_many_panels_are_thinned_and_their_curves_keep_some_places() -> Non
     assert all(FEWEST_PLACES <= len(curve.points) < 50 for panel in found for curve in panel.curves)
 
 
-def test_the_x_axis_is_the_key_that_makes_figures_of_all_points() -> None:
+def test_the_x_axis_is_the_key_that_makes_figures_of_all_points():
     assert choose(points(**{"stations.count": 7, "frames": 100})) == Axes(
         "frames", "", "stations.count", ()
     )
@@ -136,7 +136,7 @@ def test_the_x_axis_is_the_key_that_makes_figures_of_all_points() -> None:
     )
 
 
-def test_of_a_long_table_rows_at_even_distances_are_shown_and_counted() -> None:
+def test_of_a_long_table_rows_at_even_distances_are_shown_and_counted():
     text = render_table(Table(["a"], [[f"row {at}"] for at in range(10 * MOST_ROWS)], "rows"))
     assert text.startswith("<p>500 of 5,000 rows, at even distances.</p>")
     assert text.count('<th scope="row">') == MOST_ROWS
@@ -185,8 +185,8 @@ def report_within_half_a_gigabyte(run: Path) -> str:
 
 @pytest.mark.long
 def test_ten_thousand_points_make_a_page_of_less_than_ten_megabytes_in_less_than_half_a_gigabyte(
-    large: Path,
-) -> None:
+    large,
+):
     text = report_within_half_a_gigabyte(large)
     assert "These are 10,003 points, more than a page can show." in text
     assert "500 of 10,003 rows, at even distances." in text
@@ -194,7 +194,7 @@ def test_ten_thousand_points_make_a_page_of_less_than_ten_megabytes_in_less_than
 
 
 @pytest.mark.long
-def test_ten_thousand_points_of_a_network_do_so_too(large_network: Path) -> None:
+def test_ten_thousand_points_of_a_network_do_so_too(large_network):
     text = report_within_half_a_gigabyte(large_network)
     assert "These are 10,003 points, more than a page can show." in text
     found = json.loads((large_network / "flows.json").read_text(encoding="utf-8"))
@@ -207,9 +207,7 @@ def test_ten_thousand_points_of_a_network_do_so_too(large_network: Path) -> None
 @pytest.mark.long
 @pytest.mark.browser
 @pytest.mark.parametrize("width", [1280, 390])
-def test_the_page_of_ten_thousand_points_draws_every_figure(
-    browser: object, large: Path, width: int
-) -> None:
+def test_the_page_of_ten_thousand_points_draws_every_figure(browser, large, width):
     subprocess.run(
         [sys.executable, "-m", "ethermeter", "report", str(large)], capture_output=True, check=True
     )

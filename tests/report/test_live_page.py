@@ -134,7 +134,7 @@ def section(run: Path, name: str) -> str:
     return text.split(f'<section id="{name}">')[1].split("</section>")[0]
 
 
-def test_programs_are_told_what_the_page_shows(measured: tuple[Path, dict[str, Any]]) -> None:
+def test_programs_are_told_what_the_page_shows(measured):
     _, said = measured
     for trial in said["live_accounts"]["trials"]:
         (machine,) = trial["machines"]
@@ -155,9 +155,7 @@ def test_programs_are_told_what_the_page_shows(measured: tuple[Path, dict[str, A
     assert {each["flows"] for each in said["flows"]["fairness"]} == {"load"}
 
 
-def test_the_page_is_well_formed_and_has_every_section(
-    measured: tuple[Path, dict[str, Any]], troubled: Path
-) -> None:
+def test_the_page_is_well_formed_and_has_every_section(measured, troubled):
     for run in (measured[0], troubled):
         elements = Elements()
         elements.feed((run / "report.html").read_text(encoding="utf-8"))
@@ -167,7 +165,7 @@ def test_the_page_is_well_formed_and_has_every_section(
     assert "Sender and receiver of every stream have one clock" in section(measured[0], "pacing")
 
 
-def test_losses_stand_by_their_places(troubled: Path) -> None:
+def test_losses_stand_by_their_places(troubled):
     table = section(troubled, "losses").split("<tbody>")[1]
     (row, *_) = [row for row in table.split("<tr>") if "load client1" in row]
     cells = [cell.split("<")[0] for cell in row.split("<td>")[1:]]
@@ -178,9 +176,7 @@ def test_losses_stand_by_their_places(troubled: Path) -> None:
     assert "sender" in section(troubled, "losses")
 
 
-def test_ports_that_dropped_stand_in_a_table_of_their_own(
-    measured: tuple[Path, dict[str, Any]], troubled: Path
-) -> None:
+def test_ports_that_dropped_stand_in_a_table_of_their_own(measured, troubled):
     table = (
         section(troubled, "losses").split('aria-label="Drops between hosts"')[1].split("<tbody>")[1]
     )
@@ -193,7 +189,7 @@ def test_ports_that_dropped_stand_in_a_table_of_their_own(
     assert "Drops of switches between the hosts are not known" in section(measured[0], "losses")
 
 
-def test_clocks_that_were_compared_have_their_bounds(troubled: Path) -> None:
+def test_clocks_that_were_compared_have_their_bounds(troubled):
     table = section(troubled, "pacing").split('aria-label="Clocks"')[1].split("<tbody>")[1]
     (row, *_) = [row for row in table.split("<tr>") if "load client1" in row]
     cells = [cell.split("<")[0] for cell in row.split("<td>")[1:]]
@@ -201,16 +197,14 @@ def test_clocks_that_were_compared_have_their_bounds(troubled: Path) -> None:
     assert "load client2" not in table
 
 
-def test_hosts_that_are_machines_of_their_own_have_a_row_each(troubled: Path) -> None:
+def test_hosts_that_are_machines_of_their_own_have_a_row_each(troubled):
     rows = section(troubled, "hosts").split("<tbody>")[1].split("</tbody>")[0].count("<tr>")
     assert rows == 2 * 3
 
 
 @pytest.mark.browser
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
-def test_every_figure_is_drawn_within_its_box(
-    browser: Any, troubled: Path, width: int, scheme: str
-) -> None:
+def test_every_figure_is_drawn_within_its_box(browser, troubled, width, scheme):
     with Visit(browser, (troubled / "report.html").resolve().as_uri(), width, scheme) as visit:
         visit.expect_quiet_and_no_wider()
         visit.expect_drawn("tcp", 6)
@@ -225,9 +219,7 @@ def test_every_figure_is_drawn_within_its_box(
 
 
 @pytest.mark.browser
-def test_figures_say_what_is_pointed_at(
-    browser: Any, measured: tuple[Path, dict[str, Any]]
-) -> None:
+def test_figures_say_what_is_pointed_at(browser, measured):
     with Visit(browser, (measured[0] / "report.html").resolve().as_uri(), 1280) as visit:
         visit.expect_tip(visit.page.locator("#tcp .plot").first, "Throughput", "Mb/s", "time (s)")
         fairness = visit.page.locator("h3:text-is('Fairness') ~ .grid .plot").first

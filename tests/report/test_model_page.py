@@ -1,8 +1,5 @@
 """The page of a calibration in a real browser."""
 
-from pathlib import Path
-from typing import Any
-
 import pytest
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.interval import Estimate
@@ -13,9 +10,7 @@ from visiting import Visit
 
 @pytest.mark.browser
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
-def test_data_fit_doubts_and_tables_are_shown(
-    browser: Any, tmp_path: Path, width: int, scheme: str
-) -> None:
+def test_data_fit_doubts_and_tables_are_shown(browser, tmp_path, width, scheme):
     points = tuple(
         Point(
             "",

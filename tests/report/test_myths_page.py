@@ -4,7 +4,6 @@ pitfall, and their numbers beside them.
 
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 from ethermeter import api
@@ -34,8 +33,8 @@ def page(run_dir: Path) -> str:
 
 
 def test_claims_are_written_and_shown_before_the_pitfalls_and_these_before_the_series(
-    run_dir: Path, page: str
-) -> None:
+    run_dir, page
+):
     found = claims.read(run_dir)
     assert found is not None
     study, every = found
@@ -46,21 +45,21 @@ def test_claims_are_written_and_shown_before_the_pitfalls_and_these_before_the_s
     assert order[len(FIGURES) + 1].startswith("series-")
 
 
-def test_every_figure_of_a_pitfall_has_its_numbers_in_a_table(page: str) -> None:
+def test_every_figure_of_a_pitfall_has_its_numbers_in_a_table(page):
     for name, count in FIGURES.items():
         text = page.split(f'<section id="myth-{name}">')[1].split("</section>")[0]
         assert (text.count("<figure "), text.count("<table")) == (count, count)
 
 
-def test_the_report_can_be_written_anew_and_is_the_same(run_dir: Path, page: str) -> None:
+def test_the_report_can_be_written_anew_and_is_the_same(run_dir, page):
     assert pages.write_report(run_dir).read_text(encoding="utf-8") == page
 
 
 @pytest.mark.browser
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
 def test_every_pitfall_is_drawn_without_a_request_an_error_or_sideways_scrolling(
-    browser: Any, run_dir: Path, width: int, scheme: str
-) -> None:
+    browser, run_dir, width, scheme
+):
     with Visit(browser, (run_dir / "report.html").resolve().as_uri(), width, scheme) as visit:
         visit.expect_quiet_and_no_wider()
         for name, count in FIGURES.items():
@@ -74,9 +73,7 @@ def test_every_pitfall_is_drawn_without_a_request_an_error_or_sideways_scrolling
 
 
 @pytest.mark.browser
-def test_pointing_at_a_point_shows_value_interval_and_where_it_comes_from(
-    browser: Any, run_dir: Path
-) -> None:
+def test_pointing_at_a_point_shows_value_interval_and_where_it_comes_from(browser, run_dir):
     with Visit(browser, (run_dir / "report.html").resolve().as_uri(), 1280) as visit:
         words = (
             "Utilisation",

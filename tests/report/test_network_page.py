@@ -3,7 +3,6 @@
 import re
 import xml.etree.ElementTree as ET
 from pathlib import Path
-from typing import Any
 
 import ethermeter as em
 import pytest
@@ -37,7 +36,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return found
 
 
-def test_every_report_is_well_formed_and_names_the_busiest_link(runs: dict[str, Path]) -> None:
+def test_every_report_is_well_formed_and_names_the_busiest_link(runs):
     for name, path in runs.items():
         text = (path / "report.html").read_text(encoding="utf-8")
         elements = Elements()
@@ -57,7 +56,7 @@ def test_every_report_is_well_formed_and_names_the_busiest_link(runs: dict[str, 
     assert "Busiest: switch to sink, 100.0%." in saturated
 
 
-def test_drops_are_shown_at_the_port_that_dropped(runs: dict[str, Path]) -> None:
+def test_drops_are_shown_at_the_port_that_dropped(runs):
     text = (runs["switched-saturation"] / "report.html").read_text(encoding="utf-8")
     table = text.split('aria-label="Ports"')[1].split("</table>")[0]
     (row,) = [row for row in table.split("<tr>") if "<strong>switch</strong> (busiest)" in row]
@@ -65,7 +64,7 @@ def test_drops_are_shown_at_the_port_that_dropped(runs: dict[str, Path]) -> None
     assert "dropped at the port out" in table
 
 
-def test_parameters_have_their_sources_by_name_number_and_for_all() -> None:
+def test_parameters_have_their_sources_by_name_number_and_for_all():
     content = {
         "network": {
             "hosts": [{"name": "a", "model": "x"}, {"name": "b", "model": "y"}],
@@ -103,7 +102,7 @@ def network(hosts: int) -> Scenario:
 
 
 @pytest.mark.parametrize("hosts", [1, 4, 5, 200])
-def test_a_drawing_is_xml_that_shows_every_node_and_marks_the_busiest_link(hosts: int) -> None:
+def test_a_drawing_is_xml_that_shows_every_node_and_marks_the_busiest_link(hosts):
     made = network(hosts)
     shares = {2 * link + side: 0.25 * side for link in range(hosts + 1) for side in (0, 1)} | {
         1: 1.0
@@ -129,7 +128,7 @@ def test_a_drawing_is_xml_that_shows_every_node_and_marks_the_busiest_link(hosts
         assert 0 <= float(rect.get("y", -1)) <= height - float(rect.get("height", 0))
 
 
-def test_a_chain_of_a_thousand_switches_is_drawn() -> None:
+def test_a_chain_of_a_thousand_switches_is_drawn():
     nodes = [{"name": f"s{n}", "kind": {"switch": {"learning": "known"}}} for n in range(1000)]
     links = [
         {"ends": [{"node": f"s{n}"}, {"node": f"s{n + 1}"}], "ps_per_octet": 8000}
@@ -149,8 +148,8 @@ def test_a_chain_of_a_thousand_switches_is_drawn() -> None:
     [("pause", 1280, "light"), ("hub-and-switch", 390, "dark"), ("streaming", 390, "light")],
 )
 def test_every_figure_and_the_drawing_are_seen_without_a_complaint(
-    browser: Any, runs: dict[str, Path], name: str, width: int, scheme: str
-) -> None:
+    browser, runs, name, width, scheme
+):
     with Visit(browser, (runs[name] / "report.html").resolve().as_uri(), width, scheme) as visit:
         visit.expect_quiet_and_no_wider()
         assert visit.page.locator(".plot").count() > 5
@@ -164,9 +163,7 @@ def test_every_figure_and_the_drawing_are_seen_without_a_complaint(
         )
 
 
-def test_streams_as_fast_as_they_go_are_shown_at_the_ceiling_of_their_wire(
-    runs: dict[str, Path],
-) -> None:
+def test_streams_as_fast_as_they_go_are_shown_at_the_ceiling_of_their_wire(runs):
     text = (runs["streaming"] / "report.html").read_text(encoding="utf-8")
     section = text.split(">Ceilings along the path<")[1].split("<h3>")[0]
     found = re.search(r"Nearest ceiling: (wire [^;,]+), .*? a margin of ([0-9.]+)", section)
@@ -175,7 +172,7 @@ def test_streams_as_fast_as_they_go_are_shown_at_the_ceiling_of_their_wire(
     assert abs(float(found[2]) - 1) <= 1e-3
 
 
-def test_a_figure_can_be_had_alone(runs: dict[str, Path]) -> None:
+def test_a_figure_can_be_had_alone(runs):
     svg = api.open(runs["switched-saturation"]).plot("one_way_delay").svg()
     assert "One-way delay" in svg
     assert "Number of hosts (sender)" in svg

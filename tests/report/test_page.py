@@ -59,7 +59,7 @@ class Elements(HTMLParser):
         assert self.open.pop() == tag
 
 
-def test_page_is_well_formed_and_refers_to_itself_only(text: str) -> None:
+def test_page_is_well_formed_and_refers_to_itself_only(text):
     elements = Elements()
     elements.feed(text)
     assert elements.open == []
@@ -68,12 +68,12 @@ def test_page_is_well_formed_and_refers_to_itself_only(text: str) -> None:
         assert reference == "data:," or reference.removeprefix("#") in elements.ids, reference
 
 
-def test_study_has_eight_graphs_two_distributions_and_two_breakdowns_a_series(text: str) -> None:
+def test_study_has_eight_graphs_two_distributions_and_two_breakdowns_a_series(text):
     assert text.count("<figure id=") == 5 * 12
     assert len(re.findall(r'data-spec="figure-\d+-spec"', text)) == 60
 
 
-def test_every_claim_is_in_the_table(text: str) -> None:
+def test_every_claim_is_in_the_table(text):
     for entry in STUDY.published():
         assert str(escape(entry.what)) in text
     assert text.count('<span class="tag predicted">') + text.count(
@@ -81,25 +81,25 @@ def test_every_claim_is_in_the_table(text: str) -> None:
     ) == len(STUDY.published())
 
 
-def test_text_from_files_is_escaped(text: str) -> None:
+def test_text_from_files_is_escaped(text):
     page = without_scripts(text)
     assert "<script>alert" not in text
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
     assert "&lt;lab &amp; co&gt;" in page
 
 
-def test_size_stays_below_four_megabytes(text: str) -> None:
+def test_size_stays_below_four_megabytes(text):
     assert len(text.encode()) < 4e6
 
 
-def test_report_of_the_study_takes_little_processor_time(study_run: Path, text: str) -> None:
+def test_report_of_the_study_takes_little_processor_time(study_run, text):
     assert text
     before = time.process_time()
     pages.write_report(study_run)
     assert time.process_time() - before < 3  # measured 0.4 s
 
 
-def test_caution_is_marked_and_listed(text: str) -> None:
+def test_caution_is_marked_and_listed(text):
     page = without_scripts(text)
     assert "a frame is shorter or longer than the standard allows" in page
     assert "Frame length: 2048 B, 3072 B, 4000 B" in page
@@ -122,9 +122,7 @@ def test_caution_is_marked_and_listed(text: str) -> None:
         ({}, "Estimates"),
     ],
 )
-def test_any_run_has_a_report(
-    tmp_path: Path, keys: dict[str, tuple[str, ...]], expected: str
-) -> None:
+def test_any_run_has_a_report(tmp_path, keys, expected):
     page = pages.write_report(synthetic_run.other(tmp_path / "other", keys)).read_text(
         encoding="utf-8"
     )
@@ -135,7 +133,7 @@ def test_any_run_has_a_report(
     Elements().feed(page)
 
 
-def test_partial_study_says_not_run(tmp_path: Path) -> None:
+def test_partial_study_says_not_run(tmp_path):
     run = synthetic_run.study(tmp_path / "part", series=("I-2",), counts=(1, 2, 3, 24))
     STUDY.write_claims(run)
     page = without_scripts(pages.write_report(run).read_text(encoding="utf-8"))
@@ -146,9 +144,7 @@ def test_partial_study_says_not_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("prediction", "cx"), [(None, None), ((-0.001, 0.021), 41.2)])
-def test_a_difference_of_single_runs_is_drawn_on_a_scale_of_its_own(
-    prediction: tuple[float, float] | None, cx: float | None
-) -> None:
+def test_a_difference_of_single_runs_is_drawn_on_a_scale_of_its_own(prediction, cx):
     # Ours is 0.0103, 31% below the published 0.015: beyond a scale of 10%, at 60 - 0.313 x 60 on
     # one of 100%.
     claim = Claim(
@@ -176,7 +172,7 @@ def test_a_difference_of_single_runs_is_drawn_on_a_scale_of_its_own(
     assert width == pytest.approx(120 * (0.0107 / 0.015 if prediction else 0.5 / 15 / 0.1), abs=0.2)
 
 
-def test_a_series_that_is_none_of_the_figures_stands_apart(tmp_path: Path) -> None:
+def test_a_series_that_is_none_of_the_figures_stands_apart(tmp_path):
     run = synthetic_run.study(tmp_path / "apart", series=("I-2",), counts=(1, 2, 3, 24))
     before = STUDY.write_claims(run) and pages.write_report(run).read_text(encoding="utf-8").count(
         "<figure id="
@@ -209,9 +205,7 @@ def figure_titles(page: str, heading: str) -> list[str]:
     )
 
 
-def test_groups_and_places_are_shown_by_metric_with_one_figure_for_each_of_the_other_keys(
-    tmp_path: Path,
-) -> None:
+def test_groups_and_places_are_shown_by_metric_with_one_figure_for_each_of_the_other_keys(tmp_path):
     keys = {
         "stations.odd.backoff": ("exponential", "none"),
         "stations.odd.frames": ("64 B", "512 B", "1518 B"),
@@ -232,7 +226,7 @@ def test_groups_and_places_are_shown_by_metric_with_one_figure_for_each_of_the_o
     assert re.search(r'<th scope="row">others, place 2</th><td>2\.5\d* <small>', page)
 
 
-def test_many_numbers_on_the_axis_make_curves_in_one_grid(tmp_path: Path) -> None:
+def test_many_numbers_on_the_axis_make_curves_in_one_grid(tmp_path):
     run = synthetic_run.parted(
         tmp_path / "run", {"stations.pupils.count": ("4", "8", "12", "16", "20")}, GROUPS
     )
@@ -254,9 +248,7 @@ def test_many_numbers_on_the_axis_make_curves_in_one_grid(tmp_path: Path) -> Non
         ({"a": [0], "b": [1, 2, 3]}, {"By group of stations"}),
     ],
 )
-def test_parts_are_shown_where_they_say_something(
-    tmp_path: Path, groups: dict[str, list[int]], shown: set[str]
-) -> None:
+def test_parts_are_shown_where_they_say_something(tmp_path, groups, shown):
     page = pages.write_report(
         synthetic_run.parted(tmp_path / "run", {"x.y": ("a", "b")}, groups)
     ).read_text(encoding="utf-8")
@@ -264,7 +256,7 @@ def test_parts_are_shown_where_they_say_something(
     assert {heading for heading in every if f"<h3>{heading}</h3>" in page} == shown
 
 
-def test_the_knee_of_a_load_curve_is_marked_with_its_rule(tmp_path: Path) -> None:
+def test_the_knee_of_a_load_curve_is_marked_with_its_rule(tmp_path):
     loads = tuple(f"{at / 10:g}" for at in range(1, 16))
     run = synthetic_run.other(tmp_path / "run", {"stations.arrivals.poisson_load": loads})
     table = pq.read_table(run / "observations.parquet").to_pylist()
@@ -281,7 +273,7 @@ def test_the_knee_of_a_load_curve_is_marked_with_its_rule(tmp_path: Path) -> Non
     assert '"shape":"diamond"' in page
 
 
-def test_delay_has_a_distribution_with_its_percentiles(text: str) -> None:
+def test_delay_has_a_distribution_with_its_percentiles(text):
     page = without_scripts(text)
     section = page.split('<section id="series-I-2">')[1].split("</section>")[0]
     assert figure_titles(section, "How long frames take") == [
@@ -292,7 +284,7 @@ def test_delay_has_a_distribution_with_its_percentiles(text: str) -> None:
     assert re.findall(r'<th scope="row">(.*?)</th>', rows) == ["64 B", "1536 B", "4000 B"]
 
 
-def test_sources_stand_beside_what_they_speak_of() -> None:
+def test_sources_stand_beside_what_they_speak_of():
     content = {
         "segment": {"standard": "dix-10", "length": "910 m"},
         "stations": [{"count": 24, "service": {"uniform": ["60 us", "90 us"]}}],
@@ -309,7 +301,7 @@ def test_sources_stand_beside_what_they_speak_of() -> None:
     assert ("nothing", "", "", "loose") in rows
 
 
-def test_priority_waits_are_told_of_every_group_and_only_where_there_are_any() -> None:
+def test_priority_waits_are_told_of_every_group_and_only_where_there_are_any():
     voice = {"name": "voice", "points": [0], "backoff": {"rule": "none"}}
     data = {**voice, "name": "data", "priority_wait_ps": 51_200_000}
     scenario = segment(voice, data)
@@ -317,7 +309,7 @@ def test_priority_waits_are_told_of_every_group_and_only_where_there_are_any() -
     assert "priority wait" not in dict(parameters.constants(segment(voice)))
 
 
-def test_an_experiment_that_is_not_toml_is_named(tmp_path: Path) -> None:
+def test_an_experiment_that_is_not_toml_is_named(tmp_path):
     (tmp_path / "experiment.toml").write_text("title = ", encoding="utf-8")
     with pytest.raises(ValueError, match=r"experiment\.toml: content = .*: expected TOML"):
         experiments.experiments(tmp_path)

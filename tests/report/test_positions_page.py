@@ -39,7 +39,7 @@ def specs(page: str) -> list[dict[str, Any]]:
     ]
 
 
-def test_figures_have_each_place_s_mean_and_interval_against_its_position(tmp_path: Path) -> None:
+def test_figures_have_each_place_s_mean_and_interval_against_its_position(tmp_path):
     page = pages.write_report(
         synthetic_run.located(tmp_path / "run", TWO, COORDINATES_US)
     ).read_text(encoding="utf-8")
@@ -70,8 +70,8 @@ def test_figures_have_each_place_s_mean_and_interval_against_its_position(tmp_pa
 
 
 def test_stations_by_themselves_are_named_evenly_and_there_is_a_figure_for_every_frame_length(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     run = synthetic_run.located(
         tmp_path / "run", THREE, COORDINATES_US, frames=("64 B", "512 B"), key="segment.clusters"
     )
@@ -83,7 +83,7 @@ def test_stations_by_themselves_are_named_evenly_and_there_is_a_figure_for_every
     assert {row["c"] for row in specs(page)[0]["data"]["values"]} == {"evenly", "2 clusters"}
 
 
-def test_more_panels_than_fit_stay_at_the_last_value_and_say_so(tmp_path: Path) -> None:
+def test_more_panels_than_fit_stay_at_the_last_value_and_say_so(tmp_path):
     run = synthetic_run.located(
         tmp_path / "run",
         TWO,
@@ -96,21 +96,19 @@ def test_more_panels_than_fit_stay_at_the_last_value_and_say_so(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("places", [[0, 0, 0], [0, 0, 2]])
-def test_nothing_is_drawn_where_there_is_nothing_to_compare(
-    tmp_path: Path, places: list[int]
-) -> None:
+def test_nothing_is_drawn_where_there_is_nothing_to_compare(tmp_path, places):
     run = synthetic_run.located(tmp_path / "run", {"x": places}, COORDINATES_US)
     assert "Along the cable" not in pages.write_report(run).read_text(encoding="utf-8")
 
 
-def test_one_distribution_over_many_places_is_one_curve(tmp_path: Path) -> None:
+def test_one_distribution_over_many_places_is_one_curve(tmp_path):
     page = pages.write_report(
         synthetic_run.located(tmp_path / "run", {"x": [0, 1, 2]}, COORDINATES_US)
     ).read_text(encoding="utf-8")
     assert [row["x"] for row in specs(page)[0]["data"]["values"]] == list(COORDINATES_US)
 
 
-def test_the_study_takes_its_positions_from_their_file(tmp_path: Path) -> None:
+def test_the_study_takes_its_positions_from_their_file(tmp_path):
     run = synthetic_run.located(tmp_path / "run", TWO, COORDINATES_US, study="gonsalves-tobagi1986")
     registry.find("gonsalves-tobagi1986").write_claims(run)
     assert "Along the cable" not in pages.write_report(run).read_text(encoding="utf-8")
@@ -124,7 +122,7 @@ def test_the_study_takes_its_positions_from_their_file(tmp_path: Path) -> None:
     )
 
 
-def test_figures_along_the_cable_are_valid_vega_lite(tmp_path: Path) -> None:
+def test_figures_along_the_cable_are_valid_vega_lite(tmp_path):
     schema = json.loads(
         (
             Path(altair.__file__).parent / "vegalite" / "v6" / "schema" / "vega-lite-schema.json"

@@ -1,8 +1,5 @@
 """The page of a roofline in a real browser."""
 
-from pathlib import Path
-from typing import Any
-
 import pytest
 from ethermeter.analysis.interval import Estimate, exact
 from ethermeter.analysis.roofline import Roofline, Stage
@@ -14,9 +11,7 @@ LONG = "Calls and receive interrupts, frames of 1518 octets"
 
 @pytest.mark.browser
 @pytest.mark.parametrize(("width", "scheme"), [(1100, "light"), (390, "dark")])
-def test_a_roofline_is_drawn_whole_on_wide_and_narrow_screens(
-    browser: Any, tmp_path: Path, width: int, scheme: str
-) -> None:
+def test_a_roofline_is_drawn_whole_on_wide_and_narrow_screens(browser, tmp_path, width, scheme):
     stages = (
         Stage("Disk, read", Estimate(8e9, 3e9, 4.0), "measured"),
         Stage("Wire", exact(1e8), "computed"),

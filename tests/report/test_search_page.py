@@ -39,7 +39,7 @@ def text_of(run: Path) -> str:
     return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", section))
 
 
-def test_the_page_of_a_search_shows_question_answer_and_trials(calls: Path) -> None:
+def test_the_page_of_a_search_shows_question_answer_and_trials(calls):
     text, run = text_of(calls), RunDirectory(calls)
     assert "Strategy calls" in text
     assert "Wanted mos 4" in text
@@ -50,7 +50,7 @@ def test_the_page_of_a_search_shows_question_answer_and_trials(calls: Path) -> N
         assert f"calls/{2 * at:05d} to calls/{2 * at + 1:05d} {number}" in text
 
 
-def test_a_verdict_is_shown_with_its_evidence(bottleneck: Path) -> None:
+def test_a_verdict_is_shown_with_its_evidence(bottleneck):
     text = text_of(bottleneck)
     assert "Bottleneck wire" in text
     assert "Why its relief moves the throughput" in text
@@ -59,12 +59,12 @@ def test_a_verdict_is_shown_with_its_evidence(bottleneck: Path) -> None:
     assert "Roofline achieved bit/s" in text
 
 
-def test_a_run_of_no_strategy_has_no_such_section(study_run: Path) -> None:
+def test_a_run_of_no_strategy_has_no_such_section(study_run):
     page = pages.write_report(study_run).read_text(encoding="utf-8")
     assert 'id="search"' not in page
 
 
-def test_an_altered_answer_is_refused(calls: Path, tmp_path: Path) -> None:
+def test_an_altered_answer_is_refused(calls, tmp_path):
     copy = tmp_path / "copy"
     copy.mkdir()
     for file in calls.iterdir():
@@ -77,9 +77,7 @@ def test_an_altered_answer_is_refused(calls: Path, tmp_path: Path) -> None:
 
 @pytest.mark.browser
 @pytest.mark.parametrize("width", [1280, 390])
-def test_it_needs_no_sideways_scrolling(
-    browser: object, calls: Path, bottleneck: Path, width: int
-) -> None:
+def test_it_needs_no_sideways_scrolling(browser, calls, bottleneck, width):
     for run in (calls, bottleneck):
         url = evaluate(run)["report"].resolve().as_uri()
         visit = Visit(browser, url, width, "light")

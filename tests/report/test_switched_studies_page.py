@@ -80,9 +80,7 @@ def specs(page: str) -> dict[str, dict[str, Any]]:
     return {titles[identity]: json.loads(text) for identity, text in found}
 
 
-def test_tables_and_figures_of_the_study_stand_between_its_claims_and_the_series(
-    study: str, page: str
-) -> None:
+def test_tables_and_figures_of_the_study_stand_between_its_claims_and_the_series(study, page):
     order = re.findall(r'<section id="([^"]+)"', page)
     assert order[: len(FIGURES[study]) + 1] == ["claims", *FIGURES[study]]
     series = {name.removeprefix("series-") for name in order if name.startswith("series-")}
@@ -91,18 +89,14 @@ def test_tables_and_figures_of_the_study_stand_between_its_claims_and_the_series
     assert series < files
 
 
-def test_every_figure_has_its_numbers_and_every_table_of_the_study_is_there(
-    study: str, page: str
-) -> None:
+def test_every_figure_has_its_numbers_and_every_table_of_the_study_is_there(study, page):
     for name, count in FIGURES[study].items():
         text = page.split(f'<section id="{name}">')[1].split("</section>")[0]
         assert text.count("<figure ") == count
         assert text.count("<table") == (count or TABLES[study])
 
 
-def test_tables_show_what_was_published_and_what_came_out(
-    run_dir: Path, study: str, page: str
-) -> None:
+def test_tables_show_what_was_published_and_what_came_out(run_dir, study, page):
     found = claims.read(run_dir)
     assert found is not None
     by = {claim.id: claim for claim in found[1]}
@@ -114,7 +108,7 @@ def test_tables_show_what_was_published_and_what_came_out(
         assert f"{by[identity].published:g} → {by[identity].ours:.4g}" in text
 
 
-def test_the_published_points_are_drawn(study: str, specs: dict[str, dict[str, Any]]) -> None:
+def test_the_published_points_are_drawn(study, specs):
     found = {
         title: [
             row
@@ -137,11 +131,11 @@ def test_the_published_points_are_drawn(study: str, specs: dict[str, dict[str, A
         ]
 
 
-def test_the_report_can_be_written_anew_and_is_the_same(run_dir: Path, page: str) -> None:
+def test_the_report_can_be_written_anew_and_is_the_same(run_dir, page):
     assert pages.write_report(run_dir).read_text(encoding="utf-8") == page
 
 
-def test_a_part_of_a_study_has_the_figures_that_it_holds(tmp_path: Path) -> None:
+def test_a_part_of_a_study_has_the_figures_that_it_holds(tmp_path):
     loaded = api.load("hughesjones2000/gigabit-latency", name="part")
     execute(
         loaded.plan(),
@@ -167,8 +161,8 @@ def test_a_part_of_a_study_has_the_figures_that_it_holds(tmp_path: Path) -> None
 @pytest.mark.browser
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
 def test_the_page_is_drawn_without_a_request_an_error_or_sideways_scrolling(
-    browser: Any, study: str, run_dir: Path, width: int, scheme: str
-) -> None:
+    browser, study, run_dir, width, scheme
+):
     with Visit(browser, (run_dir / "report.html").resolve().as_uri(), width, scheme) as visit:
         visit.expect_quiet_and_no_wider()
         for name, count in FIGURES[study].items():

@@ -4,7 +4,6 @@ shows of it.
 
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 import visiting
@@ -48,16 +47,14 @@ def page(run: Path) -> str:
     )
 
 
-def test_five_calls_fit_and_six_do_where_packets_grow(points: dict[tuple[int, str], Point]) -> None:
+def test_five_calls_fit_and_six_do_where_packets_grow(points):
     for (talkers, own), point in points.items():
         loss = point.estimates[Metric.SAMPLE_LOSS].value
         assert (loss > 0.01) == (talkers > (6 if own == "80 kb/s" else 5)), (talkers, own, loss)
         assert (point.estimates[Metric.MOS].value > 4) == (loss == 0)
 
 
-def test_the_shared_wire_carries_no_more_than_its_rate(
-    points: dict[tuple[int, str], Point],
-) -> None:
+def test_the_shared_wire_carries_no_more_than_its_rate(points):
     for (talkers, own), point in points.items():
         found = point.estimates
         # Frames, and 20 octets of preamble and gap each; at the window's edges a packet more.
@@ -72,7 +69,7 @@ def test_the_shared_wire_carries_no_more_than_its_rate(
             assert samples >= AROUND * CODER_BPS / (OWN_BPS - CODER_BPS) * 0.98 or talkers > 6
 
 
-def test_every_sample_has_its_fate(points: dict[tuple[int, str], Point]) -> None:
+def test_every_sample_has_its_fate(points):
     for (talkers, _), point in points.items():
         offered, *fates = (
             point.estimates[metric].value
@@ -90,14 +87,14 @@ def test_every_sample_has_its_fate(points: dict[tuple[int, str], Point]) -> None
         )  # a wire of 80 kb/s carries packets short enough
 
 
-def test_points_of_three_replications_have_intervals(points: dict[tuple[int, str], Point]) -> None:
+def test_points_of_three_replications_have_intervals(points):
     found = points[7, "512 kb/s"]
     for metric in (Metric.SAMPLE_LOSS, Metric.SAMPLE_DELAY, Metric.RATING, Metric.MOS):
         assert 0 < found.estimates[metric].half_width < found.estimates[metric].value
     assert found.replications == 3
 
 
-def test_the_report_shows_voice_first_and_each_call(page: str) -> None:
+def test_the_report_shows_voice_first_and_each_call(page):
     order = [
         page.index(f">{title}<")
         for title in ("Loss of samples", "Rating R", "Mean opinion score", "Messages received")
@@ -113,11 +110,11 @@ def test_the_report_shows_voice_first_and_each_call(page: str) -> None:
         assert text.replace("’", "'") in page.replace("’", "'").replace("&#39;", "'"), text
 
 
-def test_a_figure_of_voice_can_be_had_alone(run: Path) -> None:
+def test_a_figure_of_voice_can_be_had_alone(run):
     assert "Mean opinion score" in str(figures.spec(run, "mos"))
 
 
-def test_the_page_is_whole_in_a_browser(run: Path, browser: Any) -> None:
+def test_the_page_is_whole_in_a_browser(run, browser):
     with visiting.Visit(browser, (run / "report.html").as_uri(), 900) as visit:
         visit.expect_quiet_and_no_wider()
         visit.expect_within_boxes("series-")

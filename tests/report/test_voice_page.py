@@ -41,7 +41,7 @@ def page(run: Path) -> str:
     )
 
 
-def test_a_host_alone_waits_for_its_frame_to_fill_and_to_be_sent(points: dict[int, Point]) -> None:
+def test_a_host_alone_waits_for_its_frame_to_fill_and_to_be_sent(points):
     # Wanted with the 29th sample, the first that fills 58 B beside 6 of overhead. One more is made
     # while the sync bit and 528 bits leave.
     delay_s = 28 * SAMPLE_S + 529 * BIT_S
@@ -49,7 +49,7 @@ def test_a_host_alone_waits_for_its_frame_to_fill_and_to_be_sent(points: dict[in
         assert points[1].estimates[metric].value == pytest.approx(delay_s, rel=1e-9)
 
 
-def test_offered_load_is_what_coders_make(points: dict[int, Point]) -> None:
+def test_offered_load_is_what_coders_make(points):
     for count, point in points.items():
         assert point.estimates[Metric.VOICE_LOAD].value == pytest.approx(
             count * 16 * BIT_S / SAMPLE_S, rel=1e-12
@@ -61,7 +61,7 @@ def test_offered_load_is_what_coders_make(points: dict[int, Point]) -> None:
         )
 
 
-def test_what_is_offered_and_not_lost_is_carried(points: dict[int, Point]) -> None:
+def test_what_is_offered_and_not_lost_is_carried(points):
     for count, point in points.items():
         load, loss = (
             point.estimates[Metric.VOICE_LOAD].value,
@@ -74,7 +74,7 @@ def test_what_is_offered_and_not_lost_is_carried(points: dict[int, Point]) -> No
         assert abs(point.estimates[Metric.VOICE_UTILISATION].value - expected) <= slack
 
 
-def test_no_frame_is_older_than_its_buffer_is_long(points: dict[int, Point]) -> None:
+def test_no_frame_is_older_than_its_buffer_is_long(points):
     for point in points.values():
         delay, of_samples = (
             point.estimates[Metric.VOICE_DELAY].value,
@@ -89,13 +89,13 @@ def test_no_frame_is_older_than_its_buffer_is_long(points: dict[int, Point]) -> 
         assert least <= 1 <= most
 
 
-def test_beyond_the_line_rate_samples_must_be_lost(points: dict[int, Point]) -> None:
+def test_beyond_the_line_rate_samples_must_be_lost(points):
     # 32 hosts make 8/7 of the line rate: at least an eighth of it has no room.
     assert points[32].estimates[Metric.SAMPLE_LOSS].value > 1 / 8
     assert points[1].estimates[Metric.SAMPLE_LOSS].value == 0
 
 
-def test_voice_has_intervals_like_all_else(points: dict[int, Point]) -> None:
+def test_voice_has_intervals_like_all_else(points):
     for metric in (
         Metric.VOICE_DELAY,
         Metric.SAMPLE_LOSS,
@@ -106,7 +106,7 @@ def test_voice_has_intervals_like_all_else(points: dict[int, Point]) -> None:
         assert points[30].estimates[metric].degrees == 2
 
 
-def test_the_page_shows_voice_against_hosts_and_against_load(page: str) -> None:
+def test_the_page_shows_voice_against_hosts_and_against_load(page):
     titles = re.findall(r"<figcaption>([^<]+)", page)
     for title in ("Voice delay", "Delay of a sample", "Loss of samples", "Voice utilisation"):
         assert titles.count(title) == 2
@@ -116,7 +116,7 @@ def test_the_page_shows_voice_against_hosts_and_against_load(page: str) -> None:
         assert f"<h3>{heading}</h3>" in page
 
 
-def test_the_page_shows_three_distributions_and_what_each_counts(page: str) -> None:
+def test_the_page_shows_three_distributions_and_what_each_counts(page):
     titles = [
         title
         for title in re.findall(r"<figcaption>([^<]+)", page)
@@ -131,7 +131,7 @@ def test_the_page_shows_three_distributions_and_what_each_counts(page: str) -> N
     assert "samples</th>" in page
 
 
-def test_the_page_says_what_was_run(page: str) -> None:
+def test_the_page_says_what_was_run(page):
     for text in (
         "a coder, 16 bit every 152.32 µs",
         "samples, from 64 B to 1024 B, 6 B of these overhead",
@@ -143,6 +143,6 @@ def test_the_page_says_what_was_run(page: str) -> None:
     assert ">turnaround time<" not in page
 
 
-def test_a_figure_of_voice_can_be_had_alone(run: Path) -> None:
+def test_a_figure_of_voice_can_be_had_alone(run):
     drawn = figures.spec(run, "sample_loss")
     assert "Loss of samples (%)" in str(drawn)

@@ -67,7 +67,7 @@ def specs(page: str) -> dict[str, dict[str, Any]]:
     return {titles[identity]: json.loads(text) for identity, text in found}
 
 
-def test_the_figures_of_the_study_stand_between_its_claims_and_the_series(page: str) -> None:
+def test_the_figures_of_the_study_stand_between_its_claims_and_the_series(page):
     order = re.findall(r'<section id="([^"]+)"', page)
     assert order[: len(FIGURES) + 1] == ["claims", *(f"voice-{name}" for name in FIGURES)]
     # What the study's own figures show whole is not shown again.
@@ -84,7 +84,7 @@ def test_the_figures_of_the_study_stand_between_its_claims_and_the_series(page: 
     ]
 
 
-def test_every_figure_has_its_numbers_in_a_table(page: str) -> None:
+def test_every_figure_has_its_numbers_in_a_table(page):
     for name, count in FIGURES.items():
         text = page.split(f'<section id="voice-{name}">')[1].split("</section>")[0]
         assert text.count("<figure ") == count
@@ -92,7 +92,7 @@ def test_every_figure_has_its_numbers_in_a_table(page: str) -> None:
         assert text.count("<table") == count + (4 if name == "sensitivity" else 0)
 
 
-def test_only_conversations_have_distributions_and_channel_time(page: str) -> None:
+def test_only_conversations_have_distributions_and_channel_time(page):
     sections = dict(
         re.findall(r'<section id="series-([^"]+)">(.*?)</section>', page, flags=re.DOTALL)
     )
@@ -105,9 +105,7 @@ def test_only_conversations_have_distributions_and_channel_time(page: str) -> No
         assert "<figure " not in sections[name]
 
 
-def test_the_published_points_are_where_the_tables_have_them(
-    specs: dict[str, dict[str, Any]],
-) -> None:
+def test_the_published_points_are_where_the_tables_have_them(specs):
     found = {
         title: [layer for layer in specs[title]["layer"] if "data" in layer] for title in DIAMONDS
     }
@@ -132,9 +130,7 @@ def test_the_published_points_are_where_the_tables_have_them(
     assert {("70 kb/s", 86.8, 6.3), ("105 kb/s", 88, 7.9)} <= last
 
 
-def test_figures_draw_what_claims_are_judged_by(
-    run_dir: Path, specs: dict[str, dict[str, Any]]
-) -> None:
+def test_figures_draw_what_claims_are_judged_by(run_dir, specs):
     curves = gonsalves1982.curves_of(run_dir)
     where = {"stations.frames.samples.least": "128 B", "stations.count": "28"}
     (row,) = [
@@ -149,9 +145,7 @@ def test_figures_draw_what_claims_are_judged_by(
         )
 
 
-def test_every_number_of_hosts_is_drawn_once_a_curve_in_their_order(
-    specs: dict[str, dict[str, Any]],
-) -> None:
+def test_every_number_of_hosts_is_drawn_once_a_curve_in_their_order(specs):
     rows = specs["Delay against throughput (figure 4.5)"]["data"]["values"]
     for name in ("64 B", "512 B"):
         hosts = [row["n"] for row in rows if row["c"] == name]
@@ -159,9 +153,7 @@ def test_every_number_of_hosts_is_drawn_once_a_curve_in_their_order(
         assert len(hosts) == 18
 
 
-def test_the_value_that_all_other_series_use_is_among_those_of_each_parameter(
-    specs: dict[str, dict[str, Any]],
-) -> None:
+def test_the_value_that_all_other_series_use_is_among_those_of_each_parameter(specs):
     # Else the diamonds of the figure would be left out.
     figures = [
         spec
@@ -178,11 +170,11 @@ def test_the_value_that_all_other_series_use_is_among_those_of_each_parameter(
     assert all(any("data" in layer for layer in spec["layer"]) for spec in figures)
 
 
-def test_the_report_can_be_written_anew_and_is_the_same(run_dir: Path, page: str) -> None:
+def test_the_report_can_be_written_anew_and_is_the_same(run_dir, page):
     assert pages.write_report(run_dir).read_text(encoding="utf-8") == page
 
 
-def test_a_part_of_the_study_has_the_figures_that_it_holds(tmp_path: Path) -> None:
+def test_a_part_of_the_study_has_the_figures_that_it_holds(tmp_path):
     loaded = api.load(
         "gonsalves1982/maximum", overrides=(*SHORT, "vary.'stations.count'=[1, 8, 16]"), name="part"
     )
@@ -205,8 +197,8 @@ def test_a_part_of_the_study_has_the_figures_that_it_holds(tmp_path: Path) -> No
 @pytest.mark.browser
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
 def test_the_page_is_drawn_without_a_request_an_error_or_sideways_scrolling(
-    browser: Any, run_dir: Path, width: int, scheme: str
-) -> None:
+    browser, run_dir, width, scheme
+):
     with Visit(browser, (run_dir / "report.html").resolve().as_uri(), width, scheme) as visit:
         visit.expect_quiet_and_no_wider()
         for name, count in FIGURES.items():
@@ -215,7 +207,7 @@ def test_the_page_is_drawn_without_a_request_an_error_or_sideways_scrolling(
 
 
 @pytest.mark.browser
-def test_pointing_at_a_point_shows_delay_throughput_and_hosts(browser: Any, run_dir: Path) -> None:
+def test_pointing_at_a_point_shows_delay_throughput_and_hosts(browser, run_dir):
     with Visit(browser, (run_dir / "report.html").resolve().as_uri(), 1280) as visit:
         words = (
             "Delay of samples",

@@ -112,7 +112,7 @@ DURATIONS: dict[str, Durations] = {
 
 @pytest.mark.parametrize("durations", DURATIONS)
 @pytest.mark.parametrize("rule", RULES)
-def test_calls_one_by_one_fare_as_the_chain_says(rule: str, durations: str) -> None:
+def test_calls_one_by_one_fare_as_the_chain_says(rule, durations):
     admit, decide = RULES[rule]
     seen = [
         simulate(OFFERED, decide, DURATIONS[durations], LOSS, seed) for seed in range(REPLICATIONS)
@@ -137,7 +137,7 @@ def test_calls_one_by_one_fare_as_the_chain_says(rule: str, durations: str) -> N
 
 
 @given(st.floats(0, 300), st.integers(1, 200), st.integers(0, 100))
-def test_a_server_that_counts_leaves_erlangs_loss(offered: float, most: int, more: int) -> None:
+def test_a_server_that_counts_leaves_erlangs_loss(offered, most, more):
     found = voice.occupancy(offered, admit=voice.central(most, circuits=most + more))
     blocked = voice.erlang_b(offered, circuits=most)
     assert found.blocking == pytest.approx(blocked, abs=ROUNDING)
@@ -148,7 +148,7 @@ def test_a_server_that_counts_leaves_erlangs_loss(offered: float, most: int, mor
 
 
 @pytest.mark.parametrize("offered", [0.1, 1.0, 12.0, 35.0])
-def test_without_a_rule_the_number_of_calls_is_poisson(offered: float) -> None:
+def test_without_a_rule_the_number_of_calls_is_poisson(offered):
     found = voice.occupancy(offered, admit=voice.unlimited(400))
     poisson = [math.exp(n * math.log(offered) - offered - math.lgamma(n + 1)) for n in range(401)]
     # 400 circuits are so many that what Poisson has beyond them is below 1e-200.
@@ -156,7 +156,7 @@ def test_without_a_rule_the_number_of_calls_is_poisson(offered: float) -> None:
     assert found.mean_calls == pytest.approx(offered, rel=ROUNDING)
 
 
-def test_nothing_overflows() -> None:
+def test_nothing_overflows():
     found = voice.occupancy([0.0, 1e-300, 1e9], admit=voice.unlimited(10_000))
     assert found.distribution.shape == (3, 10_001)
     assert found.distribution[:2, 0].tolist() == [1, 1]
@@ -166,7 +166,7 @@ def test_nothing_overflows() -> None:
     assert np.isfinite(found.distribution).all()
 
 
-def test_tiny_chains_are_what_they_are_by_hand() -> None:
+def test_tiny_chains_are_what_they_are_by_hand():
     # p0 : p1 : p2 = 1 : 2 x 1 / 1 : 2 x 2 x 0.5 / 2.
     found = voice.occupancy(2.0, admit=[1.0, 0.5])
     assert found.distribution.tolist() == pytest.approx([0.25, 0.5, 0.25], abs=ROUNDING)
@@ -180,11 +180,11 @@ def test_tiny_chains_are_what_they_are_by_hand() -> None:
     assert lot.crowded.tolist() == pytest.approx([0.75, 0.25], abs=ROUNDING)
 
 
-def test_a_loss_at_the_limit_is_not_beyond_it() -> None:
+def test_a_loss_at_the_limit_is_not_beyond_it():
     assert voice.call_time([0.0, 1.0], loss=[0.0, 0.01], limit=0.01, most=1).beyond == 0
 
 
-def test_where_nobody_is_admitted_there_is_no_call_time() -> None:
+def test_where_nobody_is_admitted_there_is_no_call_time():
     found = voice.occupancy(5.0, admit=voice.central(0, circuits=4))
     assert (found.blocking, found.mean_calls) == (1, 0)
     lot = voice.call_time(found.distribution, loss=np.zeros(5), limit=0.01, most=0)
@@ -194,7 +194,7 @@ def test_where_nobody_is_admitted_there_is_no_call_time() -> None:
 
 
 @given(st.floats(0.01, 200), st.lists(st.floats(0, 1), min_size=1, max_size=60))
-def test_as_many_calls_end_as_are_admitted(offered: float, admit: list[float]) -> None:
+def test_as_many_calls_end_as_are_admitted(offered, admit):
     found = voice.occupancy(offered, admit=admit)
     assert found.distribution.sum() == pytest.approx(1, abs=ROUNDING)
     assert found.mean_calls == pytest.approx(
@@ -203,7 +203,7 @@ def test_as_many_calls_end_as_are_admitted(offered: float, admit: list[float]) -
 
 
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.8, 1.0])
-def test_who_counts_refuses_when_enough_are_heard(share: float) -> None:
+def test_who_counts_refuses_when_enough_are_heard(share):
     rule = voice.by_count(3, heard=share, circuits=8)
     exact = [
         sum(math.comb(n, k) * share**k * (1 - share) ** (n - k) for k in range(min(n, 2) + 1))
@@ -212,7 +212,7 @@ def test_who_counts_refuses_when_enough_are_heard(share: float) -> None:
     assert rule.tolist() == pytest.approx(exact, abs=ROUNDING)
 
 
-def test_a_count_that_misses_nobody_is_as_good_as_a_server() -> None:
+def test_a_count_that_misses_nobody_is_as_good_as_a_server():
     assert (
         voice.by_count(5, heard=1.0, circuits=9).tolist() == voice.central(5, circuits=9).tolist()
     )
@@ -220,21 +220,21 @@ def test_a_count_that_misses_nobody_is_as_good_as_a_server() -> None:
     assert voice.by_count(1, heard=0.0, circuits=9).all()
 
 
-def test_a_load_that_scatters_is_below_the_threshold_as_often_as_a_normal_number() -> None:
+def test_a_load_that_scatters_is_below_the_threshold_as_often_as_a_normal_number():
     rule = voice.by_load([0.3, 0.4, 0.5, 0.6], deviation=0.1, threshold=0.5)
     # The normal distribution at 2, 1, 0 and -1 standard deviations, as every table has it.
     assert rule.tolist() == pytest.approx([0.97725, 0.84134, 0.5, 0.15866], abs=0.5e-5)
     assert voice.by_load([0.3, 0.5, 0.6], deviation=0.0, threshold=0.5).tolist() == [1, 0, 0]
 
 
-def test_a_call_is_heard_if_either_talks_at_any_time() -> None:
+def test_a_call_is_heard_if_either_talks_at_any_time():
     assert voice.heard(0.0, talk_s=1.2, silence_s=1.8) == pytest.approx(1 - 0.6**2, abs=ROUNDING)
     assert voice.heard(1e6, talk_s=1.2, silence_s=1.8) == 1
     assert voice.heard([0.0, 1.0], talk_s=1.0, silence_s=[[1.0], [2.0]]).shape == (2, 2)
 
 
 @pytest.mark.parametrize("listen_s", [0.1, 1.0, 3.0])
-def test_talkers_one_by_one_are_heard_as_often_as_the_formula_says(listen_s: float) -> None:
+def test_talkers_one_by_one_are_heard_as_often_as_the_formula_says(listen_s):
     talk_s, silence_s, windows, apart_s = 1.2, 1.8, 2000, 5.0
     shares = []
     for seed in range(REPLICATIONS):
@@ -322,7 +322,7 @@ def test_talkers_one_by_one_are_heard_as_often_as_the_formula_says(listen_s: flo
         ),
     ],
 )
-def test_what_cannot_be_is_named(call: Callable[[], object], said: str) -> None:
+def test_what_cannot_be_is_named(call, said):
     with pytest.raises(ArgumentError) as error:
         call()
     assert str(error.value).startswith(said)

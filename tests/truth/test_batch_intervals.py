@@ -159,7 +159,7 @@ def judge(name: str, found: Mapping[tuple[str, Metric], tuple[float, float, floa
 
 @pytest.mark.long
 @pytest.mark.parametrize("kind", SEGMENTS)
-def test_intervals_of_a_segment_cover_the_mean_over_replications(tmp_path: Path, kind: str) -> None:
+def test_intervals_of_a_segment_cover_the_mean_over_replications(tmp_path, kind):
     (tmp_path / "x.toml").write_text(
         SEGMENT.format(cases=OF_SEGMENTS, **SEGMENTS[kind]), encoding="utf-8"
     )
@@ -197,9 +197,7 @@ def network(folder: Path, frames: str, load: float, *, more: str = "") -> em.Run
 
 @pytest.mark.parametrize("load", [0.5, 0.9, 0.95])
 @pytest.mark.parametrize("frames", LENGTHS)
-def test_intervals_of_a_wire_cover_the_wait_of_pollaczek_and_khinchine(
-    tmp_path: Path, frames: str, load: float
-) -> None:
+def test_intervals_of_a_wire_cover_the_wait_of_pollaczek_and_khinchine(tmp_path, frames, load):
     # The wire is an output queue with one server: wait = rate E[S^2] / (2 (1 - load)); then
     # preamble and frame are sent.
     services_s = {(octets + AROUND) * OCTET_S: share for octets, share in LENGTHS[frames].items()}
@@ -218,7 +216,7 @@ def test_intervals_of_a_wire_cover_the_wait_of_pollaczek_and_khinchine(
     judge(f"{frames}, load {load}", coverage(network(tmp_path, frames, load), truths))
 
 
-def test_intervals_of_a_wire_cover_the_loss_of_erlang(tmp_path: Path) -> None:
+def test_intervals_of_a_wire_cover_the_loss_of_erlang(tmp_path):
     # Room for the message being sent only: Erlang's B of one server, load / (1 + load), whatever
     # the lengths (Gross and Harris, 2.4).
     frames, load = "64 B x 3 + 1518 B x 1", 0.5
@@ -230,7 +228,7 @@ def test_intervals_of_a_wire_cover_the_loss_of_erlang(tmp_path: Path) -> None:
     )
 
 
-def test_without_a_loss_the_interval_holds_a_small_one(tmp_path: Path) -> None:
+def test_without_a_loss_the_interval_holds_a_small_one(tmp_path):
     # A queue of four at a load of 0.2 loses one message of some thousands. Most windows of 2000 see
     # no loss; they must not say [0, 0].
     service_s = (64 + AROUND) * OCTET_S

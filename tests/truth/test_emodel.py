@@ -36,14 +36,14 @@ g729a 5 64.71 3.340
 MS = 1e-3
 
 
-def test_a_call_without_impairments_is_rated_as_the_recommendation_publishes_it() -> None:
+def test_a_call_without_impairments_is_rated_as_the_recommendation_publishes_it():
     found = voice.e_model(0.0, 0.0)
     assert rounds_to(found.r, "93.2")
     assert rounds_to(found.mos, "4.41")
     assert rounds_to(voice.mean_opinion(93.2), "4.41")
 
 
-def test_the_parts_of_an_unimpaired_call_are_those_of_the_reference() -> None:
+def test_the_parts_of_an_unimpaired_call_are_those_of_the_reference():
     found = voice.e_model(0.0, 0.0)
     assert rounds_to(found.r, "93.206")
     assert rounds_to(found.ro, "94.7688")
@@ -54,7 +54,7 @@ def test_the_parts_of_an_unimpaired_call_are_those_of_the_reference() -> None:
 
 
 @pytest.mark.parametrize("row", DELAYS.split("\n")[1:-1], ids=lambda row: f"{row.split()[0]} ms")
-def test_delay_alone(row: str) -> None:
+def test_delay_alone(row):
     delay_ms, r, mos, simple = row.split()
     found = voice.e_model(float(delay_ms) * MS, 0.0)
     assert rounds_to(found.r, r)
@@ -65,14 +65,14 @@ def test_delay_alone(row: str) -> None:
 @pytest.mark.parametrize(
     "row", LOSSES.split("\n")[1:-1], ids=lambda row: " ".join(row.split()[:2]) + "%"
 )
-def test_loss_alone(row: str) -> None:
+def test_loss_alone(row):
     codec, percent, r, mos = row.split()
     found = voice.e_model(0.0, float(percent) / 100, codec=codec)
     assert rounds_to(found.r, r)
     assert rounds_to(found.mos, mos)
 
 
-def test_the_parts_add_up_to_the_rating() -> None:
+def test_the_parts_add_up_to_the_rating():
     found = voice.e_model([0.0, 0.2, 0.4], [[0.0], [0.02]], codec="g729a", advantage=5.0)
     assert found.r.shape == (2, 3)
     # Sums of a few numbers up to 100.
@@ -84,14 +84,14 @@ def test_the_parts_add_up_to_the_rating() -> None:
     )
 
 
-def test_the_slope_of_the_simple_form_is_the_printed_one_on_both_sides_of_its_bend() -> None:
+def test_the_slope_of_the_simple_form_is_the_printed_one_on_both_sides_of_its_bend():
     found = voice.cole_rosenbluth_2001(np.array([0.0, 100.0, 177.3, 277.3]) * MS, 0.0, base=94.2)
     np.testing.assert_allclose(
         found.r, [94.2, 91.8, 94.2 - 0.024 * 177.3, 94.2 - 0.024 * 277.3 - 11], rtol=0, atol=1e-9
     )
 
 
-def test_the_worst_call_has_a_score_too() -> None:
+def test_the_worst_call_has_a_score_too():
     assert voice.cole_rosenbluth_2001(10.0, 1.0, codec="g723.1-5.3k", base=0.0).mos == 1
     worst = voice.Connection(
         send_loudness_db=18,
@@ -103,13 +103,13 @@ def test_the_worst_call_has_a_score_too() -> None:
     assert voice.e_model(10.0, 1.0, connection=worst).mos == 1
 
 
-def test_loss_in_bursts_is_worse_than_random_loss_and_equal_to_it_at_ratio_1() -> None:
+def test_loss_in_bursts_is_worse_than_random_loss_and_equal_to_it_at_ratio_1():
     random, bursts = voice.e_model(0.0, 0.02, codec="g711-plc", burst_ratio=[1.0, 2.0]).ie_eff
     assert random == pytest.approx(95 * 2 / (2 + 25.1), rel=1e-12)
     assert bursts == pytest.approx(95 * 2 / (1 + 25.1), rel=1e-12)
 
 
-def test_delay_costs_nothing_by_itself_up_to_the_smallest_that_is_noticed() -> None:
+def test_delay_costs_nothing_by_itself_up_to_the_smallest_that_is_noticed():
     found = voice.e_model([0.0, 0.05, 0.1, 0.12], 0.0)
     assert list(found.long_delay[:3]) == [0, 0, 0]
     assert found.long_delay[3] > 0
@@ -120,13 +120,13 @@ def test_delay_costs_nothing_by_itself_up_to_the_smallest_that_is_noticed() -> N
 
 
 @pytest.mark.parametrize("mos", [1.0, 1.5, 2.0, 3.0, 3.6, 4.0, 4.41, 4.5])
-def test_the_rating_of_a_score_has_that_score(mos: float) -> None:
+def test_the_rating_of_a_score_has_that_score(mos):
     # R is known to a few units of its last place; the cubic is nowhere steeper than 0.054 (at R =
     # 53).
     assert voice.mean_opinion(voice.rating_for(mos)) == pytest.approx(mos, abs=0.054 * 1e-12)
 
 
-def test_the_rating_of_score_1_is_the_upper_root_of_the_cubic() -> None:
+def test_the_rating_of_score_1_is_the_upper_root_of_the_cubic():
     # 0.035 R + 7e-6 R (R - 60)(100 - R) = 0 for R = 80 - sqrt(5400).
     assert voice.rating_for(1.0) == pytest.approx(80 - 5400**0.5, rel=1e-12)
 
@@ -138,9 +138,7 @@ def test_the_rating_of_score_1_is_the_upper_root_of_the_cubic() -> None:
     burst=st.floats(1, 8),
     codec=st.sampled_from(["g711", "g711-plc", "g729a"]),
 )
-def test_at_the_largest_loss_the_score_is_the_wanted_one(
-    mos: float, delay_ms: float, burst: float, codec: str
-) -> None:
+def test_at_the_largest_loss_the_score_is_the_wanted_one(mos, delay_ms, burst, codec):
     options = {"codec": codec, "burst_ratio": burst}
     found = voice.largest_loss(mos, delay_s=delay_ms * MS, **options)
     clean = voice.e_model(delay_ms * MS, 0.0, **options).mos
@@ -158,9 +156,7 @@ def test_at_the_largest_loss_the_score_is_the_wanted_one(
 
 @settings(deadline=None)  # other processes share the machine
 @given(mos=st.floats(1.2, 4.3), loss=st.floats(0, 0.1), echo_db=st.floats(5, 65))
-def test_at_the_largest_delay_the_score_is_the_wanted_one_and_not_beyond(
-    mos: float, loss: float, echo_db: float
-) -> None:
+def test_at_the_largest_delay_the_score_is_the_wanted_one_and_not_beyond(mos, loss, echo_db):
     options = {"codec": "g711-plc", "connection": voice.Connection(talker_echo_db=echo_db)}
     found = voice.largest_delay(mos, loss=loss, **options)
     grid_s = np.linspace(0, 10, 2001)
@@ -185,8 +181,8 @@ def test_at_the_largest_delay_the_score_is_the_wanted_one_and_not_beyond(
     sensitivity=st.floats(0.4, 1),
 )
 def test_from_30_ms_on_delay_never_makes_a_call_better(
-    echo_db: float, path_db: float, sidetone_db: float, noise: float, sensitivity: float
-) -> None:
+    echo_db, path_db, sidetone_db, noise, sensitivity
+):
     # The search for the largest delay rests on this.
     connection = voice.Connection(
         talker_echo_db=echo_db,
@@ -208,12 +204,12 @@ def test_from_30_ms_on_delay_never_makes_a_call_better(
     loss=st.lists(st.floats(0, 1), min_size=2, max_size=2),
     codec=st.sampled_from(["g711", "g711-plc", "g729", "g723.1-6.3k"]),
 )
-def test_loss_never_makes_a_call_better(loss: list[float], codec: str) -> None:
+def test_loss_never_makes_a_call_better(loss, codec):
     better, worse = voice.e_model(0.05, sorted(loss), codec=codec).r
     assert worse <= better
 
 
-def test_every_permitted_connection_has_a_rating_that_delay_never_raises_beyond_30_ms() -> None:
+def test_every_permitted_connection_has_a_rating_that_delay_never_raises_beyond_30_ms():
     random = np.random.default_rng(107)
     connections = 2000
     drawn = {
@@ -226,7 +222,7 @@ def test_every_permitted_connection_has_a_rating_that_delay_never_raises_beyond_
     assert np.all(np.diff(r[4:], axis=0) <= 1e-9)
 
 
-def test_what_is_beyond_the_permitted_ranges_is_marked() -> None:
+def test_what_is_beyond_the_permitted_ranges_is_marked():
     assert list(voice.e_model([0.5, 0.51], 0.0).outside_range) == [False, True]
     assert list(voice.e_model(0.0, [0.2, 0.21]).outside_range) == [False, True]
     assert list(voice.e_model(0.0, 0.01, burst_ratio=[8.0, 8.1]).outside_range) == [False, True]

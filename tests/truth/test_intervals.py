@@ -35,36 +35,36 @@ def covers(found: Estimate, truth: float) -> bool:
     return found.low <= truth <= found.high
 
 
-def test_student_agrees_with_scipy() -> None:
+def test_student_agrees_with_scipy():
     samples = np.array([3.1, 2.7, 3.6, 2.9, 3.3])
     found = student(samples)
     low, high = stats.t.interval(0.95, 4, loc=samples.mean(), scale=stats.sem(samples))
     assert (found.value, found.low, found.high) == pytest.approx((3.12, low, high), rel=1e-12)
 
 
-def test_student_by_hand() -> None:
+def test_student_by_hand():
     # 1, 2, 3: mean 2, s = 1, standard error 1/sqrt(3); t(2) = 4.302653 (any table).
     found = student(np.array([1.0, 2.0, 3.0]))
     assert found.half_width == pytest.approx(4.302653 / math.sqrt(3), rel=1e-6)
 
 
-def test_one_sample_has_no_interval() -> None:
+def test_one_sample_has_no_interval():
     found = student(np.array([4.0]))
     assert found.value == 4
     assert not found.has_interval
     assert math.isnan(found.low)
 
 
-def test_no_sample_is_refused() -> None:
+def test_no_sample_is_refused():
     with pytest.raises(ValueError, match="at least one"):
         student(np.array([]))
 
 
-def test_quantile_at_infinity_is_the_normal_one() -> None:
+def test_quantile_at_infinity_is_the_normal_one():
     assert quantile(math.inf) == pytest.approx(1.959964, abs=5e-6)
 
 
-def test_the_error_of_a_mean_of_few_batches_is_the_standard_error() -> None:
+def test_the_error_of_a_mean_of_few_batches_is_the_standard_error():
     samples = np.array([1.0, 4.0, 2.0, 8.0, 5.0])
     found = within((samples.sum() - samples) / 4)
     assert float(found.error) == pytest.approx(stats.sem(samples), rel=1e-12)
@@ -72,7 +72,7 @@ def test_the_error_of_a_mean_of_few_batches_is_the_standard_error() -> None:
     assert math.isnan(float(found.independent))
 
 
-def test_errors_within_need_two_batches() -> None:
+def test_errors_within_need_two_batches():
     with pytest.raises(ValueError, match="at least 2"):
         within(np.array([1.0]))
 
@@ -81,7 +81,7 @@ def left_out(samples: np.ndarray) -> np.ndarray:
     return np.asarray((samples.sum(axis=-1, keepdims=True) - samples) / (samples.shape[-1] - 1))
 
 
-def test_the_widest_interval_of_merged_batches_is_taken() -> None:
+def test_the_widest_interval_of_merged_batches_is_taken():
     # Of five merged batches 1, 3, 5, 7, 9 the standard error is 1/sqrt(2) * 2 = sqrt(2), and the
     # half width t(4) sqrt(2) = 3.926. Pairs of twenty that swing about them by 6 have a standard
     # error of sqrt((8 + 36) / 19) and neighbours that do not correlate.
@@ -95,7 +95,7 @@ def test_the_widest_interval_of_merged_batches_is_taken() -> None:
     assert float(found.error) == pytest.approx(1 / math.sqrt(76), rel=1e-12)
 
 
-def test_correlation_of_neighbours_widens() -> None:
+def test_correlation_of_neighbours_widens():
     # Ten low batches, then ten high ones: the correlation of neighbours is (18 - 1) / 20 = 0.85,
     # corrected 0.85 + 3.55/20, and cut at 0.8, so that the standard error sqrt(1/76) is multiplied
     # by sqrt(1.8/0.2) = 3: a ninth of the batches tells as much.
@@ -104,7 +104,7 @@ def test_correlation_of_neighbours_widens() -> None:
     assert float(found.independent) == pytest.approx(20 / 9)
 
 
-def test_many_batches_are_merged_first() -> None:
+def test_many_batches_are_merged_first():
     rng = np.random.default_rng(4)
     samples = rng.normal(size=(3, 20))
     many, few = within(left_out(np.repeat(samples, 13, axis=1))), within(left_out(samples))
@@ -112,7 +112,7 @@ def test_many_batches_are_merged_first() -> None:
     assert many.degrees.tolist() == [19.0] * 3
 
 
-def test_a_batch_that_stands_out_moves_the_end_on_its_side_only() -> None:
+def test_a_batch_that_stands_out_moves_the_end_on_its_side_only():
     samples = np.zeros(20)
     samples[7] = 1.0
     found = within(left_out(samples))
@@ -130,7 +130,7 @@ def test_a_batch_that_stands_out_moves_the_end_on_its_side_only() -> None:
     ] == pytest.approx([-float(high), -float(low)])
 
 
-def test_the_rule_of_three_is_the_exact_limit() -> None:
+def test_the_rule_of_three_is_the_exact_limit():
     # Clopper and Pearson, one-sided: the share at which no failure among n has a probability of 5%.
     for trials in (1, 30, 3000, 10**9):
         found = no_failure(trials)
@@ -147,7 +147,7 @@ def test_the_rule_of_three_is_the_exact_limit() -> None:
     assert not no_event(math.nan).has_interval
 
 
-def test_a_difference_of_limits_uses_their_ends() -> None:
+def test_a_difference_of_limits_uses_their_ends():
     # Equation 1 of Zou and Donner by hand: 0.3 in 0.2 to 0.5, less 0 in 0 to 0.4.
     found = difference(
         Estimate(0.3, math.nan, math.nan, ends=(0.2, 0.5)),
@@ -159,7 +159,7 @@ def test_a_difference_of_limits_uses_their_ends() -> None:
 
 
 @pytest.mark.parametrize("replications", [3, 5, 10])
-def test_student_intervals_cover(replications: int) -> None:
+def test_student_intervals_cover(replications):
     rng = np.random.default_rng(replications)
     covered = sum(covers(student(rng.normal(7.0, 2.0, replications)), 7.0) for _ in range(CASES))
     assert covered / CASES == pytest.approx(0.95, abs=TOLERANCE)
@@ -174,7 +174,7 @@ def test_student_intervals_cover(replications: int) -> None:
         Metric.EXCESS_DELAY,
     ],
 )
-def test_batch_intervals_cover(metric: Metric) -> None:
+def test_batch_intervals_cover(metric):
     # 2000 measurements of 20 batches and 4 stations. Counts are Poisson(200); delays are
     # exponential with mean 1 ms, so that the sums of n of them and of their squares are drawn
     # exactly. Truth: mean and standard deviation 1 ms, 4 * 200 frames a 0.5 s batch, and each frame
@@ -211,7 +211,7 @@ def test_batch_intervals_cover(metric: Metric) -> None:
     assert 0.95 - TOLERANCE <= covered <= 0.995
 
 
-def test_difference_is_welchs() -> None:
+def test_difference_is_welchs():
     rng = np.random.default_rng(3)
     first, second = rng.normal(5, 1, 6), rng.normal(4, 3, 9)
     found = difference(student(first), student(second))
@@ -219,18 +219,18 @@ def test_difference_is_welchs() -> None:
     assert (found.low, found.high) == pytest.approx((low, high), rel=1e-9)
 
 
-def test_ratio_by_hand() -> None:
+def test_ratio_by_hand():
     # 6 +- 0.3 over 3 +- 0.1: relative errors 5% and 3.333%, together 6.0093% of 2.
     found = ratio(Estimate(6.0, 0.3, 9), Estimate(3.0, 0.1, 9))
     assert found.value == pytest.approx(2.0)
     assert found.error == pytest.approx(2 * math.hypot(0.05, 1 / 30), rel=1e-12)
 
 
-def test_ratio_to_zero_is_undefined() -> None:
+def test_ratio_to_zero_is_undefined():
     assert math.isnan(ratio(Estimate(1.0, 0.1, 4), exact(0.0)).value)
 
 
-def test_ratio_intervals_cover() -> None:
+def test_ratio_intervals_cover():
     rng = np.random.default_rng(11)
     covered = sum(
         covers(ratio(student(rng.normal(8, 0.4, 10)), student(rng.normal(4, 0.2, 10))), 2.0)
@@ -239,7 +239,7 @@ def test_ratio_intervals_cover() -> None:
     assert covered / CASES == pytest.approx(0.95, abs=TOLERANCE)
 
 
-def test_paired_ratio_intervals_cover_and_use_the_pairing() -> None:
+def test_paired_ratio_intervals_cover_and_use_the_pairing():
     rng = np.random.default_rng(12)
     covered, narrower = 0, 0
     for _ in range(CASES):
@@ -252,12 +252,12 @@ def test_paired_ratio_intervals_cover_and_use_the_pairing() -> None:
     assert narrower > 0.99 * CASES
 
 
-def test_paired_ratio_refuses_unequal_samples() -> None:
+def test_paired_ratio_refuses_unequal_samples():
     with pytest.raises(ValueError, match="as many samples"):
         paired_ratio(np.ones(3), np.ones(4))
 
 
-def test_average_of_two_equal_estimates_has_half_the_variance() -> None:
+def test_average_of_two_equal_estimates_has_half_the_variance():
     found = average([Estimate(1.0, 0.2, 5), Estimate(3.0, 0.2, 5)])
     assert found.value == 2
     assert found.error == pytest.approx(0.2 / math.sqrt(2))

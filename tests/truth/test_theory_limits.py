@@ -26,20 +26,20 @@ PROPAGATIONS = np.array([[1e-4], [0.01], [0.05], [0.1], [0.5], [1.0]])
 EXACT = 1e-12  # rounding of some ten operations
 
 
-def test_acquisition_tends_to_one_over_e() -> None:
+def test_acquisition_tends_to_one_over_e():
     found = theory.metcalfe_boggs_1976(10**15, packet_bits=512, rate_bps=3e6, slot_s=16e-6)
     assert found.acquisition == pytest.approx(math.exp(-1), rel=EXACT)
     assert found.waiting_slots == pytest.approx(math.e - 1, rel=EXACT)
 
 
-def test_a_single_station_waits_for_nobody() -> None:
+def test_a_single_station_waits_for_nobody():
     found = theory.metcalfe_boggs_1976(1, packet_bits=512, rate_bps=3e6, slot_s=16e-6)
     assert (found.acquisition, found.waiting_slots, found.efficiency) == (1, 0, 1)
     assert math.copysign(1, found.waiting_slots) == 1
 
 
 @pytest.mark.parametrize("method", ["chain", "birth-death"])
-def test_almes_lazowska_without_slots_is_a_queue(method: str) -> None:
+def test_almes_lazowska_without_slots_is_a_queue(method):
     # T = 0: M/D/1 for the chain, M/M/1 for birth and death.
     loads = np.array([0.1, 0.5, 0.9])
     found = theory.almes_lazowska_1979(
@@ -50,13 +50,13 @@ def test_almes_lazowska_without_slots_is_a_queue(method: str) -> None:
     np.testing.assert_allclose(found.response_s / 1e-3, expected, rtol=1e-11)
 
 
-def test_almes_lazowska_without_load_takes_a_packet_time() -> None:
+def test_almes_lazowska_without_load_takes_a_packet_time():
     found = theory.almes_lazowska_1979([0, 1e-12], packet_bits=1000, rate_bps=1e6, slot_s=1e-5)
     np.testing.assert_allclose(found.response_s, 1e-3, rtol=1e-11)
     assert found.waiting[0] == 0
 
 
-def test_one_persistent_without_collision_detection_is_kleinrock_tobagi() -> None:
+def test_one_persistent_without_collision_detection_is_kleinrock_tobagi():
     found = theory.tobagi_hunt_1980_one_persistent(
         LOADS, propagation=PROPAGATIONS, collision_slots=1 / PROPAGATIONS + 1
     )
@@ -66,7 +66,7 @@ def test_one_persistent_without_collision_detection_is_kleinrock_tobagi() -> Non
 
 
 @pytest.mark.parametrize("collision_slots", [2, 4, 10.5])
-def test_p_persistent_with_p_one_is_one_persistent(collision_slots: float) -> None:
+def test_p_persistent_with_p_one_is_one_persistent(collision_slots):
     found = theory.tobagi_hunt_1980_p_persistent(
         LOADS, propagation=PROPAGATIONS, persistence=1, collision_slots=collision_slots
     )
@@ -76,7 +76,7 @@ def test_p_persistent_with_p_one_is_one_persistent(collision_slots: float) -> No
     np.testing.assert_allclose(found.throughput, same.throughput, rtol=1e-10, atol=1e-15)
 
 
-def test_non_persistent_is_the_textbook_form() -> None:
+def test_non_persistent_is_the_textbook_form():
     # With b = (gam - 2) a of jam, where nothing cancels.
     a, gam = 0.05, np.array([[2.0], [4.0]])
     load = np.array([1.0, 5.0, 20.0])
@@ -89,9 +89,7 @@ def test_non_persistent_is_the_textbook_form() -> None:
 
 @pytest.mark.parametrize("idle", ["same-slot", "whole-slot"])
 @pytest.mark.parametrize("collision_slots", [1, 2, 3.5, 40])
-def test_the_closed_form_of_the_capacity_is_the_maximum_found(
-    idle: str, collision_slots: float
-) -> None:
+def test_the_closed_form_of_the_capacity_is_the_maximum_found(idle, collision_slots):
     # Two ways to one number: Lambert's function, and a search over the load.
     closed = theory.tobagi_hunt_1980_bimodal(
         0.0, short_slots=100, long_slots=100, collision_slots=collision_slots, idle=idle
@@ -144,9 +142,7 @@ def lam_by_its_chain(
 @pytest.mark.parametrize("contention", ["geometric", "exponential"])
 @pytest.mark.parametrize("lengths", ["fixed", "exponential"])
 @pytest.mark.parametrize(("rate", "tau_s"), [(0.3, 0.01), (0.6, 0.05), (0.4, 0.1)])
-def test_lam_is_the_chain_of_its_assumptions(
-    contention: str, lengths: str, rate: float, tau_s: float
-) -> None:
+def test_lam_is_the_chain_of_its_assumptions(contention, lengths, rate, tau_s):
     def transform(s: Any) -> Any:
         return np.exp(-s) if lengths == "fixed" else 1 / (1 + s)
 
@@ -160,7 +156,7 @@ def test_lam_is_the_chain_of_its_assumptions(
     )
 
 
-def test_lam_of_a_mix_lies_between_and_of_one_length_is_fixed() -> None:
+def test_lam_of_a_mix_lies_between_and_of_one_length_is_fixed():
     given = {"propagation_s": 1e-5, "lengths": "mix"}
     one = theory.lam_1980(300.0, packet_s=[1e-3], weights=[7], **given)
     assert one.delay_s == pytest.approx(
@@ -170,7 +166,7 @@ def test_lam_of_a_mix_lies_between_and_of_one_length_is_fixed() -> None:
     assert two.delay_s == pytest.approx(float(one.delay_s), rel=EXACT)
 
 
-def test_the_two_contentions_differ_by_less_than_a_hundredth() -> None:
+def test_the_two_contentions_differ_by_less_than_a_hundredth():
     # For a up to .1 and utilisations up to .8 of the capacity.
     a = np.array([0.001, 0.01, 0.1])
     rates = np.array([[0.1], [0.4], [0.8]]) / (1 + (2 * math.e + 1) * a)
@@ -183,7 +179,7 @@ def test_the_two_contentions_differ_by_less_than_a_hundredth() -> None:
 
 
 @pytest.mark.parametrize("rate", [0, 1e-12])
-def test_delays_without_load(rate: float) -> None:
+def test_delays_without_load(rate):
     given = {"packet_s": 1e-3, "propagation_s": 1e-5}
     assert theory.bux_1981_csma_cd(rate, **given).delay_s == pytest.approx(1e-3 + 0.5e-5, rel=1e-9)
     for contention in ("geometric", "exponential"):
@@ -195,9 +191,7 @@ def test_delays_without_load(rate: float) -> None:
 
 
 @pytest.mark.parametrize(("lengths", "square"), [("fixed", 1.0), ("exponential", 2.0)])
-def test_without_propagation_delays_are_pollaczek_and_khinchines(
-    lengths: str, square: float
-) -> None:
+def test_without_propagation_delays_are_pollaczek_and_khinchines(lengths, square):
     rates = np.array([0.1, 0.5, 0.9])
     expected = 1 + rates * square / (2 * (1 - rates))
     for contention in ("geometric", "exponential"):
@@ -217,12 +211,12 @@ def test_without_propagation_delays_are_pollaczek_and_khinchines(
         np.testing.assert_allclose(found_ring.delay_s, expected, rtol=EXACT)
 
 
-def test_one_station_on_a_ring_waits_half_a_round_more() -> None:
+def test_one_station_on_a_ring_waits_half_a_round_more():
     found = theory.bux_1981_token_ring(0.5, stations=1, packet_s=1.0, latency_s=0.2)
     assert found.wait_s == pytest.approx(0.5 / (2 * 0.5) + 0.2 / 2, rel=EXACT)
 
 
-def test_coyle_liu_does_not_drift_on_the_average() -> None:
+def test_coyle_liu_does_not_drift_on_the_average():
     for retransmission in (0.05, 1.0, 3.0, 4.0):
         cycles = cycles_of(50, 0.02, retransmission, 0.04, 0.04)
         pi = stationary_falling_by_one(cycles.transition)
@@ -231,7 +225,7 @@ def test_coyle_liu_does_not_drift_on_the_average() -> None:
         assert pi @ cycles.transition == pytest.approx(pi, rel=1e-9, abs=1e-15)
 
 
-def test_coyle_liu_with_one_station_is_a_renewal() -> None:
+def test_coyle_liu_with_one_station_is_a_renewal():
     # Thinks 1/lambda, then sends 1 + a: nobody collides.
     found = theory.coyle_liu_1983(1, generation=0.5, retransmission=1, window=0.1, collision=0.2)
     assert found.throughput == pytest.approx(1 / (2 + 1.1), rel=EXACT)
@@ -241,7 +235,7 @@ def test_coyle_liu_with_one_station_is_a_renewal() -> None:
 
 @pytest.mark.parametrize("build", [immediate_cycles, delayed_cycles])
 @pytest.mark.parametrize("collision", [2.0, 4.0, 101.0])
-def test_chains_of_finite_populations_lose_no_probability(build: Any, collision: float) -> None:
+def test_chains_of_finite_populations_lose_no_probability(build, collision):
     cycles = build(60, 0.003, 0.04, np.array([10.0, 100.0]), np.array([0.3, 0.7]), collision)
     np.testing.assert_allclose(cycles.transition.sum(axis=1), 1, rtol=1e-11)
     assert (cycles.transition >= 0).all()
@@ -250,7 +244,7 @@ def test_chains_of_finite_populations_lose_no_probability(build: Any, collision:
     )
 
 
-def test_one_slotted_station_is_a_renewal() -> None:
+def test_one_slotted_station_is_a_renewal():
     # Makes a packet after 1/sigma slots, sends for T + 1.
     found = theory.tobagi_hunt_1980_finite(1, generation=0.1, retransmission=0.5, packet_slots=20)
     assert found.throughput == pytest.approx(20 / (10 + 21), rel=EXACT)
@@ -318,7 +312,7 @@ def test_the_slotted_population_agrees_with_its_simulation(
     assert found.throughput == pytest.approx(samples.mean(), abs=5 * stats.sem(samples))
 
 
-def test_tasaka_with_one_buffer_is_the_population_with_delayed_first_transmission() -> None:
+def test_tasaka_with_one_buffer_is_the_population_with_delayed_first_transmission():
     given = {
         "generation": [1e-4, 5e-4, 1.0],
         "retransmission": 0.02,
@@ -331,7 +325,7 @@ def test_tasaka_with_one_buffer_is_the_population_with_delayed_first_transmissio
     np.testing.assert_allclose(buffered.delay_slots, population.delay_slots, rtol=EXACT)
 
 
-def test_more_buffers_lose_less_and_carry_more() -> None:
+def test_more_buffers_lose_less_and_carry_more():
     found = theory.tasaka_1986(
         50, buffers=[1, 2, 4, 8], generation=1.5e-4, retransmission=0.02, packet_slots=100
     )
@@ -339,7 +333,7 @@ def test_more_buffers_lose_less_and_carry_more() -> None:
     assert (np.diff(found.throughput) > 0).all()
 
 
-def test_tasaka_can_be_bistable() -> None:
+def test_tasaka_can_be_bistable():
     found = theory.tasaka_1986(
         [50, 100],
         buffers=4,
@@ -352,7 +346,7 @@ def test_tasaka_can_be_bistable() -> None:
     assert found.outside_range.tolist() == [False, True]
 
 
-def test_the_finite_population_tends_to_the_infinite_one() -> None:
+def test_the_finite_population_tends_to_the_infinite_one():
     stations = np.array([100, 1000])
     infinite = theory.takagi_kleinrock_1985(2.0, propagation=0.01, abort=0.01).throughput
     off = (
@@ -366,7 +360,7 @@ def test_the_finite_population_tends_to_the_infinite_one() -> None:
     assert off[1] / off[0] == pytest.approx(0.1, rel=0.03)
 
 
-def test_two_stations_without_propagation_take_turns() -> None:
+def test_two_stations_without_propagation_take_turns():
     # a = 0: no collision; the other one is ready after a packet with probability 1 - e^(-G/2), else
     # both are idle for 1/G.
     load = np.array([0.1, 1.0, 10.0])
@@ -374,14 +368,14 @@ def test_two_stations_without_propagation_take_turns() -> None:
     np.testing.assert_allclose(found.throughput, 1 / (1 + np.exp(-load / 2) / load), rtol=EXACT)
 
 
-def test_takagi_kleinrock_comes_nearer_to_no_collision_detection_with_less_propagation() -> None:
+def test_takagi_kleinrock_comes_nearer_to_no_collision_detection_with_less_propagation():
     a = np.array([0.1, 0.05, 0.01])
     found = theory.takagi_kleinrock_1985(1.0, propagation=a, abort=1 - a).throughput
     limit = theory.kleinrock_tobagi_1975(1.0, propagation=a, slotted=False).throughput
     assert (np.diff(np.abs(found / limit - 1)) < 0).all()
 
 
-def test_stationary_distributions_solve_their_chains() -> None:
+def test_stationary_distributions_solve_their_chains():
     rng = np.random.default_rng(5)
     chain = rng.random((30, 30))
     chain /= chain.sum(axis=1, keepdims=True)
@@ -392,14 +386,14 @@ def test_stationary_distributions_solve_their_chains() -> None:
     np.testing.assert_allclose(stationary_falling_by_one(falling), stationary(falling), rtol=1e-10)
 
 
-def test_a_chain_that_cannot_fall_stays_above() -> None:
+def test_a_chain_that_cannot_fall_stays_above():
     assert stationary_falling_by_one(
         np.array([[0.5, 0.5, 0.0], [0.5, 0.0, 0.5], [0.0, 0.0, 1.0]])
     ).tolist() == [0, 0, 1]
     assert stationary_falling_by_one(np.array([[1.0, 0.0], [0.5, 0.5]])).tolist() == [1, 0]
 
 
-def test_special_functions_agree_with_scipy() -> None:
+def test_special_functions_agree_with_scipy():
     k = np.arange(0.0, 30.0)
     np.testing.assert_allclose(
         binomial(k, np.asarray(29.0), 0.3), stats.binom.pmf(k, 29, 0.3), rtol=1e-11

@@ -30,7 +30,7 @@ SATURATION = """
 
 
 @pytest.mark.parametrize("row", SATURATION.split("\n")[1:-1], ids=lambda row: f"Q={row.split()[0]}")
-def test_metcalfe_boggs_table(row: str) -> None:
+def test_metcalfe_boggs_table(row):
     stations, acquisition, waiting, *efficiency = row.split()
     found = theory.metcalfe_boggs_1976(
         int(stations), packet_bits=[4096, 1024, 512, 48], rate_bps=3e6, slot_s=16e-6
@@ -44,7 +44,7 @@ def test_metcalfe_boggs_table(row: str) -> None:
     ] == []
 
 
-def test_metcalfe_boggs_on_the_1988_net() -> None:
+def test_metcalfe_boggs_on_the_1988_net():
     # 64 B with 24 B charged, 24 stations: the slot of the standard, and the round trip of the
     # cable.
     found = theory.metcalfe_boggs_1976(24, packet_bits=704, rate_bps=10e6, slot_s=[51.2e-6, 12e-6])
@@ -69,7 +69,7 @@ BIRTH_DEATH_MS = {
 @pytest.mark.parametrize(
     "row", RESPONSE_MS.split("\n")[1:-1], ids=lambda row: f"{row.split()[0]} bit"
 )
-def test_almes_lazowska_chain(row: str) -> None:
+def test_almes_lazowska_chain(row):
     bits, *texts = row.split()
     loads = [0.1, 0.25, 0.5, 0.6, 0.7, 0.75, 0.8]
     found = theory.almes_lazowska_1979(loads, packet_bits=int(bits), rate_bps=3e6, slot_s=16e-6)
@@ -81,7 +81,7 @@ def test_almes_lazowska_chain(row: str) -> None:
 
 
 @pytest.mark.parametrize("bits", BIRTH_DEATH_MS)
-def test_almes_lazowska_birth_death(bits: int) -> None:
+def test_almes_lazowska_birth_death(bits):
     found = theory.almes_lazowska_1979(
         [0.1, 0.5, 0.75], packet_bits=bits, rate_bps=3e6, slot_s=16e-6, method="birth-death"
     )
@@ -92,7 +92,7 @@ def test_almes_lazowska_birth_death(bits: int) -> None:
     ] == []
 
 
-def test_almes_lazowska_close_to_saturation() -> None:
+def test_almes_lazowska_close_to_saturation():
     found = theory.almes_lazowska_1979(0.85, packet_bits=512, rate_bps=3e6, slot_s=16e-6)
     assert rounds_to(found.response_s * 1e3, "6.18")
 
@@ -101,7 +101,7 @@ def test_almes_lazowska_close_to_saturation() -> None:
 @pytest.mark.parametrize(
     ("bits", "limit"), [(512, ".8613"), (1024, ".9255"), (2048, ".9613"), (4096, ".9803")]
 )
-def test_almes_lazowska_limits_of_stability(bits: int, limit: str, method: str) -> None:
+def test_almes_lazowska_limits_of_stability(bits, limit, method):
     def stable(load: float) -> bool:
         found = theory.almes_lazowska_1979(
             load, packet_bits=bits, rate_bps=3e6, slot_s=16e-6, method=method, unstable="nan"
@@ -138,7 +138,7 @@ CAPACITY = """
 @pytest.mark.parametrize(
     "row", CAPACITY.split("\n")[1:-1], ids=lambda row: "a={} gam={}".format(*row.split())
 )
-def test_tobagi_hunt_capacities(row: str) -> None:
+def test_tobagi_hunt_capacities(row):
     a, gam, *texts = row.split()
     given = {"propagation": float(a), "collision_slots": float(gam)}
     found = (
@@ -165,7 +165,7 @@ KAPPA = {
 
 
 @pytest.mark.parametrize(("idle", "gam"), KAPPA)
-def test_tobagi_hunt_kappa(idle: str, gam: int) -> None:
+def test_tobagi_hunt_kappa(idle, gam):
     # C = T/(T + kappa), with the load g T: both are found from any T.
     kappa, attempts = KAPPA[idle, gam]
     found = theory.tobagi_hunt_1980_bimodal(
@@ -175,7 +175,7 @@ def test_tobagi_hunt_kappa(idle: str, gam: int) -> None:
     assert not attempts or rounds_to(found.load / 100, attempts)
 
 
-def test_tobagi_hunt_p_persistent_humps() -> None:
+def test_tobagi_hunt_p_persistent_humps():
     found = theory.tobagi_hunt_1980_p_persistent([10, 18, 150], propagation=0.01, persistence=0.1)
     assert [
         text
@@ -184,7 +184,7 @@ def test_tobagi_hunt_p_persistent_humps() -> None:
     ] == []
 
 
-def test_tobagi_hunt_bimodal() -> None:
+def test_tobagi_hunt_bimodal():
     found = theory.tobagi_hunt_1980_bimodal(
         [1, 0.99, 0.95, 0.9, 0.8, 0.5, 0], short_slots=10, long_slots=100
     )
@@ -202,7 +202,7 @@ def test_tobagi_hunt_bimodal() -> None:
     ] == []
 
 
-def test_tobagi_hunt_bimodal_of_the_1988_net() -> None:
+def test_tobagi_hunt_bimodal_of_the_1988_net():
     # 64 and 1536 B with 24 B charged, in slots of 6 us; 8 short of 8 packets, 7, … none.
     found = theory.tobagi_hunt_1980_bimodal(
         np.arange(8, -1, -1) / 8, short_slots=70.4 / 6, long_slots=1248 / 6, collision_slots=4
@@ -227,7 +227,7 @@ FINITE = [
 
 
 @pytest.mark.parametrize(("generation", "throughput", "delay"), FINITE)
-def test_tobagi_hunt_finite(generation: float, throughput: str, delay: str) -> None:
+def test_tobagi_hunt_finite(generation, throughput, delay):
     found = theory.tobagi_hunt_1980_finite(
         50, generation=generation, retransmission=0.01, packet_slots=100
     )
@@ -235,7 +235,7 @@ def test_tobagi_hunt_finite(generation: float, throughput: str, delay: str) -> N
     assert rounds_to(found.delay_slots, delay)
 
 
-def test_tobagi_hunt_finite_with_a_mix() -> None:
+def test_tobagi_hunt_finite_with_a_mix():
     found = theory.tobagi_hunt_1980_finite(
         20,
         generation=0.002,
@@ -263,7 +263,7 @@ UTILISATIONS = np.arange(1, 10) / 10
 
 
 @pytest.mark.parametrize("rate_bps", CSMA_CD)
-def test_bux_csma_cd(rate_bps: float) -> None:
+def test_bux_csma_cd(rate_bps):
     packet_s = 1000 / rate_bps
     found = theory.bux_1981_csma_cd(
         UTILISATIONS / packet_s,
@@ -277,7 +277,7 @@ def test_bux_csma_cd(rate_bps: float) -> None:
 
 
 @pytest.mark.parametrize("rate_bps", TOKEN_RING)
-def test_bux_token_ring(rate_bps: float) -> None:
+def test_bux_token_ring(rate_bps):
     packet_s = 1000 / rate_bps
     found = theory.bux_1981_token_ring(
         UTILISATIONS / packet_s,
@@ -297,7 +297,7 @@ def test_bux_token_ring(rate_bps: float) -> None:
 @pytest.mark.parametrize(
     ("rate_bps", "capacity"), [(1e6, ".9395"), (5e6, ".7565"), (10e6, ".6084")]
 )
-def test_lam_limits_of_stability(rate_bps: float, capacity: str) -> None:
+def test_lam_limits_of_stability(rate_bps, capacity):
     packet_s = 1000 / rate_bps
 
     def stable(utilisation: float) -> bool:
@@ -322,7 +322,7 @@ def test_lam_limits_of_stability(rate_bps: float, capacity: str) -> None:
         ("limited", ("117.883", "459.434")),
     ],
 )
-def test_polling_waits(discipline: str, waits_us: tuple[str, str]) -> None:
+def test_polling_waits(discipline, waits_us):
     found = theory.bux_1981_token_ring(
         np.array([0.3, 0.7]) / 100e-6,
         stations=20,
@@ -349,7 +349,7 @@ COYLE_LIU = [
 
 
 @pytest.mark.parametrize(("retransmission", "throughput", "backlog", "delay"), COYLE_LIU)
-def test_coyle_liu(retransmission: float, throughput: str, backlog: str, delay: str) -> None:
+def test_coyle_liu(retransmission, throughput, backlog, delay):
     found = theory.coyle_liu_1983(
         50, generation=0.02, retransmission=retransmission, window=0.04, collision=0.04
     )
@@ -362,9 +362,7 @@ def test_coyle_liu(retransmission: float, throughput: str, backlog: str, delay: 
     ("generation", "retransmission", "stable", "unstable"),
     [(0.02, 2, [7], []), (0.02, 3, [7, 45], [26]), (0.02, 4, [49], []), (0.008, 4, [0, 48], [30])],
 )
-def test_coyle_liu_crossings(
-    generation: float, retransmission: float, stable: list[int], unstable: list[int]
-) -> None:
+def test_coyle_liu_crossings(generation, retransmission, stable, unstable):
     # The reference names the last backlog before the drift changes its sign.
     found = theory.coyle_liu_1983(
         50, generation=generation, retransmission=retransmission, window=0.04, collision=0.04
@@ -373,7 +371,7 @@ def test_coyle_liu_crossings(
     assert np.floor(found.unstable).tolist() == unstable
 
 
-def test_coyle_liu_collapsed_and_stable() -> None:
+def test_coyle_liu_collapsed_and_stable():
     collapsed = theory.coyle_liu_1983(
         50, generation=0.02, retransmission=[3, 4], window=0.04, collision=0.04
     )
@@ -394,7 +392,7 @@ TAKAGI_KLEINROCK = {0.5: ".41417", 1: ".60422", 2: ".71870", 10: ".88028", 100: 
 
 
 @pytest.mark.parametrize("load", TAKAGI_KLEINROCK)
-def test_takagi_kleinrock(load: float) -> None:
+def test_takagi_kleinrock(load):
     assert rounds_to(
         theory.takagi_kleinrock_1985(load, propagation=0.01, abort=0.01).throughput,
         TAKAGI_KLEINROCK[load],
@@ -411,7 +409,7 @@ def test_takagi_kleinrock(load: float) -> None:
         (0.1, 0.1, ".5788", "2.0"),
     ],
 )
-def test_takagi_kleinrock_peaks(a: float, b: float, peak: str, load: str) -> None:
+def test_takagi_kleinrock_peaks(a, b, peak, load):
     found = theory.capacity(theory.takagi_kleinrock_1985, propagation=a, abort=b)
     assert rounds_to(found.capacity, peak)
     assert rounds_to(found.load, load)
@@ -426,7 +424,7 @@ FINITE_TAKAGI_KLEINROCK = {
 
 
 @pytest.mark.parametrize("stations", FINITE_TAKAGI_KLEINROCK)
-def test_takagi_kleinrock_finite(stations: int) -> None:
+def test_takagi_kleinrock_finite(stations):
     found = theory.takagi_kleinrock_1985_finite(
         [1, 10, 100], stations=stations, propagation=0.01, abort=0.01
     )
@@ -457,7 +455,7 @@ def maxima(a: float, b: float) -> list[tuple[float, float]]:
         (0.001, 0.001, ".2572", "548"),
     ],
 )
-def test_double_peak_has_a_second_one(a: float, b: float, second: str, load: str) -> None:
+def test_double_peak_has_a_second_one(a, b, second, load):
     found = maxima(a, b)
     assert len(found) == 2
     assert rounds_to(found[1][1], second)
@@ -469,14 +467,14 @@ def test_double_peak_has_a_second_one(a: float, b: float, second: str, load: str
         assert abs(found[0][0] - 1.03) <= 0.005 + 0.002
 
 
-def test_double_peak_has_one_when_aborts_are_long() -> None:
+def test_double_peak_has_one_when_aborts_are_long():
     assert len(maxima(0.01, 0.5)) == 1
 
 
 @pytest.mark.parametrize(
     ("load", "ours", "limit"), [(1, ".49319", ".49303"), (2, ".3280", ".3270")]
 )
-def test_takagi_kleinrock_without_collision_detection(load: float, ours: str, limit: str) -> None:
+def test_takagi_kleinrock_without_collision_detection(load, ours, limit):
     # A collision as long as a packet: close to the unslotted 1-persistent form, which is none of
     # its special cases.
     assert rounds_to(
@@ -502,7 +500,7 @@ MISSED_LOSS = {".0007": ".000648"}
 
 
 @pytest.mark.parametrize("row", TASAKA.split("\n")[1:-1], ids=lambda row: row.split("|")[0].strip())
-def test_tasaka(row: str) -> None:
+def test_tasaka(row):
     (
         (stations, buffers, generation, retransmission, packet, collision),
         simulated,

@@ -61,7 +61,7 @@ def agent(boot: str) -> dict[str, Any]:
     return {"boot": boot, "result": {"host": edges, "host_series": series}}
 
 
-def test_shares_of_processors_are_those_of_the_ticks_between_the_edges_of_the_window() -> None:
+def test_shares_of_processors_are_those_of_the_ticks_between_the_edges_of_the_window():
     (machine,) = hosts.machines(result_of({"agents": {"a": agent("x"), "b": agent("x")}}))
     assert machine.hosts == ("a", "b")
     # 50 + 20 + 30 of 200 ticks, and 0 of 200.
@@ -85,14 +85,14 @@ def test_shares_of_processors_are_those_of_the_ticks_between_the_edges_of_the_wi
     assert machine.looking == pytest.approx(0.02)
 
 
-def test_hosts_of_several_kernels_are_several_machines() -> None:
+def test_hosts_of_several_kernels_are_several_machines():
     found = hosts.machines(
         result_of({"agents": {"a": agent("x"), "b": agent("y"), "c": agent("x")}})
     )
     assert [machine.hosts for machine in found] == [("a", "c"), ("b",)]
 
 
-def test_a_machine_that_told_no_edges_is_left_out() -> None:
+def test_a_machine_that_told_no_edges_is_left_out():
     assert (
         hosts.machines(
             result_of(
@@ -103,7 +103,7 @@ def test_a_machine_that_told_no_edges_is_left_out() -> None:
     )
 
 
-def test_the_course_of_a_machine_is_what_grew_in_each_step() -> None:
+def test_the_course_of_a_machine_is_what_grew_in_each_step():
     course = hosts.course(result_of({"agents": {"a": agent("x")}}), "a")
     assert course is not None
     assert course.at_s.tolist() == [0.0, 0.1]
@@ -142,7 +142,7 @@ def tcp_flow() -> dict[str, Any]:
     }
 
 
-def test_means_of_a_connection_weigh_each_value_by_how_long_it_stood() -> None:
+def test_means_of_a_connection_weigh_each_value_by_how_long_it_stood():
     (found,) = connections.connections(
         result_of(
             {"flows": {"copy": tcp_flow(), "load": {"from": "a", "to": "b", "sending": None}}}
@@ -158,7 +158,7 @@ def test_means_of_a_connection_weigh_each_value_by_how_long_it_stood() -> None:
     assert (found.congestion, found.sack) == ("cubic", False)
 
 
-def test_what_a_receiver_read_is_conserved_over_even_steps() -> None:
+def test_what_a_receiver_read_is_conserved_over_even_steps():
     course = connections.course(result_of({"flows": {"copy": tcp_flow()}}), "copy")
     assert course is not None
     steps_s = 4 / course.read_s.size
@@ -166,7 +166,7 @@ def test_what_a_receiver_read_is_conserved_over_even_steps() -> None:
     assert connections.course(result_of({"flows": {}}), "copy") is None
 
 
-def test_of_a_file_the_end_that_sent_the_data_speaks() -> None:
+def test_of_a_file_the_end_that_sent_the_data_speaks():
     flow = tcp_flow()
     tcp = flow["sending"]["counted"]["tcp"]
     tcp["columns"]["acknowledged_octets"] = [0, 10_000, 27_000]
@@ -201,7 +201,7 @@ def stream(
     return {"sent": sent, "received": received, "losses": counted, "clock": {"shared": True}}
 
 
-def test_missing_messages_are_the_places_and_the_unexplained_less_the_excess() -> None:
+def test_missing_messages_are_the_places_and_the_unexplained_less_the_excess():
     flows = {
         "one": {
             "from": "a",
@@ -240,7 +240,7 @@ def paced(buckets: list[list[int]], worst_ns: int, share: float) -> dict[str, An
     return {"from": "a", "to": "b", "sending": sending}
 
 
-def test_lateness_of_replications_together_is_that_of_all_their_messages() -> None:
+def test_lateness_of_replications_together_is_that_of_all_their_messages():
     one = pacing.pacings(
         result_of(
             {
@@ -269,7 +269,7 @@ def test_lateness_of_replications_together_is_that_of_all_their_messages() -> No
     assert (both.worst_s, both.forced_sleeps) == (pytest.approx(20.1e-6), 2)
 
 
-def test_saturated_senders_have_no_pacing_and_exchanges_no_clocks() -> None:
+def test_saturated_senders_have_no_pacing_and_exchanges_no_clocks():
     flows = {
         "load": {
             "from": "a",
@@ -282,7 +282,7 @@ def test_saturated_senders_have_no_pacing_and_exchanges_no_clocks() -> None:
     assert pacing.clocks(result_of({"flows": flows})) == ()
 
 
-def test_clocks_are_shared_compared_or_unknown() -> None:
+def test_clocks_are_shared_compared_or_unknown():
     relation = {
         "offset_ns": -5e8,
         "uncertainty_ns": 2000,
@@ -331,7 +331,7 @@ def run_directory(folder: Path, result: str) -> Path:
         '{"outcome": "complete", "agents": {"a": {"result": {"host": [{}]}}}, "flows": {}}',
     ],
 )
-def test_a_file_that_is_no_result_is_named(tmp_path: Path, text: str) -> None:
+def test_a_file_that_is_no_result_is_named(tmp_path, text):
     path = run_directory(tmp_path, text)
     with pytest.raises(InputError) as raised:
         accounts.read(tmp_path)
@@ -340,7 +340,7 @@ def test_a_file_that_is_no_result_is_named(tmp_path: Path, text: str) -> None:
     assert "the result of a test" in fault.allowed
 
 
-def test_a_course_that_cannot_be_drawn_is_a_fault_of_its_file(tmp_path: Path) -> None:
+def test_a_course_that_cannot_be_drawn_is_a_fault_of_its_file(tmp_path):
     broken = agent("x")
     del broken["result"]["host_series"]["columns"]["user"]
     path = run_directory(
@@ -351,14 +351,14 @@ def test_a_course_that_cannot_be_drawn_is_a_fault_of_its_file(tmp_path: Path) ->
     assert raised.value.faults[0].file == str(path)
 
 
-def test_a_trial_in_vain_or_without_its_file_has_no_account(tmp_path: Path) -> None:
+def test_a_trial_in_vain_or_without_its_file_has_no_account(tmp_path):
     path = run_directory(tmp_path, '{"outcome": "agent-lost", "agents": {"a": {}}, "flows": {}}')
     assert accounts.read(tmp_path) == ()
     path.unlink()
     assert accounts.read(tmp_path) == ()
 
 
-def test_undefined_numbers_are_null(tmp_path: Path) -> None:
+def test_undefined_numbers_are_null(tmp_path):
     clock = {"shared": False}
     result = {
         "outcome": "complete",

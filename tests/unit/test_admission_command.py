@@ -79,7 +79,7 @@ def outcome(rule: str, offered: float, by_calls: ByCalls, **change: Any) -> Outc
     return found[RULES.index(rule)]
 
 
-def test_what_was_simulated_is_taken_and_the_rest_lies_between(plain: Path) -> None:
+def test_what_was_simulated_is_taken_and_the_rest_lies_between(plain):
     found = read(plain)
     points = {
         int(point.point["stations.count"]): point.estimates for point in estimates.read(plain)
@@ -96,7 +96,7 @@ def test_what_was_simulated_is_taken_and_the_rest_lies_between(plain: Path) -> N
         assert set(values[:12]) == {values[12]}
 
 
-def test_the_load_is_that_of_batches_in_which_all_stations_send(plain: Path) -> None:
+def test_the_load_is_that_of_batches_in_which_all_stations_send(plain):
     found = read(plain)
     rows = em.open(plain).directory.batches().to_pandas()
     trials = {trial.id: trial for trial in em.open(plain).trials()}
@@ -114,11 +114,11 @@ def test_the_load_is_that_of_batches_in_which_all_stations_send(plain: Path) -> 
     assert found.is_from_the_start
 
 
-def test_a_run_that_measures_later_is_not_from_the_start(study: Path) -> None:
+def test_a_run_that_measures_later_is_not_from_the_start(study):
     assert not read(study, series="rate-84").is_from_the_start
 
 
-def test_other_keys_of_a_series_are_held(study: Path) -> None:
+def test_other_keys_of_a_series_are_held(study):
     short, long = (
         read(study, series="minimum", at=HELD | {"stations.frames.samples.least": least})
         for least in ("64 B", "512 B")
@@ -138,18 +138,18 @@ def test_other_keys_of_a_series_are_held(study: Path) -> None:
     ("limit", "most"),
     [(0.0, 3), (0.001, 3), (0.002, 4), (0.011, 4), (0.012, 5), (0.042, 8), (1.0, 8)],
 )
-def test_most_calls_are_those_whose_interval_is_within_the_limit(limit: float, most: int) -> None:
+def test_most_calls_are_those_whose_interval_is_within_the_limit(limit, most):
     # Half a rounding of the interval's end more, so that an end at the limit is within it.
     assert made().most_within(limit + ROUNDING) == most
 
 
-def test_a_number_that_is_good_again_behind_one_that_is_not_does_not_count() -> None:
+def test_a_number_that_is_good_again_behind_one_that_is_not_does_not_count():
     assert made(loss_high=np.array([0, 0, 0, 0.02, 0, 0, 0, 0, 0])).most_within(0.01) == 2
     assert made(loss_high=np.full(9, 0.02)).most_within(0.01) == 0
 
 
 @pytest.mark.parametrize("offered", [0.5, 4.0, 20.0])
-def test_without_rule_and_with_a_server_it_is_erlangs_formula(offered: float) -> None:
+def test_without_rule_and_with_a_server_it_is_erlangs_formula(offered):
     none, central = (outcome(rule, offered, made()) for rule in ("none", "central"))
     assert none.blocking == pytest.approx(erlang_b(offered, circuits=8), abs=ROUNDING)
     # All that is refused without a rule is refused because the run has no more stations.
@@ -158,7 +158,7 @@ def test_without_rule_and_with_a_server_it_is_erlangs_formula(offered: float) ->
     assert (central.bound, central.crowded, central.beyond) == (0, 0, 0)
 
 
-def test_the_ends_of_the_intervals_give_ends_of_the_share_beyond_the_limit() -> None:
+def test_the_ends_of_the_intervals_give_ends_of_the_share_beyond_the_limit():
     found = outcome("none", 4.0, made())
     weights = [4.0**n / np.prod(np.arange(1.0, n + 1)) * n for n in range(9)]
     # 1% is lost with 5 calls: within the limit, beyond it at the upper end. With 6 it is beyond at
@@ -173,7 +173,7 @@ def test_the_ends_of_the_intervals_give_ends_of_the_share_beyond_the_limit() -> 
     assert np.isnan([without.beyond_low, without.beyond_high]).all()
 
 
-def test_a_bound_that_is_met_too_often_is_told() -> None:
+def test_a_bound_that_is_met_too_often_is_told():
     assert outcome("none", 8.0, made()).is_bounded
     assert not outcome("none", 0.5, made()).is_bounded
     assert not outcome("central", 8.0, made()).is_bounded
@@ -193,7 +193,7 @@ def answer(*words: object) -> Mapping[str, Any]:
     return found
 
 
-def test_the_command_answers_for_each_load_and_rule(plain: Path) -> None:
+def test_the_command_answers_for_each_load_and_rule(plain):
     found = answer(
         plain,
         "--offered",
@@ -225,7 +225,7 @@ def test_the_command_answers_for_each_load_and_rule(plain: Path) -> None:
     assert [each["loss"] for each in found["calls"]] == by_calls.loss.tolist()
 
 
-def test_thresholds_are_those_of_the_run_unless_given(plain: Path) -> None:
+def test_thresholds_are_those_of_the_run_unless_given(plain):
     by_calls = read(plain)
     found = answer(plain, "--offered", "10", "--limit", "3%")
     assert found["most"] == by_calls.most_within(0.03) < by_calls.largest
@@ -237,7 +237,7 @@ def test_thresholds_are_those_of_the_run_unless_given(plain: Path) -> None:
     )
 
 
-def test_a_table_has_a_row_for_each_load_and_rule_and_says_what_the_rules_are(plain: Path) -> None:
+def test_a_table_has_a_row_for_each_load_and_rule_and_says_what_the_rules_are(plain):
     code, text, _ = invoke("voice", "admission", plain, "--offered", "20,200", "--most", "22")
     assert code == 0
     lines = text.splitlines()
@@ -260,7 +260,7 @@ def test_a_table_has_a_row_for_each_load_and_rule_and_says_what_the_rules_are(pl
     assert "caution" not in invoke("voice", "admission", plain, "--offered", "5")[1]
 
 
-def test_of_several_series_one_is_chosen_and_its_other_keys_held(study: Path) -> None:
+def test_of_several_series_one_is_chosen_and_its_other_keys_held(study):
     words = (study, "--offered", "10", "--most", "20")
     assert answer(*words, "--series", "rate-84")["series"] == "rate-84"
     short = answer(*words, "--series", "minimum", "--at", "stations.frames.samples.least=64 B")
@@ -269,7 +269,7 @@ def test_of_several_series_one_is_chosen_and_its_other_keys_held(study: Path) ->
     assert "measures from" not in invoke("voice", "admission", *words, "--series", "rate-84")[1]
 
 
-def test_without_intervals_the_threshold_has_to_be_given(tmp_path: Path) -> None:
+def test_without_intervals_the_threshold_has_to_be_given(tmp_path):
     overrides = ("vary.stations.count=[20, 30]", *SHORT)
     run = (
         em.load("voice-experimental", overrides=overrides)
@@ -283,7 +283,7 @@ def test_without_intervals_the_threshold_has_to_be_given(tmp_path: Path) -> None
     assert 0 < found["value"] < 1
 
 
-def test_a_limit_that_no_number_keeps_is_refused(tmp_path: Path) -> None:
+def test_a_limit_that_no_number_keeps_is_refused(tmp_path):
     overrides = ("vary.stations.count=[40, 50]", *SHORT, "run.replications=3")
     run = em.load("voice-experimental", overrides=overrides).run(out=tmp_path / "run", jobs=1).path
     code, _, said = invoke("voice", "admission", run, "--offered", "20", "--limit", "0.1%")
@@ -294,7 +294,7 @@ def test_a_limit_that_no_number_keeps_is_refused(tmp_path: Path) -> None:
     assert answer(run, "--offered", "20", "--limit", "0.1%", "--most", "45")["most"] == 45
 
 
-def test_stations_without_voice_are_no_calls(tmp_path: Path) -> None:
+def test_stations_without_voice_are_no_calls(tmp_path):
     text = em.experiment.shipped()["voice-experimental"].read_text(encoding="utf-8")
     data = (
         '[[stations]]\nname = "data"\ncount = 1\nframes = "64 B"\narrivals = { '
@@ -313,7 +313,7 @@ def test_stations_without_voice_are_no_calls(tmp_path: Path) -> None:
     assert (code, "stations.data.count = not the number of voice stations" in said) == (2, True)
 
 
-def test_a_directory_without_a_finished_run_is_refused(plain: Path, tmp_path: Path) -> None:
+def test_a_directory_without_a_finished_run_is_refused(plain, tmp_path):
     code, _, said = invoke("voice", "admission", tmp_path / "nowhere", "--offered", "20")
     assert (code, "a run directory, which has a plan.jsonl" in said) == (2, True)
     unfinished = tmp_path / "unfinished"
@@ -323,7 +323,7 @@ def test_a_directory_without_a_finished_run_is_refused(plain: Path, tmp_path: Pa
     assert (code, "unfinished, by its provenance.json: a finished run" in said) == (2, True)
 
 
-def test_a_run_without_voice_is_refused(tmp_path: Path) -> None:
+def test_a_run_without_voice_is_refused(tmp_path):
     overrides = (
         "vary={}",
         "vary.stations.count=[2, 3]",
@@ -392,21 +392,19 @@ def test_a_run_without_voice_is_refused(tmp_path: Path) -> None:
         (("--offered", "0..1/20000"), "--offered = 0..1/20000: at most 10000 values"),
     ],
 )
-def test_what_cannot_be_is_refused_in_a_line_that_names_it(
-    study: Path, words: tuple[str, ...], said: str
-) -> None:
+def test_what_cannot_be_is_refused_in_a_line_that_names_it(study, words, said):
     code, text, errors = invoke("voice", "admission", study, "--offered", "20", *words)
     assert (code, text) == (2, "")
     assert any(line.startswith("command line: " + said) for line in errors.splitlines()), errors
 
 
-def test_the_program_ends_with_2_and_without_a_traceback() -> None:
+def test_the_program_ends_with_2_and_without_a_traceback():
     ended = invoke("voice", "admission", "nowhere", "--offered", "2")
     assert (ended.returncode, ended.stdout) == (2, "")
     assert ended.stderr == "nowhere: run = nowhere: a run directory, which has a plan.jsonl\n"
 
 
-def test_the_help_ends_with_examples() -> None:
+def test_the_help_ends_with_examples():
     code, text, _ = invoke("voice", "admission", "--help")
     examples = [
         line.strip() for line in text.partition("Examples:")[2].splitlines() if line.strip()

@@ -30,7 +30,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     return call
 
 
-def test_every_study_is_listed_with_one_line_and_nothing_is_run(run: Run, tmp_path: Path) -> None:
+def test_every_study_is_listed_with_one_line_and_nothing_is_run(run, tmp_path):
     lines = run("--list").stdout.splitlines()
     assert [line.split()[0] for line in lines] == list(registry.names())
     assert all(len(line.split()) > 3 for line in lines)
@@ -39,13 +39,13 @@ def test_every_study_is_listed_with_one_line_and_nothing_is_run(run: Run, tmp_pa
     assert list(tmp_path.iterdir()) == []
 
 
-def test_every_study_has_a_title_of_its_own() -> None:
+def test_every_study_has_a_title_of_its_own():
     titles = {registry.find(name).presentation.title for name in registry.names()}
     assert all(titles)
     assert len(titles) == len(registry.names()) >= 7
 
 
-def test_one_page_has_every_claim_and_the_way_to_the_report(run: Run, tmp_path: Path) -> None:
+def test_one_page_has_every_claim_and_the_way_to_the_report(run, tmp_path):
     result = run("all", "--out", "all", "--jobs", "1", studies={"fritz1999": COPIES})
     assert result.returncode == 0, result.output
     page = (tmp_path / "all" / "studies.html").read_text(encoding="utf-8")
@@ -62,8 +62,8 @@ def test_one_page_has_every_claim_and_the_way_to_the_report(run: Run, tmp_path: 
 
 
 def test_the_failure_of_one_study_does_not_hide_the_others_and_shows_in_the_exit_code(
-    run: Run, tmp_path: Path
-) -> None:
+    run, tmp_path
+):
     result = run(
         "all", "--out", "all", "--jobs", "1", studies={"broken": ABSENT, "fritz1999": COPIES}
     )
@@ -76,7 +76,7 @@ def test_the_failure_of_one_study_does_not_hide_the_others_and_shows_in_the_exit
     assert (tmp_path / "all" / "fritz1999" / "report.html").is_file()
 
 
-def test_what_is_finished_is_not_run_again(run: Run, tmp_path: Path) -> None:
+def test_what_is_finished_is_not_run_again(run, tmp_path):
     words = ("all", "--out", "all", "--jobs", "1", "--no-report", "--json")
     first = json.loads(run(*words, studies={"fritz1999": COPIES}).stdout)
     before = (tmp_path / "all" / "fritz1999" / "observations.parquet").stat().st_mtime_ns
@@ -96,9 +96,7 @@ def test_what_is_finished_is_not_run_again(run: Run, tmp_path: Path) -> None:
         (("all", "--set", "seed=1"), "--set = seed=1: not with all"),
     ],
 )
-def test_bad_words_are_named_with_what_was_allowed(
-    run: Run, words: tuple[str, ...], said: str
-) -> None:
+def test_bad_words_are_named_with_what_was_allowed(run, words, said):
     result = run(*words)
     assert result.returncode == 2
     assert said in result.stderr

@@ -21,7 +21,6 @@ from benches.scenario import (
     PS_PER_US,
     SHORT,
     Length,
-    Net,
     trial_1988,
     trial_for_peers,
 )
@@ -46,7 +45,7 @@ def ignore(step: str) -> None:
 
 
 @pytest.mark.parametrize("net", [*NETS, PEERS_NET], ids=lambda net: net.name)
-def test_the_ends_of_a_net_are_half_its_round_trip_apart(net: Net) -> None:
+def test_the_ends_of_a_net_are_half_its_round_trip_apart(net):
     delays_ps = net.delay_ps
     assert max(max(row) for row in delays_ps) == pytest.approx(
         net.round_trip_us * PS_PER_US / 2, abs=net.places
@@ -57,27 +56,25 @@ def test_the_ends_of_a_net_are_half_its_round_trip_apart(net: Net) -> None:
 @pytest.mark.parametrize("length", LENGTHS, ids=lambda length: length.name)
 @pytest.mark.parametrize("stations", [1, 24])
 @pytest.mark.parametrize("net", NETS, ids=lambda net: net.name)
-def test_the_core_accepts_and_delivers_what_is_timed(
-    net: Net, stations: int, length: Length
-) -> None:
+def test_the_core_accepts_and_delivers_what_is_timed(net, stations, length):
     outcome = simulate_trial(trial_1988(net, stations=stations, length=length, simulated_s=1))
     assert len(outcome.stations.frames) == stations
     assert outcome.stations.bits.sum() == outcome.stations.frames.sum() * (length.octets + 4) * 8
     assert outcome.stations.frames.sum() > 0
 
 
-def test_a_station_alone_in_the_scenario_for_peers_sends_frames_and_gaps_only() -> None:
+def test_a_station_alone_in_the_scenario_for_peers_sends_frames_and_gaps_only():
     # 68 octets at 10 Mb/s are 54.4 us, the gap is 9.6 us: 15 625 frames in a second.
     outcome = simulate_trial(trial_for_peers(stations=1, length=SHORT, simulated_s=1))
     assert abs(int(outcome.stations.frames.sum()) - 15625) <= 1
 
 
-def test_a_scenario_without_stations_is_refused() -> None:
+def test_a_scenario_without_stations_is_refused():
     with pytest.raises(ValueError, match="stations must be at least 1, got 0"):
         trial_1988(LONG_NET, stations=0, length=SHORT, simulated_s=1)
 
 
-def test_targets_are_set_on_the_long_net_only() -> None:
+def test_targets_are_set_on_the_long_net_only():
     assert target(LONG_NET, stations=24, length=SHORT) == 15e6
     assert target(LONG_NET, stations=24, length=LONG) == 5e6
     assert target(LONG_NET, stations=2, length=LONG) == 30e6
@@ -85,7 +82,7 @@ def test_targets_are_set_on_the_long_net_only() -> None:
     assert target(NETS[1], stations=24, length=SHORT) is None
 
 
-def test_both_implementations_deliver_the_same_frames_before_they_are_compared() -> None:
+def test_both_implementations_deliver_the_same_frames_before_they_are_compared():
     row = measure_reference(INSTANT, follow=ignore)
     assert row["frames"] > 0
     assert row["ratio"] == pytest.approx(
@@ -93,7 +90,7 @@ def test_both_implementations_deliver_the_same_frames_before_they_are_compared()
     )
 
 
-def test_a_child_that_fails_is_named_with_its_last_words() -> None:
+def test_a_child_that_fails_is_named_with_its_last_words():
     with pytest.raises(ChildError, match="ended with 3: out of luck"):
         run_child(
             [
@@ -109,7 +106,7 @@ def test_a_child_that_fails_is_named_with_its_last_words() -> None:
         run_child([sys.executable, "-c", "import time; time.sleep(60)"], limit_s=0.1)
 
 
-def test_a_childs_cpu_time_is_its_own() -> None:
+def test_a_childs_cpu_time_is_its_own():
     spin = "import time\nwhile time.process_time() < 0.3: pass"
     busy = run_child([sys.executable, "-c", spin], limit_s=60)
     assert busy.cpu_s >= 0.3
@@ -118,7 +115,7 @@ def test_a_childs_cpu_time_is_its_own() -> None:
     assert idle.cpu_s < busy.cpu_s
 
 
-def test_a_study_that_fails_says_so_and_has_no_times() -> None:
+def test_a_study_that_fails_says_so_and_has_no_times():
     (row,) = measure_study(
         [Case("bad", ("--replications", "0"), "trials_wall_s", 1.0)], follow=ignore
     )
@@ -127,7 +124,7 @@ def test_a_study_that_fails_says_so_and_has_no_times() -> None:
     assert row["met"] is None
 
 
-def test_peers_that_are_not_installed_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_peers_that_are_not_installed_are_named(monkeypatch):
     monkeypatch.setattr(shutil, "which", lambda name: None)
     rows = peers.measure_peers(INSTANT, follow=ignore)
     assert {row["peer"] for row in rows} == set(peers.PEERS)
@@ -148,7 +145,7 @@ def spinning(frames_per_s: int) -> peers.Peer:
     return peers.Peer("spinning", None, "", command)
 
 
-def test_a_peer_is_given_more_to_do_until_its_start_up_does_not_matter() -> None:
+def test_a_peer_is_given_more_to_do_until_its_start_up_does_not_matter():
     ours = time_trial(trial_for_peers(stations=2, length=SHORT, simulated_s=1), runs=1)
     row = peers.row_of("spinning", spinning(1000), ours, stations=2, length=SHORT, effort=INSTANT)
     assert row["status"] == "measured"
@@ -158,7 +155,7 @@ def test_a_peer_is_given_more_to_do_until_its_start_up_does_not_matter() -> None
     assert row["ratio"] == ours.best / row["frames_per_cpu_s"]
 
 
-def test_a_peer_runs_again_as_long_as_its_first_run_that_was_long_enough(tmp_path: Path) -> None:
+def test_a_peer_runs_again_as_long_as_its_first_run_that_was_long_enough(tmp_path):
     log = tmp_path / "log"
 
     def command(simulated: int) -> list[str]:
@@ -180,7 +177,7 @@ print("frames", {simulated})"""
     assert run.frames == 1
 
 
-def test_a_peer_that_delivers_nothing_has_failed() -> None:
+def test_a_peer_that_delivers_nothing_has_failed():
     ours = time_trial(trial_for_peers(stations=2, length=SHORT, simulated_s=1), runs=1)
     row = peers.row_of("spinning", spinning(0), ours, stations=2, length=SHORT, effort=INSTANT)
     assert row["status"] == "failed: spinning: delivered nothing in 5 s"
@@ -188,7 +185,7 @@ def test_a_peer_that_delivers_nothing_has_failed() -> None:
 
 
 @pytest.mark.skipif(shutil.which("ns") is None, reason="ns-2 is not installed")
-def test_ns2_simulates_the_same_segment_as_we_do() -> None:
+def test_ns2_simulates_the_same_segment_as_we_do():
     # Two models that order what happens at the same instant differently; they agree on what the
     # segment carries.
     with peers.ns2("lean") as peer:
@@ -200,7 +197,7 @@ def test_ns2_simulates_the_same_segment_as_we_do() -> None:
 
 
 @pytest.mark.parametrize(("hosts", "frame_octets"), [(2, 64), (8, 64), (8, 1518), (24, 64)])
-def test_a_full_switch_delivers_what_is_offered(hosts: int, frame_octets: int) -> None:
+def test_a_full_switch_delivers_what_is_offered(hosts, frame_octets):
     simulated_us = time_of_frames(1000, frame_octets=frame_octets)
     outcome = simulate_trial(
         trial_switched(hosts=hosts, frame_octets=frame_octets, simulated_us=simulated_us)
@@ -218,13 +215,13 @@ def test_a_full_switch_delivers_what_is_offered(hosts: int, frame_octets: int) -
     assert {cause for cause, copies in lost.items() if copies > 0} <= {"ignored"}
 
 
-def test_full_links_carry_a_frame_its_preamble_and_its_gap_at_a_time() -> None:
+def test_full_links_carry_a_frame_its_preamble_and_its_gap_at_a_time():
     # 64 + 8 + 12 octets at 1 Gb/s are 672 ns: 14 880 whole ones in 10 ms.
     assert offered_frames(hosts=8, frame_octets=64, simulated_us=10_000) == 8 * 14_880
     assert time_of_frames(14_880, frame_octets=64) == 10_000
 
 
-def test_frames_that_are_missing_or_too_many_are_told() -> None:
+def test_frames_that_are_missing_or_too_many_are_told():
     # 119 040 are offered. Of each of 8 hosts 6 copies of others, 2 frames on links and a part of
     # one may be in the way.
     assert doubt(119_040 - 72, hosts=8, frame_octets=64, simulated_us=10_000) is None
@@ -235,12 +232,12 @@ def test_frames_that_are_missing_or_too_many_are_told() -> None:
     assert doubt(119_040 + 9, hosts=8, frame_octets=64, simulated_us=10_000) is not None
 
 
-def test_a_switch_with_one_host_is_refused() -> None:
+def test_a_switch_with_one_host_is_refused():
     with pytest.raises(ValueError, match="hosts must be at least 2, got 1"):
         trial_switched(hosts=1, frame_octets=64, simulated_us=1)
 
 
-def test_a_bridge_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bridge_that_is_not_installed_is_named(monkeypatch):
     monkeypatch.setattr(shutil, "which", lambda name: None)
     rows = switched.measure_switched(INSTANT, peers=True, follow=ignore)
     assert [row["status"] for row in rows] == ["not installed: no command c++"] * 4
@@ -250,7 +247,7 @@ def test_a_bridge_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch
 @pytest.mark.skipif(
     not Path("/usr/include/ns3/bridge-module.h").exists(), reason="ns-3 is not installed"
 )
-def test_ns3_delivers_the_frames_that_we_deliver() -> None:
+def test_ns3_delivers_the_frames_that_we_deliver():
     with peers.ns3_program("switch", "bridge", libraries=switched.LIBRARIES) as program:
         out = run_child([program, "8", "64", "1000", "duplex"], limit_s=60).out
         half = run_child([program, "8", "64", "1000", "shipped"], limit_s=60).out
@@ -267,9 +264,7 @@ def test_ns3_delivers_the_frames_that_we_deliver() -> None:
     assert 0 <= int(ours.flows.balance.sent.sum()) - printed["sent"] <= 8
 
 
-def test_json_has_all_that_was_promised_and_nothing_else_on_stdout(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_json_has_all_that_was_promised_and_nothing_else_on_stdout(capsys):
     words = [sys.executable, "-m", "benches", "--quick", "--no-peers", "--json"]
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -339,21 +334,21 @@ def _missing_peer() -> dict[str, object]:
     }
 
 
-def test_a_wrong_option_ends_with_2(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_wrong_option_ends_with_2(capsys):
     with pytest.raises(SystemExit) as ended:
         main(["--fast"])
     assert ended.value.code == 2
     assert "--fast" in capsys.readouterr().err
 
 
-def test_help_shows_examples(capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_shows_examples(capsys):
     with pytest.raises(SystemExit) as ended:
         main(["--help"])
     assert ended.value.code == 0
     assert "python -m benches --json > bench.json" in capsys.readouterr().out
 
 
-def test_ratios_to_a_peer_are_of_the_two_runs_of_a_round() -> None:
+def test_ratios_to_a_peer_are_of_the_two_runs_of_a_round():
     ours = [{"sender": 100.0}, {"sender": 210.0}, {"sender": 90.0}]
     theirs = [
         {"sender": 100.0, "lost": 0.0},
@@ -369,7 +364,7 @@ def test_ratios_to_a_peer_are_of_the_two_runs_of_a_round() -> None:
 
 
 @pytest.mark.parametrize(("median", "judged"), [(1.0, "PASS"), (0.999, "MISS")])
-def test_a_median_ratio_below_that_of_a_peer_is_a_miss(median: float, judged: str) -> None:
+def test_a_median_ratio_below_that_of_a_peer_is_a_miss(median, judged):
     ratio = {
         "sender": {"median": 1.2, "low": 1.1, "high": 1.3},
         "both": {"median": median, "low": 0.9, "high": 1.1},
@@ -390,7 +385,7 @@ def test_a_median_ratio_below_that_of_a_peer_is_a_miss(median: float, judged: st
     assert f"1.200 [1.100 to 1.300] PASS, {median:.3f} [0.900 to 1.100] {judged}" in shown
 
 
-def test_nothing_is_judged_without_a_target_or_a_ratio() -> None:
+def test_nothing_is_judged_without_a_target_or_a_ratio():
     share = {"share": {"median": 2.0, "low": 2.0, "high": 2.0}}
     assert rows.met(share, ()) == {}
     assert rows.met(None, ("share",)) == {}

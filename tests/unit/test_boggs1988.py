@@ -5,7 +5,6 @@ not.
 import json
 import math
 from collections.abc import Callable
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -124,7 +123,7 @@ def changed(metric: Metric, change: Callable[[str, int, str, float], float]) -> 
     return world
 
 
-def test_every_claim_is_borne_out_by_a_world_that_agrees() -> None:
+def test_every_claim_is_borne_out_by_a_world_that_agrees():
     verdicts = {claim.id: claim.verdict for claim in judged(ideal).values()}
     assert {name for name, verdict in verdicts.items() if verdict not in ("met", "holds")} == set()
     assert len(verdicts) == 23
@@ -194,20 +193,18 @@ def test_every_claim_is_borne_out_by_a_world_that_agrees() -> None:
         ),
     ],
 )
-def test_every_claim_can_fail(
-    claim: str, metric: Metric, change: Callable[[str, int, str, float], float]
-) -> None:
+def test_every_claim_can_fail(claim, metric, change):
     found = judged(changed(metric, change))[claim]
     assert found.verdict in ("missed", "fails")
     assert "likeliest cause" in found.note
 
 
-def test_a_wide_interval_decides_nothing_for_a_difference() -> None:
+def test_a_wide_interval_decides_nothing_for_a_difference():
     assert judged(ideal, error=0.03)["two-clusters-long-packets"].verdict == "fails"
     assert judged(ideal, error=0.03)["packet-rate-peak"].verdict == "fails"
 
 
-def test_a_line_may_scatter_within_its_intervals() -> None:
+def test_a_line_may_scatter_within_its_intervals():
     scattered = changed(Metric.EXCESS_DELAY, lambda s, n, f, v: v * (1 + 0.3 * (-1) ** n))
     assert judged(scattered)["excess-delay-grows-linearly"].verdict == "fails"
     assert (
@@ -215,17 +212,17 @@ def test_a_line_may_scatter_within_its_intervals() -> None:
     )  # 0.2 x t(4) = 0.56 of each value
 
 
-def test_a_partial_run_leaves_claims_not_run() -> None:
+def test_a_partial_run_leaves_claims_not_run():
     assert {claim.verdict for claim in boggs1988.claims([], [])} == {"not-run"}
 
 
-def test_theory_comes_from_the_scenario_by_hand() -> None:
+def test_theory_comes_from_the_scenario_by_hand():
     found = judged(ideal)
     assert found["theoretical-packet-rate"].ours == pytest.approx(1e7 / (88 * 8))
     assert found["delay-without-collisions"].ours == pytest.approx(24 * 1560 * 8e-4)
 
 
-def test_difference_of_two_series_by_hand() -> None:
+def test_difference_of_two_series_by_hand():
     found = judged(ideal)["two-clusters-delay"]
     assert found.ours == pytest.approx(0.015)
     assert found.high - found.ours == pytest.approx(
@@ -238,7 +235,7 @@ def shifted(series: str, hosts: int, frames: str, metric: Metric) -> float:
     return ideal("I-5" if series == "I-4" else series, hosts, frames, metric)
 
 
-def test_a_single_difference_may_lie_where_single_runs_do() -> None:
+def test_a_single_difference_may_lie_where_single_runs_do():
     # Mean difference 0, relative standard error of a mean of 5 runs 0.003: a single run's s is
     # 0.003 sqrt(5), that of the difference of two sqrt(2) times as much, and a further one lies
     # within t(8) s sqrt(1 + 1/5) = 2.306 x 0.003 x sqrt(2 x 6) = 0.02396 of 0.
@@ -257,12 +254,12 @@ def test_a_single_difference_may_lie_where_single_runs_do() -> None:
 
 
 @pytest.mark.parametrize("change", [{"replications": 2}, {"window_s": 1.0}])
-def test_a_prediction_needs_replications_of_the_studys_window(change: dict[str, float]) -> None:
+def test_a_prediction_needs_replications_of_the_studys_window(change):
     found = judged(shifted, error=0.003, **change)["two-clusters-delay"]
     assert (found.verdict, found.prediction) == ("missed", None)
 
 
-def test_little_s_law_links_delay_and_utilisation() -> None:
+def test_little_s_law_links_delay_and_utilisation():
     # 24 hosts, 12760 packets a second: a cycle of 24 / 12760 s = 1.8809 ms, of which 1.2917 ms are
     # delay.
     assert (
@@ -271,7 +268,7 @@ def test_little_s_law_links_delay_and_utilisation() -> None:
     )
 
 
-def test_the_series_made_for_two_clusters_goes_before_the_figures() -> None:
+def test_the_series_made_for_two_clusters_goes_before_the_figures():
     found = judged(shifted, clusters=ideal)
     assert found["two-clusters-delay"].ours == pytest.approx(0.015)
     assert "20 replications each of clusters 2 and clusters 4" in found["two-clusters-delay"].note
@@ -280,7 +277,7 @@ def test_the_series_made_for_two_clusters_goes_before_the_figures() -> None:
     assert judged(ideal, clusters=worse)["two-clusters-long-packets"].verdict == "fails"
 
 
-def test_claims_survive_their_file(tmp_path: Path) -> None:
+def test_claims_survive_their_file(tmp_path):
     found = tuple(judged(ideal).values())
     (tmp_path / "claims.json").write_text(claims.to_json("boggs1988", found), encoding="utf-8")
     study, read = claims.read(tmp_path) or ("", ())
@@ -289,7 +286,7 @@ def test_claims_survive_their_file(tmp_path: Path) -> None:
     assert "NaN" not in (tmp_path / "claims.json").read_text(encoding="utf-8")
 
 
-def test_a_broken_claims_file_is_named(tmp_path: Path) -> None:
+def test_a_broken_claims_file_is_named(tmp_path):
     (tmp_path / "claims.json").write_text(
         json.dumps({"study": "x", "claims": [{}]}), encoding="utf-8"
     )
@@ -298,6 +295,6 @@ def test_a_broken_claims_file_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "64", "64 kB", "64 B +", "64 B x"])
-def test_lengths_refuses(text: str) -> None:
+def test_lengths_refuses(text):
     with pytest.raises(ValueError, match="not of the form"):
         lengths(text)

@@ -36,7 +36,7 @@ def one_after_the_other(**ceilings: float) -> float:
     return 1 / sum(1 / rate for rate in ceilings.values())
 
 
-def test_of_stages_at_the_same_time_the_slowest_is_named() -> None:
+def test_of_stages_at_the_same_time_the_slowest_is_named():
     random = np.random.default_rng(1)
     stages = {"source": 40e6, "wire": 20e6, "window": 60e6}
     tried = [
@@ -52,7 +52,7 @@ def test_of_stages_at_the_same_time_the_slowest_is_named() -> None:
     }
 
 
-def test_of_stages_in_turn_each_response_is_about_its_share_of_the_time() -> None:
+def test_of_stages_in_turn_each_response_is_about_its_share_of_the_time():
     random = np.random.default_rng(2)
     stages = {"turn-around": 10e6, "wire": 90e6}
     tried = [
@@ -67,7 +67,7 @@ def test_of_stages_in_turn_each_response_is_about_its_share_of_the_time() -> Non
     assert [each.interval.value for each in found.responses] == pytest.approx([0.9, 0.1], rel=0.1)
 
 
-def test_two_stages_that_hold_it_back_alike_are_not_told_apart() -> None:
+def test_two_stages_that_hold_it_back_alike_are_not_told_apart():
     random = np.random.default_rng(3)
     stages = {"turn-around": 20e6, "wire": 20e6}
     tried = [
@@ -79,7 +79,7 @@ def test_two_stages_that_hold_it_back_alike_are_not_told_apart() -> None:
     assert "cannot be distinguished" in found.why
 
 
-def test_more_connections_are_evidence_and_never_the_bottleneck() -> None:
+def test_more_connections_are_evidence_and_never_the_bottleneck():
     random = np.random.default_rng(4)
     tried = [
         Tried("wire", 2, noisy(1e7, random)),
@@ -90,7 +90,7 @@ def test_more_connections_are_evidence_and_never_the_bottleneck() -> None:
     assert found.why == "nothing that was changed moves the throughput"
 
 
-def test_a_stage_that_could_only_be_tightened_is_named_if_it_alone_is_followed() -> None:
+def test_a_stage_that_could_only_be_tightened_is_named_if_it_alone_is_followed():
     random = np.random.default_rng(5)
     wire = Tried("wire", 2, noisy(1e7, random))
     sender, receiver = (
@@ -104,7 +104,7 @@ def test_a_stage_that_could_only_be_tightened_is_named_if_it_alone_is_followed()
     assert "each of" in both.why
 
 
-def test_a_tightened_stage_that_costs_a_little_has_only_a_small_margin_and_is_not_named() -> None:
+def test_a_tightened_stage_that_costs_a_little_has_only_a_small_margin_and_is_not_named():
     random = np.random.default_rng(6)
     found = judge(
         noisy(1e7, random),
@@ -113,7 +113,7 @@ def test_a_tightened_stage_that_costs_a_little_has_only_a_small_margin_and_is_no
     assert found.bottleneck is None
 
 
-def test_noise_makes_it_undecided() -> None:
+def test_noise_makes_it_undecided():
     random = np.random.default_rng(7)
     found = judge(
         noisy(1e7, random, spread=1),
@@ -126,7 +126,7 @@ def test_noise_makes_it_undecided() -> None:
     assert "too uncertain" in found.why
 
 
-def test_a_transfer_in_which_nothing_came_is_no_number_that_breaks_the_verdict() -> None:
+def test_a_transfer_in_which_nothing_came_is_no_number_that_breaks_the_verdict():
     found = judge(np.array([1e7, 0.0, 1e7]), [Tried("wire", 2, np.array([2e7, 2e7, 0.0]))])
     assert found.bottleneck is None
     assert all(
@@ -136,7 +136,7 @@ def test_a_transfer_in_which_nothing_came_is_no_number_that_breaks_the_verdict()
     )
 
 
-def test_where_no_stage_matters_one_is_named_no_more_often_than_the_stated_error() -> None:
+def test_where_no_stage_matters_one_is_named_no_more_often_than_the_stated_error():
     random = np.random.default_rng(8)
     trials = 2000
     wrong = 0
@@ -153,15 +153,15 @@ def test_where_no_stage_matters_one_is_named_no_more_often_than_the_stated_error
 
 
 @pytest.mark.parametrize(("base", "samples"), [(np.ones(2), np.ones(2)), (np.ones(3), np.ones(4))])
-def test_rounds_that_are_too_few_or_do_not_fit_are_refused(base: Floats, samples: Floats) -> None:
+def test_rounds_that_are_too_few_or_do_not_fit_are_refused(base, samples):
     with pytest.raises(ValueError, match="must"):
         judge(base, [Tried("wire", 2, samples)])
 
 
 @pytest.mark.parametrize("name", list(transfers()))
 def test_every_shipped_transfer_has_its_planted_stage_relieved_and_says_of_each_stage_what_is_done(
-    name: str,
-) -> None:
+    name,
+):
     document = load(name)
     changes, missing = interventions(document.setup())
     ways = {change.stage: change for change in changes}
@@ -171,7 +171,7 @@ def test_every_shipped_transfer_has_its_planted_stage_relieved_and_says_of_each_
     assert all(each.why for each in missing)
 
 
-def test_an_intervention_changes_nothing_but_its_stage(tmp_path: Path) -> None:
+def test_an_intervention_changes_nothing_but_its_stage(tmp_path):
     setup = load("receiver-window").setup()
     changes, _ = interventions(setup)
     for change in changes:
@@ -190,7 +190,7 @@ def test_an_intervention_changes_nothing_but_its_stage(tmp_path: Path) -> None:
         assert differing == allowed[change.stage]
 
 
-def test_a_segment_is_lengthened_no_further_than_the_packet_has_room(tmp_path: Path) -> None:
+def test_a_segment_is_lengthened_no_further_than_the_packet_has_room(tmp_path):
     file = tmp_path / "t.toml"
     file.write_text('title = "t"\n[transfer]\nduration = "1 s"\nsegment = "1000 B"\n')
     change = next(
@@ -200,7 +200,7 @@ def test_a_segment_is_lengthened_no_further_than_the_packet_has_room(tmp_path: P
     assert change.factor == pytest.approx(1.46)
 
 
-def test_small_shares_of_a_processor_have_longer_periods_so_that_the_kernel_can_give_them() -> None:
+def test_small_shares_of_a_processor_have_longer_periods_so_that_the_kernel_can_give_them():
     assert [period_s(share) for share in (1.0, 0.1, 0.01)] == pytest.approx([0.01, 0.01, 0.1])
 
 
@@ -266,9 +266,7 @@ def test_small_shares_of_a_processor_have_longer_periods_so_that_the_kernel_can_
         ("title = ", "line 1", "TOML"),
     ],
 )
-def test_what_is_wrong_with_a_file_is_told_with_its_key(
-    tmp_path: Path, text: str, key: str, says: str
-) -> None:
+def test_what_is_wrong_with_a_file_is_told_with_its_key(tmp_path, text, key, says):
     file = tmp_path / "t.toml"
     file.write_text(text)
     with pytest.raises(InputError) as refused:
@@ -276,7 +274,7 @@ def test_what_is_wrong_with_a_file_is_told_with_its_key(
     assert [(fault.key, says in fault.allowed) for fault in refused.value.faults] == [(key, True)]
 
 
-def test_every_fault_of_a_file_is_told_at_once(tmp_path: Path) -> None:
+def test_every_fault_of_a_file_is_told_at_once(tmp_path):
     file = tmp_path / "t.toml"
     file.write_text(
         'title = 1\n[transfer]\nduration = "1 s"\nconnections = 0\nsource = { slow = "x" }\n'
@@ -299,16 +297,14 @@ def test_every_fault_of_a_file_is_told_at_once(tmp_path: Path) -> None:
         (["wire", "--testbed", "--figure", "a.gif"], "ending in one of"),
     ],
 )
-def test_what_cannot_be_used_is_told_in_a_line_with_exit_code_2(
-    words: list[str], says: str
-) -> None:
+def test_what_cannot_be_used_is_told_in_a_line_with_exit_code_2(words, says):
     ended = invoke("bottleneck", *words)
     assert ended.returncode == 2
     assert says in ended.stderr
     assert "Traceback" not in ended.stderr
 
 
-def test_shipped_transfers_are_listed_with_their_bottlenecks() -> None:
+def test_shipped_transfers_are_listed_with_their_bottlenecks():
     listed = json.loads(invoke("bottleneck", "--list", "--json").stdout)
     assert {each["planted"] for each in listed} == {
         "wire",
@@ -322,7 +318,7 @@ def test_shipped_transfers_are_listed_with_their_bottlenecks() -> None:
     }
 
 
-def test_the_documented_file_is_one(tmp_path: Path) -> None:
+def test_the_documented_file_is_one(tmp_path):
     text = (Path(__file__).parents[2] / "docs" / "bottleneck.md").read_text(encoding="utf-8")
     file = tmp_path / "t.toml"
     file.write_text(text.partition("```toml\n")[2].partition("```")[0])

@@ -23,9 +23,7 @@ def answer_of(name: str, directory: Path, spread: float, repetitions: int) -> An
 
 
 @pytest.mark.parametrize("name", list(transfers()))
-def test_every_planted_bottleneck_is_named_where_it_is_the_only_one(
-    name: str, tmp_path: Path
-) -> None:
+def test_every_planted_bottleneck_is_named_where_it_is_the_only_one(name, tmp_path):
     found = answer_of(name, tmp_path / "run", 0.02, 5)
     assert found.bottleneck == load(name).planted
     # All that is needed is tried, and no more: one look.
@@ -34,7 +32,7 @@ def test_every_planted_bottleneck_is_named_where_it_is_the_only_one(
 
 
 @pytest.mark.parametrize("name", list(transfers()))
-def test_no_roofline_lies_below_what_was_achieved(name: str, tmp_path: Path) -> None:
+def test_no_roofline_lies_below_what_was_achieved(name, tmp_path):
     found = answer_of(name, tmp_path / "run", 0.0, 3).path()
     assert found.margin is not None
     # The window is taken over the round trip as it was, and processors from the time that was
@@ -42,7 +40,7 @@ def test_no_roofline_lies_below_what_was_achieved(name: str, tmp_path: Path) -> 
     assert found.margin > 1 - 1e-9
 
 
-def test_what_is_undecided_is_tried_three_times_as_long_and_no_longer(tmp_path: Path) -> None:
+def test_what_is_undecided_is_tried_three_times_as_long_and_no_longer(tmp_path):
     bench = Formula(1.0)
     found = search_bottleneck(
         load("wire"), tmp_path / "run", lambda: nullcontext(bench), repetitions=3
@@ -54,8 +52,8 @@ def test_what_is_undecided_is_tried_three_times_as_long_and_no_longer(tmp_path: 
 
 
 def test_every_change_and_the_unchanged_transfer_run_once_in_each_round_in_an_order_of_the_seed(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     one, again, other = (
         search_bottleneck(
             load("wire"),
@@ -73,7 +71,7 @@ def test_every_change_and_the_unchanged_transfer_run_once_in_each_round_in_an_or
     assert one == again != other
 
 
-def test_progress_ends_with_all_transfers_done(tmp_path: Path) -> None:
+def test_progress_ends_with_all_transfers_done(tmp_path):
     seen: list[Progress] = []
     search_bottleneck(
         load("wire"),
@@ -86,14 +84,14 @@ def test_progress_ends_with_all_transfers_done(tmp_path: Path) -> None:
     assert (seen[-1].done, seen[-1].share) == (seen[-1].trials, 1.0)
 
 
-def test_the_answer_has_every_sample_and_a_roofline_that_reads_back(tmp_path: Path) -> None:
+def test_the_answer_has_every_sample_and_a_roofline_that_reads_back(tmp_path):
     found = answer_of("receiver-window", tmp_path / "run", 0.02, 3)
     written = json.loads(RunDirectory(tmp_path / "run").answer())
     assert all(len(change["samples"]) == written["rounds"] for change in written["changes"])
     assert read(written["roofline"], file="f") == found.path()
 
 
-def test_a_faster_wire_is_no_bottleneck_before_the_window(tmp_path: Path) -> None:
+def test_a_faster_wire_is_no_bottleneck_before_the_window(tmp_path):
     document = load("receiver-window")
     wire = document.wire.model_copy(
         update={"rate": document.wire.rate * 10 if document.wire.rate else None}
@@ -129,8 +127,8 @@ class Interrupted(Formula):
 
 @pytest.mark.parametrize("done", [0, 1, 17])
 def test_an_interrupted_search_is_resumed_to_the_same_answer_with_no_trial_run_twice(
-    tmp_path: Path, done: int
-) -> None:
+    tmp_path, done
+):
     # What comes of a transfer depends on its setup alone, so that both runs have the same answer.
     document, whole, rest = load("wire"), Formula(0.0), Formula(0.0)
     wanted = search_bottleneck(document, tmp_path / "whole", lambda: nullcontext(whole))
@@ -148,7 +146,7 @@ def test_an_interrupted_search_is_resumed_to_the_same_answer_with_no_trial_run_t
         assert (tmp_path / "broken" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
 
 
-def test_a_search_is_a_run_like_all_others(tmp_path: Path) -> None:
+def test_a_search_is_a_run_like_all_others(tmp_path):
     out = tmp_path / "run"
     answer_of("small-frames", out, 0.02, 3)
     assert {"estimates", "flows", "report"} <= set(evaluate(out))

@@ -149,9 +149,7 @@ def latencies(tmp_path: Path) -> Path:
     return path
 
 
-def test_the_sums_of_equation_2_1_come_out_of_the_published_line(
-    model: Path, latencies: Path
-) -> None:
+def test_the_sums_of_equation_2_1_come_out_of_the_published_line(model, latencies):
     found = calibrate(read_model(model), read_data([latencies], metrics=()))
     by_name = dict(zip(found.names, found.fit.values, strict=True))
     # Slope: R_net + 2 R_pci = 0.0235 us; values are whole picoseconds an octet, and the pull of the
@@ -164,9 +162,7 @@ def test_the_sums_of_equation_2_1_come_out_of_the_published_line(
     assert found.doubts == ()
 
 
-def test_a_network_file_is_read_back_and_carries_its_sources(
-    tmp_path: Path, model: Path, latencies: Path
-) -> None:
+def test_a_network_file_is_read_back_and_carries_its_sources(tmp_path, model, latencies):
     found = calibrate(read_model(model), read_data([latencies], metrics=()))
     path = tmp_path / "network.toml"
     path.write_text(network_text(found), encoding="utf-8")
@@ -180,8 +176,8 @@ def test_a_network_file_is_read_back_and_carries_its_sources(
 
 
 def test_a_prediction_holds_what_the_same_network_does_and_another_network_is_outside(
-    tmp_path: Path, model: Path, latencies: Path
-) -> None:
+    tmp_path, model, latencies
+):
     network = tmp_path / "network.toml"
     network.write_text(
         network_text(calibrate(read_model(model), read_data([latencies], metrics=()))),
@@ -222,7 +218,7 @@ def test_a_prediction_holds_what_the_same_network_does_and_another_network_is_ou
         assert verdicts["1518 B", "loss"] == "inside"
 
 
-def test_a_run_is_data_as_well(tmp_path: Path, model: Path) -> None:
+def test_a_run_is_data_as_well(tmp_path, model):
     varied = (
         MODEL.split("[calibrate]")[0].replace("7 ns", "9 ns")
         + '[vary]\n"flows.ping.frames" = ["64 B", "512 B", "1024 B", "1518 B"]\n'
@@ -275,9 +271,7 @@ def test_a_run_is_data_as_well(tmp_path: Path, model: Path) -> None:
         (('frames = "64 B"', 'frames = "64 miles"'), "flows.0.frames"),
     ],
 )
-def test_a_wrong_model_is_refused_with_its_key(
-    tmp_path: Path, change: tuple[str, str], expected: str
-) -> None:
+def test_a_wrong_model_is_refused_with_its_key(tmp_path, change, expected):
     path = tmp_path / "model.toml"
     assert change[0] in MODEL
     path.write_text(MODEL.replace(*change), encoding="utf-8")
@@ -299,7 +293,7 @@ def test_a_wrong_model_is_refused_with_its_key(
         ("metric,value\none_way_delay,nan\n", "expected a finite number"),
     ],
 )
-def test_wrong_data_are_refused_with_their_line(tmp_path: Path, text: str, expected: str) -> None:
+def test_wrong_data_are_refused_with_their_line(tmp_path, text, expected):
     path = tmp_path / "data.csv"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(InputError) as error:
@@ -307,9 +301,7 @@ def test_wrong_data_are_refused_with_their_line(tmp_path: Path, text: str, expec
     assert expected in str(error.value)
 
 
-def test_data_of_keys_that_the_model_has_not_or_of_what_it_cannot_say_are_refused(
-    tmp_path: Path, model: Path
-) -> None:
+def test_data_of_keys_that_the_model_has_not_or_of_what_it_cannot_say_are_refused(tmp_path, model):
     path = tmp_path / "data.csv"
     path.write_text("flows.pong.frames,metric,value\n64 B,one_way_delay,12 us\n", encoding="utf-8")
     with pytest.raises(InputError, match=r"flows\.pong\.frames"):
@@ -319,9 +311,7 @@ def test_data_of_keys_that_the_model_has_not_or_of_what_it_cannot_say_are_refuse
         calibrate(read_model(model), read_data([path], metrics=()))
 
 
-def test_the_commands_write_network_report_and_json(
-    tmp_path: Path, model: Path, latencies: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_commands_write_network_report_and_json(tmp_path, model, latencies, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "scenario.toml").write_text(SCENARIO, encoding="utf-8")
     done = invoke("calibrate", latencies, "--model", model, "--json")
@@ -348,9 +338,7 @@ def test_the_commands_write_network_report_and_json(
     assert "expected a file that `ethermeter calibrate` wrote" in done.output
 
 
-def test_an_interrupted_calibration_is_resumed_to_the_same_bytes(
-    tmp_path: Path, model: Path, latencies: Path
-) -> None:
+def test_an_interrupted_calibration_is_resumed_to_the_same_bytes(tmp_path, model, latencies):
     def strategy() -> CalibrationSearch:
         return CalibrationSearch(read_model(model), read_data([latencies], metrics=()))
 

@@ -68,7 +68,7 @@ def rated(trial: TrialRows, **change: Any) -> Quality:
     return quality.rated(quality.of_segment(trial), **(asked | change))
 
 
-def test_with_a_buffer_that_is_set_what_comes_later_is_lost() -> None:
+def test_with_a_buffer_that_is_set_what_comes_later_is_lost():
     found = rated(rows({1: 90, 5: 6, 30: 4}), buffer_s=0.005)
     assert found.loss == pytest.approx(0.04)
     # 20 ms of speech, 5 ms of network and buffer; G.711 looks nowhere ahead.
@@ -78,17 +78,17 @@ def test_with_a_buffer_that_is_set_what_comes_later_is_lost() -> None:
     assert found.network_p99_s == pytest.approx(0.030)
 
 
-def test_a_buffer_shorter_than_any_packet_takes_loses_all() -> None:
+def test_a_buffer_shorter_than_any_packet_takes_loses_all():
     assert rated(rows({5: 10}), buffer_s=0.001).loss == 1
 
 
-def test_what_was_given_up_or_refused_is_lost_whatever_the_buffer() -> None:
+def test_what_was_given_up_or_refused_is_lost_whatever_the_buffer():
     found = rated(rows({1: 90}, discarded=6, dropped=4))
     assert found.loss == pytest.approx(0.1)
     assert found.buffer_s == 0.001
 
 
-def test_the_best_buffer_weighs_delay_against_loss() -> None:
+def test_the_best_buffer_weighs_delay_against_loss():
     # One packet in a thousand is later by 400 ms: waiting for it costs far more than losing it, as
     # the E-model says of both.
     found = rated(rows({1: 999, 401: 1}))
@@ -99,14 +99,14 @@ def test_the_best_buffer_weighs_delay_against_loss() -> None:
     assert rated(rows({1: 2, 11: 1})).buffer_s == 0.011
 
 
-def test_delay_beyond_the_segment_adds_to_that_from_mouth_to_ear_only() -> None:
+def test_delay_beyond_the_segment_adds_to_that_from_mouth_to_ear_only():
     near, far = (rated(rows({1: 100}), beyond_s=beyond) for beyond in (0.0, 0.1))
     assert far.delay_s - near.delay_s == pytest.approx(0.1)
     assert far.network_p99_s == near.network_p99_s
     assert far.mos < near.mos
 
 
-def test_a_codec_without_rating_is_judged_by_loss_and_delay() -> None:
+def test_a_codec_without_rating_is_judged_by_loss_and_delay():
     wanted = Wanted(loss=0.05, delay_s=0.1)
     found = rated(rows({1: 90, 5: 6, 30: 4}), codec="opus", wanted=wanted)
     assert found.loss == pytest.approx(0.04)
@@ -118,11 +118,11 @@ def test_a_codec_without_rating_is_judged_by_loss_and_delay() -> None:
     assert Wanted(loss=0.05, delay_s=0.03).margin(late) == pytest.approx(-0.05)
 
 
-def test_a_trial_without_a_packet_is_worth_nothing() -> None:
+def test_a_trial_without_a_packet_is_worth_nothing():
     assert rated(rows({})).loss == 1
 
 
-def test_a_question_has_room_for_what_the_bits_and_the_standard_leave() -> None:
+def test_a_question_has_room_for_what_the_bits_and_the_standard_leave():
     question = Question(SEGMENT, codec="g711", packet_s=0.02)
     # 8 octets of preamble, 218 of frame and 12 of gap every 20 ms: 95.2 kb/s a direction.
     assert SEGMENT.load_of_a_call(question) == pytest.approx(2 * 0.00952)
@@ -138,7 +138,7 @@ def of_margin(calls: int, limit: int) -> Rated:
 
 
 @pytest.mark.parametrize("limit", [0, 1, 2, 25, 26, 27, 51, 52])
-def test_the_search_finds_the_largest_number_that_is_good_enough(limit: int) -> None:
+def test_the_search_finds_the_largest_number_that_is_good_enough(limit):
     tried: dict[int, Rated] = {}
     while numbers := next_numbers(tried, 52):
         assert not tried.keys() & set(numbers)
@@ -147,7 +147,7 @@ def test_the_search_finds_the_largest_number_that_is_good_enough(limit: int) -> 
     assert {max(limit, 1), min(limit + 1, 52)} <= set(tried)
 
 
-def test_few_calls_are_as_good_as_the_codec_and_far_too_many_as_bad_as_can_be() -> None:
+def test_few_calls_are_as_good_as_the_codec_and_far_too_many_as_bad_as_can_be():
     question = Question(SEGMENT, codec="g711", packet_s=0.02, duration_s=1.0)
     found = answered(CallSearch(question, Wanted(mos=4.0)), jobs=2)
     assert 10 < found.calls < question.most
@@ -159,7 +159,7 @@ def test_few_calls_are_as_good_as_the_codec_and_far_too_many_as_bad_as_can_be() 
     assert isinstance(found, Answer)
 
 
-def test_the_same_seed_gives_the_same_answer_on_any_number_of_threads() -> None:
+def test_the_same_seed_gives_the_same_answer_on_any_number_of_threads():
     question = Question(
         SEGMENT, codec="g729a", packet_s=0.02, duration_s=0.5, replications=2, seed=7
     )
@@ -173,7 +173,7 @@ def _own_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def test_the_command_answers_and_writes_an_experiment_that_can_be_run(tmp_path: Path) -> None:
+def test_the_command_answers_and_writes_an_experiment_that_can_be_run(tmp_path):
     file = tmp_path / "found.toml"
     words = (
         "--duration",
@@ -218,9 +218,7 @@ def test_the_command_answers_and_writes_an_experiment_that_can_be_run(tmp_path: 
         (("--ip", "ipx"), "--ip"),
     ],
 )
-def test_what_cannot_be_is_refused_in_a_line_that_names_it(
-    words: tuple[str, ...], key: str
-) -> None:
+def test_what_cannot_be_is_refused_in_a_line_that_names_it(words, key):
     code, _, said = invoke("calls", *words)
     assert code == 2
     assert key in said

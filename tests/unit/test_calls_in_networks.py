@@ -81,17 +81,13 @@ def asked(
     return Question(BetweenHosts(found.document, found.path, pairs), **(speech | more))
 
 
-def test_a_full_duplex_link_carries_as_many_calls_as_packets_fit_into_their_interval(
-    tmp_path: Path,
-) -> None:
+def test_a_full_duplex_link_carries_as_many_calls_as_packets_fit_into_their_interval(tmp_path):
     found = answered(CallSearch(asked(tmp_path), Wanted(loss=0.0, delay_s=0.2)))
     assert math.floor(20 / 0.952) == ROOM
     assert (found.calls, found.is_limited_by_stations) == (ROOM, True)
 
 
-def test_a_half_duplex_link_carries_half_as_many_and_streams_of_one_way_as_many_again(
-    tmp_path: Path,
-) -> None:
+def test_a_half_duplex_link_carries_half_as_many_and_streams_of_one_way_as_many_again(tmp_path):
     half = ('rate = "2 Mb/s"', 'rate = "2 Mb/s"\nhalf_duplex = true')
     question = asked(tmp_path, half)
     assert question.most == ROOM // 2
@@ -99,7 +95,7 @@ def test_a_half_duplex_link_carries_half_as_many_and_streams_of_one_way_as_many_
     assert answered(CallSearch(question, Wanted(mos=4.0))).calls <= ROOM // 2
 
 
-def test_other_traffic_of_the_file_takes_its_room(tmp_path: Path) -> None:
+def test_other_traffic_of_the_file_takes_its_room(tmp_path):
     # 1538 octets each 12.304 ms are 1 Mb/s, half of the link towards the right: ten calls of 95.2
     # kb/s are left.
     busy = ('regular = "1000 s"', 'regular = "12304 us"')
@@ -112,7 +108,7 @@ def test_other_traffic_of_the_file_takes_its_room(tmp_path: Path) -> None:
     assert not over.is_enough
 
 
-def test_the_worse_direction_counts(tmp_path: Path) -> None:
+def test_the_worse_direction_counts(tmp_path):
     # Back from right to left nothing is in the way, and still no more than ten calls fit.
     reverse = ('regular = "1000 s"', 'regular = "12304 us"')
     one_way = asked(tmp_path, reverse, callers="right1", called="left1", talkers=1)
@@ -121,7 +117,7 @@ def test_the_worse_direction_counts(tmp_path: Path) -> None:
     assert answered(CallSearch(both, Wanted(loss=0.0, delay_s=0.2))).calls == 10
 
 
-def test_calls_go_round_the_hosts_of_groups(tmp_path: Path) -> None:
+def test_calls_go_round_the_hosts_of_groups(tmp_path):
     question = asked(tmp_path, callers="left", called="right")
     assert question.venue.pairs == (("left1", "right1"), ("left2", "right2"))
     flows = [(flow["from"], flow["to"]) for flow in question.document(3)["flows"][1:]]
@@ -143,9 +139,7 @@ def test_calls_go_round_the_hosts_of_groups(tmp_path: Path) -> None:
         ("left1", "left1", '--to = "left1": expected another host than left1'),
     ],
 )
-def test_hosts_that_cannot_call_each_other_are_refused(
-    tmp_path: Path, callers: str, called: str, fault: str
-) -> None:
+def test_hosts_that_cannot_call_each_other_are_refused(tmp_path, callers, called, fault):
     with pytest.raises(InputError) as caught:
         asked(tmp_path, callers=callers, called=called)
     assert fault in str(caught.value)
@@ -157,7 +151,7 @@ def _own_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def test_the_answer_says_what_it_is_for_and_what_to_doubt(tmp_path: Path) -> None:
+def test_the_answer_says_what_it_is_for_and_what_to_doubt(tmp_path):
     words = (
         "--network",
         str(written(tmp_path, ('regular = "1000 s"', 'regular = "12304 us"'))),
@@ -183,7 +177,7 @@ def test_the_answer_says_what_it_is_for_and_what_to_doubt(tmp_path: Path) -> Non
     assert {each["calls"]: each["cautions"] for each in answer["tried"]}[11] == ["unbounded-queue"]
 
 
-def test_an_answer_about_a_standard_says_that_it_is_of_one_half_duplex_segment() -> None:
+def test_an_answer_about_a_standard_says_that_it_is_of_one_half_duplex_segment():
     words = (
         "--segment",
         "ieee-100",
@@ -207,7 +201,7 @@ def test_an_answer_about_a_standard_says_that_it_is_of_one_half_duplex_segment()
     assert "one shared segment" in json.loads(invoke("calls", *words, "--json")[1])["subject"]
 
 
-def test_the_experiment_of_the_answer_can_be_run(tmp_path: Path) -> None:
+def test_the_experiment_of_the_answer_can_be_run(tmp_path):
     file = tmp_path / "found.toml"
     words = (
         "--network",
@@ -275,9 +269,7 @@ def test_the_experiment_of_the_answer_can_be_run(tmp_path: Path) -> None:
         (("--segment", "ieee-10", "--set", "segment.length=1 m"), "a standard has no keys"),
     ],
 )
-def test_what_cannot_be_asked_is_refused_in_a_line(
-    tmp_path: Path, words: tuple[str, ...], fault: str
-) -> None:
+def test_what_cannot_be_asked_is_refused_in_a_line(tmp_path, words, fault):
     file = str(written(tmp_path))
     code, text, said = invoke("calls", *(word.replace("FILE", file) for word in words))
     assert (code, text) == (2, "")

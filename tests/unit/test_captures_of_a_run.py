@@ -20,7 +20,7 @@ def write(run: Path, trial: str, content: Any) -> None:
     path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
 
 
-def test_captures_come_in_the_order_of_trials_and_a_run_without_has_none(tmp_path: Path) -> None:
+def test_captures_come_in_the_order_of_trials_and_a_run_without_has_none(tmp_path):
     assert read(tmp_path) == []
     for trial in ("x/00001", "x/00000"):
         write(tmp_path, trial, {"hosts": {"b": ACCOUNT, "a": ACCOUNT}})
@@ -47,13 +47,13 @@ def test_captures_come_in_the_order_of_trials_and_a_run_without_has_none(tmp_pat
         "\x00",
     ],
 )
-def test_an_account_that_is_none_is_refused_by_its_name(tmp_path: Path, content: str) -> None:
+def test_an_account_that_is_none_is_refused_by_its_name(tmp_path, content):
     write(tmp_path, "x/00000", content)
     with pytest.raises(InputError, match=r"captures/x/00000\.json"):
         read(tmp_path)
 
 
-def test_a_host_of_any_name_has_a_file_within_the_run_and_a_command_that_a_shell_takes() -> None:
+def test_a_host_of_any_name_has_a_file_within_the_run_and_a_command_that_a_shell_takes():
     for host in ("../../etc", "a b", "<i>", "ü"):
         file = file_of("x/00000", host)
         assert Path(file).parent == Path("captures/x")
@@ -65,7 +65,7 @@ def test_a_host_of_any_name_has_a_file_within_the_run_and_a_command_that_a_shell
     )
 
 
-def test_the_report_says_what_each_capture_lacks() -> None:
+def test_the_report_says_what_each_capture_lacks():
     found = captures.table(
         [Captured("x/00000", "b", "captures/x/00000-b.pcapng", 12_345, 6, 7, 890_000)]
     )

@@ -4,9 +4,7 @@ is nothing to doubt.
 
 import math
 from dataclasses import replace
-from pathlib import Path
 
-import pytest
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.interval import Estimate
 from ethermeter.analysis.live import Comparison
@@ -18,14 +16,14 @@ from ethermeter.report.cautions import Marks
 from program import invoke
 
 
-def test_every_caution_is_explained_in_one_sentence() -> None:
+def test_every_caution_is_explained_in_one_sentence():
     for caution in Caution:
         assert 20 < len(caution.meaning) < 240, caution
         assert "\n" not in caution.meaning
         assert not caution.meaning.endswith(".")
 
 
-def test_marks_are_letters_in_the_order_of_the_list_and_of_several_cautions_together() -> None:
+def test_marks_are_letters_in_the_order_of_the_list_and_of_several_cautions_together():
     marks = Marks([["late-send"], ["few-samples", "late-send"], []])
     assert (marks.at(["late-send"]), marks.at(["late-send", "few-samples"]), marks.at([])) == (
         "[b]",
@@ -38,23 +36,23 @@ def test_marks_are_letters_in_the_order_of_the_list_and_of_several_cautions_toge
     ]
 
 
-def test_a_caution_of_all_values_is_said_once_and_marks_none() -> None:
+def test_a_caution_of_all_values_is_said_once_and_marks_none():
     marks = Marks([["host-limited"], ["few-samples", "host-limited"]])
     assert (marks.at(["host-limited"]), marks.at(["few-samples", "host-limited"])) == ("", "[a]")
     assert [line.partition(": ")[0] for line in marks.legend()] == ["[a] few-samples", "all values"]
     assert marks.legend()[1] == f"all values: host-limited: {Caution.HOST_LIMITED.meaning}"
 
 
-def test_one_value_is_marked_even_if_it_is_all_there_is() -> None:
+def test_one_value_is_marked_even_if_it_is_all_there_is():
     assert Marks([["late-send"]]).at(["late-send"]) == "[a]"
 
 
-def test_what_has_no_samples_is_a_dash_and_needs_no_mark() -> None:
+def test_what_has_no_samples_is_a_dash_and_needs_no_mark():
     marks = Marks([["no-samples"], ["no-samples"], []])
     assert (marks.at(["no-samples"]), marks.legend()) == ("", [])
 
 
-def test_a_mark_does_not_move_the_digits_of_its_column(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_mark_does_not_move_the_digits_of_its_column(capsys):
     print_table(
         ["load", "delay s"], [["5", "0.25[a]"], ["10", "1.25"], ["20", "–"], ["40", "12.5[ab]"]]
     )
@@ -83,9 +81,7 @@ def point(replications: int, **cautions: list[str]) -> Point:
     return Point("x", {"load": "1"}, "live", replications, estimates)
 
 
-def test_the_table_of_a_run_marks_values_to_doubt_and_says_what_the_marks_mean(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_the_table_of_a_run_marks_values_to_doubt_and_says_what_the_marks_mean(capsys):
     quiet = [point(3)]
     running.print_points(quiet)
     running.print_run_cautions(quiet)
@@ -103,9 +99,7 @@ def test_the_table_of_a_run_marks_values_to_doubt_and_says_what_the_marks_mean(
     ]
 
 
-def test_the_table_of_measured_against_simulated_marks_its_verdicts(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_the_table_of_measured_against_simulated_marks_its_verdicts(capsys, tmp_path):
     one = Comparison("x", {}, Metric.LOSS, 0.1, 0.01, 0.1, 0.01, 0.0, 0.01, "agrees", ())
     running.print_live_agreement([replace(one, cautions=("late-send",)), one], tmp_path)
     lines = capsys.readouterr().out.splitlines()
@@ -113,7 +107,7 @@ def test_the_table_of_measured_against_simulated_marks_its_verdicts(
     assert lines[3].startswith("[a] late-send: messages left so long after")
 
 
-def test_theories_that_do_not_hold_say_what_their_cautions_mean() -> None:
+def test_theories_that_do_not_hold_say_what_their_cautions_mean():
     result = invoke("theory", "choose", "poisson-load")
     assert result.returncode == 0
     named = {
@@ -128,7 +122,7 @@ def test_theories_that_do_not_hold_say_what_their_cautions_mean() -> None:
     } == set(named)
 
 
-def test_the_report_says_a_caution_of_the_run_once_and_marks_no_value_that_is_not_there() -> None:
+def test_the_report_says_a_caution_of_the_run_once_and_marks_no_value_that_is_not_there():
     dash, doubtful = (
         Estimate(math.nan, math.nan, math.nan, ("no-samples",)),
         Estimate(1.0, 0.1, 3, ("late-send",)),

@@ -15,27 +15,27 @@ def run(*words: str) -> Ended:
     return invoke("ceilings", *words)
 
 
-def test_framing_leaves_what_the_wire_was_measured_to_carry() -> None:
+def test_framing_leaves_what_the_wire_was_measured_to_carry():
     # docs/live.md, Testbeds: 10 Mb/s carries UDP data of 1472 octets at 9.57 Mb/s and of 18 octets
     # at 2.14 Mb/s, to the printed digits.
     assert 10 * constants.data_share(1472 + 46, "udp") == pytest.approx(9.57, abs=0.005)
     assert 10 * constants.data_share(18 + 46, "udp") == pytest.approx(2.14, abs=0.005)
 
 
-def test_a_frame_without_room_for_data_carries_none_and_a_runt_is_refused() -> None:
+def test_a_frame_without_room_for_data_carries_none_and_a_runt_is_refused():
     assert constants.data_share(64, "tcp") == 0
     with pytest.raises(ValueError, match="at least 64, got 63"):
         constants.data_share(63, "raw")
 
 
-def test_the_old_bus_takes_as_long_for_an_octet_as_its_users_reckoned() -> None:
+def test_the_old_bus_takes_as_long_for_an_octet_as_its_users_reckoned():
     # Hughes-Jones and Saka 2000, section 3.1.1: 0.00758 us/byte at 33 MHz; the printed 33 stands
     # for 32.5 to 33.5.
     ns_per_octet = 8e9 / constants.pci_33().estimate.value
     assert 0.00758e3 * 33 / 33.5 <= ns_per_octet <= 0.00758e3 * 33 / 32.5
 
 
-def test_a_window_passes_once_in_each_round_trip() -> None:
+def test_a_window_passes_once_in_each_round_trip():
     assert constants.window(65_536, 0.008).estimate.value == 65_536_000
 
 
@@ -47,7 +47,7 @@ def device(folder: Path, **texts: str) -> Path:
     return folder
 
 
-def test_bus_and_line_rate_of_a_device_are_read(tmp_path: Path) -> None:
+def test_bus_and_line_rate_of_a_device_are_read(tmp_path):
     survey = Survey()
     interfaces.look(
         survey,
@@ -60,7 +60,7 @@ def test_bus_and_line_rate_of_a_device_are_read(tmp_path: Path) -> None:
     }
 
 
-def test_what_a_virtual_device_does_not_tell_is_left_out_with_the_reason(tmp_path: Path) -> None:
+def test_what_a_virtual_device_does_not_tell_is_left_out_with_the_reason(tmp_path):
     survey = Survey()
     interfaces.look(survey, device(tmp_path, speed="-1"))
     assert survey.ceilings == []
@@ -68,19 +68,19 @@ def test_what_a_virtual_device_does_not_tell_is_left_out_with_the_reason(tmp_pat
     assert "virtual" in survey.left_out[1].why
 
 
-def test_a_host_without_interfaces_says_so(tmp_path: Path) -> None:
+def test_a_host_without_interfaces_says_so(tmp_path):
     survey = Survey()
     interfaces.look(survey, tmp_path)
     assert [each.name for each in survey.left_out] == ["nic"]
 
 
-def test_rings_are_those_in_use_and_not_the_largest() -> None:
+def test_rings_are_those_in_use_and_not_the_largest():
     most = "Ring parameters for eth0:\nPre-set maximums:\nRX:\t\t4096\nTX:\t\t4096\n"
     text = most + "Current hardware settings:\nRX:\t\t512\nRX Mini:\tn/a\nTX:\t\t256\n"
     assert interfaces.rings_of(text) == {"rx": 512, "tx": 256}
 
 
-def test_offloads_are_read_without_their_parts() -> None:
+def test_offloads_are_read_without_their_parts():
     text = (
         "Features for eth0:\nrx-checksumming: on [fixed]\ntx-checksumming: off\n"
         "\ttx-checksum-ipv4: on\ntcp-segmentation-offload: on\n"
@@ -92,7 +92,7 @@ def test_offloads_are_read_without_their_parts() -> None:
     }
 
 
-def test_every_stage_is_measured_told_computed_or_left_out_with_its_reason() -> None:
+def test_every_stage_is_measured_told_computed_or_left_out_with_its_reason():
     found = json.loads(
         run(
             "--quick", "--rate", "100 Mb/s", "--round-trip", "10 ms", "--window", "64 kB", "--json"
@@ -119,7 +119,7 @@ def test_every_stage_is_measured_told_computed_or_left_out_with_its_reason() -> 
     assert all(why for why in left.values())
 
 
-def test_without_root_only_the_virtual_wire_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_root_only_the_virtual_wire_is_left_out(monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     found = json.loads(run("--quick", "--json").stdout)
     left = {each["name"]: each["why"] for each in found["left_out"]}
@@ -139,9 +139,7 @@ def test_without_root_only_the_virtual_wire_is_left_out(monkeypatch: pytest.Monk
         (["--roofline", "/tmp", "--quick"], "measures nothing"),
     ],
 )
-def test_what_cannot_be_used_is_told_in_a_line_with_exit_code_2(
-    words: list[str], says: str
-) -> None:
+def test_what_cannot_be_used_is_told_in_a_line_with_exit_code_2(words, says):
     ended = run(*words)
     assert ended.returncode == 2
     assert says in ended.stderr

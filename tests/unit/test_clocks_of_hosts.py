@@ -72,7 +72,7 @@ def cautions(run: em.Run, metric: str, *, flow: int = -1) -> set[str]:
     return set(found["caution"].astype(str).iloc[0].split())
 
 
-def test_a_plan_says_of_clocks_what_the_file_says_and_else_nothing(tmp_path: Path) -> None:
+def test_a_plan_says_of_clocks_what_the_file_says_and_else_nothing(tmp_path):
     def network(text: str) -> dict[str, Any]:
         line = loaded(tmp_path, text).plan().trials[0].line
         found: dict[str, Any] = json.loads(line)["scenario"]
@@ -93,7 +93,7 @@ def test_a_plan_says_of_clocks_what_the_file_says_and_else_nothing(tmp_path: Pat
     ]["host"] == {"clock": {}}
 
 
-def test_clocks_are_varied_by_their_keys(tmp_path: Path) -> None:
+def test_clocks_are_varied_by_their_keys(tmp_path):
     vary = '[vary]\n"network.hosts.a.clock.offset" = { from = "-1 s", to = "1 s", step = "1 s" }\n'
     vary += '"network.clocks" = ["synchronised", "unsynchronised"]\n'
     trials = loaded(tmp_path, TWO + vary).plan().trials
@@ -139,9 +139,7 @@ def test_clocks_are_varied_by_their_keys(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_no_clock_can_be_is_refused_with_its_key(
-    tmp_path: Path, old: str, new: str, key: str, value: str, allowed: str
-) -> None:
+def test_what_no_clock_can_be_is_refused_with_its_key(tmp_path, old, new, key, value, allowed):
     with pytest.raises(em.InputError) as caught:
         loaded(tmp_path, TWO.replace(old, new)).plan()
     (fault,) = caught.value.faults
@@ -150,7 +148,7 @@ def test_what_no_clock_can_be_is_refused_with_its_key(
     assert allowed in fault.allowed
 
 
-def test_comparing_clocks_needs_a_clock(tmp_path: Path) -> None:
+def test_comparing_clocks_needs_a_clock(tmp_path):
     with pytest.raises(
         em.InputError, match=r'network\.clocks = "synchronised".*a clock at one host'
     ):
@@ -159,7 +157,7 @@ def test_comparing_clocks_needs_a_clock(tmp_path: Path) -> None:
         ).plan()
 
 
-def test_clocks_that_differ_shift_delays_and_change_no_other_row(tmp_path: Path) -> None:
+def test_clocks_that_differ_shift_delays_and_change_no_other_row(tmp_path):
     run = loaded(tmp_path / "with", TWO).run(out=tmp_path / "with" / "run", jobs=1)
     bare = loaded(tmp_path / "without", WITHOUT).run(out=tmp_path / "without" / "run", jobs=1)
     found = values(run, flow=0)
@@ -190,7 +188,7 @@ def test_clocks_that_differ_shift_delays_and_change_no_other_row(tmp_path: Path)
     ).read_bytes()
 
 
-def test_rows_of_clocks_follow_those_of_flows(tmp_path: Path) -> None:
+def test_rows_of_clocks_follow_those_of_flows(tmp_path):
     for text, more in ((TWO, CLOCK_METRICS), (COMPARED, (*CLOCK_METRICS, *SYNCHRONISED_METRICS))):
         folder = tmp_path / str(len(more))
         run = loaded(folder, text).run(out=folder / "run", jobs=1)
@@ -210,7 +208,7 @@ def test_rows_of_clocks_follow_those_of_flows(tmp_path: Path) -> None:
     }
 
 
-def test_what_is_compared_is_as_wrong_as_is_stated_at_most(tmp_path: Path) -> None:
+def test_what_is_compared_is_as_wrong_as_is_stated_at_most(tmp_path):
     run = loaded(tmp_path, COMPARED.replace('"0 ppm"', '"40 ppm"')).run(
         out=tmp_path / "run", jobs=1
     )
@@ -238,7 +236,7 @@ def test_what_is_compared_is_as_wrong_as_is_stated_at_most(tmp_path: Path) -> No
     assert values(longer, flow=0)["clock_drift_uncertainty"] < found["clock_drift_uncertainty"]
 
 
-def test_nothing_is_told_before_anything_is_known(tmp_path: Path) -> None:
+def test_nothing_is_told_before_anything_is_known(tmp_path):
     run = loaded(tmp_path, COMPARED.replace('settle = "120 ms"', 'settle = "0 s"')).run(
         out=tmp_path / "run", jobs=1
     )
@@ -250,7 +248,7 @@ def test_nothing_is_told_before_anything_is_known(tmp_path: Path) -> None:
     assert cautions(run, "clock_delay", flow=0) == set()
 
 
-def test_clocks_of_a_group_differ_and_so_do_those_of_replications(tmp_path: Path) -> None:
+def test_clocks_of_a_group_differ_and_so_do_those_of_replications(tmp_path):
     text = TWO.replace(
         'name = "a"\nclock = { offset = "-250 ms", drift = "0 ppm" }',
         'name = "a"\ncount = 3\nclock = { offset_spread = "1 s" }',
@@ -279,7 +277,7 @@ def test_clocks_of_a_group_differ_and_so_do_those_of_replications(tmp_path: Path
     assert values(run)["clock_delay_max"] == max(found["clock_delay_max"] for found in each)
 
 
-def test_threads_change_no_byte_of_what_is_read(tmp_path: Path) -> None:
+def test_threads_change_no_byte_of_what_is_read(tmp_path):
     def digest(folder: Path) -> list[str]:
         names = ("observations.parquet", "histograms.parquet", "ports.parquet", "estimates.json")
         return [hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in names]
@@ -291,7 +289,7 @@ def test_threads_change_no_byte_of_what_is_read(tmp_path: Path) -> None:
     assert one == two
 
 
-def test_a_trial_that_is_measured_has_no_simulated_clocks(tmp_path: Path) -> None:
+def test_a_trial_that_is_measured_has_no_simulated_clocks(tmp_path):
     plan = loaded(
         tmp_path, COMPARED.replace("[run]\n", '[run]\nengines = ["simulation", "live"]\n')
     ).plan()
@@ -306,7 +304,7 @@ def test_a_trial_that_is_measured_has_no_simulated_clocks(tmp_path: Path) -> Non
     }
 
 
-def test_the_shipped_comparison_errs_by_no_more_than_it_states_in_any_trial(tmp_path: Path) -> None:
+def test_the_shipped_comparison_errs_by_no_more_than_it_states_in_any_trial(tmp_path):
     run = em.load("clock-comparison").run(out=tmp_path / "run", jobs=1)
     table = run.to_pandas()
     table = table[table["station"] == 0]

@@ -100,13 +100,8 @@ def some_of(table: dict[str, list[object]]) -> st.SearchStrategy[dict[str, objec
     st.sampled_from(["0 s", "1 ms"]),
 )
 def test_the_simulator_runs_whatever_the_reader_lets_through(
-    topology: dict[str, object],
-    segment: dict[str, object],
-    group: dict[str, object],
-    standard: str,
-    count: int,
-    spread: str,
-) -> None:
+    topology, segment, group, standard, count, spread
+):
     tree = {
         "title": "t",
         "segment": {"standard": standard, **topology, **segment},
@@ -160,13 +155,8 @@ VOICE_HOST = {
     st.integers(1, 5),
 )
 def test_the_simulator_runs_whatever_voice_the_reader_lets_through(
-    segment: dict[str, object],
-    group: dict[str, object],
-    frames: dict[str, object],
-    coder: dict[str, object],
-    standard: str,
-    count: int,
-) -> None:
+    segment, group, frames, coder, standard, count
+):
     tree = {
         "title": "t",
         "segment": {"standard": standard, "length": "550 m", **segment},

@@ -174,8 +174,8 @@ def read(path: Path) -> tuple[Experiment | None, list[str]]:
 )
 @given(document=documents())
 def test_what_a_file_is_allowed_to_say_the_core_simulates_and_every_row_follows(
-    document: dict[str, Any], tmp_path_factory: Any
-) -> None:
+    document, tmp_path_factory
+):
     path: Path = tmp_path_factory.getbasetemp() / "drawn.toml"
     path.write_text(toml.document(document), encoding="utf-8")
     experiment, faults = read(path)

@@ -29,7 +29,7 @@ def scenario() -> dict[str, Any]:
     return example
 
 
-def test_copies_of_frames_and_samples_balance_exactly(scenario: dict[str, Any]) -> None:
+def test_copies_of_frames_and_samples_balance_exactly(scenario):
     flows = _core.simulate_trial(trial(scenario)).flows
     copies = flows.balance
     assert flows.completed[0] > 10
@@ -55,7 +55,7 @@ def test_copies_of_frames_and_samples_balance_exactly(scenario: dict[str, Any]) 
     assert list(voice.host.made) == [0, 1000]
 
 
-def test_clocks_are_read_where_there_are_some(scenario: dict[str, Any]) -> None:
+def test_clocks_are_read_where_there_are_some(scenario):
     assert _core.simulate_trial(trial(scenario)).flows.clocks is None
     scenario["nodes"][0]["kind"]["host"]["clock"] = {"offset_ps": 5}
     del scenario["flows"][0]["response"]
@@ -69,9 +69,7 @@ def test_clocks_are_read_where_there_are_some(scenario: dict[str, Any]) -> None:
     assert len(counts.clock_pairs.sender) == 1
 
 
-def test_histograms_hold_what_the_counts_say_and_their_means_lie_within(
-    scenario: dict[str, Any],
-) -> None:
+def test_histograms_hold_what_the_counts_say_and_their_means_lie_within(scenario):
     flows = _core.simulate_trial(trial(scenario)).flows
     it = flows.round_trip.buckets
     assert it.count.sum() == flows.round_trip.count.sum() == flows.completed.sum()
@@ -80,13 +78,13 @@ def test_histograms_hold_what_the_counts_say_and_their_means_lie_within(
     assert mean_ps <= (it.high_ps * it.count).sum() / it.count.sum()
 
 
-def test_the_same_seed_gives_the_same_counts(scenario: dict[str, Any]) -> None:
+def test_the_same_seed_gives_the_same_counts(scenario):
     scenario["flows"][0]["arrivals"] = {"kind": "poisson", "mean_ps": 2e8}
     first, second = (_core.simulate_trial(trial(scenario)) for _ in range(2))
     np.testing.assert_equal(asdict(second), asdict(first))
 
 
-def test_a_loop_is_refused_with_its_link(scenario: dict[str, Any]) -> None:
+def test_a_loop_is_refused_with_its_link(scenario):
     scenario["links"].append({"ends": [{"node": "s"}, {"node": "a"}], "ps_per_octet": 8000})
     with pytest.raises(ValueError, match=r"nodes\[0\]: a host must have one link, got 2"):
         _core.simulate_trial(trial(scenario))
@@ -95,7 +93,7 @@ def test_a_loop_is_refused_with_its_link(scenario: dict[str, Any]) -> None:
         _core.simulate_trial(trial(scenario))
 
 
-def test_a_table_that_a_scenario_does_not_have_is_refused(scenario: dict[str, Any]) -> None:
+def test_a_table_that_a_scenario_does_not_have_is_refused(scenario):
     scenario["segment"] = scenario.pop("links")
     with pytest.raises(ValueError, match="unknown field `segment`"):
         _core.simulate_trial(trial(scenario))

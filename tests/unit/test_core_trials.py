@@ -51,9 +51,7 @@ def trials(name: str) -> list[str]:
 
 
 @pytest.mark.parametrize("name", experiment.shipped())
-def test_every_shipped_experiment_is_simulated_as_a_trial_of_the_schema(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_shipped_experiment_is_simulated_as_a_trial_of_the_schema(name, monkeypatch):
     found = []
     simulate = _core.simulate_trial
 
@@ -112,7 +110,7 @@ def segment() -> dict[str, Any]:
     }
 
 
-def test_both_implementations_count_the_same() -> None:
+def test_both_implementations_count_the_same():
     trial = segment()
     fast = _core.simulate_trial(json.dumps(trial))
     trial["settings"] = {"implementation": "reference"}
@@ -147,9 +145,7 @@ def test_both_implementations_count_the_same() -> None:
         (("phases", "end_ps"), 0, "phases.end_ps"),
     ],
 )
-def test_a_fault_has_the_path_of_its_key(
-    keys: tuple[str | int, ...], value: object, path: str | None
-) -> None:
+def test_a_fault_has_the_path_of_its_key(keys, value, path):
     trial = segment()
     table: Any = trial["scenario"]
     for key in keys[:-1]:
@@ -163,7 +159,7 @@ def test_a_fault_has_the_path_of_its_key(
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", "null"])
-def test_what_is_no_trial_is_a_fault(text: str) -> None:
+def test_what_is_no_trial_is_a_fault(text):
     assert _core.check_trial(text) is not None
     with pytest.raises(ValueError, match=":"):
         _core.simulate_trial(text)

@@ -33,7 +33,7 @@ PYTHON = {
 }
 
 
-def test_each_structure_has_the_fields_of_the_core_in_their_order() -> None:
+def test_each_structure_has_the_fields_of_the_core_in_their_order():
     # Rust has these as a list of tuples, and the implementation beside the counts.
     columns = {"Buckets", "Windows"}
     assert len(RUST) > 15
@@ -43,7 +43,7 @@ def test_each_structure_has_the_fields_of_the_core_in_their_order() -> None:
     }
 
 
-def test_causes_of_losses_are_those_of_the_core_in_their_order() -> None:
+def test_causes_of_losses_are_those_of_the_core_in_their_order():
     text = (CRATES / "trial/src/counts.rs").read_text(encoding="utf-8")
     found = re.search(r"LOSSES: \[&str; \d\] = \[(.*?)\];", text)
     assert found
@@ -51,7 +51,7 @@ def test_causes_of_losses_are_those_of_the_core_in_their_order() -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in PYTHON if name != "Counts"])
-def test_zeros_have_the_shapes_of_their_entities(name: str) -> None:
+def test_zeros_have_the_shapes_of_their_entities(name):
     found = counts.zeros(getattr(counts, name), 3)
     for of in fields(found):
         value = getattr(found, of.name)
@@ -61,7 +61,7 @@ def test_zeros_have_the_shapes_of_their_entities(name: str) -> None:
     assert counts.zeros(counts.FlowCounts, 3).balance.lost.shape == (3, len(counts.LOSSES))
 
 
-def test_joined_flows_keep_their_order_and_lack_what_none_of_them_has() -> None:
+def test_joined_flows_keep_their_order_and_lack_what_none_of_them_has():
     no_voice, voice = (
         replace(
             counts.zeros(counts.FlowCounts, 1),

@@ -106,9 +106,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("kind", "file", "damage"), CASES)
-def test_a_damaged_file_is_named_or_made_again(
-    undamaged: dict[str, Path], tmp_path: Path, kind: str, file: str, damage: str
-) -> None:
+def test_a_damaged_file_is_named_or_made_again(undamaged, tmp_path, kind, file, damage):
     folder = undamaged[kind]
     more = OVERRIDES if kind == "network" else ()
     commands = {

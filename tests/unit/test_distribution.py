@@ -23,7 +23,7 @@ TABLE = pa.table(
 )
 
 
-def test_frames_of_all_trials_of_a_group_count_alike() -> None:
+def test_frames_of_all_trials_of_a_group_count_alike():
     first, second = distribution(TABLE, "transmission_delay", [["b", "a"], ["c"]])
     assert first.frames == 10
     assert first.value_s.tolist() == [1.0, 2.0, 4.0, 8.0]
@@ -35,6 +35,6 @@ def test_frames_of_all_trials_of_a_group_count_alike() -> None:
     )
 
 
-def test_a_group_without_frames_is_empty() -> None:
+def test_a_group_without_frames_is_empty():
     (found,) = distribution(TABLE, "response_time", [["a"]])
     assert (found.frames, found.value_s.size) == (0, 0)

@@ -32,13 +32,13 @@ NETWORKS = (Path(__file__).parents[2] / "docs" / "networks.md").read_text(encodi
 TEXT = (Path(__file__).parents[2] / "docs" / "experiment-file.md").read_text(encoding="utf-8")
 
 
-def test_every_key_is_documented() -> None:
+def test_every_key_is_documented():
     for table in (Document, Segment, Star, StationGroup, Growth, Coder, Register, Phases, Run):
         for key in table.model_fields:
             assert re.search(rf"[`.\[ ]{key}\b", TEXT), f"{table.__name__}.{key}"
 
 
-def test_every_unit_and_shipped_file_is_documented() -> None:
+def test_every_unit_and_shipped_file_is_documented():
     assert {unit for unit in UNITS if f"{unit} " not in TEXT and f"{unit}`" not in TEXT} <= {
         "μs",
         "kbit/s",
@@ -50,7 +50,7 @@ def test_every_unit_and_shipped_file_is_documented() -> None:
         assert name in TEXT or name.startswith("boggs1988/i-")
 
 
-def test_every_example_is_sound(tmp_path: Path) -> None:
+def test_every_example_is_sound(tmp_path):
     blocks = re.findall(r"```toml\n(.*?)```", TEXT, re.DOTALL)
     whole = next(block for block in blocks if "title" in block)
     voice, *parts = [block for block in blocks if "title" not in block]
@@ -71,7 +71,7 @@ def test_every_example_is_sound(tmp_path: Path) -> None:
         assert load(path).trials >= 1
 
 
-def test_every_key_of_networks_is_documented() -> None:
+def test_every_key_of_networks_is_documented():
     tables: tuple[type, ...] = (
         Network,
         HostGroup,
@@ -99,7 +99,7 @@ def test_every_key_of_networks_is_documented() -> None:
         assert f"| `{name}` |" in NETWORKS
 
 
-def test_every_example_of_networks_is_sound(tmp_path: Path) -> None:
+def test_every_example_of_networks_is_sound(tmp_path):
     whole, model, voice, clocks = re.findall(r"```toml\n(.*?)```", NETWORKS, re.DOTALL)
     path = tmp_path / "x.toml"
     path.write_text(whole, encoding="utf-8")

@@ -96,13 +96,13 @@ def command_lines() -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("page", "line"), command_lines())
-def test_every_command_that_is_shown_is_one_that_the_program_takes(page: str, line: str) -> None:
+def test_every_command_that_is_shown_is_one_that_the_program_takes(page, line):
     context = parsed(line.split(" > ")[0])
     assert context.params is not None, page
 
 
 @pytest.mark.parametrize(("page", "line"), command_lines())
-def test_every_experiment_in_a_command_is_shipped_or_somebodys_file(page: str, line: str) -> None:
+def test_every_experiment_in_a_command_is_shipped_or_somebodys_file(page, line):
     names, _, _ = leaf_of(shlex.split(line, comments=True)[1:])
     if names[0] not in {"run", "measure", "validate", "plan", "theory"} or names[1:] in {
         ("eval",),
@@ -117,7 +117,7 @@ def test_every_experiment_in_a_command_is_shipped_or_somebodys_file(page: str, l
             assert str(name).endswith(".toml") or str(name) in shipped(), (page, name)
 
 
-def test_every_command_has_examples() -> None:
+def test_every_command_has_examples():
     assert [
         " ".join(names)
         for names, command in COMMANDS.items()
@@ -126,7 +126,7 @@ def test_every_command_has_examples() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_every_command_and_option_in_a_sentence_exists(page: str) -> None:
+def test_every_command_and_option_in_a_sentence_exists(page):
     wrong = []
     for code in INLINE.findall(prose(PAGES[page])):
         if re.match(r"ethermeter [a-z]", code):
@@ -168,7 +168,7 @@ AGENT_OPTIONS = {
 """Of the agent's own binary."""
 
 
-def test_every_option_of_the_agents_commands_is_one_that_it_knows() -> None:
+def test_every_option_of_the_agents_commands_is_one_that_it_knows():
     lines = [
         line
         for text in PAGES.values()
@@ -185,7 +185,7 @@ def test_every_option_of_the_agents_commands_is_one_that_it_knows() -> None:
     assert shown <= AGENT_OPTIONS
 
 
-def test_every_make_target_that_is_shown_exists() -> None:
+def test_every_make_target_that_is_shown_exists():
     targets = set(
         re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
     )
@@ -214,7 +214,7 @@ def anchors(text: str) -> set[str]:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_every_link_leads_to_a_file_and_a_heading_that_exist(page: str) -> None:
+def test_every_link_leads_to_a_file_and_a_heading_that_exist(page):
     wrong = []
     for target in re.findall(r"\]\(([^)\s]+)\)", prose(PAGES[page])):
         if re.match(r"[a-z]+://|mailto:", target):
@@ -230,7 +230,7 @@ def test_every_link_leads_to_a_file_and_a_heading_that_exist(page: str) -> None:
     assert wrong == []
 
 
-def test_what_is_simulated_of_tcp_is_not_said_to_be_left_out() -> None:
+def test_what_is_simulated_of_tcp_is_not_said_to_be_left_out():
     assert "transfer" in Flow.model_fields
     assert not re.search(
         r"knows no TCP|Not modelled:[^;]*\bTCP\b",
@@ -239,7 +239,7 @@ def test_what_is_simulated_of_tcp_is_not_said_to_be_left_out() -> None:
     assert "| TCP |" in PAGES["docs/model.md"]
 
 
-def test_decisions_are_called_by_the_number_of_their_file() -> None:
+def test_decisions_are_called_by_the_number_of_their_file():
     for path in sorted((ROOT / "docs" / "decisions").glob("*.md")):
         head = path.read_text(encoding="utf-8").splitlines()[0]
         found = re.match(r"# (\d+)\. ", head)
@@ -261,7 +261,7 @@ def test_decisions_are_called_by_the_number_of_their_file() -> None:
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if not page.startswith("docs/decisions/")])
-def test_every_name_of_a_study_of_shipped_experiments_exists(page: str) -> None:
+def test_every_name_of_a_study_of_shipped_experiments_exists(page):
     studies = {name.split("/")[0] for name in shipped() if "/" in name}
     pattern = re.compile(rf"(?:{'|'.join(sorted(studies))})/[a-z0-9/-]+")
     wrong = []
@@ -275,7 +275,7 @@ def test_every_name_of_a_study_of_shipped_experiments_exists(page: str) -> None:
     assert wrong == []
 
 
-def test_every_block_of_toml_is_toml_and_every_whole_experiment_is_sound(tmp_path: Path) -> None:
+def test_every_block_of_toml_is_toml_and_every_whole_experiment_is_sound(tmp_path):
     whole = 0
     for page, text in PAGES.items():
         for number, block in enumerate(blocks(text, "toml")):
@@ -291,7 +291,7 @@ def test_every_block_of_toml_is_toml_and_every_whole_experiment_is_sound(tmp_pat
     assert whole >= 3
 
 
-def test_every_block_of_python_speaks_of_what_the_package_has() -> None:
+def test_every_block_of_python_speaks_of_what_the_package_has():
     for page, text in PAGES.items():
         for block in blocks(text, "python"):
             for node in ast.walk(ast.parse(block)):
@@ -304,7 +304,7 @@ def test_every_block_of_python_speaks_of_what_the_package_has() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_every_caution_that_is_named_exists(page: str) -> None:
+def test_every_caution_that_is_named_exists(page):
     known = set(Caution) | set(captures.Caution)
     word = r"`[a-z-]+`(?: \([^()]*\))?"
     named = re.findall(
@@ -314,7 +314,7 @@ def test_every_caution_that_is_named_exists(page: str) -> None:
         assert set(re.findall(r"`([a-z]+-[a-z-]+)`", words)) <= known, words
 
 
-def test_every_caution_and_every_metric_is_documented() -> None:
+def test_every_caution_and_every_metric_is_documented():
     text = PAGES["docs/metrics.md"]
     for caution in Caution:
         assert f"| `{caution}` | {caution.meaning} |" in text
@@ -327,7 +327,7 @@ def test_every_caution_and_every_metric_is_documented() -> None:
             ), metric
 
 
-def test_the_page_of_metrics_is_current() -> None:
+def test_the_page_of_metrics_is_current():
     script = ROOT / "scripts" / "document-metrics"
     done = subprocess.run(
         [sys.executable, script, "--check"], capture_output=True, text=True, check=False
@@ -336,7 +336,7 @@ def test_the_page_of_metrics_is_current() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_every_metric_in_the_first_column_of_a_table_of_metrics_exists(page: str) -> None:
+def test_every_metric_in_the_first_column_of_a_table_of_metrics_exists(page):
     wrong = []
     for table in re.findall(
         r"^\| metric[^\n]*\n\|[-| :]+\n((?:\|[^\n]*\n)+)", PAGES[page], re.MULTILINE

@@ -75,9 +75,7 @@ def by_id(run: Path) -> dict[str, Claim]:
     return {claim.id: claim for claim in erg.measured(run)}
 
 
-def test_numbers_that_a_wire_of_the_studys_rate_limits_are_judged_and_no_others(
-    tmp_path: Path,
-) -> None:
+def test_numbers_that_a_wire_of_the_studys_rate_limits_are_judged_and_no_others(tmp_path):
     found = by_id(run_of(tmp_path))
     judged = {name for name, claim in found.items() if claim.verdict == "met"}
     assert judged == {
@@ -94,7 +92,7 @@ def test_numbers_that_a_wire_of_the_studys_rate_limits_are_judged_and_no_others(
     assert {claim.basis for claim in found.values()} == {"measured"}
 
 
-def test_what_was_published_is_that_of_the_study(tmp_path: Path) -> None:
+def test_what_was_published_is_that_of_the_study(tmp_path):
     published = {entry.id: entry.published for entry in STUDY.published() if entry.is_number}
     for name, claim in by_id(run_of(tmp_path)).items():
         assert claim.published == published[name]
@@ -105,20 +103,18 @@ def test_what_was_published_is_that_of_the_study(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("share", "verdict"), [(0.921, "met"), (1.079, "met"), (0.919, "missed"), (1.081, "missed")]
 )
-def test_a_measured_number_is_met_within_eight_percent(
-    tmp_path: Path, share: float, verdict: str
-) -> None:
+def test_a_measured_number_is_met_within_eight_percent(tmp_path, share, verdict):
     assert by_id(run_of(tmp_path, rate_bps=9.4e6 * share))["2-unicast-10-10"].verdict == verdict
 
 
 @pytest.mark.parametrize("place", ["plain", "loopback"])
-def test_without_wires_nothing_is_judged(tmp_path: Path, place: str) -> None:
+def test_without_wires_nothing_is_judged(tmp_path, place):
     found = by_id(run_of(tmp_path, place=place))
     assert {claim.verdict for claim in found.values()} == {"not-compared"}
     assert place in found["2-unicast-10-10"].note
 
 
-def test_wires_of_another_rate_are_not_compared(tmp_path: Path) -> None:
+def test_wires_of_another_rate_are_not_compared(tmp_path):
     found = by_id(run_of(tmp_path, overrides=('network.links.0.rate="100 Mb/s"',)))
     # From the Sparc to the sink of 100 Mb/s no wire of 10 Mb/s is left.
     assert found["2-unicast-10-100"].verdict == "not-compared"
@@ -126,7 +122,7 @@ def test_wires_of_another_rate_are_not_compared(tmp_path: Path) -> None:
     assert found["2-unicast-10-10"].verdict == "met"
 
 
-def test_points_that_were_not_measured_are_not_run(tmp_path: Path) -> None:
+def test_points_that_were_not_measured_are_not_run(tmp_path):
     found = by_id(run_of(tmp_path, names=("live/erg/duplex",)))
     assert found["2-unicast-10-10"].verdict == "not-run"
     assert found["1-switch"].verdict == "not-run"

@@ -32,7 +32,7 @@ def fit(data: Floats, *, error: float = 0.05, are_known: bool = True) -> Fit:
     )
 
 
-def test_what_occurs_only_together_is_determined_as_a_sum_and_said_in_words() -> None:
+def test_what_occurs_only_together_is_determined_as_a_sum_and_said_in_words():
     found = fit(latency(np.array([9.0, 3.5, 7.75]) / HIGH))
     assert found.is_determined.tolist() == [False, False, True]
     (one,) = found.combinations
@@ -44,7 +44,7 @@ def test_what_occurs_only_together_is_determined_as_a_sum_and_said_in_words() ->
     assert not found.estimates[0].has_interval
 
 
-def test_what_is_not_determined_is_nearest_to_where_the_search_began() -> None:
+def test_what_is_not_determined_is_nearest_to_where_the_search_began():
     found = fit(latency(np.array([9.0, 3.5, 7.75]) / HIGH))
     # From 10 and 4 to the line of sum 12.5, at a right angle where ranges are the unit: both moves
     # in proportion to their ranges squared.
@@ -53,7 +53,7 @@ def test_what_is_not_determined_is_nearest_to_where_the_search_began() -> None:
 
 
 @pytest.mark.parametrize("are_known", [True, False])
-def test_intervals_hold_the_truth_as_often_as_they_say(are_known: bool) -> None:  # noqa: FBT001
+def test_intervals_hold_the_truth_as_often_as_they_say(are_known):
     trials, random = 300, np.random.default_rng(7)
     truth = np.array([9.0, 3.5, 7.75])
     inside = np.zeros(2, int)
@@ -70,7 +70,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say(are_known: bool) -> None:
     assert (inside >= least).all(), inside
 
 
-def test_errors_that_are_too_small_are_found_out_and_the_intervals_widened() -> None:
+def test_errors_that_are_too_small_are_found_out_and_the_intervals_widened():
     random = np.random.default_rng(3)
     found = fit(
         latency(np.array([9.0, 3.5, 7.75]) / HIGH) + random.normal(0, 0.5, SIZES.size), error=0.05
@@ -81,7 +81,7 @@ def test_errors_that_are_too_small_are_found_out_and_the_intervals_widened() -> 
     assert 5 < found.scale < 17
 
 
-def test_a_slower_stage_from_some_size_on_tells_both_stages() -> None:
+def test_a_slower_stage_from_some_size_on_tells_both_stages():
     sizes = np.linspace(64, 1518, 16)
 
     def separation(at: Floats) -> Floats:
@@ -102,7 +102,7 @@ def test_a_slower_stage_from_some_size_on_tells_both_stages() -> None:
     assert found.values == pytest.approx([12.5, 21.0], abs=1e-3)
 
 
-def test_three_that_only_occur_in_two_sums_give_two_combinations() -> None:
+def test_three_that_only_occur_in_two_sums_give_two_combinations():
     def answer(at: Floats) -> Floats:
         a, b, c = at * 10
         return np.array([a + b, b + c, a + b, b + c, 2 * (b + c)])
@@ -123,7 +123,7 @@ def test_three_that_only_occur_in_two_sums_give_two_combinations() -> None:
     )
 
 
-def test_what_data_do_not_touch_keeps_its_value_and_is_in_no_sum() -> None:
+def test_what_data_do_not_touch_keeps_its_value_and_is_in_no_sum():
     found = estimation.estimate(
         lambda at: np.repeat(at[:1], 4),
         np.full(4, 0.25),
@@ -138,7 +138,7 @@ def test_what_data_do_not_touch_keeps_its_value_and_is_in_no_sum() -> None:
     assert found.values == pytest.approx([2.0, 5.0], abs=1e-4)
 
 
-def test_few_runs_of_one_sign_are_improbable() -> None:
+def test_few_runs_of_one_sign_are_improbable():
     runs, chance = runs_test(np.repeat([1.0, -1.0], 12))
     # Exactly: 2 of the 24! / (12! 12!) orders of equal signs have two runs.
     assert runs == 2
@@ -152,7 +152,7 @@ WIDTH = 2**-7
 
 
 @pytest.mark.parametrize("software_us", np.linspace(5, 60, 23))
-def test_a_line_is_found_through_answers_that_are_known_to_a_bucket(software_us: float) -> None:
+def test_a_line_is_found_through_answers_that_are_known_to_a_bucket(software_us):
     bits = 8 * np.array([84.0, 766.0, 1538.0])
 
     def delays(rate_mbps: float, software_us: float) -> Floats:

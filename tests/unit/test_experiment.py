@@ -3,7 +3,6 @@
 import functools
 import json
 import tomllib
-from pathlib import Path
 
 import jsonschema
 import pytest
@@ -18,7 +17,7 @@ from hypothesis import strategies as st
 SHIPPED = shipped()
 
 
-def test_an_experiment_keeps_what_its_file_says(small: Path) -> None:
+def test_an_experiment_keeps_what_its_file_says(small):
     experiment = load(small)
     assert (
         experiment.title,
@@ -33,7 +32,7 @@ def test_an_experiment_keeps_what_its_file_says(small: Path) -> None:
     assert experiment.sources == {}
 
 
-def test_overrides_set_values_and_the_text_says_so(small: Path) -> None:
+def test_overrides_set_values_and_the_text_says_so(small):
     overrides = [
         "stations.count=5",
         "phases.transmit=11 s",
@@ -50,7 +49,7 @@ def test_overrides_set_values_and_the_text_says_so(small: Path) -> None:
     assert read["stations"][0]["frames"] == "128 B"
 
 
-def test_the_text_after_overrides_gives_the_same_plan(small: Path, tmp_path: Path) -> None:
+def test_the_text_after_overrides_gives_the_same_plan(small, tmp_path):
     overrides = [
         'vary."stations.count"={ from = 1, to = 3 }',
         "segment.gap=9.6 us",
@@ -63,7 +62,7 @@ def test_the_text_after_overrides_gives_the_same_plan(small: Path, tmp_path: Pat
     assert expand([load(again)]).to_jsonl() == expand([experiment]).to_jsonl()
 
 
-def test_a_key_that_is_set_is_no_longer_varied(small: Path) -> None:
+def test_a_key_that_is_set_is_no_longer_varied(small):
     varied = load(
         small,
         overrides=['vary."stations.count"=[1, 2, 3]', "vary.stations.frames=['64 B', '65 B']"],
@@ -96,9 +95,7 @@ def test_a_key_that_is_set_is_no_longer_varied(small: Path) -> None:
         ("title=" + "x" * 20_000, "title", "key.path=value"),
     ],
 )
-def test_overrides_that_lead_nowhere_are_refused(
-    small: Path, override: str, key: str, allowed: str
-) -> None:
+def test_overrides_that_lead_nowhere_are_refused(small, override, key, allowed):
     faults = faults_of(lambda: load(small, overrides=[override]))
     assert [(fault.file, fault.key) for fault in faults] == [("--set", key)]
     assert allowed in faults[0].allowed
@@ -112,19 +109,19 @@ def test_overrides_that_lead_nowhere_are_refused(
         ("[" * 4000, "an integer"),
     ],
 )
-def test_monstrous_override_values_are_refused(small: Path, value: str, allowed: str) -> None:
+def test_monstrous_override_values_are_refused(small, value, allowed):
     (fault,) = faults_of(lambda: load(small, overrides=[f"seed={value}"]))
     assert (fault.key, allowed in fault.allowed) == ("seed", True)
     assert faults_of(lambda: load(small, overrides=[f"vary.stations.count=[1, {value}]"]))
 
 
-def test_an_override_that_is_no_toml_value_counts_as_a_text(small: Path) -> None:
+def test_an_override_that_is_no_toml_value_counts_as_a_text(small):
     (fault,) = faults_of(lambda: load(small, overrides=["seed=1\nrun = { batches = 3 }"]))
     assert (fault.key, fault.allowed) == ("seed", "expected an integer")
 
 
 @given(st.text(max_size=80))
-def test_any_override_gives_an_experiment_or_faults(text: str) -> None:
+def test_any_override_gives_an_experiment_or_faults(text):
     from fuzz_input import outcome_of_load
 
     outcome_of_load(SMALL.encode(), overrides=[text])
@@ -143,13 +140,13 @@ trees = st.recursive(
 
 
 @given(st.dictionaries(st.text(), trees, max_size=6))
-def test_toml_text_reads_back_as_what_was_written(tree: dict[str, object]) -> None:
+def test_toml_text_reads_back_as_what_was_written(tree):
     # Compared as text, for a NaN equals nothing.
     assert repr(sorted(tomllib.loads(toml.document(tree)).items())) == repr(sorted(tree.items()))
 
 
 @pytest.mark.parametrize("name", SHIPPED)
-def test_every_shipped_file_is_sound_and_says_where_its_numbers_come_from(name: str) -> None:
+def test_every_shipped_file_is_sound_and_says_where_its_numbers_come_from(name):
     experiment = load(SHIPPED[name])
     assert experiment.notes.strip()
     trials = expand([experiment]).trials
@@ -172,11 +169,11 @@ def validator() -> jsonschema.Draft202012Validator:
 
 
 @pytest.mark.parametrize("name", SHIPPED)
-def test_the_schema_accepts_every_shipped_file(name: str) -> None:
+def test_the_schema_accepts_every_shipped_file(name):
     validator().validate(tomllib.loads(SHIPPED[name].read_text(encoding="utf-8")))
 
 
-def test_the_schema_is_valid_and_refuses_what_the_reader_refuses() -> None:
+def test_the_schema_is_valid_and_refuses_what_the_reader_refuses():
     schema = json_schema()
     jsonschema.Draft202012Validator.check_schema(schema)
     assert json.loads(json.dumps(schema)) == schema
@@ -200,7 +197,7 @@ def test_the_schema_is_valid_and_refuses_what_the_reader_refuses() -> None:
     )
 
 
-def test_the_study_has_its_five_experiments_and_there_are_eight_more() -> None:
+def test_the_study_has_its_five_experiments_and_there_are_eight_more():
     figures = [name for name in SHIPPED if name.startswith("boggs1988/i-")]
     assert figures == [f"boggs1988/i-{number}" for number in range(1, 6)]
     assert [name for name in SHIPPED if name.startswith("boggs1988/") and name not in figures] == [
@@ -214,16 +211,14 @@ def test_the_study_has_its_five_experiments_and_there_are_eight_more() -> None:
     ("name", "counts", "frames"),
     [("i-1", 23, 10), ("i-2", 24, 10), ("i-3", 24, 10), ("i-4", 24, 9), ("i-5", 24, 9)],
 )
-def test_the_study_covers_every_number_of_hosts_and_every_length(
-    name: str, counts: int, frames: int
-) -> None:
+def test_the_study_covers_every_number_of_hosts_and_every_length(name, counts, frames):
     experiment = load(SHIPPED[f"boggs1988/{name}"])
     assert experiment.series == name.upper()
     assert experiment.points == counts * frames
     assert experiment.replications == 5
 
 
-def test_an_unknown_standard_does_not_hide_other_faults(tmp_path: Path) -> None:
+def test_an_unknown_standard_does_not_hide_other_faults(tmp_path):
     path = tmp_path / "x.toml"
     path.write_text(SMALL.replace('"ieee-10"', '"dix-11"') + "\ncolour = 1\n", encoding="utf-8")
     assert "dix-11" in path.read_text(encoding="utf-8")
@@ -234,7 +229,7 @@ def test_an_unknown_standard_does_not_hide_other_faults(tmp_path: Path) -> None:
     assert len(keys) == 2
 
 
-def test_a_wrong_word_is_told_of_tables_too(tmp_path: Path) -> None:
+def test_a_wrong_word_is_told_of_tables_too(tmp_path):
     path = tmp_path / "x.toml"
     path.write_text(SMALL, encoding="utf-8")
     with pytest.raises(InputError) as caught:

@@ -4,7 +4,6 @@ network.
 
 import json
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import ethermeter as em
@@ -77,7 +76,7 @@ def table(rates: list[list[float]], metric: Metric = Metric.DATA_RATE) -> pa.Tab
     return pa.table({**columns, "station": pa.array(columns["station"], pa.int32())})
 
 
-def test_shares_are_of_the_rates_of_one_table_and_the_index_is_jains() -> None:
+def test_shares_are_of_the_rates_of_one_table_and_the_index_is_jains():
     trials = [trial(at, "load a", "load b", "greeting") for at in range(3)]
     (found,) = sharing(trials, table([[3.0, 1.0, 99.0], [2.0, 2.0, 99.0], [4.0, 0.0, 99.0]]))
     assert found.flows == "load"
@@ -89,7 +88,7 @@ def test_shares_are_of_the_rates_of_one_table_and_the_index_is_jains() -> None:
     assert found.jain_index.has_interval
 
 
-def test_flows_with_a_table_each_share_if_they_are_of_one_kind() -> None:
+def test_flows_with_a_table_each_share_if_they_are_of_one_kind():
     rates = table([[3.0, 1.0]])
     assert sharing([trial(0, "there", "back", transfer=True)], rates)[0].flows == ""
     assert sharing([trial(0, "there", "back")], rates)[0].flows == ""
@@ -103,7 +102,7 @@ def test_flows_with_a_table_each_share_if_they_are_of_one_kind() -> None:
     assert sharing([mixed], rates) == ()
 
 
-def test_messages_stand_for_data_whose_lengths_are_not_told_and_nothing_for_nothing() -> None:
+def test_messages_stand_for_data_whose_lengths_are_not_told_and_nothing_for_nothing():
     nan = float("nan")
     both = pa.concat_tables([table([[nan, 1.0]]), table([[1.0, 1.0]], Metric.MESSAGE_RATE)])
     (found,) = sharing([trial(0, "load a", "load b")], both)
@@ -114,7 +113,7 @@ def test_messages_stand_for_data_whose_lengths_are_not_told_and_nothing_for_noth
     assert sharing([trial(0, "load a", "load b")], table([[0.0, 0.0]])) == ()
 
 
-def test_a_run_of_a_network_leaves_lines_and_fairness_in_a_file(tmp_path: Path) -> None:
+def test_a_run_of_a_network_leaves_lines_and_fairness_in_a_file(tmp_path):
     path = tmp_path / "senders.toml"
     path.write_text(NETWORK)
     run = em.load(str(path)).run(out=tmp_path / "run", jobs=1)

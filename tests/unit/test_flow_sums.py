@@ -4,7 +4,6 @@ what runs without batches say.
 
 import json
 import math
-from pathlib import Path
 
 import ethermeter as em
 import numpy as np
@@ -99,7 +98,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> em.Run:
     return em.load(folder / "x.toml").run(out=folder / "run", jobs=1)
 
 
-def test_all_batches_together_say_what_is_observed(run: em.Run) -> None:
+def test_all_batches_together_say_what_is_observed(run):
     trials, observations = run.trials(), run.directory.observations()
     ((positions, sums),) = flow_sums(run.directory.flow_batches(), observations, trials)
     assert positions.tolist() == [0, 1]
@@ -121,7 +120,7 @@ def test_all_batches_together_say_what_is_observed(run: em.Run) -> None:
     assert all(np.nanmin(whole[metric]) > 0 for metric in FROM_SUMS)
 
 
-def test_a_jackknife_of_a_rate_a_mean_and_a_loss_by_hand() -> None:
+def test_a_jackknife_of_a_rate_a_mean_and_a_loss_by_hand():
     # One flow, two batches of 1 s: 10 and 30 messages of 20 and 40 offered, 10 s and 90 s of
     # delays. With one left out the rates are 30 and 10 a second, and the error of two is half of
     # their difference: 10; delays are 3 s and 1 s, so 1 s; losses 1/4 and 1/2, so 1/8.
@@ -175,9 +174,7 @@ def test_a_jackknife_of_a_rate_a_mean_and_a_loss_by_hand() -> None:
     assert errors(is_lossless=True)[Metric.LOSS] == 0
 
 
-def test_two_replications_have_intervals_of_what_follows_from_sums_and_of_nothing_else(
-    run: em.Run,
-) -> None:
+def test_two_replications_have_intervals_of_what_follows_from_sums_and_of_nothing_else(run):
     (point,) = estimates.compute(run.path)
     assert {
         metric for metric, found in point.estimates.items() if math.isfinite(found.error)
@@ -208,7 +205,7 @@ def test_two_replications_have_intervals_of_what_follows_from_sums_and_of_nothin
     assert not by_flow["load sender1"][Metric.ROUND_TRIP].has_interval
 
 
-def test_three_replications_are_students_whatever_the_batches(tmp_path: Path) -> None:
+def test_three_replications_are_students_whatever_the_batches(tmp_path):
     for batches in (2, 50):
         path = tmp_path / "x.toml"
         path.write_text(
@@ -222,7 +219,7 @@ def test_three_replications_are_students_whatever_the_batches(tmp_path: Path) ->
     assert estimates.compute(tmp_path / "2")[0].estimates[Metric.ONE_WAY_DELAY].degrees == 2
 
 
-def test_how_fairly_flows_share_has_intervals_from_batches(run: em.Run) -> None:
+def test_how_fairly_flows_share_has_intervals_from_batches(run):
     tables = run.directory.observations(), run.directory.flow_batches()
     (found,) = flows.sharing(run.trials(), *tables)
     assert found.flows == "load"
@@ -241,9 +238,7 @@ def test_how_fairly_flows_share_has_intervals_from_batches(run: em.Run) -> None:
     assert not without.jain_index.has_interval
 
 
-def test_the_size_of_blocks_changes_no_octet(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_size_of_blocks_changes_no_octet(tmp_path, monkeypatch):
     path = tmp_path / "x.toml"
     path.write_text(
         NETWORK + '[vary]\n"flows.ping.frames" = ["64 B", "128 B", "256 B", "512 B", "1024 B"]\n',
@@ -270,9 +265,7 @@ def test_the_size_of_blocks_changes_no_octet(
     ]
 
 
-def test_trials_are_read_from_the_row_groups_that_have_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_trials_are_read_from_the_row_groups_that_have_them(tmp_path, monkeypatch):
     monkeypatch.setattr(tables, "GROUP_ROWS", 1)
     path = tmp_path / "x.toml"
     path.write_text(NETWORK, encoding="utf-8")
@@ -293,7 +286,7 @@ def test_trials_are_read_from_the_row_groups_that_have_them(
     assert none.num_rows == 0
 
 
-def test_estimates_are_the_same_as_numbers() -> None:
+def test_estimates_are_the_same_as_numbers():
     found = {
         Metric.LOSS: Estimate(0.0, 1.0, 19.0, ends=(0.0, 0.5)),
         Metric.GOODPUT: Estimate(3.5, 0.25, 2.0, ("correlated-batches",)),
@@ -310,9 +303,7 @@ def test_estimates_are_the_same_as_numbers() -> None:
     assert str(kept[Metric.MESSAGES]) == str(found[Metric.MESSAGES])
 
 
-def test_a_run_without_batches_of_flows_has_values_without_intervals(
-    run: em.Run, tmp_path: Path
-) -> None:
+def test_a_run_without_batches_of_flows_has_values_without_intervals(run, tmp_path):
     tables = ("observations", "batches", "histograms", "ports")
     for name in ("plan.jsonl", *(f"{table}.parquet" for table in tables)):
         (tmp_path / name).write_bytes((run.path / name).read_bytes())

@@ -32,11 +32,7 @@ def test_fragments_are_those_of_the_standards(
 
 
 @given(st.integers(18, 65_000), st.sampled_from([1280, 1500, 9000]), st.booleans())
-def test_fragments_carry_the_datagram_and_are_no_longer_than_the_mtu_allows(
-    octets: int,
-    mtu: int,
-    is_ipv6: bool,  # noqa: FBT001
-) -> None:
+def test_fragments_carry_the_datagram_and_are_no_longer_than_the_mtu_allows(octets, mtu, is_ipv6):
     found = frame_octets(udp(mtu), octets, is_ipv6=is_ipv6)
     around = 18 + (20 if not is_ipv6 else 40 if len(found) == 1 else 48)
     assert max(found) <= mtu + 18

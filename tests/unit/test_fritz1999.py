@@ -37,7 +37,7 @@ def sources_of(name: str) -> dict[str, str]:
     return found
 
 
-def test_all_files_copy_the_same_files_between_the_same_pairs() -> None:
+def test_all_files_copy_the_same_files_between_the_same_pairs():
     wanted = [f"{pair}-{way}" for pair in PAIRS for way in ("read", "write")]
     for name in NAMES:
         found = flows(name)
@@ -50,7 +50,7 @@ def test_all_files_copy_the_same_files_between_the_same_pairs() -> None:
                 assert jobs[0].client == jobs[1].client
 
 
-def test_a_host_time_is_one_number_an_octet_for_each_pair() -> None:
+def test_a_host_time_is_one_number_an_octet_for_each_pair():
     for name in NAMES:
         by_pair: dict[str, set[float]] = {}
         for flow in flows(name):
@@ -60,7 +60,7 @@ def test_a_host_time_is_one_number_an_octet_for_each_pair() -> None:
         assert all(len(found) == 1 for found in by_pair.values()), (name, by_pair)
 
 
-def test_every_parameter_that_the_study_does_not_print_says_where_it_comes_from() -> None:
+def test_every_parameter_that_the_study_does_not_print_says_where_it_comes_from():
     for name in NAMES:
         sources = sources_of(name)
         for key in ("client", "block", "request"):
@@ -72,7 +72,7 @@ def test_every_parameter_that_the_study_does_not_print_says_where_it_comes_from(
     assert fitted == ["flows.transfer.file.client"]
 
 
-def test_a_constant_time_an_octet_gives_the_numbers_of_the_formula() -> None:
+def test_a_constant_time_an_octet_gives_the_numbers_of_the_formula():
     # 1/18 - 1/100 + 1/1000 = 0.0465556 and so on, by hand.
     found = [round(paper.constant_mbps(fast), 1) for fast in (18, 22, 16, 25, 16)]
     assert found == [21.5, 27.4, 18.7, 32.3, 18.7]
@@ -99,7 +99,7 @@ def verdicts(of: Copies) -> dict[str, Claim]:
     return {claim.id: claim for claim in paper.claims(of)}
 
 
-def test_numbers_are_met_within_what_their_entries_allow() -> None:
+def test_numbers_are_met_within_what_their_entries_allow():
     found = verdicts(copies({("copies", FAST): 18.0, ("copies", GIGABIT): 25.0}))
     assert {
         name: found[name].verdict
@@ -119,9 +119,7 @@ def test_numbers_are_met_within_what_their_entries_allow() -> None:
 
 
 @pytest.mark.parametrize(("gigabit", "verdict"), [(30.0, "holds"), (30.1, "fails")])
-def test_the_ceiling_of_gigabit_ethernet_is_three_percent_by_the_letter(
-    gigabit: float, verdict: str
-) -> None:
+def test_the_ceiling_of_gigabit_ethernet_is_three_percent_by_the_letter(gigabit, verdict):
     assert (
         verdicts(copies({("copies", FAST): 25.0, ("copies", GIGABIT): gigabit}))[
             "gigabit-ceiling"
@@ -130,7 +128,7 @@ def test_the_ceiling_of_gigabit_ethernet_is_three_percent_by_the_letter(
     )
 
 
-def test_delays_of_acknowledgements_are_compared_pair_by_pair() -> None:
+def test_delays_of_acknowledgements_are_compared_pair_by_pair():
     found = verdicts(copies({("copies", FAST): 25.0, ("copies", GIGABIT): 29.0}))
     assert found["acknowledgements-shorter"].ours == pytest.approx(0.4)
     assert found["acknowledgements-shorter"].verdict == "holds"
@@ -138,7 +136,7 @@ def test_delays_of_acknowledgements_are_compared_pair_by_pair() -> None:
     assert found["acknowledgements-long"].verdict == "fails"
 
 
-def test_a_remedy_that_brings_nothing_fails() -> None:
+def test_a_remedy_that_brings_nothing_fails():
     found = verdicts(
         copies(
             {
@@ -152,7 +150,7 @@ def test_a_remedy_that_brings_nothing_fails() -> None:
     assert found["no-stack"].ours == pytest.approx(10.0)
 
 
-def test_a_point_that_is_not_there_is_missed_by_name() -> None:
+def test_a_point_that_is_not_there_is_missed_by_name():
     with pytest.raises(MissingError, match="nt-nt-read for copies, 1 Gb/s"):
         copies({}).rate_mbps("copies", GIGABIT, "nt-nt")
 
@@ -165,27 +163,25 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Claim]:
     return {claim.id: claim for claim in paper.claims(paper.read(run.path))}
 
 
-def test_host_times_give_fast_ethernet_to_the_tenth(ran: dict[str, Claim]) -> None:
+def test_host_times_give_fast_ethernet_to_the_tenth(ran):
     # They are fitted to 0.1 ns an octet of some 400: 0.03%, and the text's numbers are whole.
     for pair in PAIRS:
         claim = ran[f"fast-{pair}"]
         assert claim.ours == pytest.approx(claim.published, rel=1e-3)
 
 
-def test_gigabit_ethernet_lies_below_what_a_constant_time_alone_would_give(
-    ran: dict[str, Claim],
-) -> None:
+def test_gigabit_ethernet_lies_below_what_a_constant_time_alone_would_give(ran):
     # The chain hides a part of the wire of Fast Ethernet, and none of what it adds becomes faster.
     for pair in PAIRS:
         fast, gigabit = ran[f"fast-{pair}"].ours, ran[f"gigabit-{pair}"].ours
         assert fast < gigabit < paper.constant_mbps(fast)
 
 
-def test_four_of_five_pairs_are_predicted_within_fifteen_percent(ran: dict[str, Claim]) -> None:
+def test_four_of_five_pairs_are_predicted_within_fifteen_percent(ran):
     assert [pair for pair in PAIRS if ran[f"gigabit-{pair}"].verdict != "met"] == ["novell-win95"]
 
 
-def test_claims_are_written_as_all_studies_write_them(tmp_path: Path) -> None:
+def test_claims_are_written_as_all_studies_write_them(tmp_path):
     run = em.load(shipped()["fritz1999/copies"]).run(out=tmp_path / "run", jobs=1)
     content = json.loads(STUDY.write_claims(run.path).read_text(encoding="utf-8"))
     assert content["study"] == "fritz1999"

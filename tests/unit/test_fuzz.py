@@ -98,12 +98,12 @@ values = st.recursive(
 
 
 @given(st.binary(max_size=400))
-def test_any_bytes(data: bytes) -> None:
+def test_any_bytes(data):
     outcome_of_load(data)
 
 
 @given(st.text(max_size=400))
-def test_any_text(text: str) -> None:
+def test_any_text(text):
     outcome_of_load(text.encode("utf-8", "surrogatepass"))
 
 
@@ -116,7 +116,7 @@ def test_any_text(text: str) -> None:
         max_size=4,
     ),
 )
-def test_mutated_files(data: bytes, cuts: list[tuple[int, int, bytes]]) -> None:
+def test_mutated_files(data, cuts):
     for at, gone, put in cuts:
         place = at % (len(data) + 1)
         data = data[:place] + put + data[place + gone :]
@@ -131,7 +131,7 @@ def test_mutated_files(data: bytes, cuts: list[tuple[int, int, bytes]]) -> None:
 
 
 @given(st.dictionaries(keys, values, max_size=8))
-def test_any_structure(tree: dict[str, object]) -> None:
+def test_any_structure(tree):
     outcome_of_load(toml.document(tree).encode("utf-8", "replace"))
 
 
@@ -153,7 +153,7 @@ def test_almost_sound_structures(segment: dict, group: dict, phases: dict, vary:
 
 
 @given(st.binary(max_size=400))
-def test_any_bytes_as_a_plan(data: bytes) -> None:
+def test_any_bytes_as_a_plan(data):
     outcome_of_read(data)
 
 
@@ -164,7 +164,7 @@ def test_any_bytes_as_a_plan(data: bytes) -> None:
         max_size=4,
     )
 )
-def test_mutated_plans(cuts: list[tuple[int, int, bytes]]) -> None:
+def test_mutated_plans(cuts):
     data = LINES
     for at, gone, put in cuts:
         place = at % (len(data) + 1)
@@ -190,5 +190,5 @@ json_values = st.recursive(
         min_size=1,
     )
 )
-def test_plans_with_any_values(changes: dict[str, object]) -> None:
+def test_plans_with_any_values(changes):
     outcome_of_read(json.dumps({**json.loads(LINES), **changes}).encode())

@@ -218,7 +218,7 @@ def judged(
     return {claim.id: claim for claim in paper.claims(kept, whole, single)}
 
 
-def test_every_claim_is_borne_out_by_a_world_of_the_published_numbers(trials: list[Trial]) -> None:
+def test_every_claim_is_borne_out_by_a_world_of_the_published_numbers(trials):
     found = judged(trials)
     assert {
         name: (claim.ours, claim.note)
@@ -228,9 +228,7 @@ def test_every_claim_is_borne_out_by_a_world_of_the_published_numbers(trials: li
     assert len(found) == 70
 
 
-def test_the_shipped_plan_holds_every_point_in_three_replications_or_more(
-    trials: list[Trial],
-) -> None:
+def test_the_shipped_plan_holds_every_point_in_three_replications_or_more(trials):
     # Judged with what the plan has, nothing is missing; the knees and losses in between are within
     # its numbers of hosts.
     counts: dict[tuple[object, ...], int] = {}
@@ -244,7 +242,7 @@ def test_the_shipped_plan_holds_every_point_in_three_replications_or_more(
     }
 
 
-def test_fewer_than_three_replications_and_no_run_decide_nothing(trials: list[Trial]) -> None:
+def test_fewer_than_three_replications_and_no_run_decide_nothing(trials):
     assert {claim.verdict for claim in judged(trials, replications=2).values()} == {"not-run"}
     nothing = WholeSegment((), np.zeros((0, 0)), np.zeros((0, 0), dtype=np.bool_), ())
     assert {claim.verdict for claim in paper.claims((), nothing, ())} == {"not-run"}
@@ -254,9 +252,7 @@ def test_fewer_than_three_replications_and_no_run_decide_nothing(trials: list[Tr
     "series",
     ["minimum", "maximum", "rate-70", "fairness", "conversations", "data-load", "data-queued"],
 )
-def test_a_run_without_a_series_leaves_its_claims_not_run_and_judges_the_others(
-    trials: list[Trial], series: str
-) -> None:
+def test_a_run_without_a_series_leaves_its_claims_not_run_and_judges_the_others(trials, series):
     found = judged([trial for trial in trials if trial.series != series])
     for entry in STUDY.published():
         needs = (
@@ -267,7 +263,7 @@ def test_a_run_without_a_series_leaves_its_claims_not_run_and_judges_the_others(
         assert (found[entry.id].verdict == "not-run") == (series in needs), entry.id
 
 
-def test_a_loss_that_is_never_reached_leaves_its_claims_not_run(trials: list[Trial]) -> None:
+def test_a_loss_that_is_never_reached_leaves_its_claims_not_run(trials):
     found = judged(
         trials,
         lambda s, p, m: 0.02 if m is Metric.SAMPLE_LOSS and s == "maximum" else ideal(s, p, m),
@@ -284,7 +280,7 @@ def entries() -> dict[str, Entry]:
     return {entry.id: entry for entry in STUDY.published()}
 
 
-def test_the_published_numbers_are_those_of_the_tables() -> None:
+def test_the_published_numbers_are_those_of_the_tables():
     printed: dict[str, float] = {
         "4.1-convergence-throughput": 95,
         "4.1-convergence-delay": 78,
@@ -322,7 +318,7 @@ def test_the_published_numbers_are_those_of_the_tables() -> None:
     } == printed
 
 
-def test_an_entry_reads_what_its_name_says() -> None:
+def test_an_entry_reads_what_its_name_says():
     for name, entry in entries().items():
         if not (found := re.fullmatch(r"(4\.[123])b?-([dtn])-(\d+)-l(\d)", name)):
             continue
@@ -351,7 +347,7 @@ def test_an_entry_reads_what_its_name_says() -> None:
         )
 
 
-def test_only_the_tables_that_were_fitted_to_say_so() -> None:
+def test_only_the_tables_that_were_fitted_to_say_so():
     fitted = {entry.id for entry in STUDY.published() if entry.basis == "fitted"}
     assert {name for name in fitted if not name.startswith(("4.1a-", "4.1b-"))} == {
         "4.1-convergence-throughput"
@@ -359,7 +355,7 @@ def test_only_the_tables_that_were_fitted_to_say_so() -> None:
     assert {name for name in entries() if name.startswith(("4.1a-", "4.1b-"))} <= fitted
 
 
-def test_limits_are_the_same_for_every_number_of_a_kind() -> None:
+def test_limits_are_the_same_for_every_number_of_a_kind():
     kinds: dict[tuple[str, str], set[tuple[float | None, float | None]]] = {}
     for entry in STUDY.published():
         if "quantity" in entry and entry.is_number:
@@ -376,7 +372,7 @@ def test_limits_are_the_same_for_every_number_of_a_kind() -> None:
     }
 
 
-def test_the_documentation_has_every_number_of_the_tables_in_their_rows() -> None:
+def test_the_documentation_has_every_number_of_the_tables_in_their_rows():
     text = (Path(__file__).parents[2] / "docs" / "voice-study.md").read_text(encoding="utf-8")
     rows = [line for line in text.splitlines() if "→" in line]
     of_rows = [tuple(float(number) for number in re.findall(r"([\d.]+) →", row)) for row in rows]
@@ -427,11 +423,7 @@ def moved(entry: Entry, *, up: bool) -> World:
     [e for e in STUDY.published() if "quantity" in e and e.is_number],
     ids=lambda entry: entry.id,
 )
-def test_a_number_is_missed_by_a_world_beyond_its_limit(
-    trials: list[Trial],
-    entry: Entry,
-    up: bool,  # noqa: FBT001
-) -> None:
+def test_a_number_is_missed_by_a_world_beyond_its_limit(trials, entry, up):
     at = ({entry.series}, {entry.point().get(LEAST), entry.point().get(MOST)})
     kept = [
         t
@@ -504,23 +496,19 @@ def test_a_number_is_missed_by_a_world_beyond_its_limit(
         ),
     ],
 )
-def test_a_statement_fails_by_one_curve_or_point_alone(
-    trials: list[Trial], claim: str, change: Callable[..., float]
-) -> None:
+def test_a_statement_fails_by_one_curve_or_point_alone(trials, claim, change):
     found = judged(trials, lambda s, p, m: change(s, p, m, ideal(s, p, m)))[claim]
     assert found.verdict == "fails"
 
 
 @pytest.mark.parametrize(("claim", "noise"), [("5-35-delay", 0.05), ("5-35-longest", 0.1)])
-def test_a_statement_is_not_kept_by_a_wide_interval(
-    trials: list[Trial], claim: str, noise: float
-) -> None:
+def test_a_statement_is_not_kept_by_a_wide_interval(trials, claim, noise):
     # Three replications that spread by `noise`: a half width of t(2) noise / sqrt(3) = 2.5 noise,
     # and 9.5 (1 + 0.12) is above 10.
     assert judged(trials, noise=noise)[claim].verdict == "fails"
 
 
-def test_unequal_shares_are_unfair(trials: list[Trial]) -> None:
+def test_unequal_shares_are_unfair(trials):
     def stations(series: str, count: int, metric: Metric) -> Floats:
         # Alternately 0.89 and 1.11: the standard deviation of many is 0.11.
         return (
@@ -535,7 +523,7 @@ def test_unequal_shares_are_unfair(trials: list[Trial]) -> None:
 @pytest.mark.parametrize(
     ("place", "claim"), [(0, "4.1-fairness-least"), (1, "4.1-fairness-largest")]
 )
-def test_fairness_is_missed_by_one_host_alone(trials: list[Trial], place: int, claim: str) -> None:
+def test_fairness_is_missed_by_one_host_alone(trials, place, claim):
     def stations(series: str, count: int, metric: Metric) -> Floats:
         found = ideal_stations(series, count, metric)
         if series == "fairness":
@@ -550,7 +538,7 @@ def test_fairness_is_missed_by_one_host_alone(trials: list[Trial], place: int, c
 # Readings by hand
 
 
-def test_readings_of_a_point_by_hand(trials: list[Trial]) -> None:
+def test_readings_of_a_point_by_hand(trials):
     kept = [
         trial
         for trial in trials
@@ -583,9 +571,7 @@ def test_readings_of_a_point_by_hand(trials: list[Trial]) -> None:
         read("colour")
 
 
-def test_claims_are_written_with_the_limit_they_are_met_within(
-    tmp_path: Path, trials: list[Trial]
-) -> None:
+def test_claims_are_written_with_the_limit_they_are_met_within(tmp_path, trials):
     found = judged(trials)
     (tmp_path / claims.FILE).write_text(
         claims.to_json(STUDY.name, tuple(found.values())), encoding="utf-8"
@@ -607,7 +593,7 @@ def test_claims_are_written_with_the_limit_they_are_met_within(
     )
 
 
-def test_numbers_of_hosts_of_the_plan_are_close_where_curves_are_read(trials: list[Trial]) -> None:
+def test_numbers_of_hosts_of_the_plan_are_close_where_curves_are_read(trials):
     # A reading is on the straight line between two numbers of hosts; around the losses there is
     # none but every one.
     for series, key, values in (("minimum", LEAST, TABLE_4_1B), ("maximum", MOST, TABLE_4_2)):
@@ -621,7 +607,7 @@ def test_numbers_of_hosts_of_the_plan_are_close_where_curves_are_read(trials: li
             assert len(near) == high - low + 5
 
 
-def test_no_loss_is_below_a_limit_only_if_enough_packets_came(trials: list[Trial]) -> None:
+def test_no_loss_is_below_a_limit_only_if_enough_packets_came(trials):
     # The rule of three: 0.1% takes three thousand packets, and three replications have 15 000, or
     # 900.
     assert judged(trials)["5-35-loss"].verdict == "holds"

@@ -18,7 +18,7 @@ from ethermeter.metrics import Metric
 from ethermeter.studies import registry
 from ethermeter.studies.gonsalves_tobagi1986 import claims as paper
 from ethermeter.studies.gonsalves_tobagi1986 import shares
-from ethermeter.studies.judging import Entry, MissingError
+from ethermeter.studies.judging import MissingError
 from segments import segment
 
 STUDY = registry.find("gonsalves-tobagi1986")
@@ -117,7 +117,7 @@ def judged(
     return {claim.id: claim for claim in paper.claims(tuple(points.values()), kept, stations)}
 
 
-def test_every_claim_is_borne_out_by_a_world_that_agrees(trials: list[Trial]) -> None:
+def test_every_claim_is_borne_out_by_a_world_that_agrees(trials):
     found = judged(trials)
     assert {
         name: claim.note for name, claim in found.items() if claim.verdict not in ("met", "holds")
@@ -125,7 +125,7 @@ def test_every_claim_is_borne_out_by_a_world_that_agrees(trials: list[Trial]) ->
     assert len(found) == 30
 
 
-def test_the_shipped_plan_holds_every_point_that_a_claim_asks_for(trials: list[Trial]) -> None:
+def test_the_shipped_plan_holds_every_point_that_a_claim_asks_for(trials):
     # Judged with the plan's own replications, nothing is missing.
     assert {
         claim.verdict
@@ -155,9 +155,7 @@ def changed(at: Callable[[str, Mapping[str, str], Metric], bool], value: float) 
 @pytest.mark.parametrize(
     ("value", "said"), [(1.0, "too close to tell"), (None, "the other way round")]
 )
-def test_a_contrast_fails_by_its_last_point_alone(
-    trials: list[Trial], entry: Entry, value: float | None, said: str
-) -> None:
+def test_a_contrast_fails_by_its_last_point_alone(trials, entry, value, said):
     last = shares.combinations(entry.read("at", dict[str, list[str]]))[-1]
     contrary = 0.99 if entry.text("better") == "higher" else 1.01
 
@@ -186,9 +184,7 @@ def test_a_contrast_fails_by_its_last_point_alone(
         ("check-12-12-64", {"series": "unequal", CLUSTER: "[12, 12]"}, 1.1),
     ],
 )
-def test_other_shares_can_fail(
-    trials: list[Trial], claim: str, at: dict[str, str], value: float
-) -> None:
+def test_other_shares_can_fail(trials, claim, at, value):
     found = judged(
         trials, factor=changed(lambda s, p, m: {**p, "series": s}.items() >= at.items(), value)
     )[claim]
@@ -239,16 +235,14 @@ def test_other_shares_can_fail(
         ),
     ],
 )
-def test_claims_of_the_whole_segment_can_fail(
-    trials: list[Trial], claim: str, change: Callable[..., float]
-) -> None:
+def test_claims_of_the_whole_segment_can_fail(trials, claim, change):
     # A loss that rises by 0.005 from two buffers to four is a step back, though 16 lose less than
     # one.
     found = judged(trials, whole=lambda s, p, m: change(s, p, m, ideal_whole(s, p, m)))[claim]
     assert found.verdict == "fails"
 
 
-def test_a_wide_interval_decides_nothing(trials: list[Trial]) -> None:
+def test_a_wide_interval_decides_nothing(trials):
     # A share of 1.1 whose replications spread by 0.2 x 1.58 either way is not seen in five.
     found = judged(trials, noise=0.2)
     assert found["uniform-throughput"].verdict == "fails"
@@ -256,12 +250,12 @@ def test_a_wide_interval_decides_nothing(trials: list[Trial]) -> None:
     assert found["modified-backoff-limit"].verdict == "fails"
 
 
-def test_fewer_than_three_replications_and_no_run_decide_nothing(trials: list[Trial]) -> None:
+def test_fewer_than_three_replications_and_no_run_decide_nothing(trials):
     assert {claim.verdict for claim in judged(trials, replications=2).values()} == {"not-run"}
     assert {claim.verdict for claim in paper.claims((), (), ())} == {"not-run"}
 
 
-def test_a_ratio_is_that_of_means_of_pairs_by_hand() -> None:
+def test_a_ratio_is_that_of_means_of_pairs_by_hand():
     of = shares.Shares(
         (),
         [stand_in(number) for number in range(3)],
@@ -289,7 +283,7 @@ def stand_in(number: int) -> Any:
     return Stand()
 
 
-def test_a_part_that_delivered_nothing_has_no_ratio() -> None:
+def test_a_part_that_delivered_nothing_has_no_ratio():
     nothing = [
         {
             Metric.BIT_RATE: np.array([0.0, 2.0, 4.0]),
@@ -303,7 +297,7 @@ def test_a_part_that_delivered_nothing_has_no_ratio() -> None:
         of.contrast("s", {}, Metric.TRANSMISSION_DELAY, "larger")
 
 
-def test_the_middle_is_the_half_of_the_line_between_the_quarters() -> None:
+def test_the_middle_is_the_half_of_the_line_between_the_quarters():
     delays = [[abs(a - b) for a in (0, 25, 26, 74, 75, 100)] for b in (0, 25, 26, 74, 75, 100)]
     scenario = segment({"points": [0, 1, 2, 3, 4, 5]}, delay_ps=delays)
     middle, ends = shares.middle_and_ends(scenario)
@@ -312,12 +306,12 @@ def test_the_middle_is_the_half_of_the_line_between_the_quarters() -> None:
 
 
 @pytest.mark.parametrize("places", [[0, 0, 1], [1, 0, 0]])
-def test_the_larger_of_two_clusters_is_found_wherever_it_is(places: list[int]) -> None:
+def test_the_larger_of_two_clusters_is_found_wherever_it_is(places):
     larger, smaller = shares.larger_and_smaller(segment({"points": places}))
     assert (larger.sum(), smaller.sum()) == (2, 1)
 
 
-def test_isolated_stations_are_alone_at_their_place() -> None:
+def test_isolated_stations_are_alone_at_their_place():
     alone, others = shares.isolated_and_others(segment({"points": [0, 1, 1, 2]}))
     assert alone.tolist() == [True, False, False, True]
     assert others.tolist() == [False, True, True, False]
@@ -326,7 +320,7 @@ def test_isolated_stations_are_alone_at_their_place() -> None:
             shares.isolated_and_others(segment({"points": places}))
 
 
-def test_a_check_of_ours_is_met_where_single_runs_lie(trials: list[Trial]) -> None:
+def test_a_check_of_ours_is_met_where_single_runs_lie(trials):
     # Ours 0.80 with relative spread 0.1: replications 1 +- 0.1, 0.2 about it, s = 0.158; t(4) s
     # sqrt(6/5) = 0.48 relative.
     def factor(series: str, point: Mapping[str, str], metric: Metric, division: str) -> float:
@@ -346,7 +340,7 @@ def test_a_check_of_ours_is_met_where_single_runs_lie(trials: list[Trial]) -> No
     assert judged(trials, factor=factor)["check-1-23-1536"].verdict == "missed"
 
 
-def test_references_are_no_claims_of_the_paper() -> None:
+def test_references_are_no_claims_of_the_paper():
     for entry in STUDY.published():
         assert (entry.basis == "reference") == entry.id.startswith("check-") == entry.is_number
         assert re.search(

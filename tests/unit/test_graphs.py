@@ -39,11 +39,11 @@ def two_stations() -> Sums:
         (Metric.JAIN_INDEX, 0.8),  # (3 + 1)^2 / (2 * 10)
     ],
 )
-def test_every_graph_by_hand(metric: Metric, value: float) -> None:
+def test_every_graph_by_hand(metric, value):
     assert float(graphs(two_stations())[metric]) == pytest.approx(value, rel=1e-12)
 
 
-def test_one_station_has_no_spread_over_stations() -> None:
+def test_one_station_has_no_spread_over_stations():
     one = Sums(
         np.array([2.0]),
         np.array([1.0]),
@@ -58,14 +58,14 @@ def test_one_station_has_no_spread_over_stations() -> None:
     assert float(values[Metric.JAIN_INDEX]) == pytest.approx(1)
 
 
-def test_nothing_delivered_is_undefined_without_a_warning() -> None:
+def test_nothing_delivered_is_undefined_without_a_warning():
     none = Sums(*(np.zeros(2) for _ in range(4)), np.array(4.0), np.array(10.0))
     values = graphs(none)
     assert float(values[Metric.PACKET_RATE]) == 0
     assert math.isnan(float(values[Metric.TRANSMISSION_DELAY]))
 
 
-def test_leaving_a_batch_out_equals_measuring_the_others() -> None:
+def test_leaving_a_batch_out_equals_measuring_the_others():
     rng = np.random.default_rng(1)
     frames = rng.integers(1, 50, (2, 5, 3)).astype(float)
     sums = Sums(

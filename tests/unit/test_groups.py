@@ -76,7 +76,7 @@ def of(points: tuple[Point, ...], part: str) -> Point:
     return found
 
 
-def test_stations_are_numbered_through_the_groups_in_order() -> None:
+def test_stations_are_numbered_through_the_groups_in_order():
     assert {name: members.tolist() for name, members in groups.by_group(SCENARIO).items()} == {
         "odd": [0],
         "others": [1, 2, 3],
@@ -85,14 +85,14 @@ def test_stations_are_numbered_through_the_groups_in_order() -> None:
     assert places == {"odd, place 2": [0], "others, place 1": [1, 3], "others, place 2": [2]}
 
 
-def test_one_group_needs_no_name_for_its_places() -> None:
+def test_one_group_needs_no_name_for_its_places():
     assert list(groups.by_place(segment({"name": "host", "points": [0, 1, 0]}))) == [
         "place 1",
         "place 2",
     ]
 
 
-def test_a_group_is_the_mean_of_its_stations_with_student_s_interval() -> None:
+def test_a_group_is_the_mean_of_its_stations_with_student_s_interval():
     table = observed([[8.0, 1.0, 2.0, 3.0], [9.0, 2.0, 3.0, 4.0], [10.0, 3.0, 4.0, 5.0]])
     found = groups.estimate(trials(3), table, NO_BATCHES, groups.by_group)
     assert [point.point for point in found] == [
@@ -107,7 +107,7 @@ def test_a_group_is_the_mean_of_its_stations_with_student_s_interval() -> None:
     assert of(found, "odd").estimates[Metric.BIT_RATE].value == 9.0
 
 
-def test_a_station_that_delivered_nothing_is_left_out_and_a_silent_group_has_no_value() -> None:
+def test_a_station_that_delivered_nothing_is_left_out_and_a_silent_group_has_no_value():
     nan = float("nan")
     table = observed([[nan, 1.0, nan, 3.0]] * 3, Metric.TRANSMISSION_DELAY)
     found = groups.estimate(trials(3), table, NO_BATCHES, groups.by_group)
@@ -116,7 +116,7 @@ def test_a_station_that_delivered_nothing_is_left_out_and_a_silent_group_has_no_
     assert math.isnan(of(found, "others").estimates[Metric.LOSS].value)  # not observed at all
 
 
-def test_one_replication_has_an_interval_from_batches_where_they_say_something() -> None:
+def test_one_replication_has_an_interval_from_batches_where_they_say_something():
     charged = [[[10**10 * value] * 4 for value in (1, 2, 3, 6)]]
     table = pa.concat_tables([observed([[1.2e6] * 4]), observed([[0.1] * 4], Metric.LOSS)])
     found = of(groups.estimate(trials(1), table, batched(charged), groups.by_group), "others")
@@ -128,7 +128,7 @@ def test_one_replication_has_an_interval_from_batches_where_they_say_something()
     assert not found.estimates[Metric.LOSS].has_interval
 
 
-def test_observations_in_any_order_give_the_same() -> None:
+def test_observations_in_any_order_give_the_same():
     table = observed([[8.0, 1.0, 2.0, 3.0], [9.0, 2.0, 3.0, 4.0], [10.0, 3.0, 4.0, 5.0]])
     turned = table.take(list(range(table.num_rows))[::-1])
     assert str(groups.estimate(trials(3), turned, NO_BATCHES, groups.by_place)) == str(
@@ -136,7 +136,7 @@ def test_observations_in_any_order_give_the_same() -> None:
     )
 
 
-def test_capture_that_changes_sides_is_fair_over_the_window_only() -> None:
+def test_capture_that_changes_sides_is_fair_over_the_window_only():
     pair = segment({"name": "host", "points": [0, 1]})
     swings = [[9, 1], [1, 9], [9, 1], [1, 9]]
     found = capture.larger_shares(

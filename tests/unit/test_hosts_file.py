@@ -14,7 +14,7 @@ def written(folder: Path, text: str) -> Path:
     return path
 
 
-def test_a_station_has_the_address_of_its_control_unless_it_says_another(tmp_path: Path) -> None:
+def test_a_station_has_the_address_of_its_control_unless_it_says_another(tmp_path):
     path = written(
         tmp_path,
         """certificates = "lab"
@@ -35,7 +35,7 @@ interface = "eth1"
     assert hosts.certified() == ["a=10.0.0.1=10.0.0.1", "b=fd00::2=192.168.1.2"]
 
 
-def test_loopback_needs_no_certificates(tmp_path: Path) -> None:
+def test_loopback_needs_no_certificates(tmp_path):
     laboratory = hosts_file.read(
         written(tmp_path, '[hosts.a]\ncontrol = "127.0.0.1:4988"\n')
     ).laboratory()
@@ -43,7 +43,7 @@ def test_loopback_needs_no_certificates(tmp_path: Path) -> None:
     assert laboratory.is_one_machine
 
 
-def test_missing_certificates_are_a_fault_that_says_how_to_make_them(tmp_path: Path) -> None:
+def test_missing_certificates_are_a_fault_that_says_how_to_make_them(tmp_path):
     path = written(tmp_path, 'certificates = "lab"\n[hosts.a]\ncontrol = "10.0.0.1:4988"\n')
     with pytest.raises(InputError, match="ethermeter hosts init"):
         hosts_file.read(path).laboratory()
@@ -83,13 +83,13 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("text", FAULTS)
-def test_each_fault_names_key_value_and_what_is_allowed(tmp_path: Path, text: str) -> None:
+def test_each_fault_names_key_value_and_what_is_allowed(tmp_path, text):
     with pytest.raises(InputError) as caught:
         hosts_file.read(written(tmp_path, text))
     assert FAULTS[text] in str(caught.value)
 
 
-def test_all_faults_are_told_at_once(tmp_path: Path) -> None:
+def test_all_faults_are_told_at_once(tmp_path):
     text = 'wires = 1\n[hosts.a]\ncontrol = "x"\n[hosts.b]\ncontrol = "127.0.0.1:1"\naddress = 7\n'
     with pytest.raises(InputError) as caught:
         hosts_file.read(written(tmp_path, text))

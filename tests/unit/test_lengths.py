@@ -31,7 +31,7 @@ def ping(series: str, flow: str, intercept_s: float, slope_s: float) -> list[Poi
     ]
 
 
-def test_a_switch_is_the_difference_of_the_lines_with_it_and_without() -> None:
+def test_a_switch_is_the_difference_of_the_lines_with_it_and_without():
     direct, switched = of_lengths(
         [*ping("direct", "ping", 50e-6, 24e-9), *ping("switched", "ping", 60e-6, 35.5e-9)]
     )
@@ -45,7 +45,7 @@ def test_a_switch_is_the_difference_of_the_lines_with_it_and_without() -> None:
     assert (extra.intercept.value, extra.slope.value) == pytest.approx((10e-6, 11.5e-9), rel=1e-9)
 
 
-def test_paths_beside_each_other_in_one_network_are_set_against_the_first() -> None:
+def test_paths_beside_each_other_in_one_network_are_set_against_the_first():
     lines = of_lengths(
         [*ping("x", "ping a1 to b1", 1e-6, 1e-9), *ping("x", "ping a2 to b2", 3e-6, 1e-9)]
     )
@@ -54,7 +54,7 @@ def test_paths_beside_each_other_in_one_network_are_set_against_the_first() -> N
     assert extra.intercept.value == pytest.approx(2e-6, rel=1e-9)
 
 
-def test_a_length_is_laid_against_times_of_its_own_flow_only() -> None:
+def test_a_length_is_laid_against_times_of_its_own_flow_only():
     points = [
         point("x", flow, {Metric.ROUND_TRIP: 1e-6 * octets}, **{"flows.ping.frames": f"{octets} B"})
         for octets in (64, 128, 256, 512)
@@ -64,7 +64,7 @@ def test_a_length_is_laid_against_times_of_its_own_flow_only() -> None:
     assert found.flow == "ping"
 
 
-def test_two_of_four_lengths_without_a_value_are_no_line() -> None:
+def test_two_of_four_lengths_without_a_value_are_no_line():
     points = [
         point(
             "x",
@@ -77,7 +77,7 @@ def test_two_of_four_lengths_without_a_value_are_no_line() -> None:
     assert of_lengths(points) == []
 
 
-def test_a_line_that_breaks_is_divided_where_it_does() -> None:
+def test_a_line_that_breaks_is_divided_where_it_does():
     times_s = np.where(OCTETS <= 512, 50e-6 + 24e-9 * OCTETS, 40e-6 + 60e-9 * OCTETS)
     pieces, break_octets = broken(OCTETS, times_s)
     assert break_octets == (512 + 768) / 2
@@ -85,13 +85,11 @@ def test_a_line_that_breaks_is_divided_where_it_does() -> None:
 
 
 @pytest.mark.parametrize("times_s", [50e-6 + 24e-9 * OCTETS, np.full(8, 34.7e-6)])
-def test_what_lies_on_a_line_is_not_divided(
-    times_s: "np.ndarray[tuple[int], np.dtype[np.float64]]",
-) -> None:
+def test_what_lies_on_a_line_is_not_divided(times_s):
     assert broken(OCTETS, times_s)[0] == ()
 
 
-def test_chance_alone_divides_a_line_no_more_often_than_said() -> None:
+def test_chance_alone_divides_a_line_no_more_often_than_said():
     rng, cases = np.random.default_rng(7), 2000
     divided = sum(
         bool(broken(OCTETS, OCTETS + rng.normal(0, 10, OCTETS.size))[0]) for _ in range(cases)

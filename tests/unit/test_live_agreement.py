@@ -37,7 +37,7 @@ def compared(
     }
 
 
-def test_trials_of_one_seed_are_compared_whatever_their_order() -> None:
+def test_trials_of_one_seed_are_compared_whatever_their_order():
     found = compared([1010.0, 2010.0, 3013.0], [1000.0, 2000.0, 3000.0])["message_rate"]
     assert found.difference == pytest.approx(11.0)
     # Differences 10, 10, 13: s = sqrt(3); t(2) = 4.302653 (Student's table, 0.975).
@@ -46,35 +46,35 @@ def test_trials_of_one_seed_are_compared_whatever_their_order() -> None:
     assert found.verdict == "differs"
 
 
-def test_what_chance_alone_can_be_agrees() -> None:
+def test_what_chance_alone_can_be_agrees():
     found = compared([990.0, 2010.0, 3005.0], [1000.0, 2000.0, 3000.0])["message_rate"]
     assert found.verdict == "agrees"
 
 
-def test_a_rate_is_not_known_better_than_to_a_message() -> None:
+def test_a_rate_is_not_known_better_than_to_a_message():
     found = compared([999.0] * 3, [1000.0] * 3, messages=999.0)["message_rate"]
     assert (found.difference, found.half_width, found.verdict) == (-1.0, 1.0, "agrees")
     assert compared([998.0] * 3, [1000.0] * 3, messages=998.0)["message_rate"].verdict == "differs"
 
 
-def test_without_three_pairs_there_is_no_interval_and_no_verdict() -> None:
+def test_without_three_pairs_there_is_no_interval_and_no_verdict():
     found = compared([1000.0, 1001.0], [1000.0, 1000.0, 1000.0])["message_rate"]
     assert math.isnan(found.half_width)
     assert found.verdict == "no-interval"
     assert json.loads(to_json([found]))["comparisons"][0]["half_width"] is None
 
 
-def test_a_trial_in_vain_takes_its_simulation_with_it() -> None:
+def test_a_trial_in_vain_takes_its_simulation_with_it():
     found = compared([math.nan, 2000.0, 3000.0, 4000.0], [0.0, 2000.0, 3000.0, 4000.0])[
         "message_rate"
     ]
     assert (found.live, found.simulation, found.verdict) == (3000.0, 3000.0, "agrees")
 
 
-def test_delays_of_saturated_sources_are_not_compared() -> None:
+def test_delays_of_saturated_sources_are_not_compared():
     assert "one_way_delay" in compared([1.0] * 3, [1.0] * 3)
     assert "one_way_delay" not in compared([1.0] * 3, [1.0] * 3, kind="saturated")
 
 
-def test_what_was_only_simulated_is_not_compared() -> None:
+def test_what_was_only_simulated_is_not_compared():
     assert compared([], [1.0, 1.0, 1.0]) == {}

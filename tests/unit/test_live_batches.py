@@ -200,7 +200,7 @@ def told(rows: TrialRows, flow: int) -> set[Metric]:
     return {metric for metric, error in errors.items() if np.isfinite(error).all()}
 
 
-def test_agents_are_told_how_many_batches_there_are(tmp_path: Path) -> None:
+def test_agents_are_told_how_many_batches_there_are(tmp_path):
     trial = trial_of(tmp_path)
     assert trial.scenario.batches == 4
     text = describe(trial, loopback(), {})
@@ -209,9 +209,7 @@ def test_agents_are_told_how_many_batches_there_are(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("batches", [0, 1001])
-def test_a_number_of_parts_that_nobody_counts_is_refused_with_what_is_allowed(
-    tmp_path: Path, batches: int
-) -> None:
+def test_a_number_of_parts_that_nobody_counts_is_refused_with_what_is_allowed(tmp_path, batches):
     test = json.loads(describe(trial_of(tmp_path), loopback(), {}))
     test["phases"] |= {"batches": batches, "measure_to_ns": 9_000_000_000}
     with pytest.raises(
@@ -220,9 +218,7 @@ def test_a_number_of_parts_that_nobody_counts_is_refused_with_what_is_allowed(
         _core.check_test(json.dumps(test))
 
 
-def test_sums_of_all_batches_are_what_is_observed_and_nothing_else_has_an_error(
-    tmp_path: Path,
-) -> None:
+def test_sums_of_all_batches_are_what_is_observed_and_nothing_else_has_an_error(tmp_path):
     rows = observe(trial_of(tmp_path), result_of(result()), took_s=1.0)
     each = of_each(together(sums_of(rows)))
     for flow, metrics in enumerate((OF_STREAM, OF_EXCHANGE, {Metric.EXCHANGES}, OF_FILE)):
@@ -239,7 +235,7 @@ def test_sums_of_all_batches_are_what_is_observed_and_nothing_else_has_an_error(
     assert each[Metric.TIMED_OUT][0, 0, 1] == 3
 
 
-def test_of_all_flows_together_there_is_what_all_of_them_count_by_part(tmp_path: Path) -> None:
+def test_of_all_flows_together_there_is_what_all_of_them_count_by_part(tmp_path):
     rows = observe(trial_of(tmp_path), result_of(result()), took_s=1.0)
     found = errors_within([(np.array([0]), of_all(left_out(sums_of(rows))))], 1)
     # Octets in bulk have no rate by part, exchanges no messages, a file no timeouts.
@@ -259,7 +255,7 @@ def test_of_all_flows_together_there_is_what_all_of_them_count_by_part(tmp_path:
     assert alone[Metric.MESSAGE_RATE].degrees[0] == 3
 
 
-def test_what_was_not_counted_by_part_of_a_stream_has_no_error(tmp_path: Path) -> None:
+def test_what_was_not_counted_by_part_of_a_stream_has_no_error(tmp_path):
     trial = trial_of(tmp_path)
 
     def left(**changes: Any) -> set[Metric]:
@@ -279,9 +275,7 @@ def test_what_was_not_counted_by_part_of_a_stream_has_no_error(tmp_path: Path) -
     assert "one_way_ps" not in stream_batches([measured_load()], is_voice=True, has_dropped=False)
 
 
-def test_an_agent_that_counts_in_no_parts_or_in_others_leaves_its_flow_without_them(
-    tmp_path: Path,
-) -> None:
+def test_an_agent_that_counts_in_no_parts_or_in_others_leaves_its_flow_without_them(tmp_path):
     trial, said = trial_of(tmp_path), result()
     del said["flows"]["load"]["receiving"]["counted"]["streams"][0]["measured"]["batches"]
     said["flows"]["ping"]["sending"]["counted"]["batches"] = [
@@ -295,7 +289,7 @@ def test_an_agent_that_counts_in_no_parts_or_in_others_leaves_its_flow_without_t
     assert failed(trial, took_s=1.0).flow_batch_counts.size == 0
 
 
-def test_several_receivers_are_counted_together() -> None:
+def test_several_receivers_are_counted_together():
     one = measured_load()
     found = stream_batches([one, one], is_voice=False, has_dropped=False)
     assert found["messages"].tolist() == [2, 8, 4, 6]
@@ -305,7 +299,7 @@ def test_several_receivers_are_counted_together() -> None:
     assert not stream_batches([], is_voice=False, has_dropped=False)
 
 
-def test_flows_have_an_interval_together_only_if_each_with_a_value_has_batches() -> None:
+def test_flows_have_an_interval_together_only_if_each_with_a_value_has_batches():
     # Three flows in two batches: one known in both, one that nobody counted by batch, one of which
     # there is nothing.
     values = np.array([[[1.0, np.nan, np.nan], [3.0, np.nan, np.nan]]])

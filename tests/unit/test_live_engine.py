@@ -65,7 +65,7 @@ def trial_of(
     return only_trial(folder, FILE, ("DATA", data), *more)
 
 
-def test_a_trial_becomes_a_test_that_the_coordinator_takes(tmp_path: Path) -> None:
+def test_a_trial_becomes_a_test_that_the_coordinator_takes(tmp_path):
     trial = trial_of(tmp_path)
     text = describe(trial, LABORATORY, {})
     _core.check_test(text)
@@ -92,7 +92,7 @@ def test_a_trial_becomes_a_test_that_the_coordinator_takes(tmp_path: Path) -> No
     assert ping["traffic"] == {"kind": "exchange", **asked}
 
 
-def test_answers_of_another_length_that_are_thought_about_become_a_response(tmp_path: Path) -> None:
+def test_answers_of_another_length_that_are_thought_about_become_a_response(tmp_path):
     more = (
         ('frames = "76 B"\narrivals', 'data = "40 B x 1 + 100 B x 1"\narrivals'),
         ('arrivals = "saturated"', 'arrivals = { poisson = "9 /s" }'),
@@ -109,9 +109,7 @@ def test_answers_of_another_length_that_are_thought_about_become_a_response(tmp_
     }
 
 
-def test_consent_is_asked_for_as_far_as_the_ceilings_of_both_hosts_have_room(
-    tmp_path: Path,
-) -> None:
+def test_consent_is_asked_for_as_far_as_the_ceilings_of_both_hosts_have_room(tmp_path):
     said = {
         "a": HostAnswer(Ceilings(rate_bps=10_000_000, rate_frames_per_s=2000)),
         "b": HostAnswer(Ceilings(rate_bps=3_000_000, rate_frames_per_s=5000)),
@@ -147,15 +145,13 @@ def test_consent_is_asked_for_as_far_as_the_ceilings_of_both_hosts_have_room(
         ),
     ],
 )
-def test_what_cannot_be_measured_is_refused_with_key_and_value(
-    tmp_path: Path, data: str, more: tuple[tuple[str, str], ...], fault: str
-) -> None:
+def test_what_cannot_be_measured_is_refused_with_key_and_value(tmp_path, data, more, fault):
     with pytest.raises(InputError) as caught:
         describe(trial_of(tmp_path, data, more), LABORATORY, {})
     assert fault in str(caught.value)
 
 
-def test_a_host_that_the_laboratory_lacks_is_named(tmp_path: Path) -> None:
+def test_a_host_that_the_laboratory_lacks_is_named(tmp_path):
     laboratory = Laboratory({"a": Station("a", "127.0.0.1:1", "127.0.0.1")}, "hosts.toml")
     with pytest.raises(InputError, match=r"hosts\.toml: hosts\.b = \(missing\)"):
         describe(trial_of(tmp_path), laboratory, {})
@@ -174,21 +170,19 @@ def test_a_host_that_the_laboratory_lacks_is_named(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_cannot_be_built_on_this_machine_is_refused(
-    tmp_path: Path, kind: str, data: str, old: str, new: str, fault: str
-) -> None:
+def test_what_cannot_be_built_on_this_machine_is_refused(tmp_path, kind, data, old, new, fault):
     trial = trial_of(tmp_path, data, ((old, new),) if old else ())
     with pytest.raises(InputError) as caught:
         Local(kind).check([Work(0, trial.id, trial.line)])
     assert fault in str(caught.value)
 
 
-def test_interfaces_take_what_the_flows_need(tmp_path: Path) -> None:
+def test_interfaces_take_what_the_flows_need(tmp_path):
     assert mtu_octets(trial_of(tmp_path).scenario) == 1500
     assert mtu_octets(trial_of(tmp_path, 'frames = "4018 B"').scenario) == 4000
 
 
-def test_flows_whose_names_are_too_long_for_a_test_are_numbered(tmp_path: Path) -> None:
+def test_flows_whose_names_are_too_long_for_a_test_are_numbered(tmp_path):
     scenario = trial_of(tmp_path).scenario
     assert flow_names(scenario) == ["load", "ping"]
     first, *rest = scenario.flows
@@ -258,7 +252,7 @@ def value(rows: TrialRows, metric: str, flow: int | None = None) -> tuple[float,
     return float(rows.values[place]), caution_text(int(rows.cautions[place]))
 
 
-def test_rows_are_what_the_agents_counted_over_the_time_in_which_they_did(tmp_path: Path) -> None:
+def test_rows_are_what_the_agents_counted_over_the_time_in_which_they_did(tmp_path):
     rows = observe(trial_of(tmp_path), result_of(result()), took_s=3.0)
     assert value(rows, "offered_rate", 0)[0] == 1000
     assert value(rows, "message_rate", 0)[0] == 1000
@@ -283,7 +277,7 @@ def test_rows_are_what_the_agents_counted_over_the_time_in_which_they_did(tmp_pa
     assert value(rows, "loss")[0] == pytest.approx(11 / 2500, rel=1e-12)
 
 
-def test_what_nobody_counted_has_no_value_and_says_so(tmp_path: Path) -> None:
+def test_what_nobody_counted_has_no_value_and_says_so(tmp_path):
     rows = observe(trial_of(tmp_path), result_of(result()), took_s=3.0)
     for metric, flow in (
         ("round_trip", 0),
@@ -298,8 +292,8 @@ def test_what_nobody_counted_has_no_value_and_says_so(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("wanted", "caution"), [(498, ""), (499, "few-samples")])
 def test_fewer_exchanges_than_were_wanted_are_a_caution_of_what_they_tell(
-    tmp_path: Path, wanted: int, caution: str
-) -> None:
+    tmp_path, wanted, caution
+):
     trial = trial_of(
         tmp_path, more=(('timeout = "10 ms"', f'timeout = "10 ms", exchanges = {wanted}'),)
     )
@@ -311,7 +305,7 @@ def test_fewer_exchanges_than_were_wanted_are_a_caution_of_what_they_tell(
     assert value(rows, "message_rate", 0)[1] == ""
 
 
-def test_a_doubtful_clock_is_a_caution_of_delays_only(tmp_path: Path) -> None:
+def test_a_doubtful_clock_is_a_caution_of_delays_only(tmp_path):
     rows = observe(trial_of(tmp_path), result_of(result()), took_s=3.0)
     assert value(rows, "one_way_delay", 0)[1] == "clock-uncertain"
     assert value(rows, "message_rate", 0)[1] == ""
@@ -325,9 +319,7 @@ def test_a_doubtful_clock_is_a_caution_of_delays_only(tmp_path: Path) -> None:
         (lambda flow: flow.update(cautions=["clock-stepped"]), "clock-stepped"),
     ],
 )
-def test_what_was_wrong_at_a_host_is_a_caution_of_its_flow(
-    tmp_path: Path, change: Any, caution: str
-) -> None:
+def test_what_was_wrong_at_a_host_is_a_caution_of_its_flow(tmp_path, change, caution):
     changed = copy.deepcopy(result())
     change(changed["flows"]["load"])
     rows = observe(trial_of(tmp_path), result_of(changed), took_s=3.0)
@@ -346,8 +338,8 @@ def test_what_was_wrong_at_a_host_is_a_caution_of_its_flow(
     ],
 )
 def test_what_was_taken_of_a_processor_is_a_caution_of_all_there_is(
-    tmp_path: Path, steal: int, others: int, caution: str
-) -> None:
+    tmp_path, steal, others, caution
+):
     def edge(at: str, *processors: dict[str, int]) -> dict[str, Any]:
         return {"at": at, "host": {"processors": processors}}
 
@@ -389,12 +381,8 @@ MS_PS = 10**9
     ],
 )
 def test_messages_that_left_late_are_a_caution_of_what_their_lateness_changes(
-    tmp_path: Path,
-    lateness: tuple[tuple[int, int, int], ...],
-    worst_ns: int,
-    of_times: str,
-    of_counts: str,
-) -> None:
+    tmp_path, lateness, worst_ns, of_times, of_counts
+):
     changed = copy.deepcopy(result())
     pacing = changed["flows"]["load"]["sending"]["counted"]["pacing"]
     # However few were within the 5 µs that the report shows.
@@ -412,9 +400,7 @@ def test_messages_that_left_late_are_a_caution_of_what_their_lateness_changes(
 
 
 @pytest.mark.parametrize(("period", "caution"), [("20 us", "late-send"), ("60 us", "")])
-def test_what_pacing_cannot_do_better_on_an_idle_host_is_not_late(
-    tmp_path: Path, period: str, caution: str
-) -> None:
+def test_what_pacing_cannot_do_better_on_an_idle_host_is_not_late(tmp_path, period, caution):
     # A tenth of 20 µs is less than 5 µs, within which an idle host sends; a tenth of 60 µs is more
     # than the 5.5 of these messages.
     text = (('{ poisson = "1000 /s" }', f'{{ regular = "{period}" }}'),)
@@ -426,7 +412,7 @@ def test_what_pacing_cannot_do_better_on_an_idle_host_is_not_late(
         assert value(rows, "inter_arrival", 0)[1] == expected
 
 
-def test_a_saturated_source_has_no_times_that_it_could_miss(tmp_path: Path) -> None:
+def test_a_saturated_source_has_no_times_that_it_could_miss(tmp_path):
     changed = copy.deepcopy(result())
     pacing = changed["flows"]["load"]["sending"]["counted"]["pacing"]
     pacing |= {"frames": 0, "share_on_time": None, "worst_ns": 0, "lateness": histogram()}
@@ -435,7 +421,7 @@ def test_a_saturated_source_has_no_times_that_it_could_miss(tmp_path: Path) -> N
     assert value(rows, "inter_arrival", 0)[1] == value(rows, "message_rate", 0)[1] == ""
 
 
-def test_drops_that_were_tried_again_limit_nobody(tmp_path: Path) -> None:
+def test_drops_that_were_tried_again_limit_nobody(tmp_path):
     changed = copy.deepcopy(result())
     changed["flows"]["load"]["losses"] = {
         "missing": 0,
@@ -449,7 +435,7 @@ def test_drops_that_were_tried_again_limit_nobody(tmp_path: Path) -> None:
     )
 
 
-def test_a_trial_in_vain_has_no_values_at_all(tmp_path: Path) -> None:
+def test_a_trial_in_vain_has_no_values_at_all(tmp_path):
     for trial in (trial_of(tmp_path), transfer_of(tmp_path, "stream = {}")):
         rows = failed(trial, took_s=1.0)
         assert all(math.isnan(found) for found in rows.values)
@@ -457,14 +443,14 @@ def test_a_trial_in_vain_has_no_values_at_all(tmp_path: Path) -> None:
         assert rows.count.sum() == 0
 
 
-def test_an_answer_of_which_nothing_is_said_is_as_long_as_its_request(tmp_path: Path) -> None:
+def test_an_answer_of_which_nothing_is_said_is_as_long_as_its_request(tmp_path):
     more = (('response = { frames = "76 B", ', "response = { "),)
     (_, ping) = trial_of(tmp_path, more=more).scenario.flows
     assert ping.response.frames == ping.frames == FixedLengths(bits=8 * 76)
 
 
 @pytest.mark.parametrize("study", registry.live_names())
-def test_every_live_test_of_a_study_is_one_that_agents_can_be_asked_for(study: str) -> None:
+def test_every_live_test_of_a_study_is_one_that_agents_can_be_asked_for(study):
     names = [name for name in shipped() if name.startswith(f"live/{study}/")]
     assert names
     series = set()
@@ -513,9 +499,7 @@ def transfer_of(folder: Path, job: str) -> Trial:
     ("job", "octets"),
     [("stream = {}", {}), ('stream = { size = "36 MB" }', {"octets": 36_000_000})],
 )
-def test_a_stream_of_octets_becomes_a_transfer_over_tcp(
-    tmp_path: Path, job: str, octets: dict[str, int]
-) -> None:
+def test_a_stream_of_octets_becomes_a_transfer_over_tcp(tmp_path, job, octets):
     trial = transfer_of(tmp_path, job)
     text = describe(trial, LABORATORY, {})
     _core.check_test(text)
@@ -526,9 +510,7 @@ def test_a_stream_of_octets_becomes_a_transfer_over_tcp(
     assert mtu_octets(trial.scenario) == 1500
 
 
-def test_hosts_of_a_testbed_acknowledge_selectively_or_not_for_all_transfers(
-    tmp_path: Path,
-) -> None:
+def test_hosts_of_a_testbed_acknowledge_selectively_or_not_for_all_transfers(tmp_path):
     scenario = transfer_of(tmp_path, "stream = {}").scenario
     assert selective_acknowledgements(scenario) is True
     (flow,) = scenario.flows
@@ -548,7 +530,7 @@ FILE_JOB = (
 
 
 @pytest.mark.parametrize("direction", ["read", "write"])
-def test_a_file_becomes_one_over_tcp_with_consent_both_ways(tmp_path: Path, direction: str) -> None:
+def test_a_file_becomes_one_over_tcp_with_consent_both_ways(tmp_path, direction):
     trial = transfer_of(tmp_path, FILE_JOB.replace("DIRECTION", direction))
     text = describe(trial, LABORATORY, {})
     _core.check_test(text)
@@ -564,7 +546,7 @@ def test_a_file_becomes_one_over_tcp_with_consent_both_ways(tmp_path: Path, dire
     assert file["server"] == {"kind": "constant", "ps": 1_000_000_000}
 
 
-def test_what_a_file_brought_is_blocks_and_the_time_of_all(tmp_path: Path) -> None:
+def test_what_a_file_brought_is_blocks_and_the_time_of_all(tmp_path):
     def end(again: int) -> dict[str, Any]:
         return {"tcp": {"columns": {"sent_again": [0, again]}}}
 
@@ -602,7 +584,7 @@ def test_what_a_file_brought_is_blocks_and_the_time_of_all(tmp_path: Path) -> No
     assert math.isnan(at("message_rate"))
 
 
-def test_rates_of_a_transfer_are_those_from_the_first_read_to_the_last(tmp_path: Path) -> None:
+def test_rates_of_a_transfer_are_those_from_the_first_read_to_the_last(tmp_path):
     tcp = {"columns": {"sent_again": [0, 3]}}
     copied = {
         "cautions": [],

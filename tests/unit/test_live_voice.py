@@ -80,8 +80,8 @@ def samples(overhead: int, least: int, most: int) -> dict[str, Any]:
     ],
 )
 def test_a_coder_becomes_a_stream_of_frames_of_samples_that_the_coordinator_takes(
-    tmp_path: Path, address: str, more: tuple[tuple[str, str], ...], around: int
-) -> None:
+    tmp_path, address, more, around
+):
     trial = trial_of(tmp_path, *more)
     text = describe(trial, loopback(address), {})
     _core.check_test(text)
@@ -109,9 +109,7 @@ def test_a_coder_becomes_a_stream_of_frames_of_samples_that_the_coordinator_take
         ((('overhead = "12 B" } }\n', 'overhead = "12 B" } }\nport = "tcp"\n'),), '"tcp"'),
     ],
 )
-def test_voice_that_cannot_be_measured_is_refused_with_key_and_value(
-    tmp_path: Path, more: tuple[tuple[str, str], ...], fault: str
-) -> None:
+def test_voice_that_cannot_be_measured_is_refused_with_key_and_value(tmp_path, more, fault):
     with pytest.raises(InputError) as caught:
         describe(trial_of(tmp_path, *more), loopback("127.0.0."), {})
     assert fault in str(caught.value)
@@ -193,7 +191,7 @@ def value(rows: TrialRows, metric: str, flow: int | None = None) -> tuple[float,
     return float(rows.values[place]), caution_text(int(rows.cautions[place]))
 
 
-def test_every_sample_that_was_made_is_in_one_row(tmp_path: Path) -> None:
+def test_every_sample_that_was_made_is_in_one_row(tmp_path):
     rows = observe(trial_of(tmp_path), result_of(result()), took_s=1.0)
     expected = {
         "samples_offered": 8000,
@@ -225,14 +223,14 @@ def test_every_sample_that_was_made_is_in_one_row(tmp_path: Path) -> None:
     assert 1 <= value(rows, "mos", 0)[0] < 2.5
 
 
-def test_a_doubtful_clock_is_a_caution_of_what_it_measures(tmp_path: Path) -> None:
+def test_a_doubtful_clock_is_a_caution_of_what_it_measures(tmp_path):
     rows = observe(trial_of(tmp_path), result_of(result()), took_s=1.0)
     for metric in ("voice_delay", "sample_delay_p99", "rating", "one_way_delay"):
         assert value(rows, metric, 0)[1] == "clock-uncertain"
     assert value(rows, "sample_loss", 0)[1] == ""
 
 
-def test_a_listener_to_whom_nothing_came_has_lost_all_that_was_sent(tmp_path: Path) -> None:
+def test_a_listener_to_whom_nothing_came_has_lost_all_that_was_sent(tmp_path):
     said = result()
     said["flows"]["talk"]["receiving"]["counted"]["streams"][0] |= {"voice": None, "received": 0}
     rows = observe(trial_of(tmp_path), result_of(said), took_s=1.0)
@@ -240,7 +238,7 @@ def test_a_listener_to_whom_nothing_came_has_lost_all_that_was_sent(tmp_path: Pa
     assert value(rows, "sample_loss", 0)[0] == 1
 
 
-def test_of_a_trial_in_vain_nothing_is_known_of_samples(tmp_path: Path) -> None:
+def test_of_a_trial_in_vain_nothing_is_known_of_samples(tmp_path):
     rows = failed(trial_of(tmp_path), took_s=1.0)
     for metric in ("samples_offered", "samples_lost", "sample_loss", "voice_delay", "mos"):
         found, cautions = value(rows, metric, 0)

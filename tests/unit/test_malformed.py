@@ -112,13 +112,11 @@ MALFORMED = {
 
 
 @pytest.mark.parametrize(("text", "key", "allowed"), MALFORMED.values(), ids=MALFORMED)
-def test_a_malformed_file_is_refused_with_key_and_what_was_allowed(
-    tmp_path: Path, text: str, key: str, allowed: str
-) -> None:
+def test_a_malformed_file_is_refused_with_key_and_what_was_allowed(tmp_path, text, key, allowed):
     expect_fault(tmp_path, text, key=key, allowed=allowed)
 
 
-def test_the_file_that_these_are_made_from_is_sound(tmp_path: Path) -> None:
+def test_the_file_that_these_are_made_from_is_sound(tmp_path):
     for number, text in enumerate(
         (
             VALID,
@@ -143,28 +141,28 @@ def test_the_file_that_these_are_made_from_is_sound(tmp_path: Path) -> None:
         (b"\x00\x01", r"\x00"),
     ],
 )
-def test_bytes_that_are_no_text_are_refused(tmp_path: Path, data: bytes, value: str) -> None:
+def test_bytes_that_are_no_text_are_refused(tmp_path, data, value):
     path = tmp_path / "x.toml"
     path.write_bytes(data)
     (fault,) = faults_of(lambda: load(path))
     assert value in fault.value
 
 
-def test_a_file_larger_than_any_experiment_is_not_read(tmp_path: Path) -> None:
+def test_a_file_larger_than_any_experiment_is_not_read(tmp_path):
     path = tmp_path / "x.toml"
     path.write_bytes(b"#" * 16_000_001)
     (fault,) = faults_of(lambda: load(path))
     assert (fault.value, fault.allowed) == ("too large", "expected at most 16000000 bytes")
 
 
-def test_missing_files_and_directories_are_refused(tmp_path: Path) -> None:
+def test_missing_files_and_directories_are_refused(tmp_path):
     assert faults_of(lambda: load(tmp_path / "none.toml"))[0].value == "missing"
     assert faults_of(lambda: load(tmp_path))[0].value == "a directory"
     assert faults_of(lambda: load(tmp_path / ("x" * 300)))[0].key == "(file)"
     assert faults_of(lambda: load(Path("a\0b")))[0].key == "(file)"
 
 
-def test_every_fault_is_reported_at_once(tmp_path: Path) -> None:
+def test_every_fault_is_reported_at_once(tmp_path):
     path = tmp_path / "x.toml"
     path.write_text(
         (
@@ -186,7 +184,7 @@ def test_every_fault_is_reported_at_once(tmp_path: Path) -> None:
     }
 
 
-def test_a_combination_that_only_the_plan_meets_is_refused_there(tmp_path: Path) -> None:
+def test_a_combination_that_only_the_plan_meets_is_refused_there(tmp_path):
     # With the first value of each sweep, and each value beside the first of the other, all is well;
     # only the last corner is not.
     path = tmp_path / "x.toml"

@@ -1,7 +1,5 @@
 """Malformed segments and positions: each fault has its key and says what is allowed."""
 
-from pathlib import Path
-
 import pytest
 from faults_at import expect_fault
 from files import CLUSTERS, HEAD, SEGMENT, STATIONS, VALID, host, segment
@@ -213,7 +211,5 @@ MALFORMED = {
 
 
 @pytest.mark.parametrize(("text", "key", "allowed"), MALFORMED.values(), ids=MALFORMED)
-def test_a_malformed_file_is_refused_with_key_and_what_was_allowed(
-    tmp_path: Path, text: str, key: str, allowed: str
-) -> None:
+def test_a_malformed_file_is_refused_with_key_and_what_was_allowed(tmp_path, text, key, allowed):
     expect_fault(tmp_path, text, key=key, allowed=allowed)

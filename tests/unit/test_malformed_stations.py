@@ -1,7 +1,5 @@
 """Malformed stations and sweeps: each fault has its key and says what is allowed."""
 
-from pathlib import Path
-
 import pytest
 from ethermeter.experiment import load
 from faults_at import expect_fault, faults_of
@@ -329,9 +327,7 @@ MALFORMED = {
 
 
 @pytest.mark.parametrize(("text", "key", "allowed"), MALFORMED.values(), ids=MALFORMED)
-def test_a_malformed_file_is_refused_with_key_and_what_was_allowed(
-    tmp_path: Path, text: str, key: str, allowed: str
-) -> None:
+def test_a_malformed_file_is_refused_with_key_and_what_was_allowed(tmp_path, text, key, allowed):
     expect_fault(tmp_path, text, key=key, allowed=allowed)
 
 
@@ -348,9 +344,7 @@ def test_a_malformed_file_is_refused_with_key_and_what_was_allowed(
         ('length_bytes,weight\n"64,1\n' + "x" * 200_000, "(file)", "expected a CSV file"),
     ],
 )
-def test_malformed_measured_lengths_are_refused(
-    tmp_path: Path, text: str, key: str, allowed: str
-) -> None:
+def test_malformed_measured_lengths_are_refused(tmp_path, text, key, allowed):
     (tmp_path / "x.csv").write_text(text, encoding="utf-8")
     path = tmp_path / "x.toml"
     path.write_text(VALID.replace('"64 B"', '{ measured = "x.csv" }'), encoding="utf-8")

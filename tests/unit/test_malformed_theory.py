@@ -101,7 +101,7 @@ MALFORMED = {
 
 
 @pytest.mark.parametrize("name", MALFORMED)
-def test_a_malformed_file_names_its_fault(tmp_path: Path, name: str) -> None:
+def test_a_malformed_file_names_its_fault(tmp_path, name):
     text, key, allowed = MALFORMED[name]
     # A bare key stands before the first table.
     whole = HEAD + text + VALID.removeprefix(HEAD) if text.startswith("theory =") else VALID + text
@@ -115,7 +115,7 @@ def planned(folder: Path, text: str) -> object:
 
 
 @pytest.mark.parametrize("engine", ["theory", "idealised", "ablation"])
-def test_an_engine_to_which_no_model_applies_says_why_for_each(tmp_path: Path, engine: str) -> None:
+def test_an_engine_to_which_no_model_applies_says_why_for_each(tmp_path, engine):
     text = traffic('arrivals = { regular = "1 ms" }') + f'[run]\nengines = ["{engine}"]\n'
     (fault,) = faults_of(lambda: planned(tmp_path, text))
     assert (fault.key, fault.value) == ("run.engines", engine)
@@ -123,14 +123,14 @@ def test_an_engine_to_which_no_model_applies_says_why_for_each(tmp_path: Path, e
     assert "needs stations that are saturated; arrivals are regular (1 model)" in fault.allowed
 
 
-def test_a_model_that_applies_nowhere_says_why(tmp_path: Path) -> None:
+def test_a_model_that_applies_nowhere_says_why(tmp_path):
     text = POISSON + ASKED + '[theory]\nmodels = ["lam-1980", "metcalfe-boggs-1976"]\n'
     (fault,) = faults_of(lambda: planned(tmp_path, text))
     assert (fault.key, fault.value) == ("theory.models", "metcalfe-boggs-1976")
     assert "needs stations that are saturated; arrivals are poisson" in fault.allowed
 
 
-def test_a_model_that_applies_only_somewhere_answers_there(tmp_path: Path) -> None:
+def test_a_model_that_applies_only_somewhere_answers_there(tmp_path):
     text = (
         POISSON
         + ASKED
@@ -143,7 +143,7 @@ def test_a_model_that_applies_only_somewhere_answers_there(tmp_path: Path) -> No
     assert [trial.point["stations.queue"] for trial in plan.trials] == ["1", "4"]
 
 
-def test_a_segment_without_any_distance_is_refused_by_models_that_need_it(tmp_path: Path) -> None:
+def test_a_segment_without_any_distance_is_refused_by_models_that_need_it(tmp_path):
     text = (
         POISSON.replace(SEGMENT, '[segment]\nstandard = "ieee-10"\ndelays = [["0 us"]]\n') + ASKED
     )

@@ -2,8 +2,6 @@
 what was allowed.
 """
 
-from pathlib import Path
-
 import pytest
 from ethermeter.experiment import load
 from ethermeter.plan import expand
@@ -332,13 +330,11 @@ MALFORMED = {
 
 
 @pytest.mark.parametrize(("text", "key", "allowed"), MALFORMED.values(), ids=MALFORMED)
-def test_a_malformed_file_is_refused_with_key_and_what_was_allowed(
-    tmp_path: Path, text: str, key: str, allowed: str
-) -> None:
+def test_a_malformed_file_is_refused_with_key_and_what_was_allowed(tmp_path, text, key, allowed):
     expect_fault(tmp_path, text, key=key, allowed=allowed)
 
 
-def test_every_fault_of_a_voice_group_is_found_at_once(tmp_path: Path) -> None:
+def test_every_fault_of_a_voice_group_is_found_at_once(tmp_path):
     path = tmp_path / "x.toml"
     path.write_text(
         voice('queue = 4\nafter_attempt_limit = "discard"\n', frames='frames = "64 B"\n'),
@@ -365,7 +361,7 @@ def test_every_fault_of_a_voice_group_is_found_at_once(tmp_path: Path) -> None:
         growing("64 B", "1024 B", "2 B"),
     ],
 )
-def test_a_sound_file_is_read(tmp_path: Path, text: str) -> None:
+def test_a_sound_file_is_read(tmp_path, text):
     # What every malformed one is a change of.
     path = tmp_path / "x.toml"
     path.write_text(text, encoding="utf-8")
@@ -375,16 +371,14 @@ def test_a_sound_file_is_read(tmp_path: Path, text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "ppb"), [("50 ppm", 50_000), ("0.001 ppm", 1), ("7 ppb", 7), ("1e4 ppm", 10_000_000)]
 )
-def test_the_error_of_a_clock_is_passed_on_in_parts_of_a_billion(
-    tmp_path: Path, text: str, ppb: int
-) -> None:
+def test_the_error_of_a_clock_is_passed_on_in_parts_of_a_billion(tmp_path, text, ppb):
     path = tmp_path / "x.toml"
     path.write_text(voice(f'clock_error = "{text}"\n'), encoding="utf-8")
     (trial,) = expand([load(path)]).trials
     assert trial.scenario.media[0].stations[0].clock_error_ppb == ppb
 
 
-def test_a_plan_without_an_error_of_clocks_is_what_it_was(tmp_path: Path) -> None:
+def test_a_plan_without_an_error_of_clocks_is_what_it_was(tmp_path):
     # No key in the scenario: the seed and the hash of plans from before the key was there stay the
     # same.
     path = tmp_path / "x.toml"
@@ -396,7 +390,7 @@ def test_a_plan_without_an_error_of_clocks_is_what_it_was(tmp_path: Path) -> Non
     assert plans[0].trials[0].line == plans[1].trials[0].line
 
 
-def test_a_frame_may_be_all_samples(tmp_path: Path) -> None:
+def test_a_frame_may_be_all_samples(tmp_path):
     path = tmp_path / "x.toml"
     path.write_text(growing("64 B", "1024 B", "0 B"), encoding="utf-8")
     (trial,) = expand([load(path)]).trials

@@ -42,7 +42,7 @@ def places(tree: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize("monster", MONSTERS.values(), ids=MONSTERS)
-def test_a_monster_at_any_key_gives_faults_or_a_sound_experiment(monster: object) -> None:
+def test_a_monster_at_any_key_gives_faults_or_a_sound_experiment(monster):
     for path in places(SOUND):
         tree = copy.deepcopy(SOUND)
         table = tree

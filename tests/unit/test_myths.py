@@ -128,7 +128,7 @@ def changed(metric: Metric, change: Callable[[str, str, Mapping[str, str], float
     return world
 
 
-def test_every_claim_names_a_quantity_and_every_quantity_has_a_claim() -> None:
+def test_every_claim_names_a_quantity_and_every_quantity_has_a_claim():
     entries = STUDY.published()
     assert sorted({entry.text("quantity") for entry in entries}) == sorted(
         {**FORMULAS, **SIMULATED}
@@ -138,11 +138,11 @@ def test_every_claim_names_a_quantity_and_every_quantity_has_a_claim() -> None:
     assert all("above" in entry or "below" in entry or entry.rounding for entry in entries)
 
 
-def test_the_files_make_one_plan_of_eight_series() -> None:
+def test_the_files_make_one_plan_of_eight_series():
     assert len(dict.fromkeys(trial.series for trial in plan().trials)) == len(FILES) == 8
 
 
-def test_every_claim_about_runs_is_borne_out_by_a_world_that_agrees() -> None:
+def test_every_claim_about_runs_is_borne_out_by_a_world_that_agrees():
     verdicts = {name: claim.verdict for name, claim in judged(ideal).items()}
     # Its knees: with all delays on one slope beyond the corner, both axes put the knee at the
     # corner.
@@ -197,13 +197,11 @@ def test_every_claim_about_runs_is_borne_out_by_a_world_that_agrees() -> None:
         ),
     ],
 )
-def test_every_claim_about_runs_can_fail(
-    claim: str, metric: Metric, change: Callable[[str, str, Mapping[str, str], float], float]
-) -> None:
+def test_every_claim_about_runs_can_fail(claim, metric, change):
     assert judged(changed(metric, change))[claim].verdict in ("missed", "fails")
 
 
-def test_a_wide_interval_does_not_keep_a_limit() -> None:
+def test_a_wide_interval_does_not_keep_a_limit():
     # 0.97 with a half width of 4.3 x 0.01 x 0.97 reaches below 0.95.
     assert judged(ideal, error=0.01)["nominal-capacity"].verdict == "fails"
 
@@ -219,15 +217,11 @@ def test_a_wide_interval_does_not_keep_a_limit() -> None:
         ({}, exact(1.0), None),
     ],
 )
-def test_a_limit_is_kept_by_the_whole_interval(
-    entry: dict[str, object],
-    ours: Estimate,
-    holds: bool | None,  # noqa: FBT001
-) -> None:
+def test_a_limit_is_kept_by_the_whole_interval(entry, ours, holds):
     assert myths.decide(entry_with(**entry), ours, "").holds is holds
 
 
-def test_a_partial_run_leaves_its_claims_not_run_and_formulas_judged() -> None:
+def test_a_partial_run_leaves_its_claims_not_run_and_formulas_judged():
     about_runs = {entry.id for entry in STUDY.published() if simulated(entry)}
     assert {
         claim.id for claim in myths.claims(Runs([], [], {})) if claim.verdict == "not-run"
@@ -250,22 +244,22 @@ def test_a_partial_run_leaves_its_claims_not_run_and_formulas_judged() -> None:
         ("first_peak_of_artefact", 1.03, 0.005),
     ],
 )
-def test_formulas_give_the_reference_values(name: str, printed: float, half_unit: float) -> None:
+def test_formulas_give_the_reference_values(name, printed, half_unit):
     assert FORMULAS[name]()[0] == pytest.approx(printed, abs=half_unit, rel=0)
 
 
-def test_bux_curve_gives_its_reference_values() -> None:
+def test_bux_curve_gives_its_reference_values():
     found = myths_theory.bux_delay(np.array([0.1, 0.3, 0.4, 0.5]))
     assert found == pytest.approx([1.2029, 1.8977, 2.8445, 5.7567], abs=5e-5, rel=0)
 
 
-def test_two_peaks_come_out_of_the_artefact_only() -> None:
+def test_two_peaks_come_out_of_the_artefact_only():
     assert FORMULAS["peaks"]()[0] == 1
     assert FORMULAS["peaks_of_artefact"]()[0] == 2
 
 
 @pytest.mark.parametrize("end", [5.0, 10.0, 20.0])
-def test_the_knee_of_bux_is_where_the_curve_is_as_steep_as_its_chord(end: float) -> None:
+def test_the_knee_of_bux_is_where_the_curve_is_as_steep_as_its_chord(end):
     found = myths_theory.bux_knee(end)
     grid = np.arange(0.01, 0.7, 0.005)
     delay = myths_theory.bux_delay(grid)
@@ -276,7 +270,7 @@ def test_the_knee_of_bux_is_where_the_curve_is_as_steep_as_its_chord(end: float)
     assert (at[2] - at[1]) / 0.005 <= chord <= (at[3] - at[2]) / 0.005
 
 
-def test_knees_are_found_replication_by_replication() -> None:
+def test_knees_are_found_replication_by_replication():
     found = knees(made_up(ideal), "64 B")
     # The corner is a point of the grid, and all replications are alike.
     assert found.load.value == pytest.approx(CORNER)
@@ -285,7 +279,7 @@ def test_knees_are_found_replication_by_replication() -> None:
     assert found.load.half_width == pytest.approx(0.0, abs=1e-12)
 
 
-def test_knees_lower_against_throughput_are_seen() -> None:
+def test_knees_lower_against_throughput_are_seen():
     # Half of what is offered is carried, so every bend lies at half the value.
     world = changed(Metric.UTILISATION, lambda s, e, p, v: float(p[LOAD]) / 2 if s == KNEES else v)
     found = judged(world)["knee-lower-against-throughput"]
@@ -293,7 +287,7 @@ def test_knees_lower_against_throughput_are_seen() -> None:
     assert found.ours == pytest.approx(CORNER / 2)
 
 
-def test_the_three_figures_draw_the_same_trials() -> None:
+def test_the_three_figures_draw_the_same_trials():
     runs = made_up(ideal)
     by_load, by_throughput, by_queue = myths_curves.same_trials(runs)
     for offered, throughput, queue in zip(by_load, by_throughput, by_queue, strict=True):
@@ -306,7 +300,7 @@ def test_the_three_figures_draw_the_same_trials() -> None:
         assert len(offered.points) == len(members) == 25
 
 
-def test_worlds_are_drawn_where_their_attempts_carry_what_arrives() -> None:
+def test_worlds_are_drawn_where_their_attempts_carry_what_arrives():
     traces = myths_curves.against_attempts(made_up(ideal))
     without = next(
         trace
@@ -327,7 +321,7 @@ def test_worlds_are_drawn_where_their_attempts_carry_what_arrives() -> None:
     assert at[-1] == pytest.approx(1.0, abs=0.05)
 
 
-def test_steps_lead_from_the_formula_to_the_segment() -> None:
+def test_steps_lead_from_the_formula_to_the_segment():
     places, traces = myths_curves.steps(made_up(ideal))
     assert (places[0], places[-1], len(places)) == ("formula of 1976", "hosts take time", 8)
     assert all([x for x, _ in trace.points] == places for trace in traces)
@@ -336,14 +330,14 @@ def test_steps_lead_from_the_formula_to_the_segment() -> None:
     )
 
 
-def test_the_ring_carries_its_packets_and_one_turn_of_a_bit_by_hand() -> None:
+def test_the_ring_carries_its_packets_and_one_turn_of_a_bit_by_hand():
     found = dict(myths_curves.ring_capacities(made_up(ideal))[0].points)
     turn_s = 24 * (1536 + 24) * 8e-7
     # The round trip of 12 us and one bit in each of 24 stations.
     assert found["1536 B"].value == pytest.approx(turn_s / (turn_s + 12e-6 + 24e-7), rel=1e-6)
 
 
-def test_regimes_have_names() -> None:
+def test_regimes_have_names():
     arrivals = dict.fromkeys(
         trial.point["stations.arrivals"] for trial in plan().trials if trial.series == "regime"
     )

@@ -50,7 +50,7 @@ def scenario(folder: Path, text: str) -> dict[str, Any]:
     return found
 
 
-def test_a_group_makes_hosts_links_and_flows(tmp_path: Path) -> None:
+def test_a_group_makes_hosts_links_and_flows(tmp_path):
     found = scenario(tmp_path, HEAD + NETWORK + FLOW)
     assert [node["name"] for node in found["nodes"]] == [
         "sender1",
@@ -73,7 +73,7 @@ def test_a_group_makes_hosts_links_and_flows(tmp_path: Path) -> None:
     assert found["links"][0]["ps_per_octet"] == 80_000
 
 
-def test_pairs_say_who_sends_to_whom(tmp_path: Path) -> None:
+def test_pairs_say_who_sends_to_whom(tmp_path):
     each = FLOW.replace('to = "sink"', 'to = "sender"\npairs = "all"')
     found = scenario(tmp_path, HEAD + NETWORK + each)["flows"]
     assert len(found) == 6
@@ -98,7 +98,7 @@ def test_pairs_say_who_sends_to_whom(tmp_path: Path) -> None:
     )
 
 
-def test_everything_that_can_be_said_of_a_network_reaches_the_core(tmp_path: Path) -> None:
+def test_everything_that_can_be_said_of_a_network_reaches_the_core(tmp_path):
     text = (
         HEAD
         + """\
@@ -235,7 +235,7 @@ measure = "all"
     jsonschema.validate(parsed(text, file="x"), json_schema())
 
 
-def test_a_live_trial_is_told_by_what_hosts_send(tmp_path: Path) -> None:
+def test_a_live_trial_is_told_by_what_hosts_send(tmp_path):
     path = tmp_path / "x.toml"
     path.write_text(
         HEAD
@@ -268,7 +268,7 @@ def test_a_live_trial_is_told_by_what_hosts_send(tmp_path: Path) -> None:
         "network.models.pc.send.pci.per_byte",
     ],
 )
-def test_any_key_can_be_varied_by_number_or_by_name(tmp_path: Path, key: str) -> None:
+def test_any_key_can_be_varied_by_number_or_by_name(tmp_path, key):
     value = {
         "rate": '["10 Mb/s", "100 Mb/s"]',
         "count": "[1, 2]",
@@ -486,9 +486,7 @@ def fault(tmp_path: Path, text: str, key: str, allowed: str) -> None:
         (('name = "load"', 'name = "frames"'), "flows.0.name", "a name that is no key of flows"),
     ],
 )
-def test_a_fault_is_named_with_its_key_and_what_is_allowed(
-    tmp_path: Path, change: tuple[str, str], key: str, allowed: str
-) -> None:
+def test_a_fault_is_named_with_its_key_and_what_is_allowed(tmp_path, change, key, allowed):
     text = NETWORK + FLOW
     assert change[0] in text
     fault(tmp_path, text.replace(*change), key, allowed)
@@ -531,13 +529,11 @@ def test_a_fault_is_named_with_its_key_and_what_is_allowed(
         ('"flows.load.to" = ["sink", "s"]', "flows.0.to", "s is a switch"),
     ],
 )
-def test_a_varied_value_is_checked_as_one_that_stands(
-    tmp_path: Path, vary: str, key: str, allowed: str
-) -> None:
+def test_a_varied_value_is_checked_as_one_that_stands(tmp_path, vary, key, allowed):
     fault(tmp_path, NETWORK + FLOW + f"[vary]\n{vary}\n", key, allowed)
 
 
-def test_all_faults_are_told_at_once(tmp_path: Path) -> None:
+def test_all_faults_are_told_at_once(tmp_path):
     path = tmp_path / "x.toml"
     text = NETWORK.replace('ends = ["sink", "s"]', 'ends = ["sink", "t"]').replace(
         "count = 3", 'count = 3\nmodel = "x"'
@@ -551,10 +547,7 @@ def test_all_faults_are_told_at_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["validate", "plan", "run"])
-def test_what_only_the_core_refuses_ends_with_2_before_anything_runs(
-    tmp_path: Path,
-    command: str,
-) -> None:
+def test_what_only_the_core_refuses_ends_with_2_before_anything_runs(tmp_path, command):
     memory = 'name = "s"\nbuffer = { size = "4 kB", pause = { high = "3950 B", low = "1 kB" } }'
     (tmp_path / "x.toml").write_text(
         HEAD + NETWORK.replace('name = "s"', memory) + FLOW, encoding="utf-8"
@@ -571,12 +564,12 @@ def test_what_only_the_core_refuses_ends_with_2_before_anything_runs(
     assert [entry.name for entry in tmp_path.iterdir()] == ["x.toml"]
 
 
-def test_a_loop_is_refused_with_its_link(tmp_path: Path) -> None:
+def test_a_loop_is_refused_with_its_link(tmp_path):
     more = '[[network.switches]]\nname = "t"\n' + 2 * '[[network.links]]\nends = ["s", "t"]\n'
     fault(tmp_path, NETWORK + more + FLOW, "network.links.3.ends", "expected no loop")
 
 
-def test_a_flow_needs_a_way(tmp_path: Path) -> None:
+def test_a_flow_needs_a_way(tmp_path):
     more = (
         '[[network.hosts]]\nname = "x"\n[[network.hosts]]\nname = "y"\n'
         '[[network.links]]\nends = ["x", "y"]\n'
@@ -589,7 +582,7 @@ def test_a_flow_needs_a_way(tmp_path: Path) -> None:
     )
 
 
-def test_shipped_models_are_sound_and_every_number_of_theirs_has_a_source() -> None:
+def test_shipped_models_are_sound_and_every_number_of_theirs_has_a_source():
     for name in shipped_models():
         model = shipped_model(name)
         assert model is not None

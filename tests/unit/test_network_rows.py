@@ -81,7 +81,7 @@ def ran(folder: Path, text: str, **options: object) -> em.Run:
 
 
 @pytest.mark.parametrize("user", [64, 512, 1500])
-def test_two_pcs_give_equation_2_1_of_hughes_jones_and_saka(tmp_path: Path, user: int) -> None:
+def test_two_pcs_give_equation_2_1_of_hughes_jones_and_saka(tmp_path, user):
     # T(b) = 26.32 + 0.0235 b us, b octets of user data in a frame of b + 18; the simulator's times
     # are exact, means are rounded once.
     run = ran(tmp_path, PING.replace("82 B", f"{user + 18} B"))
@@ -102,9 +102,7 @@ def test_two_pcs_give_equation_2_1_of_hughes_jones_and_saka(tmp_path: Path, user
         )
 
 
-def test_a_datagram_in_fragments_counts_once_and_its_frames_and_data_as_they_are(
-    tmp_path: Path,
-) -> None:
+def test_a_datagram_in_fragments_counts_once_and_its_frames_and_data_as_they_are(tmp_path):
     text = PING.replace("hughes-jones-saka-pc", "ideal").replace(
         'response = { frames = "82 B" }', ""
     )
@@ -128,7 +126,7 @@ def test_a_datagram_in_fragments_counts_once_and_its_frames_and_data_as_they_are
     )
 
 
-def test_the_data_of_a_padded_datagram_is_its_data(tmp_path: Path) -> None:
+def test_the_data_of_a_padded_datagram_is_its_data(tmp_path):
     text = PING.replace("hughes-jones-saka-pc", "ideal").replace(
         'response = { frames = "82 B" }', ""
     )
@@ -144,7 +142,7 @@ def test_the_data_of_a_padded_datagram_is_its_data(tmp_path: Path) -> None:
     assert found["data_rate"] == pytest.approx(8 * found["message_rate"], rel=1e-12)
 
 
-def test_what_a_full_port_loses_is_what_did_not_come(tmp_path: Path) -> None:
+def test_what_a_full_port_loses_is_what_did_not_come(tmp_path):
     run = ran(tmp_path, SATURATED)
     alone, together = values(run, trial=0), values(run, trial=3)
     assert alone["loss"] == 0
@@ -162,9 +160,7 @@ def test_what_a_full_port_loses_is_what_did_not_come(tmp_path: Path) -> None:
     assert together["loss"] == pytest.approx(lost / offered, rel=1e-12)
 
 
-def test_every_flow_and_all_flows_have_every_metric_in_the_order_of_the_list(
-    tmp_path: Path,
-) -> None:
+def test_every_flow_and_all_flows_have_every_metric_in_the_order_of_the_list(tmp_path):
     run = ran(tmp_path, SATURATED)
     table = run.to_pandas()
     for trial in run.trials():
@@ -183,7 +179,7 @@ def test_every_flow_and_all_flows_have_every_metric_in_the_order_of_the_list(
     }
 
 
-def test_ports_balance_with_what_came(tmp_path: Path) -> None:
+def test_ports_balance_with_what_came(tmp_path):
     run = ran(tmp_path, SATURATED)
     ports = run.directory.ports()
     assert ports is not None
@@ -201,7 +197,7 @@ def test_ports_balance_with_what_came(tmp_path: Path) -> None:
     assert out["dropped"] > 0
 
 
-def test_histograms_are_of_each_flow(tmp_path: Path) -> None:
+def test_histograms_are_of_each_flow(tmp_path):
     run = ran(tmp_path, SATURATED)
     trial = run.trials()[3].id
     table = run.directory.histograms().to_pandas()
@@ -214,7 +210,7 @@ def test_histograms_are_of_each_flow(tmp_path: Path) -> None:
         assert of["count"].sum() == values(run, trial=3, flow=flow)["messages"]
 
 
-def test_threads_and_resumption_change_no_byte(tmp_path: Path) -> None:
+def test_threads_and_resumption_change_no_byte(tmp_path):
     path = tmp_path / "x.toml"
     path.write_text(SATURATED, encoding="utf-8")
     loaded = em.load(path)
@@ -254,7 +250,7 @@ def test_threads_and_resumption_change_no_byte(tmp_path: Path) -> None:
     assert digest(loaded.run(out=tmp_path / "three", jobs=2).path) == whole
 
 
-def test_segments_and_networks_can_be_run_as_one_plan(tmp_path: Path) -> None:
+def test_segments_and_networks_can_be_run_as_one_plan(tmp_path):
     segment = (
         'title = "s"\n[segment]\nstandard = "ieee-10"\nlength = "100 m"\n'
         '[[stations]]\ncount = 2\nframes = "64 B"\n'
@@ -271,7 +267,7 @@ def test_segments_and_networks_can_be_run_as_one_plan(tmp_path: Path) -> None:
     assert points["n"] == {m.value for m in FLOW_METRICS}
 
 
-def test_a_flow_is_overloaded_only_where_it_may_wait_without_limit() -> None:
+def test_a_flow_is_overloaded_only_where_it_may_wait_without_limit():
     def scenario(queue: int | None, mean_ps: float) -> Scenario:
         nodes = [{"name": "a", "kind": {"host": {}}}, {"name": "b", "kind": {"host": {}}}]
         nodes.append(
@@ -322,7 +318,7 @@ def cautions(run: em.Run, metric: str, *, flow: int = -1) -> set[str]:
     return set(found["caution"].astype(str).iloc[0].split())
 
 
-def test_cautions_say_why_a_value_should_be_looked_at(tmp_path: Path) -> None:
+def test_cautions_say_why_a_value_should_be_looked_at(tmp_path):
     alone = PING.replace("hughes-jones-saka-pc", "ideal").replace(
         'response = { frames = "82 B" }\n', ""
     )
@@ -353,7 +349,7 @@ def test_cautions_say_why_a_value_should_be_looked_at(tmp_path: Path) -> None:
     assert cautions(full, "loss") == {"under-way"}
 
 
-def test_a_measured_plan_is_not_simulated(tmp_path: Path) -> None:
+def test_a_measured_plan_is_not_simulated(tmp_path):
     path = tmp_path / "x.toml"
     path.write_text(PING + '[run]\nengines = ["live"]\n', encoding="utf-8")
     with pytest.raises(em.InputError, match=r'run\.engines = "live"'):

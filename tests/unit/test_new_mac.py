@@ -32,7 +32,7 @@ def tree() -> Path:
 
 
 @pytest.mark.long
-def test_a_change_of_five_files_is_a_mac_that_keeps_its_law(tree: Path) -> None:
+def test_a_change_of_five_files_is_a_mac_that_keeps_its_law(tree):
     truth = ("--package", "ethermeter-simulator", "--test", "aloha")
     printed = call(tree, "cargo", "test", "--release", "--quiet", *truth)
     assert "1 passed" in printed

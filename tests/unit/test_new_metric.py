@@ -53,7 +53,7 @@ def call(tree: Path, *words: str) -> str:
     return changes.call(tree, *words, limit_s=120, PYTHONPATH=str(tree / "python"))
 
 
-def test_a_row_of_the_registry_is_a_metric_that_is_run_shown_and_documented(tree: Path) -> None:
+def test_a_row_of_the_registry_is_a_metric_that_is_run_shown_and_documented(tree):
     ethermeter = (sys.executable, "-m", "ethermeter")
     call(tree, *ethermeter, "run", "frames.toml", "--jobs", "1", "--no-report", "--out", "run")
     rows = pq.read_table(tree / "run" / "observations.parquet").to_pylist()

@@ -23,13 +23,13 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_a_change_of_three_files_applies(tree: Path) -> None:
+def test_a_change_of_three_files_applies(tree):
     assert len(re.findall(r"^\+\+\+ b/", CHANGE, re.MULTILINE)) == 3
     assert "UdpLite" in (tree / "crates/live/src/port/mod.rs").read_text(encoding="utf-8")
 
 
 @pytest.mark.long
-def test_the_port_is_built_and_its_datagrams_arrive(tree: Path) -> None:
+def test_the_port_is_built_and_its_datagrams_arrive(tree):
     try:
         socket.socket(socket.AF_INET, socket.SOCK_DGRAM, UDP_LITE).close()
     except OSError as error:

@@ -45,7 +45,7 @@ def call(package: Path, *words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_a_new_folder_is_a_study_that_is_listed_run_and_judged(package: Path) -> None:
+def test_a_new_folder_is_a_study_that_is_listed_run_and_judged(package):
     assert {Path(name).name for name, _ in FILES} == {
         "line-rate.toml",
         "published.toml",
@@ -66,12 +66,12 @@ def test_a_new_folder_is_a_study_that_is_listed_run_and_judged(package: Path) ->
     assert "A frame occupies its preamble" in page
 
 
-def test_its_experiments_are_shipped_and_sound(package: Path) -> None:
+def test_its_experiments_are_shipped_and_sound(package):
     assert "rfc2544/line-rate" in call(package, "experiments").stdout
     assert call(package, "validate", "rfc2544/line-rate").returncode == 0
 
 
-def test_a_quick_run_is_shorter_and_has_the_same_points(package: Path) -> None:
+def test_a_quick_run_is_shorter_and_has_the_same_points(package):
     ended = call(
         package, "reproduce", "rfc2544", "--quick", "--jobs", "1", "--out", "quick", "--json"
     )

@@ -2,7 +2,6 @@
 
 import json
 import math
-from pathlib import Path
 
 import pytest
 from ethermeter.analysis import groups
@@ -19,7 +18,7 @@ from program import invoke
 SHORT = ("--set", 'phases.transmit="60 ms"', "--set", 'phases.measure="last 40 ms"')
 
 
-def test_the_office_has_queries_a_copy_and_a_call_and_two_engines() -> None:
+def test_the_office_has_queries_a_copy_and_a_call_and_two_engines():
     office = load(shipped()["office"])
     assert office.engines == (SIMULATION, LIVE)
     flows = office.scenarios.at(()).flows
@@ -28,7 +27,7 @@ def test_the_office_has_queries_a_copy_and_a_call_and_two_engines() -> None:
     assert [flow.name for flow in flows if flow.codec] == ["call", "call-back"]
 
 
-def test_run_simulates_and_names_the_command_that_measures(tmp_path: Path) -> None:
+def test_run_simulates_and_names_the_command_that_measures(tmp_path):
     run = tmp_path / "run"
     ended = invoke("run", "office", *SHORT, "--out", run, "--no-report")
     assert ended.returncode == 0, ended.stderr
@@ -38,14 +37,14 @@ def test_run_simulates_and_names_the_command_that_measures(tmp_path: Path) -> No
     assert engines == {SIMULATION}
 
 
-def test_an_experiment_that_is_only_measured_is_not_simulated_instead(tmp_path: Path) -> None:
+def test_an_experiment_that_is_only_measured_is_not_simulated_instead(tmp_path):
     ended = invoke("run", "office", "--set", 'run.engines=["live"]', "--out", tmp_path / "run")
     assert ended.returncode == 2
     assert "ethermeter measure" in ended.stderr
 
 
 @pytest.mark.parametrize("engine", ["theory", "idealised", "ablation"])
-def test_theory_of_a_network_is_refused_with_the_reason(tmp_path: Path, engine: str) -> None:
+def test_theory_of_a_network_is_refused_with_the_reason(tmp_path, engine):
     text = shipped()["office"].read_text().replace('"live"]', f'"{engine}"]')
     allowed = 'expected "simulation" or "live". Theory is not available for networks'
     expect_fault(tmp_path, text, key="run.engines.1", allowed=allowed)
@@ -56,7 +55,7 @@ def point(engine: str, flows: str, **values: float) -> Point:
     return Point("office", {"network.rate": "1 Mb/s", groups.PART: flows}, engine, 3, estimates)
 
 
-def test_engines_are_paired_by_flows_and_metric() -> None:
+def test_engines_are_paired_by_flows_and_metric():
     nan = math.nan
     found = list(
         pairs(
@@ -82,7 +81,7 @@ def test_engines_are_paired_by_flows_and_metric() -> None:
     assert all(pair.point == {"network.rate": "1 Mb/s"} for pair in found)
 
 
-def test_a_file_of_both_engines_has_the_pairs_and_what_theory_says() -> None:
+def test_a_file_of_both_engines_has_the_pairs_and_what_theory_says():
     loss = Pair("x", {}, "call", Metric.LOSS, Estimate(0, 0, 2), Estimate(0.5, 0, 2))
     read = json.loads(to_json((), [loss]))
     assert read["side_by_side"] == [

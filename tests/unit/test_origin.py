@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 
 import msgspec
 import pytest
@@ -197,9 +196,7 @@ def paths(value: object, path: str) -> Iterator[str]:
             yield from paths(item, f"{path}[{at}]")
 
 
-def test_every_key_that_the_core_may_name_is_one_of_the_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_key_that_the_core_may_name_is_one_of_the_file(tmp_path, monkeypatch):
     file = tmp_path / "x.toml"
     file.write_text(RICH, encoding="utf-8")
     found = json.loads(msgspec.json.encode(load(file).scenarios.at(())))
@@ -246,8 +243,8 @@ def test_every_key_that_the_core_may_name_is_one_of_the_file(
     ],
 )
 def test_a_fault_of_the_core_has_the_key_and_the_value_of_the_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, key: str, value: str
-) -> None:
+    tmp_path, monkeypatch, path, key, value
+):
     file = tmp_path / "x.toml"
     file.write_text(RICH, encoding="utf-8")
     monkeypatch.setattr(_core, "check_trial", lambda _: (path, "1", "must be right"))
@@ -269,9 +266,7 @@ def test_a_fault_of_the_core_has_the_key_and_the_value_of_the_file(
         ),
     ],
 )
-def test_what_only_the_core_finds_is_shown_as_the_file_has_it(
-    tmp_path: Path, change: tuple[str, str], key: str, value: str
-) -> None:
+def test_what_only_the_core_finds_is_shown_as_the_file_has_it(tmp_path, change, key, value):
     file = tmp_path / "x.toml"
     file.write_text(RICH.replace(*change), encoding="utf-8")
     (fault,) = faults_of(lambda: load(file))

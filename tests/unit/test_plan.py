@@ -30,7 +30,7 @@ def varied(tmp_path: Path) -> Path:
     return path
 
 
-def test_all_combinations_are_run_the_last_key_changing_fastest(varied: Path) -> None:
+def test_all_combinations_are_run_the_last_key_changing_fastest(varied):
     made = plan.expand([load(varied)])
     assert [(trial.id, trial.replication, dict(trial.point)) for trial in made.trials[:4]] == [
         ("varied/00000", 0, {"stations.count": "1", "stations.frames": "64 B"}),
@@ -42,7 +42,7 @@ def test_all_combinations_are_run_the_last_key_changing_fastest(varied: Path) ->
     assert [station_count(trial.scenario) for trial in made.trials] == [1] * 4 + [2] * 4 + [3] * 4
 
 
-def test_a_line_is_the_compact_json_of_its_trial(varied: Path) -> None:
+def test_a_line_is_the_compact_json_of_its_trial(varied):
     for trial in plan.expand([load(varied)]).trials:
         assert json.loads(trial.line) == {
             "id": trial.id,
@@ -56,7 +56,7 @@ def test_a_line_is_the_compact_json_of_its_trial(varied: Path) -> None:
         assert trial.line == json.dumps(json.loads(trial.line), separators=(",", ":"))
 
 
-def test_the_keys_of_a_line_are_those_of_the_contract() -> None:
+def test_the_keys_of_a_line_are_those_of_the_contract():
     text = (Path(__file__).parents[2] / "docs" / "formats.md").read_text(encoding="utf-8")
     documented = json.loads(text.split("```json\n")[1].split("```")[0])
     (*_, trial) = plan.expand([load(shipped()["boggs1988/i-2"])]).trials
@@ -77,19 +77,19 @@ def test_the_keys_of_a_line_are_those_of_the_contract() -> None:
         assert list(mine) == list(theirs)
 
 
-def test_expanding_twice_gives_the_same_bytes(varied: Path) -> None:
+def test_expanding_twice_gives_the_same_bytes(varied):
     first, second = (plan.expand([load(varied)]) for _ in range(2))
     assert first.to_jsonl() == second.to_jsonl()
     assert first.hash == second.hash == hashlib.sha256(first.to_jsonl().encode()).hexdigest()[:12]
 
 
-def test_a_seed_is_what_the_documented_hash_gives() -> None:
+def test_a_seed_is_what_the_documented_hash_gives():
     text = '[7,"S",[["a","1"],["b","2"]],3]'
     expected = int(hashlib.sha256(text.encode()).hexdigest()[:16], 16) >> 1
     assert plan.trial_seed(7, series="S", point={"b": "2", "a": "1"}, replication=3) == expected
 
 
-def test_adding_points_changes_no_other_point(varied: Path) -> None:
+def test_adding_points_changes_no_other_point(varied):
     def seeds(overrides: list[str]) -> dict[tuple[str, int], int]:
         made = plan.expand([load(varied, overrides=overrides)])
         return {
@@ -103,7 +103,7 @@ def test_adding_points_changes_no_other_point(varied: Path) -> None:
     assert len(set(many.values())) == len(many)
 
 
-def test_seed_replications_and_name_can_be_replaced(varied: Path) -> None:
+def test_seed_replications_and_name_can_be_replaced(varied):
     experiment = load(varied)
     made = plan.expand([experiment], name="My Plan!", seed=5, replications=1)
     assert made.name == "my-plan"
@@ -118,29 +118,27 @@ def test_seed_replications_and_name_can_be_replaced(varied: Path) -> None:
     ("arguments", "key"),
     [({"seed": -1}, "seed"), ({"seed": 2**63}, "seed"), ({"replications": 0}, "replications")],
 )
-def test_replacements_out_of_range_are_refused(
-    varied: Path, arguments: dict[str, int], key: str
-) -> None:
+def test_replacements_out_of_range_are_refused(varied, arguments, key):
     experiment = load(varied)
     assert [fault.key for fault in faults_of(lambda: plan.expand([experiment], **arguments))] == [
         key
     ]
 
 
-def test_two_experiments_need_two_series(varied: Path, small: Path) -> None:
+def test_two_experiments_need_two_series(varied, small):
     experiment = load(varied)
     (fault,) = faults_of(lambda: plan.expand([experiment, experiment]))
     assert fault.key == "series"
     assert len(plan.expand([experiment, load(small)]).trials) == 13
 
 
-def test_a_series_needs_a_letter(small: Path) -> None:
+def test_a_series_needs_a_letter(small):
     experiment = load(small, overrides=["series=…"])
     (fault,) = faults_of(lambda: plan.expand([experiment]))
     assert (fault.key, fault.allowed) == ("series", "expected a name with a letter a-z or a digit")
 
 
-def test_more_trials_than_a_plan_may_have_are_refused_with_their_number(varied: Path) -> None:
+def test_more_trials_than_a_plan_may_have_are_refused_with_their_number(varied):
     experiment = load(
         varied, overrides=['vary."stations.count"={ from = 1, to = 1000 }', "segment.clusters=2"]
     )
@@ -148,7 +146,7 @@ def test_more_trials_than_a_plan_may_have_are_refused_with_their_number(varied: 
     assert (fault.key, fault.value) == ("vary", "120000")
 
 
-def test_more_delays_than_fit_in_memory_are_refused_before_they_are_made(varied: Path) -> None:
+def test_more_delays_than_fit_in_memory_are_refused_before_they_are_made(varied):
     (fault,) = faults_of(
         lambda: load(varied, overrides=['vary."stations.count"={ from = 1, to = 1000 }'])
     )
@@ -156,12 +154,12 @@ def test_more_delays_than_fit_in_memory_are_refused_before_they_are_made(varied:
     assert "at most 4000000 delays" in fault.allowed
 
 
-def test_nothing_to_plan_is_a_mistake_of_the_caller() -> None:
+def test_nothing_to_plan_is_a_mistake_of_the_caller():
     with pytest.raises(ValueError, match="at least one experiment"):
         plan.expand([])
 
 
-def test_the_whole_study_is_planned_in_a_moment() -> None:
+def test_the_whole_study_is_planned_in_a_moment():
     experiments = [
         load(path) for name, path in shipped().items() if name in registry.find("boggs1988").runs
     ]
@@ -174,7 +172,7 @@ def test_the_whole_study_is_planned_in_a_moment() -> None:
     assert len({trial.seed for trial in made.trials}) == len(made.trials)
 
 
-def test_a_plan_reads_back_from_its_file(varied: Path, tmp_path: Path) -> None:
+def test_a_plan_reads_back_from_its_file(varied, tmp_path):
     made = plan.expand([load(varied)])
     folder = tmp_path / f"{made.name}-{made.hash}"
     folder.mkdir()
@@ -236,9 +234,7 @@ GOOD = (
         (GOOD + "\n" + GOOD, "line 2, id", "no line before has"),
     ],
 )
-def test_a_malformed_plan_is_refused_with_its_line(
-    tmp_path: Path, text: str, key: str, allowed: str
-) -> None:
+def test_a_malformed_plan_is_refused_with_its_line(tmp_path, text, key, allowed):
     path = tmp_path / "plan.jsonl"
     path.write_text(text, encoding="utf-8")
     faults = faults_of(lambda: plan.read(path))
@@ -246,13 +242,13 @@ def test_a_malformed_plan_is_refused_with_its_line(
     assert allowed in faults[0].allowed
 
 
-def test_the_lines_that_these_are_made_from_are_sound(tmp_path: Path) -> None:
+def test_the_lines_that_these_are_made_from_are_sound(tmp_path):
     path = tmp_path / "plan.jsonl"
     path.write_text(GOOD + "\n", encoding="utf-8")
     assert plan.read(path).trials[0].line == GOOD
 
 
-def test_equal_parts_of_scenarios_are_one_object(tmp_path: Path) -> None:
+def test_equal_parts_of_scenarios_are_one_object(tmp_path):
     path = tmp_path / "plan.jsonl"
     lines = [
         GOOD.replace("x/00000", f"x/0000{at}")
@@ -289,7 +285,7 @@ print(*found)
 """
 
 
-def test_several_threads_may_read_their_first_trials_at_once(small: Path) -> None:
+def test_several_threads_may_read_their_first_trials_at_once(small):
     (trial, *_) = plan.expand([load(small)]).trials
     for _ in range(3):  # before types were prepared, every second process crashed
         done = subprocess.run(

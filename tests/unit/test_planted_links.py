@@ -28,9 +28,7 @@ def run(finished: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(finished / "run", tmp_path / "run"))
 
 
-def test_a_report_is_not_written_through_a_planted_temporary_file(
-    run: Path, tmp_path: Path
-) -> None:
+def test_a_report_is_not_written_through_a_planted_temporary_file(run, tmp_path):
     (run / ".tmp-report.html").symlink_to(tmp_path / "precious")
     ended = invoke_fake("report", run)
     assert ended.returncode == 2
@@ -40,9 +38,7 @@ def test_a_report_is_not_written_through_a_planted_temporary_file(
 
 @pytest.mark.parametrize("name", ["parts", "experiments", "live", "captures"])
 @pytest.mark.parametrize("way", ["--resume", "--force"])
-def test_a_run_writes_nothing_through_a_planted_folder(
-    finished: Path, tmp_path: Path, name: str, way: str
-) -> None:
+def test_a_run_writes_nothing_through_a_planted_folder(finished, tmp_path, name, way):
     out, elsewhere = tmp_path / "run", tmp_path / "elsewhere"
     out.mkdir()
     elsewhere.mkdir()
@@ -55,7 +51,7 @@ def test_a_run_writes_nothing_through_a_planted_folder(
     assert [path.name for path in elsewhere.iterdir()] == ["000000.parquet"]
 
 
-def test_a_file_in_the_place_of_a_folder_is_named(finished: Path, tmp_path: Path) -> None:
+def test_a_file_in_the_place_of_a_folder_is_named(finished, tmp_path):
     out = tmp_path / "run"
     out.mkdir()
     shutil.copy(finished / "run" / "plan.jsonl", out)
@@ -67,7 +63,7 @@ def test_a_file_in_the_place_of_a_folder_is_named(finished: Path, tmp_path: Path
 
 
 @pytest.mark.parametrize("command", ["report", "figures", "compare", "theory agreement"])
-def test_a_run_with_a_link_in_it_is_refused(run: Path, tmp_path: Path, command: str) -> None:
+def test_a_run_with_a_link_in_it_is_refused(run, tmp_path, command):
     (run / "observations.parquet").rename(tmp_path / "moved")
     (run / "observations.parquet").symlink_to(tmp_path / "moved")
     ended = invoke_fake(*command.split(), run, *([run] if command == "compare" else []))
@@ -78,20 +74,20 @@ def test_a_run_with_a_link_in_it_is_refused(run: Path, tmp_path: Path, command: 
     ) in ended.stderr
 
 
-def test_a_link_deep_in_a_run_is_refused_too(run: Path, tmp_path: Path) -> None:
+def test_a_link_deep_in_a_run_is_refused_too(run, tmp_path):
     (run / "live" / "small").mkdir(parents=True)
     (run / "live" / "small" / "00000.json").symlink_to(tmp_path / "precious")
     with pytest.raises(InputError, match=r"live/small/00000\.json: file = a link"):
         RunDirectory(run)
 
 
-def test_a_run_directory_may_itself_be_reached_by_a_link(run: Path, tmp_path: Path) -> None:
+def test_a_run_directory_may_itself_be_reached_by_a_link(run, tmp_path):
     (tmp_path / "shortcut").symlink_to(run)
     assert invoke_fake("report", tmp_path / "shortcut").returncode == 0
     assert (run / "report.html").is_file()
 
 
-def test_a_file_takes_the_place_of_a_link_and_does_not_follow_it(tmp_path: Path) -> None:
+def test_a_file_takes_the_place_of_a_link_and_does_not_follow_it(tmp_path):
     (tmp_path / "precious").write_text("mine", encoding="utf-8")
     (tmp_path / "new").symlink_to(tmp_path / "precious")
     write_whole(tmp_path / "new", "ours")
@@ -100,7 +96,7 @@ def test_a_file_takes_the_place_of_a_link_and_does_not_follow_it(tmp_path: Path)
     assert (tmp_path / "new").read_text(encoding="utf-8") == "ours"
 
 
-def test_a_folder_that_becomes_a_link_at_the_last_moment_is_not_followed(tmp_path: Path) -> None:
+def test_a_folder_that_becomes_a_link_at_the_last_moment_is_not_followed(tmp_path):
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "parts").symlink_to(tmp_path / "elsewhere")
@@ -113,9 +109,7 @@ def test_a_folder_that_becomes_a_link_at_the_last_moment_is_not_followed(tmp_pat
     assert not list((tmp_path / "elsewhere").iterdir())
 
 
-def test_temporary_names_cannot_be_foreseen(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_temporary_names_cannot_be_foreseen(tmp_path, monkeypatch):
     names: list[str] = []
     replace = os.replace
     monkeypatch.setattr(
@@ -130,7 +124,7 @@ def test_temporary_names_cannot_be_foreseen(
     assert [path.name for path in tmp_path.iterdir()] == ["x"]
 
 
-def test_temporary_files_of_killed_processes_are_removed_after_a_while(tmp_path: Path) -> None:
+def test_temporary_files_of_killed_processes_are_removed_after_a_while(tmp_path):
     old, new, link = (tmp_path / f"{TEMPORARY}{name}" for name in ("old", "new", "link"))
     (tmp_path / "precious").write_text("mine", encoding="utf-8")
     for path in (old, new):

@@ -53,9 +53,7 @@ def ran(folder: Path) -> em.Run:
     return em.load(path).run(out=folder / "run", jobs=1)
 
 
-def test_a_medium_is_as_busy_as_all_that_share_it_and_a_saturated_wire_wholly(
-    tmp_path: Path,
-) -> None:
+def test_a_medium_is_as_busy_as_all_that_share_it_and_a_saturated_wire_wholly(tmp_path):
     run = ran(tmp_path)
     table = run.directory.ports()
     (point,) = ports.estimate(run.trials(), table)
@@ -79,7 +77,7 @@ def test_a_medium_is_as_busy_as_all_that_share_it_and_a_saturated_wire_wholly(
     assert point.busiest.share.value == pytest.approx(1, abs=2 * 532 * 8e-7 / 0.1)
 
 
-def test_intervals_are_over_replications_and_mosts_over_all(tmp_path: Path) -> None:
+def test_intervals_are_over_replications_and_mosts_over_all(tmp_path):
     run = ran(tmp_path)
     (point,) = ports.estimate(run.trials(), run.directory.ports())
     busy = (
@@ -93,7 +91,7 @@ def test_intervals_are_over_replications_and_mosts_over_all(tmp_path: Path) -> N
     assert point.ports[0].share.degrees == 2
 
 
-def test_rows_may_come_in_any_order_and_trials_without_ports_are_left_out(tmp_path: Path) -> None:
+def test_rows_may_come_in_any_order_and_trials_without_ports_are_left_out(tmp_path):
     run = ran(tmp_path)
     table = run.directory.ports()
     shuffled = table.take(np.random.default_rng(1).permutation(len(table)))

@@ -3,7 +3,6 @@ their file.
 """
 
 import math
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -25,9 +24,7 @@ METRICS = {Metric.BIT_RATE: 1e6, Metric.TRANSMISSION_DELAY: 1e-3}
     st.integers(0, 500_000),
     st.lists(st.booleans(), min_size=24),
 )
-def test_positions_of_a_cable_come_back_from_its_delays_alone(
-    points: list[int], tap_ps: int, shared: list[bool]
-) -> None:
+def test_positions_of_a_cable_come_back_from_its_delays_alone(points, tap_ps, shared):
     stations = [2 if shared[place] else 1 for place in range(len(points))]
     found = positions.along_a_line(
         topology.settled(topology.cable(points, tap_ps=tap_ps), stations=stations)
@@ -53,9 +50,7 @@ def test_positions_of_a_cable_come_back_from_its_delays_alone(
         ([[0, 1, 2]], None),
     ],
 )
-def test_delays_are_those_of_a_line_or_of_none(
-    delays: list[list[int]], expected: tuple[int, ...] | None
-) -> None:
+def test_delays_are_those_of_a_line_or_of_none(delays, expected):
     assert positions.along_a_line(delays) == expected
 
 
@@ -101,7 +96,7 @@ def tables(trials: list[Any], values: list[list[float]]) -> tuple[pa.Table, pa.T
     return observations, batches
 
 
-def test_a_place_has_the_mean_of_its_stations_with_student_s_interval() -> None:
+def test_a_place_has_the_mean_of_its_stations_with_student_s_interval():
     trials = [trial(number, [0, 1, 1]) for number in range(3)]
     (line,) = positions.estimate(
         trials, *tables(trials, [[1.0, 2.0, 4.0], [1.0, 3.0, 5.0], [1.0, 4.0, 6.0]])
@@ -121,7 +116,7 @@ def test_a_place_has_the_mean_of_its_stations_with_student_s_interval() -> None:
     assert Metric.LOSS not in first.estimates  # not observed
 
 
-def test_places_are_in_order_along_the_line_and_those_without_stations_are_left_out() -> None:
+def test_places_are_in_order_along_the_line_and_those_without_stations_are_left_out():
     delays = topology.cable([0, 9_000_000, 3_000_000, 6_000_000], tap_ps=0)
     trials = [trial(number, [0, 1, 2], delays=delays) for number in range(3)]
     (line,) = positions.estimate(trials, *tables(trials, [[1.0, 2.0, 3.0]] * 3))
@@ -130,13 +125,13 @@ def test_places_are_in_order_along_the_line_and_those_without_stations_are_left_
 
 
 @pytest.mark.parametrize("places", [[0, 0, 0], [0, 1, 2]])
-def test_stations_that_are_not_along_a_line_have_no_positions(places: list[int]) -> None:
+def test_stations_that_are_not_along_a_line_have_no_positions(places):
     delays = [[4, 5, 5, 5], [5, 4, 5, 5], [5, 5, 4, 5], [5, 5, 5, 4]]
     trials = [trial(number, places, delays=delays) for number in range(3)]
     assert positions.estimate(trials, *tables(trials, [[1.0, 2.0, 3.0]] * 3)) == ()
 
 
-def test_positions_survive_their_file(tmp_path: Path) -> None:
+def test_positions_survive_their_file(tmp_path):
     trials = [trial(number, [0, 1, 1]) for number in range(3)]
     found = positions.estimate(
         trials, *tables(trials, [[1.0, 2.0, 4.0], [1.5, math.nan, math.nan], [1.0, 4.0, 6.0]])
@@ -148,7 +143,7 @@ def test_positions_survive_their_file(tmp_path: Path) -> None:
     assert found[0].places[1].estimates == {}  # a replication delivered nothing there
 
 
-def test_a_run_without_the_file_has_no_positions(tmp_path: Path) -> None:
+def test_a_run_without_the_file_has_no_positions(tmp_path):
     assert positions.read(tmp_path) == ()
 
 
@@ -161,7 +156,7 @@ def test_a_run_without_the_file_has_no_positions(tmp_path: Path) -> None:
         '{"lines": [{"series": 1, "point": {}, "engine": "", "replications": 1, "places": [7]}]}',
     ],
 )
-def test_a_broken_positions_file_is_named(tmp_path: Path, text: str) -> None:
+def test_a_broken_positions_file_is_named(tmp_path, text):
     (tmp_path / positions.FILE).write_text(text, encoding="utf-8")
     with pytest.raises(InputError, match=r"positions\.json: content = .*: not a positions file"):
         positions.read(tmp_path)

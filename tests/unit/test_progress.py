@@ -1,17 +1,13 @@
 """What a person sees while something takes long."""
 
 import time
-from typing import Any
 
-import pytest
 from ethermeter.cli import progress
 from ethermeter.cli.progress import ActivityDisplay, ProgressDisplay
 from ethermeter.run import Progress
 
 
-def test_an_activity_that_takes_long_is_named_again_and_again(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_activity_that_takes_long_is_named_again_and_again(monkeypatch, capsys):
     monkeypatch.setattr(progress, "LINE_EVERY_S", 0.01)
     with ActivityDisplay("small") as activity:
         for what in ("writing estimates.json", "writing report.html"):
@@ -23,15 +19,13 @@ def test_an_activity_that_takes_long_is_named_again_and_again(
     assert said.startswith("small: writing report.html, 0 s\n")
 
 
-def test_what_is_done_at_once_says_nothing(capsys: pytest.CaptureFixture[Any]) -> None:
+def test_what_is_done_at_once_says_nothing(capsys):
     with ActivityDisplay("small") as activity:
         activity("writing estimates.json")
     assert capsys.readouterr().err == ""
 
 
-def test_a_line_has_the_trials_the_long_ones_and_the_time_that_is_left(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_line_has_the_trials_the_long_ones_and_the_time_that_is_left(monkeypatch, capsys):
     monkeypatch.setattr(progress, "LINE_EVERY_S", 0.0)
     with ProgressDisplay("small") as display:
         display(

@@ -73,7 +73,7 @@ def chain(frame_octets: int, *, pci_ps: int = 7750, **flow: Any) -> Scenario:
     return msgspec.convert(tables, Scenario)
 
 
-def test_ceilings_are_bits_over_the_time_of_each_stage() -> None:
+def test_ceilings_are_bits_over_the_time_of_each_stage():
     found = of_scenario(chain(1518), 0, None)
     expected = {
         "a software (send)": 8_697_500,
@@ -94,9 +94,7 @@ def test_ceilings_are_bits_over_the_time_of_each_stage() -> None:
     ("frame_octets", "pci_ps", "nearest"),
     [(64, 7750, "software"), (1518, 7750, "wire a"), (1518, 20_000, "b pci")],
 )
-def test_a_saturated_chain_runs_at_its_lowest_ceiling(
-    frame_octets: int, pci_ps: int, nearest: str
-) -> None:
+def test_a_saturated_chain_runs_at_its_lowest_ceiling(frame_octets, pci_ps, nearest):
     scenario = chain(frame_octets, pci_ps=pci_ps)
     outcome = simulate_trial(core_trial(msgspec.Raw(msgspec.json.encode(scenario)), seed=1))
     achieved = float(outcome.flows.octets[0]) * 8 / (WINDOW_PS * 1e-12)
@@ -108,7 +106,7 @@ def test_a_saturated_chain_runs_at_its_lowest_ceiling(
     )
 
 
-def test_a_datagram_goes_in_fragments_that_each_take_their_time() -> None:
+def test_a_datagram_goes_in_fragments_that_each_take_their_time():
     # 3000 octets of data and 8 of header over an MTU of 1500: 1480, 1480 and 48 octets, in frames
     # of 1518, 1518 and 86.
     scenario = chain(3000, framing={"udp": {"mtu_octets": 1500}})
@@ -120,7 +118,7 @@ def test_a_datagram_goes_in_fragments_that_each_take_their_time() -> None:
     )
 
 
-def test_stages_say_how_many_flows_pass() -> None:
+def test_stages_say_how_many_flows_pass():
     scenario = chain(1518)
     (flow,) = scenario.flows
     other = replace(flow, name="other", from_="b", to=("a",))
@@ -130,7 +128,7 @@ def test_stages_say_how_many_flows_pass() -> None:
     ] == 2
 
 
-def test_what_was_written_is_read_back() -> None:
+def test_what_was_written_is_read_back():
     stages = (
         Stage("disk", Estimate(8e9, 1e8, 4.0), "measured"),
         Stage("wire", exact(1e8), "computed", 2),
@@ -152,7 +150,7 @@ def test_what_was_written_is_read_back() -> None:
         ({"stages": [{"bit_per_s": 1}], "achieved": {"bit_per_s": -1}}, "achieved.bit_per_s"),
     ],
 )
-def test_what_is_no_roofline_is_refused_with_its_place(value: Any, key: str) -> None:
+def test_what_is_no_roofline_is_refused_with_its_place(value, key):
     with pytest.raises(InputError) as refused:
         read(value, file="f")
     assert [fault.key for fault in refused.value.faults] == [key]
@@ -190,8 +188,8 @@ def network_run(folder: Path) -> Path:
 
 
 def test_a_run_of_a_network_has_a_roofline_for_each_flow_with_the_mean_of_its_replications(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     (found,) = rooflines(network_run(tmp_path))
     assert found.achieved is not None
     assert found.achieved.value == 7.9e8
@@ -199,7 +197,7 @@ def test_a_run_of_a_network_has_a_roofline_for_each_flow_with_the_mean_of_its_re
     assert found.title == "load: a to b, frames of 1518 octets (simulation; size = big)"
 
 
-def test_a_run_without_a_network_and_a_damaged_plan_are_refused(tmp_path: Path) -> None:
+def test_a_run_without_a_network_and_a_damaged_plan_are_refused(tmp_path):
     run = network_run(tmp_path)
     (run / "plan.jsonl").write_text(ethermeter.load("jabber").plan(replications=1).to_jsonl())
     with pytest.raises(InputError, match="no network"):
@@ -209,7 +207,7 @@ def test_a_run_without_a_network_and_a_damaged_plan_are_refused(tmp_path: Path) 
         rooflines(run)
 
 
-def test_a_result_with_a_roofline_in_it_will_do(tmp_path: Path) -> None:
+def test_a_result_with_a_roofline_in_it_will_do(tmp_path):
     file = tmp_path / "result.json"
     file.write_text(json.dumps({"roofline": of_scenario(chain(1518), 0, None).as_json()}))
     (found,) = rooflines(file)
@@ -219,24 +217,21 @@ def test_a_result_with_a_roofline_in_it_will_do(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("achieved_bps", "is_said"), [(0.9e8, False), (1.001e8, False), (1.2e8, True)]
 )
-def test_more_than_the_ceiling_is_said_to_be_so_beyond_the_edges_of_a_window(
-    achieved_bps: float,
-    is_said: bool,  # noqa: FBT001
-) -> None:
+def test_more_than_the_ceiling_is_said_to_be_so_beyond_the_edges_of_a_window(achieved_bps, is_said):
     found = Roofline(
         "Path", "octets", (Stage("wire", exact(1e8), "computed"),), exact(achieved_bps)
     )
     assert ("achieved more than the ceiling says" in verdict(found)) == is_said
 
 
-def test_drawings_hold_every_stage_and_the_achieved_rate(tmp_path: Path) -> None:
+def test_drawings_hold_every_stage_and_the_achieved_rate(tmp_path):
     file = export("A path", [of_scenario(chain(1518), 0, exact(7.9e8))], tmp_path / "path.svg")
     text = file.read_text()
     for word in ("a software (send)", "s backplane", "achieved 790 Mb/s", "margin of 1.25"):
         assert word in text
 
 
-def test_rates_are_written_with_the_unit_that_suits_them() -> None:
+def test_rates_are_written_with_the_unit_that_suits_them():
     assert [rate_text(rate) for rate in (12.0, 1e4, 9.57e6, 1e8, 9.996e8, 2.5e12)] == [
         "12 bit/s",
         "10 kb/s",

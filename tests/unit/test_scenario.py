@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
@@ -48,7 +47,7 @@ def saturated(text: str = "", *, segment: str = 'length = "1 m"', count: int = 1
     )
 
 
-def test_the_constants_of_a_standard_are_passed_on(tmp_path: Path) -> None:
+def test_the_constants_of_a_standard_are_passed_on(tmp_path):
     (medium,) = scenario_of(tmp_path, saturated()).media
     assert (medium.bit_ps, medium.delay_ps) == (100_000, ((0,),))
     assert table_of(medium.mac) == {
@@ -62,7 +61,7 @@ def test_the_constants_of_a_standard_are_passed_on(tmp_path: Path) -> None:
     }
 
 
-def test_constants_can_be_changed_in_bits_or_in_time(tmp_path: Path) -> None:
+def test_constants_can_be_changed_in_bits_or_in_time(tmp_path):
     changed = (
         'length = "1 m"\nrate = "20 Mb/s"\nslot = "25.6 us"\ngap = "4.8 us"\n'
         'gap_part1 = "64 bit"\npreamble = "8 B"\njam = "48 bit"'
@@ -79,7 +78,7 @@ def test_constants_can_be_changed_in_bits_or_in_time(tmp_path: Path) -> None:
     ]
 
 
-def test_the_12_us_net_of_four_clusters(tmp_path: Path) -> None:
+def test_the_12_us_net_of_four_clusters(tmp_path):
     found = scenario_of(
         tmp_path,
         saturated(segment='round_trip = "12 us"\nclusters = 4\ntap_delay = "0.5 us"', count=7),
@@ -94,7 +93,7 @@ def test_the_12_us_net_of_four_clusters(tmp_path: Path) -> None:
     ]
 
 
-def test_one_cluster_is_all_taps(tmp_path: Path) -> None:
+def test_one_cluster_is_all_taps(tmp_path):
     for taps in ("", 'tap_delay = "0.75 us"'):
         found = scenario_of(
             tmp_path, saturated(segment=f'round_trip = "3 us"\nclusters = 1\n{taps}', count=2)
@@ -102,7 +101,7 @@ def test_one_cluster_is_all_taps(tmp_path: Path) -> None:
         assert table_of(medium_of(found).delay_ps) == [[1_500_000]]
 
 
-def test_stations_are_spread_evenly_if_nothing_is_said(tmp_path: Path) -> None:
+def test_stations_are_spread_evenly_if_nothing_is_said(tmp_path):
     found = scenario_of(tmp_path, saturated(segment='round_trip = "4 us"', count=3))
     assert points_of(found) == [0, 1, 2]
     assert table_of(medium_of(found).delay_ps) == [
@@ -112,7 +111,7 @@ def test_stations_are_spread_evenly_if_nothing_is_said(tmp_path: Path) -> None:
     ]
 
 
-def test_equal_positions_are_one_place(tmp_path: Path) -> None:
+def test_equal_positions_are_one_place(tmp_path):
     text = saturated(
         'positions = ["100 m", "0 m", "100 m"]', segment='length = "100 m"\nvelocity = 1.0', count=3
     )
@@ -122,20 +121,20 @@ def test_equal_positions_are_one_place(tmp_path: Path) -> None:
     assert table_of(medium_of(found).delay_ps) == [[0, 333_564], [333_564, 0]]
 
 
-def test_a_star_with_branches_of_different_length(tmp_path: Path) -> None:
+def test_a_star_with_branches_of_different_length(tmp_path):
     segment = 'star = { radii = ["100 m", "50 m"], repeater_delay = "1 us" }\nvelocity = 1.0'
     found = scenario_of(tmp_path, saturated(segment=segment, count=3))
     assert points_of(found) == [0, 1, 0]
     assert table_of(medium_of(found).delay_ps) == [[1_667_128, 1_500_346], [1_500_346, 0]]
 
 
-def test_a_delay_matrix_is_taken_as_it_is_with_the_taps_added(tmp_path: Path) -> None:
+def test_a_delay_matrix_is_taken_as_it_is_with_the_taps_added(tmp_path):
     segment = 'delays = [["1 us", "2 us"], ["2 us", "1 us"]]\ntap_delay = "10 ns"'
     found = scenario_of(tmp_path, saturated(segment=segment, count=4))
     assert table_of(medium_of(found).delay_ps) == [[1_020_000, 2_020_000], [2_020_000, 1_020_000]]
 
 
-def test_groups_are_dealt_on_and_may_choose_their_cluster(tmp_path: Path) -> None:
+def test_groups_are_dealt_on_and_may_choose_their_cluster(tmp_path):
     text = (
         saturated('name = "a"', segment='round_trip = "12 us"\nclusters = 3', count=2)
         + '\n[[stations]]\nname = "b"\ncount = 2\nframes = "64 B"\narrivals = "saturated"\n'
@@ -153,7 +152,7 @@ def test_groups_are_dealt_on_and_may_choose_their_cluster(tmp_path: Path) -> Non
     assert [group.name for group in groups] == ["a", "b", "c", "group-3"]
 
 
-def test_groups_of_one_name_have_nodes_of_their_own(tmp_path: Path) -> None:
+def test_groups_of_one_name_have_nodes_of_their_own(tmp_path):
     unnamed = '\n[[stations]]\ncount = 2\nframes = "64 B"\narrivals = "saturated"\n'
     scenario = scenario_of(tmp_path, saturated('name = "group-1"') + unnamed)
     assert [group.name for group in groups_of(scenario)] == ["group-1", "group-1"]
@@ -179,12 +178,12 @@ def test_groups_of_one_name_have_nodes_of_their_own(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_frames(tmp_path: Path, text: str, frames: dict[str, Any]) -> None:
+def test_frames(tmp_path, text, frames):
     found = first_of(tmp_path, with_group(text + '\narrivals = "saturated"\n'))
     assert table_of(found.flow.frames) == frames
 
 
-def test_frames_from_a_measured_table(tmp_path: Path) -> None:
+def test_frames_from_a_measured_table(tmp_path):
     (tmp_path / "lengths.csv").write_text(
         "length_bytes,weight\n64,3\n\n1518,0\n1000,0.5\n", encoding="utf-8"
     )
@@ -219,13 +218,13 @@ def test_frames_from_a_measured_table(tmp_path: Path) -> None:
         ('"saturated"', {"kind": "saturated"}),
     ],
 )
-def test_arrivals(tmp_path: Path, text: str, arrivals: dict[str, Any]) -> None:
+def test_arrivals(tmp_path, text, arrivals):
     found = first_of(tmp_path, with_group(f'frames = "64 B"\narrivals = {text}\n', count=4))
     assert table_of(found.flow.arrivals) == arrivals
     assert found.flow.queue_frames is None
 
 
-def test_the_load_of_a_mix_counts_its_mean_length(tmp_path: Path) -> None:
+def test_the_load_of_a_mix_counts_its_mean_length(tmp_path):
     text = with_group(
         'frames = "64 B x 1 + 128 B x 3"\narrivals = { poisson_load = 1 }\nqueue = 5\n'
     )
@@ -254,7 +253,7 @@ def test_the_load_of_a_mix_counts_its_mean_length(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_host_times(tmp_path: Path, text: str, service: dict[str, Any]) -> None:
+def test_host_times(tmp_path, text, service):
     flow = first_of(
         tmp_path, saturated(f"service = {text}\ngenerator = {{ buffers = 15, time = {text} }}")
     ).flow
@@ -276,7 +275,7 @@ def test_host_times(tmp_path: Path, text: str, service: dict[str, Any]) -> None:
         ),
     ],
 )
-def test_backoff(tmp_path: Path, text: str, backoff: dict[str, Any]) -> None:
+def test_backoff(tmp_path, text, backoff):
     stations = first_of(tmp_path, saturated(f"backoff = {text}\nattempt_limit = 3")).stations
     assert (table_of(stations.backoff), stations.attempt_limit) == (backoff, 3)
 
@@ -299,9 +298,7 @@ SAMPLES = {"kind": "samples", "overhead_bits": 48, "min_bits": 512, "max_bits": 
         ),
     ],
 )
-def test_a_coder_and_a_host_that_never_gives_up(
-    tmp_path: Path, text: str, coder: dict[str, Any]
-) -> None:
+def test_a_coder_and_a_host_that_never_gives_up(tmp_path, text, coder):
     frames = 'frames = { samples = { least = "64 B", most = "1024 B", overhead = "6 B" } }'
     group = first_of(tmp_path, with_group(f"{frames}\narrivals = {{ coder = {{ {text} }} }}\n"))
     stations, flow = group.stations, group.flow
@@ -313,7 +310,7 @@ def test_a_coder_and_a_host_that_never_gives_up(
     )
 
 
-def test_the_check_sequence_is_added_to_every_length_of_samples(tmp_path: Path) -> None:
+def test_the_check_sequence_is_added_to_every_length_of_samples(tmp_path):
     frames = (
         'frames = { samples = { least = "60 B", most = "1020 B", overhead = "0 B" '
         "} }\nframes_include_fcs = false\n"
@@ -331,7 +328,7 @@ def test_the_check_sequence_is_added_to_every_length_of_samples(tmp_path: Path) 
     }
 
 
-def test_a_turnaround_time_stands_in_a_scenario_where_there_is_one_only(tmp_path: Path) -> None:
+def test_a_turnaround_time_stands_in_a_scenario_where_there_is_one_only(tmp_path):
     assert "turnaround_ps" not in table_of(constants_of(scenario_of(tmp_path, saturated())))
     found = constants_of(
         scenario_of(
@@ -344,7 +341,7 @@ def test_a_turnaround_time_stands_in_a_scenario_where_there_is_one_only(tmp_path
     assert (found.turnaround_ps, found.gap_bits) == (15_000_000, 0)
 
 
-def test_a_priority_wait_stands_in_a_scenario_where_there_is_one_only(tmp_path: Path) -> None:
+def test_a_priority_wait_stands_in_a_scenario_where_there_is_one_only(tmp_path):
     for text in ("", 'priority_wait = "0 us"\n'):
         stations = first_of(tmp_path, saturated(text)).stations
         assert "priority_wait_ps" not in table_of(stations)
@@ -352,7 +349,7 @@ def test_a_priority_wait_stands_in_a_scenario_where_there_is_one_only(tmp_path: 
     assert stations.priority_wait_ps == 51_200_000
 
 
-def test_defaults_come_from_the_standard(tmp_path: Path) -> None:
+def test_defaults_come_from_the_standard(tmp_path):
     group = first_of(tmp_path, saturated())
     assert group.stations.attempt_limit == 16
     assert group.stations.after_attempt_limit == "discard"
@@ -375,7 +372,7 @@ def test_defaults_come_from_the_standard(tmp_path: Path) -> None:
         ("", (0, 12, 2, 12, 12, 0)),
     ],
 )
-def test_phases(tmp_path: Path, text: str, moments: tuple[float, ...]) -> None:
+def test_phases(tmp_path, text, moments):
     found = scenario_of(tmp_path, saturated() + f"\n[phases]\n{text}\n[run]\nbatches = 7\n")
     keys = ("begin_ps", "stop_ps", "measure_from_ps", "measure_to_ps", "end_ps", "spread_ps")
     assert set(table_of(found.phases)) == set(keys)
@@ -415,8 +412,8 @@ segments = st.one_of(
     st.sampled_from(["", '\ntap_delay = "0.3 us"']),
 )
 def test_every_topology_is_symmetric_and_obeys_the_triangle_inequality(
-    tmp_path_factory: pytest.TempPathFactory, segment: str, counts: list[int], tap: str
-) -> None:
+    tmp_path_factory, segment, counts, tap
+):
     # A round trip includes its taps, so any tap does not fit any round trip.
     tap = "" if "round_trip" in segment else tap
     group = '[[stations]]\ncount = {}\nframes = "64 B"\narrivals = "saturated"\n'

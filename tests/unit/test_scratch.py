@@ -36,7 +36,7 @@ def holder(tmp_path: Path) -> tuple["subprocess.Popen[str]", Path]:
     return process, Path(process.stdout.readline().strip())
 
 
-def test_what_a_killed_process_left_is_removed_by_the_next_one(tmp_path: Path) -> None:
+def test_what_a_killed_process_left_is_removed_by_the_next_one(tmp_path):
     process, path = holder(tmp_path)
     process.kill()
     process.communicate(timeout=30)
@@ -46,7 +46,7 @@ def test_what_a_killed_process_left_is_removed_by_the_next_one(tmp_path: Path) -
     assert not list(tmp_path.iterdir())
 
 
-def test_the_directory_of_a_living_process_stays(tmp_path: Path) -> None:
+def test_the_directory_of_a_living_process_stays(tmp_path):
     process, path = holder(tmp_path)
     try:
         assert scratch.remove_leftovers() == []
@@ -56,7 +56,7 @@ def test_the_directory_of_a_living_process_stays(tmp_path: Path) -> None:
     assert not path.exists()
 
 
-def test_links_and_what_others_call_alike_stay(tmp_path: Path) -> None:
+def test_links_and_what_others_call_alike_stay(tmp_path):
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / ".owned").touch()
@@ -72,7 +72,7 @@ def test_links_and_what_others_call_alike_stay(tmp_path: Path) -> None:
     assert sorted(str(path) for path in tmp_path.rglob("*")) == before
 
 
-def test_a_link_within_a_leftover_is_removed_and_not_followed(tmp_path: Path) -> None:
+def test_a_link_within_a_leftover_is_removed_and_not_followed(tmp_path):
     (tmp_path / "precious").mkdir()
     (tmp_path / "precious" / "thesis.txt").touch()
     left = tmp_path / "ethermeter-abcdefgh"
@@ -84,7 +84,7 @@ def test_a_link_within_a_leftover_is_removed_and_not_followed(tmp_path: Path) ->
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a directory away")
-def test_the_leftovers_of_others_stay(tmp_path: Path) -> None:
+def test_the_leftovers_of_others_stay(tmp_path):
     left = tmp_path / "ethermeter-abcdefgh"
     left.mkdir()
     (left / ".owned").touch()
@@ -93,7 +93,7 @@ def test_the_leftovers_of_others_stay(tmp_path: Path) -> None:
     assert left.is_dir()
 
 
-def test_an_empty_one_is_a_leftover_only_after_a_while(tmp_path: Path) -> None:
+def test_an_empty_one_is_a_leftover_only_after_a_while(tmp_path):
     left = tmp_path / "ethermeter-abcdefgh"
     left.mkdir()
     assert scratch.remove_leftovers() == []

@@ -60,14 +60,12 @@ class Machine:
         ([(0.1, 0), (0, 0.5), (0, 0)], 3),
     ],
 )
-def test_the_first_quiet_window_counts(disturbed: list[tuple[float, float]], chosen: int) -> None:
+def test_the_first_quiet_window_counts(disturbed, chosen):
     machine = Machine(*disturbed)
     assert QuietWindow(machine.usage)(machine.measure) == chosen == machine.calls
 
 
-def test_without_a_quiet_window_a_test_is_inconclusive_and_tells_how_long_the_machine_stalled() -> (
-    None
-):
+def test_without_a_quiet_window_a_test_is_inconclusive_and_tells_how_long_the_machine_stalled():
     machine = Machine((0.006, 0), (0.25, 0), (0, 0.5))
     with pytest.raises(pytest.skip.Exception) as caught:
         QuietWindow(machine.usage)(machine.measure)
@@ -80,14 +78,14 @@ def test_without_a_quiet_window_a_test_is_inconclusive_and_tells_how_long_the_ma
     ]
 
 
-def test_on_a_busy_machine_one_window_is_enough_to_know() -> None:
+def test_on_a_busy_machine_one_window_is_enough_to_know():
     machine = Machine((0, 0.6), (0, 0))
     with pytest.raises(pytest.skip.Exception, match="590 ms"):
         QuietWindow(machine.usage)(machine.measure)
     assert machine.calls == 1
 
 
-def test_a_test_that_allows_for_longer_stalls_says_so() -> None:
+def test_a_test_that_allows_for_longer_stalls_says_so():
     machine = Machine((0.04, 0), (0.02, 0))
     in_quiet_window = QuietWindow(machine.usage)
     assert in_quiet_window(machine.measure, tolerated_stall_s=0.03) == 2
@@ -95,7 +93,7 @@ def test_a_test_that_allows_for_longer_stalls_says_so() -> None:
 
 
 @pytest.mark.parametrize("stall_s", [0.0, 1.0])
-def test_a_law_that_is_broken_fails_at_once_in_any_window(stall_s: float) -> None:
+def test_a_law_that_is_broken_fails_at_once_in_any_window(stall_s):
     machine = Machine(*[(stall_s, 0.0)] * CALLS)
 
     def measure() -> None:
@@ -107,7 +105,7 @@ def test_a_law_that_is_broken_fails_at_once_in_any_window(stall_s: float) -> Non
     assert machine.calls == 1
 
 
-def test_processor_time_of_other_programs_is_counted_and_that_of_tests_is_not() -> None:
+def test_processor_time_of_other_programs_is_counted_and_that_of_tests_is_not():
     spin = [sys.executable, "-c", SPIN.format(s=20)]
     with subprocess.Popen(spin) as child:
         # A program whose parent has ended is no descendant of this process.
@@ -131,7 +129,7 @@ def test_processor_time_of_other_programs_is_counted_and_that_of_tests_is_not() 
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="real-time priority needs root")
-def test_a_processor_that_is_taken_away_is_noticed() -> None:
+def test_a_processor_that_is_taken_away_is_noticed():
     taken_s = 0.05
     thief = f"""
 import os, time
@@ -145,7 +143,7 @@ os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(os.sched_get_priority_max
         assert witnesses.stalled_s() - before_s >= taken_s - witness.STALL_S - witness.SLEEP_S
 
 
-def test_a_witness_that_does_not_wake_up_at_all_is_a_stall_that_lasts() -> None:
+def test_a_witness_that_does_not_wake_up_at_all_is_a_stall_that_lasts():
     with Witnesses() as witnesses:
         witnesses.stop()
         before_s = witnesses.stalled_s()
@@ -204,8 +202,8 @@ def run_tests(folder: Path, text: str, *options: str) -> subprocess.CompletedPro
 
 @pytest.mark.parametrize("processes", [[], ["-n", "2"]])
 def test_a_run_counts_and_lists_what_was_inconclusive_and_runs_no_failed_test_again(
-    tmp_path: Path, processes: list[str]
-) -> None:
+    tmp_path, processes
+):
     done = run_tests(tmp_path, TESTS, *processes)
     assert done.returncode == 1, done.stdout
     assert "\n1 inconclusive: test_finds_no_quiet_window\n" in done.stdout
@@ -225,7 +223,7 @@ def test_does_not_measure():
 """
 
 
-def test_a_test_that_needs_a_quiet_window_runs_alone_without_being_marked(tmp_path: Path) -> None:
+def test_a_test_that_needs_a_quiet_window_runs_alone_without_being_marked(tmp_path):
     for group, name in (("alone", "test_measures"), ("not alone", "test_does_not_measure")):
         done = run_tests(tmp_path, MEASURES, "--collect-only", "-q", "-m", group)
         assert [line.partition("::")[2] for line in done.stdout.splitlines() if "::" in line] == [
@@ -233,7 +231,7 @@ def test_a_test_that_needs_a_quiet_window_runs_alone_without_being_marked(tmp_pa
         ]
 
 
-def test_a_test_that_measures_this_machine_elsewhere_is_refused(tmp_path: Path) -> None:
+def test_a_test_that_measures_this_machine_elsewhere_is_refused(tmp_path):
     (tmp_path / "test_elsewhere.py").write_text(MEASURES)
     done = run_tests(tmp_path, MEASURES, "--collect-only")
     assert done.returncode != 0

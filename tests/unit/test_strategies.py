@@ -48,7 +48,7 @@ def stop_after(trials: int):
     return follow
 
 
-def test_a_run_holds_the_answer_that_is_found_in_memory(tmp_path: Path) -> None:
+def test_a_run_holds_the_answer_that_is_found_in_memory(tmp_path):
     found = run(tmp_path / "run")
     answer = msgspec.json.decode(found.answer(), type=Answer)
     assert answer == answered(strategy())
@@ -65,7 +65,7 @@ def test_a_run_holds_the_answer_that_is_found_in_memory(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("trials", [1, 2, 5])
-def test_an_interrupted_run_is_resumed_to_the_same_bytes(tmp_path: Path, trials: int) -> None:
+def test_an_interrupted_run_is_resumed_to_the_same_bytes(tmp_path, trials):
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     run(whole)
     with pytest.raises(KeyboardInterrupt):
@@ -79,7 +79,7 @@ def test_an_interrupted_run_is_resumed_to_the_same_bytes(tmp_path: Path, trials:
     assert (broken / "plan.jsonl").read_bytes().startswith(before)
 
 
-def test_a_damaged_plan_is_not_continued(tmp_path: Path) -> None:
+def test_a_damaged_plan_is_not_continued(tmp_path):
     out = tmp_path / "run"
     with pytest.raises(KeyboardInterrupt):
         search(strategy(), directory=out, options=RunOptions(jobs=1), follow=stop_after(3))
@@ -90,7 +90,7 @@ def test_a_damaged_plan_is_not_continued(tmp_path: Path) -> None:
     assert run(out, force=True).is_finished()
 
 
-def test_another_question_is_refused_and_an_altered_answer_is_noticed(tmp_path: Path) -> None:
+def test_another_question_is_refused_and_an_altered_answer_is_noticed(tmp_path):
     out = tmp_path / "run"
     run(out)
     with pytest.raises(InputError, match="give another --out"):
@@ -130,7 +130,7 @@ def documented(name: str) -> Any:
     return names[name]
 
 
-def test_the_documented_strategy_is_run_and_its_progress_grows(tmp_path: Path) -> None:
+def test_the_documented_strategy_is_run_and_its_progress_grows(tmp_path):
     file = tmp_path / "segment.toml"
     file.write_text(SEGMENT, encoding="utf-8")
     strategy = documented("Doubling")(file)

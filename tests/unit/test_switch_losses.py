@@ -67,7 +67,7 @@ def attributed(result: dict[str, Any]) -> dict[str, Any]:
     return dict(json.loads(text))
 
 
-def test_a_port_on_the_way_explains_what_is_missing_in_the_order_of_the_way() -> None:
+def test_a_port_on_the_way_explains_what_is_missing_in_the_order_of_the_way():
     result = {
         "flows": {"load": flow("a", "c", 30, [["sender-queue", 2], ["socket", 3]])},
         "switches": network(port("s1", "s2", queue=20)),
@@ -80,7 +80,7 @@ def test_a_port_on_the_way_explains_what_is_missing_in_the_order_of_the_way() ->
     assert result["flows"]["load"]["losses"]["unexplained"] == 25
 
 
-def test_flows_that_share_a_port_are_all_told_its_drops_and_others_none() -> None:
+def test_flows_that_share_a_port_are_all_told_its_drops_and_others_none():
     flows = {
         "one": flow("a", "c", 30),
         "other": flow("b", "c", 20),
@@ -101,7 +101,7 @@ def test_flows_that_share_a_port_are_all_told_its_drops_and_others_none() -> Non
     assert all("between" not in found[name]["losses"] for name in ("beside", "back", "here"))
 
 
-def test_of_a_group_each_receiver_has_the_ports_on_its_own_way() -> None:
+def test_of_a_group_each_receiver_has_the_ports_on_its_own_way():
     receivers = {"b": lost(0), "c": lost(7), "d": lost(9)}
     flows = {"group": {"from": "a", "to": ["b", "c", "d"], "receivers": receivers}}
     dropped = network(port("s1", "s2", queue=7), port("s2", "d", queue=2), port("s1", "a", queue=5))
@@ -116,7 +116,7 @@ def test_of_a_group_each_receiver_has_the_ports_on_its_own_way() -> None:
     )
 
 
-def test_what_a_host_counts_too_is_not_counted_twice() -> None:
+def test_what_a_host_counts_too_is_not_counted_twice():
     flows = {"load": flow("a", "c", 9, [["receiver-interface", 4]])}
     dropped = network(port("s2", "c", interface=4), port("s1", "s2", interface=5))
     found = attributed({"flows": flows, "switches": dropped})["flows"]["load"]["losses"]
@@ -124,7 +124,7 @@ def test_what_a_host_counts_too_is_not_counted_twice() -> None:
     assert (found["unexplained"], found["excess"]) == (0, 0)
 
 
-def test_wires_count_in_their_direction_and_join_hosts_without_a_switch() -> None:
+def test_wires_count_in_their_direction_and_join_hosts_without_a_switch():
     wires = [
         {"from": "x", "towards": "y", "dropped": {"queue": 1, "lost": 2, "ring": 3}},
         {"from": "y", "towards": "x", "dropped": {"queue": 100}},
@@ -136,7 +136,7 @@ def test_wires_count_in_their_direction_and_join_hosts_without_a_switch() -> Non
     assert found["between"] == [{"place": "network", "at": "x", "towards": "y", "dropped": 6}]
 
 
-def test_flows_without_losses_and_hosts_that_nothing_joins_are_as_they_were() -> None:
+def test_flows_without_losses_and_hosts_that_nothing_joins_are_as_they_were():
     flows = {"ping": {"from": "a", "to": "b", "receiving": None}, "direct": flow("y", "z", 3)}
     assert (
         attributed({"flows": flows, "switches": network(port("s1", "b", queue=5))})["flows"]
@@ -152,12 +152,8 @@ def test_flows_without_losses_and_hosts_that_nothing_joins_are_as_they_were() ->
     st.sampled_from([(one, other) for one in HOSTS for other in HOSTS if one != other]),
 )
 def test_what_is_missing_is_seen_or_unexplained_but_for_the_excess(
-    queues: list[int],
-    interfaces: list[int],
-    missing: int,
-    at_hosts: list[int],
-    ends: tuple[str, str],
-) -> None:
+    queues, interfaces, missing, at_hosts, ends
+):
     places = ("sender-queue", "sender-interface", "receiver-interface", "socket")
     seen = [[place, count] for place, count in zip(places, at_hosts, strict=True) if count]
     dropped = [
@@ -179,7 +175,7 @@ def test_what_is_missing_is_seen_or_unexplained_but_for_the_excess(
     assert set(loss.places) <= set(losses.PLACES)
 
 
-def test_ports_are_told_with_what_the_streams_that_pass_them_miss() -> None:
+def test_ports_are_told_with_what_the_streams_that_pass_them_miss():
     flows = {"one": flow("a", "c", 30), "other": flow("b", "c", 20), "beside": flow("a", "b", 4)}
     result = attributed({"flows": flows, "switches": network(port("s2", "c", queue=50))})
     found = losses.losses(result_of(result))
@@ -196,7 +192,7 @@ def test_ports_are_told_with_what_the_streams_that_pass_them_miss() -> None:
     assert losses.total(found, flow="", receiver="").between == {("switch", "s2", "c"): 100}
 
 
-def test_a_dropped_frame_of_a_group_is_missed_by_all_behind_the_port_and_counted_once() -> None:
+def test_a_dropped_frame_of_a_group_is_missed_by_all_behind_the_port_and_counted_once():
     flows = {
         "group": {
             "from": "a",
@@ -236,9 +232,7 @@ def test_a_dropped_frame_of_a_group_is_missed_by_all_behind_the_port_and_counted
         ({("s2", "c"): 50}, {"one": 30, "other": 20, "near": 1}, {"one": 30, "other": 20}),
     ],
 )
-def test_streams_that_miss_exactly_what_their_ports_dropped_lost_it_there(
-    dropped: dict[tuple[str, str], int], missing: dict[str, int], known: dict[str, int]
-) -> None:
+def test_streams_that_miss_exactly_what_their_ports_dropped_lost_it_there(dropped, missing, known):
     ends = {"one": ("a", "c"), "other": ("b", "c"), "trunk": ("a", "d"), "near": ("a", "b")}
     flows = {name: flow(*ends[name], count) for name, count in missing.items()}
     result = attributed(
@@ -252,7 +246,7 @@ def test_streams_that_miss_exactly_what_their_ports_dropped_lost_it_there(
     } == known
 
 
-def test_losses_of_receivers_that_differ_or_of_wires_are_not_attributed_to_switches() -> None:
+def test_losses_of_receivers_that_differ_or_of_wires_are_not_attributed_to_switches():
     group = {"from": "a", "to": ["c", "d"], "receivers": {"c": lost(7), "d": lost(7)}}
     other = {**group, "receivers": {"c": lost(7), "d": lost(0)}}
     switched = network(port("s1", "s2", queue=7))
@@ -269,9 +263,7 @@ def test_losses_of_receivers_that_differ_or_of_wires_are_not_attributed_to_switc
     assert (loss.at_switches, loss.places) == (0, {"network": 2, "switch": 7})
 
 
-def test_the_terminal_has_the_places_that_dropped_most_all_trials_together(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_the_terminal_has_the_places_that_dropped_most_all_trials_together(capsys):
     def drop(towards: str, count: float) -> Drops:
         return Drops("switch", "s", towards, {"queue": count}, count - 1)
 
@@ -298,7 +290,7 @@ def reading(queue: int) -> Reading:
     return Reading({hop: {"queue": queue, "interface": 1} for hop in bed().ports}, {})
 
 
-def test_drops_are_those_of_the_test_also_where_the_counter_came_round() -> None:
+def test_drops_are_those_of_the_test_also_where_the_counter_came_round():
     dropped = added(reading((1 << 32) - 3), reading(4))
     assert all(counts == {"queue": 7, "interface": 0} for counts in dropped.ports.values())
     switches, wires = rows(bed(), dropped)
@@ -307,9 +299,7 @@ def test_drops_are_those_of_the_test_also_where_the_counter_came_round() -> None
 
 
 @pytest.mark.parametrize("failing", [1, 2])
-def test_a_reading_that_fails_is_said_and_what_agents_told_is_kept(
-    monkeypatch: pytest.MonkeyPatch, failing: int
-) -> None:
+def test_a_reading_that_fails_is_said_and_what_agents_told_is_kept(monkeypatch, failing):
     times = 0
 
     def read(of: NetworkBed) -> Reading:
@@ -326,9 +316,7 @@ def test_a_reading_that_fails_is_said_and_what_agents_told_is_kept(
 
 
 @pytest.mark.parametrize("answer", ["", "[{}]", '[{"root": true, "dev": "ema"}]', "{}", "[]", "7"])
-def test_an_answer_that_cannot_be_read_is_an_error_of_the_testbed(
-    monkeypatch: pytest.MonkeyPatch, answer: str
-) -> None:
+def test_an_answer_that_cannot_be_read_is_an_error_of_the_testbed(monkeypatch, answer):
     monkeypatch.setattr(counters, "run", lambda command: answer)
     with pytest.raises(TestbedError, match="counters of switches"):
         counters.read(bed())

@@ -68,7 +68,7 @@ def at(**where: str) -> tuple[tuple[str, str], ...]:
 
 
 @pytest.mark.parametrize("study", PAPERS)
-def test_claims_are_decided_by_rules_and_speak_of_series_that_the_study_runs(study: str) -> None:
+def test_claims_are_decided_by_rules_and_speak_of_series_that_the_study_runs(study):
     files = shipped()
     series = {load(files[name]).series for name in registry.find(study).runs}
     entries = registry.find(study).published()
@@ -91,7 +91,7 @@ def test_claims_are_decided_by_rules_and_speak_of_series_that_the_study_runs(stu
 
 
 @pytest.mark.parametrize("study", PAPERS)
-def test_rounding_is_half_of_the_last_printed_digit(study: str) -> None:
+def test_rounding_is_half_of_the_last_printed_digit(study):
     for entry in registry.find(study).published():
         if entry.is_number:
             low, high = entry.rounding
@@ -101,11 +101,11 @@ def test_rounding_is_half_of_the_last_printed_digit(study: str) -> None:
 
 
 @pytest.mark.parametrize("study", PAPERS)
-def test_a_run_without_the_points_leaves_every_claim_open(study: str) -> None:
+def test_a_run_without_the_points_leaves_every_claim_open(study):
     assert {claim.verdict for claim in PAPERS[study].claims(World({}, {}))} == {"not-run"}
 
 
-def test_nothing_of_what_is_predicted_was_fitted_to() -> None:
+def test_nothing_of_what_is_predicted_was_fitted_to():
     entries = registry.find("hughesjones2000").published()
     fitted = {entry.series for entry in entries if entry.basis == "fitted" and entry.series}
     assert fitted == {
@@ -152,27 +152,27 @@ def through(constant: float, slope: float) -> World:
 
 
 @pytest.mark.parametrize("how", ["answer", "request", "both"])
-def test_a_published_line_is_read_off_again_however_it_was_measured(how: str) -> None:
+def test_a_published_line_is_read_off_again_however_it_was_measured(how):
     octets, latency = hughesjones2000.one_way(through(26.32, 0.0235), how, "ping", how)
     assert octets.tolist() == list(SIZES)
     assert hughesjones2000.fitted(octets, latency) == pytest.approx((26.32, 0.0235), rel=1e-9)
 
 
-def test_a_switch_alone_is_the_difference_of_two_lines() -> None:
+def test_a_switch_alone_is_the_difference_of_two_lines():
     entry = entry_with(part="constant", how="answer", series="answer", flow="ping", less="ping")
     assert hughesjones2000.line(entry, through(26.32, 0.0235)).ours.value == pytest.approx(
         0, abs=1e-9
     )
 
 
-def test_a_line_from_a_size_on_does_not_see_what_is_before() -> None:
+def test_a_line_from_a_size_on_does_not_see_what_is_before():
     octets, latency = np.array([64.0, 600.0, 1000.0, 1500.0]), np.array([45.0, 45.0, 61.6, 82.0])
     assert hughesjones2000.fitted(octets, latency, least=600) == pytest.approx(
         np.polyfit(octets[1:], latency[1:], 1)[::-1]
     )
 
 
-def test_latency_that_grows_is_not_flat() -> None:
+def test_latency_that_grows_is_not_flat():
     entry = entry_with(series="request", flow="ping", how="request", to=600, share=0.08)
     assert hughesjones2000.is_flat(entry, through(45, 0)).holds is True
     # From 64 to 600 B these are 3.2 and 3.8 of 45.
@@ -180,7 +180,7 @@ def test_latency_that_grows_is_not_flat() -> None:
     assert hughesjones2000.is_flat(entry, through(45, 0.007)).holds is False
 
 
-def test_latency_has_doubled_where_its_curve_says_so() -> None:
+def test_latency_has_doubled_where_its_curve_says_so():
     spacing = hughesjones2000.SPACING
     # 100, 50, 25 and 20 us; the double of 40 lies half way between the last two.
     values = {"10000 /s": 40, "20000 /s": 42, "40000 /s": 60, "50000 /s": 100}
@@ -195,7 +195,7 @@ def test_latency_has_doubled_where_its_curve_says_so() -> None:
     ).ours.value == pytest.approx(22.5)
 
 
-def test_the_floor_is_left_where_times_pass_it() -> None:
+def test_the_floor_is_left_where_times_pass_it():
     values = {"82 B": 10.0, "118 B": 10.0, "218 B": 12.0}
     world = World(
         {
@@ -226,7 +226,7 @@ def buckets(*counts: float) -> Histogram:
         ((0, 900, 780, 900, 0), 2),
     ],
 )
-def test_peaks_are_what_chance_does_not_make(counts: tuple[float, ...], peaks: int) -> None:
+def test_peaks_are_what_chance_does_not_make(counts, peaks):
     where = at(**{hughesjones2000.ANSWER: "82 B", hughesjones2000.STREAM: "28 us"})
     world = World({}, {("background", where, "ping", "round_trip"): buckets(*counts)})
     assert (
@@ -237,7 +237,7 @@ def test_peaks_are_what_chance_does_not_make(counts: tuple[float, ...], peaks: i
     )
 
 
-def test_ranks_are_read_within_buckets() -> None:
+def test_ranks_are_read_within_buckets():
     assert hughesjones2000.rank(buckets(10, 10), 0.5) == pytest.approx(71)
     assert hughesjones2000.rank(buckets(10, 10), 0.25) == pytest.approx(70.5)
 
@@ -257,14 +257,14 @@ def beside(moved: int) -> World:
     return World({}, shapes)
 
 
-def test_a_moved_tail_and_a_peak_that_stays_exclude_each_other() -> None:
+def test_a_moved_tail_and_a_peak_that_stays_exclude_each_other():
     entry = entry_with(flow="ping", octets=[64], period="28 us", low=3, high=12, limit=0.5)
     for moved, tail, stays in ((0, False, True), (2, False, False), (4, True, False)):
         assert hughesjones2000.tail_moves(entry, beside(moved)).holds is tail
         assert hughesjones2000.stays(entry, beside(moved)).holds is stays
 
 
-def test_a_deviation_has_the_buckets_own_taken_off() -> None:
+def test_a_deviation_has_the_buckets_own_taken_off():
     # Evenly spread over four buckets: as over 4 us, less what one bucket adds.
     world = World(
         {},
@@ -296,7 +296,7 @@ def spreads(*widths: tuple[str, int]) -> World:
     return World({}, shapes)
 
 
-def test_latency_spreads_with_each_sender_and_with_the_size() -> None:
+def test_latency_spreads_with_each_sender_and_with_the_size():
     def world(one: int, two: int, three: int, *, longer: int = 2) -> World:
         return spreads(
             *(
@@ -333,7 +333,7 @@ def captured(*rates: tuple[str, float, float]) -> World:
     return World(known)
 
 
-def test_a_host_stops_only_if_nothing_is_left_at_every_load_beyond_the_limit() -> None:
+def test_a_host_stops_only_if_nothing_is_left_at_every_load_beyond_the_limit():
     entry = entry_of("erg", "3-stops")
     assert (
         erg.stops(entry, captured(("8 ms", 8, 5), ("4 ms", 6, 10), ("2 ms", 0.3, 20))).holds is True
@@ -346,7 +346,7 @@ def test_a_host_stops_only_if_nothing_is_left_at_every_load_beyond_the_limit() -
         erg.stops(entry, captured(("8 ms", 8, 5)))
 
 
-def test_the_routers_most_is_that_of_the_best_load() -> None:
+def test_the_routers_most_is_that_of_the_best_load():
     key = "flows.load.arrivals.regular"
     known = {
         ("router", at(**{key: text}), "load", Metric.DATA_RATE): mbps * 1e6
@@ -357,7 +357,7 @@ def test_the_routers_most_is_that_of_the_best_load() -> None:
     assert "1632 us" in found.remark
 
 
-def test_who_gets_more_is_told_by_the_interval_and_the_sum_by_both() -> None:
+def test_who_gets_more_is_told_by_the_interval_and_the_sum_by_both():
     def world(first: float, second: float) -> World:
         return World(
             {
@@ -377,7 +377,7 @@ def test_who_gets_more_is_told_by_the_interval_and_the_sum_by_both() -> None:
 # Models
 
 
-def test_component_sums_give_the_direct_line_of_the_study() -> None:
+def test_component_sums_give_the_direct_line_of_the_study():
     """4.8 + 4.25 + 4.25 + 12.5 us, 26 octets of the wire, 28 of the bus, and bursts; and nothing
     else, as the simulator reads the file.
     """

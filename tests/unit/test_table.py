@@ -5,7 +5,7 @@ from ethermeter.engines.table import FEW_SAMPLES, Table
 from ethermeter.metrics import Caution, Metric, caution_mask
 
 
-def test_few_samples_are_those_of_the_metric_even_where_each_call_makes_a_new_array() -> None:
+def test_few_samples_are_those_of_the_metric_even_where_each_call_makes_a_new_array():
     metrics = (Metric.UTILISATION, Metric.LOSS, Metric.GOODPUT, Metric.ACCESS_DELAY)
     few = {Metric.LOSS, Metric.GOODPUT}
     values, masks = Table(

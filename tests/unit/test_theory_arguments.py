@@ -48,7 +48,7 @@ def refused(model: Model, argument: str, value: Any) -> str:
 
 
 @pytest.mark.parametrize(("model", "symbol"), NUMBERS, ids=named)
-def test_numbers_outside_the_range_are_refused_with_the_range(model: Model, symbol: Symbol) -> None:
+def test_numbers_outside_the_range_are_refused_with_the_range(model, symbol):
     allowed = symbol.allowed
     assert isinstance(allowed, Range)
     below = np.nextafter(allowed.low, -math.inf)
@@ -74,7 +74,7 @@ def test_numbers_outside_the_range_are_refused_with_the_range(model: Model, symb
     ["1", None, True, 1j, [[1], [1, 2]], {"a": 1}, 10**400, b"1", np.array(["x"])],
     ids=repr,
 )
-def test_what_is_no_number_is_refused(model: Model, symbol: Symbol, value: Any) -> None:
+def test_what_is_no_number_is_refused(model, symbol, value):
     assert refused(model, symbol.argument, value) == symbol.range
 
 
@@ -83,19 +83,19 @@ def test_what_is_no_number_is_refused(model: Model, symbol: Symbol, value: Any) 
     [(m, s) for m, s in NUMBERS if isinstance(s.allowed, Range) and s.allowed.whole],
     ids=named,
 )
-def test_counts_are_whole(model: Model, symbol: Symbol) -> None:
+def test_counts_are_whole(model, symbol):
     assert refused(model, symbol.argument, 2.5) == symbol.range
     assert "whole" in symbol.range
 
 
 @pytest.mark.parametrize(("model", "symbol"), WORDS, ids=named)
 @pytest.mark.parametrize("value", ["other", 1, None, ["error"]], ids=repr)
-def test_words_are_those_of_the_list(model: Model, symbol: Symbol, value: Any) -> None:
+def test_words_are_those_of_the_list(model, symbol, value):
     refused(model, symbol.argument, value)
 
 
 @pytest.mark.parametrize("model", MODELS.values(), ids=named)
-def test_shapes_that_do_not_broadcast_are_refused(model: Model) -> None:
+def test_shapes_that_do_not_broadcast_are_refused(model):
     (first, a), (second, b) = list(POINTS[model.name].items())[:2]
     with pytest.raises(theory.ArgumentError, match="shapes that broadcast") as error:
         model.function(**{**POINTS[model.name], first: [a] * 2, second: [b] * 3})
@@ -103,7 +103,7 @@ def test_shapes_that_do_not_broadcast_are_refused(model: Model) -> None:
 
 
 @pytest.mark.parametrize("model", MODELS.values(), ids=named)
-def test_the_result_has_the_broadcast_shape(model: Model) -> None:
+def test_the_result_has_the_broadcast_shape(model):
     (first, a), (second, b) = list(POINTS[model.name].items())[:2]
     single = model.function(**POINTS[model.name])
     many = model.function(**{**POINTS[model.name], first: np.array([[a], [a]]), second: [b, b, b]})
@@ -119,7 +119,7 @@ def test_the_result_has_the_broadcast_shape(model: Model) -> None:
 
 
 @pytest.mark.parametrize("model", MODELS.values(), ids=named)
-def test_arguments_are_left_as_they_were(model: Model) -> None:
+def test_arguments_are_left_as_they_were(model):
     values = {
         name: np.array([value, value], dtype=np.float64)
         for name, value in POINTS[model.name].items()
@@ -130,7 +130,7 @@ def test_arguments_are_left_as_they_were(model: Model) -> None:
         np.testing.assert_array_equal(value, before[name])
 
 
-def test_an_error_is_an_input_error_of_one_line() -> None:
+def test_an_error_is_an_input_error_of_one_line():
     with pytest.raises(InputError) as error:
         theory.metcalfe_boggs_1976(0, packet_bits=512, rate_bps=3e6, slot_s=16e-6)
     assert isinstance(error.value, ValueError)
@@ -146,12 +146,12 @@ UNSTABLE = {
 }
 
 
-def test_every_model_that_can_be_unstable_is_tried() -> None:
+def test_every_model_that_can_be_unstable_is_tried():
     assert set(UNSTABLE) == {name for name, model in MODELS.items() if model.symbol("unstable")}
 
 
 @pytest.mark.parametrize("name", UNSTABLE)
-def test_an_unstable_queue_is_refused_with_its_limit_or_gives_nan(name: str) -> None:
+def test_an_unstable_queue_is_refused_with_its_limit_or_gives_nan(name):
     model, (argument, value) = MODELS[name], UNSTABLE[name]
     allowed = refused(model, argument, value)
     limit = float(allowed.split("below ")[1].split(",")[0])
@@ -163,7 +163,7 @@ def test_an_unstable_queue_is_refused_with_its_limit_or_gives_nan(name: str) -> 
     assert np.isnan(delay).tolist() == found.outside_range.tolist() == [False, True]
 
 
-def test_mixes_need_as_many_weights_as_lengths() -> None:
+def test_mixes_need_as_many_weights_as_lengths():
     lam = MODELS["lam-1980"]
     point = POINTS["lam-1980"]
     for packet_s, weights, argument in (
@@ -183,7 +183,7 @@ def test_mixes_need_as_many_weights_as_lengths() -> None:
         lam.function(**{**point, "weights": [1]})
 
 
-def test_a_collision_contains_its_window_and_short_packets_are_the_shorter() -> None:
+def test_a_collision_contains_its_window_and_short_packets_are_the_shorter():
     assert refused(MODELS["coyle-liu-1983"], "collision", 0.01) == "at least the window, 0.04"
     assert (
         refused(MODELS["tobagi-hunt-1980-bimodal"], "short_slots", 200.0)
@@ -194,7 +194,7 @@ def test_a_collision_contains_its_window_and_short_packets_are_the_shorter() -> 
 @pytest.mark.parametrize(
     "search", [theory.capacity, lambda function, **given: theory.load_of(0.5, function, **given)]
 )
-def test_a_search_needs_throughput_against_load(search: Any) -> None:
+def test_a_search_needs_throughput_against_load(search):
     with pytest.raises(theory.ArgumentError, match="a model of throughput against load"):
         search(theory.metcalfe_boggs_1976, packet_bits=512, rate_bps=3e6, slot_s=16e-6)
     with pytest.raises(theory.ArgumentError, match="propagation"):
@@ -203,7 +203,7 @@ def test_a_search_needs_throughput_against_load(search: Any) -> None:
         search(theory.kleinrock_tobagi_1975, propagation=2)
 
 
-def test_the_load_of_a_throughput_carries_it_and_no_smaller_one_does() -> None:
+def test_the_load_of_a_throughput_carries_it_and_no_smaller_one_does():
     wanted = np.array([0.0, 1e-9, 0.3, 0.9, 0.9197, 0.944, 0.95])
     given_ = {"propagation": 0.01, "persistence": 0.1}
     loads = theory.load_of(wanted, theory.tobagi_hunt_1980_p_persistent, **given_)
@@ -221,7 +221,7 @@ def test_the_load_of_a_throughput_carries_it_and_no_smaller_one_does() -> None:
         ).all()
 
 
-def test_the_load_of_the_capacity_is_that_of_its_maximum() -> None:
+def test_the_load_of_the_capacity_is_that_of_its_maximum():
     given_ = {"propagation": [0.01, 0.1], "collision_slots": 2}
     most = theory.capacity(theory.tobagi_hunt_1980_one_persistent, **given_)
     loads = theory.load_of(most.capacity, theory.tobagi_hunt_1980_one_persistent, **given_)
@@ -231,13 +231,13 @@ def test_the_load_of_the_capacity_is_that_of_its_maximum() -> None:
     ).shape == (2, 2)
 
 
-def test_a_capacity_without_end_is_cautioned() -> None:
+def test_a_capacity_without_end_is_cautioned():
     found = theory.capacity(theory.tobagi_hunt_1980_non_persistent, propagation=0)
     assert found.outside_range
     assert found.capacity == pytest.approx(1, rel=1e-8)
 
 
-def test_where_nothing_gets_through_there_is_no_delay() -> None:
+def test_where_nothing_gets_through_there_is_no_delay():
     # 2000 stations that always start together.
     found = theory.tobagi_hunt_1980_finite(
         2000, generation=1, retransmission=[0.5, 1 - 2**-53, 1], packet_slots=10
@@ -269,9 +269,7 @@ A = st.floats(0, 1)
     p=st.floats(0.05, 1),
     stations=st.integers(2, 12),
 )
-def test_throughput_lies_between_nothing_and_all(
-    load: float, a: float, slots: float, abort: float, p: float, stations: int
-) -> None:
+def test_throughput_lies_between_nothing_and_all(load, a, slots, abort, p, stations):
     found = [
         theory.kleinrock_tobagi_1975(load, propagation=a),
         theory.kleinrock_tobagi_1975(load, propagation=a, slotted=False),
@@ -332,9 +330,7 @@ def test_finite_populations_carry_at_most_a_packet_in_its_time(
     window=st.floats(0, 1),
     longer=st.floats(0, 5),
 )
-def test_coyle_liu_stays_within_its_stations(
-    stations: int, generation: float, retransmission: float, window: float, longer: float
-) -> None:
+def test_coyle_liu_stays_within_its_stations(stations, generation, retransmission, window, longer):
     found = theory.coyle_liu_1983(
         stations,
         generation=generation,
@@ -364,8 +360,8 @@ def test_coyle_liu_stays_within_its_stations(
     method=st.sampled_from(["chain", "equilibrium"]),
 )
 def test_buffered_stations_lose_a_share(
-    stations: int, buffers: int, generation: float, retransmission: float, packet: int, method: str
-) -> None:
+    stations, buffers, generation, retransmission, packet, method
+):
     found = theory.tasaka_1986(
         stations,
         buffers=buffers,
@@ -387,8 +383,8 @@ def test_buffered_stations_lose_a_share(
     stations=st.integers(1, 1000),
 )
 def test_delays_are_at_least_a_packet_and_grow_with_the_load(
-    utilisation: float, packet_s: float, a: float, lengths: str, stations: int
-) -> None:
+    utilisation, packet_s, a, lengths, stations
+):
     rates = np.array([utilisation * 0.99, utilisation]) / packet_s
     for discipline in ("exhaustive", "gated"):
         found = theory.bux_1981_token_ring(
@@ -414,9 +410,7 @@ def test_delays_are_at_least_a_packet_and_grow_with_the_load(
 
 
 @given(stations=st.integers(1, 10**9), packet_bits=st.floats(1e-3, 1e9), slot_s=st.floats(0, 1))
-def test_more_stations_are_never_more_efficient(
-    stations: int, packet_bits: float, slot_s: float
-) -> None:
+def test_more_stations_are_never_more_efficient(stations, packet_bits, slot_s):
     found = theory.metcalfe_boggs_1976(
         [stations, stations + 1], packet_bits=packet_bits, rate_bps=1e7, slot_s=slot_s
     )
@@ -425,9 +419,7 @@ def test_more_stations_are_never_more_efficient(
 
 
 @given(load=st.floats(0, 1e6), a=A, slots=st.floats(1, 1e4), more=st.floats(0, 1e4))
-def test_longer_collisions_never_help_who_does_not_persist(
-    load: float, a: float, slots: float, more: float
-) -> None:
+def test_longer_collisions_never_help_who_does_not_persist(load, a, slots, more):
     found = theory.tobagi_hunt_1980_non_persistent(
         load, propagation=a, collision_slots=[slots, slots + more]
     )
@@ -443,7 +435,7 @@ def test_longer_collisions_never_help_who_does_not_persist(
     ratio=st.floats(0, 0.5),
     method=st.sampled_from(["chain", "birth-death"]),
 )
-def test_almes_lazowska_answers_below_its_limit(load: float, ratio: float, method: str) -> None:
+def test_almes_lazowska_answers_below_its_limit(load, ratio, method):
     g = load / (1 + math.expm1(1) * ratio)
     found = theory.almes_lazowska_1979(
         g, packet_bits=1000, rate_bps=1e6, slot_s=ratio * 1e-3, method=method

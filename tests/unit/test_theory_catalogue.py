@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from ethermeter import theory
 from ethermeter.arguments import Range
-from ethermeter.theory.catalogue import Aspect, Model, model, models
+from ethermeter.theory.catalogue import Aspect, model, models
 from program import call
 from theory_points import POINTS
 
@@ -21,14 +21,14 @@ UNITS = {"", "s", "bit", "bit/s", "1/s", "slots", "packet times"}
 TEXT = (Path(__file__).parents[2] / "docs" / "theory.md").read_text(encoding="utf-8")
 
 
-def test_every_function_of_a_study_is_in_the_catalogue() -> None:
+def test_every_function_of_a_study_is_in_the_catalogue():
     functions = {name for name in theory.__all__ if re.search(r"_19\d\d", name)}
     assert {entry.function.__name__ for entry in MODELS.values()} == functions
     assert set(POINTS) == set(MODELS)
 
 
 @pytest.mark.parametrize("entry", MODELS.values(), ids=lambda entry: entry.name)
-def test_an_entry_says_what_its_function_takes_and_gives(entry: Model) -> None:
+def test_an_entry_says_what_its_function_takes_and_gives(entry):
     assert entry.name == entry.function.__name__.replace("_", "-")
     assert str(entry.year) in entry.name
     taken = inspect.signature(entry.function).parameters
@@ -51,7 +51,7 @@ def test_an_entry_says_what_its_function_takes_and_gives(entry: Model) -> None:
 
 
 @pytest.mark.parametrize("entry", MODELS.values(), ids=lambda entry: entry.name)
-def test_an_entry_says_something_of_every_aspect(entry: Model) -> None:
+def test_an_entry_says_something_of_every_aspect(entry):
     assert [assumption.key for assumption in entry.assumptions] == list(Aspect)
     texts = [
         entry.title,
@@ -67,28 +67,28 @@ def test_an_entry_says_something_of_every_aspect(entry: Model) -> None:
     assert "Source\n------" in documented
 
 
-def test_doubts_are_said() -> None:
+def test_doubts_are_said():
     assert "artefact" in model("takagi-kleinrock-1985-double-peak").title
     assert "doubtful" in model("bux-1981-slotted-ring").confidence
 
 
-def test_an_unknown_model_is_refused_with_the_known_ones() -> None:
+def test_an_unknown_model_is_refused_with_the_known_ones():
     with pytest.raises(theory.ArgumentError, match="one of kleinrock-tobagi-1975, "):
         model("lam")
 
 
-def test_the_documentation_names_every_model() -> None:
+def test_the_documentation_names_every_model():
     assert set(re.findall(r"^\| `([a-z0-9-]+)` \|", TEXT, re.MULTILINE)) == set(MODELS)
 
 
-def test_the_documented_python_runs() -> None:
+def test_the_documented_python_runs():
     (block,) = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
     names: dict[str, object] = {}
     exec(block, names)
     assert names["found"].throughput.shape == (3, 2)  # type: ignore[attr-defined]
 
 
-def test_theory_comes_on_demand() -> None:
+def test_theory_comes_on_demand():
     code = (
         "import sys, ethermeter as em\nprint('numpy' in sys.modules)\n"
         "em.theory.lam_1980\nprint('numpy' in sys.modules)\n"
@@ -101,7 +101,7 @@ def test_theory_comes_on_demand() -> None:
     ]
 
 
-def test_theory_needs_nothing_else_of_ethermeter() -> None:
+def test_theory_needs_nothing_else_of_ethermeter():
     code = "import sys\nimport ethermeter.theory.catalogue\n"
     code += (
         "print(sorted(name for name in sys.modules if "
@@ -113,6 +113,6 @@ def test_theory_needs_nothing_else_of_ethermeter() -> None:
     )
 
 
-def test_zero_dimensions_give_numbers() -> None:
+def test_zero_dimensions_give_numbers():
     found = theory.kleinrock_tobagi_1975(np.array(1.0), propagation=0.05)
     assert isinstance(found.throughput, np.float64)

@@ -18,13 +18,13 @@ def run(*words: str) -> Ended:
     return invoke("theory", *words)
 
 
-def test_the_list_names_every_model() -> None:
+def test_the_list_names_every_model():
     lines = run("list").stdout.splitlines()
     assert [line.split()[0] for line in lines[1:]] == list(models())
     assert [entry["name"] for entry in json.loads(run("list", "--json").stdout)] == list(models())
 
 
-def test_a_model_is_shown_with_all_that_is_known_of_it() -> None:
+def test_a_model_is_shown_with_all_that_is_known_of_it():
     shown = run("show", "bux-1981-slotted-ring").stdout
     entry = model("bux-1981-slotted-ring")
     for text in (
@@ -43,14 +43,14 @@ def test_a_model_is_shown_with_all_that_is_known_of_it() -> None:
     )
 
 
-def test_values_are_evaluated_in_a_table() -> None:
+def test_values_are_evaluated_in_a_table():
     lines = run("eval", "metcalfe-boggs-1976", "stations=1..3", *SATURATION).stdout.splitlines()
     assert lines[0].split() == ["stations", "acquisition", "waiting_slots", "slots", "efficiency"]
     assert lines[2].split() == ["2", "0.5", "1", "0.914286"]
     assert len(lines) == 4
 
 
-def test_json_has_every_combination_with_its_units() -> None:
+def test_json_has_every_combination_with_its_units():
     found = json.loads(
         run(
             "eval",
@@ -73,7 +73,7 @@ def test_json_has_every_combination_with_its_units() -> None:
     assert {tuple(point["cautions"]) for point in found["points"]} == {()}
 
 
-def test_what_is_outside_the_range_is_cautioned() -> None:
+def test_what_is_outside_the_range_is_cautioned():
     words = ("eval", "takagi-kleinrock-1985", "load=1", "propagation=0.01", "abort=0.1,1")
     lines = run(*words).stdout.splitlines()
     assert "outside-model-range" not in lines[1]
@@ -85,7 +85,7 @@ def test_what_is_outside_the_range_is_cautioned() -> None:
     ]
 
 
-def test_what_has_no_value_is_null() -> None:
+def test_what_has_no_value_is_null():
     words = (
         "eval",
         "lam-1980",
@@ -100,7 +100,7 @@ def test_what_has_no_value_is_null() -> None:
     assert "–" in run(*words).stdout
 
 
-def test_rows_of_different_lengths_are_printed() -> None:
+def test_rows_of_different_lengths_are_printed():
     words = (
         "eval",
         "coyle-liu-1983",
@@ -116,7 +116,7 @@ def test_rows_of_different_lengths_are_printed() -> None:
     assert "drift: with --json" in run(*words).stdout
 
 
-def test_a_mix_is_no_variation() -> None:
+def test_a_mix_is_no_variation():
     words = (
         "eval",
         "lam-1980",
@@ -138,7 +138,7 @@ def test_a_mix_is_no_variation() -> None:
 
 
 @pytest.mark.parametrize("name", POINTS)
-def test_every_model_can_be_evaluated_from_the_command_line(name: str) -> None:
+def test_every_model_can_be_evaluated_from_the_command_line(name):
     found = json.loads(
         run(
             "eval",
@@ -161,7 +161,7 @@ def values(
     return found
 
 
-def test_numbers_lists_and_ranges_are_read() -> None:
+def test_numbers_lists_and_ranges_are_read():
     assert values("1") == [1]
     assert values(" 1e-3 , .5,2.") == [0.001, 0.5, 2]
     assert values("1..4") == [1, 2, 3, 4]
@@ -170,7 +170,7 @@ def test_numbers_lists_and_ranges_are_read() -> None:
     assert values("1,3..4,0..1/2") == [1, 3, 4, 0, 1]
 
 
-def test_units_are_read_where_the_symbol_has_one() -> None:
+def test_units_are_read_where_the_symbol_has_one():
     given = {"name": "metcalfe-boggs-1976"}
     assert values("64 B,512 bit,512", argument="packet_bits", **given) == [512, 512, 512]
     assert values("10 Mb/s", argument="rate_bps", **given) == [1e7]
@@ -200,7 +200,7 @@ UNREADABLE += ["nan", "1..2..3", "1,,2", "0x10", "1e9999"]
 
 
 @pytest.mark.parametrize("text", UNREADABLE)
-def test_what_cannot_be_read_is_a_fault(text: str) -> None:
+def test_what_cannot_be_read_is_a_fault(text):
     with pytest.raises(InputError) as error:
         values(text)
     assert [fault.key for fault in error.value.faults] == ["load"]
@@ -250,14 +250,14 @@ def test_what_cannot_be_read_is_a_fault(text: str) -> None:
         ),
     ],
 )
-def test_a_fault_is_a_line_and_exit_code_2(words: tuple[str, ...], said: str) -> None:
+def test_a_fault_is_a_line_and_exit_code_2(words, said):
     ended = run(*words)
     assert ended.returncode == 2
     assert ended.stdout == ""
     assert any(said in line for line in ended.stderr.splitlines())
 
 
-def test_the_program_ends_with_2_and_without_a_traceback() -> None:
+def test_the_program_ends_with_2_and_without_a_traceback():
     ended = invoke("theory", "eval", "kleinrock-tobagi-1975", "load=-1", "propagation=0")
     assert (ended.returncode, ended.stdout) == (2, "")
     assert ended.stderr == "command line: load = -1: a number from 0 to 1e+09\n"
@@ -266,7 +266,7 @@ def test_the_program_ends_with_2_and_without_a_traceback() -> None:
 @pytest.mark.parametrize(
     "words", [("--help",), ("list", "--help"), ("show", "--help"), ("eval", "--help")]
 )
-def test_the_help_ends_with_examples(words: tuple[str, ...]) -> None:
+def test_the_help_ends_with_examples(words):
     ended = run(*words)
     assert ended.returncode == 0
     examples = [

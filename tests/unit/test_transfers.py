@@ -51,7 +51,7 @@ def scenario(folder: Path, text: str) -> dict[str, Any]:
     return found
 
 
-def test_everything_that_can_be_said_of_a_transfer_reaches_the_core(tmp_path: Path) -> None:
+def test_everything_that_can_be_said_of_a_transfer_reaches_the_core(tmp_path):
     (flow,) = scenario(tmp_path, COPY)["flows"]
     file = {
         "direction": "read",
@@ -152,16 +152,14 @@ RFC_2581 = {
     ("stack", "expected"),
     [("", LINUX), ('stack = "linux"', LINUX), ('stack = "rfc-2581"', RFC_2581)],
 )
-def test_what_a_file_does_not_say_is_as_in_its_stack(
-    tmp_path: Path, stack: str, expected: dict[str, Any]
-) -> None:
+def test_what_a_file_does_not_say_is_as_in_its_stack(tmp_path, stack, expected):
     text = COPY.replace('window = "8760 B"', f'window = "8760 B"\n{stack}')
     (flow,) = scenario(tmp_path, text)["flows"]
     tcp = flow["transfer"]["tcp"]
     assert msgspec.convert(tcp, schema.Tcp) == msgspec.convert({**tcp, **expected}, schema.Tcp)
 
 
-def test_files_of_1999_name_the_congestion_control_of_their_hosts() -> None:
+def test_files_of_1999_name_the_congestion_control_of_their_hosts():
     files = [path for name, path in shipped().items() if name.startswith("fritz1999/")]
     assert files
     for path in files:
@@ -172,7 +170,7 @@ def test_files_of_1999_name_the_congestion_control_of_their_hosts() -> None:
         assert "flows.transfer.tcp.congestion" in path.read_text(encoding="utf-8")
 
 
-def test_rows_of_a_file_are_those_of_a_hand_calculation(tmp_path: Path) -> None:
+def test_rows_of_a_file_are_those_of_a_hand_calculation(tmp_path):
     path = tmp_path / "x.toml"
     path.write_text(
         COPY.replace('window = "8760 B"', 'window = "8760 B"\nstack = "rfc-2581"'), encoding="utf-8"
@@ -238,13 +236,11 @@ def test_rows_of_a_file_are_those_of_a_hand_calculation(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_fault_is_named_with_its_key_and_what_is_allowed(
-    tmp_path: Path, change: tuple[str, str], key: str, allowed: str
-) -> None:
+def test_a_fault_is_named_with_its_key_and_what_is_allowed(tmp_path, change, key, allowed):
     expect_fault(tmp_path, COPY.replace(*change), key=key, allowed=allowed)
 
 
-def test_a_flow_of_messages_still_needs_arrivals(tmp_path: Path) -> None:
+def test_a_flow_of_messages_still_needs_arrivals(tmp_path):
     begin, end = COPY.index("[flows.transfer.file]"), COPY.index("[phases]")
     expect_fault(
         tmp_path,
@@ -254,7 +250,7 @@ def test_a_flow_of_messages_still_needs_arrivals(tmp_path: Path) -> None:
     )
 
 
-def test_every_key_is_documented_and_the_example_is_sound(tmp_path: Path) -> None:
+def test_every_key_is_documented_and_the_example_is_sound(tmp_path):
     text = (Path(__file__).parents[2] / "docs" / "transfers.md").read_text(encoding="utf-8")
     for table in (Transfer, Octets, Copy, Tcp, Acknowledge):
         for key in table.model_fields:
@@ -264,7 +260,7 @@ def test_every_key_is_documented_and_the_example_is_sound(tmp_path: Path) -> Non
     assert load(tmp_path / "x.toml").trials == 2
 
 
-def test_a_run_prints_and_shows_what_a_transfer_did(tmp_path: Path) -> None:
+def test_a_run_prints_and_shows_what_a_transfer_did(tmp_path):
     path = tmp_path / "x.toml"
     path.write_text(COPY, encoding="utf-8")
     result = invoke("run", path, "--out", tmp_path / "run")

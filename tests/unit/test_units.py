@@ -27,7 +27,7 @@ from hypothesis import strategies as st
         ("0.3 s", 3 * 10**11),
     ],
 )
-def test_times_are_exact_picoseconds(text: str, ps: int) -> None:
+def test_times_are_exact_picoseconds(text, ps):
     assert units.time_ps(text) == ps
 
 
@@ -42,11 +42,11 @@ def test_times_are_exact_picoseconds(text: str, ps: int) -> None:
         ("1518 B", 12_144),
     ],
 )
-def test_sizes_are_whole_bits(text: str, bits: int) -> None:
+def test_sizes_are_whole_bits(text, bits):
     assert units.size_bits(text) == bits
 
 
-def test_three_thousand_feet_are_914_4_metres() -> None:
+def test_three_thousand_feet_are_914_4_metres():
     assert units.length_m("3000 ft") == Fraction(9144, 10)
     assert units.length_m("0.91 km") == 910
 
@@ -61,11 +61,11 @@ def test_three_thousand_feet_are_914_4_metres() -> None:
         ("1 kb/s", 10**9),
     ],
 )
-def test_rates_are_whole_picoseconds_a_bit(text: str, ps: int) -> None:
+def test_rates_are_whole_picoseconds_a_bit(text, ps):
     assert units.bit_ps(text) == ps
 
 
-def test_a_frequency_is_the_time_between_events() -> None:
+def test_a_frequency_is_the_time_between_events():
     assert units.interval_ps("100 /s") == 10**10
     assert units.interval_ps("3 /s") == Fraction(10**12, 3)
     assert units.interval_ps("60 /min") == 10**12
@@ -75,7 +75,7 @@ def test_a_frequency_is_the_time_between_events() -> None:
     ("text", "ppb"),
     [("50 ppm", 50_000), ("0 ppm", 0), ("1.5 ppm", 1500), ("7 ppb", 7), ("10000 ppm", 10**7)],
 )
-def test_an_error_of_a_clock_is_whole_parts_of_a_billion(text: str, ppb: int) -> None:
+def test_an_error_of_a_clock_is_whole_parts_of_a_billion(text, ppb):
     assert units.clock_error_ppb(text) == ppb
 
 
@@ -122,13 +122,13 @@ def test_an_error_of_a_clock_is_whole_parts_of_a_billion(text: str, ppb: int) ->
         (units.clock_error_ppb, "10001 ppm", "at most 10000 ppm"),
     ],
 )
-def test_what_is_no_such_quantity_is_refused_with_what_was_expected(read, value, word) -> None:
+def test_what_is_no_such_quantity_is_refused_with_what_was_expected(read, value, word):
     with pytest.raises(UnitError) as caught:
         read(value)
     assert word in str(caught.value)
 
 
-def test_zero_is_refused_where_it_makes_no_sense() -> None:
+def test_zero_is_refused_where_it_makes_no_sense():
     with pytest.raises(UnitError, match="above zero"):
         units.time_ps("0 s", positive=True)
     with pytest.raises(UnitError, match="above zero"):
@@ -136,14 +136,14 @@ def test_zero_is_refused_where_it_makes_no_sense() -> None:
 
 
 @given(st.integers(min_value=0, max_value=10**15))
-def test_every_time_reads_back_from_its_decimal_text(ps: int) -> None:
+def test_every_time_reads_back_from_its_decimal_text(ps):
     text = units.decimal_text(Fraction(ps, 10**6))
     assert units.time_ps(f"{text} us") == ps
     assert "e" not in text
 
 
 @given(st.text(max_size=60))
-def test_any_text_is_a_time_or_a_unit_error(text: str) -> None:
+def test_any_text_is_a_time_or_a_unit_error(text):
     try:
         assert 0 <= units.time_ps(text) <= units.LONGEST_PS
     except UnitError as error:
@@ -151,18 +151,18 @@ def test_any_text_is_a_time_or_a_unit_error(text: str) -> None:
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False), st.integers())
-def test_exact_gives_the_decimal_that_was_written(value: float, whole: int) -> None:
+def test_exact_gives_the_decimal_that_was_written(value, whole):
     assert float(units.exact(value)) == value
     assert units.exact(whole) == whole
     assert units.exact(0.1) == Fraction(1, 10)
 
 
-def test_a_third_has_no_decimal_text() -> None:
+def test_a_third_has_no_decimal_text():
     with pytest.raises(ValueError, match="no finite decimal"):
         units.decimal_text(Fraction(1, 3))
 
 
-def test_a_rate_may_be_said_by_the_time_of_an_octet() -> None:
+def test_a_rate_may_be_said_by_the_time_of_an_octet():
     assert units.octet_ps("800 ns/B") == units.octet_ps("10 Mb/s") == 800_000
     assert units.octet_ps(" 158416 ps/B ") == 158_416
     for wrong in ("0 ns/B", "2 ms/B", "0.5 ps/B", "8 kb/B", "12 miles/B", "10 Mb/s/B"):

@@ -89,9 +89,7 @@ def total(run: em.Run, metric: Metric, station: int = -1) -> float:
 
 
 @pytest.mark.parametrize("replications", [1, 2, 4])
-def test_a_loss_of_zero_has_the_limit_of_all_frames_of_all_replications(
-    tmp_path: Path, replications: int
-) -> None:
+def test_a_loss_of_zero_has_the_limit_of_all_frames_of_all_replications(tmp_path, replications):
     run = run_of(tmp_path / "some", SEGMENT.format(queue=1000, replications=replications))
     (point,) = estimates.compute(run.path)
     found, frames = point.estimates[Metric.LOSS], total(run, Metric.FRAMES)
@@ -106,9 +104,7 @@ def test_a_loss_of_zero_has_the_limit_of_all_frames_of_all_replications(
     assert point.estimates[Metric.FRAMES].low != 0
 
 
-def test_the_limit_reaches_the_file_the_figures_the_tables_and_comparisons(
-    lossless: em.Run, tmp_path: Path
-) -> None:
+def test_the_limit_reaches_the_file_the_figures_the_tables_and_comparisons(lossless, tmp_path):
     text = estimates.write(lossless.path).read_text(encoding="utf-8")
     entry = json.loads(text)["points"][0]["estimates"]["loss"]
     limit = 1 - 0.05 ** (1 / total(lossless, Metric.FRAMES))
@@ -138,7 +134,7 @@ def test_the_limit_reaches_the_file_the_figures_the_tables_and_comparisons(
     assert "1 same" in render([row])
 
 
-def test_flows_have_limits_of_their_own_messages(tmp_path: Path) -> None:
+def test_flows_have_limits_of_their_own_messages(tmp_path):
     run = run_of(tmp_path / "net", NETWORK)
     by_flow = {
         point.point["stations"]: point.estimates
@@ -157,7 +153,7 @@ def test_flows_have_limits_of_their_own_messages(tmp_path: Path) -> None:
     )
 
 
-def test_a_part_is_not_known_better_than_its_station_that_was_seen_least(lossless: em.Run) -> None:
+def test_a_part_is_not_known_better_than_its_station_that_was_seen_least(lossless):
     tables = lossless.directory.observations(), lossless.directory.batches()
     (part,) = groups.estimate(lossless.trials(), *tables, groups.by_group)
     rows = lossless.directory.observations().to_pylist()
@@ -169,7 +165,7 @@ def test_a_part_is_not_known_better_than_its_station_that_was_seen_least(lossles
     assert part.estimates[Metric.LOSS].high == pytest.approx(no_failure(behind).high)
 
 
-def test_packets_of_voice_are_independent_and_samples_are_not() -> None:
+def test_packets_of_voice_are_independent_and_samples_are_not():
     voice = {
         "points": [0],
         "frames": {"kind": "samples", "overhead_bits": 464, "min_bits": 512, "max_bits": 8144},
@@ -185,7 +181,7 @@ def test_packets_of_voice_are_independent_and_samples_are_not() -> None:
     assert unseen.exposure(Metric.SAMPLE_LOSS, counted, segment(voice)).tolist() == [41.0]
 
 
-def test_all_lost_has_a_lower_limit() -> None:
+def test_all_lost_has_a_lower_limit():
     scenario = segment()
     counted = {
         Metric.FRAMES: np.array([0.0]),
@@ -202,7 +198,7 @@ def test_all_lost_has_a_lower_limit() -> None:
     assert "from" in cell(found, 100.0)
 
 
-def test_what_is_unseen_and_what_is_not() -> None:
+def test_what_is_unseen_and_what_is_not():
     assert unseen.is_unseen(Metric.LOSS, 0.0, "live")
     assert unseen.is_unseen(Metric.ATTEMPTS_PER_FRAME, 1.0, "simulation")
     assert unseen.is_unseen(Metric.REORDERED, 0.0, "live")
@@ -215,12 +211,12 @@ def test_what_is_unseen_and_what_is_not() -> None:
     assert not none.has_interval, "nobody knows how long a collision would have been"
 
 
-def test_without_exposure_there_is_no_interval() -> None:
+def test_without_exposure_there_is_no_interval():
     assert not unseen.limited(Metric.LOSS, Estimate(0.0, 0.0, 4.0), math.nan).has_interval
     assert not unseen.limited(Metric.LOSS, Estimate(0.0, 0.0, 4.0), 0.0).has_interval
 
 
-def test_a_theory_agrees_with_no_loss_as_far_as_that_excludes_it() -> None:
+def test_a_theory_agrees_with_no_loss_as_far_as_that_excludes_it():
     none = no_failure(3000)
     assert _chance(none, exact(0.0)) == 1.0
     assert _chance(none, exact(none.high)) == pytest.approx(0.05)

@@ -31,14 +31,12 @@ def erlang_exactly(offered: Fraction, circuits: int) -> float:
 
 
 @pytest.mark.parametrize(("circuits", "blocking", "erlangs"), OFFERED)
-def test_what_can_be_offered_is_what_tables_print(
-    circuits: int, blocking: float, erlangs: str
-) -> None:
+def test_what_can_be_offered_is_what_tables_print(circuits, blocking, erlangs):
     assert rounds_to(voice.erlang_b_offered(blocking, circuits=circuits), erlangs)
 
 
 @pytest.mark.parametrize(("offered", "circuits", "blocking"), BLOCKED)
-def test_blocking_is_what_tables_print(offered: float, circuits: int, blocking: str) -> None:
+def test_blocking_is_what_tables_print(offered, circuits, blocking):
     assert rounds_to(voice.erlang_b(offered, circuits=circuits), blocking)
 
 
@@ -46,7 +44,7 @@ def test_blocking_is_what_tables_print(offered: float, circuits: int, blocking: 
 @pytest.mark.parametrize(
     "offered", [Fraction(1, 1000), Fraction(1), Fraction(19, 2), Fraction(120), Fraction(10**6)]
 )
-def test_blocking_is_the_quotient_of_the_definition(offered: Fraction, circuits: int) -> None:
+def test_blocking_is_the_quotient_of_the_definition(offered, circuits):
     exact = erlang_exactly(offered, circuits)
     # -log B is a sum of up to 300 steps, each rounded to 1e-16 of at most 4000.
     assert voice.erlang_b(float(offered), circuits=circuits) == pytest.approx(
@@ -54,7 +52,7 @@ def test_blocking_is_the_quotient_of_the_definition(offered: Fraction, circuits:
     )
 
 
-def test_the_telephones_of_1982_are_counted_as_the_documentation_says() -> None:
+def test_the_telephones_of_1982_are_counted_as_the_documentation_says():
     # 350 telephones, 20 % in use, two a conversation: 35 erlangs for 35 circuits.
     assert rounds_to(voice.erlang_b(350 * 0.2 / 2, circuits=35), ".12")
     offered = voice.erlang_b_offered(0.01, circuits=35)
@@ -62,13 +60,13 @@ def test_the_telephones_of_1982_are_counted_as_the_documentation_says() -> None:
     assert rounds_to(offered * 2 / 0.2, "246")
 
 
-def test_nothing_offered_is_blocked_only_where_there_is_no_place() -> None:
+def test_nothing_offered_is_blocked_only_where_there_is_no_place():
     assert list(voice.erlang_b(0.0, circuits=[0, 1, 5])) == [1, 0, 0]
     assert voice.erlang_b(7.0, circuits=0) == 1
 
 
 @given(st.floats(1e-9, 0.999), st.integers(1, 400))
-def test_the_inverse_gives_the_blocking_back(blocking: float, circuits: int) -> None:
+def test_the_inverse_gives_the_blocking_back(blocking, circuits):
     offered = voice.erlang_b_offered(blocking, circuits=circuits)
     # log B changes with log a by at most the number of circuits, so a rounding of a is at most 400
     # of B.
@@ -76,14 +74,14 @@ def test_the_inverse_gives_the_blocking_back(blocking: float, circuits: int) -> 
 
 
 @given(st.floats(0, 200), st.floats(1e-6, 0.9))
-def test_the_fewest_places_are_enough_and_one_fewer_is_not(offered: float, blocking: float) -> None:
+def test_the_fewest_places_are_enough_and_one_fewer_is_not(offered, blocking):
     circuits = voice.erlang_b_circuits(offered, blocking=blocking)
     assert voice.erlang_b(offered, circuits=circuits) <= blocking * (1 + 1e-12)
     if circuits > 0:
         assert voice.erlang_b(offered, circuits=circuits - 1) > blocking * (1 - 1e-12)
 
 
-def test_functions_of_calls_broadcast() -> None:
+def test_functions_of_calls_broadcast():
     assert voice.erlang_b([1.0, 2.0, 3.0], circuits=[[1], [5]]).shape == (2, 3)
     assert voice.erlang_b_offered([0.01, 0.1], circuits=[[1], [5]]).shape == (2, 2)
     assert voice.erlang_b_circuits([[1.0], [50.0]], blocking=[0.01, 0.1]).tolist() == [
@@ -97,7 +95,7 @@ def test_functions_of_calls_broadcast() -> None:
 
 @pytest.mark.parametrize("talkers", [0, 1, 2, 10, 48])
 @pytest.mark.parametrize("room", [0, 1, 7, 48])
-def test_how_many_talk_is_binomial(talkers: int, room: int) -> None:
+def test_how_many_talk_is_binomial(talkers, room):
     activity = Fraction(2, 5)
     mass = [
         comb(talkers, k) * activity**k * (1 - activity) ** (talkers - k) for k in range(talkers + 1)
@@ -116,7 +114,7 @@ def test_how_many_talk_is_binomial(talkers: int, room: int) -> None:
     assert found.deviation == pytest.approx((0.24 * talkers) ** 0.5)
 
 
-def test_who_always_or_never_talks_leaves_nothing_to_chance() -> None:
+def test_who_always_or_never_talks_leaves_nothing_to_chance():
     always, never = (
         voice.talking(10, activity=1.0, room=[9, 10]),
         voice.talking(10, activity=0.0, room=0),
@@ -133,9 +131,7 @@ def test_who_always_or_never_talks_leaves_nothing_to_chance() -> None:
     st.floats(0.01, 0.99),
     st.sampled_from([1e-9, 1e-6, 0.01, 0.3, 0.5, 0.9, 0.99]),
 )
-def test_the_quantile_is_the_smallest_number_that_is_enough(
-    talkers: int, activity: float, exceeding: float
-) -> None:
+def test_the_quantile_is_the_smallest_number_that_is_enough(talkers, activity, exceeding):
     most = int(voice.talking_quantile(talkers, activity=activity, exceeding=exceeding))
     slack = 1e-12
     assert voice.talking(talkers, activity=activity, room=most).exceeding <= exceeding * (1 + slack)
@@ -146,23 +142,21 @@ def test_the_quantile_is_the_smallest_number_that_is_enough(
 
 
 @given(st.integers(0, 60), st.floats(0.1, 1), st.sampled_from([1e-6, 1e-3, 0.01, 0.1]))
-def test_one_talker_more_than_admitted_is_too_many(
-    room: int, activity: float, exceeding: float
-) -> None:
+def test_one_talker_more_than_admitted_is_too_many(room, activity, exceeding):
     most = voice.admitted(room, activity=activity, exceeding=exceeding)
     assert most >= room
     assert voice.talking(most, activity=activity, room=room).exceeding <= exceeding
     assert voice.talking(most + 1, activity=activity, room=room).exceeding > exceeding
 
 
-def test_large_numbers_of_talkers_are_nearly_normal() -> None:
+def test_large_numbers_of_talkers_are_nearly_normal():
     found = voice.talking(10_000, activity=0.4, room=4000 + 98)
     # 98.5 is 2.0106 standard deviations of 48.99 above the mean; the normal tail is 0.02219, and
     # skewness (0.004) moves it by less than 1%.
     assert found.exceeding == pytest.approx(0.02219, rel=0.01)
 
 
-def test_activity_is_the_share_of_the_spurts() -> None:
+def test_activity_is_the_share_of_the_spurts():
     assert voice.PATTERNS["brady-1968"].activity == pytest.approx(0.4)
     # The quotient of the means; the recommendation's own 38.53 % (from memory) is of another count,
     # which its mutual silences enter.
@@ -214,12 +208,12 @@ def test_activity_is_the_share_of_the_spurts() -> None:
         (lambda: voice.activity_of(0, silence_s=1), "activity-of: talk_s = 0: "),
     ],
 )
-def test_what_cannot_be_is_named(call, said: str) -> None:
+def test_what_cannot_be_is_named(call, said):
     with pytest.raises(ArgumentError) as error:
         call()
     assert str(error.value).startswith(said)
 
 
-def test_large_requests_stay_within_memory() -> None:
+def test_large_requests_stay_within_memory():
     found = voice.erlang_b(np.linspace(1, 100, 500), circuits=10_000)
     assert np.all(found == 0)

@@ -16,13 +16,13 @@ def points(*words: str) -> list[dict[str, dict[str, float]]]:
     return found
 
 
-def test_an_unimpaired_call_is_rated_without_options() -> None:
+def test_an_unimpaired_call_is_rated_without_options():
     lines = run("emodel").stdout.splitlines()
     assert lines[0].split()[-6:] == ["r", "mos", "ro", "is", "id", "ie_eff"]
     assert lines[1].split()[-6:] == ["93.2062", "4.40941", "94.7688", "1.41357", "0.149046", "0"]
 
 
-def test_json_has_every_combination_with_its_units() -> None:
+def test_json_has_every_combination_with_its_units():
     found = json.loads(
         run(
             "emodel", "--delay", "0 ms..400 ms/3", "--loss", "0,2%", "--codec", "g711-plc", "--json"
@@ -37,7 +37,7 @@ def test_json_has_every_combination_with_its_units() -> None:
     assert [p["found"]["mos"] for p in found["points"]] == expected.tolist()
 
 
-def test_a_wanted_score_gives_the_largest_loss_and_delay() -> None:
+def test_a_wanted_score_gives_the_largest_loss_and_delay():
     (found,) = (
         p["found"]
         for p in points(
@@ -50,7 +50,7 @@ def test_a_wanted_score_gives_the_largest_loss_and_delay() -> None:
     assert (never["largest_loss"], never["largest_delay"]) == (None, None)
 
 
-def test_the_simple_form_and_other_parameters_are_at_hand() -> None:
+def test_the_simple_form_and_other_parameters_are_at_hand():
     assert (
         points("emodel", "--delay", "0.1", "--simple")[0]["found"]["r"]
         == voice.cole_rosenbluth_2001(0.1, 0.0).r
@@ -66,14 +66,14 @@ def test_the_simple_form_and_other_parameters_are_at_hand() -> None:
     )
 
 
-def test_what_is_outside_the_range_is_cautioned() -> None:
+def test_what_is_outside_the_range_is_cautioned():
     lines = run("emodel", "--delay", "400 ms,600 ms").stdout.splitlines()
     assert "outside" not in lines[1]
     assert lines[2].endswith("outside-model-range")
     assert lines[-1].startswith("outside-model-range: ")
 
 
-def test_codecs_are_listed_with_source_and_confidence() -> None:
+def test_codecs_are_listed_with_source_and_confidence():
     found = json.loads(run("codecs", "--json").stdout)
     assert [codec["name"] for codec in found] == list(voice.CODECS)
     assert all(codec["source"] and codec["confidence"] for codec in found)
@@ -82,7 +82,7 @@ def test_codecs_are_listed_with_source_and_confidence() -> None:
     assert "from memory" in run("codecs", "g711").stdout
 
 
-def test_codecs_are_cut_into_packets() -> None:
+def test_codecs_are_cut_into_packets():
     words = (
         "codecs",
         "g711",
@@ -108,7 +108,7 @@ def test_codecs_are_cut_into_packets() -> None:
     assert "218" in run(*words).stdout
 
 
-def test_talkers_and_calls_are_counted() -> None:
+def test_talkers_and_calls_are_counted():
     assert points("talkers", "--talkers", "10", "--room", "7")[0]["found"][
         "exceeding"
     ] == pytest.approx(0.0122945536)
@@ -182,7 +182,7 @@ def test_talkers_and_calls_are_counted() -> None:
         ),
     ],
 )
-def test_a_fault_is_a_line_and_exit_code_2(words: tuple[str, ...], said: str) -> None:
+def test_a_fault_is_a_line_and_exit_code_2(words, said):
     ended = run(*words)
     assert ended.returncode == 2
     assert ended.stdout == ""
@@ -191,21 +191,21 @@ def test_a_fault_is_a_line_and_exit_code_2(words: tuple[str, ...], said: str) ->
     )
 
 
-def test_every_fault_is_named_at_once() -> None:
+def test_every_fault_is_named_at_once():
     assert (
         len(run("emodel", "--delay", "x", "--loss", "y", "--burst-ratio", "0").stderr.splitlines())
         == 3
     )
 
 
-def test_the_program_ends_with_2_and_without_a_traceback() -> None:
+def test_the_program_ends_with_2_and_without_a_traceback():
     ended = invoke("voice", "erlang", "--offered", "-1", "--circuits", "2")
     assert (ended.returncode, ended.stdout) == (2, "")
     assert ended.stderr == "command line: --offered = -1: a number from 0 to 1e+09\n"
 
 
 @pytest.mark.parametrize("command", ["emodel", "codecs", "talkers", "erlang"])
-def test_the_help_ends_with_examples(command: str) -> None:
+def test_the_help_ends_with_examples(command):
     ended = run(command, "--help")
     assert ended.returncode == 0
     examples = [

@@ -45,7 +45,7 @@ def flows(folder: Path, text: str) -> list[dict[str, Any]]:
     return found
 
 
-def test_a_codec_says_its_samples_and_how_it_is_rated(tmp_path: Path) -> None:
+def test_a_codec_says_its_samples_and_how_it_is_rated(tmp_path):
     first, second = flows(tmp_path, flow(SAMPLES, CODER))
     assert first == {
         "name": "call talker1",
@@ -59,7 +59,7 @@ def test_a_codec_says_its_samples_and_how_it_is_rated(tmp_path: Path) -> None:
     assert second["from"] == "talker2"
 
 
-def test_a_coder_without_a_name_has_frames_spurts_and_host_time(tmp_path: Path) -> None:
+def test_a_coder_without_a_name_has_frames_spurts_and_host_time(tmp_path):
     frames = 'frames = { samples = { least = "64 B", most = "1024 B", overhead = "18 B" } }'
     coder = (
         'arrivals = { coder = { sample = "16 bit", rate = "64 kb/s", talk = "1.2 '
@@ -82,7 +82,7 @@ def test_a_coder_without_a_name_has_frames_spurts_and_host_time(tmp_path: Path) 
     assert not {"framing", "codec"} & set(found)
 
 
-def test_frames_of_a_codec_are_its_samples(tmp_path: Path) -> None:
+def test_frames_of_a_codec_are_its_samples(tmp_path):
     # G.729A: ten octets of 10 ms; RFC 3551 section 4.5.6.
     found = flows(
         tmp_path,
@@ -185,13 +185,11 @@ MALFORMED = {
 
 
 @pytest.mark.parametrize(("lines", "key", "allowed"), MALFORMED.values(), ids=MALFORMED)
-def test_a_malformed_flow_is_refused_with_key_and_what_was_allowed(
-    tmp_path: Path, lines: tuple[str, ...], key: str, allowed: str
-) -> None:
+def test_a_malformed_flow_is_refused_with_key_and_what_was_allowed(tmp_path, lines, key, allowed):
     expect_fault(tmp_path, flow(*lines), key=key, allowed=allowed)
 
 
-def test_every_fault_of_a_flow_is_said_at_once(tmp_path: Path) -> None:
+def test_every_fault_of_a_flow_is_said_at_once(tmp_path):
     path = tmp_path / "x.toml"
     path.write_text(
         flow(grown("172 B", "1600 B", "12 B"), CODER, "queue = 3", 'cast = "broadcast"'),

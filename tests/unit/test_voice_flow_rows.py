@@ -127,7 +127,7 @@ def cautions(rows: TrialRows) -> dict[tuple[int, Metric], str]:
     }
 
 
-def test_rows_of_voice_come_after_those_of_flows_and_only_with_voice() -> None:
+def test_rows_of_voice_come_after_those_of_flows_and_only_with_voice():
     without, with_voice = scenario(data("a")), scenario(data("a"), call("b", codec="g711"))
     assert len(run(without).values) == observations_of_scenario(without) == 2 * len(FLOW_METRICS)
     assert (
@@ -144,7 +144,7 @@ def test_rows_of_voice_come_after_those_of_flows_and_only_with_voice() -> None:
     )
 
 
-def test_one_call_alone_is_what_the_hand_says() -> None:
+def test_one_call_alone_is_what_the_hand_says():
     found = values(run(scenario(call("a", codec="g711"))))
     # 160 samples, 159 of 125 us after the oldest; then twice preamble and a frame of 218 octets at
     # 10 Mb/s.
@@ -165,7 +165,7 @@ def test_one_call_alone_is_what_the_hand_says() -> None:
         assert found[at, Metric.SPEECH_LOSS] == 0
 
 
-def test_loads_are_those_of_the_slowest_wire_and_of_the_fullest() -> None:
+def test_loads_are_those_of_the_slowest_wire_and_of_the_fullest():
     # Own wires carry 100 kb/s, the last one 160 kb/s: each call alone is slowest at its own, both
     # together fill most of the last.
     found = values(run(scenario(call("a"), call("b"), own_ps=80_000_000, last_ps=50_000_000)))
@@ -173,7 +173,7 @@ def test_loads_are_those_of_the_slowest_wire_and_of_the_fullest() -> None:
     assert found[-1, Metric.VOICE_LOAD] == pytest.approx(0.8)
 
 
-def test_without_a_name_of_a_codec_nothing_is_rated_and_with_two_not_all_together() -> None:
+def test_without_a_name_of_a_codec_nothing_is_rated_and_with_two_not_all_together():
     found = values(
         run(scenario(call("a"), call("b", codec="g711"), call("c", codec="g711-plc"), data("d")))
     )
@@ -185,7 +185,7 @@ def test_without_a_name_of_a_codec_nothing_is_rated_and_with_two_not_all_togethe
         assert nothing == 0 or math.isnan(nothing), metric
 
 
-def test_the_same_delays_sound_later_through_a_decoder_that_conceals() -> None:
+def test_the_same_delays_sound_later_through_a_decoder_that_conceals():
     bare, concealing = (
         values(run(scenario(call("a", codec=name))))[0, Metric.MOUTH_TO_EAR]
         for name in ("g711", "g711-plc")
@@ -193,7 +193,7 @@ def test_the_same_delays_sound_later_through_a_decoder_that_conceals() -> None:
     assert concealing - bare == pytest.approx(3.75e-3)  # docs/voice.md
 
 
-def test_few_packets_are_cautioned_but_counts_and_loads_are_what_they_are() -> None:
+def test_few_packets_are_cautioned_but_counts_and_loads_are_what_they_are():
     of = scenario(call("a", codec="g711"))
     # Twelve packets of 20 ms.
     of = replace(of, phases=replace(of.phases, measure_to_ps=S + S // 4))
@@ -203,7 +203,7 @@ def test_few_packets_are_cautioned_but_counts_and_loads_are_what_they_are() -> N
     assert found[0, Metric.SAMPLES_OFFERED] == found[-1, Metric.VOICE_LOAD] == none
 
 
-def test_a_switch_that_is_offered_too_much_is_cautioned_and_a_host_never_is() -> None:
+def test_a_switch_that_is_offered_too_much_is_cautioned_and_a_host_never_is():
     # 95.2 kb/s of packets and gaps, over a wire of 80: the packets grow at the host, and wait at
     # the switch without limit.
     at_host = cautions(run(scenario(call("a"), own_ps=100_000_000)))
@@ -212,7 +212,7 @@ def test_a_switch_that_is_offered_too_much_is_cautioned_and_a_host_never_is() ->
     assert Caution.UNBOUNDED_QUEUE.value in at_switch[0, Metric.SAMPLE_DELAY]
 
 
-def test_the_best_playout_gives_up_what_comes_late() -> None:
+def test_the_best_playout_gives_up_what_comes_late():
     # 990 samples come after 20 ms and 10 after 2 s: to wait for those costs more than their loss.
     delays = Buckets(
         np.zeros(2, np.int64),
@@ -242,8 +242,8 @@ def test_the_best_playout_gives_up_what_comes_late() -> None:
 # Of one talker no packet has its oldest sample in the window.
 @example(58, 2, 250_000_000, 250_000_000, 1, {"talk_mean_ps": 4e11, "silence_mean_ps": 6e11})
 def test_every_sample_is_delivered_lost_or_buffered_and_histograms_have_those_that_came(
-    seed: int, talkers: int, own: int, last: int, queue: int | None, spurts: Any
-) -> None:
+    seed, talkers, own, last, queue, spurts
+):
     flows = [
         call("abcde"[at], arrivals={**CODER, "spurts": spurts}, codec="g711")
         for at in range(talkers)
@@ -268,7 +268,7 @@ def test_every_sample_is_delivered_lost_or_buffered_and_histograms_have_those_th
     assert found[talkers, Metric.SAMPLES_OFFERED] == 0  # data
 
 
-def test_what_remains_to_be_done_can_be_told_of_voice_too() -> None:
+def test_what_remains_to_be_done_can_be_told_of_voice_too():
     of = scenario(call("a"))
     trial = Trial(
         id="x/0",
@@ -284,7 +284,7 @@ def test_what_remains_to_be_done_can_be_told_of_voice_too() -> None:
     assert effort_of(trial) == pytest.approx(401)
 
 
-def test_every_metric_of_voice_says_what_it_counts() -> None:
+def test_every_metric_of_voice_says_what_it_counts():
     for metric in FLOW_VOICE_METRICS:
         (definition,) = (of for of in metric.definitions if of.group is Group.FLOW_VOICE)
         assert definition.is_of_each

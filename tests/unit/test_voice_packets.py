@@ -17,7 +17,7 @@ MEDIA = {name: Medium.of(name, constants) for name, constants in standards().ite
 TEXT = (Path(__file__).parents[2] / "docs" / "voice.md").read_text(encoding="utf-8")
 
 
-def test_a_g711_call_of_20_ms_packets_takes_95_200_bits_a_second_in_each_direction() -> None:
+def test_a_g711_call_of_20_ms_packets_takes_95_200_bits_a_second_in_each_direction():
     found = voice.packets("g711", packet_s=0.02, medium=MEDIA["ieee-10"])
     # 64 kb/s for 20 ms, RTP 12, UDP 8, IPv4 20, Ethernet 14 + 4; then 8 octets of preamble and 12
     # of gap.
@@ -28,7 +28,7 @@ def test_a_g711_call_of_20_ms_packets_takes_95_200_bits_a_second_in_each_directi
     assert (found.calls_shared, found.calls_duplex) == (52, 105)
 
 
-def test_the_ipv6_header_is_20_octets_longer() -> None:
+def test_the_ipv6_header_is_20_octets_longer():
     four, six = (
         voice.packets("g729a", packet_s=0.02, medium=MEDIA["ieee-100"], ip=ip)
         for ip in ("ipv4", "ipv6")
@@ -37,13 +37,13 @@ def test_the_ipv6_header_is_20_octets_longer() -> None:
     assert four.frame_bps == 31_200
 
 
-def test_short_packets_are_padded_to_the_shortest_frame() -> None:
+def test_short_packets_are_padded_to_the_shortest_frame():
     found = voice.packets("g729a", packet_s=[0.01, 0.02], medium=MEDIA["ieee-10"], ip="none")
     assert list(found.payload_octets) == [10, 20]
     assert list(found.frame_octets) == [64, 64]
 
 
-def test_the_experimental_ethernet_adds_6_octets_and_pads_nothing() -> None:
+def test_the_experimental_ethernet_adds_6_octets_and_pads_nothing():
     found = voice.packets("g711", packet_s=0.008, medium=MEDIA["experimental-3"], ip="none")
     # A sync bit before, a bit of turn-around after; a bit lasts 340 ns.
     assert (found.payload_octets, found.frame_octets, found.charged_bits) == (64, 70, 562)
@@ -51,7 +51,7 @@ def test_the_experimental_ethernet_adds_6_octets_and_pads_nothing() -> None:
 
 
 @pytest.mark.parametrize("name", MEDIA)
-def test_a_medium_has_its_constants_from_the_one_place_that_has_them(name: str) -> None:
+def test_a_medium_has_its_constants_from_the_one_place_that_has_them(name):
     medium, constants = MEDIA[name], standards()[name]
     assert medium.min_frame_octets * 8 == constants["min_frame_bits"]
     assert medium.line_rate_bps == pytest.approx(1e12 / constants["bit_ps"], rel=1e-15)
@@ -60,7 +60,7 @@ def test_a_medium_has_its_constants_from_the_one_place_that_has_them(name: str) 
     assert data == (1024 if name == "experimental-3" else 1500)
 
 
-def test_opus_has_frames_from_2_5_to_60_ms_and_packets_up_to_120() -> None:
+def test_opus_has_frames_from_2_5_to_60_ms_and_packets_up_to_120():
     lengths = [0.0025, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.12]
     found = voice.packets("opus", packet_s=lengths, medium=MEDIA["ieee-10"], bit_rate_bps=32_000)
     assert list(found.payload_octets) == [10, 20, 40, 80, 160, 240, 320, 400, 480]
@@ -72,13 +72,13 @@ def test_opus_has_frames_from_2_5_to_60_ms_and_packets_up_to_120() -> None:
     "codec",
     [name for name, codec in CODECS.items() if codec.bit_rates_bps[0] == codec.bit_rates_bps[1]],
 )
-def test_a_frame_holds_its_bits_in_whole_octets(codec: str) -> None:
+def test_a_frame_holds_its_bits_in_whole_octets(codec):
     known = CODECS[codec]
     bits = known.bit_rates_bps[0] * known.frames_s[0]
     assert bits <= 8 * known.frame_octets < bits + 8
 
 
-def test_the_delay_from_mouth_to_ear_is_the_sum_of_its_parts() -> None:
+def test_the_delay_from_mouth_to_ear_is_the_sum_of_its_parts():
     found = voice.mouth_to_ear(
         "g723.1-6.3k", packet_s=[0.03, 0.06], network_s=0.002, jitter_buffer_s=0.04, coder_s=0.03
     )
@@ -109,7 +109,7 @@ def test_the_delay_from_mouth_to_ear_is_the_sum_of_its_parts() -> None:
         ({"packet_s": "20 ms"}, 'packet_s = "20 ms": a number from 0.0001 to 1'),
     ],
 )
-def test_packets_that_cannot_be_are_refused(options: dict[str, object], said: str) -> None:
+def test_packets_that_cannot_be_are_refused(options, said):
     given = {"codec": "g711", "packet_s": 0.02, "medium": MEDIA["ieee-10"], **options}
     with pytest.raises(ArgumentError) as error:
         voice.packets(given.pop("codec"), **given)
@@ -155,18 +155,18 @@ def test_packets_that_cannot_be_are_refused(options: dict[str, object], said: st
         (lambda: voice.mean_opinion([[1.0], [1.0, 2.0]]), "mean-opinion: r = "),
     ],
 )
-def test_what_the_e_model_has_no_value_for_is_named(call, said: str) -> None:
+def test_what_the_e_model_has_no_value_for_is_named(call, said):
     with pytest.raises(ArgumentError) as error:
         call()
     assert str(error.value).startswith(said)
 
 
-def test_a_codec_that_is_not_rated_takes_numbers_of_your_own() -> None:
+def test_a_codec_that_is_not_rated_takes_numbers_of_your_own():
     own = voice.e_model(0.1, 0.01, codec="opus", ie=11.0, bpl=19.0)
     assert own.r == voice.e_model(0.1, 0.01, codec="g729a").r
 
 
-def test_arguments_are_left_as_they_were() -> None:
+def test_arguments_are_left_as_they_were():
     delay_s, loss = np.array([0.1, 0.2]), np.array([[0.0], [0.1]])
     voice.e_model(delay_s, loss)
     voice.largest_loss(np.array([3.0, 4.0]), delay_s=delay_s)
@@ -174,7 +174,7 @@ def test_arguments_are_left_as_they_were() -> None:
     assert loss.tolist() == [[0.0], [0.1]]
 
 
-def test_the_defaults_of_a_connection_are_declared_once() -> None:
+def test_the_defaults_of_a_connection_are_declared_once():
     connection = voice.Connection()
     for quantity in QUANTITIES:
         assert getattr(connection, quantity.field) == quantity.default
@@ -186,14 +186,14 @@ def test_the_defaults_of_a_connection_are_declared_once() -> None:
         assert f"| {quantity.symbol} |" in TEXT
 
 
-def test_the_listeners_sidetone_follows_from_the_others() -> None:
+def test_the_listeners_sidetone_follows_from_the_others():
     assert (
         voice.e_model(0.0, 0.0).r
         == voice.e_model(0.0, 0.0, connection=voice.Connection(listener_sidetone_db=18.0)).r
     )
 
 
-def test_every_codec_has_a_source_and_is_documented() -> None:
+def test_every_codec_has_a_source_and_is_documented():
     for name, codec in CODECS.items():
         assert codec.name == name
         assert codec.source
@@ -202,6 +202,6 @@ def test_every_codec_has_a_source_and_is_documented() -> None:
         assert codec.is_rated == codec.is_narrowband
 
 
-def test_the_examples_of_the_room_are_true() -> None:
+def test_the_examples_of_the_room_are_true():
     for module in iter_modules(voice.__path__, "ethermeter.voice."):
         assert doctest.testmod(import_module(module.name)).failed == 0

@@ -87,7 +87,7 @@ def cautions(rows: TrialRows) -> dict[tuple[int, Metric], str]:
     return dict(zip(values(rows), [caution_text(int(mask)) for mask in rows.cautions], strict=True))
 
 
-def test_the_values_of_all_voice_are_those_of_a_hand_calculation() -> None:
+def test_the_values_of_all_voice_are_those_of_a_hand_calculation():
     found = values(observe(SCENARIO, result(), core_s=0))
     payload = (100 * 480, 50 * 960, 10 * 400)
     samples = (3000, 3000, 500)
@@ -122,7 +122,7 @@ def test_the_values_of_all_voice_are_those_of_a_hand_calculation() -> None:
     assert {metric: found[-1, metric] for metric in VOICE} == pytest.approx(expected, rel=1e-12)
 
 
-def test_a_station_without_a_coder_has_no_samples_and_no_delay_of_any() -> None:
+def test_a_station_without_a_coder_has_no_samples_and_no_delay_of_any():
     rows = observe(SCENARIO, result(), core_s=0)
     found, words = values(rows), cautions(rows)
     assert (
@@ -138,7 +138,7 @@ def test_a_station_without_a_coder_has_no_samples_and_no_delay_of_any() -> None:
     assert found[3, Metric.VOICE_UTILISATION] == pytest.approx(4000 * 0.34e-6)
 
 
-def test_few_frames_of_voice_are_cautioned_however_many_of_data_there_are() -> None:
+def test_few_frames_of_voice_are_cautioned_however_many_of_data_there_are():
     few = changed(
         result(),
         frames=integers(200, 19, 0, 10),
@@ -157,7 +157,7 @@ def test_few_frames_of_voice_are_cautioned_however_many_of_data_there_are() -> N
     assert words[3, Metric.VOICE_DELAY] == Caution.FEW_SAMPLES
 
 
-def test_where_nothing_was_delivered_nothing_is_known() -> None:
+def test_where_nothing_was_delivered_nothing_is_known():
     counts = result()
     silent = changed(
         replace(counts, medium=replace(counts.medium, transmission_delay=buckets())),
@@ -219,14 +219,8 @@ backoffs = st.sampled_from(
     st.sampled_from([0, 50]),
 )
 def test_from_file_to_observations_no_sample_is_ever_missing(
-    coder: str,
-    count: int,
-    lengths: tuple[int, int],
-    backoff: str,
-    data: str,
-    measure: str,
-    drain: int,
-) -> None:
+    coder, count, lengths, backoff, data, measure, drain
+):
     speakers = voice(coder, count=count, least=lengths[0], most=lengths[1], more=backoff)
     with tempfile.TemporaryDirectory() as folder:
         found = run_of(
@@ -240,7 +234,7 @@ def test_from_file_to_observations_no_sample_is_ever_missing(
     assert (table["samples_offered"].loc[count:] == 0).all()
 
 
-def test_a_point_without_voice_has_no_row_and_no_estimate_of_it(tmp_path: Path) -> None:
+def test_a_point_without_voice_has_no_row_and_no_estimate_of_it(tmp_path):
     saturated = (
         'title = "t"\n'
         + SEGMENT
@@ -274,7 +268,7 @@ def test_a_point_without_voice_has_no_row_and_no_estimate_of_it(tmp_path: Path) 
     assert not {"voice_delay", "sample_delay"} & kinds["a/00000"]
 
 
-def test_what_remains_to_be_done_can_be_told_of_voice_too(tmp_path: Path) -> None:
+def test_what_remains_to_be_done_can_be_told_of_voice_too(tmp_path):
     path = tmp_path / "x.toml"
     path.write_text(
         'title = "t"\n'
@@ -289,6 +283,6 @@ def test_what_remains_to_be_done_can_be_told_of_voice_too(tmp_path: Path) -> Non
     assert effort_of(trial) == pytest.approx(1 + 0.3 / (514 * 0.34e-6) * 4)
 
 
-def test_every_metric_of_voice_says_what_it_counts() -> None:
+def test_every_metric_of_voice_says_what_it_counts():
     assert all(metric.meaning() for metric in VOICE)
     assert not set(VOICE) & {*METRICS, *STATION_METRICS}

@@ -60,7 +60,7 @@ def trial(*groups: dict[str, Any], implementation: str = "fast", **constants: in
 DATA = group(2, frames={"kind": "fixed", "bits": 4096}, arrivals={"kind": "saturated"})
 
 
-def test_every_sample_of_voice_among_data_is_accounted_for() -> None:
+def test_every_sample_of_voice_among_data_is_accounted_for():
     result = _core.simulate_trial(trial(group(24), DATA))
     voice = result.stations.voice
     assert voice is not None
@@ -84,7 +84,7 @@ def test_every_sample_of_voice_among_data_is_accounted_for() -> None:
     assert voice.voice_delay.count.sum() == result.stations.frames[:24].sum()
 
 
-def test_both_implementations_count_the_same_of_voice() -> None:
+def test_both_implementations_count_the_same_of_voice():
     fast, reference = (
         _core.simulate_trial(trial(group(24), DATA, implementation=implementation))
         for implementation in ("fast", "reference")
@@ -98,7 +98,7 @@ def test_both_implementations_count_the_same_of_voice() -> None:
     assert np.array_equal(fast.medium.time_ps, reference.medium.time_ps)
 
 
-def test_without_voice_nothing_is_counted_of_it() -> None:
+def test_without_voice_nothing_is_counted_of_it():
     result = _core.simulate_trial(trial(DATA))
     assert result.stations.voice is None
     assert result.medium.response_time is None
@@ -129,7 +129,7 @@ def test_without_voice_nothing_is_counted_of_it() -> None:
         (trial(group(1), turnaround_ps=0), "media[0].mac.csma_cd.gap_bits"),
     ],
 )
-def test_a_trial_that_contradicts_itself_is_refused_with_its_key(text: str, key: str) -> None:
+def test_a_trial_that_contradicts_itself_is_refused_with_its_key(text, key):
     with pytest.raises(ValueError, match="must") as refusal:
         _core.simulate_trial(text)
     assert str(refusal.value).startswith(key + ":")
