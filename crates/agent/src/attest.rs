@@ -1,8 +1,8 @@
 //! Signed consent: a receiver signs a grant with the key of its certificate, so that no other host
 //! can grant for its address, not even the coordinator.
 
-use crate::consent::{Grant, Proof, Renewal};
-use crate::refusal::{Refusal, Rule};
+use ethermeter_station::consent::{Grant, Proof, Renewal};
+use ethermeter_station::refusal::{Refusal, Rule};
 use rcgen::{KeyPair, SigningKey};
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
@@ -204,8 +204,8 @@ mod tests {
             number: 1,
             sender: "10.0.0.1".parse().expect("an address"),
             address: address.parse().expect("an address"),
-            kind: crate::consent::PortKind::Udp,
-            cast: crate::consent::Cast::Unicast,
+            kind: ethermeter_station::consent::PortKind::Udp,
+            cast: ethermeter_station::consent::Cast::Unicast,
             port: 5000,
             mac: None,
             rate_bps: 1,

@@ -1,12 +1,12 @@
 //! Sockets, TLS, and limits that keep strangers from using up an agent.
 
 use crate::attest::{Credentials, Notary};
-use crate::consent::Ceilings;
 use crate::pending::Pending;
 use crate::protocol::agent_server::AgentServer;
 use crate::service::Service;
 use crate::stop;
 use ethermeter_live::SkewedClock;
+use ethermeter_station::consent::Ceilings;
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use std::collections::BTreeMap;

@@ -1,19 +1,21 @@
 //! Role plans, read from the protocol and permitted by the rules.
 
 use crate::attest::{self, Notary, Signed};
-use crate::consent::{Cast, Grant, Moment, PortKind, Proof, RuleBook, Transport, Wish};
 use crate::description::no_coder;
-use crate::interfaces::interface_of;
 use crate::protocol::{self as wire, role::Role as WireRole};
-use crate::refusal::{Refusal, Rule};
-use crate::station::{
-    clocks, longest_frame_octets, read_file, read_responses, read_source, Endpoint, Experiment,
-    Permitted, Phases, RolePlan, Task, LONGEST_BLOCK_OCTETS,
-};
 use ethermeter_live::port::tcp::set_congestion;
 use ethermeter_live::port::Address;
 use ethermeter_live::roles::Attention;
 use ethermeter_live::{HostTime, Timeline};
+use ethermeter_station::consent::{
+    Cast, Grant, Moment, PortKind, Proof, RuleBook, Transport, Wish,
+};
+use ethermeter_station::experiment::{
+    clocks, longest_frame_octets, read_file, read_responses, read_source, Endpoint, Experiment,
+    Permitted, Phases, RolePlan, Task, LONGEST_BLOCK_OCTETS,
+};
+use ethermeter_station::interfaces::interface_of;
+use ethermeter_station::refusal::{Refusal, Rule};
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;
 use rustls_pki_types::UnixTime;

@@ -1,18 +1,18 @@
 //! The calls of the protocol; the rule book admits each first.
 
 use crate::attest::{self, Notary, Signed};
-use crate::consent::{
-    Ceilings, Challenge, Renewal, RuleBook, Stamp, Transport, Wish, MOST_CHALLENGES,
-};
-use crate::interfaces::interfaces;
 use crate::protocol as wire;
 use crate::protocol::agent_server::Agent;
 use crate::random::random;
-use crate::refusal::{Refusal, Rule};
 use crate::role_plans::{address, endpoint, Context, RoleBooks, RoleReader};
-use crate::station::{Experiment, Phases};
 use crate::PROTOCOL;
 use ethermeter_live::{HostTime, SkewedClock, Timeline};
+use ethermeter_station::consent::{
+    Ceilings, Challenge, Renewal, RuleBook, Stamp, Transport, Wish, MOST_CHALLENGES,
+};
+use ethermeter_station::experiment::{Experiment, Phases};
+use ethermeter_station::interfaces::interfaces;
+use ethermeter_station::refusal::{Refusal, Rule};
 use rustls_pki_types::UnixTime;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -295,8 +295,9 @@ impl Agent for Service {
             });
             opened.map_err(refused)?
         };
-        grant.until_unix_s =
-            grant.until_unix_s.min(UnixTime::now().as_secs() + crate::consent::GRANT_S);
+        grant.until_unix_s = grant
+            .until_unix_s
+            .min(UnixTime::now().as_secs() + ethermeter_station::consent::GRANT_S);
         let text =
             serde_json::to_vec(&grant).map_err(|error| Status::internal(error.to_string()))?;
         let signed = match &self.notary {

@@ -13,7 +13,8 @@ use crate::largest::Largest;
 use crate::noted::{FlowKey, Noted, Pair, What};
 use crate::packet::{End, Other, Tcp};
 use crate::recent::Recent;
-use std::io::Read;
+use std::fs::File;
+use std::io::{BufReader, Read};
 
 pub use crate::largest::{Listed, Rest, MOST_LISTED};
 pub use crate::noted::Station;
@@ -397,6 +398,17 @@ impl Explainer {
             ended_by,
         }
     }
+}
+
+/// Octets of a file that are read at once.
+const READ_OCTETS: usize = 1 << 18;
+
+/// [`explain`] for an open file, compiled with this crate's optimisation.
+///
+/// # Errors
+/// As [`explain`].
+pub fn explain_file(file: File, watch: &mut dyn FnMut(u64) -> bool) -> Result<Explanation, Error> {
+    explain(BufReader::with_capacity(READ_OCTETS, file), watch)
 }
 
 /// Packets between two calls of `watch`; a multiple of [`BATCH`].

@@ -1,15 +1,11 @@
 //! Captures: what a file says, as JSON.
 
-use ethermeter_capture::explain::explain;
+use ethermeter_capture::explain::explain_file;
 use ethermeter_capture::{json, Error};
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use std::fs::File;
-use std::io::BufReader;
 use std::path::PathBuf;
-
-/// Octets that are read at once.
-const PIECE: usize = 1 << 18;
 
 /// Explain a capture file: JSON, which docs/formats.md describes. `progress` is told octets read
 /// and octets in all, now and then.
@@ -29,7 +25,7 @@ pub fn explain_capture(
         let file = File::open(path)?;
         let all = file.metadata()?.len();
         let mut stopped_by = None;
-        let watch = |octets: u64| {
+        let mut watch = |octets: u64| {
             let told = Python::attach(|py| {
                 py.check_signals()?;
                 progress
@@ -39,7 +35,7 @@ pub fn explain_capture(
             stopped_by = told.err();
             stopped_by.is_none()
         };
-        let explained = explain(BufReader::with_capacity(PIECE, file), watch);
+        let explained = explain_file(file, &mut watch);
         match (stopped_by, explained) {
             (Some(stop), _) => Err(stop),
             (None, Ok(explanation)) => Ok(json::to_json(&explanation).to_string()),

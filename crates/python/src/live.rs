@@ -2,11 +2,11 @@
 //! at signals and asks whether to stop.
 
 use ethermeter_agent::attest::Credentials;
-use ethermeter_agent::consent::Ceilings;
 use ethermeter_agent::coordinator::{self, Error, Stage};
 use ethermeter_agent::description::Test;
 use ethermeter_agent::{certificates, listen};
 use ethermeter_live::SkewedClock;
+use ethermeter_station::consent::Ceilings;
 use pyo3::exceptions::{
     PyConnectionError, PyKeyboardInterrupt, PyOSError, PyPermissionError, PyRuntimeError,
     PyValueError,

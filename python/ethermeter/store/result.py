@@ -1,6 +1,6 @@
 """Result of a live test: its file in `live/`, decoded.
 
-`crates/agent/src/result.rs` and `crates/live/src/roles` define all of it, docs/live.md describes
+`crates/station/src/result.rs` and `crates/live/src/roles` define all of it, docs/live.md describes
 it; keys that are not read here are left out. Times are in ns since the beginning of the
 transmission, histograms in ps.
 """

@@ -3,10 +3,10 @@
 use super::error::Error;
 use super::grants::{request_grant, Wanted};
 use super::link::Link;
-use crate::consent::Transport;
 use crate::description::{Clocks, Test, Traffic, CLOCK_FLOW};
 use crate::protocol::{self as wire, role::Role as WireRole};
-use crate::station::clocks;
+use ethermeter_station::consent::Transport;
+use ethermeter_station::experiment::clocks;
 
 /// Senders of streams and receivers that synchronise clocks: each pair once.
 pub(super) struct ClockPairs(Vec<(usize, usize)>);

@@ -2,8 +2,8 @@
 
 use super::error::Error;
 use super::link::Link;
-use crate::consent::Transport;
 use crate::protocol as wire;
+use ethermeter_station::consent::Transport;
 use std::net::IpAddr;
 
 /// The grant that a flow needs of each receiver.

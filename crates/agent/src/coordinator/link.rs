@@ -4,16 +4,16 @@ use super::error::Error;
 use super::renewals::Renewals;
 use crate::attest::Credentials;
 use crate::description::AgentEntry;
-use crate::lease::RENEWAL_NS;
 use crate::listen::{whole, LONGEST_RESULT};
 use crate::protocol::agent_client::AgentClient;
 use crate::protocol::{
     CollectRequest, GrantReply, GrantRequest, HelloReply, HelloRequest, LeaseRequest,
     PrepareRequest, ProgressReport, ProgressRequest, Stamp, StartRequest, StopRequest,
 };
-use crate::result::{AgentReport, CoordinatorClock};
 use crate::PROTOCOL;
 use ethermeter_live::{HostTime, Timeline};
+use ethermeter_station::lease::RENEWAL_NS;
+use ethermeter_station::result::{AgentReport, CoordinatorClock};
 use std::future::Future;
 use std::time::Duration;
 use tokio::sync::Mutex;

@@ -2,14 +2,14 @@
 
 use super::error::Error;
 use super::link::Link;
-use crate::consent::Cast;
 use crate::description::{Flow, Test, Traffic};
-use crate::result::{
+use ethermeter_live::loss::Path;
+use ethermeter_station::consent::Cast;
+use ethermeter_station::result::{
     AgentReport, AgentResult, ArtificialClock, Caution, Counts, FlowResult, HostCounters,
     HostDescription, LostAgent, Outcome, Received, ReceiverResult, RoleReport, SenderClock,
     SinkReport, StreamLosses, TestResult, TransferOctets,
 };
-use ethermeter_live::loss::Path;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How a test ended.
@@ -280,7 +280,10 @@ mod tests {
                 host: String::new(),
                 kernel: String::new(),
                 boot: String::new(),
-                clock: crate::result::CoordinatorClock { offset_ns: 0, uncertainty_ns: 0 },
+                clock: ethermeter_station::result::CoordinatorClock {
+                    offset_ns: 0,
+                    uncertainty_ns: 0,
+                },
                 artificial_clock: None,
                 interfaces: BTreeMap::new(),
                 ceilings: None,

@@ -3,9 +3,9 @@
 use super::error::Error;
 use super::grants::{request_grant, Wanted};
 use super::link::Link;
-use crate::consent::{Cast, Transport};
 use crate::description::{Flow, Test, Traffic};
 use crate::protocol::{self as wire, role::Role as WireRole};
+use ethermeter_station::consent::{Cast, Transport};
 
 /// A flow with responses.
 pub(super) struct RequestResponse<'a> {

@@ -6,10 +6,10 @@ use super::grants::{request_grant, Wanted};
 use super::link::Link;
 use super::renewals::Renewals;
 use super::request_response::RequestResponse;
-use crate::consent::Cast;
 use crate::description::{Flow, Test, Traffic};
 use crate::protocol::{self as wire, role::Role as WireRole};
-use crate::station::Phases;
+use ethermeter_station::consent::Cast;
+use ethermeter_station::experiment::Phases;
 
 /// The port's number that a flow's receivers are asked for. All of a group need the same, which the
 /// flow's index in the test decides where the test gives no port.

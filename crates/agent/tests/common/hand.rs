@@ -1,13 +1,13 @@
 //! A coordinator by hand.
 
 use super::{connect, phases, Agent, MS};
-use ethermeter_agent::consent::{Answer, Renewal};
 use ethermeter_agent::protocol::agent_client::AgentClient;
 use ethermeter_agent::protocol::{
     role, Challenge, GrantRequest, HelloReply, HelloRequest, LeaseReply, LeaseRequest, Phases,
     PrepareRequest, Role, SignedRenewal, Stamp,
 };
 use ethermeter_live::{HostTime, Timeline};
+use ethermeter_station::consent::{Answer, Renewal};
 use std::path::Path;
 use tonic::transport::Channel;
 use tonic::{Code, Status};

@@ -48,7 +48,7 @@ _LONGEST_NAME = 60
 AT_ONCE = ConstantTimes(ps=0)
 CLOCK = Ceilings(rate_bps=1_000 * 96 * 8, rate_frames_per_s=1_000)
 """What comparing a sender's clock with a receiver's may take of both hosts' ceilings, either way
-(`crates/agent/src/station/clocks.rs`).
+(`crates/station/src/experiment/clocks.rs`).
 """
 
 

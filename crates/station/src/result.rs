@@ -6,7 +6,7 @@
 //! transmission.
 
 use crate::consent::{Cast, Ceilings, PortKind};
-use crate::station::Phases;
+use crate::experiment::Phases;
 use ethermeter_live::counters::{HostSample, InterfaceCounters, QueueCounters, UdpCounters};
 use ethermeter_live::loss::Losses;
 use ethermeter_live::port::tcp_info::TcpInfo;
