@@ -4,8 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from ethermeter.analysis.fit import line, rank_correlation
-from ethermeter.analysis.knee import knee, rise
+from ethermeter.analysis.curves import knee, line, rank_correlation, rise
 from ethermeter.metrics.formulas import jain_index
 from hypothesis import given
 from hypothesis import strategies as st

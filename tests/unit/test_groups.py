@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from ethermeter.analysis import capture, groups
+from ethermeter.analysis import groups
 from ethermeter.analysis.estimates import Point
 from ethermeter.metrics import Metric
 from ethermeter.scenario import Scenario
@@ -139,7 +139,7 @@ def test_observations_in_any_order_give_the_same():
 def test_capture_that_changes_sides_is_fair_over_the_window_only():
     pair = segment({"name": "host", "points": [0, 1]})
     swings = [[9, 1], [1, 9], [9, 1], [1, 9]]
-    found = capture.larger_shares(
+    found = groups.larger_shares(
         trials(3, pair), batched([swings, swings, [[3, 1], [3, 1], [3, 1], [3, 1]]])
     )
     assert of(found, "the window").estimates[Metric.UTILISATION].value == pytest.approx(
@@ -148,7 +148,7 @@ def test_capture_that_changes_sides_is_fair_over_the_window_only():
     assert of(found, "one batch").estimates[Metric.UTILISATION].value == pytest.approx(
         (0.9 + 0.9 + 0.75) / 3
     )
-    alone = capture.larger_shares(trials(1, pair), batched([[[9, 1], [7, 3], [5, 5]]]))
+    alone = groups.larger_shares(trials(1, pair), batched([[[9, 1], [7, 3], [5, 5]]]))
     batch = of(alone, "one batch").estimates[Metric.UTILISATION]
     assert batch.value == pytest.approx(0.7)
     assert batch.error == pytest.approx(0.2 / math.sqrt(3))

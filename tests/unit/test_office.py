@@ -7,8 +7,7 @@ import pytest
 from ethermeter.analysis import groups
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.interval import Estimate
-from ethermeter.analysis.live import to_json
-from ethermeter.analysis.side_by_side import Pair, pairs
+from ethermeter.analysis.live import Pair, pairs, to_json
 from ethermeter.experiment import load, shipped
 from ethermeter.metrics import Metric
 from ethermeter.trial import LIVE, SIMULATION

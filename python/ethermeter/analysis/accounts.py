@@ -3,7 +3,6 @@
 Hosts, connections, where messages were lost, pacing and clocks.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ethermeter.analysis import connections, hosts, losses, pacing
 from ethermeter.analysis.connections import Connection
+from ethermeter.analysis.estimates import entries
 from ethermeter.analysis.hosts import Machine
 from ethermeter.analysis.losses import Drops, Loss
 from ethermeter.analysis.pacing import RANKS, Clock, Pacing
@@ -119,11 +119,7 @@ def write(run_dir: Path) -> Path:
 
 def to_json(found: Sequence[Account]) -> str:
     """Text of `live-accounts.json`: one trial a line; an undefined number is null."""
-    lines = (
-        json.dumps(_account(each), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-        for each in found
-    )
-    return '{"trials": [\n' + ",\n".join(lines) + "\n]}\n"
+    return "".join(entries({}, "trials", map(_account, found)))
 
 
 def _account(each: Account) -> dict[str, object]:

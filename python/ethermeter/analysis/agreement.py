@@ -111,43 +111,32 @@ def agreements(points: Sequence[Point], *, error: float = ERROR) -> tuple[Agreem
     for each in points:
         by_engine.setdefault(point_of(each), {})[each.engine] = each
     cases = [case for engines in by_engine.values() for case in _cases(engines)]
-    against = {
-        "idealised": [_chance(case.idealised, case.theory) for case in cases],
-        "simulation": [_chance(case.simulation, case.theory) for case in cases],
-    }
-    limits = {name: _limit(found, error) for name, found in against.items()}
+    idealised = _verdicts([(case.idealised, case.theory) for case in cases], error)
+    simulated = _verdicts([(case.simulation, case.theory) for case in cases], error)
     moves = [_moves(case) for case in cases]
     limit = _limit([chance for found in moves for _, _, _, chance in found], error)
     judged = []
-    for number, case in enumerate(cases):
-        verdicts = {
-            name: _verdict(found, against[name][number], limits[name])
-            for name, found in (("idealised", case.idealised), ("simulation", case.simulation))
-        }
+    for case, found, of_idealised, verdict in zip(cases, moves, idealised, simulated, strict=True):
         changes = tuple(
             Change(step, _value(then), change, chance < limit)
-            for step, then, change, chance in moves[number]
+            for step, then, change, chance in found
         )
-        seen = [change for change in changes if change.is_seen]
-        cause = (
-            max(seen, key=lambda change: abs(change.change)).step
-            if seen and verdicts["simulation"] == "differs"
-            else ""
-        )
+        seen = [change for change in changes if change.is_seen and verdict == "differs"]
+        most = max(seen, key=lambda change: abs(change.change), default=None)
         judged.append(
             Agreement(
-                case.point.series,
-                case.point.point,
-                case.model,
-                case.metric,
-                case.theory.value,
-                case.theory.cautions,
-                _value(case.idealised) if case.idealised else None,
-                verdicts["idealised"],
-                _value(case.simulation) if case.simulation else None,
-                verdicts["simulation"],
-                changes,
-                cause,
+                series=case.point.series,
+                point=case.point.point,
+                model=case.model,
+                metric=case.metric,
+                theory=case.theory.value,
+                cautions=case.theory.cautions,
+                idealised=_value(case.idealised) if case.idealised else None,
+                idealised_verdict=of_idealised,
+                simulation=_value(case.simulation) if case.simulation else None,
+                verdict=verdict,
+                changes=changes,
+                cause=most.step if most else "",
             )
         )
     return tuple(judged)
@@ -227,12 +216,19 @@ def _limit(chances: Sequence[float], error: float) -> float:
     return error / max(1, sum(math.isfinite(chance) for chance in chances))
 
 
-def _verdict(found: Estimate | None, chance: float, limit: float) -> str:
-    if found is None:
-        return "not-run"
-    if math.isnan(chance):
-        return "no-value"
-    return "differs" if chance < limit else "agrees"
+def _verdicts(pairs: Sequence[tuple[Estimate | None, Estimate]], error: float) -> list[str]:
+    chances = [_chance(found, predicted) for found, predicted in pairs]
+    limit = _limit(chances, error)
+    return [
+        "not-run"
+        if found is None
+        else "no-value"
+        if math.isnan(chance)
+        else "differs"
+        if chance < limit
+        else "agrees"
+        for (found, _), chance in zip(pairs, chances, strict=True)
+    ]
 
 
 def _value(found: Estimate) -> Value:
@@ -251,9 +247,7 @@ def to_json(found: Sequence[Agreement]) -> str:
     used = dict.fromkeys(each.metric for each in found)
     head = {
         "error": ERROR,
-        "metrics": {
-            metric.value: {"unit": metric.unit, "meaning": metric.meaning()} for metric in used
-        },
+        "metrics": estimates.meanings(used),
         "comparisons": plain(found),
     }
     return json.dumps(head, ensure_ascii=False, indent=1) + "\n"

@@ -30,6 +30,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from io import StringIO
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import msgspec
@@ -155,25 +156,24 @@ def estimate(
             # many are written as many.
             found = Estimate(found.value, 0.0, _MANY) if formula else found
             if unseen.is_unseen(metric, found.value, example.engine):
-                found = unseen.limited(
-                    metric,
-                    found,
-                    _exposure(metric, whole, np.flatnonzero(groups == group), example.scenario),
-                )
-            more = words.get((group, position))
-            estimates[metric] = (
-                replace(found, cautions=tuple(sorted({*found.cautions, *more}))) if more else found
-            )
-        points.append(
-            Point(
-                example.series,
-                dict(example.point),
-                example.engine,
-                replications[group],
-                Estimates(estimates),
-            )
-        )
+                members = np.flatnonzero(groups == group)
+                exposed = _exposure(metric, whole, members, example.scenario)
+                found = unseen.limited(metric, found, exposed)
+            if more := words.get((group, position)):
+                found = replace(found, cautions=tuple(sorted({*found.cautions, *more})))
+            estimates[metric] = found
+        points.append(point_like(example, replications[group], Estimates(estimates)))
     return tuple(points)
+
+
+def point_like(
+    trial: Trial,
+    replications: int,
+    estimates: Mapping[Metric, Estimate],
+    more: Mapping[str, str] = MappingProxyType({}),
+) -> Point:
+    """Return the point of a trial, with keys besides those that the experiment varies."""
+    return Point(trial.series, {**trial.point, **more}, trial.engine, replications, estimates)
 
 
 def _exposure(metric: Metric, whole: WholeSegment, members: Integers, scenario: Scenario) -> float:
@@ -208,10 +208,7 @@ def summarised(
         )
     degrees = np.where(several, count - 1, np.nan)
     if within is None or several.all():
-        return [
-            Estimate(*each)
-            for each in zip(value.tolist(), error.tolist(), degrees.tolist(), strict=True)
-        ]
+        return list(map(Estimate, value.tolist(), error.tolist(), degrees.tolist()))
     with np.errstate(divide="ignore", invalid="ignore"):
         error = np.where(several, error, np.sqrt(mean(np.square(within.error)) / count))
         skewness = np.where(
@@ -222,21 +219,12 @@ def summarised(
     degrees = np.where(several, degrees, mean(within.degrees) * count)
     low, high = ends(value, error, degrees, skewness)
     is_correlated = ~several & (mean(within.independent) < FEWEST)
-    found = []
-    for at, numbers in enumerate(
-        zip(value.tolist(), error.tolist(), degrees.tolist(), strict=True)
-    ):
-        is_skewed = (
-            skewness[at] != 0
-            and error[at] > 0
-            and math.isfinite(low[at])
-            and math.isfinite(high[at])
-        )
-        words = (Caution.CORRELATED_BATCHES.value,) if is_correlated[at] else ()
-        found.append(
-            Estimate(*numbers, words, (float(low[at]), float(high[at])) if is_skewed else None)
-        )
-    return found
+    is_skewed = (skewness != 0) & (error > 0) & np.isfinite(low) & np.isfinite(high)
+    cautions = [(Caution.CORRELATED_BATCHES.value,) if is_so else () for is_so in is_correlated]
+    sides = zip(low.tolist(), high.tolist(), strict=True)
+    skewed = [side if is_so else None for side, is_so in zip(sides, is_skewed, strict=True)]
+    numbers = (value.tolist(), error.tolist(), degrees.tolist())
+    return list(map(Estimate, *numbers, cautions, skewed))
 
 
 def grouped(trials: Sequence[Trial]) -> tuple[Integers, list[int], list[int]]:
@@ -307,16 +295,26 @@ def _texts(points: Sequence[Point]) -> Iterator[str]:
     head = {
         "level": LEVEL,
         "cautions": run_cautions(points),
-        "metrics": {
-            metric.value: {"unit": metric.unit, "meaning": metric.meaning(of_flows=only_flows)}
-            for metric in used
-        },
+        "metrics": meanings(used, of_flows=only_flows),
     }
-    yield json.dumps(head, ensure_ascii=False)[:-1] + ', "points": [\n'
-    for at, point in enumerate(points):
-        yield (",\n" if at else "") + json.dumps(
-            _point_json(point), ensure_ascii=False, separators=(",", ":")
-        )
+    yield from entries(head, "points", map(_point_json, points))
+
+
+def meanings(metrics: Iterable[Metric], *, of_flows: bool = False) -> dict[str, dict[str, str]]:
+    """Return units and meanings of metrics, as the files of a run have them."""
+    return {
+        metric.value: {"unit": metric.unit, "meaning": metric.meaning(of_flows=of_flows)}
+        for metric in metrics
+    }
+
+
+def entries(head: Mapping[str, object], name: str, rows: Iterable[object]) -> Iterator[str]:
+    """Yield the text of a file of a run: a head in one line, and one row a line."""
+    yield json.dumps(head, ensure_ascii=False).removesuffix("}")
+    yield f', "{name}": [\n' if head else f'"{name}": [\n'
+    for at, row in enumerate(rows):
+        text = json.dumps(row, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        yield (",\n" if at else "") + text
     yield "\n]}\n"
 
 
@@ -334,16 +332,14 @@ def run_cautions(points: Sequence[Point]) -> list[str]:
 
 def estimate_json(found: Estimate) -> dict[str, object]:
     """One estimate as the files of a run have it; an undefined number is null."""
-    entry: dict[str, object] = {
-        "value": finite(found.value),
-        "low": finite(found.low),
-        "high": finite(found.high),
-        "error": finite(found.error),
-        "degrees": finite(found.degrees),
-    }
-    if found.cautions:
-        entry["cautions"] = found.cautions
-    return entry
+    names = ("value", "low", "high", "error", "degrees")
+    cautions = {"cautions": found.cautions} if found.cautions else {}
+    return {**{name: finite(getattr(found, name)) for name in names}, **cautions}
+
+
+def estimates_json(found: Mapping[Metric, Estimate]) -> dict[str, object]:
+    """Return estimates by the names of their metrics, as the files of a run have them."""
+    return {metric.value: estimate_json(each) for metric, each in found.items()}
 
 
 class EstimateEntry(msgspec.Struct):
@@ -358,16 +354,12 @@ class EstimateEntry(msgspec.Struct):
 
     def read(self) -> Estimate:
         """Return the estimate."""
-        found = Estimate(
-            number(self.value), number(self.error), number(self.degrees), self.cautions
-        )
+        numbers = (number(self.value), number(self.error), number(self.degrees))
+        found = Estimate(*numbers, self.cautions)
         ends = (number(self.low), number(self.high))
         # Ends that are not those of Student's t belong to an interval that is not symmetrical.
-        return (
-            replace(found, ends=ends)
-            if all(map(math.isfinite, ends)) and ends != (found.low, found.high)
-            else found
-        )
+        is_skewed = all(map(math.isfinite, ends)) and ends != (found.low, found.high)
+        return replace(found, ends=ends) if is_skewed else found
 
 
 class _PointEntry(msgspec.Struct):
@@ -388,9 +380,7 @@ def _point_json(point: Point) -> dict[str, object]:
         "point": point.point,
         "engine": point.engine,
         "replications": point.replications,
-        "estimates": {
-            metric.value: estimate_json(found) for metric, found in point.estimates.items()
-        },
+        "estimates": estimates_json(point.estimates),
     }
 
 

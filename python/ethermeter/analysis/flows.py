@@ -11,6 +11,7 @@ import numpy as np
 
 from ethermeter.analysis import groups
 from ethermeter.analysis.batches import Within, within
+from ethermeter.analysis.curves import Line
 from ethermeter.analysis.estimates import (
     ENOUGH_REPLICATIONS,
     Point,
@@ -19,7 +20,6 @@ from ethermeter.analysis.estimates import (
     in_blocks,
     summarised,
 )
-from ethermeter.analysis.fit import Line
 from ethermeter.analysis.flow_sums import flow_sums, left_out, of_each
 from ethermeter.analysis.interval import LEVEL, Estimate, Floats
 from ethermeter.analysis.lengths import METRICS as TIMES

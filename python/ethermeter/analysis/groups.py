@@ -1,4 +1,4 @@
-"""Groups: estimates over some of the stations, such as those of one group of the file.
+"""Groups: estimates over some of the stations, such as those of one group of the file; capture.
 
 A value is the mean over the part's stations of a trial; a station without one (it delivered
 nothing) is left out. The interval follows the rule of `ethermeter.analysis.estimates`. From
@@ -15,7 +15,13 @@ from numpy.typing import NDArray
 from ethermeter.analysis import unseen
 from ethermeter.analysis.batches import Within, unknown
 from ethermeter.analysis.batches import within as within_batches
-from ethermeter.analysis.estimates import ENOUGH_REPLICATIONS, Point, grouped, summarised
+from ethermeter.analysis.estimates import (
+    ENOUGH_REPLICATIONS,
+    Point,
+    grouped,
+    point_like,
+    summarised,
+)
 from ethermeter.analysis.flow_sums import flow_sums, of_each
 from ethermeter.analysis.flow_sums import left_out as without_one
 from ethermeter.analysis.graphs import Sums, left_out
@@ -160,12 +166,11 @@ def estimate(
                     column[at] = unseen.limited(metric, column[at], sum(behind))
             found[name][metric] = column
     return tuple(
-        Point(
-            series=trials[first].series,
-            point={**trials[first].point, PART: name},
-            engine=trials[first].engine,
-            replications=replications[at],
-            estimates={metric: column[at] for metric, column in found[name].items()},
+        point_like(
+            trials[first],
+            replications[at],
+            {metric: column[at] for metric, column in found[name].items()},
+            {PART: name},
         )
         for at, first in enumerate(firsts)
         for name in parts[first]
@@ -260,3 +265,40 @@ def _of_stations(sums: Sums) -> dict[Metric, Floats]:
             * sums.line_rate_bps[..., None],
             Metric.TRANSMISSION_DELAY: sums.delay_sum_s / sums.frames,
         }
+
+
+def larger_shares(trials: Sequence[Trial], batches: "pa.Table") -> tuple[Point, ...]:
+    """Estimate the larger of two stations' shares of the channel time they used.
+
+    Over the measured window, and over each of its batches: two points for every point, "the window"
+    and "one batch" under `PART`; the share stands as `Metric.UTILISATION`. Half is a fair division.
+    A share that is near half over the window and near one over a batch is capture that changes
+    sides.
+
+    Every trial has two stations. The interval is by replications; from fewer than three there is
+    one for a batch only, whose share is a mean over the batches.
+    """
+    window, batch = np.full(len(trials), np.nan), np.full(len(trials), np.nan)
+    errors = unknown(len(trials))
+    for positions, sums in batch_sums(batches, trials):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            total = sums.charged_s.sum(axis=1)
+            window[positions] = total.max(axis=-1) / total.sum(axis=-1)
+            shares = sums.charged_s.max(axis=-1) / sums.charged_s.sum(axis=-1)
+        count = shares.shape[1]
+        batch[positions] = shares.mean(axis=-1)
+        if count > 1:
+            errors.put(
+                positions,
+                within_batches((shares.sum(axis=-1, keepdims=True) - shares) / (count - 1)),
+            )
+    points, firsts, replications = grouped(trials)
+    found = {
+        "the window": summarised(window, points, replications, within=None),
+        "one batch": summarised(batch, points, replications, within=errors),
+    }
+    return tuple(
+        point_like(trials[first], replications[at], {Metric.UTILISATION: values[at]}, {PART: name})
+        for at, first in enumerate(firsts)
+        for name, values in found.items()
+    )

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import fdtrc
 
+from ethermeter.analysis.curves import Line, line
 from ethermeter.analysis.estimates import Point
-from ethermeter.analysis.fit import Line, line
 from ethermeter.analysis.groups import PART
 from ethermeter.analysis.interval import Estimate, Floats, difference
 from ethermeter.analysis.tables import alike

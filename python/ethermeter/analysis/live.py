@@ -29,9 +29,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import special
 
-from ethermeter.analysis import side_by_side
-from ethermeter.analysis.interval import LEVEL, Floats, no_failure
-from ethermeter.analysis.side_by_side import Pair
+from ethermeter.analysis import flows, groups
+from ethermeter.analysis.estimates import Point, meanings
+from ethermeter.analysis.interval import LEVEL, Estimate, Floats, no_failure
 from ethermeter.analysis.tables import WholeSegment, point_of, whole_segment
 from ethermeter.json_values import plain
 from ethermeter.metrics import Metric
@@ -40,6 +40,7 @@ from ethermeter.store.rows import flows_of
 from ethermeter.theory.assumptions import NOT_OF_NETWORKS
 
 if TYPE_CHECKING:
+    from ethermeter.store import RunDirectory
     from ethermeter.trial import Trial
 
 FILE = "live-agreement.json"
@@ -60,6 +61,17 @@ COMPARED = (
     Metric.SAMPLE_DELAY_P99,
     Metric.RATING,
 )
+SIDE_BY_SIDE = (
+    Metric.MESSAGE_RATE,
+    Metric.DATA_RATE,
+    Metric.LOSS,
+    Metric.ONE_WAY_DELAY,
+    Metric.ROUND_TRIP,
+    Metric.SAMPLE_DELAY,
+    Metric.SAMPLE_LOSS,
+    Metric.RATING,
+)
+"""Metrics of tables of flows, simulated and measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,10 +108,16 @@ def read(run_dir: Path) -> tuple[Comparison, ...]:
     from ethermeter.store import RunDirectory
 
     run = RunDirectory(run_dir)
-    trials = run.trials()
-    if not {"simulation", "live"} <= {trial.engine for trial in trials}:
+    trials = _of_both(run)
+    if not trials:
         return ()
     return comparisons(trials, whole_segment(run.observations(), trials))
+
+
+def _of_both(run: "RunDirectory") -> "tuple[Trial, ...]":
+    """Return the trials of a run that was both simulated and measured; none of another."""
+    trials = run.trials()
+    return trials if {"simulation", "live"} <= {trial.engine for trial in trials} else ()
 
 
 def comparisons(trials: "Sequence[Trial]", whole: WholeSegment) -> tuple[Comparison, ...]:
@@ -212,11 +230,65 @@ def _half_width(values: Floats, error: float) -> float:
     return float(values.std(ddof=1)) / math.sqrt(values.size) * t
 
 
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """One metric of the flows of one table at one point, simulated and measured."""
+
+    series: str
+    point: Mapping[str, str]
+    flows: str
+    metric: Metric
+    simulation: Estimate
+    live: Estimate
+
+    @property
+    def ratio(self) -> float:
+        """Measured over simulated; NaN where the simulated value is 0."""
+        return self.live.value / self.simulation.value if self.simulation.value else math.nan
+
+    def as_json(self) -> dict[str, object]:
+        """Return the pair as `live-agreement.json` has it; an undefined number is null."""
+        return {
+            "series": self.series,
+            "point": dict(self.point),
+            "flows": self.flows,
+            "metric": self.metric.value,
+            "simulation": self.simulation.value,
+            "live": self.live.value,
+            "ratio": self.ratio if math.isfinite(self.ratio) else None,
+        }
+
+
+def read_pairs(run_dir: Path) -> tuple[Pair, ...]:
+    """Pair the engines of a run that was both simulated and measured, in the order of its plan."""
+    from ethermeter.store import RunDirectory
+
+    run = RunDirectory(run_dir)
+    trials = _of_both(run)
+    return tuple(pairs(list(flows.of_parts(run, trials, groups.by_table, metrics=SIDE_BY_SIDE))))
+
+
+def pairs(points: Sequence[Point]) -> Iterator[Pair]:
+    """Yield a pair for each metric of which both engines have a value; `points` are of tables."""
+    live = {point_of(point): point for point in points if point.engine == "live"}
+    for point in points:
+        measured = live.get(point_of(point))
+        if point.engine != "simulation" or measured is None:
+            continue
+        where = {key: text for key, text in point.point.items() if key != groups.PART}
+        for metric in SIDE_BY_SIDE:
+            one, other = (each.estimates.get(metric) for each in (point, measured))
+            if one is None or other is None:
+                continue
+            if math.isfinite(one.value) and math.isfinite(other.value):
+                yield Pair(point.series, where, point.point[groups.PART], metric, one, other)
+
+
 def write(run_dir: Path) -> Path:
     """Write `live-agreement.json` into the directory of a run; return its path."""
     from ethermeter.store import RunDirectory
 
-    return RunDirectory(run_dir).keep(FILE, to_json(read(run_dir), side_by_side.read(run_dir)))
+    return RunDirectory(run_dir).keep(FILE, to_json(read(run_dir), read_pairs(run_dir)))
 
 
 def to_json(found: Sequence[Comparison], pairs: Sequence[Pair] = ()) -> str:
@@ -224,10 +296,7 @@ def to_json(found: Sequence[Comparison], pairs: Sequence[Pair] = ()) -> str:
     used = dict.fromkeys([*(each.metric for each in found), *(pair.metric for pair in pairs)])
     head = {
         "level": LEVEL,
-        "metrics": {
-            metric.value: {"unit": metric.unit, "meaning": metric.meaning(of_flows=True)}
-            for metric in used
-        },
+        "metrics": meanings(used, of_flows=True),
         "comparisons": plain(found),
         "side_by_side": [pair.as_json() for pair in pairs],
         "theory": NOT_OF_NETWORKS,

@@ -4,7 +4,6 @@ A place's value is the mean over its stations; intervals follow the rule of
 `ethermeter.analysis.estimates`.
 """
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ import msgspec
 import numpy as np
 
 from ethermeter.analysis import groups
-from ethermeter.analysis.estimates import EstimateEntry, Point, estimate_json
+from ethermeter.analysis.estimates import EstimateEntry, Point, entries, estimates_json, meanings
 from ethermeter.analysis.interval import LEVEL, Estimate
 from ethermeter.analysis.tables import PS_PER_S, Trial
 from ethermeter.json_values import damaged
@@ -174,18 +173,8 @@ def to_json(lines: Sequence[Line]) -> str:
         for metric in METRICS
         if any(metric in place.estimates for line in lines for place in line.places)
     ]
-    head = {
-        "level": LEVEL,
-        "metrics": {
-            metric.value: {"unit": metric.unit, "meaning": metric.meaning()} for metric in used
-        },
-    }
-    rows = (
-        json.dumps(_line_json(line), ensure_ascii=False, separators=(",", ":")) for line in lines
-    )
-    return (
-        json.dumps(head, ensure_ascii=False)[:-1] + ', "lines": [\n' + ",\n".join(rows) + "\n]}\n"
-    )
+    head = {"level": LEVEL, "metrics": meanings(used)}
+    return "".join(entries(head, "lines", map(_line_json, lines)))
 
 
 def _line_json(line: Line) -> dict[str, object]:
@@ -199,9 +188,7 @@ def _line_json(line: Line) -> dict[str, object]:
                 "place": place.place,
                 "position_s": place.position_s,
                 "stations": place.stations,
-                "estimates": {
-                    metric.value: estimate_json(found) for metric, found in place.estimates.items()
-                },
+                "estimates": estimates_json(place.estimates),
             }
             for place in line.places
         ],
@@ -226,6 +213,10 @@ class _LineEntry(msgspec.Struct):
     replications: int
     places: list[_PlaceEntry]
 
+    def read(self) -> Line:
+        places = tuple(place.read() for place in self.places)
+        return Line(self.series, self.point, self.engine, self.replications, places)
+
 
 class _File(msgspec.Struct):
     lines: list[_LineEntry]
@@ -233,16 +224,7 @@ class _File(msgspec.Struct):
 
 def from_json(text: str) -> tuple[Line, ...]:
     """Read the text of `positions.json` back."""
-    return tuple(
-        Line(
-            line.series,
-            line.point,
-            line.engine,
-            line.replications,
-            tuple(place.read() for place in line.places),
-        )
-        for line in msgspec.json.decode(text, type=_File).lines
-    )
+    return tuple(line.read() for line in msgspec.json.decode(text, type=_File).lines)
 
 
 def compute(run_dir: Path) -> tuple[Line, ...]:

@@ -201,7 +201,7 @@ def measure(
     it cannot be measured, 130 after Ctrl-C, 143 after SIGTERM; finished trials are then kept.
     """
     from ethermeter import api
-    from ethermeter.analysis import accounts, live, side_by_side
+    from ethermeter.analysis import accounts, live
     from ethermeter.faults import Fault, InputError
     from ethermeter.run import RunOptions
 
@@ -262,7 +262,7 @@ def measure(
         if study is None:
             running.print_points(summary.points)
             if (file := summary.written.get("live_agreement")) is not None:
-                running.print_side_by_side(side_by_side.read(summary.run.path), file)
+                running.print_side_by_side(live.read_pairs(summary.run.path), file)
                 running.print_live_agreement(live.read(summary.run.path), file)
         else:
             _print_series(summary.points)

@@ -21,8 +21,7 @@ from ethermeter.studies import registry
 if TYPE_CHECKING:
     from ethermeter.analysis.claims import Claim
     from ethermeter.analysis.estimates import Point
-    from ethermeter.analysis.live import Comparison
-    from ethermeter.analysis.side_by_side import Pair
+    from ethermeter.analysis.live import Comparison, Pair
     from ethermeter.api import Loaded
     from ethermeter.engines.live import Place
     from ethermeter.metrics import Metric

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from ethermeter.analysis import (
     accounts,
     agreement,
-    capture,
     claims,
     estimates,
     flows,
@@ -17,7 +16,6 @@ from ethermeter.analysis import (
     live,
     ports,
     positions,
-    side_by_side,
 )
 from ethermeter.analysis.accounts import Account
 from ethermeter.analysis.agreement import Agreement
@@ -96,7 +94,7 @@ class ReportData:
     shares: Sequence[Point]  # of the larger of two stations
     agreements: Sequence[Agreement]  # of every theory with the simulations
     measured: Sequence[live.Comparison]  # against what was simulated
-    pairs: Sequence[side_by_side.Pair]  # simulated and measured, by table of flows
+    pairs: Sequence[live.Pair]  # simulated and measured, by table of flows
     captures: Sequence[captures.Captured]  # taken meanwhile
     search: Search | None  # of a strategy
     lines: Sequence[Line]  # of the stations along the cable, where they are on one
@@ -179,7 +177,7 @@ def gather(run_dir: Path, presentation: Presentation) -> ReportData:
         shares=shares,
         agreements=agreement.agreements(points),
         measured=live.read(run_dir) if is_live else (),
-        pairs=side_by_side.read(run_dir) if is_live else (),
+        pairs=live.read_pairs(run_dir) if is_live else (),
         captures=captures.read(run_dir),
         search=_search(run),
         lines=_lines(run, real, simulated, is_study=bool(study)),
@@ -271,7 +269,7 @@ def _parts(
     return (
         groups.estimate(several, observations, batches, groups.by_group) if several else (),
         groups.estimate(clustered, observations, batches, groups.by_place) if clustered else (),
-        capture.larger_shares(pairs, batches) if pairs else (),
+        groups.larger_shares(pairs, batches) if pairs else (),
     )
 
 

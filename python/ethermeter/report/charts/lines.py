@@ -3,8 +3,8 @@
 import math
 from collections.abc import Mapping, Sequence
 
+from ethermeter.analysis.curves import Knee
 from ethermeter.analysis.estimates import Point
-from ethermeter.analysis.knee import Knee
 from ethermeter.document import Label
 from ethermeter.metrics import Metric
 from ethermeter.report.axes import Axes, Curve, Panel, curve_names, keys, quantity

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from ethermeter.analysis.curves import CLEAR, Knee, rise
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.frame_mixes import COUNT
-from ethermeter.analysis.knee import CLEAR, Knee, rise
 from ethermeter.document import Block, Figure, Grid, Heading, Section, Table, Text
 from ethermeter.metrics import Metric
 from ethermeter.report import roofline

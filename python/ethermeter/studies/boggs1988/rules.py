@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ethermeter.analysis.fit import Line, line, rank_correlation
+from ethermeter.analysis.curves import Line, line, rank_correlation
 from ethermeter.analysis.frame_mixes import Lengths, lengths
 from ethermeter.analysis.interval import Estimate, average, difference, exact, ratio
 from ethermeter.metrics import Metric

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ethermeter.analysis.curves import knee, rise
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.frame_mixes import COUNT, FRAMES
 from ethermeter.analysis.interval import Estimate, Floats, difference, exact, ratio, student
-from ethermeter.analysis.knee import knee, rise
 from ethermeter.analysis.tables import PS_PER_S, Trial
 from ethermeter.metrics import Metric
 from ethermeter.stations import charged_ps, groups_of, mean_bits
@@ -170,7 +170,7 @@ class Knees:
 
 
 def knees(runs: Runs, frames: str) -> Knees:
-    """Find the knees of every replication, by the rule of `analysis.knee.rise`."""
+    """Find the knees of every replication, by the rule of `analysis.curves.rise`."""
     points = [dict(point.point) for point in runs.members(KNEES, frames=frames)]
     if len(points) < 3:
         raise MissingError(f"no curve for {frames}")

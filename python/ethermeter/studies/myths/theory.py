@@ -1,6 +1,6 @@
 """Quantities about the myths from formulas alone, each with a remark.
 
-A formula has no error of its own. Knees follow the rule of `analysis.knee.rise`, on a curve that
+A formula has no error of its own. Knees follow the rule of `analysis.curves.rise`, on a curve that
 ends where the delay is `FULL` packet times: without an end a curve that grows beyond all bounds
 would have its knee wherever one stops drawing.
 """
@@ -13,8 +13,8 @@ from itertools import pairwise
 import numpy as np
 
 from ethermeter import theory
+from ethermeter.analysis.curves import rise
 from ethermeter.analysis.interval import Floats
-from ethermeter.analysis.knee import rise
 from ethermeter.theory.entry import Throughput
 
 Quantity = tuple[float, str]
