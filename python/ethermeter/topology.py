@@ -17,10 +17,10 @@ _SMALL = 24
 
 
 class TopologyError(ValueError):
-    """Delays that contradict themselves: what was allowed, and the `place` of the wrong entry."""
+    """Delays that contradict themselves: what was allowed, and the `index` of the wrong entry."""
 
-    def __init__(self, allowed: str, *, place: tuple[int, ...]) -> None:
-        self.place = place
+    def __init__(self, allowed: str, *, index: tuple[int, ...]) -> None:
+        self.index = index
         super().__init__(allowed)
 
 
@@ -127,7 +127,7 @@ def check(delays_ps: Matrix) -> None:
         if len(line) != size:
             raise TopologyError(
                 f"expected a square matrix of {size} rows; this one has {len(line)} entries",
-                place=(row,),
+                index=(row,),
             )
     for row in range(size):
         for column in range(row):
@@ -135,14 +135,14 @@ def check(delays_ps: Matrix) -> None:
                 raise TopologyError(
                     f"expected the same delay as in row {column}, column {row}: a cable is equally"
                     " long both ways",
-                    place=(row, column),
+                    index=(row, column),
                 )
     if (detour := _detour(delays_ps)) is not None:
         row, column, way = detour
         shorter_ps = delays_ps[row][way] + delays_ps[way][column]
         raise TopologyError(
             f"expected at most {shorter_ps} ps, the way by place {way} (triangle inequality)",
-            place=(row, column),
+            index=(row, column),
         )
 
 

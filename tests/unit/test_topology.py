@@ -72,7 +72,7 @@ def test_equal_spacing_begins_and_ends_where_the_cable_does(end_ps, points):
 def test_delays_that_contradict_themselves_are_refused(delays, place, word):
     with pytest.raises(TopologyError, match=word) as caught:
         topology.check(delays)
-    assert caught.value.place == place
+    assert caught.value.index == place
 
 
 @given(st.integers(min_value=2, max_value=30), st.randoms(use_true_random=False))
@@ -93,7 +93,7 @@ def test_small_and_large_matrices_are_held_to_the_same_rule(size, random):
         try:
             topology.check(matrix)
         except TopologyError as error:
-            return str(error.place)
+            return str(error.index)
         return None
 
     assert (verdict(delays) is None) == (verdict(far) is None)

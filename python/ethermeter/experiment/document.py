@@ -19,11 +19,10 @@ from pydantic_core import ErrorDetails
 
 from ethermeter.experiment.flows import MOST_FLOWS, Flow
 from ethermeter.experiment.network import Network
-from ethermeter.experiment.phases import NetworkRun, Phases, Run
+from ethermeter.experiment.phases import NetworkRun, Phases, Run, Theory
 from ethermeter.experiment.quantity import ALLOWED, Table, complaint, is_tag
 from ethermeter.experiment.segment import Segment, standards
 from ethermeter.experiment.stations import StationGroup
-from ethermeter.experiment.theory import Theory
 from ethermeter.experiment.toml import Tables
 from ethermeter.faults import Fault, InputError, Key, dotted, shown
 from ethermeter.trial import LARGEST_SEED

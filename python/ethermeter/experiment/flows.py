@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -195,7 +196,7 @@ class _Maker:
             link = links[sender]
             key = link.ps_per_octet, link.preamble_octets, link.gap_octets
             if key not in known:
-                known[key] = self.faults.of(lambda link=link: self._sent(link))  # type: ignore[misc]
+                known[key] = self.faults.of(partial(self._sent, link))
             if (sent := known[key]) is not None:
                 sent = replace(sent, name=name, from_=sender, to=tuple(receivers))
                 made.append(ExpandedFlow(sent, Origin(self.faults.within), port, exchanges))

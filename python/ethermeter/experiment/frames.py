@@ -139,14 +139,7 @@ _MOST_BYTES = units.LARGEST_BITS // 8
 
 
 def measured_lengths(path: Path, *, name: str) -> list[tuple[int, Fraction]]:
-    """Read lengths in bits with their weights.
-
-    Parameters
-    ----------
-    path
-        The file.
-    name
-        What faults call it.
+    """Read lengths in bits with their weights from a file, which faults call `name`.
 
     Raises
     ------
@@ -156,88 +149,49 @@ def measured_lengths(path: Path, *, name: str) -> list[tuple[int, Fraction]]:
     """
     try:
         if not path.is_file():
-            raise InputError(
-                [
-                    Fault(
-                        name,
-                        "(file)",
-                        "missing",
-                        f"expected a CSV file with the columns {', '.join(COLUMNS)}",
-                    )
-                ]
-            )
+            allowed = f"expected a CSV file with the columns {', '.join(COLUMNS)}"
+            raise InputError.of(name, "(file)", "missing", allowed)
         with path.open("rb") as file:
             data = file.read(LARGEST_FILE_BYTES + 1)
         text = data.decode("utf-8-sig")
-    except (OSError, ValueError) as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError(
-            [Fault(name, "(file)", type(error).__name__, "expected a readable CSV file in UTF-8")]
-        ) from None
-    if len(data) > LARGEST_FILE_BYTES:
-        raise InputError(
-            [Fault(name, "(file)", "too large", f"expected at most {LARGEST_FILE_BYTES} bytes")]
-        )
-    try:
         rows = list(csv.reader(io.StringIO(text, newline="")))
+    except InputError:
+        raise
     except csv.Error as error:
-        raise InputError([Fault(name, "(file)", str(error), "expected a CSV file")]) from None
+        raise InputError.of(name, "(file)", str(error), "expected a CSV file") from None
+    except (OSError, ValueError) as error:
+        value, allowed = type(error).__name__, "expected a readable CSV file in UTF-8"
+        raise InputError.of(name, "(file)", value, allowed) from None
+    if len(data) > LARGEST_FILE_BYTES:
+        allowed = f"expected at most {LARGEST_FILE_BYTES} bytes"
+        raise InputError.of(name, "(file)", "too large", allowed)
     return _rows_lengths(rows, name=name)
 
 
 def _rows_lengths(rows: list[list[str]], *, name: str) -> list[tuple[int, Fraction]]:
     if not rows or [cell.strip() for cell in rows[0]] != COLUMNS:
-        raise InputError(
-            [
-                Fault(
-                    name,
-                    "line 1",
-                    shown(",".join(rows[0]) if rows else ""),
-                    f"expected the header {','.join(COLUMNS)}",
-                )
-            ]
-        )
+        header = shown(",".join(rows[0]) if rows else "")
+        raise InputError.of(name, "line 1", header, f"expected the header {','.join(COLUMNS)}")
     faults, lengths = [], []
     for number, row in enumerate(rows[1:], start=2):
         if not row:
             continue
         length, weight = (_number(cell) for cell in (*row, "", "")[:2])
+        key, value, allowed = f"line {number}", ",".join(row), ""
         if len(row) != len(COLUMNS):
-            faults.append(
-                Fault(
-                    name, f"line {number}", shown(",".join(row)), f"expected {len(COLUMNS)} columns"
-                )
-            )
+            allowed = f"expected {len(COLUMNS)} columns"
         elif length is None or length.denominator != 1 or not 0 < length <= _MOST_BYTES:
-            faults.append(
-                Fault(
-                    name,
-                    f"line {number}, length_bytes",
-                    shown(row[0]),
-                    f"expected a whole number of bytes from 1 to {_MOST_BYTES}",
-                )
-            )
+            key, value = f"{key}, length_bytes", row[0]
+            allowed = f"expected a whole number of bytes from 1 to {_MOST_BYTES}"
         elif weight is None or weight < 0:
-            faults.append(
-                Fault(
-                    name,
-                    f"line {number}, weight",
-                    shown(row[1]),
-                    "expected a number, zero or above",
-                )
-            )
+            key, value, allowed = f"{key}, weight", row[1], "expected a number, zero or above"
         elif weight > 0:
             lengths.append((8 * int(length), weight))
+        if allowed:
+            faults.append(Fault(name, key, shown(value), allowed))
     if not faults and not 1 <= len(lengths) <= MOST_LENGTHS:
-        faults.append(
-            Fault(
-                name,
-                "(file)",
-                f"{len(lengths)} rows",
-                f"expected from 1 to {MOST_LENGTHS} rows with a weight above zero",
-            )
-        )
+        allowed = f"expected from 1 to {MOST_LENGTHS} rows with a weight above zero"
+        faults.append(Fault(name, "(file)", f"{len(lengths)} rows", allowed))
     if faults:
         raise InputError(faults)
     return lengths
@@ -252,14 +206,7 @@ def _number(cell: str) -> Fraction | None:
 
 
 def sizes_of(frames: Frames | None, *, folder: Path) -> Sizes:
-    """Return lengths in bits with their weights, as a file has them.
-
-    Raises
-    ------
-    InputError
-        If they are in a file of measured lengths that cannot be read.
-
-    """
+    """Return lengths in bits with their weights; those of a file of measured lengths are read."""
     assert frames is not None
     assert not isinstance(frames, Samples)
     if isinstance(frames, MeasuredFrames):

@@ -1,5 +1,7 @@
 """Layout: the attachments of a segment, the stations at each, and the delays between them."""
 
+import itertools
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -7,7 +9,7 @@ from fractions import Fraction
 from ethermeter import topology
 from ethermeter.experiment.segment import Segment
 from ethermeter.experiment.stations import PLACEMENTS, StationGroup
-from ethermeter.faults import Fault, Key, dotted, shown
+from ethermeter.faults import Faults, shown
 from ethermeter.topology import TopologyError
 
 COAX_VELOCITY = Fraction(77, 100)
@@ -24,53 +26,50 @@ _KINDS = ("length", "round_trip", "star", "delays")
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where stations are and how far apart.
+    """Attachment points of stations, and the delays between them."""
 
-    Parameters
-    ----------
-    places
-        For each group, the place of each of its stations.
-    size
-        Number of places.
-    delays_ps
-        Makes the one-way delays between places, ps; put off, because a check needs no matrix and a
-        thousand places have a million delays.
-
-    """
-
-    places: tuple[tuple[int, ...], ...]
+    points: tuple[tuple[int, ...], ...]
+    """For each group, the attachment point of each of its stations."""
     size: int
+    """Number of attachment points."""
     delays_ps: Callable[[], topology.Matrix]
+    """Makes the one-way delays between attachment points, in ps.
+
+    A check needs no matrix, and a thousand points have a million delays.
+    """
 
 
 def placement(group: StationGroup) -> tuple[object, ...]:
     """Return all that a layout depends on in a group, to tell equal ones."""
-    positions = tuple(group.positions) if group.positions is not None else None
-    per_cluster = tuple(group.per_cluster) if group.per_cluster is not None else None
+    positions = None if group.positions is None else tuple(group.positions)
+    per_cluster = None if group.per_cluster is None else tuple(group.per_cluster)
     return group.count, group.position, positions, group.cluster, per_cluster
 
 
-def layout(
-    segment: Segment, groups: Sequence[StationGroup], *, file: str
-) -> tuple[Layout | None, list[Fault]]:
-    """Return the layout of a segment, or the faults that leave it without one."""
-    problems = _Problems(file)
-    _check_segment(segment, problems)
-    places = _named_places(segment)
+def layout(segment: Segment, groups: Sequence[StationGroup], *, file: str) -> Layout:
+    """Return the layout of a segment.
+
+    Raises
+    ------
+    InputError
+        With the faults that leave it without one.
+
+    """
+    faults = Faults(file)
+    _check_segment(segment, faults)
+    size = _points_of(segment)
     for index, group in enumerate(groups):
-        _check_group(group, index, segment=segment, places=places, problems=problems)
-    if problems.faults:
-        return None, problems.faults
+        _check_group(group, index, segment=segment, size=size, faults=faults)
+    faults.raise_all()
     tap_ps = _tap_ps(segment)
-    if places is None:
-        return _along_the_cable(segment, groups, tap_ps=tap_ps), []
-    dealt = _dealt(groups, places=places)
-    stations = [0] * places
-    for place in (place for group in dealt for place in group):
-        stations[place] += 1
+    if size is None:
+        return _along_the_cable(segment, groups, tap_ps=tap_ps)
+    points = _dealt(groups, size=size)
+    counts = Counter(point for group in points for point in group)
+    stations = [counts[point] for point in range(size)]
 
     def delays_ps() -> topology.Matrix:
-        return topology.settled(_delays_between_places(segment, tap_ps=tap_ps), stations=stations)
+        return topology.settled(_delays_between_points(segment, tap_ps=tap_ps), stations=stations)
 
     if segment.delays is not None:
         # Only a matrix that a person wrote can contradict itself; the others are right by
@@ -78,98 +77,65 @@ def layout(
         try:
             topology.check(delays_ps())
         except TopologyError as error:
-            row = segment.delays[error.place[0]]
-            given = f"{row[error.place[1]]} ps" if len(error.place) > 1 else f"{len(row)} entries"
-            problems.add(("segment", "delays", *error.place), given, str(error))
-            return None, problems.faults
-    return Layout(dealt, places, delays_ps), []
+            row = segment.delays[error.index[0]]
+            given = f"{row[error.index[1]]} ps" if len(error.index) > 1 else f"{len(row)} entries"
+            raise faults.error(("segment", "delays", *error.index), given, str(error)) from None
+    return Layout(points, size, delays_ps)
 
 
-class _Problems:
-    """Faults found so far."""
-
-    def __init__(self, file: str) -> None:
-        self.file = file
-        self.faults: list[Fault] = []
-
-    def add(self, path: tuple[Key, ...], value: str, allowed: str) -> None:
-        self.faults.append(Fault(self.file, dotted(path), value, allowed))
-
-
-def _check_segment(segment: Segment, problems: _Problems) -> None:
+def _check_segment(segment: Segment, faults: Faults) -> None:
     given = [kind for kind in _KINDS if getattr(segment, kind) is not None]
     if len(given) != 1:
-        problems.add(
-            ("segment",),
-            ", ".join(given) or "(missing)",
-            "expected exactly one of length, round_trip, star, delays",
-        )
+        allowed = "expected exactly one of length, round_trip, star, delays"
+        faults.add(("segment",), ", ".join(given) or "(missing)", allowed)
         return
-    if segment.velocity is not None and segment.length is None and segment.star is None:
-        problems.add(
-            ("segment", "velocity"),
-            str(float(segment.velocity)),
-            f"not allowed with {given[0]}, which is a time already",
-        )
+    if segment.velocity is not None and given[0] not in ("length", "star"):
+        allowed = f"not allowed with {given[0]}, which is a time already"
+        faults.add(("segment", "velocity"), float(segment.velocity), allowed)
     if segment.clusters is not None and given[0] in ("star", "delays"):
-        problems.add(
-            ("segment", "clusters"),
-            str(segment.clusters),
-            f"not allowed with {given[0]}; clusters are along a length or a round_trip",
-        )
+        allowed = f"not allowed with {given[0]}; clusters are along a length or a round_trip"
+        faults.add(("segment", "clusters"), segment.clusters, allowed)
     if segment.star is not None and (segment.star.radius is None) == (segment.star.radii is None):
         value = "(missing)" if segment.star.radius is None else "radius, radii"
-        problems.add(("segment", "star"), value, "expected exactly one of radius and radii")
+        faults.add(("segment", "star"), value, "expected exactly one of radius and radii")
     if segment.round_trip is not None:
-        _check_round_trip(segment, segment.round_trip, problems)
+        _check_round_trip(segment, segment.round_trip, faults)
 
 
-def _check_round_trip(segment: Segment, round_trip_ps: int, problems: _Problems) -> None:
+def _check_round_trip(segment: Segment, round_trip_ps: int, faults: Faults) -> None:
     tap_ps = segment.tap_delay
+    quarter = f"{round_trip_ps / 4:g} ps"
+    key, value, allowed = "tap_delay", tap_ps, ""
     if round_trip_ps % 2:
-        problems.add(
-            ("segment", "round_trip"),
-            f"{round_trip_ps} ps",
-            "expected an even number of picoseconds, half of it for each way",
-        )
+        key, value = "round_trip", round_trip_ps
+        allowed = "expected an even number of picoseconds, half of it for each way"
     elif segment.clusters == 1:
         if tap_ps is None and round_trip_ps % 4:
-            problems.add(
-                ("segment", "round_trip"),
-                f"{round_trip_ps} ps",
-                "expected a multiple of 4 ps: two taps each way are all there is of one cluster",
+            key, value = "round_trip", round_trip_ps
+            allowed = (
+                "expected a multiple of 4 ps: two taps each way are all there is of one cluster"
             )
         if tap_ps is not None and 4 * tap_ps != round_trip_ps:
-            problems.add(
-                ("segment", "tap_delay"),
-                f"{tap_ps} ps",
-                f"expected a quarter of round_trip with one cluster, {round_trip_ps / 4:g} ps, or"
-                " none",
-            )
+            allowed = f"expected a quarter of round_trip with one cluster, {quarter}, or none"
     elif tap_ps is not None and 4 * tap_ps > round_trip_ps:
-        problems.add(
-            ("segment", "tap_delay"),
-            f"{tap_ps} ps",
-            f"expected at most a quarter of round_trip, {round_trip_ps / 4:g} ps, which includes"
-            " the taps",
-        )
+        allowed = f"expected at most a quarter of round_trip, {quarter}, which includes the taps"
+    if allowed:
+        faults.add(("segment", key), f"{value} ps", allowed)
 
 
 def _check_group(
-    group: StationGroup, index: int, *, segment: Segment, places: int | None, problems: _Problems
+    group: StationGroup, index: int, *, segment: Segment, size: int | None, faults: Faults
 ) -> None:
-    def wrong(key: str, allowed: str) -> None:
-        value = getattr(group, key)
-        text = f"{len(value)} of them" if isinstance(value, list) else str(value)
-        problems.add(("stations", index, key), text, allowed)
+    def wrong(key: str, allowed: str, value: object = None) -> None:
+        if value is None:
+            value = getattr(group, key)
+            value = f"{len(value)} of them" if isinstance(value, list) else value
+        faults.add(("stations", index, key), value, allowed)
 
     given = [key for key in PLACEMENTS if getattr(group, key) is not None]
     if len(given) > 1:
-        problems.add(
-            ("stations", index),
-            ", ".join(given),
-            f"expected at most one of {', '.join(PLACEMENTS)}",
-        )
+        allowed = f"expected at most one of {', '.join(PLACEMENTS)}"
+        faults.add(("stations", index), ", ".join(given), allowed)
         return
     if "position" in given or "positions" in given:
         points = [group.position] if group.position is not None else group.positions or []
@@ -180,31 +146,25 @@ def _check_group(
             wrong(given[0], "not allowed with segment.clusters; use cluster")
         if group.positions is not None and len(group.positions) != group.count:
             wrong("positions", f"expected one position for each of the {group.count} stations")
-        if (
-            beyond := next(
-                (point for point in points if point is not None and point > segment.length), None
-            )
-        ) is not None:
+        beyond = next((point for point in points if point > segment.length), None)
+        if beyond is not None:
             allowed = f"expected positions up to the segment's length, {float(segment.length):g} m"
-            problems.add(("stations", index, given[0]), f"{float(beyond):g} m", allowed)
-    if ("cluster" in given or "per_cluster" in given) and places is None:
+            wrong(given[0], allowed, f"{float(beyond):g} m")
+    if ("cluster" in given or "per_cluster" in given) and size is None:
         wrong(given[0], "not allowed without segment.clusters, segment.star or segment.delays")
         return
-    if group.cluster is not None and places is not None and group.cluster >= places:
-        wrong("cluster", f"expected a number from 0 to {places - 1}")
+    if group.cluster is not None and size is not None and group.cluster >= size:
+        wrong("cluster", f"expected a number from 0 to {size - 1}")
     if group.per_cluster is not None:
-        if len(group.per_cluster) != places:
-            wrong("per_cluster", f"expected a number of stations for each of the {places} clusters")
+        if len(group.per_cluster) != size:
+            wrong("per_cluster", f"expected a number of stations for each of the {size} clusters")
         elif sum(group.per_cluster) != group.count:
-            problems.add(
-                ("stations", index, "per_cluster"),
-                shown(group.per_cluster),
-                f"expected numbers that add up to count, {group.count}",
-            )
+            allowed = f"expected numbers that add up to count, {group.count}"
+            wrong("per_cluster", allowed, shown(group.per_cluster))
 
 
-def _named_places(segment: Segment) -> int | None:
-    """Return how many places a segment has by itself; None if its stations make them."""
+def _points_of(segment: Segment) -> int | None:
+    """Return how many attachment points a segment has; None if its stations make them."""
     if segment.delays is not None:
         return len(segment.delays)
     if segment.star is not None:
@@ -228,45 +188,36 @@ def _end_ps(segment: Segment, *, tap_ps: int) -> int:
     return (segment.round_trip or 0) // 2 - 2 * tap_ps
 
 
-def _delays_between_places(segment: Segment, *, tap_ps: int) -> topology.Matrix:
+def _delays_between_points(segment: Segment, *, tap_ps: int) -> topology.Matrix:
     if segment.delays is not None:
         return topology.tapped(segment.delays, tap_ps=tap_ps)
-    if segment.star is not None:
-        lengths = (
-            segment.star.radii
-            if segment.star.radii is not None
-            else [segment.star.radius or Fraction(0)]
-        )
-        branches = [
-            topology.propagation_ps(length, velocity=segment.velocity or TWISTED_PAIR_VELOCITY)
-            for length in lengths
-        ]
-        return topology.star(branches, repeater_ps=segment.star.repeater_delay, tap_ps=tap_ps)
-    return topology.cable(
-        topology.spaced(_end_ps(segment, tap_ps=tap_ps), points=segment.clusters or 1),
-        tap_ps=tap_ps,
-    )
+    if (star := segment.star) is not None:
+        velocity = segment.velocity or TWISTED_PAIR_VELOCITY
+        lengths = star.radii if star.radii is not None else [star.radius or Fraction(0)]
+        branches = [topology.propagation_ps(length, velocity=velocity) for length in lengths]
+        return topology.star(branches, repeater_ps=star.repeater_delay, tap_ps=tap_ps)
+    points = topology.spaced(_end_ps(segment, tap_ps=tap_ps), points=segment.clusters or 1)
+    return topology.cable(points, tap_ps=tap_ps)
 
 
-def _dealt(groups: Sequence[StationGroup], *, places: int) -> tuple[tuple[int, ...], ...]:
-    """Deal stations to places in rotation, which goes on from group to group."""
-    next_place = 0
+def _dealt(groups: Sequence[StationGroup], *, size: int) -> tuple[tuple[int, ...], ...]:
+    """Deal stations to points in rotation, which goes on from group to group."""
+    first = 0
     dealt = []
     for group in groups:
         if group.cluster is not None:
             dealt.append((group.cluster,) * group.count)
         elif group.per_cluster is not None:
-            dealt.append(
-                tuple(place for place, count in enumerate(group.per_cluster) for _ in range(count))
-            )
+            counts = enumerate(group.per_cluster)
+            dealt.append(tuple([point for point, count in counts for _ in range(count)]))
         else:
-            dealt.append(tuple(topology.dealt(group.count, places=places, first=next_place)))
-            next_place = (next_place + group.count) % places
+            dealt.append(tuple(topology.dealt(group.count, places=size, first=first)))
+            first = (first + group.count) % size
     return tuple(dealt)
 
 
 def _along_the_cable(segment: Segment, groups: Sequence[StationGroup], *, tap_ps: int) -> Layout:
-    """Lay stations out along the cable: where they say, or else equally spaced."""
+    """Lay stations out along the cable: at their positions, or else equally spaced."""
     velocity = segment.velocity or COAX_VELOCITY
     unplaced = sum(
         group.count for group in groups if group.position is None and group.positions is None
@@ -274,27 +225,20 @@ def _along_the_cable(segment: Segment, groups: Sequence[StationGroup], *, tap_ps
     evenly = iter(topology.spaced(_end_ps(segment, tap_ps=tap_ps), points=unplaced))
     coordinates = []
     for group in groups:
+        positions = group.positions
         if group.position is not None:
-            coordinates.append(
-                [topology.propagation_ps(group.position, velocity=velocity)] * group.count
-            )
-        elif group.positions is not None:
-            coordinates.append(
-                [topology.propagation_ps(point, velocity=velocity) for point in group.positions]
-            )
+            positions = [group.position] * group.count
+        if positions is None:
+            coordinates.append(list(itertools.islice(evenly, group.count)))
         else:
-            coordinates.append([next(evenly) for _ in range(group.count)])
-    points = sorted({point for group in coordinates for point in group})
-    number = {point: place for place, point in enumerate(points)}
-    stations = [0] * len(points)
-    for point in (point for group in coordinates for point in group):
-        stations[number[point]] += 1
+            coordinates.append([topology.propagation_ps(m, velocity=velocity) for m in positions])
+    stations = Counter(ps for group in coordinates for ps in group)
+    points_ps = sorted(stations)
+    number = {ps: point for point, ps in enumerate(points_ps)}
 
     def delays_ps() -> topology.Matrix:
-        return topology.settled(topology.cable(points, tap_ps=tap_ps), stations=stations)
+        counts = [stations[ps] for ps in points_ps]
+        return topology.settled(topology.cable(points_ps, tap_ps=tap_ps), stations=counts)
 
-    return Layout(
-        tuple(tuple(number[point] for point in group) for group in coordinates),
-        len(points),
-        delays_ps,
-    )
+    points = tuple([tuple([number[ps] for ps in group]) for group in coordinates])
+    return Layout(points, len(points_ps), delays_ps)

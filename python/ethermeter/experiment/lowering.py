@@ -20,10 +20,9 @@ from ethermeter.experiment.key_paths import Sweep
 from ethermeter.experiment.layout import Layout, layout, placement
 from ethermeter.experiment.network import ExpandedNetwork, Network, expanded_network
 from ethermeter.experiment.origin import Origins
-from ethermeter.experiment.phases import Phases, schedule
+from ethermeter.experiment.phases import Phases, Theory, assumed, schedule
 from ethermeter.experiment.segment import Constants, Segment, constants_of
 from ethermeter.experiment.stations import StationGroup, check_group, group_of
-from ethermeter.experiment.theory import Theory, assumed
 from ethermeter.experiment.toml import PathError, Tables, assigned, at, covers
 from ethermeter.faults import Fault, Faults, InputError, KeyPath, dotted, shown
 from ethermeter.scenario import Scenario
@@ -189,7 +188,7 @@ class Scenarios:
         )
         stations, nodes, flows = [], [], []
         host = scenario.Kind(host=scenario.Host())
-        for (flow, node), group, points in zip(self._names, lowered, laid.places, strict=True):
+        for (flow, node), group, points in zip(self._names, lowered, laid.points, strict=True):
             stations.append(replace(group.stations, node=node, points=points))
             nodes.append(scenario.Node(name=node, count=len(points), kind=host))
             flows.append(replace(group.flow, name=flow, from_=node))
@@ -209,9 +208,7 @@ class Scenarios:
         )
 
     def _layout(self, segment: Segment, groups: Sequence[StationGroup]) -> Layout:
-        found, faults = layout(segment, groups, file=self._file)
-        if found is None:
-            raise InputError(faults)
+        found = layout(segment, groups, file=self._file)
         self._delays += found.size**2
         if self._delays > MOST_DELAYS:
             allowed = (

@@ -1,13 +1,29 @@
-"""[phases] and [run]: settle, transmit, measure, drain; and how often a trial is run."""
+"""[phases], [run] and [theory]: when what happens, how often, and what theories assume."""
 
+from fractions import Fraction
 from typing import Annotated, Literal, NamedTuple
 
 from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, WithJsonSchema
 
 from ethermeter import scenario, units
-from ethermeter.experiment.quantity import PhaseTime, Table, complaint, distinct, written
-from ethermeter.faults import Fault, InputError
-from ethermeter.theory.assumptions import NOT_OF_NETWORKS
+from ethermeter.experiment.quantity import (
+    PhaseTime,
+    PositiveTime,
+    Table,
+    complaint,
+    distinct,
+    number,
+    written,
+)
+from ethermeter.faults import Faults
+from ethermeter.theory.assumptions import (
+    MODELS,
+    NOT_OF_NETWORKS,
+    ROUND_TRIP,
+    SLOT_TIME,
+    Assumptions,
+    Model,
+)
 from ethermeter.units import LONGEST_TRIAL_PS, PS_PER_S, UnitError
 
 
@@ -66,16 +82,12 @@ Engine = Literal["simulation", "theory", "idealised", "ablation"]
 """An engine that can answer."""
 
 
-def _usual() -> list[Engine]:
-    return ["simulation"]
-
-
 class Run(Table):
     """How the trials are run."""
 
     engines: Annotated[
         list[Engine], Field(min_length=1, max_length=4), AfterValidator(distinct)
-    ] = Field(default_factory=_usual)
+    ] = Field(default_factory=lambda: ["simulation"])
     """Engines that answer: "simulation" of the segment, "theory" by formulas, "idealised"
     by simulation of what a theory assumes,
     "ablation" by simulations on the way from there to the segment.
@@ -96,10 +108,6 @@ def _of_networks(engine: object) -> object:
     return engine
 
 
-def _usual_of_networks() -> list[NetworkEngine]:
-    return ["simulation"]
-
-
 class NetworkRun(Table):
     """How the trials of a network are run."""
 
@@ -107,7 +115,7 @@ class NetworkRun(Table):
         list[Annotated[NetworkEngine, BeforeValidator(_of_networks)]],
         Field(min_length=1, max_length=2),
         AfterValidator(distinct),
-    ] = Field(default_factory=_usual_of_networks)
+    ] = Field(default_factory=lambda: ["simulation"])
     """Engines that answer: "simulation" of the network, "live" by measurement between hosts."""
     replications: Replications = 1
     """Trials of each point, with different seeds."""
@@ -128,39 +136,27 @@ def schedule(phases: Phases, *, file: str) -> scenario.Phases:
         If the measured window does not fit into the transmit phase, or all of it is too long.
 
     """
+    faults = Faults(file, ("phases",))
     begin_ps = phases.settle
     stop_ps = begin_ps + phases.transmit
     end_ps = stop_ps + phases.drain
-    window_ps = (
-        phases.measure.window_ps if phases.measure.window_ps is not None else phases.transmit
-    )
-    faults = []
+    is_whole = phases.measure.window_ps is None
+    window_ps = phases.transmit if phases.measure.window_ps is None else phases.measure.window_ps
+    lasts = _seconds(phases.transmit)
     if window_ps > phases.transmit:
-        allowed = (
-            f"expected a window inside the transmit phase, which lasts {_seconds(phases.transmit)}"
-        )
-        faults.append(Fault(file, "phases.measure", _seconds(window_ps), allowed))
+        allowed = f"expected a window inside the transmit phase, which lasts {lasts}"
+        faults.add(("measure",), _seconds(window_ps), allowed)
     if window_ps < SHORTEST_WINDOW_PS:
-        key = "phases.transmit" if phases.measure.window_ps is None else "phases.measure"
-        faults.append(Fault(file, key, _seconds(window_ps), "expected at least 1 ms to measure"))
+        key = "transmit" if is_whole else "measure"
+        faults.add((key,), _seconds(window_ps), "expected at least 1 ms to measure")
     if phases.spread > phases.transmit:
-        allowed = (
-            f"expected at most the transmit phase, {_seconds(phases.transmit)}, in which all"
-            " stations must begin"
-        )
-        faults.append(Fault(file, "phases.spread", _seconds(phases.spread), allowed))
+        allowed = f"expected at most the transmit phase, {lasts}, in which all stations must begin"
+        faults.add(("spread",), _seconds(phases.spread), allowed)
     if end_ps > LONGEST_TRIAL_PS:
-        faults.append(
-            Fault(
-                file,
-                "phases",
-                _seconds(end_ps),
-                f"expected settle, transmit and drain of at most {_seconds(LONGEST_TRIAL_PS)}"
-                " together",
-            )
-        )
-    if faults:
-        raise InputError(faults)
+        most = _seconds(LONGEST_TRIAL_PS)
+        allowed = f"expected settle, transmit and drain of at most {most} together"
+        faults.add((), _seconds(end_ps), allowed)
+    faults.raise_all()
     from_ps = {
         "all": begin_ps,
         "last": stop_ps - window_ps,
@@ -178,3 +174,65 @@ def schedule(phases: Phases, *, file: str) -> scenario.Phases:
 
 def _seconds(ps: int) -> str:
     return f"{ps / PS_PER_S:.12g} s"
+
+
+Persistence = Annotated[Fraction, *number("probability of starting in a free slot", most=1)]
+
+
+def _contention_slot(value: object) -> str | int:
+    allowed = f'expected "{ROUND_TRIP}", "{SLOT_TIME}", or a time such as "12 us"'
+    if value in (ROUND_TRIP, SLOT_TIME):
+        return str(value)
+    if not isinstance(value, str):
+        raise complaint(allowed)
+    try:
+        return units.time_ps(value, positive=True)
+    except UnitError as error:
+        raise complaint(f"{allowed}; {error}") from None
+
+
+class Theory(Table):
+    """What the engines `theory` and `idealised` assume, beyond what the experiment says."""
+
+    models: (
+        Annotated[
+            list[Model], Field(min_length=1, max_length=len(MODELS)), AfterValidator(distinct)
+        ]
+        | None
+    ) = None
+    """Models that answer; all that apply if absent."""
+    contention_slot: Annotated[
+        str | int,
+        PlainValidator(_contention_slot),
+        WithJsonSchema(
+            {
+                "type": "string",
+                "description": (
+                    f'"{ROUND_TRIP}" of this segment, "{SLOT_TIME}" of its standard, or a time'
+                ),
+            }
+        ),
+    ] = ROUND_TRIP
+    """Time in which a collision is detected, for models whose contention has slots."""
+    sensing_interval: PositiveTime | None = None
+    """Mean time until a station that found the medium busy, or collided, tries again; for models
+    with a fixed rate of retransmission.
+    """
+    collision: PositiveTime | None = None
+    """How long a collision keeps the medium busy; worked out from the segment if absent."""
+    persistence: Persistence = written(1)
+    """Probability with which a station that waits starts in a free slot; for p-persistent models.
+    """
+    station_latency: PositiveTime | None = None
+    """Delay of a token ring in each of its stations; one bit if absent."""
+
+
+def assumed(theory: Theory) -> Assumptions:
+    """Return the assumptions as theories read them."""
+    return Assumptions(
+        contention_slot=theory.contention_slot,
+        sensing_interval_ps=theory.sensing_interval,
+        collision_ps=theory.collision,
+        persistence=float(theory.persistence),
+        station_latency_ps=theory.station_latency,
+    )

@@ -17,7 +17,7 @@ from ethermeter.experiment.quantity import (
     complaint,
     written,
 )
-from ethermeter.faults import Fault, InputError, dotted
+from ethermeter.faults import Faults
 from ethermeter.scenario import CsmaCd
 
 
@@ -122,22 +122,17 @@ def constants_of(segment: Segment, *, file: str) -> Constants:
         If a time is no whole number of bits, or the gap contradicts itself.
 
     """
+    faults = Faults(file, ("segment",))
     standard = standards()[segment.standard]
     bit_ps = standard["bit_ps"] if segment.rate is None else segment.rate
     bits = {key: standard[f"{key}_bits"] for key in ("slot", "gap", "gap_part1", "preamble", "jam")}
-    faults = []
-
-    def wrong(key: str, value: str, allowed: str) -> None:
-        faults.append(Fault(file, dotted(("segment", key)), value, allowed))
-
     for key in bits:
-        given = getattr(segment, key)
-        if given is None:
-            continue
-        unit, number = given
-        bits[key], rest = divmod(number, bit_ps) if unit == "ps" else (number, 0)
-        if rest:
-            wrong(key, f"{number} ps", f"expected a whole number of bits, each {bit_ps} ps")
+        if (given := getattr(segment, key)) is not None:
+            unit, number = given
+            bits[key], rest = divmod(number, bit_ps) if unit == "ps" else (number, 0)
+            if rest:
+                allowed = f"expected a whole number of bits, each {bit_ps} ps"
+                faults.add((key,), f"{number} ps", allowed)
     # Without a gap and a turnaround time, a station could start in the very instant in which it
     # hears silence and carrier at once.
     least = {"slot": 1, "gap": 0 if segment.turnaround else 1, "jam": 1}
@@ -145,27 +140,22 @@ def constants_of(segment: Segment, *, file: str) -> Constants:
         if not least.get(key, 0) <= number <= MOST_BITS:
             unless = ", or a turnaround time" if key == "gap" and not segment.turnaround else ""
             allowed = f"expected from {least.get(key, 0)} to {MOST_BITS} bit{unless}"
-            wrong(key, f"{number} bit", allowed)
+            faults.add((key,), f"{number} bit", allowed)
     if bits["gap_part1"] > bits["gap"]:
         key = "gap" if segment.gap is not None else "gap_part1"
         allowed = (
             f"expected gap_part1, {bits['gap_part1']} bit, to be at most gap, {bits['gap']} bit"
         )
-        wrong(key, f"{bits[key]} bit", allowed)
-    if faults:
-        raise InputError(faults)
+        faults.add((key,), f"{bits[key]} bit", allowed)
+    faults.raise_all()
     return Constants(
         bit_ps=bit_ps,
         mac=CsmaCd(
-            slot_bits=bits["slot"],
-            gap_bits=bits["gap"],
-            gap_part1_bits=bits["gap_part1"],
-            preamble_bits=bits["preamble"],
-            jam_bits=bits["jam"],
             turnaround_ps=segment.turnaround,
+            **{f"{key}_bits": number for key, number in bits.items()},
         ),
-        fcs_bits=standard["fcs_bits"],
-        attempt_limit=standard["attempt_limit"],
-        backoff_limit=standard["backoff_limit"],
-        max_stations=standard["max_stations"],
+        **{
+            key: standard[key]
+            for key in ("fcs_bits", "attempt_limit", "backoff_limit", "max_stations")
+        },
     )

@@ -1,14 +1,14 @@
 """TOML: a file as tables, tables as text, and values at key paths in tables."""
 
 import datetime
-import math
+import itertools
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ethermeter.faults import Fault, InputError, Key, shown
+from ethermeter.faults import InputError, Key, shown
 
 Tables = dict[str, Any]
 """A file as TOML gives it: plain values, lists and tables, whose types pydantic checks."""
@@ -38,7 +38,7 @@ def text_of(path: Path, *, file: str, most_bytes: int = LARGEST_FILE_BYTES) -> s
     """
 
     def wrong(value: str, allowed: str) -> InputError:
-        return InputError([Fault(file, "(file)", value, allowed)])
+        return InputError.of(file, "(file)", value, allowed)
 
     try:
         if path.is_dir():
@@ -49,11 +49,11 @@ def text_of(path: Path, *, file: str, most_bytes: int = LARGEST_FILE_BYTES) -> s
             raise wrong("not a regular file", "expected a file")
         with path.open("rb") as opened:
             data = opened.read(most_bytes + 1)
+    except InputError:
+        raise
     except OSError as error:
         raise wrong(error.strerror or type(error).__name__, "expected a readable file") from None
-    except ValueError as error:
-        if isinstance(error, InputError):
-            raise
+    except ValueError:
         raise wrong(shown(str(path)), "expected the name of a file") from None
     if len(data) > most_bytes:
         raise wrong("too large", f"expected at most {most_bytes} bytes")
@@ -63,9 +63,8 @@ def text_of(path: Path, *, file: str, most_bytes: int = LARGEST_FILE_BYTES) -> s
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
-        raise wrong(
-            f"byte 0x{data[error.start]:02x} in line {line}", "expected UTF-8 text"
-        ) from None
+        value = f"byte 0x{data[error.start]:02x} in line {line}"
+        raise wrong(value, "expected UTF-8 text") from None
 
 
 def parsed(text: str, *, file: str) -> Tables:
@@ -78,104 +77,55 @@ def parsed(text: str, *, file: str) -> Tables:
 
     """
     if (long := _LONG_KEY.search(text)) is not None:
-        line = text.count("\n", 0, long.start()) + 1
-        raise InputError(
-            [
-                Fault(
-                    file,
-                    f"line {line}",
-                    shown(long.group()),
-                    f"expected keys of at most {DEEPEST} parts",
-                )
-            ]
-        )
+        number = text.count("\n", 0, long.start()) + 1
+        allowed = f"expected keys of at most {DEEPEST} parts"
+        raise InputError.of(file, f"line {number}", shown(long.group()), allowed)
     try:
         document = tomllib.loads(text)
+        is_shallow = _is_shallow(document)
     except tomllib.TOMLDecodeError as error:
-        raise InputError([_syntax(str(error), text, file=file)]) from None
+        raise _syntax(str(error), text, file=file) from None
     except RecursionError:
-        raise InputError([_too_deep(file)]) from None
+        is_shallow = False
     except ValueError as error:
-        # Integers of thousands of digits and impossible dates come as plain ValueError.
-        raise InputError(
-            [
-                Fault(
-                    file,
-                    "(file)",
-                    "no value of TOML",
-                    f"expected valid TOML: {str(error).partition(';')[0]}",
-                )
-            ]
-        ) from None
-    if not _is_shallow(document):
-        raise InputError([_too_deep(file)])
+        # Integers of thousands of digits and impossible dates raise a plain ValueError.
+        allowed = f"expected valid TOML: {str(error).partition(';')[0]}"
+        raise InputError.of(file, "(file)", "no value of TOML", allowed) from None
+    if not is_shallow:
+        allowed = f"expected at most {DEEPEST} tables and lists in each other"
+        raise InputError.of(file, "(file)", "nested too deeply", allowed)
     return document
 
 
-def _too_deep(file: str) -> Fault:
-    return Fault(
-        file,
-        "(file)",
-        "nested too deeply",
-        f"expected at most {DEEPEST} tables and lists in each other",
-    )
-
-
-def _syntax(message: str, text: str, *, file: str) -> Fault:
+def _syntax(message: str, text: str, *, file: str) -> InputError:
     match = _WHERE.fullmatch(message)
     lines = text.split("\n")
     number = int(match.group(2)) if match and match.group(2) else len(lines)
     line = lines[number - 1] if number <= len(lines) else ""
-    return Fault(
-        file,
-        f"line {number}",
-        line.strip()[:200] or "(empty)",
-        f"expected valid TOML: {match.group(1) if match else message}",
-    )
+    allowed = f"expected valid TOML: {match.group(1) if match else message}"
+    return InputError.of(file, f"line {number}", line.strip()[:200] or "(empty)", allowed)
 
 
 def _is_shallow(tree: object) -> bool:
     """Whether no table or list stands deeper than `DEEPEST`; found without recursion."""
-    level: list[object] = [tree]
+    level: list[Any] = [tree]
     for _ in range(DEEPEST):
-        level = [
-            item
-            for container in level
-            for item in (
-                container.values()
-                if isinstance(container, dict)
-                else container
-                if isinstance(container, list)
-                else ()
-            )
-            if isinstance(item, dict | list)
-        ]
-        if not level:
-            return True
-    return False
+        items = itertools.chain.from_iterable(
+            each.values() if isinstance(each, dict) else each for each in level
+        )
+        level = [item for item in items if isinstance(item, dict | list)]
+    return not level
 
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
-_ESCAPES = {
-    '"': '\\"',
-    "\\": "\\\\",
-    "\b": "\\b",
-    "\t": "\\t",
-    "\n": "\\n",
-    "\f": "\\f",
-    "\r": "\\r",
-}
+_ESCAPES = str.maketrans(
+    {code: f"\\u{code:04x}" for code in (*range(32), 127)}
+    | {"\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r", '"': '\\"', "\\": "\\\\"}
+)
 
 
 def inline(value: object) -> str:
-    """Return a value on one line.
-
-    Raises
-    ------
-    TypeError
-        If TOML has no such value.
-
-    """
+    """Return a value on one line; raise `TypeError` if TOML has none of its type."""
     match value:
         case bool():
             return "true" if value else "false"
@@ -184,13 +134,11 @@ def inline(value: object) -> str:
             # hexadecimal as well.
             return str(value) if value < 1 << 256 else hex(value)
         case float():
-            return _number(value)
+            return repr(value)  # "nan", "inf" and "-inf" are those of TOML
         case str():
-            return _text(value)
+            return f'"{value.translate(_ESCAPES)}"'
         case Mapping():
-            items = ", ".join(
-                f"{_key_text(str(key))} = {inline(item)}" for key, item in value.items()
-            )
+            items = ", ".join(_lines(value))
             return "{ " + items + " }" if items else "{}"
         case list() | tuple():
             return "[" + ", ".join(inline(item) for item in value) + "]"
@@ -202,26 +150,18 @@ def inline(value: object) -> str:
 
 def document(tree: Mapping[str, object]) -> str:
     """Return a whole file: plain values first, then tables, then lists of tables."""
-    lines = [
-        f"{_key_text(key)} = {inline(value)}"
-        for key, value in tree.items()
-        if not _is_section(value)
-    ]
+    lines = _lines({key: value for key, value in tree.items() if not _is_section(value)})
     for key, value in tree.items():
         if isinstance(value, Mapping):
-            lines += [
-                "",
-                f"[{_key_text(key)}]",
-                *(f"{_key_text(str(inner))} = {inline(item)}" for inner, item in value.items()),
-            ]
-        elif _is_section(value) and isinstance(value, list):
+            lines += ["", f"[{_key_text(key)}]", *_lines(value)]
+        elif isinstance(value, list) and _is_section(value):
             for table in value:
-                lines += [
-                    "",
-                    f"[[{_key_text(key)}]]",
-                    *(f"{_key_text(str(inner))} = {inline(item)}" for inner, item in table.items()),
-                ]
+                lines += ["", f"[[{_key_text(key)}]]", *_lines(table)]
     return "\n".join(lines) + "\n"
+
+
+def _lines(table: Mapping[str, object]) -> list[str]:
+    return [f"{_key_text(str(key))} = {inline(item)}" for key, item in table.items()]
 
 
 def _is_section(value: object) -> bool:
@@ -231,23 +171,7 @@ def _is_section(value: object) -> bool:
 
 
 def _key_text(key: str) -> str:
-    return key if _BARE.fullmatch(key) else _text(key)
-
-
-def _text(text: str) -> str:
-    return (
-        '"'
-        + "".join(
-            _ESCAPES.get(c) or (c if c >= " " and c != "\x7f" else f"\\u{ord(c):04x}") for c in text
-        )
-        + '"'
-    )
-
-
-def _number(value: float) -> str:
-    if math.isnan(value):
-        return "nan"
-    return repr(value) if math.isfinite(value) else ("inf" if value > 0 else "-inf")
+    return key if _BARE.fullmatch(key) else inline(key)
 
 
 EVERY = "*"
