@@ -4,6 +4,7 @@ import hashlib
 import itertools
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -122,66 +123,40 @@ def expand(
                     str(experiment.path), "vary", f"more than {MOST_TRIALS}", _ALLOWED_TRIALS
                 )
             trials.append(trial)
-    return Plan(
-        slug(name) if name is not None and slug(name) else _name(experiments), tuple(trials)
-    )
+    return Plan(slug(name or "") or _name(experiments), tuple(trials))
 
 
 def _name(experiments: Sequence[Experiment]) -> str:
     if len(experiments) == 1:
         return slug(experiments[0].path.stem) or "experiment"
     folders = {experiment.path.resolve().parent.name for experiment in experiments}
-    return (
-        slug(folders.pop())
-        if len(folders) == 1
-        else slug("-".join(experiment.path.stem for experiment in experiments))
-    ) or "experiments"
+    files = "-".join(experiment.path.stem for experiment in experiments)
+    return slug(folders.pop() if len(folders) == 1 else files) or "experiments"
 
 
 def _check(
     experiments: Sequence[Experiment], *, seed: int | None, replications: int | None
 ) -> None:
-    faults = []
-    if seed is not None and not 0 <= seed <= LARGEST_SEED:
-        faults.append(
-            Fault("--seed", "seed", str(seed), f"expected an integer from 0 to {LARGEST_SEED}")
+    faults = [
+        Fault(f"--{name}", name, str(value), f"expected an integer from {least} to {most}")
+        for name, value, least, most in (
+            ("seed", seed, 0, LARGEST_SEED),
+            ("replications", replications, 1, MOST_REPLICATIONS),
         )
-    if replications is not None and not 1 <= replications <= MOST_REPLICATIONS:
-        faults.append(
-            Fault(
-                "--replications",
-                "replications",
-                str(replications),
-                f"expected an integer from 1 to {MOST_REPLICATIONS}",
-            )
-        )
+        if value is not None and not least <= value <= most
+    ]
     taken: dict[str, str] = {}
     total = 0
     for experiment in experiments:
-        short = slug(experiment.series)
-        if not short:
-            faults.append(
-                Fault(
-                    str(experiment.path),
-                    "series",
-                    experiment.series,
-                    "expected a name with a letter a-z or a digit",
-                )
-            )
-        elif short in taken:
-            faults.append(
-                Fault(
-                    str(experiment.path),
-                    "series",
-                    experiment.series,
-                    f"expected a series of its own; {taken[short]} has the same",
-                )
-            )
-        taken[short] = str(experiment.path)
-        total += replace(
-            experiment,
-            replications=experiment.replications if replications is None else replications,
-        ).trials
+        file, short = str(experiment.path), slug(experiment.series)
+        if not short or short in taken:
+            allowed = "expected a name with a letter a-z or a digit"
+            if short:
+                allowed = f"expected a series of its own; {taken[short]} has the same"
+            faults.append(Fault(file, "series", experiment.series, allowed))
+        taken[short] = file
+        count = experiment.replications if replications is None else replications
+        total += replace(experiment, replications=count).trials
     if total > MOST_TRIALS:
         faults.append(Fault(str(experiments[0].path), "vary", str(total), _ALLOWED_TRIALS))
     if faults:
@@ -213,14 +188,12 @@ def _trials(experiment: Experiment, *, seed: int, replications: int) -> Iterator
                 silent_models.discard("".join(answer.split("/")[1:2]))
                 # A formula says the same every time.
                 for replication in range(1 if engine == THEORY else replications):
-                    chosen = trial_seed(
-                        seed, series=experiment.series, point=point, replication=replication
-                    )
+                    series = experiment.series
                     yield planned(
                         id=f"{short}/{number:05d}",
-                        series=experiment.series,
+                        series=series,
                         replication=replication,
-                        seed=chosen,
+                        seed=trial_seed(seed, series=series, point=point, replication=replication),
                         engine=answer,
                         point=point,
                         scenario=scenario,
@@ -249,10 +222,8 @@ def _why_silent(experiment: Experiment, model: str | None = None) -> str:
     first = experiment.scenarios.point([0] * len(experiment.sweeps))
     assert first.theory is not None, "only theories can be silent"
     inputs = model_inputs(first.scenario(), first.theory)
-    reasons: dict[str, int] = {}
-    for name in (experiment.models or MODELS) if model is None else (model,):
-        reason = judge(name, inputs).obstacles[0]
-        reasons[reason] = reasons.get(reason, 0) + 1
+    names = (experiment.models or MODELS) if model is None else (model,)
+    reasons = Counter(judge(name, inputs).obstacles[0] for name in names)
     listed = "; ".join(
         f"{reason} ({count} {'model' if count == 1 else 'models'})"
         for reason, count in reasons.items()
@@ -310,18 +281,13 @@ def read(path: Path) -> Plan:
     trials: list[Trial] = []
     seen: set[str] = set()
     shared = Shared()
-    for number, line in enumerate(
-        text.split("\n")[: None if not text.endswith("\n") else -1], start=1
-    ):
-        found = read_trial(line, shared)
+    for number, line in enumerate(text.removesuffix("\n").split("\n"), start=1):
+        where, found = f"line {number}", read_trial(line, shared)
         if isinstance(found, str):
-            faults.append(Fault(file, f"line {number}", line[:200] or "(empty)", found))
+            faults.append(Fault(file, where, line[:200] or "(empty)", found))
         elif found.id in seen:
-            faults.append(
-                Fault(
-                    file, f"line {number}, id", found.id, "expected an id that no line before has"
-                )
-            )
+            allowed = "expected an id that no line before has"
+            faults.append(Fault(file, f"{where}, id", found.id, allowed))
         else:
             seen.add(found.id)
             trials.append(found)

@@ -4,15 +4,17 @@ import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 import msgspec
 
-from ethermeter.scenario import Flow, Link, Medium, Node, Scenario
+from ethermeter.scenario import Scenario
 from ethermeter.theory.assumptions import MODELS, Assumptions
 
 SIMULATION, THEORY, IDEALISED, ABLATION = "simulation", "theory", "idealised", "ablation"
 LIVE = "live"
 
+T = TypeVar("T")
 LARGEST_SEED = 2**63 - 1
 """The largest seed."""
 
@@ -132,19 +134,12 @@ def core_trial_of(line: str) -> str:
     return core_trial(read.scenario, id=read.id, seed=read.seed)
 
 
-Delays = tuple[tuple[int, ...], ...]
-
-
 class Shared:
     """Scenarios that were read, and their tables: equal ones are one object."""
 
     def __init__(self) -> None:
         self._scenarios: dict[bytes, Scenario] = {}
-        self._nodes: dict[Node, Node] = {}
-        self._links: dict[Link, Link] = {}
-        self._media: dict[Medium, Medium] = {}
-        self._delays: dict[Delays, Delays] = {}
-        self._flows: dict[Flow, Flow] = {}
+        self._known: dict[object, Any] = {}
 
     def scenario(self, text: msgspec.Raw) -> Scenario:
         """Return a scenario from its JSON; msgspec.ValidationError if it is none."""
@@ -152,19 +147,22 @@ class Shared:
         found = self._scenarios.get(digest)
         if found is None:
             read = msgspec.json.decode(text, type=Scenario)
+            media = [
+                msgspec.structs.replace(medium, delay_ps=self._one(medium.delay_ps))
+                for medium in read.media
+            ]
             found = self._scenarios[digest] = msgspec.structs.replace(
                 read,
-                nodes=tuple([self._nodes.setdefault(node, node) for node in read.nodes]),
-                links=tuple([self._links.setdefault(link, link) for link in read.links]),
-                media=tuple([self._shared_medium(medium) for medium in read.media]),
-                flows=tuple([self._flows.setdefault(flow, flow) for flow in read.flows]),
+                nodes=tuple([self._one(node) for node in read.nodes]),
+                links=tuple([self._one(link) for link in read.links]),
+                media=tuple([self._one(medium) for medium in media]),
+                flows=tuple([self._one(flow) for flow in read.flows]),
             )
         return found
 
-    def _shared_medium(self, medium: Medium) -> Medium:
-        delay_ps = self._delays.setdefault(medium.delay_ps, medium.delay_ps)
-        medium = msgspec.structs.replace(medium, delay_ps=delay_ps)
-        return self._media.setdefault(medium, medium)
+    def _one(self, value: T) -> T:
+        known: T = self._known.setdefault(value, value)
+        return known
 
 
 def _json(scenario: Scenario) -> msgspec.Raw:
@@ -198,10 +196,7 @@ def read_trial(line: str, shared: Shared | None = None) -> Trial | str:
     """Return the trial of a line, or what was expected instead; `shared` is of the lines before."""
     try:
         items = msgspec.json.decode(line, type=dict[str, msgspec.Raw])
-        plain = {
-            key: msgspec.json.decode(items.get(key, b"null"))
-            for key in ("id", "series", "replication", "seed", "engine", "point")
-        }
+        plain = {key: msgspec.json.decode(items.get(key, b"null")) for key in _KEYS[:-1]}
     except msgspec.ValidationError:
         items, plain = {}, {"engine": None}
     except (ValueError, RecursionError) as error:
@@ -227,25 +222,17 @@ def read_trial(line: str, shared: Shared | None = None) -> Trial | str:
         return f"expected a scenario: {reason}"
     engines = _ENGINE_ON_MEDIUM if scenario.media else _ENGINE_OVER_LINKS
     point, seed = plain["point"], plain["seed"]
-    wrong = [
-        allowed
-        for is_right, allowed in (
-            (_matches(_ID, plain["id"]), 'id as "series/00000"'),
-            (_matches(_SOME, plain["series"]), "series as a text"),
-            (_is_count(plain["replication"]), "replication as an integer, 0 or above"),
-            (
-                _is_count(seed) and seed <= LARGEST_SEED,
-                f"seed as an integer from 0 to {LARGEST_SEED}",
-            ),
-            (_matches(engines, engine), _ENGINES),
-            (
-                isinstance(point, dict) and all(isinstance(text, str) for text in point.values()),
-                "point as texts",
-            ),
-        )
-        if not is_right
-    ]
-    if wrong:
+    is_seed = _is_count(seed) and seed <= LARGEST_SEED
+    is_point = isinstance(point, dict) and all(isinstance(text, str) for text in point.values())
+    checks = {
+        'id as "series/00000"': _matches(_ID, plain["id"]),
+        "series as a text": _matches(_SOME, plain["series"]),
+        "replication as an integer, 0 or above": _is_count(plain["replication"]),
+        f"seed as an integer from 0 to {LARGEST_SEED}": is_seed,
+        _ENGINES: _matches(engines, engine),
+        "point as texts": is_point,
+    }
+    if wrong := [allowed for allowed, is_right in checks.items() if not is_right]:
         return "expected " + "; ".join(wrong)
     return Trial(**plain, scenario=scenario, line=line, live=live, theory=theory)
 
