@@ -24,17 +24,10 @@ _WITHIN_S = 30.0
 class Outcome:
     """What one transfer came to.
 
-    Parameters
-    ----------
-    throughput_bps
-        Data that the receiving application got, in bit/s.
-    sent_again
-        Segments that TCP sent again.
-    round_trip_s
-        TCP's smoothed round trip time at the end of the first connection, in s.
-    sender_processor, receiver_processor
-        Share of one processor that the applications' threads had, the system's calls included.
-
+    `throughput_bps`: data that the receiving application got, in bit/s. `sent_again`: segments that
+    TCP sent again. `round_trip_s`: TCP's smoothed round trip time at the end of the first
+    connection, in s. `sender_processor`, `receiver_processor`: share of one processor that the
+    applications' threads had, the system's calls included.
     """
 
     throughput_bps: float
@@ -66,11 +59,7 @@ class Bench:
     def run(self, setup: Setup) -> Outcome:
         """Run one transfer.
 
-        Raises
-        ------
-        TestbedError
-            If the system refuses something of it.
-
+        Raises TestbedError if the system refuses something of it.
         """
         self._prepare(setup)
         self._port = self._port % _PORTS + 1
@@ -183,14 +172,7 @@ def _outcome(received: _Received, sent: _Sent) -> Outcome:
 
 @contextmanager
 def make_bench() -> Iterator[Bench]:
-    """Make a bench, and remove it at the end whatever happens.
-
-    Raises
-    ------
-    TestbedError
-        If it cannot be made: without root, for instance.
-
-    """
+    """Make a bench, and remove it at the end whatever happens."""
     with ExitStack() as stack:
         testbed = stack.enter_context(make_testbed(2, layout="switch"))
         for host in testbed.hosts:

@@ -194,16 +194,8 @@ def transfers() -> dict[str, Path]:
 def load(name: str) -> Document:
     """Read the file of a transfer.
 
-    Parameters
-    ----------
-    name
-        A file, or the name of a shipped transfer.
-
-    Raises
-    ------
-    InputError
-        With every fault of the file.
-
+    `name`: a file, or the name of a shipped transfer.
+    Raises InputError with every fault of the file.
     """
     path = transfers().get(name, Path(name))
     tables = toml.parsed(toml.text_of(path, file=name), file=name)

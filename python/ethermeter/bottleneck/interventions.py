@@ -40,19 +40,10 @@ evidence only.
 class Change:
     """One intervention.
 
-    Parameters
-    ----------
-    stage
-        Its name, of `STAGES`, or `connections`.
-    way
-        Relieved, tightened, or removed altogether, which counts as relieved by `FACTOR`.
-    factor
-        By how much the stage can do more (above 1) or less (below 1) than before.
-    what
-        What was changed, for a person.
-    setup
-        The transfer with the change.
-
+    `stage`: its name, of `STAGES`, or `connections`. `way`: relieved, tightened, or removed
+    altogether, which counts as relieved by `FACTOR`. `factor`: by how much the stage can do more
+    (above 1) or less (below 1) than before. `what`: what was changed, for a person. `setup`: the
+    transfer with the change.
     """
 
     stage: str

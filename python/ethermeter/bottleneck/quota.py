@@ -69,20 +69,8 @@ def _sweep(root: Path) -> None:
 class ControlGroup:
     """A control group of its own for the process and its threads.
 
-    Parameters
-    ----------
-    pid
-        The process.
-    root
-        The hierarchy with the controller of processors.
-    means
-        Which version it is.
-
-    Raises
-    ------
-    OSError
-        If it cannot be made or written.
-
+    `pid`: the process. `root`: the hierarchy with the controller of processors. `means`: which
+    version it is.
     """
 
     def __init__(self, pid: int, root: Path, means: Means) -> None:
@@ -127,11 +115,7 @@ class Stopping:
 
     It is coarse, since the system wakes this thread late.
 
-    Parameters
-    ----------
-    pid
-        The process, which must be ours to signal.
-
+    `pid`: the process, which must be ours to signal.
     """
 
     means: Means = "SIGSTOP"

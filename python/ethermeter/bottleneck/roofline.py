@@ -18,15 +18,8 @@ _IP_TCP_OCTETS = 20 + 20
 def roofline(title: str, setup: Setup, unchanged: Sequence[Outcome]) -> Roofline:
     """Return the ceilings along the path of a transfer, and what was achieved.
 
-    Parameters
-    ----------
-    title
-        What path.
-    setup
-        The transfer.
-    unchanged
-        Outcomes of the unchanged transfer, at least one.
-
+    `title`: what path. `setup`: the transfer. `unchanged`: outcomes of the unchanged transfer, at
+    least one.
     """
     rates = np.asarray([outcome.throughput_bps for outcome in unchanged])
     return Roofline(title, DATA, _ceilings(setup, unchanged), student(rates))

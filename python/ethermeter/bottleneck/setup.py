@@ -14,13 +14,8 @@ MTU_OCTETS = 1500
 class End:
     """What is set of the host at one end.
 
-    Parameters
-    ----------
-    work_ps_per_octet
-        Processor time of the application for each octet, in ps.
-    processor
-        Share of one processor that the application gets at most; None is no limit.
-
+    `work_ps_per_octet`: processor time of the application for each octet, in ps. `processor`: share
+    of one processor that the application gets at most; None is no limit.
     """
 
     work_ps_per_octet: int = 0
@@ -31,46 +26,20 @@ class End:
 class Setup:
     """A transfer and its path.
 
-    Parameters
-    ----------
-    window_ns
-        How long it is measured; None: until all octets have come.
-    octets
-        Octets of the transfer; None: as many as there is time for.
-    settle_ns
-        From the first octet to the begin of what is measured.
-    connections
-        TCP connections side by side.
-    source_bps
-        Rate of a slow source in bit/s; None if it is memory or a file.
-    source_file
-        Path of the file that is the source; None if it is memory or slow.
-    block_octets
-        Octets that are taken from the source at a time.
-    turn_around_ns
-        Time that the sending application takes to answer when the receiving one asks for a block;
-        None: no block is requested.
-    receive_octets, send_octets
-        Room at the sockets; None: the system's choice.
-    segment_octets
-        Data and options of a segment at most.
-    congestion
-        How TCP answers loss; None: the system's choice.
-    wire_bps
-        Line rate; None: not shaped.
-    sender_wire_bps
-        Line rate of the sender's own wire to the switch, if it is another.
-    queue_octets
-        Room at the switch's port to the receiver, and at the ends of the other wires.
-    delay_ns
-        Propagation in each direction, in ns.
-    frame_ns
-        What a device between the hosts takes for each frame, in ns.
-    room_frames
-        Frames that can be under way, where there is such a delay or device, in each direction.
-    sender, receiver
-        The hosts.
-
+    `window_ns`: how long it is measured; None: until all octets have come. `octets`: octets of the
+    transfer; None: as many as there is time for. `settle_ns`: from the first octet to the begin of
+    what is measured. `connections`: TCP connections side by side. `source_bps`: rate of a slow
+    source in bit/s; None if it is memory or a file. `source_file`: path of the file that is the
+    source; None if it is memory or slow. `block_octets`: octets that are taken from the source at a
+    time. `turn_around_ns`: time that the sending application takes to answer when the receiving one
+    asks for a block; None: no block is requested. `receive_octets`, `send_octets`: room at the
+    sockets; None: the system's choice. `segment_octets`: data and options of a segment at most.
+    `congestion`: how TCP answers loss; None: the system's choice. `wire_bps`: line rate; None: not
+    shaped. `sender_wire_bps`: line rate of the sender's own wire to the switch, if it is another.
+    `queue_octets`: room at the switch's port to the receiver, and at the ends of the other wires.
+    `delay_ns`: propagation in each direction, in ns. `frame_ns`: what a device between the hosts
+    takes for each frame, in ns. `room_frames`: frames that can be under way, where there is such a
+    delay or device, in each direction. `sender`, `receiver`: the hosts.
     """
 
     window_ns: int | None

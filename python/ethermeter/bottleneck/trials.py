@@ -47,13 +47,7 @@ class Bench(Protocol):
 class Result(msgspec.Struct, frozen=True):
     """What one trial came to: the key `transfer` of its file in `live/`.
 
-    Parameters
-    ----------
-    outcome
-        Of the transfer.
-    processors_limited_by
-        How processors were limited.
-
+    `outcome`: of the transfer. `processors_limited_by`: how processors were limited.
     """
 
     outcome: Outcome
@@ -63,11 +57,7 @@ class Result(msgspec.Struct, frozen=True):
     def of(cls, text: bytes) -> "Result":
         """Read the file of a trial.
 
-        Raises
-        ------
-        msgspec.DecodeError
-            If it is not the file of a transfer.
-
+        Raises msgspec.DecodeError if it is not the file of a transfer.
         """
         return msgspec.json.decode(text, type=_File).transfer
 
@@ -136,19 +126,8 @@ def experiment(setup: Setup, *, title: str, seed: int) -> Experiment:
 def trial(base: Trial, setup: Setup, *, number: int, changed: str, replication: int) -> Trial:
     """Return the trial of a setup.
 
-    Parameters
-    ----------
-    base
-        The trial of the setup's `experiment`.
-    setup
-        What the bench sets.
-    number
-        Place in the plan.
-    changed
-        The stage that is changed, or `unchanged`.
-    replication
-        Round, from 0.
-
+    `base`: the trial of the setup's `experiment`. `setup`: what the bench sets. `number`: place in
+    the plan. `changed`: the stage that is changed, or `unchanged`. `replication`: round, from 0.
     """
     return planned(
         id=f"{base.id.partition('/')[0]}/{number:05d}",
@@ -173,11 +152,7 @@ class Transfers:
 
     The first transfer on a bench finds everything cold; it is run once more, and not counted.
 
-    Parameters
-    ----------
-    make
-        Makes the bench.
-
+    `make`: makes the bench.
     """
 
     name = "transfers on a testbed"
@@ -203,11 +178,7 @@ class Transfers:
     def check(self, works: Sequence[Work]) -> None:
         """Make the bench.
 
-        Raises
-        ------
-        TestbedError
-            If it cannot be made: without root, for instance.
-
+        Raises TestbedError if it cannot be made: without root, for instance.
         """
         del works
         self._made()
@@ -223,11 +194,7 @@ class Transfers:
     ) -> Generator[Finished | Underway, None, None]:
         """Measure trials one after the other; the outcome of each is kept in `live/`.
 
-        Raises
-        ------
-        TestbedError
-            If the system refuses something of a transfer.
-
+        Raises TestbedError if the system refuses something of a transfer.
         """
         bench = self._made()
         for work in works:

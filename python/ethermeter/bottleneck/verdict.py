@@ -61,19 +61,10 @@ class Interval:
 class Response:
     """How the throughput answers to one change.
 
-    Parameters
-    ----------
-    stage
-        The stage that was changed.
-    is_relief
-        Whether it can do more than before.
-    is_evidence_only
-        Whether it is no stage, and so cannot be the bottleneck.
-    interval
-        The response, dimensionless.
-    gain
-        Throughput with the change over that without, minus 1: the geometric mean over rounds.
-
+    `stage`: the stage that was changed. `is_relief`: whether it can do more than before.
+    `is_evidence_only`: whether it is no stage, and so cannot be the bottleneck. `interval`: the
+    response, dimensionless. `gain`: throughput with the change over that without, minus 1: the
+    geometric mean over rounds.
     """
 
     stage: str
@@ -87,15 +78,8 @@ class Response:
 class Verdict:
     """What was found.
 
-    Parameters
-    ----------
-    bottleneck
-        The stage, or None if it is undecided.
-    why
-        The reason, in a sentence.
-    responses
-        Of every change, in the order given.
-
+    `bottleneck`: the stage, or None if it is undecided. `why`: the reason, in a sentence.
+    `responses`: of every change, in the order given.
     """
 
     bottleneck: str | None
@@ -120,19 +104,10 @@ class Tried:
 def judge(unchanged_bps: Floats, tried: Sequence[Tried], *, looks: int = 1) -> Verdict:
     """Say which stage is the bottleneck.
 
-    Parameters
-    ----------
-    unchanged_bps
-        Throughput without a change, in bit/s, one for each round; at least 3.
-    tried
-        What was changed; samples in the order of the same rounds.
-    looks
-        How often a verdict is asked for at most while rounds are added; at least 1.
-
-    Raises
-    ------
-    ValueError
-        If there are too few rounds, or numbers that do not fit together.
+    `unchanged_bps`: throughput without a change, in bit/s, one for each round; at least 3. `tried`:
+    what was changed; samples in the order of the same rounds. `looks`: how often a verdict is asked
+    for at most while rounds are added; at least 1.
+    Raises ValueError if there are too few rounds, or numbers that do not fit together.
 
     Source
     ------

@@ -31,17 +31,9 @@ UNLIKELY = 0.01
 class Curve:
     """Data of one metric from one source, and whether their residuals have a pattern.
 
-    Parameters
-    ----------
-    source, metric
-        Whose data they are.
-    data
-        Their places among all data.
-    runs
-        How many stretches of one sign the residuals have.
-    chance
-        Probability of so few by chance; 1 with too few data to judge.
-
+    `source`, `metric`: whose data they are. `data`: their places among all data. `runs`: how many
+    stretches of one sign the residuals have. `chance`: probability of so few by chance; 1 with too
+    few data to judge.
     """
 
     source: str
@@ -55,21 +47,9 @@ class Curve:
 class Calibration:
     """What was found.
 
-    Parameters
-    ----------
-    model
-        The network with its unknowns.
-    data
-        What was measured.
-    errors
-        Standard errors with which the data were weighted, shape `(data,)`.
-    are_errors_known
-        Whether they are the data's own.
-    fit
-        The estimates.
-    curves
-        The data by source and metric.
-
+    `model`: the network with its unknowns. `data`: what was measured. `errors`: standard errors
+    with which the data were weighted, shape `(data,)`. `are_errors_known`: whether they are the
+    data's own. `fit`: the estimates. `curves`: the data by source and metric.
     """
 
     model: Model
@@ -119,23 +99,11 @@ def calibrate(
 ) -> Calibration:
     """Estimate the unknowns of a network by weighted least squares.
 
-    Parameters
-    ----------
-    model
-        The network.
-    data
-        What was measured; all of it with its errors, or else all count alike, relative to their
-        size.
-    answer
-        Takes values of the unknowns in their units, gives what the data should be, shape `(data,)`.
-
-    Raises
-    ------
-    InputError
-        If the model has no value of what was measured.
-    UnansweredError
-        If `answer` raises it.
-
+    `model`: the network. `data`: what was measured; all of it with its errors, or else all count
+    alike, relative to their size. `answer`: takes values of the unknowns in their units, gives what
+    the data should be, shape `(data,)`.
+    Raises InputError if the model has no value of what was measured. Raises UnansweredError if
+    `answer` raises it.
     """
     measured = np.array([datum.value for datum in data])
     are_known = all(datum.error is not None for datum in data)
@@ -200,22 +168,14 @@ def _curves(data: Sequence[Datum], residuals: Floats) -> list[Curve]:
 def runs_test(residuals: Floats) -> tuple[int, float]:
     """Count stretches of one sign, and return how probable so few are by chance.
 
-    Parameters
-    ----------
-    residuals
-        In the order of their points.
-
-    Returns
-    -------
-    :
-        Runs, and the probability; 1 with fewer than ten of either sign, where the approximation
-        does not hold.
+    `residuals`: in the order of their points.
+    Returns runs, and the probability; 1 with fewer than ten of either sign, where the approximation
+    does not hold.
 
     Source
     ------
     Wald and Wolfowitz, Annals of Mathematical Statistics 11, 1940: normal approximation with a
     correction for continuity.
-
     """
     above = residuals > 0
     runs = 1 + int((above[1:] != above[:-1]).sum()) if above.size else 0

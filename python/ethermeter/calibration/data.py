@@ -30,19 +30,9 @@ _SI = {
 class Datum:
     """One measured value.
 
-    Parameters
-    ----------
-    source
-        File or run directory.
-    point
-        Dotted keys of the model's file that had other values than in it, with these as text.
-    metric
-        What was measured, of all flows together.
-    value
-        In the metric's unit.
-    error
-        Its standard error, None if unknown.
-
+    `source`: file or run directory. `point`: dotted keys of the model's file that had other values
+    than in it, with these as text. `metric`: what was measured, of all flows together. `value`: in
+    the metric's unit. `error`: its standard error, None if unknown.
     """
 
     source: str
@@ -55,18 +45,9 @@ class Datum:
 def read_data(paths: Sequence[Path], *, metrics: Sequence[Metric]) -> tuple[Datum, ...]:
     """Read everything that was measured.
 
-    Parameters
-    ----------
-    paths
-        Run directories (their live trials, or all if they have none) and CSV files.
-    metrics
-        What to take of runs; a CSV file names it.
-
-    Raises
-    ------
-    InputError
-        With every fault of a file, or if there is nothing to fit.
-
+    `paths`: run directories (their live trials, or all if they have none) and CSV files. `metrics`:
+    what to take of runs; a CSV file names it.
+    Raises InputError with every fault of a file, or if there is nothing to fit.
     """
     found = [
         datum

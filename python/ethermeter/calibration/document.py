@@ -17,24 +17,11 @@ from ethermeter.faults import InputError, shown
 class NetworkFile:
     """A calibrated network.
 
-    Parameters
-    ----------
-    path
-        Its file.
-    network
-        The table `network`, with the values that were found.
-    unknowns
-        What was unknown.
-    values
-        What was found, in the unknowns' units.
-    covariance
-        Of these, along what the data determine, shape `(unknowns, unknowns)`.
-    undetermined
-        Directions that the data do not determine, in units of the unknowns' ranges, shape
-        `(directions, unknowns)`.
-    degrees
-        Degrees of freedom of the intervals.
-
+    `path`: its file. `network`: the table `network`, with the values that were found. `unknowns`:
+    what was unknown. `values`: what was found, in the unknowns' units. `covariance`: of these,
+    along what the data determine, shape `(unknowns, unknowns)`. `undetermined`: directions that the
+    data do not determine, in units of the unknowns' ranges, shape `(directions, unknowns)`.
+    `degrees`: degrees of freedom of the intervals.
     """
 
     path: Path
@@ -97,11 +84,7 @@ def network_text(found: Calibration) -> str:
 def read_network(path: Path) -> NetworkFile:
     """Read a network file.
 
-    Raises
-    ------
-    InputError
-        If it is not what `calibrate` writes.
-
+    Raises InputError if it is not what `calibrate` writes.
     """
     file = str(path)
     document = toml.parsed(toml.text_of(path, file=file), file=file)

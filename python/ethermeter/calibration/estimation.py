@@ -29,11 +29,7 @@ shape `(data,)`.
 class UnansweredError(Exception):
     """The model's answers for some parameters are not known yet.
 
-    Parameters
-    ----------
-    values
-        Those parameters, in their units.
-
+    `values`: those parameters, in their units.
     """
 
     def __init__(self, values: Sequence[Floats]) -> None:
@@ -66,14 +62,8 @@ _EDGE = 1e-6
 class Combination:
     """A sum of parameters that the data determine, where its parts are not determined.
 
-    Parameters
-    ----------
-    factors
-        By which the parameters are multiplied, shape `(parameters,)`; the first that is not zero is
-        1.
-    estimate
-        Its value in the unit of the first.
-
+    `factors`: by which the parameters are multiplied, shape `(parameters,)`; the first that is not
+    zero is 1. `estimate`: its value in the unit of the first.
     """
 
     factors: Floats
@@ -84,33 +74,16 @@ class Combination:
 class Fit:
     """What least squares found.
 
-    Parameters
-    ----------
-    values
-        Parameters in their units, shape `(parameters,)`.
-    estimates
-        The same with their intervals; without one where the data do not determine the parameter
-        alone.
-    is_determined, is_at_bound
-        Of each parameter.
-    combinations
-        Sums that are determined although their parts are not.
-    covariance
-        Of the parameters in their units, along what is determined, shape `(parameters,
-        parameters)`.
-    undetermined
-        Directions that the data do not determine, in units of the ranges, shape `(directions,
-        parameters)`.
-    predicted
-        What the data should be, shape `(data,)`.
-    residuals
-        Data less that, in standard errors, shape `(data,)`.
-    chi_square, degrees
-        Sum of the squares of the residuals, and how many are free.
-    scale
-        By which standard errors of the parameters were multiplied: above 1 where residuals are
-        larger than the data's errors.
-
+    `values`: parameters in their units, shape `(parameters,)`. `estimates`: the same with their
+    intervals; without one where the data do not determine the parameter alone. `is_determined`,
+    `is_at_bound`: of each parameter. `combinations`: sums that are determined although their parts
+    are not. `covariance`: of the parameters in their units, along what is determined, shape
+    `(parameters, parameters)`. `undetermined`: directions that the data do not determine, in units
+    of the ranges, shape `(directions, parameters)`. `predicted`: what the data should be, shape
+    `(data,)`. `residuals`: data less that, in standard errors, shape `(data,)`. `chi_square`,
+    `degrees`: sum of the squares of the residuals, and how many are free. `scale`: by which
+    standard errors of the parameters were multiplied: above 1 where residuals are larger than the
+    data's errors.
     """
 
     values: Floats
@@ -148,33 +121,19 @@ def estimate(
 ) -> Fit:
     """Fit parameters to data.
 
-    Parameters
-    ----------
-    answer
-        The model.
-    data, errors
-        What was measured and its standard errors, all above zero, shape `(data,)`.
-    low, high, start
-        Bounds and starting values in the parameters' units, shape `(parameters,)`.
-    are_errors_known
-        Whether `errors` are the data's own; else only their ratios count, and their size is that of
-        the residuals.
-    steps
-        Steps of differences, of a parameter's range: one search with each, from where the one
-        before ended.
-
-    Returns
-    -------
-    :
-        The fit. Intervals are Student's t with the free residuals' degrees of freedom, from the
-        Jacobian at the solution, multiplied by `scale`: 1 where the data's errors explain the
-        residuals, else the root of the mean square (Birge's ratio).
+    `answer`: the model. `data`, `errors`: what was measured and its standard errors, all above
+    zero, shape `(data,)`. `low`, `high`, `start`: bounds and starting values in the parameters'
+    units, shape `(parameters,)`. `are_errors_known`: whether `errors` are the data's own; else only
+    their ratios count, and their size is that of the residuals. `steps`: steps of differences, of a
+    parameter's range: one search with each, from where the one before ended.
+    Returns the fit. Intervals are Student's t with the free residuals' degrees of freedom, from the
+    Jacobian at the solution, multiplied by `scale`: 1 where the data's errors explain the
+    residuals, else the root of the mean square (Birge's ratio).
 
     Source
     ------
     Björck, Numerical Methods for Least Squares Problems, 1996, sections 2.7 and 9.1; Birge,
     Physical Review 40, 1932.
-
     """
     span = high - low
     origin = (start - low) / span

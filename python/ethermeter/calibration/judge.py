@@ -27,11 +27,7 @@ MAIN = (
 class Judged:
     """A predicted value beside the measured one.
 
-    Parameters
-    ----------
-    predicted, measured
-        Both, in the metric's unit.
-
+    `predicted`, `measured`: both, in the metric's unit.
     """
 
     predicted: Predicted
@@ -57,11 +53,7 @@ class Judged:
 def judge(found: Prediction, run: Path, *, metrics: Sequence[Metric] = MAIN) -> tuple[Judged, ...]:
     """Compare a prediction with a run of the same scenario: its live trials, or all if it has none.
 
-    Raises
-    ------
-    InputError
-        If they have no point in common.
-
+    Raises InputError if they have no point in common.
     """
     points = estimates.read(run)
     live = [point for point in points if point.engine == "live"] or points

@@ -25,19 +25,9 @@ _KEYS = ("metrics", "unknown")
 class Model:
     """A network with unknowns.
 
-    Parameters
-    ----------
-    path
-        Its file.
-    document
-        The experiment file without `calibrate`, as tables.
-    unknowns
-        Parameters to determine from data.
-    metrics
-        What is taken of runs.
-    seed
-        Where the chance of its trials comes from.
-
+    `path`: its file. `document`: the experiment file without `calibrate`, as tables. `unknowns`:
+    parameters to determine from data. `metrics`: what is taken of runs. `seed`: where the chance of
+    its trials comes from.
     """
 
     path: Path
@@ -49,11 +39,7 @@ class Model:
     def check(self, data: Sequence[Datum]) -> None:
         """Refuse data of points that the model's file cannot have.
 
-        Raises
-        ------
-        InputError
-            With every fault.
-
+        Raises InputError with every fault.
         """
         faults: dict[tuple[str, str], Fault] = {}
         for datum in data:
@@ -71,11 +57,7 @@ class Model:
     def with_values(self, values: Sequence[float] | Floats) -> dict[str, object]:
         """Return the document with values for its unknowns.
 
-        Parameters
-        ----------
-        values
-            In the unknowns' units.
-
+        `values`: in the unknowns' units.
         """
         tree: Any = dict(self.document)
         for unknown, value in zip(self.unknowns, values, strict=True):
@@ -98,15 +80,8 @@ class Model:
     ) -> Trial:
         """Return the trial that answers for values of the unknowns at a point of the data.
 
-        Parameters
-        ----------
-        values
-            Of the unknowns, in their units.
-        point
-            Dotted keys that have other values than in the file.
-        number
-            Of the trial in its plan.
-
+        `values`: of the unknowns, in their units. `point`: dotted keys that have other values than
+        in the file. `number`: of the trial in its plan.
         """
         return planned(
             id=f"calibrate/{number:05d}",
@@ -140,11 +115,7 @@ class Model:
 def read_model(path: Path) -> Model:
     """Read a model: an experiment file on a network with the table `calibrate`.
 
-    Raises
-    ------
-    InputError
-        With every fault.
-
+    Raises InputError with every fault.
     """
     file = str(path)
     document = toml.parsed(toml.text_of(path, file=file), file=file)

@@ -36,17 +36,9 @@ Follow = Callable[[int, int], None]
 class Predicted:
     """What is predicted of one metric at one point, all flows together.
 
-    Parameters
-    ----------
-    point
-        The varied keys, as text.
-    metric
-        What.
-    value
-        With the parameters that fit best: mean over the replications, in the metric's unit.
-    low, high
-        Between these lie 95% of what parameters make of it that the data allow, and chance.
-
+    `point`: the varied keys, as text. `metric`: what. `value`: with the parameters that fit best:
+    mean over the replications, in the metric's unit. `low`, `high`: between these lie 95% of what
+    parameters make of it that the data allow, and chance.
     """
 
     point: Mapping[str, str]
@@ -60,15 +52,8 @@ class Predicted:
 class Prediction:
     """A scenario's predictions.
 
-    Parameters
-    ----------
-    experiment
-        The scenario with the calibrated network and the engines that its file asks for.
-    rows
-        Point by point, metric by metric.
-    draws
-        Sets of parameters behind the intervals.
-
+    `experiment`: the scenario with the calibrated network and the engines that its file asks for.
+    `rows`: point by point, metric by metric. `draws`: sets of parameters behind the intervals.
     """
 
     experiment: Experiment
@@ -91,26 +76,12 @@ def predict(
 ) -> Prediction:
     """Simulate a scenario with a calibrated network.
 
-    Parameters
-    ----------
-    scenario
-        An experiment file. Without `network` it gets all of the calibrated one; else its own models
-        are joined by those of the calibrated network that it has not itself.
-    calibrated
-        The network.
-    draws
-        Sets of parameters to draw, at least 2: along what data determine from Student's t with
-        their covariance, along what they do not from all of the range, cut off at the bounds.
-    seed
-        Of these draws.
-    follow
-        Called with the progress.
-
-    Raises
-    ------
-    InputError
-        With every fault of the scenario.
-
+    `scenario`: an experiment file. Without `network` it gets all of the calibrated one; else its
+    own models are joined by those of the calibrated network that it has not itself. `calibrated`:
+    the network. `draws`: sets of parameters to draw, at least 2: along what data determine from
+    Student's t with their covariance, along what they do not from all of the range, cut off at the
+    bounds. `seed`: of these draws. `follow`: called with the progress.
+    Raises InputError with every fault of the scenario.
     """
     document = toml.parsed(toml.text_of(scenario, file=str(scenario)), file=str(scenario))
     random = np.random.default_rng(seed)

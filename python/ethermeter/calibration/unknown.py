@@ -21,21 +21,10 @@ _OCTET_PS = 8 * units.PS_PER_S
 class Unknown:
     """A parameter to determine from data.
 
-    Parameters
-    ----------
-    name
-        What it is called.
-    keys
-        Dotted keys that all have its value.
-    paths
-        The same as places in the file.
-    low, high
-        Bounds, in `unit`.
-    start
-        The value from which the search begins, and which is kept where data do not determine it.
-    unit
-        Unit of the three, as the file has it.
-
+    `name`: what it is called. `keys`: dotted keys that all have its value. `paths`: the same as
+    places in the file. `low`, `high`: bounds, in `unit`. `start`: the value from which the search
+    begins, and which is kept where data do not determine it. `unit`: unit of the three, as the file
+    has it.
     """
 
     name: str
@@ -54,11 +43,7 @@ class Unknown:
     def text(self, value: float) -> str:
         """Return a value as an experiment file has it: whole picoseconds, or these per octet.
 
-        Parameters
-        ----------
-        value
-            In `unit`.
-
+        `value`: in `unit`.
         """
         base = Fraction(value) * units.UNITS[self.unit][1]
         if self.dimension is Dimension.TIME:
@@ -71,20 +56,9 @@ def read_unknowns(
 ) -> tuple[tuple[Unknown, ...], list[Fault]]:
     """Read the unknowns of a model.
 
-    Parameters
-    ----------
-    document
-        The experiment file around them.
-    table
-        What stands under `calibrate.unknown`.
-    file
-        The file, as the user named it.
-
-    Returns
-    -------
-    :
-        The unknowns that are sound, and every fault.
-
+    `document`: the experiment file around them. `table`: what stands under `calibrate.unknown`.
+    `file`: the file, as the user named it.
+    Returns the unknowns that are sound, and every fault.
     """
     if not isinstance(table, dict) or not 1 <= len(table) <= MOST_UNKNOWNS:
         allowed = (

@@ -58,11 +58,7 @@ class Caution(StrEnum):
 class End:
     """One end of a connection, and what it sent.
 
-    Parameters
-    ----------
-    of
-        Counts of the core.
-
+    `of`: counts of the core.
     """
 
     of: EndCounts
@@ -96,13 +92,8 @@ class End:
 class Connection:
     """A connection.
 
-    Parameters
-    ----------
-    of
-        Counts of the core.
-    is_lossy
-        Whether the capture dropped packets, of this connection perhaps.
-
+    `of`: counts of the core. `is_lossy`: whether the capture dropped packets, of this connection
+    perhaps.
     """
 
     of: ConnectionCounts

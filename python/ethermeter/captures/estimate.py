@@ -16,15 +16,8 @@ two thirds must fill the round trip.
 class Bound:
     """A limit that would be met next.
 
-    Parameters
-    ----------
-    name
-        What it is.
-    bps
-        The payload rate that it allows, in bit/s.
-    formula
-        How this follows from the capture.
-
+    `name`: what it is. `bps`: the payload rate that it allows, in bit/s. `formula`: how this
+    follows from the capture.
     """
 
     name: str
@@ -36,17 +29,9 @@ class Bound:
 class Estimate:
     """The payload rate that a transfer would reach, an estimate.
 
-    Parameters
-    ----------
-    goodput_bps
-        With the receiver's window as large as it was seen, in bit/s.
-    most_bps
-        The same if the receiver's window grows as far as needed, in bit/s.
-    bound
-        The limit that `goodput_bps` is of.
-    assumptions
-        What the estimate holds under.
-
+    `goodput_bps`: with the receiver's window as large as it was seen, in bit/s. `most_bps`: the
+    same if the receiver's window grows as far as needed, in bit/s. `bound`: the limit that
+    `goodput_bps` is of. `assumptions`: what the estimate holds under.
     """
 
     goodput_bps: float
@@ -68,14 +53,8 @@ class Estimate:
 def loss_limited_bps(segment_octets: int, round_trip_s: float, loss_share: float) -> float:
     """Payload rate that losses allow a Reno or CUBIC sender, in bit/s, the larger of the two.
 
-    Parameters
-    ----------
-    segment_octets
-        Payload of a full segment.
-    round_trip_s
-        Round trip in s, above 0.
-    loss_share
-        Round trips with losses over segments, above 0 and at most 1.
+    `segment_octets`: payload of a full segment. `round_trip_s`: round trip in s, above 0.
+    `loss_share`: round trips with losses over segments, above 0 and at most 1.
 
     Source
     ------
@@ -100,15 +79,8 @@ def lowest(
 ) -> Estimate | None:
     """Return the estimate by the lowest of some bounds; None if there are none.
 
-    Parameters
-    ----------
-    bounds
-        Limits that hold in any case.
-    window
-        The limit that the receiver's window sets; it may grow.
-    assumptions
-        What the estimate holds under.
-
+    `bounds`: limits that hold in any case. `window`: the limit that the receiver's window sets; it
+    may grow. `assumptions`: what the estimate holds under.
     """
     all_of = [*bounds, *([] if window is None else [window])]
     if not all_of:

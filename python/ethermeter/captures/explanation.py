@@ -19,13 +19,7 @@ _LINKS = "Ethernet, IP, Linux cooked capture or BSD loopback"
 class Explanation:
     """Connections and flows of a capture file.
 
-    Parameters
-    ----------
-    name
-        The file as the user named it.
-    of
-        Counts of the core.
-
+    `name`: the file as the user named it. `of`: counts of the core.
     """
 
     name: str
@@ -95,11 +89,7 @@ class Explanation:
     def connection(self, number: int) -> Connection:
         """Return a connection by its number.
 
-        Raises
-        ------
-        InputError
-            If it is not listed.
-
+        Raises InputError if it is not listed.
         """
         for each in self.connections:
             if each.number == number:
@@ -116,24 +106,12 @@ class Explanation:
 def explain(path: Path, follow: Callable[[int, int], object] | None = None) -> Explanation:
     """Explain a capture file: pcap or pcapng.
 
-    Parameters
-    ----------
-    path
-        The file; of any size, since memory does not grow with it.
-    follow
-        Called now and then with octets read and octets of the file.
-
-    Returns
-    -------
-    :
-        The explanation. A file that ends within a packet is explained up to there, with a warning.
-
-    Raises
-    ------
-    InputError
-        If it cannot be read, is no capture, has no packet, is corrupt, or holds nothing but packets
-        of a link that is not read.
-
+    `path`: the file; of any size, since memory does not grow with it. `follow`: called now and then
+    with octets read and octets of the file.
+    Returns the explanation. A file that ends within a packet is explained up to there, with a
+    warning.
+    Raises InputError if it cannot be read, is no capture, has no packet, is corrupt, or holds
+    nothing but packets of a link that is not read.
     """
     name = str(path)
     try:

@@ -57,27 +57,11 @@ class Vantage(StrEnum):
 class Verdict:
     """What limited a connection.
 
-    Parameters
-    ----------
-    limit
-        The limit.
-    share
-        Share of the connection's time, 0 to 1.
-    title
-        The limit in a few words.
-    role
-        What was slow.
-    end
-        Address and port of the end that was slow; None for a path.
-    reason
-        Why, a sentence.
-    change
-        What to change; None if there is nothing.
-    buffer_octets
-        The size of a buffer that `change` recommends.
-    estimate
-        What the transfer would reach then; None if no next limit was seen.
-
+    `limit`: the limit. `share`: share of the connection's time, 0 to 1. `title`: the limit in a few
+    words. `role`: what was slow. `end`: address and port of the end that was slow; None for a path.
+    `reason`: why, a sentence. `change`: what to change; None if there is nothing. `buffer_octets`:
+    the size of a buffer that `change` recommends. `estimate`: what the transfer would reach then;
+    None if no next limit was seen.
     """
 
     limit: Limit

@@ -24,24 +24,11 @@ reckon with 33 MHz, 7.58 ns/octet.
 def data_share(frame_octets: int, protocol: str) -> float:
     """Share of the line rate that is data.
 
-    Parameters
-    ----------
-    frame_octets
-        Length of the frame, destination address to FCS; at least 64.
-    protocol
-        `raw`, `udp` or `tcp`.
-
-    Returns
-    -------
-    :
-        Between 0 and 1; 0 if the frame has no room for data. Padding is no data, but the frame is
-        taken as full.
-
-    Raises
-    ------
-    ValueError
-        If the frame is too short.
-
+    `frame_octets`: length of the frame, destination address to FCS; at least 64. `protocol`: `raw`,
+    `udp` or `tcp`.
+    Returns between 0 and 1; 0 if the frame has no room for data. Padding is no data, but the frame
+    is taken as full.
+    Raises ValueError if the frame is too short.
     """
     if frame_octets < SHORTEST_FRAME_OCTETS:
         raise ValueError(
@@ -54,13 +41,7 @@ def data_share(frame_octets: int, protocol: str) -> float:
 def framing(rate_bps: float, *, protocol: str = "udp") -> list[Ceiling]:
     """Return what framing leaves of a line rate, for each length of frames.
 
-    Parameters
-    ----------
-    rate_bps
-        Line rate in bit/s.
-    protocol
-        As of `data_share`.
-
+    `rate_bps`: line rate in bit/s. `protocol`: as of `data_share`.
     """
     how = (
         f"(octets - {FRAME_OCTETS} - {HEADERS_OCTETS[protocol]}) / "
@@ -81,13 +62,7 @@ def framing(rate_bps: float, *, protocol: str = "udp") -> list[Ceiling]:
 def window(octets: int, round_trip_s: float) -> Ceiling:
     """Return what a window allows on a path: a window for each round trip.
 
-    Parameters
-    ----------
-    octets
-        Data under way at most.
-    round_trip_s
-        Round trip time in s, above 0.
-
+    `octets`: data under way at most. `round_trip_s`: round trip time in s, above 0.
     """
     how = f"{octets} octets for each round trip of {round_trip_s * 1e3:g} ms"
     return computed("window", "Window over round trip", 8 * octets / round_trip_s, how=how)

@@ -27,13 +27,7 @@ _OFFLOADS = (
 def look(survey: Survey, net: Path = NET) -> None:
     """Add the ceilings and facts of every interface that is a device to a survey.
 
-    Parameters
-    ----------
-    survey
-        Where to add it.
-    net
-        The directory of interfaces.
-
+    `survey`: where to add it. `net`: the directory of interfaces.
     """
     devices = (
         [path for path in sorted(net.iterdir()) if (path / "device").exists()]

@@ -24,18 +24,10 @@ _LARGEST_PLAN_OCTETS = 500_000_000
 def rooflines(source: Path) -> list[Roofline]:
     """Return the rooflines of a run directory or of a file.
 
-    Parameters
-    ----------
-    source
-        A run directory of an experiment with a network: one roofline for each flow of each point
-        and engine. Or a file of JSON with a roofline, or with one under the key `roofline`, as
-        `answer.json` of a bottleneck search has it.
-
-    Raises
-    ------
-    InputError
-        If it is neither.
-
+    `source`: a run directory of an experiment with a network: one roofline for each flow of each
+    point and engine. Or a file of JSON with a roofline, or with one under the key `roofline`, as
+    `answer.json` of a bottleneck search has it.
+    Raises InputError if it is neither.
     """
     return _of_run(source) if source.is_dir() else [_of_file(source)]
 
@@ -158,13 +150,7 @@ def _goodput(observations: Any) -> dict[tuple[str, int], float]:
 def one_host(rates: Mapping[str, Estimate], sources: Mapping[str, str]) -> Roofline:
     """Return the ceilings of one host as a roofline on which nothing was measured.
 
-    Parameters
-    ----------
-    rates
-        Bit/s by the stage's title, in order; at least one.
-    sources
-        Where each comes from.
-
+    `rates`: bit/s by the stage's title, in order; at least one. `sources`: where each comes from.
     """
     from ethermeter.analysis.roofline import Stage
 

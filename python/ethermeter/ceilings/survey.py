@@ -21,19 +21,11 @@ PACKET_OCTETS = 1460
 class Options:
     """Settings of a survey.
 
-    Parameters
-    ----------
-    is_quick
-        A fifth of a second a stage instead of two, and wider intervals.
-    directory
-        Directory of the temporary file of the disk stages; the system's if None.
-    rate_bps
-        Line rate for the framing ceilings in bit/s; that of the fastest interface if None.
-    round_trip_s
-        Round-trip time for the window ceiling in s; left out if None.
-    window_octets
-        TCP window for it; the kernel's largest receive buffer if None.
-
+    `is_quick`: a fifth of a second a stage instead of two, and wider intervals. `directory`:
+    directory of the temporary file of the disk stages; the system's if None. `rate_bps`: line rate
+    for the framing ceilings in bit/s; that of the fastest interface if None. `round_trip_s`:
+    round-trip time for the window ceiling in s; left out if None. `window_octets`: TCP window for
+    it; the kernel's largest receive buffer if None.
     """
 
     is_quick: bool = False
@@ -73,13 +65,7 @@ class _Tried(msgspec.Struct, frozen=True):
 def survey(options: Options, follow: Callable[[int, int], None] = lambda done, of: None) -> Survey:
     """Measure every stage of this host alone, in the order of a path from source to sink.
 
-    Parameters
-    ----------
-    options
-        Settings.
-    follow
-        Called with the steps done and their number.
-
+    `options`: settings. `follow`: called with the steps done and their number.
     """
     found = Survey()
     steps = list(_steps(options))

@@ -16,24 +16,11 @@ Basis = Literal["measured", "reported by the system", "computed"]
 class Ceiling:
     """Rate of one stage alone.
 
-    Parameters
-    ----------
-    name
-        Name of the stage, with hyphens.
-    title
-        Title of the stage.
-    estimate
-        Rate of the stage's input in bit/s, with the 95% interval of the mean of its repetitions;
-        exact if it was not measured.
-    basis
-        Source of the estimate.
-    how
-        The procedure, or the formula.
-    octets
-        Octets of a packet, frame or datagram; None if the stage does not work in these.
-    repetitions
-        Samples behind the estimate; 0 if it was not measured.
-
+    `name`: name of the stage, with hyphens. `title`: title of the stage. `estimate`: rate of the
+    stage's input in bit/s, with the 95% interval of the mean of its repetitions; exact if it was
+    not measured. `basis`: source of the estimate. `how`: the procedure, or the formula. `octets`:
+    octets of a packet, frame or datagram; None if the stage does not work in these. `repetitions`:
+    samples behind the estimate; 0 if it was not measured.
     """
 
     name: str

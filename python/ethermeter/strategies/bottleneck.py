@@ -25,15 +25,8 @@ UNCHANGED = "unchanged"
 class Changed(msgspec.Struct, frozen=True):
     """One intervention and what it did.
 
-    Parameters
-    ----------
-    stage, way, factor, what
-        As of `Change`.
-    is_evidence_only, gain, response
-        As of `Response`.
-    samples
-        Outcomes, one for each round.
-
+    `stage`, `way`, `factor`, `what`: as of `Change`. `is_evidence_only`, `gain`, `response`: as of
+    `Response`. `samples`: outcomes, one for each round.
     """
 
     stage: str
@@ -49,33 +42,14 @@ class Changed(msgspec.Struct, frozen=True):
 class Answer(msgspec.Struct, frozen=True):
     """The bottleneck of a transfer, with the evidence: `answer.json` of a run.
 
-    Parameters
-    ----------
-    title
-        Of the file.
-    seed
-        Of the order.
-    rounds
-        How often everything was run.
-    error, rule
-        How a bottleneck is named, and with what probability of an error.
-    processors_limited_by
-        How processors were limited.
-    bottleneck
-        The stage, or None if it is undecided.
-    why
-        The reason, in a sentence.
-    unchanged
-        Outcomes of the unchanged transfer, one for each round.
-    changes
-        Every intervention; samples are in the same order of rounds.
-    not_tried
-        Stages without an intervention, and why.
-    order
-        What was run, in its order: `unchanged` or the stage that was changed.
-    roofline
-        The ceilings along the unchanged path, and the achieved rate, as JSON.
-
+    `title`: of the file. `seed`: of the order. `rounds`: how often everything was run. `error`,
+    `rule`: how a bottleneck is named, and with what probability of an error.
+    `processors_limited_by`: how processors were limited. `bottleneck`: the stage, or None if it is
+    undecided. `why`: the reason, in a sentence. `unchanged`: outcomes of the unchanged transfer,
+    one for each round. `changes`: every intervention; samples are in the same order of rounds.
+    `not_tried`: stages without an intervention, and why. `order`: what was run, in its order:
+    `unchanged` or the stage that was changed. `roofline`: the ceilings along the unchanged path,
+    and the achieved rate, as JSON.
     """
 
     title: str
@@ -100,14 +74,8 @@ class Answer(msgspec.Struct, frozen=True):
 class BottleneckSearch:
     """Finds the stage that holds a transfer back, by changing one stage at a time.
 
-    Parameters
-    ----------
-    document
-        The file of the transfer.
-    seed, repetitions
-        Instead of the file's own; what is undecided after the repetitions is tried as often again,
-        and once more.
-
+    `document`: the file of the transfer. `seed`, `repetitions`: instead of the file's own; what is
+    undecided after the repetitions is tried as often again, and once more.
     """
 
     name = "bottleneck"

@@ -26,18 +26,8 @@ class CalibrationSearch:
     Least squares are begun again with every proposal; what was simulated before is remembered, and
     what is missing is proposed.
 
-    Parameters
-    ----------
-    model
-        The network.
-    data
-        What was measured.
-
-    Raises
-    ------
-    InputError
-        If the data are of points that the model cannot have.
-
+    `model`: the network. `data`: what was measured.
+    Raises InputError if the data are of points that the model cannot have.
     """
 
     name = "calibrate"

@@ -57,17 +57,9 @@ class Interval(msgspec.Struct, frozen=True):
 class Rated(msgspec.Struct, frozen=True):
     """A number of calls and its quality, as the mean over the replications.
 
-    Parameters
-    ----------
-    calls
-        How many.
-    margin
-        By how much the quality is better than wanted; negative where worse.
-    mos, rating, loss, delay_s, buffer_s, network_p50_s, network_p99_s, utilisation
-        As of `Quality`.
-    cautions
-        Words of the closed list that one of the trials has.
-
+    `calls`: how many. `margin`: by how much the quality is better than wanted; negative where
+    worse. `mos`, `rating`, `loss`, `delay_s`, `buffer_s`, `network_p50_s`, `network_p99_s`,
+    `utilisation`: as of `Quality`. `cautions`: words of the closed list that one of the trials has.
     """
 
     calls: int
@@ -113,30 +105,16 @@ class Rated(msgspec.Struct, frozen=True):
 class Answer(msgspec.Struct, frozen=True, rename={"is_limited_by_stations": "limited_by_stations"}):
     """The largest number of calls that is good enough: `answer.json` of a run.
 
-    Parameters
-    ----------
-    subject
-        The segment, or the hosts and the links between them, and the other traffic.
-    calls
-        The largest number that is good enough on the mean and all of whose fewer that were tried
-        are too; 0 if not even one is.
-    sure, possible
-        Numbers tried whose interval is on the good side, the largest of them; and the largest whose
-        interval reaches it.
-    is_limited_by_stations
-        Whether the answer is the most that was tried: the room of the bits, or of the number of
-        stations or flows.
-    codec, packet_s, talkers, activity, replications, seed
-        As of `Question`.
-    load_of_a_call, segment
-        Of a segment: share of its line rate that a call needs on the mean, and its table.
-    network, pairs
-        Of a network: its file, and caller and called host of each pair.
-    wanted
-        What is good enough: `mos`, or `loss` and `delay_s`.
-    tried
-        Every number that was tried, by size.
-
+    `subject`: the segment, or the hosts and the links between them, and the other traffic. `calls`:
+    the largest number that is good enough on the mean and all of whose fewer that were tried are
+    too; 0 if not even one is. `sure`, `possible`: numbers tried whose interval is on the good side,
+    the largest of them; and the largest whose interval reaches it. `is_limited_by_stations`:
+    whether the answer is the most that was tried: the room of the bits, or of the number of
+    stations or flows. `codec`, `packet_s`, `talkers`, `activity`, `replications`, `seed`: as of
+    `Question`. `load_of_a_call`, `segment`: of a segment: share of its line rate that a call needs
+    on the mean, and its table. `network`, `pairs`: of a network: its file, and caller and called
+    host of each pair. `wanted`: what is good enough: `mos`, or `loss` and `delay_s`. `tried`: every
+    number that was tried, by size.
     """
 
     subject: str
@@ -161,25 +139,11 @@ class Answer(msgspec.Struct, frozen=True, rename={"is_limited_by_stations": "lim
 class CallSearch:
     """Finds how many calls fit: by halving, which takes for granted that more calls are no better.
 
-    Parameters
-    ----------
-    question
-        Which calls, and where.
-    wanted
-        What is good enough.
-    buffer_s
-        Delay of network and jitter buffer that the receivers have set [s]; None for the best of
-        each trial.
-    beyond_s
-        Delay beyond the segment or network [s].
-
-    Raises
-    ------
-    InputError
-        If the segment or network has faults.
-    ArgumentError
-        If the codec cannot be cut like this.
-
+    `question`: which calls, and where. `wanted`: what is good enough. `buffer_s`: delay of network
+    and jitter buffer that the receivers have set [s]; None for the best of each trial. `beyond_s`:
+    delay beyond the segment or network [s].
+    Raises InputError if the segment or network has faults. Raises ArgumentError if the codec cannot
+    be cut like this.
     """
 
     name = "calls"

@@ -20,15 +20,8 @@ A_co = TypeVar("A_co", covariant=True)
 class Observed:
     """A finished trial and its result.
 
-    Parameters
-    ----------
-    trial
-        The trial.
-    rows
-        Its observations.
-    result
-        The text of its file in `live/`, which is JSON; empty if it was not measured.
-
+    `trial`: the trial. `rows`: its observations. `result`: the text of its file in `live/`, which
+    is JSON; empty if it was not measured.
     """
 
     trial: Trial
@@ -40,11 +33,7 @@ class Observed:
 class Finished(Generic[A_co]):
     """The strategy proposes no more trials.
 
-    Parameters
-    ----------
-    answer
-        What was found: a value that msgspec can encode.
-
+    `answer`: what was found: a value that msgspec can encode.
     """
 
     answer: A_co
@@ -76,11 +65,7 @@ class Strategy(Protocol[A_co]):
     def propose(self, observed: Sequence[Observed]) -> tuple[Trial, ...] | Finished[A_co]:
         """Return the next trials, at least one, or the answer.
 
-        Parameters
-        ----------
-        observed
-            Results of all trials proposed before, in the order in which they were proposed.
-
+        `observed`: results of all trials proposed before, in the order in which they were proposed.
         """
 
 
@@ -92,18 +77,7 @@ def question_hash(question: str) -> str:
 def answered(strategy: Strategy[A], *, jobs: int = 1) -> A:
     """Answer by simulation in memory, without a run directory.
 
-    Parameters
-    ----------
-    strategy
-        The strategy.
-    jobs
-        Threads.
-
-    Raises
-    ------
-    TrialError
-        If a trial breaks off.
-
+    `strategy`: the strategy. `jobs`: threads.
     """
     observed: list[Observed] = []
     while not isinstance(proposed := strategy.propose(observed), Finished):

@@ -21,29 +21,14 @@ Sections = Callable[[Path, Sequence[Claim]], list[Section]]
 class Study:
     """A published study: its experiments, how its claims are judged, and how it is shown.
 
-    Parameters
-    ----------
-    package
-        The folder of the study, as a package.
-    experiments
-        Its experiment files, without `.toml`, in the order in which they are run.
-    claims
-        Judges a run of them.
-    presentation
-        Of the page of such a run.
-    sections
-        Builds the study's own sections of the page of a run; None if it has none.
-    quick
-        What `--quick` sets in the experiments: about a tenth of the study's time.
-    quick_replications
-        Replications of a quick run.
-    measured
-        Judges a run of its live tests; None if these have no published numbers to compare.
-    measured_section
-        Builds the section that compares such a run with the published numbers.
-    has_positions
-        Whether estimates of stations by position are kept with a run.
-
+    `package`: the folder of the study, as a package. `experiments`: its experiment files, without
+    `.toml`, in the order in which they are run. `claims`: judges a run of them. `presentation`: of
+    the page of such a run. `sections`: builds the study's own sections of the page of a run; None
+    if it has none. `quick`: what `--quick` sets in the experiments: about a tenth of the study's
+    time. `quick_replications`: replications of a quick run. `measured`: judges a run of its live
+    tests; None if these have no published numbers to compare. `measured_section`: builds the
+    section that compares such a run with the published numbers. `has_positions`: whether estimates
+    of stations by position are kept with a run.
     """
 
     package: str

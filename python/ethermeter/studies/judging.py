@@ -19,25 +19,12 @@ T = TypeVar("T")
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """A claim as the study's `published.toml` has it: a number, or a statement (NaN).
 
-    Parameters
-    ----------
-    rounding
-        Interval that the digits of the number leave open.
-    near, within
-        Relative and absolute deviation within which the number is met.
-    measure
-        Note beside the verdict.
-    cause
-        Likeliest cause of a miss.
-    rule
-        Name of the study's rule that finds its own value.
-    series, flow
-        Series of the run that has the points, and the flow; empty if the rule reads several.
-    keys
-        All other keys, which the study reads with `read` and its short forms.
-    file
-        The file, as faults name it.
-
+    `rounding`: interval that the digits of the number leave open. `near`, `within`: relative and
+    absolute deviation within which the number is met. `measure`: note beside the verdict. `cause`:
+    likeliest cause of a miss. `rule`: name of the study's rule that finds its own value. `series`,
+    `flow`: series of the run that has the points, and the flow; empty if the rule reads several.
+    `keys`: all other keys, which the study reads with `read` and its short forms. `file`: the file,
+    as faults name it.
     """
 
     id: str
@@ -69,10 +56,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     def read(self, key: str, kind: type[T], *, default: T | None = None) -> T:
         """Return the value of one of the study's own keys.
 
-        Raises
-        ------
-        InputError
-            If the entry lacks the key and there is no default, or its value is of another kind.
+        Raises InputError if the entry lacks the key and there is no default, or its value is of
+        another kind.
         """
         if key in self.keys:
             return convert(self.keys[key], kind, file=self.file, key=f"{self.id}.{key}")
@@ -198,13 +183,7 @@ def _entry(table: Mapping[str, object], file: str) -> Entry:
 
 
 def convert(value: object, kind: type[T], *, file: str, key: str) -> T:
-    """Return a value as the type it should have.
-
-    Raises
-    ------
-    InputError
-        If it is of another type, with the file and the key.
-    """
+    """Return a value as the type it should have."""
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as fault:

@@ -35,17 +35,9 @@ Rule = Callable[[Entry, Paths], Finding]
 class Measured(msgspec.Struct, frozen=True):
     """A published number that the live tests measure, as the study's `published.toml` has it.
 
-    Parameters
-    ----------
-    of
-        The claim whose number it is.
-    series, flows, at
-        Where the live tests measure it.
-    apart
-        Why it is not judged; empty where it is.
-    wire
-        Rate of the slowest link of the study's hosts, in Mb/s, where that was the limit.
-
+    `of`: the claim whose number it is. `series`, `flows`, `at`: where the live tests measure it.
+    `apart`: why it is not judged; empty where it is. `wire`: rate of the slowest link of the
+    study's hosts, in Mb/s, where that was the limit.
     """
 
     of: str
@@ -64,22 +56,11 @@ _TOLERANCE = 1e-6
 def claims(package: str, rules: Mapping[str, Rule], run_dir: Path) -> tuple[Claim, ...]:
     """Judge a run of a study's live tests, in the order of `measured` in its `published.toml`.
 
-    Parameters
-    ----------
-    package
-        Of the study.
-    rules
-        By which its claims are judged, by name.
-    run_dir
-        Of a run of its live tests, or of some of them.
-
-    Returns
-    -------
-    :
-        Claims of the basis `measured`: `met` or `missed` where they are judged, `not-compared`
-        where they are not, with the reason as the note, and `not-run` where the run does not hold
-        their points.
-
+    `package`: of the study. `rules`: by which its claims are judged, by name. `run_dir`: of a run
+    of its live tests, or of some of them.
+    Returns claims of the basis `measured`: `met` or `missed` where they are judged, `not-compared`
+    where they are not, with the reason as the note, and `not-run` where the run does not hold their
+    points.
     """
     from ethermeter.store import RunDirectory
 

@@ -12,10 +12,7 @@ from ethermeter.studies import registry
 def write_report(run_dir: Path) -> Path:
     """Write `report.html` of a finished run into its directory; the path of the file.
 
-    Raises
-    ------
-    InputError
-        If a file of the run is not what it should be.
+    Raises InputError if a file of the run is not what it should be.
     """
     return report.write(run_dir, study_page(run_dir))
 

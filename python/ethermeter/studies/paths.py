@@ -71,10 +71,7 @@ class Paths:
 
         Of all flows together where `flow` is empty.
 
-        Raises
-        ------
-        MissingError
-            If the run does not hold them.
+        Raises MissingError if the run does not hold them.
         """
         number = self._number(series, where, flow)
         try:
@@ -104,13 +101,7 @@ class Paths:
         return self._trials.along(series, key, where or {})
 
     def histogram(self, series: str, where: Where, flow: str, metric: str) -> Histogram:
-        """Return a flow's histogram of a time, all replications together.
-
-        Raises
-        ------
-        MissingError
-            If it is empty or the run has none.
-        """
+        """Return a flow's histogram of a time, all replications together."""
         number = self._number(series, where, flow)
         table = self._histograms
         if "station" not in table.column_names:

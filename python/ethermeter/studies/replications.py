@@ -30,20 +30,14 @@ class Curves:
     def trials(self, series: str, where: Where) -> list[int]:
         """Return the indices of the replications of a point.
 
-        Raises
-        ------
-        MissingError
-            If there are fewer than three.
+        Raises MissingError if there are fewer than three.
         """
         return self._trials.at(series, where)
 
     def values(self, series: str, where: Where, metric: Metric) -> Floats:
         """Values of a metric at a point, shape `(replications,)`.
 
-        Raises
-        ------
-        MissingError
-            If the run does not hold them.
+        Raises MissingError if the run does not hold them.
         """
         if metric not in self._metrics:
             raise MissingError(f"no {metric.value}")
@@ -84,19 +78,7 @@ class Curves:
 def crossing(x: Floats, y: Floats, level: float) -> float:
     """Where a curve first passes a level from below, on the straight line between two points.
 
-    Parameters
-    ----------
-    x
-        Increasing, shape `(points,)`.
-    y
-        Shape `(points,)`.
-    level
-        What is passed.
-
-    Raises
-    ------
-    MissingError
-        If the curve begins above the level or never reaches it.
+    `x`: increasing, shape `(points,)`. `y`: shape `(points,)`. `level`: what is passed.
 
     Examples
     --------
@@ -116,12 +98,7 @@ def takeoff(x: Floats, y: Floats) -> float:
 
     Its steepest step, drawn down to its first value.
 
-    Parameters
-    ----------
-    x
-        Increasing; at least three points, shape `(points,)`.
-    y
-        Shape `(points,)`.
+    `x`: increasing; at least three points, shape `(points,)`. `y`: shape `(points,)`.
 
     Examples
     --------

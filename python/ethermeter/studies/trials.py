@@ -29,10 +29,7 @@ class Trials:
     def at(self, series: str, where: Where) -> list[int]:
         """Return the indices of the replications of a point.
 
-        Raises
-        ------
-        MissingError
-            If there are too few.
+        Raises MissingError if there are too few.
         """
         found = self._of.get(series, {}).get(frozenset(where.items()), [])
         if len(found) < self._least:

@@ -18,12 +18,8 @@ from ethermeter.studies.judging import judged, published
 def claims(points: Sequence[Point], trials: Sequence[Trial]) -> tuple[Claim, ...]:
     """Every claim of the text against the estimates of a run, in the order of the text.
 
-    Parameters
-    ----------
-    points
-        Estimates of series I-1 to I-5; a claim whose points are missing is `not-run`.
-    trials
-        The plan, for the constants of the segment.
+    `points`: estimates of series I-1 to I-5; a claim whose points are missing is `not-run`.
+    `trials`: the plan, for the constants of the segment.
     """
     evidence = Evidence(points, trials)
     return judged(published(__package__), lambda entry: RULES[entry.rule](entry, evidence))

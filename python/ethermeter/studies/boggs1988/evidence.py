@@ -55,10 +55,7 @@ class Evidence:
     def at(self, series: str, hosts: int, frames: Lengths, metric: Metric) -> Estimate:
         """Return one estimate.
 
-        Raises
-        ------
-        MissingError
-            If the run does not hold it.
+        Raises MissingError if the run does not hold it.
         """
         found = self._point(series, hosts, frames).estimates.get(metric)
         if found is None:
@@ -68,10 +65,7 @@ class Evidence:
     def replications(self, series: str, hosts: int, frames: Lengths) -> int:
         """Return how many replications are behind a point.
 
-        Raises
-        ------
-        MissingError
-            If the run does not hold it.
+        Raises MissingError if the run does not hold it.
         """
         return self._point(series, hosts, frames).replications
 

@@ -44,12 +44,8 @@ MBPS = 1e6
 class Copies:
     """What a run holds of the copies of files.
 
-    Parameters
-    ----------
-    found
-        By series and by the value of what it varies (empty where it varies nothing): each metric's
-        value of every flow, by its name.
-
+    `found`: by series and by the value of what it varies (empty where it varies nothing): each
+    metric's value of every flow, by its name.
     """
 
     found: Mapping[tuple[str, str], Mapping[Metric, Mapping[str, float]]]
@@ -57,11 +53,7 @@ class Copies:
     def value(self, series: str, case: str, metric: Metric, flow: str) -> float:
         """Return a metric of one flow, in its unit.
 
-        Raises
-        ------
-        MissingError
-            If the run does not hold it.
-
+        Raises MissingError if the run does not hold it.
         """
         found = self.found.get((series, case), {}).get(metric, {}).get(flow, float("nan"))
         if found != found:
@@ -69,14 +61,7 @@ class Copies:
         return found
 
     def mean(self, series: str, case: str, metric: Metric, pair: str) -> float:
-        """Return the mean of a metric over both directions of a pair.
-
-        Raises
-        ------
-        MissingError
-            If the run does not hold them.
-
-        """
+        """Return the mean of a metric over both directions of a pair."""
         return (
             sum(
                 self.value(series, case, metric, f"{pair}-{direction}")
@@ -86,27 +71,13 @@ class Copies:
         )
 
     def rate_mbps(self, series: str, case: str, pair: str) -> float:
-        """Return the throughput of a pair, both directions averaged, in Mb/s.
-
-        Raises
-        ------
-        MissingError
-            If the run does not hold it.
-
-        """
+        """Return the throughput of a pair, both directions averaged, in Mb/s."""
         return self.mean(series, case, Metric.TRANSFER_RATE, pair) / MBPS
 
     def gains(
         self, series: str, case: str, *, over: tuple[str, str] = ("remedies", BARE)
     ) -> dict[str, float]:
-        """Return by how much each pair is faster than at another point, in percent.
-
-        Raises
-        ------
-        MissingError
-            If the run does not hold them.
-
-        """
+        """Return by how much each pair is faster than at another point, in percent."""
         return {
             pair: (self.rate_mbps(series, case, pair) / self.rate_mbps(*over, pair) - 1) * 100
             for pair in PAIRS
@@ -121,16 +92,12 @@ def constant_mbps(fast_mbps: float) -> float:
 
     The time of the wire is added.
 
-    Parameters
-    ----------
-    fast_mbps
-        Throughput on Fast Ethernet, in Mb/s; above 0 and at most 100.
+    `fast_mbps`: throughput on Fast Ethernet, in Mb/s; above 0 and at most 100.
 
     Examples
     --------
     >>> round(constant_mbps(25.0), 1)
     32.3
-
     """
     return 1 / (1 / fast_mbps - 1 / 100 + 1 / 1000)
 

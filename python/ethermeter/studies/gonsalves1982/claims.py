@@ -128,13 +128,7 @@ def _curve(curves: Curves, series: str, where: Where, quantity: str) -> tuple[Fl
 
 
 def value_at_loss(curves: Curves, series: str, where: Where, quantity: str, loss: float) -> Floats:
-    """Read a quantity off where a share of the samples is lost, one value a replication.
-
-    Raises
-    ------
-    MissingError
-        If the run lacks the curve, or the curve does not pass that loss.
-    """
+    """Read a quantity off where a share of the samples is lost, one value a replication."""
     hosts, losses = _curve(curves, series, where, "loss")
     _, values = _curve(curves, series, where, quantity)
     return np.array(

@@ -39,16 +39,9 @@ def claims(
 ) -> tuple[Claim, ...]:
     """Every claim against what a run holds, in the order of the file.
 
-    Parameters
-    ----------
-    points
-        Estimates of the whole segment; a claim whose points are missing, or have fewer than three
-        replications, is `not-run`.
-    trials
-        The plan.
-    stations
-        Bit rate and transmission delay of every station of every trial, in the order of the plan,
-        shape `(stations,)`.
+    `points`: estimates of the whole segment; a claim whose points are missing, or have fewer than
+    three replications, is `not-run`. `trials`: the plan. `stations`: bit rate and transmission
+    delay of every station of every trial, in the order of the plan, shape `(stations,)`.
     """
     shares = Shares(points, trials, stations)
     return judged(published(__package__), lambda entry: RULES[entry.rule](entry, shares))

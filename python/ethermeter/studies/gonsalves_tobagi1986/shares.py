@@ -93,10 +93,7 @@ class Shares:
     def whole(self, series: str, where: Where, metric: Metric) -> Estimate:
         """Return the estimate of the whole segment.
 
-        Raises
-        ------
-        MissingError
-            If the run does not hold it, or not in three replications.
+        Raises MissingError if the run does not hold it, or not in three replications.
         """
         point = self._points.get(_key(series, where))
         if (
@@ -116,11 +113,6 @@ class Shares:
         Over the stations that have a value.
 
         Both groups share a trial, so the replications are pairs.
-
-        Raises
-        ------
-        MissingError
-            If the run does not hold it, or not in three replications.
         """
         trials = self._trials.at(series, where)
         means = [self._means(at, metric, division) for at in trials]
@@ -142,13 +134,7 @@ class Shares:
         return float(known[0].mean()), float(known[1].mean())
 
     def window_s(self, series: str, where: Where) -> float:
-        """Measured window of a trial, in s.
-
-        Raises
-        ------
-        MissingError
-            If the run holds no such trial.
-        """
+        """Measured window of a trial, in s."""
         return self._trials.window_s(series, where)
 
 

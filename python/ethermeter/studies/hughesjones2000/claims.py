@@ -80,22 +80,10 @@ def one_way(
 ) -> tuple[Floats, Floats]:
     """Return user octets and one-way latencies in us of a path, shape `(sizes,)` each.
 
-    Parameters
-    ----------
-    paths
-        Of a run of the study.
-    series, flow, where
-        The path.
-    how
-        `answer`: round trips by length of the answer, less half of the round trip of the shortest
-        (the study's request-response). `request`: one-way latency of the request, by its
-        length. `both`: half of the round trip of equal lengths (the study's ping-pong).
-
-    Raises
-    ------
-    MissingError
-        If the run has fewer than three sizes.
-
+    `paths`: of a run of the study. `series`, `flow`, `where`: the path. `how`: `answer`: round
+    trips by length of the answer, less half of the round trip of the shortest (the study's
+    request-response). `request`: one-way latency of the request, by its length. `both`: half of the
+    round trip of equal lengths (the study's ping-pong).
     """
     at = dict(where or {})
     if how == "both":

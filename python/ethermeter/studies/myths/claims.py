@@ -23,16 +23,9 @@ from ethermeter.studies.myths.theory import FORMULAS
 def decide(entry: Entry, ours: Estimate, remark: str) -> Finding:
     """Hold a quantity against the limit of its claim; without a limit it is a number to compare.
 
-    Parameters
-    ----------
-    entry
-        With `above` or `below`, what the whole interval must be, or with neither.
-    ours
-        The quantity; a formula's has an interval of no width, a value without any interval decides
-        nothing.
-    remark
-        Remark on it.
-
+    `entry`: with `above` or `below`, what the whole interval must be, or with neither. `ours`: the
+    quantity; a formula's has an interval of no width, a value without any interval decides nothing.
+    `remark`: remark on it.
     """
     if "above" in entry:
         return Finding(ours, bool(ours.low > entry.number("above")), remark)

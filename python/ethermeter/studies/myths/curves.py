@@ -283,12 +283,8 @@ def _in_packet_times(runs: Runs, point: Point) -> Estimate:
 def same_trials(runs: Runs) -> tuple[list[Trace], list[Trace], list[Trace]]:
     """Draw the same trials three times.
 
-    Returns
-    -------
-    :
-        Response time in packet times against offered load, the same against throughput, and
-        throughput against Q; each trace has one point for each point of the series.
-
+    Returns response time in packet times against offered load, the same against throughput, and
+    throughput against Q; each trace has one point for each point of the series.
     """
     by_load, by_throughput, by_queue = [], [], []
     for frames in dict.fromkeys(point.point[FRAMES] for point in runs.members(KNEES)):

@@ -44,15 +44,8 @@ LIGHT, HEAVY = "0.2", "0.8"
 class Runs:
     """Estimates of a run, and single replications, found by series, engine and point.
 
-    Parameters
-    ----------
-    points
-        Estimates of the whole segment.
-    trials
-        The plan.
-    values
-        Values of every trial, in the order of the plan, by metric; shape (trials,).
-
+    `points`: estimates of the whole segment. `trials`: the plan. `values`: values of every trial,
+    in the order of the plan, by metric; shape (trials,).
     """
 
     def __init__(
@@ -83,11 +76,7 @@ class Runs:
     ) -> Estimate:
         """Return one estimate.
 
-        Raises
-        ------
-        MissingError
-            If the run does not hold it.
-
+        Raises MissingError if the run does not hold it.
         """
         found = self._points.get((series, engine, *sorted(point.items())))
         if found is None or metric not in found.estimates:
@@ -99,11 +88,7 @@ class Runs:
 
         Of the first group of stations.
 
-        Raises
-        ------
-        MissingError
-            If the run does not hold the point.
-
+        Raises MissingError if the run does not hold the point.
         """
         scenario = self.trial(series, SIMULATION, point).scenario
         bits = mean_bits(groups_of(scenario)[0].flow.frames)
@@ -112,11 +97,7 @@ class Runs:
     def trial(self, series: str, engine: str, point: Mapping[str, str]) -> Trial:
         """Return the first trial of a point for an engine.
 
-        Raises
-        ------
-        MissingError
-            If the run does not hold it.
-
+        Raises MissingError if the run does not hold it.
         """
         for trial in self._trials:
             if (trial.series, trial.engine, trial.point) == (series, engine, point):
@@ -128,11 +109,7 @@ class Runs:
 
         Shape `(replications,)`, at least one.
 
-        Raises
-        ------
-        MissingError
-            If the run does not hold it.
-
+        Raises MissingError if the run does not hold it.
         """
         key = (series, SIMULATION, point)
         where = [
