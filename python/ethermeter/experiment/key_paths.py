@@ -10,7 +10,7 @@ from ethermeter import units
 from ethermeter.experiment import toml
 from ethermeter.experiment.document import MOST_TRIALS, TABLES, fields_of, form_of
 from ethermeter.experiment.toml import EVERY, PathError, Tables, assigned
-from ethermeter.faults import Fault, Key, dotted, shown
+from ethermeter.faults import Fault, Faults, Key, shown
 from ethermeter.units import UnitError
 
 LONGEST_PATH = 8
@@ -23,21 +23,12 @@ _LISTED = {"stations": "group of stations", "flows": "flow"}
 def resolved(
     document: Mapping[str, object], parts: Sequence[str], *, tops: Sequence[str]
 ) -> tuple[Key, ...]:
-    """Return the path of a dotted key, with a group of stations as its number.
-
-    Parameters
-    ----------
-    document
-        The experiment file, as read.
-    parts
-        The key, split at its dots.
-    tops
-        Tables the key may begin with.
+    """Return the path of a dotted key, split at its dots, with numbers for groups of stations.
 
     Raises
     ------
     PathError
-        If it names no known table, group or key.
+        If it names no known table, group or key, or begins with none of the tops.
 
     """
     if len(parts) < 2 or parts[0] not in tops or len(parts) > LONGEST_PATH:
@@ -134,42 +125,27 @@ _GROUPED_TABLES = ("segment", "stations", "network", "flows", "phases", "run")
 def overridden(document: Tables, overrides: Sequence[str]) -> tuple[Tables, list[Fault]]:
     """Return the document with the values set, and the faults of those that could not be.
 
-    A key that is set is no longer varied: whoever sets it means the value to hold.
-
-    Parameters
-    ----------
-    document
-        The experiment file, as read.
-    overrides
-        Texts such as "stations.count=12", "phases.transmit=2 s" or "segment.star={ radius = '10 m'
-        }".
-
+    An override is a text such as "stations.count=12", "phases.transmit=2 s" or "segment.star={
+    radius = '10 m' }". A key that is set is no longer varied.
     """
     result = dict(document)
     faults = []
     for text in overrides:
         key, equals, value = text.partition("=")
         if not equals or not key.strip() or len(text) > _LONGEST:
-            faults.append(
-                Fault("--set", key.strip() or "(missing)", shown(text), 'expected "key.path=value"')
-            )
+            allowed = 'expected "key.path=value"'
+            faults.append(Fault("--set", key.strip() or "(missing)", shown(text), allowed))
             continue
         try:
-            _encodable(text)
+            text.encode("utf-8")
             path = _path(result, key.strip())
             changed = assigned(result, path, _value(value.strip()))
-        except PathError as error:
-            faults.append(Fault("--set", key.strip(), shown(value.strip()), str(error)))
+        except (PathError, UnicodeEncodeError) as error:
+            allowed = str(error) if isinstance(error, PathError) else "expected UTF-8 text"
+            faults.append(Fault("--set", key.strip(), shown(value.strip()), allowed))
             continue
         result = _no_longer_varied(changed if isinstance(changed, dict) else result, path)
     return result, faults
-
-
-def _encodable(text: str) -> None:
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        raise PathError("expected UTF-8 text") from None
 
 
 def _value(text: str) -> object:
@@ -235,25 +211,16 @@ _RANGE_KEYS = ("from", "to", "step")
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """A key with the values it goes through.
-
-    Parameters
-    ----------
-    key
-        The key as written.
-    path
-        Where it stands, a group of stations by its number.
-    values
-        The values, as an experiment file would have them.
-    texts
-        The values as text; they name a point.
-
-    """
+    """A key with the values it goes through."""
 
     key: str
+    """The key as written."""
     path: tuple[Key, ...]
+    """Where it stands, a group of stations by its number."""
     values: tuple[object, ...]
+    """The values, as an experiment file would have them."""
     texts: tuple[str, ...]
+    """The values as text; they name a point."""
 
 
 class SweepError(ValueError):
@@ -261,54 +228,36 @@ class SweepError(ValueError):
 
 
 def sweeps_of(document: Tables, *, file: str) -> tuple[list[Sweep], list[Fault]]:
-    """Read the table `vary`.
-
-    Returns
-    -------
-    :
-        The sweeps that could be read, and the faults of the others.
-
-    """
+    """Return the sweeps of the table `vary` that could be read, and the faults of the others."""
+    faults = Faults(file, ("vary",))
     table = document.get("vary", {})
     if not isinstance(table, dict):
         return [], [Fault(file, "vary", shown(table), "expected a table")]
     tops = form_of(document).tables
     sweeps: list[Sweep] = []
-    faults: list[Fault] = []
     taken: dict[tuple[Key, ...], str] = {}
     for key, given in table.items():
-        place = dotted(("vary", key))
         try:
             if "." not in key and isinstance(given, dict):
                 raise SweepError(_ALLOWED)
             path = resolved(document, key.split("."), tops=tops)
             values = _values(given)
         except (PathError, SweepError) as error:
-            faults.append(Fault(file, place, shown(given), str(error)))
+            faults.add((key,), shown(given), str(error))
             continue
         texts = tuple(text_of(value) for value in values)
+        first = {text: at for at, text in reversed(list(enumerate(texts)))}
+        repeated = next((at for at, text in enumerate(texts) if first[text] < at), None)
         if path in taken:
-            faults.append(
-                Fault(
-                    file,
-                    place,
-                    shown(given),
-                    f'expected each key once; "{taken[path]}" is the same',
-                )
-            )
-        elif (twice := _first_twice(texts)) is not None:
-            faults.append(
-                Fault(
-                    file,
-                    dotted(("vary", key, twice)),
-                    shown(values[twice]),
-                    "expected different values; this one was there before",
-                )
-            )
+            allowed = f'expected each key once; "{taken[path]}" is the same'
+            faults.add((key,), shown(given), allowed)
+        elif repeated is not None:
+            allowed = "expected different values; this one was there before"
+            faults.add((key, repeated), shown(values[repeated]), allowed)
         else:
             sweeps.append(Sweep(key, path, values, texts))
         taken[path] = key
-    return sweeps, faults
+    return sweeps, faults.found
 
 
 def text_of(value: object) -> str:
@@ -371,12 +320,3 @@ def _steps(ends: Sequence[Fraction]) -> list[Fraction]:
     if count > MOST_TRIALS:
         raise SweepError(f"expected at most {MOST_TRIALS} values, got {count}")
     return [first + step * index for index in range(int(count))]
-
-
-def _first_twice(texts: Sequence[str]) -> int | None:
-    seen: set[str] = set()
-    for index, text in enumerate(texts):
-        if text in seen:
-            return index
-        seen.add(text)
-    return None

@@ -7,6 +7,7 @@ every combination of these.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -24,7 +25,7 @@ from ethermeter.experiment.phases import Phases, Theory, assumed, schedule
 from ethermeter.experiment.segment import Constants, Segment, constants_of
 from ethermeter.experiment.stations import StationGroup, check_group, group_of
 from ethermeter.experiment.toml import PathError, Tables, assigned, at, covers
-from ethermeter.faults import Fault, Faults, InputError, KeyPath, dotted, shown
+from ethermeter.faults import Faults, InputError, KeyPath, dotted, shown
 from ethermeter.scenario import Scenario
 from ethermeter.stations import Group
 from ethermeter.theory.assumptions import Assumptions
@@ -34,7 +35,7 @@ T = TypeVar("T")
 M = TypeVar("M", bound=BaseModel)
 CacheKey = tuple[object, ...]
 MOST_DELAYS = 4_000_000
-"""Delays between places that an experiment may have in all its different layouts."""
+"""Delays between attachment points that an experiment may have in all its different layouts."""
 
 TableKey = tuple[KeyPath, tuple[tuple[int, int], ...]]
 """A table and which value it has of each sweep that touches it."""
@@ -42,22 +43,14 @@ TableKey = tuple[KeyPath, tuple[tuple[int, int], ...]]
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A point of an experiment, found sound.
-
-    Parameters
-    ----------
-    scenario
-        Makes its scenario; put off where only soundness is asked for.
-    live
-        Settings that only a measurement needs; None on a medium, which cannot be measured.
-    theory
-        What theories assume besides; None of networks, which no theory here describes.
-
-    """
+    """A point of an experiment, found sound."""
 
     scenario: Callable[[], Scenario]
+    """Makes its scenario; put off where only soundness is asked for."""
     live: Live | None = None
+    """Settings that only a measurement needs; None on a medium, which cannot be measured."""
     theory: Assumptions | None = None
+    """What theories assume besides; None of networks, which no theory here describes."""
 
 
 class Scenarios:
@@ -102,12 +95,7 @@ class Scenarios:
         self._names = _names(self._tables("stations"))
 
     def at(self, choice: Sequence[int]) -> Scenario:
-        """Return the scenario of a point.
-
-        Parameters
-        ----------
-        choice
-            For each sweep, which of its values.
+        """Return the scenario of a point, which has a value of each sweep by its index.
 
         Raises
         ------
@@ -126,9 +114,13 @@ class Scenarios:
             With every fault of this point.
 
         """
-        faults = _Faults()
-        phases_key = self._key(("phases",), choice)
-        phases = faults.of(lambda: self._phases(phases_key))
+        faults = Faults(self._file)
+        key = self._key(("phases",), choice)
+        phases = faults.of(
+            lambda: self._once(
+                ("schedule", key), lambda: schedule(self._model(key, Phases), file=self._file)
+            )
+        )
         if "network" in self._document:
             return self._over_links(choice, phases, faults)
         return self._on_medium(choice, phases, faults)
@@ -136,38 +128,42 @@ class Scenarios:
     # A segment: one medium with its stations.
 
     def _on_medium(
-        self, choice: Sequence[int], phases: scenario.Phases | None, faults: "_Faults"
+        self, choice: Sequence[int], phases: scenario.Phases | None, faults: Faults
     ) -> Point:
-        segment_key = self._key(("segment",), choice)
-        theory_key = self._key(("theory",), choice)
-        group_keys = [self._key(("stations", index), choice) for index in range(len(self._names))]
+        file = self._file
+        segment_key, theory_key = self._key(("segment",), choice), self._key(("theory",), choice)
         segment = faults.of(lambda: self._model(segment_key, Segment))
-        groups: list[StationGroup] = []
-        for key in group_keys:
-            try:
-                groups.append(self._model(key, StationGroup))
-            except InputError as error:
-                faults.found += error.faults
-        theory = faults.of(lambda: self._assumptions(theory_key))
-        if segment is None or len(groups) < len(group_keys):
-            raise InputError(faults.found)
-        constants = faults.of(
+        groups = self._listed("stations", StationGroup, choice, faults)
+        theory = faults.of(
             lambda: self._once(
-                ("constants", segment_key), lambda: constants_of(segment, file=self._file)
+                ("assumed", theory_key), lambda: assumed(self._model(theory_key, Theory))
             )
         )
-        layout_key = (segment_key, tuple([placement(group) for group in groups]))
+        if segment is None or len(groups) < len(self._names):
+            raise InputError(faults.found)
+        constants = faults.of(
+            lambda: self._once(("constants", segment_key), lambda: constants_of(segment, file=file))
+        )
+        tables = [group for _, group in groups]
+        layout_key = (segment_key, tuple([placement(group) for group in tables]))
         laid = faults.of(
-            lambda: self._once(("layout", layout_key), lambda: self._layout(segment, groups))
+            lambda: self._once(("layout", layout_key), lambda: self._layout(segment, tables))
         )
         if constants is not None:
-            faults.found += self._too_many(groups, constants)
+            count, most = sum(group.count for group in tables), constants.max_stations
+            if count > most:
+                largest = max(range(len(tables)), key=lambda index: tables[index].count)
+                allowed = f"expected at most {most} stations in all on a segment of this standard"
+                faults.add(("stations", largest, "count"), count, allowed)
         lowered: list[Group] = []
-        for index, (group, key) in enumerate(zip(groups, group_keys, strict=True)):
-            try:
-                lowered += self._lowered(index, group, (key, segment_key), constants)
-            except InputError as error:
-                faults.found += error.faults
+        for index, (key, group) in enumerate(groups):
+            of_group = Faults(file, ("stations", index))
+            check_group(group, of_group)
+            faults.found += of_group.found
+            if constants is not None and not of_group.found:
+                make = partial(group_of, group, index, constants, self._folder, file)
+                made = faults.of(partial(self._once, ("group", key, segment_key), make))
+                lowered += [] if made is None else [made]
         if faults.found or constants is None or laid is None or phases is None or theory is None:
             raise InputError(faults.found)
         return Point(
@@ -215,70 +211,44 @@ class Scenarios:
                 f"expected at most {MOST_DELAYS} delays between places in all points together; "
                 "use clusters, or vary less"
             )
-            raise InputError([Fault(self._file, "segment", "more delays", allowed)])
+            raise InputError.of(self._file, "segment", "more delays", allowed)
         return found
-
-    def _too_many(self, groups: Sequence[StationGroup], constants: Constants) -> list[Fault]:
-        count, most = sum(group.count for group in groups), constants.max_stations
-        if count <= most:
-            return []
-        largest = max(range(len(groups)), key=lambda index: groups[index].count)
-        allowed = f"expected at most {most} stations in all on a segment of this standard"
-        return [Fault(self._file, dotted(("stations", largest, "count")), str(count), allowed)]
-
-    def _lowered(
-        self, index: int, group: StationGroup, key: CacheKey, constants: Constants | None
-    ) -> list[Group]:
-        """Return a group with neither name nor attachment points.
-
-        Without constants there is none, and only contradictions are looked for.
-        """
-        faults = Faults(self._file, ("stations", index))
-        check_group(group, faults)
-        faults.raise_all()
-        if constants is None:
-            return []
-        folder, file = self._folder, self._file
-        return [
-            self._once(
-                ("group", *key),
-                lambda: group_of(group, index, constants=constants, folder=folder, file=file),
-            )
-        ]
-
-    def _assumptions(self, key: TableKey) -> Assumptions:
-        return self._once(("assumed", key), lambda: assumed(self._model(key, Theory)))
 
     # A network: nodes and links.
 
     def _over_links(
-        self, choice: Sequence[int], phases: scenario.Phases | None, faults: "_Faults"
+        self, choice: Sequence[int], phases: scenario.Phases | None, faults: Faults
     ) -> Point:
+        file = self._file
         network_key = self._key(("network",), choice)
-        wired = faults.of(lambda: self._network(network_key))
-        flows: list[tuple[TableKey, Flow]] = []
-        for index in range(len(self._tables("flows"))):
-            key = self._key(("flows", index), choice)
-            try:
-                flows.append((key, self._model(key, Flow)))
-            except InputError as error:
-                faults.found += error.faults
-        if wired is None or phases is None or faults.found:
+        network = faults.of(
+            lambda: self._once(
+                ("network", network_key),
+                lambda: expanded_network(self._model(network_key, Network), file=file),
+            )
+        )
+        flows = self._listed("flows", Flow, choice, faults)
+        if network is None or phases is None or faults.found:
             raise InputError(faults.found)
         sent: list[ExpandedFlow] = []
         for index, (key, flow) in enumerate(flows):
-            try:
-                sent += self._flows(index, flow, wired, (key, network_key))
-            except InputError as error:
-                faults.found += error.faults
+            make = partial(
+                expanded_flows,
+                flow,
+                index,
+                network,
+                engines=self._engines,
+                folder=self._folder,
+                file=file,
+            )
+            sent += faults.of(partial(self._once, ("flows", key, network_key), make)) or []
             if len(sent) > MOST_FLOWS:
-                value, allowed = f"{len(sent)} flows", f"expected at most {MOST_FLOWS} in all"
-                faults.found.append(Fault(self._file, dotted(("flows", index)), value, allowed))
+                allowed = f"expected at most {MOST_FLOWS} in all"
+                faults.add(("flows", index), f"{len(sent)} flows", allowed)
                 break
-        if faults.found:
-            raise InputError(dict.fromkeys(faults.found))
+        faults.raise_all()
         made = self._once(
-            ("network scenario", *choice), lambda: self._checked(wired, sent, phases, choice)
+            ("network scenario", *choice), lambda: self._checked(network, sent, phases, choice)
         )
         exchanges = tuple([each.exchanges for each in sent])
         is_wanted = any(wanted is not None for wanted in exchanges)
@@ -287,7 +257,7 @@ class Scenarios:
 
     def _checked(
         self,
-        wired: ExpandedNetwork,
+        network: ExpandedNetwork,
         sent: Sequence[ExpandedFlow],
         phases: scenario.Phases,
         choice: Sequence[int],
@@ -296,48 +266,35 @@ class Scenarios:
         from ethermeter import _core
 
         made = Scenario(
-            nodes=tuple(wired.nodes),
-            links=tuple(wired.links),
+            nodes=tuple(network.nodes),
+            links=tuple(network.links),
             flows=tuple([each.flow for each in sent]),
-            clocks=wired.clocks,
+            clocks=network.clocks,
             phases=phases,
             batches=self._batches,
         )
         found = _core.check_trial(core_trial(made))
         if found is not None:
-            origins = Origins(
-                wired.node_origins, wired.link_origins, [each.origin for each in sent]
-            )
+            flow_origins = [each.origin for each in sent]
+            origins = Origins(network.node_origins, network.link_origins, flow_origins)
             document = self._assigned((), enumerate(choice))
             raise InputError([origins.fault(found, made, document, file=self._file)])
         return made
 
-    def _network(self, key: TableKey) -> ExpandedNetwork:
-        return self._once(
-            ("network", key),
-            lambda: expanded_network(self._model(key, Network), file=self._file),
-        )
-
-    def _flows(
-        self, index: int, flow: Flow, wired: ExpandedNetwork, key: CacheKey
-    ) -> list[ExpandedFlow]:
-        engines, folder, file = self._engines, self._folder, self._file
-        return self._once(
-            ("flows", *key),
-            lambda: expanded_flows(flow, index, wired, engines=engines, folder=folder, file=file),
-        )
-
     # Tables of both.
-
-    def _phases(self, key: TableKey) -> scenario.Phases:
-        return self._once(
-            ("schedule", key), lambda: schedule(self._model(key, Phases), file=self._file)
-        )
 
     def _tables(self, name: str) -> Sequence[Mapping[str, object]]:
         tables = self._document.get(name, ())
         assert isinstance(tables, list | tuple), "validated"
         return tables
+
+    def _listed(
+        self, name: str, model: type[M], choice: Sequence[int], faults: Faults
+    ) -> list[tuple[TableKey, M]]:
+        """Return the tables of a list that have no faults."""
+        keys = [self._key((name, index), choice) for index in range(len(self._tables(name)))]
+        found = [(key, faults.of(partial(self._model, key, model))) for key in keys]
+        return [(key, table) for key, table in found if table is not None]
 
     def _key(self, table: KeyPath, choice: Sequence[int]) -> TableKey:
         """Return what a table depends on: which values of the sweeps that touch it."""
@@ -364,11 +321,13 @@ class Scenarios:
         return found  # type: ignore[return-value]
 
     def _model(self, key: TableKey, model: type[M]) -> M:
-        return self._once(("model", key), lambda: self._validated(key, model))
+        """Return a table with the values of a point, validated."""
 
-    def _validated(self, key: TableKey, model: type[M]) -> M:
-        table, choice = key
-        return validated(model, self._assigned(table, choice), file=self._file, within=table)
+        def make() -> M:
+            table, choice = key
+            return validated(model, self._assigned(table, choice), file=self._file, within=table)
+
+        return self._once(("model", key), make)
 
     def _assigned(self, table: KeyPath, choice: Iterable[tuple[int, int]]) -> object:
         """Return a table with the values of a point."""
@@ -379,23 +338,8 @@ class Scenarios:
                 sweep = self._sweeps[index]
                 raw = assigned(raw, sweep.path[len(table) :], sweep.values[value])
         except PathError as error:
-            raise InputError([Fault(self._file, dotted(table), shown(raw), str(error))]) from None
+            raise InputError.of(self._file, dotted(table), shown(raw), str(error)) from None
         return raw
-
-
-class _Faults:
-    """Faults of a point found so far."""
-
-    def __init__(self) -> None:
-        self.found: list[Fault] = []
-
-    def of(self, make: Callable[[], T]) -> T | None:
-        """Return what is made, or None where it has faults, which are kept."""
-        try:
-            return make()
-        except InputError as error:
-            self.found += error.faults
-            return None
 
 
 def _names(tables: Sequence[Mapping[str, object]]) -> list[tuple[str, str]]:

@@ -1,7 +1,7 @@
 """[phases], [run] and [theory]: when what happens, how often, and what theories assume."""
 
 from fractions import Fraction
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, WithJsonSchema
 
@@ -82,12 +82,16 @@ Engine = Literal["simulation", "theory", "idealised", "ablation"]
 """An engine that can answer."""
 
 
+def _usual() -> list[Any]:
+    return ["simulation"]
+
+
 class Run(Table):
     """How the trials are run."""
 
     engines: Annotated[
         list[Engine], Field(min_length=1, max_length=4), AfterValidator(distinct)
-    ] = Field(default_factory=lambda: ["simulation"])
+    ] = Field(default_factory=_usual)
     """Engines that answer: "simulation" of the segment, "theory" by formulas, "idealised"
     by simulation of what a theory assumes,
     "ablation" by simulations on the way from there to the segment.
@@ -115,7 +119,7 @@ class NetworkRun(Table):
         list[Annotated[NetworkEngine, BeforeValidator(_of_networks)]],
         Field(min_length=1, max_length=2),
         AfterValidator(distinct),
-    ] = Field(default_factory=lambda: ["simulation"])
+    ] = Field(default_factory=_usual)
     """Engines that answer: "simulation" of the network, "live" by measurement between hosts."""
     replications: Replications = 1
     """Trials of each point, with different seeds."""

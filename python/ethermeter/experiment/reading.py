@@ -1,5 +1,6 @@
 """Reading: from a file to an experiment, or to every fault in it."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,8 +11,6 @@ from ethermeter.experiment import toml
 from ethermeter.experiment.document import (
     MOST_TRIALS,
     TABLES,
-    Document,
-    NetworkDocument,
     faults_of,
     fields_of,
     form_of,
@@ -20,68 +19,43 @@ from ethermeter.experiment.document import (
 from ethermeter.experiment.key_paths import Sweep, overridden, resolved, sweeps_of
 from ethermeter.experiment.lowering import Scenarios
 from ethermeter.experiment.toml import EVERY, PathError, Tables, assigned, covers
-from ethermeter.faults import Fault, InputError, Key, dotted, shown
+from ethermeter.faults import Fault, Faults, InputError, shown
 
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """An experiment file, as read.
-
-    Parameters
-    ----------
-    path
-        The file.
-    title
-        What it is, in one line.
-    notes
-        Anything a reader should know.
-    seed
-        Where all chance comes from.
-    series
-        Name of the series in figures.
-    engines
-        Engines that answer.
-    models
-        Models that the engines "theory" and "idealised" use; None for all that apply.
-    replications
-        Trials of each point.
-    batches
-        Equal parts of the measured window.
-    sources
-        Where a parameter comes from: dotted key to "kind: text".
-    sweeps
-        What is varied.
-    source_text
-        The file's text after overrides; TOML.
-    document
-        The same as tables; not to be changed.
-    scenarios
-        The scenarios of its points.
-
-    """
+    """An experiment file, as read."""
 
     path: Path
     title: str
+    """What it is, in one line."""
     notes: str
     seed: int
     series: str
+    """Name of the series in figures."""
     engines: tuple[str, ...]
+    """Engines that answer."""
     models: tuple[str, ...] | None
+    """Models that the engines "theory" and "idealised" use; None for all that apply."""
     replications: int
+    """Trials of each point."""
     batches: int
+    """Equal parts of the measured window."""
     sources: Mapping[str, str]
+    """Where a parameter comes from: dotted key to "kind: text"."""
     sweeps: tuple[Sweep, ...]
+    """What is varied."""
     source_text: str = field(repr=False)
+    """The file's text after overrides; TOML."""
     document: Tables = field(repr=False)
+    """The same as tables; not to be changed."""
     scenarios: Scenarios = field(repr=False, compare=False)
+    """The scenarios of its points."""
 
     @property
     def points(self) -> int:
         """How many combinations of the varied values there are."""
-        count = 1
-        for sweep in self.sweeps:
-            count *= len(sweep.values)
-        return count
+        return math.prod(len(sweep.values) for sweep in self.sweeps)
 
     @property
     def trials(self) -> int:
@@ -99,13 +73,8 @@ class Experiment:
 def load(path: Path, *, overrides: Sequence[str] = ()) -> Experiment:
     """Read an experiment file.
 
-    Parameters
-    ----------
-    path
-        The file.
-    overrides
-        Values to set in it, each "key.path=TOML value"; a word that is no TOML value counts as a
-        text. A key that is set is no longer varied.
+    Overrides are values to set in it, each "key.path=TOML value"; a word that is no TOML value
+    counts as a text. A key that is set is no longer varied.
 
     Raises
     ------
@@ -125,7 +94,7 @@ def load(path: Path, *, overrides: Sequence[str] = ()) -> Experiment:
 def of_document(
     document: Tables, path: Path, *, text: str | None = None, faults: Sequence[Fault] = ()
 ) -> Experiment:
-    """Return the experiment that a file's tables are.
+    """Return the experiment of a file's tables.
 
     Parameters
     ----------
@@ -136,7 +105,7 @@ def of_document(
     text
         Its text; that of the tables if not given.
     faults
-        What is known to be wrong already.
+        Faults that are known already.
 
     Raises
     ------
@@ -145,16 +114,17 @@ def of_document(
 
     """
     file = str(path)
-    faults = list(faults)
-    model, wrong = _document(document, file=file)
-    faults += wrong
-    faults += _sources(document, file=file)
-    faults += _names(document, file=file)
+    found = Faults(file)
+    found.found += faults
+    form = form_of(document)
+    model = found.of(lambda: validated(form.document, document, file=file))
+    _check_sources(document, found)
+    _check_names(document, found)
     sweeps, wrong = sweeps_of(document, file=file)
-    faults += wrong
-    faults += _values(document, sweeps, file=file)
-    if faults or model is None:
-        raise InputError(faults)
+    found.found += wrong
+    _check_values(document, sweeps, found)
+    if found.found or model is None:
+        raise InputError(found.found)
     experiment = Experiment(
         path=path,
         title=model.title,
@@ -182,98 +152,61 @@ def of_document(
     return experiment
 
 
-def _document(
-    document: Tables, *, file: str
-) -> tuple[Document | NetworkDocument | None, list[Fault]]:
-    try:
-        return validated(form_of(document).document, document, file=file), []
-    except InputError as error:
-        return None, list(error.faults)
-
-
-def _sources(document: Tables, *, file: str) -> list[Fault]:
-    """Return the sources that speak of no parameter."""
+def _check_sources(document: Tables, faults: Faults) -> None:
+    """Find sources of keys that are no parameter."""
     table = document.get("sources")
-    faults = []
     for key, given in table.items() if isinstance(table, dict) else ():
         try:
             if isinstance(given, str):
                 resolved(document, key.split("."), tops=form_of(document).tables)
         except PathError as error:
-            faults.append(Fault(file, dotted(("sources", key)), shown(given), str(error)))
-    return faults
+            faults.add(("sources", key), shown(given), str(error))
 
 
-def _names(document: Tables, *, file: str) -> list[Fault]:
-    """Return the groups, or flows, whose names leave open what a dotted key means."""
-    form = form_of(document)
-    top, model = form.listed, TABLES[form.listed]
+def _check_names(document: Tables, faults: Faults) -> None:
+    """Find names of groups, or flows, with which a dotted key is ambiguous."""
+    top = form_of(document).listed
     groups = document.get(top)
-    seen: set[str] = set()
-    faults = []
+    names: set[str] = set()
     for index, group in enumerate(groups if isinstance(groups, list) else ()):
         name = group.get("name") if isinstance(group, dict) else None
         if not isinstance(name, str):
             continue
-        place = dotted((top, index, "name"))
-        if name in fields_of(model):
-            faults.append(
-                Fault(file, place, shown(name), f"expected a name that is no key of {top}")
-            )
-        if name in seen:
-            faults.append(
-                Fault(
-                    file,
-                    place,
-                    shown(name),
-                    f"expected a name that no {'flow' if top == 'flows' else 'group'} before has",
-                )
-            )
-        seen.add(name)
-    return faults
+        path = (top, index, "name")
+        if name in fields_of(TABLES[top]):
+            faults.add(path, shown(name), f"expected a name that is no key of {top}")
+        if name in names:
+            what = "flow" if top == "flows" else "group"
+            faults.add(path, shown(name), f"expected a name that no {what} before has")
+        names.add(name)
 
 
-def _values(document: Tables, sweeps: Sequence[Sweep], *, file: str) -> list[Fault]:
-    """Return the varied values that their key does not allow."""
-    faults = []
+def _check_values(document: Tables, sweeps: Sequence[Sweep], faults: Faults) -> None:
+    """Find varied values that their key does not allow."""
     for sweep in sweeps:
         if sweep.path == ("theory", "models"):
-            faults.append(
-                Fault(
-                    file,
-                    dotted(("vary", sweep.key)),
-                    "varied",
-                    "expected all models in one list, theory.models",
-                )
-            )
+            allowed = "expected all models in one list, theory.models"
+            faults.add(("vary", sweep.key), "varied", allowed)
             continue
-        size = 2 if sweep.path[0] == form_of(document).listed else 1
-        # What every flow may have is asked of the first.
+        top = str(sweep.path[0])
+        size = 2 if top == form_of(document).listed else 1
+        # The values of every flow are checked in the first.
         within = tuple(0 if part == EVERY else part for part in sweep.path[:size])
-        table = _table(document, within)
-        model = TABLES[str(sweep.path[0])]
+        table = document.get(top, {})
+        if size == 2 and isinstance(table, list):
+            table = table[int(within[1])]
         for index, value in enumerate(sweep.values):
-            place = ("vary", sweep.key, index)
             try:
-                model.model_validate(assigned(table, sweep.path[size:], value))
+                TABLES[top].model_validate(assigned(table, sweep.path[size:], value))
             except PathError as error:
-                faults.append(Fault(file, dotted(place[:2]), shown(value), str(error)))
+                faults.add(("vary", sweep.key), shown(value), str(error))
                 break
             except ValidationError as error:
-                # What else is wrong with the table was found when the file was validated as it
-                # stands.
-                for path, fault in faults_of(error, model, file=file, within=within):
+                # Other faults of the table were found when the whole file was validated.
+                for path, fault in faults_of(error, TABLES[top], file=faults.file, within=within):
                     if covers(sweep.path, path):
                         rest = path[len(sweep.path) :]
-                        faults.append(
-                            Fault(file, dotted((*place, *rest)), fault.value, fault.allowed)
-                        )
-    return faults
-
-
-def _table(document: Tables, path: tuple[Key, ...]) -> object:
-    table = document.get(str(path[0]), {})
-    return table[int(path[1])] if len(path) > 1 and isinstance(table, list) else table
+                        faults.add(("vary", sweep.key, index, *rest), fault.value, fault.allowed)
 
 
 def _check(experiment: Experiment) -> None:
@@ -283,7 +216,7 @@ def _check(experiment: Experiment) -> None:
     """
     if experiment.trials > MOST_TRIALS:
         allowed = f"expected at most {MOST_TRIALS} trials: points x engines x replications"
-        raise InputError([Fault(str(experiment.path), "vary", str(experiment.trials), allowed)])
+        raise InputError.of(str(experiment.path), "vary", str(experiment.trials), allowed)
     first = [0] * len(experiment.sweeps)
     choices = [first] + [
         [value if other == index else 0 for other in range(len(first))]
@@ -307,23 +240,14 @@ def raise_all(experiment: Experiment, choices: Iterable[Sequence[int]]) -> None:
         try:
             experiment.scenarios.point(choice)
         except InputError as error:
+            values = zip(experiment.sweeps, choice, strict=True)
+            point = ", ".join(f"{sweep.key} = {sweep.texts[at][:60]}" for sweep, at in values)
             for fault in error.faults:
-                faults.setdefault(
-                    (fault.key, fault.value, fault.allowed), _placed(fault, experiment, choice)
-                )
+                allowed = f"{fault.allowed} (with {point})" if point else fault.allowed
+                found = Fault(fault.file, fault.key, fault.value, allowed)
+                faults.setdefault((fault.key, fault.value, fault.allowed), found)
     if faults:
         raise InputError(faults.values())
-
-
-def _placed(fault: Fault, experiment: Experiment, choice: Sequence[int]) -> Fault:
-    """Return the fault with the point at which it showed."""
-    if not choice:
-        return fault
-    point = ", ".join(
-        f"{sweep.key} = {sweep.texts[index][:60]}"
-        for sweep, index in zip(experiment.sweeps, choice, strict=True)
-    )
-    return Fault(fault.file, fault.key, fault.value, f"{fault.allowed} (with {point})")
 
 
 _PACKAGE = Path(__file__).parent.parent

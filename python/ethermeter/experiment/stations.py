@@ -121,7 +121,7 @@ def check_group(group: StationGroup, faults: Faults) -> None:
 
 
 def group_of(
-    group: StationGroup, index: int, *, constants: Constants, folder: Path, file: str
+    group: StationGroup, index: int, constants: Constants, folder: Path, file: str
 ) -> Group:
     """Return a group with neither name nor attachment points.
 
