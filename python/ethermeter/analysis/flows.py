@@ -1,7 +1,6 @@
 """Flows of networks: lines of times against lengths, and how fairly flows share."""
 
 import json
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +24,7 @@ from ethermeter.analysis.interval import LEVEL, Estimate, Floats
 from ethermeter.analysis.lengths import METRICS as TIMES
 from ethermeter.analysis.lengths import Extra, OfLengths, extras, of_lengths
 from ethermeter.analysis.tables import per_station
+from ethermeter.json_values import finite
 from ethermeter.metrics import Metric
 from ethermeter.metrics.formulas import jain_index
 from ethermeter.scenario import Scenario
@@ -111,11 +111,8 @@ def sharing(
         return ()
     points, firsts, replications = grouped(trials)
     values = per_station(observations, trials, SHARED)
-    left = (
-        _rates_left_out(flow_batches, observations, trials)
-        if min(replications) < ENOUGH_REPLICATIONS
-        else {}
-    )
+    few = min(replications) < ENOUGH_REPLICATIONS
+    left = _rates_left_out(flow_batches, observations, trials) if few else {}
     found = []
     for at, first in enumerate(firsts):
         members = np.flatnonzero(points == at).tolist()
@@ -130,24 +127,21 @@ def sharing(
                 for replication in known
                 if members[replication] in left
             ]
-            index_errors, share_errors = _errors_within(
-                by_batch if len(by_batch) == len(known) else [], len(flows)
-            )
+            complete = by_batch if len(by_batch) == len(known) else []
+            index_errors, share_errors = _errors_within(complete, len(flows))
+            example = trials[first]
+            estimates = map(_estimate, shares.T, share_errors)
+            names = [example.scenario.flows[flow].name for flow in flows]
             found.append(
                 Sharing(
-                    trials[first].series,
-                    dict(trials[first].point),
-                    trials[first].engine,
-                    replications[at],
-                    name,
-                    metric,
-                    _estimate(indices, index_errors),
-                    {
-                        trials[first].scenario.flows[flow].name: _estimate(
-                            shares[:, column], share_errors[column]
-                        )
-                        for column, flow in enumerate(flows)
-                    },
+                    series=example.series,
+                    point=dict(example.point),
+                    engine=example.engine,
+                    replications=replications[at],
+                    flows=name,
+                    metric=metric,
+                    jain_index=_estimate(indices, index_errors),
+                    shares=dict(zip(names, estimates, strict=True)),
                 )
             )
     return tuple(found)
@@ -155,12 +149,8 @@ def sharing(
 
 def _sharers(scenario: Scenario) -> dict[str, list[int]]:
     """Numbers of the flows that share, by the name of their table."""
-    tables = {
-        name: members.tolist()
-        for name, members in groups.by_table(scenario).items()
-        if len(members) > 1
-    }
-    if tables:
+    divided = groups.by_table(scenario).items()
+    if tables := {name: members.tolist() for name, members in divided if len(members) > 1}:
         return tables
     kinds = {(flow.transfer is not None, flow.response is not None) for flow in scenario.flows}
     every = list(range(len(scenario.flows)))
@@ -285,15 +275,14 @@ def _line(each: OfLengths) -> dict[str, object]:
         "times_s": each.times_s.tolist(),
         "residuals_s": each.residuals_s.tolist(),
         **_coefficients(each.whole),
-        "knee_octets": each.break_octets if math.isfinite(each.break_octets) else None,
+        "knee_octets": finite(each.break_octets),
         "pieces": [_coefficients(piece) for piece in each.pieces],
     }
 
 
 def _coefficients(line: Line) -> dict[str, object]:
-    determination = line.determination if math.isfinite(line.determination) else None
     return {
         "intercept_s": estimate_json(line.intercept),
         "slope_s_per_octet": estimate_json(line.slope),
-        "determination": determination,
+        "determination": finite(line.determination),
     }

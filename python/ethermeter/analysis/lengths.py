@@ -32,6 +32,7 @@ BREAK_PROBABILITY = 0.05
 """Two lines are better than one if chance alone would make any division of the points so much
 better with less than this.
 """
+_Fixed = tuple[tuple[str, str], ...]
 _ROUNDING = 1e-9
 """Scatter over the longest time, below which points lie on the line as far as numbers go."""
 
@@ -61,18 +62,13 @@ class OfLengths:
     @property
     def residuals_s(self) -> Floats:
         """What lies between the points and the line through all of them, in s."""
-        found: Floats = (
-            self.times_s - self.whole.intercept.value - self.whole.slope.value * self.octets
-        )
-        return found
+        line = self.whole
+        return np.asarray(self.times_s - line.intercept.value - line.slope.value * self.octets)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Extra:
-    """What one path costs more than another: differences of intercepts and of slopes.
-
-    In s, and in s an octet.
-    """
+    """What one path costs more than another: intercepts [s] and slopes [s an octet] apart."""
 
     one: OfLengths
     other: OfLengths
@@ -85,7 +81,7 @@ def of_lengths(points: Iterable[Point]) -> list[OfLengths]:
 
     Points are of flows, each with the flow's name under `ethermeter.analysis.groups.PART`.
     """
-    found: dict[_Place, dict[float, float]] = {}
+    found: dict[tuple[str, str, str, str, _Fixed, Metric], dict[float, float]] = {}
     for point in points:
         flow = point.point.get(PART, "")
         for key, text in point.point.items():
@@ -98,9 +94,13 @@ def of_lengths(points: Iterable[Point]) -> list[OfLengths]:
             for metric in METRICS:
                 estimate = point.estimates.get(metric)
                 if estimate is not None and math.isfinite(estimate.value):
-                    place = _Place(point.series, point.engine, flow, key, fixed, metric)
-                    found.setdefault(place, {})[octets] = estimate.value
-    return [_drawn(place, times) for place, times in found.items() if len(times) >= FEWEST]
+                    of = (point.series, point.engine, flow, key, fixed, metric)
+                    found.setdefault(of, {})[octets] = estimate.value
+    return [
+        OfLengths(series, engine, flow, key, dict(fixed), metric, *_drawn(times))
+        for (series, engine, flow, key, fixed, metric), times in found.items()
+        if len(times) >= FEWEST
+    ]
 
 
 def extras(lines: Sequence[OfLengths]) -> list[Extra]:
@@ -153,40 +153,16 @@ def broken(octets: Floats, times_s: Floats) -> tuple[tuple[Line, ...], float]:
     statistic = (scatter - of_two) / 2 / (of_two / degrees) if of_two > 0 else math.inf
     if float(fdtrc(2, degrees, statistic)) * len(divisions) >= BREAK_PROBABILITY:
         return (), math.nan
-    return (line(octets[:at], times_s[:at]), line(octets[at:], times_s[at:])), float(
-        octets[at - 1] + octets[at]
-    ) / 2
+    pieces = line(octets[:at], times_s[:at]), line(octets[at:], times_s[at:])
+    return pieces, float(octets[at - 1] + octets[at]) / 2
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """What all points of a line have in common."""
-
-    series: str
-    engine: str
-    flow: str
-    key: str
-    fixed: tuple[tuple[str, str], ...]
-    metric: Metric
-
-
-def _drawn(place: _Place, times: Mapping[float, float]) -> OfLengths:
-    octets = np.array(sorted(times), dtype=np.float64)
-    times_s = np.array([times[each] for each in octets.tolist()], dtype=np.float64)
-    pieces, break_octets = broken(octets, times_s)
-    return OfLengths(
-        series=place.series,
-        engine=place.engine,
-        flow=place.flow,
-        key=place.key,
-        fixed=dict(place.fixed),
-        metric=place.metric,
-        octets=octets,
-        times_s=times_s,
-        whole=line(octets, times_s),
-        pieces=pieces,
-        break_octets=break_octets,
-    )
+def _drawn(
+    times: Mapping[float, float],
+) -> tuple[Floats, Floats, Line, tuple[Line, ...], float]:
+    """Return points in the order of their lengths, the line through all, and the broken line."""
+    octets, times_s = np.array(sorted(times.items()), dtype=np.float64).T.copy()
+    return octets, times_s, line(octets, times_s), *broken(octets, times_s)
 
 
 def _scatter(octets: Floats, times_s: Floats) -> float:

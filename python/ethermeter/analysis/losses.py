@@ -5,13 +5,15 @@ Counters are those of hosts and of a testbed's switches.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from ethermeter.store.result import Result
 
 PLACES = ("sender-queue", "sender-interface", "network", "switch", "receiver-interface", "socket")
-"""Places in the order of the way; `network` and `switch` are known of testbeds only."""
+"""Places in the order of the path; `network` and `switch` are known of testbeds only."""
 UNEXPLAINED = "unexplained"
 """Missing messages that no counter saw."""
+K = TypeVar("K")
 Hop = tuple[str, str, str]
 """Place, node, and the node towards which it leads."""
 EXCESS = "excess"
@@ -64,7 +66,7 @@ class Loss:
 
     @property
     def missing(self) -> float:
-        """Messages that were sent and did not come."""
+        """Messages that were sent and did not arrive."""
         return self.sent - self.received
 
 
@@ -118,11 +120,8 @@ def _at_switches(found: Sequence[Loss]) -> set[int]:
         missing = {(found[at].flow, found[at].missing) for at in streams}
         is_alike = len(missing) == len({flow for flow, _ in missing})
         is_at_switches = all(place == "switch" for place, _, _ in ports)
-        if (
-            is_alike
-            and is_at_switches
-            and sum(ports.values()) == sum(count for _, count in missing)
-        ):
+        is_all = sum(ports.values()) == sum(count for _, count in missing)
+        if is_alike and is_at_switches and is_all:
             known |= streams
     return known
 
@@ -148,30 +147,27 @@ def drops(result: Result, found: Sequence[Loss]) -> tuple[Drops, ...]:
 
 def drops_together(found: Sequence[Drops]) -> Drops:
     """Sum of those of one port or wire in several tests."""
-    causes = dict.fromkeys(cause for of in found for cause in of.dropped)
-    dropped = {cause: sum(of.dropped.get(cause, 0.0) for of in found) for cause in causes}
-    return Drops(
-        found[0].place, found[0].at, found[0].towards, dropped, sum(of.missing for of in found)
-    )
+    dropped = _summed([of.dropped for of in found])
+    return replace(found[0], dropped=dropped, missing=sum(of.missing for of in found))
 
 
 def total(found: Sequence[Loss], *, flow: str, receiver: str) -> Loss:
     """Sum of several: of all replications of a flow, or of all flows."""
+    places = _summed([of.places for of in found])
     return Loss(
         flow=flow,
         receiver=receiver,
         sent=sum(of.sent for of in found),
         received=sum(of.received for of in found),
-        places={
-            place: count
-            for place in PLACES
-            if (count := sum(of.places.get(place, 0.0) for of in found))
-        },
+        places={place: count for place in PLACES if (count := places.get(place))},
         unexplained=sum(of.unexplained for of in found),
         excess=sum(of.excess for of in found),
         at_switches=sum(of.at_switches for of in found),
-        between={
-            hop: sum(of.between.get(hop, 0.0) for of in found)
-            for hop in dict.fromkeys(hop for of in found for hop in of.between)
-        },
+        between=_summed([of.between for of in found]),
     )
+
+
+def _summed(found: Sequence[Mapping[K, float]]) -> dict[K, float]:
+    """Sum counts by key, in the order of the first of each."""
+    keys = dict.fromkeys(key for of in found for key in of)
+    return {key: sum(of.get(key, 0.0) for of in found) for key in keys}

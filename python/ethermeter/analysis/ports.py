@@ -70,10 +70,7 @@ class PortPoint:
 
     @property
     def busiest(self) -> Port:
-        """The port with the busiest medium; on a shared medium, the one that sent most.
-
-        The first of several.
-        """
+        """The first port with the busiest medium; on a shared medium, the one that sent most."""
         return max(self.ports, key=lambda port: (port.medium.value, port.share.value))
 
 
@@ -97,15 +94,12 @@ def estimate(trials: Sequence[Trial], ports: "pa.Table") -> tuple[PortPoint, ...
     for group, first in enumerate(firsts):
         rows = order[of == group]
         if rows.size:
-            mine = {
-                name: values[rows].reshape(replications[group], -1)
-                for name, values in columns.items()
-            }
-            example = trials[first]
-            made = tuple(_ports(example.scenario, mine))
-            found.append(
-                PortPoint(example.series, dict(example.point), example.engine, first, made)
-            )
+            shape = (replications[group], -1)
+            mine = {name: values[rows].reshape(shape) for name, values in columns.items()}
+            of_trial = trials[first]
+            made = tuple(_ports(of_trial.scenario, mine))
+            point = dict(of_trial.point)
+            found.append(PortPoint(of_trial.series, point, of_trial.engine, first, made))
     return tuple(found)
 
 
@@ -114,10 +108,7 @@ def _ports(scenario: Scenario, columns: Mapping[str, Floats]) -> Iterator[Port]:
     phases, links = scenario.phases, scenario.links
     window_ps = phases.measure_to_ps - phases.measure_from_ps
     window_s = window_ps / PS_PER_S
-    gap_ps = np.repeat(
-        np.array([link.gap_octets * link.ps_per_octet for link in links], dtype=np.float64),
-        2,
-    )
+    gap_ps = np.repeat([float(link.gap_octets * link.ps_per_octet) for link in links], 2)
     busy = (columns["busy_ps"] + columns["frames"] * gap_ps) / window_ps
     media = media_of(scenario)
     together = np.array([np.bincount(media, weights=of_trial) for of_trial in busy])[:, media]
@@ -151,10 +142,7 @@ def _estimates(values: Floats) -> list[Estimate]:
 
 
 def media_of(scenario: Scenario) -> Integers:
-    """Return on which medium every port sends.
-
-    One of its own, but one for all half-duplex links that hubs join.
-    """
+    """Return the medium of every port: its own, or one for all half-duplex links at hubs."""
     links = scenario.links
     hubs = {node.name for node in scenario.nodes if node.kind.hub is not None}
     domain = list(range(len(links)))

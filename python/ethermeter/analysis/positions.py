@@ -79,9 +79,7 @@ def along_a_line(delay_ps: Sequence[Sequence[int]]) -> tuple[int, ...] | None:
     if size < 2 or any(len(row) != size for row in delay_ps):
         return None
     delays = np.asarray(delay_ps, dtype=np.int64)
-    first, last = (
-        int(index) for index in np.unravel_index(int(np.argmax(np.triu(delays, 1))), delays.shape)
-    )
+    first, last = divmod(int(np.argmax(np.triu(delays, 1))), size)
     known = np.diagonal(delays)[np.diagonal(delays) > 0]
     inner = [place for place in range(size) if place not in (first, last)]
     if known.size:
@@ -94,13 +92,8 @@ def along_a_line(delay_ps: Sequence[Sequence[int]]) -> tuple[int, ...] | None:
     along[first] = 0
     expected = np.abs(along[:, None] - along[None, :]) + taps_ps
     is_between = ~np.eye(size, dtype=bool)
-    if (
-        not (delays == expected)[is_between].all()
-        or not np.isin(known, taps_ps).all()
-        or along.max() <= 0
-    ):
-        return None
-    return tuple(int(position) for position in along)
+    is_line = (delays == expected)[is_between].all() and np.isin(known, taps_ps).all()
+    return tuple(along.tolist()) if is_line and along.max() > 0 else None
 
 
 def occupied(scenario: Scenario) -> dict[int, int] | None:
@@ -245,10 +238,7 @@ def write(run_dir: Path) -> Path:
 def read(run_dir: Path) -> tuple[Line, ...]:
     """Read the places of a run from its `positions.json`; none if it has no such file.
 
-    Raises
-    ------
-    InputError
-        If the file is not what `write` left.
+    Raises `InputError` if the file is not what `write` left.
     """
     path = run_dir / FILE
     if not path.exists():

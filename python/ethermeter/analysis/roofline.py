@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from ethermeter.analysis.interval import Estimate, exact
 from ethermeter.faults import InputError, shown
+from ethermeter.json_values import finite
 from ethermeter.scenario import FixedLengths, Flow, Kind, Link, MixLengths, SamplesLengths, Scenario
 from ethermeter.scenario import Stage as ScenarioStage
 
@@ -57,13 +58,9 @@ class Roofline:
             "title": self.title,
             "counts": self.counts,
             "stages": [
-                {
-                    "name": stage.name,
-                    **_estimate(stage.ceiling),
-                    "source": stage.source,
-                    "flows": stage.flows,
-                }
-                for stage in self.stages
+                {"name": each.name, **_estimate(each.ceiling)}
+                | {"source": each.source, "flows": each.flows}
+                for each in self.stages
             ],
             "achieved": None if self.achieved is None else _estimate(self.achieved),
             "nearest": self.nearest.name,
@@ -73,22 +70,12 @@ class Roofline:
 
 def _estimate(estimate: Estimate) -> dict[str, float | None]:
     """Write value, error and degrees of freedom; null for what is unknown or infinite."""
-    error = estimate.error if math.isfinite(estimate.error) else None
-    return {
-        "bit_per_s": estimate.value,
-        "error": error,
-        "degrees": estimate.degrees if math.isfinite(estimate.degrees) else None,
-    }
+    error, degrees = finite(estimate.error), finite(estimate.degrees)
+    return {"bit_per_s": estimate.value, "error": error, "degrees": degrees}
 
 
 def read(value: object, *, file: str) -> Roofline:
-    """Read a roofline from the JSON that `as_json` wrote; `file` is for faults.
-
-    Raises
-    ------
-    InputError
-        If it is none.
-    """
+    """Read a roofline from the JSON that `as_json` wrote; raises `InputError` naming the file."""
 
     def wrong(key: str, what: object, allowed: str) -> InputError:
         return InputError.of(file, key, shown(what), allowed)
@@ -123,14 +110,8 @@ def read(value: object, *, file: str) -> Roofline:
         flows = entry.get("flows", 1)
         if not isinstance(flows, int) or flows < 1:
             raise wrong(f"{key}.flows", flows, "expected a count of at least 1")
-        found.append(
-            Stage(
-                str(entry.get("name", f"stage {at + 1}")),
-                ceiling,
-                str(entry.get("source", "")),
-                flows,
-            )
-        )
+        name, source = str(entry.get("name", f"stage {at + 1}")), str(entry.get("source", ""))
+        found.append(Stage(name, ceiling, source, flows))
     achieved = value.get("achieved")
     return Roofline(
         str(value.get("title", "Path")),
@@ -177,9 +158,8 @@ def _frames(flow: Flow) -> list[tuple[float, float]]:
             messages = [(bits / 8, 1.0)]
         case MixLengths(bits=sizes, weights=weights):
             total = sum(weights)
-            messages = [
-                (bits / 8, weight / total) for bits, weight in zip(sizes, weights, strict=True)
-            ]
+            mixed = zip(sizes, weights, strict=True)
+            messages = [(bits / 8, weight / total) for bits, weight in mixed]
     framing = flow.framing
     if isinstance(framing, str) or framing.udp is None:
         return messages

@@ -1,7 +1,7 @@
 """Unseen: limits of what was not seen once, such as the loss of a run in which no frame was lost.
 
 No variance follows from counts that are zero in every replication, and an interval without width
-would tell what is not known. The limit of 95% confidence comes from how often it could have been
+would claim what is not known. The limit of 95% confidence comes from how often it could have been
 seen: the rule of three (`ethermeter.analysis.interval.no_failure`).
 
 What counts as independent: frames and messages for losses and collisions, packets for voice, of
@@ -29,22 +29,9 @@ BY_FRAME = {Metric.COLLISIONS_PER_FRAME: 0.0, Metric.ATTEMPTS_PER_FRAME: 1.0}
 COUNTS = frozenset(
     {
         *(Metric.DISCARDED, Metric.DROPPED, Metric.RESUMED, Metric.LATE_COLLISIONS, Metric.DAMAGED),
-        *(
-            Metric.SAMPLES_LOST,
-            Metric.SAMPLES_LOST_HOST,
-            Metric.REORDERED,
-            Metric.DUPLICATES,
-            Metric.TIMED_OUT,
-            Metric.DROPPED,
-        ),
-        *(
-            Metric.LOST_QUEUE,
-            Metric.LOST_BUFFER,
-            Metric.LOST_ATTEMPTS,
-            Metric.FILTERED,
-            Metric.IGNORED,
-        ),
-        *(Metric.RETRANSMITTED, Metric.TIMEOUTS),
+        *(Metric.SAMPLES_LOST, Metric.SAMPLES_LOST_HOST, Metric.REORDERED, Metric.DUPLICATES),
+        *(Metric.TIMED_OUT, Metric.LOST_QUEUE, Metric.LOST_BUFFER, Metric.LOST_ATTEMPTS),
+        *(Metric.FILTERED, Metric.IGNORED, Metric.RETRANSMITTED, Metric.TIMEOUTS),
     }
 )
 """Counts of events in a trial."""
@@ -72,12 +59,8 @@ def exposure(metric: Metric, counted: Mapping[Metric, Floats], scenario: Scenari
         return counted.get(name, nothing)
 
     if metric in SAMPLES:
-        return _packets(
-            of(Metric.SAMPLES_DELIVERED) + of(Metric.SAMPLES_LOST),
-            of(Metric.FRAMES),
-            of(Metric.MESSAGES),
-            scenario,
-        )
+        samples = of(Metric.SAMPLES_DELIVERED) + of(Metric.SAMPLES_LOST)
+        return _packets(samples, of(Metric.FRAMES), of(Metric.MESSAGES), scenario)
     if metric in BY_FRAME:
         return of(Metric.FRAMES)
     if metric != Metric.LOSS:

@@ -26,7 +26,7 @@ from ethermeter.theory.idealised import (
 )
 from ethermeter.theory.inputs import PS_PER_S, ModelInputs
 from ethermeter.theory.predictions import ENTRIES
-from ethermeter.theory.simplifications import Simplification
+from ethermeter.theory.simplifications import Simplification, named
 
 Make = Callable[..., IdealisedScenario]
 
@@ -68,13 +68,9 @@ def _segment(
         medium = replace(medium, mac=Mac(csma_cd=mac))
     if not topology:
         # All at one attachment point, whose stations are half a contention slot apart.
-        medium = replace(
-            medium,
-            delay_ps=((round(s.contention_slot_s / 2 * PS_PER_S),),),
-            stations=tuple(
-                replace(group, points=(0,) * len(group.points)) for group in medium.stations
-            ),
-        )
+        delay_ps = ((round(s.contention_slot_s / 2 * PS_PER_S),),)
+        stations = [replace(group, points=(0,) * len(group.points)) for group in medium.stations]
+        medium = replace(medium, delay_ps=delay_ps, stations=tuple(stations))
     if not host:
         changed = with_flows(changed, without_host)
     return dataclasses.replace(base, scenario=replace(changed, media=(medium,)))
@@ -98,28 +94,21 @@ def _least_overhead(s: ModelInputs, scenario: Scenario) -> IdealisedScenario:
 
 _KNOWN_QUEUE = Step(
     "known-queue",
-    (Simplification.KNOWN_QUEUE, Simplification.INFINITE_POPULATION),
+    named("known-queue infinite-population"),
     "stations with queues of their own, each with its own backoff; contention still in slots",
     _backoff_in_slots,
 )
 _SLOTTED = Step(
     "slotted",
-    (Simplification.SLOTTED, Simplification.CONSTANT_COLLISION),
+    named("slotted constant-collision"),
     "stations start at any time, and a collision lasts as long as it is heard",
     _segment,
 )
 _PROTOCOL = Step(
     "protocol",
-    (
-        Simplification.SLOTTED,
-        Simplification.CONSTANT_COLLISION,
-        Simplification.NON_PERSISTENT,
-        Simplification.P_PERSISTENT,
-        Simplification.FIXED_RETRANSMISSION,
-        Simplification.POISSON_ATTEMPTS,
-        Simplification.INFINITE_POPULATION,
-        Simplification.LOST_AFTER_COLLISION,
-        Simplification.TOKEN,
+    named(
+        "slotted constant-collision non-persistent p-persistent fixed-retransmission"
+        " poisson-attempts infinite-population lost-after-collision token"
     ),
     "the medium access of Ethernet with stations of its own",
     partial(_segment, host=True),

@@ -16,7 +16,7 @@ import numpy as np
 from ethermeter import theory
 from ethermeter.metrics import Caution, Metric
 from ethermeter.theory.inputs import ModelInputs
-from ethermeter.theory.simplifications import OTHER_PROTOCOL, Simplification, violated
+from ethermeter.theory.simplifications import OTHER_PROTOCOL, Simplification, named, violated
 
 Parameters = dict[str, Any]
 Function = Callable[..., Any]
@@ -221,8 +221,7 @@ def _entry(
     predict: Callable[[ModelInputs], Prediction],
     attempt_load: Callable[[ModelInputs], float] | None = None,
 ) -> Entry:
-    simplifications = tuple(map(Simplification, assumes.split()))
-    return Entry(simplifications, tuple(needs.split()), parameters, predict, attempt_load)
+    return Entry(named(assumes), tuple(needs.split()), parameters, predict, attempt_load)
 
 
 # Replications repeat the same arguments, and a search is slow.

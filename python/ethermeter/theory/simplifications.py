@@ -25,10 +25,6 @@ class Simplification(StrEnum):
     TOKEN = "token"
 
 
-def _propagation(inputs: ModelInputs) -> str:
-    return f"{inputs.propagation_s * 1e6:.3g} us"
-
-
 def _overhead(inputs: ModelInputs) -> str | None:
     bits, turnaround_s = inputs.overhead_bits, inputs.turnaround_s
     texts = [f"{bits:.0f} bit a packet, counted as part of it"] * bool(bits) + [
@@ -45,7 +41,7 @@ _TEXTS: dict[Simplification, Callable[[ModelInputs], str | None]] = {
     Simplification.EQUALLY_FAR: lambda s: (
         None
         if s.equally_far or s.stations < 2
-        else f"all stations are {_propagation(s)} apart; here at most that far"
+        else f"all stations are {s.propagation_s * 1e6:.3g} us apart; here at most that far"
     ),
     Simplification.NON_PERSISTENT: lambda s: (
         "a station that finds the medium busy tries again later; here it waits for the end"
@@ -83,6 +79,12 @@ _TEXTS: dict[Simplification, Callable[[ModelInputs], str | None]] = {
     ),
     Simplification.TOKEN: lambda s: "a token gives the turn; here stations contend",
 }
+
+
+def named(words: str) -> tuple[Simplification, ...]:
+    """Return simplifications by their names, which are separated by spaces."""
+    return tuple(map(Simplification, words.split()))
+
 
 OTHER_PROTOCOL = {Simplification.NON_PERSISTENT, Simplification.P_PERSISTENT, Simplification.TOKEN}
 """Assumptions with which a model is one of another protocol."""
