@@ -6,62 +6,6 @@ The rule of every cause is in docs/captures.md.
 from collections.abc import Mapping
 from enum import StrEnum
 
-PARTS: Mapping[str, str] = {
-    "opening": "opening and closing",
-    "turn_around": "turn-around of an application",
-    "sender_application": "sending application",
-    "sender_pace": "pace of the sender",
-    "receiver_application": "receiving application",
-    "receiver_window": "receiver's window",
-    "send_buffer": "send buffer",
-    "congestion_window": "congestion window",
-    "window": "congestion window or send buffer",
-    "loss": "network: losses",
-    "queue": "network: queues",
-    "round_trip": "network: round trips",
-}
-"""Causes of the core in its order, with their titles."""
-
-RULES: Mapping[str, str] = {
-    "loss": (
-        "the piece ends with a segment that is sent again, or what was under way then is not all "
-        "acknowledged"
-    ),
-    "round_trip": (
-        "an answer to the other end: up to the least time to the end that answers and back"
-    ),
-    "turn_around": "the rest of the time until that answer",
-    "receiver_application": (
-        "before the last news there was less room in the window than the segment needs; the "
-        "window was below three quarters of its largest, or the acknowledgement came more than a "
-        "quarter of a round trip and a millisecond late"
-    ),
-    "receiver_window": "the same, with the window at its size and the acknowledgement in time",
-    "queue": (
-        "it waited for an acknowledgement with room in the window and data under way; the round "
-        "trip was more than twice the least"
-    ),
-    "send_buffer": (
-        "the same, with a shorter round trip, and the peak of the flight changes by less than a "
-        "fifth of a segment a round trip over ten and more"
-    ),
-    "congestion_window": (
-        "the same, and the peak grows by more than a tenth of a segment a round trip, or by half "
-        "at once, or is below that before the last loss"
-    ),
-    "window": "the same, and the peak of the flight tells neither",
-    "sender_application": (
-        "the last segment was not full, or all was acknowledged and more than a millisecond went "
-        "by, or it paused for eight times as long as it usually takes to the next segment"
-    ),
-    "sender_pace": (
-        "none of these: it had more and waited for no news; its host, interface or pacing, or a "
-        "queue before the capture point"
-    ),
-    "opening": "the handshake, and what follows the last segment with something new",
-}
-"""Rule of each cause, in the order of their tests, for an interval that ends with new data."""
-
 
 class Limit(StrEnum):
     """What limits a connection."""
@@ -78,34 +22,69 @@ class Limit(StrEnum):
     NETWORK = "network"
 
 
-NAMES: Mapping[Limit, str] = {
-    Limit.OPENING: "opening and closing",
-    Limit.TURN_AROUND: "turn-around of an application",
-    Limit.SENDER_APPLICATION: "sending application",
-    Limit.SENDER_PACE: "pace of the sender",
-    Limit.RECEIVER_APPLICATION: "receiving application",
-    Limit.RECEIVER_WINDOW: "receiver's window",
-    Limit.SEND_BUFFER: "send buffer",
-    Limit.CONGESTION_WINDOW: "congestion window",
-    Limit.WINDOW: "congestion window or send buffer",
-    Limit.NETWORK: "network",
+_CAUSES: Mapping[str, tuple[str, Limit]] = {
+    "opening": ("opening and closing", Limit.OPENING),
+    "turn_around": ("turn-around of an application", Limit.TURN_AROUND),
+    "sender_application": ("sending application", Limit.SENDER_APPLICATION),
+    "sender_pace": ("pace of the sender", Limit.SENDER_PACE),
+    "receiver_application": ("receiving application", Limit.RECEIVER_APPLICATION),
+    "receiver_window": ("receiver's window", Limit.RECEIVER_WINDOW),
+    "send_buffer": ("send buffer", Limit.SEND_BUFFER),
+    "congestion_window": ("congestion window", Limit.CONGESTION_WINDOW),
+    "window": ("congestion window or send buffer", Limit.WINDOW),
+    "loss": ("network: losses", Limit.NETWORK),
+    "queue": ("network: queues", Limit.NETWORK),
+    "round_trip": ("network: round trips", Limit.NETWORK),
+}
+"""Title and limit of each cause, in the order of the core."""
+
+PARTS: Mapping[str, str] = {name: title for name, (title, _) in _CAUSES.items()}
+"""Titles of the causes of the core, in its order."""
+
+NAMES: Mapping[Limit, str] = {limit: title for title, limit in _CAUSES.values()} | {
+    Limit.NETWORK: "network"
 }
 """What limits are called."""
 
-_OF_PART: Mapping[str, Limit] = {
-    "opening": Limit.OPENING,
-    "turn_around": Limit.TURN_AROUND,
-    "sender_application": Limit.SENDER_APPLICATION,
-    "sender_pace": Limit.SENDER_PACE,
-    "receiver_application": Limit.RECEIVER_APPLICATION,
-    "receiver_window": Limit.RECEIVER_WINDOW,
-    "send_buffer": Limit.SEND_BUFFER,
-    "congestion_window": Limit.CONGESTION_WINDOW,
-    "window": Limit.WINDOW,
-    "loss": Limit.NETWORK,
-    "queue": Limit.NETWORK,
-    "round_trip": Limit.NETWORK,
+RULES: Mapping[str, str] = {
+    "loss": (
+        "the interval ends with a retransmission, or not all data outstanding at that time is "
+        "acknowledged"
+    ),
+    "round_trip": (
+        "the end replies to the other end: up to the least round trip to the replying end"
+    ),
+    "turn_around": "the rest of the time until that reply",
+    "receiver_application": (
+        "before the last acknowledgement the window had less room than the segment needs; the "
+        "window was below three quarters of its largest, or the acknowledgement was more than a "
+        "quarter of a round trip and a millisecond late"
+    ),
+    "receiver_window": "the same, with the window at its size and the acknowledgement in time",
+    "queue": (
+        "the sender waited for an acknowledgement with room in the window and data outstanding; "
+        "the round trip was more than twice the least"
+    ),
+    "send_buffer": (
+        "the same, with a shorter round trip, and the peak of the flight changes by less than a "
+        "fifth of a segment per round trip, over ten round trips or more"
+    ),
+    "congestion_window": (
+        "the same, and the peak grows by more than a tenth of a segment per round trip, or by "
+        "half at once, or is below the peak before the last loss"
+    ),
+    "window": "the same, and the peak of the flight does not distinguish the two",
+    "sender_application": (
+        "the last segment was not full, or all data was acknowledged and more than a millisecond "
+        "passed, or the sender paused for eight times the usual time between its segments"
+    ),
+    "sender_pace": (
+        "none of these: the sender had data and waited for no acknowledgement; its host, its "
+        "interface or its pacing, or a queue before the capture point"
+    ),
+    "opening": "the handshake, and the time after the last segment with new data",
 }
+"""Rule of each cause, in the order of their tests, for an interval that ends with new data."""
 
 
 def shares(parts: Mapping[str, float]) -> dict[Limit, float]:
@@ -118,5 +97,5 @@ def shares(parts: Mapping[str, float]) -> dict[Limit, float]:
     """
     found = dict.fromkeys(Limit, 0.0)
     for part, share in parts.items():
-        found[_OF_PART[part]] += share
+        found[_CAUSES[part][1]] += share
     return found

@@ -170,10 +170,8 @@ def _limit(of: "Connection") -> tuple[Limit, float]:
 def _link(of: "Connection") -> list[Bound]:
     if of.link_bps is None:
         return []
-    formula = (
-        f"{rate_text(of.link_bps)} of payload, as acknowledgements followed each other at the "
-        "fastest"
-    )
+    paced = "as acknowledgements followed each other at the fastest"
+    formula = f"{rate_text(of.link_bps)} of payload, {paced}"
     return [Bound("the slowest link on the path", of.link_bps, formula)]
 
 
@@ -185,12 +183,10 @@ def _losses(of: "Connection") -> list[Bound]:
     share = min(1.0, episodes / of.segments)
     formula = (
         f"the larger of Reno's and CUBIC's mean window for a loss in {1 / share:.0f} segments, "
-        "over a round trip of "
+        f"over a round trip of {time_text(round_trip_s)}"
     )
     bps = loss_limited_bps(int(of.sender.of.segment), round_trip_s, share)
-    return [
-        Bound("the congestion window with the losses seen", bps, formula + time_text(round_trip_s))
-    ]
+    return [Bound("the congestion window with the losses seen", bps, formula)]
 
 
 def _window(of: "Connection") -> Bound | None:
@@ -202,165 +198,132 @@ def _window(of: "Connection") -> Bound | None:
     return Bound(f"the window of {of.receiver.name}", 8 * most / round_trip_s, formula)
 
 
+def _estimate(of: "Connection", *assumed: str, window: Bound | None = None) -> Estimate | None:
+    """Return the estimate by the slowest link and the losses; they stay as they are."""
+    bounds = [*_link(of), *_losses(of)]
+    return lowest(bounds, window, _assumed("no more losses than here", *assumed))
+
+
 def _assumed(*more: str) -> list[str]:
     return ["the least round trip seen, no other traffic", *more]
-
-
-_NO_LOSSES = "no more losses than here"
-
-
-def _kept_small(of: "Connection") -> str:
-    losses = f"{of.losses} {'loss' if of.losses == 1 else 'losses'}"
-    return f"kept small by {losses} ({_percent(of.loss_share)})"
 
 
 def _percent(share: float) -> str:
     return f"{100 * share:.1f}%" if share >= 0.0005 else f"{100 * share:.2g}%"
 
 
+_ROLES = {
+    Limit.OPENING: Role.BOTH_APPLICATIONS,
+    Limit.TURN_AROUND: Role.BOTH_APPLICATIONS,
+    Limit.SENDER_APPLICATION: Role.SENDER_APPLICATION,
+    Limit.RECEIVER_APPLICATION: Role.RECEIVER_APPLICATION,
+    Limit.RECEIVER_WINDOW: Role.RECEIVER_HOST,
+    Limit.NETWORK: Role.PATH,
+}
+"""What is slow with each limit; with all others the host of the sender."""
+
+
+def _verdict(
+    limit: Limit,
+    share: float,
+    end: str | None,
+    reason: str,
+    change: str,
+    estimate: Estimate | None = None,
+    *,
+    title: str = "",
+    role: Role | None = None,
+    octets: int | None = None,
+) -> Verdict:
+    """Return a verdict; title and role are those of the limit unless given."""
+    role = role or _ROLES.get(limit, Role.SENDER_HOST)
+    return Verdict(limit, share, title or NAMES[limit], role, end, reason, change, octets, estimate)
+
+
 def _congestion_window(of: "Connection", share: float) -> Verdict:
-    sender = of.sender.name
+    sender, limit = of.sender.name, Limit.CONGESTION_WINDOW
     waited = f"{sender} waited for acknowledgements with room in the receiver's window"
     if of.losses:
-        title = f"congestion window, {_kept_small(of)}"
+        losses = f"{of.losses} {'loss' if of.losses == 1 else 'losses'}"
+        small = f"kept small by {losses} ({_percent(of.loss_share)})"
         repaired = f"making good the losses took {of.parts['loss']:.0%}"
-        reason = f"{waited}: its congestion window, {_kept_small(of)}, allowed no more; {repaired}."
+        reason = f"{waited}: its congestion window, {small}, allowed no more; {repaired}."
         change = (
             f"find what loses {_percent(of.loss_share)} of the segments between {sender} and "
             f"{of.receiver.name}: a full queue, a policer, "
             "a duplex mismatch, a damaged cable, a receiver that is overrun"
         )
-        estimate = lowest(
-            _link(of), _window(of), _assumed("no losses", "a send buffer that is large enough")
-        )
-        return Verdict(
-            Limit.CONGESTION_WINDOW, share, title, Role.PATH, None, reason, change, None, estimate
-        )
+        assumed = _assumed("no losses", "a send buffer that is large enough")
+        estimate = lowest(_link(of), _window(of), assumed)
+        title = f"congestion window, {small}"
+        return _verdict(limit, share, None, reason, change, estimate, title=title, role=Role.PATH)
     reason = (
         f"{waited}: its congestion window was still growing ({of.sender.of.rounds.steps} "
         "steps of slow start), and nothing was lost."
     )
     change = (
         f"send more over one connection, or begin with a larger window at {sender} (initcwnd of "
-        "its route); what is over within a few "
-        "round trips does not fill the path"
+        "its route); what is over within a few round trips does not fill the path"
     )
-    estimate = lowest(
-        _link(of), _window(of), _assumed("a transfer that is much longer", "no losses")
-    )
+    assumed = _assumed("a transfer that is much longer", "no losses")
+    estimate = lowest(_link(of), _window(of), assumed)
     title = "congestion window, still growing"
-    return Verdict(
-        Limit.CONGESTION_WINDOW,
-        share,
-        title,
-        Role.SENDER_HOST,
-        sender,
-        reason,
-        change,
-        None,
-        estimate,
-    )
+    return _verdict(limit, share, sender, reason, change, estimate, title=title)
 
 
 def _send_buffer(of: "Connection", share: float) -> Verdict:
     sender, rounds = of.sender.name, of.sender.of.rounds
     reason = (
         f"{sender} waited for acknowledgements with room in the receiver's window, and its flight "
-        "stayed at "
-        f"{size_text(rounds.steady_octets)} over {rounds.steady} round trips: its send "
-        "buffer allowed no more (a congestion window "
-        "would have grown)."
+        f"stayed at {size_text(rounds.steady_octets)} over {rounds.steady} round trips: its send "
+        "buffer allowed no more (a congestion window would have grown)."
     )
-    estimate = lowest([*_link(of), *_losses(of)], _window(of), _assumed(_NO_LOSSES))
-    change, octets = _buffer(
-        of, estimate, f"the send buffer of {of.sender.of.address} (net.ipv4.tcp_wmem, SO_SNDBUF)"
-    )
-    return Verdict(
-        Limit.SEND_BUFFER,
-        share,
-        NAMES[Limit.SEND_BUFFER],
-        Role.SENDER_HOST,
-        sender,
-        reason,
-        change,
-        octets,
-        estimate,
-    )
+    estimate = _estimate(of, window=_window(of))
+    which = f"the send buffer of {of.sender.of.address} (net.ipv4.tcp_wmem, SO_SNDBUF)"
+    change, octets = _buffer(of, estimate, which)
+    return _verdict(Limit.SEND_BUFFER, share, sender, reason, change, estimate, octets=octets)
 
 
 def _either(of: "Connection", share: float) -> Verdict:
-    sender = of.sender.name
+    sender, limit = of.sender.name, Limit.WINDOW
     if of.of.is_scaled is None and of.parts["send_buffer"] >= of.parts["window"]:
         reason = (
             f"{sender} waited for acknowledgements, and its flight stayed at "
-            f"{size_text(of.sender.of.rounds.steady_octets)}: its "
-            f"send buffer, or the window of {of.receiver.name}, whose scale is in the handshake, "
-            "which is not in the capture."
+            f"{size_text(of.sender.of.rounds.steady_octets)}: its send buffer, or the window of "
+            f"{of.receiver.name}, whose scale is in the handshake, which is not in the capture."
         )
         change = (
             "capture the connection from its handshake on; the send buffer or the receive buffer "
             "may be small"
         )
-        estimate = lowest(
-            [*_link(of), *_losses(of)], None, _assumed(_NO_LOSSES, "buffers that are large enough")
-        )
+        estimate = _estimate(of, "buffers that are large enough")
         title = "send buffer or receiver's window"
-        return Verdict(
-            Limit.WINDOW, share, title, Role.SENDER_HOST, None, reason, change, None, estimate
-        )
+        return _verdict(limit, share, None, reason, change, estimate, title=title)
     reason = (
         f"{sender} waited for acknowledgements with room in the receiver's window: its congestion "
-        "window or its send buffer allowed no "
-        "more. Too few round trips without a loss tell which."
+        "window or its send buffer allowed no more. Too few round trips without a loss tell which."
     )
     change = (
         f"look which of the two it is (ss -ti at {of.sender.of.address} shows cwnd and "
         "sndbuf_limited), or capture a longer transfer"
     )
-    estimate = lowest(
-        [*_link(of), *_losses(of)],
-        _window(of),
-        _assumed(_NO_LOSSES, "neither window is smaller then"),
-    )
-    return Verdict(
-        Limit.WINDOW,
-        share,
-        NAMES[Limit.WINDOW],
-        Role.SENDER_HOST,
-        sender,
-        reason,
-        change,
-        None,
-        estimate,
-    )
+    estimate = _estimate(of, "neither window is smaller then", window=_window(of))
+    return _verdict(limit, share, sender, reason, change, estimate)
+
+
+def _used_up(of: "Connection") -> str:
+    most = of.receiver.of.window_most
+    size = f" (at most {size_text(most)})" if most is not None else ""
+    return f"{of.sender.name} had used up the window of {of.receiver.name}{size}"
 
 
 def _receiver_window(of: "Connection", share: float) -> Verdict:
-    receiver, most = of.receiver.name, of.receiver.of.window_most
-    size = f" (at most {size_text(most)})" if most is not None else ""
-    reason = (
-        f"{of.sender.name} had used up the window of {receiver}{size}, which was read in time: "
-        "the receive buffer is small."
-    )
-    estimate = lowest(
-        [*_link(of), *_losses(of)], None, _assumed(_NO_LOSSES, "a send buffer that is large enough")
-    )
-    change, octets = _buffer(
-        of,
-        estimate,
-        f"the receive buffer of {of.receiver.of.address} (net.ipv4.tcp_rmem, SO_RCVBUF)",
-    )
-    return Verdict(
-        Limit.RECEIVER_WINDOW,
-        share,
-        "receiver's window",
-        Role.RECEIVER_HOST,
-        receiver,
-        reason,
-        change,
-        octets,
-        estimate,
-    )
+    reason = f"{_used_up(of)}, which was read in time: the receive buffer is small."
+    estimate = _estimate(of, "a send buffer that is large enough")
+    which = f"the receive buffer of {of.receiver.of.address} (net.ipv4.tcp_rmem, SO_RCVBUF)"
+    change, octets = _buffer(of, estimate, which)
+    receiver = of.receiver.name
+    return _verdict(Limit.RECEIVER_WINDOW, share, receiver, reason, change, estimate, octets=octets)
 
 
 def _buffer(of: "Connection", estimate: Estimate | None, which: str) -> tuple[str, int | None]:
@@ -372,33 +335,14 @@ def _buffer(of: "Connection", estimate: Estimate | None, which: str) -> tuple[st
 
 
 def _receiver_application(of: "Connection", share: float) -> Verdict:
-    receiver, most = of.receiver.name, of.receiver.of.window_most
-    size = f" (at most {size_text(most)})" if most is not None else ""
-    reason = (
-        f"{of.sender.name} had used up the window of {receiver}{size}, which unread data kept "
-        "small: the application there reads slowly."
-    )
+    receiver = of.receiver.name
+    reason = f"{_used_up(of)}, which unread data kept small: the application there reads slowly."
     change = (
         f"let the application of {receiver} read faster, and sooner; a larger buffer only puts "
         "off the moment when it is full"
     )
-    estimate = lowest(
-        [*_link(of), *_losses(of)],
-        _window(of),
-        _assumed(_NO_LOSSES, "an application that reads at once"),
-    )
-    name = NAMES[Limit.RECEIVER_APPLICATION]
-    return Verdict(
-        Limit.RECEIVER_APPLICATION,
-        share,
-        name,
-        Role.RECEIVER_APPLICATION,
-        receiver,
-        reason,
-        change,
-        None,
-        estimate,
-    )
+    estimate = _estimate(of, "an application that reads at once", window=_window(of))
+    return _verdict(Limit.RECEIVER_APPLICATION, share, receiver, reason, change, estimate)
 
 
 def _sender_application(of: "Connection", share: float) -> Verdict:
@@ -407,99 +351,58 @@ def _sender_application(of: "Connection", share: float) -> Verdict:
         f"{sender} had nothing, or little at a time, to send; the network was not asked for more."
     )
     change = f"let the application of {sender} write sooner, and more at a time"
-    assumed = _assumed(
-        _NO_LOSSES, "an application that always has data", "buffers that are large enough"
-    )
-    estimate = lowest([*_link(of), *_losses(of)], _window(of), assumed)
-    name = NAMES[Limit.SENDER_APPLICATION]
-    return Verdict(
-        Limit.SENDER_APPLICATION,
-        share,
-        name,
-        Role.SENDER_APPLICATION,
-        sender,
-        reason,
-        change,
-        None,
-        estimate,
-    )
+    assumed = ("an application that always has data", "buffers that are large enough")
+    estimate = _estimate(of, *assumed, window=_window(of))
+    return _verdict(Limit.SENDER_APPLICATION, share, sender, reason, change, estimate)
 
 
 def _sender_pace(of: "Connection", share: float) -> Verdict:
     sender = of.sender.name
-    goodput_bps = of.goodput_bps or 0.0
-    if not is_link_full(of):
+    if is_link_full(of):
+        reason = (
+            f"{sender} sent segments one after the other at {rate_text(of.goodput_bps or 0.0)} of "
+            "payload, and waited for nothing else: its host, its interface or its pacing set the "
+            "rate, or a link before the capture point; that rate was full."
+        )
+        change = f"use a faster interface at {sender}, if its rate is the one here"
+        estimate = _doubled(of, "interface")
+    else:
         reason = (
             f"{sender} had room, waited for no acknowledgement, and sent segments one after the "
-            "other: its application, its host, its "
-            "interface or its pacing set the rate, or a queue before the capture point."
+            "other: its application, its host, its interface or its pacing set the rate, or a "
+            "queue before the capture point."
         )
         change = f"look what the processor and the application of {sender} do meanwhile"
-        estimate = lowest(
-            [*_link(of), *_losses(of)],
-            _window(of),
-            _assumed(_NO_LOSSES, "a host that is as fast as its link"),
-        )
-        return Verdict(
-            Limit.SENDER_PACE,
-            share,
-            NAMES[Limit.SENDER_PACE],
-            Role.SENDER_HOST,
-            sender,
-            reason,
-            change,
-            None,
-            estimate,
-        )
-    reason = (
-        f"{sender} sent segments one after the other at {rate_text(goodput_bps)} of payload, and "
-        "waited for nothing else: its host, its "
-        "interface or its pacing set the rate, or a link before the capture point; that rate was "
-        "full."
-    )
-    change = f"use a faster interface at {sender}, if its rate is the one here"
-    return Verdict(
-        Limit.SENDER_PACE,
-        share,
-        NAMES[Limit.SENDER_PACE],
-        Role.SENDER_HOST,
-        sender,
-        reason,
-        change,
-        None,
-        _doubled(of, "interface"),
-    )
+        estimate = _estimate(of, "a host that is as fast as its link", window=_window(of))
+    return _verdict(Limit.SENDER_PACE, share, sender, reason, change, estimate)
 
 
 def _doubled(of: "Connection", what: str) -> Estimate | None:
     """Return the estimate for a link twice as fast, with a receiver's window that suffices."""
     if of.link_bps is None:
         return None
-    twice = Bound(
-        f"the {what}, again", 2 * of.link_bps, f"twice the {rate_text(of.link_bps)} of payload seen"
-    )
+    formula = f"twice the {rate_text(of.link_bps)} of payload seen"
     assumed = _assumed(
         f"a {what} that is twice as fast",
         "windows and buffers that grow with it",
         "losses by its full queue only",
     )
-    return lowest([twice], None, assumed)
+    return lowest([Bound(f"the {what}, again", 2 * of.link_bps, formula)], None, assumed)
 
 
 def _network(of: "Connection", share: float) -> Verdict:
-    parts, link_bps = of.parts, of.link_bps
-    if parts["round_trip"] >= share:
-        reason = "questions and answers were on their way: the round trip is what takes the time."
-        change = "ask for more at a time, or ask without waiting for the answer"
-        return Verdict(
-            Limit.NETWORK, share, "network: round trips", Role.PATH, None, reason, change
-        )
+    parts, link_bps, estimate = of.parts, of.link_bps, None
     lost = (
         f" Its queue overflowed: {of.losses} segments were lost ({_percent(of.loss_share)})."
         if of.losses
         else ""
     )
-    if link_bps is not None and is_link_full(of):
+    if parts["round_trip"] >= share:
+        title = "round trips"
+        reason = "questions and answers were on their way: the round trip is what takes the time."
+        change = "ask for more at a time, or ask without waiting for the answer"
+    elif link_bps is not None and is_link_full(of):
+        title, estimate = "full link", _doubled(of, "link")
         reason = (
             f"the slowest link between {of.sender.name} and {of.receiver.name} was full: "
             f"{rate_text(of.goodput_bps or 0.0)} of payload, "
@@ -509,27 +412,17 @@ def _network(of: "Connection", share: float) -> Verdict:
             "use a faster link there, or take other traffic away from it; larger buffers do not "
             "help"
         )
-        return Verdict(
-            Limit.NETWORK,
-            share,
-            "network: full link",
-            Role.PATH,
-            None,
-            reason,
-            change,
-            None,
-            _doubled(of, "link"),
+    else:
+        title = "queues"
+        reason = (
+            "acknowledgements took more than twice the least round trip: a queue on the path, as "
+            "at a bottleneck that other traffic shares, or a receiver that is slow to "
+            f"acknowledge.{lost}"
         )
-    reason = (
-        "acknowledgements took more than twice the least round trip: a queue on the path, as at a "
-        "bottleneck that other traffic shares, or "
-        f"a receiver that is slow to acknowledge.{lost}"
-    )
-    change = "look for the queue: a shared link that is full, or a receiving host that is busy"
-    estimate = lowest(_link(of), None, _assumed("no other traffic on the slowest link"))
-    return Verdict(
-        Limit.NETWORK, share, "network: queues", Role.PATH, None, reason, change, None, estimate
-    )
+        change = "look for the queue: a shared link that is full, or a receiving host that is busy"
+        estimate = lowest(_link(of), None, _assumed("no other traffic on the slowest link"))
+    title = f"network: {title}"
+    return _verdict(Limit.NETWORK, share, None, reason, change, estimate, title=title)
 
 
 def _turn_around(of: "Connection", share: float) -> Verdict:
@@ -541,26 +434,17 @@ def _turn_around(of: "Connection", share: float) -> Verdict:
     )
     estimate = None
     if of.goodput_bps is not None and share < 1:
-        bound = Bound(
-            "what the rest of the time takes",
-            of.goodput_bps / (1 - share),
-            f"{rate_text(of.goodput_bps)} / (1 - {share:.2f})",
-        )
+        formula = f"{rate_text(of.goodput_bps)} / (1 - {share:.2f})"
+        bound = Bound("what the rest of the time takes", of.goodput_bps / (1 - share), formula)
         estimate = lowest([bound], None, _assumed("replies at once"))
-    name = NAMES[Limit.TURN_AROUND]
-    return Verdict(
-        Limit.TURN_AROUND, share, name, Role.BOTH_APPLICATIONS, None, reason, change, None, estimate
-    )
+    return _verdict(Limit.TURN_AROUND, share, None, reason, change, estimate)
 
 
-def _opening(of: "Connection", share: float) -> Verdict:
+def _opening(_of: "Connection", share: float) -> Verdict:
     reason = (
         "opening, closing, or waiting for the last acknowledgement; little was sent in between."
     )
-    change = "send more over one connection"
-    return Verdict(
-        Limit.OPENING, share, NAMES[Limit.OPENING], Role.BOTH_APPLICATIONS, None, reason, change
-    )
+    return _verdict(Limit.OPENING, share, None, reason, "send more over one connection")
 
 
 _VERDICTS: dict[Limit, Callable[["Connection", float], Verdict]] = {
