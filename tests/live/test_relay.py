@@ -587,7 +587,7 @@ def test_wires_that_cannot_be_played_are_told_and_nothing_stays(namespaces, monk
     from ethermeter.testbed import TestbedError, build
     from ethermeter.testbed.relay import Direction, NoLoss
 
-    monkeypatch.setattr(build, "_direction", lambda wire, mtu: Direction(1, 0, 0, NoLoss(), 0))
+    monkeypatch.setattr(build, "direction", lambda wire, mtu: Direction(1, 0, 0, NoLoss(), 0))
     before = namespaces(maker=os.getpid())
     with (
         pytest.raises(TestbedError, match=r"relay of the wires did not start: wire: rate_bps = 1"),

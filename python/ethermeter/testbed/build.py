@@ -14,7 +14,6 @@ its own; the shapers at its ends stay, so that a sender waits, or loses frames, 
 a network card.
 """
 
-import itertools
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -41,9 +40,9 @@ MOST_HOSTS = 64
 INTERFACE = "em0"
 """Name of the interface of every host."""
 
-_RATES_BPS = range(64_000, 10_000_000_001)
-_MTUS = range(576, 9001)
-_OFFLOADS = ["rx", "tx", "sg", "tso", "gso", "gro"]
+RATES_BPS = range(64_000, 10_000_000_001)
+MTUS = range(576, 9001)
+OFFLOADS = ["rx", "tx", "sg", "tso", "gso", "gro"]
 _WIRE_OCTETS = 8 + 4 + 12
 """Preamble, FCS and gap (802.3-2022, 3.1.1 and 4.4.2), which the kernel does not count."""
 _HEADER_OCTETS = 14
@@ -107,21 +106,32 @@ def make_testbed(
     """
     each = _checked(hosts, layout, wires, mtu)
     require("ip", "tc", "ethtool")
-    suffixes = _suffixes(hosts, layout, each)
-    record = Record.make(suffixes)
-    namespaces = [f"{record.name}-{suffix}" for suffix in suffixes]
-    relay = None
-    try:
+    with recorded(_suffixes(hosts, layout, each)) as record:
         made, plan = _make(record.name, hosts, each, mtu, layout)
-        relay = Relay.start(_wires_namespace(record.name), plan) if plan else None
-        yield replace(made, relay=relay)
+        with started(record.name, plan) as relay:
+            yield replace(made, relay=relay)
+
+
+@contextmanager
+def recorded(suffixes: list[str]) -> Iterator[Record]:
+    """Record a testbed with these namespaces, and remove them at the end in any case."""
+    record = Record.make(suffixes)
+    try:
+        yield record
     finally:
-        try:
-            if relay is not None:
-                relay.stop()
-        finally:
-            remove_namespaces(namespaces)
-            record.close()
+        remove_namespaces([f"{record.name}-{suffix}" for suffix in suffixes])
+        record.close()
+
+
+@contextmanager
+def started(name: str, plan: RelayPlan | None) -> Iterator[Relay | None]:
+    """Start the relay of a testbed, if it has a plan, and stop it at the end."""
+    relay = Relay.start(wires_namespace(name), plan) if plan else None
+    try:
+        yield relay
+    finally:
+        if relay is not None:
+            relay.stop()
 
 
 def keep_testbed(
@@ -131,21 +141,7 @@ def keep_testbed(
     wires: Wire | Sequence[Wire | None] | None = None,
     mtu: int = 1500,
 ) -> Testbed:
-    """Make a testbed that outlives this process, until `remove_kept`.
-
-    Parameters
-    ----------
-    hosts, layout, wires, mtu
-        As for `make_testbed`.
-
-    Raises
-    ------
-    InputError
-        If a number is out of range.
-    TestbedError
-        If it cannot be made.
-
-    """
+    """Make a testbed as `make_testbed` does that outlives this process, until `remove_kept`."""
     each = _checked(hosts, layout, wires, mtu)
     require("ip", "tc", "ethtool")
     suffixes = _suffixes(hosts, layout, each)
@@ -153,7 +149,7 @@ def keep_testbed(
     try:
         made, plan = _make(record.name, hosts, each, mtu, layout)
         if plan:
-            start_to_stay(_wires_namespace(record.name), plan, record.wires)
+            start_to_stay(wires_namespace(record.name), plan, record.wires)
         record.keep(KeptTestbed(layout, mtu, made.hosts, tuple(each)))
     except BaseException:
         remove_namespaces([f"{record.name}-{suffix}" for suffix in suffixes])
@@ -172,7 +168,8 @@ def _suffixes(hosts: int, layout: Layout, wires: Sequence[Wire | None]) -> list[
     )
 
 
-def _wires_namespace(name: str) -> str:
+def wires_namespace(name: str) -> str:
+    """Return the namespace of a testbed's relay."""
     return f"{name}-wires"
 
 
@@ -189,70 +186,49 @@ def _checked(
     expect("layout", layout, layout in ("pair", "switch"), "pair or switch")
     most = 2 if layout == "pair" else MOST_HOSTS
     expect("hosts", hosts, 2 <= hosts <= most, "2" if most == 2 else f"from 2 to {most}")
-    expect("mtu", mtu, mtu in _MTUS, "from 576 to 9000 octets")
+    expect("mtu", mtu, mtu in MTUS, "from 576 to 9000 octets")
     each = [wires] * hosts if wires is None or isinstance(wires, Wire) else list(wires)
     expect("wires", len(each), len(each) == hosts, f"one for each of {hosts} hosts")
+    least = mtu + _HEADER_OCTETS + _WIRE_OCTETS
     for number, wire in enumerate(each, 1):
         if wire is not None:
-            expect(
-                f"wires[{number}].rate_bps",
-                wire.rate_bps,
-                wire.rate_bps in _RATES_BPS,
-                "from 64 kb/s to 10 Gb/s",
-            )
-            least = mtu + _HEADER_OCTETS + _WIRE_OCTETS
-            expect(
-                f"wires[{number}].queue_octets",
-                wire.queue_octets,
-                least <= wire.queue_octets <= 1 << 28,
-                f"from {least} to 2^28 octets",
-            )
-            for key, value, is_fine, allowed in _allowed(wire):
+            rate_bps, octets = wire.rate_bps, wire.queue_octets
+            is_queue = least <= octets <= 1 << 28
+            for key, value, is_fine, allowed in (
+                ("rate_bps", rate_bps, rate_bps in RATES_BPS, "from 64 kb/s to 10 Gb/s"),
+                ("queue_octets", octets, is_queue, f"from {least} to 2^28 octets"),
+                *limits_of(wire),
+            ):
                 expect(f"wires[{number}].{key}", value, is_fine, allowed)
     kinds = {wire.kind if wire is not None else "shaped" for wire in each}
-    expect(
-        "wires",
-        sorted(kinds),
-        layout != "pair" or len(kinds) == 1,
-        "of one kind at both ends of a pair",
-    )
+    is_one_kind = layout != "pair" or len(kinds) == 1
+    expect("wires", sorted(kinds), is_one_kind, "of one kind at both ends of a pair")
     if faults:
         raise InputError(faults)
     return each
 
 
-def _allowed(wire: Wire) -> list[tuple[str, object, bool, str]]:
+def limits_of(wire: Wire) -> list[tuple[str, object, bool, str]]:
     """Check the other values of a wire: key, value, whether it is allowed, what is allowed."""
     if wire.kind != "relay":
         of_relays = {"delay_ns": wire.delay_ns, "loss": wire.loss, "lose_every": wire.lose_every}
-        given = [
-            (key, value, False, "given for a relay only")
-            for key, value in of_relays.items()
-            if value
+        return [
+            ("kind", wire.kind, wire.kind == "shaped", "shaped or relay"),
+            *(
+                (key, value, False, "given for a relay only")
+                for key, value in of_relays.items()
+                if value
+            ),
         ]
-        return [("kind", wire.kind, wire.kind == "shaped", "shaped or relay"), *given]
-    held_octets = wire.queue_octets + wire.rate_bps * wire.delay_ns // 8_000_000_000
+    delay_ns, every = wire.delay_ns, wire.lose_every
+    held_octets = wire.queue_octets + wire.rate_bps * delay_ns // 8_000_000_000
+    room = "such that rate times delay and the queue are at most 2^29 octets"
     return [
-        ("delay_ns", wire.delay_ns, 0 <= wire.delay_ns <= _LONGEST_DELAY_NS, "from 0 to 10 s"),
-        (
-            "delay_ns",
-            wire.delay_ns,
-            held_octets <= 1 << 29,
-            "such that rate times delay and the queue are at most 2^29 octets",
-        ),
+        ("delay_ns", delay_ns, 0 <= delay_ns <= _LONGEST_DELAY_NS, "from 0 to 10 s"),
+        ("delay_ns", delay_ns, held_octets <= 1 << 29, room),
         ("loss", wire.loss, 0 <= wire.loss <= 1, "a probability from 0 to 1"),
-        (
-            "lose_every",
-            wire.lose_every,
-            wire.lose_every is None or wire.lose_every >= 1,
-            "at least 1",
-        ),
-        (
-            "lose_every",
-            wire.lose_every,
-            wire.lose_every is None or wire.loss == 0,
-            "given without loss",
-        ),
+        ("lose_every", every, every is None or every >= 1, "at least 1"),
+        ("lose_every", every, every is None or wire.loss == 0, "given without loss"),
         ("seed", wire.seed, 0 <= wire.seed < 1 << 64, "from 0 to 2^64 - 1"),
     ]
 
@@ -263,69 +239,48 @@ def _make(
     """Make namespaces and links; returns the testbed and the plan of its relayed wires, if any."""
     suffixes = _suffixes(hosts, layout, wires)
     switch = f"{name}-switch" if layout == "switch" else None
-    relay = _wires_namespace(name) if "wires" in suffixes else None
-    made = tuple(_host(number, f"{name}-h{number}") for number in range(1, hosts + 1))
+    relay = wires_namespace(name) if "wires" in suffixes else None
+    made = tuple(host_of(number, f"{name}-h{number}") for number in range(1, hosts + 1))
     batch(None, [f"netns add {name}-{suffix}" for suffix in suffixes])
     for suffix in suffixes:
-        _quieten(f"{name}-{suffix}")
+        quieten(f"{name}-{suffix}")
     if relay is not None:
-        run(
-            inside(
-                relay,
-                "sysctl",
-                "-q",
-                "-w",
-                "net.ipv6.conf.all.disable_ipv6=1",
-                "net.ipv6.conf.default.disable_ipv6=1",
-            )
-        )
+        disable_ipv6(relay)
     ends: list[tuple[str, str, Wire | None]] = [
         (host.namespace, INTERFACE, wire) for host, wire in zip(made, wires, strict=True)
     ]
     relayed: list[RelayedWire] = []
 
-    def join(
+    def connect(
         number: int, one: str, other: tuple[str, str], there: Wire | None, back: Wire | None
     ) -> None:
         """Join a host to the other end of its wire, through the relay if the wire is relayed."""
         if relay is None or there is None or back is None or there.kind != "relay":
-            _join(one, INTERFACE, *other, mtu)
+            join(one, INTERFACE, *other, mtu)
             return
         near, far = f"em{number}a", f"em{number}b"
-        _join(one, INTERFACE, relay, near, mtu)
-        _join(relay, far, *other, mtu)
+        join(one, INTERFACE, relay, near, mtu)
+        join(relay, far, *other, mtu)
         batch(relay, [f"link set {near} up", f"link set {far} up"])
         ends.extend([(relay, near, None), (relay, far, None)])
-        relayed.append(RelayedWire((near, far), (_direction(there, mtu), _direction(back, mtu))))
+        relayed.append(RelayedWire((near, far), (direction(there, mtu), direction(back, mtu))))
 
     if switch is None:
-        join(1, made[0].namespace, (made[1].namespace, INTERFACE), *wires)
+        connect(1, made[0].namespace, (made[1].namespace, INTERFACE), *wires)
     else:
-        # Snooping and spanning tree send frames of their own and delay forwarding by 30 s.
-        batch(
-            switch,
-            ["link add bridge type bridge stp_state 0 mcast_snooping 0", "link set bridge up"],
-        )
+        make_bridge(switch)
         for number, (host, wire) in enumerate(zip(made, wires, strict=True), 1):
-            join(number, host.namespace, (switch, f"em{number}"), wire, wire)
+            connect(number, host.namespace, (switch, f"em{number}"), wire, wire)
             batch(switch, [f"link set em{number} master bridge up"])
             ends.append((switch, f"em{number}", wire))
     for host in made:
-        _address(host, made)
+        give_addresses(host, made)
     for namespace, interface, wire in ends:
-        run(
-            inside(
-                namespace,
-                "ethtool",
-                "-K",
-                interface,
-                *itertools.chain.from_iterable((offload, "off") for offload in _OFFLOADS),
-            )
-        )
+        disable_offloads(namespace, interface)
         if wire is not None:
-            _shape(namespace, interface, wire, mtu)
+            shape(namespace, interface, wire, mtu)
     for namespace in {namespace: None for namespace, _, _ in ends}:
-        _await_carrier(namespace)
+        await_carrier(namespace)
     plan = RelayPlan(tuple(relayed), mtu + _HEADER_OCTETS + _FCS_OCTETS) if relayed else None
     return Testbed(name, made, switch), plan
 
@@ -357,16 +312,10 @@ class _Interface(msgspec.Struct, frozen=True):
         return self.linkinfo.info_kind == "veth" and not is_forwarding
 
 
-def _await_carrier(namespace: str) -> None:
+def await_carrier(namespace: str) -> None:
     """Wait until all interfaces are up and the ports of a switch forward.
 
-    The kernel drops frames that come earlier.
-
-    Raises
-    ------
-    TestbedError
-        If one does not come up.
-
+    The kernel drops frames that arrive earlier.
     """
     until_s = time.monotonic() + LIMIT_S
     show = ["ip", "-n", namespace, "-json", "-details", "link"]
@@ -380,7 +329,7 @@ def _await_carrier(namespace: str) -> None:
         time.sleep(0.01)
 
 
-def _direction(wire: Wire, mtu: int) -> Direction:
+def direction(wire: Wire, mtu: int) -> Direction:
     """Return one direction of a relayed wire."""
     loss: NoLoss | PeriodicLoss | RandomLoss = NoLoss()
     if wire.lose_every is not None:
@@ -392,17 +341,13 @@ def _direction(wire: Wire, mtu: int) -> Direction:
     return Direction(wire.rate_bps, wire.delay_ns, queue_octets, loss, wire.seed)
 
 
-def _host(number: int, namespace: str) -> Host:
-    return Host(
-        namespace,
-        INTERFACE,
-        f"02:00:00:00:00:{number:02x}",
-        f"10.77.0.{number}",
-        f"fd77::{number:x}",
-    )
+def host_of(number: int, namespace: str) -> Host:
+    """Return a host with the addresses of its number."""
+    mac = f"02:00:00:00:00:{number:02x}"
+    return Host(namespace, INTERFACE, mac, f"10.77.0.{number}", f"fd77::{number:x}")
 
 
-def _quieten(namespace: str) -> None:
+def quieten(namespace: str) -> None:
     """Disable frames that the kernel itself sends, as far as it has settings for them."""
     settings = [
         f"net.ipv6.conf.{which}.{key}"
@@ -419,12 +364,32 @@ def _quieten(namespace: str) -> None:
     batch(namespace, ["link set lo up"])
 
 
-def _join(one: str, one_interface: str, other: str, other_interface: str, mtu: int) -> None:
+def disable_ipv6(namespace: str) -> None:
+    """Disable IPv6 in the namespace of a relay, whose interfaces have no addresses."""
+    which = [f"net.ipv6.conf.{which}.disable_ipv6=1" for which in ("all", "default")]
+    run(inside(namespace, "sysctl", "-q", "-w", *which))
+
+
+def disable_offloads(namespace: str, interface: str) -> None:
+    """Disable the offloads of an interface, so that it carries frames as they are on the wire."""
+    off = [word for offload in OFFLOADS for word in (offload, "off")]
+    run(inside(namespace, "ethtool", "-K", interface, *off))
+
+
+def make_bridge(namespace: str) -> None:
+    """Make the bridge of a switch, named `bridge`."""
+    # Snooping and spanning tree send frames of their own and delay forwarding by 30 s.
+    bridge = "link add bridge type bridge stp_state 0 mcast_snooping 0"
+    batch(namespace, [bridge, "link set bridge up"])
+
+
+def join(one: str, one_interface: str, other: str, other_interface: str, mtu: int) -> None:
+    """Join two namespaces by a pair of interfaces."""
     peer = f"peer name {other_interface} mtu {mtu} netns {other}"
     batch(one, [f"link add {one_interface} mtu {mtu} type veth {peer}"])
 
 
-def _address(host: Host, hosts: Sequence[Host]) -> None:
+def give_addresses(host: Host, hosts: Sequence[Host]) -> None:
     """Set a host's addresses, and its neighbour entries for the others, which replace ARP."""
     lines = [
         f"link set {host.interface} address {host.mac} up",
@@ -443,29 +408,15 @@ def _address(host: Host, hosts: Sequence[Host]) -> None:
 def reshape(namespace: str, interface: str, wire: Wire | None, *, mtu: int) -> None:
     """Replace the wire of an interface while it is up; frames in its queue are lost.
 
-    Parameters
-    ----------
-    namespace, interface
-        Of a host, or of the switch towards one (`em1` …).
-    wire
-        The new wire; unshaped if None.
-    mtu
-        MTU of the testbed.
-
-    Raises
-    ------
-    InputError
-        If a number is out of range.
-    TestbedError
-        If the system refuses.
-
+    The interface is that of a host, or of the switch towards one (`em1` …); unshaped without a
+    wire. A number out of range raises `InputError`.
     """
     _checked(2, "pair", wire, mtu)
     if wire is None:
         # Unlike `delete`, this is no error where the interface has its default qdisc.
         batch(namespace, [f"qdisc replace dev {interface} root noqueue"], tool="tc")
     else:
-        _shape(namespace, interface, wire, mtu)
+        shape(namespace, interface, wire, mtu)
 
 
 def _burst_octets(wire: Wire, mtu: int) -> int:
@@ -473,7 +424,8 @@ def _burst_octets(wire: Wire, mtu: int) -> int:
     return 2 * (mtu + _HEADER_OCTETS + _WIRE_OCTETS) + int(wire.rate_bps / 8 * _TIMER_S[wire.kind])
 
 
-def _shape(namespace: str, interface: str, wire: Wire, mtu: int) -> None:
+def shape(namespace: str, interface: str, wire: Wire, mtu: int) -> None:
+    """Limit the rate of an interface to that of its wire."""
     frame_octets = mtu + _HEADER_OCTETS + _WIRE_OCTETS
     burst_octets = _burst_octets(wire, mtu)
     # The table of sizes has a row for every length: the usual 512 rows round up to 4 octets.
@@ -488,14 +440,3 @@ def _shape(namespace: str, interface: str, wire: Wire, mtu: int) -> None:
         f" tbf rate {wire.rate_bps}bit burst {burst_octets}b limit {wire.queue_octets}b"
     )
     batch(namespace, [qdisc], tool="tc")
-
-
-# `network` builds on these too.
-host_of, give_addresses, quieten, join, shape = _host, _address, _quieten, _join, _shape
-RATES_BPS, MTUS, OFFLOADS = _RATES_BPS, _MTUS, _OFFLOADS
-direction, await_carrier, limits_of, wires_namespace = (
-    _direction,
-    _await_carrier,
-    _allowed,
-    _wires_namespace,
-)

@@ -16,12 +16,7 @@ class TestbedError(RuntimeError):
 
 
 def require(*tools: str) -> None:
-    """Check that this machine and user can make testbeds.
-
-    Parameters
-    ----------
-    tools
-        Required commands.
+    """Check that this user can make testbeds and that this machine has the tools.
 
     Raises
     ------
@@ -39,14 +34,7 @@ def require(*tools: str) -> None:
 
 
 def run(command: Sequence[str], *, lines: Sequence[str] = ()) -> str:
-    """Run a command and return its output.
-
-    Parameters
-    ----------
-    command
-        The program and its arguments.
-    lines
-        Lines of its standard input.
+    """Run a command with lines of standard input and return its output.
 
     Raises
     ------
@@ -75,20 +63,7 @@ def inside(namespace: str, *command: str) -> list[str]:
 def batch(namespace: str | None, lines: Sequence[str], *, tool: str = "ip") -> None:
     """Run several lines of `ip` or `tc` in one process, which stops at the first failure.
 
-    Parameters
-    ----------
-    namespace
-        Network namespace; this machine's own network if None.
-    lines
-        Arguments of each command.
-    tool
-        `ip` or `tc`.
-
-    Raises
-    ------
-    TestbedError
-        If one fails.
-
+    They act in a network namespace, or in this machine's own network without one.
     """
     option = ["-n", namespace] if namespace else []
     run([tool, *option, "-batch", "-"], lines=lines)

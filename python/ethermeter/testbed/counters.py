@@ -50,39 +50,26 @@ class _Interface(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Port:
-    """A port of a switch.
-
-    Parameters
-    ----------
-    namespace, interface
-        Its location.
-    is_before_host
-        Whether the interface at the other end is a host's own, which then counts the drops of the
-        port's interface too.
-
-    """
+    """A port of a switch."""
 
     namespace: str
     interface: str
     is_before_host: bool
+    """Whether the interface at the other end is a host's own, which then counts the drops of the
+    port's interface too.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Frames dropped since the testbed was made.
-
-    Parameters
-    ----------
-    ports
-        Of each port of a switch, by the switch and the node towards which it leads: `queue` (full
-        queue before its wire) and `interface`.
-    wires
-        Of each direction of a relayed wire, by its nodes: the causes of `DirectionCounts.dropped`.
-
-    """
+    """Frames dropped since the testbed was made."""
 
     ports: Mapping[Hop, Counts]
+    """Of each port of a switch, by the switch and the node towards which it leads: `queue` (full
+    queue before its wire) and `interface`.
+    """
     wires: Mapping[Hop, Counts]
+    """Of each direction of a relayed wire, by its nodes: the causes of its dropped frames."""
 
 
 def read(bed: "NetworkBed") -> Reading:

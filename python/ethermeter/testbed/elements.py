@@ -17,35 +17,23 @@ transmission time.
 
 @dataclass(frozen=True, slots=True)
 class Wire:
-    """A link of limited rate.
-
-    Parameters
-    ----------
-    rate_bps
-        Line rate of each direction in bit/s, 64 kb/s to 10 Gb/s.
-    queue_octets
-        Size of the queue before the wire at each end.
-    kind
-        `shaped` or `relay`. The parameters below need `relay`.
-    delay_ns
-        Propagation delay in ns, up to 10 s.
-    loss
-        Probability that a frame is lost, 0 to 1, independent of other frames. A lost frame still
-        occupies the wire.
-    lose_every
-        Lose every n-th frame instead; at least 1.
-    seed
-        Seed of the losses.
-
-    """
+    """A link of limited rate; the fields after `kind` need the kind `relay`."""
 
     rate_bps: int
+    """Line rate of each direction, 64 kb/s to 10 Gb/s."""
     queue_octets: int = 150_000
+    """Size of the queue before the wire at each end."""
     kind: WireKind = "shaped"
     delay_ns: int = 0
+    """Propagation delay, up to 10 s."""
     loss: float = 0.0
+    """Probability that a frame is lost, independent of other frames. A lost frame still occupies
+    the wire.
+    """
     lose_every: int | None = None
+    """Lose every n-th frame instead; at least 1."""
     seed: int = 1
+    """Seed of the losses."""
 
 
 @dataclass(frozen=True, slots=True)

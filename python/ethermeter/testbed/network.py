@@ -16,22 +16,26 @@ from ethermeter.testbed.build import (
     INTERFACE,
     MOST_HOSTS,
     MTUS,
-    OFFLOADS,
     RATES_BPS,
     await_carrier,
     direction,
+    disable_ipv6,
+    disable_offloads,
     give_addresses,
     host_of,
     join,
     limits_of,
+    make_bridge,
     quieten,
+    recorded,
     shape,
+    started,
     wires_namespace,
 )
-from ethermeter.testbed.commands import batch, inside, require, run
+from ethermeter.testbed.commands import batch, require, run
 from ethermeter.testbed.counters import Hop, Port
 from ethermeter.testbed.elements import Host, Wire
-from ethermeter.testbed.record import NAMESPACES, Record, remove_leftovers, remove_namespaces
+from ethermeter.testbed.record import NAMESPACES, remove_leftovers
 from ethermeter.testbed.relay import Relay, RelayedWire, RelayPlan
 
 CONTROL_INTERFACE = "ctl0"
@@ -47,55 +51,34 @@ _FRAME_OVERHEAD_OCTETS = 18
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A link between two nodes.
-
-    Parameters
-    ----------
-    ends
-        Names of the nodes.
-    wires
-        The wire from each end to the other; unshaped if None.
-    queues
-        Queue size at each end in frames; None for the wire's, in octets.
-
-    """
+    """A link between two nodes, by their names."""
 
     ends: tuple[str, str]
     wires: tuple[Wire | None, Wire | None] = (None, None)
+    """The wire from each end to the other; unshaped if None."""
     queues: tuple[int | None, int | None] = (None, None)
+    """Queue size at each end in frames; None for the wire's, in octets."""
 
 
 @dataclass(frozen=True, slots=True)
 class NetworkBed:
-    """A network testbed that exists.
-
-    Parameters
-    ----------
-    name
-        Its name.
-    hosts
-        Hosts by their names in the experiment.
-    controls
-        Address of each host on the control network.
-    control
-        Namespace from which the control network is reached.
-    ports
-        Ports of switches, by the switch and the node towards which each leads.
-    wires
-        The nodes of each direction of a relayed wire, by the interface at which the relay receives
-        its frames.
-    relay
-        The relay of its wires; None if none is relayed.
-
-    """
+    """A network testbed that exists."""
 
     name: str
     hosts: dict[str, Host]
+    """Hosts by their names in the experiment."""
     controls: dict[str, str]
+    """Address of each host on the control network."""
     control: Path
+    """Namespace from which the control network is reached."""
     ports: dict[Hop, Port] = field(default_factory=dict)
+    """Ports of switches, by the switch and the node towards which each leads."""
     wires: dict[str, Hop] = field(default_factory=dict)
+    """The nodes of each direction of a relayed wire, by the interface at which the relay receives
+    its frames.
+    """
     relay: Relay | None = None
+    """The relay of its wires; None if none is relayed."""
 
 
 @contextmanager
@@ -140,10 +123,8 @@ def make_network(
         f"s{number}" for number in range(1, len(switches) + 1)
     ]
     suffixes += ["wires"] * any(map(_is_relayed, links)) + ["control"]
-    record = Record.make(suffixes)
-    namespaces = [f"{record.name}-{suffix}" for suffix in suffixes]
-    relay = None
-    try:
+    with recorded(suffixes) as record:
+        namespaces = [f"{record.name}-{suffix}" for suffix in suffixes]
         batch(None, [f"netns add {namespace}" for namespace in namespaces])
         made, plan = _make(record.name, hosts, switches, links, mtu)
         switching = {name: f"{record.name}-s{number}" for number, name in enumerate(switches, 1)}
@@ -154,15 +135,8 @@ def make_network(
             run(host.command("sysctl", "-q", "-w", f"net.ipv4.tcp_sack={int(bool(sack))}"))
         for namespace in namespaces:
             await_carrier(namespace)
-        relay = Relay.start(wires_namespace(record.name), plan) if plan else None
-        yield replace(made, relay=relay)
-    finally:
-        try:
-            if relay is not None:
-                relay.stop()
-        finally:
-            remove_namespaces(namespaces)
-            record.close()
+        with started(record.name, plan) as relay:
+            yield replace(made, relay=relay)
 
 
 def _is_relayed(link: Link) -> bool:
@@ -170,40 +144,34 @@ def _is_relayed(link: Link) -> bool:
 
 
 def _check(hosts: Sequence[str], switches: Sequence[str], links: Sequence[Link], mtu: int) -> None:
-    faults = [
-        Fault("testbed", what, str(len(names)), f"expected at most {most}")
-        for what, names, most in (
-            ("hosts", hosts, MOST_HOSTS),
-            ("switches", switches, MOST_SWITCHES),
-        )
-        if len(names) > most
-    ]
-    faults += (
-        [Fault("testbed", "mtu", str(mtu), "expected from 576 to 9000 octets")]
-        if mtu not in MTUS
-        else []
-    )
+    faults = []
+    for what, names, most in (("hosts", hosts, MOST_HOSTS), ("switches", switches, MOST_SWITCHES)):
+        if len(names) > most:
+            faults.append(Fault("testbed", what, str(len(names)), f"expected at most {most}"))
+    if mtu not in MTUS:
+        faults.append(Fault("testbed", "mtu", str(mtu), "expected from 576 to 9000 octets"))
+    least = mtu + _WIRE_OVERHEAD_OCTETS
     for link in links:
         between = " - ".join(link.ends)
         for wire in link.wires:
-            if wire is not None and wire.rate_bps not in RATES_BPS:
-                faults.append(
-                    Fault(
-                        "testbed",
-                        f"rate of {between}",
-                        f"{wire.rate_bps} bit/s",
-                        "expected from 64 kb/s to 10 Gb/s",
-                    )
-                )
-            if (
-                wire is not None
-                and not mtu + _WIRE_OVERHEAD_OCTETS <= wire.queue_octets <= MOST_QUEUE_OCTETS
+            if wire is None:
+                continue
+            octets = wire.queue_octets
+            for key, value, is_fine, allowed in (
+                (
+                    "rate",
+                    f"{wire.rate_bps} bit/s",
+                    wire.rate_bps in RATES_BPS,
+                    "from 64 kb/s to 10 Gb/s",
+                ),
+                (
+                    "queue",
+                    f"{octets} B",
+                    least <= octets <= MOST_QUEUE_OCTETS,
+                    f"from {least} octets, a frame, to 2^28",
+                ),
+                *limits_of(wire),
             ):
-                allowed = f"expected from {mtu + _WIRE_OVERHEAD_OCTETS} octets, a frame, to 2^28"
-                faults.append(
-                    Fault("testbed", f"queue of {between}", f"{wire.queue_octets} B", allowed)
-                )
-            for key, value, is_fine, allowed in limits_of(wire) if wire is not None else ():
                 if not is_fine:
                     faults.append(
                         Fault("testbed", f"{key} of {between}", str(value), f"expected {allowed}")
@@ -223,23 +191,10 @@ def _make(
     for namespace in (*namespaces.values(), control):
         quieten(namespace)
     for namespace in (control, *(namespaces[node] for node in switches)):
-        # Snooping and spanning tree send frames of their own and delay forwarding by 30 s.
-        batch(
-            namespace,
-            ["link add bridge type bridge stp_state 0 mcast_snooping 0", "link set bridge up"],
-        )
+        make_bridge(namespace)
     if any(map(_is_relayed, links)):
         quieten(wires)
-        run(
-            inside(
-                wires,
-                "sysctl",
-                "-q",
-                "-w",
-                "net.ipv6.conf.all.disable_ipv6=1",
-                "net.ipv6.conf.default.disable_ipv6=1",
-            )
-        )
+        disable_ipv6(wires)
     ports = dict.fromkeys(namespaces, 0)
     relayed: list[RelayedWire] = []
     switched: dict[Hop, Port] = {}
@@ -254,7 +209,7 @@ def _make(
             for end, interface in zip(ends, between, strict=True):
                 join(*end, wires, interface, mtu)
                 batch(wires, [f"link set {interface} up"])
-                _whole_frames(wires, interface)
+                disable_offloads(wires, interface)
             directed |= {between[0]: link.ends, between[1]: link.ends[::-1]}
             there, back = (direction(wire, mtu) for wire in link.wires if wire is not None)
             relayed.append(RelayedWire(between, (there, back)))
@@ -268,7 +223,7 @@ def _make(
                     namespace, interface, is_before_host=other in made and not _is_relayed(link)
                 )
                 batch(namespace, [f"link set {interface} master bridge up"])
-            _whole_frames(namespace, interface)
+            disable_offloads(namespace, interface)
             if wire is not None:
                 shape(namespace, interface, wire, mtu)
             if wire is not None and frames is not None:
@@ -293,16 +248,3 @@ def _make(
     batch(control, ["addr add 10.78.0.254/24 dev bridge"])
     plan = RelayPlan(tuple(relayed), mtu + _FRAME_OVERHEAD_OCTETS) if relayed else None
     return NetworkBed(name, made, controls, NAMESPACES / control, switched, directed), plan
-
-
-def _whole_frames(namespace: str, interface: str) -> None:
-    """Disable the offloads of an interface, so that it carries frames as they are on the wire."""
-    run(
-        inside(
-            namespace,
-            "ethtool",
-            "-K",
-            interface,
-            *(word for offload in OFFLOADS for word in (offload, "off")),
-        )
-    )

@@ -19,9 +19,8 @@ RECORDS = Path("/run/ethermeter/testbeds")
 
 _NAME = re.compile(r"em-[0-9]{1,10}-[0-9a-f]{4}")
 _NAMESPACE = re.compile(_NAME.pattern + r"-(h[0-9]{1,3}|s[0-9]{1,3}|switch|wires|control)")
-_NAMESPACES = Path("/run/netns")
 _LONGEST_RECORD = 1 << 20
-NAMESPACES = _NAMESPACES
+NAMESPACES = Path("/run/netns")
 """Directory of named namespaces."""
 
 
@@ -49,21 +48,7 @@ class Record:
 
     @classmethod
     def make(cls, suffixes: list[str], records: Path = RECORDS) -> "Record":
-        """Record a testbed that is about to be made.
-
-        Parameters
-        ----------
-        suffixes
-            Names of its namespaces after its own name, such as `h1`.
-        records
-            Directory of the records.
-
-        Raises
-        ------
-        TestbedError
-            If it cannot be written.
-
-        """
+        """Record a testbed with namespaces of these suffixes, such as `h1`, that will be made."""
         name = f"em-{os.getpid()}-{secrets.token_hex(2)}"
         content = _Content(tuple(f"{name}-{suffix}" for suffix in suffixes))
         path = records / f"{name}.json"
@@ -81,7 +66,7 @@ class Record:
     @property
     def wires(self) -> Path:
         """The file into which a relay that outlives its maker writes its result."""
-        return _wires_of(self.path)
+        return self.path.with_suffix(".wires")
 
     def keep(self, testbed: KeptTestbed) -> None:
         """Let the testbed outlive this process, until `remove_kept`."""
@@ -98,29 +83,17 @@ class Record:
         os.close(self.lock)
 
 
-def _wires_of(path: Path) -> Path:
-    return path.with_suffix(".wires")
-
-
 def remove_namespaces(namespaces: list[str]) -> None:
     """Remove those of the namespaces that exist, with their interfaces.
 
-    Parameters
-    ----------
-    namespaces
-        Names of namespaces of testbeds; other names are refused.
-
-    Raises
-    ------
-    TestbedError
-        If one cannot be removed; the others are removed.
-
+    Names that are none of testbeds are refused, and all other namespaces are removed, before
+    `TestbedError` is raised.
     """
     faults = []
     for namespace in namespaces:
         if not _NAMESPACE.fullmatch(namespace):
             faults.append(f"{namespace!r}: not the name of a testbed's namespace")
-        elif (_NAMESPACES / namespace).exists():
+        elif (NAMESPACES / namespace).exists():
             # A namespace without a name exists while a process is in it: its interfaces go first.
             for interface in _virtual_interfaces(namespace):
                 # The other end may have been removed with its own namespace in the meantime.
@@ -143,19 +116,7 @@ def _virtual_interfaces(namespace: str) -> list[str]:
 
 
 def remove_leftovers(records: Path = RECORDS) -> list[str]:
-    """Remove testbeds whose makers have ended, and return their names.
-
-    Parameters
-    ----------
-    records
-        Directory of the records.
-
-    Raises
-    ------
-    TestbedError
-        If one cannot be removed.
-
-    """
+    """Remove testbeds whose makers have ended, and return their names."""
     removed = []
     for path in sorted(records.glob("*.json")) if records.is_dir() else []:
         if not _NAME.fullmatch(path.stem):
@@ -173,7 +134,7 @@ def remove_leftovers(records: Path = RECORDS) -> list[str]:
             if _kept(content) is not None:
                 continue
             remove_namespaces(_recorded(path.stem, content))
-            _wires_of(path).unlink(missing_ok=True)
+            path.with_suffix(".wires").unlink(missing_ok=True)
             path.unlink(missing_ok=True)
             removed.append(path.stem)
         finally:
@@ -193,26 +154,15 @@ def kept(records: Path = RECORDS) -> dict[str, KeptTestbed]:
 
 
 def remove_kept(name: str, records: Path = RECORDS) -> RelayResult | None:
-    """Remove a testbed that outlives its maker.
+    """Remove a testbed that outlives its maker; raise `KeyError` if there is none of that name.
 
-    Returns
-    -------
-    :
-        Result of its relay (docs/live.md); None if it has none, or the relay was killed.
-
-    Raises
-    ------
-    KeyError
-        If there is no testbed of that name.
-    TestbedError
-        If it cannot be removed.
-
+    Returns the result of its relay (docs/live.md); None if it has none, or the relay was killed.
     """
     if name not in kept(records):
         raise KeyError(name)
     path = records / f"{name}.json"
     namespaces = _recorded(name, path.read_bytes())
-    file = _wires_of(path)
+    file = path.with_suffix(".wires")
     # A relay that has ended has written its result; one that was killed never will.
     has_result = is_running(f"{name}-wires") or (file.exists() and file.stat().st_size > 0)
     remove_namespaces(namespaces)
@@ -235,4 +185,4 @@ def _recorded(name: str, content: bytes) -> list[str]:
         namespaces = msgspec.json.decode(content, type=_Content).namespaces
         if all(namespace.startswith(f"{name}-") for namespace in namespaces):
             return list(namespaces)
-    return [path.name for path in _NAMESPACES.glob(f"{name}-*")]
+    return [path.name for path in NAMESPACES.glob(f"{name}-*")]

@@ -129,33 +129,12 @@ class Relay:
 
     @classmethod
     def start(cls, namespace: str, plan: RelayPlan) -> "Relay":
-        """Start a relay that ends with this process.
-
-        Parameters
-        ----------
-        namespace
-            Where its interfaces are.
-        plan
-            Its wires.
-
-        Raises
-        ------
-        TestbedError
-            If it does not start.
-
-        """
+        """Start a relay in the namespace of its interfaces; it ends with this process."""
         plan = msgspec.structs.replace(plan, maker=os.getpid())
         return cls(_started(namespace, [_json(plan)], subprocess.PIPE))
 
     def count(self) -> RelayCounts:
-        """Return the counters of the running relay.
-
-        Raises
-        ------
-        TestbedError
-            If it does not answer.
-
-        """
+        """Return the counters of the running relay; raise `TestbedError` if it does not answer."""
         assert self.process.stdout is not None
         # One line is requested at a time, so the reader's own buffer is empty. An answer that came
         # after the timeout of an earlier request is discarded.
@@ -172,14 +151,7 @@ class Relay:
             raise TestbedError(f"the relay returned no counters: {why}") from None
 
     def stop(self) -> RelayResult:
-        """End the relay if it runs, and return its result.
-
-        Raises
-        ------
-        TestbedError
-            If it failed.
-
-        """
+        """End the relay if it runs, and return its result; raise `TestbedError` if it failed."""
         if self.result is None:
             self.process.terminate()
             try:
@@ -200,20 +172,7 @@ class Relay:
 def start_to_stay(namespace: str, plan: RelayPlan, result: Path) -> None:
     """Start a relay that outlives this process and ends when its interfaces are removed.
 
-    Parameters
-    ----------
-    namespace
-        Where its interfaces are.
-    plan
-        Its wires.
-    result
-        The file into which it writes its result.
-
-    Raises
-    ------
-    TestbedError
-        If it does not start.
-
+    It writes its result into a file.
     """
     try:
         with result.open("w", encoding="utf-8") as out:

@@ -12,18 +12,9 @@ from collections.abc import Sequence
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Relay the frames of the wires of a plan.
+    """Relay the frames of a plan, given as JSON (`relay.RelayPlan`) after `--stay` if wanted.
 
-    Parameters
-    ----------
-    arguments
-        The plan as JSON (`relay.RelayPlan`), after `--stay` if that is given.
-
-    Returns
-    -------
-    :
-        Exit code: 0, or 2 if the relay could not start.
-
+    Returns the exit code: 0, or 2 if the relay could not start.
     """
     *flags, plan = arguments
     stays = flags == ["--stay"]

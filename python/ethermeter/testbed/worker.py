@@ -27,14 +27,7 @@ class _Failure(msgspec.Struct, frozen=True):
 
 
 class Worker:
-    """Does tasks on a host while the block lasts.
-
-    Parameters
-    ----------
-    namespace
-        Network namespace of the host; this machine's own network if None.
-
-    """
+    """Does tasks in a network namespace, or this machine's own network, while the block lasts."""
 
     def __init__(self, namespace: str | None) -> None:
         command = [sys.executable, "-m", "ethermeter.testbed.worker"]
@@ -89,14 +82,7 @@ class Worker:
         return self._process.pid
 
     def ask(self, task: Mapping[str, object]) -> None:
-        """Start a task without waiting for it; an empty task returns at once.
-
-        Raises
-        ------
-        TestbedError
-            If the process has ended.
-
-        """
+        """Start a task without waiting for it; an empty task returns at once."""
         assert self._process is not None
         assert self._process.stdin is not None
         try:
@@ -107,13 +93,6 @@ class Worker:
 
     def answer(self, kind: type[T], *, within_s: float) -> T:
         """Return the result of the oldest pending task.
-
-        Parameters
-        ----------
-        kind
-            Type of the result.
-        within_s
-            Timeout in s.
 
         Raises
         ------
