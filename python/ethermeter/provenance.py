@@ -86,7 +86,12 @@ def resumed(provenance: Mapping[str, object], before: Mapping[str, object]) -> d
 
 
 def finished(
-    provenance: Mapping[str, object], *, wall_s: float, core_s: float, events: int
+    provenance: Mapping[str, object],
+    *,
+    wall_s: float,
+    core_s: float,
+    events: int,
+    implementations: Sequence[str],
 ) -> dict[str, object]:
     """Complete the provenance of a run that ends now.
 
@@ -100,6 +105,8 @@ def finished(
         Time spent in the simulator, summed over threads and sessions, in s.
     events
         Transmissions simulated in all trials.
+    implementations
+        Implementations of the simulator that ran, "fast" or "reference".
 
     Returns
     -------
@@ -113,6 +120,7 @@ def finished(
         "wall_s": round(wall_s, 3),
         "simulation_s": round(core_s, 3),
         "events": events,
+        "implementations": list(implementations),
     }
 
 

@@ -361,6 +361,7 @@ class _Session:
                 wall_s=time.monotonic() - self._begin_s,
                 core_s=self._recorder.core_s,
                 events=self._recorder.events,
+                implementations=self._recorder.implementations,
             ),
             answer=answer,
         )

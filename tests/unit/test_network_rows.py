@@ -265,6 +265,7 @@ def test_segments_and_networks_can_be_run_as_one_plan(tmp_path):
     points = {point["series"]: set(point["estimates"]) for point in run.estimates()["points"]}
     assert "utilisation" in points["s"]
     assert points["n"] == {m.value for m in FLOW_METRICS}
+    assert run.directory.provenance()["implementations"] == ["fast"]
 
 
 def test_a_flow_is_overloaded_only_where_it_may_wait_without_limit():

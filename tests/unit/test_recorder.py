@@ -355,8 +355,9 @@ def test_provenance_of_a_continued_run_keeps_its_first_start():
         1,
         3,
     )
-    done = provenance.finished(third, wall_s=1.23456, core_s=2, events=3)
+    done = provenance.finished(third, wall_s=1.23456, core_s=2, events=3, implementations=["fast"])
     assert (done["wall_s"], done["simulation_s"], done["events"]) == (1.235, 2, 3)
+    assert done["implementations"] == ["fast"]
     assert json.loads(json.dumps(done)) == done
 
 

@@ -215,6 +215,19 @@ def test_without_a_frame_means_are_undefined_and_say_so():
     assert cautions[Metric.TIME_IDLE] == cautions[Metric.DROPPED] == ""
 
 
+def test_ratios_to_frames_of_a_station_that_delivered_none_are_unknown():
+    counts = changed(result(), frames=integers(300, 0), collisions=integers(4, 5))
+    rows = observe(scenario(), counts, core_s=0)
+    for metric, of_first, of_all in (
+        (Metric.ATTEMPTS_PER_FRAME, 304 / 300, 309 / 300),
+        (Metric.COLLISIONS_PER_FRAME, 4 / 300, 9 / 300),
+    ):
+        first, second = per_station(rows)[metric]
+        assert first == pytest.approx(of_first, rel=1e-12)
+        assert math.isnan(second)
+        assert whole(rows)[metric] == pytest.approx(of_all, rel=1e-12)
+
+
 @pytest.mark.parametrize(("frames", "cautious"), [(29, True), (30, False)])
 def test_below_thirty_frames_a_station_is_cautioned_and_not_the_segment(frames, cautious):
     rows = observe(scenario(), changed(result(), frames=integers(300, frames)), core_s=0)

@@ -104,6 +104,7 @@ def observe(
         count=count,
         events=counts.events,
         core_s=core_s,
+        implementation=counts.implementation or "",
         flows=flows,
         histogram_flow=entity.astype(np.int32) if flows else np.empty(0, np.int32),
         ports=_columns(counts.ports, PORT_COLUMNS).astype(np.int64),

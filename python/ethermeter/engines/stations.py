@@ -46,8 +46,7 @@ def station_table(scenario: Scenario, counts: Counts) -> Table:
     for metric, formula in OF_EACH:
         found = formula(with_total)
         of_each[metric] = found[:-1]
-        # A ratio is infinite where no frame was delivered.
-        of_all[metric] = float(found[-1]) if found[-1] < math.inf else math.nan
+        of_all[metric] = float(found[-1])
     of_all |= {metric: float(formula(sums)) for metric, formula in OF_ALL}
     frames = np.asarray(counts.stations.frames, np.float64)
     mask = np.uint64(caution_mask(counts.cautions))

@@ -92,12 +92,12 @@ def count(name: str) -> Formula:
 
 def per_frame(name: str) -> Formula:
     """Return what is counted under a name for each frame delivered."""
-    return lambda sums: _floats(getattr(sums, name)) / sums.frames
+    return lambda sums: _ratio(getattr(sums, name), sums.frames)
 
 
 def mean_s(name: str) -> Formula:
     """Return the mean over frames delivered of a time that is summed in ps under a name."""
-    return lambda sums: _floats(getattr(sums, name)) / sums.frames / PS_PER_S
+    return lambda sums: _ratio(getattr(sums, name), sums.frames) / PS_PER_S
 
 
 def per_second(name: str) -> Formula:
@@ -143,14 +143,12 @@ def attempts_per_frame(sums: StationSums) -> Floats:
 
     An attempt ends as a frame or as a collision; those begun but not ended are not counted.
     """
-    found: Floats = (_floats(sums.frames) + sums.collisions) / sums.frames
-    return found
+    return _ratio(_floats(sums.frames) + sums.collisions, sums.frames)
 
 
 def loss(sums: StationSums) -> Floats:
     """Return the frames dropped or discarded over those wanted."""
-    found: Floats = (_floats(sums.dropped) + sums.discarded) / sums.wanted
-    return found
+    return _ratio(_floats(sums.dropped) + sums.discarded, sums.wanted)
 
 
 def spread(of: Formula) -> Formula:
@@ -176,3 +174,8 @@ def fairness(sums: StationSums) -> Floats:
 
 def _floats(values: Numbers | float) -> Floats:
     return np.asarray(values, np.float64)
+
+
+def _ratio(counted: Numbers | float, samples: Numbers | float) -> Floats:
+    """Return what was counted for each sample; NaN without any."""
+    return np.where(np.asarray(samples) > 0, _floats(counted) / samples, np.nan)

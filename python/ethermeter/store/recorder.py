@@ -127,6 +127,7 @@ class Recorder:
         self._waiting_octets, self._waiting_since_s = 0, 0.0
         self._open: dict[int, pa.Table] = {}
         self.events, self.core_s = 0, 0.0
+        self._implementations: set[str] = set()
         if directory.exists() and not directory.is_dir():
             raise self._refusal("out", "a file", "a directory, which is made if it is not there")
         with self._writing():
@@ -165,6 +166,11 @@ class Recorder:
     def pending(self) -> tuple[int, ...]:
         """Places in the plan of the trials that are still to be run."""
         return tuple(int(place) for place in np.flatnonzero(self._part_of[: len(self._ids)] < 0))
+
+    @property
+    def implementations(self) -> list[str]:
+        """Implementations of the simulator that ran."""
+        return sorted(self._implementations - {""})
 
     @property
     def stored(self) -> int:
@@ -220,6 +226,7 @@ class Recorder:
         self._adopt(file, [place for place, _ in self._waiting])
         self.events += sum(rows.events for _, rows in self._waiting)
         self.core_s += sum(rows.core_s for _, rows in self._waiting)
+        self._implementations |= {rows.implementation for _, rows in self._waiting}
         self._waiting, self._waiting_octets = [], 0
 
     def provenance(self) -> dict[str, object]:
@@ -317,6 +324,7 @@ class Recorder:
             self._adopt(file, table["trial"].to_pylist())
             self.events += sum(table["events"].to_pylist())
             self.core_s += sum(table["core_s"].to_pylist())
+            self._implementations |= set(table["implementation"].to_pylist())
 
     def _add(self, trials: "Sequence[Trial]") -> None:
         self._ids += [trial.id for trial in trials]

@@ -85,6 +85,8 @@ class TrialRows:
         Transmissions simulated.
     core_s
         Time the simulator took, in s. It is summed for the provenance and is in no table.
+    implementation
+        Of the simulator that ran: "fast" or "reference"; empty without one.
     flows
         Flows of a trial of a network, whose rows are of flows; 0 for a trial of a segment.
     histogram_flow
@@ -113,6 +115,7 @@ class TrialRows:
     count: Integers
     events: int
     core_s: float
+    implementation: str = ""
     flows: int = 0
     histogram_flow: npt.NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
     ports: Integers = field(default_factory=lambda: np.empty(0, np.int64))
@@ -126,7 +129,7 @@ class TrialRows:
         return sum(getattr(self, name).nbytes for name in ARRAYS)
 
 
-NUMBERS = tuple(of.name for of in fields(TrialRows) if of.type in (int, float))
+NUMBERS = tuple(of.name for of in fields(TrialRows) if of.type in (int, float, str))
 ARRAYS = tuple(of.name for of in fields(TrialRows) if of.name not in NUMBERS)
 """Fields of `TrialRows` that are arrays."""
 
