@@ -83,10 +83,8 @@ def within(left_out: Floats) -> Within:
     batches = left_out.shape[-1]
     if batches < 2:
         raise ValueError(f"batches must be at least 2, got {batches}")
-    influence = _merged(
-        (batches - 1) * (left_out.mean(axis=-1, keepdims=True) - left_out),
-        batches // max(1, batches // USUAL),
-    )
+    pseudo = (batches - 1) * (left_out.mean(axis=-1, keepdims=True) - left_out)
+    influence = _merged(pseudo, batches // max(1, batches // USUAL))
     first = influence.shape[-1]
     judged = first >= 2 * FEWEST
     correlation, skew = (
@@ -112,10 +110,8 @@ def _merged(influence: Floats, count: int) -> Floats:
     """Mean over neighbours so that `count` batches are left, as equal as possible."""
     batches = influence.shape[-1]
     begins = np.arange(count) * batches // count
-    return np.asarray(
-        np.add.reduceat(influence, begins, axis=-1) / np.diff(begins, append=batches),
-        dtype=np.float64,
-    )
+    sums = np.add.reduceat(influence, begins, axis=-1)
+    return np.asarray(sums / np.diff(begins, append=batches), dtype=np.float64)
 
 
 def _half_width(influence: Floats) -> Floats:
@@ -159,9 +155,8 @@ def ends(value: Floats, error: Floats, degrees: Floats, skewness: Floats) -> tup
     transformation of it, the other Student's t.
     """
     t = quantiles(degrees)
-    amount = np.maximum(
-        np.abs(skewness), 1e-6
-    )  # below, the transformation is the identity, to all digits that matter
+    # Below 1e-6 the transformation is the identity, to all digits that matter.
+    amount = np.maximum(np.abs(skewness), 1e-6)
     farther = np.maximum(t, -(np.cbrt(1 + amount * (-t - amount / 6)) - 1) * 3 / amount)
     low = value - np.where(skewness < 0, farther, t) * error
     high = value + np.where(skewness > 0, farther, t) * error

@@ -50,13 +50,10 @@ def distribution(
         edges, place = np.unique(high_s[mine], return_inverse=True)
         frames = np.bincount(place, weights=count[mine], minlength=edges.size)
         total = float(frames.sum())
-        above = np.concatenate([[total], total - np.cumsum(frames)]).astype(np.float64) / (
-            total or 1.0
-        )
-        first = low_s[mine].min(initial=np.inf)
-        found.append(
-            Distribution(np.concatenate([[first], edges]), above, round(total))
-            if total
-            else Distribution(np.empty(0), np.empty(0), 0)
-        )
+        if not total:
+            found.append(Distribution(np.empty(0), np.empty(0), 0))
+            continue
+        above = np.concatenate([[total], total - np.cumsum(frames)]).astype(np.float64) / total
+        values = np.concatenate([[low_s[mine].min()], edges])
+        found.append(Distribution(values, above, round(total)))
     return found

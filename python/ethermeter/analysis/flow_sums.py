@@ -69,25 +69,18 @@ def flow_sums(
         return []
     found = []
     for positions, cube in cubes(flow_batches, trials, "flow", (*BATCH_COUNTS, *BATCH_SUMS)):
-        scenarios = [trials[position].scenario for position in positions.tolist()]
-        losses = per_station(
-            observations, [trials[position] for position in positions.tolist()], (Metric.LOSS,)
-        )
+        of_cube = [trials[position] for position in positions.tolist()]
+        flows = [trial.scenario.flows for trial in of_cube]
+        losses = per_station(observations, of_cube, (Metric.LOSS,))
         batches = cube["messages"].shape[1]
-        whole_s = np.repeat(
-            np.array([window_s(scenario) for scenario in scenarios])[:, None], batches, axis=1
-        )
+        windows_s = np.array([window_s(trial.scenario) for trial in of_cube])
+        whole_s = np.repeat(windows_s[:, None], batches, axis=1)
         sums = FlowSums(
             sums=cube,
             counted_s=whole_s / batches,
             window_s=whole_s,
-            receivers=np.array(
-                [[len(flow.to) for flow in scenario.flows] for scenario in scenarios],
-                np.float64,
-            ),
-            is_transfer=np.array(
-                [[flow.transfer is not None for flow in scenario.flows] for scenario in scenarios]
-            ),
+            receivers=np.array([[len(flow.to) for flow in each] for each in flows], np.float64),
+            is_transfer=np.array([[flow.transfer is not None for flow in each] for each in flows]),
             is_lossless=np.array([of[Metric.LOSS] == 0 for of in losses]),
         )
         found.append((positions, sums))
@@ -112,14 +105,12 @@ def of_each(sums: FlowSums) -> dict[Metric, Floats]:
     counted_s = sums.counted_s[..., None]
     _, loss = _wanted_and_loss(sums)
     with np.errstate(divide="ignore", invalid="ignore"):
+        scale = sums.window_s[..., None] / counted_s
         return {
             **_rates(sums, counted_s),
             Metric.LOSS: loss,
             **{metric: of[total] / of[count] for metric, (total, count) in MEANS.items()},
-            **{
-                metric: of[name] * (sums.window_s[..., None] / counted_s)
-                for metric, name in COUNTS.items()
-            },
+            **{metric: of[name] * scale for metric, name in COUNTS.items()},
         }
 
 
@@ -132,20 +123,14 @@ def of_all(sums: FlowSums) -> dict[Metric, Floats]:
     wanted, loss = _wanted_and_loss(sums)
     with np.errstate(divide="ignore", invalid="ignore"):
         total = {name: values.sum(axis=-1) for name, values in sums.sums.items()}
+        rates = _rates(sums, sums.counted_s[..., None])
+        # Without the offered messages of one flow, the loss of all flows is unknown.
+        is_unknown, scale = np.isnan(wanted).any(axis=-1), sums.window_s / sums.counted_s
         found = {
-            **{
-                metric: rate.sum(axis=-1)
-                for metric, rate in _rates(sums, sums.counted_s[..., None]).items()
-            },
-            # Without the offered messages of one flow, the loss of all flows is unknown.
-            Metric.LOSS: np.where(
-                np.isnan(wanted).any(axis=-1), np.nan, weighted_mean(wanted, loss)
-            ),
+            **{metric: rate.sum(axis=-1) for metric, rate in rates.items()},
+            Metric.LOSS: np.where(is_unknown, np.nan, weighted_mean(wanted, loss)),
             **{metric: total[sum_s] / total[count] for metric, (sum_s, count) in MEANS.items()},
-            **{
-                metric: total[name] * (sums.window_s / sums.counted_s)
-                for metric, name in COUNTS.items()
-            },
+            **{metric: total[name] * scale for metric, name in COUNTS.items()},
         }
     if sums.receivers.shape[-1] > 1:
         del found[Metric.ACKNOWLEDGEMENT_DELAY]

@@ -17,16 +17,9 @@ from ethermeter.metrics.formulas import PS_PER_S
 from ethermeter.metrics.station_formulas import StationSums
 
 GRAPHS = (
-    Metric.UTILISATION,
-    Metric.BIT_RATE,
-    Metric.BIT_RATE_SD,
-    Metric.PACKET_RATE,
-    Metric.PACKET_RATE_SD,
-    Metric.UTILISATION_SD_OVER_MEAN,
-    Metric.JAIN_INDEX,
-    Metric.TRANSMISSION_DELAY,
-    Metric.TRANSMISSION_DELAY_SD,
-    Metric.EXCESS_DELAY,
+    *(Metric.UTILISATION, Metric.BIT_RATE, Metric.BIT_RATE_SD, Metric.PACKET_RATE),
+    *(Metric.PACKET_RATE_SD, Metric.UTILISATION_SD_OVER_MEAN, Metric.JAIN_INDEX),
+    *(Metric.TRANSMISSION_DELAY, Metric.TRANSMISSION_DELAY_SD, Metric.EXCESS_DELAY),
 )
 """Metrics of the whole segment that follow from these sums."""
 SPREADS = (Metric.BIT_RATE_SD, Metric.PACKET_RATE_SD, Metric.UTILISATION_SD_OVER_MEAN)

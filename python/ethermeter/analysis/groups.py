@@ -39,13 +39,8 @@ PART = "stations"
 name.
 """
 METRICS = (
-    Metric.BIT_RATE,
-    Metric.TRANSMISSION_DELAY,
-    Metric.ACCESS_DELAY,
-    Metric.COLLISIONS_PER_FRAME,
-    Metric.LOSS,
-    Metric.VOICE_DELAY,
-    Metric.SAMPLE_LOSS,
+    *(Metric.BIT_RATE, Metric.TRANSMISSION_DELAY, Metric.ACCESS_DELAY, Metric.COLLISIONS_PER_FRAME),
+    *(Metric.LOSS, Metric.VOICE_DELAY, Metric.SAMPLE_LOSS),
 )
 """What is estimated for a part; undefined where it has no voice."""
 
@@ -65,28 +60,11 @@ def by_group(scenario: Scenario) -> Parts:
 
 
 FLOW_METRICS = (
-    Metric.MESSAGE_RATE,
-    Metric.GOODPUT,
-    Metric.DATA_RATE,
-    Metric.LOSS,
-    Metric.ONE_WAY_DELAY,
-    Metric.ONE_WAY_DELAY_P99,
-    Metric.ROUND_TRIP,
-    Metric.ROUND_TRIP_P99,
-    Metric.INTER_ARRIVAL,
-    Metric.EXCHANGES,
-    Metric.TIMED_OUT,
-    Metric.TRANSFER_RATE,
-    Metric.ACKNOWLEDGEMENT_DELAY,
-    Metric.RETRANSMITTED,
-    Metric.SAMPLE_LOSS,
-    Metric.SAMPLE_DELAY,
-    Metric.SAMPLE_DELAY_P99,
-    Metric.RATING,
-    Metric.MOS,
-    Metric.CLOCK_DELAY,
-    Metric.SYNCHRONISED_DELAY,
-    Metric.DELAY_ERROR,
+    *(Metric.MESSAGE_RATE, Metric.GOODPUT, Metric.DATA_RATE, Metric.LOSS, Metric.ONE_WAY_DELAY),
+    *(Metric.ONE_WAY_DELAY_P99, Metric.ROUND_TRIP, Metric.ROUND_TRIP_P99, Metric.INTER_ARRIVAL),
+    *(Metric.EXCHANGES, Metric.TIMED_OUT, Metric.TRANSFER_RATE, Metric.ACKNOWLEDGEMENT_DELAY),
+    *(Metric.RETRANSMITTED, Metric.SAMPLE_LOSS, Metric.SAMPLE_DELAY, Metric.SAMPLE_DELAY_P99),
+    *(Metric.RATING, Metric.MOS, Metric.CLOCK_DELAY, Metric.SYNCHRONISED_DELAY, Metric.DELAY_ERROR),
     Metric.DELAY_UNCERTAINTY,
 )
 """What is estimated for a flow; undefined where there is none of it, such as round trips without
@@ -144,18 +122,14 @@ def estimate(
     within: dict[tuple[str, Metric], Within] = {}
     if min(replications, default=ENOUGH_REPLICATIONS) < ENOUGH_REPLICATIONS:
         by_batch = [(at, _of_stations(left_out(sums))) for at, sums in batch_sums(batches, trials)]
-        by_batch += [
-            (at, of_each(without_one(sums)))
-            for at, sums in flow_sums(flow_batches, observations, trials)
-        ]
+        of_flows = flow_sums(flow_batches, observations, trials)
+        by_batch += [(at, of_each(without_one(sums))) for at, sums in of_flows]
         within = _errors_within(stations, parts, by_batch, set(metrics))
-    found: dict[str, dict[Metric, list[Estimate]]] = {}
+    found: dict[str, dict[Metric, list[Estimate]]] = {name: {} for name in names}
     for name in names:
-        found[name] = {}
         for metric in metrics:
-            values = np.array(
-                [_mean(stations[at][metric], parts[at].get(name)) for at in range(len(trials))]
-            )
+            divided = zip(stations, parts, strict=True)
+            values = np.array([_mean(of[metric], each.get(name)) for of, each in divided])
             column = summarised(values, points, replications, within=within.get((name, metric)))
             for at, first in enumerate(firsts):
                 if unseen.is_unseen(metric, column[at].value, trials[first].engine):
@@ -189,11 +163,9 @@ def _exposure(
     counted = {
         name: stations[name][known] for name in unseen.BEHIND if np.isfinite(stations[name]).any()
     }
-    return (
-        float(unseen.exposure(metric, counted, trial.scenario).min() * known.size)
-        if counted and known.size
-        else float("nan")
-    )
+    if not counted or not known.size:
+        return float("nan")
+    return float(unseen.exposure(metric, counted, trial.scenario).min() * known.size)
 
 
 def _mean(values: Floats, members: Stations | None) -> float:
@@ -229,16 +201,11 @@ def _errors_within(
                 continue
             for (name, members), rows in alike.items():
                 errors_of = errors.setdefault((name, metric), unknown(len(stations)))
-                has_value = np.isfinite(
-                    [
-                        stations[position][metric][list(members)]
-                        for position in positions[rows].tolist()
-                    ]
-                )
-                means = _means_of_known(
-                    values[np.ix_(rows, range(values.shape[1]), members)], has_value
-                )
-                errors_of.put(positions[rows], within_batches(means))
+                mine = positions[rows]
+                of_members = [stations[each][metric][list(members)] for each in mine.tolist()]
+                chosen = values[np.ix_(rows, range(values.shape[1]), members)]
+                means = _means_of_known(chosen, np.isfinite(of_members))
+                errors_of.put(mine, within_batches(means))
     return errors
 
 
@@ -259,10 +226,9 @@ def _means_of_known(values: Floats, has_value: NDArray[np.bool_]) -> Floats:
 def _of_stations(sums: Sums) -> dict[Metric, Floats]:
     """Return what follows from the sums for each station, NaN where it delivered nothing."""
     with np.errstate(divide="ignore", invalid="ignore"):
+        share = sums.charged_s / sums.window_s[..., None]
         return {
-            Metric.BIT_RATE: sums.charged_s
-            / sums.window_s[..., None]
-            * sums.line_rate_bps[..., None],
+            Metric.BIT_RATE: share * sums.line_rate_bps[..., None],
             Metric.TRANSMISSION_DELAY: sums.delay_sum_s / sums.frames,
         }
 

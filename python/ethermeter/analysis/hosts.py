@@ -141,7 +141,7 @@ def _machine(hosts: tuple[str, ...], reports: Sequence[AgentReport]) -> Machine 
         return None
     return Machine(
         hosts,
-        tuple(map(_shares, before.processors, after.processors)),
+        tuple(_shares(*each) for each in zip(before.processors, after.processors, strict=True)),
         context_switches=(after.context_switches - before.context_switches) / window_s,
         interrupts=(after.interrupts - before.interrupts) / window_s,
         soft_interrupts=(after.soft_interrupts - before.soft_interrupts) / window_s,

@@ -51,25 +51,13 @@ COMPARED = (
     *RATES,
     Metric.LOSS,
     *DELAYS,
-    Metric.ROUND_TRIP,
-    Metric.ROUND_TRIP_P50,
-    Metric.ROUND_TRIP_P99,
-    Metric.INTER_ARRIVAL,
-    Metric.SAMPLE_LOSS,
-    Metric.VOICE_DELAY,
-    Metric.SAMPLE_DELAY,
-    Metric.SAMPLE_DELAY_P99,
+    *(Metric.ROUND_TRIP, Metric.ROUND_TRIP_P50, Metric.ROUND_TRIP_P99, Metric.INTER_ARRIVAL),
+    *(Metric.SAMPLE_LOSS, Metric.VOICE_DELAY, Metric.SAMPLE_DELAY, Metric.SAMPLE_DELAY_P99),
     Metric.RATING,
 )
 SIDE_BY_SIDE = (
-    Metric.MESSAGE_RATE,
-    Metric.DATA_RATE,
-    Metric.LOSS,
-    Metric.ONE_WAY_DELAY,
-    Metric.ROUND_TRIP,
-    Metric.SAMPLE_DELAY,
-    Metric.SAMPLE_LOSS,
-    Metric.RATING,
+    *(Metric.MESSAGE_RATE, Metric.DATA_RATE, Metric.LOSS, Metric.ONE_WAY_DELAY, Metric.ROUND_TRIP),
+    *(Metric.SAMPLE_DELAY, Metric.SAMPLE_LOSS, Metric.RATING),
 )
 """Metrics of tables of flows, simulated and measured."""
 

@@ -27,10 +27,7 @@ if TYPE_CHECKING:
 
 FILE = "positions.json"
 METRICS = (
-    Metric.BIT_RATE,
-    Metric.TRANSMISSION_DELAY,
-    Metric.RESPONSE_TIME,
-    Metric.LOSS,
+    *(Metric.BIT_RATE, Metric.TRANSMISSION_DELAY, Metric.RESPONSE_TIME, Metric.LOSS),
     Metric.COLLISIONS_PER_FRAME,
 )
 """What is estimated for a place; those that the observations have."""

@@ -91,16 +91,12 @@ def whole_segment(observations: "pa.Table", trials: Sequence[Trial]) -> WholeSeg
     words, texts = codes(table["caution"], None)
     cautioned = np.array([bool(_words(text)) for text in texts] + [False], dtype=bool)
     rows = np.nonzero(known & cautioned[words])[0]
-    return WholeSegment(
-        metrics,
-        values,
-        is_there,
-        tuple(
-            (int(trial[row]), int(metric[row]), word)
-            for row in rows
-            for word in _words(texts[words[row]])
-        ),
+    cautions = (
+        (int(trial[row]), int(metric[row]), word)
+        for row in rows
+        for word in _words(texts[words[row]])
     )
+    return WholeSegment(metrics, values, is_there, tuple(cautions))
 
 
 def per_station(
@@ -144,15 +140,15 @@ def batch_sums(batches: "pa.Table", trials: Sequence[Trial]) -> list[tuple[Integ
     ):
         count = cube["frames"].shape[1]
         segments = [trials[position].scenario for position in positions.tolist()]
+        windows_s = np.array([window_s(scenario) for scenario in segments], dtype=np.float64)
+        bit_ps = np.array([medium_of(scenario).bit_ps for scenario in segments], dtype=np.float64)
         sums = Sums(
             frames=cube["frames"],
             charged_s=cube["charged_ps"] / PS_PER_S,
             delay_sum_s=cube["delay_sum_s"],
             delay_square_sum_s2=cube["delay_square_sum_s2"],
-            window_s=np.array([window_s(scenario) for scenario in segments], dtype=np.float64)
-            / count,
-            line_rate_bps=PS_PER_S
-            / np.array([medium_of(scenario).bit_ps for scenario in segments], dtype=np.float64),
+            window_s=windows_s / count,
+            line_rate_bps=PS_PER_S / bit_ps,
         )
         found.append((positions, sums))
     return found
@@ -177,12 +173,9 @@ def cubes(
     station = table[part].to_numpy().astype(np.int64)
     step = np.int64(1) << 20
     key = (trial * step + batch) * step + station
-    order = (
-        None
-        if (key[1:] > key[:-1]).all() and (trial >= 0).all()
-        else np.argsort(key, kind="stable")
-    )
-    if order is not None:
+    order = None
+    if not ((key[1:] > key[:-1]).all() and (trial >= 0).all()):
+        order = np.argsort(key, kind="stable")
         order = order[trial[order] >= 0]
         trial, batch, station = trial[order], batch[order], station[order]
 
