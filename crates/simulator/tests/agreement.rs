@@ -162,16 +162,16 @@ fn frames_and_arrivals() -> impl Strategy<Value = (Lengths, Arrivals)> {
     prop_oneof![3 => (lengths, arrivals()), 1 => voice()]
 }
 
-/// Often none, so that classes meet at one place; else slots, as one would choose, or anything.
+/// Often none, so that classes meet at one position; else slots, as one would choose, or anything.
 fn priority_wait(slot_ps: u64) -> impl Strategy<Value = u64> {
     prop_oneof![3 => Just(0), 2 => (1u64..4).prop_map(move |slots| slots * slot_ps), 1 => 1u64..3000, 1 => 1u64..30_000]
 }
 
-fn group(places: usize, slot_ps: u64) -> impl Strategy<Value = Group> {
+fn group(positions: usize, slot_ps: u64) -> impl Strategy<Value = Group> {
     let limit = prop_oneof![Just(16u32), 1u32..6];
     (
         priority_wait(slot_ps),
-        prop::collection::vec(0..u32::try_from(places).expect("few"), 1..6),
+        prop::collection::vec(0..u32::try_from(positions).expect("few"), 1..6),
         frames_and_arrivals(),
         times(),
         backoff(),
@@ -182,7 +182,7 @@ fn group(places: usize, slot_ps: u64) -> impl Strategy<Value = Group> {
         .prop_map(
             |(
                 priority_wait_ps,
-                places,
+                positions,
                 (frames, arrivals),
                 service,
                 backoff,
@@ -195,7 +195,7 @@ fn group(places: usize, slot_ps: u64) -> impl Strategy<Value = Group> {
                 let is_voice = matches!(arrivals, Arrivals::Coder { .. });
                 let (resume, give_up) = (resume || is_voice, give_up && !is_voice);
                 let time = Times::Uniform { low_ps: 0, high_ps: 3000 };
-                Group::saturated(places, 1).with(|stations, flow| {
+                Group::saturated(positions, 1).with(|stations, flow| {
                     flow.frames = frames;
                     flow.generator = (saturated && generated)
                         .then_some(Generator { buffers: room.unwrap_or(15), time });

@@ -13,7 +13,7 @@ use ethermeter_trial::Trial;
 
 const TURNAROUND: u64 = 15 * US;
 
-/// Two stations at one place, 1 us apart, without a gap, each with one frame of 544 bits; the
+/// Two stations at one position, 1 us apart, without a gap, each with one frame of 544 bits; the
 /// second is ready `later_ps` after the first.
 fn two(later_ps: u64) -> Trial {
     let mut trial = saturated(1, 544, US, 0);

@@ -16,8 +16,8 @@ const SLOT: u64 = 51_200_000;
 const PACKET: u64 = 60_800_000;
 const GAP: u64 = 9_600_000;
 
-/// Stations at one place, 1 us apart, each with its priority wait and one frame of 544 bits, which
-/// is ready at the time given.
+/// Stations at one position, 1 us apart, each with its priority wait and one frame of 544 bits,
+/// which is ready at the time given.
 fn each_with_one_frame(stations: &[(u64, u64)]) -> Trial {
     let mut trial = saturated(1, 544, US, 0);
     let host = groups(&trial)[0].clone();
@@ -164,7 +164,7 @@ fn classes_are_told_apart_if_their_waits_differ_by_more_than_propagation() {
 }
 
 #[test]
-fn classes_at_one_place_do_as_if_each_had_a_place_of_its_own() {
+fn classes_at_one_position_do_as_if_each_had_a_position_of_its_own() {
     let mut trial = saturated(3, 544, US, 30 * US);
     trial.scenario.phases.stop_ps = 200 * MS;
     let host = groups(&trial)[0].clone();

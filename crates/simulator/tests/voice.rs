@@ -156,13 +156,14 @@ fn beyond_what_the_segment_carries_delays_stay_below_dmax_and_what_is_not_carrie
 #[test]
 fn the_overloaded_experimental_ethernet_carries_what_was_published() {
     // Gonsalves 1982, section 4.1: 32 coders of 105 kb/s, frames from 64 to 1024 bytes, 60 s: 95%
-    // of the capacity, header and checksum not counted. Nothing is fitted: no turnaround time, no gap but
-    // the one bit without which the medium is not defined. (The delay, 78 ms, is missed by far, and
-    // so is its evenness; with frames from 512 bytes on, it carries 97%. See the example `voice`.)
+    // of the capacity, header and checksum not counted. Nothing is fitted: no turnaround time, no
+    // gap but the one bit without which the medium is not defined. (The delay, 78 ms, is missed by
+    // far, and so is its evenness; with frames from 512 bytes on, it carries 97%. See the example
+    // `voice`.)
     let mut trial = voice(32, coder(4), samples(48, 64, 1024));
     trial.scenario.media[0].stations[0].backoff =
         Backoff::LoadRegister { bits: 8, clock_ps: UNIT, ticks: true };
-    // Along the cable, at eight places.
+    // Along the cable, at eight positions.
     let delay = |p: u64, q: u64| 2_750_000 / 7 * p.abs_diff(q);
     trial.scenario.media[0].delay_ps =
         (0..8).map(|p| (0..8).map(|q| delay(p, q)).collect()).collect();

@@ -29,9 +29,9 @@ struct Queue<'w> {
     chance: Stream,
 }
 
-/// Who sends in a slot: nobody, or the frames from the start of the queue up to this many.
+/// Who sends in a slot: no station, or the frames from the start of the queue up to this many.
 enum Senders {
-    Nobody,
+    None,
     One(usize),
     First(usize),
 }
@@ -89,7 +89,7 @@ pub(super) fn run(
                 }
                 queue.counters.collide();
             }
-            Senders::Nobody => now += slot,
+            Senders::None => now += slot,
         }
         queue.admit(now);
     }
@@ -146,13 +146,13 @@ impl Queue<'_> {
             toss += 1 + coin.tails(&mut self.chance);
         }
         match heads {
-            0 => Senders::Nobody,
+            0 => Senders::None,
             1 => Senders::One(0),
             _ => Senders::First(heads),
         }
     }
 
-    /// Alone with probability 1/e, after a slot in which all collide. In a slot in vain nobody
+    /// Alone with probability 1/e, after a slot in which all collide. In a wasted slot no station
     /// sends, or two, as often as a Poisson number of mean 1 is none, or at least two.
     fn one_over_e(&mut self, first_slot: bool) -> Senders {
         let n = self.waiting.len();
@@ -166,7 +166,7 @@ impl Queue<'_> {
             let chosen = self.chance.below(n as u64);
             Senders::One(usize::try_from(chosen).expect("an index"))
         } else if toss <= 2.0 {
-            Senders::Nobody
+            Senders::None
         } else {
             Senders::First(2)
         }

@@ -1,5 +1,5 @@
 //! Contention in slots that begin with the silence, each station after its own backoff (Almes and
-//! Lazowska's simulations; compare `adaptive`, where everybody knows how many wait).
+//! Lazowska's simulations; compare `adaptive`, where every station knows how many wait).
 //!
 //! A station starts in the first slot that begins when its backoff is over; backoff goes on while
 //! others send. Stations that start in one slot collide, for one slot.

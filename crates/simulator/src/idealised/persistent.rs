@@ -1,8 +1,9 @@
 //! Carrier sense without slots, 1-persistent (Takagi and Kleinrock 1985).
 //!
 //! A busy period begins with one frame, or with all that waited for the silence. All are at
-//! distance a of each other; whoever starts within a of the first start has not heard it; who comes
-//! later waits for the end of the period. Whoever hears a collision stops b later.
+//! distance a of each other; a station that starts within a of the first start has not heard it;
+//! one that comes later waits for the end of the period. A station that hears a collision stops b
+//! later.
 //!
 //! ```text
 //! one start, alone         packet, a                     delivered

@@ -26,7 +26,7 @@ pub(super) fn run(
     let mut now = compiled.phases.begin_ps.cast_signed();
     let mut poll = watch.begin(compiled.phases.begin_ps, compiled.phases.end_ps);
     while now < end && poll.goes_on(now.cast_unsigned()) {
-        // Whole rounds in which nobody has anything.
+        // Whole rounds in which no station has a frame.
         let next = supplies.soonest().0;
         if next == NEVER {
             break;

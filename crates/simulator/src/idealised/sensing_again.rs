@@ -2,9 +2,9 @@
 //! times (Coyle and Liu 1983).
 //!
 //! ```text
-//!                       nobody starts within a: packet, and a more
+//!                       none starts within a: packet, and a more
 //! idle ── first look ─┤                                            ├─► idle
-//!                       somebody does: `collision_ps`, from the first start
+//!                       some station does: `collision_ps`, from the first start
 //! ```
 //!
 //! All are at distance a of each other. Who looks while the medium is heard waits, and looks again.

@@ -2,8 +2,9 @@
 //! detection, Kleinrock and Tobagi 1975).
 //!
 //! ```text
-//!             nobody starts                        someone starts
-//! idle slot ────────────────► idle slot … ──────────────────────────► busy: packet and one slot, or a collision
+//!             no station starts                    some station starts
+//! idle slot ────────────────► idle slot … ──────────────────────────► busy: packet and one slot,
+//! or a collision
 //!     ▲                                                                 │ what comes meanwhile vanishes, or waits if persistent
 //!     └─────────────────────────────────────────────────────────────────┘
 //! ```

@@ -14,7 +14,7 @@ pub(super) struct Users<'w> {
 }
 
 impl<'w> Users<'w> {
-    /// Nobody has a frame yet.
+    /// No user has a frame yet.
     pub fn new(compiled: &'w CompiledSegment, slot: i64) -> Self {
         let rooms =
             (0..compiled.stations()).map(|station| compiled.group(station).flow.queue_frames);

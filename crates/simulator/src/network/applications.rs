@@ -228,7 +228,7 @@ impl Applications {
                 asking: None,
                 passed: None,
                 departures: VecDeque::new(),
-                ring: compiled.places[from as usize].ring,
+                ring: compiled.nodes[from as usize].ring,
                 destination: if group { GROUP } else { compiled.next_address(from, to[0]) },
                 waits,
                 transfer,

@@ -5,7 +5,8 @@
 //! port's lookup, or at a host's application:
 //!
 //! ```text
-//! host ── route: send stages, wire ──► port ── reception: ingress ──► lookup ── route: fabric, wire ──► port ── reception: receive ──► host
+//! host ── route: send stages, wire ──► port ── reception: ingress ──► lookup ── route: fabric,
+//! wire ──► port ── reception: receive ──► host
 //! ```
 
 mod building;
@@ -138,7 +139,7 @@ pub(super) enum Role {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Place {
+pub(super) struct CompiledNode {
     pub role: Role,
     pub ports: Vec<u32>,
     /// Routes from port to port of a switch or router: `forward[from.local * ports + to.local]`.
@@ -180,7 +181,7 @@ pub(super) struct CompiledNetwork {
     pub seed: u64,
     pub phases: Phases,
     pub batches: u32,
-    pub places: Vec<Place>,
+    pub nodes: Vec<CompiledNode>,
     pub ports: Vec<Port>,
     pub timings: Vec<Timing>,
     pub rooms: Vec<Room>,
@@ -202,14 +203,14 @@ impl CompiledNetwork {
     /// The port of `node` on the way to another node.
     #[inline]
     pub fn port_toward(&self, node: u32, to: u32) -> u32 {
-        self.toward[node as usize * self.places.len() + to as usize]
+        self.toward[node as usize * self.nodes.len() + to as usize]
     }
 
     /// Whose a station address is: hosts have the number of their node, routers' ports their number
     /// after all nodes.
     #[inline]
     pub fn owner(&self, address: u32) -> u32 {
-        let nodes = small(self.places.len());
+        let nodes = small(self.nodes.len());
         if address < nodes {
             address
         } else {
@@ -219,12 +220,12 @@ impl CompiledNetwork {
 
     /// How many station addresses there are.
     pub fn addresses(&self) -> usize {
-        self.places.len() + self.ports.len()
+        self.nodes.len() + self.ports.len()
     }
 
     /// The address of a router's port.
     pub fn router_address(&self, port: u32) -> u32 {
-        small(self.places.len()) + port
+        small(self.nodes.len()) + port
     }
 
     /// To whom a host or router addresses what goes to host `to`: to it, or to the first router on
@@ -237,7 +238,7 @@ impl CompiledNetwork {
             if node == to {
                 return to;
             }
-            if self.places[node as usize].role == Role::Router {
+            if self.nodes[node as usize].role == Role::Router {
                 return self.router_address(port);
             }
         }

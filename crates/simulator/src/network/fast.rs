@@ -15,7 +15,7 @@ use super::compiled::{CompiledNetwork, Last, Role, Room, ENDLESS, NONE};
 use super::counters::Counters;
 use super::frame::{Frame, Loss};
 use super::junctions::Junctions;
-use super::table::{Tables, Way};
+use super::table::{Forwarding, Tables};
 use super::Traced;
 use crate::error::Error;
 use crate::watch::{Poll, Watch};
@@ -57,7 +57,7 @@ impl Tournament {
         self.nodes[1]
     }
 
-    /// A lane's time is over; it is set before anybody asks who is first.
+    /// A lane's time is over; it is set before the first lane is looked up.
     #[inline]
     fn park(&mut self, lane: u32) {
         self.nodes[self.leaves + lane as usize].0 = NEVER;
@@ -144,13 +144,13 @@ pub(super) fn run(
     let applications = Applications::new(compiled, trial);
     let flows = applications.flow_count();
     let responses = || trial.scenario.flows.iter().filter_map(|flow| flow.response.as_ref());
-    // Nobody needs lanes in which nothing ever is.
+    // Lanes that are always empty are not needed.
     let receivers = responses().next().map_or(0, |_| applications.receiver_count());
     let timed = responses().find(|response| response.timeout_ps.is_some()).map_or(0, |_| flows);
     let mut lookup_of = vec![NONE; compiled.ports.len()];
     let mut ports = Vec::new();
     for (id, port) in (0..).zip(&compiled.ports) {
-        if matches!(compiled.places[port.node as usize].role, Role::Switch(_) | Role::Router) {
+        if matches!(compiled.nodes[port.node as usize].role, Role::Switch(_) | Role::Router) {
             lookup_of[id as usize] = junctions + u32::try_from(ports.len()).expect("few ports");
             ports.push(id);
         }
@@ -264,7 +264,7 @@ impl Fast<'_> {
     fn send(&mut self, now: u64, flow: u32) {
         let lane = self.lanes.sends + flow;
         self.tournament.park(lane);
-        let route = self.compiled.places[self.applications.sender(flow) as usize].send;
+        let route = self.compiled.nodes[self.applications.sender(flow) as usize].send;
         // A message is one frame, as a rule: the first needs no list.
         let mut first = None;
         let mut more = Vec::new();
@@ -295,7 +295,7 @@ impl Fast<'_> {
         times.pop_front();
         let next = times.front().copied().unwrap_or(NEVER);
         self.tournament.set(self.lanes.answers + receiver, next);
-        let route = self.compiled.places[self.applications.host_of(receiver) as usize].send;
+        let route = self.compiled.nodes[self.applications.host_of(receiver) as usize].send;
         let mut frames = Vec::new();
         self.applications.answer(receiver, now, |frame| frames.push(frame));
         for frame in frames {
@@ -316,7 +316,7 @@ impl Fast<'_> {
     #[cold]
     fn transfer(&mut self, now: u64, flow: u32) {
         while let Some((host, frame)) = self.applications.take_frame(flow, now) {
-            self.put_in(now, self.compiled.places[host as usize].send, frame);
+            self.put_in(now, self.compiled.nodes[host as usize].send, frame);
         }
         self.schedule_transfer(flow);
     }
@@ -426,7 +426,7 @@ impl Fast<'_> {
         if wire && end < self.end {
             self.counters.port_sent(timing.resource, octets, start, end);
         }
-        if item.route == self.compiled.places[item.frame.from as usize].send {
+        if item.route == self.compiled.nodes[item.frame.from as usize].send {
             self.on_host_route(item, end, free);
         }
         (item.ready, item.complete) = timing.pass_on(octets, start, end);
@@ -448,28 +448,28 @@ impl Fast<'_> {
     }
 
     fn look_up(&mut self, mut item: Item, port: u32) {
-        let way = self.tables.lookup(self.compiled, port, &mut item.frame, item.ready);
+        let forwarding = self.tables.lookup(self.compiled, port, &mut item.frame, item.ready);
         let at = self.compiled.ports[port as usize];
-        let place = &self.compiled.places[at.node as usize];
-        let count = place.ports.len();
+        let node = &self.compiled.nodes[at.node as usize];
+        let count = node.ports.len();
         let first = at.local as usize * count;
         let (compiled, frame) = (self.compiled, item.frame);
         let mut go = |fast: &mut Self, local: usize| {
-            item.route = place.forward[first + local];
+            item.route = node.forward[first + local];
             item.frame.samples = frame.samples;
             compiled.copied(&mut item.frame, item.route);
             item.hop = compiled.routes[item.route as usize].first;
             fast.follow(item, false);
         };
-        match way {
-            Way::One(out) => go(self, self.compiled.ports[out as usize].local as usize),
-            Way::All if count > 1 => {
+        match forwarding {
+            Forwarding::Port(out) => go(self, self.compiled.ports[out as usize].local as usize),
+            Forwarding::Flood if count > 1 => {
                 self.counters.copied(&frame, count as u64 - 2);
                 (0..count)
                     .filter(|local| *local != at.local as usize)
                     .for_each(|local| go(self, local));
             }
-            Way::All | Way::Nowhere => self.counters.lost(&frame, Loss::Filtered),
+            Forwarding::Flood | Forwarding::Drop => self.counters.lost(&frame, Loss::Filtered),
         }
     }
 

@@ -64,19 +64,20 @@ fn lanes(compiled: &CompiledNetwork) -> Junctions {
             };
         }
     };
-    for (node, place) in (0..).zip(&compiled.places) {
-        if place.role == Role::Host {
-            begin(place.send, Feeder::Node(node));
+    for (index, node) in (0..).zip(&compiled.nodes) {
+        if node.role == Role::Host {
+            begin(node.send, Feeder::Node(index));
         }
-        for &route in &place.forward {
-            begin(route, Feeder::Node(node));
+        for &route in &node.forward {
+            begin(route, Feeder::Node(index));
         }
     }
     for (id, port) in (0..).zip(&compiled.ports) {
         begin(port.reception, Feeder::Resource(id ^ 1));
     }
     let mut ordered = true;
-    // What leaves a resource by stages of different delays for one place does not keep its order.
+    // What leaves a resource by stages of different delays for one destination does not keep its
+    // order.
     let mut manners: BTreeMap<(u32, u64), (u64, Option<u64>)> = BTreeMap::new();
     for route in &compiled.routes {
         for hop in route.first..route.after {

@@ -14,7 +14,7 @@ use super::compiled::{CompiledNetwork, Last, NONE};
 use super::counters::Counters;
 use super::frame::{Frame, Loss};
 use super::junctions::Junctions;
-use super::table::{Tables, Way};
+use super::table::{Forwarding, Tables};
 use super::Traced;
 use crate::error::Error;
 use crate::mac::csma_cd::{CsmaCd, Gap, Sent};
@@ -266,7 +266,7 @@ impl Engine<'_> {
     }
 
     fn put_in(&mut self, now: u64, host: u32, frames: Vec<Frame>) {
-        let route = self.compiled.places[host as usize].send;
+        let route = self.compiled.nodes[host as usize].send;
         for frame in frames {
             self.counters.sent(&frame);
             let copy = self.copy(frame, route, now, now, NONE);
@@ -425,7 +425,7 @@ impl Engine<'_> {
 
     /// Tell an application that its frame passes the first stage, or leaves its host.
     pub fn on_host_route(&mut self, copy: &Copy, end: u64, free: u64) {
-        if copy.route != self.compiled.places[copy.frame.from as usize].send {
+        if copy.route != self.compiled.nodes[copy.frame.from as usize].send {
             return;
         }
         let route = self.compiled.routes[copy.route as usize];
@@ -501,18 +501,18 @@ impl Engine<'_> {
 
     fn look_up(&mut self, now: u64, id: u32, port: u32) {
         let Copy { mut frame, complete, charge, .. } = self.copies[id as usize];
-        let way = self.tables.lookup(self.compiled, port, &mut frame, now);
+        let forwarding = self.tables.lookup(self.compiled, port, &mut frame, now);
         let at = self.compiled.ports[port as usize];
-        let place = &self.compiled.places[at.node as usize];
-        let count = place.ports.len();
-        let ways = &place.forward[at.local as usize * count..][..count];
+        let node = &self.compiled.nodes[at.node as usize];
+        let count = node.ports.len();
+        let routes = &node.forward[at.local as usize * count..][..count];
         self.end(id);
-        let out: Vec<u32> = match way {
-            Way::Nowhere => Vec::new(),
-            Way::One(out) => vec![ways[self.compiled.ports[out as usize].local as usize]],
-            Way::All => (0..count)
+        let out: Vec<u32> = match forwarding {
+            Forwarding::Drop => Vec::new(),
+            Forwarding::Port(out) => vec![routes[self.compiled.ports[out as usize].local as usize]],
+            Forwarding::Flood => (0..count)
                 .filter(|local| *local != at.local as usize)
-                .map(|local| ways[local])
+                .map(|local| routes[local])
                 .collect(),
         };
         if out.is_empty() {

@@ -35,13 +35,12 @@ impl Tables {
             _ => Known::default(),
         };
         Self {
-            known: compiled.places.iter().map(|place| table(place.role)).collect(),
-            flooded: vec![0; compiled.places.len()],
+            known: compiled.nodes.iter().map(|node| table(node.role)).collect(),
+            flooded: vec![0; compiled.nodes.len()],
         }
     }
 
-    /// Where a frame goes that came to `port` at `now`: a port out, or all but its own ([`GROUP`]),
-    /// or nowhere ([`NONE`] in the first place). A router readdresses it.
+    /// Where a frame goes that arrived at `port` at `now`. A router readdresses it.
     #[inline]
     pub fn lookup(
         &mut self,
@@ -49,21 +48,21 @@ impl Tables {
         port: u32,
         frame: &mut Frame,
         now: u64,
-    ) -> Way {
+    ) -> Forwarding {
         let node = compiled.ports[port as usize].node;
-        let learning = match compiled.places[node as usize].role {
+        let learning = match compiled.nodes[node as usize].role {
             Role::Switch(learning) => learning,
             Role::Router => return route(compiled, node, port, frame),
             Role::Host | Role::Hub => unreachable!("only switches and routers look up"),
         };
         let out = match learning {
-            Learning::Known if frame.destination == GROUP => return Way::All,
+            Learning::Known if frame.destination == GROUP => return Forwarding::Flood,
             Learning::Known => compiled.port_toward(node, compiled.owner(frame.destination)),
             Learning::Learns { age_ps, addresses } => {
                 let known = &mut self.known[node as usize];
                 known.learn(frame.source, port, now, age_ps, addresses);
                 if frame.destination == GROUP {
-                    return Way::All;
+                    return Forwarding::Flood;
                 }
                 let entry = known.entries[frame.destination as usize];
                 if entry.port == NONE || now - entry.heard > age_ps {
@@ -71,40 +70,43 @@ impl Tables {
                         compiled.phases.measure_from_ps <= now
                             && now < compiled.phases.measure_to_ps,
                     );
-                    return Way::All;
+                    return Forwarding::Flood;
                 }
                 entry.port
             }
         };
         if out == port {
-            Way::Nowhere
+            Forwarding::Drop
         } else {
-            Way::One(out)
+            Forwarding::Port(out)
         }
     }
 }
 
 /// Where a frame goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
-    Nowhere,
-    One(u32),
-    All,
+pub(super) enum Forwarding {
+    /// To no port.
+    Drop,
+    /// Out of one port.
+    Port(u32),
+    /// Out of all ports but that of its arrival.
+    Flood,
 }
 
-fn route(compiled: &CompiledNetwork, node: u32, port: u32, frame: &mut Frame) -> Way {
+fn route(compiled: &CompiledNetwork, node: u32, port: u32, frame: &mut Frame) -> Forwarding {
     // What a switch floods before it has learned comes to routers for which it is not; groups stay
     // in their network.
     if frame.destination != compiled.router_address(port) {
-        return Way::Nowhere;
+        return Forwarding::Drop;
     }
     let out = compiled.port_toward(node, frame.to);
     if out == port || out == NONE {
-        return Way::Nowhere;
+        return Forwarding::Drop;
     }
     frame.source = compiled.router_address(out);
     frame.destination = compiled.next_address(node, frame.to);
-    Way::One(out)
+    Forwarding::Port(out)
 }
 
 impl Known {

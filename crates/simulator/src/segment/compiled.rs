@@ -22,12 +22,13 @@ const LONGEST_PACKET_PS: u64 = 1_000_000_000_000_000; // 1000 s
 pub struct CompiledSegment {
     /// Seed of every draw.
     pub seed: u64,
-    /// The place of each station. Stations of one place have one priority wait: where a scenario
-    /// has several at a place, it is one here for each.
-    pub places: Vec<u32>,
-    /// How many places there are.
+    /// The position of each station. Stations of one position have one priority wait: where a
+    /// scenario has several at a position, it is one here for each.
+    pub positions: Vec<u32>,
+    /// How many positions there are.
     pub place_count: usize,
-    /// Propagation between places, row by row; the diagonal is between two stations of a place.
+    /// Propagation between positions, row by row; the diagonal is between two stations of a
+    /// position.
     pub delays: Vec<i64>,
     /// The largest propagation between any two stations.
     pub max_delay: i64,
@@ -40,7 +41,7 @@ pub struct CompiledSegment {
     pub gap: i64,
     /// Its first part.
     pub gap_part1: i64,
-    /// The silence that is owed at each place.
+    /// The silence that is owed at each position.
     pub gaps: Vec<Gap>,
     /// Preamble and delimiter.
     pub preamble: i64,
@@ -74,7 +75,7 @@ impl CompiledSegment {
         check_medium(medium, constants)?;
         check_phases(&phases, trial.scenario.batches)?;
         let place_count = medium.delay_ps.len();
-        let mut places = Vec::new();
+        let mut positions = Vec::new();
         let mut group_of = Vec::new();
         for (index, group) in groups.iter().enumerate() {
             group.check(place_count, medium.bit_ps)?;
@@ -84,28 +85,28 @@ impl CompiledSegment {
                 let allowed = "a packet must not take longer than 1000 s";
                 return Err(Fault::new(group.flow_path("frames"), allowed));
             }
-            places.extend_from_slice(&group.stations.points);
+            positions.extend_from_slice(&group.stations.points);
             group_of.extend(std::iter::repeat_n(small(index), group.stations.points.len()));
         }
-        if places.is_empty() || places.len() > MOST_STATIONS {
+        if positions.is_empty() || positions.len() > MOST_STATIONS {
             let allowed = format!("must hold 1 to {MOST_STATIONS} stations");
-            return Err(Fault::new("media[0].stations", allowed).got(places.len()));
+            return Err(Fault::new("media[0].stations", allowed).got(positions.len()));
         }
         let bits = |count: u64| signed(count * medium.bit_ps);
         let delays: Vec<i64> = medium.delay_ps.iter().flatten().map(|&d| signed(d)).collect();
-        check_delays(&delays, place_count, &places)?;
+        check_delays(&delays, place_count, &positions)?;
         let station_waits: Vec<i64> = group_of
             .iter()
             .map(|&group| signed(groups[group as usize].stations.priority_wait_ps))
             .collect();
-        let split = SplitPlaces::new(places, place_count, &station_waits);
+        let split = SplitPlaces::new(positions, place_count, &station_waits);
         let (gap, gap_part1) = (bits(constants.gap_bits), bits(constants.gap_part1_bits));
         let mut compiled = Self {
             seed: trial.seed,
             place_count: split.origins.len(),
             delays: split.delays(&delays, place_count),
             gaps: split.waits.iter().map(|&wait| Gap::new(gap, gap_part1, wait)).collect(),
-            places: split.places,
+            positions: split.positions,
             max_delay: 0,
             bit: signed(medium.bit_ps),
             slot: bits(constants.slot_bits),
@@ -126,21 +127,22 @@ impl CompiledSegment {
     /// How many stations there are.
     #[must_use]
     pub fn stations(&self) -> usize {
-        self.places.len()
+        self.positions.len()
     }
 
-    /// One-way propagation from a place to another; at the same place, between two of its stations.
+    /// One-way propagation from a position to another; at the same position, between two of its
+    /// stations.
     #[inline]
     #[must_use]
-    pub fn delay(&self, from_place: u32, to_place: u32) -> i64 {
-        self.delays[from_place as usize * self.place_count + to_place as usize]
+    pub fn delay(&self, from_position: u32, to_position: u32) -> i64 {
+        self.delays[from_position as usize * self.place_count + to_position as usize]
     }
 
-    /// One-way propagation from a place to every place.
+    /// One-way propagation from a position to every position.
     #[inline]
     #[must_use]
-    pub fn delays_from(&self, place: u32) -> &[i64] {
-        let first = place as usize * self.place_count;
+    pub fn delays_from(&self, position: u32) -> &[i64] {
+        let first = position as usize * self.place_count;
         &self.delays[first..first + self.place_count]
     }
 
@@ -196,7 +198,7 @@ impl CompiledSegment {
     }
 
     fn largest_delay(&self) -> i64 {
-        let counts = count_places(&self.places, self.place_count);
+        let counts = count_positions(&self.positions, self.place_count);
         let mut largest = 0;
         for (p, &here) in counts.iter().enumerate() {
             for (q, &there) in counts.iter().enumerate() {
@@ -211,23 +213,23 @@ impl CompiledSegment {
 
 /// Places at which all stations have one priority wait.
 struct SplitPlaces {
-    /// The place of each station.
-    places: Vec<u32>,
-    /// By place: the place of the scenario that it is a part of.
+    /// The position of each station.
+    positions: Vec<u32>,
+    /// By position: the position of the scenario that it is a part of.
     origins: Vec<usize>,
-    /// By place: the priority wait there.
+    /// By position: the priority wait there.
     waits: Vec<i64>,
 }
 
 impl SplitPlaces {
     /// Places keep their numbers for the first wait that is met there; those of other waits come
     /// after all of them.
-    fn new(mut places: Vec<u32>, place_count: usize, station_waits: &[i64]) -> Self {
+    fn new(mut positions: Vec<u32>, place_count: usize, station_waits: &[i64]) -> Self {
         let mut parts: Vec<Vec<usize>> = vec![Vec::new(); place_count];
         let mut origins: Vec<usize> = (0..place_count).collect();
         let mut waits = vec![0; place_count];
-        for (place, &wait) in places.iter_mut().zip(station_waits) {
-            let origin = *place as usize;
+        for (position, &wait) in positions.iter_mut().zip(station_waits) {
+            let origin = *position as usize;
             let part =
                 parts[origin].iter().copied().find(|&part| waits[part] == wait).unwrap_or_else(
                     || {
@@ -242,13 +244,13 @@ impl SplitPlaces {
                         part
                     },
                 );
-            *place = small(part);
+            *position = small(part);
         }
-        Self { places, origins, waits }
+        Self { positions, origins, waits }
     }
 
-    /// Propagation between them. Between two parts of a place it takes as long as between any two
-    /// stations there, so that what [`check_delays`] found holds of the parts, too.
+    /// Propagation between them. Between two parts of a position it takes as long as between any
+    /// two stations there, so that what [`check_delays`] found holds of the parts, too.
     fn delays(&self, delays: &[i64], place_count: usize) -> Vec<i64> {
         let row = |&p: &usize| self.origins.iter().map(move |&q| delays[p * place_count + q]);
         self.origins.iter().flat_map(row).collect()
@@ -265,17 +267,17 @@ pub(crate) fn signed(value: u64) -> i64 {
 }
 
 /// A small index as 32 bits; everything that comes here was checked to be at most 1024, or twice
-/// that for places that were split.
+/// that for positions that were split.
 #[inline]
 #[must_use]
 pub(crate) fn small(index: usize) -> u32 {
-    u32::try_from(index).expect("at most 1024 stations, and 2048 places")
+    u32::try_from(index).expect("at most 1024 stations, and 2048 positions")
 }
 
-fn count_places(places: &[u32], place_count: usize) -> Vec<u32> {
+fn count_positions(positions: &[u32], place_count: usize) -> Vec<u32> {
     let mut counts = vec![0; place_count];
-    for &place in places {
-        counts[place as usize] += 1;
+    for &position in positions {
+        counts[position as usize] += 1;
     }
     counts
 }
@@ -327,8 +329,8 @@ fn check_phases(phases: &Phases, batches: u32) -> Result<(), Fault> {
 }
 
 /// A signal takes the shortest way, so no detour may be shorter; the simulators rely on it.
-fn check_delays(delays: &[i64], place_count: usize, places: &[u32]) -> Result<(), Fault> {
-    let counts = count_places(places, place_count);
+fn check_delays(delays: &[i64], place_count: usize, positions: &[u32]) -> Result<(), Fault> {
+    let counts = count_positions(positions, place_count);
     let used: Vec<usize> = (0..place_count).filter(|&p| counts[p] > 0).collect();
     for &via in &used {
         let row = &delays[via * place_count..(via + 1) * place_count];
@@ -340,7 +342,7 @@ fn check_delays(delays: &[i64], place_count: usize, places: &[u32]) -> Result<()
                 if direct > detour && (p != q || counts[p] > 1) {
                     return Err(Fault::new(
                         format!("media[0].delay_ps[{p}][{q}]"),
-                        format!("must not exceed the way through place {via}, {detour} ps"),
+                        format!("must not exceed the way through position {via}, {detour} ps"),
                     )
                     .got(format!("{direct} ps")));
                 }

@@ -1,4 +1,4 @@
-//! When stations at a place defer, by the signals that they hear.
+//! When stations at a position defer, by the signals that they hear.
 
 use crate::mac::csma_cd::Gap;
 
@@ -41,15 +41,15 @@ impl Deferrals {
         }
     }
 
-    /// Forget what no signal that begins at `cut` or later, and nobody who is ready then or later,
-    /// can tell from never having been.
+    /// Forget what no signal that begins at `cut` or later, and no station that is ready then or
+    /// later, can tell from never having been.
     pub fn forget_before(&mut self, cut: i64, gap: Gap) {
         // Without a gap, what begins to be heard with the end of a signal still joins it.
         self.list.retain(|deferral| deferral.carrier_off + gap.length >= cut);
         for deferral in self.list.iter_mut().filter(|deferral| deferral.from < cut) {
             deferral.from = i64::MIN;
-            // Before it nobody is ready; so an own transmission differs from others' only in that
-            // its gap is not watched.
+            // Before it no station is ready; so an own transmission differs from others' only in
+            // that its gap is not watched.
             deferral.own &= !gap.is_watched_after_own;
         }
     }

@@ -1,37 +1,37 @@
 //! Medium access one contention after another, over flat arrays.
 //!
-//! `next[i]` holds the earliest time at which station *i* starts if nobody else does first: its
-//! ready time, put off by what it has heard so far. Time and station share a number (a *key*), so
-//! that the least of them tells both. The smallest starts first; those that start no later than
-//! they hear it collide with it; everybody else defers to the end of the gap after it. Nobody who
-//! merely defers costs an event.
+//! `next[i]` holds the earliest time at which station *i* starts if no other station does first:
+//! its ready time, put off by what it has heard so far. Time and station share a number (a *key*),
+//! so that the least of them tells both. The smallest starts first; those that start no later than
+//! they hear it collide with it; every other station defers to the end of the gap after it. A
+//! station that merely defers costs an event.
 //!
 //! That is exact as long as contentions are *closed*: every signal of the next one arrives at every
-//! place after the gap of the last one is over there. It follows from the triangle inequality when
-//! there was one sender, and when every sender of a collision heard every other before its own jam
-//! was over (then the carrier of them all joins at every place). Where it does not hold, as on long
-//! segments, `overlapping` takes over until it holds again.
+//! position after the gap of the last one is over there. It follows from the triangle inequality
+//! when there was one sender, and when every sender of a collision heard every other before its own
+//! jam was over (then the carrier of them all joins at every position). Where it does not hold, as
+//! on long segments, `overlapping` takes over until it holds again.
 //!
-//! Where stations have a *turnaround time* d before their first bits, one that starts at s has decided
-//! at s - d, on what it had heard by then. So everybody collides with the first who decided no
-//! later than it could hear it, that is, who starts no later than d after that; and who defers
-//! starts d after the end of the gap. The argument holds as it stands, with more to spare: signals
-//! of the next contention arrive d later. But a sender may begin when another is over that it did
-//! not hear. Where all hear each other before their ends this cannot be, since then their carriers
-//! join at its place too; where not, it is looked for, and `overlapping` decides.
+//! Where stations have a *turnaround time* d before their first bits, one that starts at s has
+//! decided at s - d, on what it had heard by then. So every station collides with the first who
+//! decided no later than it could hear it, that is, who starts no later than d after that; and who
+//! defers starts d after the end of the gap. The argument holds as it stands, with more to spare:
+//! signals of the next contention arrive d later. But a sender may begin when another is over that
+//! it did not hear. Where all hear each other before their ends this cannot be, since then their
+//! carriers join at its position too; where not, it is looked for, and `overlapping` decides.
 //!
-//! Stations with a *priority wait* listen on after the gap. A place has stations of one wait only
-//! ([`super::compiled`] splits those of several), so what is owed after a carrier belongs to the
-//! receiver's place and stands in the rows of `deferral`. Contentions stay closed: whoever starts
-//! next has kept silence for the segment's gap at least, so its signals still arrive at every place
-//! after that gap is over there, and those without a wait remember nothing. A place that still
-//! listens then is restarted. But its gap and wait are watched to their end, also after an own
-//! transmission, so it starts a gap and a wait after the last carrier that it heard, or when it is
-//! ready, whatever came before: to be restarted by the next contention is to defer to it, and
-//! nothing need be known but the latest end of all. That end is the largest of those in the rows,
-//! in whatever order they are applied. Whoever is through with its wait in the meantime is a
-//! candidate like others. In a collision that parts, somebody whose wait is over between the parts
-//! starts there; `puts_off` finds it by the same rows, as it finds those whose gap is.
+//! Stations with a *priority wait* listen on after the gap. A position has stations of one wait
+//! only ([`super::compiled`] splits those of several), so what is owed after a carrier belongs to
+//! the receiver's position and stands in the rows of `deferral`. Contentions stay closed: a station
+//! that starts next has kept silence for the segment's gap at least, so its signals still arrive at
+//! every position after that gap is over there, and those without a wait remember nothing. A
+//! position that still listens then is restarted. But its gap and wait are watched to their end,
+//! also after an own transmission, so it starts a gap and a wait after the last carrier that it
+//! heard, or when it is ready, whatever came before: to be restarted by the next contention is to
+//! defer to it, and nothing need be known but the latest end of all. That end is the largest of
+//! those in the rows, in whatever order they are applied. A station whose wait ends in the meantime
+//! is a candidate like others. In a collision that parts, a station whose wait is over between the
+//! parts starts there; `puts_off` finds it by the same rows, as it finds those whose gap is.
 
 #![expect(
     clippy::inline_always,
@@ -50,8 +50,8 @@ use ethermeter_trial::Counts;
 /// Bits of a key that hold the station; 1024 stations at most.
 const STATION_BITS: u32 = 10;
 
-/// Run a compiled segment. Returns what was counted and, when `tracing`, every attempt in the order of their
-/// starts.
+/// Run a compiled segment. Returns what was counted and, when `tracing`, every attempt in the order
+/// of their starts.
 ///
 /// # Errors
 /// [`Error::Stopped`] if it was stopped.
@@ -161,22 +161,22 @@ fn insertion_sort(keys: &mut [u64]) {
     }
 }
 
-/// `WIDE` says that there are wide instructions, `PLAIN` that nobody has a turnaround time, waits for higher
-/// priority or sends voice, so that nothing need be asked frame by frame.
+/// `WIDE` says that there are wide instructions, `PLAIN` that no station has a turnaround time,
+/// waits for higher priority or sends voice, so that nothing need be asked frame by frame.
 struct Contention<'w, const WIDE: bool, const PLAIN: bool> {
     compiled: &'w CompiledSegment,
     next: Vec<Lanes>,
-    /// Row p, a key for each station: from the end of a transmission at place p to the end of gap
-    /// and wait at the station.
+    /// Row p, a key for each station: from the end of a transmission at position p to the end of
+    /// gap and wait at the station.
     deferral: Vec<Lanes>,
     candidates: Vec<u64>,
     senders: Vec<Sender>,
     attempts: Vec<Attempt>,
-    /// The next starts of the senders, if nobody else starts first.
+    /// The next starts of the senders, if no other station starts first.
     own: Vec<(u32, u64)>,
     /// Delays between each sender and those before it, sender by sender.
     between: Vec<i64>,
-    /// Last end of a sender at each place, where there is one.
+    /// Last end of a sender at each position, where there is one.
     ends: Vec<(u32, u64)>,
     end: i64,
     overlapping: Overlapping,
@@ -189,7 +189,7 @@ impl<'w, const WIDE: bool, const PLAIN: bool> Contention<'w, WIDE, PLAIN> {
         let mut deferral = vec![[0; LANES]; compiled.place_count * blocks];
         for (p, row) in (0u32..).zip(deferral.chunks_exact_mut(blocks)) {
             for ((key, &q), station) in
-                row.as_flattened_mut().iter_mut().zip(&compiled.places).zip(0u64..)
+                row.as_flattened_mut().iter_mut().zip(&compiled.positions).zip(0u64..)
             {
                 *key = time_key(
                     compiled.delay(p, q) + compiled.gaps[q as usize].length + compiled.turnaround,
@@ -217,7 +217,7 @@ impl<'w, const WIDE: bool, const PLAIN: bool> Contention<'w, WIDE, PLAIN> {
         new
     }
 
-    /// A start as a key. Nobody starts once the test is over, which keeps keys from overflow.
+    /// A start as a key. No station starts once the test is over, which keeps keys from overflow.
     #[inline(always)]
     fn key(&self, station: usize, time: i64) -> u64 {
         if time < self.end {
@@ -243,7 +243,7 @@ impl<'w, const WIDE: bool, const PLAIN: bool> Contention<'w, WIDE, PLAIN> {
         if PLAIN {
             self.compiled.gap
         } else {
-            self.compiled.gaps[self.compiled.places[station] as usize].length
+            self.compiled.gaps[self.compiled.positions[station] as usize].length
         }
     }
 
@@ -256,8 +256,8 @@ impl<'w, const WIDE: bool, const PLAIN: bool> Contention<'w, WIDE, PLAIN> {
     fn run(&mut self, stations: &mut [Station], counters: &mut Counters, poll: &mut Poll) {
         let mut earliest = self.earliest();
         while time_of(earliest) < self.end && poll.goes_on(time_of(earliest).cast_unsigned()) {
-            // Whoever starts later than this has heard the earliest before it decided, wherever it
-            // is.
+            // A station that starts later than this has heard the earliest before it decided,
+            // wherever it is.
             let until = time_key(
                 (time_of(earliest) + self.compiled.max_delay + self.turnaround() + 1).min(self.end),
             );
@@ -285,16 +285,16 @@ impl<'w, const WIDE: bool, const PLAIN: bool> Contention<'w, WIDE, PLAIN> {
         } else {
             stations[station].deliver(start, end)
         };
-        // It hears its own end at once; the others, also those at its place, later.
+        // It hears its own end at once; the others, also those at its position, later.
         let own = self.key(station, ready.max(end + self.gap(station)) + self.turnaround());
-        let place = self.compiled.places[station];
+        let position = self.compiled.positions[station];
         let earliest = defer::<WIDE>(
             &mut self.next,
             &self.deferral,
-            &[(place, time_key(end))],
+            &[(position, time_key(end))],
             &[(small(station), own)],
         );
-        // After the pass: what it wrote one by one is then in place when the next pass reads it at
+        // After the pass: what it wrote one by one is then written when the next pass reads it at
         // once.
         if PLAIN {
             counters.record_frame(&attempt);
@@ -326,7 +326,7 @@ impl<'w, const WIDE: bool, const PLAIN: bool> Contention<'w, WIDE, PLAIN> {
         let (first, second) = (first.min(second), first.max(second));
         let ((a, start_a), (b, start_b)) =
             ((station_of(first), time_of(first)), (station_of(second), time_of(second)));
-        let (place_a, place_b) = (compiled.places[a], compiled.places[b]);
+        let (place_a, place_b) = (compiled.positions[a], compiled.positions[b]);
         let delay = compiled.delay(place_a, place_b);
         if start_b - self.turnaround() > start_a + delay {
             return self.deliver(a, start_a, stations, counters);
@@ -395,7 +395,8 @@ impl<'w, const WIDE: bool, const PLAIN: bool> Contention<'w, WIDE, PLAIN> {
         }
         self.silence_senders();
         let calm = self.back_off_senders(stations);
-        // A collision that parts is like a closed one as long as nobody starts between its parts.
+        // A collision that parts is like a closed one as long as no station starts between its
+        // parts.
         if !closed && (!calm || puts_off::<WIDE>(&self.next, &self.deferral, &self.ends, &self.own))
         {
             return self.weather(stations, counters, poll);
@@ -414,12 +415,12 @@ impl<'w, const WIDE: bool, const PLAIN: bool> Contention<'w, WIDE, PLAIN> {
         self.between.clear();
         for &key in &self.candidates[..count] {
             let (start, station) = (time_of(key), small(station_of(key)));
-            let place = self.compiled.places[station as usize];
-            let row = self.compiled.delays_from(place);
+            let position = self.compiled.positions[station as usize];
+            let row = self.compiled.delays_from(position);
             let known = self.between.len();
             let (mut first, mut last) = (NEVER, 0);
             for other in &self.senders {
-                let delay = row[other.place as usize];
+                let delay = row[other.position as usize];
                 self.between.push(delay);
                 first = first.min(other.start + delay);
                 last = last.max(other.start + delay);
@@ -435,7 +436,7 @@ impl<'w, const WIDE: bool, const PLAIN: bool> Contention<'w, WIDE, PLAIN> {
             }
             self.senders.push(Sender {
                 station,
-                place,
+                position,
                 start,
                 end: 0,
                 heard: first,
@@ -492,8 +493,8 @@ impl<'w, const WIDE: bool, const PLAIN: bool> Contention<'w, WIDE, PLAIN> {
         Some(closed)
     }
 
-    /// Whether a sender turned around while it heard another from begin to end, and so did not collide
-    /// with that one when it started.
+    /// Whether a sender turned around while it heard another from begin to end, and so did not
+    /// collide with that one when it started.
     #[inline(always)]
     fn somebody_missed_another(&self) -> bool {
         let mut between = self.between.iter();
@@ -532,7 +533,7 @@ impl<'w, const WIDE: bool, const PLAIN: bool> Contention<'w, WIDE, PLAIN> {
         self.attempts.clear();
         let mut calm = true;
         for index in 0..self.senders.len() {
-            let Sender { station, place, start, end, heard, last_arrival, silent, .. } =
+            let Sender { station, position, start, end, heard, last_arrival, silent, .. } =
                 self.senders[index];
             let late = heard - start > self.compiled.slot;
             let (attempt, ready) = stations[station as usize].collide(start, end, late);
@@ -543,9 +544,9 @@ impl<'w, const WIDE: bool, const PLAIN: bool> Contention<'w, WIDE, PLAIN> {
                 .push((station, self.key(station as usize, ready.max(over) + self.turnaround())));
             calm &= last_arrival <= end || ready >= over;
             let end = time_key(end);
-            match self.ends.iter_mut().find(|(other, _)| *other == place) {
+            match self.ends.iter_mut().find(|(other, _)| *other == position) {
                 Some((_, last)) => *last = (*last).max(end),
-                None => self.ends.push((place, end)),
+                None => self.ends.push((position, end)),
             }
         }
         calm

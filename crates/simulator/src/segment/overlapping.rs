@@ -1,25 +1,25 @@
 //! Contentions that overlap: on long segments, a station may start again while the last collision
 //! still travels elsewhere.
 //!
-//! Starts are taken one by one in the order of time. Each transmission is kept while any place
-//! still hears it; what a station does follows from the signals at its place. Stations of one place
-//! that have not sent themselves hear the same, so one list of deferrals serves them all, and the
-//! one that is ready first decides when the place acts.
+//! Starts are taken one by one in the order of time. Each transmission is kept while any position
+//! still hears it; what a station does follows from the signals at its position. Stations of one
+//! position that have not sent themselves hear the same, so one list of deferrals serves them all,
+//! and the one that is ready first decides when the position acts.
 //!
 //! Taking the earliest start is exact: a later start cannot be heard before it happens, so it
 //! changes neither whether this one starts nor any end that this one waited for.
 //!
-//! A station's start is its decision and the turnaround time after it; whether it defers follows from
-//! what it heard by its decision.
+//! A station's start is its decision and the turnaround time after it; whether it defers follows
+//! from what it heard by its decision.
 //!
-//! Where stations have a priority wait, so has their place: a longer gap, watched to its end.
+//! Where stations have a priority wait, so has their position: a longer gap, watched to its end.
 //! Others need not wait for that to call contentions closed: after the segment's gap, whatever
 //! comes restarts it, and so is deferred to (as `fast` says).
 //!
-//! Contentions can overlap for ever: where signals travel long, the medium need not fall silent anywhere.
-//! So what signals did to a place's deferrals is kept when the signals themselves are forgotten
-//! (its *base*, up to its *cut*: the time before which nothing new can begin to be heard there),
-//! and likewise for each station that sent, whose deferrals differ from its neighbours'.
+//! Contentions can overlap for ever: where signals travel long, the medium need not fall silent
+//! anywhere. So what signals did to a position's deferrals is kept when the signals themselves are
+//! forgotten (its *base*, up to its *cut*: the time before which nothing new can begin to be heard
+//! there), and likewise for each station that sent, whose deferrals differ from its neighbours'.
 
 mod forgetting;
 
@@ -39,12 +39,12 @@ const MOST_PLACES_FOR_EARLY_CALM: usize = 64;
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     station: u32,
-    place: u32,
+    position: u32,
     start: i64,
     end: i64,
     heard: i64,
     over: bool,
-    /// Another transmission overlaps it at some place.
+    /// Another transmission overlaps it at some position.
     overlapped: bool,
     /// Once it is over.
     attempt: Option<Attempt>,
@@ -54,7 +54,7 @@ struct Sent {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sender {
     pub(super) station: u32,
-    pub(super) place: u32,
+    pub(super) position: u32,
     pub(super) start: i64,
     pub(super) end: i64,
     /// When it heard the collision.
@@ -79,22 +79,22 @@ pub(crate) struct Overlapping {
     /// Stations that sent in these contentions, and so may defer otherwise than their neighbours.
     senders: Vec<u32>,
     is_sender: Vec<bool>,
-    /// By place: what begins to be heard before is in the bases, and nothing new will.
+    /// By position: what begins to be heard before is in the bases, and nothing new will.
     cuts: Vec<i64>,
-    /// By place: the deferrals from signals before the cut.
+    /// By position: the deferrals from signals before the cut.
     bases: Vec<Deferrals>,
     /// By station: the same for each sender, if `has_base`.
     own_bases: Vec<Deferrals>,
     has_base: Vec<bool>,
     members: Vec<Vec<u32>>,
-    /// The earliest ready time at each place, of stations that are not senders.
+    /// The earliest ready time at each position, of stations that are not senders.
     first_ready: Vec<i64>,
     deferrals: Vec<Deferrals>,
     scratch: Deferrals,
     arrivals: Vec<(i64, i64)>,
     finished: Vec<Attempt>,
     prune_above: usize,
-    /// For the question whether contentions are closed: by place, and by sender.
+    /// For the question whether contentions are closed: by position, and by sender.
     firsts: Vec<i64>,
     overs: Vec<i64>,
     gaps_over: Vec<i64>,
@@ -110,8 +110,8 @@ enum Next {
 impl Overlapping {
     pub(crate) fn new(compiled: &CompiledSegment) -> Self {
         let mut members = vec![Vec::new(); compiled.place_count];
-        for (station, &place) in (0u32..).zip(&compiled.places) {
-            members[place as usize].push(station);
+        for (station, &position) in (0u32..).zip(&compiled.positions) {
+            members[position as usize].push(station);
         }
         Self {
             ready: Vec::with_capacity(compiled.stations()),
@@ -137,16 +137,17 @@ impl Overlapping {
         }
     }
 
-    /// When each station decides to start next, once contentions are closed, if nobody else starts first.
+    /// When each station decides to start next, once contentions are closed, if no other station
+    /// starts first.
     pub(crate) fn decisions(&self) -> &[i64] {
         &self.ready
     }
 
-    /// Overlapping contentions that begin when contentions are closed and `decisions` are the next decisions to
-    /// start if nobody else starts first.
+    /// Overlapping contentions that begin when contentions are closed and `decisions` are the next
+    /// decisions to start if no other station starts first.
     ///
-    /// `senders`, if there are any, collided at its beginning; `attempts` are theirs, and nobody
-    /// else starts before they are over.
+    /// `senders`, if there are any, collided at its beginning; `attempts` are theirs, and no other
+    /// station starts before they are over.
     pub(crate) fn run(
         &mut self,
         compiled: &CompiledSegment,
@@ -162,8 +163,8 @@ impl Overlapping {
         for (sender, attempt) in senders.iter().zip(attempts) {
             self.add_collided(sender, *attempt);
         }
-        for place in 0..compiled.place_count {
-            self.find_first_ready(place);
+        for position in 0..compiled.place_count {
+            self.find_first_ready(position);
         }
         if !senders.is_empty() && self.is_closed(compiled) {
             return self.settle(compiled, counters);
@@ -173,7 +174,7 @@ impl Overlapping {
         let mut now = 0;
         loop {
             if !poll.goes_on(now) {
-                end = i64::MIN; // nobody starts any more
+                end = i64::MIN; // no station starts any more
             }
             match self.next(compiled) {
                 Next::Start { station, at } if at < end => {
@@ -181,7 +182,7 @@ impl Overlapping {
                     self.start(compiled, station, at, stations);
                 }
                 Next::Start { .. } | Next::Calm => {
-                    // Nobody starts any more; the transmissions under way come to their ends.
+                    // No station starts any more; the transmissions under way come to their ends.
                     let Some(index) = self.earliest_end() else {
                         self.ready.fill(NEVER);
                         return self.end_with(compiled, counters);
@@ -208,14 +209,14 @@ impl Overlapping {
 
     fn next(&mut self, compiled: &CompiledSegment) -> Next {
         let (mut at, mut who) = (NEVER, NONE);
-        let mut at_place = None;
-        for place in 0..compiled.place_count {
-            let start = self.deferrals[place]
-                .decision(self.first_ready[place], compiled.gaps[place])
+        let mut at_position = None;
+        for position in 0..compiled.place_count {
+            let start = self.deferrals[position]
+                .decision(self.first_ready[position], compiled.gaps[position])
                 + compiled.turnaround;
-            if self.first_ready[place] < NEVER && start < at {
+            if self.first_ready[position] < NEVER && start < at {
                 at = start;
-                at_place = Some(place);
+                at_position = Some(position);
             }
         }
         for index in 0..self.senders.len() {
@@ -236,11 +237,11 @@ impl Overlapping {
             return Next::Calm;
         }
         if who == NONE {
-            let place = at_place.expect("somebody starts at this time");
-            let first = self.first_ready[place];
+            let position = at_position.expect("a station starts at this time");
+            let first = self.first_ready[position];
             let free =
                 |s: &&u32| !self.is_sender[**s as usize] && self.ready[**s as usize] == first;
-            who = *self.members[place].iter().find(free).expect("the one that is ready first");
+            who = *self.members[position].iter().find(free).expect("the one that is ready first");
         }
         Next::Start { station: who, at }
     }
@@ -251,27 +252,27 @@ impl Overlapping {
         latest == NONE || self.sent[latest as usize].over
     }
 
-    fn find_first_ready(&mut self, place: usize) {
-        let free = self.members[place].iter().filter(|&&s| !self.is_sender[s as usize]);
-        self.first_ready[place] = free.map(|&s| self.ready[s as usize]).min().unwrap_or(NEVER);
+    fn find_first_ready(&mut self, position: usize) {
+        let free = self.members[position].iter().filter(|&&s| !self.is_sender[s as usize]);
+        self.first_ready[position] = free.map(|&s| self.ready[s as usize]).min().unwrap_or(NEVER);
     }
 
-    /// Go on in `scratch` with what everybody at `place` but `station` hears: signals that begin in
-    /// `begin`, and end after `since`.
+    /// Go on in `scratch` with what every station at `position` but `station` hears: signals that
+    /// begin in `begin`, and end after `since`.
     fn hear_into_scratch(
         &mut self,
         compiled: &CompiledSegment,
-        (place, station): (u32, u32),
+        (position, station): (u32, u32),
         begin: Range<i64>,
         since: i64,
     ) {
         self.arrivals.clear();
         for sent in self.sent.iter().filter(|s| s.station != station) {
-            let delay = compiled.delay(sent.place, place);
+            let delay = compiled.delay(sent.position, position);
             let signal = (sent.start + delay, sent.end + delay);
             if begin.contains(&signal.0) && signal.1 > since {
                 // Signals arrive nearly in the order in which they were sent, so each is soon in
-                // its place.
+                // its position.
                 let mut at = self.arrivals.len();
                 self.arrivals.push(signal);
                 while at > 0 && self.arrivals[at - 1] > signal {
@@ -282,50 +283,50 @@ impl Overlapping {
             }
         }
         for &(on, off) in &self.arrivals {
-            self.scratch.hear(on, off, compiled.gaps[place as usize]);
+            self.scratch.hear(on, off, compiled.gaps[position as usize]);
         }
     }
 
-    /// What is heard at a place by those that are no senders, in `scratch`.
-    fn hear_at(&mut self, compiled: &CompiledSegment, place: u32) {
-        let cut = self.cuts[place as usize];
-        self.scratch.copy_from(&self.bases[place as usize]);
-        self.hear_into_scratch(compiled, (place, NONE), cut..i64::MAX, i64::MIN);
+    /// What is heard at a position by those that are no senders, in `scratch`.
+    fn hear_at(&mut self, compiled: &CompiledSegment, position: u32) {
+        let cut = self.cuts[position as usize];
+        self.scratch.copy_from(&self.bases[position as usize]);
+        self.hear_into_scratch(compiled, (position, NONE), cut..i64::MAX, i64::MIN);
     }
 
     /// What a sender hears, from its last transmission on, of signals that begin before `until`; in
     /// `scratch`.
     fn hear_own(&mut self, compiled: &CompiledSegment, station: u32, until: i64) {
-        let place = compiled.places[station as usize];
+        let position = compiled.positions[station as usize];
         if self.has_base[station as usize] {
             self.scratch.copy_from(&self.own_bases[station as usize]);
-            let cut = self.cuts[place as usize];
-            return self.hear_into_scratch(compiled, (place, station), cut..until, i64::MIN);
+            let cut = self.cuts[position as usize];
+            return self.hear_into_scratch(compiled, (position, station), cut..until, i64::MIN);
         }
         let own = self.sent[self.latest[station as usize] as usize];
         self.scratch.begin_own(own.start, own.end);
-        self.hear_into_scratch(compiled, (place, station), i64::MIN..until, own.start);
+        self.hear_into_scratch(compiled, (position, station), i64::MIN..until, own.start);
     }
 
     fn own_decision(&mut self, compiled: &CompiledSegment, station: u32) -> i64 {
         self.hear_own(compiled, station, i64::MAX);
-        let place = compiled.places[station as usize];
-        self.scratch.decision(self.ready[station as usize], compiled.gaps[place as usize])
+        let position = compiled.positions[station as usize];
+        self.scratch.decision(self.ready[station as usize], compiled.gaps[position as usize])
     }
 
     fn hear_everywhere(&mut self, compiled: &CompiledSegment) {
-        for place in 0..compiled.place_count {
-            self.hear_at(compiled, small(place));
-            std::mem::swap(&mut self.scratch, &mut self.deferrals[place]);
+        for position in 0..compiled.place_count {
+            self.hear_at(compiled, small(position));
+            std::mem::swap(&mut self.scratch, &mut self.deferrals[position]);
         }
     }
 
     fn start(&mut self, compiled: &CompiledSegment, station: u32, at: i64, stations: &[Station]) {
-        let place = compiled.places[station as usize];
+        let position = compiled.positions[station as usize];
         let end = at + stations[station as usize].packet_time(compiled, at);
         let mut this = Sent {
             station,
-            place,
+            position,
             start: at,
             end,
             heard: NEVER,
@@ -334,7 +335,7 @@ impl Overlapping {
             attempt: None,
         };
         for other in self.sent.iter_mut().filter(|s| s.station != station) {
-            let delay = compiled.delay(place, other.place);
+            let delay = compiled.delay(position, other.position);
             let natural_end = this.end;
             let (there, here) = (at + delay, other.start + delay);
             if there < other.end && !other.over {
@@ -351,7 +352,7 @@ impl Overlapping {
         }
         self.add_sender(station);
         self.sent.push(this);
-        self.find_first_ready(place as usize);
+        self.find_first_ready(position as usize);
         self.hear_everywhere(compiled);
     }
 
@@ -367,12 +368,12 @@ impl Overlapping {
 
     /// Add a transmission that collided, and is over.
     fn add_collided(&mut self, sender: &Sender, attempt: Attempt) {
-        let &Sender { station, place, start, end, heard, ready, .. } = sender;
+        let &Sender { station, position, start, end, heard, ready, .. } = sender;
         self.ready[station as usize] = ready;
         self.add_sender(station);
         self.sent.push(Sent {
             station,
-            place,
+            position,
             start,
             end,
             heard,
@@ -397,24 +398,28 @@ impl Overlapping {
 
     /// Whether every signal of the next contention arrives after the last gap is over, everywhere.
     ///
-    /// Leaves in `overs` when gap and wait are over at each place, in `gaps_over` when the gap
+    /// Leaves in `overs` when gap and wait are over at each position, in `gaps_over` when the gap
     /// alone is, and in `own_decisions` when each sender decides to start next.
     fn is_closed(&mut self, compiled: &CompiledSegment) -> bool {
-        let places = compiled.place_count;
+        let positions = compiled.place_count;
         self.firsts.clear();
         self.overs.clear();
         self.gaps_over.clear();
         self.own_decisions.clear();
-        for place in 0..small(places) {
-            let last =
-                self.sent.iter().map(|s| s.end + compiled.delay(s.place, place)).max().unwrap_or(0);
-            let gap = compiled.gaps[place as usize];
+        for position in 0..small(positions) {
+            let last = self
+                .sent
+                .iter()
+                .map(|s| s.end + compiled.delay(s.position, position))
+                .max()
+                .unwrap_or(0);
+            let gap = compiled.gaps[position as usize];
             let over = last + gap.length;
-            let mut first = self.first_ready[place as usize];
+            let mut first = self.first_ready[position as usize];
             if first < over {
-                // Somebody is ready before all is over here: only what is heard tells when that one
+                // A station is ready before all is over here: only what is heard tells when it
                 // starts.
-                self.hear_at(compiled, place);
+                self.hear_at(compiled, position);
                 first = self.scratch.decision(first, gap);
                 if first < over {
                     return false;
@@ -426,29 +431,30 @@ impl Overlapping {
         }
         for index in 0..self.senders.len() {
             let station = self.senders[index];
-            let place = compiled.places[station as usize] as usize;
+            let position = compiled.positions[station as usize] as usize;
             let mut decision = self.ready[station as usize];
-            if decision < self.overs[place] {
+            if decision < self.overs[position] {
                 decision = self.own_decision(compiled, station);
                 let others = self.sent.iter().filter(|s| s.station != station);
-                let mut heard = others
-                    .map(|s| s.end + compiled.delay(s.place, compiled.places[station as usize]));
+                let mut heard = others.map(|s| {
+                    s.end + compiled.delay(s.position, compiled.positions[station as usize])
+                });
                 if heard.any(|end| decision < end + compiled.gap) {
                     return false;
                 }
             }
             self.own_decisions.push(decision);
-            self.firsts[place] = self.firsts[place].min(decision);
+            self.firsts[position] = self.firsts[position].min(decision);
         }
         let earliest = self.firsts.iter().copied().min().unwrap_or(NEVER) + compiled.turnaround;
         if self.gaps_over.iter().all(|&over| earliest >= over) {
             return true;
         }
         let (firsts, overs) = (&self.firsts, &self.gaps_over);
-        places <= MOST_PLACES_FOR_EARLY_CALM
-            && (0..small(places)).all(|p| {
+        positions <= MOST_PLACES_FOR_EARLY_CALM
+            && (0..small(positions)).all(|p| {
                 let first = firsts[p as usize];
-                (0..small(places)).all(|q| {
+                (0..small(positions)).all(|q| {
                     let alone = p == q && self.members[p as usize].len() < 2;
                     first == NEVER
                         || alone
@@ -487,10 +493,10 @@ impl Overlapping {
 
     /// Contentions are closed again: work out who starts when, and report what happened.
     fn settle(&mut self, compiled: &CompiledSegment, counters: &mut Counters) {
-        // Nobody decides before the last gap at its place is over, so whoever is ready before that
-        // does so then.
-        for (ready, &place) in self.ready.iter_mut().zip(&compiled.places) {
-            *ready = (*ready).max(self.overs[place as usize]);
+        // No station decides before the last gap at its position is over, so a station that is
+        // ready before that does so then.
+        for (ready, &position) in self.ready.iter_mut().zip(&compiled.positions) {
+            *ready = (*ready).max(self.overs[position as usize]);
         }
         for (&station, &decision) in self.senders.iter().zip(&self.own_decisions) {
             self.ready[station as usize] = decision;
@@ -498,7 +504,7 @@ impl Overlapping {
         self.end_with(compiled, counters);
     }
 
-    /// Nobody starts any more: report what happened.
+    /// No station starts any more: report what happened.
     fn end_with(&mut self, compiled: &CompiledSegment, counters: &mut Counters) {
         self.mark_overlapped(compiled);
         self.finished.extend(self.sent.drain(..).map(|sent| finished(&sent)));

@@ -145,10 +145,10 @@ impl Reference<'_> {
         let end = now + self.stations[station as usize].packet_time(self.compiled, now);
         self.sent.push(Sent::new(station, now, end));
         let hears_carrier = self.macs[station as usize].send(id);
-        let place = self.compiled.places[station as usize];
+        let position = self.compiled.positions[station as usize];
         for other in 0..self.stations.len() {
             if other != station as usize {
-                let heard = now + self.compiled.delay(place, self.compiled.places[other]);
+                let heard = now + self.compiled.delay(position, self.compiled.positions[other]);
                 self.schedule(heard, Event::CarrierOn { station: small(other) });
             }
         }
@@ -161,10 +161,10 @@ impl Reference<'_> {
     fn schedule_end(&mut self, id: usize) {
         let Sent { sender, end, version, .. } = self.sent[id];
         self.schedule(end, Event::SendOver { transmission: id, version });
-        let place = self.compiled.places[sender as usize];
+        let position = self.compiled.positions[sender as usize];
         for other in 0..self.stations.len() {
             if other != sender as usize {
-                let heard = end + self.compiled.delay(place, self.compiled.places[other]);
+                let heard = end + self.compiled.delay(position, self.compiled.positions[other]);
                 self.schedule(
                     heard,
                     Event::CarrierOff { station: small(other), transmission: id, version },
@@ -208,7 +208,7 @@ impl Reference<'_> {
     }
 }
 
-/// Mark frames that another transmission overlapped at some place although their sender heard no
+/// Mark frames that another transmission overlapped at some position although their sender heard no
 /// collision.
 fn mark_damaged(compiled: &CompiledSegment, attempts: &mut [Attempt]) {
     let longest = attempts.iter().map(|a| a.end - a.start).max().unwrap_or(0);
@@ -229,10 +229,10 @@ fn mark_damaged(compiled: &CompiledSegment, attempts: &mut [Attempt]) {
     }
 }
 
-/// Whether two transmissions of different stations are heard at once at some place.
+/// Whether two transmissions of different stations are heard at once at some position.
 pub(crate) fn overlap(compiled: &CompiledSegment, a: &Attempt, b: &Attempt) -> bool {
     let (from_a, from_b) =
-        (compiled.places[a.station as usize], compiled.places[b.station as usize]);
+        (compiled.positions[a.station as usize], compiled.positions[b.station as usize]);
     a.station != b.station
         && (0..small(compiled.place_count)).any(|p| {
             let (to_a, to_b) = (compiled.delay(from_a, p), compiled.delay(from_b, p));

@@ -29,7 +29,7 @@ const WIDEST: usize = 64 / LANES;
 pub(crate) fn select<const WIDE: bool>(next: &[Lanes], until: u64, found: &mut [u64]) -> usize {
     #[cfg(target_arch = "x86_64")]
     if WIDE {
-        #[expect(unsafe_code, reason = "whoever says WIDE has detected the features")]
+        #[expect(unsafe_code, reason = "the caller that sets WIDE has detected the features")]
         return unsafe { wide::select(next, until, found) };
     }
     // Every key is written and the cursor moves past those that count: a branch would be a guess
@@ -44,8 +44,8 @@ pub(crate) fn select<const WIDE: bool>(next: &[Lanes], until: u64, found: &mut [
 
 /// Put every start off to the end of the gap after transmissions. Returns the earliest start.
 ///
-/// `ends` are places and times, these as keys; row p of `rows`, as long as `next`, says how long
-/// the gap is over after an end at place p. The stations of `own` start at the keys given there.
+/// `ends` are positions and times, these as keys; row p of `rows`, as long as `next`, says how long
+/// the gap is over after an end at position p. The stations of `own` start at the keys given there.
 #[inline(always)]
 pub(crate) fn defer<const WIDE: bool>(
     next: &mut [Lanes],
@@ -55,7 +55,7 @@ pub(crate) fn defer<const WIDE: bool>(
 ) -> u64 {
     #[cfg(target_arch = "x86_64")]
     if WIDE && next.len() <= WIDEST {
-        #[expect(unsafe_code, reason = "whoever says WIDE has detected the features")]
+        #[expect(unsafe_code, reason = "the caller that sets WIDE has detected the features")]
         return unsafe { wide::defer(next, rows, ends, own) };
     }
     for &(station, _) in own {
@@ -64,9 +64,9 @@ pub(crate) fn defer<const WIDE: bool>(
     let blocks = next.len();
     let next = next.as_flattened_mut();
     let mut earliest = NO_START;
-    for &(place, end) in ends {
+    for &(position, end) in ends {
         earliest =
-            defer_to_one(next, rows[place as usize * blocks..][..blocks].as_flattened(), end);
+            defer_to_one(next, rows[position as usize * blocks..][..blocks].as_flattened(), end);
     }
     for &(station, key) in own {
         next[station as usize] = key;
@@ -85,13 +85,13 @@ pub(crate) fn puts_off<const WIDE: bool>(
 ) -> bool {
     #[cfg(target_arch = "x86_64")]
     if WIDE && next.len() <= WIDEST {
-        #[expect(unsafe_code, reason = "whoever says WIDE has detected the features")]
+        #[expect(unsafe_code, reason = "the caller that sets WIDE has detected the features")]
         return unsafe { wide::puts_off(next, rows, ends, own) };
     }
     let blocks = next.len();
     let next = next.as_flattened();
-    let early = |&&(place, end): &&(u32, u64)| {
-        let row = rows[place as usize * blocks..][..blocks].as_flattened();
+    let early = |&&(position, end): &&(u32, u64)| {
+        let row = rows[position as usize * blocks..][..blocks].as_flattened();
         let before = |station: usize| next[station] < end + row[station];
         let all = (0..next.len()).filter(|&station| before(station)).count();
         all > own.iter().filter(|&&(station, _)| before(station as usize)).count()
@@ -171,8 +171,8 @@ mod wide {
         let mut least = all(NO_START);
         for (block, lanes) in next.iter_mut().enumerate() {
             let mut keys = load(lanes);
-            for &(place, end) in ends {
-                let row = &rows[place as usize * blocks + block];
+            for &(position, end) in ends {
+                let row = &rows[position as usize * blocks + block];
                 keys = _mm512_max_epu64(keys, _mm512_add_epi64(all(end), load(row)));
             }
             #[allow(clippy::cast_possible_truncation)] // the mask of eight lanes
@@ -202,8 +202,8 @@ mod wide {
         let mut early = 0u64;
         for (block, lanes) in next.iter().enumerate() {
             let keys = load(lanes);
-            for &(place, end) in ends {
-                let row = &rows[place as usize * blocks + block];
+            for &(position, end) in ends {
+                let row = &rows[position as usize * blocks + block];
                 let over = _mm512_add_epi64(all(end), load(row));
                 early |= u64::from(_mm512_cmplt_epu64_mask(keys, over)) << (block * LANES);
             }
@@ -223,7 +223,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Next starts, rows of two places, ends at some of them, and stations that start on their own.
+    /// Next starts, rows of two positions, ends at some of them, and stations that start on their
+    /// own.
     type Case = (Vec<Lanes>, Vec<Lanes>, Vec<(u32, u64)>, Vec<(u32, u64)>);
 
     fn case() -> impl Strategy<Value = Case> {
@@ -244,8 +245,8 @@ mod tests {
     /// What the documentation says, station by station.
     fn plainly((next, rows, ends, own): &Case) -> (Vec<u64>, bool) {
         let over = |station: usize| {
-            let keys = ends.iter().map(|&(place, end)| {
-                end + rows.as_flattened()[place as usize * next.len() * LANES + station]
+            let keys = ends.iter().map(|&(position, end)| {
+                end + rows.as_flattened()[position as usize * next.len() * LANES + station]
             });
             keys.max().unwrap()
         };

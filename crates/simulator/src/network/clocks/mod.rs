@@ -4,8 +4,8 @@
 //! - [`scenario`]: what a plan writes. `reading`: delays as two clocks show them. `comparison`: a
 //!   receiver asks its sender for the time, as in a live test.
 //!
-//! Comparisons are flows of their own, numbered after those of the plan; their draws are nobody's,
-//! so that others stay as they are.
+//! Comparisons are flows of their own, numbered after those of the plan; their draws are no other
+//! flow's, so that others stay as they are.
 
 pub(super) mod clock;
 mod comparison;
@@ -47,7 +47,7 @@ impl Clocks {
             measured: (phases.measure_from_ps, phases.measure_to_ps),
             ..Self::default()
         };
-        let clock_of = |host: u32| compiled.places[host as usize].clock;
+        let clock_of = |host: u32| compiled.nodes[host as usize].clock;
         // Of a group, all receivers are read if one of them has a clock.
         let has_clock =
             |&(_, from, to): &(u32, u32, u32)| clock_of(from).is_some() || clock_of(to).is_some();

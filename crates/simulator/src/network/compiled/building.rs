@@ -3,7 +3,7 @@
 mod switch;
 
 use super::{
-    small, CompiledNetwork, Domain, Last, Place, Port, Role, Room, Route, Timing, ENDLESS,
+    small, CompiledNetwork, CompiledNode, Domain, Last, Port, Role, Room, Route, Timing, ENDLESS,
     MOST_NODES, NONE, PAUSE_OCTETS, SLOT_OCTETS,
 };
 use crate::mac::csma_cd::Gap;
@@ -43,7 +43,7 @@ impl CompiledNetwork {
             seed: trial.seed,
             phases,
             batches: trial.scenario.batches,
-            places: Vec::new(),
+            nodes: Vec::new(),
             ports: Vec::new(),
             timings: Vec::new(),
             rooms: Vec::new(),
@@ -54,7 +54,7 @@ impl CompiledNetwork {
             toward: Vec::new(),
         };
         let mut builder = Builder { trial, compiled, names, shared: BTreeMap::new() };
-        builder.places();
+        builder.nodes();
         builder.links()?;
         builder.refuse_loops()?;
         builder.toward();
@@ -115,7 +115,7 @@ impl<'t> Builder<'t> {
         &self.trial.scenario.links
     }
 
-    pub fn places(&mut self) {
+    pub fn nodes(&mut self) {
         for node in &self.trial.scenario.nodes {
             let (role, ring) = match &node.kind {
                 Kind::Host(host) => (Role::Host, host.ring.unwrap_or(256)),
@@ -123,7 +123,7 @@ impl<'t> Builder<'t> {
                 Kind::Router(_) => (Role::Router, 0),
                 Kind::Hub(_) => (Role::Hub, 0),
             };
-            self.compiled.places.push(Place {
+            self.compiled.nodes.push(CompiledNode {
                 role,
                 ports: Vec::new(),
                 forward: Vec::new(),
@@ -167,15 +167,15 @@ impl<'t> Builder<'t> {
                     );
                 }
                 let id = small(self.compiled.ports.len());
-                let place = &mut self.compiled.places[node as usize];
-                if place.role == Role::Hub && !link.half_duplex {
+                let entry = &mut self.compiled.nodes[node as usize];
+                if entry.role == Role::Hub && !link.half_duplex {
                     return Err(Fault::new(
                         format!("{key}.half_duplex"),
                         "must be true: a hub's links are".to_owned(),
                     ));
                 }
-                let local = small(place.ports.len());
-                place.ports.push(id);
+                let local = small(entry.ports.len());
+                entry.ports.push(id);
                 self.compiled.ports.push(Port {
                     node,
                     local,
@@ -201,9 +201,9 @@ impl<'t> Builder<'t> {
                 self.compiled.rooms.push(room);
             }
         }
-        for (index, place) in self.compiled.places.iter().enumerate() {
-            let ports = place.ports.len();
-            if place.role == Role::Host && ports != 1 {
+        for (index, node) in self.compiled.nodes.iter().enumerate() {
+            let ports = node.ports.len();
+            if node.role == Role::Host && ports != 1 {
                 return Err(
                     Fault::new(format!("nodes[{index}]"), "a host must have one link").got(ports)
                 );
@@ -214,7 +214,7 @@ impl<'t> Builder<'t> {
 
     /// A second way between two nodes would let flooded frames multiply for ever.
     pub fn refuse_loops(&self) -> Result<(), Fault> {
-        let nodes = self.compiled.places.len();
+        let nodes = self.compiled.nodes.len();
         let mut reached: Vec<Vec<usize>> = (0..nodes).map(|node| vec![node]).collect();
         let mut set: Vec<usize> = (0..nodes).collect();
         for link in 0..self.links_of().len() {
@@ -240,14 +240,14 @@ impl<'t> Builder<'t> {
     }
 
     pub fn toward(&mut self) {
-        let nodes = self.compiled.places.len();
+        let nodes = self.compiled.nodes.len();
         self.compiled.toward = vec![NONE; nodes * nodes];
         for to in 0..nodes {
             let mut queue = VecDeque::from([small(to)]);
             let mut seen = vec![false; nodes];
             seen[to] = true;
             while let Some(node) = queue.pop_front() {
-                for &port in &self.compiled.places[node as usize].ports {
+                for &port in &self.compiled.nodes[node as usize].ports {
                     let next = self.compiled.ports[(port ^ 1) as usize].node;
                     if !std::mem::replace(&mut seen[next as usize], true) {
                         self.compiled.toward[next as usize * nodes + to] = port ^ 1;
@@ -265,7 +265,7 @@ impl<'t> Builder<'t> {
             let taken = self.compiled.domain_of[first as usize].0 != NONE;
             if !port.half_duplex
                 || taken
-                || self.compiled.places[port.node as usize].role == Role::Hub
+                || self.compiled.nodes[port.node as usize].role == Role::Hub
             {
                 continue;
             }
@@ -321,7 +321,7 @@ impl<'t> Builder<'t> {
             let node = self.compiled.ports[peer as usize].node;
             match &self.config(node).kind {
                 Kind::Hub(hub) => waiting.extend(
-                    self.compiled.places[node as usize]
+                    self.compiled.nodes[node as usize]
                         .ports
                         .iter()
                         .filter(|p| **p != peer)
@@ -364,14 +364,14 @@ impl<'t> Builder<'t> {
     }
 
     pub fn stages(&mut self) -> Result<(), Fault> {
-        for node in 0..small(self.compiled.places.len()) {
+        for node in 0..small(self.compiled.nodes.len()) {
             let key = format!("nodes[{node}].kind");
-            let ports = self.compiled.places[node as usize].ports.clone();
+            let ports = self.compiled.nodes[node as usize].ports.clone();
             match &self.config(node).kind {
                 Kind::Host(host) => {
                     if let Some(clock) = host.clock {
                         clock.check(&format!("{key}.host.clock"))?;
-                        self.compiled.places[node as usize].clock =
+                        self.compiled.nodes[node as usize].clock =
                             Some(Clock::new(&clock, self.compiled.seed, node));
                     }
                     let mut send = Vec::new();
@@ -385,14 +385,14 @@ impl<'t> Builder<'t> {
                         }
                         send.push(self.stage(node, stage, &key)?);
                     }
-                    if !(1..=1_000_000).contains(&self.compiled.places[node as usize].ring) {
+                    if !(1..=1_000_000).contains(&self.compiled.nodes[node as usize].ring) {
                         return Err(Fault::new(
                             format!("{key}.host.ring"),
                             "must be from 1 to 1000000",
                         ));
                     }
                     send.push(ports[0]);
-                    self.compiled.places[node as usize].send =
+                    self.compiled.nodes[node as usize].send =
                         self.route(&send, Last::Port(ports[0] ^ 1));
                     let mut receive = Vec::new();
                     for (index, stage) in host.receive.iter().enumerate() {
@@ -433,7 +433,7 @@ impl<'t> Builder<'t> {
             flow.check(&key)?;
             let host = |name: &str, key: String| {
                 let node = self.node(name, &key)?;
-                if self.compiled.places[node as usize].role == Role::Host {
+                if self.compiled.nodes[node as usize].role == Role::Host {
                     return Ok(node);
                 }
                 Err(Fault::new(key, "must be a host").got(format!("{name:?}")))

@@ -28,8 +28,8 @@ impl Engine<'_> {
         let contender = &mut self.contenders[port as usize];
         contender.copy = copy;
         contender.attempts = 0;
-        // Not at once: what else happens in this instant is heard first by nobody, as between other
-        // ports.
+        // Not at once: what else happens in this instant is heard first by no station, as between
+        // other ports.
         self.schedule(now, Event::Ready { port });
     }
 

@@ -127,7 +127,7 @@ impl Connection {
             under_way: VecDeque::new(),
             watched: VecDeque::new(),
             watched_upto: 0,
-            octet_ps: compiled.timings[compiled.places[host as usize].ports[0] as usize].per_octet,
+            octet_ps: compiled.timings[compiled.nodes[host as usize].ports[0] as usize].per_octet,
             delays: Spread::default(),
             last: None,
         };

@@ -16,7 +16,8 @@ impl Overlapping {
         let now = now - compiled.turnaround;
         self.mark_overlapped(compiled);
         self.cut(compiled, now);
-        // Nobody who is still to start decided before now, so nothing that was forgotten is missed.
+        // No station that is still to start decided before now, so nothing that was forgotten is
+        // missed.
         for station in 0..self.ready.len() {
             if self.is_over(small(station)) {
                 self.ready[station] = self.ready[station].max(now);
@@ -24,40 +25,40 @@ impl Overlapping {
         }
         self.forget(compiled);
         self.rejoin(compiled);
-        for place in 0..compiled.place_count {
-            self.find_first_ready(place);
+        for position in 0..compiled.place_count {
+            self.find_first_ready(position);
         }
         self.hear_everywhere(compiled);
         let unfinished = self.sent.iter().map(|s| s.start).min().unwrap_or(NEVER);
         self.report(counters, unfinished);
     }
 
-    /// Move every place's cut to before whatever may still change or come from `now` on, and the
+    /// Move every position's cut to before whatever may still change or come from `now` on, and the
     /// bases with it.
     pub(super) fn cut(&mut self, compiled: &CompiledSegment, now: i64) {
-        for place in 0..small(compiled.place_count) {
+        for position in 0..small(compiled.place_count) {
             let under_way = self
                 .sent
                 .iter()
                 .filter(|s| !s.over)
-                .map(|s| s.start + compiled.delay(s.place, place));
-            let cut = under_way.min().unwrap_or(now).min(now).max(self.cuts[place as usize]);
+                .map(|s| s.start + compiled.delay(s.position, position));
+            let cut = under_way.min().unwrap_or(now).min(now).max(self.cuts[position as usize]);
             for index in 0..self.senders.len() {
                 let station = self.senders[index];
-                if compiled.places[station as usize] == place {
+                if compiled.positions[station as usize] == position {
                     self.cut_own(compiled, station, cut);
                 }
             }
-            self.scratch.copy_from(&self.bases[place as usize]);
+            self.scratch.copy_from(&self.bases[position as usize]);
             self.hear_into_scratch(
                 compiled,
-                (place, NONE),
-                self.cuts[place as usize]..cut,
+                (position, NONE),
+                self.cuts[position as usize]..cut,
                 i64::MIN,
             );
-            self.scratch.forget_before(cut, compiled.gaps[place as usize]);
-            std::mem::swap(&mut self.scratch, &mut self.bases[place as usize]);
-            self.cuts[place as usize] = cut;
+            self.scratch.forget_before(cut, compiled.gaps[position as usize]);
+            std::mem::swap(&mut self.scratch, &mut self.bases[position as usize]);
+            self.cuts[position as usize] = cut;
         }
     }
 
@@ -72,22 +73,22 @@ impl Overlapping {
             }
         }
         self.hear_own(compiled, station, cut);
-        self.scratch.forget_before(cut, compiled.gaps[compiled.places[index] as usize]);
+        self.scratch.forget_before(cut, compiled.gaps[compiled.positions[index] as usize]);
         std::mem::swap(&mut self.scratch, &mut self.own_bases[index]);
         self.has_base[index] = true;
     }
 
-    /// Forget transmissions whose gaps are over before the cut at every place.
+    /// Forget transmissions whose gaps are over before the cut at every position.
     ///
-    /// Waits need not be over: bases have them, and the last transmission that is heard at a place
-    /// is never forgotten while contentions overlap, since one that is under way or to come is heard
-    /// there after the cut.
+    /// Waits need not be over: bases have them, and the last transmission that is heard at a
+    /// position is never forgotten while contentions overlap, since one that is under way or to
+    /// come is heard there after the cut.
     pub(super) fn forget(&mut self, compiled: &CompiledSegment) {
         let mut index = 0;
         let mut moved = vec![NONE; self.sent.len()];
         let mut kept = Vec::with_capacity(self.sent.len());
         for (old, sent) in self.sent.iter().enumerate() {
-            let delays = compiled.delays_from(sent.place);
+            let delays = compiled.delays_from(sent.position);
             let needed_by_own = self.latest[sent.station as usize] == small(old)
                 && !self.has_base[sent.station as usize];
             let gone = |(&delay, &cut): (&i64, &i64)| sent.end + delay + compiled.gap < cut;
@@ -105,15 +106,16 @@ impl Overlapping {
         }
     }
 
-    /// Who has nothing to remember that its neighbours have not is one of them again, once nobody
-    /// hears its last transmission.
+    /// Who has nothing to remember that its neighbours have not is one of them again, once no
+    /// station hears its last transmission.
     pub(super) fn rejoin(&mut self, compiled: &CompiledSegment) {
         let (is_sender, has_base) = (&mut self.is_sender, &mut self.has_base);
         let (latest, bases, own_bases) = (&self.latest, &self.bases, &self.own_bases);
         self.senders.retain(|&station| {
-            let (index, place) = (station as usize, compiled.places[station as usize] as usize);
+            let (index, position) =
+                (station as usize, compiled.positions[station as usize] as usize);
             let alike =
-                has_base[index] && latest[index] == NONE && own_bases[index] == bases[place];
+                has_base[index] && latest[index] == NONE && own_bases[index] == bases[position];
             if alike {
                 (is_sender[index], has_base[index]) = (false, false);
             }

@@ -96,7 +96,7 @@ impl Builder<'_> {
                 forward.push(self.route(&stages, Last::Port(to ^ 1)));
             }
         }
-        self.compiled.places[node as usize].forward = forward;
+        self.compiled.nodes[node as usize].forward = forward;
         Ok(())
     }
 }
