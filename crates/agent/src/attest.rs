@@ -4,19 +4,20 @@
 use ethermeter_station::consent::{Grant, Proof, Renewal};
 use ethermeter_station::refusal::{Refusal, Rule};
 use rcgen::{KeyPair, SigningKey};
+use ring::rand::{SecureRandom, SystemRandom};
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 use std::fmt::Display;
 use webpki::{anchor_from_trusted_cert, EndEntityCert, KeyUsage, ALL_VERIFICATION_ALGS};
 
-/// A certificate, its key and the authority that others' certificates must come from; all as PEM.
+/// A certificate, its key and the authority of all certificates, as PEM.
 #[derive(Clone)]
 pub struct Credentials {
-    /// The certificate.
+    /// Of this host.
     pub certificate: Vec<u8>,
-    /// Its key.
+    /// The certificate's.
     pub key: Vec<u8>,
-    /// The authority's certificate.
+    /// The certificate that others' must be signed by.
     pub authority: Vec<u8>,
 }
 
@@ -44,9 +45,6 @@ const RENEWAL: &[u8] = b"ethermeter renewal 1\n";
 
 impl Notary {
     /// One with these credentials.
-    ///
-    /// # Errors
-    /// If one of them cannot be read, or the key is not one of ECDSA on P-256.
     pub fn new(credentials: &Credentials) -> Result<Self, String> {
         let key = std::str::from_utf8(&credentials.key).map_err(|error| format!("key: {error}"))?;
         let key = KeyPair::from_pem(key).map_err(|error| format!("key: {error}"))?;
@@ -63,18 +61,12 @@ impl Notary {
     }
 
     /// Sign a grant.
-    ///
-    /// # Errors
-    /// If signing fails.
     pub fn sign(&self, grant: Vec<u8>) -> Result<Signed, String> {
         let signature = self.signature(CONSENT, &grant)?;
         Ok(Signed { grant, signature, certificate: self.certificate.to_vec() })
     }
 
     /// Sign a renewal of grants.
-    ///
-    /// # Errors
-    /// If signing fails.
     pub fn sign_renewal(&self, renewal: &[u8]) -> Result<Vec<u8>, String> {
         self.signature(RENEWAL, renewal)
     }
@@ -100,6 +92,16 @@ impl Notary {
         let said = [CONSENT, &signed.grant].concat();
         certificate.verify_signature(webpki::ring::ECDSA_P256_SHA256, &said, &signed.signature)
     }
+}
+
+/// An unguessable number of the operating system's generator.
+///
+/// # Panics
+/// If the system has none: consent depends on it.
+pub fn random() -> u64 {
+    let mut octets = [0; 8];
+    SystemRandom::new().fill(&mut octets).expect("random octets from the operating system");
+    u64::from_ne_bytes(octets)
 }
 
 /// Read a grant and verify it. Without a notary, in an agent without TLS, nothing is verified.
@@ -169,11 +171,7 @@ mod tests {
 
     impl Scratch {
         fn new() -> Self {
-            let name = format!(
-                "ethermeter-attest-{}-{:016x}",
-                std::process::id(),
-                crate::random::random()
-            );
+            let name = format!("ethermeter-attest-{}-{:016x}", std::process::id(), random());
             Self(std::env::temp_dir().join(name))
         }
     }

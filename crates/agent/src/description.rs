@@ -20,17 +20,13 @@ use std::ops::RangeInclusive;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Test {
-    /// Its seed: with a station's number it determines every draw.
-    pub seed: u64,
-    /// The agents.
-    pub agents: Vec<AgentEntry>,
-    /// When what happens.
-    pub phases: Phases,
-    /// What is sent from whom to whom.
-    pub flows: Vec<Flow>,
-    /// When clocks are compared on the data path.
+    /// With a station's number it determines every draw.
+    pub(crate) seed: u64,
+    pub(crate) agents: Vec<AgentEntry>,
+    pub(crate) phases: Phases,
+    pub(crate) flows: Vec<Flow>,
     #[serde(default)]
-    pub clocks: Clocks,
+    pub(crate) clocks: Clocks,
 }
 
 /// When the clocks of senders of streams are compared with those of their receivers on the data
@@ -51,9 +47,7 @@ pub enum Clocks {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AgentEntry {
-    /// Its name in this test.
     pub name: String,
-    /// Where it listens to coordinators.
     pub control: SocketAddr,
     /// Its station's address for what is measured.
     pub address: IpAddr,
@@ -67,11 +61,8 @@ pub struct AgentEntry {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Flow {
-    /// Its name.
     pub name: String,
-    /// The sender, or the requester.
     pub from: String,
-    /// The receivers, or the responders.
     pub to: Receivers,
     /// To how many stations each frame goes.
     #[serde(default)]
@@ -93,9 +84,7 @@ pub struct Flow {
     /// The same in frames per second.
     #[serde(default)]
     pub most_response_frames_per_s: Option<u64>,
-    /// What is done.
     pub traffic: Traffic,
-    /// How the receiver waits.
     #[serde(default)]
     pub attention: Attention,
     /// Congestion control at both ends of a TCP connection; the hosts' own without.
@@ -117,8 +106,6 @@ pub enum Attention {
 }
 
 impl Attention {
-    /// Its word in the protocol.
-    #[must_use]
     pub fn word(self) -> &'static str {
         match self {
             Self::Spinning => "spinning",
@@ -142,7 +129,6 @@ pub enum Traffic {
         #[serde(default)]
         real_time: bool,
     },
-    /// Octets in bulk, over TCP.
     Transfer {
         /// Octets in all; as many as go within the transmission without.
         #[serde(default)]
@@ -185,7 +171,6 @@ pub struct Response {
 
 impl Response {
     /// As the protocol has it; empty of answers as long as their requests and at once.
-    #[must_use]
     pub fn text(&self) -> String {
         let parts = [("frames", &self.frames), ("think", &self.think)];
         let said: serde_json::Map<String, Value> = parts
@@ -209,17 +194,7 @@ impl Response {
 }
 
 impl Traffic {
-    /// Timeout of a response; 0 of traffic without responses.
-    #[must_use]
-    pub fn timeout_ns(&self) -> u64 {
-        match self {
-            Self::Exchange { timeout_ns, .. } => *timeout_ns,
-            Self::Stream { .. } | Self::Transfer { .. } | Self::File { .. } => 0,
-        }
-    }
-
     /// How receivers answer, as the protocol has it.
-    #[must_use]
     pub fn responses_text(&self) -> String {
         match self {
             Self::Exchange { response, .. } => response.text(),
@@ -234,26 +209,23 @@ fn common_block() -> u32 {
 
 impl Flow {
     /// By which kind of port, to how many.
-    #[must_use]
     pub fn transport(&self) -> Transport {
         Transport { kind: self.port, cast: self.cast }
     }
 
     /// Octets of its longest frame; 0 of octets in bulk.
-    #[must_use]
     pub fn longest_frame_octets(&self) -> u32 {
         match self.source_text().map(|text| read_source(&text)) {
             None => 0,
-            Some(source) => source.map_or(u32::MAX, |source| longest(&source.frames)),
+            Some(source) => source.map_or(u32::MAX, |source| longest_octets(&source.frames)),
         }
     }
 
     /// Octets of the longest answer's frame; 0 of octets in bulk.
-    #[must_use]
     pub fn longest_response_octets(&self) -> u32 {
         match &self.traffic {
             Traffic::Exchange { response, .. } => match response.read() {
-                Ok(Some(frames)) => longest(&frames),
+                Ok(Some(frames)) => longest_octets(&frames),
                 Ok(None) => self.longest_frame_octets(),
                 Err(_) => u32::MAX,
             },
@@ -262,7 +234,6 @@ impl Flow {
     }
 
     /// What goes back may take of bits and frames per second.
-    #[must_use]
     pub fn most_back(&self) -> (u64, u64) {
         let frames_per_s = self.most_response_frames_per_s.unwrap_or(self.most_frames_per_s);
         (self.most_response_bps.unwrap_or(self.most_bps), frames_per_s)
@@ -311,7 +282,6 @@ impl Flow {
     }
 
     /// Its source, as the protocol has it; none of octets in bulk.
-    #[must_use]
     pub fn source_text(&self) -> Option<String> {
         match &self.traffic {
             Traffic::Stream { frames, arrivals, .. }
@@ -324,7 +294,7 @@ impl Flow {
 }
 
 /// Octets of the longest of frames.
-fn longest(frames: &Lengths) -> u32 {
+pub(crate) fn longest_octets(frames: &Lengths) -> u32 {
     u32::try_from(frames.range_bits().1.div_ceil(8)).unwrap_or(u32::MAX)
 }
 
@@ -430,7 +400,7 @@ impl Test {
         let mut check = |key: &str, frames: &Lengths| {
             let is_ipv4 = self.agents.iter().find(|agent| agent.name == flow.from);
             let allowed = flow.frame_octets(is_ipv4.is_none_or(|agent| agent.address.is_ipv4()));
-            if !allowed.contains(&longest(frames)) || !allowed.contains(&shortest(frames)) {
+            if !allowed.contains(&longest_octets(frames)) || !allowed.contains(&shortest(frames)) {
                 let (least, most) = allowed.into_inner();
                 faults
                     .push(format!("{at}.traffic{key}: frames must be of {least} to {most} octets"));
@@ -523,8 +493,7 @@ impl Test {
     }
 
     /// Index of an agent in the list.
-    #[must_use]
-    pub fn index_of(&self, name: &str) -> Option<usize> {
+    pub(crate) fn index_of(&self, name: &str) -> Option<usize> {
         self.agents.iter().position(|agent| agent.name == name)
     }
 }

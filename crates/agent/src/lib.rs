@@ -1,28 +1,28 @@
 //! Agents that send and receive real frames on their hosts, and the coordinator that runs a test
-//! between them.
+//! between them. What a host may send, and how it does: [`ethermeter_station`].
 //!
-//! What a host may send and how it does is [`ethermeter_station`]; here are the ways to it.
-//! [`pending`] decides without a network or a clock.
+//! `pending` decides without a network or a clock.
 //!
-//! - [`attest`]: signed consent.
-//! - [`service`]: the calls of the protocol.
+//! - `attest`: signed consent.
+//! - `service`: the calls of the protocol.
 //! - `role_plans`: roles of a request, permitted by the rules.
 //! - [`listen`]: sockets, TLS, limits on connections.
-//! - [`pending`]: connections whose peers have not yet authenticated.
-//! - [`description`]: the test that a coordinator is given, as JSON.
+//! - `pending`: connections whose peers have not yet authenticated.
+//! - `description`: the test that a coordinator is given, as JSON.
 //! - [`coordinator`]: runs a test and returns its results.
 //! - [`certificates`]: a private authority.
 
-pub mod attest;
+mod attest;
 pub mod certificates;
 pub mod coordinator;
-pub mod description;
+mod description;
 pub mod listen;
-pub mod pending;
-mod random;
+mod pending;
 mod role_plans;
-pub mod service;
-mod stop;
+mod service;
+
+pub use attest::Credentials;
+pub use description::Test;
 
 /// The protocol: code generated from `proto/agent.proto`, which `tests/generated.rs` keeps current.
 #[allow(missing_docs, clippy::pedantic)]

@@ -4,7 +4,6 @@ use crate::attest::{Credentials, Notary};
 use crate::pending::Pending;
 use crate::protocol::agent_server::AgentServer;
 use crate::service::Service;
-use crate::stop;
 use ethermeter_live::SkewedClock;
 use ethermeter_station::consent::Ceilings;
 use rustls_pki_types::pem::PemObject;
@@ -127,18 +126,18 @@ fn acceptor(credentials: &Credentials) -> Result<TlsAcceptor, String> {
     Ok(TlsAcceptor::from(Arc::new(config)))
 }
 
-/// Listen and answer, for callers without a runtime of their own: `ready` is called with the address,
-/// `should_stop` is asked every 50 ms.
+/// Listen and answer, for callers without a runtime of their own: `ready` is called with the
+/// address, `should_stop` every 50 ms.
 ///
 /// # Errors
-/// As [`listen`] and [`Listening::serve`], and if the system has no means for it.
+/// As [`listen`] and [`Listening::serve`], and if the system refuses a runtime.
 pub fn serve_blocking(
     at: SocketAddr,
     ceilings: Ceilings,
     credentials: Option<&Credentials>,
     own_clock: SkewedClock,
-    ready: impl FnOnce(SocketAddr),
-    should_stop: impl FnMut() -> bool,
+    ready: impl Fn(SocketAddr),
+    should_stop: impl Fn() -> bool,
 ) -> Result<(), ListenError> {
     let failed = |source| ListenError::System { at, source };
     // Threads that wait for roles to end go away after a second.
@@ -148,8 +147,15 @@ pub fn serve_blocking(
     runtime.block_on(async {
         let listening = listen(at, ceilings, credentials, own_clock).await?;
         ready(listening.local().map_err(failed)?);
-        listening.serve(stop::requested(should_stop)).await
+        listening.serve(stop_requested(should_stop)).await
     })
+}
+
+/// Ready when `should_stop`, called every 50 ms, returns true.
+pub(crate) async fn stop_requested(should_stop: impl Fn() -> bool) {
+    while !should_stop() {
+        sleep(Duration::from_millis(50)).await;
+    }
 }
 
 /// An error with all that caused it.

@@ -1,6 +1,6 @@
 //! `ethermeter-agent`: an agent, a coordinator by hand, and certificates.
 
-use ethermeter_agent::attest::Credentials;
+use ethermeter_agent::Credentials;
 use ethermeter_agent::{certificates, coordinator, listen};
 use ethermeter_live::SkewedClock;
 use ethermeter_station::consent::Ceilings;
@@ -228,8 +228,8 @@ fn json(value: &impl serde::Serialize) -> Result<String, String> {
 fn measure(path: &Path, options: &Options) -> Result<ExitCode, String> {
     let test = read_text(path)?;
     let credentials = options.credentials()?;
-    let result = runtime()?.block_on(coordinator::run(&test, credentials.as_ref(), asked_to_end()));
-    let result = result.map_err(|error| error.to_string())?;
+    let run = coordinator::run(&test, credentials.as_ref(), asked_to_end(), |_| ());
+    let result = runtime()?.block_on(run).map_err(|error| error.to_string())?;
     println!("{}", json(&result)?);
     // A test that did not run to its end is no success, though its data are kept.
     Ok(if result.outcome == Outcome::Complete { ExitCode::SUCCESS } else { ExitCode::FAILURE })

@@ -1,10 +1,9 @@
 //! Role plans, read from the protocol and permitted by the rules.
 
 use crate::attest::{self, Notary, Signed};
-use crate::description::no_coder;
+use crate::description::{longest_octets, no_coder};
 use crate::protocol::{self as wire, role::Role as WireRole};
 use ethermeter_live::port::tcp::set_congestion;
-use ethermeter_live::port::Address;
 use ethermeter_live::roles::Attention;
 use ethermeter_live::{HostTime, Timeline};
 use ethermeter_station::consent::{
@@ -15,7 +14,7 @@ use ethermeter_station::experiment::{
     Permitted, Phases, RolePlan, Task, LONGEST_BLOCK_OCTETS,
 };
 use ethermeter_station::interfaces::interface_of;
-use ethermeter_station::refusal::{Refusal, Rule};
+use ethermeter_station::refusal::{refuse, Refusal, Rule};
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;
 use rustls_pki_types::UnixTime;
@@ -46,7 +45,7 @@ impl RoleReader<'_> {
             certificates.push(signed.certificate);
         }
         let Some(target) = consents.first().and_then(|(grant, _)| grant.target()) else {
-            return Err(Refusal::new(Rule::ConsentMissing, context.flow, "a receiver's yes"));
+            return refuse(Rule::ConsentMissing, context.flow, "a receiver's yes");
         };
         let wish = Wish {
             transport: endpoint.transport,
@@ -79,118 +78,112 @@ impl RoleReader<'_> {
     ) -> Result<RolePlan, Refusal> {
         let wire::Role { flow, kind, cast, interface, stream, role, congestion } = asked;
         let transport = Transport::read(&kind, &cast)?;
-        let stream = u16::try_from(stream).map_err(|_| {
-            Refusal::new(
-                Rule::Description,
-                format!("stream {stream}"),
-                format!("0 to {}", u16::MAX),
-            )
-        })?;
+        let stream = u16::try_from(stream)
+            .or_else(|_| refuse(Rule::Description, format!("stream {stream}"), "0 to 65535"))?;
         let granted = books.experiment.granted(context.flow).map(|grant| grant.address);
+        // Where the flow was granted, which is where it is received.
         let own = || {
-            granted.ok_or_else(|| {
-                Refusal::new(Rule::ConsentMissing, context.flow, "a flow that was granted here")
-            })
+            let refused = || Refusal::new(Rule::ConsentMissing, context.flow, GRANTED_HERE);
+            Ok(endpoint(transport, granted.ok_or_else(refused)?, &interface))
         };
-        let endpoint_at = |address| endpoint(transport, address, &interface);
+        let sender = |text: &str| Ok(endpoint(transport, address(text)?, &interface));
+        let wanted = |rate_bps, rate_frames_per_s, longest_frame_octets| WantedRates {
+            rate_bps,
+            rate_frames_per_s,
+            longest_frame_octets,
+        };
+        let by_tcp = |what: &str| match transport.kind {
+            PortKind::Tcp => Ok(()),
+            _ => refuse(Rule::Description, transport, format_args!("{what} by tcp")),
+        };
+        let mut permit = |endpoint: &Endpoint, wanted, grants| {
+            self.permit(context, books, endpoint, wanted, grants)
+        };
         let (task, endpoint, permitted) = match role {
-            None => {
-                return Err(Refusal::new(
-                    Rule::Description,
-                    "no role",
-                    "send, sink, requester, responder, bulk sender, bulk receiver, clock, client or server",
-                ))
-            }
+            None => return refuse(Rule::Description, "no role", ROLES),
             Some(WireRole::Send(role)) => {
-                let endpoint = endpoint_at(address(&role.address)?);
+                let endpoint = sender(&role.address)?;
                 let source = Box::new(read_source(&role.source_json)?);
-                let longest =
-                    u32::try_from(source.frames.range_bits().1.div_ceil(8)).unwrap_or(u32::MAX);
-                let wanted = wanted_rates(role.rate_bps, role.rate_frames_per_s, longest);
-                let wire::Send { seed, station, real_time, grants, .. } = role;
-                let (permitted, _) = self.permit(context, books, &endpoint, wanted, grants)?;
+                let longest = longest_octets(&source.frames);
+                let wanted = wanted(role.rate_bps, role.rate_frames_per_s, longest);
+                let (permitted, _) = permit(&endpoint, wanted, role.grants)?;
+                let wire::Send { seed, station, real_time, .. } = role;
                 (Task::Send { source, seed, station, real_time }, endpoint, Some(permitted))
             }
             Some(WireRole::Clock(role)) => {
-                let endpoint = endpoint_at(own()?);
-                let wanted = wanted_rates(role.rate_bps, role.rate_frames_per_s, clocks::FRAME_OCTETS);
-                let (permitted, _) = self.permit(context, books, &endpoint, wanted, role.grants)?;
+                let endpoint = own()?;
+                let wanted = wanted(role.rate_bps, role.rate_frames_per_s, clocks::FRAME_OCTETS);
+                let (permitted, _) = permit(&endpoint, wanted, role.grants)?;
                 (Task::Clock, endpoint, Some(permitted))
             }
             Some(WireRole::BulkSender(role)) => {
-                let endpoint = endpoint_at(address(&role.address)?);
-                let wire::BulkSender {
-                    grants, octets, block_octets, rate_bps, rate_frames_per_s, ..
-                } = role;
-                let block_octets = block_octets as usize;
-                if transport.kind != PortKind::Tcp || !(1..=LONGEST_BLOCK_OCTETS).contains(&block_octets)
-                {
+                let endpoint = sender(&role.address)?;
+                let block_octets = role.block_octets as usize;
+                let is_block = (1..=LONGEST_BLOCK_OCTETS).contains(&block_octets);
+                if transport.kind != PortKind::Tcp || !is_block {
+                    let value = format!("{block_octets} octets by {transport}");
                     let allowed = format!("blocks of 1 to {LONGEST_BLOCK_OCTETS} octets by tcp");
-                    return Err(Refusal::new(
-                        Rule::Description,
-                        format!("{block_octets} octets by {transport}"),
-                        allowed,
-                    ));
+                    return refuse(Rule::Description, value, allowed);
                 }
-                let wanted = wanted_rates(rate_bps, rate_frames_per_s, IN_BULK);
-                let (permitted, _) = self.permit(context, books, &endpoint, wanted, grants)?;
-                let octets = Some(octets).filter(|&octets| octets > 0);
+                let wanted = wanted(role.rate_bps, role.rate_frames_per_s, IN_BULK);
+                let (permitted, _) = permit(&endpoint, wanted, role.grants)?;
+                let octets = Some(role.octets).filter(|&octets| octets > 0);
                 (Task::SendBulk { octets, block_octets }, endpoint, Some(permitted))
             }
             Some(WireRole::BulkReceiver(_)) => {
-                if transport.kind != PortKind::Tcp {
-                    return Err(Refusal::new(Rule::Description, transport, "octets in bulk by tcp"));
-                }
-                (Task::ReceiveBulk, endpoint_at(own()?), None)
+                by_tcp("octets in bulk")?;
+                (Task::ReceiveBulk, own()?, None)
             }
             Some(WireRole::Sink(role)) => {
                 let clock = Some(role.clock).filter(|name| !name.is_empty());
-                (
-                    Task::Sink { attention: attention(&role.attention)?, clock },
-                    endpoint_at(own()?),
-                    None,
-                )
+                (Task::Sink { attention: attention(&role.attention)?, clock }, own()?, None)
             }
             Some(WireRole::Requester(role)) => {
-                let endpoint = endpoint_at(own()?);
+                let endpoint = own()?;
                 let source = Box::new(read_source(&role.source_json)?);
                 if matches!(source.arrivals, Arrivals::Coder { .. }) {
                     return Err(no_coder());
                 }
                 let longest = longest_frame_octets(&endpoint, &source.frames)?;
-                let wanted = wanted_rates(role.rate_bps, role.rate_frames_per_s, longest);
+                let wanted = wanted(role.rate_bps, role.rate_frames_per_s, longest);
                 let attention = attention(&role.attention)?;
-                let (permitted, grants) =
-                    self.permit(context, books, &endpoint, wanted, role.grants)?;
-                let responders: Vec<Address> = if transport.is_group() {
-                    grants.iter().map(Grant::station).collect()
-                } else {
-                    Vec::new()
-                };
+                let (permitted, grants) = permit(&endpoint, wanted, role.grants)?;
+                let grants = grants.iter().filter(|_| transport.is_group());
+                let responders = grants.map(Grant::station).collect();
                 let wire::Requester { timeout_ns, seed, station, .. } = role;
-                let task =
-                    Task::Request { source, draws: (seed, station), timeout_ns, responders, attention };
+                let draws = (seed, station);
+                let task = Task::Request { source, draws, timeout_ns, responders, attention };
                 (task, endpoint, Some(permitted))
             }
             Some(WireRole::Responder(role)) => {
-                // Responses go to one station, also those to what came to a group.
-                let endpoint = Endpoint { transport: Transport { cast: Cast::Unicast, ..transport }, ..endpoint_at(own()?) };
-                let (task, permitted) = self.responder(context, books, &endpoint, role)?;
-                (task, endpoint, Some(permitted))
+                // Responses go to one station, also those to what arrived at a group.
+                let unicast = Transport { cast: Cast::Unicast, ..transport };
+                let endpoint = Endpoint { transport: unicast, ..own()? };
+                let responses = match role.responses_json.as_str() {
+                    "" => None,
+                    text => Some(Box::new(read_responses(text, role.seed, role.station)?)),
+                };
+                // Without lengths of their own, responses are as long as requests, up to this.
+                let as_requests = Lengths::Fixed { bits: u64::from(role.longest_frame_octets) * 8 };
+                let frames = responses.as_ref().and_then(|responses| responses.frames.as_ref());
+                let longest = longest_frame_octets(&endpoint, frames.unwrap_or(&as_requests))?;
+                let wanted = wanted(role.rate_bps, role.rate_frames_per_s, longest);
+                let attention = attention(&role.attention)?;
+                let (permitted, _) = permit(&endpoint, wanted, role.grant.into_iter().collect())?;
+                (Task::Respond { responses, attention }, endpoint, Some(permitted))
             }
             Some(WireRole::Client(role)) => {
-                let endpoint = by_tcp(endpoint_at(own()?))?;
-                let file = Box::new(read_file(&role.file_json)?);
-                let wanted = wanted_rates(role.rate_bps, role.rate_frames_per_s, IN_BULK);
-                let (permitted, _) = self.permit(context, books, &endpoint, wanted, role.grants)?;
+                by_tcp("a file")?;
+                let (endpoint, file) = (own()?, Box::new(read_file(&role.file_json)?));
+                let wanted = wanted(role.rate_bps, role.rate_frames_per_s, IN_BULK);
+                let (permitted, _) = permit(&endpoint, wanted, role.grants)?;
                 (Task::Client { file, draws: (role.seed, role.station) }, endpoint, Some(permitted))
             }
             Some(WireRole::Server(role)) => {
-                let endpoint = by_tcp(endpoint_at(own()?))?;
-                let file = Box::new(read_file(&role.file_json)?);
-                let wanted = wanted_rates(role.rate_bps, role.rate_frames_per_s, IN_BULK);
-                let grants = role.grant.into_iter().collect();
-                let (permitted, _) = self.permit(context, books, &endpoint, wanted, grants)?;
+                by_tcp("a file")?;
+                let (endpoint, file) = (own()?, Box::new(read_file(&role.file_json)?));
+                let wanted = wanted(role.rate_bps, role.rate_frames_per_s, IN_BULK);
+                let (permitted, _) = permit(&endpoint, wanted, role.grant.into_iter().collect())?;
                 (Task::Server { file, draws: (role.seed, role.station) }, endpoint, Some(permitted))
             }
         };
@@ -200,30 +193,11 @@ impl RoleReader<'_> {
         }
         Ok(RolePlan { flow, stream, endpoint, task, permitted, congestion })
     }
-
-    fn responder(
-        &self,
-        context: &Context<'_>,
-        books: &mut RoleBooks<'_>,
-        endpoint: &Endpoint,
-        role: wire::Responder,
-    ) -> Result<(Task, Permitted), Refusal> {
-        let answers = match role.responses_json.as_str() {
-            "" => None,
-            text => Some(Box::new(read_responses(text, role.seed, role.station)?)),
-        };
-        // Without lengths of their own, answers are as long as requests, and no longer than is said
-        // here.
-        let as_said = Lengths::Fixed { bits: u64::from(role.longest_frame_octets) * 8 };
-        let frames = answers.as_ref().and_then(|answers| answers.frames.as_ref());
-        let longest = longest_frame_octets(endpoint, frames.unwrap_or(&as_said))?;
-        let wanted = wanted_rates(role.rate_bps, role.rate_frames_per_s, longest);
-        let attention = attention(&role.attention)?;
-        let (permitted, _) =
-            self.permit(context, books, endpoint, wanted, role.grant.into_iter().collect())?;
-        Ok((Task::Respond { answers, attention }, permitted))
-    }
 }
+
+const ROLES: &str =
+    "send, sink, requester, responder, bulk sender, bulk receiver, clock, client or server";
+const GRANTED_HERE: &str = "a flow that was granted here";
 
 /// The rules and the experiment in which roles are entered.
 pub(crate) struct RoleBooks<'a> {
@@ -263,18 +237,11 @@ struct WantedRates {
 /// Of octets in bulk, which TCP makes segments of: no length of frames.
 const IN_BULK: u32 = 0;
 
-fn wanted_rates(rate_bps: u64, rate_frames_per_s: u64, longest_frame_octets: u32) -> WantedRates {
-    WantedRates { rate_bps, rate_frames_per_s, longest_frame_octets }
-}
-
 /// Refuse a congestion control that this host does not have, before anything is sent.
 fn check_congestion(name: &str, transport: Transport) -> Result<(), Refusal> {
     if transport.kind != PortKind::Tcp {
-        return Err(Refusal::new(
-            Rule::Description,
-            format!("congestion {name} by {transport}"),
-            "congestion by tcp",
-        ));
+        let value = format!("congestion {name} by {transport}");
+        return refuse(Rule::Description, value, "congestion by tcp");
     }
     let refused =
         |error: String| Refusal::new(Rule::Description, error, "a congestion control of this host");
@@ -291,13 +258,6 @@ fn check_congestion(name: &str, transport: Transport) -> Result<(), Refusal> {
     set_congestion(&socket, name).map_err(|error| refused(error.to_string()))
 }
 
-fn by_tcp(endpoint: Endpoint) -> Result<Endpoint, Refusal> {
-    match endpoint.transport.kind {
-        PortKind::Tcp => Ok(endpoint),
-        _ => Err(Refusal::new(Rule::Description, endpoint.transport, "a file by tcp")),
-    }
-}
-
 pub(crate) fn address(text: &str) -> Result<IpAddr, Refusal> {
     text.parse().map_err(|_| Refusal::new(Rule::Address, format!("{text:?}"), "an IP address"))
 }
@@ -307,10 +267,33 @@ fn attention(text: &str) -> Result<Attention, Refusal> {
         "spinning" => Ok(Attention::Spinning),
         "sleeping" => Ok(Attention::Sleeping),
         "collecting" => Ok(Attention::Collecting),
-        other => Err(Refusal::new(
+        other => refuse(
             Rule::Description,
             format!("attention {other:?}"),
             "spinning, sleeping or collecting",
-        )),
+        ),
+    }
+}
+
+impl From<wire::Phases> for Phases {
+    fn from(phases: wire::Phases) -> Self {
+        let wire::Phases {
+            settle_ns,
+            transmit_ns,
+            measure_from_ns,
+            measure_to_ns,
+            drain_ns,
+            batches,
+        } = phases;
+        let batches = batches.max(1); // 0: not given
+        Self { settle_ns, transmit_ns, measure_from_ns, measure_to_ns, drain_ns, batches }
+    }
+}
+
+impl From<Phases> for wire::Phases {
+    fn from(phases: Phases) -> Self {
+        let Phases { settle_ns, transmit_ns, measure_from_ns, measure_to_ns, drain_ns, batches } =
+            phases;
+        Self { settle_ns, transmit_ns, measure_from_ns, measure_to_ns, drain_ns, batches }
     }
 }

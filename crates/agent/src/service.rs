@@ -1,9 +1,8 @@
 //! The calls of the protocol; the rule book admits each first.
 
-use crate::attest::{self, Notary, Signed};
+use crate::attest::{self, random, Notary, Signed};
 use crate::protocol as wire;
 use crate::protocol::agent_server::Agent;
-use crate::random::random;
 use crate::role_plans::{address, endpoint, Context, RoleBooks, RoleReader};
 use crate::PROTOCOL;
 use ethermeter_live::{HostTime, SkewedClock, Timeline};
@@ -85,7 +84,6 @@ pub struct Service {
 impl Service {
     /// One under an operator's ceilings; without a notary it is one without TLS, and keeps to
     /// loopback addresses. Its frames show the time of `own_clock`.
-    #[must_use]
     pub fn new(ceilings: Ceilings, notary: Option<Notary>, own_clock: SkewedClock) -> Self {
         let session = random();
         let rules = RuleBook::new(ceilings, session, notary.is_none());
@@ -317,17 +315,7 @@ impl Agent for Service {
         let stamp = stamp(request.stamp)?;
         let phases =
             request.phases.ok_or_else(|| Status::invalid_argument("the phases are missing"))?;
-        let wire::Phases {
-            settle_ns,
-            transmit_ns,
-            measure_from_ns,
-            measure_to_ns,
-            drain_ns,
-            batches,
-        } = phases;
-        let batches = batches.max(1); // 0: not given
-        let phases =
-            Phases { settle_ns, transmit_ns, measure_from_ns, measure_to_ns, drain_ns, batches };
+        let phases = Phases::from(phases);
         let now_ns = HostTime.now_ns();
         {
             // A station that only sends has not been asked for a grant: its experiment begins here.

@@ -568,7 +568,7 @@ proptest! {
     fn no_text_makes_reading_a_test_panic(
         text in "(\\PC{0,5}|\\{|\\}|\\[|\\]|\"|:|,|seed|agents|flows|kind|stream|[0-9]{1,20}){0,60}", at: proptest::sample::Index, octet: u8,
     ) {
-        let _ = ethermeter_agent::description::Test::parse(&text);
+        let _ = ethermeter_agent::Test::parse(&text);
         let test = serde_json::json!({
             "seed": 1, "clocks": "always_compared", "phases": {"settle_ns": MS, "transmit_ns": MS, "measure_from_ns": 0, "measure_to_ns": MS, "drain_ns": 0},
             "agents": [{"name": "a", "control": "127.0.0.1:1", "address": "127.0.0.1"}, {"name": "b", "control": "127.0.0.1:2", "address": "::1"}],
@@ -578,7 +578,7 @@ proptest! {
         let at = at.index(octets.len());
         octets[at] ^= octet;
         if let Ok(text) = String::from_utf8(octets) {
-            let _ = ethermeter_agent::description::Test::parse(&text);
+            let _ = ethermeter_agent::Test::parse(&text);
         }
     }
 }

@@ -308,11 +308,11 @@ fn callers_without_a_runtime_can_measure_and_stop() {
     let (a, b) = (Agent::spawn(&[]), Agent::spawn(&[]));
     let run = |transmit_ms, stop_after: u32| {
         let description = test(&[&a, &b], transmit_ms, &[flow("paced", &paced())]).to_string();
-        let mut asked = 0;
+        let asked = std::cell::Cell::new(0);
         let stages = std::cell::RefCell::new(Vec::new());
         let should_stop = || {
-            asked += 1;
-            asked > stop_after
+            asked.set(asked.get() + 1);
+            asked.get() > stop_after
         };
         let tell = |stage| stages.borrow_mut().push(stage);
         let result =

@@ -1,9 +1,9 @@
 //! Agents and their coordinator. What they do runs on a thread of its own, while the caller's looks
 //! at signals and asks whether to stop.
 
-use ethermeter_agent::attest::Credentials;
 use ethermeter_agent::coordinator::{self, Error, Stage};
-use ethermeter_agent::description::Test;
+use ethermeter_agent::Credentials;
+use ethermeter_agent::Test;
 use ethermeter_agent::{certificates, listen};
 use ethermeter_live::SkewedClock;
 use ethermeter_station::consent::Ceilings;
@@ -87,9 +87,9 @@ pub fn serve_agent(
         None,
         move |stop, sender| {
             let listening = |local: SocketAddr| drop(sender.send(local.to_string()));
-            listen::serve_blocking(at, ceilings, credentials.as_ref(), own_clock, listening, || {
-                stop.load(Ordering::Relaxed)
-            })
+            let should_stop = || stop.load(Ordering::Relaxed);
+            let credentials = credentials.as_ref();
+            listen::serve_blocking(at, ceilings, credentials, own_clock, listening, should_stop)
         },
         |address| match address {
             Some(local) => ready.call1((local,)).map(|_| false),
@@ -116,9 +116,8 @@ pub fn ask_hosts(
         py,
         namespace,
         move |stop, _| {
-            coordinator::hosts_blocking(&controls, credentials.as_ref(), || {
-                stop.load(Ordering::Relaxed)
-            })
+            let should_stop = || stop.load(Ordering::Relaxed);
+            coordinator::hosts_blocking(&controls, credentials.as_ref(), should_stop)
         },
         |_| Ok(false),
     )?;
@@ -147,12 +146,8 @@ pub fn measure_test(
         namespace,
         move |stop, sender| {
             let entered = |stage| drop(sender.send(word(stage).to_owned()));
-            coordinator::run_blocking(
-                &test,
-                credentials.as_ref(),
-                || stop.load(Ordering::Relaxed),
-                entered,
-            )
+            let should_stop = || stop.load(Ordering::Relaxed);
+            coordinator::run_blocking(&test, credentials.as_ref(), should_stop, entered)
         },
         |stage| follow.map_or(Ok(false), |follow| follow.call1((stage,))?.is_truthy()),
     )?;

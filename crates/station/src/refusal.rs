@@ -95,6 +95,18 @@ impl Refusal {
     }
 }
 
+/// A refusal, as an error.
+///
+/// # Errors
+/// Always.
+pub fn refuse<T>(
+    rule: Rule,
+    value: impl fmt::Display,
+    allowed: impl fmt::Display,
+) -> Result<T, Refusal> {
+    Err(Refusal::new(rule, value, allowed))
+}
+
 /// `Ok` if `is_allowed`, else a refusal with its words made only then.
 pub(crate) fn require<V: fmt::Display, A: fmt::Display>(
     is_allowed: bool,
@@ -105,6 +117,6 @@ pub(crate) fn require<V: fmt::Display, A: fmt::Display>(
     if is_allowed {
         Ok(())
     } else {
-        Err(Refusal::new(rule, value, allowed))
+        refuse(rule, value, allowed)
     }
 }

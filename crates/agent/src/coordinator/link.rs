@@ -1,7 +1,7 @@
 //! One agent, as its coordinator sees it.
 
-use super::error::Error;
 use super::renewals::Renewals;
+use super::Error;
 use crate::attest::Credentials;
 use crate::description::AgentEntry;
 use crate::listen::{whole, LONGEST_RESULT};

@@ -8,21 +8,14 @@
 //! However the test ends, every agent that was reached is stopped and its results are collected.
 //! If the coordinator is lost, its leases lapse and the agents fall silent.
 
-mod clock_pairs;
-mod error;
-mod grants;
 mod link;
 mod outcome;
 mod renewals;
-mod request_response;
 mod roles;
 
-pub use error::Error;
-
-use crate::attest::Credentials;
+use crate::attest::{random, Credentials};
 use crate::description::{AgentEntry, Test};
-use crate::random::random;
-use crate::stop;
+use crate::listen::stop_requested;
 use ethermeter_live::{HostTime, Timeline};
 use ethermeter_station::result::{HostAnswer, TestResult};
 use link::{Link, TIMEOUT};
@@ -34,6 +27,7 @@ use std::net::SocketAddr;
 use std::pin::Pin;
 use std::task::Poll;
 use std::time::Duration;
+use tokio::runtime::Builder;
 
 /// From the order to begin to the beginning: enough for all agents to hear of it.
 const LEAD_NS: u64 = 300_000_000;
@@ -41,6 +35,37 @@ const LEAD_NS: u64 = 300_000_000;
 const LOOK: Duration = Duration::from_millis(2);
 /// Agents may be so late with the end of their roles.
 const OVERTIME: Duration = Duration::from_secs(5);
+
+/// A test could not begin.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The description is wrong; one line a fault.
+    #[error("{0}")]
+    Description(String),
+    /// An agent cannot be reached.
+    #[error("agent {agent} at {control}: {what}")]
+    Unreachable {
+        /// Which.
+        agent: String,
+        /// Where.
+        control: SocketAddr,
+        /// Why.
+        what: String,
+    },
+    /// The operating system refused.
+    #[error("starting a coordinator: {0}")]
+    System(#[from] std::io::Error),
+    /// An agent refused, or failed, before the test began.
+    #[error("agent {agent}, {doing}: {what}")]
+    Refused {
+        /// Which.
+        agent: String,
+        /// What was asked of it.
+        doing: &'static str,
+        /// Why: of a refusal, its rule, the value and what is allowed.
+        what: String,
+    },
+}
 
 /// How far a test is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,23 +81,11 @@ pub enum Stage {
 }
 
 /// Run a test, or as much of it as there is until `end` is ready; then all agents are stopped and
-/// what they have counted is kept.
+/// their counts are kept. `tell` is called when a stage begins.
 ///
 /// # Errors
 /// If the test never began: the description is wrong, an agent cannot be reached, or refuses.
 pub async fn run(
-    test: &str,
-    credentials: Option<&Credentials>,
-    end: impl Future<Output = ()>,
-) -> Result<TestResult, Error> {
-    run_telling(test, credentials, end, |_| ()).await
-}
-
-/// As [`run`], and `tell` is called when a stage begins.
-///
-/// # Errors
-/// As [`run`].
-pub async fn run_telling(
     test: &str,
     credentials: Option<&Credentials>,
     end: impl Future<Output = ()>,
@@ -118,36 +131,34 @@ pub async fn run_telling(
     Ok(outcome::of(&test, experiment, &links, &ending, collected))
 }
 
-/// As [`run_telling`], for callers without a runtime of their own: `should_stop` is asked every 50
-/// ms.
+/// As [`run`], for callers without a runtime of their own: `should_stop` is called every 50 ms.
 ///
 /// # Errors
-/// As [`run`], and if the system has no means for it.
+/// As [`run`], and if the system refuses a runtime.
 pub fn run_blocking(
     test: &str,
     credentials: Option<&Credentials>,
-    should_stop: impl FnMut() -> bool,
+    should_stop: impl Fn() -> bool,
     tell: impl Fn(Stage),
 ) -> Result<TestResult, Error> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(run_telling(test, credentials, stop::requested(should_stop), tell))
+    let runtime = Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(run(test, credentials, stop_requested(should_stop), tell))
 }
 
-/// As [`hosts`], for callers without a runtime of their own; nothing if it was to stop, which is
-/// asked every 50 ms.
+/// As [`hosts`], for callers without a runtime of their own; `None` if `should_stop`, called every
+/// 50 ms, returned true.
 ///
 /// # Errors
-/// If the system has no means for it.
+/// If the system refuses a runtime.
 pub fn hosts_blocking(
     controls: &[SocketAddr],
     credentials: Option<&Credentials>,
-    should_stop: impl FnMut() -> bool,
+    should_stop: impl Fn() -> bool,
 ) -> Result<Option<Vec<HostAnswer>>, Error> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    Ok(runtime.block_on(async {
+    Ok(Builder::new_current_thread().enable_all().build()?.block_on(async {
         tokio::select! {
             hosts = hosts(controls, credentials) => Some(hosts),
-            () = stop::requested(should_stop) => None,
+            () = stop_requested(should_stop) => None,
         }
     }))
 }

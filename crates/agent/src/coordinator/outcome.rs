@@ -1,7 +1,7 @@
 //! Result of a test, from the reports of its agents.
 
-use super::error::Error;
 use super::link::Link;
+use super::Error;
 use crate::description::{Flow, Test, Traffic};
 use ethermeter_live::loss::Path;
 use ethermeter_station::consent::Cast;
@@ -33,7 +33,6 @@ pub(super) fn never_begun(test: &Test, experiment: u64) -> TestResult {
     }
 }
 
-/// Description of an agent.
 pub(super) fn of_host(link: &Link) -> HostDescription {
     let hello = &link.hello;
     let interfaces = hello.interfaces.iter();

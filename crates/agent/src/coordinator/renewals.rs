@@ -15,7 +15,6 @@ const CHALLENGES: Duration = Duration::from_millis(150);
 pub(super) struct Renewals(Vec<Agent>);
 
 struct Agent {
-    /// Its process.
     session: u64,
     inbox: Mutex<Inbox>,
     ready: Notify,

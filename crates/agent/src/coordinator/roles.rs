@@ -1,128 +1,307 @@
-//! Grants and roles of a test, handed out to its agents.
+//! Grants and roles of a test, requested of its agents and handed out to them.
 
-use super::clock_pairs::ClockPairs;
-use super::error::Error;
-use super::grants::{request_grant, Wanted};
 use super::link::Link;
 use super::renewals::Renewals;
-use super::request_response::RequestResponse;
-use crate::description::{Flow, Test, Traffic};
+use super::Error;
+use crate::description::{Clocks, Flow, Test, Traffic, CLOCK_FLOW};
 use crate::protocol::{self as wire, role::Role as WireRole};
-use ethermeter_station::consent::Cast;
-use ethermeter_station::experiment::Phases;
+use ethermeter_station::consent::{Cast, Transport};
+use ethermeter_station::experiment::clocks;
+use std::net::IpAddr;
 
-/// The port's number that a flow's receivers are asked for. All of a group need the same, which the
-/// flow's index in the test decides where the test gives no port.
-fn port_number(flow: &Flow, stream: u16) -> u16 {
-    let is_free = flow.number == 0 && flow.cast != Cast::Unicast && !flow.port.is_raw();
-    if is_free {
-        GROUP_PORTS.start + stream % (GROUP_PORTS.end - GROUP_PORTS.start)
-    } else {
-        flow.number
+/// The grant that a flow needs of each receiver.
+struct Wanted<'a> {
+    flow: &'a str,
+    transport: Transport,
+    number: u16,
+    rate_bps: u64,
+    rate_frames_per_s: u64,
+    longest_frame_octets: u32,
+    /// Longest frame of the opposite direction, by the same port.
+    room_frame_octets: u32,
+    duration_ns: u64,
+}
+
+impl Wanted<'_> {
+    /// Request a grant for `sender` from the agent of `link`.
+    async fn request(&self, link: &Link, sender: IpAddr) -> Result<wire::SignedGrant, Error> {
+        let request = wire::GrantRequest {
+            stamp: None,
+            sender: sender.to_string(),
+            address: link.entry.address.to_string(),
+            port: self.number.into(),
+            rate_bps: self.rate_bps,
+            rate_frames_per_s: self.rate_frames_per_s,
+            duration_ns: self.duration_ns,
+            flow: self.flow.to_owned(),
+            longest_frame_octets: self.longest_frame_octets,
+            room_frame_octets: self.room_frame_octets,
+            kind: self.transport.kind.word().into(),
+            cast: self.transport.cast.word().into(),
+            interface: link.entry.interface.clone().unwrap_or_default(),
+        };
+        let wire::GrantReply { grant, signature, certificate } = link.grant(request).await?;
+        Ok(wire::SignedGrant { grant, signature, certificate })
+    }
+
+    /// A role in the flow at the agent of `link`.
+    fn role(&self, link: &Link, stream: u16, congestion: &str, role: WireRole) -> wire::Role {
+        wire::Role {
+            flow: self.flow.to_owned(),
+            kind: self.transport.kind.word().into(),
+            cast: self.transport.cast.word().into(),
+            interface: link.entry.interface.clone().unwrap_or_default(),
+            stream: stream.into(),
+            congestion: congestion.to_owned(),
+            role: Some(role),
+        }
     }
 }
 
-/// Ports of groups: below the system's ephemeral ports.
-const GROUP_PORTS: std::ops::Range<u16> = 20_000..32_000;
-
-/// Grants and roles of all agents.
+/// Request the grants of all flows, and prepare their roles at all agents.
 pub(super) async fn arrange(test: &Test, links: &[Link], renewals: &Renewals) -> Result<(), Error> {
-    let duration_ns = test.phases.duration_ns();
     let mut roles: Vec<Vec<wire::Role>> = links.iter().map(|_| Vec::new()).collect();
-    let index = |name: &str| test.index_of(name).expect("names were checked");
-    let pairs = ClockPairs::of(test, links);
-    pairs.arrange(test, links, &mut roles).await?;
-    for (number, flow) in test.flows.iter().enumerate() {
-        let stream = u16::try_from(number).expect("fewer flows");
-        let transport = flow.transport();
-        let from = index(&flow.from);
-        let from_address = links[from].entry.address;
-        let receivers: Vec<usize> = flow.to.names().iter().map(|name| index(name)).collect();
-        let (rate_bps, rate_frames_per_s) = (flow.most_bps, flow.most_frames_per_s);
-        let attention = flow.attention.word().to_owned();
-        let wanted = Wanted {
-            flow: &flow.name,
-            transport,
-            number: port_number(flow, stream),
-            rate_bps,
-            rate_frames_per_s,
-            longest_frame_octets: flow.longest_frame_octets(),
-            room_frame_octets: flow.longest_response_octets(),
-            duration_ns,
-        };
-        let mut grants = Vec::with_capacity(receivers.len());
-        for &to in &receivers {
-            grants.push(request_grant(&links[to], &wanted, from_address).await?);
-        }
-        let role = |agent: usize, role: WireRole| wire::Role {
-            flow: flow.name.clone(),
-            kind: transport.kind.word().into(),
-            cast: transport.cast.word().into(),
-            interface: links[agent].entry.interface.clone().unwrap_or_default(),
-            stream: stream.into(),
-            congestion: flow.congestion.clone().unwrap_or_default(),
-            role: Some(role),
-        };
-        match &flow.traffic {
-            Traffic::Stream { real_time, .. } => {
-                let send = wire::Send {
-                    grants,
-                    source_json: flow.source_text().expect("streams have one"),
-                    seed: test.seed,
-                    station: stream.into(),
-                    address: from_address.to_string(),
-                    rate_bps,
-                    rate_frames_per_s,
-                    real_time: *real_time,
-                };
-                roles[from].push(role(from, WireRole::Send(send)));
-                for &to in &receivers {
-                    let clock = pairs.name_of(from, to);
-                    roles[to].push(role(
-                        to,
-                        WireRole::Sink(wire::Sink { attention: attention.clone(), clock }),
-                    ));
-                }
-            }
-            Traffic::Transfer { octets, block_octets } => {
-                let give = wire::BulkSender {
-                    grants,
-                    address: from_address.to_string(),
-                    octets: octets.unwrap_or(0),
-                    block_octets: *block_octets,
-                    rate_bps,
-                    rate_frames_per_s,
-                };
-                roles[from].push(role(from, WireRole::BulkSender(give)));
-                for &to in &receivers {
-                    roles[to].push(role(to, WireRole::BulkReceiver(wire::BulkReceiver {})));
-                }
-            }
-            Traffic::Exchange { .. } | Traffic::File { .. } => {
-                let answered = RequestResponse {
-                    test,
-                    links,
-                    flow,
-                    number: stream,
-                    from,
-                    receivers: &receivers,
-                    there: &wanted,
-                };
-                for (agent, it) in answered.roles(grants).await? {
-                    roles[agent].push(role(agent, it));
-                }
-            }
-        }
+    let pairs = clock_pairs(test, links);
+    for (number, &(from, to)) in pairs.iter().enumerate() {
+        arrange_clock(test, links, &clock_flow(number), from, to, &mut roles).await?;
     }
-    let phases = Some(wire_phases(&test.phases));
+    for (number, flow) in test.flows.iter().enumerate() {
+        let number = u16::try_from(number).expect("fewer flows");
+        FlowRoles::new(test, links, flow, number).arrange(&pairs, &mut roles).await?;
+    }
     for (index, (link, roles)) in links.iter().zip(roles).enumerate() {
+        let phases = Some(test.phases.into());
         link.prepare(wire::PrepareRequest { stamp: None, phases, roles }, index, renewals).await?;
     }
     Ok(())
 }
 
-fn wire_phases(phases: &Phases) -> wire::Phases {
-    let Phases { settle_ns, transmit_ns, measure_from_ns, measure_to_ns, drain_ns, batches } =
-        *phases;
-    wire::Phases { settle_ns, transmit_ns, measure_from_ns, measure_to_ns, drain_ns, batches }
+/// Senders of streams and receivers that synchronise clocks: each pair once.
+fn clock_pairs(test: &Test, links: &[Link]) -> Vec<(usize, usize)> {
+    let mut pairs = Vec::new();
+    for flow in test.flows.iter().filter(|flow| matches!(flow.traffic, Traffic::Stream { .. })) {
+        let from = test.index_of(&flow.from).expect("names were checked");
+        for to in flow.to.names().iter().filter_map(|name| test.index_of(name)) {
+            let is_wanted = match test.clocks {
+                Clocks::Compared => !links[from].shares_clock_with(&links[to]),
+                Clocks::AlwaysCompared => true,
+                Clocks::NotCompared => false,
+            };
+            if is_wanted && !pairs.contains(&(from, to)) {
+                pairs.push((from, to));
+            }
+        }
+    }
+    pairs
+}
+
+/// The flow that compares the clocks of a pair.
+fn clock_flow(pair: usize) -> String {
+    format!("{CLOCK_FLOW}{pair}")
+}
+
+/// Compare the clocks of a sender and a receiver: the receiver requests, the sender responds.
+async fn arrange_clock(
+    test: &Test,
+    links: &[Link],
+    flow: &str,
+    from: usize,
+    to: usize,
+    roles: &mut [Vec<wire::Role>],
+) -> Result<(), Error> {
+    let (rate_bps, rate_frames_per_s) = (clocks::MOST_BPS, clocks::MOST_FRAMES_PER_S);
+    let wanted = Wanted {
+        flow,
+        transport: Transport::default(),
+        number: 0,
+        rate_bps,
+        rate_frames_per_s,
+        longest_frame_octets: clocks::FRAME_OCTETS,
+        room_frame_octets: clocks::FRAME_OCTETS,
+        duration_ns: test.phases.duration_ns(),
+    };
+    let request = wanted.request(&links[from], links[to].entry.address).await?;
+    let response = wanted.request(&links[to], links[from].entry.address).await?;
+    let clock = wire::Clock { grants: vec![request], rate_bps, rate_frames_per_s };
+    let responder = wire::Responder {
+        grant: Some(response),
+        rate_bps,
+        rate_frames_per_s,
+        attention: "sleeping".to_owned(),
+        responses_json: String::new(),
+        longest_frame_octets: clocks::FRAME_OCTETS,
+        seed: test.seed,
+        station: 0,
+    };
+    roles[to].push(wanted.role(&links[to], 0, "", WireRole::Clock(clock)));
+    roles[from].push(wanted.role(&links[from], 0, "", WireRole::Responder(responder)));
+    Ok(())
+}
+
+/// Ports of groups: below the system's ephemeral ports.
+const GROUP_PORTS: std::ops::Range<u16> = 20_000..32_000;
+
+/// The roles of one flow.
+struct FlowRoles<'a> {
+    test: &'a Test,
+    links: &'a [Link],
+    flow: &'a Flow,
+    /// Its index in the test, which numbers its sender's random streams.
+    number: u16,
+    from: usize,
+    receivers: Vec<usize>,
+    /// The grant requested of the receivers.
+    wanted: Wanted<'a>,
+}
+
+impl<'a> FlowRoles<'a> {
+    fn new(test: &'a Test, links: &'a [Link], flow: &'a Flow, number: u16) -> Self {
+        let index = |name: &String| test.index_of(name).expect("names were checked");
+        // All receivers of a group need the same port, which the flow's index decides where the
+        // test gives none.
+        let is_free = flow.number == 0 && flow.cast != Cast::Unicast && !flow.port.is_raw();
+        let group_port = GROUP_PORTS.start + number % (GROUP_PORTS.end - GROUP_PORTS.start);
+        let wanted = Wanted {
+            flow: &flow.name,
+            transport: flow.transport(),
+            number: if is_free { group_port } else { flow.number },
+            rate_bps: flow.most_bps,
+            rate_frames_per_s: flow.most_frames_per_s,
+            longest_frame_octets: flow.longest_frame_octets(),
+            room_frame_octets: flow.longest_response_octets(),
+            duration_ns: test.phases.duration_ns(),
+        };
+        let receivers = flow.to.names().iter().map(index).collect();
+        Self { test, links, flow, number, from: index(&flow.from), receivers, wanted }
+    }
+
+    fn address(&self, agent: usize) -> IpAddr {
+        self.links[agent].entry.address
+    }
+
+    async fn arrange(
+        &self,
+        pairs: &[(usize, usize)],
+        roles: &mut [Vec<wire::Role>],
+    ) -> Result<(), Error> {
+        let mut grants = Vec::with_capacity(self.receivers.len());
+        for &to in &self.receivers {
+            grants.push(self.wanted.request(&self.links[to], self.address(self.from)).await?);
+        }
+        let congestion = self.flow.congestion.as_deref().unwrap_or_default();
+        let mut add = |agent: usize, role: WireRole| {
+            let role = self.wanted.role(&self.links[agent], self.number, congestion, role);
+            roles[agent].push(role);
+        };
+        for (&to, station) in self.receivers.iter().zip(self.first_receiver()..) {
+            let pair = pairs.iter().position(|pair| *pair == (self.from, to));
+            add(to, self.receiving(to, station, pair).await?);
+        }
+        add(self.from, self.sending(grants));
+        Ok(())
+    }
+
+    /// Number of the first receiver's random streams: after those of all flows, as in a simulation.
+    fn first_receiver(&self) -> u32 {
+        let flows = &self.test.flows;
+        let before: usize =
+            flows[..usize::from(self.number)].iter().map(|flow| flow.to.names().len()).sum();
+        u32::try_from(flows.len() + before).expect("few receivers")
+    }
+
+    fn sending(&self, grants: Vec<wire::SignedGrant>) -> WireRole {
+        let Wanted { rate_bps, rate_frames_per_s, .. } = self.wanted;
+        let (seed, station) = (self.test.seed, self.number.into());
+        let source_json = self.flow.source_text().unwrap_or_default();
+        let address = self.address(self.from).to_string();
+        match &self.flow.traffic {
+            Traffic::Stream { real_time, .. } => WireRole::Send(wire::Send {
+                grants,
+                source_json,
+                seed,
+                station,
+                address,
+                rate_bps,
+                rate_frames_per_s,
+                real_time: *real_time,
+            }),
+            Traffic::Transfer { octets, block_octets } => WireRole::BulkSender(wire::BulkSender {
+                grants,
+                address,
+                octets: octets.unwrap_or(0),
+                block_octets: *block_octets,
+                rate_bps,
+                rate_frames_per_s,
+            }),
+            Traffic::Exchange { timeout_ns, .. } => WireRole::Requester(wire::Requester {
+                grants,
+                timeout_ns: *timeout_ns,
+                rate_bps,
+                rate_frames_per_s,
+                attention: self.flow.attention.word().to_owned(),
+                source_json,
+                seed,
+                station,
+            }),
+            Traffic::File { file } => WireRole::Client(wire::Client {
+                grants,
+                rate_bps,
+                rate_frames_per_s,
+                file_json: file.to_string(),
+                seed,
+                station,
+            }),
+        }
+    }
+
+    /// The role of a receiver, to which the sender grants its responses; `pair` is the comparison
+    /// of its clock with the sender's.
+    async fn receiving(
+        &self,
+        to: usize,
+        station: u32,
+        pair: Option<usize>,
+    ) -> Result<WireRole, Error> {
+        let attention = self.flow.attention.word().to_owned();
+        match &self.flow.traffic {
+            Traffic::Stream { .. } => {
+                let clock = pair.map(clock_flow).unwrap_or_default();
+                return Ok(WireRole::Sink(wire::Sink { attention, clock }));
+            }
+            Traffic::Transfer { .. } => return Ok(WireRole::BulkReceiver(wire::BulkReceiver {})),
+            Traffic::Exchange { .. } | Traffic::File { .. } => {}
+        }
+        let (rate_bps, rate_frames_per_s) = self.flow.most_back();
+        let back = Wanted {
+            transport: Transport { cast: Cast::Unicast, ..self.wanted.transport },
+            number: 0,
+            rate_bps,
+            rate_frames_per_s,
+            longest_frame_octets: self.wanted.room_frame_octets,
+            room_frame_octets: self.wanted.longest_frame_octets,
+            ..self.wanted
+        };
+        let grant = Some(back.request(&self.links[self.from], self.address(to)).await?);
+        let seed = self.test.seed;
+        Ok(match &self.flow.traffic {
+            Traffic::File { file } => WireRole::Server(wire::Server {
+                grant,
+                rate_bps,
+                rate_frames_per_s,
+                file_json: file.to_string(),
+                seed,
+                station,
+            }),
+            traffic => WireRole::Responder(wire::Responder {
+                grant,
+                rate_bps,
+                rate_frames_per_s,
+                attention,
+                responses_json: traffic.responses_text(),
+                longest_frame_octets: back.longest_frame_octets,
+                seed,
+                station,
+            }),
+        })
+    }
 }

@@ -94,7 +94,7 @@ pub enum Task {
     /// Respond to one requester.
     Respond {
         /// How long answers are and when they come; as long as their requests and at once without.
-        answers: Option<Box<Responses>>,
+        responses: Option<Box<Responses>>,
         /// How it waits.
         attention: Attention,
     },
@@ -464,13 +464,13 @@ impl RolePlan {
                 };
                 Ok(Counts::Requester(Box::new(request(port, time, own_clock, &plan, stop)?)))
             }
-            Task::Respond { answers, attention } => {
+            Task::Respond { responses, attention } => {
                 let asker = port.target();
                 let plan = ResponsePlan {
                     experiment: schedule.mark(),
                     stream: Some(self.stream),
                     may_respond_to: &|from| Some(from) == asker,
-                    answers: answers.as_deref(),
+                    answers: responses.as_deref(),
                     until_ns: schedule.until_ns(),
                     most_responses: u64::MAX,
                     attention: *attention,
