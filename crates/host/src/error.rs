@@ -49,3 +49,12 @@ impl Error {
         Err(Self::Range { what, value, allowed: format!("{least} to {most}") })
     }
 }
+
+impl From<ethermeter_live::Error> for Error {
+    fn from(error: ethermeter_live::Error) -> Self {
+        match error {
+            ethermeter_live::Error::System { doing, source } => Self::System { doing, source },
+            other => Self::System { doing: "using a port", source: io::Error::other(other) },
+        }
+    }
+}

@@ -5,7 +5,8 @@
 //! than its time by as much as the processor keeps the process waiting, and what finds its room
 //! full is lost.
 
-use crate::{joined, raw, Error};
+use crate::{joined, packet_socket, Error};
+use ethermeter_live::port::system::set_packet_option;
 use ethermeter_live::time::{HostTime, Timeline, NS_PER_S};
 use nix::poll::{ppoll, PollFd, PollFlags};
 use nix::sys::time::TimeSpec;
@@ -16,6 +17,8 @@ use std::io::{self, Read};
 use std::os::fd::AsFd;
 
 const LONGEST_FRAME: usize = 1 << 14;
+#[allow(clippy::cast_possible_truncation)] // 3
+const EVERY_PROTOCOL: u16 = libc::ETH_P_ALL as u16;
 /// At most so long between two looks at whether it is over.
 const LOOK_NS: u64 = 50_000_000;
 
@@ -59,8 +62,8 @@ pub fn carry(line: &Line) -> Result<Carried, Error> {
     let end_ns = HostTime.now_ns() + line.duration_ns;
     let [one, other] = &line.ends;
     // Sockets that send hear nothing, so that nothing queues up behind them.
-    let (from, to) = (listening(one)?, raw::open(other, raw::NONE)?);
-    let (back_from, back_to) = (listening(other)?, raw::open(one, raw::NONE)?);
+    let (from, to) = (listening(one)?, packet_socket(other, 0)?);
+    let (back_from, back_to) = (listening(other)?, packet_socket(one, 0)?);
     std::thread::scope(|scope| {
         let there = scope.spawn(move || one_way(from, &to, line, end_ns));
         let back = one_way(back_from, &back_to, line, end_ns);
@@ -71,11 +74,12 @@ pub fn carry(line: &Line) -> Result<Carried, Error> {
 }
 
 fn listening(interface: &str) -> Result<Socket, Error> {
-    let socket = raw::open(interface, raw::EVERY)?;
+    let socket = packet_socket(interface, EVERY_PROTOCOL)?;
     let preparing = || Error::system("preparing a packet socket");
     socket.set_nonblocking(true).map_err(preparing())?;
     socket.set_recv_buffer_size(4 << 20).map_err(preparing())?;
-    raw::ignore_outgoing(&socket)?;
+    let doing = "hearing only what comes in";
+    set_packet_option(&socket, libc::PACKET_IGNORE_OUTGOING, &1i32, doing)?;
     Ok(socket)
 }
 

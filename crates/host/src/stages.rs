@@ -1,7 +1,7 @@
 //! What one stage does when nothing else is asked of the host: samples in bit/s, each over a time
 //! of its own.
 
-use crate::{raw, Error};
+use crate::{packet_socket, Error};
 use ethermeter_live::time::{HostTime, Timeline, NS_PER_S};
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions};
@@ -245,7 +245,7 @@ fn loopback(sampling: Sampling) -> Result<Samples, Error> {
 
 fn frames(interface: &str, octets: usize, sampling: Sampling) -> Result<Samples, Error> {
     Error::unless_within("octets", octets as u64, 60, 9018)?;
-    let socket = raw::open(interface, raw::NONE)?;
+    let socket = packet_socket(interface, 0)?;
     let mut frame = vec![0; octets];
     // To everybody, from a local address, with the local experimental EtherType (802.3-2022 §
     // 3.2.6; IEEE 802-2014 § 9.2.4).

@@ -35,8 +35,8 @@ impl Error {
         Self::System { doing, source: io::Error::last_os_error() }
     }
 
-    pub(crate) fn system(doing: &'static str) -> impl FnOnce(io::Error) -> Self {
-        move |source| Self::System { doing, source }
+    pub(crate) fn system<E: Into<io::Error>>(doing: &'static str) -> impl FnOnce(E) -> Self {
+        move |error| Self::System { doing, source: error.into() }
     }
 
     pub(crate) fn refused(

@@ -12,14 +12,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 /// # Errors
 /// If there is no such interface.
 pub fn mtu(interface: &str) -> Result<u32, Error> {
-    let mut request = request_of(interface)?;
-    let socket = any_socket()?;
-    #[expect(unsafe_code, reason = "a question that no safe wrapper asks")]
-    // SAFETY: the request is zeroed but for the name; SIOCGIFMTU writes one integer into it.
-    let status = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFMTU, &raw mut request) };
-    if status != 0 {
-        return Err(Error::last("asking for an interface's MTU"));
-    }
+    let request = answered(interface, libc::SIOCGIFMTU, "asking for an interface's MTU")?;
     #[expect(unsafe_code, reason = "reading one member of a union")]
     // SAFETY: the member that SIOCGIFMTU has written.
     let octets = unsafe { request.ifr_ifru.ifru_mtu };
@@ -31,19 +24,29 @@ pub fn mtu(interface: &str) -> Result<u32, Error> {
 /// # Errors
 /// If there is no such interface.
 pub fn is_loopback(interface: &str) -> Result<bool, Error> {
-    let mut request = request_of(interface)?;
-    let socket = any_socket()?;
-    #[expect(unsafe_code, reason = "a question that no safe wrapper asks")]
-    // SAFETY: the request is zeroed but for the name; SIOCGIFFLAGS writes one short integer into
-    // it.
-    let status = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFFLAGS, &raw mut request) };
-    if status != 0 {
-        return Err(Error::last("asking for an interface's flags"));
-    }
+    let request = answered(interface, libc::SIOCGIFFLAGS, "asking for an interface's flags")?;
     #[expect(unsafe_code, reason = "reading one member of a union")]
     // SAFETY: the member that SIOCGIFFLAGS has written.
     let flags = unsafe { request.ifr_ifru.ifru_flags };
     Ok(i32::from(flags) & libc::IFF_LOOPBACK != 0)
+}
+
+/// A request about an interface, one of those that write an integer into it, as answered.
+fn answered(
+    interface: &str,
+    question: libc::Ioctl,
+    doing: &'static str,
+) -> Result<libc::ifreq, Error> {
+    let mut request = request_of(interface)?;
+    let socket = any_socket()?;
+    #[expect(unsafe_code, reason = "a question that no safe wrapper asks")]
+    // SAFETY: the request is zeroed but for the name, and the kernel writes an integer into it.
+    let status = unsafe { libc::ioctl(socket.as_raw_fd(), question, &raw mut request) };
+    if status == 0 {
+        Ok(request)
+    } else {
+        Err(Error::last(doing))
+    }
 }
 
 /// Facts of an interface; unknown ones are `None`.
@@ -182,7 +185,7 @@ impl InterfaceFacts {
 
 fn any_socket() -> Result<OwnedFd, Error> {
     socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)
-        .map_err(|error| Error::System { doing: "opening a socket", source: error.into() })
+        .map_err(Error::system("opening a socket"))
 }
 
 fn request_of(interface: &str) -> Result<libc::ifreq, Error> {

@@ -60,9 +60,9 @@ impl Recording {
     ///
     /// # Errors
     /// If an option is out of range, or the system refuses.
-    pub fn begin<W: Write + Send + 'static>(
+    pub fn begin(
         options: TapOptions,
-        to: W,
+        to: Box<dyn Write + Send>,
         most_octets: u64,
         first: impl FnOnce() -> io::Result<()> + Send + 'static,
     ) -> Result<Self, Error> {
@@ -121,15 +121,19 @@ impl Drop for Recording {
 }
 
 /// What the thread of a recording has.
-struct Recorder<W: Write> {
+struct Recorder {
     tap: Tap,
-    capture: Blocks<BufWriter<W>>,
+    capture: Blocks<BufWriter<Box<dyn Write + Send>>>,
     most_octets: u64,
     account: Account,
 }
 
-impl<W: Write> Recorder<W> {
-    fn open(options: &TapOptions, to: W, most_octets: u64) -> Result<Self, Error> {
+impl Recorder {
+    fn open(
+        options: &TapOptions,
+        to: Box<dyn Write + Send>,
+        most_octets: u64,
+    ) -> Result<Self, Error> {
         let begun_ns = wall_ns(); // before the first frame
         let tap = Tap::open(options)?;
         let to = BufWriter::with_capacity(PIECE, to);

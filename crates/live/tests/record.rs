@@ -48,7 +48,8 @@ fn recorded(
         only: Some((address(1), 24)),
     };
     let memory = Memory::default();
-    let recording = match Recording::begin(options, memory.clone(), most_octets, || Ok(())) {
+    let begun = Recording::begin(options, Box::new(memory.clone()), most_octets, || Ok(()));
+    let recording = match begun {
         Err(Error::System { source, .. }) if source.kind() == ErrorKind::PermissionDenied => {
             eprintln!("not tried: packet sockets need root");
             return None;
@@ -113,7 +114,7 @@ fn what_cannot_be_recorded_is_said_at_once() {
         only: None,
     };
     let begin = |options, first: fn() -> Result<()>| {
-        Recording::begin(options, Memory::default(), 1 << 20, first)
+        Recording::begin(options, Box::new(Memory::default()), 1 << 20, first)
     };
     for (interface, snap_octets, why) in
         [("no-such-one", 128, "finding an interface"), ("lo", 63, "64 to 65536")]

@@ -55,7 +55,7 @@ impl Recorder {
                 .custom_flags(nix::libc::O_NOFOLLOW)
                 .open(path)?;
             let first = move || namespace.as_deref().map_or(Ok(()), enter);
-            Recording::begin(options, to, most_octets, first).map_err(raise)
+            Recording::begin(options, Box::new(to), most_octets, first).map_err(raise)
         })
         .map(|recording| Self(Mutex::new(Some(recording))))
     }

@@ -29,7 +29,7 @@ impl Relay {
             .expect("nobody panics while taking it")
             .take()
             .ok_or_else(|| PyRuntimeError::new_err("a relay runs once only"))?;
-        py.detach(|| relay.run(say)).map(|told| told.to_string()).map_err(raise)
+        py.detach(|| relay.run(&mut say)).map(|told| told.to_string()).map_err(raise)
     }
 }
 

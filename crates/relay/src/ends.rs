@@ -2,8 +2,8 @@
 //! the kernel fills, and stamps of arrival.
 
 use ethermeter_live::port::packet::{bind, interface_index, raw_socket};
-use ethermeter_live::port::ring::Region;
-use ethermeter_live::port::system::{nanoseconds, read_option, set_option, stamp_arrivals};
+use ethermeter_live::port::ring::{number, ring_counts, vlan_tag, Region, ADDRESSES_OCTETS};
+use ethermeter_live::port::system::{nanoseconds, set_packet_option, stamp_arrivals};
 use ethermeter_live::Error;
 use socket2::Socket;
 use std::io::{self, IoSlice};
@@ -13,8 +13,6 @@ use std::sync::atomic::Ordering;
 const RING_OCTETS: usize = 2 << 20;
 const BLOCK_OCTETS: usize = 1 << 17;
 const SEND_OCTETS: usize = 4 << 20;
-/// Two addresses, after which a VLAN tag stands.
-const ADDRESSES_OCTETS: usize = 12;
 /// Octets of the shortest frame without its FCS; shorter ones are padded, as a sender does
 /// (802.3-2022, 4.2.3.3).
 pub const SHORTEST_OCTETS: usize = 60;
@@ -25,27 +23,9 @@ pub fn open_socket(name: &str) -> Result<(Socket, u32), Error> {
     let index = interface_index(name)?;
     let socket = raw_socket()?;
     let version = libc::tpacket_versions::TPACKET_V2 as i32;
-    set_option(
-        &socket,
-        libc::SOL_PACKET,
-        libc::PACKET_VERSION,
-        &version,
-        "choosing a kind of ring",
-    )?;
-    set_option(
-        &socket,
-        libc::SOL_PACKET,
-        libc::PACKET_IGNORE_OUTGOING,
-        &1i32,
-        "ignoring what goes out",
-    )?;
-    set_option(
-        &socket,
-        libc::SOL_PACKET,
-        libc::PACKET_QDISC_BYPASS,
-        &1i32,
-        "sending past the queue",
-    )?;
+    set_packet_option(&socket, libc::PACKET_VERSION, &version, "choosing a kind of ring")?;
+    set_packet_option(&socket, libc::PACKET_IGNORE_OUTGOING, &1i32, "ignoring what goes out")?;
+    set_packet_option(&socket, libc::PACKET_QDISC_BYPASS, &1i32, "sending past the queue")?;
     // Without this the kernel stamps a frame when it reaches the ring instead of when it reaches
     // the interface.
     stamp_arrivals(&socket)?;
@@ -88,20 +68,13 @@ impl Ring {
         let slot_octets =
             (libc::TPACKET2_HDRLEN + 64 + longest_octets as usize).next_power_of_two();
         let slots = RING_OCTETS / slot_octets;
-        let number = |value: usize| u32::try_from(value).expect("below the size of a ring");
         let request = libc::tpacket_req {
             tp_block_size: number(BLOCK_OCTETS),
             tp_block_nr: number(RING_OCTETS / BLOCK_OCTETS),
             tp_frame_size: number(slot_octets),
             tp_frame_nr: number(slots),
         };
-        set_option(
-            socket,
-            libc::SOL_PACKET,
-            libc::PACKET_RX_RING,
-            &request,
-            "making a ring of frames",
-        )?;
+        set_packet_option(socket, libc::PACKET_RX_RING, &request, "making a ring of frames")?;
         let region = Region::mapped(Some((socket.as_raw_fd(), 0)), RING_OCTETS)?;
         let promiscuous = libc::packet_mreq {
             mr_ifindex: i32::try_from(index).expect("an index"),
@@ -109,9 +82,8 @@ impl Ring {
             mr_alen: 0,
             mr_address: [0; 8],
         };
-        set_option(
+        set_packet_option(
             socket,
-            libc::SOL_PACKET,
             libc::PACKET_ADD_MEMBERSHIP,
             &promiscuous,
             "listening to all frames",
@@ -134,15 +106,7 @@ impl Ring {
             let head: libc::tpacket2_hdr = self.region.read(at);
             let frame = self.region.octets(at + usize::from(head.tp_mac), head.tp_snaplen as usize);
             let (addresses, rest) = frame.split_at(frame.len().min(ADDRESSES_OCTETS));
-            let tag = (status & libc::TP_STATUS_VLAN_VALID != 0).then(|| {
-                let tpid = if status & libc::TP_STATUS_VLAN_TPID_VALID != 0 {
-                    head.tp_vlan_tpid
-                } else {
-                    0x8100
-                };
-                let ([a, b], [c, d]) = (tpid.to_be_bytes(), head.tp_vlan_tci.to_be_bytes());
-                [a, b, c, d]
-            });
+            let tag = vlan_tag(status, head.tp_vlan_tpid, head.tp_vlan_tci);
             let octets = head.tp_len as usize + if tag.is_some() { 4 } else { 0 };
             hand_on(&Arrived {
                 stamped_wall_ns: nanoseconds(i64::from(head.tp_sec), i64::from(head.tp_nsec)),
@@ -163,15 +127,7 @@ impl Ring {
 
 /// Frames that found the ring full since this was last asked.
 pub fn dropped_since(socket: &Socket) -> Result<u64, Error> {
-    let zero = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
-    let since = read_option(
-        socket,
-        libc::SOL_PACKET,
-        libc::PACKET_STATISTICS,
-        zero,
-        "reading a ring's drops",
-    )?;
-    Ok(u64::from(since.tp_drops))
+    Ok(ring_counts(socket)?.1)
 }
 
 /// Send a frame of two pieces; says whether the interface took it.

@@ -111,7 +111,7 @@ impl Relay {
     ///
     /// # Errors
     /// If the system refuses to wait.
-    pub fn run(mut self, mut say: impl FnMut(&Value)) -> Result<Value, Error> {
+    pub fn run(mut self, say: &mut dyn FnMut(&Value)) -> Result<Value, Error> {
         let priority = PriorityGuard::fifo_where_allowed();
         let began_ns = HostTime.now_ns();
         let mut forwarding = Forwarding {
@@ -125,7 +125,7 @@ impl Relay {
             clock_stepped_ns: 0,
             waiting: Waiting::default(),
         };
-        let ended = forwarding.run(&self.signals, self.maker, &mut say)?;
+        let ended = forwarding.run(&self.signals, self.maker, say)?;
         let (waiting, clock_stepped_ns) = (forwarding.waiting, forwarding.clock_stepped_ns);
         forwarding.count_rings()?;
         let over_ns = HostTime.now_ns() - began_ns;
@@ -188,7 +188,7 @@ impl Forwarding<'_> {
         &mut self,
         signals: &SignalFd,
         maker: Option<i32>,
-        say: &mut impl FnMut(&Value),
+        say: &mut dyn FnMut(&Value),
     ) -> Result<Ended, Error> {
         let sockets = self.sockets;
         let mut doors: Vec<PollFd<'_>> =

@@ -111,8 +111,7 @@ pub fn send(sender: &Sender) -> Result<Sent, Error> {
         threads.into_iter().map(|thread| joined(thread)).collect::<Result<Vec<_>, Error>>()
     })?;
     let lasted_ns = HostTime.now_ns() - begun_ns;
-    let connections =
-        accounts.iter().map(|port| port.info().map_err(from_live)).collect::<Result<_, Error>>()?;
+    let connections = accounts.iter().map(TcpPort::info).collect::<Result<_, _>>()?;
     let (octets, worked_ns) =
         of_connections.iter().fold((0, 0), |sum, each| (sum.0 + each.0, sum.1 + each.1));
     Ok(Sent { octets, worked_ns, lasted_ns, connections })
@@ -120,14 +119,7 @@ pub fn send(sender: &Sender) -> Result<Sent, Error> {
 
 fn account_of(stream: &TcpStream) -> Result<TcpPort, Error> {
     let copy = stream.try_clone().map_err(Error::system("preparing a connection"))?;
-    TcpPort::on(copy, 1).map_err(from_live)
-}
-
-fn from_live(error: ethermeter_live::Error) -> Error {
-    Error::System {
-        doing: "reading TCP's information about a connection",
-        source: io::Error::other(error),
-    }
+    Ok(TcpPort::on(copy, 1)?)
 }
 
 fn connected(sender: &Sender) -> Result<TcpStream, Error> {

@@ -1,9 +1,11 @@
-//! Memory that is shared with the kernel.
+//! Memory that is shared with the kernel, and the ring of blocks that it fills with frames.
 
+use super::system::{read_option, set_packet_option};
 use crate::Error;
-use std::os::fd::RawFd;
+use socket2::Socket;
+use std::os::fd::{AsRawFd, RawFd};
 use std::ptr::NonNull;
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A mapping, unmapped when dropped.
 ///
@@ -130,4 +132,112 @@ impl Drop for Region {
         // SAFETY: exactly what was mapped; every slice into it borrowed `self` and is gone.
         unsafe { libc::munmap(self.start.as_ptr().cast(), self.octets) };
     }
+}
+
+/// A ring of blocks that the kernel fills with frames (`TPACKET_V3`).
+pub(super) struct BlockRing {
+    region: Region,
+    blocks: usize,
+    block_octets: usize,
+    next: usize,
+}
+
+/// A frame in a block, with the kernel's headers.
+pub(super) struct Held<'a> {
+    pub head: libc::tpacket3_hdr,
+    pub from: libc::sockaddr_ll,
+    pub frame: &'a [u8],
+}
+
+/// `tpacket3_hdr` rounded up as the kernel does; the address of the frame follows.
+const HEAD_OCTETS: usize = size_of::<libc::tpacket3_hdr>().next_multiple_of(16);
+
+impl BlockRing {
+    /// Make a ring of `blocks`, each handed over when it is full or `retire_ms` old.
+    pub fn made(
+        socket: &Socket,
+        blocks: usize,
+        block_octets: usize,
+        retire_ms: u32,
+    ) -> Result<Self, Error> {
+        const FRAME_OCTETS: usize = 1 << 11; // a measure only: frames lie as closely in a block as they can
+        let request = libc::tpacket_req3 {
+            tp_block_size: number(block_octets),
+            tp_block_nr: number(blocks),
+            tp_frame_size: number(FRAME_OCTETS),
+            tp_frame_nr: number(blocks * block_octets / FRAME_OCTETS),
+            tp_retire_blk_tov: retire_ms,
+            tp_sizeof_priv: 0,
+            tp_feature_req_word: 0,
+        };
+        set_packet_option(socket, libc::PACKET_RX_RING, &request, "making a ring of blocks")?;
+        let region = Region::mapped(Some((socket.as_raw_fd(), 0)), blocks * block_octets)?;
+        Ok(Self { region, blocks, block_octets, next: 0 })
+    }
+
+    /// Hand on the frames that are there, once around the ring at most; returns how many.
+    #[inline]
+    pub fn take<E>(
+        &mut self,
+        mut hand_on: impl FnMut(&Held<'_>) -> Result<(), E>,
+    ) -> Result<u64, E> {
+        const STATUS_AT: usize = std::mem::offset_of!(libc::tpacket_block_desc, hdr);
+        let mut taken = 0;
+        for _ in 0..self.blocks {
+            let block_at = self.next * self.block_octets;
+            let status = self.region.word(block_at + STATUS_AT);
+            if status.load(Ordering::Acquire) & libc::TP_STATUS_USER == 0 {
+                break;
+            }
+            let block: libc::tpacket_hdr_v1 = self.region.read(block_at + STATUS_AT);
+            let mut at = block_at + block.offset_to_first_pkt as usize;
+            for _ in 0..block.num_pkts {
+                let head: libc::tpacket3_hdr = self.region.read(at);
+                let from = self.region.read(at + HEAD_OCTETS);
+                let frame =
+                    self.region.octets(at + usize::from(head.tp_mac), head.tp_snaplen as usize);
+                let next_at = at + head.tp_next_offset as usize;
+                hand_on(&Held { head, from, frame })?;
+                at = next_at;
+                taken += 1;
+            }
+            status.store(libc::TP_STATUS_KERNEL, Ordering::Release);
+            self.next = (self.next + 1) % self.blocks;
+        }
+        Ok(taken)
+    }
+}
+
+/// Frames that passed the filter of a packet socket and, of these, frames that found its ring full,
+/// since this was last asked: the kernel sets its counts to zero.
+///
+/// # Errors
+/// If the kernel does not report it.
+pub fn ring_counts(socket: &Socket) -> Result<(u64, u64), Error> {
+    // A ring of frames gives the first two numbers only.
+    let zero = libc::tpacket_stats_v3 { tp_packets: 0, tp_drops: 0, tp_freeze_q_cnt: 0 };
+    let (level, name) = (libc::SOL_PACKET, libc::PACKET_STATISTICS);
+    let since = read_option(socket, level, name, zero, "reading a ring's drops")?;
+    Ok((since.tp_packets.into(), since.tp_drops.into()))
+}
+
+/// Two addresses, after which a VLAN tag stands.
+pub const ADDRESSES_OCTETS: usize = 12;
+
+/// The VLAN tag of a frame, which the kernel keeps apart, by the status in its header.
+#[inline]
+#[must_use]
+pub fn vlan_tag(status: u32, tpid: u16, tci: u16) -> Option<[u8; 4]> {
+    let tpid = if status & libc::TP_STATUS_VLAN_TPID_VALID != 0 { tpid } else { 0x8100 };
+    let ([a, b], [c, d]) = (tpid.to_be_bytes(), tci.to_be_bytes());
+    (status & libc::TP_STATUS_VLAN_VALID != 0).then_some([a, b, c, d])
+}
+
+/// A number of the kernel's ring.
+///
+/// # Panics
+/// If it is beyond the size of rings.
+#[must_use]
+pub fn number(value: usize) -> u32 {
+    u32::try_from(value).expect("below the size of a ring")
 }

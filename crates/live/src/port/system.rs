@@ -2,11 +2,13 @@
 //! stamps.
 
 use super::ring::Region;
+use super::PortCounters;
 use crate::time::{WallClock, NS_PER_S};
 use crate::Error;
+use nix::poll::{PollFd, PollFlags, PollTimeout};
 use socket2::SockAddr;
 use std::io;
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, RawFd};
 
 /// Set an option of a socket.
 ///
@@ -33,6 +35,27 @@ pub fn set_option<T>(
     } else {
         Err(Error::last(doing))
     }
+}
+
+/// Set an option of a packet socket.
+///
+/// # Errors
+/// If the system refuses.
+pub fn set_packet_option<T>(
+    socket: &impl AsRawFd,
+    name: i32,
+    value: &T,
+    doing: &'static str,
+) -> Result<(), Error> {
+    set_option(socket, libc::SOL_PACKET, name, value, doing)
+}
+
+/// Wait until something can be read from a socket, or about so long. Whatever ends it, the caller
+/// looks; returns whether the socket has an error.
+pub(super) fn wait_readable(socket: &impl AsFd, milliseconds: u16) -> bool {
+    let mut fds = [PollFd::new(socket.as_fd(), PollFlags::POLLIN)];
+    let _ = nix::poll::poll(&mut fds, PollTimeout::from(milliseconds));
+    fds[0].revents().is_some_and(|events| events.contains(PollFlags::POLLERR))
 }
 
 /// Read an option of a socket into `value`; the kernel may write less of it than there is.
@@ -62,21 +85,22 @@ pub fn read_option<T: Copy>(
     }
 }
 
-/// Whether the kernel holds nothing that was sent by a datagram or packet socket: it has all left
-/// the interface's queue, or is lost.
+/// Octets that the kernel holds of what was sent by a socket. Of a TCP connection: those that are
+/// not acknowledged. Of a datagram or packet socket: 0 when all has left the interface's queue, or
+/// is lost.
 ///
 /// The kernel counts the memory of a frame to its socket until the frame is handed to another host,
 /// or to its interface's hardware and that has completed it.
 #[expect(unsafe_code, reason = "a request that no safe wrapper knows")]
-pub(super) fn is_clear(socket: &impl AsRawFd) -> Result<bool, Error> {
+pub(super) fn held_octets(socket: &impl AsRawFd) -> Result<u64, Error> {
     let mut octets: libc::c_int = 0;
-    // SAFETY: `octets` lives through the call, which writes one integer.
+    // SAFETY: TIOCOUTQ, which is SIOCOUTQ of sockets, writes one integer; `octets` lives through
+    // the call.
     let status = unsafe { libc::ioctl(socket.as_raw_fd(), libc::TIOCOUTQ, &raw mut octets) };
-    if status == 0 {
-        Ok(octets == 0)
-    } else {
-        Err(Error::last("asking what a socket holds"))
+    if status != 0 {
+        return Err(Error::last("asking what a socket holds"));
     }
+    Ok(u64::try_from(octets).unwrap_or(0))
 }
 
 /// Datagrams that a socket had no room for when they arrived.
@@ -107,7 +131,7 @@ pub fn stamp_arrivals(socket: &impl AsRawFd) -> Result<(), Error> {
     )
 }
 
-/// How a call that sends ended when it could not.
+/// Why a call could not send just now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Hindrance {
     /// No room just now.
@@ -128,6 +152,24 @@ pub(super) fn hindrance(error: &io::Error) -> Option<Hindrance> {
         libc::ECONNREFUSED => Some(Hindrance::RefusedByReceiver),
         libc::EINTR => Some(Hindrance::Interrupted),
         _ => None,
+    }
+}
+
+impl PortCounters {
+    /// Count why sending failed; an error that does not pass is returned.
+    pub(super) fn count_hindrance(
+        &mut self,
+        error: io::Error,
+        doing: &'static str,
+    ) -> Result<(), Error> {
+        match hindrance(&error) {
+            Some(Hindrance::Full) => self.found_full += 1,
+            Some(Hindrance::NoBuffers) => self.no_buffers += 1,
+            Some(Hindrance::RefusedByReceiver) => self.failed += 1,
+            Some(Hindrance::Interrupted) => {}
+            None => return Err(Error::System { doing, source: error }),
+        }
+        Ok(())
     }
 }
 

@@ -6,14 +6,11 @@
 //! comes in, once.
 
 use super::packet::{bind, interface_index, raw_socket};
-use super::ring::Region;
-use super::system::{nanoseconds, read_option, set_option, stamp_arrivals};
+use super::ring::{ring_counts, vlan_tag, BlockRing, Held, ADDRESSES_OCTETS};
+use super::system::{nanoseconds, set_option, set_packet_option, stamp_arrivals, wait_readable};
 use crate::Error;
-use nix::poll::{PollFd, PollFlags, PollTimeout};
 use socket2::Socket;
 use std::net::Ipv4Addr;
-use std::os::fd::{AsFd, AsRawFd};
-use std::sync::atomic::Ordering;
 
 /// Octets of a frame that may be kept: what a block has room for beside the kernel's headers.
 pub const SNAPS: std::ops::RangeInclusive<u32> = 64..=65_536;
@@ -25,11 +22,6 @@ const BLOCK_OCTETS: usize = 1 << 17;
 const RETIRE_MS: u32 = 20;
 #[allow(clippy::cast_possible_truncation)] // 3
 const EVERY_PROTOCOL: u16 = libc::ETH_P_ALL as u16;
-/// Two addresses, after which a VLAN tag stands.
-const ADDRESSES_OCTETS: usize = 12;
-/// `tpacket3_hdr` rounded up as the kernel does; the address of the frame follows.
-const HEADER_OCTETS: usize = size_of::<libc::tpacket3_hdr>().next_multiple_of(16);
-
 /// What is to be recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TapOptions {
@@ -72,9 +64,7 @@ pub struct TapCounters {
 /// A socket that hears, and its ring.
 pub struct Tap {
     socket: Socket,
-    region: Region,
-    blocks: usize,
-    next: usize,
+    ring: BlockRing,
     counters: TapCounters,
 }
 
@@ -96,20 +86,13 @@ impl Tap {
         let index = interface_index(&options.interface)?;
         let socket = raw_socket()?;
         let version = libc::tpacket_versions::TPACKET_V3 as i32;
-        set_option(
-            &socket,
-            libc::SOL_PACKET,
-            libc::PACKET_VERSION,
-            &version,
-            "choosing a kind of ring",
-        )?;
+        set_packet_option(&socket, libc::PACKET_VERSION, &version, "choosing a kind of ring")?;
         // Without this the kernel stamps a frame when it reaches the ring instead of when it
         // reaches the interface.
         stamp_arrivals(&socket)?;
         if crate::interface::is_loopback(&options.interface)? {
-            set_option(
+            set_packet_option(
                 &socket,
-                libc::SOL_PACKET,
                 libc::PACKET_IGNORE_OUTGOING,
                 &1i32,
                 "ignoring what goes out",
@@ -120,54 +103,27 @@ impl Tap {
             |(address, bits)| between(address, bits, options.snap_octets),
         );
         attach(&socket, &program)?;
-        let blocks = options.ring_octets / BLOCK_OCTETS;
-        request(&socket, blocks)?;
-        let region = Region::mapped(Some((socket.as_raw_fd(), 0)), blocks * BLOCK_OCTETS)?;
+        let ring =
+            BlockRing::made(&socket, options.ring_octets / BLOCK_OCTETS, BLOCK_OCTETS, RETIRE_MS)?;
         // Only now, so that ring and filter are there before the first frame.
         bind(&socket, index, EVERY_PROTOCOL)?;
-        Ok(Self { socket, region, blocks, next: 0, counters: TapCounters::default() })
+        Ok(Self { socket, ring, counters: TapCounters::default() })
     }
 
-    /// Hand on what has come, once around the ring at most; returns how many frames.
+    /// Hand on what has arrived, once around the ring at most; returns how many frames.
     ///
     /// # Errors
-    /// What `hand_on` gives; the frames of its block are lost then.
+    /// Those of `hand_on`; the frames of its block are lost then.
     pub fn take(
         &mut self,
         mut hand_on: impl FnMut(&Tapped<'_>) -> Result<(), Error>,
     ) -> Result<u64, Error> {
-        const STATUS_AT: usize = std::mem::offset_of!(libc::tpacket_block_desc, hdr);
-        let mut taken = 0;
-        for _ in 0..self.blocks {
-            let block_at = self.next * BLOCK_OCTETS;
-            if self.region.word(block_at + STATUS_AT).load(Ordering::Acquire) & libc::TP_STATUS_USER
-                == 0
-            {
-                break;
-            }
-            let block: libc::tpacket_hdr_v1 = self.region.read(block_at + STATUS_AT);
-            let mut at = block_at + block.offset_to_first_pkt as usize;
-            for _ in 0..block.num_pkts {
-                let head: libc::tpacket3_hdr = self.region.read(at);
-                let from: libc::sockaddr_ll = self.region.read(at + HEADER_OCTETS);
-                let frame =
-                    self.region.octets(at + usize::from(head.tp_mac), head.tp_snaplen as usize);
-                hand_on(&tapped(&head, &from, frame))?;
-                at += head.tp_next_offset as usize;
-                taken += 1;
-            }
-            self.region.word(block_at + STATUS_AT).store(libc::TP_STATUS_KERNEL, Ordering::Release);
-            self.next = (self.next + 1) % self.blocks;
-        }
-        Ok(taken)
+        self.ring.take(|held| hand_on(&tapped(held)))
     }
 
     /// Wait until a block is handed over, or about so long.
     pub fn wait(&self, milliseconds: u16) {
-        let mut fds = [PollFd::new(self.socket.as_fd(), PollFlags::POLLIN)];
-        // Whatever ends it, the ring is looked at.
-        let _ = nix::poll::poll(&mut fds, PollTimeout::from(milliseconds));
-        if fds[0].revents().is_some_and(|events| events.contains(PollFlags::POLLERR)) {
+        if wait_readable(&self.socket, milliseconds) {
             let _: std::io::Result<Option<std::io::Error>> = self.socket.take_error();
             // or the next wait would end at once
         }
@@ -186,45 +142,17 @@ impl Tap {
     /// # Errors
     /// If it does not.
     pub fn counters(&mut self) -> Result<TapCounters, Error> {
-        let zero = libc::tpacket_stats_v3 { tp_packets: 0, tp_drops: 0, tp_freeze_q_cnt: 0 };
-        // Reading sets the kernel's counts to zero.
-        let since = read_option(
-            &self.socket,
-            libc::SOL_PACKET,
-            libc::PACKET_STATISTICS,
-            zero,
-            "reading a ring's drops",
-        )?;
-        self.counters.accepted += u64::from(since.tp_packets);
-        self.counters.dropped += u64::from(since.tp_drops);
+        let (accepted, dropped) = ring_counts(&self.socket)?;
+        self.counters.accepted += accepted;
+        self.counters.dropped += dropped;
         Ok(self.counters)
     }
 }
 
-/// Make a ring of so many blocks.
-fn request(socket: &Socket, blocks: usize) -> Result<(), Error> {
-    const FRAME_OCTETS: usize = 1 << 11; // a measure only: frames lie as closely in a block as they can
-    let number = |value: usize| u32::try_from(value).expect("below the size of a ring");
-    let request = libc::tpacket_req3 {
-        tp_block_size: number(BLOCK_OCTETS),
-        tp_block_nr: number(blocks),
-        tp_frame_size: number(FRAME_OCTETS),
-        tp_frame_nr: number(blocks * BLOCK_OCTETS / FRAME_OCTETS),
-        tp_retire_blk_tov: RETIRE_MS,
-        tp_sizeof_priv: 0,
-        tp_feature_req_word: 0,
-    };
-    set_option(socket, libc::SOL_PACKET, libc::PACKET_RX_RING, &request, "making a ring of blocks")
-}
-
-fn tapped<'a>(head: &libc::tpacket3_hdr, from: &libc::sockaddr_ll, frame: &'a [u8]) -> Tapped<'a> {
+fn tapped<'a>(Held { head, from, frame }: &Held<'a>) -> Tapped<'a> {
     let (addresses, rest) = frame.split_at(frame.len().min(ADDRESSES_OCTETS));
-    let tag = (head.tp_status & libc::TP_STATUS_VLAN_VALID != 0).then(|| {
-        let has_type = head.tp_status & libc::TP_STATUS_VLAN_TPID_VALID != 0;
-        let tpid = if has_type { head.hv1.tp_vlan_tpid } else { 0x8100 };
-        let ([a, b], [.., c, d]) = (tpid.to_be_bytes(), head.hv1.tp_vlan_tci.to_be_bytes());
-        [a, b, c, d]
-    });
+    #[expect(clippy::cast_possible_truncation, reason = "the tag is in the low 16 bits")]
+    let tag = vlan_tag(head.tp_status, head.hv1.tp_vlan_tpid, head.hv1.tp_vlan_tci as u16);
     Tapped {
         stamped_wall_ns: nanoseconds(i64::from(head.tp_sec), i64::from(head.tp_nsec)),
         octets: head.tp_len + if tag.is_some() { 4 } else { 0 },

@@ -3,7 +3,7 @@
 //! What becomes segments is up to TCP: a message is not a frame, and only its octets are ours to
 //! count. TCP's own statistics of the connection comes from the kernel ([`TcpPort::info`]).
 
-use super::system::set_option;
+use super::system::{held_octets, set_option};
 use super::tcp_info::TcpInfo;
 use super::{Address, Arrival, Port, PortCounters, Wait};
 use crate::Error;
@@ -42,14 +42,7 @@ pub struct TcpPort {
 /// # Errors
 /// If the kernel does not report it.
 pub fn unacknowledged_octets(stream: &TcpStream) -> Result<u64, Error> {
-    let mut octets: libc::c_int = 0;
-    #[expect(unsafe_code, reason = "a question that no safe wrapper asks")]
-    // SAFETY: TIOCOUTQ, which is SIOCOUTQ of sockets, writes one integer.
-    let status = unsafe { libc::ioctl(stream.as_raw_fd(), libc::TIOCOUTQ, &raw mut octets) };
-    if status != 0 {
-        return Err(Error::last("asking what a connection holds"));
-    }
-    Ok(u64::try_from(octets).unwrap_or(0))
+    held_octets(stream)
 }
 
 /// Let a connection send no faster than so many octets of payload a second, what is sent again

@@ -6,8 +6,9 @@
 //! pieces would be more frames than counted. No segmentation offload is asked for, so what is
 //! counted here is what goes to the interface.
 
+use super::packet::interface_index;
 use super::system::{
-    dropped_at_socket, hindrance, is_clear, set_option, stamp_arrivals, Hindrance, Messages,
+    dropped_at_socket, held_octets, hindrance, set_option, stamp_arrivals, Messages,
 };
 use super::{Address, Arrival, Port, PortCounters, Wait};
 use crate::time::WallClock;
@@ -173,6 +174,10 @@ impl UdpPort {
     }
 }
 
+/// Without this, a frame that the own queue drops counts as sent.
+const ERRORS: &str = "asking for errors of sending";
+const CUT: &str = "choosing where datagrams are cut";
+
 fn prepare(socket: &Socket, options: &UdpOptions) -> Result<(), Error> {
     let opening = || Error::system("preparing a UDP socket");
     if let Some(interface) = &options.interface {
@@ -192,42 +197,16 @@ fn prepare(socket: &Socket, options: &UdpOptions) -> Result<(), Error> {
     if options.local.is_ipv4() {
         socket.set_multicast_loop_v4(false).map_err(opening())?;
         socket.set_multicast_ttl_v4(1).map_err(opening())?; // groups end at the next router
-                                                            // Without this, a frame that the own
-                                                            // queue drops counts as sent.
-        set_option(
-            socket,
-            libc::IPPROTO_IP,
-            libc::IP_RECVERR,
-            &1i32,
-            "asking for errors of sending",
-        )?;
-        let cut = libc::IP_PMTUDISC_OMIT;
-        set_option(
-            socket,
-            libc::IPPROTO_IP,
-            libc::IP_MTU_DISCOVER,
-            &cut,
-            "choosing where datagrams are cut",
-        )?;
+        let (level, cut) = (libc::IPPROTO_IP, libc::IP_PMTUDISC_OMIT);
+        set_option(socket, level, libc::IP_RECVERR, &1i32, ERRORS)?;
+        set_option(socket, level, libc::IP_MTU_DISCOVER, &cut, CUT)?;
     } else {
         socket.set_only_v6(true).map_err(opening())?;
         socket.set_multicast_loop_v6(false).map_err(opening())?;
         socket.set_multicast_hops_v6(1).map_err(opening())?;
-        set_option(
-            socket,
-            libc::IPPROTO_IPV6,
-            libc::IPV6_RECVERR,
-            &1i32,
-            "asking for errors of sending",
-        )?;
-        let cut = libc::IPV6_PMTUDISC_OMIT;
-        set_option(
-            socket,
-            libc::IPPROTO_IPV6,
-            libc::IPV6_MTU_DISCOVER,
-            &cut,
-            "choosing where datagrams are cut",
-        )?;
+        let (level, cut) = (libc::IPPROTO_IPV6, libc::IPV6_PMTUDISC_OMIT);
+        set_option(socket, level, libc::IPV6_RECVERR, &1i32, ERRORS)?;
+        set_option(socket, level, libc::IPV6_MTU_DISCOVER, &cut, CUT)?;
     }
     socket.bind(&SockAddr::from(options.local)).map_err(Error::system("binding a UDP socket"))?;
     if let Some(group) = options.group {
@@ -246,8 +225,7 @@ fn join(socket: &Socket, group: IpAddr, interface: Option<&str>) -> Result<(), E
     let interface = interface.ok_or_else(|| {
         Error::refused("interface", "none", "the one on which to listen to the group")
     })?;
-    let index = nix::net::if_::if_nametoindex(interface)
-        .map_err(|error| Error::System { doing: "finding an interface", source: error.into() })?;
+    let index = interface_index(interface)?;
     let joined = match group {
         IpAddr::V4(group) => {
             socket.join_multicast_v4_n(&group, &InterfaceIndexOrAddress::Index(index))
@@ -328,18 +306,7 @@ impl Port for UdpPort {
                 self.counters.taken += taken as u64;
                 Ok(taken)
             }
-            Err(error) => {
-                match hindrance(&error) {
-                    Some(Hindrance::Full) => self.counters.found_full += 1,
-                    Some(Hindrance::NoBuffers) => self.counters.no_buffers += 1,
-                    Some(Hindrance::RefusedByReceiver) => self.counters.failed += 1,
-                    Some(Hindrance::Interrupted) => {}
-                    None => {
-                        return Err(Error::System { doing: "sending datagrams", source: error })
-                    }
-                }
-                Ok(0)
-            }
+            Err(error) => self.counters.count_hindrance(error, "sending datagrams").map(|()| 0),
         }
     }
 
@@ -382,7 +349,7 @@ impl Port for UdpPort {
 
     #[inline]
     fn is_clear(&mut self) -> Result<bool, Error> {
-        is_clear(&self.socket)
+        Ok(held_octets(&self.socket)? == 0)
     }
 
     fn counters(&mut self) -> Result<PortCounters, Error> {

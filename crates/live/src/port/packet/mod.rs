@@ -13,7 +13,7 @@ mod socket;
 pub use options::{PacketOptions, Ring};
 pub use socket::{bind, interface_index, raw_socket};
 
-use super::system::{hindrance, is_clear, Hindrance};
+use super::system::{held_octets, wait_readable};
 use super::{Address, Arrival, Port, PortCounters, Wait};
 use crate::wire::{Addresses, Mac, HEADER_OCTETS};
 use crate::Error;
@@ -118,17 +118,7 @@ impl Port for PacketPort {
                 self.counters.found_full += u64::from(taken == 0);
                 Ok(taken)
             }
-            Err(error) => {
-                match hindrance(&error) {
-                    Some(Hindrance::Full) => self.counters.found_full += 1,
-                    Some(Hindrance::NoBuffers) => self.counters.no_buffers += 1,
-                    Some(Hindrance::Interrupted) => {}
-                    Some(Hindrance::RefusedByReceiver) | None => {
-                        return Err(Error::System { doing: "sending raw frames", source: error })
-                    }
-                }
-                Ok(0)
-            }
+            Err(error) => self.counters.count_hindrance(error, "sending raw frames").map(|()| 0),
         }
     }
 
@@ -136,7 +126,7 @@ impl Port for PacketPort {
     fn receive<F: FnMut(&Arrival<'_>)>(&mut self, wait: Wait, mut take: F) -> Result<usize, Error> {
         let mut handed_on = self.receiver.receive(&mut self.counters.unexpected, &mut take);
         if let (0, Wait::Milliseconds(milliseconds)) = (handed_on, wait) {
-            self.receiver.wait(milliseconds);
+            wait_readable(self.receiver.socket(), milliseconds);
             handed_on = self.receiver.receive(&mut self.counters.unexpected, &mut take);
         }
         self.counters.handed_on += handed_on as u64;
@@ -146,7 +136,7 @@ impl Port for PacketPort {
     #[inline]
     fn is_clear(&mut self) -> Result<bool, Error> {
         self.sender.flush();
-        is_clear(self.sender.socket())
+        Ok(held_octets(self.sender.socket())? == 0)
     }
 
     fn counters(&mut self) -> Result<PortCounters, Error> {

@@ -5,9 +5,9 @@
 //! past the queue nothing refuses.
 
 use super::options::PacketOptions;
-use super::socket::{bind, number, raw_socket, SHORTEST_OCTETS};
-use crate::port::ring::Region;
-use crate::port::system::{hindrance, set_option, Messages};
+use super::socket::{bind, raw_socket, SHORTEST_OCTETS};
+use crate::port::ring::{number, Region};
+use crate::port::system::{hindrance, set_packet_option, Messages};
 use crate::wire::{Addresses, HEADER_OCTETS};
 use crate::Error;
 use socket2::Socket;
@@ -63,28 +63,10 @@ impl Sender {
             bind(&socket, index, 0)?;
             return Ok(Self::Calls { socket, outgoing: Messages::new(options.batch, longest)? });
         }
-        set_option(
-            &socket,
-            libc::SOL_PACKET,
-            libc::PACKET_QDISC_BYPASS,
-            &1i32,
-            "sending past the queue",
-        )?;
+        set_packet_option(&socket, libc::PACKET_QDISC_BYPASS, &1i32, "sending past the queue")?;
         let version = libc::tpacket_versions::TPACKET_V2 as i32;
-        set_option(
-            &socket,
-            libc::SOL_PACKET,
-            libc::PACKET_VERSION,
-            &version,
-            "choosing a kind of ring",
-        )?;
-        set_option(
-            &socket,
-            libc::SOL_PACKET,
-            libc::PACKET_VNET_HDR,
-            &1i32,
-            "sending with offload headers",
-        )?;
+        set_packet_option(&socket, libc::PACKET_VERSION, &version, "choosing a kind of ring")?;
+        set_packet_option(&socket, libc::PACKET_VNET_HDR, &1i32, "sending with offload headers")?;
         let slots = options.batch.max(FEWEST_SLOTS).next_power_of_two();
         let slot_octets = (FRAME_AT + longest).next_power_of_two().max(1 << 11);
         let block_octets = slot_octets.max(1 << 16);
@@ -94,13 +76,7 @@ impl Sender {
             tp_frame_size: number(slot_octets),
             tp_frame_nr: number(slots),
         };
-        set_option(
-            &socket,
-            libc::SOL_PACKET,
-            libc::PACKET_TX_RING,
-            &request,
-            "making a ring to send from",
-        )?;
+        set_packet_option(&socket, libc::PACKET_TX_RING, &request, "making a ring to send from")?;
         let region = Region::mapped(Some((socket.as_raw_fd(), 0)), slots * slot_octets)?;
         bind(&socket, index, 0)?;
         Ok(Self::Ring(SendRing { socket, region, slots, slot_octets, next: 0 }))

@@ -14,8 +14,7 @@ pub(super) const SHORTEST_OCTETS: usize = (SHORTEST.0 - FCS.0) as usize;
 /// # Errors
 /// If there is no interface of that name.
 pub fn interface_index(name: &str) -> Result<u32, Error> {
-    nix::net::if_::if_nametoindex(name)
-        .map_err(|error| Error::System { doing: "finding an interface", source: error.into() })
+    nix::net::if_::if_nametoindex(name).map_err(Error::system("finding an interface"))
 }
 
 /// A packet socket that is bound to nothing yet.
@@ -67,9 +66,4 @@ pub(super) fn own_address(socket: &Socket) -> Result<Mac, Error> {
             "an Ethernet",
         )),
     }
-}
-
-/// A number of the kernel's ring.
-pub(super) fn number(value: usize) -> u32 {
-    u32::try_from(value).expect("below the size of a ring")
 }

@@ -12,19 +12,18 @@ pub use program::Attachment;
 
 use super::packet::interface_index;
 use super::ring::Region;
-use super::system::{hindrance, read_option, set_option, Hindrance};
+use super::system::{hindrance, read_option, set_option, wait_readable, Hindrance};
 use super::{Address, Arrival, Port, PortCounters, Wait};
 use crate::wire::{Addresses, FrameWindow, Mac, HEADER_OCTETS};
 use crate::Error;
 use ethermeter_ethernet::frame::{FCS, SHORTEST};
 use ethermeter_ethernet::Carrier;
-use nix::poll::{PollFd, PollFlags, PollTimeout};
 use program::Redirection;
 use rings::{Ring, Which};
 use serde::{Deserialize, Serialize};
 use socket2::{Domain, SockAddr, SockAddrStorage, Socket, Type};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::AsRawFd;
 use std::thread;
 use std::time::Duration;
 
@@ -336,9 +335,7 @@ impl Port for XdpPort {
             if handed_on > 0 || attempt > 0 {
                 break;
             }
-            let mut fds = [PollFd::new(self.socket.as_fd(), PollFlags::POLLIN)];
-            // Whatever ends it, the ring is looked at.
-            let _ = nix::poll::poll(&mut fds, PollTimeout::from(milliseconds));
+            wait_readable(&self.socket, milliseconds);
         }
         if handed_on > 0 {
             self.receive.release();
