@@ -2,9 +2,7 @@
 //! at signals and asks whether to stop.
 
 use ethermeter_agent::coordinator::{self, Error, Stage};
-use ethermeter_agent::Credentials;
-use ethermeter_agent::Test;
-use ethermeter_agent::{certificates, listen};
+use ethermeter_agent::{certificates, listen, Credentials, Test};
 use ethermeter_live::SkewedClock;
 use ethermeter_station::consent::Ceilings;
 use pyo3::exceptions::{
