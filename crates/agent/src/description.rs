@@ -7,7 +7,7 @@ use ethermeter_station::experiment::{
     read_file, read_responses, read_source, Phases, LONGEST_BLOCK_OCTETS,
 };
 use ethermeter_station::refusal::{Refusal, Rule};
-use ethermeter_station::result::Receivers;
+use ethermeter_station::Receivers;
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;
 use serde::Deserialize;

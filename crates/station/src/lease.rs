@@ -23,7 +23,6 @@ pub struct Lease {
 
 impl Lease {
     /// A lease that begins at `now_ns`.
-    #[must_use]
     pub fn new(now_ns: u64) -> Self {
         Self {
             stop: AtomicBool::new(false),
@@ -54,24 +53,19 @@ impl Lease {
     }
 
     /// Whether the lease was not renewed in time, whatever has ended the roles.
-    #[must_use]
     pub fn is_overdue_at(&self, now_ns: u64) -> bool {
         now_ns >= self.until_ns.load(Ordering::Relaxed)
     }
 
-    /// Stop.
     pub fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
     }
 
     /// The flag that roles look at.
-    #[must_use]
     pub fn flag(&self) -> &AtomicBool {
         &self.stop
     }
 
-    /// Whether the lease ended it.
-    #[must_use]
     pub fn has_lapsed(&self) -> bool {
         self.has_lapsed.load(Ordering::Relaxed)
     }
@@ -85,14 +79,11 @@ pub struct ReceiverLease {
 }
 
 impl ReceiverLease {
-    /// Renew it.
     pub fn renew_until(&self, until_ns: u64) {
         self.until_ns.fetch_max(until_ns, Ordering::Relaxed);
     }
 
-    /// Whether it holds.
     #[inline]
-    #[must_use]
     pub fn holds_at(&self, now_ns: u64) -> bool {
         now_ns < self.until_ns.load(Ordering::Relaxed)
     }
@@ -110,7 +101,6 @@ pub struct RoleLease {
 impl RoleLease {
     /// Of a role that sends by the grants of these leases; of one that only receives there are
     /// none.
-    #[must_use]
     pub fn new(experiment: Arc<Lease>, receivers: Vec<Arc<ReceiverLease>>) -> Self {
         Self {
             experiment,
@@ -144,13 +134,11 @@ impl RoleLease {
     }
 
     /// The flag that roles look at.
-    #[must_use]
     pub fn flag(&self) -> &AtomicBool {
         &self.stop
     }
 
     /// When it was seen that a receiver's lease has lapsed, if that has ended the role.
-    #[must_use]
     pub fn lapsed_ns(&self) -> Option<u64> {
         Some(self.lapsed_ns.load(Ordering::Relaxed)).filter(|&lapsed_ns| lapsed_ns < u64::MAX)
     }

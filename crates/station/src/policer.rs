@@ -43,7 +43,6 @@ const COMMON_MTU: u32 = 1500;
 
 impl Policer {
     /// Of `permit` from `begin_ns` on, for payloads of up to `longest_payload` octets.
-    #[must_use]
     pub fn new(
         permit: Permit,
         carrier: Carrier,
@@ -66,21 +65,17 @@ impl Policer {
     }
 
     /// The same for full TCP segments.
-    #[must_use]
     pub fn of_segments(permit: Permit, carrier: Carrier, mtu: Option<u32>, begin_ns: u64) -> Self {
         let segment = segment_octets(carrier, u64::from(mtu.unwrap_or(COMMON_MTU)));
         Self::new(permit, carrier, usize::try_from(segment).unwrap_or(usize::MAX), mtu, begin_ns)
     }
 
-    /// What is permitted.
-    #[must_use]
     pub fn permit(&self) -> &Permit {
         &self.permit
     }
 
     /// Whether the permit's time has begun and is not over.
     #[inline]
-    #[must_use]
     pub fn is_in_time(&self, now_ns: u64) -> bool {
         now_ns >= self.begin_ns && now_ns - self.begin_ns < self.permit.duration_ns
     }
@@ -96,7 +91,6 @@ impl Policer {
 
     /// Whether TCP is to be asked again what it has sent again.
     #[inline]
-    #[must_use]
     pub fn is_due(&self, now_ns: u64) -> bool {
         now_ns >= self.look_ns
     }
@@ -134,13 +128,11 @@ impl Policer {
     }
 
     /// Octets of payload of a full TCP segment.
-    #[must_use]
     pub fn segment_octets(&self) -> u64 {
         segment_octets(self.carrier, self.mtu)
     }
 
     /// Octets of payload in full segments that are within the permit's rates, per second.
-    #[must_use]
     pub fn payload_octets_per_s(&self) -> u64 {
         let segment = self.segment_octets();
         let charge = Charge::of(self.carrier, segment, self.mtu);
@@ -152,9 +144,7 @@ impl Policer {
 /// Progress of a role, visible while it runs.
 #[derive(Debug, Default)]
 pub struct Progress {
-    /// Frames sent.
     pub sent: AtomicU64,
-    /// Frames that arrived.
     pub received: AtomicU64,
 }
 
@@ -162,9 +152,7 @@ pub struct Progress {
 pub struct Conditions<'a, T> {
     /// The lease without which nothing is sent.
     pub lease: &'a RoleLease,
-    /// The time.
     pub time: &'a T,
-    /// Where to count.
     pub progress: &'a Progress,
 }
 
@@ -180,9 +168,6 @@ pub struct PolicedPort<'a, P, T> {
 impl<'a, P: Port, T: Timeline> PolicedPort<'a, P, T> {
     /// Police `port` by `policer`; without one it sends nothing. The port is
     /// aimed at the permit's target.
-    ///
-    /// # Errors
-    /// If the port cannot be aimed there.
     pub fn new(
         mut port: P,
         policer: Option<Policer>,
@@ -199,7 +184,6 @@ impl<'a, P: Port, T: Timeline> PolicedPort<'a, P, T> {
     }
 
     /// The only address that it sends to; `None` if it sends nothing.
-    #[must_use]
     pub fn target(&self) -> Option<Address> {
         self.policer.as_ref().map(|policer| policer.permit().target)
     }
@@ -210,7 +194,6 @@ impl<'a, P: Port, T: Timeline> PolicedPort<'a, P, T> {
     }
 
     /// How often frames had to wait because of the permit's rates.
-    #[must_use]
     pub fn held_back(&self) -> u64 {
         self.held_back
     }
@@ -237,7 +220,6 @@ impl<'a, P: Port, T: Timeline> PolicedPort<'a, P, T> {
 }
 
 /// Octets of the longest payload that a permit allows.
-#[must_use]
 pub fn longest_payload(carrier: Carrier, permit: &Permit) -> usize {
     let permitted = carrier
         .payload_of(Octets(permit.longest_frame_octets.into()))

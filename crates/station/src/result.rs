@@ -54,10 +54,8 @@ pub struct HostReport {
 pub struct HostEdge {
     /// The edge: `begin`, `measure_from`, `measure_to` or `end`.
     pub at: String,
-    /// The counters.
     #[serde(flatten)]
     pub counters: Option<HostCounters>,
-    /// Why there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
@@ -82,26 +80,21 @@ pub struct HostCounters {
 pub struct Course<C> {
     /// Time between rows.
     pub every_ns: u64,
-    /// Times of the rows.
     pub at_ns: Vec<i64>,
-    /// Columns.
     pub columns: C,
 }
 
 /// Counters of a host over time, and what reading them cost.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct HostSeries {
-    /// The counters.
     #[serde(flatten)]
     pub course: Course<HostColumns>,
-    /// The cost.
     pub cost: SamplingCost,
 }
 
 /// What reading counters cost.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct SamplingCost {
-    /// Times that they were read.
     pub samples: u64,
     /// Time of a processor that it took.
     pub processor_ns: u64,
@@ -111,7 +104,6 @@ pub struct SamplingCost {
 
 /// Counters of a host since its start; those of processors in ticks of 10 ms, by processor.
 #[derive(Debug, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "as in `ProcessorTimes` and `HostSample`")]
 pub struct HostColumns {
     pub user: Vec<Vec<u64>>,
     pub system: Vec<Vec<u64>>,
@@ -163,10 +155,8 @@ impl RoleReport {
 /// Counts of a role and of its port.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RoleCounts {
-    /// Its port.
     #[serde(flatten)]
     pub port: PortUse,
-    /// The role.
     #[serde(flatten)]
     pub of: Counts,
 }
@@ -194,9 +184,7 @@ pub struct PortUse {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum PortMode {
-    /// Of `AF_XDP`.
     Xdp(XdpMode),
-    /// Of TCP.
     Tcp(TcpInfo),
 }
 
@@ -229,7 +217,6 @@ pub struct SinkReport {
 /// Counts of a comparison of clocks, and its estimate.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ClockCounts {
-    /// Exchanges of times.
     pub counts: ExchangeCounts,
     /// Relation of the sender's clock to the receiver's.
     pub relation: Option<ClockEstimate>,
@@ -238,11 +225,8 @@ pub struct ClockCounts {
 /// Exchanges of times.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ExchangeCounts {
-    /// Requests.
     pub requests: u64,
-    /// Answered ones.
     pub answered: u64,
-    /// Lost ones.
     pub lost: u64,
     /// Exchanges that are kept.
     pub exchanges: usize,
@@ -250,7 +234,6 @@ pub struct ExchangeCounts {
 
 /// TCP's statistics over time at an end of a connection, as in `TcpInfo`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "as in `TcpInfo`")]
 pub struct TcpColumns {
     /// Octets that the role has written.
     pub octets: Vec<u64>,
@@ -273,51 +256,38 @@ pub struct TcpColumns {
 /// Counts of a sender of octets in bulk.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct BulkSenderCounts {
-    /// Octets written.
     pub octets: u64,
-    /// When the first were.
     pub first_ns: Option<i64>,
     /// When the last had been.
     pub last_ns: Option<i64>,
-    /// When all were acknowledged.
     pub acknowledged_ns: Option<i64>,
     /// Whether all were.
     pub acknowledged: bool,
     /// Whether the receiver closed the connection.
     pub closed_by_other: bool,
-    /// Rate that consent permits.
     pub permitted_octets_per_s: u64,
     /// Writes that found no room.
     pub found_full: u64,
-    /// The connection over time.
     pub tcp: Course<TcpColumns>,
 }
 
 /// Counts of a receiver of octets in bulk.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct BulkReceiverCounts {
-    /// Octets read.
     pub octets: u64,
-    /// When the first were.
     pub first_ns: Option<i64>,
-    /// When the last were.
     pub last_ns: Option<i64>,
     /// What ended it: `closed`, `reset` or `time`.
     pub ended_by: String,
-    /// In the measured window.
     pub measured: BulkWindow,
-    /// Octets over time.
     pub progress: Course<OctetColumns>,
 }
 
 /// Octets in bulk that were read in the measured window.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct BulkWindow {
-    /// Octets.
     pub octets: u64,
-    /// When the first were read.
     pub first_ns: Option<i64>,
-    /// When the last were.
     pub last_ns: Option<i64>,
     /// Rate from the first read to the last.
     pub data_rate_bps: Option<f64>,
@@ -328,31 +298,25 @@ pub struct BulkWindow {
 /// Octets by row.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct OctetColumns {
-    /// Octets.
     pub octets: Vec<u64>,
 }
 
 /// Counts of an end of a connection on which a file goes block by block.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ConnectionCounts {
-    /// Octets written.
     pub written_octets: u64,
-    /// Octets read.
     pub read_octets: u64,
     /// Octets that were still to be written.
     pub unwritten_octets: u64,
     /// Whether all written ones were acknowledged.
     pub acknowledged: bool,
-    /// Rate that consent permits.
     pub permitted_octets_per_s: u64,
-    /// The connection over time.
     pub tcp: Course<TcpColumns>,
 }
 
 /// Counts of a client of a file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ClientCounts {
-    /// Its end of the connection.
     #[serde(flatten)]
     pub connection: ConnectionCounts,
     /// Octets of complete blocks.
@@ -363,33 +327,26 @@ pub struct ClientCounts {
     pub unanswered: usize,
     /// When the first request was written.
     pub first_ns: Option<i64>,
-    /// When the file was complete.
     pub completion_ns: Option<i64>,
     /// What ended it: `complete`, `closed` or `time`.
     pub ended_by: String,
-    /// In the measured window.
     pub measured: BlockWindow,
 }
 
 /// Blocks that were complete in the measured window.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct BlockWindow {
-    /// Their octets.
     pub octets: u64,
-    /// Blocks.
     pub blocks: u64,
     /// From writing a request to having read its answer.
     pub round_trip: Distribution,
-    /// By batch.
     pub batches: Vec<BlockBatch>,
 }
 
 /// Blocks of a file, by the batch in which they were complete.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct BlockBatch {
-    /// Octets.
     pub octets: u64,
-    /// Blocks.
     pub blocks: u64,
     /// Sum of their round trips.
     pub round_trip_ns: u64,
@@ -398,12 +355,9 @@ pub struct BlockBatch {
 /// Counts of a server of a file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ServerCounts {
-    /// Its end of the connection.
     #[serde(flatten)]
     pub connection: ConnectionCounts,
-    /// Requests read.
     pub requests: u64,
-    /// Answers written.
     pub answers: u64,
     /// What ended it: `closed` or `time`.
     pub ended_by: String,
@@ -457,7 +411,7 @@ pub enum HostAnswer {
     Description(Box<HostDescription>),
     /// It does not answer.
     Unreached {
-        /// Where it should be.
+        /// Address that did not answer.
         control: SocketAddr,
         /// Why.
         error: String,

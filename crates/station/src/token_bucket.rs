@@ -23,15 +23,12 @@ pub struct TokenBucket {
 
 impl TokenBucket {
     /// A bucket filled at `per_s` from `now_ns` on, with room for one item of `largest`.
-    #[must_use]
     pub fn new(per_s: u64, largest: u64, now_ns: u64) -> Self {
         let burst = i128::from(per_s) * i128::from(BURST_NS);
         let most = burst.max(i128::from(largest) * i128::from(NS_PER_S));
         Self { per_s, left: 0, most, since_ns: now_ns }
     }
 
-    /// Its rate.
-    #[must_use]
     pub fn per_s(&self) -> u64 {
         self.per_s
     }
@@ -58,7 +55,6 @@ pub(crate) const TCP_TIME_OCTETS: u64 = 12;
 /// Frames and their bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Charge {
-    /// Frames.
     pub frames: u64,
     /// Their bits, destination address to FCS.
     pub bits: u64,
@@ -67,7 +63,6 @@ pub struct Charge {
 impl Charge {
     /// What a payload is on a wire: one frame, or as many as IP cuts a datagram into, or TCP what
     /// it is given.
-    #[must_use]
     pub fn of(carrier: Carrier, payload_octets: u64, mtu: u64) -> Self {
         let around = HEADER.0 + FCS.0;
         let pieces = |octets: u64, room: u64, header: u64| {

@@ -12,8 +12,8 @@ use crate::protocol::{
 };
 use crate::PROTOCOL;
 use ethermeter_live::{HostTime, Timeline};
-use ethermeter_station::lease::RENEWAL_NS;
-use ethermeter_station::result::{AgentReport, CoordinatorClock};
+use ethermeter_station::RENEWAL_NS;
+use ethermeter_station::{AgentReport, CoordinatorClock};
 use std::future::Future;
 use std::time::Duration;
 use tokio::sync::Mutex;

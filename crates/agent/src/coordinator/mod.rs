@@ -17,7 +17,7 @@ use crate::attest::{random, Credentials};
 use crate::description::{AgentEntry, Test};
 use crate::listen::stop_requested;
 use ethermeter_live::{HostTime, Timeline};
-use ethermeter_station::result::{HostAnswer, TestResult};
+use ethermeter_station::{HostAnswer, TestResult};
 use link::{Link, TIMEOUT};
 use outcome::Ending;
 use renewals::Renewals;

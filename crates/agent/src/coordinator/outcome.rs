@@ -5,7 +5,7 @@ use super::Error;
 use crate::description::{Flow, Test, Traffic};
 use ethermeter_live::loss::Path;
 use ethermeter_station::consent::Cast;
-use ethermeter_station::result::{
+use ethermeter_station::{
     AgentReport, AgentResult, ArtificialClock, Caution, Counts, FlowResult, HostCounters,
     HostDescription, LostAgent, Outcome, Received, ReceiverResult, RoleReport, SenderClock,
     SinkReport, StreamLosses, TestResult, TransferOctets,
@@ -279,10 +279,7 @@ mod tests {
                 host: String::new(),
                 kernel: String::new(),
                 boot: String::new(),
-                clock: ethermeter_station::result::CoordinatorClock {
-                    offset_ns: 0,
-                    uncertainty_ns: 0,
-                },
+                clock: ethermeter_station::CoordinatorClock { offset_ns: 0, uncertainty_ns: 0 },
                 artificial_clock: None,
                 interfaces: BTreeMap::new(),
                 ceilings: None,

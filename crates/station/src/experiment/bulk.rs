@@ -52,9 +52,6 @@ pub(super) struct Bulk<'a> {
 
 impl<'a> Bulk<'a> {
     /// Over an open connection.
-    ///
-    /// # Errors
-    /// If the system refuses.
     pub fn over(
         stream: &'a mut TcpStream,
         policer: &'a mut Policer,
@@ -94,9 +91,6 @@ impl<'a> Bulk<'a> {
 
     /// Write what can be written, wait until something can be read or written or `due_ns` has come,
     /// and read what there is.
-    ///
-    /// # Errors
-    /// If that is impossible.
     pub fn work(&mut self, due_ns: Option<u64>, now_ns: u64) -> Result<Read, Error> {
         if now_ns >= self.samples.due_ns() {
             let (written, info) = (self.written, TcpInfo::of(self.stream)?);
@@ -184,9 +178,6 @@ impl<'a> Bulk<'a> {
     }
 
     /// End the connection in order, and return its results.
-    ///
-    /// # Errors
-    /// If the kernel does not report it.
     pub fn finish(mut self) -> Result<(ConnectionCounts, PortUse), Error> {
         let acknowledged_ns = finish(self.stream, self.schedule)?;
         let (written, info) = (self.written, TcpInfo::of(self.stream)?);

@@ -49,9 +49,6 @@ fn no_end(source: io::Error) -> Refusal {
 impl End {
     /// One at `local`, whose port is any free one if it is 0, bound to `interface` if one is named,
     /// for messages of up to so many octets.
-    ///
-    /// # Errors
-    /// If the system refuses.
     pub fn at(
         local: SocketAddr,
         interface: Option<&str>,
@@ -71,18 +68,12 @@ impl End {
     }
 
     /// The number of its port.
-    ///
-    /// # Errors
-    /// If the operating system does not report it.
     pub fn port(&self) -> Result<u16, Refusal> {
         let local = self.socket.local_addr().map_err(no_end)?;
         Ok(local.as_socket().map_or(0, |local| local.port()))
     }
 
     /// Listen to `from`.
-    ///
-    /// # Errors
-    /// If the system refuses.
     pub fn listening_to(self, from: IpAddr) -> Result<Self, Refusal> {
         self.socket.listen(BACKLOG).map_err(no_end)?;
         Ok(Self { from: Some(from), ..self })
@@ -92,9 +83,6 @@ impl End {
     /// its transmission; `None` if that has ended or been stopped before. Attempts to connect are
     /// charged to the role's policer. An end that is to send accepts only the permit's
     /// target.
-    ///
-    /// # Errors
-    /// If it is impossible, or its turn is over.
     pub(super) fn meet(
         self,
         mut policer: Option<&mut Policer>,
@@ -215,9 +203,6 @@ fn pause_until(at_ns: u64, schedule: &Schedule) -> bool {
 /// order; otherwise it ends at once when it is closed.
 ///
 /// Returns when all was acknowledged.
-///
-/// # Errors
-/// If the kernel does not report it.
 pub(super) fn finish(stream: &TcpStream, schedule: &Schedule) -> Result<Option<u64>, Error> {
     while !is_over(schedule, schedule.until_ns()) {
         if unacknowledged_octets(stream)? == 0 {

@@ -19,7 +19,8 @@ mod schedule;
 mod series;
 mod transfer;
 
-pub use endpoint::{Endpoint, Opened, StationPort};
+pub use endpoint::Endpoint;
+use endpoint::Opened;
 pub use file::read_file;
 pub use responses::{longest_frame_octets, read_responses};
 pub use role::{read_source, Permitted, RolePlan, Task};

@@ -48,7 +48,6 @@ impl<T> Series<T> {
         true
     }
 
-    /// The rows and their times.
     #[cfg(test)]
     #[must_use]
     pub fn rows(&self) -> &[(u64, T)] {
