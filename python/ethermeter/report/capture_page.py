@@ -20,7 +20,8 @@ DRAWN = 6
 LISTED = 200
 """Rows of a table."""
 _BARS = 12
-_STEPS = {"type": "line", "interpolate": "step-after", "strokeWidth": 1.5, "aria": False}
+_LINE: Json = {"type": "line", "strokeWidth": 1.5, "aria": False}
+_STEPS = _LINE | {"interpolate": "step-after"}
 _WINDOW_SHOWN = 1.5
 _SEEN = 0.0005
 """Share of a bar that can be seen."""
@@ -52,23 +53,7 @@ _CAUTIONS: Mapping[str, str] = {
 
 
 def write(found: Explanation, path: Path, chosen: Connection | None = None) -> Path:
-    """Write the report on a capture.
-
-    Parameters
-    ----------
-    found
-        What it says.
-    path
-        Of the HTML file.
-    chosen
-        The connection that it is to be about; all of them without.
-
-    Returns
-    -------
-    :
-        The path.
-
-    """
+    """Write the report on a capture, or on one connection of it, into an HTML file."""
     from ethermeter.store import write_whole
 
     write_whole(path, page(found, chosen))
@@ -76,7 +61,7 @@ def write(found: Explanation, path: Path, chosen: Connection | None = None) -> P
 
 
 def page(found: Explanation, chosen: Connection | None = None) -> str:
-    """Put the report together, as `write` does."""
+    """Return the HTML of the report that `write` writes."""
     connections = found.connections if chosen is None else (chosen,)
     sections = []
     if found.warnings:
@@ -266,15 +251,6 @@ def _flight(of: Connection) -> Figure | None:
     ]
     rows += [{"x": at, "y": value / 1e3, "c": "receiver's window"} for at, value in shown]
     names = ["in flight", *(["receiver's window"] if shown else [])]
-    encoding: Json = {
-        "x": _axis("x", "Time (s)"),
-        "y": _axis("y", "Octets (kB)", zero=True),
-        "color": _colour(names),
-    }
-    layers = [
-        {"mark": _STEPS, "encoding": encoding},
-        _pointer(encoding, [("c", "", ""), ("x", "time, s", ".5~r"), ("y", "kB", ".5~r")]),
-    ]
     head = ["Time, s", "In flight at most, octets", "Receiver's window", "Segments sent again"]
     columns = zip(times, series.flight, windows, series.resent, strict=True)
     cells = [
@@ -283,7 +259,7 @@ def _flight(of: Connection) -> Figure | None:
         if flight or again
     ]
     return Figure(
-        frame(rows, {"layer": layers}, len(names)),
+        _curves(rows, names, _TIME, _axis("y", "Octets (kB)", zero=True), ("", "time, s", "kB")),
         title="Octets in flight",
         text=(
             f"Most octets that {of.sender.name} had sent and not seen acknowledged, in slices of"
@@ -362,31 +338,18 @@ def _sequence(of: Connection) -> Figure:
         *(kind for kind in kinds.values() if any(row["c"] == kind for row in rows)),
         *(["sent again"] if again else []),
     ]
-    across, up = _axis("x", "Time (s)"), _axis("y", "Octets (MB)")
-    encoding: Json = {"x": across, "y": up, "color": _colour(names)}
-    layers: list[Json] = [
-        {
-            "mark": {
-                "type": "line",
-                "interpolate": "step-after",
-                "strokeWidth": 1.5,
-                "aria": False,
-            },
-            "encoding": encoding,
-        }
-    ]
-    if again:
-        layers.append(
-            {
-                "data": {"values": again},
-                "mark": {"type": "point", "filled": True, "size": 26, "aria": False},
-                "encoding": encoding,
-            }
-        )
-    layers.append(
-        _pointer(encoding, [("c", "number", ""), ("x", "time, s", ".5~r"), ("y", "MB", ".5~r")])
+    points = {
+        "data": {"values": again},
+        "mark": {"type": "point", "filled": True, "size": 26, "aria": False},
+    }
+    spec = _curves(
+        rows,
+        names,
+        _TIME,
+        _axis("y", "Octets (MB)"),
+        ("number", "time, s", "MB"),
+        above=[points] if again else [],
     )
-    spec = frame(rows, {"layer": layers}, len(names))
     head = ["Time, s", "Sent, octets", "Acknowledged", "The window allows", "Segments sent again"]
     columns = [getattr(series, key) for key in ("sent", "acknowledged", "edge", "resent")]
     cells = [
@@ -431,18 +394,11 @@ def _rates(
             rows.append({"x": begin_s + at, "y": rate, "c": name})
             cells.append([name, f"{begin_s + at:.6g}", number(rate)])
     names = [name for name, _, _ in sources]
-    encoding: Json = {
-        "x": _axis("x", "Time (s)"),
-        "y": _axis("y", "Payload (Mb/s)", zero=True),
-        "color": _colour(names),
-    }
-    mark = {"type": "line", "interpolate": "step", "strokeWidth": 1.5, "aria": False}
-    layers = [
-        {"mark": mark, "encoding": encoding},
-        _pointer(encoding, [("c", what, ""), ("x", "time, s", ".5~r"), ("y", "Mb/s", ".5~r")]),
-    ]
+    up = _axis("y", "Payload (Mb/s)", zero=True)
     return Figure(
-        frame(rows, {"layer": layers}, len(names)),
+        _curves(
+            rows, names, _TIME, up, (what, "time, s", "Mb/s"), mark=_LINE | {"interpolate": "step"}
+        ),
         title=title,
         text=text,
         numbers=Table([what.capitalize(), "Time, s", "Mb/s"], cells, of_table),
@@ -469,20 +425,11 @@ def _delays(of: Connection) -> Figure | None:
             cells.append([f"{at:.6g}", str(count), number(mean_ms), number(most * 1e-6)])
     if not rows:
         return None
-    names = ["mean", "longest"]
-    encoding: Json = {
-        "x": _axis("x", "Time (s)"),
-        "y": _axis("y", "Data to acknowledgement (ms)", zero=True),
-        "color": _colour(names),
-    }
-    layers = [
-        {"mark": {"type": "line", "strokeWidth": 1.5, "aria": False}, "encoding": encoding},
-        _pointer(
-            encoding, [("c", "of the slice", ""), ("x", "time, s", ".5~r"), ("y", "ms", ".5~r")]
-        ),
-    ]
+    up = _axis("y", "Data to acknowledgement (ms)", zero=True)
     return Figure(
-        frame(rows, {"layer": layers}, len(names)),
+        _curves(
+            rows, ["mean", "longest"], _TIME, up, ("of the slice", "time, s", "ms"), mark=_LINE
+        ),
         title="From data to acknowledgement",
         text=(
             f"Of segments of {of.sender.name} that were sent once; seen from where the capture was"
@@ -517,15 +464,9 @@ def _distribution(of: Connection) -> Figure | None:
         "axis": {"format": "~r"},
     }
     up = _axis("y", "Share of segments") | {"scale": {"domain": [0, 1]}, "axis": {"format": ".0%"}}
-    encoding: Json = {"x": across, "y": up, "color": _colour(names)}
-    layers = [
-        {"mark": _STEPS, "encoding": encoding},
-        _pointer(
-            encoding, [("c", "segments of", ""), ("x", "within, ms", ".4~r"), ("y", "share", ".2%")]
-        ),
-    ]
+    titles = ("segments of", "within, ms", "share")
     return Figure(
-        frame(rows, {"layer": layers}, len(names)),
+        _curves(rows, names, across, up, titles, formats=(".4~r", ".2%")),
         title="Distribution of the time to acknowledgement",
         text="Share of segments that were acknowledged within a time. Steps are 3% wide.",
         numbers=Table(["Segments of", "Within, ms", "Segments", "Share"], cells, "Distribution"),
@@ -608,18 +549,33 @@ def _colour(names: Sequence[str]) -> Json:
     return {"field": "c", "type": "nominal", "scale": {"domain": list(names)}, "legend": legend}
 
 
-def _pointer(encoding: Json, shown: Sequence[tuple[str, str, str]]) -> Json:
-    """Return points that cannot be seen, whose values a pointer near them shows."""
+_TIME = _axis("x", "Time (s)")
+
+
+def _curves(
+    rows: Sequence[Json],
+    names: Sequence[str],
+    across: Json,
+    up: Json,
+    titles: tuple[str, str, str],
+    *,
+    formats: tuple[str, str] = (".5~r", ".5~r"),
+    mark: Json = _STEPS,
+    above: Sequence[Json] = (),
+) -> Json:
+    """Return a chart of curves by name, with further layers above them.
+
+    Points that cannot be seen show a pointer near them the name, time and value of a curve, under
+    `titles` and in `formats`.
+    """
+    encoding: Json = {"x": across, "y": up, "color": _colour(names)}
     tooltip = [
-        {
-            "field": field,
-            "title": title,
-            **({"type": "quantitative", "format": form} if form else {}),
-        }
-        for field, title, form in shown
+        {"field": "c", "title": titles[0]},
+        {"field": "x", "title": titles[1], "type": "quantitative", "format": formats[0]},
+        {"field": "y", "title": titles[2], "type": "quantitative", "format": formats[1]},
     ]
     select = {"type": "point", "on": "pointerover", "clear": "pointerout", "nearest": True}
-    return {
+    pointer = {
         "params": [{"name": "hover", "select": select}],
         "mark": {"type": "point", "size": 12, "filled": True, "aria": False},
         "encoding": {
@@ -628,6 +584,9 @@ def _pointer(encoding: Json, shown: Sequence[tuple[str, str, str]]) -> Json:
             "tooltip": tooltip,
         },
     }
+    layers = [{"mark": mark, "encoding": encoding}]
+    layers += [{**layer, "encoding": encoding} for layer in above]
+    return frame(rows, {"layer": [*layers, pointer]}, len(names))
 
 
 def _rules() -> list[Block]:
