@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from ethermeter.analysis.flow_sums import flow_sums, of_each
 from ethermeter.analysis.flows import of_flows
 from ethermeter.analysis.groups import FLOW_METRICS
 from ethermeter.analysis.interval import Estimate
+from ethermeter.analysis.sums import flow_sums, of_each
 from ethermeter.analysis.tables import per_station
 from ethermeter.analysis.unseen import is_unseen
 from ethermeter.metrics import Metric

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from ethermeter.analysis.graphs import Sums, graphs
+from ethermeter.analysis.sums import graphs
+from ethermeter.analysis.tables import Sums
 from ethermeter.metrics import Metric
 from segments import segment, table_of
 

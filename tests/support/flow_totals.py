@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
-from ethermeter.analysis.flow_sums import FlowSums
+from ethermeter.analysis.sums import FlowSums
 
 
 def together(sums: FlowSums) -> FlowSums:

@@ -20,10 +20,8 @@ import ethermeter as em
 import numpy as np
 import pytest
 from ethermeter.analysis.estimates import estimate
-from ethermeter.analysis.flow_sums import flow_sums, of_all
-from ethermeter.analysis.flow_sums import left_out as flows_left_out
-from ethermeter.analysis.graphs import graphs, left_out
 from ethermeter.analysis.interval import quantile
+from ethermeter.analysis.sums import flow_sums, graphs, of_all
 from ethermeter.analysis.tables import batch_sums
 from ethermeter.metrics import Metric
 
@@ -120,10 +118,9 @@ def coverage(
     )
     points = estimate(alone, observations, batches, flow_batches)
     assert len(points) == len(trials)
-    by_batch = [(at, graphs(left_out(sums))) for at, sums in batch_sums(batches, trials)]
+    by_batch = [(at, graphs(sums.left_out())) for at, sums in batch_sums(batches, trials)]
     by_batch += [
-        (at, of_all(flows_left_out(sums)))
-        for at, sums in flow_sums(flow_batches, observations, trials)
+        (at, of_all(sums.left_out())) for at, sums in flow_sums(flow_batches, observations, trials)
     ]
     ((_, left),) = by_batch
     found = {}

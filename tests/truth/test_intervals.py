@@ -9,8 +9,6 @@ import math
 import numpy as np
 import pytest
 from ethermeter.analysis.batches import ends, within
-from ethermeter.analysis.graphs import Sums, graphs
-from ethermeter.analysis.graphs import left_out as one_left_out
 from ethermeter.analysis.interval import (
     Estimate,
     average,
@@ -24,6 +22,8 @@ from ethermeter.analysis.interval import (
     ratio,
     student,
 )
+from ethermeter.analysis.sums import graphs
+from ethermeter.analysis.tables import Sums
 from ethermeter.metrics import Metric
 from scipy import stats
 
@@ -204,7 +204,7 @@ def test_batch_intervals_cover(metric):
         Metric.EXCESS_DELAY: 996e-6,
     }
     value = graphs(total)[metric]
-    found = within(graphs(one_left_out(by_batch))[metric])
+    found = within(graphs(by_batch.left_out())[metric])
     low, high = ends(value, found.error, found.degrees, found.skewness)
     covered = float(np.mean((low <= truth[metric]) & (truth[metric] <= high)))
     # The widest of three intervals holds more than 95% of what is as independent as this.

@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from ethermeter.analysis import estimates, flows
-from ethermeter.analysis.flow_sums import FlowSums, flow_sums, left_out, of_all, of_each
 from ethermeter.analysis.interval import Estimate
+from ethermeter.analysis.sums import FlowSums, flow_sums, of_all, of_each
 from ethermeter.analysis.tables import per_station, whole_segment
 from ethermeter.metrics import Metric
 from ethermeter.store import tables
@@ -159,7 +159,7 @@ def test_a_jackknife_of_a_rate_a_mean_and_a_loss_by_hand():
             np.zeros((1, 1), np.bool_),
             np.full((1, 1), is_lossless),
         )
-        found = estimates.errors_within([(np.array([1]), of_all(left_out(sums)))], 2)
+        found = estimates.errors_within([(np.array([1]), of_all(sums.left_out()))], 2)
         assert all(math.isnan(of.error[0]) and math.isnan(of.degrees[0]) for of in found.values())
         assert all(math.isnan(of.error[1]) or of.degrees[1] == 1 for of in found.values())
         return {metric: float(of.error[1]) for metric, of in found.items()}
@@ -188,7 +188,7 @@ def test_two_replications_have_intervals_of_what_follows_from_sums_and_of_nothin
     ((_, sums),) = flow_sums(
         run.directory.flow_batches(), run.directory.observations(), run.trials()
     )
-    delays = of_all(left_out(sums))[Metric.ONE_WAY_DELAY]
+    delays = of_all(sums.left_out())[Metric.ONE_WAY_DELAY]
     variances = [6 / 7 * np.square(of - of.mean()).sum() for of in delays]
     found = point.estimates[Metric.ONE_WAY_DELAY]
     assert (found.error, found.degrees) == (
@@ -228,7 +228,7 @@ def test_how_fairly_flows_share_has_intervals_from_batches(run):
         {"load sender1", "load sender2", "load sender3"},
     )
     ((_, sums),) = flow_sums(tables[1], tables[0], run.trials())
-    rates = of_each(left_out(sums))[Metric.DATA_RATE][:, :, :3]
+    rates = of_each(sums.left_out())[Metric.DATA_RATE][:, :, :3]
     shares = rates[..., 0] / rates.sum(axis=-1)
     error = math.sqrt(6 / 7 * np.square(shares - shares.mean(axis=1, keepdims=True)).sum()) / 2
     assert found.shares["load sender1"].error == pytest.approx(error, rel=1e-12)

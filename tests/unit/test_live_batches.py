@@ -13,8 +13,8 @@ import pytest
 from ethermeter import _core
 from ethermeter.analysis.batches import within
 from ethermeter.analysis.estimates import errors_within
-from ethermeter.analysis.flow_sums import FlowSums, left_out, of_all, of_each
 from ethermeter.analysis.groups import _means_of_known
+from ethermeter.analysis.sums import FlowSums, of_all, of_each
 from ethermeter.engines.live.counts import stream_batches
 from ethermeter.engines.live.description import describe
 from ethermeter.engines.live.observed import failed, observe
@@ -195,7 +195,7 @@ def told(rows: TrialRows, flow: int) -> set[Metric]:
     """Metrics of a flow that have an error from batches."""
     errors = {
         metric: within(values[:, :, flow]).error
-        for metric, values in of_each(left_out(sums_of(rows))).items()
+        for metric, values in of_each(sums_of(rows).left_out()).items()
     }
     return {metric for metric, error in errors.items() if np.isfinite(error).all()}
 
@@ -237,7 +237,7 @@ def test_sums_of_all_batches_are_what_is_observed_and_nothing_else_has_an_error(
 
 def test_of_all_flows_together_there_is_what_all_of_them_count_by_part(tmp_path):
     rows = observe(trial_of(tmp_path), result_of(result()), took_s=1.0)
-    found = errors_within([(np.array([0]), of_all(left_out(sums_of(rows))))], 1)
+    found = errors_within([(np.array([0]), of_all(sums_of(rows).left_out()))], 1)
     # Octets in bulk have no rate by part, exchanges no messages, a file no timeouts.
     follows = {Metric.EXCHANGES, Metric.ROUND_TRIP, Metric.INTER_ARRIVAL}
     assert {metric for metric, of in found.items() if math.isfinite(of.error[0])} == follows
@@ -245,7 +245,7 @@ def test_of_all_flows_together_there_is_what_all_of_them_count_by_part(tmp_path)
     for metric in follows:
         assert whole[metric][0, 0] == pytest.approx(observed(rows, metric), rel=1e-12), metric
     assert whole[Metric.EXCHANGES][0, 0] == 37 + 5
-    alone = errors_within([(np.array([0]), of_all(left_out(sums_of(rows, slice(0, 1)))))], 1)
+    alone = errors_within([(np.array([0]), of_all(sums_of(rows, slice(0, 1)).left_out()))], 1)
     assert {metric for metric, of in alone.items() if math.isfinite(of.error[0])} == OF_STREAM
     # With one part of a quarter of a second left out: 9, 6, 8 and 7 messages in 0.75 s.
     rates = np.array([9, 6, 8, 7]) / 0.75

@@ -12,7 +12,7 @@ Trials with the same series, point and engine are replications. A value is the m
   run with such estimates carries the caution `one-replication`, once. The interval exists for the
   metrics that follow from sums over batches: of segments the eight graphs, utilisation and Jain's
   index; of networks rates, loss, means of times and counts within the measured window
-  (`ethermeter.analysis.flow_sums`). The others (percentiles, extremes, counts of attempts, counts
+  (`ethermeter.analysis.sums`). The others (percentiles, extremes, counts of attempts, counts
   over the whole trial, voice, clocks) have no interval then: null, rather than one that was not
   measured. Neither has what hosts that measure do not count by batch
   (`ethermeter.engines.live.counts`).
@@ -39,10 +39,8 @@ import numpy as np
 from ethermeter.analysis import unseen
 from ethermeter.analysis.batches import FEWEST, Within, ends, unknown
 from ethermeter.analysis.batches import within as within_batches
-from ethermeter.analysis.flow_sums import flow_sums, of_all
-from ethermeter.analysis.flow_sums import left_out as without_one
-from ethermeter.analysis.graphs import graphs, left_out
 from ethermeter.analysis.interval import LEVEL, Estimate, Floats
+from ethermeter.analysis.sums import flow_sums, graphs, of_all
 from ethermeter.analysis.tables import (
     Integers,
     Trial,
@@ -129,9 +127,9 @@ def estimate(
     several = np.array(replications) >= ENOUGH_REPLICATIONS
     within: dict[Metric, Within] = {}
     if not several.all():
-        of_segments = ((at, graphs(left_out(sums))) for at, sums in batch_sums(batches, trials))
+        of_segments = ((at, graphs(sums.left_out())) for at, sums in batch_sums(batches, trials))
         of_networks = (
-            (at, of_all(without_one(sums)))
+            (at, of_all(sums.left_out()))
             for at, sums in flow_sums(flow_batches, observations, trials)
         )
         within = errors_within(itertools.chain(of_segments, of_networks), len(trials))

@@ -19,10 +19,10 @@ from ethermeter.analysis.estimates import (
     in_blocks,
     summarised,
 )
-from ethermeter.analysis.flow_sums import flow_sums, left_out, of_each
 from ethermeter.analysis.interval import LEVEL, Estimate, Floats
 from ethermeter.analysis.lengths import METRICS as TIMES
 from ethermeter.analysis.lengths import Extra, OfLengths, extras, of_lengths
+from ethermeter.analysis.sums import flow_sums, of_each
 from ethermeter.analysis.tables import per_station
 from ethermeter.json_values import finite
 from ethermeter.metrics import Metric
@@ -178,7 +178,7 @@ def _rates_left_out(
     """Rates of every flow, shape `(batches, flows)`, with one batch left out, by trial."""
     found = {}
     for positions, sums in flow_sums(flow_batches, observations, trials):
-        values = of_each(left_out(sums))
+        values = of_each(sums.left_out())
         for at, position in enumerate(positions.tolist()):
             found[position] = {metric: values[metric][at] for metric in SHARED}
     return found

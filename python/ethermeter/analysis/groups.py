@@ -3,7 +3,7 @@
 A value is the mean over the part's stations of a trial; a station without one (it delivered
 nothing) is left out. The interval follows the rule of `ethermeter.analysis.estimates`. From
 batches, with fewer than three replications, follow bit rate and transmission delay, and of flows
-what follows from `ethermeter.analysis.flow_sums`.
+what follows from `ethermeter.analysis.sums`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -22,11 +22,9 @@ from ethermeter.analysis.estimates import (
     point_like,
     summarised,
 )
-from ethermeter.analysis.flow_sums import flow_sums, of_each
-from ethermeter.analysis.flow_sums import left_out as without_one
-from ethermeter.analysis.graphs import Sums, left_out
 from ethermeter.analysis.interval import Estimate, Floats
-from ethermeter.analysis.tables import Trial, batch_sums, per_station
+from ethermeter.analysis.sums import flow_sums, of_each
+from ethermeter.analysis.tables import Sums, Trial, batch_sums, per_station
 from ethermeter.metrics import Metric
 from ethermeter.scenario import Scenario
 from ethermeter.stations import groups_of
@@ -121,9 +119,9 @@ def estimate(
     stations = per_station(observations, trials, list(dict.fromkeys([*metrics, *unseen.BEHIND])))
     within: dict[tuple[str, Metric], Within] = {}
     if min(replications, default=ENOUGH_REPLICATIONS) < ENOUGH_REPLICATIONS:
-        by_batch = [(at, _of_stations(left_out(sums))) for at, sums in batch_sums(batches, trials)]
+        by_batch = [(at, _of_stations(sums.left_out())) for at, sums in batch_sums(batches, trials)]
         of_flows = flow_sums(flow_batches, observations, trials)
-        by_batch += [(at, of_each(without_one(sums))) for at, sums in of_flows]
+        by_batch += [(at, of_each(sums.left_out())) for at, sums in of_flows]
         within = _errors_within(stations, parts, by_batch, set(metrics))
     found: dict[str, dict[Metric, list[Estimate]]] = {name: {} for name in names}
     for name in names:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ethermeter.analysis.graphs import Sums
 from ethermeter.analysis.interval import Floats
 from ethermeter.metrics import ALL, Metric
 from ethermeter.scenario import Scenario
@@ -22,6 +21,42 @@ if TYPE_CHECKING:
 PS_PER_S = 1e12
 Integers = NDArray[np.int64]
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """What stations counted in `window_s`.
+
+    Every array has the shape `(…, stations)`, `window_s` and `line_rate_bps` `(…)`.
+    """
+
+    frames: Floats
+    charged_s: Floats
+    delay_sum_s: Floats
+    delay_square_sum_s2: Floats
+    window_s: Floats
+    line_rate_bps: Floats
+
+    def left_out(self) -> "Sums":
+        """Sum all batches but one, for each, from sums by batch; same shapes.
+
+        Here arrays have the shape `(trials, batches, stations)`, and `window_s`, the length of one
+        batch, and `line_rate_bps` the shape `(trials,)`; the window becomes as much longer as there
+        are batches left.
+        """
+        batches = self.frames.shape[-2]
+
+        def rest(values: Floats) -> Floats:
+            return np.asarray(values.sum(axis=-2, keepdims=True) - values, dtype=np.float64)
+
+        return Sums(
+            frames=rest(self.frames),
+            charged_s=rest(self.charged_s),
+            delay_sum_s=rest(self.delay_sum_s),
+            delay_square_sum_s2=rest(self.delay_square_sum_s2),
+            window_s=np.repeat(self.window_s[:, None] * (batches - 1), batches, axis=1),
+            line_rate_bps=np.repeat(self.line_rate_bps[:, None], batches, axis=1),
+        )
 
 
 class Trial(Protocol):

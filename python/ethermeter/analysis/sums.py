@@ -1,6 +1,8 @@
-"""Metrics that follow from sums of flows by batch, and their uncertainty.
+"""Metrics that follow from sums of stations or flows by batch, and their uncertainty.
 
-Rates, loss and means of times.
+Of stations: the eight graphs of Boggs, Mogul and Kent (1988, section 3.3 and appendix I), which
+need nothing but frames, charged channel time, delay and squared delay. Of flows: rates, loss and
+means of times.
 
 Written over whole arrays, the same functions give the value of a trial and its values with one
 batch left out. Percentiles and extremes follow from no sums, nor do counts over the whole trial,
@@ -15,15 +17,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ethermeter.analysis.interval import Floats
-from ethermeter.analysis.tables import Integers, Trial, cubes, per_station, window_s
-from ethermeter.metrics import Metric
+from ethermeter.analysis.tables import Integers, Sums, Trial, cubes, per_station, window_s
+from ethermeter.metrics import Group, Metric, definition_of
 from ethermeter.metrics.flow_formulas import flow_loss, flow_rates
-from ethermeter.metrics.formulas import weighted_mean
+from ethermeter.metrics.formulas import PS_PER_S, weighted_mean
+from ethermeter.metrics.station_formulas import StationSums
 from ethermeter.store.rows import BATCH_COUNTS, BATCH_SUMS
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+GRAPHS = (
+    *(Metric.UTILISATION, Metric.BIT_RATE, Metric.BIT_RATE_SD, Metric.PACKET_RATE),
+    *(Metric.PACKET_RATE_SD, Metric.UTILISATION_SD_OVER_MEAN, Metric.JAIN_INDEX),
+    *(Metric.TRANSMISSION_DELAY, Metric.TRANSMISSION_DELAY_SD, Metric.EXCESS_DELAY),
+)
+"""Metrics of the whole segment that follow from these sums."""
+SPREADS = (Metric.BIT_RATE_SD, Metric.PACKET_RATE_SD, Metric.UTILISATION_SD_OVER_MEAN)
+"""Of these, those over stations."""
 MEANS = {
     Metric.ONE_WAY_DELAY: ("one_way_s", "messages"),
     Metric.ROUND_TRIP: ("round_trip_s", "completed"),
@@ -40,6 +51,34 @@ COUNTS = {
 """Counts within the measured window."""
 
 
+def graphs(sums: Sums) -> dict[Metric, Floats]:
+    """Return the whole-segment value of every metric that follows from the sums; shape `(…)`.
+
+    NaN where it is undefined. Spreads over stations and over frames are sample standard deviations
+    (divisor n - 1).
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        charged_s, frames = sums.charged_s.sum(axis=-1), sums.frames.sum(axis=-1)
+        found = StationSums(
+            window_ps=sums.window_s[..., None] * PS_PER_S,
+            bit_ps=PS_PER_S / sums.line_rate_bps[..., None],
+            # Bits are not counted by batch: stations are charged the mean of all.
+            packet_s=np.broadcast_to((charged_s / frames)[..., None], sums.frames.shape),
+            frames=sums.frames,
+            charged_ps=sums.charged_s * PS_PER_S,
+            delay_ps=sums.delay_sum_s * PS_PER_S,
+            delay_ps2=sums.delay_square_sum_s2 * PS_PER_S**2,
+        )
+        with_total = found.with_total()
+        values = {
+            metric: definition_of(metric, Group.SEGMENT).of_all(found, with_total)
+            for metric in GRAPHS
+        }
+    if sums.frames.shape[-1] == 1:  # 0 by definition: batches do not estimate it
+        values |= {metric: np.full_like(values[metric], np.nan) for metric in SPREADS}
+    return values
+
+
 @dataclass(frozen=True, slots=True)
 class FlowSums:
     """What flows counted in `counted_s` of a measured window that is `window_s` long."""
@@ -54,6 +93,14 @@ class FlowSums:
     # Whether a flow lost nothing in the whole trial, so that what did not come of it was under way;
     # shape `(trials, flows)`
     is_lossless: NDArray[np.bool_]
+
+    def left_out(self) -> "FlowSums":
+        """Sum all batches but one, for each, from sums by batch; same shapes."""
+        rest = {
+            name: np.asarray(values.sum(axis=1, keepdims=True) - values, np.float64)
+            for name, values in self.sums.items()
+        }
+        return replace(self, sums=rest, counted_s=self.counted_s * (self.counted_s.shape[1] - 1))
 
 
 def flow_sums(
@@ -85,15 +132,6 @@ def flow_sums(
         )
         found.append((positions, sums))
     return found
-
-
-def left_out(sums: FlowSums) -> FlowSums:
-    """Sum all batches but one, for each, from sums by batch; same shapes."""
-    rest = {
-        name: np.asarray(values.sum(axis=1, keepdims=True) - values, np.float64)
-        for name, values in sums.sums.items()
-    }
-    return replace(sums, sums=rest, counted_s=sums.counted_s * (sums.counted_s.shape[1] - 1))
 
 
 def of_each(sums: FlowSums) -> dict[Metric, Floats]:
