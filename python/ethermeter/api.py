@@ -36,35 +36,16 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """Experiments that were read and can be run.
-
-    Parameters
-    ----------
-    experiments
-        One or more; several are run as one plan.
-    name
-        Name of the plan, or None for the name of the first experiment.
-
-    """
+    """Experiments that were read and can be run; several are run as one plan."""
 
     experiments: "tuple[Experiment, ...]"
     name: str | None = None
+    """Name of the plan, or None for the name of the first experiment."""
 
     def plan(self, *, seed: int | None = None, replications: int | None = None) -> "Plan":
-        """Expand into trials.
+        """Expand into trials; equal arguments give equal trials.
 
-        Parameters
-        ----------
-        seed
-            Instead of the experiments' own.
-        replications
-            Trials of every point, instead of the experiments' own number.
-
-        Returns
-        -------
-        :
-            The plan; equal arguments give equal trials.
-
+        The experiments' own seed, and number of trials of every point, hold if none is given.
         """
         from ethermeter import plan
 
@@ -101,11 +82,6 @@ class Loaded:
         report
             Whether to write `report.html` too.
 
-        Returns
-        -------
-        :
-            The finished run.
-
         Raises
         ------
         InputError
@@ -138,14 +114,7 @@ class Loaded:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A finished run.
-
-    Parameters
-    ----------
-    directory
-        Where it lies.
-
-    """
+    """A finished run, in its directory."""
 
     directory: RunDirectory
 
@@ -211,12 +180,8 @@ class Run:
     def estimates(self) -> dict[str, object]:
         """Estimate of every metric at every point, with its interval.
 
-        Returns
-        -------
-        :
-            What `estimates.json` holds: `metrics` and `points`; a point has `series`, `point`,
-            `replications` and `estimates`.
-
+        They are those of `estimates.json`: `metrics` and `points`; a point has `series`, `point`,
+        `replications` and `estimates`.
         """
         import json
 
@@ -229,17 +194,8 @@ class Run:
     def plot(self, metric: Metric | str, *, series: str | None = None) -> "Figure":
         """Figure of one metric over what the experiment varies.
 
-        Parameters
-        ----------
-        metric
-            Which, such as `"utilisation"`.
-        series
-            Of which series; None for all, side by side.
-
-        Returns
-        -------
-        :
-            A figure that shows itself in a notebook and can be saved.
+        The figure shows itself in a notebook and can be saved. It has all series side by side, or
+        one.
 
         Raises
         ------
@@ -256,18 +212,9 @@ class Run:
 
 
 def locate(name: Path | str) -> Path:
-    """Find an experiment: a file, or the name of a shipped one.
+    """Return the path of an experiment: a file, or the name of a shipped one.
 
-    Parameters
-    ----------
-    name
-        What the person wrote.
-
-    Returns
-    -------
-    :
-        Path of the experiment file; a path that looks like a file is returned though there is none,
-        for `load` to refuse.
+    A path that looks like a file is returned even if there is none, for `load` to refuse.
 
     Raises
     ------
@@ -299,11 +246,6 @@ def load(*names: Path | str, overrides: Sequence[str] = (), name: str | None = N
     name
         Name of the plan; None for the name of the first experiment.
 
-    Returns
-    -------
-    :
-        The experiments, free of faults.
-
     Raises
     ------
     InputError
@@ -332,17 +274,7 @@ def load(*names: Path | str, overrides: Sequence[str] = (), name: str | None = N
 
 
 def open(path: Path | str) -> Run:
-    """Open a finished run.
-
-    Parameters
-    ----------
-    path
-        The run directory.
-
-    Returns
-    -------
-    :
-        The run.
+    """Open a finished run by its directory.
 
     Raises
     ------

@@ -18,20 +18,7 @@ NOTHING = 1e-250
 
 
 class ArgumentError(InputError):
-    """An argument that a function has no value for.
-
-    Parameters
-    ----------
-    function
-        Name of the function, model or command, with hyphens.
-    name
-        Name of the argument.
-    value
-        What was given, or the first of its values that is wrong.
-    allowed
-        What was allowed instead.
-
-    """
+    """An argument that a function has no value for; the function's name has hyphens."""
 
     def __init__(self, function: str, name: str, value: str, allowed: str) -> None:
         super().__init__([Fault(function, name, value, allowed)])
@@ -39,20 +26,12 @@ class ArgumentError(InputError):
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """The numbers an argument may be.
-
-    Parameters
-    ----------
-    low, high
-        Smallest and largest number.
-    whole
-        Whether it counts something, and so is an integer.
-
-    """
+    """The numbers an argument may be, from `low` to `high`."""
 
     low: float
     high: float
     whole: bool = False
+    """Whether it counts something, and so is an integer."""
 
     def __str__(self) -> str:
         """Return what is allowed, in words."""
@@ -101,12 +80,7 @@ def _floats(function: str, name: str, value: Numbers, allowed: Range) -> Array:
 
 
 def together(function: str, **given: tuple[Numbers, Range]) -> tuple[Array, ...]:
-    """Check arguments against their ranges and bring them to one shape.
-
-    Returns
-    -------
-    :
-        Read-only arrays of the common shape, in the order given.
+    """Check arguments against their ranges and bring them to one shape, read-only.
 
     Raises
     ------
@@ -119,14 +93,7 @@ def together(function: str, **given: tuple[Numbers, Range]) -> tuple[Array, ...]
 
 
 def same_shape(function: str, names: Sequence[str], arrays: Sequence[Array]) -> tuple[Array, ...]:
-    """Bring arrays to one shape.
-
-    Raises
-    ------
-    ArgumentError
-        If their shapes do not broadcast.
-
-    """
+    """Bring arrays to one shape; raise `ArgumentError` if their shapes do not broadcast."""
     try:
         return tuple(np.broadcast_arrays(*arrays))
     except ValueError:
@@ -137,28 +104,14 @@ def same_shape(function: str, names: Sequence[str], arrays: Sequence[Array]) -> 
 
 
 def choice(function: str, name: str, value: object, allowed: Sequence[str]) -> str:
-    """Return the value if it is one of the words allowed.
-
-    Raises
-    ------
-    ArgumentError
-        If it is none of them.
-
-    """
+    """Return the value if it is one of those allowed; raise `ArgumentError` otherwise."""
     if not isinstance(value, str) or value not in allowed:
         raise ArgumentError(function, name, shown(value), f"one of {', '.join(allowed)}")
     return value
 
 
 def flag(function: str, name: str, value: object) -> bool:
-    """Return the value if it is true or false.
-
-    Raises
-    ------
-    ArgumentError
-        If it is anything else.
-
-    """
+    """Return the value if it is true or false; raise `ArgumentError` otherwise."""
     if not isinstance(value, bool | np.bool_):
         raise ArgumentError(function, name, shown(value), "true or false")
     return bool(value)

@@ -33,32 +33,15 @@ _KEYS = ("control", "address", "interface")
 
 @dataclass(frozen=True, slots=True)
 class HostsFile:
-    """A hosts file.
-
-    Parameters
-    ----------
-    path
-        The file.
-    stations
-        Hosts by name.
-    certificates
-        Folder of certificates, if any.
-
-    """
+    """A hosts file, with its hosts by name."""
 
     path: Path
     stations: Mapping[str, Station]
     certificates: Path | None
+    """Folder of certificates, if any."""
 
     def laboratory(self) -> Laboratory:
-        """Return the hosts with the coordinator's credentials.
-
-        Raises
-        ------
-        InputError
-            If certificates are missing.
-
-        """
+        """Return the hosts with the coordinator's credentials; `InputError` if there are none."""
         credentials = None
         if self.certificates is not None:
             try:
@@ -110,22 +93,15 @@ def read(path: Path) -> HostsFile:
         certificates = None
     hosts = document.get("hosts", {})
     if not isinstance(hosts, dict) or not 1 <= len(hosts) <= MOST_HOSTS:
-        wrong(
-            "hosts",
-            hosts if "hosts" in document else "(missing)",
-            f"expected 1 to {MOST_HOSTS} tables [hosts.NAME]",
-        )
+        allowed = f"expected 1 to {MOST_HOSTS} tables [hosts.NAME]"
+        wrong("hosts", hosts if "hosts" in document else "(missing)", allowed)
         raise InputError(faults)
     stations = {}
     for name, entry in hosts.items():
         key = f"hosts.{name}"
         if not _NAME.fullmatch(name) or name in _RESERVED:
-            wrong(
-                key,
-                name,
-                "expected letters, digits, dots and hyphens, at most 63, and none of "
-                f"{', '.join(_RESERVED)}",
-            )
+            allowed = "expected letters, digits, dots and hyphens, at most 63, and none of "
+            wrong(key, name, allowed + ", ".join(_RESERVED))
         if not isinstance(entry, dict):
             wrong(key, entry, "expected a table with control, and address and interface if wanted")
             continue
@@ -137,9 +113,8 @@ def read(path: Path) -> HostsFile:
         for name, station in stations.items():
             value = getattr(station, what)
             if (other := taken.setdefault(value, name)) != name:
-                wrong(
-                    f"hosts.{name}.{what}", value, f"expected one of its own; {other} has the same"
-                )
+                allowed = f"expected one of its own; {other} has the same"
+                wrong(f"hosts.{name}.{what}", value, allowed)
     if faults:
         raise InputError(faults)
     return HostsFile(path, stations, None if certificates is None else path.parent / certificates)
@@ -157,11 +132,8 @@ def _station(
         wrong(f"{key}.{unknown}", entry[unknown], f"unknown key; expected {', '.join(_KEYS)}")
     control = entry.get("control", "(missing)")
     if not isinstance(control, str) or (address_and_port := _split(control)) is None:
-        wrong(
-            f"{key}.control",
-            control,
-            'expected ADDRESS:PORT with an IP address, such as "10.0.0.1:4988" or "[fd00::1]:4988"',
-        )
+        example = 'such as "10.0.0.1:4988" or "[fd00::1]:4988"'
+        wrong(f"{key}.control", control, f"expected ADDRESS:PORT with an IP address, {example}")
         return None
     address = entry.get("address", address_and_port[0])
     try:
@@ -172,21 +144,16 @@ def _station(
     if needs_loopback and not (
         ip.is_loopback and ipaddress.ip_address(address_and_port[0]).is_loopback
     ):
-        wrong(
-            f"{key}.control",
-            control,
-            "expected a loopback address, or the key certificates: agents beyond loopback have "
-            "certificates",
+        allowed = (
+            "expected a loopback address, or the key certificates: agents beyond loopback have"
         )
+        wrong(f"{key}.control", control, f"{allowed} certificates")
     interface = entry.get("interface")
     if interface is not None and not (
         isinstance(interface, str) and re.fullmatch(rf"[^\s/]{{1,{LONGEST_INTERFACE}}}", interface)
     ):
-        wrong(
-            f"{key}.interface",
-            interface,
-            f"expected the name of an interface, 1 to {LONGEST_INTERFACE} characters",
-        )
+        allowed = f"expected the name of an interface, 1 to {LONGEST_INTERFACE} characters"
+        wrong(f"{key}.interface", interface, allowed)
         return None
     return Station(name, control, str(ip), interface)
 

@@ -8,14 +8,8 @@ Settings = Host | Switch | Router | Hub
 
 def kind_of(node: Node) -> tuple[str, Settings]:
     """Return the kind of a node, such as "host", and its settings."""
-    kind = node.kind
-    every: dict[str, Settings | None] = {
-        "host": kind.host,
-        "switch": kind.switch,
-        "router": kind.router,
-        "hub": kind.hub,
-    }
-    return next((name, settings) for name, settings in every.items() if settings is not None)
+    every = ((name, getattr(node.kind, name)) for name in ("host", "switch", "router", "hub"))
+    return next((name, settings) for name, settings in every if settings is not None)
 
 
 def hosts_in(scenario: Scenario) -> list[str]:

@@ -23,28 +23,10 @@ def begun(
     jobs: int,
     cluster: str | None,
 ) -> dict[str, object]:
-    """Describe a run that begins now.
+    """Describe a run that begins now; the key `finished` is missing.
 
-    Parameters
-    ----------
-    ethermeter
-        Version of ethermeter.
-    plan_name, plan_hash, trials
-        Name and hash of the plan, and trials in it.
-    seeds
-        Seed of each experiment, by its name.
-    command
-        The command line, or the call of a Python session.
-    jobs
-        Threads.
-    cluster
-        Address of the Dask scheduler, or None.
-
-    Returns
-    -------
-    :
-        The provenance without the key `finished`.
-
+    `ethermeter` is the version, `seeds` has that of each experiment by its name, `command` the
+    command line or the call of a Python session, `cluster` the address of the Dask scheduler.
     """
     return {
         "ethermeter": ethermeter,
@@ -68,14 +50,7 @@ def begun(
 
 
 def resumed(provenance: Mapping[str, object], before: Mapping[str, object]) -> dict[str, object]:
-    """Join the provenance of a continued run to the one written at its first start.
-
-    Returns
-    -------
-    :
-        This session's provenance, with the first start and the number of sessions so far.
-
-    """
+    """Return this session's provenance with the first start, and the number of sessions so far."""
     sessions = before.get("sessions")
     started = before.get("started", provenance["started"])
     return {
@@ -95,24 +70,9 @@ def finished(
 ) -> dict[str, object]:
     """Complete the provenance of a run that ends now.
 
-    Parameters
-    ----------
-    provenance
-        The provenance of `begun`.
-    wall_s
-        Time from the beginning of this session to the last trial, in s.
-    core_s
-        Time spent in the simulator, summed over threads and sessions, in s.
-    events
-        Transmissions simulated in all trials.
-    implementations
-        Implementations of the simulator that ran, "fast" or "reference".
-
-    Returns
-    -------
-    :
-        The provenance with the key `finished`.
-
+    `wall_s` counts from the beginning of this session to the last trial; `core_s`, the time in the
+    simulator, and `events`, the transmissions simulated, are sums over threads and sessions.
+    `implementations` of the simulator are those that ran: "fast" or "reference".
     """
     return {
         **provenance,

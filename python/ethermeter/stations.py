@@ -26,16 +26,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Stations that are alike but for their attachment points.
-
-    Parameters
-    ----------
-    stations
-        Their medium access and attachment points.
-    flow
-        What each of them sends.
-
-    """
+    """Stations that are alike but for their attachment points, each with the same flow."""
 
     stations: Stations
     flow: Flow

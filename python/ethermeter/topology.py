@@ -27,24 +27,14 @@ class TopologyError(ValueError):
 def propagation_ps(length_m: Fraction, *, velocity: Fraction) -> int:
     """Return the time a signal takes along a cable, rounded to a picosecond.
 
-    Parameters
-    ----------
-    length_m
-        Length of the cable, metres.
-    velocity
-        Propagation velocity over the speed of light.
-
+    The velocity is that of propagation over the speed of light.
     """
     return round(length_m * PS_PER_S / (velocity * LIGHT_M_PER_S))
 
 
 def spaced(end_ps: int, *, points: int) -> list[int]:
     """Return coordinates in ps, equally spaced from 0 to `end_ps`; a single one is at 0."""
-    return (
-        [round(Fraction(end_ps * index, points - 1)) for index in range(points)]
-        if points > 1
-        else [0] * points
-    )
+    return [round(Fraction(end_ps * index, max(points - 1, 1))) for index in range(points)]
 
 
 def dealt(count: int, *, places: int, first: int = 0) -> list[int]:
@@ -53,18 +43,10 @@ def dealt(count: int, *, places: int, first: int = 0) -> list[int]:
 
 
 def cable(coordinates_ps: Sequence[int], *, tap_ps: int) -> Matrix:
-    """Return the delays between points of one cable.
+    """Return the delays between points of one cable; `tap_ps` counts at both ends.
 
     Coordinates are rounded to picoseconds before they are subtracted, never after: so the delays
     add up exactly, and the triangle inequality holds with equality along the cable.
-
-    Parameters
-    ----------
-    coordinates_ps
-        Time from the end of the cable to each point, ps.
-    tap_ps
-        Time between a station and the cable, ps; counts at both ends.
-
     """
     return [[abs(there - here) + 2 * tap_ps for there in coordinates_ps] for here in coordinates_ps]
 
@@ -72,15 +54,7 @@ def cable(coordinates_ps: Sequence[int], *, tap_ps: int) -> Matrix:
 def star(branches_ps: Sequence[int], *, repeater_ps: int, tap_ps: int) -> Matrix:
     """Return the delays between the branches of a repeater, every station on a branch of its own.
 
-    Parameters
-    ----------
-    branches_ps
-        Time along each branch, ps.
-    repeater_ps
-        Time through the repeater, ps.
-    tap_ps
-        Time between a station and its branch, ps.
-
+    Branches and repeater have a time each; `tap_ps` is that between a station and its branch.
     """
     return [
         [here + there + repeater_ps + 2 * tap_ps for there in branches_ps] for here in branches_ps
@@ -93,16 +67,7 @@ def tapped(delays_ps: Sequence[Sequence[int]], *, tap_ps: int) -> Matrix:
 
 
 def settled(delays_ps: Matrix, *, stations: Sequence[int]) -> Matrix:
-    """Return the delays with a diagonal of 0 wherever no two stations share a place.
-
-    Parameters
-    ----------
-    delays_ps
-        One-way delays between places, ps.
-    stations
-        Stations at each place.
-
-    """
+    """Return the delays with a diagonal of 0 wherever there are fewer than two stations."""
     return [
         [0 if p == q and stations[p] < 2 else delay for q, delay in enumerate(row)]
         for p, row in enumerate(delays_ps)

@@ -246,14 +246,7 @@ def shipped_models() -> dict[str, Path]:
 
 @functools.lru_cache(maxsize=64)
 def shipped_model(name: str) -> Component | None:
-    """Return a model that comes with the package, None if there is none of this name.
-
-    Raises
-    ------
-    InputError
-        If its file is not sound.
-
-    """
+    """Return a model that comes with the package, None if there is none of this name."""
     from ethermeter.experiment.document import validated
 
     path = shipped_models().get(name)

@@ -107,8 +107,8 @@ def _group(document: Mapping[str, object], top: str, rest: list[str]) -> tuple[K
         return 0, rest
     if rest[0] in names:
         return names.index(rest[0]), rest[1:]
-    if rest[0].isascii() and rest[0].isdigit() and len(rest[0]) < 6 and int(rest[0]) < len(groups):
-        return int(rest[0]), rest[1:]
+    if isinstance(number := _number(rest[0]), int) and number < len(groups):
+        return number, rest[1:]
     known = ", ".join(str(name) for name in names if isinstance(name, str)) or "none"
     what = "group" if top == "stations" else "flow"
     raise PathError(

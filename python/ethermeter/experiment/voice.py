@@ -156,11 +156,7 @@ def frames_and_arrivals(
 ) -> tuple[scenario.SamplesLengths, scenario.CoderArrivals]:
     """Return the frames and arrivals of a group that passed `check_group`, as in a plan.
 
-    Raises
-    ------
-    InputError
-        If they do not fit each other or the segment with these constants.
-
+    If they do not fit each other or the segment with these constants, `InputError` is raised.
     """
     assert isinstance(group.frames, Samples)
     assert isinstance(group.arrivals, Coded)
