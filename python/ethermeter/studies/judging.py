@@ -5,6 +5,7 @@ import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
+from types import FunctionType
 from typing import TypeVar
 
 import msgspec
@@ -188,6 +189,20 @@ def convert(value: object, kind: type[T], *, file: str, key: str) -> T:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as fault:
         raise InputError.of(file, key, shown(value), str(fault).lower()) from fault
+
+
+def rules_of(module: Mapping[str, object]) -> dict[str, Callable[..., Finding]]:
+    """Return the rules of a module by name: its public functions that return a finding.
+
+    `module`: its `globals()`, at its end.
+    """
+    return {
+        name: rule
+        for name, rule in module.items()
+        if isinstance(rule, FunctionType)
+        and not name.startswith("_")
+        and rule.__annotations__.get("return") is Finding
+    }
 
 
 def judged(every: Sequence[Entry], find: Callable[[Entry], Finding]) -> tuple[Claim, ...]:

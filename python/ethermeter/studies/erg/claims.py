@@ -5,7 +5,7 @@ In one direction and in both, through hub, switch and router.
 Throughput is data in completely received UDP datagrams, `Metric.DATA_RATE`, in Mb/s.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +14,7 @@ from ethermeter.analysis.claims import Claim
 from ethermeter.analysis.interval import Floats, student
 from ethermeter.metrics import Metric
 from ethermeter.studies import live_claims
-from ethermeter.studies.judging import Entry, Finding, MissingError, judged, published
+from ethermeter.studies.judging import Entry, Finding, MissingError, judged, published, rules_of
 from ethermeter.studies.paths import Paths, paths_of
 
 MBPS = 1e-6
@@ -121,4 +121,4 @@ def stops(entry: Entry, paths: Paths) -> Finding:
     return Finding(worst, worst.value <= entry.number("share") * largest, remark)
 
 
-RULES: dict[str, Rule] = {rule.__name__: rule for rule in (rate, total, gets_more, most, stops)}
+RULES: Mapping[str, Rule] = rules_of(globals())

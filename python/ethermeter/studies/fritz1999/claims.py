@@ -16,7 +16,7 @@ from ethermeter.analysis.claims import Claim
 from ethermeter.analysis.interval import Estimate, Floats, exact
 from ethermeter.analysis.tables import Trial, per_station
 from ethermeter.metrics import Metric
-from ethermeter.studies.judging import Entry, Finding, MissingError, judged, published
+from ethermeter.studies.judging import Entry, Finding, MissingError, judged, published, rules_of
 
 FAST, GIGABIT = "100 Mb/s", "1 Gb/s"
 BARE = "pc"
@@ -236,14 +236,4 @@ def remedy(entry: Entry, copies: Copies) -> Finding:
     return Finding(Estimate(mean, 0.0, float("inf")), mean > SEEN, remark)
 
 
-RULES: dict[str, Rule] = {
-    rule.__name__: rule
-    for rule in (
-        throughput,
-        largest_share,
-        acknowledgements,
-        without_host_times,
-        wire_share,
-        remedy,
-    )
-}
+RULES: Mapping[str, Rule] = rules_of(globals())

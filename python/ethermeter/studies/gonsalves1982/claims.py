@@ -26,7 +26,7 @@ from ethermeter.analysis.unseen import is_unseen, limited
 from ethermeter.metrics import Metric
 from ethermeter.scenario import CoderArrivals, SamplesLengths
 from ethermeter.stations import groups_of, medium_of
-from ethermeter.studies.judging import Entry, Finding, MissingError, judged, published
+from ethermeter.studies.judging import Entry, Finding, MissingError, judged, published, rules_of
 from ethermeter.studies.replications import Curves, crossing, takeoff
 from ethermeter.studies.trials import SIMULATION, Where
 
@@ -316,7 +316,4 @@ def _named(entry: Entry) -> list[tuple[str, Where]]:
     return [(text, {**entry.point(), entry.text("key"): text}) for text in entry.texts("values")]
 
 
-RULES: dict[str, Rule] = {
-    rule.__name__: rule
-    for rule in (at_loss, at_knee, at_hosts, below, fairness, load_moves, rises, data_curves)
-}
+RULES: Mapping[str, Rule] = rules_of(globals())

@@ -20,7 +20,7 @@ from ethermeter.analysis.interval import Estimate, Floats, average, difference, 
 from ethermeter.analysis.tables import Trial, per_station
 from ethermeter.metrics import Metric
 from ethermeter.studies.gonsalves_tobagi1986.shares import Shares, combinations
-from ethermeter.studies.judging import Entry, Finding, judged, published
+from ethermeter.studies.judging import Entry, Finding, judged, published, rules_of
 
 STATION_METRICS = (Metric.BIT_RATE, Metric.TRANSMISSION_DELAY)
 FRAMES = "stations.frames"
@@ -246,7 +246,4 @@ def _name(where: Mapping[str, str]) -> str:
     return ", ".join(words)
 
 
-RULES: dict[str, Rule] = {
-    rule.__name__: rule
-    for rule in (contrast, slight, differs, more_of, carries_more, reference_ratio)
-}
+RULES: Mapping[str, Rule] = rules_of(globals())

@@ -9,7 +9,7 @@ is exact and has none.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import pairwise
 from pathlib import Path
 
@@ -18,7 +18,7 @@ import numpy as np
 from ethermeter.analysis.claims import Claim
 from ethermeter.analysis.interval import Estimate, Floats, exact, student
 from ethermeter.metrics import Metric
-from ethermeter.studies.judging import Entry, Finding, MissingError, judged, published
+from ethermeter.studies.judging import Entry, Finding, MissingError, judged, published, rules_of
 from ethermeter.studies.paths import Histogram, Paths, paths_of
 from ethermeter.studies.replications import crossing
 
@@ -498,29 +498,4 @@ def lost(entry: Entry, paths: Paths) -> Finding:
     return Finding(exact(share * 100), (share > 0) == entry.read("some", bool), remark)
 
 
-RULES: dict[str, Rule] = {
-    rule.__name__: rule
-    for rule in (
-        line,
-        latency_at,
-        is_flat,
-        round_trip,
-        between_frames,
-        between_line,
-        leaves_floor,
-        throughput,
-        same_through_switches,
-        doubled,
-        more_than_direct,
-        shift,
-        tail_moves,
-        stays,
-        spread,
-        peaks,
-        late,
-        widens,
-        scales,
-        apart,
-        lost,
-    )
-}
+RULES: Mapping[str, Rule] = rules_of(globals())
