@@ -6,7 +6,7 @@ Formulas are drawn on a grid of their own; a run holds only the points that it h
 """
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Literal
 
 import numpy as np
@@ -52,6 +52,13 @@ PROTOCOLS = {
     SOME: "p-persistent CSMA/CD, p = 0.1",
     ONE: "1-persistent CSMA/CD",
 }
+DRAWN = (
+    (CSMA, ONE, NO_DETECTION),
+    *((CSMA_CD, model, name) for model, name in PROTOCOLS.items()),
+)
+"""Series, model and name of each protocol."""
+KINDS: Mapping[Kind, str] = {"theory": "theory", "world": "idealised"}
+"""Engine of each kind of trace that is no segment."""
 ETHERNET, TOKEN_RING = "Ethernet", "token ring"
 SLOTS = {
     "round trip": "slot of 12 µs, this cable",
@@ -68,15 +75,9 @@ def _trace(
 ) -> Trace:
     found = [(x(point), point.estimates[metric]) for point in members if metric in point.estimates]
     kept = [(x, estimate) for x, estimate in found if math.isfinite(estimate.value)]
-    return Trace(
-        name,
-        kind,
-        tuple(
-            sorted(kept, key=lambda pair: pair[0])
-            if kept and isinstance(kept[0][0], float)
-            else kept
-        ),
-    )
+    if kept and isinstance(kept[0][0], float):
+        kept.sort(key=lambda pair: pair[0])
+    return Trace(name, kind, tuple(kept))
 
 
 def _number(key: str) -> Callable[[Point], Value]:
@@ -99,15 +100,11 @@ def formula_by_slot(runs: Runs) -> list[Trace]:
     """
     traces = []
     for slot, name in SLOTS.items():
-        for kind, engine in (("theory", f"theory/{FORMULA}"), ("world", f"idealised/{FORMULA}")):
+        for kind, engine in KINDS.items():
+            engine = f"{engine}/{FORMULA}"
             members = runs.members(ONE_SLOT, engine, contention_slot=slot)
-            traces.append(_trace(name, _kind(kind), members, _number(COUNT), Metric.UTILISATION))
+            traces.append(_trace(name, kind, members, _number(COUNT), Metric.UTILISATION))
     return some(traces)
-
-
-def _kind(word: str) -> Kind:
-    kinds: dict[str, Kind] = {"theory": "theory", "world": "world", "segment": "segment"}
-    return kinds[word]
 
 
 def saturated(runs: Runs, lengths: Sequence[str] = ("64 B", "512 B", "1536 B")) -> list[Trace]:
@@ -127,10 +124,7 @@ def saturated(runs: Runs, lengths: Sequence[str] = ("64 B", "512 B", "1536 B")) 
 def against_attempts(runs: Runs) -> list[Trace]:
     """Throughput against all attempts, by protocol: formula and world."""
     traces = []
-    for series, model, name in (
-        (CSMA, ONE, NO_DETECTION),
-        *((CSMA_CD, model, name) for model, name in PROTOCOLS.items()),
-    ):
+    for series, model, name in DRAWN:
         world = f"idealised/{model}"
         members = list(runs.members(series, world))
         if not members:
@@ -143,16 +137,8 @@ def against_attempts(runs: Runs) -> list[Trace]:
             for point in reversed(members)
             if (load := loads[tuple(point.point.items())])
         }
-        traces.append(
-            Trace(
-                name,
-                "theory",
-                tuple(
-                    (load, exact(value))
-                    for load, value in _formula(runs, series, model, members[0])
-                ),
-            )
-        )
+        formula = _formula(runs, series, model, members[0])
+        traces.append(Trace(name, "theory", tuple((at, exact(value)) for at, value in formula)))
         found = [
             (load, point.estimates[Metric.UTILISATION])
             for load, point in sorted(distinct.items(), key=lambda pair: pair[0])
@@ -183,13 +169,10 @@ def against_arrivals(runs: Runs) -> list[Trace]:
     The formula at its most, the segment with its backoff.
     """
     traces = []
-    for series, model, name in (
-        (CSMA, ONE, NO_DETECTION),
-        *((CSMA_CD, model, name) for model, name in PROTOCOLS.items()),
-    ):
-        for kind, engine in (("theory", "theory"), ("world", "idealised")):
+    for series, model, name in DRAWN:
+        for kind, engine in KINDS.items():
             members = runs.members(series, f"{engine}/{model}")
-            traces.append(_trace(name, _kind(kind), members, _number(LOAD), Metric.UTILISATION))
+            traces.append(_trace(name, kind, members, _number(LOAD), Metric.UTILISATION))
     traces.append(
         _trace(ETHERNET, "segment", runs.members(CSMA_CD), _number(LOAD), Metric.UTILISATION)
     )

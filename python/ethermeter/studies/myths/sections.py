@@ -18,7 +18,7 @@ from ethermeter.store import RunDirectory
 from ethermeter.studies.judging import MissingError
 from ethermeter.studies.myths import curves
 from ethermeter.studies.myths.claims import runs_of
-from ethermeter.studies.myths.runs import KNEES, Knees, Runs, knees, lengths_of
+from ethermeter.studies.myths.runs import KNEES, Runs, knees, lengths_of
 
 THROUGHPUT = Label("Throughput", most=1.0)
 UTILISATION = Metric.UTILISATION.label
@@ -189,21 +189,16 @@ def _independent(runs: Runs) -> list[Figure]:
     at = {frames: knees(runs, frames) for frames in lengths_of(runs, KNEES)}
     top = _ends(by_load, IN_PACKETS)
     drawn = []
-    for traces, label, title, x_title, pick, domain in (
-        (by_load, IN_PACKETS, "Delay against offered load", "Offered load G", _load, top),
-        (by_throughput, IN_PACKETS, "Delay against throughput", "Throughput", _throughput, top),
-        (
-            by_queue,
-            THROUGHPUT,
-            "Throughput against waiting stations",
-            "Stations with a frame Q",
-            _queue,
-            WHOLE,
-        ),
+    queued = "Throughput against waiting stations"
+    for traces, label, title, x_title, name, domain in (
+        (by_load, IN_PACKETS, "Delay against offered load", "Offered load G", "load", top),
+        (by_throughput, IN_PACKETS, "Delay against throughput", "Throughput", "throughput", top),
+        (by_queue, THROUGHPUT, queued, "Stations with a frame Q", "queue", WHOLE),
     ):
-        marked = _marked(traces, {frames: pick(found) for frames, found in at.items()})
+        knee_of = {frames: getattr(found, name) for frames, found in at.items()}
+        marked = _marked(traces, knee_of)
         knees_text = ", ".join(
-            f"{_with_interval(pick(at[frames]))} for {frames}" for frames in marked
+            f"{_with_interval(knee_of[frames])} for {frames}" for frames in marked
         )
         text = "Diamonds mark where the curve bends most on these axes" + (
             f": {knees_text}." if knees_text else "; none is clear."
@@ -218,18 +213,6 @@ def _independent(runs: Runs) -> list[Figure]:
             marked=marked,
         )
     return drawn
-
-
-def _load(found: Knees) -> Estimate:
-    return found.load
-
-
-def _throughput(found: Knees) -> Estimate:
-    return found.throughput
-
-
-def _queue(found: Knees) -> Estimate:
-    return found.queue
 
 
 def _with_interval(found: Estimate) -> str:
@@ -318,11 +301,8 @@ def _decades(traces: Sequence[Trace], label: Label) -> tuple[float, float]:
 def _nice(value: float, *, is_up: bool) -> float:
     decade = 10.0 ** math.floor(math.log10(value))
     steps = [decade * factor for factor in (1, 2, 5, 10)]
-    found = (
-        min(step for step in steps if step >= value)
-        if is_up
-        else max(step for step in steps if step <= value)
-    )
+    above = [step for step in steps if step >= value]
+    found = above[0] if is_up else max(step for step in steps if step <= value)
     return float(f"{found:.6g}")
 
 

@@ -38,10 +38,6 @@ def efficiency(octets: float, *, stations: int = 256) -> float:
     )
 
 
-def _long_packets() -> Quantity:
-    return efficiency(512), ""
-
-
 def _minimal_packets() -> Quantity:
     return efficiency(6), f"1/e is {math.exp(-1):.4f}; the packet is as long as the slot, 48 bit"
 
@@ -100,10 +96,8 @@ def _small_packets_knee() -> Quantity:
 
 def _knee_of_longer_packets() -> Quantity:
     short, long = almes_lazowska_knee(512), almes_lazowska_knee(2048)
-    return (
-        long - short,
-        f"{short:.2f} for 64 B, {long:.2f} for 256 B, the long packets of that study",
-    )
+    remark = f"{short:.2f} for 64 B, {long:.2f} for 256 B, the long packets of that study"
+    return long - short, remark
 
 
 def _low_load_response() -> Quantity:
@@ -135,30 +129,24 @@ def _mixed(short_fraction: float) -> tuple[float, float]:
     found = theory.tobagi_hunt_1980_bimodal(
         short_fraction, short_slots=slots[64], long_slots=slots[1536], collision_slots=4
     )
-    total, weights = (
-        float(found.capacity),
-        (short_fraction * slots[64], (1 - short_fraction) * slots[1536]),
-    )
+    total = float(found.capacity)
+    weights = (short_fraction * slots[64], (1 - short_fraction) * slots[1536])
     return total, total * weights[0] / sum(weights)
 
 
 def _few_long_packets() -> Quantity:
     short, mixed, long = (_mixed(share)[0] for share in (1.0, 7 / 8, 0.0))
-    return (
-        (mixed - short) / (long - short),
-        (
-            f"capacity {short:.3f} with short packets, {mixed:.3f} with the mix, {long:.3f} with"
-            " long ones"
-        ),
+    remark = (
+        f"capacity {short:.3f} with short packets, {mixed:.3f} with the mix, {long:.3f} with long"
+        " ones"
     )
+    return (mixed - short) / (long - short), remark
 
 
 def _short_share() -> Quantity:
     total, share = _mixed(7 / 8)
-    return (
-        share / total,
-        f"{share:.3f} of a capacity of {total:.3f}; alone they would have {_mixed(1.0)[0]:.3f}",
-    )
+    alone = f"alone they would have {_mixed(1.0)[0]:.3f}"
+    return share / total, f"{share:.3f} of a capacity of {total:.3f}; {alone}"
 
 
 def bux_delay(
@@ -184,33 +172,23 @@ def bux_knee(end: float = FULL) -> float:
     return _knee(throughput, bux_delay(throughput), end)
 
 
-def _bux_knee() -> Quantity:
-    return bux_knee(), _other_ends(bux_knee)
-
-
 def _long_for_the_cable() -> Quantity:
     at = np.array([0.8])
     near = float(bux_delay(at, propagation_s=BUX_PACKET_S / 100)[0])
     far = float(bux_delay(at, propagation_s=BUX_PACKET_S / 10)[0])
     delay = "it has no limit" if math.isnan(far) else f"it is {far:.3g}"
-    return (
-        near,
-        (
-            "at a throughput of 80%, exponential lengths; with packets only ten times as long as"
-            f" the propagation {delay}"
-        ),
+    remark = (
+        "at a throughput of 80%, exponential lengths; with packets only ten times as long as the"
+        f" propagation {delay}"
     )
+    return near, remark
 
 
 def _extreme_load() -> Quantity:
-    found = [_coyle_liu(50, total / 50, 0.2) for total in (1, 10, 100)]
-    remark = ", ".join(
-        f"{value:.4f} at {total}" for total, value in zip((1, 10, 100), found, strict=True)
-    )
-    return (
-        min(later / earlier for earlier, later in pairwise(found)),
-        f"throughput {remark} times the line rate",
-    )
+    found = {total: _coyle_liu(50, total / 50, 0.2) for total in (1, 10, 100)}
+    remark = ", ".join(f"{value:.4f} at {total}" for total, value in found.items())
+    least = min(later / earlier for earlier, later in pairwise(found.values()))
+    return least, f"throughput {remark} times the line rate"
 
 
 def _coyle_liu(stations: int, generation: float, retransmission: float) -> float:
@@ -222,13 +200,11 @@ def _coyle_liu(stations: int, generation: float, retransmission: float) -> float
 
 def _hasty_retransmission() -> Quantity:
     calm, hasty = _coyle_liu(50, 0.02, 0.2), _coyle_liu(50, 0.02, 4.0)
-    return (
-        hasty / calm,
-        (
-            f"50 stations: throughput {calm:.3f} if a station tries 0.2 times a packet time,"
-            f" {hasty:.4f} if 4 times"
-        ),
+    remark = (
+        f"50 stations: throughput {calm:.3f} if a station tries 0.2 times a packet time,"
+        f" {hasty:.4f} if 4 times"
     )
+    return hasty / calm, remark
 
 
 def peaks(model: Callable[..., Throughput], propagation: float, abort: float) -> list[float]:
@@ -239,39 +215,29 @@ def peaks(model: Callable[..., Throughput], propagation: float, abort: float) ->
     return [float(found) for found in load[1:-1][inner]]
 
 
-def _peaks_and_remark(model: Callable[..., Throughput]) -> tuple[list[list[float]], str]:
+def _peaks_of(
+    model: Callable[..., Throughput], pick: Callable[[list[list[float]]], float]
+) -> Quantity:
+    """Return what `pick` finds among the peaks for each of `PEAKED`, and all of them as text."""
     found = [peaks(model, propagation, abort) for propagation, abort in PEAKED]
     remark = "; ".join(
         f"{' and '.join(f'{load:.3g}' for load in loads)} for a propagation of {propagation:g} and"
         f" an abort time of {abort:g} packet times"
         for loads, (propagation, abort) in zip(found, PEAKED, strict=True)
     )
-    return found, f"peaks at G = {remark}"
+    return pick(found), f"peaks at G = {remark}"
 
 
-def _peaks() -> Quantity:
-    found, remark = _peaks_and_remark(theory.takagi_kleinrock_1985)
-    return float(min(map(len, found))), remark
+def _fewest(found: list[list[float]]) -> float:
+    return float(min(map(len, found)))
 
 
-def _peaks_of_artefact() -> Quantity:
-    found, remark = _peaks_and_remark(theory.takagi_kleinrock_1985_double_peak)
-    return float(min(map(len, found))), remark
+def _first(found: list[list[float]]) -> float:
+    return found[0][0]
 
 
-def _first_peak() -> Quantity:
-    found, remark = _peaks_and_remark(theory.takagi_kleinrock_1985)
-    return found[0][0], remark
-
-
-def _first_peak_of_artefact() -> Quantity:
-    found, remark = _peaks_and_remark(theory.takagi_kleinrock_1985_double_peak)
-    return found[0][0], remark
-
-
-def _second_peak_of_artefact() -> Quantity:
-    found, remark = _peaks_and_remark(theory.takagi_kleinrock_1985_double_peak)
-    return min(loads[-1] for loads in found), remark
+def _last(found: list[list[float]]) -> float:
+    return min(loads[-1] for loads in found)
 
 
 def _buffers() -> Quantity:
@@ -296,11 +262,10 @@ def _buffers() -> Quantity:
 
 def _without_detection() -> Quantity:
     propagation, slots = 6e-6 / 428.8e-6, 428.8e-6 / 6e-6
-    without = theory.capacity(
-        theory.tobagi_hunt_1980_one_persistent, propagation=propagation, collision_slots=slots + 1
-    )
-    with_it = theory.capacity(
-        theory.tobagi_hunt_1980_one_persistent, propagation=propagation, collision_slots=4
+    model = theory.tobagi_hunt_1980_one_persistent
+    without, with_it = (
+        theory.capacity(model, propagation=propagation, collision_slots=lost)
+        for lost in (slots + 1, 4)
     )
     kleinrock = theory.kleinrock_tobagi_1975(without.load, propagation=propagation)
     capacities = f"{float(with_it.capacity):.3f} against {float(without.capacity):.3f}"
@@ -319,30 +284,27 @@ def _non_persistent() -> Quantity:
 
 
 FORMULAS: dict[str, Callable[[], Quantity]] = {
-    found.__name__.lstrip("_"): found
-    for found in (
-        _long_packets,
-        _minimal_packets,
-        _small_packets_response,
-        _response_limit,
-        _small_packets_knee,
-        _knee_of_longer_packets,
-        _low_load_response,
-        _longer_slot,
-        _few_long_packets,
-        _short_share,
-        _bux_knee,
-        _long_for_the_cable,
-        _extreme_load,
-        _hasty_retransmission,
-        _peaks,
-        _peaks_of_artefact,
-        _first_peak,
-        _first_peak_of_artefact,
-        _second_peak_of_artefact,
-        _buffers,
-        _without_detection,
-        _non_persistent,
-    )
+    "long_packets": lambda: (efficiency(512), ""),
+    "minimal_packets": _minimal_packets,
+    "small_packets_response": _small_packets_response,
+    "response_limit": _response_limit,
+    "small_packets_knee": _small_packets_knee,
+    "knee_of_longer_packets": _knee_of_longer_packets,
+    "low_load_response": _low_load_response,
+    "longer_slot": _longer_slot,
+    "few_long_packets": _few_long_packets,
+    "short_share": _short_share,
+    "bux_knee": lambda: (bux_knee(), _other_ends(bux_knee)),
+    "long_for_the_cable": _long_for_the_cable,
+    "extreme_load": _extreme_load,
+    "hasty_retransmission": _hasty_retransmission,
+    "peaks": lambda: _peaks_of(theory.takagi_kleinrock_1985, _fewest),
+    "peaks_of_artefact": lambda: _peaks_of(theory.takagi_kleinrock_1985_double_peak, _fewest),
+    "first_peak": lambda: _peaks_of(theory.takagi_kleinrock_1985, _first),
+    "first_peak_of_artefact": lambda: _peaks_of(theory.takagi_kleinrock_1985_double_peak, _first),
+    "second_peak_of_artefact": lambda: _peaks_of(theory.takagi_kleinrock_1985_double_peak, _last),
+    "buffers": _buffers,
+    "without_detection": _without_detection,
+    "non_persistent": _non_persistent,
 }
-"""Every quantity by its name in `myths.toml`."""
+"""Every quantity by its name in `published.toml`."""
