@@ -86,12 +86,8 @@ _Made = tuple[Way, float, str, Setup] | str
 def _source(setup: Setup) -> _Made:
     if setup.source_bps is not None:
         bps = FACTOR * setup.source_bps
-        return (
-            "relieved",
-            FACTOR,
-            f"{rate_text(setup.source_bps)} to {rate_text(bps)}",
-            replace(setup, source_bps=bps),
-        )
+        text = f"{rate_text(setup.source_bps)} to {rate_text(bps)}"
+        return "relieved", FACTOR, text, replace(setup, source_bps=bps)
     if setup.source_file is not None:
         return "removed", FACTOR, "memory instead of a file", replace(setup, source_file=None)
     return "it is memory already"
@@ -104,12 +100,8 @@ def _turn_around(setup: Setup) -> _Made:
         return "removed", FACTOR, "nobody asks for blocks", replace(setup, turn_around_ns=None)
     half_ns = setup.turn_around_ns // FACTOR
     text = f"{setup.turn_around_ns / 1e6:g} ms to {half_ns / 1e6:g} ms"
-    return (
-        "relieved",
-        setup.turn_around_ns / max(half_ns, 1),
-        text,
-        replace(setup, turn_around_ns=half_ns),
-    )
+    factor = setup.turn_around_ns / max(half_ns, 1)
+    return "relieved", factor, text, replace(setup, turn_around_ns=half_ns)
 
 
 def _processor(setup: Setup, of: Literal["sender", "receiver"]) -> _Made:
@@ -122,12 +114,11 @@ def _processor(setup: Setup, of: Literal["sender", "receiver"]) -> _Made:
     )
     end = replace(end, processor=after)
     changed = replace(setup, sender=end) if of == "sender" else replace(setup, receiver=end)
-    return (
-        "relieved" if after > now else "tightened",
-        after / now,
-        f"{now:g} to {after:g} of one",
-        changed,
-    )
+    return _way(after, now), after / now, f"{now:g} to {after:g} of one", changed
+
+
+def _way(after: float, now: float) -> Way:
+    return "relieved" if after > now else "tightened"
 
 
 def _room(octets: int | None, make: Callable[[int], Setup]) -> _Made:
@@ -142,12 +133,7 @@ def _frames(setup: Setup) -> _Made:
         min(LONGEST_SEGMENT_OCTETS, FACTOR * now) if now < LONGEST_SEGMENT_OCTETS else now // FACTOR
     )
     text = f"segments of {now} to {after} octets"
-    return (
-        "relieved" if after > now else "tightened",
-        after / now,
-        text,
-        replace(setup, segment_octets=after),
-    )
+    return _way(after, now), after / now, text, replace(setup, segment_octets=after)
 
 
 def _queue(setup: Setup) -> _Made:

@@ -90,11 +90,8 @@ def read_network(path: Path) -> NetworkFile:
     document = toml.parsed(toml.text_of(path, file=file), file=file)
     network, tables, more = (document.get(key) for key in ("network", "calibrated", "calibration"))
     if not isinstance(network, dict) or not isinstance(tables, dict) or not isinstance(more, dict):
-        missing = next(
-            key
-            for key in ("network", "calibrated", "calibration")
-            if not isinstance(document.get(key), dict)
-        )
+        keys = ("network", "calibrated", "calibration")
+        missing = next(key for key in keys if not isinstance(document.get(key), dict))
         raise InputError.of(
             file, missing, "(missing)", "expected a file that `ethermeter calibrate` wrote"
         )

@@ -69,22 +69,11 @@ def calibration_page(found: Calibration) -> Fitted:
     """Return what the page of a calibration shows."""
     fit = found.fit
     points = []
-    for place, datum in enumerate(found.data):
+    for datum, fitted in zip(found.data, fit.predicted.tolist(), strict=True):
         error = datum.error if datum.error is not None else math.nan
-        points.append(
-            Point(
-                "", datum.point, MEASURED, 1, {datum.metric: Estimate(datum.value, error, math.inf)}
-            )
-        )
-        points.append(
-            Point(
-                "",
-                datum.point,
-                FITTED,
-                1,
-                {datum.metric: Estimate(float(fit.predicted[place]), 0.0, math.inf)},
-            )
-        )
+        for engine, value, uncertain in ((MEASURED, datum.value, error), (FITTED, fitted, 0.0)):
+            known = {datum.metric: Estimate(value, uncertain, math.inf)}
+            points.append(Point("", datum.point, engine, 1, known))
     data = Listing(
         "Data and fit",
         (
@@ -113,7 +102,20 @@ def calibration_page(found: Calibration) -> Fitted:
             f"{fit.chi_square / fit.degrees:.3g}" if fit.degrees else "none are free",
         ),
     )
-    listings = (_unknowns(found), *((_sums(found),) if fit.combinations else ()), data)
+    unknowns = Listing(
+        "Unknowns",
+        "What the data say of each unknown. Where they determine only sums, the value nearest to"
+        " the starting value stands.",
+        ("Unknown", "Value", "from", "to", "Unit", "Determined"),
+        tuple(unknown_rows(found)),
+    )
+    sums = Listing(
+        "Sums that are determined",
+        "Of these the data say the sum, and nothing of its parts.",
+        ("Sum", "Value", "from", "to", "Unit"),
+        tuple(sum_rows(found)),
+    )
+    listings = (unknowns, *((sums,) if fit.combinations else ()), data)
     return Fitted(
         f"{found.model.document['title']}: calibration",
         "ethermeter calibration",
@@ -203,15 +205,15 @@ def prediction_json(found: Prediction, judged: Sequence[Judged] | None = None) -
 
 def prediction_page(found: Prediction, judged: Sequence[Judged] = ()) -> Fitted:
     """Return what the page of a prediction shows."""
+    main = _main(judged, found.rows)
     points = [
         Point("", row.point, PREDICTED, 1, {row.metric: _within(row)})
         for row in found.rows
-        if row.metric in _main(judged, found.rows)
+        if row.metric in main
     ]
     points += [
         Point("", each.predicted.point, MEASURED, 1, {each.predicted.metric: each.measured})
         for each in judged
-        if each.predicted.metric in _main(judged, found.rows)
     ]
     listing = Listing(
         "Predictions",
@@ -230,24 +232,21 @@ def prediction_page(found: Prediction, judged: Sequence[Judged] = ()) -> Fitted:
             for row in found.rows
         ),
     )
-    compared = (
-        Listing(
-            "Against what was measured",
-            "Errors are those of the prediction.",
-            JUDGED_HEAD,
-            tuple(judged_rows(judged)),
-        ),
+    compared = Listing(
+        "Against what was measured",
+        "Errors are those of the prediction.",
+        JUDGED_HEAD,
+        tuple(judged_rows(judged)),
     )
+    is_inside = sum(each.verdict == "inside" for each in judged)
+    inside = ("Inside", f"{is_inside} of {len(judged)}")
     return Fitted(
         f"{found.experiment.title}: prediction",
         "ethermeter prediction",
-        (
-            ("Sets of parameters", str(found.draws)),
-            *((("Inside", _share(judged)),) if judged else ()),
-        ),
+        (("Sets of parameters", str(found.draws)), *((inside,) if judged else ())),
         (),
         tuple(points),
-        (*(compared if judged else ()), listing),
+        (*((compared,) if judged else ()), listing),
     )
 
 
@@ -275,29 +274,6 @@ def point_text(point: Mapping[str, str]) -> str:
     return ", ".join(f"{key} = {text}" for key, text in point.items()) or "–"
 
 
-def _unknowns(found: Calibration) -> Listing:
-    lead = (
-        "What the data say of each unknown. Where they determine only sums, the value nearest to"
-        " the starting value stands."
-    )
-    return Listing(
-        "Unknowns",
-        lead,
-        ("Unknown", "Value", "from", "to", "Unit", "Determined"),
-        tuple(unknown_rows(found)),
-    )
-
-
-def _sums(found: Calibration) -> Listing:
-    lead = "Of these the data say the sum, and nothing of its parts."
-    return Listing(
-        "Sums that are determined",
-        lead,
-        ("Sum", "Value", "from", "to", "Unit"),
-        tuple(sum_rows(found)),
-    )
-
-
 def _is_in_sum(found: Calibration, place: int) -> bool:
     return any(each.factors[place] for each in found.fit.combinations)
 
@@ -313,10 +289,6 @@ def _main(judged: Sequence[Judged], rows: Sequence[Predicted]) -> set[Metric]:
 def _within(row: Predicted) -> Estimate:
     # A figure's band is symmetric; the table has both ends.
     return Estimate(row.value, (row.high - row.low) / 2 / 1.96, math.inf)
-
-
-def _share(judged: Sequence[Judged]) -> str:
-    return f"{sum(each.verdict == 'inside' for each in judged)} of {len(judged)}"
 
 
 def _digits(value: float) -> str:

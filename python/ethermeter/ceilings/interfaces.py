@@ -29,11 +29,7 @@ def look(survey: Survey, net: Path = NET) -> None:
 
     `survey`: where to add it. `net`: the directory of interfaces.
     """
-    devices = (
-        [path for path in sorted(net.iterdir()) if (path / "device").exists()]
-        if net.is_dir()
-        else []
-    )
+    devices = sorted(path.parent for path in net.glob("*/device"))
     if not devices:
         survey.left_out.append(LeftOut("nic", "no interface of this host is a device"))
     for path in devices:
@@ -64,32 +60,19 @@ def _bus(survey: Survey, path: Path) -> None:
             per_lane = float(found.group(1))
             share = _GENERATION_SHARE.get(per_lane)
             if share is None:
-                survey.left_out.append(
-                    LeftOut(
-                        f"bus-{path.name}",
-                        f"unknown line code: PCIe at {per_lane:g} GT/s",
-                    )
-                )
+                why = f"unknown line code: PCIe at {per_lane:g} GT/s"
+                survey.left_out.append(LeftOut(f"bus-{path.name}", why))
                 return
             how = (
                 f"PCIe, {width} lanes of {per_lane:g} GT/s, without the line code; "
                 "its packet headers are included"
             )
-            survey.ceilings.append(
-                reported(
-                    f"bus-{path.name}",
-                    f"Bus of {path.name}",
-                    per_lane * 1e9 * share * int(width),
-                    how=how,
-                )
-            )
+            rate_bps = per_lane * 1e9 * share * int(width)
+            title = f"Bus of {path.name}"
+            survey.ceilings.append(reported(f"bus-{path.name}", title, rate_bps, how=how))
             return
-    survey.left_out.append(
-        LeftOut(
-            f"bus-{path.name}",
-            "sysfs has no PCIe speed and width (a virtual device, or another bus)",
-        )
-    )
+    why = "sysfs has no PCIe speed and width (a virtual device, or another bus)"
+    survey.left_out.append(LeftOut(f"bus-{path.name}", why))
 
 
 def _speed(survey: Survey, path: Path) -> None:

@@ -17,6 +17,7 @@ from ethermeter.trial import Shared
 
 GOODPUT = "goodput"
 """The metric that is laid against ceilings: bit/s of frames, destination address to FCS."""
+_EXPECTED = "expected a run directory or a file with a roofline"
 _LARGEST_FILE_OCTETS = 16_000_000
 _LARGEST_PLAN_OCTETS = 500_000_000
 
@@ -41,16 +42,9 @@ def _of_file(path: Path) -> Roofline:
             )
         value = json.loads(path.read_bytes())
     except OSError as error:
-        raise InputError.of(
-            file,
-            "(file)",
-            error.strerror or "unreadable",
-            "expected a run directory or a file with a roofline",
-        ) from None
+        raise InputError.of(file, "(file)", error.strerror or "unreadable", _EXPECTED) from None
     except (ValueError, RecursionError):
-        raise InputError.of(
-            file, "(file)", "no JSON", "expected a run directory or a file with a roofline"
-        ) from None
+        raise InputError.of(file, "(file)", "no JSON", _EXPECTED) from None
     if isinstance(value, Mapping) and "roofline" in value:
         value = value["roofline"]
     return read(value, file=file)
@@ -133,13 +127,8 @@ def _of_run(path: Path) -> list[Roofline]:
 
 def _goodput(observations: Any) -> dict[tuple[str, int], float]:
     """Return goodput in bit/s by trial and flow; what is undefined is left out."""
-    columns = {
-        name: observations.column(name).to_pylist()
-        for name in ("trial", "station", "metric", "value")
-    }
-    rows = zip(
-        columns["trial"], columns["station"], columns["metric"], columns["value"], strict=True
-    )
+    names = ("trial", "station", "metric", "value")
+    rows = zip(*(observations.column(name).to_pylist() for name in names), strict=True)
     return {
         (trial, station): value
         for trial, station, metric, value in rows

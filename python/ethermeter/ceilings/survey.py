@@ -109,18 +109,9 @@ def _steps(options: Options) -> Iterator[Callable[[Survey], None]]:
 
 
 def _before(options: Options) -> Iterator[_Trial]:
-    yield _disk(
-        options,
-        "read-direct",
-        "Disk, read",
-        "without the page cache (O_DIRECT)",
-    )
-    yield _disk(
-        options,
-        "read-cached",
-        "Disk, read from the page cache",
-        "a file that was just written",
-    )
+    yield _disk(options, "read-direct", "Disk, read", "without the page cache (O_DIRECT)")
+    title = "Disk, read from the page cache"
+    yield _disk(options, "read-cached", title, "a file that was just written")
     copy = "memcpy into another buffer of the same size, already allocated"
     yield _Trial(
         "memory-copy",
@@ -165,16 +156,11 @@ def _before(options: Options) -> Iterator[_Trial]:
 
 
 def _after(options: Options) -> Iterator[_Trial]:
-    yield _disk(
-        options,
-        "write-cached",
-        "Disk, write to the page cache",
-        "without waiting for the disk",
-    )
+    title = "Disk, write to the page cache"
+    yield _disk(options, "write-cached", title, "without waiting for the disk")
     yield _disk(options, "write-synced", "Disk, write", "until fsync has returned")
-    yield _disk(
-        options, "write-direct", "Disk, write without the page cache", "O_DIRECT, 1 MiB a call"
-    )
+    title = "Disk, write without the page cache"
+    yield _disk(options, "write-direct", title, "O_DIRECT, 1 MiB a call")
 
 
 def _disk(options: Options, way: str, title: str, how: str) -> _Trial:
@@ -188,18 +174,15 @@ def _disk(options: Options, way: str, title: str, how: str) -> _Trial:
     return _Trial(f"disk-{way}", title, stage, text, samples=5)
 
 
+def _task(stage: Mapping[str, object], samples: int, options: Options) -> dict[str, object]:
+    sampling = {"samples": samples, "sample_ns": options.sample_ns}
+    return {"try": {"stage": stage, "sampling": sampling}}
+
+
 def _try(found: Survey, trial: _Trial, options: Options) -> None:
     from ethermeter._core import host_task
 
-    task = {
-        "try": {
-            "stage": trial.stage,
-            "sampling": {
-                "samples": trial.samples or options.samples,
-                "sample_ns": options.sample_ns,
-            },
-        }
-    }
+    task = _task(trial.stage, trial.samples or options.samples, options)
     try:
         samples = msgspec.json.decode(host_task(json.dumps(task)), type=_Tried).bits_per_s
     except OSError as error:
@@ -224,25 +207,16 @@ def _frames(found: Survey, options: Options) -> None:
         with make_testbed() as testbed, Worker.on(testbed.hosts[0]) as worker:
             sender, receiver = testbed.hosts
 
+            counter = f"/sys/class/net/{receiver.interface}/statistics/rx_packets"
+
             def received() -> int:
-                return int(
-                    run(
-                        receiver.command(
-                            "cat", f"/sys/class/net/{receiver.interface}/statistics/rx_packets"
-                        )
-                    )
-                )
+                return int(run(receiver.command("cat", counter)))
 
             for octets in (60, 1514):
                 samples = []
                 stage = {"stage": "frames", "interface": sender.interface, "octets": octets}
                 for _ in range(options.samples):
-                    task = {
-                        "try": {
-                            "stage": stage,
-                            "sampling": {"samples": 1, "sample_ns": options.sample_ns},
-                        }
-                    }
+                    task = _task(stage, 1, options)
                     before = received()
                     (taken_ns,) = worker.do(task, _Tried, within_s=30.0).taken_ns
                     samples.append(8 * octets * (received() - before) / (taken_ns * 1e-9))

@@ -94,15 +94,8 @@ def measured(
     Samples are independent. Other processes on the processor make the ceiling lower and the
     interval wider.
     """
-    return Ceiling(
-        name,
-        title,
-        student(np.asarray(samples, dtype=np.float64)),
-        "measured",
-        how,
-        octets,
-        len(samples),
-    )
+    mean = student(np.asarray(samples, dtype=np.float64))
+    return Ceiling(name, title, mean, "measured", how, octets, len(samples))
 
 
 def computed(

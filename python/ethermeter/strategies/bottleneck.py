@@ -15,7 +15,7 @@ from ethermeter.bottleneck.roofline import roofline
 from ethermeter.bottleneck.trials import CHANGED, Result, base_trial, experiment, trial
 from ethermeter.bottleneck.verdict import ERROR, LOOKS, RULE, Interval, Tried, judge
 from ethermeter.experiment import Experiment
-from ethermeter.strategies.strategy import Finished, Observed
+from ethermeter.strategies.strategy import Finished, Observed, question_text
 from ethermeter.trial import Trial
 
 UNCHANGED = "unchanged"
@@ -104,14 +104,15 @@ class BottleneckSearch:
     @property
     def question(self) -> str:
         """The transfer, the number of rounds and the seed of their order, as JSON text."""
-        asked = {
-            "strategy": self.name,
-            "title": self._title,
-            "setup": asdict(self._setup),
-            "repetitions": self._rounds,
-            "seed": self._seed,
-        }
-        return msgspec.json.format(msgspec.json.encode(asked), indent=1).decode() + "\n"
+        return question_text(
+            {
+                "strategy": self.name,
+                "title": self._title,
+                "setup": asdict(self._setup),
+                "repetitions": self._rounds,
+                "seed": self._seed,
+            }
+        )
 
     @property
     def experiments(self) -> tuple[Experiment, ...]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 
-import msgspec
 import numpy as np
 
 from ethermeter.calibration.calibrate import Calibration, calibrate
@@ -13,7 +12,7 @@ from ethermeter.calibration.show import calibration_json
 from ethermeter.experiment import Experiment
 from ethermeter.experiment.reading import of_document
 from ethermeter.store.rows import FLOW_METRICS
-from ethermeter.strategies.strategy import Finished, Observed
+from ethermeter.strategies.strategy import Finished, Observed, question_text
 from ethermeter.trial import Trial
 
 _ITERATIONS = 8
@@ -50,16 +49,17 @@ class CalibrationSearch:
     @property
     def question(self) -> str:
         """The model and the data, as JSON text."""
-        asked = {
-            "strategy": self.name,
-            "model": self._experiment.source_text,
-            "unknowns": self._model.unknowns,
-            "data": [
-                (each.source, each.point, str(each.metric), each.value, each.error)
-                for each in self._data
-            ],
-        }
-        return msgspec.json.format(msgspec.json.encode(asked), indent=1).decode() + "\n"
+        return question_text(
+            {
+                "strategy": self.name,
+                "model": self._experiment.source_text,
+                "unknowns": self._model.unknowns,
+                "data": [
+                    (each.source, each.point, str(each.metric), each.value, each.error)
+                    for each in self._data
+                ],
+            }
+        )
 
     @property
     def _experiment(self) -> Experiment:

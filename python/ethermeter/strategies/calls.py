@@ -13,7 +13,7 @@ from ethermeter.calls.quality import Quality, Wanted, rated
 from ethermeter.calls.question import Question
 from ethermeter.experiment import Experiment
 from ethermeter.metrics import Caution
-from ethermeter.strategies.strategy import Finished, Observed
+from ethermeter.strategies.strategy import Finished, Observed, question_text
 from ethermeter.trial import Trial, renumbered
 
 CALLS = "calls"
@@ -164,16 +164,17 @@ class CallSearch:
     @property
     def question(self) -> str:
         """The experiment of one call, what is wanted, and how buffers are set, as JSON text."""
-        asked = {
-            "strategy": self.name,
-            "experiment": self._question.text(1),
-            "codec": self._question.codec,
-            "packet_s": self._question.packet_s,
-            "wanted": self._wanted.as_json(),
-            "buffer_s": self._buffer_s,
-            "beyond_s": self._beyond_s,
-        }
-        return msgspec.json.format(msgspec.json.encode(asked), indent=1).decode() + "\n"
+        return question_text(
+            {
+                "strategy": self.name,
+                "experiment": self._question.text(1),
+                "codec": self._question.codec,
+                "packet_s": self._question.packet_s,
+                "wanted": self._wanted.as_json(),
+                "buffer_s": self._buffer_s,
+                "beyond_s": self._beyond_s,
+            }
+        )
 
     @property
     def experiments(self) -> tuple[Experiment, ...]:
@@ -265,17 +266,9 @@ def judged(tried: Mapping[int, Rated], most: int) -> tuple[int, int, int]:
     """
     calls, _ = _bounds(tried, most)
     listed = [each for each in tried.values() if each.is_carried]
-    return (
-        calls,
-        max(
-            (each.calls for each in listed if each.calls <= calls and _is_good(each.margin.low)),
-            default=0,
-        ),
-        max(
-            (each.calls for each in listed if each.calls >= calls and _is_good(each.margin.high)),
-            default=calls,
-        ),
-    )
+    sure = [each.calls for each in listed if each.calls <= calls and _is_good(each.margin.low)]
+    possible = [each.calls for each in listed if each.calls >= calls and _is_good(each.margin.high)]
+    return calls, max(sure, default=0), max(possible, default=calls)
 
 
 def _bounds(tried: Mapping[int, Rated], most: int) -> tuple[int, int]:

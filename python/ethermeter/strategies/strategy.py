@@ -1,10 +1,12 @@
 """What strategies have in common."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
+
+import msgspec
 
 from ethermeter.engines import local
 from ethermeter.engines import work as engine_work
@@ -67,6 +69,11 @@ class Strategy(Protocol[A_co]):
 
         `observed`: results of all trials proposed before, in the order in which they were proposed.
         """
+
+
+def question_text(question: Mapping[str, object]) -> str:
+    """Return a question as JSON text."""
+    return msgspec.json.format(msgspec.json.encode(question), indent=1).decode() + "\n"
 
 
 def question_hash(question: str) -> str:
