@@ -1,7 +1,6 @@
 //! One agent, as its coordinator sees it.
 
 use super::renewals::Renewals;
-use super::Error;
 use crate::attest::Credentials;
 use crate::description::AgentEntry;
 use crate::listen::{whole, LONGEST_RESULT};
@@ -15,10 +14,42 @@ use ethermeter_live::{HostTime, Timeline};
 use ethermeter_station::RENEWAL_NS;
 use ethermeter_station::{AgentReport, CoordinatorClock};
 use std::future::Future;
+use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::sync::Mutex;
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
 use tonic::{Request, Status, Streaming};
+
+/// A test could not begin.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The description is wrong; one line a fault.
+    #[error("{0}")]
+    Description(String),
+    /// An agent cannot be reached.
+    #[error("agent {agent} at {control}: {what}")]
+    Unreachable {
+        /// Which.
+        agent: String,
+        /// Where.
+        control: SocketAddr,
+        /// Why.
+        what: String,
+    },
+    /// The operating system refused.
+    #[error("starting a coordinator: {0}")]
+    System(#[from] std::io::Error),
+    /// An agent refused, or failed, before the test began.
+    #[error("agent {agent}, {doing}: {what}")]
+    Refused {
+        /// Which.
+        agent: String,
+        /// What was asked of it.
+        doing: &'static str,
+        /// Why: of a refusal, its rule, the value and what is allowed.
+        what: String,
+    },
+}
 
 /// A call that takes longer has failed.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(5);

@@ -18,6 +18,7 @@ use crate::description::{AgentEntry, Test};
 use crate::listen::stop_requested;
 use ethermeter_live::{HostTime, Timeline};
 use ethermeter_station::{HostAnswer, TestResult};
+pub use link::Error;
 use link::{Link, TIMEOUT};
 use outcome::Ending;
 use renewals::Renewals;
@@ -35,37 +36,6 @@ const LEAD_NS: u64 = 300_000_000;
 const LOOK: Duration = Duration::from_millis(2);
 /// Agents may be so late with the end of their roles.
 const OVERTIME: Duration = Duration::from_secs(5);
-
-/// A test could not begin.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// The description is wrong; one line a fault.
-    #[error("{0}")]
-    Description(String),
-    /// An agent cannot be reached.
-    #[error("agent {agent} at {control}: {what}")]
-    Unreachable {
-        /// Which.
-        agent: String,
-        /// Where.
-        control: SocketAddr,
-        /// Why.
-        what: String,
-    },
-    /// The operating system refused.
-    #[error("starting a coordinator: {0}")]
-    System(#[from] std::io::Error),
-    /// An agent refused, or failed, before the test began.
-    #[error("agent {agent}, {doing}: {what}")]
-    Refused {
-        /// Which.
-        agent: String,
-        /// What was asked of it.
-        doing: &'static str,
-        /// Why: of a refusal, its rule, the value and what is allowed.
-        what: String,
-    },
-}
 
 /// How far a test is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

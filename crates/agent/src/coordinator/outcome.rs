@@ -1,7 +1,6 @@
 //! Result of a test, from the reports of its agents.
 
-use super::link::Link;
-use super::Error;
+use super::link::{Error, Link};
 use crate::description::{Flow, Test, Traffic};
 use ethermeter_live::loss::Path;
 use ethermeter_station::consent::Cast;

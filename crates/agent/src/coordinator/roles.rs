@@ -1,8 +1,7 @@
 //! Grants and roles of a test, requested of its agents and handed out to them.
 
-use super::link::Link;
+use super::link::{Error, Link};
 use super::renewals::Renewals;
-use super::Error;
 use crate::description::{Clocks, Flow, Test, Traffic, CLOCK_FLOW};
 use crate::protocol::{self as wire, role::Role as WireRole};
 use ethermeter_station::consent::{Cast, Transport};

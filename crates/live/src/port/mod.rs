@@ -5,6 +5,7 @@
 //! the mark; the headers that a port puts before it (Ethernet, IP, UDP) stay in the port.
 
 pub mod memory;
+mod messages;
 pub mod packet;
 pub mod ring;
 pub mod system;

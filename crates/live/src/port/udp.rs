@@ -6,10 +6,9 @@
 //! pieces would be more frames than counted. No segmentation offload is asked for, so what is
 //! counted here is what goes to the interface.
 
+use super::messages::Messages;
 use super::packet::interface_index;
-use super::system::{
-    dropped_at_socket, held_octets, hindrance, set_option, stamp_arrivals, Messages,
-};
+use super::system::{dropped_at_socket, held_octets, hindrance, set_option, stamp_arrivals};
 use super::{Address, Arrival, Port, PortCounters, Wait};
 use crate::time::WallClock;
 use crate::Error;

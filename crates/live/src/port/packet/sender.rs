@@ -6,8 +6,9 @@
 
 use super::options::PacketOptions;
 use super::socket::{bind, raw_socket, SHORTEST_OCTETS};
+use crate::port::messages::Messages;
 use crate::port::ring::{number, Region};
-use crate::port::system::{hindrance, set_packet_option, Messages};
+use crate::port::system::{hindrance, set_packet_option};
 use crate::wire::{Addresses, HEADER_OCTETS};
 use crate::Error;
 use socket2::Socket;
