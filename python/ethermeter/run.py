@@ -198,6 +198,10 @@ def search(
     return RunDirectory(directory)
 
 
+def _work(place: int, trial: "Trial") -> Work:
+    return Work(place, trial.id, trial.line)
+
+
 class _Session:
     """One process that runs trials into a run directory, with the arguments of `execute`."""
 
@@ -213,12 +217,8 @@ class _Session:
         from ethermeter.engines.local import processors
 
         if options.resume and options.force:
-            raise InputError.of(
-                "command line",
-                "--force",
-                "given with --resume",
-                "one of the two: continue what is there, or discard it",
-            )
+            allowed = "one of the two: continue what is there, or discard it"
+            raise InputError.of("command line", "--force", "given with --resume", allowed)
         self._jobs = processors() if options.jobs is None else options.jobs
         if self._jobs < 1:
             raise InputError.of("command line", "--jobs", str(self._jobs), "at least 1")
@@ -234,11 +234,7 @@ class _Session:
 
     def check(self, name: str, trials: "Sequence[Trial]") -> None:
         """Refuse trials that are to be measured and cannot be."""
-        live = [
-            Work(number, trial.id, trial.line)
-            for number, trial in enumerate(trials)
-            if trial.engine == LIVE
-        ]
+        live = [_work(at, trial) for at, trial in enumerate(trials) if trial.engine == LIVE]
         if live and self._place is None:
             file = str(self._experiments[0].path) if self._experiments else name
             allowed = (
@@ -262,23 +258,20 @@ class _Session:
             resume=options.resume,
             force=options.force,
         ) as self._recorder:
+            seeds = {name: each.seed for name, each in names.items()}
             began = provenance.begun(
                 ethermeter=self._version,
                 plan_name=plan.name,
                 plan_hash=self._recorder.plan_hash,
                 trials=len(plan.trials),
-                seeds={
-                    name: each.seed if options.seed is None else options.seed
-                    for name, each in names.items()
-                },
+                seeds=seeds if options.seed is None else dict.fromkeys(seeds, options.seed),
                 command=options.command,
                 jobs=self._jobs,
                 cluster=options.cluster,
             ) | {"study": options.study}
             if self._place is not None:
-                began |= {"measured": self._place.name} | (
-                    {"live_study": options.live_study} if options.live_study else {}
-                )
+                began |= {"measured": self._place.name}
+                began |= {"live_study": options.live_study} if options.live_study else {}
             before = self._recorder.provenance()
             self._provenance = provenance.resumed(began, before) if before else began
             failed = before.get("failed")
@@ -293,10 +286,7 @@ class _Session:
         """
         self._trials += trials
         self._expected = max(expected, len(self._trials))
-        pending = [
-            Work(number, self._trials[number].id, self._trials[number].line)
-            for number in self._recorder.pending
-        ]
+        pending = [_work(at, self._trials[at]) for at in self._recorder.pending]
         self._done = len(self._trials) - len(pending)
         effort = {work.place: effort_of(self._trials[work.place]) for work in pending}
         self._effort += sum(effort.values())
@@ -422,12 +412,8 @@ def evaluate(
     """
     run = RunDirectory(directory)
     if not run.is_finished():
-        raise InputError.of(
-            str(directory),
-            "run",
-            "unfinished, by its provenance.json",
-            "a finished run; continue it with --resume",
-        )
+        allowed = "a finished run; continue it with --resume"
+        raise InputError.of(str(directory), "run", "unfinished, by its provenance.json", allowed)
     tell = follow or (lambda _: None)
     tell("reading the run")
     run.verify_results()
@@ -463,10 +449,8 @@ def evaluate(
                 write(directory)
             written[there.stem.replace("-", "_")] = there
         except OSError as error:
-            raise RunError(
-                f"cannot write {error.filename or there}: {error.strerror or error}; the"
-                " observations are kept"
-            ) from error
+            why = f"{error.strerror or error}; the observations are kept"
+            raise RunError(f"cannot write {error.filename or there}: {why}") from error
     return written
 
 

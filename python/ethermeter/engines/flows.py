@@ -36,12 +36,8 @@ COUNTS = (
     *ENDED,
 )
 ADDED = (
-    Metric.OFFERED_RATE,
-    Metric.MESSAGE_RATE,
-    Metric.FRAME_RATE,
-    Metric.GOODPUT,
-    Metric.DATA_RATE,
-    *COUNTS,
+    *(Metric.OFFERED_RATE, Metric.MESSAGE_RATE, Metric.FRAME_RATE, Metric.GOODPUT),
+    *(Metric.DATA_RATE, *COUNTS),
 )
 """Metrics of all flows together that are sums over flows."""
 SHORTEST, LONGEST = 64, 2000
@@ -62,7 +58,7 @@ Measured = Callable[[Mapping[Metric, Floats]], Mapping[Metric, Floats]]
 def flow_table(scenario: Scenario, counts: Counts, measured: Measured | None = None) -> Table:
     """Return the value of every metric of flows, of each flow and of all."""
     flows = counts.flows
-    wanted = flows.offered * _receivers(scenario)
+    wanted = _floats(flows.offered) * [len(flow.to) for flow in scenario.flows]
     of_each = _of_each(scenario, counts, wanted)
     if measured is not None:
         of_each |= measured(of_each)
@@ -93,35 +89,26 @@ def flow_table(scenario: Scenario, counts: Counts, measured: Measured | None = N
 
 def _of_each(scenario: Scenario, counts: Counts, wanted: Floats) -> dict[Metric, Floats]:
     """Value of every metric of every flow, shape (flows,)."""
-    flows = counts.flows
-    number = len(scenario.flows)
-    transfer = _transfers(flows)
+    flows, transfer = counts.flows, _transfers(counts.flows)
+    names = ("offered", "messages", "frames", "octets", "data_octets")
     found = {
         **flow_rates(
-            {
-                "offered": _floats(flows.offered),
-                "messages": _floats(flows.messages),
-                "frames": _floats(flows.frames),
-                "octets": _floats(flows.octets),
-                "data_octets": _floats(flows.data_octets),
-                "moved_octets": _floats(transfer.octets),
-            },
+            {name: _floats(getattr(flows, name)) for name in names}
+            | {"moved_octets": _floats(transfer.octets)},
             np.array([counts.window_ps / PS_PER_S]),
             is_transfer=np.array([flow.transfer is not None for flow in scenario.flows]),
         ),
         # Between two hosts of a forest there is one path, and every stage of it keeps the order.
-        Metric.REORDERED: np.zeros(number),
-        Metric.DUPLICATES: np.zeros(number),
+        Metric.REORDERED: np.zeros(len(scenario.flows)),
+        Metric.DUPLICATES: np.zeros(len(scenario.flows)),
         Metric.TIMED_OUT: _floats(flows.timed_out),
         Metric.MESSAGES: _floats(flows.messages),
         Metric.EXCHANGES: _floats(flows.completed),
         Metric.DROPPED: _floats(flows.dropped),
-        **{
-            metric: _floats(flows.balance.lost[:, LOSSES.index(cause)])
-            for metric, cause in ENDED.items()
-        },
         **_of_transfers(scenario, transfer),
     }
+    for metric, cause in ENDED.items():
+        found[metric] = _floats(flows.balance.lost[:, LOSSES.index(cause)])
     lost = sum((found[metric] for metric in LOST), found[Metric.DROPPED])
     found[Metric.LOSS] = flow_loss(wanted, _floats(flows.arrived), is_lossless=lost == 0)
     for metric, pick in TIMES.items():
@@ -157,7 +144,7 @@ def _of_transfers(scenario: Scenario, transfer: TransferCounts) -> dict[Metric, 
     NaN, or a count of 0, where a flow is none.
     """
     jobs = [None if flow.transfer is None else flow.transfer.job for flow in scenario.flows]
-    octets = np.array([np.nan if job is None else _octets_of(job) for job in jobs], np.float64)
+    octets = np.array([_octets_of(job) for job in jobs], np.float64)
     is_response = np.array(
         [job is not None and job.file is not None and job.file.direction == "read" for job in jobs]
     )
@@ -171,14 +158,10 @@ def _of_transfers(scenario: Scenario, transfer: TransferCounts) -> dict[Metric, 
     }
 
 
-def _octets_of(job: Job) -> float:
-    """Octets that a transfer moves; NaN if it goes on until the trial ends."""
-    moves = job.file or job.stream
+def _octets_of(job: Job | None) -> float:
+    """Octets that a transfer moves; NaN if it goes on until the trial ends, or there is none."""
+    moves = None if job is None else job.file or job.stream
     return float("nan") if moves is None or moves.octets is None else moves.octets
-
-
-def _receivers(scenario: Scenario) -> Floats:
-    return np.array([len(flow.to) for flow in scenario.flows], np.float64)
 
 
 def _of_all(
@@ -218,9 +201,9 @@ def _is_legal(flow: Flow) -> bool:
     if flow.transfer is not None:
         return flow.transfer.tcp.mtu_octets + AROUND_PACKET <= LONGEST
     lengths = [flow.frames, *([flow.response.frames] if flow.response is not None else [])]
-    every = [bits for of in lengths for bits in lengths_of(of)]
     return all(
         SHORTEST <= octets <= LONGEST
-        for bits in every
+        for of in lengths
+        for bits in lengths_of(of)
         for octets in frame_octets(flow.framing, bits // 8)
     )

@@ -87,6 +87,7 @@ def observe(
     )
     stations, of_flows = counts.stations, counts.flows.batches
     flows = len(counts.flows.offered)
+    sums = [f"{name.removesuffix('_s')}_ps" for name in BATCH_SUMS]
     return TrialRows(
         stations=len(stations.frames),
         values=values,
@@ -110,10 +111,7 @@ def observe(
         ports=_columns(counts.ports, PORT_COLUMNS).astype(np.int64),
         clocks=clocks,
         flow_batch_counts=_whole(_columns(of_flows, BATCH_COUNTS)),
-        flow_batch_sums_s=_floats(
-            _columns(of_flows, [f"{name.removesuffix('_s')}_ps" for name in BATCH_SUMS])
-        )
-        * S_PER_PS,
+        flow_batch_sums_s=_floats(_columns(of_flows, sums)) * S_PER_PS,
     )
 
 
@@ -146,11 +144,9 @@ def _histograms(counts: Counts) -> list[tuple[str, Buckets]]:
     ]
     if (voice := counts.stations.voice) is not None:
         found += [("voice_delay", voice.voice_delay), ("sample_delay", voice.sample_delay)]
-    if (spoken := flows.voice) is not None:
-        found += [
-            ("voice_delay", spoken.voice_delay.buckets),
-            ("sample_delay", spoken.sample_delay.buckets),
-        ]
+    if (of_flows := flows.voice) is not None:
+        found.append(("voice_delay", of_flows.voice_delay.buckets))
+        found.append(("sample_delay", of_flows.sample_delay.buckets))
     if (clocks := flows.clocks) is not None:
         found.append(("clock_delay", clocks.clock.buckets))
         if clocks.synchronised is not None:
