@@ -5,9 +5,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from ethermeter.json_values import damaged, finite, number
+from msgspec import convert
+
+from ethermeter.json_values import damaged, finite
 
 FILE, LIVE_FILE = "claims.json", "live-claims.json"
 """Claims of a study's run, and of a run of a study's live tests."""
@@ -53,7 +54,7 @@ _KEYS = (
     *("deviation", "near", "basis", "verdict", "measure", "note"),
 )
 """Keys of a claim in the file; `deviation` follows from others."""
-_NUMBERS, _PAIRS = ("published", "ours", "low", "high"), ("rounding", "prediction")
+_NUMBERS = ("published", "ours", "low", "high")
 
 
 def to_json(study: str, claims: Sequence[Claim]) -> str:
@@ -81,10 +82,5 @@ def read(run_dir: Path, file: str = FILE) -> tuple[str, tuple[Claim, ...]] | Non
         raise damaged(path, fault, "a claims file") from fault
 
 
-def _claim(row: dict[str, Any]) -> Claim:
-    found = {"near": NEAR} | {key: row[key] for key in _KEYS if key in row and key != "deviation"}
-    return Claim(
-        **found
-        | {key: number(row[key]) for key in _NUMBERS}
-        | {key: tuple(row[key]) if row[key] else None for key in _PAIRS}
-    )
+def _claim(row: dict[str, object]) -> Claim:
+    return convert(row | {key: math.nan for key in _NUMBERS if row[key] is None}, Claim)

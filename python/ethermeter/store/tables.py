@@ -150,7 +150,7 @@ def _within(lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
 
 def _by_batch(
     rows: "pa.Table", ids: Sequence[str], lengths: npt.NDArray[np.int64], entity: str
-) -> dict[str, Any]:
+) -> "dict[str, pa.DictionaryArray | npt.NDArray[np.int32]]":
     """Trial, batch and station or flow of every row; trials without such entities have no rows."""
     within, wide = _within(lengths), np.repeat(rows[f"{entity}s"].to_numpy(), lengths)
     return {

@@ -8,7 +8,7 @@ was sent.
 import ipaddress
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from functools import partial
 
 import numpy as np
 from msgspec import Struct
@@ -158,14 +158,18 @@ def _flow(trial: Trial, number: int, flow_result: FlowResult, result: Result) ->
             found = _stream(base, flow, sending, streams_of(flow, flow_result) or [])
         case _:
             return base
+    batches = found.batches
+    frames = partial(_frames, flow, port, address)
+    each, octets, data_octets = frames(batches.messages, batches.data_octets)
+    batches = replace(batches, frames=each, octets=octets, data_octets=data_octets)
+    each, octets, data_octets = frames(found.messages, found.data_octets)
     return replace(
         found,
         transfer=found.transfer if port == "tcp" else None,
-        **_frames(flow, port, address, found.messages, found.data_octets),
-        batches=replace(
-            found.batches,
-            **_frames(flow, port, address, found.batches.messages, found.batches.data_octets),
-        ),
+        frames=each,
+        octets=octets,
+        data_octets=data_octets,
+        batches=batches,
     )
 
 
@@ -415,24 +419,23 @@ def _times(
 
 
 def _frames(
-    flow: Flow, port: str, address: str, messages: Numbers, data_octets: Numbers
-) -> dict[str, Any]:
-    """Return frames and octets of the messages received; NaN where their frames are unknown."""
+    flow: Flow, port: str, address: str, received: Numbers, data: Numbers
+) -> tuple[Floats, Floats, Floats]:
+    """Return frames, octets and octets of data of the messages received.
+
+    NaN where their frames are unknown.
+    """
+    messages, data_octets = np.asarray(received, np.float64), np.asarray(data, np.float64)
     framing, sizes = flow.framing, lengths_of(flow.frames)
     is_ipv6 = port == "udp" and ipaddress.ip_address(address).version == IPV6
     frames = [frame_octets(framing, bits // 8, is_ipv6=is_ipv6) for bits in sizes]
     if len(sizes) == 1:
-        data = sizes[0] // 8 if framing != "frame" else frames[0][0] - AROUND_DATA_OCTETS
-        return {
-            "frames": messages * len(frames[0]),
-            "octets": messages * sum(frames[0]),
-            "data_octets": messages * data,
-        }
+        inside = sizes[0] // 8 if framing != "frame" else frames[0][0] - AROUND_DATA_OCTETS
+        return messages * len(frames[0]), messages * sum(frames[0]), messages * inside
     if any(len(fragments) > 1 for fragments in frames):
-        none = messages * np.nan
-        known = framing != "frame"
-        return {"frames": none, "octets": none, "data_octets": data_octets if known else none}
+        unknown = np.full_like(messages, np.nan)
+        return unknown, unknown, data_octets if framing != "frame" else unknown
     # A message is a frame: the port's data, which were counted, and what is around them.
     octets = data_octets + messages * around_octets(port, address)
     inside = AROUND_DATA_OCTETS if framing == "frame" else around_octets("udp", address)
-    return {"frames": messages, "octets": octets, "data_octets": octets - messages * inside}
+    return messages, octets, octets - messages * inside
