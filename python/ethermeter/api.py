@@ -1,4 +1,4 @@
-"""The Python interface: load an experiment, run it, look at what came out."""
+"""The Python interface: load an experiment, run it, read its results."""
 
 import sys
 from collections.abc import Sequence

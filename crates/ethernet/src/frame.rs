@@ -8,6 +8,8 @@ pub const PREAMBLE: Octets = Octets(7 + 1);
 pub const HEADER: Octets = Octets(6 + 6 + 2);
 /// Frame check sequence (802.3-2022 § 3.2.9).
 pub const FCS: Octets = Octets(4);
+/// What a frame has beside its payload: addresses, type and check sequence.
+pub const OVERHEAD: Octets = Octets(HEADER.0 + FCS.0);
 /// Inter-frame gap (802.3-2022 § 4.4.2: interPacketGap 96 bits).
 pub const GAP: Octets = Octets(12);
 /// Shortest frame, destination address to FCS (802.3-2022 § 4.4.2: minFrameSize 512 bits).

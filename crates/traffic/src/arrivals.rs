@@ -95,11 +95,11 @@ impl Arrivals {
 
 fn coder_fault(sample_bits: u64, sample_ps: u64, spurts: Option<Spurts>) -> Option<String> {
     const MOST_BITS: u64 = 4096;
-    const LONGEST_PS: u64 = 1_000_000_000_000; // 1 s
+    const LONGEST_SAMPLE_PS: u64 = 1_000_000_000_000; // 1 s
     if !(1..=MOST_BITS).contains(&sample_bits) {
         return Some(format!("sample_bits must be from 1 to {MOST_BITS}, got {sample_bits}"));
     }
-    if !(1..=LONGEST_PS).contains(&sample_ps) {
+    if !(1..=LONGEST_SAMPLE_PS).contains(&sample_ps) {
         return Some(format!("sample_ps must be from 1 ps to 1 s, got {sample_ps}"));
     }
     let spurts = spurts?;

@@ -3,6 +3,9 @@
 use crate::chance::Stream;
 use serde::{Deserialize, Serialize};
 
+/// Longest time of a scenario, in picoseconds: 1000 s.
+pub const LONGEST_PS: u64 = 1_000_000_000_000_000;
+
 /// A distribution of times, in picoseconds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -66,7 +69,6 @@ impl Times {
     /// Its fault, if any.
     #[must_use]
     pub fn fault(&self) -> Option<String> {
-        const LONGEST_PS: u64 = 1_000_000_000_000_000; // 1000 s
         let within = |ps: u64| ps <= LONGEST_PS;
         match self {
             Self::Constant { ps } if within(*ps) => None,

@@ -2,11 +2,11 @@
 
 use crate::fault::Fault;
 use crate::transfer::Transfer;
-use crate::LONGEST_PS;
+use ethermeter_ethernet::frame::{IPV4_HEADER, OVERHEAD, SHORTEST, UDP_HEADER};
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;
 use ethermeter_traffic::source::Generator;
-use ethermeter_traffic::times::Times;
+use ethermeter_traffic::times::{Times, LONGEST_PS};
 use ethermeter_traffic::voice::VoiceSpec;
 use ethermeter_traffic::SourceSpec;
 use serde::{Deserialize, Serialize};
@@ -165,9 +165,9 @@ impl Flow {
     #[must_use]
     pub fn data_of(&self, octets: u64, pieces: u16, padding: u8) -> u64 {
         let around = match self.framing {
-            Framing::Frame => FRAME_OCTETS,
+            Framing::Frame => OVERHEAD.0,
             Framing::Udp { .. } => {
-                u64::from(pieces) * (FRAME_OCTETS + IP_HEADER) + UDP_HEADER + u64::from(padding)
+                u64::from(pieces) * (OVERHEAD.0 + IPV4_HEADER.0) + UDP_HEADER.0 + u64::from(padding)
             }
         };
         octets.saturating_sub(around)
@@ -198,9 +198,9 @@ impl Flow {
             return Err(Fault::new(at("frames"), what));
         }
         let (least, most) = match self.framing {
-            Framing::Frame => (FRAME_OCTETS, MOST_OCTETS),
+            Framing::Frame => (OVERHEAD.0, MOST_OCTETS),
             Framing::Udp { mtu_octets } => {
-                (0, MOST_OCTETS.min(mtu_octets.saturating_sub(IP_HEADER + UDP_HEADER)))
+                (0, MOST_OCTETS.min(mtu_octets.saturating_sub(IPV4_HEADER.0 + UDP_HEADER.0)))
             }
         };
         let bits = [voice.overhead_bits, voice.min_bits, voice.max_bits];
@@ -315,12 +315,6 @@ fn check_lengths(lengths: &Lengths, key: &str) -> Result<(), Fault> {
 
 /// Data of the longest datagram, and the longest frame, in octets.
 const MOST_OCTETS: u64 = 65_507;
-/// Addresses, type and check sequence of a frame, in octets; 802.3-2022 § 3.2.
-pub const FRAME_OCTETS: u64 = 18;
-/// Shortest frame in octets; 802.3-2022 § 3.2.
-pub const SHORTEST_FRAME: u64 = 64;
-const IP_HEADER: u64 = 20;
-const UDP_HEADER: u64 = 8;
 
 /// Cut a message into frames: length, how much of it is padding, and whether it is the last.
 fn frames_of(framing: Framing, octets: u64, each: &mut impl FnMut(u32, u8, bool)) {
@@ -329,22 +323,22 @@ fn frames_of(framing: Framing, octets: u64, each: &mut impl FnMut(u32, u8, bool)
         Framing::Frame => each(length(octets), 0, true),
         Framing::Udp { mtu_octets } => {
             let mut padded = |octets: u64, is_last: bool| {
-                let padding = SHORTEST_FRAME.saturating_sub(octets);
+                let padding = SHORTEST.0.saturating_sub(octets);
                 each(
                     length(octets + padding),
                     u8::try_from(padding).expect("less than a shortest frame"),
                     is_last,
                 );
             };
-            let mut left = octets + UDP_HEADER;
-            let most = mtu_octets - IP_HEADER;
+            let mut left = octets + UDP_HEADER.0;
+            let most = mtu_octets - IPV4_HEADER.0;
             while left > most {
                 // Offsets of fragments count in units of 8 octets (RFC 791).
                 let piece = most / 8 * 8;
-                padded(piece + IP_HEADER + FRAME_OCTETS, false);
+                padded(piece + IPV4_HEADER.0 + OVERHEAD.0, false);
                 left -= piece;
             }
-            padded(left + IP_HEADER + FRAME_OCTETS, true);
+            padded(left + IPV4_HEADER.0 + OVERHEAD.0, true);
         }
     }
 }

@@ -24,6 +24,3 @@ pub mod transfer;
 pub use counts::Counts;
 pub use fault::Fault;
 pub use scenario::{Phases, Scenario, Trial};
-
-/// Longest time that a value may be, in picoseconds: 1000 s.
-pub const LONGEST_PS: u64 = 1_000_000_000_000_000;

@@ -1,9 +1,8 @@
 //! Data over a TCP connection.
 
 use crate::fault::{check_range, Fault};
-use crate::flows::{FRAME_OCTETS, SHORTEST_FRAME};
-use crate::LONGEST_PS;
-use ethermeter_traffic::times::Times;
+use ethermeter_ethernet::frame::{OVERHEAD, SHORTEST};
+use ethermeter_traffic::times::{Times, LONGEST_PS};
 use serde::{Deserialize, Serialize};
 
 /// Data over a connection of TCP.
@@ -247,7 +246,7 @@ impl Transfer {
     /// Length of its longest frame in octets.
     #[must_use]
     pub fn longest_frame(&self) -> u64 {
-        (self.tcp.mtu_octets + FRAME_OCTETS).max(SHORTEST_FRAME)
+        (self.tcp.mtu_octets + OVERHEAD.0).max(SHORTEST.0)
     }
 
     /// Check the values; `key` is the path of this table.

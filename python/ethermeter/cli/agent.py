@@ -48,7 +48,7 @@ def agent(
             "--ceilings",
             metavar="FILE",
             show_default=False,
-            help="What it may be asked for at most; loopback only if not given.",
+            help="Ceilings of what it may send; loopback only if not given.",
         ),
     ] = None,
     clock_offset: Annotated[

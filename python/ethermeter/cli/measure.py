@@ -343,8 +343,8 @@ def _tell_captures(run: Path, *, as_json: bool) -> list[dict[str, object]]:
         typer.echo(f"to explain one: ethermeter explain {shlex.quote(str(run / found[0].file))}")
     if beyond := sum(each.beyond_size for each in found):
         say(
-            f"ethermeter: {beyond} frames came after a capture had its largest size and are "
-            "counted only; --capture-size allows more"
+            f"ethermeter: {beyond} frames arrived after a capture had reached its largest size and "
+            "are counted only; --capture-size allows more"
         )
     return [asdict(each) for each in found]
 

@@ -69,7 +69,7 @@ def run(
     no_report: options.NoReport = False,
     as_json: options.Json = False,
 ) -> None:
-    """Run an experiment; estimate and report what came out."""
+    """Run an experiment, estimate its metrics and write a report."""
     from ethermeter import api
     from ethermeter.run import RunOptions
 

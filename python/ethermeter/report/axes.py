@@ -106,7 +106,7 @@ def _others(
     """Pick the key that distinguishes curves, and those that make panels, for an x axis."""
     others = {key: len(found) for key, found in varied.items() if key != x}
     fitting = [key for key, count in others.items() if count <= MOST_CURVES]
-    # Engines stand side by side: that is what several are asked for.
+    # Several engines are there to be compared, so their curves share a panel.
     curve = (
         ENGINE
         if ENGINE in others

@@ -597,4 +597,4 @@ def _rules() -> list[Block]:
         "back."
     )
     rows = [[PARTS[name], rule] for name, rule in RULES.items()]
-    return [Text(text), Table(["Cause", "What tells it"], rows, "Rules", "plain")]
+    return [Text(text), Table(["Cause", "Rule"], rows, "Rules", "plain")]

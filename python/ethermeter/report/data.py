@@ -56,7 +56,7 @@ clustered.
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """What a strategy was asked and what it found, read from JSON, and the trials it proposed."""
+    """The question and the answer of a strategy, read from JSON, and the trials it proposed."""
 
     question: object
     answer: object

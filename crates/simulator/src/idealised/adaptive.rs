@@ -36,7 +36,7 @@ enum Senders {
     First(usize),
 }
 
-/// Run such a compiled.
+/// Simulate a compiled segment.
 pub(super) fn run(
     compiled: &CompiledSegment,
     adaptive: Adaptive,

@@ -12,7 +12,7 @@ use crate::watch::Watch;
 use ethermeter_trial::idealised::{Adaptive, Empty};
 use ethermeter_trial::Counts;
 
-/// Run such a compiled, whose slot is that in which stations count their backoff.
+/// Simulate a compiled segment, whose slot is that in which stations count their backoff.
 pub(super) fn run(
     compiled: &CompiledSegment,
     adaptive: Adaptive,

@@ -41,7 +41,7 @@ trait Population {
     fn rest(&mut self, idle_from: i64, starting: &[Start], counters: &mut FrameCounters);
 }
 
-/// Run such a compiled.
+/// Simulate a compiled segment.
 pub(super) fn run(
     compiled: &CompiledSegment,
     propagation: i64,

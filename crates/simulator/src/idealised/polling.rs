@@ -10,7 +10,7 @@ use crate::watch::Watch;
 use ethermeter_trial::idealised::{Discipline, Polling};
 use ethermeter_trial::Counts;
 
-/// Run such a compiled. Queues have no limit, so nothing of them is stored but who comes next.
+/// Simulate a compiled segment. Queues have no limit, so nothing of them is stored but which station is next.
 pub(super) fn run(
     compiled: &CompiledSegment,
     polling: Polling,

@@ -19,7 +19,7 @@ use ethermeter_traffic::{Purpose, Stream};
 use ethermeter_trial::idealised::NonPersistent;
 use ethermeter_trial::Counts;
 
-/// Run such a compiled.
+/// Simulate a compiled segment.
 pub(super) fn run(
     compiled: &CompiledSegment,
     propagation: i64,

@@ -22,7 +22,7 @@ use ethermeter_traffic::{Coin, Purpose, Stream};
 use ethermeter_trial::idealised::{Idle, Infinite, Persistence, Slotted};
 use ethermeter_trial::Counts;
 
-/// Run such a compiled.
+/// Simulate a compiled segment.
 #[allow(clippy::cast_precision_loss)] // a mean, and a load
 pub(super) fn run(
     compiled: &CompiledSegment,

@@ -24,7 +24,7 @@ use ethermeter_traffic::{Coin, Purpose, Stream};
 use ethermeter_trial::idealised::{Finite, First, Slotted};
 use ethermeter_trial::Counts;
 
-/// Run such a compiled.
+/// Simulate a compiled segment.
 pub(super) fn run(
     compiled: &CompiledSegment,
     slotted: &Slotted,

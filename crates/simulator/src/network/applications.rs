@@ -37,13 +37,12 @@ pub(super) enum Reaction {
         flow: u32,
         at: u64,
     },
-    /// Segments of a transfer, or exchanges of times, may be waiting, and when they wake has
-    /// changed.
+    /// Segments of a transfer or exchanges of times may wait, and wake at another time than before.
     Transfer,
 }
 
 #[derive(Debug)]
-struct Asking {
+struct Request {
     missing: u32,
     latest: u64,
     deadline: u64,
@@ -68,12 +67,12 @@ struct Application {
     group: bool,
     broadcast: bool,
     lengths: Flow,
-    /// Of voice and of a transfer never asked.
+    /// Not read for voice and transfers.
     source: Source,
     next: Option<Offer>,
     messages: u32,
     first_receiver: u32,
-    asking: Option<Asking>,
+    request: Option<Request>,
     /// When the last message left the first stage, as long as the next one waits for the ring.
     passed: Option<u64>,
     departures: VecDeque<u64>,
@@ -225,7 +224,7 @@ impl Applications {
                 next,
                 messages: 0,
                 first_receiver,
-                asking: None,
+                request: None,
                 passed: None,
                 departures: VecDeque::new(),
                 ring: compiled.nodes[from as usize].ring,
@@ -327,7 +326,7 @@ impl Applications {
         }
         let deadline = app.timeout.map_or(u64::MAX, |ps| now + ps);
         let missing = u32::try_from(app.to.len()).expect("few receivers");
-        app.asking = Some(Asking { missing, latest: 0, deadline, born: offer.arrived_ps });
+        app.request = Some(Request { missing, latest: 0, deadline, born: offer.arrived_ps });
         app.timeout.map(|_| (deadline, message))
     }
 
@@ -393,10 +392,10 @@ impl Applications {
         counters: &mut Counters,
     ) -> Option<u64> {
         let app = &mut self.flows[flow as usize];
-        if app.asking.is_none() || app.messages != message + 1 {
+        if app.request.is_none() || app.messages != message + 1 {
             return None;
         }
-        app.asking = None;
+        app.request = None;
         counters.timed_out(flow, now);
         app.next = app.source.next_in_batches(now);
         app.next.map(|offer| offer.ready_ps)
@@ -465,19 +464,19 @@ impl Applications {
         let it = &mut self.receivers[app.first_receiver as usize + usize::from(number)];
         let Some(octets) = it.returning.take(frame) else { return Reaction::Nothing };
         counters.answered(frame.flow, octets, frame.born, now);
-        let Some(asking) = &mut app.asking else { return Reaction::Nothing };
-        if app.messages != frame.message + 1 || now >= asking.deadline {
+        let Some(request) = &mut app.request else { return Reaction::Nothing };
+        if app.messages != frame.message + 1 || now >= request.deadline {
             return Reaction::Nothing; // it comes too late
         }
-        asking.missing -= 1;
-        asking.latest = asking.latest.max(now);
-        counters.answer_came(frame.flow, asking.born, now);
-        if asking.missing > 0 {
+        request.missing -= 1;
+        request.latest = request.latest.max(now);
+        counters.answer_came(frame.flow, request.born, now);
+        if request.missing > 0 {
             return Reaction::Nothing;
         }
-        let (born, latest) = (asking.born, asking.latest);
+        let (born, latest) = (request.born, request.latest);
         counters.completed(frame.flow, born, latest);
-        app.asking = None;
+        app.request = None;
         app.next = app.source.next_in_batches(latest);
         app.next.map_or(Reaction::Nothing, |offer| Reaction::Next {
             flow: frame.flow,

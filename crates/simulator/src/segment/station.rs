@@ -83,7 +83,7 @@ pub struct Station {
 }
 
 impl Station {
-    /// All stations of a compiled, each with the time of its first attempt, or [`NEVER`].
+    /// All stations of a compiled segment, each with the time of its first attempt, or [`NEVER`].
     #[must_use]
     pub fn all(compiled: &CompiledSegment) -> (Vec<Self>, Vec<i64>) {
         (0..compiled.stations()).map(|index| Self::new(compiled, index)).unzip()

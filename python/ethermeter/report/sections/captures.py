@@ -14,7 +14,7 @@ OPEN_ROWS = 40
 LEAD = Markup(
     "Every frame that passed the interface of a host while a trial was measured, with the kernel's "
     "stamps. <em>Dropped</em>: the kernel had no room for them. <em>Beyond its size</em>: they "
-    "came when the capture was as large as it may be. Commands are for the run directory."
+    "arrived after the capture had reached its largest size. Commands are for the run directory."
 )
 
 

@@ -64,8 +64,8 @@ def _figures(points: Sequence[Point], of: str) -> list[Block]:
         true,
         ("by the clocks as they are", Metric.CLOCK_DELAY),
         f"Delays by the clocks as they are{of}",
-        "The receiver’s clock when a message comes less the sender’s when it came to its source:"
-        " the delay, and how far the clocks differ.",
+        "The receiver’s clock when a message arrives less the sender’s when it arrived at its "
+        "source: the delay, and how far the clocks differ.",
     )
     body += _pair(
         points,

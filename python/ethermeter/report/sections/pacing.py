@@ -121,7 +121,7 @@ def _classes(pacing: Pacing) -> dict[str, float]:
 
 
 def _pacing_cells(pacing: Pacing) -> list[str]:
-    asked = {True: "yes", False: "refused", None: "not asked for"}
+    real_time = {True: "yes", False: "refused", None: "not requested"}
     return [
         pacing.flow,
         f"{pacing.messages:,}",
@@ -129,7 +129,7 @@ def _pacing_cells(pacing: Pacing) -> list[str]:
         *(value(pacing.quantile_s(rank), 1e6) for rank in (0.5, 0.99, 0.999)),
         value(pacing.worst_s, 1e6),
         f"{pacing.forced_sleeps:,}",
-        asked[pacing.is_real_time],
+        real_time[pacing.is_real_time],
     ]
 
 

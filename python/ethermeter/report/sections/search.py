@@ -1,4 +1,4 @@
-"""Search: what a strategy was asked, what it found, and the trials on the way.
+"""Search: the question of a strategy, its answer, and the trials on the way.
 
 Question and answer are JSON whose keys the strategy chose; they are shown unchanged.
 """
@@ -34,9 +34,9 @@ def build(data: ReportData) -> Section | None:
     if found is None:
         return None
     blocks: list[Block] = [
-        Heading("Found"),
+        Heading("Result"),
         *_blocks(found.answer, "Answer", "answer.json"),
-        Heading("Asked"),
+        Heading("Question"),
         *_blocks(found.question, "Question", "question.json"),
         Heading("Trials on the way"),
         Text(ON_THE_WAY, "lead"),

@@ -81,7 +81,7 @@ def _of_stations(name: str, points: Sequence[Point], data: ReportData) -> list[B
     main = [] if is_apart or is_drawn else _main(name, points, axes, graphs)
     if not is_apart and not data.study:
         main += _against_load(name, points, axes)
-    # A study of positions begins with them; elsewhere they come after what was asked for.
+    # A study of positions begins with them; elsewhere they come after the metrics.
     body = [*positions, *main] if data.study else [*main, *positions]
     body += group_blocks(name, data)
     if has_details:
@@ -120,7 +120,7 @@ def _roofline(series: str, data: ReportData) -> list[Block]:
     if line is None:
         return []
     lead = (
-        "What each stage of a path could carry alone, in its order, and what came through: of the "
+        "What each stage of a path could carry alone, in its order, and what it carried: of the "
         "flow and point nearest to a ceiling."
     )
     return [Heading("Ceilings along the path"), Text(lead, "lead"), roofline.figure(line)]

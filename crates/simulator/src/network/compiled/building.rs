@@ -9,9 +9,10 @@ use super::{
 use crate::mac::csma_cd::Gap;
 use crate::network::clocks::clock::Clock;
 use ethermeter_traffic::lengths::Lengths;
+use ethermeter_traffic::times::LONGEST_PS;
 use ethermeter_trial::flows::Address;
 use ethermeter_trial::nodes::{Buffer, Kind, Link, Node, Stage};
-use ethermeter_trial::{Fault, Phases, Trial, LONGEST_PS};
+use ethermeter_trial::{Fault, Phases, Trial};
 use std::collections::{BTreeMap, VecDeque};
 
 const MOST_BATCHES: u64 = 1000;

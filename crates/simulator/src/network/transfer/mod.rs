@@ -19,9 +19,9 @@ use super::compiled::CompiledNetwork;
 use super::counters::{Counters, Spread};
 use super::frame::Frame;
 use endpoint::{Endpoint, Segment};
+use ethermeter_ethernet::frame::{OVERHEAD, SHORTEST};
 use ethermeter_traffic::{Purpose, Stream};
 use ethermeter_trial::counts::{EndCounts, TransferCounts};
-use ethermeter_trial::flows::{FRAME_OCTETS, SHORTEST_FRAME};
 use ethermeter_trial::transfer::{Direction, File, Job, Transfer, HEADER_OCTETS};
 use std::collections::VecDeque;
 
@@ -149,7 +149,7 @@ impl Connection {
             moved: 0,
             moved_measured: 0,
             whole_ps: None,
-            header_octets: HEADER_OCTETS + transfer.tcp.option_octets + FRAME_OCTETS,
+            header_octets: HEADER_OCTETS + transfer.tcp.option_octets + OVERHEAD.0,
         }
     }
 
@@ -268,8 +268,7 @@ impl Connection {
             .first
             .wrapping_add(u32::try_from(side.under_way.len()).expect("few frames under way"));
         side.under_way.push_back(segment);
-        let octets =
-            (segment.octets + segment.block_octets() + self.header_octets).max(SHORTEST_FRAME);
+        let octets = (segment.octets + segment.block_octets() + self.header_octets).max(SHORTEST.0);
         let frame = Frame {
             flow: self.flow,
             from: side.host,
