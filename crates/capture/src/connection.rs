@@ -82,7 +82,7 @@ pub enum Basis {
     Seen,
     /// Its timestamp: certain, unless something on the path writes timestamps.
     Timestamp,
-    /// How soon it came: a guess.
+    /// How soon it arrived: a guess.
     Timing,
 }
 
@@ -169,7 +169,7 @@ pub struct Half {
     pub ack_delay: Delays,
     /// Likewise, where the acknowledgement ends with the segment; SYN and FIN too.
     pub round_trip: Delays,
-    /// Times per octet between acknowledgements that came close together, in ps: of the slowest
+    /// Times per octet between acknowledgements that arrived close together, in ps: of the slowest
     /// link on the path, if none waited elsewhere.
     pub spacing: Delays,
     /// The first window that this end announced, in octets: of its SYN, which is not scaled, if

@@ -1,5 +1,5 @@
-//! The explanation of a capture: every packet to its connection or flow, in bounded memory however many
-//! there are.
+//! The explanation of a capture: every packet to its connection or flow, in bounded memory however
+//! many there are.
 //!
 //! Limits: [`MOST_LIVE`] connections and as many flows at a time, and [`MOST_HELD`] octets for what
 //! is remembered of them; of more, what was met longest ago is *evicted*: it is finished and
@@ -263,7 +263,7 @@ impl Explainer {
         None
     }
 
-    /// When a packet was captured; one without a time came with the one before.
+    /// When a packet was captured; one without a time arrived with the one before.
     fn clock(&mut self, time_ns: Option<i64>) -> i64 {
         let Some(now_ns) = time_ns else {
             self.timeless += 1;

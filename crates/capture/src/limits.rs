@@ -1,8 +1,8 @@
 //! What a connection waited for: every moment between its first packet and its last belongs to one
 //! cause.
 //!
-//! The instants at which an end sends something new (payload, SYN or FIN) divide the time. Each interval
-//! between two of them is explained by what the end that sends next could know then. An
+//! The instants at which an end sends something new (payload, SYN or FIN) divide the time. Each
+//! interval between two of them is explained by what the end that sends next could know then. An
 //! acknowledgement captured at some moment reaches the sender, and what the sender then sends
 //! reaches the capture point, no sooner than the *away* time of that end later: from the capture
 //! point to it and back, the least that was seen. So the rules hold wherever the capture was made,
@@ -15,7 +15,7 @@
 //!                                       the rest                                              TurnAround
 //! before the last news there was less room in the window than the segment needs, or than a
 //! segment has (RFC 9293, section 3.8.6.2.1: silly windows are not used)
-//!     and the window was below three quarters of the largest, or the acknowledgement came a
+//!     and the window was below three quarters of the largest, or the acknowledgement arrived a
 //!     quarter of a round trip and a millisecond late: data waited to be read                  ReceiverApplication
 //!     otherwise: the buffer is small                                                          ReceiverWindow
 //! x sent within a millisecond of an acknowledgement for which it had waited longer than that
@@ -137,7 +137,7 @@ impl Limits {
     /// Announce news to end `x`.
     pub fn announce(&mut self, x: usize, news: News) {
         let view = &mut self.views[x];
-        // Older news came late and contains nothing new.
+        // Older news arrived late and contains nothing new.
         let announced = (news.acknowledged, news.edge);
         if announced != view.announced && announced.0 >= view.announced.0 {
             view.announced = announced;
@@ -382,7 +382,7 @@ impl View {
         (self.acknowledged, self.edge, self.is_informed) = (news.acknowledged, news.edge, true);
     }
 
-    /// Take in what has arrived by `now_ns`; the last that came after `last_ns` may be what it
+    /// Take in what has arrived by `now_ns`; the last that followed `last_ns` may be what it
     /// waited for.
     fn learn(&mut self, now_ns: i64, last_ns: i64, away_ns: u64) -> Option<Trigger> {
         let mut trigger = None;

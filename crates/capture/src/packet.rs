@@ -198,7 +198,7 @@ fn read(tcp: &TcpSlice<'_>) -> Tcp {
         rst: tcp.rst(),
         ..Tcp::default()
     };
-    // What cannot be read of the options ends them; what came before stands.
+    // What cannot be read of the options ends them; what preceded stands.
     for option in tcp.options_iterator().map_while(Result::ok) {
         match option {
             TcpOptionElement::MaximumSegmentSize(octets) => found.largest_segment = Some(octets),

@@ -101,7 +101,7 @@ fn a_mark_tells_what_was_lost_and_reordered_of_each_stream() {
     let account = of(1).what.flow.account().expect("marked");
     assert_eq!((account.sent, account.received, account.missing), (8, 6, 2));
     assert_eq!((account.reordered, account.duplicate, account.longest_gap), (1, 1, 2));
-    // What came before the capture began is unknown, and not lost.
+    // What happened before the capture began is unknown, and not lost.
     let account = of(2).what.flow.account().expect("marked");
     assert_eq!((account.sent, account.missing), (4, 1));
     assert_eq!(of(2).what.source.to_string(), "02:00:00:00:00:02");

@@ -356,7 +356,7 @@ fn what_was_lost_and_which_way_packets_went_stand_where_the_specification_wants_
     // Section header, interface description, two enhanced packets, interface statistics.
     assert_eq!(blocks.iter().map(|(kind, _)| *kind).collect::<Vec<_>>(), [0x0A0D_0D0A, 1, 6, 6, 5]);
     assert_eq!(options_of(&blocks[1].1, 8), [(2, b"em0".to_vec()), (9, vec![9])]);
-    // epb_flags: the lowest two bits are 01 for what came, 10 for what went; before it 20 octets
+    // epb_flags: the lowest two bits are 01 for what arrived, 10 for what went; before it 20 octets
     // and the packet's word.
     assert_eq!(options_of(&blocks[2].1, 24), [(2, 1u32.to_ne_bytes().to_vec())]);
     assert_eq!(options_of(&blocks[3].1, 24), [(2, 2u32.to_ne_bytes().to_vec())]);

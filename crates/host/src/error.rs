@@ -26,7 +26,7 @@ pub enum Error {
         /// What is allowed instead.
         allowed: String,
     },
-    /// Nobody came, or nothing.
+    /// No connection, or no data.
     #[error("{0}")]
     Late(&'static str),
 }

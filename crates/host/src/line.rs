@@ -28,7 +28,7 @@ const LOOK_NS: u64 = 50_000_000;
 pub struct Line {
     /// The interfaces at its ends, in this network namespace.
     pub ends: [String; 2],
-    /// How much later a frame leaves than it came, at most 10 s.
+    /// How much later a frame leaves than it arrived, at most 10 s.
     pub delay_ns: u64,
     /// What a device takes for each frame, one after the other, before that delay begins; at most
     /// 10 s.

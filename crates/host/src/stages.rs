@@ -86,7 +86,7 @@ pub enum DiskAccess {
     ReadDirect,
 }
 
-/// What came out.
+/// Samples of a stage.
 #[derive(Debug, Default, Serialize)]
 pub struct Samples {
     /// Bits a second, of the octets that the stage was given, one for each sample.

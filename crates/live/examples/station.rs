@@ -12,7 +12,7 @@
 //!   xdp:     interface=NAME source=ADDRESS mac=ADDRESS
 //! ```
 //!
-//! Says `ready` on standard error when its port is open, and what came of it as one line of JSON.
+//! Says `ready` on standard error when its port is open, and what became of it as one line of JSON.
 
 use ethermeter_ethernet::Octets;
 use ethermeter_live::pacing::{Pacer, PriorityGuard};

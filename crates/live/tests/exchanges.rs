@@ -104,7 +104,7 @@ fn answers(frames: Option<Lengths>, think: Times) -> Responses {
     Responses { frames, think, seed: SEED, station: ANSWERER }
 }
 
-/// What came of it, and the lengths of what the requester and the responder have sent.
+/// What became of it, and the lengths of what the requester and the responder have sent.
 struct Talk {
     requested: RequesterCounts,
     responded: ResponderCounts,
@@ -195,7 +195,7 @@ fn lengths_both_ways_are_those_of_a_simulation<P: Port + Send>(ports: (P, P)) {
     );
     let sum_ps = batches.iter().map(|part| u128::from(part.since_arrival_ps)).sum::<u128>();
     assert!(low_ps <= sum_ps && sum_ps <= high_ps, "{low_ps} {sum_ps} {high_ps}");
-    // As many as a simulated source offers in this time: those that came and were not asked are
+    // As many as a simulated source offers in this time: those that arrived and were not asked are
     // told.
     let mut times = ArrivalTimes::new(
         &Arrivals::Poisson { mean_ps: 1e9 },

@@ -207,8 +207,8 @@ fn what_comes_counts_in_the_part_in_which_it_comes_and_outside_of_them_in_none()
     check_parts(&sunk);
     let parts = &stream.batches;
     assert_eq!(parts.len(), 5);
-    // All frames came; how many within the window, and in which part, is up to the machine, but for
-    // the first and the last of them.
+    // All frames arrived; how many within the window, and in which part, is up to the machine, but
+    // for the first and the last of them.
     assert!(stream.frames < 1000 && sunk.streams[0].sequence.received == 1000);
     let part_of = |at_ns: i64| ((at_ns.cast_unsigned() - measured_ns.start) / (S / 50)) as usize;
     let filled: Vec<usize> = (0..5).filter(|&part| parts[part].frames > 0).collect();

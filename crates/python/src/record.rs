@@ -62,20 +62,22 @@ impl Recorder {
 
     /// Ask it to stop, without waiting for it.
     fn stop(&self) {
-        if let Some(recording) = self.0.lock().expect("nobody panics while taking it").as_ref() {
+        if let Some(recording) =
+            self.0.lock().expect("no thread panics while it holds the lock").as_ref()
+        {
             recording.stop();
         }
     }
 
-    /// Stop, write what has come, and return what came of it as JSON (`crates/live/src/record.rs`).
-    /// Once only.
+    /// Stop, write what has come, and return what became of it as JSON
+    /// (`crates/live/src/record.rs`). Once only.
     ///
     /// Raises `OSError` if the capture could not be written.
     fn finish(&self, py: Python<'_>) -> PyResult<String> {
         let recording = self
             .0
             .lock()
-            .expect("nobody panics while taking it")
+            .expect("no thread panics while it holds the lock")
             .take()
             .ok_or_else(|| PyRuntimeError::new_err("a recording ends once only"))?;
         let account = py.detach(|| recording.finish()).map_err(raise)?;

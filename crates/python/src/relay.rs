@@ -26,7 +26,7 @@ impl Relay {
         let relay = self
             .0
             .lock()
-            .expect("nobody panics while taking it")
+            .expect("no thread panics while it holds the lock")
             .take()
             .ok_or_else(|| PyRuntimeError::new_err("a relay runs once only"))?;
         py.detach(|| relay.run(&mut say)).map(|told| told.to_string()).map_err(raise)

@@ -15,7 +15,7 @@ pub struct Dropped {
     pub too_long: u64,
     /// Their checksums were left to an interface that computes them.
     pub unfinished: u64,
-    /// They came when the ring between kernel and relay was full.
+    /// They arrived when the ring between kernel and relay was full.
     pub ring: u64,
     /// The interface they were to leave by did not take them.
     pub refused: u64,
@@ -24,7 +24,7 @@ pub struct Dropped {
 /// What happened in one direction.
 #[derive(Clone, Debug, Default)]
 pub struct Account {
-    /// Frames that came out of the ring.
+    /// Frames read from the ring.
     pub came: u64,
     /// Frames that left.
     pub left: u64,
@@ -39,7 +39,7 @@ pub struct Account {
 }
 
 impl Account {
-    /// Frames so far as JSON, with those still under way: `came` = `left` + `under_way` + all of
+    /// Frames so far as JSON, with those still under way: `arrived` = `left` + `under_way` + all of
     /// `dropped`.
     #[must_use]
     pub fn counted(&self, from: &str, to: &str, under_way: usize) -> Value {

@@ -58,7 +58,7 @@ impl Poll<'_> {
         self.left > 0 || self.look(now_ps)
     }
 
-    /// Before an engine sums up: whether it came to its end.
+    /// Before an engine sums up: whether it ended.
     ///
     /// # Errors
     /// [`Error::Stopped`] if not.

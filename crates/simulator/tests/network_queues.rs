@@ -53,8 +53,8 @@ fn a_link_with_poisson_arrivals_waits_as_pollaczek_and_khinchine_say() {
         let mean = 0.75f64.mul_add(short, 0.25 * long);
         let second = 0.75 * short * short + 0.25 * long * long;
         let mix = json!({"kind": "mix", "bits": [512, 12144], "weights": [3.0, 1.0]});
-        // The mean service of the frames that came is their own; its error adds to the wait's, and
-        // shows in the interval.
+        // The mean service of the frames that arrived is their own; its error adds to the wait's,
+        // and shows in the interval.
         let (wait, half) = interval(&waits(&mix, mean / rho, mean));
         let expected = rho / mean * second / (2.0 * (1.0 - rho));
         assert!(

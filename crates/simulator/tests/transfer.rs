@@ -259,7 +259,7 @@ fn what_a_queue_drops_is_sent_again_and_all_of_it_comes() {
         assert!(flow.balance.lost[0] > 0);
         assert_eq!((found.octets, flow.balance.in_flight), (octets, 0));
         assert!(found.whole_ps.is_some());
-        // What was lost was sent again, and as much came as was asked for.
+        // What was lost was sent again, and as much arrived as was requested.
         assert!(found.ends[0].retransmitted >= flow.balance.lost[0]);
         assert!(found.ends[0].fast_retransmissions > 0);
         assert_eq!(flow.messages + found.ends[0].retransmitted, found.ends[0].segments);

@@ -126,7 +126,7 @@ pub struct RoleReport {
     pub flow: String,
     /// Its name.
     pub role: String,
-    /// What it counted, if it came to its end.
+    /// What it counted, if it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counted: Option<RoleCounts>,
     /// Why it did not.
@@ -507,7 +507,7 @@ pub struct FlowResult {
     pub cast: Cast,
     /// Report of the sender.
     pub sending: Option<RoleReport>,
-    /// What came of it.
+    /// What became of it.
     #[serde(flatten)]
     pub received: Received,
     /// Cautions.

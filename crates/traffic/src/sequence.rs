@@ -11,10 +11,10 @@
 //!   came before;
 //! - *foreign*: its number lies below the first that is counted.
 //!
-//! A number is *received* when it came in order or reordered, else *missing*, so `sent = received +
-//! missing` whatever happens. A late frame does not make a missing number received: what is truly
-//! missing lies between `missing - late` and `missing`. A *gap* is a longest run of missing numbers
-//! (a loss period of RFC 3357, section 5).
+//! A number is *received* when it arrived in order or reordered, else *missing*, so `sent =
+//! received + missing` whatever happens. A late frame does not make a missing number received: what
+//! is truly missing lies between `missing - late` and `missing`. A *gap* is a longest run of
+//! missing numbers (a loss period of RFC 3357, section 5).
 
 use serde::{Deserialize, Serialize};
 
@@ -25,7 +25,7 @@ pub enum Arrived {
     InOrder,
     /// A lower number than expected, for the first time.
     Reordered,
-    /// A number that came before.
+    /// A number received before.
     Duplicate,
     /// Too far below the next expected number to know.
     Late,
@@ -42,7 +42,7 @@ pub struct Account {
     pub received: u64,
     /// Numbers that did not: `sent - received`.
     pub missing: u64,
-    /// Of the received, those that came after a higher number.
+    /// Of the received, those that followed a higher number.
     pub reordered: u64,
     /// Arrivals beyond the first of their number.
     pub duplicate: u64,
@@ -54,7 +54,7 @@ pub struct Account {
     pub gaps: u64,
     /// Missing numbers of the longest run.
     pub longest_gap: u64,
-    /// How far below the highest number so far a reordered one came, at most.
+    /// How far below the highest number so far a reordered one arrived, at most.
     pub farthest_reordered: u64,
 }
 
@@ -163,8 +163,8 @@ impl Sequence {
     /// The fate of the numbers from the first on to before `end`, or to the highest that arrived
     /// if that is more.
     ///
-    /// `end` is the number of frames that the sender reports; without it, frames lost after the last arrival are
-    /// unknown and not counted.
+    /// `end` is the number of frames that the sender reports; without it, frames lost after the
+    /// last arrival are unknown and not counted.
     #[must_use]
     pub fn account(&self, end: Option<u64>) -> Account {
         let end = end.unwrap_or(0).max(self.next);
@@ -237,7 +237,7 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
-    /// The same definitions with a set of everything that ever came.
+    /// The same definitions with a set of everything that ever arrived.
     fn account_of_sets(first: u64, memory: u64, arrivals: &[u64], end: Option<u64>) -> Account {
         let mut came = BTreeSet::new();
         let mut next = first;
@@ -259,7 +259,7 @@ mod tests {
         account.sent = end - first;
         account.received = came.len() as u64;
         account.missing = account.sent - account.received;
-        let mut before = first; // one more than the last number that came
+        let mut before = first; // one more than the last number that arrived
         for number in came.into_iter().chain([end]) {
             account.gaps += u64::from(number > before);
             account.longest_gap = account.longest_gap.max(number - before);

@@ -73,7 +73,7 @@ impl SourceSpec {
 pub struct Offer {
     /// When the transmitter takes it up.
     pub ready_ps: u64,
-    /// When it came to the queue.
+    /// When it arrived at the queue.
     pub arrived_ps: u64,
     /// Its length, destination address to FCS; of one that grows, the least.
     pub bits: u64,
@@ -235,7 +235,8 @@ impl Source {
         }
     }
 
-    /// The contents of the frame of a voice station, sent until `ended_ps`. Its buffer is empty now.
+    /// The contents of the frame of a voice station, sent until `ended_ps`. Its buffer is empty
+    /// now.
     ///
     /// # Panics
     /// If it is no voice station.
@@ -332,7 +333,8 @@ impl Source {
 
     fn take_bounded(&mut self, ended_ps: Option<u64>, free_ps: u64) -> Option<Offer> {
         if let Some(ended_ps) = ended_ps {
-            // Those that came while the frame that just left was still there found it in the queue.
+            // Those that arrived while the frame that just left was still there found it in the
+            // queue.
             self.admit_before(ended_ps);
         }
         let Supply::Bounded { times, waiting, .. } = &mut self.supply else {

@@ -79,7 +79,7 @@ pub struct StationCounts {
     pub discarded: Vec<u64>,
     /// Times the attempt limit was passed and the frame attempted anew.
     pub resumed: Vec<u64>,
-    /// Frames that came from the source.
+    /// Frames that arrived from the source.
     pub offered: Vec<u64>,
     /// Of these, dropped by a full queue.
     pub dropped: Vec<u64>,
@@ -178,9 +178,9 @@ impl SignedDelays {
 pub struct Balance {
     /// Frames that hosts began to send.
     pub sent: u64,
-    /// More copies than came in, where a frame goes out by several ports.
+    /// More copies than arrived, where a frame goes out by several ports.
     pub copied: u64,
-    /// Copies that came to a host for which they are.
+    /// Copies that arrived at a host for which they are.
     pub delivered: u64,
     /// Copies that ended elsewhere, by cause ([`LOSSES`]).
     pub lost: [u64; LOSSES.len()],
@@ -193,7 +193,7 @@ pub struct Balance {
 pub struct FlowCounts {
     /// Copies of its frames over the whole trial.
     pub balance: Balance,
-    /// Messages that came from the source.
+    /// Messages that arrived from the source.
     pub offered: u64,
     /// Of these, dropped by a full queue of the source.
     pub dropped: u64,
@@ -205,7 +205,7 @@ pub struct FlowCounts {
     pub octets: u64,
     /// Octets of these messages that the application sent.
     pub data_octets: u64,
-    /// Messages received, at any time, of those that came from the source in the window.
+    /// Messages received, at any time, of those that arrived from the source in the window.
     pub arrived: u64,
     /// Responses received.
     pub answers: u64,
@@ -238,11 +238,11 @@ pub struct FlowCounts {
 /// What is counted of a flow in a batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FlowBatch {
-    /// Messages that came from the source.
+    /// Messages that arrived from the source.
     pub offered: u64,
     /// Of these, dropped by a full queue of the source.
     pub dropped: u64,
-    /// Messages received, at any time, of those that came from the source in the batch.
+    /// Messages received, at any time, of those that arrived from the source in the batch.
     pub arrived: u64,
     /// Messages received.
     pub messages: u64,
@@ -252,7 +252,7 @@ pub struct FlowBatch {
     pub octets: u64,
     /// Octets of these messages that the application sent.
     pub data_octets: u64,
-    /// Octets of a transfer's job that came to their destination.
+    /// Octets of a transfer's job that arrived at their destination.
     pub moved_octets: u64,
     /// Requests completed.
     pub completed: u64,
@@ -326,7 +326,7 @@ pub struct EndCounts {
 /// One-way delays of a flow as its hosts' clocks show them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ClockDelays {
-    /// The receiver's clock when messages came, less the sender's when they were offered.
+    /// The receiver's clock when messages arrived, less the sender's when they were offered.
     pub clock: SignedDelays,
     /// The same after synchronisation.
     pub synchronised: Option<SynchronisedDelays>,
@@ -337,16 +337,17 @@ pub struct ClockDelays {
 pub struct SynchronisedDelays {
     /// The delays.
     pub delays: SignedDelays,
-    /// Messages that came before the sender's clock was known; they are not in `delays`.
+    /// Messages that arrived before the sender's clock was known; they are not in `delays`.
     pub unrelated: u64,
-    /// Messages that came before they were sent, by the estimate. A live test leaves them out of its
-    /// histogram; here they are in it.
+    /// Messages that arrived before they were sent, by the estimate. A live test leaves them out of
+    /// its histogram; here they are in it.
     pub before_sent: u64,
     /// Largest difference between such a delay and the true one.
     pub error_most_ps: u64,
     /// The last estimate; `None` for a flow to several receivers, each of which has its own.
     pub estimate: Option<ClockEstimate>,
-    /// Largest stated uncertainty of a delay, in ns; `None` if the clocks were unknown for some time.
+    /// Largest stated uncertainty of a delay, in ns; `None` if the clocks were unknown for some
+    /// time.
     pub delay_uncertainty_ns: Option<f64>,
     /// Exchanges that contradict the estimate.
     pub contradictions: u64,
@@ -402,7 +403,7 @@ pub struct PortCounts {
     pub buffer_dropped: u64,
     /// Most frames in the queue over the whole trial.
     pub queue_most: u64,
-    /// Most octets in the buffer over the whole trial, of frames that came in here.
+    /// Most octets in the buffer over the whole trial, of frames that arrived here.
     pub buffer_most: u64,
     /// PAUSE frames sent.
     pub pauses_sent: u64,

@@ -193,7 +193,7 @@ fn of_receiver(
     outcome
 }
 
-/// Counts of a role, if it came to its end.
+/// Counts of a role, if it ended.
 fn counts(role: Option<&RoleReport>) -> Option<&Counts> {
     Some(&role?.counted.as_ref()?.of)
 }

@@ -34,7 +34,7 @@ pub struct Receiving {
     pub window_ns: Option<u64>,
 }
 
-/// What came.
+/// What arrived.
 #[derive(Debug, Default, Serialize)]
 pub struct Received {
     /// Octets that the application read in the window.
@@ -48,7 +48,7 @@ pub struct Received {
     pub lasted_ns: u64,
 }
 
-/// What connections share: when the first octet of any came, in nanoseconds; 0 before.
+/// What connections share: when the first octet of any arrived, in nanoseconds; 0 before.
 struct Shared(AtomicU64);
 
 impl Shared {

@@ -14,7 +14,7 @@ pub struct InterfaceCounters {
     /// Their octets, as the driver counts them: destination address to before the FCS on virtual
     /// interfaces.
     pub received_octets: u64,
-    /// Frames that came and were dropped, damaged or found no room: `drop`, `errs` and `fifo`.
+    /// Frames that arrived and were dropped, damaged or found no room: `drop`, `errs` and `fifo`.
     pub received_dropped: u64,
     /// Frames sent.
     pub sent_frames: u64,

@@ -47,17 +47,17 @@ pub struct RequestPlan<'a> {
 pub struct RequesterCounts {
     /// Requests that the kernel took.
     pub requests: u64,
-    /// Responses that came in time.
+    /// Responses that arrived in time.
     pub answered: u64,
     /// Responses that did not come in time: of each request, of every station that is to answer it.
     pub lost: u64,
-    /// Frames that came and were not the expected response, late responses among them.
+    /// Frames that arrived and were not the expected response, late responses among them.
     pub unexpected: u64,
     /// Shortest round trip.
     pub fastest_ns: Option<u64>,
     /// From before a request is handed to the kernel to after its response has been read.
     pub round_trip: Distribution,
-    /// From a request's coming to its source to the last of its responses, where all came: the
+    /// From a request's coming to its source to the last of its responses, where all arrived: the
     /// round trip and the time in the queue of the source. The lateness of the host is not in it.
     pub since_arrival: Distribution,
     /// Requests that had come by the end and were still in the queue of the source.
@@ -72,7 +72,7 @@ pub struct RequesterCounts {
     pub by_station: Vec<StationResponses>,
     /// By batch of the transmission.
     pub batches: Vec<RequestBatch>,
-    /// From a request to the last of its responses, where all came; only of a group.
+    /// From a request to the last of its responses, where all arrived; only of a group.
     pub group_round_trip: Option<Distribution>,
     /// Four times of each exchange, where the response had room for its two.
     #[serde(skip)]
@@ -112,7 +112,7 @@ pub struct RequestBatch {
 pub struct StationResponses {
     /// Its address.
     pub station: String,
-    /// Its responses that came in time.
+    /// Its responses that arrived in time.
     pub answered: u64,
     /// From before a request is handed to the kernel to after its response has been read.
     pub round_trip: Distribution,

@@ -56,7 +56,7 @@ pub enum SendersClock<'a> {
 /// Frames of a stream at their receiver.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct StreamCounts {
-    /// What became of its numbers up to the highest that came.
+    /// What became of its numbers up to the highest that arrived.
     #[serde(flatten)]
     pub sequence: Account,
     /// In the measured window.
@@ -65,26 +65,26 @@ pub struct StreamCounts {
     pub voice: Option<SpeechCounts>,
 }
 
-/// Frames of a stream that came for the first time, and within the measured window. Times are since
-/// the beginning.
+/// Frames of a stream that arrived for the first time, and within the measured window. Times are
+/// since the beginning.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct StreamWindow {
     /// Frames.
     pub frames: u64,
     /// Octets of their payloads.
     pub payload_octets: u64,
-    /// When the first of them came.
+    /// When the first of them arrived.
     pub first_ns: Option<i64>,
-    /// When the last of them came.
+    /// When the last of them arrived.
     pub last_ns: Option<i64>,
     /// Rate of payload from the first to the last, which do not count twice: the first frame's
-    /// octets came in the time before it. `None` if there were not two.
+    /// octets arrived in the time before it. `None` if there were not two.
     pub goodput_bps: Option<f64>,
     /// One-way delay.
     pub delay: Distribution,
-    /// Frames that came before they were sent, by the clocks. They are not in `delay`.
+    /// Frames that arrived before they were sent, by the clocks. They are not in `delay`.
     pub before_sent: u64,
-    /// Frames that came before the relation of the clocks was known. They are not in `delay`.
+    /// Frames that arrived before the relation of the clocks was known. They are not in `delay`.
     pub unrelated: u64,
     /// Times between arrivals.
     pub spacing: Distribution,
@@ -92,11 +92,11 @@ pub struct StreamWindow {
     pub batches: Vec<StreamBatch>,
 }
 
-/// Frames of a stream, by the batch of the measured window in which they came. The counts of all
+/// Frames of a stream, by the batch of the measured window in which they arrived. The counts of all
 /// batches add up to those of the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StreamBatch {
-    /// Frames that came for the first time.
+    /// Frames that arrived for the first time.
     pub frames: u64,
     /// Their payloads' octets.
     pub payload_octets: u64,
@@ -105,14 +105,14 @@ pub struct StreamBatch {
     /// The sum of these delays, in nanoseconds. It stays at the most there is room for, as only
     /// clocks without synchronisation can bring about.
     pub delay_ns: u64,
-    /// Frames before which one came within the measured time.
+    /// Frames before which one arrived within the measured time.
     pub spacings: u64,
     /// The sum of the times since then, in nanoseconds; stamps out of order count as less than
     /// none, so that all together reach from the first arrival to the last.
     pub spacing_ns: i64,
 }
 
-/// Samples of a coder at their receiver, in packets that came for the first time, at any time.
+/// Samples of a coder at their receiver, in packets that arrived for the first time, at any time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SpeechCounts {
     /// Packets.
@@ -123,7 +123,7 @@ pub struct SpeechCounts {
     pub measured: SpeechWindow,
 }
 
-/// Samples that came and were made in the measured window.
+/// Samples that arrived and were made in the measured window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SpeechWindow {
     /// Packets whose oldest sample is one of these.
@@ -309,7 +309,7 @@ impl Stream {
         counts.samples += u64::from(speech.samples);
         counts.measured.samples += measured;
         counts.measured.packets += u64::from(speech.is_oldest_measured);
-        // A packet that came before its samples were made, by the estimate of the clocks, has no
+        // A packet that arrived before its samples were made, by the estimate of the clocks, has no
         // delay.
         if let Some(delay_ns) = made.and_then(|made| u64::try_from(between_ns(made, arrived)).ok())
         {

@@ -10,7 +10,7 @@ use ethermeter_trial::Counts;
 pub(super) struct Frame {
     /// Whose it is.
     pub station: u32,
-    /// When it came to the queue.
+    /// When it arrived at the queue.
     pub arrived: i64,
     /// When its contention for the medium began.
     pub taken_up: i64,

@@ -101,7 +101,7 @@ impl<'w> Supplies<'w> {
         })
     }
 
-    /// Take the next frame of a station. Returns when it came.
+    /// Take the next frame of a station. Returns when it arrived.
     #[inline]
     pub fn take(&mut self, station: usize) -> i64 {
         let taken = self.next[station];

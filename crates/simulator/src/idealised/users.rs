@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 pub(super) struct Users<'w> {
     pub supplies: Supplies<'w>,
     heads: Vec<Option<Frame>>,
-    queues: Vec<VecDeque<i64>>, // when the others came
+    queues: Vec<VecDeque<i64>>, // when the others arrived
     rooms: Vec<usize>,
 }
 

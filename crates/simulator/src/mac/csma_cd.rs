@@ -185,7 +185,7 @@ impl Access for CsmaCd {
                 self.was_transmitting = false;
             }
             Deference::GapPart2 => self.deference = Deference::Silent,
-            Deference::Busy => {} // carrier came back in the first part
+            Deference::Busy => {} // carrier returned in the first part
             Deference::Silent => unreachable!("a gap ends once"),
         }
         Next::Nothing

@@ -535,7 +535,7 @@ impl Applications {
         }
     }
 
-    /// What came of each flow that is a transfer.
+    /// What became of each flow that is a transfer.
     pub fn finish_transfers(&mut self) -> Vec<Option<TransferCounts>> {
         self.flows
             .iter_mut()
@@ -543,8 +543,8 @@ impl Applications {
             .collect()
     }
 
-    /// What was read of flows by clocks, and what came of comparing these, whose frames have these
-    /// balances.
+    /// What was read of flows by clocks, and what became of comparing these, whose frames have
+    /// these balances.
     pub fn finish_clocks(
         &mut self,
         balances: impl Iterator<Item = Balance>,

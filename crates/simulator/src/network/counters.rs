@@ -39,7 +39,7 @@ impl Spread {
 struct FlowCounters {
     balance: Balance,
     figures: FlowCounts,
-    /// Messages that came, by when they came to their source; what happens, by when it does.
+    /// Messages that arrived, by when they arrived at their source; what happens, by when it does.
     arrived: Batches<u64>,
     now: Batches<FlowBatch>,
     one_way: Histogram,
@@ -227,8 +227,8 @@ impl Counters {
         }
     }
 
-    /// A whole message comes with its last `frame` to a receiver, whose `last` came then, if it did
-    /// within the measured window.
+    /// A whole message comes with its last `frame` to a receiver, whose `last` arrived then, if it
+    /// did within the measured window.
     #[inline]
     pub fn received(
         &mut self,

@@ -27,7 +27,8 @@ pub(super) struct Frame {
     /// Of a packet of voice: samples in it that were made within the measured window. Of the copies
     /// that a switch or a hub makes, the one on the way to its receiver has them.
     pub samples: u16,
-    /// When its message came to the sender; of a packet of voice, when its oldest sample was made.
+    /// When its message arrived at the sender; of a packet of voice, when its oldest sample was
+    /// made.
     pub born: u64,
 }
 
@@ -39,7 +40,7 @@ pub(super) enum Loss {
     Queue,
     /// No room in the memory of a port in.
     Buffer,
-    /// Its destination is where it came from, as a switch knows or as a router with a group.
+    /// Its destination is where it arrived from, as a switch knows or as a router with a group.
     Filtered,
     /// A host for which it is not.
     Ignored,

@@ -36,7 +36,7 @@ impl Deferrals {
         } else if on >= over {
             self.list.push(Deferral { from: on, carrier_off: off, own: false });
         } else if off >= over {
-            // Not watched when it came, but still there when the gap is over.
+            // Not watched when it arrived, but still there when the gap is over.
             self.list.push(Deferral { from: over, carrier_off: off, own: false });
         }
     }

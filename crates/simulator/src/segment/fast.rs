@@ -27,7 +27,7 @@
 //! every position after that gap is over there, and those without a wait remember nothing. A
 //! position that still listens then is restarted. But its gap and wait are watched to their end,
 //! also after an own transmission, so it starts a gap and a wait after the last carrier that it
-//! heard, or when it is ready, whatever came before: to be restarted by the next contention is to
+//! heard, or when it is ready, whatever preceded: to be restarted by the next contention is to
 //! defer to it, and nothing need be known but the latest end of all. That end is the largest of
 //! those in the rows, in whatever order they are applied. A station whose wait ends in the meantime
 //! is a candidate like others. In a collision that parts, a station whose wait is over between the

@@ -40,7 +40,7 @@ pub struct Attempt {
     pub station: u32,
     /// How it ended.
     pub ending: Ending,
-    /// The collision came after the slot time.
+    /// The collision followed the slot time.
     pub late: bool,
     /// Another transmission overlapped it somewhere, although its sender heard no collision.
     pub damaged: bool,
@@ -54,8 +54,8 @@ pub struct Attempt {
     pub end: i64,
     /// When the transmitter took up the frame.
     pub taken_up: i64,
-    /// When the frame came to the queue; of voice that was delivered, when the oldest sample in it
-    /// was made.
+    /// When the frame arrived at the queue; of voice that was delivered, when the oldest sample in
+    /// it was made.
     pub arrived: i64,
     /// Length of the frame, destination address to FCS; of voice that collided, the least.
     pub bits: u64,

@@ -155,7 +155,7 @@ impl ReceiverLeases {
     }
 
     /// The lease of a grant of the process `session`, which has signed it with `certificate`;
-    /// `None` if another grant of this process came with another certificate.
+    /// `None` if another grant of this process arrived with another certificate.
     pub fn lease(
         &mut self,
         session: u64,

@@ -24,7 +24,7 @@ const NEAR_NS: u64 = 2_000_000;
 /// What is slept at once then, or after having found no room in the permit's rates.
 const SHORT_SLEEP_NS: u64 = 50_000;
 
-/// What reading came to.
+/// The result of reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Read {
     /// As many octets as there were.

@@ -137,10 +137,10 @@ impl Experiment {
         self.issued.renewed_until_ns()
     }
 
-    /// As a sender: the lease of `grant`, which came with `certificate`.
+    /// As a sender: the lease of `grant`, which arrived with `certificate`.
     ///
     /// # Errors
-    /// If another grant of the same process came with another certificate.
+    /// If another grant of the same process arrived with another certificate.
     pub fn lease_of(
         &mut self,
         grant: &Grant,

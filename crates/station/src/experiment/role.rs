@@ -251,7 +251,7 @@ impl RolePlan {
         }
     }
 
-    /// Do it; what came of it, or why nothing did.
+    /// Do it; what became of it, or why nothing did.
     pub(super) fn run(mut self, opened: Opened, schedule: &Schedule) -> RoleReport {
         let permit = self.permitted.take().map(|(permit, _)| permit);
         let mut report = match self.play(opened, permit, schedule) {

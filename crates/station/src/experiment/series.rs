@@ -34,7 +34,8 @@ impl<T> Series<T> {
             return false;
         }
         if self.rows.len() >= MOST_ROWS {
-            // What is counted since the host's start loses no counts by this, only when they came.
+            // What is counted since the host's start loses no counts by this, only when they
+            // arrived.
             let mut index = 0;
             self.rows.retain(|_| {
                 index += 1;

@@ -206,7 +206,7 @@ pub(super) fn receive_bulk(
                 let since_ps =
                     now_ns.checked_sub(measured_from_ns).map(|ns| ns.saturating_mul(1000));
                 if let Some(batch) = since_ps.and_then(|since_ps| batches.at(since_ps)) {
-                    // The octets of the first read came in the time before it.
+                    // The octets of the first read arrived in the time before it.
                     if measured_first_ns.is_none() {
                         before_first = read as u64;
                     }

@@ -8,8 +8,9 @@
 //!     rounds: at the end of each the relation is fitted again, and delays use it from then on
 //! ```
 //!
-//! Delays of arriving frames use the best relation known then. The final relation is better, because
-//! it includes later exchanges; the difference of the two is added to the stated uncertainty.
+//! Delays of arriving frames use the best relation known then. The final relation is better,
+//! because it includes later exchanges; the difference of the two is added to the stated
+//! uncertainty.
 
 use super::Relation;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -144,7 +145,7 @@ fn delay_uncertainty_ns(
     let ends_ns =
         used.iter().skip(1).map(|next| next.since_ns.saturating_add(LATE_NS)).chain([u64::MAX]);
     let wrong_ns = used.iter().zip(ends_ns).filter_map(|(used, end_ns)| {
-        // What is used for a frame is what is known when it is read, a little after it came.
+        // What is used for a frame is what is known when it is read, a little after it arrived.
         let since_ns = used.since_ns.saturating_sub(LATE_NS);
         let (from_ns, to_ns) = (since_ns.max(measured.start), end_ns.min(measured.end));
         // Both are lines, so they are farthest apart at an end; the bound is farthest from the

@@ -75,7 +75,7 @@ fn program(map: RawFd) -> [Instruction; 16] {
         instruction(0x55, 5, 0, 6, ours),     // if it is not ours: pass
         instruction(0x18, 1, 1, 0, map),      // r1 = the map …
         instruction(0, 0, 0, 0, 0),           //      (an instruction of double length)
-        instruction(0x61, 2, 6, 16, 0),       // r2 = the queue it came from
+        instruction(0x61, 2, 6, 16, 0),       // r2 = the queue it arrived from
         instruction(0xB7, 3, 0, 0, XDP_PASS), // r3 = what to do if that has no socket
         instruction(0x85, 0, 0, 0, FUNC_REDIRECT_MAP), // r0 = redirect(r1, r2, r3)
         instruction(0x95, 0, 0, 0, 0),        // return r0
@@ -160,8 +160,8 @@ impl Redirection {
         let doing = "attaching the program that redirects frames";
         match open(LINK_CREATE, &link(FLAG_NATIVE), doing) {
             Ok(link) => Ok(Self { _link: link, attachment: Attachment::Native }),
-            // Whatever a driver's reason is, the generic mode works with all drivers; if that is not either,
-            // its reason is in the message.
+            // Whatever a driver's reason is, the generic mode works with all drivers; if that is
+            // not either, its reason is in the message.
             Err(_) => Ok(Self {
                 _link: open(LINK_CREATE, &link(FLAG_GENERIC), doing)?,
                 attachment: Attachment::Generic,

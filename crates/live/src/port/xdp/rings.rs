@@ -13,7 +13,7 @@ pub(super) enum Which {
     Fill,
     /// From the kernel: places of frames that have gone out.
     Completion,
-    /// From the kernel: frames that came in.
+    /// From the kernel: frames received.
     Receive,
     /// To the kernel: frames that are to go out.
     Send,

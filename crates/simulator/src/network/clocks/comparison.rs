@@ -24,7 +24,7 @@ use std::sync::Arc;
 
 const PS_PER_NS: u64 = 1000;
 
-/// A message that came.
+/// A message that arrived.
 #[derive(Clone, Copy, Debug)]
 struct Heard {
     receiver: u32,
@@ -70,7 +70,7 @@ pub(in crate::network) struct Comparison {
     round_end: u64,
     due: u64,
     outstanding: Option<Outstanding>,
-    /// Number of the last request that came to the sender, and its clock then.
+    /// Number of the last request that arrived at the sender, and its clock then.
     turn: (u32, u64),
     out: VecDeque<(u32, Frame)>,
     requests: u32,
@@ -78,7 +78,7 @@ pub(in crate::network) struct Comparison {
     lost: u64,
     exchanges: Vec<Exchange>,
     used: Vec<Used>,
-    /// What came after the round's end, and whether the round that was then is over.
+    /// What followed the round's end, and whether the round that was then is over.
     waiting: Vec<Heard>,
     is_news: bool,
 }

@@ -96,7 +96,7 @@ impl Clocks {
         self.comparisons[(flow - self.first) as usize].wakes()
     }
 
-    /// A message that came to a sender at `born` comes to a receiver.
+    /// A message that arrived at a sender at `born` comes to a receiver.
     #[inline]
     pub fn read(&mut self, receiver: u32, born: u64, now: u64) {
         // Most networks have no clocks.

@@ -32,11 +32,11 @@ pub(super) struct Segment {
     /// Number of its first octet.
     pub from: u64,
     pub octets: u64,
-    /// All before this came.
+    /// All before this arrived.
     pub acknowledges: u64,
     /// Octets before this may be sent.
     pub edge: u64,
-    /// What came beyond a gap, the latest first.
+    /// What arrived beyond a gap, the latest first.
     pub blocks: Blocks,
 }
 
@@ -136,7 +136,7 @@ pub(super) struct Endpoint {
     received: u64,
     /// Beyond a gap: begin and end, in order, with gaps between.
     pieces: Vec<(u64, u64)>,
-    /// Of these, the latest that came or grew first.
+    /// Of these, the latest that arrived or grew first.
     recent: [(u64, u64); 3],
     taken: u64,
     /// When the application has read up to where.
@@ -265,7 +265,7 @@ impl Endpoint {
         }
         let is_new = segment.octets > 0 && self.take(now, segment);
         if self.tcp.sack && self.must_acknowledge && !self.pieces.is_empty() {
-            self.acknowledge(now); // data would not tell what came
+            self.acknowledge(now); // data would not tell what arrived
         }
         self.push(now);
         if self.must_acknowledge {
@@ -435,7 +435,7 @@ mod tests {
         chance: Stream,
         /// Of 256.
         losses: u64,
-        /// What came to each end: as many octets from the first on, and what is beyond a gap.
+        /// What arrived at each end: as many octets from the first on, and what is beyond a gap.
         came: [Vec<bool>; 2],
     }
 

@@ -84,7 +84,7 @@ struct Filing {
     server: Worker,
     server_chance: Stream,
     requests: VecDeque<Operation>,
-    /// Requests that came, of which the server's worker has not done all.
+    /// Requests that arrived, of which the server's worker has not done all.
     served: VecDeque<Operation>,
     answers: VecDeque<Operation>,
 }

@@ -14,7 +14,7 @@
 
 use std::collections::VecDeque;
 
-/// Blocks of data that came out of order (RFC 2018), as octets after the cumulative
+/// Blocks of data that arrived out of order (RFC 2018), as octets after the cumulative
 /// acknowledgement; empty ones are not sent.
 pub(super) type Blocks = [(u32, u32); 3];
 

@@ -8,7 +8,7 @@ impl Endpoint {
     pub(super) fn take(&mut self, now: u64, segment: &Segment) -> bool {
         let (from, end) = (segment.from, segment.from + segment.octets);
         if end <= self.received || end > self.promised {
-            self.must_acknowledge = true; // it came before, or there is no room for it
+            self.must_acknowledge = true; // it was received before, or there is no room for it
             return false;
         }
         if from > self.received {
@@ -46,7 +46,7 @@ impl Endpoint {
         self.put_out(self.next, 0);
     }
 
-    /// Keep what came beyond a gap, which may overlap other pieces. Whether any of it is new.
+    /// Keep what arrived beyond a gap, which may overlap other pieces. Whether any of it is new.
     pub(super) fn keep(&mut self, from: u64, end: u64) -> bool {
         let (piece, is_new) = insert(&mut self.pieces, from, end);
         let others =
