@@ -32,6 +32,7 @@ from hostile import (
     rule,
     strangers,
 )
+from stalls import INCONCLUSIVE
 
 pytestmark = pytest.mark.root
 Protocol = tuple[types.ModuleType, types.ModuleType]
@@ -714,14 +715,15 @@ def test_what_tcp_sends_again_is_within_the_grant(agent, tmp_path, protocol):
             with leased([sender, receiver], [experiment]):
                 start([receiver, sender], experiment)
                 time.sleep(LASTING_NS / S + 0.7)
-                counted = json.loads(sender.call("Collect", experiment).result_json)["roles"][0][
-                    "counted"
-                ]
-    again = counted["tcp"]["columns"]["sent_again"][-1]
+                (role,) = json.loads(sender.call("Collect", experiment).result_json)["roles"]
+    assert way.share(sent) <= 1 + TOLERANCE, f"{way.share(sent):.3f} of the grant"
+    if "counted" not in role:
+        # In a few runs the handshake is lost twice, and nothing can be sent again.
+        assert "waiting for the other end" in role["error"], role
+        pytest.skip(f"{INCONCLUSIVE}no connection until the grant was over")
+    again = role["counted"]["tcp"]["columns"]["sent_again"][-1]
     assert again > 0, "nothing was sent again"
-    assert 0.1 < way.share(sent) <= 1 + TOLERANCE, (
-        f"{way.share(sent):.3f} with {again} segments sent again"
-    )
+    assert way.share(sent) > 0.1, f"{way.share(sent):.3f} with {again} segments sent again"
 
 
 def _trickle(sockets: list[socket.socket], is_over: threading.Event) -> None:
