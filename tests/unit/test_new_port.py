@@ -37,7 +37,7 @@ def test_the_port_is_built_and_its_datagrams_arrive(tree):
     ran = call(
         tree,
         *("cargo", "test", "--release", "--offline", "--lib"),
-        *("-p", "ethermeter-live", "-p", "ethermeter-agent", "--"),
+        *("-p", "ethermeter-live", "-p", "ethermeter-station", "--"),
         *("udp_lite", "words_are_read_as_they_are_written"),
     )
     assert "datagrams_of_udp_lite_arrive_as_those_of_udp_do ... ok" in ran
