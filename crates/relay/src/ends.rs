@@ -2,13 +2,11 @@
 //! the kernel fills, and stamps of arrival.
 
 use ethermeter_live::port::packet::{bind, interface_index, raw_socket};
-use ethermeter_live::port::ring::{number, ring_counts, vlan_tag, Region, ADDRESSES_OCTETS};
+use ethermeter_live::port::ring::{ring_counts, vlan_tag, FrameRing, ADDRESSES_OCTETS};
 use ethermeter_live::port::system::{nanoseconds, set_packet_option, stamp_arrivals};
 use ethermeter_live::Error;
 use socket2::Socket;
 use std::io::{self, IoSlice};
-use std::os::fd::AsRawFd;
-use std::sync::atomic::Ordering;
 
 const RING_OCTETS: usize = 2 << 20;
 const BLOCK_OCTETS: usize = 1 << 17;
@@ -54,28 +52,12 @@ pub struct Arrived<'a> {
 }
 
 /// The ring of a socket.
-pub struct Ring {
-    region: Region,
-    slots: usize,
-    slot_octets: usize,
-    next: usize,
-}
+pub struct Ring(FrameRing);
 
 impl Ring {
     /// Give a socket its ring, and let frames come.
     pub fn open(socket: &Socket, index: u32, longest_octets: u32) -> Result<Self, Error> {
-        // The kernel puts its header, an address and some alignment before the frame.
-        let slot_octets =
-            (libc::TPACKET2_HDRLEN + 64 + longest_octets as usize).next_power_of_two();
-        let slots = RING_OCTETS / slot_octets;
-        let request = libc::tpacket_req {
-            tp_block_size: number(BLOCK_OCTETS),
-            tp_block_nr: number(RING_OCTETS / BLOCK_OCTETS),
-            tp_frame_size: number(slot_octets),
-            tp_frame_nr: number(slots),
-        };
-        set_packet_option(socket, libc::PACKET_RX_RING, &request, "making a ring of frames")?;
-        let region = Region::mapped(Some((socket.as_raw_fd(), 0)), RING_OCTETS)?;
+        let ring = FrameRing::made(socket, RING_OCTETS, BLOCK_OCTETS, longest_octets as usize)?;
         let promiscuous = libc::packet_mreq {
             mr_ifindex: i32::try_from(index).expect("an index"),
             mr_type: u16::try_from(libc::PACKET_MR_PROMISC).expect("a kind"),
@@ -90,23 +72,15 @@ impl Ring {
         )?;
         // Only now, so that the ring is there before the first frame.
         bind(socket, index, u16::try_from(libc::ETH_P_ALL).expect("a protocol"))?;
-        Ok(Self { region, slots, slot_octets, next: 0 })
+        Ok(Self(ring))
     }
 
     /// Hand on at most `most` frames; returns how many.
     #[inline]
     pub fn take(&mut self, most: usize, mut hand_on: impl FnMut(&Arrived<'_>)) -> usize {
-        let mut taken = 0;
-        while taken < most {
-            let at = self.next * self.slot_octets;
-            let status = self.region.word(at).load(Ordering::Acquire);
-            if status & libc::TP_STATUS_USER == 0 {
-                break;
-            }
-            let head: libc::tpacket2_hdr = self.region.read(at);
-            let frame = self.region.octets(at + usize::from(head.tp_mac), head.tp_snaplen as usize);
+        self.0.take(most, |head, frame| {
             let (addresses, rest) = frame.split_at(frame.len().min(ADDRESSES_OCTETS));
-            let tag = vlan_tag(status, head.tp_vlan_tpid, head.tp_vlan_tci);
+            let tag = vlan_tag(head.tp_status, head.tp_vlan_tpid, head.tp_vlan_tci);
             let octets = head.tp_len as usize + if tag.is_some() { 4 } else { 0 };
             hand_on(&Arrived {
                 stamped_wall_ns: nanoseconds(i64::from(head.tp_sec), i64::from(head.tp_nsec)),
@@ -115,17 +89,13 @@ impl Ring {
                 tag,
                 rest,
                 padding: &PADDING[..SHORTEST_OCTETS.saturating_sub(octets)],
-                is_finished: status & libc::TP_STATUS_CSUMNOTREADY == 0,
+                is_finished: head.tp_status & libc::TP_STATUS_CSUMNOTREADY == 0,
             });
-            self.region.word(at).store(libc::TP_STATUS_KERNEL, Ordering::Release);
-            self.next = (self.next + 1) % self.slots;
-            taken += 1;
-        }
-        taken
+        })
     }
 }
 
-/// Frames that found the ring full since this was last asked.
+/// Frames that found the ring full since the last call.
 pub fn dropped_since(socket: &Socket) -> Result<u64, Error> {
     Ok(ring_counts(socket)?.1)
 }

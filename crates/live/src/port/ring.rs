@@ -1,4 +1,5 @@
-//! Memory that is shared with the kernel, and the ring of blocks that it fills with frames.
+//! Memory that is shared with the kernel, and the rings of slots and of blocks that it fills with
+//! frames.
 
 use super::system::{read_option, set_packet_option};
 use crate::Error;
@@ -12,7 +13,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// It is used only through pointers into it, for what the kernel may do to it at the same time is
 /// nothing that a reference to all of it could bear.
 #[derive(Debug)]
-pub struct Region {
+pub(super) struct Region {
     start: NonNull<u8>,
     octets: usize,
 }
@@ -30,7 +31,7 @@ impl Region {
     /// # Panics
     /// Never: mappings are not at 0.
     #[expect(unsafe_code, reason = "mapping memory")]
-    pub fn mapped(socket: Option<(RawFd, i64)>, octets: usize) -> Result<Self, Error> {
+    pub(super) fn mapped(socket: Option<(RawFd, i64)>, octets: usize) -> Result<Self, Error> {
         let (fd, offset, kind) = match socket {
             Some((fd, offset)) => (fd, offset, libc::MAP_SHARED),
             None => (-1, 0, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS),
@@ -75,7 +76,7 @@ impl Region {
     #[must_use]
     #[inline]
     #[expect(unsafe_code, reason = "a reference into shared memory")]
-    pub fn word(&self, at: usize) -> &AtomicU32 {
+    pub(super) fn word(&self, at: usize) -> &AtomicU32 {
         // SAFETY: within the mapping and aligned, as `at` checks; alive as long as `self`; only
         // ever used atomically.
         unsafe { AtomicU32::from_ptr(self.at(at)) }
@@ -88,7 +89,7 @@ impl Region {
     #[must_use]
     #[inline]
     #[expect(unsafe_code, reason = "reading shared memory")]
-    pub fn read<T: Copy>(&self, at: usize) -> T {
+    pub(super) fn read<T: Copy>(&self, at: usize) -> T {
         // SAFETY: within the mapping and aligned, as `at` checks; the structures of the kernel hold
         // integers, for which all octets are values.
         unsafe { self.at::<T>(at).read_volatile() }
@@ -109,7 +110,7 @@ impl Region {
     #[must_use]
     #[inline]
     #[expect(unsafe_code, reason = "a slice of shared memory")]
-    pub fn octets(&self, at: usize, octets: usize) -> &[u8] {
+    pub(super) fn octets(&self, at: usize, octets: usize) -> &[u8] {
         assert!(at <= self.octets && octets <= self.octets - at, "beyond shared memory");
         // SAFETY: within the mapping, as just checked; ours until we give the slot back.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr().add(at), octets) }
@@ -131,6 +132,74 @@ impl Drop for Region {
     fn drop(&mut self) {
         // SAFETY: exactly what was mapped; every slice into it borrowed `self` and is gone.
         unsafe { libc::munmap(self.start.as_ptr().cast(), self.octets) };
+    }
+}
+
+/// A ring of slots, each of which the kernel fills with a frame (`TPACKET_V2`).
+pub struct FrameRing {
+    region: Region,
+    slots: usize,
+    slot_octets: usize,
+    next: usize,
+}
+
+impl FrameRing {
+    /// Make a ring of slots for frames of at most `longest_octets`; `ring_octets` is a multiple of
+    /// `block_octets`, and both are powers of two.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    ///
+    /// # Panics
+    /// If a length has more than 32 bits.
+    pub fn made(
+        socket: &Socket,
+        ring_octets: usize,
+        block_octets: usize,
+        longest_octets: usize,
+    ) -> Result<Self, Error> {
+        // The kernel puts its header, an address and some alignment before the frame.
+        let slot_octets = (libc::TPACKET2_HDRLEN + 64 + longest_octets).next_power_of_two();
+        let slots = ring_octets / slot_octets;
+        let request = libc::tpacket_req {
+            tp_block_size: number(block_octets),
+            tp_block_nr: number(ring_octets / block_octets),
+            tp_frame_size: number(slot_octets),
+            tp_frame_nr: number(slots),
+        };
+        set_packet_option(socket, libc::PACKET_RX_RING, &request, "making a ring of frames")?;
+        let region = Region::mapped(Some((socket.as_raw_fd(), 0)), ring_octets)?;
+        Ok(Self { region, slots, slot_octets, next: 0 })
+    }
+
+    /// How many frames it has room for.
+    pub(super) fn slots(&self) -> usize {
+        self.slots
+    }
+
+    /// Hand on at most `most` frames, each with the kernel's header; returns how many.
+    #[inline]
+    pub fn take(
+        &mut self,
+        most: usize,
+        mut hand_on: impl FnMut(&libc::tpacket2_hdr, &[u8]),
+    ) -> usize {
+        let mut taken = 0;
+        while taken < most {
+            let at = self.next * self.slot_octets;
+            if self.region.word(at).load(Ordering::Acquire) & libc::TP_STATUS_USER == 0 {
+                break;
+            }
+            let head: libc::tpacket2_hdr = self.region.read(at);
+            hand_on(
+                &head,
+                self.region.octets(at + usize::from(head.tp_mac), head.tp_snaplen as usize),
+            );
+            self.region.word(at).store(libc::TP_STATUS_KERNEL, Ordering::Release);
+            self.next = (self.next + 1) % self.slots;
+            taken += 1;
+        }
+        taken
     }
 }
 
@@ -238,6 +307,6 @@ pub fn vlan_tag(status: u32, tpid: u16, tci: u16) -> Option<[u8; 4]> {
 /// # Panics
 /// If it is beyond the size of rings.
 #[must_use]
-pub fn number(value: usize) -> u32 {
+pub(super) fn number(value: usize) -> u32 {
     u32::try_from(value).expect("below the size of a ring")
 }

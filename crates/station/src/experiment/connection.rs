@@ -110,11 +110,6 @@ impl End {
     }
 }
 
-fn is_over(schedule: &Schedule, until_ns: u64) -> bool {
-    let now_ns = HostTime.now_ns();
-    schedule.lease.is_silent_at(now_ns) || now_ns >= until_ns
-}
-
 fn wait_for(socket: &Socket, what: PollFlags) {
     let mut fds = [PollFd::new(socket.as_fd(), what)];
     // Whatever ends it, the socket is looked at.
@@ -131,7 +126,7 @@ fn accept(
     let is_expected = |peer: SocketAddr| {
         peer.ip() == from && target.is_none_or(|target| target == Address::Socket(peer))
     };
-    while !is_over(schedule, until_ns) {
+    while !schedule.is_over_at(until_ns) {
         match socket.accept() {
             // Strangers are let go at once: closed, without a word.
             Ok((stream, peer)) if peer.as_socket().is_some_and(is_expected) => {
@@ -159,7 +154,7 @@ fn connect(
         return Ok(None);
     }
     let mut is_open = false;
-    while !is_over(schedule, until_ns) {
+    while !schedule.is_over_at(until_ns) {
         if !is_open && !policer.take_opening(HostTime.now_ns()) {
             pause_until(HostTime.now_ns() + WITHOUT_ROOM_NS, schedule);
             continue;
@@ -204,7 +199,7 @@ fn pause_until(at_ns: u64, schedule: &Schedule) -> bool {
 ///
 /// Returns when all was acknowledged.
 pub(super) fn finish(stream: &TcpStream, schedule: &Schedule) -> Result<Option<u64>, Error> {
-    while !is_over(schedule, schedule.until_ns()) {
+    while !schedule.is_over() {
         if unacknowledged_octets(stream)? == 0 {
             let now_ns = HostTime.now_ns();
             set_persistence(stream, true)?;

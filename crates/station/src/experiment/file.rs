@@ -161,8 +161,7 @@ pub(super) fn request_blocks(
     let (mut first_ns, mut completion_ns) = (None, None);
     let mut owed = file.ahead; // requests that nothing but the beginning is waited for
     let mut end = "time";
-    while !schedule.lease.is_silent_at(HostTime.now_ns()) && HostTime.now_ns() < schedule.until_ns()
-    {
+    while !schedule.is_over() {
         let now_ns = HostTime.now_ns();
         if now_ns < begin_ns {
             HostTime.sleep_until(begin_ns.min(now_ns + 20_000_000));
@@ -252,8 +251,7 @@ pub(super) fn serve_blocks(
     let mut served: VecDeque<u64> = VecDeque::with_capacity(file.ahead as usize);
     let (mut whole_at, mut requests, mut answers) = (0, 0u64, 0u64);
     let mut end = "time";
-    while !schedule.lease.is_silent_at(HostTime.now_ns()) && HostTime.now_ns() < schedule.until_ns()
-    {
+    while !schedule.is_over() {
         let now_ns = HostTime.now_ns();
         while worker.is_done(now_ns) {
             let answer_octets = served.pop_front().expect("an answer for each piece of work");

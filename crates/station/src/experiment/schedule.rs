@@ -3,7 +3,7 @@
 use crate::lease::RoleLease;
 use crate::policer::Progress;
 use ethermeter_live::clock::Ongoing;
-use ethermeter_live::SkewedClock;
+use ethermeter_live::{HostTime, SkewedClock, Timeline};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -86,6 +86,17 @@ impl Schedule {
 
     pub fn until_ns(&self) -> u64 {
         self.begin_ns.saturating_add(self.phases.duration_ns())
+    }
+
+    /// Whether the lease has lapsed, or it is `until_ns` or later.
+    pub fn is_over_at(&self, until_ns: u64) -> bool {
+        let now_ns = HostTime.now_ns();
+        self.lease.is_silent_at(now_ns) || now_ns >= until_ns
+    }
+
+    /// Whether the lease has lapsed, or the experiment has reached its end.
+    pub fn is_over(&self) -> bool {
+        self.is_over_at(self.until_ns())
     }
 
     /// The mark on frames has room for so much of the experiment's number.

@@ -190,8 +190,7 @@ pub(super) fn receive_bulk(
     let (mut first_ns, mut last_ns) = (None, None);
     let (mut measured_first_ns, mut measured_last_ns, mut before_first) = (None, None, 0u64);
     let mut end = "time";
-    while !schedule.lease.is_silent_at(HostTime.now_ns()) && HostTime.now_ns() < schedule.until_ns()
-    {
+    while !schedule.is_over() {
         match stream.read(&mut buffer) {
             Ok(0) => {
                 end = "closed";

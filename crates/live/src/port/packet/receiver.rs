@@ -2,7 +2,7 @@
 
 use super::options::{PacketOptions, Ring};
 use super::socket::{bind, raw_socket};
-use crate::port::ring::{number, ring_counts, BlockRing, Held, Region};
+use crate::port::ring::{ring_counts, BlockRing, FrameRing, Held};
 use crate::port::system::{nanoseconds, set_packet_option};
 use crate::port::{Address, Arrival};
 use crate::time::WallClock;
@@ -11,8 +11,6 @@ use crate::Error;
 use ethermeter_ethernet::frame::LOCAL_EXPERIMENTAL_1;
 use socket2::Socket;
 use std::convert::Infallible;
-use std::os::fd::AsRawFd;
-use std::sync::atomic::Ordering;
 
 /// The socket that receives, and its ring.
 pub(super) struct Receiver {
@@ -23,7 +21,7 @@ pub(super) struct Receiver {
 }
 
 enum Filled {
-    Frames { region: Region, slots: usize, slot_octets: usize, next: usize },
+    Frames(FrameRing),
     Blocks(BlockRing),
 }
 
@@ -42,7 +40,10 @@ impl Receiver {
         )?;
         set_packet_option(&socket, libc::PACKET_IGNORE_OUTGOING, &1i32, "ignoring what goes out")?;
         let ring = match options.ring {
-            Ring::Frames => Filled::frames(&socket, options.longest_payload)?,
+            Ring::Frames => {
+                let longest_octets = HEADER_OCTETS + options.longest_payload;
+                Filled::Frames(FrameRing::made(&socket, RING_OCTETS, BLOCK_OCTETS, longest_octets)?)
+            }
             Ring::Blocks => {
                 let blocks = RING_OCTETS / BLOCK_OCTETS;
                 Filled::Blocks(BlockRing::made(&socket, blocks, BLOCK_OCTETS, RETIRE_MS)?)
@@ -95,20 +96,11 @@ impl Receiver {
             }
         };
         match &mut self.ring {
-            Filled::Frames { region, slots, slot_octets, next } => {
+            Filled::Frames(ring) => {
                 // Once around at most, so that a fast sender does not keep us here.
-                for _ in 0..*slots {
-                    let at = *next * *slot_octets;
-                    if region.word(at).load(Ordering::Acquire) & libc::TP_STATUS_USER == 0 {
-                        break;
-                    }
-                    let head: libc::tpacket2_hdr = region.read(at);
-                    let frame =
-                        region.octets(at + usize::from(head.tp_mac), head.tp_snaplen as usize);
+                ring.take(ring.slots(), |head, frame| {
                     hand_on(frame, head.tp_len, head.tp_sec, head.tp_nsec);
-                    region.word(at).store(libc::TP_STATUS_KERNEL, Ordering::Release);
-                    *next = (*next + 1) % *slots;
-                }
+                });
             }
             Filled::Blocks(ring) => {
                 let Ok(_) = ring.take(|Held { head, frame, .. }| -> Result<(), Infallible> {
@@ -135,21 +127,3 @@ impl Receiver {
 const RING_OCTETS: usize = 8 << 20;
 const BLOCK_OCTETS: usize = 1 << 18;
 const RETIRE_MS: u32 = 1;
-
-impl Filled {
-    fn frames(socket: &Socket, longest_payload: usize) -> Result<Self, Error> {
-        // The kernel puts its header, an address and some alignment before the frame.
-        let slot_octets =
-            (libc::TPACKET2_HDRLEN + 64 + HEADER_OCTETS + longest_payload).next_power_of_two();
-        let slots = RING_OCTETS / slot_octets;
-        let request = libc::tpacket_req {
-            tp_block_size: number(BLOCK_OCTETS),
-            tp_block_nr: number(RING_OCTETS / BLOCK_OCTETS),
-            tp_frame_size: number(slot_octets),
-            tp_frame_nr: number(slots),
-        };
-        set_packet_option(socket, libc::PACKET_RX_RING, &request, "making a ring of frames")?;
-        let region = Region::mapped(Some((socket.as_raw_fd(), 0)), slots * slot_octets)?;
-        Ok(Self::Frames { region, slots, slot_octets, next: 0 })
-    }
-}
