@@ -1,5 +1,6 @@
 //! What a test is, as people and programs write it: JSON in, checked whole, every fault at once.
 
+use crate::result::Receivers;
 use ethermeter_ethernet::Octets;
 use ethermeter_live::wire::{shortest_frame, MARK_OCTETS, SPEECH_OCTETS};
 use ethermeter_station::consent::{Cast, PortKind, Transport};
@@ -7,7 +8,6 @@ use ethermeter_station::experiment::{
     read_file, read_responses, read_source, Phases, LONGEST_BLOCK_OCTETS,
 };
 use ethermeter_station::refusal::{Refusal, Rule};
-use ethermeter_station::Receivers;
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;
 use serde::Deserialize;

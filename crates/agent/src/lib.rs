@@ -18,6 +18,7 @@ pub mod coordinator;
 mod description;
 pub mod listen;
 mod pending;
+pub mod result;
 mod role_plans;
 mod service;
 

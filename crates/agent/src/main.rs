@@ -1,10 +1,10 @@
 //! `ethermeter-agent`: an agent, a coordinator by hand, and certificates.
 
+use ethermeter_agent::result::{HostAnswer, Outcome};
 use ethermeter_agent::Credentials;
 use ethermeter_agent::{certificates, coordinator, listen};
 use ethermeter_live::SkewedClock;
 use ethermeter_station::consent::Ceilings;
-use ethermeter_station::{HostAnswer, Outcome};
 use lexopt::prelude::*;
 use std::ffi::{OsStr, OsString};
 use std::net::SocketAddr;

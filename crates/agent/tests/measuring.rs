@@ -9,7 +9,7 @@ use common::{
     silence_after_a_kill, test, wait_for, Agent, Measuring, Scratch,
 };
 use ethermeter_agent::coordinator::Stage;
-use ethermeter_station::Outcome;
+use ethermeter_agent::result::Outcome;
 use quiet::in_quiet_window;
 use serde_json::{json, Value};
 use std::time::Duration;

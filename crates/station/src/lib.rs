@@ -19,12 +19,8 @@ pub mod interfaces;
 mod lease;
 mod policer;
 pub mod refusal;
-mod result;
+mod report;
 mod token_bucket;
 
 pub use lease::RENEWAL_NS;
-pub use result::{
-    AgentReport, AgentResult, ArtificialClock, Caution, CoordinatorClock, Counts, FlowResult,
-    HostAnswer, HostCounters, HostDescription, LostAgent, Outcome, Received, ReceiverResult,
-    Receivers, RoleReport, SenderClock, SinkReport, StreamLosses, TestResult, TransferOctets,
-};
+pub use report::{AgentReport, Counts, HostCounters, RoleReport, SinkReport};

@@ -9,10 +9,10 @@ use crate::protocol::{
     CollectRequest, GrantReply, GrantRequest, HelloReply, HelloRequest, LeaseRequest,
     PrepareRequest, ProgressReport, ProgressRequest, Stamp, StartRequest, StopRequest,
 };
+use crate::result::CoordinatorClock;
 use crate::PROTOCOL;
 use ethermeter_live::{HostTime, Timeline};
-use ethermeter_station::RENEWAL_NS;
-use ethermeter_station::{AgentReport, CoordinatorClock};
+use ethermeter_station::{AgentReport, RENEWAL_NS};
 use std::future::Future;
 use std::net::SocketAddr;
 use std::time::Duration;

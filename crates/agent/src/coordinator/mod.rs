@@ -16,9 +16,10 @@ mod roles;
 use crate::attest::{random, Credentials};
 use crate::description::{AgentEntry, Test};
 use crate::listen::stop_requested;
+use crate::result::{HostAnswer, TestResult};
 use ethermeter_live::{HostTime, Timeline};
-use ethermeter_station::{HostAnswer, TestResult};
 pub use link::Error;
+
 use link::{Link, TIMEOUT};
 use outcome::Ending;
 use renewals::Renewals;

@@ -2,13 +2,13 @@
 
 use super::link::{Error, Link};
 use crate::description::{Flow, Test, Traffic};
+use crate::result::{
+    AgentResult, ArtificialClock, Caution, FlowResult, HostDescription, LostAgent, Outcome,
+    Received, ReceiverResult, SenderClock, StreamLosses, TestResult, TransferOctets,
+};
 use ethermeter_live::loss::Path;
 use ethermeter_station::consent::Cast;
-use ethermeter_station::{
-    AgentReport, AgentResult, ArtificialClock, Caution, Counts, FlowResult, HostCounters,
-    HostDescription, LostAgent, Outcome, Received, ReceiverResult, RoleReport, SenderClock,
-    SinkReport, StreamLosses, TestResult, TransferOctets,
-};
+use ethermeter_station::{AgentReport, Counts, HostCounters, RoleReport, SinkReport};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How a test ended.
@@ -278,7 +278,7 @@ mod tests {
                 host: String::new(),
                 kernel: String::new(),
                 boot: String::new(),
-                clock: ethermeter_station::CoordinatorClock { offset_ns: 0, uncertainty_ns: 0 },
+                clock: crate::result::CoordinatorClock { offset_ns: 0, uncertainty_ns: 0 },
                 artificial_clock: None,
                 interfaces: BTreeMap::new(),
                 ceilings: None,

@@ -6,7 +6,7 @@ use super::schedule::Schedule;
 use super::series::Series;
 use super::transfer::{chance, columns, within, CHANCE_OCTETS, LONGEST_BLOCK_OCTETS, SAMPLE_NS};
 use crate::policer::{Policer, Progress};
-use crate::result::{ConnectionCounts, PortUse};
+use crate::report::{ConnectionCounts, PortUse};
 use ethermeter_live::port::tcp_info::TcpInfo;
 use ethermeter_live::{Error, HostTime, Timeline};
 use nix::poll::{poll, PollFd, PollFlags, PollTimeout};

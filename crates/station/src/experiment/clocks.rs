@@ -6,7 +6,7 @@
 
 use super::schedule::Schedule;
 use crate::policer::PolicedPort;
-use crate::result::{ClockCounts, Counts, ExchangeCounts};
+use crate::report::{ClockCounts, Counts, ExchangeCounts};
 use ethermeter_live::clock::{Exchange, Ongoing, Relation};
 use ethermeter_live::port::Port;
 use ethermeter_live::roles::{request, Attention, RequestPlan, Requests};

@@ -4,7 +4,7 @@ use super::connection::End;
 use crate::consent::{Cast, Grant, Interface, PortKind, Transport};
 use crate::interfaces::HostInterface;
 use crate::refusal::{Refusal, Rule};
-use crate::result::PortMode;
+use crate::report::PortMode;
 use ethermeter_ethernet::{Carrier, Octets};
 use ethermeter_live::port::packet::{PacketOptions, PacketPort};
 use ethermeter_live::port::tcp::TcpPort;

@@ -13,7 +13,7 @@ use super::bulk::{Bulk, Read};
 use super::schedule::{since, Schedule};
 use crate::policer::{Policer, Progress};
 use crate::refusal::{Refusal, Rule};
-use crate::result::{BlockBatch, BlockWindow, ClientCounts, Counts, RoleCounts, ServerCounts};
+use crate::report::{BlockBatch, BlockWindow, ClientCounts, Counts, RoleCounts, ServerCounts};
 use ethermeter_live::{Error, HostTime, Timeline};
 use ethermeter_traffic::times::Times;
 use ethermeter_traffic::{Batches, Histogram, Purpose, Stream};

@@ -32,7 +32,7 @@ use crate::consent::{Answer, Challenge, Grant, IssuedGrants, ReceiverLeases, Ren
 use crate::lease::{Lease, ReceiverLease, RoleLease};
 use crate::policer::Progress;
 use crate::refusal::{require, Refusal, Rule};
-use crate::result::{AgentReport, HostReport, RoleReport};
+use crate::report::{AgentReport, HostReport, RoleReport};
 use ethermeter_live::{HostTime, SkewedClock, Timeline};
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;

@@ -10,7 +10,7 @@ use crate::consent::Permit;
 use crate::lease::ReceiverLease;
 use crate::policer::{longest_payload, Conditions, PolicedPort, Policer};
 use crate::refusal::{Refusal, Rule};
-use crate::result::{Counts, PortUse, RoleCounts, RoleReport, SinkReport};
+use crate::report::{Counts, PortUse, RoleCounts, RoleReport, SinkReport};
 use ethermeter_live::clock::Ongoing;
 use ethermeter_live::pacing::{Pacer, Priority, PriorityGuard};
 use ethermeter_live::port::tcp::{congestion, set_congestion, TcpPort};

@@ -3,7 +3,7 @@
 
 use super::schedule::Schedule;
 use super::series::Series;
-use crate::result::{HostColumns, HostCounters, HostEdge, HostReport, HostSeries, SamplingCost};
+use crate::report::{HostColumns, HostCounters, HostEdge, HostReport, HostSeries, SamplingCost};
 use ethermeter_live::counters::{interfaces, queues, udp, HostSample, ProcessorTimes};
 use ethermeter_live::provenance::HostFacts;
 use ethermeter_live::time::worked_ns;

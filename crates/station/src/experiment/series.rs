@@ -1,7 +1,7 @@
 //! Values at regular times, as many as there is room for: when it is full, every other one goes and
 //! the times between them double.
 
-use crate::result::Course;
+use crate::report::Course;
 
 /// Rows that are kept at most.
 pub const MOST_ROWS: usize = 1024;

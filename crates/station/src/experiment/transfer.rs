@@ -7,7 +7,7 @@ use super::connection::finish;
 use super::schedule::{since, Schedule};
 use super::series::Series;
 use crate::policer::{Policer, Progress};
-use crate::result::{
+use crate::report::{
     BulkReceiverCounts, BulkSenderCounts, BulkWindow, Counts, OctetColumns, PortUse, RoleCounts,
     TcpColumns,
 };

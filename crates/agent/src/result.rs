@@ -1,0 +1,262 @@
+//! Results of tests, which the coordinator makes of the reports of agents; docs/live.md describes
+//! their keys.
+
+use ethermeter_live::loss::Losses;
+use ethermeter_station::consent::{Cast, Ceilings, PortKind};
+use ethermeter_station::experiment::Phases;
+use ethermeter_station::{AgentReport, RoleReport};
+use ethermeter_traffic::clock::rounds::ClockEstimate;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, SocketAddr};
+
+/// Result of a test.
+#[derive(Debug, Serialize)]
+pub struct TestResult {
+    /// How it ended.
+    pub outcome: Outcome,
+    /// The agent that was lost, if one was.
+    pub lost: Option<LostAgent>,
+    /// Number of the experiment, in hexadecimal.
+    pub experiment: String,
+    /// Its seed.
+    pub seed: u64,
+    /// Its phases.
+    pub phases: Phases,
+    /// By name.
+    pub agents: BTreeMap<String, AgentResult>,
+    /// By name.
+    pub flows: BTreeMap<String, FlowResult>,
+}
+
+/// How a test ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// At its time.
+    Complete,
+    /// It was stopped.
+    Stopped,
+    /// An agent was lost.
+    AgentLost,
+}
+
+/// An agent that was lost.
+#[derive(Debug, Serialize)]
+pub struct LostAgent {
+    /// Its name.
+    pub agent: String,
+    /// What is known of the cause.
+    pub what: String,
+}
+
+/// Description of an agent and its host, or the error in its place.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub enum HostAnswer {
+    /// The description.
+    Description(Box<HostDescription>),
+    /// It does not answer.
+    Unreached {
+        /// Address that did not answer.
+        control: SocketAddr,
+        /// Why.
+        error: String,
+    },
+}
+
+/// Description of an agent and its host.
+#[derive(Debug, Serialize)]
+pub struct HostDescription {
+    /// Where it listens to coordinators.
+    pub control: SocketAddr,
+    /// Its version.
+    pub version: String,
+    /// Name of its host.
+    pub host: String,
+    /// Kernel of its host.
+    pub kernel: String,
+    /// Boot of that; hosts of one boot are one machine.
+    pub boot: String,
+    /// Its clock, compared with the coordinator's.
+    pub clock: CoordinatorClock,
+    /// Artificial offset and drift of its clock, if it has any.
+    pub artificial_clock: Option<ArtificialClock>,
+    /// Addresses by interface.
+    pub interfaces: BTreeMap<String, Vec<String>>,
+    /// Its operator's ceilings.
+    pub ceilings: Option<Ceilings>,
+}
+
+/// An agent's clock, compared with the coordinator's.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct CoordinatorClock {
+    /// How far it is ahead.
+    pub offset_ns: i64,
+    /// Largest error of that.
+    pub uncertainty_ns: u64,
+}
+
+impl CoordinatorClock {
+    /// What it shows at a time of the coordinator.
+    #[must_use]
+    pub fn at_ns(self, own_ns: u64) -> u64 {
+        own_ns.saturating_add_signed(self.offset_ns)
+    }
+}
+
+/// Artificial offset and drift of a clock.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct ArtificialClock {
+    /// Offset.
+    pub offset_ns: i64,
+    /// Drift, in thousand-millionths.
+    pub drift_ppb: i64,
+}
+
+/// An agent, and its report if it could be collected.
+#[derive(Debug, Serialize)]
+pub struct AgentResult {
+    /// Its description.
+    #[serde(flatten)]
+    pub host: HostDescription,
+    /// Its station's address.
+    pub address: IpAddr,
+    /// Its report.
+    #[serde(rename = "result", skip_serializing_if = "Option::is_none")]
+    pub report: Option<AgentReport>,
+    /// The error in place of the report.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// Why it was lost, if it was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lost: Option<String>,
+}
+
+impl AgentResult {
+    /// Report of its role in a flow.
+    #[must_use]
+    pub fn role(&self, flow: &str) -> Option<&RoleReport> {
+        self.report.as_ref()?.roles.iter().find(|role| role.flow == flow)
+    }
+}
+
+/// Result of a flow, from the reports of its agents.
+#[derive(Debug, Serialize)]
+pub struct FlowResult {
+    /// The sender.
+    pub from: String,
+    /// The receivers.
+    pub to: Receivers,
+    /// The port.
+    pub port: PortKind,
+    /// Kind of destination.
+    pub cast: Cast,
+    /// Report of the sender.
+    pub sending: Option<RoleReport>,
+    /// What became of it.
+    #[serde(flatten)]
+    pub received: Received,
+    /// Cautions.
+    pub cautions: BTreeSet<Caution>,
+}
+
+/// Names of the agents that receive: one, or a list.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(untagged)]
+pub enum Receivers {
+    /// One.
+    One(String),
+    /// The receivers of a group.
+    Many(Vec<String>),
+}
+
+impl Receivers {
+    /// Their names.
+    #[must_use]
+    pub fn names(&self) -> &[String] {
+        match self {
+            Self::One(name) => std::slice::from_ref(name),
+            Self::Many(names) => names,
+        }
+    }
+}
+
+/// A reason to look at a flow's values before they are trusted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Caution {
+    /// The wall clock of a host was set meanwhile: time stamps of the kernel are wrong.
+    ClockStepped,
+    /// The relation of the clocks is not as certain as is stated.
+    ClockUncertain,
+    /// Consent held it back.
+    ConsentLimited,
+}
+
+/// Receivers of a flow.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub enum Received {
+    /// By one.
+    One(Box<ReceiverResult>),
+    /// By each of a group.
+    Group {
+        /// By name.
+        receivers: BTreeMap<String, ReceiverResult>,
+    },
+}
+
+/// Result of one receiver of a flow; what is not known is left out.
+#[derive(Debug, Default, Serialize)]
+pub struct ReceiverResult {
+    /// Its report.
+    pub receiving: Option<RoleReport>,
+    /// The sender's clock; of streams.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clock: Option<SenderClock>,
+    /// Frames of a stream.
+    #[serde(flatten)]
+    pub stream: Option<StreamLosses>,
+    /// Octets of a transfer.
+    #[serde(flatten)]
+    pub transfer: Option<TransferOctets>,
+    /// Octets of a file's complete blocks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub octets: Option<u64>,
+}
+
+/// Frames of a stream, and where the missing ones were lost.
+#[derive(Debug, Serialize)]
+pub struct StreamLosses {
+    /// Frames sent.
+    pub sent: u64,
+    /// Frames received.
+    pub received: u64,
+    /// Where the others were lost.
+    pub losses: Losses,
+    /// Whether both hosts are one machine.
+    pub hosts_are_one: bool,
+}
+
+/// Octets of a transfer.
+#[derive(Debug, Serialize)]
+pub struct TransferOctets {
+    /// Written.
+    pub sent_octets: u64,
+    /// Read.
+    pub received_octets: u64,
+}
+
+/// How a sender's clock relates to its receiver's.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub enum SenderClock {
+    /// They were synchronised by exchanges of times.
+    Synchronised(ClockEstimate),
+    /// They were not.
+    NotSynchronised {
+        /// Whether they are one clock.
+        shared: bool,
+    },
+}
