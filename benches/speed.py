@@ -88,7 +88,7 @@ def time_trial(trial: str, *, runs: int) -> Timing:
 
 
 def target(net: Net, *, stations: int, length: Length) -> float | None:
-    """Targets of delivered frames per CPU-second, on the long net; None where there is none."""
+    """Return the target of delivered frames per CPU-second on the long net; None without one."""
     if net != LONG_NET:
         return None
     if stations <= 2:
@@ -101,7 +101,7 @@ def target(net: Net, *, stations: int, length: Length) -> float | None:
 def measure_speed(effort: Effort, *, follow: Callable[[str], None]) -> list[dict[str, Any]]:
     """Time the simulator on every net, number of stations and length; a row for each trial.
 
-    `met` is None where nothing is judged.
+    `met` is None without a target.
     """
     from ethermeter._core import simulate_trial
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
-from ethermeter.bottleneck import Document, Transfers, make_bench
+from ethermeter.bottleneck import TransferFile, Transfers, make_bench
 from ethermeter.bottleneck.bench import Outcome
 from ethermeter.bottleneck.setup import Setup
 from ethermeter.bottleneck.trials import Bench
@@ -67,7 +67,7 @@ class Formula:
 
 
 def search_bottleneck(
-    document: Document,
+    document: TransferFile,
     directory: Path,
     make: Callable[[], AbstractContextManager[Bench]] = make_bench,
     *,

@@ -10,6 +10,7 @@
 //! - `pending`: connections whose peers have not yet authenticated.
 //! - `description`: the test that a coordinator is given, as JSON.
 //! - [`coordinator`]: runs a test and returns its results.
+//! - [`result`]: results of tests, made of the reports of agents.
 //! - [`certificates`]: a private authority.
 
 mod attest;

@@ -70,8 +70,7 @@ fn an_answer_is_thought_about_and_the_next_request_waits() {
     let requests = number(&asked["requests"]);
     assert!((1..=100).contains(&requests), "{asked}");
     assert!(number(&asked["fastest_ns"]) >= 5 * MS);
-    // One arrived each millisecond: most were not asked by the end, and those that were have
-    // waited.
+    // A request arrived each millisecond: most were not sent by the end, and the others had waited.
     assert!((499..=501).contains(&(requests + number(&asked["queued"]))), "{asked}");
     assert!(number(&asked["since_arrival"]["quantiles_ps"]["1"]) >= (4 * requests + 1) * 1000 * MS);
 }

@@ -31,7 +31,7 @@ pub fn is_loopback(interface: &str) -> Result<bool, Error> {
     Ok(i32::from(flags) & libc::IFF_LOOPBACK != 0)
 }
 
-/// A request about an interface, one of those that write an integer into it, as answered.
+/// The answer to a request about an interface that writes an integer into it.
 fn answered(
     interface: &str,
     question: libc::Ioctl,

@@ -195,8 +195,8 @@ fn lengths_both_ways_are_those_of_a_simulation<P: Port + Send>(ports: (P, P)) {
     );
     let sum_ps = batches.iter().map(|part| u128::from(part.since_arrival_ps)).sum::<u128>();
     assert!(low_ps <= sum_ps && sum_ps <= high_ps, "{low_ps} {sum_ps} {high_ps}");
-    // As many as a simulated source offers in this time: those that arrived and were not asked are
-    // told.
+    // As many as a simulated source offers in this time: requests that arrived and were not sent are
+    // reported.
     let mut times = ArrivalTimes::new(
         &Arrivals::Poisson { mean_ps: 1e9 },
         0,

@@ -42,7 +42,7 @@ pub struct Account {
     pub received: u64,
     /// Numbers that did not: `sent - received`.
     pub missing: u64,
-    /// Of the received, those that followed a higher number.
+    /// Received numbers that arrived after a higher one.
     pub reordered: u64,
     /// Arrivals beyond the first of their number.
     pub duplicate: u64,

@@ -333,8 +333,7 @@ impl Source {
 
     fn take_bounded(&mut self, ended_ps: Option<u64>, free_ps: u64) -> Option<Offer> {
         if let Some(ended_ps) = ended_ps {
-            // Those that arrived while the frame that just left was still there found it in the
-            // queue.
+            // Frames that arrived before this one left found it in the queue.
             self.admit_before(ended_ps);
         }
         let Supply::Bounded { times, waiting, .. } = &mut self.supply else {

@@ -79,7 +79,7 @@ pub struct StationCounts {
     pub discarded: Vec<u64>,
     /// Times the attempt limit was passed and the frame attempted anew.
     pub resumed: Vec<u64>,
-    /// Frames that arrived from the source.
+    /// Frames that the source offered.
     pub offered: Vec<u64>,
     /// Of these, dropped by a full queue.
     pub dropped: Vec<u64>,
@@ -193,7 +193,7 @@ pub struct Balance {
 pub struct FlowCounts {
     /// Copies of its frames over the whole trial.
     pub balance: Balance,
-    /// Messages that arrived from the source.
+    /// Messages that the source offered.
     pub offered: u64,
     /// Of these, dropped by a full queue of the source.
     pub dropped: u64,
@@ -205,7 +205,7 @@ pub struct FlowCounts {
     pub octets: u64,
     /// Octets of these messages that the application sent.
     pub data_octets: u64,
-    /// Messages received, at any time, of those that arrived from the source in the window.
+    /// Messages received, at any time, of those that the source offered in the window.
     pub arrived: u64,
     /// Responses received.
     pub answers: u64,
@@ -238,11 +238,11 @@ pub struct FlowCounts {
 /// What is counted of a flow in a batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FlowBatch {
-    /// Messages that arrived from the source.
+    /// Messages that the source offered.
     pub offered: u64,
     /// Of these, dropped by a full queue of the source.
     pub dropped: u64,
-    /// Messages received, at any time, of those that arrived from the source in the batch.
+    /// Messages received, at any time, of those that the source offered in the batch.
     pub arrived: u64,
     /// Messages received.
     pub messages: u64,

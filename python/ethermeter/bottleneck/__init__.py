@@ -6,14 +6,14 @@ of random order, and the bottleneck is the stage whose change moves the throughp
 """
 
 from ethermeter.bottleneck.bench import Bench, Outcome, make_bench
-from ethermeter.bottleneck.document import Document, load, transfers
+from ethermeter.bottleneck.document import TransferFile, load, transfers
 from ethermeter.bottleneck.trials import Transfers
 from ethermeter.bottleneck.verdict import Verdict, judge
 
 __all__ = [
     "Bench",
-    "Document",
     "Outcome",
+    "TransferFile",
     "Transfers",
     "Verdict",
     "judge",

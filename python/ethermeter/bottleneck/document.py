@@ -1,11 +1,11 @@
 """The file of a transfer: its tables, their limits, and the setup (docs/bottleneck.md)."""
 
-from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, Field, Tag, ValidationError, model_validator
+from pydantic import Field, Tag, ValidationError, model_validator
 
 from ethermeter.bottleneck.setup import LONGEST_SEGMENT_OCTETS, MTU_OCTETS, End, Setup
 from ethermeter.experiment import toml
@@ -21,7 +21,7 @@ from ethermeter.experiment.quantity import (
     tag,
     time_up_to,
 )
-from ethermeter.faults import Fault, InputError
+from ethermeter.faults import Fault, Faults, InputError
 
 TRANSFERS = Path(__file__).parent / "transfers"
 """Shipped transfers, each with a bottleneck that was put there."""
@@ -130,7 +130,7 @@ class WireTable(Table):
     """
 
 
-class Document(Table):
+class TransferFile(Table):
     """A file of a transfer."""
 
     title: Annotated[str, Field(min_length=1, max_length=200)]
@@ -191,7 +191,7 @@ def transfers() -> dict[str, Path]:
     return {path.stem: path for path in sorted(TRANSFERS.glob("*.toml"))}
 
 
-def load(name: str) -> Document:
+def load(name: str) -> TransferFile:
     """Read the file of a transfer.
 
     `name`: a file, or the name of a shipped transfer.
@@ -200,74 +200,38 @@ def load(name: str) -> Document:
     path = transfers().get(name, Path(name))
     tables = toml.parsed(toml.text_of(path, file=name), file=name)
     try:
-        document = Document.model_validate(tables)
+        document = TransferFile.model_validate(tables)
     except ValidationError as error:
         raise InputError(_faults(error, file=name)) from None
     _check(document, file=name)
     return document
 
 
-def _check(document: Document, *, file: str) -> None:
+def _check(document: TransferFile, *, file: str) -> None:
     """Check what concerns more than one key, or a limit that is the testbed's."""
-    faults = []
-    for key, rate in (
-        ("wire.rate", document.wire.rate),
-        ("wire.sender_rate", document.wire.sender_rate),
-    ):
+    faults = Faults(file)
+    wire, transfer = document.wire, document.transfer
+    for key, rate in (("rate", wire.rate), ("sender_rate", wire.sender_rate)):
         if rate is not None and not 64_000 <= rate <= 10_000_000_000:
-            faults.append(Fault(file, key, f"{float(rate):g} bit/s", "expected 64 kb/s to 10 Gb/s"))
-    if document.transfer.segment < 8 * 88:
-        faults.append(
-            Fault(
-                file,
-                "transfer.segment",
-                f"{document.transfer.segment // 8} B",
-                "expected at least 88 B, as the system does",
-            )
-        )
-    if document.transfer.settle > 10 * _PS_PER_S:
-        faults.append(
-            Fault(
-                file,
-                "transfer.settle",
-                f"{document.transfer.settle / _PS_PER_S:g} s",
-                "expected at most 10 s",
-            )
-        )
-    for name, end in (
-        ("sender", document.transfer.sender),
-        ("receiver", document.transfer.receiver),
-    ):
+            faults.add(("wire", key), f"{float(rate):g} bit/s", "expected 64 kb/s to 10 Gb/s")
+    if transfer.segment < 8 * 88:
+        octets = f"{transfer.segment // 8} B"
+        faults.add(("transfer", "segment"), octets, "expected at least 88 B, as the system does")
+    if transfer.settle > 10 * _PS_PER_S:
+        settle = f"{transfer.settle / _PS_PER_S:g} s"
+        faults.add(("transfer", "settle"), settle, "expected at most 10 s")
+    for name, end in (("sender", transfer.sender), ("receiver", transfer.receiver)):
         if end.work > 10**8:
-            faults.append(
-                Fault(
-                    file,
-                    f"transfer.{name}.work",
-                    f"{end.work / 1e6:g} us",
-                    "expected at most 100 us an octet",
-                )
-            )
+            work = f"{end.work / 1e6:g} us"
+            faults.add(("transfer", name, "work"), work, "expected at most 100 us an octet")
     known = _congestion_answers()
-    if (
-        document.transfer.congestion is not None
-        and known
-        and document.transfer.congestion not in known
-    ):
-        faults.append(
-            Fault(
-                file,
-                "transfer.congestion",
-                document.transfer.congestion,
-                f"expected one that this system has: {', '.join(known)}",
-            )
-        )
-    source = document.transfer.source
+    if transfer.congestion is not None and known and transfer.congestion not in known:
+        allowed = f"expected one that this system has: {', '.join(known)}"
+        faults.add(("transfer", "congestion"), transfer.congestion, allowed)
+    source = transfer.source
     if isinstance(source, FileSource) and not Path(source.file).is_file():
-        faults.append(
-            Fault(file, "transfer.source.file", source.file, "expected a file that exists")
-        )
-    if faults:
-        raise InputError(faults)
+        faults.add(("transfer", "source", "file"), source.file, "expected a file that exists")
+    faults.raise_all()
 
 
 def _congestion_answers() -> list[str]:
@@ -283,39 +247,13 @@ def _congestion_answers() -> list[str]:
 
 
 def _faults(error: ValidationError, *, file: str) -> list[Fault]:
-    """Return faults in the words of this file: its known keys, and what a missing one is for."""
-    found = []
-    for details, (path, fault) in zip(
-        error.errors(include_url=False), faults_of(error, Document, file=file), strict=True
-    ):
-        allowed = fault.allowed
-        if details["type"] == "extra_forbidden":
-            allowed = (
-                _SOURCES
-                if "source" in path
-                else "unknown key; allowed: " + ", ".join(_table_at(path[:-1]).model_fields)
-            )
-        elif details["type"] == "missing":
-            allowed = (
-                "required: "
-                + (_table_at(path[:-1]).model_fields[str(path[-1])].description or "")
-                .rstrip(".")
-                .lower()
-            )
-        elif details["type"] == "literal_error":
-            allowed = _SOURCES
-        found.append(Fault(file, fault.key or "(file)", fault.value, allowed))
-    return found
-
-
-_TABLES: Mapping[tuple[Any, ...], type[BaseModel]] = {
-    (): Document,
-    ("transfer",): TransferTable,
-    ("transfer", "sender"): EndTable,
-    ("transfer", "receiver"): EndTable,
-    ("wire",): WireTable,
-}
-
-
-def _table_at(path: tuple[Any, ...]) -> type[BaseModel]:
-    return _TABLES.get(path, Document)
+    """Return faults in the words of this file, which say what a source may be."""
+    kinds = [details["type"] for details in error.errors(include_url=False)]
+    return [
+        replace(fault, allowed=_SOURCES)
+        if kind == "literal_error" or (kind == "extra_forbidden" and "source" in path)
+        else fault
+        for kind, (path, fault) in zip(
+            kinds, faults_of(error, TransferFile, file=file), strict=True
+        )
+    ]

@@ -158,26 +158,18 @@ def expanded_flows(
         With everything in it that contradicts itself.
 
     """
-    return _Maker(flow, index, network, engines, folder, file).made()
+    return _Maker(flow, network, engines, folder, Faults(file, ("flows", index))).made()
 
 
+@dataclass(frozen=True, slots=True)
 class _Maker:
     """The flows of a table in the making, with the faults found so far."""
 
-    def __init__(
-        self,
-        flow: Flow,
-        index: int,
-        network: ExpandedNetwork,
-        engines: Sequence[str],
-        folder: Path,
-        file: str,
-    ) -> None:
-        self.flow = flow
-        self.network = network
-        self.engines = engines
-        self.folder = folder
-        self.faults = Faults(file, ("flows", index))
+    flow: Flow
+    network: ExpandedNetwork
+    engines: Sequence[str]
+    folder: Path
+    faults: Faults
 
     def made(self) -> list[ExpandedFlow]:
         flow = self.flow

@@ -9,7 +9,7 @@ import numpy as np
 from ethermeter.analysis.interval import Floats
 from ethermeter.analysis.roofline import Roofline, read
 from ethermeter.bottleneck.bench import Outcome
-from ethermeter.bottleneck.document import Document
+from ethermeter.bottleneck.document import TransferFile
 from ethermeter.bottleneck.interventions import CONNECTIONS, NotTried, Way, interventions
 from ethermeter.bottleneck.roofline import roofline
 from ethermeter.bottleneck.trials import CHANGED, Result, base_trial, experiment, trial
@@ -81,7 +81,7 @@ class BottleneckSearch:
     name = "bottleneck"
 
     def __init__(
-        self, document: Document, *, seed: int | None = None, repetitions: int | None = None
+        self, document: TransferFile, *, seed: int | None = None, repetitions: int | None = None
     ) -> None:
         self._title, self._setup = document.title, document.setup()
         self._rounds = document.repetitions if repetitions is None else repetitions

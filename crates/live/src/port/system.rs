@@ -81,7 +81,7 @@ pub fn read_option<T: Copy>(
     }
 }
 
-/// Octets that the kernel holds of what was sent by a socket. Of a TCP connection: those that are
+/// Octets that a socket has sent and the kernel still holds. Of a TCP connection: those that are
 /// not acknowledged. Of a datagram or packet socket: 0 when all has left the interface's queue, or
 /// is lost.
 ///

@@ -29,7 +29,7 @@ struct Queue<'w> {
     chance: Stream,
 }
 
-/// Who sends in a slot: no station, or the frames from the start of the queue up to this many.
+/// The senders in a slot: none, one, or the first so many frames of the queue.
 enum Senders {
     None,
     One(usize),

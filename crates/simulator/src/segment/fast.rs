@@ -2,9 +2,9 @@
 //!
 //! `next[i]` holds the earliest time at which station *i* starts if no other station does first:
 //! its ready time, put off by what it has heard so far. Time and station share a number (a *key*),
-//! so that the least of them tells both. The smallest starts first; those that start no later than
-//! they hear it collide with it; every other station defers to the end of the gap after it. A
-//! station that merely defers costs an event.
+//! so that the least key gives both. That station starts first; those that start no later than they
+//! hear it collide with it; every other station defers to the end of the gap after it. A station
+//! that merely defers costs no event.
 //!
 //! That is exact as long as contentions are *closed*: every signal of the next one arrives at every
 //! position after the gap of the last one is over there. It follows from the triangle inequality

@@ -287,7 +287,7 @@ impl Overlapping {
         }
     }
 
-    /// What is heard at a position by those that are no senders, in `scratch`.
+    /// What stations that are not senders hear at a position, in `scratch`.
     fn hear_at(&mut self, compiled: &CompiledSegment, position: u32) {
         let cut = self.cuts[position as usize];
         self.scratch.copy_from(&self.bases[position as usize]);

@@ -124,8 +124,10 @@ def _counted(role: Role | None) -> AnyCounts | None:
 def streams_of(flow: Flow, result: FlowResult) -> list[Stream] | None:
     """Return what receivers counted of a stream; None of other flows."""
     sending, receiving = roles_of(flow, result)
-    if not isinstance(sending, Sender):
-        return None
+    return _streams(receiving) if isinstance(sending, Sender) else None
+
+
+def _streams(receiving: Iterable[AnyCounts | None]) -> list[Stream]:
     return [stream for one in receiving if isinstance(one, Sink) for stream in one.streams]
 
 
@@ -154,8 +156,8 @@ def _flow(trial: Trial, number: int, flow_result: FlowResult, result: Result) ->
         case Requester() as sending, receiving:
             responders = [one for one in receiving if isinstance(one, Responder)]
             found = _exchange(base, flow, sending, responders)
-        case Sender() as sending, _:
-            found = _stream(base, flow, sending, streams_of(flow, flow_result) or [])
+        case Sender() as sending, receiving:
+            found = _stream(base, flow, sending, _streams(receiving))
         case _:
             return base
     batches = found.batches
@@ -433,8 +435,8 @@ def _frames(
         inside = sizes[0] // 8 if framing != "frame" else frames[0][0] - AROUND_DATA_OCTETS
         return messages * len(frames[0]), messages * sum(frames[0]), messages * inside
     if any(len(fragments) > 1 for fragments in frames):
-        unknown = np.full_like(messages, np.nan)
-        return unknown, unknown, data_octets if framing != "frame" else unknown
+        none = np.full_like(messages, np.nan)
+        return none, none, data_octets if framing != "frame" else none
     # A message is a frame: the port's data, which were counted, and what is around them.
     octets = data_octets + messages * around_octets(port, address)
     inside = AROUND_DATA_OCTETS if framing == "frame" else around_octets("udp", address)
