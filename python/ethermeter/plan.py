@@ -15,7 +15,7 @@ from ethermeter.experiment.document import MOST_TRIALS
 from ethermeter.experiment.reading import raise_all
 from ethermeter.faults import Fault, InputError
 from ethermeter.scenario import Scenario
-from ethermeter.theory.assumptions import MODELS, Assumptions
+from ethermeter.theory.assumptions import MODELS, NETWORK_MODELS, Assumptions
 from ethermeter.trial import (
     IDEALISED,
     LARGEST_SEED,
@@ -220,7 +220,8 @@ def _why_silent(experiment: Experiment, model: str | None = None) -> str:
     from ethermeter.theory.predictions import judge
 
     first = experiment.scenarios.point([0] * len(experiment.sweeps))
-    assert first.theory is not None, "only theories can be silent"
+    if first.theory is None:
+        return f'expected "{THEORY}" among run.engines, {", ".join(experiment.engines)}'
     inputs = model_inputs(first.scenario(), first.theory)
     names = (experiment.models or MODELS) if model is None else (model,)
     reasons = Counter(judge(name, inputs).obstacles[0] for name in names)
@@ -239,8 +240,11 @@ def _answers(
     Models that the experiment names and that do not apply at this point are left out, unless they
     apply nowhere.
     """
-    if theory is None or engine == SIMULATION:
+    if engine in (SIMULATION, LIVE):
         return [engine]
+    if theory is None:  # of a network: where a theory has no answer, it says why
+        models = experiment.models or NETWORK_MODELS
+        return [f"{engine}/{name}" for name in NETWORK_MODELS if name in models]
     from ethermeter.theory.ablation import steps
     from ethermeter.theory.idealised import has_scenario
     from ethermeter.theory.inputs import model_inputs

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from ethermeter.scenario import Scenario
-from ethermeter.theory.assumptions import MODELS, Assumptions
+from ethermeter.theory.assumptions import MODELS, NETWORK_MODELS, Assumptions
 
 SIMULATION, THEORY, IDEALISED, ABLATION = "simulation", "theory", "idealised", "ablation"
 LIVE = "live"
@@ -45,7 +45,8 @@ class Trial:
     seed
         Where its chance comes from, below 2^63.
     engine
-        "simulation", "theory/MODEL", "idealised/MODEL", "ablation/MODEL/STEP" or "live".
+        "simulation", "theory/MODEL", "idealised/MODEL", "ablation/MODEL/STEP" or "live"; of a
+        network "simulation", "theory/MODEL" or "live".
     point
         The varied keys with their values, as text.
     scenario
@@ -53,7 +54,8 @@ class Trial:
     line
         The exact JSON text that an engine receives.
     live, theory
-        Settings that only a measurement needs, and what theories assume; None for other engines.
+        Settings that only a measurement needs, and what theories of a medium assume; None for other
+        engines.
     """
 
     id: str
@@ -177,11 +179,11 @@ _KEYS = ("id", "series", "replication", "seed", "engine", "point", "scenario")
 _ENGINE_ON_MEDIUM = re.compile(
     rf"simulation|(theory|idealised|ablation)/({'|'.join(MODELS)})(/[a-z-]+)?", re.ASCII
 )
-_ENGINE_OVER_LINKS = re.compile("simulation|live")
+_ENGINE_OVER_LINKS = re.compile(rf"simulation|live|theory/({'|'.join(NETWORK_MODELS)})", re.ASCII)
 _SOME = re.compile(".+", re.DOTALL)
 _ENGINES = (
     'engine as "simulation", "theory/MODEL", "idealised/MODEL" or "ablation/MODEL/STEP"; '
-    'of a network "simulation" or "live"'
+    'of a network "simulation", "theory/MODEL" or "live"'
 )
 _ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*/[0-9]{5,6}", re.ASCII)
 
@@ -203,8 +205,10 @@ def read_trial(line: str, shared: Shared | None = None) -> Trial | str:
         reason = type(error).__name__ if isinstance(error, RecursionError) else error
         return f"expected a trial as JSON: {reason}"
     engine = plain["engine"]
-    kind = engine.partition("/")[0] if isinstance(engine, str) else ""
+    kind, _, model = engine.partition("/") if isinstance(engine, str) else ("", "", "")
     beside = {THEORY: THEORY, IDEALISED: THEORY, ABLATION: THEORY, LIVE: LIVE}.get(kind)
+    if model in NETWORK_MODELS:  # these assume nothing beyond the scenario
+        beside = None
     expected = (*_KEYS, beside) if beside else _KEYS
     if tuple(items) != expected:
         return f"expected a JSON object with the keys {', '.join(expected)}, in this order"

@@ -89,6 +89,14 @@ class Caution(StrEnum):
         "the wall clock of a host was set by more than 100 µs while it was measured, so the "
         "kernel's time stamps are wrong by that",
     )
+    UPPER_BOUND = (
+        "upper-bound",
+        "a worst case by network calculus: no value is ever above it; most are far below",
+    )
+    NO_BOUND = (
+        "no-bound",
+        "network calculus has no bound here: see the reason with `theory choose` or in the report",
+    )
 
     @property
     def bit(self) -> int:

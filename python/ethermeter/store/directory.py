@@ -21,7 +21,15 @@ from ethermeter.store.integrity import (
     refuse_links,
     write_provenance,
 )
-from ethermeter.store.tables import BATCHES, FLOW_BATCHES, HISTOGRAM_TABLE, OBSERVATIONS, PORTS
+from ethermeter.store.tables import (
+    BATCHES,
+    FLOW_BATCHES,
+    HISTOGRAM_TABLE,
+    OBSERVATIONS,
+    PORT_CLASSES,
+    PORTS,
+    REMARKS,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -207,6 +215,20 @@ class RunDirectory:
         Columns: trial · port · what `ethermeter.store.rows.PORT_COLUMNS` name.
         """
         return self._table(PORTS) if (self.path / PORTS).is_file() else None
+
+    def port_classes(self) -> "pa.Table | None":
+        """Read what was counted of the traffic classes of ports; None of a run without classes.
+
+        Columns: trial · what `ethermeter.store.rows.CLASS_COLUMNS` name.
+        """
+        return self._table(PORT_CLASSES) if (self.path / PORT_CLASSES).is_file() else None
+
+    def remarks(self) -> "pa.Table | None":
+        """Read what theories of networks say in words; None of a run without them.
+
+        Columns: trial · the fields of `ethermeter.store.rows.Remark`.
+        """
+        return self._table(REMARKS) if (self.path / REMARKS).is_file() else None
 
     def provenance(self) -> dict[str, object]:
         """Read the provenance of the run: versions, host, command line, times.

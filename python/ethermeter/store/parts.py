@@ -13,7 +13,7 @@ from ethermeter.store.rows import ARRAYS, NUMBERS, TrialRows
 if TYPE_CHECKING:
     import pyarrow as pa
 
-FORMAT = "5"
+FORMAT = "6"
 
 
 @dataclass(frozen=True, slots=True)

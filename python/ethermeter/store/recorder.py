@@ -32,7 +32,15 @@ from ethermeter.store.integrity import (
     write_provenance,
 )
 from ethermeter.store.rows import TrialRows, flows_of, observations_of_scenario
-from ethermeter.store.tables import NETWORK_TABLES, TABLES, write_all
+from ethermeter.store.tables import (
+    FLOW_BATCHES,
+    NETWORK_TABLES,
+    PORTS,
+    REMARKS,
+    TABLES,
+    write_all,
+)
+from ethermeter.trial import THEORY
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -115,7 +123,7 @@ class Recorder:
         self.directory = directory
         self._ids: list[str] = []
         self._observations: list[int] = []
-        self._networks = False
+        self._of_networks: set[str] = set()
         self._text, self._question = "", question
         self.plan_hash = plan.hash if question is None else _hash(question.encode())
         self._stamp = parts.Stamp(self.plan_hash, version)
@@ -250,7 +258,7 @@ class Recorder:
             raise ValueError(f"{len(self.pending)} of {len(self._ids)} trials have no result yet")
         with self._writing():
             plan = self._ids, self._observations
-            write_all(self.directory, *plan, self._rows_of, networks=self._networks)
+            write_all(self.directory, *plan, self._rows_of, of_networks=self._of_networks)
             if answer is not None:
                 write_whole(self.directory / ANSWER, answer)
             sums = checksums_of(self.directory, _results(self.directory))
@@ -329,10 +337,15 @@ class Recorder:
     def _add(self, trials: "Sequence[Trial]") -> None:
         self._ids += [trial.id for trial in trials]
         self._observations += [
-            observations_of_scenario(trial.scenario, is_live=trial.live is not None)
+            observations_of_scenario(
+                trial.scenario,
+                is_live=trial.live is not None,
+                is_theory=trial.engine.startswith(THEORY),
+            )
             for trial in trials
         ]
-        self._networks |= any(flows_of(trial.scenario) for trial in trials)
+        for trial in trials:
+            self._of_networks |= _network_tables(trial)
         self._make_room(len(self._ids))
 
     def _make_room(self, places: int) -> None:
@@ -411,6 +424,14 @@ def _results(directory: Path) -> list[str]:
         for pattern in RESULTS
         for path in directory.glob(pattern)
     )
+
+
+def _network_tables(trial: "Trial") -> set[str]:
+    """Return the tables that a trial of a network has rows in."""
+    if not flows_of(trial.scenario):
+        return set()
+    found = {PORTS, FLOW_BATCHES}
+    return found | ({REMARKS} if trial.engine.startswith(THEORY) else set())
 
 
 def _strangers(directory: Path) -> list[str]:

@@ -1,8 +1,11 @@
 """What one trial adds to the tables of a run, as flat arrays."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
+from typing import Literal
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -52,13 +55,40 @@ PORT_COLUMNS: tuple[str, ...] = (
     "late_collisions",
 )
 """What is counted at the ports of a network: 2l and 2l + 1 are the ends of link l."""
+CLASS_COLUMNS: tuple[str, ...] = (
+    *("port", "class", "arrived", "frames", "octets", "dropped"),
+    *("queue_most", "queue_octets_most"),
+)
+"""What is counted of every traffic class of a port that has several; the highest is class 0."""
 _BATCH = [of.name for of in fields(FlowBatch)]
 BATCH_COUNTS = tuple(name for name in _BATCH if not name.endswith("_ps"))
 """What is counted of every flow in every batch …"""
 BATCH_SUMS = tuple(f"{name.removesuffix('_ps')}_s" for name in _BATCH if name.endswith("_ps"))
 """… and the sums of times, in s."""
 NOT_COUNTED = -1
-"""Stands for a count by batch that was not made; for a sum NaN does."""
+"""Stands for a count that was not made, of a port or by batch; for a sum NaN does."""
+
+
+class Remark(msgspec.Struct, frozen=True, array_like=True):
+    """What a theory says in words about a flow or a port: how it answers, or why it does not."""
+
+    about: Literal["flow", "port"]
+    number: int
+    kind: Literal["method", "reason"]
+    text: str
+
+
+_REMARKS = msgspec.json.Decoder(tuple[Remark, ...])
+
+
+def remarks_text(remarks: Sequence[Remark]) -> str:
+    """Return remarks as a row holds them; empty without any."""
+    return msgspec.json.encode(remarks).decode() if remarks else ""
+
+
+def remarks_in(text: str) -> tuple[Remark, ...]:
+    """Return the remarks of a row."""
+    return _REMARKS.decode(text) if text else ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,13 +122,18 @@ class TrialRows:
     histogram_flow
         Of a network: shape (buckets,), the flow whose bucket it is.
     ports
-        Of a network: shape (ports x columns,), port by port what `PORT_COLUMNS` name.
+        Of a network: shape (ports x columns,), port by port what `PORT_COLUMNS` name;
+        `NOT_COUNTED` what the engine does not know.
+    port_classes
+        Of a network: shape (classes of ports x columns,), what `CLASS_COLUMNS` name, likewise.
     clocks
         What is read of clocks, as of `clocks_of`.
     flow_batch_counts, flow_batch_sums_s
         Of a network: shape (batches x flows x columns,), batch by batch and flow by flow what
         `BATCH_COUNTS` and `BATCH_SUMS` name; `NOT_COUNTED` and NaN what agents do not count by
         batch.
+    remarks
+        Of a theory of networks: see `remarks_text`.
 
     """
 
@@ -119,9 +154,11 @@ class TrialRows:
     flows: int = 0
     histogram_flow: npt.NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
     ports: Integers = field(default_factory=lambda: np.empty(0, np.int64))
+    port_classes: Integers = field(default_factory=lambda: np.empty(0, np.int64))
     clocks: int = 0
     flow_batch_counts: Integers = field(default_factory=lambda: np.empty(0, np.int64))
     flow_batch_sums_s: Floats = field(default_factory=lambda: np.empty(0))
+    remarks: str = ""
 
     @property
     def octets(self) -> int:
@@ -162,17 +199,21 @@ def has_voice(scenario: Scenario) -> bool:
     return any(isinstance(flow.arrivals, CoderArrivals) for flow in scenario.flows)
 
 
-def observations_of_scenario(scenario: Scenario, *, is_live: bool = False) -> int:
+def observations_of_scenario(
+    scenario: Scenario, *, is_live: bool = False, is_theory: bool = False
+) -> int:
     """Return the number of observations of a trial of a scenario.
 
-    A measured trial has none of clocks, for real hosts have their own.
+    A measured trial has none of clocks, for real hosts have their own; a theory of a network none
+    of voice either.
     """
     flows = flows_of(scenario)
+    of_network = is_theory and flows > 0
     entity, _ = layout(
         flows or station_count(scenario),
         of_flows=flows > 0,
-        voice=has_voice(scenario),
-        clocks=0 if is_live or not flows else clocks_of(scenario),
+        voice=has_voice(scenario) and not of_network,
+        clocks=0 if is_live or not flows or of_network else clocks_of(scenario),
     )
     return len(entity)
 

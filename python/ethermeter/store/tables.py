@@ -3,7 +3,7 @@
 Equal results give equal bytes.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -17,6 +17,7 @@ from ethermeter.store.files import written_whole
 from ethermeter.store.rows import (
     BATCH_COUNTS,
     BATCH_SUMS,
+    CLASS_COLUMNS,
     CLOCK_HISTOGRAMS,
     HISTOGRAMS,
     HISTOGRAMS_WITHOUT_VOICE,
@@ -25,7 +26,9 @@ from ethermeter.store.rows import (
     PORT_COLUMNS,
     SEGMENT_HISTOGRAMS,
     VOICE_METRICS,
+    Remark,
     layout,
+    remarks_in,
 )
 
 if TYPE_CHECKING:
@@ -39,8 +42,9 @@ OBSERVATIONS, BATCHES, HISTOGRAM_TABLE = (
 )
 TABLES = (OBSERVATIONS, BATCHES, HISTOGRAM_TABLE)
 PORTS, FLOW_BATCHES = "ports.parquet", "flow-batches.parquet"
-NETWORK_TABLES = (PORTS, FLOW_BATCHES)
-"""Of a run with networks only."""
+PORT_CLASSES, REMARKS = "port-classes.parquet", "remarks.parquet"
+NETWORK_TABLES = (PORTS, FLOW_BATCHES, PORT_CLASSES, REMARKS)
+"""Of a run with networks only; of traffic classes and remarks, where there are any."""
 MEASURED = {"value", "delay_sum_s", "delay_square_sum_s2", *BATCH_SUMS}
 """Columns whose values hardly repeat, so that a dictionary of them would only cost time."""
 GROUP_ROWS = 1 << 17
@@ -68,7 +72,7 @@ def write_all(
     observations: Sequence[int],
     rows_of: Callable[[range], "pa.Table"],
     *,
-    networks: bool = False,
+    of_networks: Collection[str] = (),
 ) -> None:
     """Write the tables, sorted by the order of the plan.
 
@@ -79,9 +83,8 @@ def write_all(
         groups end.
     rows_of
         Gives the part rows of a range of trials, in that order.
-    networks
-        Whether there are trials of networks, whose ports, and whose flows by batch, have tables of
-        their own.
+    of_networks
+        Tables that the run has of its networks, of `NETWORK_TABLES`.
 
     Raises
     ------
@@ -94,10 +97,15 @@ def write_all(
     makers: dict[str, Callable[[pa.Table, Sequence[str]], pa.Table]] = {
         OBSERVATIONS: _observations,
         BATCHES: _batches,
-        HISTOGRAM_TABLE: partial(_histograms, networks=networks),
+        HISTOGRAM_TABLE: partial(_histograms, networks=bool(of_networks)),
     }
-    if networks:
-        makers |= {PORTS: _ports, FLOW_BATCHES: _flow_batches}
+    of_network = {
+        PORTS: _ports,
+        FLOW_BATCHES: _flow_batches,
+        PORT_CLASSES: _port_classes,
+        REMARKS: _remarks,
+    }
+    makers |= {name: make for name, make in of_network.items() if name in of_networks}
     with ExitStack() as stack:
         writers: dict[str, pq.ParquetWriter] = {}
         for group in row_groups(observations):
@@ -257,6 +265,40 @@ def _ports(rows: "pa.Table", ids: Sequence[str]) -> "pa.Table":
     import pyarrow as pa
 
     lengths = _lengths(rows, "ports") // len(PORT_COLUMNS)
-    counts = zip(PORT_COLUMNS, _columns(rows, "ports", len(PORT_COLUMNS)), strict=True)
     numbers = {"trial": _trial_column(ids, lengths), "port": _within(lengths).astype(np.int32)}
-    return pa.table(numbers | dict(counts))
+    return pa.table(numbers | _counted(rows, "ports", PORT_COLUMNS))
+
+
+def _port_classes(rows: "pa.Table", ids: Sequence[str]) -> "pa.Table":
+    import pyarrow as pa
+
+    lengths = _lengths(rows, "port_classes") // len(CLASS_COLUMNS)
+    columns = _counted(rows, "port_classes", CLASS_COLUMNS)
+    return pa.table({"trial": _trial_column(ids, lengths)} | columns)
+
+
+def _counted(
+    rows: "pa.Table", name: str, columns: Sequence[str]
+) -> "dict[str, pa.DictionaryArray | pa.Array]":
+    """Columns of counts that lie one after the other in a list column; null what is not counted."""
+    import pyarrow as pa
+
+    counts = zip(columns, _columns(rows, name, len(columns)), strict=True)
+    return {column: pa.array(values, mask=values == NOT_COUNTED) for column, values in counts}
+
+
+def _remarks(rows: "pa.Table", ids: Sequence[str]) -> "pa.Table":
+    import pyarrow as pa
+
+    of_trials = [remarks_in(text) for text in rows["remarks"].to_pylist()]
+    lengths = np.array([len(remarks) for remarks in of_trials], np.int64)
+    remarks = [remark for found in of_trials for remark in found]
+    columns = {
+        name: pa.array([getattr(remark, name) for remark in remarks], kind)
+        for name, kind in zip(
+            Remark.__struct_fields__,
+            (pa.string(), pa.int32(), pa.string(), pa.string()),
+            strict=True,
+        )
+    }
+    return pa.table({"trial": _trial_column(ids, lengths)} | columns)

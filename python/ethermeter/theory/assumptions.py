@@ -27,6 +27,13 @@ Model = Literal[
 MODELS: tuple[str, ...] = get_args(Model)
 """Their names, in the order of publication."""
 
+BOUNDS, MEANS = "network-calculus", "queueing"
+
+NetworkModel = Literal["network-calculus", "queueing"]
+"""A theory of networks: worst-case bounds by network calculus, means by queueing theory."""
+
+NETWORK_MODELS: tuple[str, ...] = get_args(NetworkModel)
+
 NOT_OF_NETWORKS = "Theory is not available for networks: its models are of shared media."
 
 
