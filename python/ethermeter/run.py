@@ -400,7 +400,7 @@ def evaluate(
     Returns
     -------
     :
-        Path of `estimates`, `positions`, `claims`, `agreement`, `live_claims`, `flows`,
+        Path of `estimates`, `positions`, `claims`, `agreement`, `bounds`, `live_claims`, `flows`,
         `live_accounts`, `live_agreement` and `report`, of those that there are.
 
     Raises
@@ -428,6 +428,9 @@ def evaluate(
         ),
         "claims.json": study.write_claims if study else None,
         "agreement.json": _written_by("analysis.agreement.write", is_wanted=THEORY in engines),
+        "bounds.json": _written_by(
+            "analysis.bounds.write", is_wanted=has_flows and THEORY in engines
+        ),
         "live-claims.json": (
             live_study.write_measured if live_study and live_study.measured is not None else None
         ),

@@ -1,27 +1,23 @@
-"""Theories of networks: the trials they make, and their rows in the tables of a run."""
+"""Theories of networks: their trials, their rows, and how they stand beside simulations."""
 
+import json
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import ethermeter as em
-import numpy as np
 import pytest
 from ethermeter import plan
+from ethermeter.analysis import agreement, bounds, estimates
 from ethermeter.experiment import Experiment, load
 from ethermeter.faults import InputError
-from ethermeter.plan import Plan
-from ethermeter.store import Recorder, RunDirectory
-from ethermeter.store.rows import (
-    FLOW_METRICS,
-    NOT_COUNTED,
-    PORT_COLUMNS,
-    Remark,
-    TrialRows,
-    remarks_text,
-)
-from ethermeter.trial import Trial, read_trial
+from ethermeter.metrics import Caution, Metric
+from ethermeter.store import RunDirectory
+from ethermeter.store.rows import Remark
+from ethermeter.trial import read_trial
 from networks import network
+from theory_runs import BOUNDED, MEAN, recorded, rows_of_theory
 
 TWO_FLOWS = network(
     """\
@@ -79,50 +75,21 @@ def test_models_without_the_engine_are_refused_with_the_cure(tmp_path):
     assert '"theory" among run.engines' in fault.allowed
 
 
-def rows_of(trial: Trial, remarks: tuple[Remark, ...]) -> TrialRows:
-    """Return rows of a theory that says nothing but a largest queue of 3 frames at port 1."""
-    flows, ports = len(trial.scenario.flows), 2 * len(trial.scenario.links)
-    values = np.full(len(FLOW_METRICS) * (1 + flows), math.nan)
-    counts = np.full((ports, len(PORT_COLUMNS)), NOT_COUNTED)
-    counts[1, PORT_COLUMNS.index("queue_most")] = 3
-    none = np.empty(0, np.int64)
-    return TrialRows(
-        stations=0,
-        values=values,
-        cautions=np.zeros(len(values), np.uint64),
-        batch_frames=none,
-        batch_charged_ps=none,
-        batch_delay_sum_s=np.empty(0),
-        batch_delay_square_sum_s2=np.empty(0),
-        histogram=np.empty(0, np.uint8),
-        low_ps=none,
-        high_ps=none,
-        count=none,
-        events=0,
-        core_s=0.0,
-        flows=flows,
-        ports=counts.ravel(),
-        remarks=remarks_text(remarks),
-    )
-
-
 def test_what_a_theory_does_not_know_of_a_port_is_null_and_its_words_have_a_table(tmp_path):
     source = experiment(tmp_path, "theory")
-    made = plan.expand([source])
+    bounded, mean = plan.expand([source]).trials
     remarks = (
         Remark("flow", 1, "reason", "arrivals are Poisson: no burst is the largest"),
         Remark("flow", 0, "method", "TFA"),
     )
-    with Recorder(
-        tmp_path / "run", Plan("x", made.trials), experiments={"x": TWO_FLOWS}, version="1"
-    ) as recorder:
-        for at, trial in enumerate(made.trials):
-            recorder.record(at, rows_of(trial, remarks[: 2 - at]))
-        recorder.finish({"finished": "2026-01-01T00:00:00+00:00"})
-    run = RunDirectory(tmp_path / "run")
+    rows = {
+        BOUNDED: rows_of_theory(bounded, {}, queues={(1, "queue_most"): 3}, remarks=remarks),
+        MEAN: rows_of_theory(mean, {}),
+    }
+    run = recorded(source, tmp_path / "run", rows)
     table = run.ports()
     assert table is not None
-    assert table["queue_most"].to_pylist() == [None, 3, None, None, None, None] * 2
+    assert table["queue_most"].to_pylist() == [None, 3, None, None, None, None] + [None] * 6
     assert table["frames"].null_count == len(table)
     words = run.remarks()
     assert words is not None
@@ -135,13 +102,6 @@ def test_what_a_theory_does_not_know_of_a_port_is_null_and_its_words_have_a_tabl
             "text": remarks[0].text,
         },
         {"trial": "x/00000", "about": "flow", "number": 0, "kind": "method", "text": "TFA"},
-        {
-            "trial": "x/00001",
-            "about": "flow",
-            "number": 1,
-            "kind": "reason",
-            "text": remarks[0].text,
-        },
     ]
     assert run.port_classes() is None
 
@@ -150,3 +110,110 @@ def test_a_run_without_theories_has_no_table_of_their_words(tmp_path):
     path = tmp_path / "x.toml"
     path.write_text(TWO_FLOWS, encoding="utf-8")
     assert em.load(path).run(out=tmp_path / "run", jobs=1).directory.remarks() is None
+
+
+US = 1e-6
+REASON = "arrivals are Poisson: no burst is the largest"
+
+
+def beside(
+    folder: Path, *, bound_s: float, mean_s: Sequence[float] = (20 * US, 130 * US), queue: int = 4
+) -> RunDirectory:
+    """Run the simulations beside theories of these values; only the first flow has a bound."""
+    source = experiment(folder, "theory", "simulation")
+    bounded, mean, *_ = plan.expand([source]).trials
+    # Link 2 joins the sink to the switch, so that port 5 is the switch's towards the sink.
+    queues = {(5, "queue_most"): queue}
+    remarks = [Remark("flow", 0, "method", "TFA"), Remark("flow", 1, "reason", REASON)]
+    rows = {
+        BOUNDED: rows_of_theory(
+            bounded,
+            {Metric.ONE_WAY_DELAY_MAX: (bound_s, math.nan)},
+            cautions=[Caution.UPPER_BOUND],
+            queues=queues,
+            remarks=remarks,
+        ),
+        MEAN: rows_of_theory(mean, {Metric.ONE_WAY_DELAY: mean_s}),
+    }
+    return recorded(source, folder / f"run-{bound_s}-{queue}-{mean_s[0]}", rows)
+
+
+def largest_s(run: RunDirectory, flow: int) -> float:
+    """Largest simulated delay of a flow over all replications, from the table of observations."""
+    table = run.observations().to_pandas()
+    of = table[(table["station"] == flow) & (table["metric"] == "one_way_delay_max")]
+    return float(of[~of["trial"].isin(["x/00000", "x/00001"])]["value"].max())
+
+
+def test_a_largest_delay_may_reach_its_bound_and_not_a_picosecond_more(tmp_path):
+    most_s = largest_s(beside(tmp_path, bound_s=1.0), 0)
+    reached, passed = (beside(tmp_path, bound_s=most_s - less) for less in (0.0, 1e-12))
+    control, copy = bounds.read(reached, reached.trials()).times
+    assert (control.flow, control.bound_s, control.method) == ("control", most_s, "TFA")
+    assert control.observed[0].verdict == "holds"
+    assert control.observed[0].largest_s == most_s
+    assert (copy.flow, copy.method, copy.observed[0].verdict) == ("copy", REASON, "unknown")
+    assert math.isnan(copy.bound_s)
+    assert bounds.read(reached, reached.trials()).warnings == []
+    (text,) = bounds.read(passed, passed.trials()).warnings
+    assert text.startswith("x: flow control: the largest simulated one way delay, ")
+    found = json.loads(bounds.to_json(bounds.read(passed, passed.trials())))
+    # The delay of one flow and the queue of one port have a bound.
+    assert (found["compared"], found["exceeded"], found["warnings"]) == (2, 1, [text])
+
+
+def test_a_queue_is_compared_with_its_bound_and_the_bound_with_the_room(tmp_path):
+    run = beside(tmp_path, bound_s=1.0)
+    ports = run.ports()
+    assert ports is not None
+    frame = ports.to_pandas()
+    most = int(frame[(frame["port"] == 5) & ~frame["trial"].isin(["x/00000"])]["queue_most"].max())
+    # A copy waits while another is sent.
+    assert 1 < most < 20
+    for queue, verdict, is_lossless in (
+        (most, "holds", True),
+        (most - 1, "exceeded", True),
+        (21, "holds", False),
+    ):
+        of = beside(tmp_path, bound_s=2.0, queue=queue)
+        queues = bounds.read(of, of.trials()).queues
+        port = next(each for each in queues if each.port == 5)
+        assert (port.node, port.peer, port.room.frames) == ("s", "sink", 20)
+        assert (port.bound.frames, port.simulated.frames) == (queue, most)
+        assert (port.verdict, port.is_lossless) == (verdict, is_lossless)
+    assert next(each for each in queues if each.port == 0).is_lossless is None
+
+
+def test_means_of_flows_are_compared_with_their_simulation(tmp_path):
+    run = beside(tmp_path, bound_s=1.0)
+    times = bounds.read(run, run.trials()).times
+    simulated = [time.observed[0].mean for time in times]
+    assert all(mean.half_width > 0 for mean in simulated)
+    near = simulated[0].value + simulated[0].half_width / 2
+    far = simulated[1].value + 50 * simulated[1].half_width
+    other = beside(tmp_path, bound_s=1.0, mean_s=(near, far))
+    of_flows = [each for each in agreement.read(other.path) if "flow" in each.point]
+    assert [(each.point["flow"], each.model, each.verdict) for each in of_flows] == [
+        ("control", "queueing", "agrees"),
+        ("copy", "queueing", "differs"),
+    ]
+
+
+def test_a_bound_has_no_interval_and_a_mean_by_theory_no_width(tmp_path):
+    run = beside(tmp_path, bound_s=3e-4)
+    points = {point.engine: point.estimates for point in estimates.compute(run.path)}
+    # Without a bound of one flow there is none of all.
+    assert math.isnan(points[BOUNDED][Metric.ONE_WAY_DELAY_MAX].value)
+    assert points[MEAN][Metric.ONE_WAY_DELAY].half_width == 0
+    source = experiment(tmp_path, "theory")
+    bounded, mean = plan.expand([source]).trials
+    values = {Metric.ONE_WAY_DELAY_MAX: (3e-4, 5e-4)}
+    rows = {
+        BOUNDED: rows_of_theory(bounded, values, cautions=[Caution.UPPER_BOUND]),
+        MEAN: rows_of_theory(mean, {}),
+    }
+    run = recorded(source, tmp_path / "both", rows)
+    points = {point.engine: point.estimates for point in estimates.compute(run.path)}
+    found = points[BOUNDED][Metric.ONE_WAY_DELAY_MAX]
+    assert (found.value, found.cautions) == (5e-4, ("upper-bound",))
+    assert not found.has_interval

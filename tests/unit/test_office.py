@@ -95,4 +95,3 @@ def test_a_file_of_both_engines_has_the_pairs_and_what_theory_says():
         }
     ]
     assert read["metrics"]["loss"]["unit"] == ""
-    assert read["theory"].startswith("Theory is not available for networks")

@@ -1,6 +1,8 @@
 """Agreement: theory against simulation, and which assumption parts them.
 
-A theory is compared with a simulation of what it assumes and with one of the segment.
+A theory is compared with a simulation of what it assumes and with one of the segment. Of a network,
+queueing theory is compared with its simulation, for all flows together and flow by flow; bounds are
+compared by `ethermeter.analysis.bounds`.
 
 The rule
 --------
@@ -18,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ethermeter.analysis import estimates
+from ethermeter.analysis import bounds, estimates
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.interval import Estimate, upper_tail
 from ethermeter.analysis.tables import point_of
@@ -30,6 +32,7 @@ ERROR = 0.05
 COMPARED = (
     *(Metric.UTILISATION, Metric.TRANSMISSION_DELAY, Metric.RESPONSE_TIME),
     *(Metric.ATTEMPTS_PER_FRAME, Metric.OFFERED_LOAD_Q, Metric.LOSS),
+    *(Metric.ONE_WAY_DELAY, Metric.ROUND_TRIP),
 )
 """Metrics that theories speak of; the others follow from these."""
 
@@ -235,7 +238,15 @@ def write(run_dir: Path) -> Path:
     """Compare theories with simulations of a run; the path of the `agreement.json` it writes."""
     from ethermeter.store import RunDirectory
 
-    return RunDirectory(run_dir).keep(FILE, to_json(agreements(estimates.read(run_dir))))
+    return RunDirectory(run_dir).keep(FILE, to_json(read(run_dir)))
+
+
+def read(run_dir: Path) -> tuple[Agreement, ...]:
+    """Compare every theory of a run with its simulations, of networks also flow by flow."""
+    from ethermeter.store import RunDirectory
+
+    of_flows = bounds.flow_points(RunDirectory(run_dir))
+    return agreements([*estimates.read(run_dir), *of_flows])
 
 
 def to_json(found: Sequence[Agreement]) -> str:
@@ -243,7 +254,7 @@ def to_json(found: Sequence[Agreement]) -> str:
     used = dict.fromkeys(each.metric for each in found)
     head = {
         "error": ERROR,
-        "metrics": estimates.meanings(used),
+        "metrics": estimates.meanings(used, of_flows=Metric.ONE_WAY_DELAY in used),
         "comparisons": plain(found),
     }
     return json.dumps(head, ensure_ascii=False, indent=1) + "\n"

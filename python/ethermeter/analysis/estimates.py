@@ -57,7 +57,10 @@ FILE = "estimates.json"
 ENOUGH_REPLICATIONS = 3
 MOST_AT_ONCE = 4096
 """Stations or flows of all trials together of which tables are in memory at a time."""
-_MANY = 1e9
+FORMULA_DEGREES = 1e9
+"""Degrees of freedom of a formula's value, which has no error: null stands for no degrees, so
+infinitely many are written as many.
+"""
 T = TypeVar("T", bound=Trial)
 
 
@@ -150,9 +153,11 @@ def estimate(
             if not whole.is_there[first, position]:
                 continue
             found = columns[position][group]
-            # A formula has no sampling error; null stands for no degrees of freedom, so infinitely
-            # many are written as many.
-            found = Estimate(found.value, 0.0, _MANY) if formula else found
+            if formula:
+                # A mean by a formula has no sampling error; a bound estimates nothing.
+                is_bound = Caution.UPPER_BOUND in words.get((group, position), ())
+                error = math.nan if is_bound else 0.0
+                found = Estimate(found.value, error, math.nan if is_bound else FORMULA_DEGREES)
             if unseen.is_unseen(metric, found.value, example.engine):
                 members = np.flatnonzero(groups == group)
                 exposed = _exposure(metric, whole, members, example.scenario)

@@ -37,7 +37,6 @@ from ethermeter.json_values import plain
 from ethermeter.metrics import Metric
 from ethermeter.scenario import CoderArrivals, SaturatedArrivals
 from ethermeter.store.rows import flows_of
-from ethermeter.theory.assumptions import NOT_OF_NETWORKS
 
 if TYPE_CHECKING:
     from ethermeter.store import RunDirectory
@@ -287,6 +286,5 @@ def to_json(found: Sequence[Comparison], pairs: Sequence[Pair] = ()) -> str:
         "metrics": meanings(used, of_flows=True),
         "comparisons": plain(found),
         "side_by_side": [pair.as_json() for pair in pairs],
-        "theory": NOT_OF_NETWORKS,
     }
     return json.dumps(head, ensure_ascii=False, indent=1) + "\n"

@@ -1,12 +1,17 @@
 """Commands that apply theories to an experiment."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ethermeter.cli import options
+from ethermeter.cli.bounds import print_bounds
 from ethermeter.cli.output import number, print_json, print_table
+
+if TYPE_CHECKING:
+    from ethermeter.analysis.agreement import Agreement
 
 CHOOSE_EXAMPLES = """\
   ethermeter theory choose three-ways-poisson
@@ -93,14 +98,15 @@ def agreement(
     """Compare theories with simulations, and say which assumption parts them."""
     import json
 
-    from ethermeter.analysis import estimates
-    from ethermeter.analysis.agreement import agreements, to_json
+    from ethermeter.analysis import bounds
+    from ethermeter.analysis.agreement import read, to_json
     from ethermeter.api import open as open_run
     from ethermeter.faults import InputError
-    from ethermeter.report.cautions import Marks
 
-    found = agreements(estimates.read(open_run(run).path))
-    if not found:
+    opened = open_run(run)
+    found = read(opened.path)
+    answers = bounds.read(opened.directory, opened.trials())
+    if not found and not answers.times:
         raise InputError.of(str(run), "run.engines", "no theory", 'a run with the engine "theory"')
     shown = [
         each
@@ -108,8 +114,26 @@ def agreement(
         if not differing or "differs" in (each.verdict, each.idealised_verdict)
     ]
     if as_json:
-        print_json(json.loads(to_json(shown)))
+        of_bounds = {"bounds": json.loads(bounds.to_json(answers))} if answers.times else {}
+        print_json(json.loads(to_json(shown)) | of_bounds)
         return
+    if shown:
+        _print_agreements(shown)
+    for name, verdicts in (
+        ("the worlds that they assume", [each.idealised_verdict for each in found]),
+        ("the simulation", [each.verdict for each in found]),
+    ):
+        judged = [verdict for verdict in verdicts if verdict in ("agrees", "differs")]
+        if judged:
+            agreed = judged.count("agrees")
+            typer.echo(f"theories and {name}: {agreed} of {len(judged)} comparisons agree")
+    print_bounds(answers)
+
+
+def _print_agreements(shown: "Sequence[Agreement]") -> None:
+    """Print comparisons of theories with simulations, with the cautions of the theories."""
+    from ethermeter.report.cautions import Marks
+
     keys = list(dict.fromkeys(key for each in shown for key in each.point))
     marks = Marks(each.cautions for each in shown)
     rows = [
@@ -133,21 +157,13 @@ def agreement(
             "metric",
             "theory",
             "world it assumes",
-            "segment",
+            "simulation",
             "cause",
         ],
         rows,
     )
     for line in marks.legend():
         typer.echo(line)
-    for name, verdicts in (
-        ("the worlds that they assume", [each.idealised_verdict for each in found]),
-        ("the segment", [each.verdict for each in found]),
-    ):
-        judged = [verdict for verdict in verdicts if verdict in ("agrees", "differs")]
-        typer.echo(
-            f"theories and {name}: {judged.count('agrees')} of {len(judged)} comparisons agree"
-        )
 
 
 def _shown(value: Any, verdict: str) -> str:

@@ -10,6 +10,7 @@ import typer
 
 from ethermeter.analysis.claims import LIVE_FILE
 from ethermeter.cli import options, running
+from ethermeter.cli.bounds import print_bounds
 from ethermeter.cli.guard import FAILED, say
 from ethermeter.cli.output import print_json
 from ethermeter.nodes import hosts_in
@@ -264,6 +265,7 @@ def measure(
             if (file := summary.written.get("live_agreement")) is not None:
                 running.print_side_by_side(live.read_pairs(summary.run.path), file)
                 running.print_live_agreement(live.read(summary.run.path), file)
+            print_bounds(summary.answers)
         else:
             _print_series(summary.points)
         running.print_run_cautions(summary.points)

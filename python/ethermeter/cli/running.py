@@ -13,12 +13,14 @@ import typer
 
 from ethermeter.analysis.claims import FILE
 from ethermeter.cli import options, studies
+from ethermeter.cli.bounds import print_bounds
 from ethermeter.cli.guard import interrupted, say
 from ethermeter.cli.output import number, print_json, print_table
 from ethermeter.cli.studies import ALL
 from ethermeter.studies import registry
 
 if TYPE_CHECKING:
+    from ethermeter.analysis.bounds import Answers
     from ethermeter.analysis.claims import Claim
     from ethermeter.analysis.estimates import Point
     from ethermeter.analysis.live import Comparison, Pair
@@ -44,7 +46,7 @@ REPRODUCE_EXAMPLES = """\
   ethermeter reproduce all --quick --out runs/all"""
 
 
-BESIDE = ("live_claims", "flows", "live_accounts", "live_agreement")
+BESIDE = ("live_claims", "flows", "live_accounts", "live_agreement", "bounds")
 """What is derived from runs of networks beside estimates."""
 TABLE_METRICS = ("utilisation", "goodput", "transmission_delay", "loss", "jain_index")
 VOICE_TABLE_METRICS = ("voice_load", "voice_utilisation", "voice_delay", "sample_loss")
@@ -84,6 +86,7 @@ def run(
         print_json(summary.as_json())
         return
     print_points(summary.points)
+    print_bounds(summary.answers)
     print_run_cautions(summary.points)
     print_files(summary)
 
@@ -377,6 +380,13 @@ class Summary:
 
         return estimates.read(self.run.path)
 
+    @property
+    def answers(self) -> "Answers":
+        """What theory says of the networks of the run, beside what was simulated and measured."""
+        from ethermeter.analysis import bounds
+
+        return bounds.read(self.run, self.run.trials())
+
     def claims(self, name: str) -> "tuple[Claim, ...]":
         """Claims of the run in a file of this name; none without the file."""
         from ethermeter.analysis import claims
@@ -408,8 +418,6 @@ def resume_command() -> str:
 
 def print_side_by_side(pairs: "Sequence[Pair]", file: Path) -> None:
     """Print both engines by table of flows, where there are several; `file` has all of it."""
-    from ethermeter.theory.assumptions import NOT_OF_NETWORKS
-
     if len({pair.flows for pair in pairs}) > 1:
         keys = list(dict.fromkeys(key for pair in pairs for key in pair.point))
         rows = [
@@ -427,7 +435,6 @@ def print_side_by_side(pairs: "Sequence[Pair]", file: Path) -> None:
         print_table(head, rows)
         if len(pairs) > TABLE_ROWS:
             typer.echo(f"… {len(pairs) - TABLE_ROWS} more in {file}")
-    typer.echo(NOT_OF_NETWORKS)
 
 
 def print_live_agreement(found: "Sequence[Comparison]", file: Path) -> None:

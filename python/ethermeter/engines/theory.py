@@ -12,7 +12,7 @@ from ethermeter.engines.simulation import observe, simulated
 from ethermeter.metrics import caution_mask, without_samples
 from ethermeter.scenario import Scenario
 from ethermeter.stations import station_count
-from ethermeter.store.rows import METRICS, STATION_METRICS, TrialRows
+from ethermeter.store.rows import METRICS, STATION_METRICS, TrialRows, formula_rows
 from ethermeter.theory.ablation import ablated
 from ethermeter.theory.idealised import IdealisedScenario, ideal
 from ethermeter.theory.inputs import model_inputs
@@ -38,21 +38,11 @@ def run_trial(trial: Trial, model: str) -> TrialRows:
     values = np.full(len(METRICS) + stations * len(STATION_METRICS), math.nan)
     values[: len(METRICS)] = [verdict.values.get(metric, math.nan) for metric in METRICS]
     mask = without_samples(np.full(len(values), caution_mask(verdict.cautions)), values)
-    cells = stations * scenario.batches
-    none = np.empty(0, np.int64)
-    return TrialRows(
+    return formula_rows(
+        values,
+        mask,
         stations=stations,
-        values=values,
-        cautions=mask,
-        batch_frames=np.zeros(cells, np.int64),
-        batch_charged_ps=np.zeros(cells, np.int64),
-        batch_delay_sum_s=np.zeros(cells),
-        batch_delay_square_sum_s2=np.zeros(cells),
-        histogram=np.empty(0, np.uint8),
-        low_ps=none,
-        high_ps=none,
-        count=none,
-        events=0,
+        cells=stations * scenario.batches,
         core_s=time.perf_counter() - begin_s,
     )
 

@@ -175,7 +175,7 @@ def gather(run_dir: Path, presentation: Presentation) -> ReportData:
         groups=by_group,
         attachments=by_attachment,
         shares=shares,
-        agreements=agreement.agreements(points),
+        agreements=agreement.read(run_dir),
         measured=live.read(run_dir) if is_live else (),
         pairs=live.read_pairs(run_dir) if is_live else (),
         captures=captures.read(run_dir),

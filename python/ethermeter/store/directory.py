@@ -209,19 +209,20 @@ class RunDirectory:
         """
         return self._table(HISTOGRAM_TABLE)
 
-    def ports(self) -> "pa.Table | None":
+    def ports(self, *, trials: Sequence[str] | None = None) -> "pa.Table | None":
         """Read what was counted at the ports of networks; None if the run has no network.
 
         Columns: trial · port · what `ethermeter.store.rows.PORT_COLUMNS` name.
         """
-        return self._table(PORTS) if (self.path / PORTS).is_file() else None
+        return self._table(PORTS, trials=trials) if (self.path / PORTS).is_file() else None
 
-    def port_classes(self) -> "pa.Table | None":
+    def port_classes(self, *, trials: Sequence[str] | None = None) -> "pa.Table | None":
         """Read what was counted of the traffic classes of ports; None of a run without classes.
 
         Columns: trial · what `ethermeter.store.rows.CLASS_COLUMNS` name.
         """
-        return self._table(PORT_CLASSES) if (self.path / PORT_CLASSES).is_file() else None
+        has_some = (self.path / PORT_CLASSES).is_file()
+        return self._table(PORT_CLASSES, trials=trials) if has_some else None
 
     def remarks(self) -> "pa.Table | None":
         """Read what theories of networks say in words; None of a run without them.

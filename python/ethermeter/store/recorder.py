@@ -56,7 +56,14 @@ PARTS_OPEN = 3
 
 DERIVED = (
     *("estimates.json", "positions.json", "claims.json", "agreement.json", "live-claims.json"),
-    *("flows.json", "live-accounts.json", "network.toml", "live-agreement.json", "report.html"),
+    *(
+        "bounds.json",
+        "flows.json",
+        "live-accounts.json",
+        "network.toml",
+        "live-agreement.json",
+        "report.html",
+    ),
 )
 EXPERIMENT, EXPERIMENTS = "experiment.toml", "experiments"
 FILES = (

@@ -166,6 +166,44 @@ class TrialRows:
         return sum(getattr(self, name).nbytes for name in ARRAYS)
 
 
+def formula_rows(
+    values: Floats,
+    cautions: Masks,
+    *,
+    stations: int = 0,
+    cells: int = 0,
+    flows: int = 0,
+    ports: Integers | None = None,
+    port_classes: Integers | None = None,
+    remarks: str = "",
+    core_s: float = 0.0,
+) -> TrialRows:
+    """Return the rows of a formula: no frames, in `cells` batches of stations, and no histograms.
+
+    The other arguments are those of `TrialRows`.
+    """
+    none = np.empty(0, np.int64)
+    return TrialRows(
+        stations=stations,
+        values=values,
+        cautions=cautions,
+        batch_frames=np.zeros(cells, np.int64),
+        batch_charged_ps=np.zeros(cells, np.int64),
+        batch_delay_sum_s=np.zeros(cells),
+        batch_delay_square_sum_s2=np.zeros(cells),
+        histogram=np.empty(0, np.uint8),
+        low_ps=none,
+        high_ps=none,
+        count=none,
+        events=0,
+        core_s=core_s,
+        flows=flows,
+        ports=none if ports is None else ports,
+        port_classes=none if port_classes is None else port_classes,
+        remarks=remarks,
+    )
+
+
 NUMBERS = tuple(of.name for of in fields(TrialRows) if of.type in (int, float, str))
 ARRAYS = tuple(of.name for of in fields(TrialRows) if of.name not in NUMBERS)
 """Fields of `TrialRows` that are arrays."""

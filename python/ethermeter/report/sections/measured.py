@@ -10,7 +10,6 @@ from ethermeter.document import Block, Section, Table, Text, cell, plain
 from ethermeter.report.data import ReportData
 from ethermeter.report.labels import key_title
 from ethermeter.report.tables import tag
-from ethermeter.theory.assumptions import NOT_OF_NETWORKS
 
 OPEN_ROWS = 40
 _TAGS = {"agrees": "holds", "differs": "missed"}
@@ -92,7 +91,7 @@ def _side_by_side(data: ReportData) -> list[Block]:
         headers=len(head),
         open_rows=OPEN_ROWS,
     )
-    return [Text(SIDE_BY_SIDE, "lead"), table, Text(NOT_OF_NETWORKS)]
+    return [Text(SIDE_BY_SIDE, "lead"), table]
 
 
 def _number(each: Comparison, value: float, half_width: float) -> str:

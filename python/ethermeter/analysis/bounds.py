@@ -1,0 +1,485 @@
+"""Bounds: the theory of a network beside what was simulated and measured there.
+
+The rule
+--------
+A bound is a worst case: no delay of a flow, and no queue at a port, may ever be above it. So the
+largest value over all replications is compared with it, without intervals, to the picosecond. A
+measured delay may be above by what is not known of it: the bound of the error of the clocks of both
+hosts, and the greatest lateness of relayed wires on its way. Where that is unknown there is no
+verdict. A value above its bound is a defect: of the bound, of the engine, or of hosts that do not
+send what the experiment says.
+"""
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import numpy as np
+
+from ethermeter.analysis import groups
+from ethermeter.analysis.estimates import FORMULA_DEGREES, Point, estimate_json
+from ethermeter.analysis.interval import LEVEL, Estimate, Floats
+from ethermeter.analysis.tables import alike, codes, per_station, point_of
+from ethermeter.json_values import finite
+from ethermeter.metrics import ALL, Caution, Metric, percentiles
+from ethermeter.scenario import Scenario
+from ethermeter.store.rows import flows_of
+from ethermeter.theory.assumptions import BOUNDS, MEANS
+from ethermeter.trial import LIVE, SIMULATION, THEORY
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from ethermeter.store import RunDirectory
+    from ethermeter.trial import Trial
+
+FILE = "bounds.json"
+FLOW = "flow"
+"""Key that a point of a flow has besides those that the experiment varies."""
+TIMES = (Metric.ONE_WAY_DELAY, Metric.ROUND_TRIP)
+"""Times that theories of networks speak of."""
+BOUNDED, MEAN = f"{THEORY}/{BOUNDS}", f"{THEORY}/{MEANS}"
+"""Engines of theories of networks."""
+ESTIMATED = (*(of for time in TIMES for of in (time, *percentiles(time))), Metric.LOSS)
+PS_PER_S = 1e12
+Verdict = Literal["holds", "exceeded", "unknown"]
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """A time of a flow at a point, by simulation or by measurement."""
+
+    engine: str
+    mean: Estimate
+    percentiles: Mapping[Metric, Estimate]  # Of the time, its largest value included
+    largest_s: float  # Over all replications
+    # By how much a delay may be above its bound: errors of clocks, lateness of relayed wires. 0 of
+    # a simulation, NaN where it is unknown
+    allowance_s: float
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class FlowTime:
+    """A time of a flow at a point: its bound and mean by theory, and what was observed."""
+
+    series: str
+    point: Mapping[str, str]
+    flow: str
+    metric: Metric  # Of `TIMES`
+    bound_s: float  # NaN without one
+    method: str  # How the bound was found, or why there is none
+    mean_s: float  # NaN without one
+    cautions: tuple[str, ...]  # That the mean carries
+    why_no_mean: str
+    observed: tuple[Observed, ...]
+
+    def of(self, engine: str) -> Observed | None:
+        """Return what an engine observed; None if it did not run."""
+        return next((each for each in self.observed if each.engine == engine), None)
+
+
+class Size(NamedTuple):
+    """Size of a queue; octets from destination address to FCS. NaN where it is unknown."""
+
+    frames: float
+    octets: float
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """The largest queue at a port, or of a traffic class of it, the frame being sent included."""
+
+    series: str
+    point: Mapping[str, str]
+    port: int
+    node: str
+    peer: str
+    traffic_class: int | None  # 0 is the highest; None of a port without classes
+    bound: Size
+    reason: str  # Why there is no bound
+    simulated: Size  # Over all replications
+    dropped: float  # Frames that the simulation dropped there in the window, mean over replications
+    room: Size  # What is configured; NaN without a limit
+    verdict: Verdict
+
+    @property
+    def is_lossless(self) -> bool | None:
+        """Whether the room suffices for the bound, so that nothing can be lost; None unknown."""
+        if math.isnan(self.bound.frames):
+            return None
+        return not any(room < need for need, room in zip(self.bound, self.room, strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What theory says of the networks of a run, beside the other engines."""
+
+    times: tuple[FlowTime, ...]
+    queues: tuple[Queue, ...]
+
+    @property
+    def warnings(self) -> list[str]:
+        """A sentence for every value above its bound."""
+        return [*_late(self.times), *_full(self.queues)]
+
+    @property
+    def verdicts(self) -> tuple[int, int]:
+        """How many values were compared with their bound, and how many of them are above it."""
+        found = [each.verdict for time in self.times for each in time.observed]
+        found += [queue.verdict for queue in self.queues]
+        exceeded = found.count("exceeded")
+        return found.count("holds") + exceeded, exceeded
+
+
+def _late(times: Sequence[FlowTime]) -> Iterator[str]:
+    for time in times:
+        for each in time.observed:
+            if each.verdict == "exceeded":
+                done = "measured" if each.engine == LIVE else "simulated"
+                known = f" and {_us(each.allowance_s)} of uncertainty" if each.allowance_s else ""
+                yield (
+                    f"{where(time.series, time.point)}flow {time.flow}: the largest {done} "
+                    f"{time.metric.value.replace('_', ' ')}, {_us(each.largest_s)}, is above its "
+                    f"bound, {_us(time.bound_s)}{known}"
+                )
+
+
+def _full(queues: Sequence[Queue]) -> Iterator[str]:
+    for queue in queues:
+        if queue.verdict == "exceeded":
+            of_class = "" if queue.traffic_class is None else f", class {queue.traffic_class}"
+            yield (
+                f"{where(queue.series, queue.point)}port {queue.node} to {queue.peer}{of_class}: "
+                f"the largest simulated queue, {queue.simulated.frames:g} frames and "
+                f"{queue.simulated.octets:g} octets, is above its bound, {queue.bound.frames:g} "
+                f"frames and {queue.bound.octets:g} octets"
+            )
+
+
+def where(series: str, point: Mapping[str, str]) -> str:
+    """Return the beginning of a sentence about a point."""
+    return ", ".join([series, *(f"{key} = {text}" for key, text in point.items())]) + ": "
+
+
+def _us(time_s: float) -> str:
+    return f"{time_s * 1e6:.6g} µs"
+
+
+def read(run: "RunDirectory", trials: "Sequence[Trial]") -> Answers:
+    """Return what theory says at every point of some trials, beside the other engines."""
+    words = _words(run)
+    times: list[FlowTime] = []
+    queues: list[Queue] = []
+    for members in alike([trial for trial in trials if flows_of(trial.scenario)], point_of):
+        by_engine: dict[str, list[Trial]] = {}
+        for trial in members:
+            by_engine.setdefault(trial.engine, []).append(trial)
+        if not {BOUNDED, MEAN} & by_engine.keys():
+            continue
+        times += _times(run, by_engine, words)
+        if BOUNDED in by_engine:
+            queues += _queues(run, by_engine, words)
+    return Answers(tuple(times), tuple(queues))
+
+
+_Words = Mapping[tuple[str, str, int], tuple[str, str]]
+"""Kind and text of a remark, by trial, what it is about, and number."""
+
+
+def _words(run: "RunDirectory") -> _Words:
+    table = run.remarks()
+    if table is None:
+        return {}
+    columns = [table[name].to_pylist() for name in ("trial", "about", "number", "kind", "text")]
+    found: dict[tuple[str, str, int], tuple[str, str]] = {}
+    for trial, about, number, kind, text in zip(*columns, strict=True):
+        found[trial, about, number] = (kind, text)
+    return found
+
+
+def _times(
+    run: "RunDirectory", by_engine: "Mapping[str, Sequence[Trial]]", words: _Words
+) -> Iterator[FlowTime]:
+    """Yield the times of the flows of a point that any engine has a word or a value of."""
+    trials = [trial for members in by_engine.values() for trial in members]
+    ids = [trial.id for trial in trials]
+    observations = run.observations(trials=ids)
+    largest = [Metric(f"{time}_max") for time in TIMES]
+    values = dict(zip(ids, per_station(observations, trials, [*TIMES, *largest]), strict=True))
+    seen = [trial for trial in trials if trial.engine in (SIMULATION, LIVE)]
+    estimated = _estimated(run, seen, observations)
+    allowances = _allowances(run, by_engine.get(LIVE, ()))
+    cautions = _cautions(observations, [trial.id for trial in by_engine.get(MEAN, ())])
+    example = trials[0]
+    for number, flow in enumerate(example.scenario.flows):
+        for time, most in zip(TIMES, largest, strict=True):
+            bound_s, mean_s = (
+                float(values[by_engine[engine][0].id][metric][number])
+                if engine in by_engine
+                else math.nan
+                for engine, metric in ((BOUNDED, most), (MEAN, time))
+            )
+            observed = []
+            for engine in (SIMULATION, LIVE):
+                found = [values[trial.id][most][number] for trial in by_engine.get(engine, ())]
+                if found and not np.isnan(found).all():
+                    of_flow = estimated[engine, flow.name]
+                    largest_s = float(np.nanmax(found))
+                    allowance_s = allowances.get(flow.name, 0.0) if engine == LIVE else 0.0
+                    if time is Metric.ROUND_TRIP:
+                        allowance_s = 0.0  # by one clock
+                    verdict = _verdict(largest_s, bound_s, allowance_s)
+                    ranks = {metric: of_flow[metric] for metric in percentiles(time)}
+                    observed.append(
+                        Observed(engine, of_flow[time], ranks, largest_s, allowance_s, verdict)
+                    )
+            is_round_trip = time is Metric.ROUND_TRIP
+            if is_round_trip and not observed and math.isnan(bound_s) and math.isnan(mean_s):
+                continue
+            yield FlowTime(
+                example.series,
+                dict(example.point),
+                flow.name,
+                time,
+                bound_s,
+                _word(by_engine.get(BOUNDED, ()), words, "flow", number),
+                mean_s,
+                cautions.get((number, time.value), ()),
+                _word(by_engine.get(MEAN, ()), words, "flow", number),
+                tuple(observed),
+            )
+
+
+def _word(trials: "Sequence[Trial]", words: _Words, about: str, number: int) -> str:
+    return words.get((trials[0].id, about, number), ("", ""))[1] if trials else ""
+
+
+def _estimated(
+    run: "RunDirectory", trials: "Sequence[Trial]", observations: "pa.Table"
+) -> dict[tuple[str, str], Mapping[Metric, Estimate]]:
+    """Estimates of every flow by engine and name of the flow."""
+    if not trials:
+        return {}
+    ids = [trial.id for trial in trials]
+    points = groups.estimate(
+        trials,
+        observations,
+        run.batches(trials=ids),
+        groups.by_flow,
+        metrics=ESTIMATED,
+        flow_batches=run.flow_batches(trials=ids),
+    )
+    return {(point.engine, point.point[groups.PART]): point.estimates for point in points}
+
+
+def _cautions(
+    observations: "pa.Table", ids: Sequence[str]
+) -> dict[tuple[int, str], tuple[str, ...]]:
+    """Cautions of the values of single flows, by number of the flow and metric."""
+    if not ids:
+        return {}
+    trial, _ = codes(observations["trial"], list(ids))
+    rows = observations.filter(trial >= 0)
+    columns = [rows[name].to_pylist() for name in ("station", "metric", "caution")]
+    return {
+        (station, metric): tuple(text.split())
+        for station, metric, text in zip(*columns, strict=True)
+        if station != ALL and text and text != Caution.NO_SAMPLES
+    }
+
+
+def _allowances(run: "RunDirectory", trials: "Sequence[Trial]") -> dict[str, float]:
+    """By how much a measured one-way delay may be wrong, by flow; NaN where that is unknown."""
+    from ethermeter.analysis import pacing
+    from ethermeter.store.measured import complete_results
+
+    found: dict[str, float] = {}
+    for _, result in complete_results(run.path, [trial.id for trial in trials]):
+        for clock in pacing.clocks(result):
+            bound_s = 0.0 if clock.is_shared else clock.delay_bound_s
+            before_s = found.get(clock.flow, 0.0)
+            found[clock.flow] = math.nan if math.isnan(bound_s) else max(before_s, bound_s)
+    return found
+
+
+def _verdict(largest: float, bound: float, allowance: float, *, scale: float = PS_PER_S) -> Verdict:
+    """Compare in whole units, such as picoseconds."""
+    limit = bound + allowance
+    if math.isnan(largest) or math.isnan(limit):
+        return "unknown"
+    return "exceeded" if round(largest * scale) > round(limit * scale) else "holds"
+
+
+def _queues(
+    run: "RunDirectory", by_engine: "Mapping[str, Sequence[Trial]]", words: _Words
+) -> Iterator[Queue]:
+    """Yield the queue of every port of a point that has frames to send, and of its classes."""
+    (bounded,), simulated = by_engine[BOUNDED], by_engine.get(SIMULATION, ())
+    limits, found = (_port_columns(run, trials) for trials in ([bounded], simulated))
+    scenario = bounded.scenario
+    for port in range(2 * len(scenario.links)):
+        ends = [end.node for end in scenario.links[port // 2].ends]
+        node, peer = ends[port % 2], ends[1 - port % 2]
+        reason = _word([bounded], words, "port", port)
+        keys = sorted({key for key in (*limits, *found) if key[0] == port})
+        several = [key for key in keys if key[1] >= 0]
+        for key in several or keys:
+            seen = found.get(key, {})
+            bound, largest = _largest(limits.get(key, {})), _largest(seen)
+            traffic_class = key[1] if several else None
+            yield Queue(
+                series=bounded.series,
+                point=dict(bounded.point),
+                port=port,
+                node=node,
+                peer=peer,
+                traffic_class=traffic_class,
+                bound=bound,
+                reason=reason if math.isnan(bound.frames) else "",
+                simulated=largest,
+                dropped=float(np.mean(seen["dropped"])) if seen else math.nan,
+                room=room_of(scenario, node, traffic_class),
+                verdict=_within_bound(largest, bound),
+            )
+
+
+def _within_bound(found: Size, bound: Size) -> Verdict:
+    verdicts = {_verdict(*pair, 0.0, scale=1.0) for pair in zip(found, bound, strict=True)}
+    if "exceeded" in verdicts:
+        return "exceeded"
+    return "holds" if "holds" in verdicts else "unknown"
+
+
+_Columns = Mapping[tuple[int, int], Mapping[str, Floats]]
+"""Counts by port and class, -1 for a port as a whole: of every trial one."""
+
+
+def _port_columns(run: "RunDirectory", trials: "Sequence[Trial]") -> _Columns:
+    """Return the queues and drops of ports and of their classes in some trials."""
+    names = ("queue_most", "queue_octets_most", "dropped")
+    found: dict[tuple[int, int], dict[str, Floats]] = {}
+    ids = [trial.id for trial in trials]
+    for rows in (run.ports(trials=ids), run.port_classes(trials=ids)) if ids else ():
+        if rows is None:
+            continue
+        port = rows["port"].to_numpy().astype(np.int64)
+        of_class = (
+            rows["class"].to_numpy().astype(np.int64)
+            if "class" in rows.column_names
+            else np.full(len(port), -1)
+        )
+        # Runs of older versions did not count octets.
+        columns = {
+            name: rows[name].to_numpy().astype(np.float64)
+            for name in names
+            if name in rows.column_names
+        }
+        for key in sorted(set(zip(port.tolist(), of_class.tolist(), strict=True))):
+            mine = (port == key[0]) & (of_class == key[1])
+            found[key] = {name: values[mine] for name, values in columns.items()}
+    return found
+
+
+def _largest(columns: Mapping[str, Floats]) -> Size:
+    """Return the largest queue of several trials."""
+    values = [columns.get(name) for name in ("queue_most", "queue_octets_most")]
+    known = [None if of is None or np.isnan(of).all() else of for of in values]
+    return Size(*(math.nan if of is None else float(np.nanmax(of)) for of in known))
+
+
+def room_of(scenario: Scenario, node: str, traffic_class: int | None) -> Size:
+    """Return the room of a port, or of one of its classes; NaN without a limit."""
+    kind = next(each.kind for each in scenario.nodes if each.name == node)
+    owner = kind.switch or kind.router
+    frames = None if owner is None else owner.queue_frames
+    octets = None if kind.switch is None else kind.switch.queue_octets
+    return Size(*(math.nan if room is None else float(room) for room in (frames, octets)))
+
+
+def flow_points(run: "RunDirectory") -> list[Point]:
+    """Return points of every flow with its means by theory and simulation, for their agreement."""
+    estimates: dict[tuple[str, tuple[tuple[str, str], ...], str], dict[Metric, Estimate]] = {}
+    for time in read(run, run.trials()).times:
+        of_flow = (*time.point.items(), (FLOW, time.flow))
+        theory = Estimate(time.mean_s, 0.0, FORMULA_DEGREES, time.cautions)
+        estimates.setdefault((time.series, of_flow, MEAN), {})[time.metric] = theory
+        if (simulated := time.of(SIMULATION)) is not None:
+            estimates.setdefault((time.series, of_flow, SIMULATION), {})[time.metric] = (
+                simulated.mean
+            )
+    return [
+        Point(series, dict(of_flow), engine, 1, found)
+        for (series, of_flow, engine), found in estimates.items()
+    ]
+
+
+def write(run_dir: Path) -> Path:
+    """Write `bounds.json` into the directory of a run; return its path."""
+    from ethermeter.store import RunDirectory
+
+    run = RunDirectory(run_dir)
+    return run.keep(FILE, to_json(read(run, run.trials())))
+
+
+def to_json(found: Answers) -> str:
+    """Text of `bounds.json`; an undefined number is null."""
+    compared, exceeded = found.verdicts
+    head = {
+        "level": LEVEL,
+        "compared": compared,
+        "exceeded": exceeded,
+        "warnings": found.warnings,
+        "flows": [_time_json(each) for each in found.times],
+        "queues": [_queue_json(each) for each in found.queues],
+    }
+    return json.dumps(head, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+
+
+def _time_json(each: FlowTime) -> dict[str, object]:
+    return {
+        "series": each.series,
+        "point": dict(each.point),
+        "flow": each.flow,
+        "metric": each.metric.value,
+        "bound": finite(each.bound_s),
+        "method": each.method,
+        "mean": finite(each.mean_s),
+        "cautions": list(each.cautions),
+        **({"why_no_mean": each.why_no_mean} if each.why_no_mean else {}),
+        "observed": {
+            of.engine: {
+                "mean": estimate_json(of.mean),
+                "largest": finite(of.largest_s),
+                "allowance": finite(of.allowance_s),
+                "verdict": of.verdict,
+            }
+            for of in each.observed
+        },
+    }
+
+
+def _queue_json(each: Queue) -> dict[str, object]:
+    return {
+        "series": each.series,
+        "point": dict(each.point),
+        "port": each.port,
+        "from": each.node,
+        "to": each.peer,
+        "class": each.traffic_class,
+        **{
+            name: {"frames": finite(size.frames), "octets": finite(size.octets)}
+            for name, size in (
+                ("bound", each.bound),
+                ("simulated", each.simulated),
+                ("room", each.room),
+            )
+        },
+        "reason": each.reason,
+        "dropped": finite(each.dropped),
+        "is_lossless": each.is_lossless,
+        "verdict": each.verdict,
+    }

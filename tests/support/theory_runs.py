@@ -1,0 +1,67 @@
+"""Runs whose theories say what a test wants, beside real simulations."""
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from ethermeter.engines.answer import answer
+from ethermeter.experiment import Experiment
+from ethermeter.metrics import Caution, Metric, caution_mask, without_samples
+from ethermeter.plan import Plan, expand
+from ethermeter.store import Recorder, RunDirectory
+from ethermeter.store.rows import (
+    FLOW_METRICS,
+    NOT_COUNTED,
+    PORT_COLUMNS,
+    Remark,
+    TrialRows,
+    formula_rows,
+    remarks_text,
+)
+from ethermeter.trial import Trial
+
+BOUNDED, MEAN = "theory/network-calculus", "theory/queueing"
+
+
+def rows_of_theory(
+    trial: Trial,
+    of_flows: Mapping[Metric, Sequence[float]],
+    *,
+    cautions: Sequence[Caution] = (),
+    queues: Mapping[tuple[int, str], int] | None = None,
+    remarks: Sequence[Remark] = (),
+) -> TrialRows:
+    """Rows of a theory with some values of the flows, whose largest is that of all flows.
+
+    `queues` are by port and column.
+    """
+    flows, ports = len(trial.scenario.flows), 2 * len(trial.scenario.links)
+    of_each = np.full((len(FLOW_METRICS), flows), math.nan)
+    for metric, values in of_flows.items():
+        of_each[FLOW_METRICS.index(metric)] = values
+    values = np.concatenate([of_each.max(axis=1), of_each.ravel()])
+    masks = np.where(np.isnan(values), np.uint64(0), caution_mask(cautions))
+    counts = np.full((ports, len(PORT_COLUMNS)), NOT_COUNTED)
+    for (port, column), count in (queues or {}).items():
+        counts[port, PORT_COLUMNS.index(column)] = count
+    return formula_rows(
+        values,
+        without_samples(masks, values),
+        flows=flows,
+        ports=counts.ravel(),
+        remarks=remarks_text(remarks),
+    )
+
+
+def recorded(
+    experiment: Experiment, directory: Path, theories: Mapping[str, TrialRows]
+) -> RunDirectory:
+    """Record a run: rows of theories by their engine, and simulations of the other trials."""
+    trials = expand([experiment]).trials
+    source = {"x": experiment.source_text}
+    with Recorder(directory, Plan("x", trials), experiments=source, version="1") as recorder:
+        for at, trial in enumerate(trials):
+            recorder.record(at, theories.get(trial.engine) or answer(trial.line))
+        recorder.finish({"finished": "2026-01-01T00:00:00+00:00"})
+    return RunDirectory(directory)
