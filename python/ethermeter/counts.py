@@ -301,6 +301,20 @@ class ClockPair:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class ClassCounts:
+    """Counts of classes at ports as columns: by number of the port, and of the class in it."""
+
+    port: Integers
+    number: Integers
+    arrived: Integers
+    frames: Integers
+    octets: Integers
+    dropped: Integers
+    queue_most: Integers
+    queue_octets_most: Integers
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class PortCounts:
     """Counts of ports: 2l and 2l + 1 are the ends of link l."""
 
@@ -315,6 +329,8 @@ class PortCounts:
     collisions: Numbers
     late_collisions: Numbers
     busy_ps: Numbers
+    queue_octets_most: Numbers
+    classes: ClassCounts
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -365,7 +381,7 @@ def _filled(kind: Any, shape: tuple[int, ...], number: float, zero: float = 0) -
         number = number or zero
         types_of = {Exact: np.object_, Floats: np.float64}
         return np.full(shape, number, np.float64 if number else types_of.get(kind, np.int64))
-    if kind in (Buckets, Windows):
+    if kind in (Buckets, Windows, ClassCounts):
         return kind(*(np.empty(0, np.int64) for _ in fields(kind)))
     found: dict[str, object] = {}
     for of in fields(kind):

@@ -102,6 +102,31 @@ class ClockSpec(Table, frozen=True, kw_only=True):
     """Spread of the drift in parts of 10⁹, at most 10⁶, drawn likewise."""
 
 
+class Class(Table, frozen=True, kw_only=True):
+    """A class of traffic at an output port: a queue of its own.
+
+    Classes are served in strict priority, without preemption: the first of a port is the highest.
+    Neighbours with a quantum share their level of priority by deficit round robin.
+    """
+
+    priorities: tuple[int, ...]
+    """Priorities (PCP of 802.1Q, 0 to 7) of its frames; a frame without a tag has priority 0. Each
+    belongs to exactly one class of a port.
+    """
+    quantum_octets: int | None = None
+    """Quantum of deficit round robin in octets on the wire (preamble, frame and gap), from 1;
+    strict priority if absent.
+    """
+    idle_slope_bps: int | None = None
+    """Rate of the credit-based shaper (802.1Q § 8.6.8.2) in bits per second, below that of the
+    link; no shaper if absent. Only of classes before all others.
+    """
+    queue_frames: int | None = None
+    """Queue limit in frames, one being sent included; that of the node if absent."""
+    queue_octets: int | None = None
+    """Queue limit in octets; that of the node if absent."""
+
+
 class Host(Table, frozen=True, kw_only=True):
     """A host: the stages between application and link."""
 
@@ -121,6 +146,8 @@ class Host(Table, frozen=True, kw_only=True):
     """Receive buffer and flow control; unlimited if absent."""
     clock: ClockSpec | None = None
     """Its clock; a perfect one if absent."""
+    classes: tuple[Class, ...] = ()
+    """Classes of the queue of its port, highest first; one queue for all frames if empty."""
 
 
 class Learns(Table, frozen=True, kw_only=True):
@@ -188,6 +215,9 @@ class Switch(Table, frozen=True, kw_only=True):
     """Queue limit of each output port in octets; unlimited if absent."""
     buffer: Buffer | None = None
     """Receive buffer of each port, and flow control; unlimited if absent."""
+    classes: tuple[Class, ...] = ()
+    """Classes of the queue of each output port, highest first; one queue for all frames if empty.
+    """
 
 
 class Router(Table, frozen=True, kw_only=True):
@@ -198,6 +228,9 @@ class Router(Table, frozen=True, kw_only=True):
     queue_frames: int | None = None
     """Queue limit of each output port in frames, the frame being sent included; unlimited if
     absent.
+    """
+    classes: tuple[Class, ...] = ()
+    """Classes of the queue of each output port, highest first; one queue for all frames if empty.
     """
 
 
@@ -635,7 +668,29 @@ class CoderArrivals(Table, frozen=True, kw_only=True, tag_field="kind", tag="cod
     """Talk and silence in turn; continuous talk if `None`."""
 
 
-Arrivals = SaturatedArrivals | RegularArrivals | PoissonArrivals | OnOffArrivals | CoderArrivals
+class TokenBucketArrivals(Table, frozen=True, kw_only=True, tag_field="kind", tag="token_bucket"):
+    """There is always a next message.
+
+    It is released as soon as a token bucket, full at the begin, has its volume: octets on the wire
+    with preambles and gaps.
+    """
+
+    rate_bps: int
+    """Bits per second by which the bucket fills, 1 to 10¹²."""
+    burst_octets: int
+    """Octets that the bucket holds, 1 to 2³²; at least the volume of the longest message."""
+    phase_ps: int | None = None
+    """Time from the begin of the source to its first message; 0 if `None`."""
+
+
+Arrivals = (
+    SaturatedArrivals
+    | RegularArrivals
+    | PoissonArrivals
+    | OnOffArrivals
+    | CoderArrivals
+    | TokenBucketArrivals
+)
 """Arrivals of frames at a station."""
 
 
@@ -810,6 +865,19 @@ class Transfer(Table, frozen=True, kw_only=True):
     """How both ends do it."""
 
 
+class Shaper(Table, frozen=True, kw_only=True):
+    """A token bucket, full at the begin of its source; messages of a flow wait for it in order.
+
+    The volume of a message is that of its frames on the wire of the sender: preambles, frames with
+    tags, and gaps.
+    """
+
+    rate_bps: int
+    """Bits per second by which it fills, 1 to 10¹²."""
+    burst_octets: int
+    """Octets that it holds, 1 to 2³²; at least the volume of the longest message."""
+
+
 class Flow(Table, frozen=True, kw_only=True):
     """A flow: what an application on one host sends to others, or onto its medium."""
 
@@ -841,6 +909,12 @@ class Flow(Table, frozen=True, kw_only=True):
     """Response of each receiver to each message; none if absent."""
     transfer: Transfer | None = None
     """Data over TCP instead of messages."""
+    priority: int | None = None
+    """Priority code point (802.1Q § 9.6), 0 to 7: all frames of the flow, responses included, are
+    tagged, 4 octets longer. Untagged if absent, which counts as priority 0.
+    """
+    shaper: Shaper | None = None
+    """Messages wait at the sender until a token bucket has their volume; no shaper if absent."""
 
 
 Comparing = Literal["not_compared", "compared"]

@@ -34,11 +34,13 @@ PYTHON = {
 
 
 def test_each_structure_has_the_fields_of_the_core_in_their_order():
-    # Rust has these as a list of tuples, and the implementation beside the counts.
+    # Rust has these as a list of tuples, and the implementation beside the counts; the classes of
+    # each port are in it, and have its number here.
     columns = {"Buckets", "Windows"}
     assert len(RUST) > 15
     assert {name: found for name, found in PYTHON.items() if name not in columns} == {
         **RUST,
+        "ClassCounts": ["port", "number", *RUST["ClassCounts"]],
         "Counts": [*RUST["Counts"], "implementation"],
     }
 
@@ -55,7 +57,7 @@ def test_zeros_have_the_shapes_of_their_entities(name):
     found = counts.zeros(getattr(counts, name), 3)
     for of in fields(found):
         value = getattr(found, of.name)
-        if isinstance(value, np.ndarray) and name not in ("Buckets", "Windows", "MediumCounts"):
+        if isinstance(value, np.ndarray) and name not in ("Buckets", "Windows", "ClassCounts", "MediumCounts"):
             assert value.shape[0] == 3, of.name
     assert counts.zeros(counts.FlowCounts, 3).batches.frames.shape == (0, 3)
     assert counts.zeros(counts.FlowCounts, 3).balance.lost.shape == (3, len(counts.LOSSES))

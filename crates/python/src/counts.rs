@@ -4,8 +4,8 @@
 
 use ethermeter_traffic::clock::rounds::ClockEstimate;
 use ethermeter_trial::counts::{
-    Balance, Buckets, ClockDelays, ClockPair, Delays, EndCounts, FlowCounts, FlowVoice,
-    MediumCounts, PortCounts, SignedDelays, StationBatches, StationCounts, StationVoice,
+    Balance, Buckets, ClassCounts, ClockDelays, ClockPair, Delays, EndCounts, FlowCounts,
+    FlowVoice, MediumCounts, PortCounts, SignedDelays, StationBatches, StationCounts, StationVoice,
     SynchronisedDelays, TransferCounts,
 };
 use ethermeter_trial::scenario::Implementation;
@@ -303,8 +303,23 @@ fn ports<'py>(to: &To<'py>, all: &[PortCounts]) -> Made<'py> {
             pauses_received,
             collisions,
             late_collisions,
-            busy_ps
+            busy_ps,
+            queue_octets_most
         ],
+        classes: classes(to, all)?,
+    )
+}
+
+/// Classes as columns, with the number of their port.
+fn classes<'py>(to: &To<'py>, all: &[PortCounts]) -> Made<'py> {
+    let every: Vec<(i64, i64, &ClassCounts)> = (0..)
+        .zip(all)
+        .flat_map(|(port, it)| (0..).zip(&it.classes).map(move |(class, of)| (port, class, of)))
+        .collect();
+    integers_of!(to, "ClassCounts", every.iter().map(|(_, _, it)| it), every.len(),
+        [arrived, frames, octets, dropped, queue_most, queue_octets_most],
+        port: column(to, every.iter().map(|(port, _, _)| *port)),
+        number: column(to, every.iter().map(|(_, class, _)| *class)),
     )
 }
 

@@ -1,6 +1,7 @@
 //! When a source that does not wait for the medium offers frames.
 
 use crate::chance::Stream;
+use crate::times::LONGEST_PS;
 use crate::voice::Spurts;
 use serde::{Deserialize, Serialize};
 
@@ -44,6 +45,32 @@ pub enum Arrivals {
         /// Talk and silence in turn; continuous talk if `None`.
         spurts: Option<Spurts>,
     },
+    /// There is always a next message; it is released as soon as a token bucket, full at the begin,
+    /// has its volume: octets on the wire with preambles and gaps.
+    TokenBucket {
+        /// Bits per second by which the bucket fills, 1 to 10¹².
+        rate_bps: u64,
+        /// Octets that the bucket holds, 1 to 2³²; at least the volume of the longest message.
+        burst_octets: u64,
+        /// Time from the begin of the source to its first message; 0 if `None`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        phase_ps: Option<u64>,
+    },
+}
+
+/// Most that a token bucket holds, in octets.
+const MOST_BURST_OCTETS: u64 = 1 << 32;
+/// Highest rate of a token bucket, in bits per second.
+const MOST_RATE_BPS: u64 = 1_000_000_000_000;
+
+/// The fault of a token bucket's rate and size, if any.
+#[must_use]
+pub fn bucket_fault(rate_bps: u64, burst_octets: u64) -> Option<String> {
+    if !(1..=MOST_RATE_BPS).contains(&rate_bps) {
+        return Some(format!("rate_bps must be from 1 to {MOST_RATE_BPS}, got {rate_bps}"));
+    }
+    (!(1..=MOST_BURST_OCTETS).contains(&burst_octets))
+        .then(|| format!("burst_octets must be from 1 to {MOST_BURST_OCTETS}, got {burst_octets}"))
 }
 
 impl Arrivals {
@@ -55,8 +82,16 @@ impl Arrivals {
         if let Self::Coder { sample_bits, sample_ps, spurts } = self {
             return coder_fault(*sample_bits, *sample_ps, *spurts);
         }
+        if let Self::TokenBucket { rate_bps, burst_octets, phase_ps } = self {
+            if let Some(what) = bucket_fault(*rate_bps, *burst_octets) {
+                return Some(what);
+            }
+            let phase_ps = phase_ps.unwrap_or(0);
+            return (phase_ps > LONGEST_PS)
+                .then(|| format!("phase_ps must be at most {LONGEST_PS}, got {phase_ps}"));
+        }
         let fine = match self {
-            Self::Saturated {} | Self::Coder { .. } => true,
+            Self::Saturated {} | Self::Coder { .. } | Self::TokenBucket { .. } => true,
             Self::Regular { period_ps, phase_ps: None } => period(*period_ps),
             Self::Regular { period_ps, phase_ps: Some(phase_ps) } => {
                 if phase_ps >= period_ps {
@@ -74,13 +109,13 @@ impl Arrivals {
         (!fine).then(|| format!("times must be from 1 ps to 1000 s, got {self:?}"))
     }
 
-    /// Mean frames per second, or `None` if the medium determines them: for a saturated source and a
-    /// coder.
+    /// Mean frames per second, or `None` if the medium or the lengths of messages determine them: for
+    /// a saturated source, a coder and a token bucket.
     #[must_use]
     #[allow(clippy::cast_precision_loss)]
     pub fn rate_per_s(&self) -> Option<f64> {
         match self {
-            Self::Saturated {} | Self::Coder { .. } => None,
+            Self::Saturated {} | Self::Coder { .. } | Self::TokenBucket { .. } => None,
             Self::Regular { period_ps, .. } => Some(1e12 / *period_ps as f64),
             Self::Poisson { mean_ps } => Some(1e12 / mean_ps),
             Self::OnOff { period_ps, on_mean_ps, off_mean_ps } => {
@@ -129,7 +164,9 @@ impl ArrivalTimes {
         let mut times =
             Self { arrivals: arrivals.clone(), chance, next_ps: begin_ps, on_until_ps: 0 };
         match arrivals {
-            Arrivals::Saturated {} | Arrivals::Coder { .. } => times.next_ps = u64::MAX,
+            Arrivals::Saturated {} | Arrivals::Coder { .. } | Arrivals::TokenBucket { .. } => {
+                times.next_ps = u64::MAX;
+            }
             Arrivals::Regular { period_ps, phase_ps } => {
                 times.next_ps += phase_ps.unwrap_or_else(|| times.chance.below(*period_ps));
             }
@@ -157,7 +194,7 @@ impl ArrivalTimes {
     pub fn take_ps(&mut self) -> u64 {
         let taken = self.next_ps;
         match &self.arrivals {
-            Arrivals::Saturated {} | Arrivals::Coder { .. } => {}
+            Arrivals::Saturated {} | Arrivals::Coder { .. } | Arrivals::TokenBucket { .. } => {}
             Arrivals::Regular { period_ps, .. } => self.next_ps += period_ps,
             Arrivals::Poisson { mean_ps } => self.next_ps += self.chance.exponential_ps(*mean_ps),
             Arrivals::OnOff { period_ps, on_mean_ps, off_mean_ps } => {

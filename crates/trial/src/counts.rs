@@ -415,6 +415,27 @@ pub struct PortCounts {
     pub late_collisions: u64,
     /// Time of frames sent, with preamble, within the window.
     pub busy_ps: u64,
+    /// Most octets in the queue over the whole trial, of frames from destination address to FCS.
+    pub queue_octets_most: u64,
+    /// Classes of its queue, in the order of the scenario; empty where it has one queue.
+    pub classes: Vec<ClassCounts>,
+}
+
+/// What is counted of a class at a port, over the whole trial.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ClassCounts {
+    /// Frames that came to the queue, those dropped included.
+    pub arrived: u64,
+    /// Frames sent, by their end.
+    pub frames: u64,
+    /// Octets of these frames, destination address to FCS.
+    pub octets: u64,
+    /// Frames dropped by the full queue of the class.
+    pub dropped: u64,
+    /// Most frames in the queue, one being sent included.
+    pub queue_most: u64,
+    /// Most octets in the queue, of frames from destination address to FCS.
+    pub queue_octets_most: u64,
 }
 
 /// What is counted of nodes; one entry a node.

@@ -3,7 +3,7 @@
 use crate::fault::Fault;
 use crate::transfer::Transfer;
 use ethermeter_ethernet::frame::{IPV4_HEADER, OVERHEAD, SHORTEST, UDP_HEADER};
-use ethermeter_traffic::arrivals::Arrivals;
+use ethermeter_traffic::arrivals::{bucket_fault, Arrivals};
 use ethermeter_traffic::lengths::Lengths;
 use ethermeter_traffic::source::Generator;
 use ethermeter_traffic::times::{Times, LONGEST_PS};
@@ -54,6 +54,27 @@ pub struct Flow {
     /// Data over TCP instead of messages.
     #[serde(default)]
     pub transfer: Option<Transfer>,
+    /// Priority code point (802.1Q § 9.6), 0 to 7: all frames of the flow, responses included, are
+    /// tagged, 4 octets longer. Untagged if absent, which counts as priority 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<u8>,
+    /// Messages wait at the sender until a token bucket has their volume; no shaper if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shaper: Option<Shaper>,
+}
+
+/// A token bucket, full at the begin of its source; messages of a flow wait for it in order.
+///
+/// The volume of a message is that of its frames on the wire of the sender: preambles, frames with
+/// tags, and gaps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Shaper {
+    /// Bits per second by which it fills, 1 to 10¹².
+    pub rate_bps: u64,
+    /// Octets that it holds, 1 to 2³²; at least the volume of the longest message.
+    pub burst_octets: u64,
 }
 
 fn none() -> Times {
@@ -223,6 +244,20 @@ impl Flow {
     /// With the first value that is out of range.
     pub fn check(&self, key: &str) -> Result<(), Fault> {
         let at = |what: &str| format!("{key}.{what}");
+        if let Some(priority) = self.priority.filter(|priority| *priority > 7) {
+            return Err(Fault::new(at("priority"), "must be from 0 to 7").got(priority));
+        }
+        if let Some(shaper) = &self.shaper {
+            if let Some(what) = bucket_fault(shaper.rate_bps, shaper.burst_octets) {
+                return Err(Fault::new(at("shaper"), what));
+            }
+            if matches!(self.arrivals, Arrivals::TokenBucket { .. }) {
+                return Err(Fault::new(
+                    at("shaper"),
+                    "must not be given with token_bucket arrivals",
+                ));
+            }
+        }
         if let Some(transfer) = &self.transfer {
             return self.check_transfer(transfer, key);
         }

@@ -69,6 +69,9 @@ pub struct Host {
     /// Its clock; a perfect one if absent.
     #[serde(default)]
     pub clock: Option<ClockSpec>,
+    /// Classes of the queue of its port, highest first; one queue for all frames if empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub classes: Vec<Class>,
 }
 
 /// A server that frames pass one by one, first come, first served.
@@ -185,6 +188,36 @@ pub struct Switch {
     /// Receive buffer of each port, and flow control; unlimited if absent.
     #[serde(default)]
     pub buffer: Option<Buffer>,
+    /// Classes of the queue of each output port, highest first; one queue for all frames if empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub classes: Vec<Class>,
+}
+
+/// A class of traffic at an output port: a queue of its own.
+///
+/// Classes are served in strict priority, without preemption: the first of a port is the highest.
+/// Neighbours with a quantum share their level of priority by deficit round robin.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Class {
+    /// Priorities (PCP of 802.1Q, 0 to 7) of its frames; a frame without a tag has priority 0. Each
+    /// belongs to exactly one class of a port.
+    pub priorities: Vec<u8>,
+    /// Quantum of deficit round robin in octets on the wire (preamble, frame and gap), from 1;
+    /// strict priority if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quantum_octets: Option<u32>,
+    /// Rate of the credit-based shaper (802.1Q § 8.6.8.2) in bits per second, below that of the
+    /// link; no shaper if absent. Only of classes before all others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle_slope_bps: Option<u64>,
+    /// Queue limit in frames, one being sent included; that of the node if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue_frames: Option<u32>,
+    /// Queue limit in octets; that of the node if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue_octets: Option<u64>,
 }
 
 /// Address learning of a switch.
@@ -237,6 +270,9 @@ pub struct Router {
     /// absent.
     #[serde(default)]
     pub queue_frames: Option<u32>,
+    /// Classes of the queue of each output port, highest first; one queue for all frames if empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub classes: Vec<Class>,
 }
 
 /// A hub.
@@ -353,6 +389,69 @@ impl Stage {
         }
         Ok(())
     }
+}
+
+/// Priorities of frames (802.1Q § 6.9.3: three bits).
+const PRIORITIES: u8 = 8;
+/// Highest rate of a credit-based shaper, in bits per second.
+const MOST_SLOPE_BPS: u64 = 1_000_000_000_000;
+
+/// Check the classes of a port; `key` is the path of their list.
+///
+/// # Errors
+/// With the first value that is out of range, or contradicts another.
+pub fn check_classes(classes: &[Class], key: &str) -> Result<(), Fault> {
+    if classes.is_empty() {
+        return Ok(());
+    }
+    for priority in 0..PRIORITIES {
+        let count = classes.iter().flat_map(|class| &class.priorities).filter(|p| **p == priority);
+        let count = count.count();
+        if count != 1 {
+            return Err(Fault::new(
+                key,
+                format!("must have each priority from 0 to 7 in exactly one class; {priority} is in {count}"),
+            ));
+        }
+    }
+    let has_slope = |class: &Class| class.idle_slope_bps.is_some();
+    let has_quantum = |class: &Class| class.quantum_octets.is_some();
+    for (index, class) in classes.iter().enumerate() {
+        let at = |name: &str| format!("{key}[{index}].{name}");
+        if class.priorities.is_empty() || class.priorities.iter().any(|p| *p >= PRIORITIES) {
+            return Err(Fault::new(at("priorities"), "must be one or more numbers from 0 to 7")
+                .got(format!("{:?}", class.priorities)));
+        }
+        if let Some(slope) = class.idle_slope_bps {
+            if has_quantum(class) || !(1..=MOST_SLOPE_BPS).contains(&slope) {
+                let allowed = format!(
+                    "must be from 1 to {MOST_SLOPE_BPS}, in a class without quantum_octets"
+                );
+                return Err(Fault::new(at("idle_slope_bps"), allowed).got(slope));
+            }
+            if !classes[..index].iter().all(has_slope) {
+                let allowed = "must be given for classes before all classes without it only";
+                return Err(Fault::new(at("idle_slope_bps"), allowed).got(slope));
+            }
+        }
+        if let Some(quantum) = class.quantum_octets {
+            let begun = classes[..index].iter().position(has_quantum);
+            let has_gap = begun.is_some_and(|from| !classes[from..index].iter().all(has_quantum));
+            if quantum == 0 || has_gap {
+                let allowed = "must be at least 1, and given for neighbouring classes only";
+                return Err(Fault::new(at("quantum_octets"), allowed).got(quantum));
+            }
+        }
+        for (name, is_zero) in [
+            ("queue_frames", class.queue_frames == Some(0)),
+            ("queue_octets", class.queue_octets == Some(0)),
+        ] {
+            if is_zero {
+                return Err(Fault::new(at(name), "must be at least 1").got(0));
+            }
+        }
+    }
+    Ok(())
 }
 
 impl Buffer {

@@ -21,6 +21,7 @@ from ethermeter.scenario import (
     Scenario,
     Stations,
     Times,
+    TokenBucketArrivals,
     UniformTimes,
 )
 from ethermeter.stations import (
@@ -195,7 +196,7 @@ def _rate(flow: Flow) -> float:
     Voice counts as frames of the shortest length.
     """
     match flow.arrivals:
-        case SaturatedArrivals():
+        case SaturatedArrivals() | TokenBucketArrivals():
             return 0.0
         case PoissonArrivals(mean_ps=mean_ps):
             return float(PS_PER_S / mean_ps)

@@ -82,6 +82,15 @@ impl Group {
                 return Err(Fault::new(path(name), what));
             }
         }
+        let of_links = [
+            ("arrivals", matches!(flow.arrivals, Arrivals::TokenBucket { .. })),
+            ("shaper", flow.shaper.is_some()),
+            ("priority", flow.priority.is_some()),
+        ];
+        if let Some((name, _)) = of_links.iter().find(|(_, is_given)| *is_given) {
+            let allowed = "must have no token bucket or priority on a medium";
+            return Err(Fault::new(path(name), allowed));
+        }
         let saturated = flow.arrivals == Arrivals::Saturated {};
         if let Some(generator) = &flow.generator {
             check_range(&path("generator.buffers"), u64::from(generator.buffers), 1, 1_000_000)?;

@@ -24,6 +24,7 @@ from ethermeter.scenario import (
     RegularArrivals,
     SamplesLengths,
     SaturatedArrivals,
+    TokenBucketArrivals,
 )
 from ethermeter.store.result import (
     FlowResult,
@@ -166,7 +167,7 @@ def _interval_ps(flow: Flow) -> float | None:
         case CoderArrivals() as coder:
             assert isinstance(flow.frames, SamplesLengths), "packets of a coder hold samples"
             return float(packet_ps(coder, flow.frames))
-        case SaturatedArrivals():
+        case SaturatedArrivals() | TokenBucketArrivals():
             return None
 
 

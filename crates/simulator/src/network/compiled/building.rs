@@ -8,10 +8,11 @@ use super::{
 };
 use crate::mac::csma_cd::Gap;
 use crate::network::clocks::clock::Clock;
+use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;
 use ethermeter_traffic::times::LONGEST_PS;
 use ethermeter_trial::flows::Address;
-use ethermeter_trial::nodes::{Buffer, Kind, Link, Node, Stage};
+use ethermeter_trial::nodes::{check_classes, Buffer, Class, Kind, Link, Node, Stage};
 use ethermeter_trial::{Fault, Phases, Trial};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -367,6 +368,7 @@ impl<'t> Builder<'t> {
     pub fn stages(&mut self) -> Result<(), Fault> {
         for node in 0..small(self.compiled.nodes.len()) {
             let key = format!("nodes[{node}].kind");
+            check_classes(classes_of(&self.config(node).kind), &format!("{key}.classes"))?;
             let ports = self.compiled.nodes[node as usize].ports.clone();
             match &self.config(node).kind {
                 Kind::Host(host) => {
@@ -432,6 +434,12 @@ impl<'t> Builder<'t> {
         for (index, flow) in flows.iter().enumerate() {
             let key = format!("flows[{index}]");
             flow.check(&key)?;
+            if flow.shaper.is_some() || matches!(flow.arrivals, Arrivals::TokenBucket { .. }) {
+                return Err(Fault::new(key, "must not have a token bucket: not simulated yet"));
+            }
+            if flow.priority.is_some() {
+                return Err(Fault::new(key, "must not have a priority: not simulated yet"));
+            }
             let host = |name: &str, key: String| {
                 let node = self.node(name, &key)?;
                 if self.compiled.nodes[node as usize].role == Role::Host {
@@ -531,6 +539,15 @@ fn pause_headroom(longest: u64, link: &Link) -> u64 {
     let around = link.preamble_octets + link.gap_octets;
     let way = (2 * link.delay_ps).div_ceil(link.ps_per_octet);
     2 * (longest + around) + PAUSE_OCTETS + around + way
+}
+
+fn classes_of(kind: &Kind) -> &[Class] {
+    match kind {
+        Kind::Host(host) => &host.classes,
+        Kind::Switch(switch) => &switch.classes,
+        Kind::Router(router) => &router.classes,
+        Kind::Hub(_) => &[],
+    }
 }
 
 fn overlap_of(kind: &Kind) -> Option<u64> {
