@@ -2,11 +2,12 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 from ethermeter.engines.answer import answer
-from ethermeter.experiment import Experiment
+from ethermeter.experiment import Experiment, load
 from ethermeter.metrics import Caution, Metric, caution_mask, without_samples
 from ethermeter.plan import Plan, expand
 from ethermeter.store import Recorder, RunDirectory
@@ -20,8 +21,43 @@ from ethermeter.store.rows import (
     remarks_text,
 )
 from ethermeter.trial import Trial
+from networks import network
 
 BOUNDED, MEAN = "theory/network-calculus", "theory/queueing"
+TWO_FLOWS = network(
+    """\
+[[flows]]
+name = "control"
+from = "a"
+to = "sink"
+frames = "64 B"
+arrivals = { regular = "1 ms" }
+[[flows]]
+name = "copy"
+from = "b"
+to = "sink"
+frames = "1518 B"
+arrivals = { poisson = "2000 /s" }
+[phases]
+transmit = "20 ms"
+measure = "all"
+[run]
+replications = 3
+""",
+    title="Control beside a copy",
+    hosts=("a", "b", "sink"),
+    switch="queue = 20",
+    rate="100 Mb/s",
+)
+
+
+def experiment(
+    folder: Path, *engines: str, models: tuple[str, ...] | None = None, more: str = ""
+) -> Experiment:
+    """Return the experiment of two flows, answered by these engines, with `more` in its file."""
+    path = folder / "x.toml"
+    path.write_text(TWO_FLOWS + more, encoding="utf-8")
+    return replace(load(path), engines=engines, models=models)
 
 
 def rows_of_theory(

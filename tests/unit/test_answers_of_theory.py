@@ -3,53 +3,18 @@
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import ethermeter as em
 import pytest
 from ethermeter import plan
 from ethermeter.analysis import agreement, bounds, estimates
-from ethermeter.experiment import Experiment, load
 from ethermeter.faults import InputError
 from ethermeter.metrics import Caution, Metric
 from ethermeter.store import RunDirectory
 from ethermeter.store.rows import Remark
 from ethermeter.trial import read_trial
-from networks import network
-from theory_runs import BOUNDED, MEAN, recorded, rows_of_theory
-
-TWO_FLOWS = network(
-    """\
-[[flows]]
-name = "control"
-from = "a"
-to = "sink"
-frames = "64 B"
-arrivals = { regular = "1 ms" }
-[[flows]]
-name = "copy"
-from = "b"
-to = "sink"
-frames = "1518 B"
-arrivals = { poisson = "2000 /s" }
-[phases]
-transmit = "20 ms"
-measure = "all"
-[run]
-replications = 3
-""",
-    title="Control beside a copy",
-    hosts=("a", "b", "sink"),
-    switch="queue = 20",
-    rate="100 Mb/s",
-)
-
-
-def experiment(folder: Path, *engines: str, models: tuple[str, ...] | None = None) -> Experiment:
-    path = folder / "x.toml"
-    path.write_text(TWO_FLOWS, encoding="utf-8")
-    return replace(load(path), engines=engines, models=models)
+from theory_runs import BOUNDED, MEAN, TWO_FLOWS, experiment, recorded, rows_of_theory
 
 
 def test_each_theory_makes_one_trial_a_point_that_is_read_back(tmp_path):

@@ -57,7 +57,12 @@ def test_zeros_have_the_shapes_of_their_entities(name):
     found = counts.zeros(getattr(counts, name), 3)
     for of in fields(found):
         value = getattr(found, of.name)
-        if isinstance(value, np.ndarray) and name not in ("Buckets", "Windows", "ClassCounts", "MediumCounts"):
+        if isinstance(value, np.ndarray) and name not in (
+            "Buckets",
+            "Windows",
+            "ClassCounts",
+            "MediumCounts",
+        ):
             assert value.shape[0] == 3, of.name
     assert counts.zeros(counts.FlowCounts, 3).batches.frames.shape == (0, 3)
     assert counts.zeros(counts.FlowCounts, 3).balance.lost.shape == (3, len(counts.LOSSES))

@@ -397,6 +397,10 @@ def room_of(scenario: Scenario, node: str, traffic_class: int | None) -> Size:
     owner = kind.switch or kind.router
     frames = None if owner is None else owner.queue_frames
     octets = None if kind.switch is None else kind.switch.queue_octets
+    classed = owner or kind.host
+    if traffic_class is not None and classed is not None:
+        own = classed.classes[traffic_class]
+        frames, octets = own.queue_frames or frames, own.queue_octets or octets
     return Size(*(math.nan if room is None else float(room) for room in (frames, octets)))
 
 

@@ -29,6 +29,7 @@ from ethermeter.metrics import Metric
 from ethermeter.metrics.formulas import jain_index
 from ethermeter.scenario import Scenario
 from ethermeter.store.rows import flows_of
+from ethermeter.trial import THEORY
 
 if TYPE_CHECKING:
     from ethermeter.store import RunDirectory
@@ -210,7 +211,11 @@ def write(run_dir: Path) -> Path:
     from ethermeter.store import RunDirectory
 
     run = RunDirectory(run_dir)
-    trials = [trial for trial in run.trials() if flows_of(trial.scenario)]
+    trials = [
+        trial
+        for trial in run.trials()
+        if flows_of(trial.scenario) and not trial.engine.startswith(THEORY)
+    ]
     lines = of_lengths(of_flows(run, trials, metrics=TIMES))
     return run.keep(FILE, _texts(lines, extras(lines), of_sharing(run, trials)))
 

@@ -23,7 +23,7 @@ COUNTS = (
     "late_collisions",
 )
 """What is counted in the window, beside frames and octets; means over the replications."""
-MOST = ("queue_most", "buffer_most")
+MOST = ("queue_most", "queue_octets_most", "buffer_most")
 """Largest values, over the replications too."""
 
 
@@ -126,7 +126,11 @@ def _ports(scenario: Scenario, columns: Mapping[str, Floats]) -> Iterator[Port]:
             bit_rate=8 * means["octets"] / window_s,
             counts={
                 **{name: means[name] for name in COUNTS},
-                **{name: float(columns[name][:, port].max()) for name in MOST},
+                **{
+                    name: float(columns[name][:, port].max())
+                    for name in MOST
+                    if name in columns  # runs of older versions did not count octets
+                },
             },
         )
 

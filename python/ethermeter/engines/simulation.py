@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ethermeter.counts import Buckets, Counts, Floats, FlowBatch, Integers, PortCounts
+from ethermeter.counts import (
+    Buckets,
+    ClassCounts,
+    Counts,
+    Floats,
+    FlowBatch,
+    Integers,
+    PortCounts,
+)
 from ethermeter.engines.clocks import clock_table
 from ethermeter.engines.flow_voice import flow_voice_table
 from ethermeter.engines.flows import Measured, flow_table
@@ -16,6 +24,7 @@ from ethermeter.scenario import Scenario
 from ethermeter.store.rows import (
     BATCH_COUNTS,
     BATCH_SUMS,
+    CLASS_COLUMNS,
     HISTOGRAMS,
     NOT_COUNTED,
     PORT_COLUMNS,
@@ -29,6 +38,8 @@ if TYPE_CHECKING:
     from ethermeter._core import Watch
 
 S_PER_PS = 1e-12
+CLASS_COUNTS = ["number" if name == "class" else name for name in CLASS_COLUMNS]
+"""Fields of `ClassCounts` in the order of the table's columns."""
 
 
 def run_trial(line: str, scenario: Scenario, watch: "Watch | None" = None) -> TrialRows:
@@ -109,6 +120,7 @@ def observe(
         flows=flows,
         histogram_flow=entity.astype(np.int32) if flows else np.empty(0, np.int32),
         ports=_columns(counts.ports, PORT_COLUMNS).astype(np.int64),
+        port_classes=_columns(counts.ports.classes, CLASS_COUNTS).astype(np.int64),
         clocks=clocks,
         flow_batch_counts=_whole(_columns(of_flows, BATCH_COUNTS)),
         flow_batch_sums_s=_floats(_columns(of_flows, sums)) * S_PER_PS,
@@ -154,7 +166,9 @@ def _histograms(counts: Counts) -> list[tuple[str, Buckets]]:
     return [(name, buckets) for name, buckets in found if buckets is not None]
 
 
-def _columns(counts: PortCounts | FlowBatch, names: Sequence[str]) -> Floats | Integers:
+def _columns(
+    counts: PortCounts | ClassCounts | FlowBatch, names: Sequence[str]
+) -> Floats | Integers:
     """Return some fields row by row, flat; without entities nothing."""
     columns = [getattr(counts, name) for name in names]
     return np.stack(columns, axis=-1).ravel() if columns[0].size else np.empty(0)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from ethermeter.analysis import (
     accounts,
     agreement,
+    bounds,
     claims,
     estimates,
     flows,
@@ -19,6 +20,7 @@ from ethermeter.analysis import (
 )
 from ethermeter.analysis.accounts import Account
 from ethermeter.analysis.agreement import Agreement
+from ethermeter.analysis.bounds import Answers
 from ethermeter.analysis.claims import Claim
 from ethermeter.analysis.distribution import Distribution, distribution
 from ethermeter.analysis.estimates import Point
@@ -27,6 +29,7 @@ from ethermeter.analysis.lengths import OfLengths, of_lengths
 from ethermeter.analysis.ports import PortPoint
 from ethermeter.analysis.positions import Line
 from ethermeter.analysis.roofline import Roofline, of_scenario
+from ethermeter.analysis.tables import point_of
 from ethermeter.document import plain
 from ethermeter.faults import InputError
 from ethermeter.metrics import Metric
@@ -41,6 +44,7 @@ from ethermeter.store import captures
 from ethermeter.store.measured import read_result
 from ethermeter.store.result import Result
 from ethermeter.store.rows import flows_of
+from ethermeter.trial import THEORY
 
 if TYPE_CHECKING:
     from ethermeter.store import RunDirectory
@@ -93,6 +97,7 @@ class ReportData:
     attachments: Sequence[Point]  # of the stations at every attachment, where clustered
     shares: Sequence[Point]  # of the larger of two stations
     agreements: Sequence[Agreement]  # of every theory with the simulations
+    answers: Answers  # of theories of networks, beside the other engines
     measured: Sequence[live.Comparison]  # against what was simulated
     pairs: Sequence[live.Pair]  # simulated and measured, by table of flows
     captures: Sequence[captures.Captured]  # taken meanwhile
@@ -142,7 +147,11 @@ def gather(run_dir: Path, presentation: Presentation) -> ReportData:
     is_live = any(trial.engine == "live" for trial in trials)
     # The study's hosts are alike; its graphs are what the paper shows.
     # Theories have no stations of their own, and those of idealised worlds are in no place.
-    networks = [trial for trial in trials if flows_of(trial.scenario)]
+    networks = [
+        trial
+        for trial in trials
+        if flows_of(trial.scenario) and not trial.engine.startswith(THEORY)
+    ]
     real = [
         trial for trial in trials if trial.engine == "simulation" and station_count(trial.scenario)
     ]
@@ -176,6 +185,7 @@ def gather(run_dir: Path, presentation: Presentation) -> ReportData:
         attachments=by_attachment,
         shares=shares,
         agreements=agreement.read(run_dir),
+        answers=bounds.read(run, _at_some_points(trials)),
         measured=live.read(run_dir) if is_live else (),
         pairs=live.read_pairs(run_dir) if is_live else (),
         captures=captures.read(run_dir),
@@ -282,6 +292,12 @@ def _of_some_points(trials: "Sequence[Trial]") -> "list[Trial]":
         )
     )
     return [trial for trial in trials if _key(trial.series, trial.engine, trial.point) in chosen]
+
+
+def _at_some_points(trials: "Sequence[Trial]") -> "list[Trial]":
+    """Trials of every engine at no more points than figures show, at even distances."""
+    chosen = set(spread(list(dict.fromkeys(map(point_of, trials))), MOST_POINTS))
+    return [trial for trial in trials if point_of(trial) in chosen]
 
 
 def _lines(

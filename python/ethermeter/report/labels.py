@@ -81,6 +81,7 @@ TIME_KINDS: dict[Metric, str] = {
 KEY_TITLES: dict[str, str] = {
     "stations.count": "Number of hosts",
     "engine": "Engine",
+    "flow": "Flow",
     "voice_load": "Offered voice load",
     "segment.turnaround": "Turnaround time",
     "stations": "Stations",

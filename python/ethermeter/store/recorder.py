@@ -31,10 +31,11 @@ from ethermeter.store.integrity import (
     refuse_links,
     write_provenance,
 )
-from ethermeter.store.rows import TrialRows, flows_of, observations_of_scenario
+from ethermeter.store.rows import TrialRows, flows_of, has_classes, observations_of_scenario
 from ethermeter.store.tables import (
     FLOW_BATCHES,
     NETWORK_TABLES,
+    PORT_CLASSES,
     PORTS,
     REMARKS,
     TABLES,
@@ -438,6 +439,7 @@ def _network_tables(trial: "Trial") -> set[str]:
     if not flows_of(trial.scenario):
         return set()
     found = {PORTS, FLOW_BATCHES}
+    found |= {PORT_CLASSES} if has_classes(trial.scenario) else set()
     return found | ({REMARKS} if trial.engine.startswith(THEORY) else set())
 
 

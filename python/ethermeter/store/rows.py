@@ -53,6 +53,7 @@ PORT_COLUMNS: tuple[str, ...] = (
     "pauses_received",
     "collisions",
     "late_collisions",
+    "queue_octets_most",
 )
 """What is counted at the ports of a network: 2l and 2l + 1 are the ends of link l."""
 CLASS_COLUMNS: tuple[str, ...] = (
@@ -212,6 +213,13 @@ ARRAYS = tuple(of.name for of in fields(TrialRows) if of.name not in NUMBERS)
 def flows_of(scenario: Scenario) -> int:
     """Return how many flows of a scenario have receivers; those on a medium have none."""
     return sum(bool(flow.to) for flow in scenario.flows)
+
+
+def has_classes(scenario: Scenario) -> bool:
+    """Whether some node of a scenario has traffic classes at its ports."""
+    kinds = (node.kind for node in scenario.nodes)
+    owners = (kind.host or kind.switch or kind.router for kind in kinds)
+    return any(owner is not None and bool(owner.classes) for owner in owners)
 
 
 def clocks_of(scenario: Scenario) -> int:

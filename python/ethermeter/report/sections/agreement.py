@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from markupsafe import Markup
 
 from ethermeter.analysis.agreement import Agreement, Value
+from ethermeter.analysis.bounds import FLOW
 from ethermeter.analysis.interval import Estimate, quantile
 from ethermeter.document import (
     UNSEEN,
@@ -22,6 +23,7 @@ from ethermeter.document import (
 from ethermeter.report.data import ReportData
 from ethermeter.report.labels import key_title
 from ethermeter.report.tables import code, small, tag
+from ethermeter.theory.assumptions import NETWORK_MODELS
 
 OPEN_ROWS = 40
 _TAGS = {"agrees": "holds", "differs": "missed"}
@@ -33,13 +35,19 @@ LEAD = Markup(
     "Where theory and segment differ, assumptions are given up one after another; the "
     "<em>cause</em> is the one whose step changes most."
 )
+LEAD_OF_NETWORKS = Markup(
+    "A mean by theory against its simulation, of all flows and of each. Two values <em>differ</em> "
+    "beyond what chance leaves in 5% of all such comparisons together; a theory with a caution is "
+    "an approximation there."
+)
 
 
 def build(data: ReportData) -> Section | None:
     """Tables of every comparison of a theory, one a model; None if there are none."""
     if not data.agreements:
         return None
-    blocks: list[Block] = [Text(LEAD, "lead")]
+    is_of_networks = all(each.model in NETWORK_MODELS for each in data.agreements)
+    blocks: list[Block] = [Text(LEAD_OF_NETWORKS if is_of_networks else LEAD, "lead")]
     for model in dict.fromkeys(each.model for each in data.agreements):
         rows = [each for each in data.agreements if each.model == model]
         blocks += [Heading(model), *_summary(rows), _table(model, rows), *_steps(model, rows)]
@@ -50,7 +58,7 @@ def _summary(rows: Sequence[Agreement]) -> list[Text]:
     sentences = []
     for name, verdicts in (
         ("the world it assumes", [each.idealised_verdict for each in rows]),
-        ("the segment", [each.verdict for each in rows]),
+        ("the simulation", [each.verdict for each in rows]),
     ):
         judged = [verdict for verdict in verdicts if verdict in ("agrees", "differs")]
         if judged:
@@ -74,14 +82,13 @@ def _keys(rows: Sequence[Agreement]) -> list[str]:
 def _table(model: str, rows: Sequence[Agreement]) -> Table:
     keys = _keys(rows)
     several = len({each.series for each in rows}) > 1
+    has_worlds = model not in NETWORK_MODELS
     head = [
         *(["Series"] if several else []),
         *(key_title(key) for key in keys),
         "Metric",
         "Theory",
-        "World it assumes",
-        "Segment",
-        "Cause",
+        *(["World it assumes", "Segment", "Cause"] if has_worlds else ["Simulation"]),
     ]
     body = []
     for each in rows:
@@ -90,12 +97,12 @@ def _table(model: str, rows: Sequence[Agreement]) -> Table:
         body.append(
             [
                 *([each.series] if several else []),
-                *(plain(each.point.get(key, "")) for key in keys),
+                *(plain(each.point.get(key, "all" if key == FLOW else "")) for key in keys),
                 each.metric.label.axis,
                 Markup(number(each.theory * factor, abs(each.theory * factor) * UNSEEN)) + words,
-                _cell(each.idealised, each.idealised_verdict, factor),
+                *([_cell(each.idealised, each.idealised_verdict, factor)] if has_worlds else []),
                 _cell(each.simulation, each.verdict, factor),
-                each.cause,
+                *([each.cause] if has_worlds else []),
             ]
         )
     headers = len(keys) + 1 + several

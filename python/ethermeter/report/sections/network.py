@@ -26,6 +26,7 @@ TITLES = {
     "collisions": "collisions",
     "late_collisions": "late collisions",
     "queue_most": "most frames in the queue",
+    "queue_octets_most": "most octets in the queue",
     "buffer_most": "most octets in memory",
 }
 
@@ -176,7 +177,9 @@ def _links_table(points: Sequence[PortPoint]) -> list[Block]:
 
 
 def _ports_table(point: PortPoint) -> list[Block]:
-    counted = [name for name in (*COUNTS, *MOST) if any(port.counts[name] for port in point.ports)]
+    counted = [
+        name for name in (*COUNTS, *MOST) if any(port.counts.get(name) for port in point.ports)
+    ]
     is_shared = any(port.medium.value != port.share.value for port in point.ports)
     rows = [
         _port_row(

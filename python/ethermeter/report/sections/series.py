@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from ethermeter.analysis.bounds import BOUNDED
 from ethermeter.analysis.curves import CLEAR, Knee, rise
 from ethermeter.analysis.estimates import Point
 from ethermeter.analysis.frame_mixes import COUNT
@@ -24,6 +25,7 @@ from ethermeter.report.labels import (
     key_title,
     meaning,
 )
+from ethermeter.report.sections.bounds import bound_blocks
 from ethermeter.report.sections.clocks import CLOCK_MAIN_METRICS, clock_blocks
 from ethermeter.report.sections.distribution import distribution_blocks
 from ethermeter.report.sections.fairness import fairness_blocks
@@ -94,9 +96,14 @@ def _of_stations(name: str, points: Sequence[Point], data: ReportData) -> list[B
 
 def _of_flows(name: str, points: Sequence[Point], data: ReportData) -> list[Block]:
     """One series of flows between hosts: varied keys, flows, links, delays, estimates."""
-    axes = choose(points)
-    together = _main(name, points, axes, FLOW_MAIN_METRICS, of_flows=True)
-    together += _against_load(name, points, axes, of_flows=True)
+    bounds = bound_blocks(name, data)
+    # A bound is of largest values, which are drawn flow by flow.
+    drawn = [point for point in points if point.engine != BOUNDED]
+    if not drawn:
+        return [*bounds, *_estimates(points, [Metric.ONE_WAY_DELAY_MAX])]
+    axes = choose(drawn)
+    together = _main(name, drawn, axes, FLOW_MAIN_METRICS, of_flows=True)
+    together += _against_load(name, drawn, axes, of_flows=True)
     apart = flow_blocks(name, data)
     # Flows of several kinds come first: their mean is of nothing in particular.
     if apart and any(point.series == name for point in data.tables):
@@ -105,14 +112,13 @@ def _of_flows(name: str, points: Sequence[Point], data: ReportData) -> list[Bloc
         body = [*together, *apart]
     body += fairness_blocks(name, data)
     of_flows = [point for point in data.tables or data.flows if point.series == name]
-    body += clock_blocks(points, of_flows)
+    body += clock_blocks(drawn, of_flows)
     body += network_blocks(name, data)
     body += _roofline(name, data)
     body += distribution_blocks(name, data)
-    metrics = [
-        metric for metric in (*FLOW_MAIN_METRICS, *CLOCK_MAIN_METRICS) if _has_some(points, metric)
-    ]
-    return [*body, *_estimates(points, metrics)]
+    shown = (*FLOW_MAIN_METRICS, *([Metric.ONE_WAY_DELAY_MAX] if bounds else []))
+    metrics = [metric for metric in (*shown, *CLOCK_MAIN_METRICS) if _has_some(points, metric)]
+    return [*bounds, *body, *_estimates(points, metrics)]
 
 
 def _roofline(series: str, data: ReportData) -> list[Block]:
