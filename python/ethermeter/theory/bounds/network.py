@@ -1,0 +1,405 @@
+"""A scenario as servers and visits: the stages of its nodes, its wires, and the paths of flows.
+
+Work is picoseconds of a resource. Multicast, broadcast, and what switches that learn may flood go
+along every branch.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ethermeter.arguments import Array
+from ethermeter.nodes import kind_of
+from ethermeter.scenario import Class, Host, Hub, Link, Node, Router, Scenario, Stage, Switch
+from ethermeter.theory.bounds.schedulers import ClassOfServer
+from ethermeter.theory.bounds.sources import Arrivals, Message
+from ethermeter.theory.bounds.stages import Timing
+from ethermeter.theory.bounds.tfa import Indices, Server, Visits
+
+_HALF_DUPLEX = "is half-duplex: CSMA/CD has no bound"
+_PAUSED = "may be silenced by PAUSE frames, which have no bound"
+
+
+@dataclass(frozen=True, slots=True)
+class Emission:
+    """What a host sends: the messages of a flow, or the responses of one of its receivers.
+
+    `arrivals`: their messages and buckets. `after`: the visit behind which they are sent, or -1.
+    `is_single`, `is_one_at_host`: whether there is at most one message of them at a time, in the
+    network, or in the first stage of their host.
+    """
+
+    flow: int
+    host: int
+    to: tuple[int, ...]
+    is_group: bool
+    priority: int
+    arrivals: Arrivals
+    after: int = -1
+    is_single: bool = False
+    is_one_at_host: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """Where an emission goes: its first visit, that of its host's wire, and the last by receiver.
+
+    The time from the last visit to the next one is that until the message is complete.
+    """
+
+    first: int
+    wire: int
+    last: dict[int, int]
+
+
+_Cost = tuple[Array, tuple[float, ...], tuple[float, ...], tuple[int, int]]
+"""Works of frames and of messages, figures of a visit, and frames and octets of a message."""
+
+
+@dataclass(slots=True)
+class _Rows:
+    """The visits as they are found."""
+
+    flow: list[int] = field(default_factory=list)
+    server: list[int] = field(default_factory=list)
+    level: list[int] = field(default_factory=list)
+    parent: list[int] = field(default_factory=list)
+    feeder: list[int] = field(default_factory=list)
+    rates: list[tuple[float, float]] = field(default_factory=list)
+    bursts: list[tuple[float, float]] = field(default_factory=list)
+    numbers: list[tuple[float, ...]] = field(default_factory=list)
+    is_single: list[bool] = field(default_factory=list)
+    work: list[Array] = field(default_factory=list)
+    octets: list[tuple[int, int]] = field(default_factory=list)
+    timing: list[int] = field(default_factory=list)
+    is_counted: list[bool] = field(default_factory=list)
+
+
+class Network:
+    """Nodes, ports and servers of a scenario, and the visits of what is sent in it.
+
+    Ports 2l and 2l + 1 are the ends of link l; server p is the wire out of port p.
+    """
+
+    def __init__(self, scenario: Scenario) -> None:
+        self.scenario = scenario
+        self.nodes: tuple[Node, ...] = scenario.nodes
+        self.kinds = [kind_of(node)[1] for node in self.nodes]
+        self.number = {node.name: number for number, node in enumerate(self.nodes)}
+        self.links: tuple[Link, ...] = scenario.links
+        self.owner = [self.number[end.node] for link in self.links for end in link.ends]
+        self.modules = [end.module for link in self.links for end in link.ends]
+        self.ports: list[list[int]] = [[] for _ in self.nodes]
+        for port, node in enumerate(self.owner):
+            self.ports[node].append(port)
+        self.timings: list[Timing] = []
+        self.servers: list[Server] = []
+        self._shared: dict[tuple[int, str], int] = {}
+        self._toward: dict[int, list[int]] = {}
+        self._costs: dict[tuple[int, int, tuple[Message, ...]], _Cost] = {}
+        self.rows = _Rows()
+        self._wires()
+        self._stages()
+
+    # Servers
+
+    def _wires(self) -> None:
+        for port, node in enumerate(self.owner):
+            link, peer = self.links[port // 2], self.kinds[self.owner[port ^ 1]]
+            overlap = getattr(peer, "overlap_octets", None)
+            self.timings.append(Timing.of_wire(link, port, overlap))
+            title = f"{self.nodes[node].name} → {self.nodes[self.owner[port ^ 1]].name}"
+            self.servers.append(
+                Server(
+                    f"wire {title}",
+                    self._classes(self.kinds[node], link),
+                    fault=self._fault(port, link),
+                )
+            )
+
+    def _classes(self, kind: object, link: Link) -> tuple[ClassOfServer, ...]:
+        """Return the classes of a port, idle slopes and quanta as work."""
+        classes = self._classes_of(kind)
+        if not classes or link.half_duplex:
+            return (ClassOfServer(),)
+        rate_bps = 8e12 / link.ps_per_octet
+        return tuple(
+            ClassOfServer(
+                None if one.idle_slope_bps is None else one.idle_slope_bps / rate_bps,
+                None if one.quantum_octets is None else one.quantum_octets * link.ps_per_octet,
+            )
+            for one in classes
+        )
+
+    @staticmethod
+    def _classes_of(kind: object) -> tuple[Class, ...]:
+        return kind.classes if isinstance(kind, Host | Switch | Router) else ()
+
+    def _fault(self, port: int, link: Link) -> str | None:
+        if link.half_duplex:
+            return _HALF_DUPLEX
+        buffers = (getattr(self.kinds[self.owner[end]], "buffer", None) for end in (port, port ^ 1))
+        return _PAUSED if any(one is not None and one.pause for one in buffers) else None
+
+    def _stage(self, node: int, stage: Stage) -> int:
+        """Return the number of the times of a stage of a node."""
+        key = (node, stage.resource) if stage.resource else None
+        resource = self._shared.get(key) if key else None
+        if resource is None:
+            resource = len(self.servers)
+            name = stage.resource or stage.name
+            self.servers.append(Server(f"stage {name!r} of {self.nodes[node].name}"))
+            if key:
+                self._shared[key] = resource
+        self.timings.append(Timing.of_stage(stage, resource))
+        return len(self.timings) - 1
+
+    def _stages(self) -> None:
+        self.send: dict[int, list[int]] = {}
+        self.receive: dict[int, list[int]] = {}
+        self.ingress: dict[int, list[int]] = {}
+        self._fabric: dict[int, Callable[[int, int], list[int]]] = {}
+        for node, kind in enumerate(self.kinds):
+            if isinstance(kind, Host):
+                self.send[node] = [self._stage(node, stage) for stage in kind.send]
+                self.receive[node] = [self._stage(node, stage) for stage in kind.receive]
+            elif isinstance(kind, Router):
+                self._fabric[node] = self._always([self._stage(node, kind.forward)])
+            elif isinstance(kind, Switch):
+                for port in self.ports[node]:
+                    ingress = kind.ingress
+                    self.ingress[port] = [self._stage(node, ingress)] if ingress else []
+                self._fabric[node] = self._switch_fabric(node, kind)
+
+    @staticmethod
+    def _always(stages: list[int]) -> Callable[[int, int], list[int]]:
+        return lambda _in, _out: stages
+
+    def _switch_fabric(self, node: int, switch: Switch) -> Callable[[int, int], list[int]]:
+        fabric = switch.fabric
+        if isinstance(fabric, str):
+            return self._always([])
+        if fabric.shared is not None:
+            return self._always([self._stage(node, fabric.shared)])
+        crossbar = fabric.crossbar
+        assert crossbar is not None
+        modules = sorted({self.modules[port] for port in self.ports[node]})
+        inward = {module: self._stage(node, crossbar.inward) for module in modules}
+        outward = {module: self._stage(node, crossbar.outward) for module in modules}
+        local = (
+            {module: [self._stage(node, crossbar.local)] for module in modules}
+            if crossbar.local
+            else {}
+        )
+
+        def stages(port_in: int, port_out: int) -> list[int]:
+            first, second = self.modules[port_in], self.modules[port_out]
+            if first == second:
+                return local.get(first, [])
+            return [inward[first], outward[second]]
+
+        return stages
+
+    # Paths
+
+    def toward(self, node: int, to: int) -> int:
+        """Return the port of a node on the path to another, or -1."""
+        known = self._toward.get(to)
+        if known is None:
+            known = [-1] * len(self.nodes)
+            waiting, seen = deque([to]), {to}
+            while waiting:
+                at = waiting.popleft()
+                for port in self.ports[at]:
+                    peer = self.owner[port ^ 1]
+                    if peer not in seen:
+                        seen.add(peer)
+                        known[peer] = port ^ 1
+                        waiting.append(peer)
+            self._toward[to] = known
+        return known[node]
+
+    def _ends_of(self, port: int) -> Iterator[int]:
+        """Ports that hear what a port sends: its peer, or those of its collision domain."""
+        waiting = [port]
+        while waiting:
+            peer = waiting.pop() ^ 1
+            node = self.owner[peer]
+            if isinstance(self.kinds[node], Hub):
+                waiting.extend(each for each in self.ports[node] if each != peer)
+            else:
+                yield peer
+
+    def _out(self, port: int, sent: Emission) -> list[int]:
+        """Ports through which a switch or router may forward what comes in at a port."""
+        node = self.owner[port]
+        kind = self.kinds[node]
+        others = [each for each in self.ports[node] if each != port]
+        if isinstance(kind, Switch) and (sent.is_group or kind.learning != "known"):
+            return others
+        if sent.is_group:
+            return []
+        out = self.toward(node, sent.to[0])
+        return [] if out in (port, -1) else [out]
+
+    def emit(self, sent: Emission) -> Sent:
+        """Add the visits of what a host sends, and return where it goes."""
+        wire = self.ports[sent.host][0]
+        first = len(self.rows.flow)
+        at = self._chain([*self.send[sent.host], wire], (sent.after, -1, -1), sent)
+        last: dict[int, int] = {}
+        waiting = [(port, at) for port in self._ends_of(wire)]
+        while waiting:
+            port, here = waiting.pop()
+            node = self.owner[port]
+            if isinstance(self.kinds[node], Host):
+                if node in sent.to:
+                    last[node] = self._chain(self.receive[node], here, sent)[0]
+                    self._complete(last[node])
+                continue
+            here = self._chain(self.ingress.get(port, []), here, sent)
+            for out in self._out(port, sent):
+                there = self._chain([*self._fabric[node](port, out), out], here, sent)
+                waiting.extend((end, there) for end in self._ends_of(out))
+        return Sent(first, at[0], last)
+
+    def _complete(self, visit: int) -> None:
+        """Let the times behind the last visit be those until the frame is complete."""
+        timing = self.timings[self.rows.timing[visit]]
+        numbers = list(self.rows.numbers[visit])
+        numbers[3] = float(timing.delay_ps + timing.batch_ps - timing.gap_ps)
+        numbers[4] = numbers[0] - timing.gap_ps + timing.delay_ps
+        self.rows.numbers[visit] = tuple(numbers)
+
+    def _chain(
+        self, timings: Sequence[int], before: tuple[int, int, int], sent: Emission
+    ) -> tuple[int, int, int]:
+        """Add visits one behind the other; return the last one, its times, and its last wire."""
+        parent, previous, feeder = before
+        for timing in timings:
+            visit = len(self.rows.flow)
+            # What limits arrivals is the last wire; within the sending host the stage before.
+            limit = feeder if feeder >= 0 else (parent if previous >= 0 else -1)
+            self._visit(timing, (parent, previous, limit), sent)
+            parent, previous = visit, timing
+            if timing < len(self.owner):
+                feeder = visit
+        return parent, previous, feeder
+
+    def _visit(self, number: int, before: tuple[int, int, int], sent: Emission) -> None:
+        rows, timing = self.rows, self.timings[number]
+        parent, previous, feeder = before
+        messages, arrivals = sent.arrivals.messages, sent.arrivals
+        work, per_message, numbers, octets = self._cost(number, previous, messages)
+        unit = max(cost / size for cost, size in zip(per_message, arrivals.measure, strict=True))
+        buckets = [(rate * unit, burst * unit) for rate, burst in arrivals.buckets]
+        buckets = (buckets or [(np.inf, np.inf)]) * 2
+        ratio = float(np.max(work / rows.work[feeder])) if feeder >= 0 else 0.0
+        rows.flow.append(sent.flow)
+        rows.server.append(timing.resource)
+        rows.level.append(self._level(number, sent.priority))
+        rows.parent.append(parent)
+        rows.feeder.append(feeder)
+        rows.rates.append((buckets[0][0], buckets[1][0]))
+        rows.bursts.append((buckets[0][1], buckets[1][1]))
+        rows.numbers.append((*numbers, ratio))
+        is_first = previous < 0
+        rows.is_single.append(sent.is_single or (is_first and sent.is_one_at_host))
+        rows.work.append(work)
+        rows.octets.append(octets)
+        rows.timing.append(number)
+        rows.is_counted.append(len(set(arrivals.measure)) == 1 and arrivals.measure[0] == 1)
+
+    def _cost(self, number: int, previous: int, messages: tuple[Message, ...]) -> _Cost:
+        """Return works of frames and of messages, figures of the visit, and its octets."""
+        key = (number, previous, messages)
+        found = self._costs.get(key)
+        if found is None:
+            timing = self.timings[number]
+            before = self.timings[previous] if previous >= 0 else None
+            lengths = sorted({octets for message in messages for octets in message})
+            work = np.array([float(timing.work_ps(octets)) for octets in lengths])
+            waits = [
+                max(before.rest_ps(octets) - timing.service_ps(octets), 0) if before else 0
+                for octets in lengths
+            ]
+            heads = [timing.head_ps(octets) for octets in lengths]
+            after = timing.delay_ps + timing.batch_ps
+            per_message = tuple(
+                float(sum(timing.work_ps(octets) for octets in message)) for message in messages
+            )
+            numbers = (
+                float(work.min()),
+                float(work.max()),
+                max(per_message),
+                max(head - one for head, one in zip(heads, work, strict=True)) + after,
+                min(w + head for w, head in zip(waits, heads, strict=True)) + timing.delay_ps,
+                float(max(waits)),
+            )
+            octets = max(len(message) for message in messages), max(map(sum, messages))
+            found = self._costs[key] = (work, per_message, numbers, octets)
+        return found
+
+    def _level(self, number: int, priority: int) -> int:
+        """Return the traffic class of a priority at a wire; 0 elsewhere."""
+        if number >= len(self.owner) or len(self.servers[number].classes) == 1:
+            return 0
+        classes = self._classes_of(self.kinds[self.owner[number]])
+        return next(level for level, one in enumerate(classes) if priority in one.priorities)
+
+    def think(self, after: int, sent: Emission, times: tuple[float, float]) -> int:
+        """Add the visit of requests at a receiver that thinks about one at a time.
+
+        `times`: shortest and longest [ps]. Return the visit behind which responses are sent.
+        """
+        least, most = times
+        if most == 0:
+            return after
+        rows = self.rows
+        per_message = most / min(sent.arrivals.measure)
+        rates = [rate * per_message for rate, _ in sent.arrivals.buckets] * 2
+        bursts = [burst * per_message for _, burst in sent.arrivals.buckets] * 2
+        rows.flow.append(sent.flow)
+        rows.server.append(len(self.servers))
+        rows.level.append(0)
+        rows.parent.append(after)
+        rows.feeder.append(-1)
+        rows.rates.append((rates[0], rates[1]) if rates else (np.inf, np.inf))
+        rows.bursts.append((bursts[0], bursts[1]) if bursts else (np.inf, np.inf))
+        rows.numbers.append((most, most, most, 0.0, least, 0.0, 0.0))
+        rows.is_single.append(sent.is_single)
+        rows.work.append(np.array([most]))
+        rows.octets.append((0, 0))
+        rows.timing.append(-1)
+        rows.is_counted.append(False)
+        self.servers.append(Server(f"responses of {self.scenario.flows[sent.flow].name!r}"))
+        return len(rows.flow) - 1
+
+    def visits(self) -> Visits:
+        """Return all visits as arrays."""
+        rows = self.rows
+        numbers = np.array(rows.numbers, dtype=float).reshape(-1, 7)
+
+        def whole(values: Sequence[int]) -> Indices:
+            return np.array(values, dtype=np.int64)
+
+        return Visits(
+            flow=whole(rows.flow),
+            server=whole(rows.server),
+            level=whole(rows.level),
+            parent=whole(rows.parent),
+            feeder=whole(rows.feeder),
+            rates=np.array(rows.rates, dtype=float).reshape(-1, 2),
+            bursts=np.array(rows.bursts, dtype=float).reshape(-1, 2),
+            shortest=numbers[:, 0],
+            longest=numbers[:, 1],
+            message=numbers[:, 2],
+            tail=numbers[:, 3],
+            least=numbers[:, 4],
+            wait=numbers[:, 5],
+            ratio=numbers[:, 6],
+            is_single=np.array(rows.is_single, dtype=bool),
+            work=tuple(rows.work),
+        )

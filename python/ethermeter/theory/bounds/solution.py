@@ -1,0 +1,463 @@
+"""Bounds of a scenario: the network by total-flow analysis, under assumptions that are checked.
+
+A message is released at its source, and called by its host when the last one of its flow has passed
+the first stage, or has been answered. The analysis first assumes that every message is called at
+once. Where its result contradicts that for a flow, the flow is analysed again without: as long as
+no message has been late, the result holds, so that the first late message cannot come.
+"""
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from ethermeter.scenario import CoderArrivals, Flow, Host, SaturatedArrivals, Scenario
+from ethermeter.theory.bounds.backlog import Backlog, Queued, backlog
+from ethermeter.theory.bounds.network import Emission, Network, Sent
+from ethermeter.theory.bounds.results import Bounds, DelayBound, FlowBound, PortBound
+from ethermeter.theory.bounds.sources import (
+    Arrivals,
+    arrivals_of,
+    gathering_coder,
+    limits_of,
+    messages_of,
+    prompt_coder,
+    transfer_messages,
+)
+from ethermeter.theory.bounds.stages import PS_PER_S
+from ethermeter.theory.bounds.tfa import Analysis, Indices, Server, Visits, analyse
+
+_ROUNDING_PS = 2**-10
+_TRANSFER = "a transfer by TCP has no arrival curve"
+_CLOCKS = "exchanges of times between clocks are not bounded"
+_MEDIUM = "a shared medium has no bound"
+_DEFAULT_RING = 256
+
+
+@dataclass(slots=True)
+class _Planned:
+    """A flow in the network: what it sends, and what is sent back.
+
+    `loop_ps`: shortest time between two calls, if a bound of calls is needed.
+    """
+
+    request: Emission
+    sent: Sent
+    responses: list[tuple[Emission, Sent]] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Attempt:
+    """A network under assumptions, and its analysis."""
+
+    network: Network
+    planned: list[_Planned]
+    visits: Visits
+    analysis: Analysis
+
+    def path(self, visit: int, *, after: int = -1) -> list[int]:
+        """Return the visits up to one, the first one first, from behind `after`."""
+        found = []
+        while visit not in (after, -1):
+            found.append(visit)
+            visit = int(self.visits.parent[visit])
+        return found[::-1]
+
+    def longest_ps(self, visit: int, *, after: int = -1) -> float:
+        """Return the longest time from the release to the end of a visit."""
+        return float(self.analysis.hop[self.path(visit, after=after)].sum())
+
+    def least_ps(self, visit: int, *, after: int = -1) -> float:
+        """Return the shortest time from the release to the end of a visit."""
+        return float(self.visits.least[self.path(visit, after=after)].sum())
+
+
+def bounds_of(scenario: Scenario, *, budget_s: float = 10.0) -> Bounds:
+    """Return the bounds of a network.
+
+    Parameters
+    ----------
+    scenario
+        A scenario of hosts and links that the simulator accepts.
+    budget_s
+        Time for the tighter method, the linear program of PLP [s]; 0 for none. It is used where
+        its estimated time is within what is left.
+
+    Returns
+    -------
+    :
+        The bounds. What has none is None, with the reason.
+
+    Source
+    ------
+    Le Boudec and Thiran, Network Calculus, LNCS 2050, 2001; see `tfa`, `plp` and `schedulers`.
+
+    """
+    refused = _MEDIUM if scenario.media else _CLOCKS if scenario.clocks == "compared" else None
+    if refused:
+        return _refused(scenario, refused)
+    late: set[int] = set()
+    while True:
+        attempt = _attempt(scenario, late)
+        more = {flow for flow in range(len(scenario.flows)) if flow not in late} & {
+            flow for flow in range(len(scenario.flows)) if _is_late(attempt, flow)
+        }
+        if not more:
+            break
+        late |= more
+    flows = tuple(_flow_bound(attempt, flow, late) for flow in range(len(scenario.flows)))
+    return Bounds(flows, _port_bounds(attempt), attempt.analysis.cycle)
+
+
+def _refused(scenario: Scenario, reason: str) -> Bounds:
+    flows = []
+    for flow in scenario.flows:
+        none = DelayBound((None,) * len(flow.to), None, reason)
+        back = none if flow.response else None
+        flows.append(FlowBound(flow.name, none, "TFA", back, back))
+    ports = tuple(
+        PortBound(port, (None,), (reason,), None) for port in range(2 * len(scenario.links))
+    )
+    return Bounds(tuple(flows), ports)
+
+
+# Building
+
+
+def _attempt(scenario: Scenario, late: set[int]) -> _Attempt:
+    """Return the network with messages called at once, but for flows that are `late`."""
+    loops: dict[int, float] = {}
+    if any(_needs_loop(flow, is_late=number in late) for number, flow in enumerate(scenario.flows)):
+        # The shortest times do not depend on what is sent.
+        bare = _built(scenario, late, dict.fromkeys(range(len(scenario.flows)), 1.0))
+        empty = Analysis(np.zeros(0), np.zeros(0), np.zeros(0), [])
+        unloaded = _Attempt(bare[0], bare[1], bare[0].visits(), empty)
+        loops = {
+            number: _loop_ps(unloaded, number)
+            for number, flow in enumerate(scenario.flows)
+            if _needs_loop(flow, is_late=number in late)
+        }
+    network, planned = _built(scenario, late, loops)
+    visits = network.visits()
+    servers = _unordered(network, planned, visits, late)
+    return _Attempt(network, planned, visits, analyse(servers, visits))
+
+
+def _around_octets(network: Network, host: int) -> int:
+    link = network.links[network.ports[host][0] // 2]
+    return link.preamble_octets + link.gap_octets
+
+
+def _needs_loop(flow: Flow, *, is_late: bool) -> bool:
+    if flow.transfer is not None or isinstance(flow.arrivals, CoderArrivals):
+        return False
+    has_curve = bool(arrivals_of(flow, around_octets=0).buckets)
+    waits = flow.response is not None or limits_of(flow.service) != (0, 0)
+    return not has_curve or (is_late and waits)
+
+
+def _loop_ps(unloaded: _Attempt, number: int) -> float:
+    """Return the shortest time between two calls of a flow: through a stage, or there and back."""
+    planned = unloaded.planned[number]
+    flow = unloaded.network.scenario.flows[number]
+    service_ps = limits_of(flow.service)[0]
+    first = planned.sent.first
+    if flow.response is None:
+        timing = unloaded.network.timings[unloaded.network.rows.timing[first]]
+        messages = planned.request.arrivals.messages
+        least_ps = min(sum(map(timing.work_ps, message)) for message in messages)
+        return max(least_ps + service_ps, 1.0)
+    think_ps = limits_of(flow.response.think)[0]
+    back_ps = [
+        unloaded.least_ps(planned.sent.last[host])
+        + think_ps
+        + unloaded.least_ps(sent.last[emission.to[0]], after=emission.after)
+        for (emission, sent) in planned.responses
+        for host in (emission.host,)
+    ]
+    timeout_ps = flow.response.timeout_ps or np.inf
+    return max(min(max(back_ps), timeout_ps) + service_ps, 1.0)
+
+
+def _built(
+    scenario: Scenario, late: set[int], loops: dict[int, float]
+) -> tuple[Network, list[_Planned]]:
+    network = Network(scenario)
+    planned = [
+        _plan(network, number, is_late=number in late, loop_ps=loops.get(number))
+        for number in range(len(scenario.flows))
+    ]
+    return network, planned
+
+
+def _plan(network: Network, number: int, *, is_late: bool, loop_ps: float | None) -> _Planned:
+    flow = network.scenario.flows[number]
+    host, to = network.number[flow.from_], tuple(network.number[name] for name in flow.to)
+    priority = flow.priority or 0
+    is_group = flow.address != "unicast"
+    if flow.transfer is not None:
+        messages = transfer_messages(flow)
+        tcp = Arrivals(messages, (1.0,) * len(messages), (), None, _TRANSFER)
+        request = Emission(number, host, to, is_group, priority, tcp)
+        planned = _Planned(request, network.emit(request))
+        back = replace(request, host=to[0], to=(host,))
+        planned.responses.append((back, network.emit(back)))
+        return planned
+    waits_for_all = flow.response is not None and flow.response.timeout_ps is None
+    arrivals = _arrivals(network, flow, host, is_late=is_late, loop_ps=loop_ps)
+    request = Emission(
+        number,
+        host,
+        to,
+        is_group,
+        priority,
+        arrivals,
+        is_single=waits_for_all,
+        is_one_at_host=flow.response is None,
+    )
+    planned = _Planned(request, network.emit(request))
+    if flow.response is not None:
+        for receiver in to:
+            planned.responses.append(_respond(network, flow, planned, receiver))
+    return planned
+
+
+def _arrivals(
+    network: Network, flow: Flow, host: int, *, is_late: bool, loop_ps: float | None
+) -> Arrivals:
+    around = _around_octets(network, host)
+    if isinstance(flow.arrivals, CoderArrivals):
+        if not is_late and limits_of(flow.service) == (0, 0):
+            return prompt_coder(flow, flow.arrivals)
+        return gathering_coder(flow, flow.arrivals, around_octets=around)
+    arrivals = arrivals_of(flow, around_octets=around)
+    if loop_ps is None:
+        return arrivals
+    reason = arrivals.reason
+    if isinstance(flow.arrivals, SaturatedArrivals) and flow.shaper is None:
+        reason = None  # a message arrives when it is called
+    elif arrivals.buckets:
+        reason = "messages may wait at their source for those before them"
+    once = (1.0,) * len(arrivals.messages)
+    wait_ps = None if reason else 0.0
+    return Arrivals(arrivals.messages, once, ((1 / loop_ps, 1.0),), wait_ps, reason)
+
+
+def _respond(
+    network: Network, flow: Flow, planned: _Planned, receiver: int
+) -> tuple[Emission, Sent]:
+    """Add the responses of a receiver: behind its requests, one for each."""
+    assert flow.response is not None
+    request = planned.request
+    messages = messages_of(flow, flow.response.frames)
+    least, most = limits_of(flow.response.think)
+    after = -1
+    if most < np.inf:
+        after = network.think(planned.sent.last[receiver], request, (least, most))
+    # A response for each request, of which the smallest has the least measure.
+    unit = min(request.arrivals.measure)
+    arrivals = replace(
+        request.arrivals, messages=messages, measure=(unit,) * len(messages), wait_ps=0.0
+    )
+    emission = replace(
+        request,
+        host=receiver,
+        to=(request.host,),
+        is_group=False,
+        arrivals=arrivals,
+        after=after,
+    )
+    return emission, network.emit(emission)
+
+
+def _unordered(
+    network: Network, planned: list[_Planned], visits: Visits, late: set[int]
+) -> tuple[Server, ...]:
+    """Return the servers; where several flows are late, messages are not in order of release."""
+    servers = list(network.servers)
+    for number in late:
+        flow = network.scenario.flows[number]
+        if flow.response is not None or isinstance(flow.arrivals, CoderArrivals):
+            continue
+        first = int(visits.server[planned[number].sent.first])
+        servers[first] = replace(servers[first], is_ordered=False)
+    return tuple(servers)
+
+
+# Checking
+
+
+def _is_late(attempt: _Attempt, number: int) -> bool:
+    """Whether a message of a flow may be called after its release, against the assumption."""
+    planned, flow = attempt.planned[number], attempt.network.scenario.flows[number]
+    arrivals = planned.request.arrivals
+    if flow.transfer is not None or arrivals.reason is not None:
+        return False
+    first = planned.sent.first
+    service_ps = limits_of(flow.service)[1]
+    if isinstance(flow.arrivals, CoderArrivals):
+        return attempt.longest_ps(planned.sent.wire) > arrivals.least_span_ps(2)
+    if flow.response is not None:
+        back_ps = [
+            attempt.longest_ps(sent.last[planned.request.host]) for _, sent in planned.responses
+        ]
+        timeout_ps = flow.response.timeout_ps or np.inf
+        if isinstance(flow.arrivals, SaturatedArrivals):
+            return False
+        return min(max(back_ps), timeout_ps) + service_ps > arrivals.least_span_ps(2)
+    if isinstance(flow.arrivals, SaturatedArrivals) and flow.shaper is None:
+        return False
+    if service_ps == 0 and _is_alone(attempt, first):
+        return False
+    hop = float(attempt.analysis.hop[first] - attempt.visits.tail[first])
+    return hop + service_ps > arrivals.least_span_ps(2)
+
+
+def _is_alone(attempt: _Attempt, visit: int) -> bool:
+    """Whether nothing else is served at the server of a visit, in its class."""
+    visits = attempt.visits
+    same = (visits.server == visits.server[visit]) & (visits.level == visits.level[visit])
+    return int(same.sum()) == 1
+
+
+# Results
+
+
+def _seconds(ps: float) -> float | None:
+    return float(np.ceil(ps - _ROUNDING_PS)) / PS_PER_S if np.isfinite(ps) else None
+
+
+def _flow_bound(attempt: _Attempt, number: int, late: set[int]) -> FlowBound:
+    planned, flow = attempt.planned[number], attempt.network.scenario.flows[number]
+    reason = _source_reason(attempt, number, late)
+    wait_ps = planned.request.arrivals.wait_ps
+    if reason is not None or wait_ps is None:
+        wait_ps, reason = np.inf, reason or planned.request.arrivals.reason
+    receivers = planned.request.to
+    ends = [planned.sent.last[host] for host in receivers]
+    delay = _delay(attempt, [(end, -1) for end in ends], wait_ps, reason)
+    if flow.response is None:
+        return FlowBound(flow.name, delay, "TFA")
+    back = [
+        (sent.last[planned.request.host], emission.after) for emission, sent in planned.responses
+    ]
+    response = _delay(attempt, back, 0.0, None)
+    has_chain = all(after >= 0 for _, after in back)
+    unbounded = None if has_chain else "the time to respond has no bound"
+    if not has_chain:
+        wait_ps = np.inf
+    round_trip = _delay(attempt, [(end, -1) for end, _ in back], wait_ps, reason or unbounded)
+    return FlowBound(flow.name, delay, "TFA", response, round_trip)
+
+
+def _delay(
+    attempt: _Attempt, ends: list[tuple[int, int]], wait_ps: float, reason: str | None
+) -> DelayBound:
+    found = [_seconds(wait_ps + attempt.longest_ps(end, after=after)) for end, after in ends]
+    known = [one for one in found if one is not None]
+    if len(known) == len(found):
+        return DelayBound(tuple(found), max(known))
+    for end, after in ends:
+        reason = reason or _path_reason(attempt, attempt.path(end, after=after))
+    return DelayBound(tuple(found), None, reason)
+
+
+def _source_reason(attempt: _Attempt, number: int, late: set[int]) -> str | None:
+    """Return why the wait of messages at their source has no bound."""
+    planned, flow = attempt.planned[number], attempt.network.scenario.flows[number]
+    if number in late and limits_of(flow.service)[1] > 0 and flow.response is None:
+        return "messages may wait at their source for those before them"
+    if planned.request.arrivals.wait_ps is None:
+        return planned.request.arrivals.reason
+    if flow.transfer is not None or isinstance(flow.arrivals, CoderArrivals):
+        return None
+    host = attempt.network.kinds[planned.request.host]
+    assert isinstance(host, Host)
+    if host.send and flow.response is None:
+        ring = host.ring or _DEFAULT_RING
+        span_ps = planned.request.arrivals.least_span_ps(ring + 1)
+        if attempt.longest_ps(planned.sent.wire) > span_ps:
+            return f"messages may wait for room in the ring of {ring} messages of their host"
+    return None
+
+
+def _path_reason(attempt: _Attempt, path: list[int]) -> str | None:
+    """Return why the first server of a path without a bound has none."""
+    for visit in path:
+        if not np.isfinite(attempt.analysis.hop[visit]):
+            server = int(attempt.visits.server[visit])
+            return _server_reason(attempt, server, int(attempt.visits.level[visit]))
+    return None
+
+
+def _server_reason(attempt: _Attempt, number: int, level: int) -> str:
+    server, analysis = attempt.network.servers[number], attempt.analysis
+    if server.fault:
+        return f"{server.name} {server.fault}"
+    visits = attempt.visits
+    for one in analysis.classes[number][: level + 1]:
+        unknown = one.visits[~np.isfinite(analysis.bursts[one.visits]).all(axis=1)]
+        if one.arrivals is None and len(unknown):
+            flow = attempt.network.scenario.flows[int(visits.flow[unknown[0]])]
+            source = attempt.planned[int(visits.flow[unknown[0]])].request.arrivals
+            why = source.reason or "its delay before has no bound"
+            return f"{server.name} is shared with flow {flow.name!r}: {why}"
+    load = sum(one.arrivals.slope for one in analysis.classes[number][: level + 1] if one.arrivals)
+    if analysis.cycle and load < 1:
+        names = " → ".join(analysis.cycle)
+        return f"paths depend on each other in a cycle without a fixed point: {names}"
+    return f"{server.name} has no room for its load: arrivals of {load:.4g} of its rate"
+
+
+def _port_bounds(attempt: _Attempt) -> tuple[PortBound, ...]:
+    ports = []
+    for port in range(len(attempt.network.owner)):
+        classes, reasons = [], []
+        for level, one in enumerate(attempt.analysis.classes[port]):
+            found = None
+            if not attempt.network.servers[port].fault:
+                found = backlog(one, _queued(attempt, port, one.visits))
+            classes.append(found)
+            reasons.append(None if found else _server_reason(attempt, port, level))
+        total = classes[0] if len(classes) == 1 else _total(classes)
+        ports.append(PortBound(port, tuple(classes), tuple(reasons), total))
+    return tuple(ports)
+
+
+def _queued(attempt: _Attempt, port: int, members: Indices) -> Queued:
+    rows, visits, analysis = attempt.network.rows, attempt.visits, attempt.analysis
+    link = attempt.network.links[port // 2]
+    whole = [rows.octets[visit] for visit in members]
+    is_one_frame = np.array(
+        [len(rows.work[visit]) == 1 and rows.octets[visit][0] == 1 for visit in members], dtype=bool
+    )
+    is_restarted = np.any(analysis.rates[members] != visits.rates[members], axis=1)
+    is_counted = np.where(is_restarted, is_one_frame, [rows.is_counted[visit] for visit in members])
+    frames = np.array([frames for frames, _ in whole], dtype=float)
+    message, shortest = visits.message[members], visits.shortest[members]
+    return Queued(
+        rates=analysis.rates[members],
+        bursts=analysis.bursts[members],
+        message=message,
+        frames=np.where(is_counted, frames, message / shortest),
+        octets=np.array([octets for _, octets in whole], dtype=float),
+        is_counted=is_counted.astype(bool),
+        is_single=bool(visits.is_single[members].all()),
+        shortest=float(shortest.min(initial=np.inf)),
+        longest=float(visits.longest[members].max(initial=0.0)),
+        gap=float(link.gap_octets * link.ps_per_octet),
+        around=float((link.preamble_octets + link.gap_octets) * link.ps_per_octet),
+        octet=float(link.ps_per_octet),
+    )
+
+
+def _total(classes: list[Backlog | None]) -> Backlog | None:
+    """Return the sum of the backlogs of all classes, if each has a bound."""
+    known = [one for one in classes if one is not None]
+    if len(known) < len(classes):
+        return None
+    return Backlog(
+        sum(one.held_octets for one in known),
+        sum(one.held_frames for one in known),
+        sum(one.waiting_octets for one in known),
+        sum(one.waiting_frames for one in known),
+    )

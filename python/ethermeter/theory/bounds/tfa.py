@@ -1,0 +1,366 @@
+"""Total-flow analysis: one delay for each traffic class of each server, along all paths.
+
+What a flow may send at a server grows with the jitter that it has gathered on its path: the
+difference of the longest and the shortest time from its release. Its own transmission is in both,
+so that it is no jitter. What comes from one wire comes no faster than that wire sends. Where paths
+depend on each other in a cycle, the delays are iterated from zero to a fixed point.
+
+Sources
+-------
+Total-flow analysis with line shaping and packets: Mifdaoui and Leydier, Beyond the accuracy-
+complexity tradeoffs of compositional analyses using network calculus for complex networks,
+CRTS 2017; fixed points: Thomas, Le Boudec and Mifdaoui, On cyclic dependencies and regulators in
+time-sensitive networks, RTSS 2019.
+"""
+
+from dataclasses import dataclass, field
+from graphlib import CycleError, TopologicalSorter
+
+import numpy as np
+import numpy.typing as npt
+
+from ethermeter.arguments import Array
+from ethermeter.theory.bounds.curves import (
+    Concave,
+    busy_period,
+    largest_delay,
+    line,
+    minimum_with_line,
+    sum_of_buckets,
+    total,
+)
+from ethermeter.theory.bounds.schedulers import ClassOfServer, Demand, times_to_serve
+
+Indices = npt.NDArray[np.int64]
+MOST_SWEEPS = 300
+_SETTLED = 1e-9
+"""Relative change of delays at which a fixed point is reached."""
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """What serves work: a wire, a stage, or an abstract server.
+
+    `service`: time to serve work, at a server with one class and a given service curve; else its
+    rate is 1. `line_rate`: work a time that it sends at most; None without a limit.
+    `is_ordered`: whether the messages of different flows are served in the order of their release.
+    `fault`: why it has no bound, if so.
+    """
+
+    name: str
+    classes: tuple[ClassOfServer, ...] = (ClassOfServer(),)
+    service: Concave | None = None
+    line_rate: float | None = 1.0
+    is_ordered: bool = True
+    fault: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Visits:
+    """Visits of flows at servers, parents before children; every array has shape (visits,).
+
+    `parent`: the visit before, or -1; `feeder`: the visit whose server limits what comes, or -1.
+    `rates`, `bursts`, shape (visits, 2): the flow's two token buckets in work at this server; the
+    first one with the higher rate and the smaller burst; infinite without an arrival curve.
+    `shortest`, `longest`: work of a frame; `message`: of a whole message, the longest.
+    `tail`: from the end of the service to the next server (negative for what may go on before);
+    `least`: shortest time from this server to the next. `wait`: longest time until a frame may be
+    served, because it has not arrived completely. `ratio`: of the work here to that at the feeder.
+    `work`: work of each of its frames, by length, shape (lengths,). `is_single`: whether there
+    is at most one message of the flow at a time.
+    """
+
+    flow: Indices
+    server: Indices
+    level: Indices
+    parent: Indices
+    feeder: Indices
+    rates: Array
+    bursts: Array
+    shortest: Array
+    longest: Array
+    message: Array
+    tail: Array
+    least: Array
+    wait: Array
+    ratio: Array
+    is_single: npt.NDArray[np.bool_]
+    work: tuple[Array, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ClassAnalysis:
+    """A traffic class of a server: what comes, and in which times it is served (all hold).
+
+    `finish`: longest time from the arrival of a frame until the server is free again; the start of
+    the service is that less the frame. `visits`: of its flows.
+    """
+
+    arrivals: Concave | None
+    times: tuple[Concave, ...]
+    finish: float
+    visits: Indices
+
+
+@dataclass(slots=True)
+class Analysis:
+    """Delays of a network.
+
+    Of every visit, shape (visits,): `hop`, the longest time from the arrival of a frame to that at
+    the next visit, infinite without a bound; `rates`, `bursts`, shape (visits, 2), its token
+    buckets with jitter. `classes`: of each server. `cycle`: names of servers that depend on each
+    other in a cycle, if there is one.
+    """
+
+    hop: Array
+    rates: Array
+    bursts: Array
+    classes: list[tuple[ClassAnalysis, ...]]
+    cycle: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class _State:
+    """The delays so far, since the flow's source or the last server without a bound."""
+
+    servers: tuple[Server, ...]
+    visits: Visits
+    members: list[list[Indices]]
+    rates: Array
+    bursts: Array
+    since: Array  # longest time to arrive since the origin
+    least_since: Array
+    hop: Array  # longest time from this server to the next
+    origin: Indices
+    transit: Array = field(default_factory=lambda: np.zeros(0))
+    least_transit: Array = field(default_factory=lambda: np.zeros(0))
+
+
+def analyse(servers: tuple[Server, ...], visits: Visits) -> Analysis:
+    """Return the delays of all flows at all servers.
+
+    Flows whose times depend on each other in a cycle without a fixed point have none.
+    """
+    state = _begin(servers, visits)
+    order, cycle = _order(servers, visits)
+    classes: list[tuple[ClassAnalysis, ...]] = [()] * len(servers)
+    for sweep in range(MOST_SWEEPS):
+        before = state.hop.copy()
+        for server in order:
+            classes[server] = _analyse_server(state, server)
+        if not cycle or _settled(before, state.hop):
+            break
+        if sweep + 2 >= MOST_SWEEPS:
+            state.hop[:] = np.inf  # no fixed point: what is in the cycle has no bound
+    if cycle:
+        classes = _verified(state, order, classes)
+    with np.errstate(invalid="ignore"):
+        bursts = state.bursts + state.rates * (state.since - state.least_since)[:, None]
+    return Analysis(state.hop, state.rates, bursts, classes, cycle)
+
+
+def _settled(before: Array, after: Array) -> bool:
+    with np.errstate(invalid="ignore"):
+        change = np.abs(after - before)
+    return bool(np.all((before == after) | (change <= _SETTLED * np.abs(after))))
+
+
+def _verified(
+    state: _State, order: list[int], classes: list[tuple[ClassAnalysis, ...]]
+) -> list[tuple[ClassAnalysis, ...]]:
+    """Return the analysis from slightly larger delays, which a further sweep does not exceed.
+
+    The iteration comes from below; delays that the next sweep does not increase are bounds.
+    """
+    for margin in (1e-7, 1e-5, 1e-3, 1e-1):
+        state.hop = state.hop + margin * np.abs(state.hop)
+        above = state.hop.copy()
+        for server in order:
+            classes[server] = _analyse_server(state, server)
+        if np.all(state.hop <= above * (1 + 1e-12)):
+            return classes
+        state.hop = np.maximum(state.hop, above)
+    state.hop[:] = np.inf
+    return classes
+
+
+def _begin(servers: tuple[Server, ...], visits: Visits) -> _State:
+    members: list[list[Indices]] = [
+        [np.zeros(0, dtype=np.int64) for _ in server.classes] for server in servers
+    ]
+    if len(visits.server):
+        order = np.lexsort((visits.level, visits.server))
+        key = visits.server[order] * 16 + visits.level[order]
+        for group in np.split(order, np.flatnonzero(np.diff(key)) + 1):
+            first = int(group[0])
+            members[visits.server[first]][visits.level[first]] = np.sort(group)
+    count = len(visits.flow)
+    zeros = np.zeros(count)
+    return _State(
+        servers,
+        visits,
+        members,
+        visits.rates.copy(),
+        visits.bursts.copy(),
+        zeros.copy(),
+        zeros.copy(),
+        visits.least.copy(),
+        np.full(count, -1, dtype=np.int64),
+        zeros.copy(),
+        zeros.copy(),
+    )
+
+
+def _order(servers: tuple[Server, ...], visits: Visits) -> tuple[list[int], tuple[str, ...]]:
+    """Return the servers, those before first, and the names of a cycle if there is one."""
+    known = visits.parent >= 0
+    pairs = np.unique(
+        np.stack([visits.server[visits.parent[known]], visits.server[known]], axis=1), axis=0
+    )
+    before: dict[int, set[int]] = {server: set() for server in range(len(servers))}
+    for first, second in pairs.tolist():
+        before[second].add(first)
+    try:
+        return list(TopologicalSorter(before).static_order()), ()
+    except CycleError as error:
+        names = tuple(servers[number].name for number in error.args[1])
+    depth = np.zeros(len(servers))
+    level = np.zeros(len(visits.flow))
+    for visit, parent in enumerate(visits.parent.tolist()):
+        level[visit] = level[parent] + 1 if parent >= 0 else 0
+    np.maximum.at(depth, visits.server, level)
+    return [int(server) for server in np.argsort(depth, kind="stable")], names
+
+
+def _analyse_server(state: _State, number: int) -> tuple[ClassAnalysis, ...]:
+    server, visits = state.servers[number], state.visits
+    demands = []
+    for members in state.members[number]:
+        _arrive(state, members)
+        demands.append(_demand(state, members, has_classes=len(server.classes) > 1))
+    if server.service is not None:
+        times: list[tuple[Concave, ...]] = [(server.service,)]
+    else:
+        times = times_to_serve(server.classes, demands)
+    found = []
+    for members, demand, alternatives in zip(state.members[number], demands, times, strict=True):
+        finish = _finish(state, server, members, demand, alternatives)
+        state.hop[members] = finish + visits.tail[members]
+        most = float(np.max(finish, initial=0.0))
+        found.append(ClassAnalysis(demand.arrivals, alternatives, most, members))
+    return tuple(found)
+
+
+def _arrive(state: _State, members: Indices) -> None:
+    """Take over what is known at the visits before."""
+    visits = state.visits
+    inner = members[visits.parent[members] >= 0]
+    parents = visits.parent[inner]
+    state.since[inner] = state.since[parents] + state.hop[parents]
+    state.least_since[inner] = state.least_since[parents] + visits.least[parents]
+    state.origin[inner] = state.origin[parents]
+    from_feeder = visits.feeder[inner] == parents
+    state.transit[inner] = np.where(from_feeder, 0.0, state.transit[parents] + state.hop[parents])
+    state.least_transit[inner] = np.where(
+        from_feeder, 0.0, state.least_transit[parents] + visits.least[parents]
+    )
+    for visit in inner[~np.isfinite(state.since[inner]) | (state.origin[inner] >= 0)].tolist():
+        _restart(state, visit)
+
+
+def _restart(state: _State, visit: int) -> None:
+    """Bound a flow behind a server without a bound by what that server sends at most."""
+    visits, parent = state.visits, int(state.visits.parent[visit])
+    if not np.isfinite(state.since[visit]):
+        state.origin[visit] = parent
+        state.since[visit] = state.least_since[visit] = 0.0
+    origin = int(state.origin[visit])
+    rate = state.servers[int(visits.server[origin])].line_rate
+    here, there = visits.work[visit], visits.work[origin]
+    if len(here) == len(there):
+        ratio = float(np.max(here / there))
+    else:
+        ratio = float(visits.message[visit] / there.min())  # a response for each request
+    if rate is None or not np.isfinite(ratio):
+        state.rates[visit] = state.bursts[visit] = np.inf
+        return
+    state.rates[visit] = rate * ratio
+    state.bursts[visit] = ratio * visits.longest[origin]
+
+
+def _demand(state: _State, members: Indices, *, has_classes: bool) -> Demand:
+    """Return what comes to a class: from each feeder no more than it sends."""
+    visits = state.visits
+    if not len(members):
+        return Demand(line(0.0, 0.0), 0.0, 0.0)
+    wait = float(np.max(visits.wait[members])) if has_classes else 0.0
+    jitter = state.since[members] - state.least_since[members] + wait
+    rates = state.rates[members]
+    with np.errstate(invalid="ignore"):
+        bursts = state.bursts[members] + rates * jitter[:, None]
+    feeders = visits.feeder[members]
+    servers = np.where(feeders >= 0, visits.server[feeders], -1)
+    curves: list[Concave] = []
+    for feeder in np.unique(servers).tolist():
+        chosen = servers == feeder
+        curve = None
+        if np.isfinite(bursts[chosen]).all():
+            curve = sum_of_buckets(rates[chosen], bursts[chosen])
+        rate = state.servers[feeder].line_rate if feeder >= 0 else None
+        if rate is not None:
+            curve = _on_line(state, members[chosen], curve, rate, wait)
+        if curve is None:
+            return Demand(None, *_frames(visits, members))
+        curves.append(curve)
+    return Demand(total(curves), *_frames(visits, members))
+
+
+def _frames(visits: Visits, members: Indices) -> tuple[float, float]:
+    return float(visits.shortest[members].min()), float(visits.longest[members].max())
+
+
+def _on_line(
+    state: _State, members: Indices, curve: Concave | None, rate: float, wait: float
+) -> Concave | None:
+    """Return what comes of one feeder, whose frames follow each other by its rate."""
+    visits = state.visits
+    spread = state.transit[members].max() - state.least_transit[members].min() + wait
+    if not np.isfinite(spread):
+        return curve
+    ratio = float(visits.ratio[members].max())
+    longest = float(visits.longest[visits.feeder[members]].max())
+    burst = ratio * (longest + rate * spread)
+    if curve is None:
+        return line(rate * ratio, burst)
+    return minimum_with_line(curve, rate * ratio, burst)
+
+
+def _finish(
+    state: _State,
+    server: Server,
+    members: Indices,
+    demand: Demand,
+    times: tuple[Concave, ...],
+) -> Array:
+    """Return the longest time until the service of a frame has ended, for each visit."""
+    visits = state.visits
+    result = np.full(len(members), np.inf)
+    if server.fault or not times or not len(members):
+        return result
+    wait = float(np.max(visits.wait[members]))
+    if not server.is_ordered:
+        if demand.arrivals is not None:
+            result[:] = min(busy_period(demand.arrivals, time) for time in times) + wait
+        return result
+    single = visits.is_single[members].all()
+    most = float(visits.message[members].sum())
+    shortest = visits.shortest[members]
+    for frame in np.unique(shortest).tolist():
+        bounds = [np.inf]
+        if demand.arrivals is not None:
+            bounds += [largest_delay(demand.arrivals, time, frame) for time in times]
+        if single:
+            ahead = np.array([max(most - frame, 0.0)])
+            bounds += [float(time.of(ahead)[0]) + frame for time in times]
+        result[shortest == frame] = min(bounds) + wait
+    return result

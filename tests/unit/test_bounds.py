@@ -1,0 +1,128 @@
+"""Bounds of networks: reference values, hand calculations, and what the simulator reaches."""
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+from ethermeter import _core
+from ethermeter.scenario import Scenario
+from ethermeter.theory.bounds import bounds_of
+from ethermeter.theory.bounds.fluid import FluidFlow, FluidServer, total_flow_delays
+
+OCTET_PS = 80_000
+"""100 Mb/s."""
+US = 1_000_000
+MS = 1_000_000_000
+
+
+def demo(line_bps: float | None) -> tuple[list[FluidServer], list[FluidFlow]]:
+    """Saihu's demo.json in bits and seconds, without the second path of f0.
+
+    adfeel220/Saihu-TSN-Analysis-Tool-Integration, src/example/demo.json: bursts 10 B and 2 kB of
+    rates 10 kb/s and 0.5 kb/s, servers of 4 Mb/s after 10 µs and 50 Mb/s after 1 ms.
+    """
+    both = ((4e6, 10e-6), (50e6, 1e-3))
+    servers = [
+        FluidServer("s0-o0", both, line_bps),
+        FluidServer("s1-o0", both, line_bps),
+        FluidServer("s1-o1", both[:1], line_bps),
+    ]
+    flows = [
+        FluidFlow("f0", ((10e3, 80.0), (0.5e3, 16e3)), (0, 1)),
+        FluidFlow("f1", ((10e3, 80.0),), (0, 2)),
+        FluidFlow("f2", ((10e3, 80.0),), (1,)),
+    ]
+    return servers, flows
+
+
+def test_saihus_demo_network_by_total_flow_analysis_with_shaping():
+    # Printed by Saihu's xTFA: 99.323945, 79.321932 and 49.323945 µs.
+    delays = total_flow_delays(*demo(100e6))
+    assert [round(1e6 * delay, 6) for delay in delays] == [99.323945, 79.321932, 49.323945]
+
+
+def test_saihus_demo_network_without_shaping_by_hand():
+    # s0: 10 µs + 160 bit / 4 Mb/s = 50 µs. s1-o0: f0 has grown by 10 kb/s · 50 µs = 0.5 bit, so
+    # 10 µs + 160.5 bit / 4 Mb/s = 50.125 µs. s1-o1: f1 alone, 10 µs + 80.5 bit / 4 Mb/s.
+    delays = total_flow_delays(*demo(None))
+    assert delays == pytest.approx([100.125e-6, 80.125e-6, 50.125e-6], rel=1e-12)
+
+
+def host(name: str, **settings: Any) -> dict[str, Any]:
+    return {"name": name, "kind": {"host": settings}}
+
+
+def switch(name: str, **settings: Any) -> dict[str, Any]:
+    return {"name": name, "kind": {"switch": {"learning": "known", **settings}}}
+
+
+def link(one: str, other: str, **settings: Any) -> dict[str, Any]:
+    ends = [{"node": one}, {"node": other}]
+    return {"ends": ends, "ps_per_octet": OCTET_PS, "delay_ps": 500_000, **settings}
+
+
+def regular(period_ps: int, phase_ps: int = 0) -> dict[str, Any]:
+    return {"kind": "regular", "period_ps": period_ps, "phase_ps": phase_ps}
+
+
+def flow(
+    name: str, hosts: tuple[str, str], octets: int, arrivals: dict[str, Any], **more: Any
+) -> dict[str, Any]:
+    frames = {"kind": "fixed", "bits": 8 * octets}
+    ends = {"from": hosts[0], "to": [hosts[1]]}
+    return {"name": name, **ends, "frames": frames, "arrivals": arrivals, **more}
+
+
+def described(
+    nodes: list[Any], links: list[Any], flows: list[Any], *, until_ps: int = 20 * MS
+) -> dict[str, Any]:
+    phases = {
+        "begin_ps": 0,
+        "stop_ps": until_ps // 2,
+        "measure_from_ps": 0,
+        "measure_to_ps": until_ps,
+        "end_ps": until_ps,
+        "spread_ps": 0,
+    }
+    return {"nodes": nodes, "links": links, "flows": flows, "phases": phases}
+
+
+def bounds(scenario: dict[str, Any]) -> Any:
+    return bounds_of(msgspec.convert(scenario, Scenario))
+
+
+def simulated(scenario: dict[str, Any]) -> Any:
+    return _core.simulate_trial(json.dumps({"id": "x", "seed": 1, "scenario": scenario}))
+
+
+def test_synchronised_bursts_reach_the_bound_of_one_switch_and_fill_its_queue():
+    hosts = [f"h{number}" for number in range(4)]
+    nodes = [*map(host, hosts), host("sink"), switch("s")]
+    links = [*(link(name, "s") for name in hosts), link("s", "sink")]
+    flows = [flow(name, (name, "sink"), 1000, regular(MS)) for name in hosts]
+    scenario = described(nodes, links, flows)
+    found = bounds(scenario)
+    # Both wires: preamble and frame, 1008 octets; before the last frame three with gaps, 1020.
+    by_hand = (1008 + 3 * 1020 + 1008) * OCTET_PS + 2 * 500_000
+    assert [one.delay.largest_s for one in found.flows] == [by_hand / 1e12] * 4
+    port = found.ports[8].total
+    assert (port.held_frames, port.held_octets, port.waiting_frames) == (4, 4000, 3)
+    counts = simulated(scenario)
+    delays = counts.flows.one_way.sum_ps / counts.flows.one_way.count
+    assert delays.max() == by_hand
+    assert counts.ports.queue_most[8] == 4
+
+
+def test_a_source_without_an_arrival_curve_has_no_bound_and_says_why():
+    poisson = {"kind": "poisson", "mean_ps": 1e9}
+    nodes = [host("a"), host("b"), host("c"), switch("s")]
+    links = [link("a", "s"), link("b", "s"), link("s", "c", ps_per_octet=8000)]
+    flows = [flow("p", ("a", "c"), 1000, poisson), flow("r", ("b", "c"), 100, regular(MS))]
+    found = bounds(described(nodes, links, flows))
+    assert found.flows[0].delay.largest_s is None
+    assert found.flows[0].delay.reason == "Poisson arrivals have no arrival curve"
+    # The wire of its host limits it, so that others have a bound: behind one frame of it that has
+    # come, 1020 octets at 1 Gb/s.
+    by_hand = (108 * OCTET_PS + 500_000) + (1020 + 108) * 8000 + 500_000
+    assert found.flows[1].delay.largest_s == by_hand / 1e12
