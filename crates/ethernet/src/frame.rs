@@ -12,6 +12,8 @@ pub const FCS: Octets = Octets(4);
 pub const OVERHEAD: Octets = Octets(HEADER.0 + FCS.0);
 /// Inter-frame gap (802.3-2022 § 4.4.2: interPacketGap 96 bits).
 pub const GAP: Octets = Octets(12);
+/// Tag of 802.1Q: type and control information (§ 9.3).
+pub const TAG: Octets = Octets(4);
 /// Shortest frame, destination address to FCS (802.3-2022 § 4.4.2: minFrameSize 512 bits).
 pub const SHORTEST: Octets = Octets(64);
 /// Longest payload of a basic frame (802.3-2022 § 3.2.7).

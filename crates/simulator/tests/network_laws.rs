@@ -128,6 +128,56 @@ impl Shape {
         flow
     }
 
+    /// Classes of a port: some shaped, the others strict or with quanta.
+    fn classes(&mut self, rate_bps: u64) -> Value {
+        let count = 1 + self.below(5);
+        let shaped = if self.one_in(2) { self.below(count + 1) } else { 0 };
+        let mut classes: Vec<Value> = (0..count).map(|_| json!({"priorities": []})).collect();
+        for priority in 0..8 {
+            let class = if priority < count { priority } else { self.below(count) };
+            let class = usize::try_from(class).expect("few");
+            classes[class]["priorities"].as_array_mut().expect("a list").push(json!(priority));
+        }
+        let has_quanta = self.one_in(2);
+        for (number, class) in (0..).zip(&mut classes) {
+            if number < shaped {
+                class["idle_slope_bps"] = json!(1 + self.below(rate_bps / shaped - 1));
+            } else if has_quanta {
+                class["quantum_octets"] = json!(1 + self.below(4000));
+            }
+            if self.one_in(3) {
+                class["queue_frames"] = json!(1 + self.below(10));
+            }
+        }
+        json!(classes)
+    }
+
+    /// The same network with classes at some nodes, and flows of all priorities.
+    fn with_classes(&mut self, trial: &Trial) -> Trial {
+        use ethermeter_trial::nodes::Kind;
+        let mut trial = trial.clone();
+        for node in &mut trial.scenario.nodes {
+            let links = trial.scenario.links.iter();
+            let own = links.filter(|link| link.ends.iter().any(|end| end.node == node.name));
+            let slowest = own.map(|link| link.ps_per_octet).max().expect("a node has a link");
+            if self.one_in(4) {
+                continue;
+            }
+            let classes = self.classes(8_000_000_000_000 / slowest);
+            let classes = serde_json::from_value(classes).expect("classes");
+            match &mut node.kind {
+                Kind::Host(host) => host.classes = classes,
+                Kind::Switch(switch) => switch.classes = classes,
+                Kind::Router(router) => router.classes = classes,
+                Kind::Hub(_) => {}
+            }
+        }
+        for flow in &mut trial.scenario.flows {
+            flow.priority = (!self.one_in(4)).then(|| u8::try_from(self.below(8)).expect("small"));
+        }
+        trial
+    }
+
     /// A tree of switches and routers with hosts; each flow is between hosts. `wire` finishes a
     /// link.
     fn network(&mut self, routers: bool, mut wire: impl FnMut(&mut Self, &mut Value)) -> Trial {
@@ -187,6 +237,51 @@ proptest! {
         let fast = fast.expect("nothing that only the reference knows");
         balances(&fast);
         assert_same(&reference, &fast);
+    }
+
+    #[test]
+    fn both_implementations_serve_classes_alike_and_every_frame_of_a_class_is_accounted_for(seed: u64) {
+        let mut shape = Shape(seed);
+        let bare = shape.network(true, |_, _| {});
+        let trial = shape.with_classes(&bare);
+        let (reference, fast) = traces(&trial).expect("a valid trial");
+        balances(&reference);
+        let fast = fast.expect("nothing that only the reference knows");
+        balances(&fast);
+        assert_same(&reference, &fast);
+        for port in &reference.ports {
+            for class in &port.classes {
+                prop_assert!(class.frames + class.dropped <= class.arrived);
+                prop_assert!(class.arrived <= class.frames + class.dropped + class.queue_most);
+            }
+            if !port.classes.is_empty() {
+                prop_assert!(port.classes.iter().map(|class| class.frames).sum::<u64>() >= port.frames);
+            }
+        }
+    }
+
+    #[test]
+    fn one_class_is_one_queue(seed: u64) {
+        use ethermeter_trial::nodes::Kind;
+        let bare = Shape(seed).network(true, |_, _| {});
+        let mut trial = bare.clone();
+        let one = json!([{"priorities": [0, 1, 2, 3, 4, 5, 6, 7]}]);
+        for node in &mut trial.scenario.nodes {
+            let one = serde_json::from_value(one.clone()).expect("a class");
+            match &mut node.kind {
+                Kind::Host(host) => host.classes = one,
+                Kind::Switch(switch) => switch.classes = one,
+                Kind::Router(router) => router.classes = one,
+                Kind::Hub(_) => {}
+            }
+        }
+        let (with, without) = (run(&trial), run(&bare));
+        prop_assert_eq!(&with.flows, &without.flows);
+        for (with, without) in with.ports.iter().zip(&without.ports) {
+            prop_assert_eq!(with.classes.len(), 1);
+            prop_assert_eq!((with.frames, with.dropped, with.queue_most, with.queue_octets_most),
+                (without.frames, without.dropped, without.queue_most, without.queue_octets_most));
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use crate::fault::Fault;
 use crate::transfer::Transfer;
-use ethermeter_ethernet::frame::{IPV4_HEADER, OVERHEAD, SHORTEST, UDP_HEADER};
+use ethermeter_ethernet::frame::{IPV4_HEADER, OVERHEAD, SHORTEST, TAG, UDP_HEADER};
 use ethermeter_traffic::arrivals::{bucket_fault, Arrivals};
 use ethermeter_traffic::lengths::Lengths;
 use ethermeter_traffic::source::Generator;
@@ -158,7 +158,17 @@ impl Flow {
     /// Frames of a message of `octets`: their lengths, destination address to FCS, how much of it
     /// is padding, and whether it is the last.
     pub fn frames_of(&self, octets: u64, mut each: impl FnMut(u32, u8, bool)) {
-        frames_of(self.framing, octets, &mut each);
+        let tag = self.tag_octets();
+        frames_of(self.framing, octets, &mut |length, padding, is_last| {
+            each(length + tag, padding, is_last);
+        });
+    }
+
+    /// Octets of the tag of each of its frames.
+    #[inline]
+    #[must_use]
+    pub fn tag_octets(&self) -> u32 {
+        self.priority.map_or(0, |_| TAG_OCTETS)
     }
 
     /// A transfer has nothing that messages have.
@@ -191,7 +201,8 @@ impl Flow {
                 u64::from(pieces) * (OVERHEAD.0 + IPV4_HEADER.0) + UDP_HEADER.0 + u64::from(padding)
             }
         };
-        octets.saturating_sub(around)
+        let tags = u64::from(self.tag_octets()) * u64::from(pieces.max(1));
+        octets.saturating_sub(around + tags)
     }
 
     /// A coder and packets of its samples, which go in one frame each to one host.
@@ -347,6 +358,10 @@ fn check_lengths(lengths: &Lengths, key: &str) -> Result<(), Fault> {
     }
     Ok(())
 }
+
+/// [`TAG`] as the length of a frame is counted.
+#[allow(clippy::cast_possible_truncation)] // 4
+const TAG_OCTETS: u32 = TAG.0 as u32;
 
 /// Data of the longest datagram, and the longest frame, in octets.
 const MOST_OCTETS: u64 = 65_507;

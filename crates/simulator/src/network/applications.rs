@@ -194,13 +194,10 @@ impl Applications {
             source.count_in_batches(compiled.batches);
             let transfer = flow.transfer.as_ref().map(|transfer| {
                 let ends = (from, to[0]);
-                Box::new(Connection::new(
-                    compiled,
-                    transfer,
-                    (number, count + first_receiver),
-                    ends,
-                    window.begin_ps,
-                ))
+                let receiver = count + first_receiver;
+                let begin = window.begin_ps;
+                let made = Connection::new(compiled, transfer, (number, receiver), ends, begin);
+                Box::new(made.tagged(flow.tag_octets()))
             });
             let mut voice = Talker::of(flow, compiled, number, window);
             let next = match (&transfer, &mut voice) {
@@ -585,7 +582,7 @@ impl Application {
 #[inline]
 fn cut(flow: &Flow, octets: u64, mut frame: Frame, each: &mut impl FnMut(Frame)) {
     if flow.framing == Framing::Frame {
-        frame.octets = u32::try_from(octets).expect("below 65536");
+        frame.octets = u32::try_from(octets).expect("below 65536") + flow.tag_octets();
         return each(frame);
     }
     let mut pieces = 0u16;

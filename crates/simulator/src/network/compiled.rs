@@ -13,6 +13,7 @@ mod building;
 
 use super::clocks::clock::Clock;
 use super::frame::Frame;
+use super::scheduler::Classes;
 use crate::mac::csma_cd::Gap;
 use ethermeter_ethernet::timing::{HalfDuplexTiming, IEEE_10};
 use ethermeter_traffic::Batches;
@@ -185,6 +186,10 @@ pub(super) struct CompiledNetwork {
     pub ports: Vec<Port>,
     pub timings: Vec<Timing>,
     pub rooms: Vec<Room>,
+    /// Traffic classes of each port that has any.
+    pub classes: Vec<Option<Classes>>,
+    /// Priority of each flow.
+    priorities: Vec<u8>,
     pub hops: Vec<u32>,
     pub routes: Vec<Route>,
     pub domains: Vec<Domain>,
@@ -262,6 +267,20 @@ impl CompiledNetwork {
         if node != frame.to && frame.to != GROUP && self.port_toward(node, frame.to) == port {
             frame.samples = 0;
         }
+    }
+
+    /// The priority of a frame.
+    #[inline]
+    pub fn priority(&self, frame: &Frame) -> u8 {
+        // Comparisons of clocks come after the flows.
+        self.priorities.get(frame.flow as usize).copied().unwrap_or(0)
+    }
+
+    /// Volume of a frame at a wire, in octets: preamble, frame and gap.
+    #[inline]
+    pub fn volume(&self, port: u32, octets: u32) -> u64 {
+        let wire = &self.timings[port as usize];
+        wire.carried(octets) + wire.gap / wire.per_octet
     }
 
     /// The stage at a hop.

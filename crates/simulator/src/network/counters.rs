@@ -1,6 +1,6 @@
 //! What is counted.
 
-use super::compiled::CompiledNetwork;
+use super::compiled::{CompiledNetwork, Room};
 use super::frame::{Frame, Loss};
 use ethermeter_traffic::histogram::Histogram;
 use ethermeter_traffic::Batches;
@@ -304,6 +304,14 @@ impl Counters {
             batch.acknowledged += 1;
             batch.acknowledgement_ps += u128::from(delay);
         }
+    }
+
+    /// A port holds so many frames and octets.
+    #[inline]
+    pub fn held(&mut self, port: u32, held: Room) {
+        let it = &mut self.ports[port as usize];
+        it.queue_most = it.queue_most.max(held.frames);
+        it.queue_octets_most = it.queue_octets_most.max(held.octets);
     }
 
     /// A frame left by a port.

@@ -7,6 +7,9 @@
 //! of the lanes' first frames goes on; a tournament of lanes finds it. Room is known from a ring of
 //! the times at which frames leave.
 //!
+//! A port with traffic classes has a queue of each, and a lane for its next decision: when its wire
+//! is free, or when a frame may begin ([`super::scheduler`]).
+//!
 //! PAUSE, memory of ports, half-duplex links and interrupts for several frames make departures
 //! depend on what comes later; such networks are the reference's.
 
@@ -15,6 +18,7 @@ use super::compiled::{CompiledNetwork, Last, Role, Room, ENDLESS, NONE};
 use super::counters::Counters;
 use super::frame::{Frame, Loss};
 use super::junctions::Junctions;
+use super::scheduler::{Next, Scheduler, Waiting};
 use super::table::{Forwarding, Tables};
 use super::Traced;
 use crate::error::Error;
@@ -93,9 +97,21 @@ struct Server {
     octets: u64,
 }
 
+/// A port with traffic classes.
+#[derive(Debug)]
+struct Scheduled {
+    port: u32,
+    scheduler: Scheduler<Item>,
+    /// When the last bit of the frame that is being sent is out; it may have left since.
+    end: Option<u64>,
+    free: u64,
+}
+
 /// Lanes by what is in them, in this order.
 #[derive(Clone, Copy, Debug)]
 struct Lanes {
+    /// Those before are decisions of ports with classes.
+    junctions: u32,
     lookups: u32,
     /// Of each flow's segments to its receiver, and back.
     segments: u32,
@@ -104,6 +120,16 @@ struct Lanes {
     time_outs: u32,
     transfers: u32,
     all: u32,
+}
+
+impl Scheduled {
+    /// Let the frame that was sent leave, if it has by now.
+    fn settle(&mut self, now: u64) {
+        if self.end.is_some_and(|end| end <= now) {
+            self.end = None;
+            self.scheduler.left();
+        }
+    }
 }
 
 struct Fast<'p> {
@@ -122,6 +148,9 @@ struct Fast<'p> {
     lookup_of: Vec<u32>,
     ports: Vec<u32>,
     servers: Vec<Server>,
+    /// Ports with traffic classes, in the order of their lanes, and the number of each port there.
+    scheduled: Vec<Scheduled>,
+    scheduled_of: Vec<u32>,
     answers: Vec<VecDeque<u64>>,
     time_outs: Vec<VecDeque<(u64, u32)>>,
     events: u64,
@@ -138,9 +167,22 @@ pub(super) fn run(
     if later || compiled.timings.iter().any(|timing| timing.coalesce.is_some()) {
         return None;
     }
-    let Junctions { lane_of, lanes: junctions, ordered: true } = Junctions::new(compiled) else {
+    let Junctions { mut lane_of, lanes: junctions, ordered: true } = Junctions::new(compiled)
+    else {
         return None;
     };
+    let mut scheduled = Vec::new();
+    let mut scheduled_of = vec![NONE; compiled.ports.len()];
+    for (port, classes) in (0..).zip(&compiled.classes) {
+        if let Some(classes) = classes {
+            scheduled_of[port as usize] = u32::try_from(scheduled.len()).expect("few ports");
+            let queue = Scheduler::new(classes);
+            scheduled.push(Scheduled { port, scheduler: queue, end: None, free: 0 });
+        }
+    }
+    let decisions = u32::try_from(scheduled.len()).expect("few ports");
+    lane_of.iter_mut().filter(|lane| **lane != NONE).for_each(|lane| *lane += decisions);
+    let junctions = decisions + junctions;
     let applications = Applications::new(compiled, trial);
     let flows = applications.flow_count();
     let responses = || trial.scenario.flows.iter().filter_map(|flow| flow.response.as_ref());
@@ -159,6 +201,7 @@ pub(super) fn run(
     let segments = junctions + u32::try_from(ports.len()).expect("few ports");
     let sends = segments + 2 * transfers;
     let lanes = Lanes {
+        junctions: decisions,
         lookups: junctions,
         segments,
         sends,
@@ -185,6 +228,8 @@ pub(super) fn run(
         time_outs: vec![VecDeque::new(); timed as usize],
         lookup_of,
         ports,
+        scheduled,
+        scheduled_of,
         events: 0,
         applications,
     };
@@ -207,7 +252,9 @@ impl Fast<'_> {
                 return;
             }
             self.events += 1;
-            if lane < self.lanes.sends {
+            if lane < self.lanes.junctions {
+                self.decide(now, lane);
+            } else if lane < self.lanes.sends {
                 let item = self.take(lane);
                 if lane < self.lanes.lookups || lane >= self.lanes.segments {
                     self.follow(item, true);
@@ -392,6 +439,10 @@ impl Fast<'_> {
         let resource = timing.resource as usize;
         let octets = item.frame.octets;
         let wire = resource < self.compiled.ports.len();
+        if wire && self.scheduled_of[resource] != NONE {
+            self.enqueue(*item, self.scheduled_of[resource]);
+            return false;
+        }
         let server = &mut self.servers[resource];
         if server.watched {
             while let Some(&(leaves, octets)) = server.leaving.front() {
@@ -412,8 +463,8 @@ impl Fast<'_> {
                 return false;
             }
             if wire {
-                let most = &mut self.counters.ports[resource].queue_most;
-                *most = frames.max(*most);
+                let octets = server.octets + u64::from(octets);
+                self.counters.held(timing.resource, Room { frames, octets });
             }
         }
         let (start, end) = timing.serve(octets, item.ready, item.complete, server.free);
@@ -432,6 +483,66 @@ impl Fast<'_> {
         (item.ready, item.complete) = timing.pass_on(octets, start, end);
         item.hop += 1;
         true
+    }
+
+    /// A frame comes to its class at a port.
+    fn enqueue(&mut self, item: Item, number: u32) {
+        let compiled = self.compiled;
+        let it = &mut self.scheduled[number as usize];
+        let now = item.ready;
+        it.settle(now);
+        let classes = compiled.classes[it.port as usize].as_ref().expect("a port with classes");
+        let octets = item.frame.octets;
+        let waiting = Waiting {
+            item,
+            octets,
+            volume: compiled.volume(it.port, octets),
+            begin: compiled.timing(item.hop).serve(octets, now, item.complete, 0).0,
+        };
+        let class = classes.class_of(compiled.priority(&item.frame));
+        if it.scheduler.push(classes, class, now, waiting) {
+            self.counters.held(it.port, it.scheduler.held());
+            if it.free <= now {
+                self.decide(now, number);
+            } else {
+                self.tournament.set(number, it.free);
+            }
+        } else {
+            self.counters.ports[it.port as usize].dropped += u64::from(self.counters.within(now));
+            self.counters.lost(&item.frame, Loss::Queue);
+        }
+    }
+
+    /// A port with classes, which is free, sends its next frame, or waits.
+    fn decide(&mut self, now: u64, number: u32) {
+        let compiled = self.compiled;
+        let it = &mut self.scheduled[number as usize];
+        it.settle(now);
+        let port = it.port;
+        let classes = compiled.classes[port as usize].as_ref().expect("a port with classes");
+        let class = match it.scheduler.next(classes, now) {
+            Next::Send(class) => class,
+            Next::At(at) => return self.tournament.set(number, at),
+            Next::Nothing => return self.tournament.set(number, NEVER),
+        };
+        let mut item = *it.scheduler.first(class);
+        let octets = item.frame.octets;
+        let timing = *compiled.timing(item.hop);
+        let (start, end) = timing.serve(octets, item.ready, item.complete, now);
+        let free = end.saturating_add(timing.gap);
+        it.scheduler.pop(classes, class, now, free);
+        (it.end, it.free) = (Some(end), free);
+        let is_empty = it.scheduler.waiting().next().is_none();
+        self.tournament.set(number, if is_empty { NEVER } else { free });
+        if end < self.end {
+            self.counters.port_sent(port, octets, start, end);
+        }
+        if item.route == compiled.nodes[item.frame.from as usize].send {
+            self.on_host_route(&item, end, free);
+        }
+        (item.ready, item.complete) = timing.pass_on(octets, start, end);
+        item.hop += 1;
+        self.follow(item, false);
     }
 
     #[inline]
@@ -496,6 +607,13 @@ impl Fast<'_> {
     fn finish(mut self) -> Traced {
         for item in self.waiting.iter().flatten() {
             self.counters.in_flight(&item.frame);
+        }
+        for mut it in std::mem::take(&mut self.scheduled) {
+            it.settle(self.end - 1);
+            for waiting in it.scheduler.waiting() {
+                self.counters.in_flight(&waiting.item.frame);
+            }
+            self.counters.ports[it.port as usize].classes = it.scheduler.counts();
         }
         Traced::new(
             self.compiled,

@@ -1,4 +1,4 @@
-//! Where ways meet: resources with several feeders.
+//! Where ways meet: resources with several feeders, and ports with traffic classes.
 
 use super::compiled::{CompiledNetwork, Last, Role, NONE};
 use std::collections::{BTreeMap, BTreeSet};
@@ -100,7 +100,8 @@ fn lanes(compiled: &CompiledNetwork) -> Junctions {
     let mut lane_of = vec![NONE; compiled.hops.len()];
     for (hop, feeder) in (0..).zip(&feeder_of) {
         let resource = compiled.timing(hop).resource;
-        if feeders[resource as usize].len() > 1 {
+        let has_classes = compiled.classes.get(resource as usize).is_some_and(Option::is_some);
+        if feeders[resource as usize].len() > 1 || has_classes {
             let id = u32::try_from(ids.len()).expect("few lanes");
             lane_of[hop as usize] = *ids.entry((resource, *feeder)).or_insert(id);
         }

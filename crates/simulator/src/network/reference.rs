@@ -10,10 +10,11 @@ mod medium;
 mod memory;
 
 use super::applications::{Applications, Reaction};
-use super::compiled::{CompiledNetwork, Last, NONE};
+use super::compiled::{CompiledNetwork, Last, Room, NONE};
 use super::counters::Counters;
 use super::frame::{Frame, Loss};
 use super::junctions::Junctions;
+use super::scheduler::{Next, Scheduler, Waiting};
 use super::table::{Forwarding, Tables};
 use super::Traced;
 use crate::error::Error;
@@ -72,6 +73,15 @@ struct Server {
     serving: Option<Served>,
     paused_until: u64,
     urgent: Option<u16>,
+    /// Of a port with traffic classes, instead of `waiting`, `frames` and `octets`.
+    scheduler: Option<Scheduler<u32>>,
+}
+
+impl Server {
+    fn new(compiled: &CompiledNetwork, resource: usize) -> Self {
+        let classes = compiled.classes.get(resource).and_then(Option::as_ref);
+        Self { scheduler: classes.map(Scheduler::new), ..Self::default() }
+    }
 }
 
 /// Copies that wait for each other after a stage.
@@ -144,7 +154,9 @@ pub(super) fn run(
         spare: Vec::new(),
         charges: Vec::new(),
         spare_charges: Vec::new(),
-        servers: vec![Server::default(); compiled.rooms.len()],
+        servers: (0..compiled.rooms.len())
+            .map(|resource| Server::new(compiled, resource))
+            .collect(),
         batches: vec![Batch::default(); compiled.timings.len()],
         memories: vec![Memory::default(); compiled.ports.len()],
         contenders: (0..ports).map(|port| Contender::new(compiled, port, chance(port))).collect(),
@@ -331,21 +343,45 @@ impl Engine<'_> {
         let resource = self.compiled.timing(hop).resource;
         let room = self.compiled.rooms[resource as usize];
         let server = &mut self.servers[resource as usize];
-        let (frames, octets) = (server.frames + 1, server.octets + u64::from(frame.octets));
-        if frames > room.frames || octets > room.octets {
+        let held = if server.scheduler.is_some() {
+            self.enqueue(now, id, resource)
+        } else {
+            let held =
+                Room { frames: server.frames + 1, octets: server.octets + u64::from(frame.octets) };
+            let has_room = held.frames <= room.frames && held.octets <= room.octets;
+            if has_room {
+                (server.frames, server.octets) = (held.frames, held.octets);
+                server.waiting.push_back(id);
+            }
+            has_room.then_some(held)
+        };
+        let Some(held) = held else {
             if self.is_wire(resource) {
                 self.counters.ports[resource as usize].dropped +=
                     u64::from(self.counters.within(now));
             }
             return self.lose(now, id, Loss::Queue);
-        }
-        (server.frames, server.octets) = (frames, octets);
-        server.waiting.push_back(id);
+        };
         if self.is_wire(resource) {
-            let most = &mut self.counters.ports[resource as usize].queue_most;
-            *most = frames.max(*most);
+            self.counters.held(resource, held);
         }
         self.serve(now, resource);
+    }
+
+    /// A copy comes to its class at a port; what the port then holds, if there was room.
+    fn enqueue(&mut self, now: u64, id: u32, port: u32) -> Option<Room> {
+        let Copy { frame, hop, ready, complete, .. } = self.copies[id as usize];
+        let compiled = self.compiled;
+        let classes = compiled.classes[port as usize].as_ref().expect("a port with classes");
+        let scheduler = self.servers[port as usize].scheduler.as_mut().expect("the same");
+        let waiting = Waiting {
+            item: id,
+            octets: frame.octets,
+            volume: compiled.volume(port, frame.octets),
+            begin: compiled.timing(hop).serve(frame.octets, ready, complete, 0).0,
+        };
+        let class = classes.class_of(compiled.priority(&frame));
+        scheduler.push(classes, class, now, waiting).then(|| scheduler.held())
     }
 
     fn is_wire(&self, resource: u32) -> bool {
@@ -362,11 +398,25 @@ impl Engine<'_> {
             server.busy = true;
             return self.send_pause(now, resource, quanta);
         }
-        let Some(&id) = server.waiting.front() else { return };
-        if server.paused_until > now {
-            let at = server.paused_until;
-            return self.schedule(at, Event::Wake { port: resource });
-        }
+        let classes = self.compiled.classes.get(resource as usize).and_then(Option::as_ref);
+        let next = match (&mut server.scheduler, classes) {
+            (Some(scheduler), Some(classes)) => scheduler.next(classes, now),
+            _ if server.waiting.is_empty() => Next::Nothing,
+            _ => Next::Send(0),
+        };
+        let class = match next {
+            Next::Nothing => return,
+            _ if server.paused_until > now => {
+                let at = server.paused_until;
+                return self.schedule(at, Event::Wake { port: resource });
+            }
+            Next::At(at) => return self.schedule(at, Event::Wake { port: resource }),
+            Next::Send(class) => class,
+        };
+        let id = match &server.scheduler {
+            Some(scheduler) => *scheduler.first(class),
+            None => server.waiting[0],
+        };
         let copy = self.copies[id as usize];
         let timing = *self.compiled.timing(copy.hop);
         let (start, end) = timing.serve(copy.frame.octets, copy.ready, copy.complete, now);
@@ -374,7 +424,14 @@ impl Engine<'_> {
             // It would run dry. The resource is not taken meanwhile: a PAUSE frame may pass.
             return self.schedule(start, Event::Wake { port: resource });
         }
-        server.waiting.pop_front();
+        match (&mut server.scheduler, classes) {
+            (Some(scheduler), Some(classes)) => {
+                scheduler.pop(classes, class, now, end.saturating_add(timing.gap));
+            }
+            _ => {
+                server.waiting.pop_front();
+            }
+        }
         server.busy = true;
         let octets = copy.frame.octets;
         server.serving = Some(Served { octets: u64::from(octets), charge: copy.charge });
@@ -443,8 +500,12 @@ impl Engine<'_> {
         let wire = self.is_wire(resource);
         let server = &mut self.servers[resource as usize];
         let leaving = server.serving.take().expect("what leaves was served");
-        server.frames -= 1;
-        server.octets -= leaving.octets;
+        if let Some(scheduler) = &mut server.scheduler {
+            scheduler.left();
+        } else {
+            server.frames -= 1;
+            server.octets -= leaving.octets;
+        }
         if wire {
             self.release(now, leaving.charge);
         }
@@ -546,7 +607,10 @@ impl Engine<'_> {
     }
 
     fn finish(mut self) -> Traced {
-        let Self { copies, counters, .. } = &mut self;
+        let Self { copies, counters, servers, .. } = &mut self;
+        for (port, server) in counters.ports.iter_mut().zip(servers) {
+            port.classes = server.scheduler.as_ref().map_or_else(Vec::new, Scheduler::counts);
+        }
         for copy in copies.iter().filter(|copy| copy.alive) {
             counters.in_flight(&copy.frame);
         }

@@ -8,6 +8,7 @@ use super::{
 };
 use crate::mac::csma_cd::Gap;
 use crate::network::clocks::clock::Clock;
+use crate::network::scheduler::Classes;
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;
 use ethermeter_traffic::times::LONGEST_PS;
@@ -49,6 +50,8 @@ impl CompiledNetwork {
             ports: Vec::new(),
             timings: Vec::new(),
             rooms: Vec::new(),
+            classes: Vec::new(),
+            priorities: Vec::new(),
             hops: Vec::new(),
             routes: Vec::new(),
             domains: Vec::new(),
@@ -201,6 +204,10 @@ impl<'t> Builder<'t> {
                     coalesce: None,
                 });
                 self.compiled.rooms.push(room);
+                let classes = classes_of(own);
+                check_line(classes, link, &format!("nodes[{node}].kind.classes"))?;
+                let classes = (!classes.is_empty()).then(|| Classes::new(classes, room));
+                self.compiled.classes.push(classes);
             }
         }
         for (index, node) in self.compiled.nodes.iter().enumerate() {
@@ -368,7 +375,6 @@ impl<'t> Builder<'t> {
     pub fn stages(&mut self) -> Result<(), Fault> {
         for node in 0..small(self.compiled.nodes.len()) {
             let key = format!("nodes[{node}].kind");
-            check_classes(classes_of(&self.config(node).kind), &format!("{key}.classes"))?;
             let ports = self.compiled.nodes[node as usize].ports.clone();
             match &self.config(node).kind {
                 Kind::Host(host) => {
@@ -426,8 +432,9 @@ impl<'t> Builder<'t> {
         Ok(())
     }
 
-    pub fn flows(&self) -> Result<(), Fault> {
+    pub fn flows(&mut self) -> Result<(), Fault> {
         let flows = &self.trial.scenario.flows;
+        self.compiled.priorities = flows.iter().map(|flow| flow.priority.unwrap_or(0)).collect();
         if flows.is_empty() || flows.len() > 10_000 {
             return Err(Fault::new("flows", "must be from 1 to 10000").got(flows.len()));
         }
@@ -436,9 +443,6 @@ impl<'t> Builder<'t> {
             flow.check(&key)?;
             if flow.shaper.is_some() || matches!(flow.arrivals, Arrivals::TokenBucket { .. }) {
                 return Err(Fault::new(key, "must not have a token bucket: not simulated yet"));
-            }
-            if flow.priority.is_some() {
-                return Err(Fault::new(key, "must not have a priority: not simulated yet"));
             }
             let host = |name: &str, key: String| {
                 let node = self.node(name, &key)?;
@@ -481,7 +485,7 @@ impl<'t> Builder<'t> {
         let mut longest = 64;
         for flow in &self.trial.scenario.flows {
             if let Some(transfer) = &flow.transfer {
-                longest = longest.max(transfer.longest_frame());
+                longest = longest.max(transfer.longest_frame() + u64::from(flow.tag_octets()));
                 continue;
             }
             for lengths in
@@ -539,6 +543,24 @@ fn pause_headroom(longest: u64, link: &Link) -> u64 {
     let around = link.preamble_octets + link.gap_octets;
     let way = (2 * link.delay_ps).div_ceil(link.ps_per_octet);
     2 * (longest + around) + PAUSE_OCTETS + around + way
+}
+
+/// The classes of a port at this link.
+fn check_line(classes: &[Class], link: &Link, key: &str) -> Result<(), Fault> {
+    check_classes(classes, key)?;
+    if !classes.is_empty() && link.half_duplex {
+        return Err(Fault::new(key, "must not be given for a node with a half-duplex link"));
+    }
+    let slopes: u128 =
+        classes.iter().filter_map(|class| class.idle_slope_bps).map(u128::from).sum();
+    let rate_bps = 8 * 1_000_000_000_000 / u128::from(link.ps_per_octet);
+    if slopes * u128::from(link.ps_per_octet) >= 8 * 1_000_000_000_000 {
+        let allowed = format!(
+            "must have idle slopes that sum to less than the rate of every link, here {rate_bps} bit/s"
+        );
+        return Err(Fault::new(key, allowed).got(slopes));
+    }
+    Ok(())
 }
 
 fn classes_of(kind: &Kind) -> &[Class] {

@@ -104,6 +104,8 @@ pub(super) struct Connection {
     moved_measured: u64,
     whole_ps: Option<u64>,
     header_octets: u64,
+    /// Octets of the tag of a frame.
+    tag_octets: u64,
 }
 
 impl Connection {
@@ -150,7 +152,13 @@ impl Connection {
             moved_measured: 0,
             whole_ps: None,
             header_octets: HEADER_OCTETS + transfer.tcp.option_octets + OVERHEAD.0,
+            tag_octets: 0,
         }
+    }
+
+    /// The same with a tag of so many octets in every frame.
+    pub fn tagged(self, octets: u32) -> Self {
+        Self { tag_octets: octets.into(), ..self }
     }
 
     /// When it next has something to do by itself.
@@ -268,7 +276,8 @@ impl Connection {
             .first
             .wrapping_add(u32::try_from(side.under_way.len()).expect("few frames under way"));
         side.under_way.push_back(segment);
-        let octets = (segment.octets + segment.block_octets() + self.header_octets).max(SHORTEST.0);
+        let octets = (segment.octets + segment.block_octets() + self.header_octets).max(SHORTEST.0)
+            + self.tag_octets;
         let frame = Frame {
             flow: self.flow,
             from: side.host,
