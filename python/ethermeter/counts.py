@@ -135,6 +135,7 @@ class Delays:
 
     count: Numbers
     sum_ps: Floats
+    max_ps: Numbers
     buckets: Buckets
 
 

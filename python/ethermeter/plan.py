@@ -15,7 +15,7 @@ from ethermeter.experiment.document import MOST_TRIALS
 from ethermeter.experiment.reading import raise_all
 from ethermeter.faults import Fault, InputError
 from ethermeter.scenario import Scenario
-from ethermeter.theory.assumptions import MODELS, NETWORK_MODELS, Assumptions
+from ethermeter.theory.assumptions import ANSWERING, MODELS, NETWORK_MODELS, Assumptions
 from ethermeter.trial import (
     IDEALISED,
     LARGEST_SEED,
@@ -243,7 +243,7 @@ def _answers(
     if engine in (SIMULATION, LIVE):
         return [engine]
     if theory is None:  # of a network: where a theory has no answer, it says why
-        models = experiment.models or NETWORK_MODELS
+        models = experiment.models or ANSWERING
         return [f"{engine}/{name}" for name in NETWORK_MODELS if name in models]
     from ethermeter.theory.ablation import steps
     from ethermeter.theory.idealised import has_scenario

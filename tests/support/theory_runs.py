@@ -52,7 +52,10 @@ replications = 3
 
 
 def experiment(
-    folder: Path, *engines: str, models: tuple[str, ...] | None = None, more: str = ""
+    folder: Path,
+    *engines: str,
+    models: tuple[str, ...] = ("network-calculus", "queueing"),
+    more: str = "",
 ) -> Experiment:
     """Return the experiment of two flows, answered by these engines, with `more` in its file."""
     path = folder / "x.toml"

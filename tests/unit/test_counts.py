@@ -78,6 +78,7 @@ def test_joined_flows_keep_their_order_and_lack_what_none_of_them_has():
             one_way=counts.Delays(
                 np.array([1]),
                 np.array([1.0]),
+                np.array([1]),
                 counts.Buckets(*(np.array([each]) for each in (0, 7, 8, offered))),
             ),
         )

@@ -42,10 +42,10 @@ def test_an_experiment_that_is_only_measured_is_not_simulated_instead(tmp_path):
     assert "ethermeter measure" in ended.stderr
 
 
-@pytest.mark.parametrize("engine", ["theory", "idealised", "ablation"])
-def test_theory_of_a_network_is_refused_with_the_reason(tmp_path, engine):
+@pytest.mark.parametrize("engine", ["idealised", "ablation"])
+def test_an_idealised_network_is_refused_with_the_reason(tmp_path, engine):
     text = shipped()["office"].read_text().replace('"live"]', f'"{engine}"]')
-    allowed = 'expected "simulation" or "live". Theory is not available for networks'
+    allowed = 'expected "simulation", "theory" or "live"; what theories assume of a network'
     expect_fault(tmp_path, text, key="run.engines.1", allowed=allowed)
 
 

@@ -182,7 +182,7 @@ fn delays<'py, 'a, D: IntoDimension + Copy>(
     all: impl Iterator<Item = &'a Delays> + Clone,
     shape: D,
 ) -> Made<'py> {
-    integers_of!(to, "Delays", all.clone(), shape, [count],
+    integers_of!(to, "Delays", all.clone(), shape, [count, max_ps],
         sum_ps: array(to, all.clone().map(|it| float(it.sum_ps)), shape)?,
         buckets: histograms(to, all.clone().map(|it| &it.buckets))?,
     )

@@ -40,7 +40,7 @@ pub struct Account {
 
 impl Account {
     /// Frames so far as JSON, with those still under way: `arrived` = `left` + `under_way` + all of
-    /// `dropped`.
+    /// `dropped`; `latest_ns` is the greatest lateness of any.
     #[must_use]
     pub fn counted(&self, from: &str, to: &str, under_way: usize) -> Value {
         json!({
@@ -51,6 +51,7 @@ impl Account {
             "octets": self.octets,
             "under_way": under_way,
             "dropped": self.dropped,
+            "latest_ns": self.lateness.max_ps().div_ceil(1000),
         })
     }
 

@@ -11,11 +11,12 @@ const BUCKETS: usize = ((64 - SUB_BITS as usize) + 1) << SUB_BITS;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Histogram {
     counts: Vec<u64>,
+    max_ps: u64,
 }
 
 impl Default for Histogram {
     fn default() -> Self {
-        Self { counts: vec![0; BUCKETS] }
+        Self { counts: vec![0; BUCKETS], max_ps: 0 }
     }
 }
 
@@ -69,12 +70,22 @@ impl Histogram {
     #[inline]
     pub fn record(&mut self, ps: u64) {
         self.counts[bucket_of(ps)] += 1;
+        self.max_ps = self.max_ps.max(ps);
     }
 
     /// Count a time as often as `times` says.
     #[inline]
     pub fn record_many(&mut self, ps: u64, times: u64) {
         self.counts[bucket_of(ps)] += times;
+        if times > 0 {
+            self.max_ps = self.max_ps.max(ps);
+        }
+    }
+
+    /// The largest time, exactly; 0 when nothing was counted.
+    #[must_use]
+    pub const fn max_ps(&self) -> u64 {
+        self.max_ps
     }
 
     /// How many times were counted.
@@ -84,7 +95,7 @@ impl Histogram {
     }
 
     /// The time that a share `share` of all times does not exceed: the upper end of its bucket, so
-    /// at most 0.8% above it.
+    /// at most 0.8% above it, but not above the largest time.
     ///
     /// `None` when nothing was counted. A share is clamped to 0..=1; 0 is the least time's bucket.
     #[must_use]
@@ -95,7 +106,7 @@ impl Histogram {
         let mut seen = 0;
         (0u64..).zip(&self.counts).find_map(|(bucket, &count)| {
             seen += count;
-            (seen >= wanted).then(|| lowest_of(bucket + 1) - 1)
+            (seen >= wanted).then(|| (lowest_of(bucket + 1) - 1).min(self.max_ps))
         })
     }
 
@@ -104,6 +115,7 @@ impl Histogram {
         for (count, more) in self.counts.iter_mut().zip(&other.counts) {
             *count += more;
         }
+        self.max_ps = self.max_ps.max(other.max_ps);
     }
 
     /// The buckets that hold something: lowest time, lowest time of the next bucket, count.
@@ -130,6 +142,8 @@ mod tests {
             [0.0, 0.5, 0.99, 1.0].map(|share| histogram.quantile_ps(share)),
             [1, 50, 99, 100].map(Some)
         );
+        histogram.record(1_000_001); // in a bucket of 8192
+        assert_eq!((histogram.max_ps(), histogram.quantile_ps(1.0)), (1_000_001, Some(1_000_001)));
     }
 
     #[test]

@@ -148,6 +148,8 @@ pub struct Delays {
     pub count: u64,
     /// Their sum.
     pub sum_ps: u128,
+    /// The largest; 0 without any.
+    pub max_ps: u64,
     /// Their distribution.
     pub buckets: Buckets,
 }

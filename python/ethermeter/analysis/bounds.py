@@ -238,6 +238,7 @@ def _times(
                         Observed(engine, of_flow[time], ranks, largest_s, allowance_s, verdict)
                     )
             is_round_trip = time is Metric.ROUND_TRIP
+            about = "round-trip" if is_round_trip else "flow"
             if is_round_trip and not observed and math.isnan(bound_s) and math.isnan(mean_s):
                 continue
             yield FlowTime(
@@ -246,10 +247,10 @@ def _times(
                 flow.name,
                 time,
                 bound_s,
-                _word(by_engine.get(BOUNDED, ()), words, "flow", number),
+                _word(by_engine.get(BOUNDED, ()), words, about, number),
                 mean_s,
                 cautions.get((number, time.value), ()),
-                _word(by_engine.get(MEAN, ()), words, "flow", number),
+                _word(by_engine.get(MEAN, ()), words, about, number),
                 tuple(observed),
             )
 

@@ -21,7 +21,7 @@ def print_bounds(found: "Answers") -> None:
     if not found.times:
         return
     _print_times(found.times)
-    _print_queues([queue for queue in found.queues if not math.isnan(queue.bound.frames)])
+    _print_queues([queue for queue in found.queues if queue.bound.frames > 0])
     compared, exceeded = found.verdicts
     if compared:
         typer.echo(f"bounds: {compared} values compared, {exceeded or 'none'} above")
@@ -77,7 +77,7 @@ def _observed(found: "Observed | None") -> list[str]:
 
 
 def _print_queues(queues: "Sequence[Queue]") -> None:
-    """Print the queues of ports with a bound: the room that loses nothing."""
+    """Print the queues of ports that have a bound: the room that loses nothing."""
     if not queues:
         return
     shown = queues[:TABLE_ROWS]

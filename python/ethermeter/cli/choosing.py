@@ -1,6 +1,7 @@
 """Commands that apply theories to an experiment."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,6 +13,7 @@ from ethermeter.cli.output import number, print_json, print_table
 
 if TYPE_CHECKING:
     from ethermeter.analysis.agreement import Agreement
+    from ethermeter.experiment import Experiment
 
 CHOOSE_EXAMPLES = """\
   ethermeter theory choose three-ways-poisson
@@ -28,9 +30,12 @@ def choose(
     overrides: options.Overrides = None,
     as_json: options.Json = False,
 ) -> None:
-    """Say which models apply to an experiment, which do not and why; run nothing."""
+    """Say which models apply to an experiment, which do not and why; simulate nothing.
+
+    Of a network, what theory says of every flow and port at the first point: bounds by network
+    calculus and means by queueing theory, or why there are none.
+    """
     from ethermeter import api
-    from ethermeter.faults import InputError
     from ethermeter.metrics import Caution
     from ethermeter.theory.inputs import model_inputs
     from ethermeter.theory.predictions import judge_all
@@ -38,12 +43,8 @@ def choose(
     (loaded,) = api.load(experiment, overrides=overrides or ()).experiments
     first = loaded.scenarios.point([0] * len(loaded.sweeps))
     if first.theory is None:
-        raise InputError.of(
-            str(loaded.path),
-            "network",
-            "given",
-            "expected a segment: the models are of shared media",
-        )
+        _choose_of_network(loaded, as_json=as_json)
+        return
     verdicts = judge_all(model_inputs(first.scenario(), first.theory))
     point = {sweep.key: sweep.texts[0] for sweep in loaded.sweeps}
     if as_json:
@@ -71,6 +72,36 @@ def choose(
         typer.echo()
     for word in occurring:
         typer.echo(f"{word}: {word.meaning}")
+
+
+def _choose_of_network(experiment: "Experiment", *, as_json: bool) -> None:
+    """Print what the theories of networks say at the first point, as a run of them alone finds."""
+    import json
+
+    from ethermeter import plan
+    from ethermeter.analysis import bounds
+    from ethermeter.run import RunOptions, execute
+    from ethermeter.store.scratch import temporary_directory
+    from ethermeter.trial import THEORY
+
+    alone = replace(experiment, engines=(THEORY,))
+    every = plan.expand([alone])
+    point = every.trials[0].point
+    trials = tuple(trial for trial in every.trials if trial.point == point)
+    with temporary_directory() as folder:
+        run = execute(
+            replace(every, trials=trials),
+            [alone],
+            directory=folder / "run",
+            options=RunOptions(jobs=1),
+        )
+        answers = bounds.read(run, trials)
+    if as_json:
+        print_json({"point": dict(point), **json.loads(bounds.to_json(answers))})
+        return
+    at = ", ".join(f"{key} = {value}" for key, value in point.items())
+    typer.echo(f"At the first point{f' ({at})' if at else ''}:")
+    print_bounds(answers)
 
 
 def _plain(verdict: Any) -> dict[str, object]:

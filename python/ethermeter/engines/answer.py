@@ -26,6 +26,10 @@ def answer(line: str, watch: "Watch | None" = None) -> TrialRows:
     # On demand: a simulation needs no theories, nor what these import.
     from ethermeter.engines import theory
 
+    if engine == THEORY and not trial.scenario.media:
+        from ethermeter.engines import network_theory
+
+        return network_theory.run_trial(trial, *rest)
     if engine == THEORY:
         return theory.run_trial(trial, *rest)
     return theory.run_idealised(trial, *rest, watch=watch)

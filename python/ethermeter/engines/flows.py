@@ -117,21 +117,32 @@ def _of_each(scenario: Scenario, counts: Counts, wanted: Floats) -> dict[Metric,
 
 
 def times_of_each(metric: Metric, delays: Delays) -> dict[Metric, Floats]:
-    """Return the mean of some times, and their quantiles, of each flow, in s."""
+    """Return the mean of some times, their quantiles and the largest, of each flow, in s."""
     ranked = np.array(
-        [quantiles(buckets) for buckets in of_entity(delays.buckets, len(delays.count))]
+        [quantiles(buckets)[:-1] for buckets in of_entity(delays.buckets, len(delays.count))]
     )
+    *ranks, largest = percentiles(metric)
+    max_s = np.where(delays.count > 0, delays.max_ps / PS_PER_S, np.nan)
     return {
         metric: delays.sum_ps / delays.count / PS_PER_S,
-        **{of: ranked[:, at] for at, of in enumerate(percentiles(metric))},
+        # Within the last bucket no quantile is above the largest time.
+        **{of: np.minimum(ranked[:, at], max_s) for at, of in enumerate(ranks)},
+        largest: max_s,
     }
 
 
 def times_of_all(metric: Metric, delays: Delays) -> dict[Metric, float]:
-    """Return the mean of some times, and their quantiles, of all flows together, in s."""
+    """Return the mean of some times, their quantiles and the largest, of all flows, in s."""
     mean_s = weighted_mean(_floats(delays.count), delays.sum_ps / delays.count / PS_PER_S)
-    ranked = quantiles(pooled(delays.buckets))
-    return {metric: float(mean_s), **dict(zip(percentiles(metric), ranked, strict=True))}
+    *ranks, largest = percentiles(metric)
+    ranked = quantiles(pooled(delays.buckets))[:-1]
+    has_some = delays.count > 0
+    max_s = float(delays.max_ps[has_some].max()) / PS_PER_S if has_some.any() else float("nan")
+    return {
+        metric: float(mean_s),
+        **{of: min(value, max_s) for of, value in zip(ranks, ranked, strict=True)},
+        largest: max_s,
+    }
 
 
 def _transfers(flows: FlowCounts) -> TransferCounts:

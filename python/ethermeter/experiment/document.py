@@ -19,7 +19,7 @@ from pydantic_core import ErrorDetails
 
 from ethermeter.experiment.flows import MOST_FLOWS, Flow
 from ethermeter.experiment.network import Network
-from ethermeter.experiment.phases import NetworkRun, Phases, Run, Theory
+from ethermeter.experiment.phases import NetworkRun, NetworkTheory, Phases, Run, Theory
 from ethermeter.experiment.quantity import ALLOWED, Table, complaint, is_tag
 from ethermeter.experiment.segment import Segment, standards
 from ethermeter.experiment.stations import StationGroup
@@ -123,13 +123,15 @@ class NetworkDocument(_Common):
     """Hosts, switches, routers, hubs and links."""
     flows: Annotated[list[Flow], Field(min_length=1, max_length=MOST_FLOWS)]
     """Who sends what."""
+    theory: NetworkTheory = Field(default_factory=NetworkTheory)
+    """Which theories answer."""
     run: NetworkRun = Field(default_factory=NetworkRun)
     """How the trials are run."""
 
     @property
     def models(self) -> tuple[str, ...] | None:
-        """Models that answer: none is of networks."""
-        return None
+        """Theories that answer; None for all."""
+        return None if self.theory.models is None else tuple(self.theory.models)
 
 
 class Form(NamedTuple):

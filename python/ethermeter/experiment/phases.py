@@ -17,12 +17,13 @@ from ethermeter.experiment.quantity import (
 )
 from ethermeter.faults import Faults
 from ethermeter.theory.assumptions import (
+    ANSWERING,
     MODELS,
-    NOT_OF_NETWORKS,
     ROUND_TRIP,
     SLOT_TIME,
     Assumptions,
     Model,
+    NetworkModel,
 )
 from ethermeter.units import LONGEST_TRIAL_PS, PS_PER_S, UnitError
 
@@ -102,13 +103,16 @@ class Run(Table):
     """Equal parts of the measured window, for intervals within one replication."""
 
 
-NetworkEngine = Literal["simulation", "live"]
+NetworkEngine = Literal["simulation", "theory", "live"]
 """An engine that can answer for a network."""
 
 
 def _of_networks(engine: object) -> object:
-    if engine in ("theory", "idealised", "ablation"):
-        raise complaint(f'expected "simulation" or "live". {NOT_OF_NETWORKS}')
+    if engine in ("idealised", "ablation"):
+        raise complaint(
+            'expected "simulation", "theory" or "live"; what theories assume of a network is not '
+            "simulated"
+        )
     return engine
 
 
@@ -117,14 +121,30 @@ class NetworkRun(Table):
 
     engines: Annotated[
         list[Annotated[NetworkEngine, BeforeValidator(_of_networks)]],
-        Field(min_length=1, max_length=2),
+        Field(min_length=1, max_length=3),
         AfterValidator(distinct),
     ] = Field(default_factory=_usual)
-    """Engines that answer: "simulation" of the network, "live" by measurement between hosts."""
+    """Engines that answer: "simulation" of the network, "theory" by worst-case bounds, "live" by
+    measurement between hosts.
+    """
     replications: Replications = 1
     """Trials of each point, with different seeds."""
     batches: Batches = 20
     """Equal parts of the measured window, for intervals within one replication."""
+
+
+class NetworkTheory(Table):
+    """Which theories answer for a network."""
+
+    models: (
+        Annotated[
+            list[NetworkModel],
+            Field(min_length=1, max_length=len(ANSWERING)),
+            AfterValidator(distinct),
+        ]
+        | None
+    ) = None
+    """Theories that answer: "network-calculus" by worst-case bounds; all if absent."""
 
 
 SHORTEST_WINDOW_PS = PS_PER_S // 1000

@@ -64,13 +64,19 @@ def _rank(name: str) -> Row:
     noun, scale, groups = _TIMES[time]
     text = _RANKS[rank]
     meaning = f"{text} of the {noun}"
-    if rank == "max":
-        meaning = f"largest {noun}; of a simulation, to the width of its histogram bucket"
     definitions = tuple(
-        Definition(group, meaning, is_of_each=group.entity == "flow") for group in groups
+        Definition(group, meaning + _bucket(group, rank), is_of_each=group.entity == "flow")
+        for group in groups
     )
     title = f"{noun[0].upper()}{noun[1:]}, {text}"
     return Row(name, title, scale, definitions=definitions)
+
+
+def _bucket(group: Group, rank: str) -> str:
+    """Return how well the largest time is known, where it is not known exactly."""
+    if rank != "max" or group in (Group.FLOW, Group.FLOW_VOICE):
+        return ""
+    return "; of a simulation, to the width of its histogram bucket"
 
 
 class Metric(StrEnum):

@@ -160,7 +160,7 @@ def gather(run_dir: Path, presentation: Presentation) -> ReportData:
     table = run.ports()
     some = _of_some_points(networks)
     by_flow, by_table = _flows(run, some)
-    of_ports = ports.estimate(some, table) if table is not None else ()
+    of_ports = ports.estimate(some, table) if some and table is not None else ()
     by_group, by_attachment, shares = ((), (), ()) if study else _parts(run, real)
     return ReportData(
         directory=run_dir,

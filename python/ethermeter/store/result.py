@@ -19,9 +19,10 @@ class Table(Struct, frozen=True, kw_only=True):
 
 
 class Histogram(Table, frozen=True):
-    """Times in ps."""
+    """Times in ps, and some of their quantiles by share; that of "1" is the largest time."""
 
     buckets: Buckets = ()
+    quantiles_ps: Mapping[str, int | None] = {}
 
 
 class Pacing(Table, frozen=True):

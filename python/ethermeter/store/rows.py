@@ -71,9 +71,12 @@ NOT_COUNTED = -1
 
 
 class Remark(msgspec.Struct, frozen=True, array_like=True):
-    """What a theory says in words about a flow or a port: how it answers, or why it does not."""
+    """What a theory says in words about a flow or a port: how it answers, or why it does not.
 
-    about: Literal["flow", "port"]
+    About a flow, its one-way delay or its round trip; `number` is that of the flow or port.
+    """
+
+    about: Literal["flow", "round-trip", "port"]
     number: int
     kind: Literal["method", "reason"]
     text: str

@@ -29,12 +29,14 @@ MODELS: tuple[str, ...] = get_args(Model)
 
 BOUNDS, MEANS = "network-calculus", "queueing"
 
-NetworkModel = Literal["network-calculus", "queueing"]
-"""A theory of networks: worst-case bounds by network calculus, means by queueing theory."""
+NetworkModel = Literal["network-calculus"]
+"""A theory of networks that a file may name."""
 
-NETWORK_MODELS: tuple[str, ...] = get_args(NetworkModel)
+ANSWERING: tuple[str, ...] = get_args(NetworkModel)
+"""Theories that answer unless a file names some."""
 
-NOT_OF_NETWORKS = "Theory is not available for networks: its models are of shared media."
+NETWORK_MODELS = (BOUNDS, MEANS)
+"""Theories of networks: worst-case bounds by network calculus, means by queueing theory."""
 
 
 class Assumptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

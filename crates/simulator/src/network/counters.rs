@@ -31,7 +31,12 @@ impl Spread {
     }
 
     pub fn finish(&self) -> Delays {
-        Delays { count: self.count, sum_ps: self.sum, buckets: self.histogram.filled() }
+        Delays {
+            count: self.count,
+            sum_ps: self.sum,
+            max_ps: self.histogram.max_ps(),
+            buckets: self.histogram.filled(),
+        }
     }
 }
 
@@ -110,6 +115,7 @@ impl FlowCounters {
         let delays = |count, sum_ps: fn(&FlowBatch) -> u128, histogram: &Histogram| Delays {
             count,
             sum_ps: batches.iter().map(sum_ps).sum(),
+            max_ps: histogram.max_ps(),
             buckets: histogram.filled(),
         };
         let (messages, completed) = (sum(|batch| batch.messages), sum(|batch| batch.completed));

@@ -401,10 +401,15 @@ def _times(
     """Return the times of a flow from the histograms of its receivers.
 
     `count` says how many, if not all in buckets. The mean is `mean_s` where it is known exactly;
-    else that of the middles of buckets, which are narrower than 0.8% of the time.
+    else that of the middles of buckets, which are narrower than 0.8% of the time. So is the largest
+    time where an agent does not know it.
     """
     together: dict[tuple[int, int], int] = {}
+    largest = 0.0
     for histogram in histograms:
+        if histogram.buckets:
+            upper_ps = histogram.buckets[-1][1]
+            largest = max(largest, histogram.quantiles_ps.get("1") or upper_ps)
         for low_ps, high_ps, number in histogram.buckets:
             together[low_ps, high_ps] = together.get((low_ps, high_ps), 0) + number
     rows = np.array([(*edges, number) for edges, number in sorted(together.items())], np.int64)
@@ -417,7 +422,8 @@ def _times(
     many = total if count is None else count
     with np.errstate(invalid="ignore"):
         mean_ps = sum_ps / total if np.isnan(mean_s) else mean_s * PS_PER_S
-        return Delays(many, mean_ps * many, Buckets(entity, low, high, numbers))
+        sums = mean_ps * many
+        return Delays(many, sums, np.array([largest]), Buckets(entity, low, high, numbers))
 
 
 def _frames(

@@ -55,7 +55,12 @@ EXCEEDED = (
 def bound_blocks(series: str, data: ReportData) -> list[Block]:
     """Sentences, figures and tables of a series; empty without theories of networks."""
     times = [time for time in data.answers.times if time.series == series]
-    queues = [queue for queue in data.answers.queues if queue.series == series]
+    queues = [
+        queue
+        for queue in data.answers.queues
+        # Not of ports that no flow leads through.
+        if queue.series == series and queue.bound.frames != 0
+    ]
     if not times:
         return []
     points = list(dict.fromkeys(tuple(time.point.items()) for time in times))
