@@ -182,6 +182,7 @@ fn play_send<P: Port>(port: &mut P, words: &Words, begin_ns: u64, until_ns: u64)
         generator: None,
         queue_frames: None,
         service: Times::Constant { ps: 0 },
+        shaping: None,
     };
     let plan = SendPlan {
         experiment: EXPERIMENT,

@@ -97,6 +97,7 @@ fn source(arrivals: Arrivals, frames: Lengths) -> SourceSpec {
         generator: None,
         queue_frames: None,
         service: Times::Constant { ps: 0 },
+        shaping: None,
     }
 }
 

@@ -40,6 +40,7 @@ fn source(arrivals: Arrivals) -> SourceSpec {
         generator: None,
         queue_frames: None,
         service: Times::Constant { ps: 0 },
+        shaping: None,
     }
 }
 

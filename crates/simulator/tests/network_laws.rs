@@ -7,7 +7,9 @@ use common::network::{
 };
 use common::{simulate, MS, S, US};
 use ethermeter_simulator::network::traces;
+use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_trial::counts::FlowBatch;
+use ethermeter_trial::flows::Shaper;
 use ethermeter_trial::Trial;
 use proptest::prelude::*;
 use serde_json::{json, Value};
@@ -178,6 +180,23 @@ impl Shape {
         trial
     }
 
+    /// Give token buckets to some flows.
+    fn shape_flows(&mut self, trial: &mut Trial) {
+        for flow in &mut trial.scenario.flows {
+            if flow.voice().is_some() || !self.one_in(3) {
+                continue;
+            }
+            let (rate_bps, burst_octets) =
+                (1_000_000 << self.below(10), 20_000 + self.below(20_000));
+            if flow.queue_frames.is_none() && self.one_in(2) {
+                let phase_ps = Some(self.below(MS));
+                flow.arrivals = Arrivals::TokenBucket { rate_bps, burst_octets, phase_ps };
+            } else {
+                flow.shaper = Some(Shaper { rate_bps, burst_octets });
+            }
+        }
+    }
+
     /// A tree of switches and routers with hosts; each flow is between hosts. `wire` finishes a
     /// link.
     fn network(&mut self, routers: bool, mut wire: impl FnMut(&mut Self, &mut Value)) -> Trial {
@@ -243,7 +262,8 @@ proptest! {
     fn both_implementations_serve_classes_alike_and_every_frame_of_a_class_is_accounted_for(seed: u64) {
         let mut shape = Shape(seed);
         let bare = shape.network(true, |_, _| {});
-        let trial = shape.with_classes(&bare);
+        let mut trial = shape.with_classes(&bare);
+        shape.shape_flows(&mut trial);
         let (reference, fast) = traces(&trial).expect("a valid trial");
         balances(&reference);
         let fast = fast.expect("nothing that only the reference knows");

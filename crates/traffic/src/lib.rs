@@ -12,6 +12,7 @@
 //! - [`packets`]: voice of a host with at most one packet on its way to the wire.
 //! - [`source`]: the supply of a station: saturated, generated into a ring of buffers, queued
 //!   arrivals, or voice.
+//! - [`token_bucket`]: the shaper of a flow.
 //! - [`window`]: when a source is active and when it is measured.
 //! - [`batches`]: the measured window in equal batches.
 //! - [`sequence`]: the fate of numbered frames: received, missing, late, reordered, duplicate.
@@ -31,6 +32,7 @@ pub mod sequence;
 pub mod skewed_clock;
 pub mod source;
 pub mod times;
+pub mod token_bucket;
 pub mod voice;
 pub mod window;
 
@@ -38,5 +40,5 @@ pub use batches::Batches;
 pub use chance::{Coin, Purpose, Stream};
 pub use histogram::{Distribution, Histogram};
 pub use sequence::{Account, Arrived, Sequence};
-pub use source::{Offer, Source, SourceSpec};
+pub use source::{Offer, Shaping, Source, SourceSpec};
 pub use window::Window;

@@ -15,6 +15,7 @@ use crate::batches::Batches;
 use crate::chance::{Purpose, Stream};
 use crate::lengths::Lengths;
 use crate::times::Times;
+use crate::token_bucket::TokenBucket;
 use crate::voice::{Samples, Voice, VoiceFrame, VoiceSpec};
 use crate::window::Window;
 use serde::{Deserialize, Serialize};
@@ -31,6 +32,19 @@ pub struct Generator {
     pub time: Times,
 }
 
+/// A token bucket that the messages of a source wait for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shaping {
+    /// Bits per second by which it fills.
+    pub rate_bps: u64,
+    /// Octets that it holds.
+    pub burst_octets: u64,
+    /// Time from the begin of the source until it is there, full.
+    pub phase_ps: u64,
+    /// Volume in octets of a message of each length in bits, in rising order of lengths.
+    pub volumes: Vec<(u64, u64)>,
+}
+
 /// The traffic of a station.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SourceSpec {
@@ -45,6 +59,8 @@ pub struct SourceSpec {
     /// Host time between the end of a frame and the next; of voice, between the frame's
     /// smallest length and its earliest start.
     pub service: Times,
+    /// The shaper, if it has one; a source of a token bucket is saturated behind it.
+    pub shaping: Option<Shaping>,
 }
 
 impl SourceSpec {
@@ -100,6 +116,26 @@ enum Supply {
     Voice(Box<Voice>),
 }
 
+#[derive(Clone, Debug)]
+struct Shaper {
+    bucket: TokenBucket,
+    volumes: Vec<(u64, u64)>,
+}
+
+impl Shaper {
+    fn new(shaping: &Shaping, begin_ps: u64) -> Self {
+        let bucket = TokenBucket::new(shaping.rate_bps, shaping.burst_octets, begin_ps);
+        Self { bucket, volumes: shaping.volumes.clone() }
+    }
+
+    /// When a message that is ready is released.
+    fn release(&mut self, bits: u64, ready_ps: u64) -> u64 {
+        let known = self.volumes.binary_search_by_key(&bits, |(length, _)| *length);
+        let (_, octets) = self.volumes[known.expect("a length of the source")];
+        self.bucket.release(octets, ready_ps)
+    }
+}
+
 /// The supply of one station.
 #[derive(Clone, Debug)]
 pub struct Source {
@@ -109,6 +145,7 @@ pub struct Source {
     service_chance: Stream,
     window: Window,
     supply: Supply,
+    shaper: Option<Box<Shaper>>,
     offered: u64,
     dropped: u64,
     /// The same in batches of the measured window, if that is wanted.
@@ -124,7 +161,9 @@ impl Source {
             (Some(voice), _, _) => {
                 Supply::Voice(Box::new(Voice::new(voice, stream(Purpose::Arrival), window)))
             }
-            (None, Arrivals::Saturated {}, None) => Supply::Saturated,
+            (None, Arrivals::Saturated {} | Arrivals::TokenBucket { .. }, None) => {
+                Supply::Saturated
+            }
             (None, Arrivals::Saturated {}, Some(generator)) => Supply::Generated {
                 generator: generator.clone(),
                 chance: stream(Purpose::Generation),
@@ -150,6 +189,10 @@ impl Source {
             service_chance: stream(Purpose::Service),
             window,
             supply,
+            shaper: spec
+                .shaping
+                .as_ref()
+                .map(|shaping| Box::new(Shaper::new(shaping, window.begin_ps + shaping.phase_ps))),
             offered: 0,
             dropped: 0,
             batches: None,
@@ -202,7 +245,7 @@ impl Source {
     #[inline]
     pub fn next(&mut self, ended_ps: u64) -> Option<Offer> {
         let free_ps = ended_ps + self.service.draw(&mut self.service_chance);
-        if matches!(self.supply, Supply::Saturated) {
+        if matches!(self.supply, Supply::Saturated) && self.shaper.is_none() {
             if free_ps >= self.window.stop_ps {
                 return None;
             }
@@ -312,8 +355,26 @@ impl Source {
         if arrived_ps >= self.window.stop_ps {
             return None;
         }
-        self.count_offer(arrived_ps);
-        Some(Offer { ready_ps, arrived_ps, bits: self.frames.draw(&mut self.length_chance) })
+        let offer = Offer { ready_ps, arrived_ps, bits: self.frames.draw(&mut self.length_chance) };
+        let offer = self.shaped(offer)?;
+        self.count_offer(offer.arrived_ps);
+        Some(offer)
+    }
+
+    /// A message as its shaper, if any, releases it. A saturated source makes it then, unless it
+    /// has stopped.
+    #[inline]
+    fn shaped(&mut self, offer: Offer) -> Option<Offer> {
+        let Some(shaper) = &mut self.shaper else { return Some(offer) };
+        let ready_ps = shaper.release(offer.bits, offer.ready_ps);
+        if !matches!(self.supply, Supply::Saturated) {
+            return Some(Offer { ready_ps, ..offer });
+        }
+        (ready_ps < self.window.stop_ps).then_some(Offer {
+            ready_ps,
+            arrived_ps: ready_ps,
+            ..offer
+        })
     }
 
     fn take_voice(&mut self, ended_ps: Option<u64>, free_ps: u64) -> Option<Offer> {
@@ -350,11 +411,8 @@ impl Source {
             count_in_batch(&mut self.batches, arrived_ps, false);
             arrived_ps
         };
-        Some(Offer {
-            ready_ps: arrived_ps.max(free_ps),
-            arrived_ps,
-            bits: self.frames.draw(&mut self.length_chance),
-        })
+        let bits = self.frames.draw(&mut self.length_chance);
+        self.shaped(Offer { ready_ps: arrived_ps.max(free_ps), arrived_ps, bits })
     }
 
     /// Let frames that arrive before `until_ps` into a bounded queue, in which one frame is being
@@ -408,6 +466,7 @@ mod tests {
             generator: None,
             queue_frames: None,
             service: Times::Constant { ps: 20 * US },
+            shaping: None,
         }
     }
 

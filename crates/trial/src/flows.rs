@@ -8,7 +8,7 @@ use ethermeter_traffic::lengths::Lengths;
 use ethermeter_traffic::source::Generator;
 use ethermeter_traffic::times::{Times, LONGEST_PS};
 use ethermeter_traffic::voice::VoiceSpec;
-use ethermeter_traffic::SourceSpec;
+use ethermeter_traffic::{Shaping, SourceSpec};
 use serde::{Deserialize, Serialize};
 
 /// A flow: what an application on one host sends to others, or onto its medium.
@@ -146,7 +146,42 @@ impl Flow {
             generator: self.generator.clone(),
             queue_frames: self.queue_frames,
             service: self.service.clone(),
+            shaping: None,
         }
+    }
+
+    /// The token bucket of its source or its shaper, behind a wire with so many octets of preamble
+    /// and gap around each frame.
+    ///
+    /// # Errors
+    /// If the longest message does not fit the bucket; `key` is the path of this table.
+    pub fn shaping(&self, around_octets: u64, key: &str) -> Result<Option<Shaping>, Fault> {
+        let (rate_bps, burst_octets, phase_ps, name) = match (&self.shaper, &self.arrivals) {
+            (Some(of), _) => (of.rate_bps, of.burst_octets, 0, "shaper"),
+            (None, &Arrivals::TokenBucket { rate_bps, burst_octets, phase_ps }) => {
+                (rate_bps, burst_octets, phase_ps.unwrap_or(0), "arrivals")
+            }
+            _ => return Ok(None),
+        };
+        let lengths = match &self.frames {
+            Lengths::Fixed { bits } => std::slice::from_ref(bits),
+            Lengths::Mix { bits, .. } => bits,
+            Lengths::Samples { .. } => &[],
+        };
+        let volume = |bits: u64| {
+            let mut octets = 0;
+            self.frames_of(bits / 8, |length, _, _| octets += u64::from(length) + around_octets);
+            (bits, octets)
+        };
+        let mut volumes: Vec<(u64, u64)> = lengths.iter().map(|&bits| volume(bits)).collect();
+        volumes.sort_unstable();
+        volumes.dedup();
+        let longest = volumes.iter().map(|(_, octets)| *octets).max().unwrap_or(0);
+        if burst_octets < longest {
+            let allowed = format!("must hold the longest message, which has {longest} octets on the wire: preambles, frames and gaps");
+            return Err(Fault::new(format!("{key}.{name}.burst_octets"), allowed).got(burst_octets));
+        }
+        Ok(Some(Shaping { rate_bps, burst_octets, phase_ps, volumes }))
     }
 
     /// Its coder and the lengths of its packets, if it is voice.
@@ -262,11 +297,11 @@ impl Flow {
             if let Some(what) = bucket_fault(shaper.rate_bps, shaper.burst_octets) {
                 return Err(Fault::new(at("shaper"), what));
             }
-            if matches!(self.arrivals, Arrivals::TokenBucket { .. }) {
-                return Err(Fault::new(
-                    at("shaper"),
-                    "must not be given with token_bucket arrivals",
-                ));
+            let others =
+                matches!(self.arrivals, Arrivals::TokenBucket { .. } | Arrivals::Coder { .. });
+            if others || self.transfer.is_some() {
+                let allowed = "must not be given with token_bucket arrivals, a coder or a transfer";
+                return Err(Fault::new(at("shaper"), allowed));
             }
         }
         if let Some(transfer) = &self.transfer {
@@ -315,10 +350,12 @@ impl Flow {
             }
         }
         if let Some(room) = self.queue_frames {
-            if self.arrivals == (Arrivals::Saturated {}) || !(1..=1_000_000).contains(&room) {
+            let has_next =
+                matches!(self.arrivals, Arrivals::Saturated {} | Arrivals::TokenBucket { .. });
+            if has_next || !(1..=1_000_000).contains(&room) {
                 return Err(Fault::new(
                     at("queue_frames"),
-                    "must be from 1 to 1000000, and not with saturated arrivals",
+                    "must be from 1 to 1000000, and not with saturated or token_bucket arrivals",
                 )
                 .got(room));
             }

@@ -17,7 +17,7 @@ use super::transfer::Connection;
 use ethermeter_traffic::lengths::Lengths;
 use ethermeter_traffic::packets::HostSamples;
 use ethermeter_traffic::times::Times;
-use ethermeter_traffic::{Offer, Purpose, Source, Stream, Window};
+use ethermeter_traffic::{Offer, Purpose, Source, SourceSpec, Stream, Window};
 use ethermeter_trial::counts::{Balance, ClockDelays, ClockPair, TransferCounts};
 use ethermeter_trial::flows::{Address, Flow, Framing, Response};
 use ethermeter_trial::Trial;
@@ -54,10 +54,26 @@ struct Request {
 enum Wait {
     /// Room in the ring, once the first stage is free.
     Room,
+    /// Its shaper, and room in the ring.
+    Shaper,
     /// The wire of its host, as voice does.
     Wire,
     /// Answers; or it is a transfer.
     Answers,
+}
+
+impl Wait {
+    fn of(flow: &Flow, is_shaped: bool) -> Self {
+        if flow.response.is_some() || flow.transfer.is_some() {
+            Self::Answers
+        } else if flow.voice().is_some() {
+            Self::Wire
+        } else if is_shaped {
+            Self::Shaper
+        } else {
+            Self::Room
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -190,7 +206,10 @@ impl Applications {
                     destination: compiled.next_address(host, from),
                 });
             }
-            let mut source = Source::new(&flow.source_spec(), compiled.seed, number, window);
+            let shaping = flow.shaping(compiled.around(from), "").expect("checked");
+            let waits = Wait::of(flow, shaping.is_some());
+            let spec = SourceSpec { shaping, ..flow.source_spec() };
+            let mut source = Source::new(&spec, compiled.seed, number, window);
             source.count_in_batches(compiled.batches);
             let transfer = flow.transfer.as_ref().map(|transfer| {
                 let ends = (from, to[0]);
@@ -204,13 +223,6 @@ impl Applications {
                 (None, None) => source.first_in_batches(),
                 (None, Some(talker)) => talker.next(window.begin_ps),
                 (Some(_), _) => None,
-            };
-            let waits = if flow.response.is_some() || transfer.is_some() {
-                Wait::Answers
-            } else if voice.is_some() {
-                Wait::Wire
-            } else {
-                Wait::Room
             };
             all.flows.push(Application {
                 from,
@@ -282,6 +294,13 @@ impl Applications {
         self.flows[flow as usize].next.map(|offer| offer.ready_ps)
     }
 
+    /// The same of a flow with a shaper, which does not wait for what it has sent.
+    #[inline]
+    pub fn next_release(&self, flow: u32) -> Option<u64> {
+        let app = &self.flows[flow as usize];
+        app.next.filter(|_| app.waits == Wait::Shaper).map(|offer| offer.ready_ps)
+    }
+
     /// Send the next message of a flow at `now`: its frames. Until when its sender waits for
     /// answers, and the message's number, if there is an end.
     #[inline]
@@ -318,6 +337,10 @@ impl Applications {
             born,
         };
         cut(&app.lengths, octets, frame, &mut each);
+        if app.waits == Wait::Shaper {
+            app.passed = Some(now);
+            app.proceed();
+        }
         if app.waits != Wait::Answers {
             return None;
         }
@@ -369,7 +392,8 @@ impl Applications {
     #[inline]
     pub fn departed(&mut self, frame: &Frame, end: u64) -> Option<u64> {
         let app = self.flows.get_mut(frame.flow as usize)?;
-        if frame.answer.is_some() || app.waits != Wait::Room || frame.piece + 1 != frame.pieces {
+        let waits = matches!(app.waits, Wait::Room | Wait::Shaper);
+        if frame.answer.is_some() || !waits || frame.piece + 1 != frame.pieces {
             if let Some(connection) = &mut app.transfer {
                 connection.departed(frame, end);
             }

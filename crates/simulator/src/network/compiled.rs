@@ -276,6 +276,11 @@ impl CompiledNetwork {
         self.priorities.get(frame.flow as usize).copied().unwrap_or(0)
     }
 
+    /// Octets of preamble and gap around a frame on the wire of a host.
+    pub fn around(&self, host: u32) -> u64 {
+        self.volume(self.nodes[host as usize].ports[0], 0)
+    }
+
     /// Volume of a frame at a wire, in octets: preamble, frame and gap.
     #[inline]
     pub fn volume(&self, port: u32, octets: u32) -> u64 {

@@ -319,6 +319,7 @@ impl Fast<'_> {
             None => first = Some(frame),
             Some(_) => more.push(frame),
         });
+        self.schedule(flow, self.applications.next_release(flow));
         if let Some((at, message)) = wait {
             let times = &mut self.time_outs[flow as usize];
             times.push_back((at, message));

@@ -248,6 +248,7 @@ impl Engine<'_> {
     fn send(&mut self, now: u64, flow: u32) {
         let mut frames = Vec::new();
         let wait = self.applications.send(flow, now, |frame| frames.push(frame));
+        self.proceed(flow, self.applications.next_release(flow));
         if let Some((at, message)) = wait {
             self.schedule(at, Event::TimeOut { flow, message });
         }

@@ -168,6 +168,7 @@ pub fn read_source(text: &str) -> Result<SourceSpec, Refusal> {
         generator: None,
         queue_frames: None,
         service: Times::Constant { ps: 0 },
+        shaping: None,
     };
     let has_coder = matches!(source.arrivals, Arrivals::Coder { .. });
     let has_samples = matches!(source.frames, Lengths::Samples { .. });

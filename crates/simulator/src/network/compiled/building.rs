@@ -9,7 +9,6 @@ use super::{
 use crate::mac::csma_cd::Gap;
 use crate::network::clocks::clock::Clock;
 use crate::network::scheduler::Classes;
-use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;
 use ethermeter_traffic::times::LONGEST_PS;
 use ethermeter_trial::flows::Address;
@@ -441,9 +440,6 @@ impl<'t> Builder<'t> {
         for (index, flow) in flows.iter().enumerate() {
             let key = format!("flows[{index}]");
             flow.check(&key)?;
-            if flow.shaper.is_some() || matches!(flow.arrivals, Arrivals::TokenBucket { .. }) {
-                return Err(Fault::new(key, "must not have a token bucket: not simulated yet"));
-            }
             let host = |name: &str, key: String| {
                 let node = self.node(name, &key)?;
                 if self.compiled.nodes[node as usize].role == Role::Host {
@@ -452,6 +448,7 @@ impl<'t> Builder<'t> {
                 Err(Fault::new(key, "must be a host").got(format!("{name:?}")))
             };
             let from = host(&flow.from, format!("{key}.from"))?;
+            flow.shaping(self.compiled.around(from), &key)?;
             if flow.to.is_empty() || (flow.address == Address::Unicast && flow.to.len() != 1) {
                 return Err(Fault::new(
                     format!("{key}.to"),
