@@ -8,12 +8,14 @@ from pathlib import Path
 import ethermeter as em
 import pytest
 from ethermeter import plan
-from ethermeter.analysis import agreement, bounds, estimates
+from ethermeter.analysis import agreement, bounds, estimates, pacing
 from ethermeter.faults import InputError
 from ethermeter.metrics import Caution, Metric
 from ethermeter.store import RunDirectory
+from ethermeter.store.result import read as read_result
 from ethermeter.store.rows import Remark
 from ethermeter.trial import read_trial
+from msgspec.structs import replace
 from theory_runs import BOUNDED, MEAN, TWO_FLOWS, experiment, recorded, rows_of_theory
 
 
@@ -162,6 +164,43 @@ def test_means_of_flows_are_compared_with_their_simulation(tmp_path):
         ("control", "queueing", "agrees"),
         ("copy", "queueing", "differs"),
     ]
+
+
+def test_a_measured_time_may_be_late_by_the_relays_of_its_path_and_wrong_by_the_clocks():
+    wire = {"dropped": {}}
+    result = read_result(
+        json.dumps(
+            {
+                "outcome": "complete",
+                "agents": {},
+                "wires": [
+                    {**wire, "from": "a", "towards": "s", "latest_ns": 3000},
+                    {**wire, "from": "s", "towards": "a", "latest_ns": 7000},
+                    {**wire, "from": "s", "towards": "b", "latest_ns": 4000},
+                    {**wire, "from": "b", "towards": "s", "latest_ns": 1000},
+                    {**wire, "from": "c", "towards": "s", "latest_ns": 90_000},
+                ],
+                "flows": {
+                    "control": {
+                        "from": "a",
+                        "to": "b",
+                        "clock": {
+                            "shared": False,
+                            "offset_ns": 5.0,
+                            "delay_uncertainty_ns": 2500.0,
+                        },
+                    }
+                },
+            }
+        )
+    )
+    lateness_s = pacing.relay_lateness_s(result)
+    assert lateness_s["control"] == pytest.approx((7e-6, 8e-6))
+    # The same clock adds nothing; another one its bound.
+    assert bounds.allowances(result)["control"] == pytest.approx((9.5e-6, 15e-6))
+    shared = replace(result.flows["control"].clock, shared=True, offset_ns=None)
+    of_one = replace(result, flows={"control": replace(result.flows["control"], clock=shared)})
+    assert bounds.allowances(of_one)["control"] == pytest.approx((7e-6, 15e-6))
 
 
 def test_a_bound_has_no_interval_and_a_mean_by_theory_no_width(tmp_path):

@@ -162,11 +162,13 @@ def test_clocks_that_differ_shift_delays_and_change_no_other_row(tmp_path):
     bare = loaded(tmp_path / "without", WITHOUT).run(out=tmp_path / "without" / "run", jobs=1)
     found = values(run, flow=0)
     # The sender is 250 ms behind; the receiver reads as much more. Quantiles are those of the same
-    # messages in buckets as wide.
-    for name in ("", "_p50", "_p90", "_p99", "_p999", "_max"):
-        assert found[f"clock_delay{name}"] == pytest.approx(
-            0.25 + found[f"one_way_delay{name}"], rel=1e-13
-        )
+    # messages in buckets as wide, 1/128 of the delay at most; of the true delay none is above the
+    # largest.
+    mean_s = found["one_way_delay"]
+    assert found["clock_delay"] == pytest.approx(0.25 + mean_s, rel=1e-13)
+    for name in ("_p50", "_p90", "_p99", "_p999", "_max"):
+        true_s = found[f"one_way_delay{name}"]
+        assert -1e-13 <= found[f"clock_delay{name}"] - 0.25 - true_s <= true_s / 128
     # Of all flows together only the stream is read: the other is a question and its answer.
     assert values(run)["clock_delay"] == found["clock_delay"]
     assert math.isnan(values(run, flow=1)["clock_delay"])

@@ -287,7 +287,7 @@ def bed() -> NetworkBed:
 
 
 def reading(queue: int) -> Reading:
-    return Reading({hop: {"queue": queue, "interface": 1} for hop in bed().ports}, {})
+    return Reading({hop: {"queue": queue, "interface": 1} for hop in bed().ports}, {}, {})
 
 
 def test_drops_are_those_of_the_test_also_where_the_counter_came_round():

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ethermeter.store.result import Requester, Result, Sender, SenderClock
+from ethermeter.store.result import Requester, Result, Sender, SenderClock, path_of
 
 RANKS = (0.5, 0.99, 0.999)
 """Quantiles of the lateness that tables show."""
@@ -115,6 +115,28 @@ def clocks(result: Result) -> tuple[Clock, ...]:
         for receiver, one in flow.by_receiver().items()
         if one.clock is not None
     )
+
+
+def relay_lateness_s(result: Result) -> dict[str, tuple[float, float]]:
+    """Greatest lateness of the relayed wires on the path of every flow, and on the way back.
+
+    The largest of all receivers; 0 without relayed wires, NaN where it was not recorded.
+    """
+    hops = {
+        (wire.from_, wire.towards): math.nan if wire.latest_ns is None else wire.latest_ns * _NS
+        for wire in result.wires
+    }
+
+    def between(one: str, other: str) -> float:
+        return sum(hops.get(hop, 0.0) for hop in path_of(hops, one, other))
+
+    return {
+        name: (
+            max(between(flow.from_, receiver) for receiver in flow.by_receiver()),
+            max(between(receiver, flow.from_) for receiver in flow.by_receiver()),
+        )
+        for name, flow in result.flows.items()
+    }
 
 
 def _clock(flow: str, receiver: str, clock: SenderClock) -> Clock:

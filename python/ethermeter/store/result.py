@@ -5,7 +5,7 @@ of it, docs/live.md describes it; keys that are not read here are left out. Time
 the beginning of the transmission, histograms in ps.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct, field
 from msgspec.json import decode
@@ -424,11 +424,15 @@ class PortDrops(Struct, frozen=True):
 
 
 class WireDrops(Struct, frozen=True):
-    """Frames that a relayed wire dropped in one direction, by cause."""
+    """Frames that a relayed wire dropped in one direction, by cause.
+
+    `latest_ns` is the greatest lateness of a frame on it, since the testbed was made.
+    """
 
     from_: str = field(name="from")
     towards: str
     dropped: Mapping[str, int]
+    latest_ns: int | None = None
 
 
 class Result(Table, frozen=True):
@@ -449,6 +453,31 @@ class Result(Table, frozen=True):
         if self.phases is None:
             return float("nan")
         return (self.phases.measure_to_ns - self.phases.measure_from_ns) * 1e-9
+
+
+def path_of(hops: Iterable[tuple[str, str]], sender: str, receiver: str) -> list[tuple[str, str]]:
+    """Return the hops from a host to another in a network without loops, of hops known one way.
+
+    Empty where none of them join the two.
+    """
+    beside: dict[str, set[str]] = {}
+    for one, other in hops:
+        beside.setdefault(one, set()).add(other)
+        beside.setdefault(other, set()).add(one)
+    came_from: dict[str, str] = {sender: sender}
+    waiting = [sender]
+    while waiting:
+        node = waiting.pop()
+        for other in beside.get(node, ()):
+            if other not in came_from:
+                came_from[other] = node
+                waiting.append(other)
+    found: list[tuple[str, str]] = []
+    node = receiver
+    while node in came_from and node != sender:
+        found.append((came_from[node], node))
+        node = came_from[node]
+    return found[::-1]
 
 
 def read(text: str | bytes) -> Result:

@@ -70,6 +70,8 @@ class Reading:
     """
     wires: Mapping[Hop, Counts]
     """Of each direction of a relayed wire, by its nodes: the causes of its dropped frames."""
+    latest_ns: Mapping[Hop, int]
+    """Of each direction of a relayed wire, by its nodes: the greatest lateness of a frame."""
 
 
 def read(bed: "NetworkBed") -> Reading:
@@ -99,14 +101,16 @@ def read(bed: "NetworkBed") -> Reading:
             for hop, port in bed.ports.items()
         }
         wires: dict[Hop, Counts] = {}
+        latest_ns: dict[Hop, int] = {}
         if bed.relay is not None:
-            dropped = {each.source: each.dropped for each in bed.relay.count().directions}
-            wires = {hop: dropped[end] for end, hop in bed.wires.items()}
+            directions = {each.source: each for each in bed.relay.count().directions}
+            wires = {hop: directions[end].dropped for end, hop in bed.wires.items()}
+            latest_ns = {hop: directions[end].latest_ns for end, hop in bed.wires.items()}
     except (KeyError, ValueError) as error:
         raise TestbedError(
             f"counters of switches: unreadable output: {type(error).__name__} {error}"
         ) from error
-    return Reading(ports, wires)
+    return Reading(ports, wires, latest_ns)
 
 
 def _listed(namespace: str, tool: str, what: str, kind: type[T]) -> list[T]:
@@ -115,7 +119,10 @@ def _listed(namespace: str, tool: str, what: str, kind: type[T]) -> list[T]:
 
 
 def added(before: Reading, after: Reading) -> Reading:
-    """Return the frames dropped between two readings of one testbed."""
+    """Return the frames dropped between two readings of one testbed.
+
+    The greatest lateness is that of the later one, which is at least that in between.
+    """
     ports = {
         hop: {
             "queue": (counts["queue"] - before.ports[hop]["queue"]) % _QUEUE_WRAPS,
@@ -127,4 +134,4 @@ def added(before: Reading, after: Reading) -> Reading:
         hop: {cause: frames - before.wires[hop][cause] for cause, frames in counts.items()}
         for hop, counts in after.wires.items()
     }
-    return Reading(ports, wires)
+    return Reading(ports, wires, after.latest_ns)

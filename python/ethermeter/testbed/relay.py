@@ -75,6 +75,8 @@ class DirectionCounts(msgspec.Struct, frozen=True, rename={"source": "from", "si
     under_way: int
     dropped: dict[str, int]
     """Frames by cause."""
+    latest_ns: int
+    """Greatest lateness of any frame so far."""
 
 
 class RelayCounts(msgspec.Struct, frozen=True):

@@ -6,14 +6,14 @@ ports between it and its sender. Copies that are flooded elsewhere and dropped t
 no receiver.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from msgspec import Raw
 from msgspec.json import decode, encode
 
-from ethermeter.store.result import Between, Losses, PortDrops, WireDrops
+from ethermeter.store.result import Between, Losses, PortDrops, WireDrops, path_of
 from ethermeter.testbed import NetworkBed, TestbedError
-from ethermeter.testbed.counters import Hop, Reading, added, read
+from ethermeter.testbed.counters import Reading, added, read
 
 SWITCH, NETWORK = "switch", "network"
 """Places of losses: at a port of a switch, on a wire between hosts and switches."""
@@ -64,7 +64,10 @@ def rows(bed: NetworkBed, dropped: Reading) -> tuple[list[PortDrops], list[WireD
         PortDrops(switch, towards, bed.ports[switch, towards].is_before_host, counts)
         for (switch, towards), counts in dropped.ports.items()
     ]
-    return switches, [WireDrops(*hop, counts) for hop, counts in dropped.wires.items()]
+    wires = [
+        WireDrops(*hop, counts, dropped.latest_ns[hop]) for hop, counts in dropped.wires.items()
+    ]
+    return switches, wires
 
 
 def attributed(
@@ -78,17 +81,13 @@ def attributed(
     """
     ports = {(row.switch, row.towards): row.counted_once for row in switches}
     of_wires = {(row.from_, row.towards): sum(row.dropped.values()) for row in wires}
-    beside: dict[str, set[str]] = {}
-    for one, other in (*ports, *of_wires):
-        beside.setdefault(one, set()).add(other)
-        beside.setdefault(other, set()).add(one)
 
     def explained(table: Open, sender: str, receiver: str) -> Open:
         if "losses" not in table:
             return table
         between = [
             Between(place, *hop, dropped[hop])
-            for hop in _path(beside, sender, receiver)
+            for hop in path_of((*ports, *of_wires), sender, receiver)
             for place, dropped in ((SWITCH, ports), (NETWORK, of_wires))
             if dropped.get(hop)
         ]
@@ -109,27 +108,6 @@ def attributed(
             flows[name] = explained(flow, sender, decode(flow["to"], type=str))
     dropped = {"switches": switches, **({"wires": wires} if wires else {})}
     return encode({**whole, "flows": flows, **dropped})
-
-
-def _path(beside: Mapping[str, set[str]], sender: str, receiver: str) -> list[Hop]:
-    """Return the hops from a host to another in a network without loops.
-
-    Empty where no switch or relayed wire joins them.
-    """
-    came_from: dict[str, str] = {sender: sender}
-    waiting = [sender]
-    while waiting:
-        node = waiting.pop()
-        for other in beside.get(node, ()):
-            if other not in came_from:
-                came_from[other] = node
-                waiting.append(other)
-    hops: list[Hop] = []
-    node = receiver
-    while node in came_from and node != sender:
-        hops.append((came_from[node], node))
-        node = came_from[node]
-    return hops[::-1]
 
 
 def _with(losses: Losses, between: list[Between]) -> Losses:
