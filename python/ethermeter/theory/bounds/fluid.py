@@ -76,6 +76,7 @@ def _visits(flows: Sequence[FluidFlow]) -> Visits:
     parents = np.array(parent, dtype=np.int64)
     return Visits(
         flow=np.array(flow, dtype=np.int64),
+        emission=np.array(flow, dtype=np.int64),
         server=np.array(server, dtype=np.int64),
         level=np.zeros(count, dtype=np.int64),
         parent=parents,

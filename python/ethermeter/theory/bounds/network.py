@@ -63,6 +63,7 @@ class _Rows:
     """The visits as they are found."""
 
     flow: list[int] = field(default_factory=list)
+    emission: list[int] = field(default_factory=list)
     server: list[int] = field(default_factory=list)
     level: list[int] = field(default_factory=list)
     parent: list[int] = field(default_factory=list)
@@ -100,6 +101,7 @@ class Network:
         self._toward: dict[int, list[int]] = {}
         self._costs: dict[tuple[int, int, tuple[Message, ...]], _Cost] = {}
         self.rows = _Rows()
+        self._emissions = 0
         self._wires()
         self._stages()
 
@@ -246,6 +248,7 @@ class Network:
 
     def emit(self, sent: Emission) -> Sent:
         """Add the visits of what a host sends, and return where it goes."""
+        self._emissions += 1
         wire = self.ports[sent.host][0]
         first = len(self.rows.flow)
         at = self._chain([*self.send[sent.host], wire], (sent.after, -1, -1), sent)
@@ -298,6 +301,7 @@ class Network:
         buckets = (buckets or [(np.inf, np.inf)]) * 2
         ratio = float(np.max(work / rows.work[feeder])) if feeder >= 0 else 0.0
         rows.flow.append(sent.flow)
+        rows.emission.append(self._emissions)
         rows.server.append(timing.resource)
         rows.level.append(self._level(number, sent.priority))
         rows.parent.append(parent)
@@ -357,11 +361,13 @@ class Network:
         least, most = times
         if most == 0:
             return after
+        self._emissions += 1
         rows = self.rows
         per_message = most / min(sent.arrivals.measure)
         rates = [rate * per_message for rate, _ in sent.arrivals.buckets] * 2
         bursts = [burst * per_message for _, burst in sent.arrivals.buckets] * 2
         rows.flow.append(sent.flow)
+        rows.emission.append(self._emissions)
         rows.server.append(len(self.servers))
         rows.level.append(0)
         rows.parent.append(after)
@@ -387,6 +393,7 @@ class Network:
 
         return Visits(
             flow=whole(rows.flow),
+            emission=whole(rows.emission),
             server=whole(rows.server),
             level=whole(rows.level),
             parent=whole(rows.parent),

@@ -24,7 +24,7 @@ from ethermeter.theory.bounds.sources import (
     transfer_messages,
 )
 from ethermeter.theory.bounds.stages import PS_PER_S
-from ethermeter.theory.bounds.tfa import Analysis, Indices, Server, Visits, analyse
+from ethermeter.theory.bounds.tfa import Analysis, ClassAnalysis, Indices, Server, Visits, analyse
 
 _ROUNDING_PS = 2**-10
 _TRANSFER = "a transfer by TCP has no arrival curve"
@@ -175,7 +175,7 @@ def _loop_ps(unloaded: _Attempt, number: int) -> float:
         for host in (emission.host,)
     ]
     timeout_ps = flow.response.timeout_ps or np.inf
-    return max(min(max(back_ps), timeout_ps) + service_ps, 1.0)
+    return max(min(max(back_ps, default=np.inf), timeout_ps) + service_ps, 1.0)
 
 
 def _built(
@@ -212,11 +212,11 @@ def _plan(network: Network, number: int, *, is_late: bool, loop_ps: float | None
         priority,
         arrivals,
         is_single=waits_for_all,
-        is_one_at_host=flow.response is None,
+        is_one_at_host=flow.response is None and not _queues_at_source(flow, is_late=is_late),
     )
     planned = _Planned(request, network.emit(request))
     if flow.response is not None:
-        for receiver in to:
+        for receiver in planned.sent.last:
             planned.responses.append(_respond(network, flow, planned, receiver))
     return planned
 
@@ -275,12 +275,19 @@ def _unordered(
     """Return the servers; where several flows are late, messages are not in order of release."""
     servers = list(network.servers)
     for number in late:
-        flow = network.scenario.flows[number]
-        if flow.response is not None or isinstance(flow.arrivals, CoderArrivals):
-            continue
-        first = int(visits.server[planned[number].sent.first])
-        servers[first] = replace(servers[first], is_ordered=False)
+        first = planned[number].sent.first
+        if _queues_at_source(network.scenario.flows[number], is_late=True) and not _is_alone(
+            visits, first
+        ):
+            server = int(visits.server[first])
+            servers[server] = replace(servers[server], is_ordered=False)
     return tuple(servers)
+
+
+def _queues_at_source(flow: Flow, *, is_late: bool) -> bool:
+    """Whether released messages wait at their source as part of the first stage's queue."""
+    is_message = flow.response is None and not isinstance(flow.arrivals, CoderArrivals)
+    return is_late and is_message and limits_of(flow.service) == (0, 0)
 
 
 # Checking
@@ -303,18 +310,15 @@ def _is_late(attempt: _Attempt, number: int) -> bool:
         timeout_ps = flow.response.timeout_ps or np.inf
         if isinstance(flow.arrivals, SaturatedArrivals):
             return False
-        return min(max(back_ps), timeout_ps) + service_ps > arrivals.least_span_ps(2)
+        return min(max(back_ps, default=0.0), timeout_ps) + service_ps > arrivals.least_span_ps(2)
     if isinstance(flow.arrivals, SaturatedArrivals) and flow.shaper is None:
-        return False
-    if service_ps == 0 and _is_alone(attempt, first):
         return False
     hop = float(attempt.analysis.hop[first] - attempt.visits.tail[first])
     return hop + service_ps > arrivals.least_span_ps(2)
 
 
-def _is_alone(attempt: _Attempt, visit: int) -> bool:
+def _is_alone(visits: Visits, visit: int) -> bool:
     """Whether nothing else is served at the server of a visit, in its class."""
-    visits = attempt.visits
     same = (visits.server == visits.server[visit]) & (visits.level == visits.level[visit])
     return int(same.sum()) == 1
 
@@ -332,9 +336,10 @@ def _flow_bound(attempt: _Attempt, number: int, late: set[int]) -> FlowBound:
     wait_ps = planned.request.arrivals.wait_ps
     if reason is not None or wait_ps is None:
         wait_ps, reason = np.inf, reason or planned.request.arrivals.reason
-    receivers = planned.request.to
-    ends = [planned.sent.last[host] for host in receivers]
-    delay = _delay(attempt, [(end, -1) for end in ends], wait_ps, reason)
+    if len(planned.sent.last) < len(planned.request.to):
+        return _without_path(flow)
+    ends = [(planned.sent.last[host], -1) for host in planned.request.to]
+    delay = _delay(attempt, ends, wait_ps, reason)
     if flow.response is None:
         return FlowBound(flow.name, delay, "TFA")
     back = [
@@ -347,6 +352,13 @@ def _flow_bound(attempt: _Attempt, number: int, late: set[int]) -> FlowBound:
         wait_ps = np.inf
     round_trip = _delay(attempt, [(end, -1) for end, _ in back], wait_ps, reason or unbounded)
     return FlowBound(flow.name, delay, "TFA", response, round_trip)
+
+
+def _without_path(flow: Flow) -> FlowBound:
+    reason = "a router does not forward to groups, so that a receiver gets nothing"
+    none = DelayBound((None,) * len(flow.to), None, reason)
+    back = none if flow.response else None
+    return FlowBound(flow.name, none, "TFA", back, back)
 
 
 def _delay(
@@ -415,12 +427,24 @@ def _port_bounds(attempt: _Attempt) -> tuple[PortBound, ...]:
         for level, one in enumerate(attempt.analysis.classes[port]):
             found = None
             if not attempt.network.servers[port].fault:
-                found = backlog(one, _queued(attempt, port, one.visits))
+                found = _backlog(attempt, port, one)
             classes.append(found)
             reasons.append(None if found else _server_reason(attempt, port, level))
         total = classes[0] if len(classes) == 1 else _total(classes)
         ports.append(PortBound(port, tuple(classes), tuple(reasons), total))
     return tuple(ports)
+
+
+def _backlog(attempt: _Attempt, port: int, analysed: ClassAnalysis) -> Backlog | None:
+    """Return the backlog of a class, with frames that have not arrived completely."""
+    wait_ps = float(attempt.visits.wait[analysed.visits].max(initial=0.0))
+    has_classes = len(attempt.analysis.classes[port]) > 1
+    if analysed.arrivals is not None and not has_classes:  # those of classes have it
+        analysed = replace(analysed, arrivals=analysed.arrivals.delayed(wait_ps))
+    queued = _queued(attempt, port, analysed.visits)
+    if wait_ps > 0:
+        queued = replace(queued, bursts=queued.bursts + queued.rates * wait_ps)
+    return backlog(analysed, queued)
 
 
 def _queued(attempt: _Attempt, port: int, members: Indices) -> Queued:

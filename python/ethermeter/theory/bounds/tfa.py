@@ -59,6 +59,7 @@ class Server:
 class Visits:
     """Visits of flows at servers, parents before children; every array has shape (visits,).
 
+    `emission`: number of what a host sends of a flow: its messages, or responses of a receiver.
     `parent`: the visit before, or -1; `feeder`: the visit whose server limits what comes, or -1.
     `rates`, `bursts`, shape (visits, 2): the flow's two token buckets in work at this server; the
     first one with the higher rate and the smaller burst; infinite without an arrival curve.
@@ -71,6 +72,7 @@ class Visits:
     """
 
     flow: Indices
+    emission: Indices
     server: Indices
     level: Indices
     parent: Indices
@@ -277,7 +279,7 @@ def _restart(state: _State, visit: int) -> None:
     origin = int(state.origin[visit])
     rate = state.servers[int(visits.server[origin])].line_rate
     here, there = visits.work[visit], visits.work[origin]
-    if len(here) == len(there):
+    if visits.emission[visit] == visits.emission[origin]:
         ratio = float(np.max(here / there))
     else:
         ratio = float(visits.message[visit] / there.min())  # a response for each request
