@@ -6,7 +6,7 @@ along every branch.
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -155,7 +155,10 @@ class Network:
             self.servers.append(Server(f"stage {name!r} of {self.nodes[node].name}"))
             if key:
                 self._shared[key] = resource
-        self.timings.append(Timing.of_stage(stage, resource))
+        timing = Timing.of_stage(stage, resource)
+        server = self.servers[resource]
+        self.servers[resource] = replace(server, batch=max(server.batch, timing.batch_ps))
+        self.timings.append(timing)
         return len(self.timings) - 1
 
     def _stages(self) -> None:

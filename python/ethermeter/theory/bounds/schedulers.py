@@ -24,6 +24,9 @@ from ethermeter.theory.bounds.curves import (
     total,
 )
 
+_TICK = 1.0
+"""A frame begins in the first whole picosecond in which the credit is not negative."""
+
 
 @dataclass(frozen=True, slots=True)
 class ClassOfServer:
@@ -49,43 +52,40 @@ class Demand:
     longest: float
 
 
-def times_to_serve(
-    classes: Sequence[ClassOfServer], demands: Sequence[Demand]
-) -> list[tuple[Concave, ...]]:
-    """Return for each class the times in which work of it is served at least; all of them hold.
+@dataclass(frozen=True, slots=True)
+class Served:
+    """Times in which work of a class is served at least.
 
-    None at all for a class that arrivals of others may starve.
+    `times`: since the class was empty, with a credit of at least 0; all of them hold; none if
+    others may starve it. `waiting`: since any time from which on the class waits, or None.
     """
+
+    times: tuple[Concave, ...]
+    waiting: Concave | None
+
+
+def times_to_serve(classes: Sequence[ClassOfServer], demands: Sequence[Demand]) -> list[Served]:
+    """Return for each class the times in which work of it is served at least."""
     shaped = [number for number, one in enumerate(classes) if one.idle_slope is not None]
-    found: list[tuple[Concave, ...]] = []
+    found: list[Served] = []
     for number, one in enumerate(classes):
         if one.idle_slope is not None:
             latency = _credit_latency(number, classes, demands)
-            found.append((line(1 / one.idle_slope, latency),))
+            found.append(Served((line(1 / one.idle_slope, latency),), None))
             continue
         first, last = _group(number, classes)
         blocking = max((demand.longest for demand in demands[last + 1 :]), default=0.0)
         above: list[Concave | None] = [_shaped_output(each, classes, demands) for each in shaped]
         above += [demands[each].arrivals for each in range(len(shaped), first)]
-        found.append(_behind(number, classes, demands, above, blocking, (first, last)))
-    return found
-
-
-def _behind(
-    number: int,
-    classes: Sequence[ClassOfServer],
-    demands: Sequence[Demand],
-    above: Sequence[Concave | None],
-    blocking: float,
-    group: tuple[int, int],
-) -> tuple[Concave, ...]:
-    """Return the times of a class behind `above`: by its quantum, and behind its whole group."""
-    others = [each for each in range(group[0], group[1] + 1) if each != number]
-    times = [_residual([*above, *(demands[each].arrivals for each in others)], blocking)]
-    if others:
         base = _residual(above, blocking)
-        times.append(base and _round_robin(base, number, others, classes, demands))
-    return tuple(time for time in times if time is not None)
+        others = [each for each in range(first, last + 1) if each != number]
+        if not others or base is None:
+            found.append(Served((base,) if base else (), base))
+            continue
+        alone = _residual([*above, *(demands[each].arrivals for each in others)], blocking)
+        turns = _round_robin(base, number, others, classes, demands)
+        found.append(Served((alone, turns) if alone else (turns,), turns))
+    return found
 
 
 def _residual(above: Sequence[Concave | None], blocking: float) -> Concave | None:
@@ -142,7 +142,7 @@ def _credit_latency(
     debts = sum(
         demands[each].longest * (1 - slope) for each, slope in zip(higher, slopes, strict=True)
     )
-    return (lower + debts) / (1 - sum(slopes))
+    return (lower + debts) / (1 - sum(slopes)) + _TICK
 
 
 def _shaped_output(

@@ -12,6 +12,7 @@ import numpy as np
 
 from ethermeter.scenario import CoderArrivals, Flow, Host, SaturatedArrivals, Scenario
 from ethermeter.theory.bounds.backlog import Backlog, Queued, backlog
+from ethermeter.theory.bounds.curves import largest_delay, line, sum_of_buckets
 from ethermeter.theory.bounds.network import Emission, Network, Sent
 from ethermeter.theory.bounds.results import Bounds, DelayBound, FlowBound, PortBound
 from ethermeter.theory.bounds.sources import (
@@ -28,6 +29,7 @@ from ethermeter.theory.bounds.tfa import Analysis, ClassAnalysis, Indices, Serve
 
 _ROUNDING_PS = 2**-10
 _TRANSFER = "a transfer by TCP has no arrival curve"
+_LATE = "messages may wait at their source for those before them"
 _CLOCKS = "exchanges of times between clocks are not bounded"
 _MEDIUM = "a shared medium has no bound"
 _DEFAULT_RING = 256
@@ -43,6 +45,14 @@ class _Planned:
     request: Emission
     sent: Sent
     responses: list[tuple[Emission, Sent]] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Assumptions:
+    """What is assumed of calls: flows of which messages may be late, and how late at most [ps]."""
+
+    late: set[int] = field(default_factory=set)
+    wait_ps: dict[int, float] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -95,16 +105,16 @@ def bounds_of(scenario: Scenario, *, budget_s: float = 10.0) -> Bounds:
     refused = _MEDIUM if scenario.media else _CLOCKS if scenario.clocks == "compared" else None
     if refused:
         return _refused(scenario, refused)
-    late: set[int] = set()
+    assumed = _Assumptions()
     while True:
-        attempt = _attempt(scenario, late)
-        more = {flow for flow in range(len(scenario.flows)) if flow not in late} & {
-            flow for flow in range(len(scenario.flows)) if _is_late(attempt, flow)
-        }
-        if not more:
+        attempt = _attempt(scenario, assumed)
+        more = {flow for flow in range(len(scenario.flows)) if _is_late(attempt, flow)}
+        waits = {} if more - assumed.late else _waits_ps(attempt, assumed)
+        if more <= assumed.late and not waits:
             break
-        late |= more
-    flows = tuple(_flow_bound(attempt, flow, late) for flow in range(len(scenario.flows)))
+        assumed.late |= more
+        assumed.wait_ps.update(waits)
+    flows = tuple(_flow_bound(attempt, flow) for flow in range(len(scenario.flows)))
     return Bounds(flows, _port_bounds(attempt), attempt.analysis.cycle)
 
 
@@ -123,22 +133,24 @@ def _refused(scenario: Scenario, reason: str) -> Bounds:
 # Building
 
 
-def _attempt(scenario: Scenario, late: set[int]) -> _Attempt:
-    """Return the network with messages called at once, but for flows that are `late`."""
+def _attempt(scenario: Scenario, assumed: _Assumptions) -> _Attempt:
+    """Return the network under assumptions, analysed."""
     loops: dict[int, float] = {}
-    if any(_needs_loop(flow, is_late=number in late) for number, flow in enumerate(scenario.flows)):
+    needing = [
+        number
+        for number, flow in enumerate(scenario.flows)
+        if _needs_loop(scenario, flow, is_late=number in assumed.late)
+    ]
+    if needing:
         # The shortest times do not depend on what is sent.
-        bare = _built(scenario, late, dict.fromkeys(range(len(scenario.flows)), 1.0))
-        empty = Analysis(np.zeros(0), np.zeros(0), np.zeros(0), [])
-        unloaded = _Attempt(bare[0], bare[1], bare[0].visits(), empty)
-        loops = {
-            number: _loop_ps(unloaded, number)
-            for number, flow in enumerate(scenario.flows)
-            if _needs_loop(flow, is_late=number in late)
-        }
-    network, planned = _built(scenario, late, loops)
+        bare = _built(scenario, assumed, dict.fromkeys(needing, 1.0))
+        nothing = np.zeros(0)
+        empty = Analysis(nothing, nothing, nothing, np.zeros(0, dtype=bool), [])
+        unloaded = _Attempt(*bare, bare[0].visits(), empty)
+        loops = {number: _loop_ps(unloaded, number) for number in needing}
+    network, planned = _built(scenario, assumed, loops)
     visits = network.visits()
-    servers = _unordered(network, planned, visits, late)
+    servers = _unordered(network, planned, visits, assumed.late)
     return _Attempt(network, planned, visits, analyse(servers, visits))
 
 
@@ -147,12 +159,12 @@ def _around_octets(network: Network, host: int) -> int:
     return link.preamble_octets + link.gap_octets
 
 
-def _needs_loop(flow: Flow, *, is_late: bool) -> bool:
+def _needs_loop(scenario: Scenario, flow: Flow, *, is_late: bool) -> bool:
+    """Whether the calls of a flow are bounded by the time that each takes."""
     if flow.transfer is not None or isinstance(flow.arrivals, CoderArrivals):
         return False
     has_curve = bool(arrivals_of(flow, around_octets=0).buckets)
-    waits = flow.response is not None or limits_of(flow.service) != (0, 0)
-    return not has_curve or (is_late and waits)
+    return not has_curve or (is_late and not _queues_at_source(scenario, flow, is_late=True))
 
 
 def _loop_ps(unloaded: _Attempt, number: int) -> float:
@@ -179,40 +191,35 @@ def _loop_ps(unloaded: _Attempt, number: int) -> float:
 
 
 def _built(
-    scenario: Scenario, late: set[int], loops: dict[int, float]
+    scenario: Scenario, assumed: _Assumptions, loops: dict[int, float]
 ) -> tuple[Network, list[_Planned]]:
     network = Network(scenario)
-    planned = [
-        _plan(network, number, is_late=number in late, loop_ps=loops.get(number))
-        for number in range(len(scenario.flows))
-    ]
-    return network, planned
+    numbers = range(len(scenario.flows))
+    return network, [_plan(network, number, assumed, loops.get(number)) for number in numbers]
 
 
-def _plan(network: Network, number: int, *, is_late: bool, loop_ps: float | None) -> _Planned:
+def _plan(network: Network, number: int, assumed: _Assumptions, loop_ps: float | None) -> _Planned:
+    """Add the visits of a flow, and of what is sent back."""
     flow = network.scenario.flows[number]
     host, to = network.number[flow.from_], tuple(network.number[name] for name in flow.to)
-    priority = flow.priority or 0
-    is_group = flow.address != "unicast"
+    is_group, is_late = flow.address != "unicast", number in assumed.late
     if flow.transfer is not None:
         messages = transfer_messages(flow)
         tcp = Arrivals(messages, (1.0,) * len(messages), (), None, _TRANSFER)
-        request = Emission(number, host, to, is_group, priority, tcp)
-        planned = _Planned(request, network.emit(request))
+        request = Emission(number, host, to, is_group, flow.priority or 0, tcp)
         back = replace(request, host=to[0], to=(host,))
-        planned.responses.append((back, network.emit(back)))
-        return planned
-    waits_for_all = flow.response is not None and flow.response.timeout_ps is None
-    arrivals = _arrivals(network, flow, host, is_late=is_late, loop_ps=loop_ps)
+        return _Planned(request, network.emit(request), [(back, network.emit(back))])
+    arrivals = _arrivals(network, number, assumed, loop_ps)
+    queues = _queues_at_source(network.scenario, flow, is_late=is_late)
     request = Emission(
         number,
         host,
         to,
         is_group,
-        priority,
+        flow.priority or 0,
         arrivals,
-        is_single=waits_for_all,
-        is_one_at_host=flow.response is None and not _queues_at_source(flow, is_late=is_late),
+        is_single=flow.response is not None and flow.response.timeout_ps is None,
+        is_one_at_host=flow.response is None and not queues,
     )
     planned = _Planned(request, network.emit(request))
     if flow.response is not None:
@@ -221,25 +228,38 @@ def _plan(network: Network, number: int, *, is_late: bool, loop_ps: float | None
     return planned
 
 
+def _released(network: Network, flow: Flow) -> Arrivals:
+    """Return what a source without a coder releases to its host."""
+    return arrivals_of(flow, around_octets=_around_octets(network, network.number[flow.from_]))
+
+
 def _arrivals(
-    network: Network, flow: Flow, host: int, *, is_late: bool, loop_ps: float | None
+    network: Network, number: int, assumed: _Assumptions, loop_ps: float | None
 ) -> Arrivals:
-    around = _around_octets(network, host)
+    """Return what a host calls."""
+    flow, is_late = network.scenario.flows[number], number in assumed.late
     if isinstance(flow.arrivals, CoderArrivals):
         if not is_late and limits_of(flow.service) == (0, 0):
             return prompt_coder(flow, flow.arrivals)
+        around = _around_octets(network, network.number[flow.from_])
         return gathering_coder(flow, flow.arrivals, around_octets=around)
-    arrivals = arrivals_of(flow, around_octets=around)
+    released = _released(network, flow)
     if loop_ps is None:
-        return arrivals
-    reason = arrivals.reason
-    if isinstance(flow.arrivals, SaturatedArrivals) and flow.shaper is None:
-        reason = None  # a message arrives when it is called
-    elif arrivals.buckets:
-        reason = "messages may wait at their source for those before them"
-    once = (1.0,) * len(arrivals.messages)
-    wait_ps = None if reason else 0.0
-    return Arrivals(arrivals.messages, once, ((1 / loop_ps, 1.0),), wait_ps, reason)
+        return released
+    largest = max(released.measure)
+    buckets = [(largest / loop_ps, largest)]
+    if not released.buckets:
+        is_called = isinstance(flow.arrivals, SaturatedArrivals) and flow.shaper is None
+        reason = None if is_called else released.reason  # it arrives when it is called
+        return replace(
+            released, buckets=tuple(buckets), wait_ps=None if reason else 0.0, reason=reason
+        )
+    wait_ps = assumed.wait_ps.get(number)
+    if wait_ps is None or released.wait_ps is None:
+        return replace(released, buckets=tuple(buckets), wait_ps=None, reason=_LATE)
+    rate, burst = released.buckets[-1]
+    buckets.append((rate, burst + rate * wait_ps))
+    return replace(released, buckets=tuple(buckets), wait_ps=released.wait_ps + wait_ps)
 
 
 def _respond(
@@ -276,18 +296,25 @@ def _unordered(
     servers = list(network.servers)
     for number in late:
         first = planned[number].sent.first
-        if _queues_at_source(network.scenario.flows[number], is_late=True) and not _is_alone(
-            visits, first
-        ):
+        flow = network.scenario.flows[number]
+        queues = _queues_at_source(network.scenario, flow, is_late=True)
+        if queues and not _is_alone(visits, first):
             server = int(visits.server[first])
             servers[server] = replace(servers[server], is_ordered=False)
     return tuple(servers)
 
 
-def _queues_at_source(flow: Flow, *, is_late: bool) -> bool:
-    """Whether released messages wait at their source as part of the first stage's queue."""
+def _queues_at_source(scenario: Scenario, flow: Flow, *, is_late: bool) -> bool:
+    """Whether messages wait at their source as if in the queue of the first stage.
+
+    Not where a frame of a lower class may go between one message and the call of the next.
+    """
     is_message = flow.response is None and not isinstance(flow.arrivals, CoderArrivals)
-    return is_late and is_message and limits_of(flow.service) == (0, 0)
+    if not is_late or not is_message or limits_of(flow.service) != (0, 0):
+        return False
+    host = next(node.kind.host for node in scenario.nodes if node.name == flow.from_)
+    assert host is not None
+    return bool(host.send) or len(host.classes) <= 1
 
 
 # Checking
@@ -299,22 +326,47 @@ def _is_late(attempt: _Attempt, number: int) -> bool:
     arrivals = planned.request.arrivals
     if flow.transfer is not None or arrivals.reason is not None:
         return False
-    first = planned.sent.first
     service_ps = limits_of(flow.service)[1]
     if isinstance(flow.arrivals, CoderArrivals):
         return attempt.longest_ps(planned.sent.wire) > arrivals.least_span_ps(2)
-    if flow.response is not None:
-        back_ps = [
-            attempt.longest_ps(sent.last[planned.request.host]) for _, sent in planned.responses
-        ]
-        timeout_ps = flow.response.timeout_ps or np.inf
-        if isinstance(flow.arrivals, SaturatedArrivals):
-            return False
-        return min(max(back_ps, default=0.0), timeout_ps) + service_ps > arrivals.least_span_ps(2)
     if isinstance(flow.arrivals, SaturatedArrivals) and flow.shaper is None:
         return False
-    hop = float(attempt.analysis.hop[first] - attempt.visits.tail[first])
-    return hop + service_ps > arrivals.least_span_ps(2)
+    return _turn_ps(attempt, number) + service_ps > arrivals.least_span_ps(2)
+
+
+def _turn_ps(attempt: _Attempt, number: int) -> float:
+    """Return the longest time from the call of a message until the next one may be called."""
+    planned, flow = attempt.planned[number], attempt.network.scenario.flows[number]
+    if flow.response is None:
+        first = planned.sent.first
+        return float(attempt.analysis.hop[first] - attempt.visits.tail[first])
+    back_ps = [
+        attempt.longest_ps(sent.last[planned.request.host]) if emission.after >= 0 else np.inf
+        for emission, sent in planned.responses
+    ]
+    return min(max(back_ps, default=0.0), flow.response.timeout_ps or np.inf)
+
+
+def _waits_ps(attempt: _Attempt, assumed: _Assumptions) -> dict[int, float]:
+    """Return the longest waits of late messages at their sources that are bounded now.
+
+    A source is a queue of which each message takes at most a turn.
+    """
+    found = {}
+    for number in assumed.late - set(assumed.wait_ps):
+        flow = attempt.network.scenario.flows[number]
+        if attempt.planned[number].request.arrivals.reason != _LATE:
+            continue
+        released = _released(attempt.network, flow)
+        turn_ps = _turn_ps(attempt, number) + limits_of(flow.service)[1]
+        least = min(released.measure)
+        buckets = np.array(released.buckets * 2)[:2] * turn_ps / least
+        if released.wait_ps is not None and np.isfinite(turn_ps):
+            work = sum_of_buckets(buckets[None, :, 0], buckets[None, :, 1])
+            wait_ps = largest_delay(work, line(1.0, 0.0)) - turn_ps
+            if np.isfinite(wait_ps):
+                found[number] = wait_ps
+    return found
 
 
 def _is_alone(visits: Visits, visit: int) -> bool:
@@ -330,9 +382,9 @@ def _seconds(ps: float) -> float | None:
     return float(np.ceil(ps - _ROUNDING_PS)) / PS_PER_S if np.isfinite(ps) else None
 
 
-def _flow_bound(attempt: _Attempt, number: int, late: set[int]) -> FlowBound:
+def _flow_bound(attempt: _Attempt, number: int) -> FlowBound:
     planned, flow = attempt.planned[number], attempt.network.scenario.flows[number]
-    reason = _source_reason(attempt, number, late)
+    reason = _source_reason(attempt, number)
     wait_ps = planned.request.arrivals.wait_ps
     if reason is not None or wait_ps is None:
         wait_ps, reason = np.inf, reason or planned.request.arrivals.reason
@@ -373,11 +425,9 @@ def _delay(
     return DelayBound(tuple(found), None, reason)
 
 
-def _source_reason(attempt: _Attempt, number: int, late: set[int]) -> str | None:
+def _source_reason(attempt: _Attempt, number: int) -> str | None:
     """Return why the wait of messages at their source has no bound."""
     planned, flow = attempt.planned[number], attempt.network.scenario.flows[number]
-    if number in late and limits_of(flow.service)[1] > 0 and flow.response is None:
-        return "messages may wait at their source for those before them"
     if planned.request.arrivals.wait_ps is None:
         return planned.request.arrivals.reason
     if flow.transfer is not None or isinstance(flow.arrivals, CoderArrivals):
@@ -454,22 +504,27 @@ def _queued(attempt: _Attempt, port: int, members: Indices) -> Queued:
     is_one_frame = np.array(
         [len(rows.work[visit]) == 1 and rows.octets[visit][0] == 1 for visit in members], dtype=bool
     )
-    is_restarted = np.any(analysis.rates[members] != visits.rates[members], axis=1)
+    is_restarted = analysis.is_limited[members]
     is_counted = np.where(is_restarted, is_one_frame, [rows.is_counted[visit] for visit in members])
     frames = np.array([frames for frames, _ in whole], dtype=float)
     message, shortest = visits.message[members], visits.shortest[members]
+    longest = visits.longest[members]
+    around = float((link.preamble_octets + link.gap_octets) * link.ps_per_octet)
+    # Of what is no count of messages, some may be the longest frames, or the shortest ones.
+    most_octets = message * (longest - around) / longest / link.ps_per_octet
+    octets = np.array([octets for _, octets in whole], dtype=float)
     return Queued(
         rates=analysis.rates[members],
         bursts=analysis.bursts[members],
         message=message,
         frames=np.where(is_counted, frames, message / shortest),
-        octets=np.array([octets for _, octets in whole], dtype=float),
+        octets=np.where(is_counted, octets, most_octets),
         is_counted=is_counted.astype(bool),
         is_single=bool(visits.is_single[members].all()),
         shortest=float(shortest.min(initial=np.inf)),
-        longest=float(visits.longest[members].max(initial=0.0)),
+        longest=float(longest.max(initial=0.0)),
         gap=float(link.gap_octets * link.ps_per_octet),
-        around=float((link.preamble_octets + link.gap_octets) * link.ps_per_octet),
+        around=around,
         octet=float(link.ps_per_octet),
     )
 

@@ -29,7 +29,7 @@ from ethermeter.theory.bounds.curves import (
     sum_of_buckets,
     total,
 )
-from ethermeter.theory.bounds.schedulers import ClassOfServer, Demand, times_to_serve
+from ethermeter.theory.bounds.schedulers import ClassOfServer, Demand, Served, times_to_serve
 
 Indices = npt.NDArray[np.int64]
 MOST_SWEEPS = 300
@@ -43,6 +43,7 @@ class Server:
 
     `service`: time to serve work, at a server with one class and a given service curve; else its
     rate is 1. `line_rate`: work a time that it sends at most; None without a limit.
+    `batch`: longest time that it holds finished work back, to send it with other work.
     `is_ordered`: whether the messages of different flows are served in the order of their release.
     `fault`: why it has no bound, if so.
     """
@@ -51,6 +52,7 @@ class Server:
     classes: tuple[ClassOfServer, ...] = (ClassOfServer(),)
     service: Concave | None = None
     line_rate: float | None = 1.0
+    batch: float = 0.0
     is_ordered: bool = True
     fault: str | None = None
 
@@ -110,13 +112,15 @@ class Analysis:
 
     Of every visit, shape (visits,): `hop`, the longest time from the arrival of a frame to that at
     the next visit, infinite without a bound; `rates`, `bursts`, shape (visits, 2), its token
-    buckets with jitter. `classes`: of each server. `cycle`: names of servers that depend on each
+    buckets with jitter; `is_limited`, whether a server without a bound before it limits it, and not
+    its source. `classes`: of each server. `cycle`: names of servers that depend on each
     other in a cycle, if there is one.
     """
 
     hop: Array
     rates: Array
     bursts: Array
+    is_limited: npt.NDArray[np.bool_]
     classes: list[tuple[ClassAnalysis, ...]]
     cycle: tuple[str, ...] = ()
 
@@ -158,7 +162,7 @@ def analyse(servers: tuple[Server, ...], visits: Visits) -> Analysis:
         classes = _verified(state, order, classes)
     with np.errstate(invalid="ignore"):
         bursts = state.bursts + state.rates * (state.since - state.least_since)[:, None]
-    return Analysis(state.hop, state.rates, bursts, classes, cycle)
+    return Analysis(state.hop, state.rates, bursts, state.origin >= 0, classes, cycle)
 
 
 def _settled(before: Array, after: Array) -> bool:
@@ -241,15 +245,15 @@ def _analyse_server(state: _State, number: int) -> tuple[ClassAnalysis, ...]:
         _arrive(state, members)
         demands.append(_demand(state, members, has_classes=len(server.classes) > 1))
     if server.service is not None:
-        times: list[tuple[Concave, ...]] = [(server.service,)]
+        served = [Served((server.service,), None)]
     else:
-        times = times_to_serve(server.classes, demands)
+        served = times_to_serve(server.classes, demands)
     found = []
-    for members, demand, alternatives in zip(state.members[number], demands, times, strict=True):
-        finish = _finish(state, server, members, demand, alternatives)
+    for members, demand, one in zip(state.members[number], demands, served, strict=True):
+        finish = _finish(state, server, members, demand, one)
         state.hop[members] = finish + visits.tail[members]
         most = float(np.max(finish, initial=0.0))
-        found.append(ClassAnalysis(demand.arrivals, alternatives, most, members))
+        found.append(ClassAnalysis(demand.arrivals, one.times, most, members))
     return tuple(found)
 
 
@@ -277,7 +281,8 @@ def _restart(state: _State, visit: int) -> None:
         state.origin[visit] = parent
         state.since[visit] = state.least_since[visit] = 0.0
     origin = int(state.origin[visit])
-    rate = state.servers[int(visits.server[origin])].line_rate
+    sender = state.servers[int(visits.server[origin])]
+    rate = sender.line_rate
     here, there = visits.work[visit], visits.work[origin]
     if visits.emission[visit] == visits.emission[origin]:
         ratio = float(np.max(here / there))
@@ -287,7 +292,7 @@ def _restart(state: _State, visit: int) -> None:
         state.rates[visit] = state.bursts[visit] = np.inf
         return
     state.rates[visit] = rate * ratio
-    state.bursts[visit] = ratio * visits.longest[origin]
+    state.bursts[visit] = ratio * (visits.longest[origin] + rate * sender.batch)
 
 
 def _demand(state: _State, members: Indices, *, has_classes: bool) -> Demand:
@@ -308,9 +313,8 @@ def _demand(state: _State, members: Indices, *, has_classes: bool) -> Demand:
         curve = None
         if np.isfinite(bursts[chosen]).all():
             curve = sum_of_buckets(rates[chosen], bursts[chosen])
-        rate = state.servers[feeder].line_rate if feeder >= 0 else None
-        if rate is not None:
-            curve = _on_line(state, members[chosen], curve, rate, wait)
+        if feeder >= 0:
+            curve = _on_line(state, members[chosen], curve, state.servers[feeder], wait)
         if curve is None:
             return Demand(None, *_frames(visits, members))
         curves.append(curve)
@@ -322,15 +326,19 @@ def _frames(visits: Visits, members: Indices) -> tuple[float, float]:
 
 
 def _on_line(
-    state: _State, members: Indices, curve: Concave | None, rate: float, wait: float
+    state: _State, members: Indices, curve: Concave | None, feeder: Server, wait: float
 ) -> Concave | None:
     """Return what comes of one feeder, whose frames follow each other by its rate."""
     visits = state.visits
+    rate = feeder.line_rate
     spread = state.transit[members].max() - state.least_transit[members].min() + wait
-    if not np.isfinite(spread):
+    if rate is None or not np.isfinite(spread):
         return curve
-    ratio = float(visits.ratio[members].max())
-    longest = float(visits.longest[visits.feeder[members]].max())
+    spread += feeder.batch
+    # Copies that a switch makes, or several stages on one resource, take the work several times.
+    feeders, copies = np.unique(visits.feeder[members], return_counts=True)
+    ratio = float(visits.ratio[members].max() * copies.max())
+    longest = float(visits.longest[feeders].max())
     burst = ratio * (longest + rate * spread)
     if curve is None:
         return line(rate * ratio, burst)
@@ -342,16 +350,17 @@ def _finish(
     server: Server,
     members: Indices,
     demand: Demand,
-    times: tuple[Concave, ...],
+    served: Served,
 ) -> Array:
     """Return the longest time until the service of a frame has ended, for each visit."""
     visits = state.visits
     result = np.full(len(members), np.inf)
-    if server.fault or not times or not len(members):
+    times = served.times
+    if server.fault or not len(members):
         return result
     wait = float(np.max(visits.wait[members]))
     if not server.is_ordered:
-        if demand.arrivals is not None:
+        if demand.arrivals is not None and times:
             result[:] = min(busy_period(demand.arrivals, time) for time in times) + wait
         return result
     single = visits.is_single[members].all()
@@ -361,8 +370,8 @@ def _finish(
         bounds = [np.inf]
         if demand.arrivals is not None:
             bounds += [largest_delay(demand.arrivals, time, frame) for time in times]
-        if single:
+        if single and served.waiting is not None:
             ahead = np.array([max(most - frame, 0.0)])
-            bounds += [float(time.of(ahead)[0]) + frame for time in times]
+            bounds.append(float(served.waiting.of(ahead)[0]) + frame)
         result[shortest == frame] = min(bounds) + wait
     return result
