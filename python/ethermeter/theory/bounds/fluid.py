@@ -10,7 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ethermeter.theory.bounds.curves import time_to_serve
-from ethermeter.theory.bounds.tfa import Server, Visits, analyse
+from ethermeter.theory.bounds.plp import TreeFlow, TreeServer, tree_delay
+from ethermeter.theory.bounds.tfa import Analysis, Server, Visits, analyse
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +47,18 @@ def total_flow_delays(servers: Sequence[FluidServer], flows: Sequence[FluidFlow]
 
     """
     visits = _visits(flows)
-    analysed = analyse(
+    hop = _analysed(servers, visits).hop
+    return [float(hop[visits.flow == flow].sum()) for flow in range(len(flows))]
+
+
+def _analysed(servers: Sequence[FluidServer], visits: Visits) -> Analysis:
+    return analyse(
         tuple(
             Server(server.name, service=time_to_serve(server.service), line_rate=server.line_rate)
             for server in servers
         ),
         visits,
     )
-    return [float(analysed.hop[visits.flow == flow].sum()) for flow in range(len(flows))]
 
 
 def _visits(flows: Sequence[FluidFlow]) -> Visits:
@@ -93,3 +98,38 @@ def _visits(flows: Sequence[FluidFlow]) -> Visits:
         is_single=np.zeros(count, dtype=bool),
         work=tuple(np.ones(1) for _ in range(count)),
     )
+
+
+def tree_delays(servers: Sequence[FluidServer], flows: Sequence[FluidFlow]) -> list[float]:
+    """Return the bound of each flow's delay by the linear program of PLP; infinite if none.
+
+    Each is at most that of total-flow analysis, of which the program has the delays of servers.
+
+    Source
+    ------
+    As `ethermeter.theory.bounds.plp`.
+
+    """
+    visits = _visits(flows)
+    hop = _analysed(servers, visits).hop
+    delays = np.full(len(servers), np.inf)
+    delays[visits.server] = hop
+    trees = [
+        TreeServer(server.service, server.line_rate, 0.0, 0.0, float(delay), 0.0)
+        for server, delay in zip(servers, delays, strict=True)
+    ]
+    paths = [
+        TreeFlow(
+            one.buckets,
+            one.path,
+            (1.0,) * len(one.path),
+            tuple(float(delays[list(one.path[:at])].sum()) for at in range(len(one.path))),
+        )
+        for one in flows
+    ]
+    found = []
+    for number, one in enumerate(flows):
+        largest = float(delays[list(one.path)].sum())
+        tight = tree_delay(trees, paths, number) if np.isfinite(largest) else None
+        found.append(largest if tight is None else min(largest, tight))
+    return found
