@@ -1,11 +1,13 @@
 """Framing: the frames in which a message goes, and what of them is no data."""
 
-from ethermeter.scenario import FixedLengths, Framing, Lengths, MixLengths, SamplesLengths
+from ethermeter.scenario import FixedLengths, Flow, Framing, Lengths, MixLengths, SamplesLengths
 
 SHORTEST_FRAME_OCTETS = 64
 AROUND_DATA_OCTETS = 18
 """Addresses, type and check sequence (802.3-2022 § 3.2)."""
 IP_HEADER_OCTETS, UDP_HEADER_OCTETS = 20, 8
+TAG_OCTETS = 4
+"""Tag of a frame of a flow with a priority (802.1Q-2022 § 9.3)."""
 IPV6_HEADER_OCTETS, IPV6_FRAGMENT_OCTETS = 40, 8
 """Header, and what each fragment has besides (RFC 8200, sections 3 and 4.5)."""
 
@@ -61,3 +63,9 @@ def frame_octets(framing: Framing, octets: int, *, is_ipv6: bool = False) -> lis
         max(length, SHORTEST_FRAME_OCTETS)
         for length in (*lengths, left + header + AROUND_DATA_OCTETS)
     ]
+
+
+def message_octets(flow: Flow, bits: int) -> list[int]:
+    """Lengths of the frames of a message of a flow, tags included; `bits` is its length."""
+    tag = 0 if flow.priority is None else TAG_OCTETS
+    return [octets + tag for octets in frame_octets(flow.framing, bits // 8)]

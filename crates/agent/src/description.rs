@@ -125,6 +125,9 @@ pub enum Traffic {
         frames: Value,
         /// When frames come, as in a plan.
         arrivals: Value,
+        /// Token bucket of the source or its shaper.
+        #[serde(default)]
+        shaping: Option<Value>,
         /// Whether the sender asks for real-time priority.
         #[serde(default)]
         real_time: bool,
@@ -144,6 +147,9 @@ pub enum Traffic {
         /// When requests come, as in a plan; one that comes while another is without its answers
         /// waits for them.
         arrivals: Value,
+        /// Token bucket of the shaper.
+        #[serde(default)]
+        shaping: Option<Value>,
         /// An answer that takes longer is lost.
         timeout_ns: u64,
         /// How long answers are and when they come.
@@ -284,9 +290,13 @@ impl Flow {
     /// Its source, as the protocol has it; none of octets in bulk.
     pub fn source_text(&self) -> Option<String> {
         match &self.traffic {
-            Traffic::Stream { frames, arrivals, .. }
-            | Traffic::Exchange { frames, arrivals, .. } => {
-                Some(serde_json::json!({"frames": frames, "arrivals": arrivals}).to_string())
+            Traffic::Stream { frames, arrivals, shaping, .. }
+            | Traffic::Exchange { frames, arrivals, shaping, .. } => {
+                let mut source = serde_json::json!({"frames": frames, "arrivals": arrivals});
+                if let Some(shaping) = shaping {
+                    source["shaping"] = shaping.clone();
+                }
+                Some(source.to_string())
             }
             Traffic::Transfer { .. } | Traffic::File { .. } => None,
         }

@@ -55,6 +55,16 @@ impl Lengths {
         }
     }
 
+    /// Lengths that are given, in bits; none of those that grow.
+    #[must_use]
+    pub fn given_bits(&self) -> &[u64] {
+        match self {
+            Self::Fixed { bits } => std::slice::from_ref(bits),
+            Self::Mix { bits, .. } => bits,
+            Self::Samples { .. } => &[],
+        }
+    }
+
     /// Shortest and longest length that occur, in bits.
     #[must_use]
     pub fn range_bits(&self) -> (u64, u64) {

@@ -10,11 +10,11 @@
 //! The transmitter takes up one frame at a time; the service time is what the host needs between
 //! the end of one frame and the earliest start of the next.
 
-use crate::arrivals::{ArrivalTimes, Arrivals};
+use crate::arrivals::{bucket_fault, ArrivalTimes, Arrivals};
 use crate::batches::Batches;
 use crate::chance::{Purpose, Stream};
 use crate::lengths::Lengths;
-use crate::times::Times;
+use crate::times::{Times, LONGEST_PS};
 use crate::token_bucket::TokenBucket;
 use crate::voice::{Samples, Voice, VoiceFrame, VoiceSpec};
 use crate::window::Window;
@@ -33,7 +33,8 @@ pub struct Generator {
 }
 
 /// A token bucket that the messages of a source wait for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Shaping {
     /// Bits per second by which it fills.
     pub rate_bps: u64,
@@ -61,6 +62,29 @@ pub struct SourceSpec {
     pub service: Times,
     /// The shaper, if it has one; a source of a token bucket is saturated behind it.
     pub shaping: Option<Shaping>,
+}
+
+impl Shaping {
+    /// The fault of the token bucket of a source with these lengths, if any.
+    #[must_use]
+    pub fn fault(&self, frames: &Lengths) -> Option<String> {
+        if let Some(what) = bucket_fault(self.rate_bps, self.burst_octets) {
+            return Some(what);
+        }
+        if self.phase_ps > LONGEST_PS {
+            return Some(format!("phase_ps must be at most {LONGEST_PS}, got {}", self.phase_ps));
+        }
+        let lengths = frames.given_bits();
+        let is_rising = self.volumes.windows(2).all(|pair| pair[0].0 < pair[1].0);
+        let has = |bits: &u64| self.volumes.binary_search_by_key(bits, |known| known.0).is_ok();
+        if lengths.is_empty() || !is_rising || !lengths.iter().all(has) {
+            return Some("volumes must have every fixed length, in rising order".into());
+        }
+        let longest = self.volumes.iter().map(|(_, octets)| *octets).max().unwrap_or(0);
+        (self.burst_octets < longest).then(|| {
+            format!("burst_octets must hold the longest message, which has {longest} octets on the wire: preambles, frames and gaps; got {}", self.burst_octets)
+        })
+    }
 }
 
 impl SourceSpec {

@@ -163,25 +163,20 @@ impl Flow {
             }
             _ => return Ok(None),
         };
-        let lengths = match &self.frames {
-            Lengths::Fixed { bits } => std::slice::from_ref(bits),
-            Lengths::Mix { bits, .. } => bits,
-            Lengths::Samples { .. } => &[],
-        };
         let volume = |bits: u64| {
             let mut octets = 0;
             self.frames_of(bits / 8, |length, _, _| octets += u64::from(length) + around_octets);
             (bits, octets)
         };
-        let mut volumes: Vec<(u64, u64)> = lengths.iter().map(|&bits| volume(bits)).collect();
+        let mut volumes: Vec<(u64, u64)> =
+            self.frames.given_bits().iter().map(|&bits| volume(bits)).collect();
         volumes.sort_unstable();
         volumes.dedup();
-        let longest = volumes.iter().map(|(_, octets)| *octets).max().unwrap_or(0);
-        if burst_octets < longest {
-            let allowed = format!("must hold the longest message, which has {longest} octets on the wire: preambles, frames and gaps");
-            return Err(Fault::new(format!("{key}.{name}.burst_octets"), allowed).got(burst_octets));
+        let shaping = Shaping { rate_bps, burst_octets, phase_ps, volumes };
+        match shaping.fault(&self.frames) {
+            Some(what) => Err(Fault::new(format!("{key}.{name}"), what)),
+            None => Ok(Some(shaping)),
         }
-        Ok(Some(Shaping { rate_bps, burst_octets, phase_ps, volumes }))
     }
 
     /// Its coder and the lengths of its packets, if it is voice.

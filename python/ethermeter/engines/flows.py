@@ -7,7 +7,7 @@ import numpy as np
 from ethermeter.counts import LOSSES, Counts, Delays, Floats, FlowCounts, TransferCounts, zeros
 from ethermeter.engines.offered import overloaded
 from ethermeter.engines.table import Table
-from ethermeter.framing import frame_octets, lengths_of
+from ethermeter.framing import lengths_of, message_octets
 from ethermeter.metrics import Caution, Masks, Metric, caution_mask, percentiles
 from ethermeter.metrics.flow_formulas import flow_loss, flow_rates
 from ethermeter.metrics.formulas import PS_PER_S, of_entity, pooled, quantiles, weighted_mean
@@ -216,5 +216,5 @@ def _is_legal(flow: Flow) -> bool:
         SHORTEST <= octets <= LONGEST
         for of in lengths
         for bits in lengths_of(of)
-        for octets in frame_octets(flow.framing, bits // 8)
+        for octets in message_octets(flow, bits)
     )

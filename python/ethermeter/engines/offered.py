@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import numpy.typing as npt
 
-from ethermeter.framing import frame_octets
+from ethermeter.framing import message_octets
 from ethermeter.scenario import (
     CoderArrivals,
     ConstantTimes,
@@ -24,6 +24,7 @@ from ethermeter.scenario import (
     Spurts,
     Stage,
     Times,
+    TokenBucketArrivals,
     UniformTimes,
 )
 
@@ -60,7 +61,9 @@ def overloaded(scenario: Scenario) -> npt.NDArray[np.bool_]:
     def is_endless(flow: Flow, node: str) -> bool:
         kind = kinds[node]
         if kind.host is not None:
-            waits = not isinstance(flow.arrivals, SaturatedArrivals | CoderArrivals)
+            waits = not isinstance(
+                flow.arrivals, SaturatedArrivals | CoderArrivals | TokenBucketArrivals
+            )
             return waits and flow.queue_frames is None
         if kind.switch is not None:
             return kind.switch.queue_frames is None and kind.switch.queue_octets is None
@@ -86,7 +89,7 @@ def paths_of(scenario: Scenario) -> list[set[tuple[int, str]]]:
 
 
 def _is_saturated(flow: Flow) -> bool:
-    return isinstance(flow.arrivals, SaturatedArrivals)
+    return isinstance(flow.arrivals, SaturatedArrivals) and flow.shaper is None
 
 
 def _is_open(flow: Flow) -> bool:
@@ -125,11 +128,11 @@ def _messages(flow: Flow) -> list[tuple[list[int], float]]:
     """Octets of the frames of each message that a flow may send, and how often it does."""
     match flow.frames:
         case SamplesLengths(min_bits=bits) | FixedLengths(bits=bits):
-            return [(frame_octets(flow.framing, bits // 8), 1.0)]
+            return [(message_octets(flow, bits), 1.0)]
         case MixLengths(bits=sizes, weights=weights):
             total = sum(weights)
             return [
-                (frame_octets(flow.framing, bits // 8), weight / total)
+                (message_octets(flow, bits), weight / total)
                 for bits, weight in zip(sizes, weights, strict=True)
             ]
 
@@ -157,9 +160,18 @@ def packet_ps(arrivals: CoderArrivals, frames: SamplesLengths) -> int:
 
 
 def _between_ps(flow: Flow, host: Host, link: Link) -> float:
+    """Return the mean time between messages of a source behind its token bucket."""
+    bucket = flow.arrivals if isinstance(flow.arrivals, TokenBucketArrivals) else flow.shaper
+    between_ps = _source_between_ps(flow, host, link)
+    if bucket is None:
+        return between_ps
+    return max(between_ps, _wire_ps(flow, link) / link.ps_per_octet * 8e12 / bucket.rate_bps)
+
+
+def _source_between_ps(flow: Flow, host: Host, link: Link) -> float:
     """Return the mean time between messages of a source.
 
-    Of a saturated one it is the least that its host and its link allow.
+    Of a saturated one, and of a token bucket, it is the least that its host and its link allow.
     """
     match flow.arrivals:
         case PoissonArrivals(mean_ps=mean_ps):
@@ -172,7 +184,7 @@ def _between_ps(flow: Flow, host: Host, link: Link) -> float:
             assert isinstance(flow.frames, SamplesLengths), "packets of a coder hold samples"
             every_ps = packet_ps(coder, flow.frames) / talking_share(coder.spurts)
             return max(every_ps, _wire_ps(flow, link))
-        case SaturatedArrivals():
+        case SaturatedArrivals() | TokenBucketArrivals():
             pass
     stages = [
         sum(

@@ -110,7 +110,8 @@ pub fn send<P: Port, T: Timeline>(
     let stop_ps = plan.duration_ns.saturating_mul(PS_PER_NS);
     let window = Window { begin_ps: 0, stop_ps, measure_from_ps: 0, measure_to_ps: stop_ps };
     let mut source = Source::new(plan.source, plan.seed, plan.station, window);
-    let is_scheduled = !matches!(plan.source.arrivals, Arrivals::Saturated {});
+    let is_shaped = plan.source.shaping.is_some();
+    let is_scheduled = is_shaped || !matches!(plan.source.arrivals, Arrivals::Saturated {});
     let mut pacing = Pacing::new(plan.pacer, time);
     let mut next = source.first();
     let trial = is_scheduled.then(|| pacing.try_out(plan.begin_ns, stop)).flatten();
@@ -137,7 +138,9 @@ pub fn send<P: Port, T: Timeline>(
         }
         if is_scheduled {
             for offer in &batch {
-                achieved.record(plan.begin_ns + offer.arrived_ps / PS_PER_NS, now_ns);
+                // A message waits for its shaper, not for its sender.
+                let expected_ps = if is_shaped { offer.ready_ps } else { offer.arrived_ps };
+                achieved.record(plan.begin_ns + expected_ps / PS_PER_NS, now_ns);
             }
         }
         if !sender.hand_over(&batch)? {

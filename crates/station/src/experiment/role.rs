@@ -25,7 +25,7 @@ use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;
 use ethermeter_traffic::times::Times;
 use ethermeter_traffic::voice::VoiceSpec;
-use ethermeter_traffic::SourceSpec;
+use ethermeter_traffic::{Shaping, SourceSpec};
 use ethermeter_trial::transfer::File;
 use serde::Deserialize;
 use std::net::IpAddr;
@@ -148,19 +148,38 @@ pub struct RolePlan {
 struct SourceText {
     frames: Lengths,
     arrivals: Arrivals,
+    #[serde(default)]
+    shaping: Option<Shaping>,
 }
 
-/// Read what a station offers: `frames` and `arrivals`, as in the plan of a simulated station.
+/// Read what a station offers: `frames` and `arrivals`, as in the plan of a simulated station, and
+/// `shaping`, the token bucket of its source or its shaper.
 ///
 /// # Errors
 /// By [`Rule::Description`].
 pub fn read_source(text: &str) -> Result<SourceSpec, Refusal> {
     let fault =
         |what: String| Refusal::new(Rule::Description, what, "frames and arrivals as in a plan");
-    let SourceText { frames, arrivals } =
+    let SourceText { frames, arrivals, shaping } =
         serde_json::from_str(text).map_err(|error| fault(error.to_string()))?;
     if let Some(what) = frames.fault().or_else(|| arrivals.fault()) {
         return Err(fault(what));
+    }
+    let is_bucket = matches!(arrivals, Arrivals::TokenBucket { .. });
+    let has_coder = matches!(arrivals, Arrivals::Coder { .. });
+    match &shaping {
+        Some(shaping) => {
+            if let Some(what) = shaping.fault(&frames) {
+                return Err(fault(format!("shaping: {what}")));
+            }
+            if has_coder {
+                return Err(fault("shaping: must not be given with a coder".into()));
+            }
+        }
+        None if is_bucket => {
+            return Err(fault("shaping: must be given with token_bucket arrivals".into()));
+        }
+        None => {}
     }
     let source = SourceSpec {
         frames,
@@ -168,9 +187,8 @@ pub fn read_source(text: &str) -> Result<SourceSpec, Refusal> {
         generator: None,
         queue_frames: None,
         service: Times::Constant { ps: 0 },
-        shaping: None,
+        shaping,
     };
-    let has_coder = matches!(source.arrivals, Arrivals::Coder { .. });
     let has_samples = matches!(source.frames, Lengths::Samples { .. });
     match source.voice() {
         Some(voice) => match voice.fault().or_else(|| voice_fault(&voice)) {

@@ -12,7 +12,14 @@ from msgspec.structs import astuple
 from ethermeter.engines.flow_voice import is_voice
 from ethermeter.engines.live.laboratory import Ceilings, HostAnswer, Laboratory, Station
 from ethermeter.faults import Fault, InputError
-from ethermeter.framing import AROUND_DATA_OCTETS, IP_HEADER_OCTETS, UDP_HEADER_OCTETS, frame_octets
+from ethermeter.framing import (
+    AROUND_DATA_OCTETS,
+    IP_HEADER_OCTETS,
+    UDP_HEADER_OCTETS,
+    frame_octets,
+    lengths_of,
+    message_octets,
+)
 from ethermeter.scenario import (
     Arrivals,
     ConstantTimes,
@@ -26,6 +33,7 @@ from ethermeter.scenario import (
     SaturatedArrivals,
     Scenario,
     Times,
+    TokenBucketArrivals,
 )
 from ethermeter.trial import Trial
 
@@ -63,12 +71,25 @@ class Phases(Struct, frozen=True):
     batches: int
 
 
-class Stream(Struct, frozen=True, tag_field="kind", tag="stream"):
+class Shaping(Struct, frozen=True):
+    """The token bucket of a source, or of a shaper (`crates/traffic/src/source.rs`).
+
+    `volumes`: of each length of frames in bits, in rising order, the octets on the wire.
+    """
+
+    rate_bps: int
+    burst_octets: int
+    phase_ps: int
+    volumes: tuple[tuple[int, int], ...]
+
+
+class Stream(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="stream"):
     """Messages without responses."""
 
     frames: Lengths
     arrivals: Arrivals
     real_time: bool
+    shaping: Shaping | None = None
 
 
 class Responses(Struct, frozen=True, omit_defaults=True):
@@ -85,6 +106,7 @@ class Exchange(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="e
     arrivals: Arrivals
     timeout_ns: int
     response: Responses | None = None
+    shaping: Shaping | None = None
 
 
 class Transfer(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="transfer"):
@@ -216,7 +238,10 @@ def _flows(
         flow_names(scenario), scenario.flows, ports, shares, strict=True
     ):
         try:
-            traffic = _traffic(flow, port, laboratory, f"{trial.id}, flow {name}")
+            where = f"{trial.id}, flow {name}"
+            _check_priority(flow, where)
+            around = _around_frames(scenario, flow.from_)
+            traffic = _traffic(flow, port, laboratory, where, around_octets=around)
         except InputError as error:
             faults += error.faults
             continue
@@ -238,6 +263,18 @@ def _flows(
             )
         )
     return made, faults
+
+
+def _check_priority(flow: Flow, where: str) -> None:
+    if flow.priority is not None:
+        allowed = "expected no priority of what is measured: agents send frames without a tag"
+        raise InputError.of(where, "priority", str(flow.priority), allowed)
+
+
+def _around_frames(scenario: Scenario, host: str) -> int:
+    """Return the octets of preamble and gap at the link of a host."""
+    link = next(link for link in scenario.links if host in [end.node for end in link.ends])
+    return link.preamble_octets + link.gap_octets
 
 
 def selective_acknowledgements(scenario: Scenario) -> bool | None:
@@ -300,7 +337,23 @@ def _ends(flow: Flow) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
     return there, back if has_back else []
 
 
-def _traffic(flow: Flow, port: str, laboratory: Laboratory, where: str) -> Traffic:
+def _shaping(flow: Flow, frames: Lengths, *, around_octets: int) -> Shaping | None:
+    """Return the token bucket of a flow; `frames` are its lengths as agents have them."""
+    bucket = flow.arrivals if isinstance(flow.arrivals, TokenBucketArrivals) else flow.shaper
+    if bucket is None:
+        return None
+    phase_ps = bucket.phase_ps if isinstance(bucket, TokenBucketArrivals) else None
+    volumes = {
+        sent: sum(octets + around_octets for octets in message_octets(flow, bits))
+        for bits, sent in zip(lengths_of(flow.frames), lengths_of(frames), strict=True)
+    }
+    volumes_of = tuple(sorted(volumes.items()))
+    return Shaping(bucket.rate_bps, bucket.burst_octets, phase_ps or 0, volumes_of)
+
+
+def _traffic(
+    flow: Flow, port: str, laboratory: Laboratory, where: str, *, around_octets: int
+) -> Traffic:
     if flow.transfer is not None:
         job = flow.transfer.job
         if job.file is not None:
@@ -311,9 +364,10 @@ def _traffic(flow: Flow, port: str, laboratory: Laboratory, where: str) -> Traff
     framing, address = flow.framing, laboratory.stations[flow.from_].address
     frames = _frames(flow.frames, framing, port, address, where)
     response = flow.response
+    shaping = _shaping(flow, frames, around_octets=around_octets)
     if response is None:
         real_time = not is_saturated(flow) and not laboratory.is_one_machine
-        return Stream(frames, flow.arrivals, real_time)
+        return Stream(frames, flow.arrivals, real_time, shaping)
     # Responses at once are left out by identity.
     think = AT_ONCE if response.think == AT_ONCE else response.think
     responses = Responses(think=think)
@@ -322,7 +376,8 @@ def _traffic(flow: Flow, port: str, laboratory: Laboratory, where: str) -> Traff
         responses = Responses(lengths, think)
     timeout_ns = (response.timeout_ps or TIMEOUT_NS * PS_PER_NS) // PS_PER_NS
     has_responses = responses != Responses()
-    return Exchange(frames, flow.arrivals, timeout_ns, responses if has_responses else None)
+    given = responses if has_responses else None
+    return Exchange(frames, flow.arrivals, timeout_ns, given, shaping)
 
 
 def _voice(flow: Flow, port: str, laboratory: Laboratory, where: str) -> Stream:
