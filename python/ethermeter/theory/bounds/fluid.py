@@ -128,8 +128,8 @@ def tree_delays(servers: Sequence[FluidServer], flows: Sequence[FluidFlow]) -> l
         for one in flows
     ]
     found = []
-    for number, one in enumerate(flows):
+    for one in flows:
         largest = float(delays[list(one.path)].sum())
-        tight = tree_delay(trees, paths, number) if np.isfinite(largest) else None
+        tight = tree_delay(trees, paths, one.path) if np.isfinite(largest) else None
         found.append(largest if tight is None else min(largest, tight))
     return found

@@ -16,7 +16,7 @@ Performance Evaluation 153, 2022, sections 4 and 5.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import numpy as np
 from scipy.optimize import linprog
@@ -66,6 +66,29 @@ class _Segment:
     work: tuple[float, ...]
 
 
+def program_size(flows: Sequence[TreeFlow], path: tuple[int, ...]) -> int:
+    """Return about how many rows the linear program of a path has."""
+    behind, depth = _tree(flows, path)
+    rows = 0
+    for one in flows:
+        for each in _segments(one, behind, depth):
+            rows += len(each.buckets) * (depth[each.path[0]] + 2) ** 2 // 2
+    return rows
+
+
+@dataclass(frozen=True, slots=True)
+class _Units:
+    """Units of the unknowns, so that they are about 1: the solver ignores small coefficients."""
+
+    time: float
+    amount: float
+
+    @classmethod
+    def of(cls, servers: Sequence[TreeServer], path: tuple[int, ...]) -> "_Units":
+        time = sum(servers[server].delay for server in path)
+        return cls(time, time * max(rate for rate, _ in servers[path[-1]].service))
+
+
 class _Program:
     """A linear program under construction: unknowns ≥ 0, rows · unknowns ≤ limits."""
 
@@ -105,50 +128,40 @@ class _Program:
 def tree_delay(
     servers: Sequence[TreeServer],
     flows: Sequence[TreeFlow],
-    flow: int,
+    path: tuple[int, ...],
     *,
     time_limit_s: float = 60.0,
 ) -> float | None:
-    """Return a bound of a flow's delay from its first server to the end of service in the last.
+    """Return a bound of the delay from the first server of a path to the end of the last service.
 
-    The network must be free of cycles. Flows are cut where their paths leave the tree of servers
-    before the flow's last one, and enter it again with the jitter that they have there.
+    A flow must take the path. The network must be free of cycles. Flows are cut where they leave
+    the tree of servers before the last one, and enter it again with their jitter there.
     None if the solver does not finish within `time_limit_s`.
     """
-    path = flows[flow].path
     behind, depth = _tree(flows, path)
     segments = [each for one in flows for each in _segments(one, behind, depth)]
-    scale = 1 / sum(servers[server].delay for server in path)
+    units = _Units.of(servers, path)
     program = _Program()
     end = program.unknown(1)
     dates = {server: program.unknown(depth[server] + 2) for server in depth}
     amounts = [program.unknown(depth[one.path[0]] + 2) for one in segments]
-
-    for server in depth:
-        after = servers[server].after * scale
-        departures = dates[behind[server]] if server in behind else end
-        if server not in behind:
-            after = 0.0
-        _order(program, dates[server], departures, after, servers[server].delay * scale)
+    for number in depth:
+        server, is_inner = servers[number], number in behind
+        departures = dates[behind[number]] if is_inner else end
+        after = server.after / units.time if is_inner else 0.0
+        _order(program, dates[number], departures, after, server.delay / units.time)
         local = [
-            (amount, one.work[one.path.index(server)] * scale)
+            (amount, one.work[one.path.index(number)])
             for one, amount in zip(segments, amounts, strict=True)
-            if server in one.path
+            if number in one.path
         ]
-        _serve(
-            program,
-            servers[server],
-            dates[server],
-            departures,
-            local,
-            after,
-            scale,
-            is_inner=server in behind,
-        )
+        _serve(program, units, server, dates[number], departures, local, is_inner=is_inner)
+        if is_inner and server.line_rate is not None:
+            _limit(program, units, server, departures, local)
     for one, amount in zip(segments, amounts, strict=True):
-        _arrive(program, one, amount, dates[one.path[0]], scale)
+        _arrive(program, units, one, amount, dates[one.path[0]])
     longest = program.maximum([(end[0], 1.0), (dates[path[0]][0], -1.0)], time_limit_s)
-    return None if longest is None else longest / scale * (1 + _MARGIN)
+    return None if longest is None else longest * units.time * (1 + _MARGIN)
 
 
 def _tree(
@@ -201,43 +214,51 @@ def _order(
 
 def _serve(
     program: _Program,
+    units: _Units,
     server: TreeServer,
     dates: list[int],
     departures: list[int],
     local: list[tuple[list[int], float]],
-    after: float,
-    scale: float,
     *,
     is_inner: bool,
 ) -> None:
-    """Let a server serve since the begin of its backlog, and send no faster than its line."""
+    """Let a server serve since the begin of its backlog."""
     last = len(departures) - 1
-    packet = server.packet * scale if is_inner else 0.0
+    after, packet = (server.after, server.packet) if is_inner else (0.0, 0.0)
     for rate, latency in server.service:
-        terms = [(departures[last], rate), (dates[last + 1], -rate)]
+        factor = rate * units.time / units.amount
+        terms = [(departures[last], factor), (dates[last + 1], -factor)]
         for amount, work in local:
             terms += [(amount[last + 1], work), (amount[last], -work)]
-        program.at_most(terms, rate * (latency * scale + after) + packet)
-    if server.line_rate is None or not is_inner:
-        return
-    rate = server.line_rate
-    for later in range(last + 1):
-        for earlier in range(later + 1, last + 1):
-            terms = [(departures[later], -rate), (departures[earlier], rate)]
-            for amount, work in local:
-                terms += [(amount[later], work), (amount[earlier], -work)]
-            program.at_most(terms, server.line_burst * scale)
+        program.at_most(terms, (rate * (latency + after) + packet) / units.amount)
+
+
+def _limit(
+    program: _Program,
+    units: _Units,
+    server: TreeServer,
+    departures: list[int],
+    local: list[tuple[list[int], float]],
+) -> None:
+    """Let a server send no faster than its line."""
+    assert server.line_rate is not None
+    factor = server.line_rate * units.time / units.amount
+    for later, earlier in combinations(range(len(departures)), 2):
+        terms = [(departures[later], -factor), (departures[earlier], factor)]
+        for amount, work in local:
+            terms += [(amount[later], work), (amount[earlier], -work)]
+        program.at_most(terms, server.line_burst / units.amount)
 
 
 def _arrive(
-    program: _Program, one: _Segment, amount: list[int], dates: list[int], scale: float
+    program: _Program, units: _Units, one: _Segment, amount: list[int], dates: list[int]
 ) -> None:
     """Let a flow come in order, and no more of it than its token buckets let pass."""
     for later, earlier in pairwise(amount):
         program.at_most([(earlier, 1.0), (later, -1.0)], 0.0)
-    for later in range(len(amount)):
-        for earlier in range(later + 1, len(amount)):
-            for rate, burst in one.buckets:
-                terms = [(amount[later], 1.0), (amount[earlier], -1.0)]
-                terms += [(dates[later], -rate / scale), (dates[earlier], rate / scale)]
-                program.at_most(terms, burst)
+    for later, earlier in combinations(range(len(amount)), 2):
+        for rate, burst in one.buckets:
+            factor = rate * units.time / units.amount
+            terms = [(amount[later], 1.0), (amount[earlier], -1.0)]
+            terms += [(dates[later], -factor), (dates[earlier], factor)]
+            program.at_most(terms, burst / units.amount)

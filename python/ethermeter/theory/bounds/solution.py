@@ -6,11 +6,12 @@ once. Where its result contradicts that for a flow, the flow is analysed again w
 no message has been late, the result holds, so that the first late message cannot come.
 """
 
+import time
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from ethermeter.scenario import CoderArrivals, Flow, Host, SaturatedArrivals, Scenario
+from ethermeter.scenario import CoderArrivals, Flow, Host, Scenario
 from ethermeter.theory.bounds.backlog import Backlog, Queued, backlog
 from ethermeter.theory.bounds.curves import largest_delay, line, sum_of_buckets
 from ethermeter.theory.bounds.network import Emission, Network, Sent
@@ -19,6 +20,8 @@ from ethermeter.theory.bounds.sources import (
     Arrivals,
     arrivals_of,
     gathering_coder,
+    is_made_when_called,
+    is_shaped,
     limits_of,
     messages_of,
     prompt_coder,
@@ -26,6 +29,7 @@ from ethermeter.theory.bounds.sources import (
 )
 from ethermeter.theory.bounds.stages import PS_PER_S
 from ethermeter.theory.bounds.tfa import Analysis, ClassAnalysis, Indices, Server, Visits, analyse
+from ethermeter.theory.bounds.tightening import tighter_paths
 
 _ROUNDING_PS = 2**-10
 _TRANSFER = "a transfer by TCP has no arrival curve"
@@ -62,7 +66,9 @@ class _Attempt:
     network: Network
     planned: list[_Planned]
     visits: Visits
+    servers: tuple[Server, ...]
     analysis: Analysis
+    tighter_ps: dict[int, float] = field(default_factory=dict)  # by the last visit of a path
 
     def path(self, visit: int, *, after: int = -1) -> list[int]:
         """Return the visits up to one, the first one first, from behind `after`."""
@@ -74,7 +80,8 @@ class _Attempt:
 
     def longest_ps(self, visit: int, *, after: int = -1) -> float:
         """Return the longest time from the release to the end of a visit."""
-        return float(self.analysis.hop[self.path(visit, after=after)].sum())
+        longest_ps = float(self.analysis.hop[self.path(visit, after=after)].sum())
+        return min(longest_ps, self.tighter_ps.get(visit, np.inf))
 
     def least_ps(self, visit: int, *, after: int = -1) -> float:
         """Return the shortest time from the release to the end of a visit."""
@@ -105,6 +112,7 @@ def bounds_of(scenario: Scenario, *, budget_s: float = 10.0) -> Bounds:
     refused = _MEDIUM if scenario.media else _CLOCKS if scenario.clocks == "compared" else None
     if refused:
         return _refused(scenario, refused)
+    begin_s = time.monotonic()
     assumed = _Assumptions()
     while True:
         attempt = _attempt(scenario, assumed)
@@ -114,8 +122,28 @@ def bounds_of(scenario: Scenario, *, budget_s: float = 10.0) -> Bounds:
             break
         assumed.late |= more
         assumed.wait_ps.update(waits)
+    if not attempt.analysis.cycle:
+        budget_s -= time.monotonic() - begin_s
+        attempt.tighter_ps = tighter_paths(
+            attempt.servers, attempt.visits, attempt.analysis, _paths(attempt), budget_s=budget_s
+        )
     flows = tuple(_flow_bound(attempt, flow) for flow in range(len(scenario.flows)))
     return Bounds(flows, _port_bounds(attempt), attempt.analysis.cycle)
+
+
+def _paths(attempt: _Attempt) -> dict[int, list[int]]:
+    """Return the visits of every path with a bound, by the last one: of messages and responses."""
+    found = {}
+    for planned in attempt.planned:
+        if planned.request.arrivals.wait_ps is not None:
+            for end in planned.sent.last.values():
+                found[end] = attempt.path(end)
+        for emission, sent in planned.responses:
+            for end in sent.last.values():
+                found[end] = attempt.path(end, after=emission.after)
+    return {
+        end: path for end, path in found.items() if np.isfinite(attempt.analysis.hop[path]).all()
+    }
 
 
 def _refused(scenario: Scenario, reason: str) -> Bounds:
@@ -145,13 +173,13 @@ def _attempt(scenario: Scenario, assumed: _Assumptions) -> _Attempt:
         # The shortest times do not depend on what is sent.
         bare = _built(scenario, assumed, dict.fromkeys(needing, 1.0))
         nothing = np.zeros(0)
-        empty = Analysis(nothing, nothing, nothing, np.zeros(0, dtype=bool), [])
-        unloaded = _Attempt(*bare, bare[0].visits(), empty)
+        empty = Analysis(nothing, nothing, nothing, nothing, np.zeros(0, dtype=bool), [])
+        unloaded = _Attempt(*bare, bare[0].visits(), (), empty)
         loops = {number: _loop_ps(unloaded, number) for number in needing}
     network, planned = _built(scenario, assumed, loops)
     visits = network.visits()
     servers = _unordered(network, planned, visits, assumed.late)
-    return _Attempt(network, planned, visits, analyse(servers, visits))
+    return _Attempt(network, planned, visits, servers, analyse(servers, visits))
 
 
 def _around_octets(network: Network, host: int) -> int:
@@ -219,7 +247,7 @@ def _plan(network: Network, number: int, assumed: _Assumptions, loop_ps: float |
         flow.priority or 0,
         arrivals,
         is_single=flow.response is not None and flow.response.timeout_ps is None,
-        is_one_at_host=flow.response is None and not queues,
+        is_one_at_host=flow.response is None and not queues and not is_shaped(flow),
     )
     planned = _Planned(request, network.emit(request))
     if flow.response is not None:
@@ -249,8 +277,7 @@ def _arrivals(
     largest = max(released.measure)
     buckets = [(largest / loop_ps, largest)]
     if not released.buckets:
-        is_called = isinstance(flow.arrivals, SaturatedArrivals) and flow.shaper is None
-        reason = None if is_called else released.reason  # it arrives when it is called
+        reason = None if is_made_when_called(flow) else released.reason
         return replace(
             released, buckets=tuple(buckets), wait_ps=None if reason else 0.0, reason=reason
         )
@@ -329,8 +356,10 @@ def _is_late(attempt: _Attempt, number: int) -> bool:
     service_ps = limits_of(flow.service)[1]
     if isinstance(flow.arrivals, CoderArrivals):
         return attempt.longest_ps(planned.sent.wire) > arrivals.least_span_ps(2)
-    if isinstance(flow.arrivals, SaturatedArrivals) and flow.shaper is None:
+    if is_made_when_called(flow) or (is_shaped(flow) and flow.response is None):
         return False
+    if is_shaped(flow) and arrivals.wait_ps != 0:
+        return True
     return _turn_ps(attempt, number) + service_ps > arrivals.least_span_ps(2)
 
 
@@ -392,8 +421,9 @@ def _flow_bound(attempt: _Attempt, number: int) -> FlowBound:
         return _without_path(flow)
     ends = [(planned.sent.last[host], -1) for host in planned.request.to]
     delay = _delay(attempt, ends, wait_ps, reason)
+    method = "PLP" if any(end in attempt.tighter_ps for end, _ in ends) else "TFA"
     if flow.response is None:
-        return FlowBound(flow.name, delay, "TFA")
+        return FlowBound(flow.name, delay, method)
     back = [
         (sent.last[planned.request.host], emission.after) for emission, sent in planned.responses
     ]
@@ -403,7 +433,7 @@ def _flow_bound(attempt: _Attempt, number: int) -> FlowBound:
     if not has_chain:
         wait_ps = np.inf
     round_trip = _delay(attempt, [(end, -1) for end, _ in back], wait_ps, reason or unbounded)
-    return FlowBound(flow.name, delay, "TFA", response, round_trip)
+    return FlowBound(flow.name, delay, method, response, round_trip)
 
 
 def _without_path(flow: Flow) -> FlowBound:
@@ -434,7 +464,11 @@ def _source_reason(attempt: _Attempt, number: int) -> str | None:
         return None
     host = attempt.network.kinds[planned.request.host]
     assert isinstance(host, Host)
-    if host.send and flow.response is None:
+    if is_made_when_called(flow):
+        return None
+    if is_shaped(flow) and limits_of(flow.service)[1] > 0:
+        return _LATE
+    if (host.send or is_shaped(flow)) and flow.response is None:
         ring = host.ring or _DEFAULT_RING
         span_ps = planned.request.arrivals.least_span_ps(ring + 1)
         if attempt.longest_ps(planned.sent.wire) > span_ps:

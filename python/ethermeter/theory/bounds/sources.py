@@ -58,6 +58,16 @@ class Arrivals:
         )
 
 
+def is_shaped(flow: Flow) -> bool:
+    """Whether messages wait for a token bucket, and not for those of the flow before them."""
+    return flow.shaper is not None or isinstance(flow.arrivals, TokenBucketArrivals)
+
+
+def is_made_when_called(flow: Flow) -> bool:
+    """Whether a message arrives at its source in the instant in which its host sends it."""
+    return isinstance(flow.arrivals, SaturatedArrivals | TokenBucketArrivals)
+
+
 def messages_of(flow: Flow, lengths: Lengths) -> tuple[Message, ...]:
     """Return the messages of a flow, or its responses, one for each length."""
     tag = TAG_OCTETS if flow.priority is not None else 0
@@ -150,10 +160,9 @@ def _shaped(inner: Arrivals, bucket: Arrivals, once: tuple[float, ...]) -> Arriv
     rate, burst = bucket.buckets[-1]
     largest = max(bucket.measure)
     if not inner.buckets:
-        # A saturated source has its next message when the last one has gone.
-        wait_ps = None if inner.wait_ps is None else largest / rate
-        reason = inner.reason if wait_ps is None else None
-        return Arrivals(inner.messages, bucket.measure, bucket.buckets, wait_ps, reason)
+        # A saturated source makes its next message when the shaper releases it.
+        reason = inner.reason if inner.wait_ps is None else None
+        return Arrivals(inner.messages, bucket.measure, bucket.buckets, inner.wait_ps, reason)
     unit = largest if inner.measure == once else 1.0  # messages, or octets as in the bucket
     inner_rate, inner_burst = (value * unit for value in inner.buckets[-1])
     if inner_rate > rate * (1 + 1e-12):

@@ -112,14 +112,15 @@ class Analysis:
 
     Of every visit, shape (visits,): `hop`, the longest time from the arrival of a frame to that at
     the next visit, infinite without a bound; `rates`, `bursts`, shape (visits, 2), its token
-    buckets with jitter; `is_limited`, whether a server without a bound before it limits it, and not
-    its source. `classes`: of each server. `cycle`: names of servers that depend on each
-    other in a cycle, if there is one.
+    buckets with `jitter`; `is_limited`, whether a server without a bound before it limits it, and
+    not its source. `classes`: of each server. `cycle`: names of servers that depend on each other
+    in a cycle, if there is one.
     """
 
     hop: Array
     rates: Array
     bursts: Array
+    jitter: Array
     is_limited: npt.NDArray[np.bool_]
     classes: list[tuple[ClassAnalysis, ...]]
     cycle: tuple[str, ...] = ()
@@ -161,8 +162,9 @@ def analyse(servers: tuple[Server, ...], visits: Visits) -> Analysis:
     if cycle:
         classes = _verified(state, order, classes)
     with np.errstate(invalid="ignore"):
-        bursts = state.bursts + state.rates * (state.since - state.least_since)[:, None]
-    return Analysis(state.hop, state.rates, bursts, state.origin >= 0, classes, cycle)
+        jitter = state.since - state.least_since
+        bursts = state.bursts + state.rates * jitter[:, None]
+    return Analysis(state.hop, state.rates, bursts, jitter, state.origin >= 0, classes, cycle)
 
 
 def _settled(before: Array, after: Array) -> bool:

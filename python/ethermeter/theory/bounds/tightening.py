@@ -1,0 +1,165 @@
+"""Tighter delays of paths in a network of packets, by the linear program of PLP.
+
+The program applies to runs of FIFO servers with one class each, behind which a frame arrives a
+fixed time after its service. A frame in transmission at a date of another one's path counts as not
+served, so that the program has a frame of latency at each server but the last: it is tighter than
+total-flow analysis where bursts meet several times. The smaller one of both is the bound.
+"""
+
+import time
+
+import numpy as np
+import numpy.typing as npt
+
+from ethermeter.theory.bounds.plp import TreeFlow, TreeServer, program_size, tree_delay
+from ethermeter.theory.bounds.tfa import Analysis, Server, Visits
+
+ROWS_PER_S = 4_000
+"""Rows of a linear program that are built and solved in a second, for an estimate; on one core of
+2020 it was more in each of the networks of `benches.bounds`."""
+_LEAST_GAIN = 1e-3
+
+
+def tighter_paths(
+    servers: tuple[Server, ...],
+    visits: Visits,
+    analysis: Analysis,
+    paths: dict[int, list[int]],
+    *,
+    budget_s: float,
+) -> dict[int, float]:
+    """Return the paths with a smaller delay than by total-flow analysis, by their last visit.
+
+    `paths`: the visits of each, by the last one. Paths of which the program would take longer than
+    what is left of the budget are left out.
+    """
+    end_s = time.monotonic() + budget_s
+    runs = _runs(_eligible(servers, visits, analysis), visits)
+    trees = _tree_servers(servers, visits, analysis)
+    flows = [_tree_flow(run, visits, analysis) for run in runs]
+    number = {visit: at for at, run in enumerate(runs) for visit in run}
+    known: dict[tuple[int, ...], float | None] = {}
+    found = {}
+    for last, path in sorted(paths.items(), key=lambda item: len(item[1])):
+        total = float(analysis.hop[path].sum())
+        tight = 0.0
+        for part in _parts(path, number):
+            hop = float(analysis.hop[part].sum())
+            stations = tuple(int(visits.server[visit]) for visit in part)
+            if len(part) > 1:
+                if stations not in known:
+                    known[stations] = _solved(trees, flows, stations, end_s)
+                delay = known[stations]
+                if delay is not None:
+                    hop = min(hop, delay + float(visits.tail[part[-1]]))
+            tight += hop
+        if tight < total * (1 - _LEAST_GAIN):
+            found[last] = tight
+    return found
+
+
+def _solved(
+    trees: list[TreeServer], flows: list[TreeFlow], path: tuple[int, ...], end_s: float
+) -> float | None:
+    left_s = end_s - time.monotonic()
+    if left_s <= 0 or program_size(flows, path) > left_s * ROWS_PER_S:
+        return None
+    return tree_delay(trees, flows, path, time_limit_s=left_s)
+
+
+def _eligible(
+    servers: tuple[Server, ...], visits: Visits, analysis: Analysis
+) -> npt.NDArray[np.bool_]:
+    """Whether the program holds at each visit, shape (visits,)."""
+    count = len(servers)
+    is_plain = np.array(
+        [
+            len(one.classes) == 1 and one.is_ordered and not one.fault and one.batch == 0
+            for one in servers
+        ],
+        dtype=bool,
+    )
+    low, high = np.full(count, np.inf), np.full(count, -np.inf)
+    np.minimum.at(low, visits.server, visits.tail)
+    np.maximum.at(high, visits.server, visits.tail)
+    waits = np.zeros(count)
+    np.maximum.at(waits, visits.server, visits.wait)
+    worst = np.zeros(count)
+    np.maximum.at(worst, visits.server, analysis.hop)
+    is_bounded = np.ones(count, dtype=bool)
+    np.logical_and.at(is_bounded, visits.server, np.isfinite(analysis.bursts).all(axis=1))
+    is_plain &= (low == high) & (waits == 0) & np.isfinite(worst) & is_bounded
+    return is_plain[visits.server]
+
+
+def _runs(eligible: npt.NDArray[np.bool_], visits: Visits) -> list[list[int]]:
+    """Return the visits in runs: one behind the other, each visit in one."""
+    runs: list[list[int]] = []
+    ends: dict[int, int] = {}  # by the last visit of a run, its number
+    for visit in np.flatnonzero(eligible).tolist():
+        parent = int(visits.parent[visit])
+        is_same = parent >= 0 and visits.emission[parent] == visits.emission[visit]
+        number = ends.pop(parent, None) if is_same else None
+        if number is None:
+            number = len(runs)
+            runs.append([])
+        runs[number].append(visit)
+        ends[visit] = number
+    return runs
+
+
+def _parts(path: list[int], number: dict[int, int]) -> list[list[int]]:
+    """Return a path in parts of one run each; visits of none alone."""
+    parts: list[list[int]] = []
+    for visit in path:
+        run = number.get(visit)
+        if parts and run is not None and number.get(parts[-1][-1]) == run:
+            parts[-1].append(visit)
+        else:
+            parts.append([visit])
+    return parts
+
+
+def _tree_flow(run: list[int], visits: Visits, analysis: Analysis) -> TreeFlow:
+    first = run[0]
+    rates, bursts = analysis.rates[first], analysis.bursts[first]
+    jitter = analysis.jitter[first]
+    buckets = {
+        (float(rate), float(burst - rate * jitter))
+        for rate, burst in zip(rates, bursts, strict=True)
+    }
+    work = tuple(float(np.max(visits.work[visit] / visits.work[first])) for visit in run)
+    return TreeFlow(
+        tuple(sorted(buckets)),
+        tuple(int(visits.server[visit]) for visit in run),
+        work,
+        tuple(float(analysis.jitter[visit]) for visit in run),
+    )
+
+
+def _tree_servers(
+    servers: tuple[Server, ...], visits: Visits, analysis: Analysis
+) -> list[TreeServer]:
+    count = len(servers)
+    longest, delay = np.zeros(count), np.zeros(count)
+    after = np.zeros(count)
+    np.maximum.at(longest, visits.server, visits.longest)
+    np.maximum.at(delay, visits.server, analysis.hop - visits.tail)
+    after[visits.server] = visits.tail
+    is_exact = np.ones(count, dtype=bool)
+    for visit, parent in enumerate(visits.parent.tolist()):
+        is_same = parent >= 0 and visits.emission[parent] == visits.emission[visit]
+        if is_same and len(visits.work[visit]) > 1:
+            ratio = visits.work[visit] / visits.work[parent]
+            is_exact[visits.server[visit]] &= bool(np.ptp(ratio) <= 1e-12 * ratio.max())
+    return [
+        TreeServer(
+            ((1.0, 0.0),),
+            1.0 if is_exact[at] else None,
+            float(longest[at]),
+            float(longest[at]),
+            float(delay[at]),
+            float(after[at]),
+        )
+        for at in range(count)
+    ]
