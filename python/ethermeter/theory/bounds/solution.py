@@ -29,7 +29,7 @@ from ethermeter.theory.bounds.sources import (
 )
 from ethermeter.theory.bounds.stages import PS_PER_S
 from ethermeter.theory.bounds.tfa import Analysis, ClassAnalysis, Indices, Server, Visits, analyse
-from ethermeter.theory.bounds.tightening import tighter_paths
+from ethermeter.theory.bounds.tightening import Ends, tighter_paths
 
 _ROUNDING_PS = 2**-10
 _TRANSFER = "a transfer by TCP has no arrival curve"
@@ -68,7 +68,7 @@ class _Attempt:
     visits: Visits
     servers: tuple[Server, ...]
     analysis: Analysis
-    tighter_ps: dict[int, float] = field(default_factory=dict)  # by the last visit of a path
+    tighter_ps: dict[Ends, float] = field(default_factory=dict)
 
     def path(self, visit: int, *, after: int = -1) -> list[int]:
         """Return the visits up to one, the first one first, from behind `after`."""
@@ -81,7 +81,7 @@ class _Attempt:
     def longest_ps(self, visit: int, *, after: int = -1) -> float:
         """Return the longest time from the release to the end of a visit."""
         longest_ps = float(self.analysis.hop[self.path(visit, after=after)].sum())
-        return min(longest_ps, self.tighter_ps.get(visit, np.inf))
+        return min(longest_ps, self.tighter_ps.get((visit, after), np.inf))
 
     def least_ps(self, visit: int, *, after: int = -1) -> float:
         """Return the shortest time from the release to the end of a visit."""
@@ -131,18 +131,17 @@ def bounds_of(scenario: Scenario, *, budget_s: float = 10.0) -> Bounds:
     return Bounds(flows, _port_bounds(attempt), attempt.analysis.cycle)
 
 
-def _paths(attempt: _Attempt) -> dict[int, list[int]]:
-    """Return the visits of every path with a bound, by the last one: of messages and responses."""
-    found = {}
+def _paths(attempt: _Attempt) -> dict[Ends, list[int]]:
+    """Return the visits of every path with a bound: of messages, responses, and there and back."""
+    ends: list[Ends] = []
     for planned in attempt.planned:
         if planned.request.arrivals.wait_ps is not None:
-            for end in planned.sent.last.values():
-                found[end] = attempt.path(end)
+            ends += [(end, -1) for end in planned.sent.last.values()]
         for emission, sent in planned.responses:
-            for end in sent.last.values():
-                found[end] = attempt.path(end, after=emission.after)
+            ends += [(end, after) for end in sent.last.values() for after in (emission.after, -1)]
+    found = {(end, after): attempt.path(end, after=after) for end, after in ends}
     return {
-        end: path for end, path in found.items() if np.isfinite(attempt.analysis.hop[path]).all()
+        key: path for key, path in found.items() if np.isfinite(attempt.analysis.hop[path]).all()
     }
 
 
@@ -421,7 +420,7 @@ def _flow_bound(attempt: _Attempt, number: int) -> FlowBound:
         return _without_path(flow)
     ends = [(planned.sent.last[host], -1) for host in planned.request.to]
     delay = _delay(attempt, ends, wait_ps, reason)
-    method = "PLP" if any(end in attempt.tighter_ps for end, _ in ends) else "TFA"
+    method = "PLP" if any(end in attempt.tighter_ps for end in ends) else "TFA"
     if flow.response is None:
         return FlowBound(flow.name, delay, method)
     back = [

@@ -18,19 +18,21 @@ ROWS_PER_S = 4_000
 """Rows of a linear program that are built and solved in a second, for an estimate; on one core of
 2020 it was more in each of the networks of `benches.bounds`."""
 _LEAST_GAIN = 1e-3
+Ends = tuple[int, int]
+"""A path of visits: the last one, and the one behind which it begins, or -1."""
 
 
 def tighter_paths(
     servers: tuple[Server, ...],
     visits: Visits,
     analysis: Analysis,
-    paths: dict[int, list[int]],
+    paths: dict[Ends, list[int]],
     *,
     budget_s: float,
-) -> dict[int, float]:
-    """Return the paths with a smaller delay than by total-flow analysis, by their last visit.
+) -> dict[Ends, float]:
+    """Return the delays of paths that are smaller than by total-flow analysis.
 
-    `paths`: the visits of each, by the last one. Paths of which the program would take longer than
+    `paths`: the visits of each. Paths of which the program would take longer than
     what is left of the budget are left out.
     """
     end_s = time.monotonic() + budget_s
@@ -40,7 +42,7 @@ def tighter_paths(
     number = {visit: at for at, run in enumerate(runs) for visit in run}
     known: dict[tuple[int, ...], float | None] = {}
     found = {}
-    for last, path in sorted(paths.items(), key=lambda item: len(item[1])):
+    for ends, path in sorted(paths.items(), key=lambda item: len(item[1])):
         total = float(analysis.hop[path].sum())
         tight = 0.0
         for part in _parts(path, number):
@@ -54,7 +56,7 @@ def tighter_paths(
                     hop = min(hop, delay + float(visits.tail[part[-1]]))
             tight += hop
         if tight < total * (1 - _LEAST_GAIN):
-            found[last] = tight
+            found[ends] = tight
     return found
 
 
