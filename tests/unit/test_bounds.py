@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import msgspec
+import numpy as np
 import pytest
 from ethermeter import _core
 from ethermeter.scenario import Scenario
@@ -140,3 +141,103 @@ def test_a_source_without_an_arrival_curve_has_no_bound_and_says_why():
     # come, 1020 octets at 1 Gb/s.
     by_hand = (108 * OCTET_PS + 500_000) + (1020 + 108) * 8000 + 500_000
     assert found.flows[1].delay.largest_s == by_hand / 1e12
+
+
+def two_classes(**high: Any) -> list[dict[str, Any]]:
+    return [{"priorities": [4, 5, 6, 7], **high}, {"priorities": [0, 1, 2, 3]}]
+
+
+def three_hosts(classes: list[dict[str, Any]], flows: list[Any]) -> dict[str, Any]:
+    nodes = [*(host(name) for name in "abz"), switch("s", classes=classes)]
+    return described(nodes, [link("a", "s"), link("b", "s"), link("s", "z")], flows)
+
+
+def test_a_high_priority_waits_for_one_low_frame_that_has_just_begun():
+    # Tagged frames: 68 and 1504 octets. The low frame is complete at the switch 1512 octets after
+    # its release, the high one 76; the high one comes 1 ps after the low one has begun, and waits
+    # for its rest, gap included.
+    late_ps = (1512 - 76) * OCTET_PS + 1
+    flows = [
+        flow("high", ("a", "z"), 64, regular(MS, late_ps), priority=7),
+        flow("low", ("b", "z"), 1500, regular(MS), priority=0),
+    ]
+    scenario = three_hosts(two_classes(), flows)
+    found = bounds(scenario)
+    high_ps = (76 + 1524 + 76) * OCTET_PS + 2 * 500_000
+    assert found.flows[0].delay.largest_s == high_ps / 1e12
+    assert simulated(scenario).flows.one_way.max_ps[0] == high_ps - 1
+    # The low one starts behind high ones that come until then, 88 octets each ms: at
+    # u = 88 · (1 + u / ms).
+    begin_ps = 88 * OCTET_PS / (1 - 88 * OCTET_PS / MS)
+    low_ps = 1512 * OCTET_PS + begin_ps + 1512 * OCTET_PS + 2 * 500_000
+    assert found.flows[1].delay.largest_s == pytest.approx(low_ps / 1e12, abs=1e-12)
+    port = found.ports[4]
+    assert [one.held_frames for one in port.classes] == [1, 1]
+
+
+def test_a_shaped_class_waits_for_its_credit_and_for_a_frame_below():
+    # Two frames of 1024 octets with gap come at once; 20 Mb/s of 100 Mb/s. The second starts when
+    # the credit that the first one takes is there again, after 1024 / 0.2 octets, and a lower frame
+    # of 1538 that has begun just before; a picosecond for whole picoseconds. Without the classes
+    # below the switch, its host's wire has sent each at once.
+    credit = {"idle_slope_bps": 20_000_000}
+    flows = [
+        flow("one", ("a", "z"), 1000, regular(MS), priority=7),
+        flow("two", ("b", "z"), 1000, regular(MS), priority=7),
+        flow("below", ("c", "z"), 1514, {"kind": "saturated"}, priority=0),
+    ]
+    scenario = three_hosts(two_classes(**credit), flows)
+    scenario["nodes"].append(host("c"))
+    scenario["links"].append(link("c", "s"))
+    found = bounds(scenario)
+    by_hand_ps = (1012 + 1538 + 1024 * 5 + 1012) * OCTET_PS + 1 + 2 * 500_000
+    assert found.flows[0].delay.largest_s == by_hand_ps / 1e12
+    seen_ps = simulated(scenario).flows.one_way.max_ps[:2].max()
+    assert 0.8 * by_hand_ps < seen_ps <= by_hand_ps
+
+
+def test_a_round_of_others_is_all_that_a_class_with_a_quantum_waits_for():
+    # The other class is never empty. Before a frame of 1024 octets may start: a deficit of 1538
+    # octets, and the quanta of the turns 1024 / 1538 + 1, of 1538 octets each.
+    classes = two_classes(quantum_octets=1538)
+    classes[1]["quantum_octets"] = 1538
+    flows = [
+        flow("paced", ("a", "z"), 1000, regular(MS), priority=7),
+        flow("one", ("b", "z"), 1514, {"kind": "saturated"}, priority=0),
+        flow("other", ("c", "z"), 1514, {"kind": "saturated"}, priority=0),
+    ]
+    scenario = three_hosts(classes, flows)
+    scenario["nodes"].append(host("c"))
+    scenario["links"].append(link("c", "s"))
+    found = bounds(scenario)
+    by_hand_ps = (1012 + 1538 + 1024 + 1538 + 1012) * OCTET_PS + 2 * 500_000
+    assert found.flows[0].delay.largest_s == by_hand_ps / 1e12
+    assert simulated(scenario).flows.one_way.max_ps[0] <= by_hand_ps
+    assert found.ports[4].classes[1] is None
+    assert found.ports[4].reasons[1].startswith("wire s → z has no room for its load")
+
+
+def test_no_phases_let_a_message_of_three_switches_pass_its_bound():
+    # At each switch another host meets the path; random phases, and those that meet at the first.
+    hosts = [*(f"h{number}" for number in range(4)), "z"]
+    switches = ["s0", "s1", "s2"]
+    ends = [("h0", "s0"), ("h1", "s0"), ("h2", "s1"), ("h3", "s2"), ("s0", "s1"), ("s1", "s2")]
+    links = [link(*pair) for pair in [*ends, ("s2", "z")]]
+    random = np.random.default_rng(7)
+    largest_ps = np.zeros(4)
+    for attempt in range(150):
+        phases = random.integers(0, 400 * US, 4) if attempt else np.zeros(4, dtype=int)
+        flows = [
+            flow(f"f{number}", (f"h{number}", "z"), 1000, regular(MS, int(phase)))
+            for number, phase in enumerate(phases)
+        ]
+        nodes = [*map(host, hosts), *map(switch, switches)]
+        scenario = described(nodes, links, flows, until_ps=4 * MS)
+        seen_ps = simulated(scenario).flows.one_way.max_ps
+        largest_ps = np.maximum(largest_ps, seen_ps)
+    found = bounds(scenario)
+    largest_s = np.array([one.delay.largest_s for one in found.flows])
+    assert (largest_ps / 1e12 <= largest_s).all()
+    assert (largest_ps / 1e12 > 0.7 * largest_s).all()
+    # f3 by hand: at s2 all others may come at once with it, two on one wire behind each other.
+    assert found.flows[3].delay.largest_s < (1008 + 3 * 1020 + 1008) * OCTET_PS / 1e12 + 1e-6
