@@ -94,10 +94,14 @@ def rows_of_theory(
 
 
 def recorded(
-    experiment: Experiment, directory: Path, theories: Mapping[str, TrialRows]
+    experiment: Experiment,
+    directory: Path,
+    theories: Mapping[str, TrialRows],
+    *,
+    trials: tuple[Trial, ...] = (),
 ) -> RunDirectory:
-    """Record a run: rows of theories by their engine, and simulations of the other trials."""
-    trials = expand([experiment]).trials
+    """Record a run: rows of theories by their engine, and what engines answer to other trials."""
+    trials = trials or expand([experiment]).trials
     source = {"x": experiment.source_text}
     with Recorder(directory, Plan("x", trials), experiments=source, version="1") as recorder:
         for at, trial in enumerate(trials):

@@ -11,10 +11,11 @@ from ethermeter import plan
 from ethermeter.analysis import agreement, bounds, estimates, pacing
 from ethermeter.faults import InputError
 from ethermeter.metrics import Caution, Metric
+from ethermeter.scenario import Class, Kind, RegularArrivals
 from ethermeter.store import RunDirectory
 from ethermeter.store.result import read as read_result
 from ethermeter.store.rows import Remark
-from ethermeter.trial import read_trial
+from ethermeter.trial import Trial, planned, read_trial
 from msgspec.structs import replace
 from theory_runs import BOUNDED, MEAN, TWO_FLOWS, experiment, recorded, rows_of_theory
 
@@ -221,3 +222,53 @@ def test_a_bound_has_no_interval_and_a_mean_by_theory_no_width(tmp_path):
     found = points[BOUNDED][Metric.ONE_WAY_DELAY_MAX]
     assert (found.value, found.cautions) == (5e-4, ("upper-bound",))
     assert not found.has_interval
+
+
+def with_classes(trial: Trial) -> Trial:
+    """Return a trial whose switch serves the first flow before all others, with room for 5."""
+    urgent = Class(priorities=(7,), queue_frames=5)
+    others = Class(priorities=tuple(range(7)))
+    nodes = [
+        node
+        if node.kind.switch is None
+        else replace(node, kind=Kind(switch=replace(node.kind.switch, classes=(urgent, others))))
+        for node in trial.scenario.nodes
+    ]
+    first, second = trial.scenario.flows
+    regular = replace(second, arrivals=RegularArrivals(period_ps=500_000_000))
+    flows = (replace(first, priority=7), regular)
+    scenario = replace(trial.scenario, nodes=tuple(nodes), flows=flows)
+    return planned(
+        id=trial.id,
+        series=trial.series,
+        replication=trial.replication,
+        seed=trial.seed,
+        engine=trial.engine,
+        point=trial.point,
+        scenario=scenario,
+    )
+
+
+def test_each_traffic_class_of_a_port_has_its_queue_its_bound_and_its_room(tmp_path):
+    source = experiment(tmp_path, "theory", "simulation", models=("network-calculus",))
+    trials = tuple(with_classes(trial) for trial in plan.expand([source]).trials)
+    run = recorded(source, tmp_path / "run", {}, trials=trials)
+    table = run.port_classes()
+    assert table is not None
+    simulated = table.to_pandas()
+    simulated = simulated[(simulated["trial"] != "x/00000") & (simulated["port"] == 5)]
+    # Nothing is lost and nothing left: what came was sent, class by class.
+    assert simulated["class"].tolist() == [0, 1] * 3
+    assert simulated["arrived"].tolist() == simulated["frames"].tolist()
+    assert set(simulated["octets"] / simulated["frames"]) == {68.0, 1518.0}
+    urgent, others = (queue for queue in bounds.read(run, run.trials()).queues if queue.port == 5)
+    assert (urgent.traffic_class, urgent.room.frames) == (0, 5)
+    assert (others.traffic_class, others.room.frames) == (1, 20)
+    # By hand: one frame of the class each, as the next comes a period later.
+    assert (urgent.bound, urgent.verdict) == ((1, 68), "holds")
+    assert (others.bound, others.verdict) == ((1, 1518), "holds")
+    control = bounds.read(run, run.trials()).times[0]
+    # The tagged frame over its link; then behind one of the other class that has just begun, and
+    # its gap: 76, 1526 + 12 and 76 octets of 80 ns.
+    assert control.bound_s == pytest.approx((76 + 1526 + 12 + 76) * 80e-9, abs=1e-12)
+    assert control.observed[0].verdict == "holds"
