@@ -4,7 +4,9 @@ The same for a measured path and a simulated one. All rates of one roofline coun
 `counts` says which.
 """
 
+import functools
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -136,10 +138,7 @@ def of_scenario(
     this = flows[flow]
     frames = _frames(this)
     mean_bits = sum(8 * octets * weight for octets, weight in frames)
-    passing: dict[str, int] = {}
-    for each in flows:
-        for name, _ in _path(scenario, each.from_, each.to[0]):
-            passing[name] = passing.get(name, 0) + 1
+    passing = _passing(scenario)
     stages = []
     for name, stage in _path(scenario, this.from_, this.to[0]):
         mean_ps = sum(_time_ps(stage, octets) * weight for octets, weight in frames)
@@ -186,6 +185,13 @@ def _time_ps(stage: ScenarioStage, octets: float) -> float:
     return stage.fixed_ps + stage.ps_per_octet * (octets + stage.extra_octets) + bursts
 
 
+@functools.lru_cache(maxsize=4)
+def _passing(scenario: Scenario) -> Counter[str]:
+    """Return how many flows pass each stage; kept, for it is the same for each flow."""
+    paths = (_path(scenario, flow.from_, flow.to[0]) for flow in scenario.flows)
+    return Counter(name for path in paths for name, _ in path)
+
+
 def _path(scenario: Scenario, source: str, sink: str) -> Iterator[tuple[str, ScenarioStage]]:
     """Yield the stages from one host to another, each with a name of its own.
 
@@ -207,18 +213,24 @@ def _path(scenario: Scenario, source: str, sink: str) -> Iterator[tuple[str, Sce
 
 def links_between(links: Sequence[Link], source: str, sink: str) -> list[tuple[str, Link, str]]:
     """Return the links from source to sink, each with the node before and after it."""
-    reached: dict[str, list[tuple[str, Link, str]]] = {source: []}
+    beside: dict[str, list[tuple[Link, str]]] = {}
+    for link in links:
+        one, other = (end.node for end in link.ends)
+        beside.setdefault(one, []).append((link, other))
+        beside.setdefault(other, []).append((link, one))
+    came_by: dict[str, tuple[str, Link, str] | None] = {source: None}
     waiting = [source]
-    while waiting:
-        node = waiting.pop(0)
-        for link in links:
-            ends = [end.node for end in link.ends]
-            if node in ends:
-                other = ends[1 - ends.index(node)]
-                if other not in reached:
-                    reached[other] = [*reached[node], (node, link, other)]
-                    waiting.append(other)
-    return reached[sink]
+    while sink not in came_by:
+        node = waiting.pop()
+        for link, other in beside.get(node, ()):
+            if other not in came_by:
+                came_by[other] = (node, link, other)
+                waiting.append(other)
+    found = []
+    while (hop := came_by[sink]) is not None:
+        found.append(hop)
+        sink = hop[0]
+    return found[::-1]
 
 
 def _of_junction(
