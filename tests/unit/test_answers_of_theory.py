@@ -116,16 +116,16 @@ def largest_s(run: RunDirectory, flow: int) -> float:
 def test_a_largest_delay_may_reach_its_bound_and_not_a_picosecond_more(tmp_path):
     most_s = largest_s(beside(tmp_path, bound_s=1.0), 0)
     reached, passed = (beside(tmp_path, bound_s=most_s - less) for less in (0.0, 1e-12))
-    control, copy = bounds.read(reached, reached.trials()).times
+    control, copy = bounds.read(reached).times
     assert (control.flow, control.bound_s, control.method) == ("control", most_s, "TFA")
     assert control.observed[0].verdict == "holds"
     assert control.observed[0].largest_s == most_s
     assert (copy.flow, copy.method, copy.observed[0].verdict) == ("copy", REASON, "unknown")
     assert math.isnan(copy.bound_s)
-    assert bounds.read(reached, reached.trials()).warnings == []
-    (text,) = bounds.read(passed, passed.trials()).warnings
+    assert bounds.read(reached).warnings == []
+    (text,) = bounds.read(passed).warnings
     assert text.startswith("x: flow control: the largest simulated one way delay, ")
-    found = json.loads(bounds.to_json(bounds.read(passed, passed.trials())))
+    found = json.loads(bounds.to_json(bounds.read(passed)))
     # The delay of one flow and the queue of one port have a bound.
     assert (found["compared"], found["exceeded"], found["warnings"]) == (2, 1, [text])
 
@@ -144,7 +144,7 @@ def test_a_queue_is_compared_with_its_bound_and_the_bound_with_the_room(tmp_path
         (21, "holds", False),
     ):
         of = beside(tmp_path, bound_s=2.0, queue=queue)
-        queues = bounds.read(of, of.trials()).queues
+        queues = bounds.read(of).queues
         port = next(each for each in queues if each.port == 5)
         assert (port.node, port.peer, port.room.frames) == ("s", "sink", 20)
         assert (port.bound.frames, port.simulated.frames) == (queue, most)
@@ -154,7 +154,7 @@ def test_a_queue_is_compared_with_its_bound_and_the_bound_with_the_room(tmp_path
 
 def test_means_of_flows_are_compared_with_their_simulation(tmp_path):
     run = beside(tmp_path, bound_s=1.0)
-    times = bounds.read(run, run.trials()).times
+    times = bounds.read(run).times
     simulated = [time.observed[0].mean for time in times]
     assert all(mean.half_width > 0 for mean in simulated)
     near = simulated[0].value + simulated[0].half_width / 2
@@ -261,13 +261,13 @@ def test_each_traffic_class_of_a_port_has_its_queue_its_bound_and_its_room(tmp_p
     assert simulated["class"].tolist() == [0, 1] * 3
     assert simulated["arrived"].tolist() == simulated["frames"].tolist()
     assert set(simulated["octets"] / simulated["frames"]) == {68.0, 1518.0}
-    urgent, others = (queue for queue in bounds.read(run, run.trials()).queues if queue.port == 5)
+    urgent, others = (queue for queue in bounds.read(run).queues if queue.port == 5)
     assert (urgent.traffic_class, urgent.room.frames) == (0, 5)
     assert (others.traffic_class, others.room.frames) == (1, 20)
     # By hand: one frame of the class each, as the next comes a period later.
     assert (urgent.bound, urgent.verdict) == ((1, 68), "holds")
     assert (others.bound, others.verdict) == ((1, 1518), "holds")
-    control = bounds.read(run, run.trials()).times[0]
+    control = bounds.read(run).times[0]
     # The tagged frame over its link; then behind one of the other class that has just begun, and
     # its gap: 76, 1526 + 12 and 76 octets of 80 ns.
     assert control.bound_s == pytest.approx((76 + 1526 + 12 + 76) * 80e-9, abs=1e-12)

@@ -10,6 +10,7 @@ verdict. A value above its bound is a defect: of the bound, of the engine, or of
 send what the experiment says.
 """
 
+import functools
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,6 +28,7 @@ from ethermeter.json_values import finite
 from ethermeter.metrics import ALL, Caution, Metric, percentiles
 from ethermeter.scenario import Scenario
 from ethermeter.store.rows import flows_of
+from ethermeter.store.tables import OBSERVATIONS
 from ethermeter.theory.assumptions import BOUNDS, MEANS
 from ethermeter.trial import LIVE, SIMULATION, THEORY
 
@@ -170,9 +172,21 @@ def _us(time_s: float) -> str:
     return f"{time_s * 1e6:.6g} µs"
 
 
-def read(run: "RunDirectory", trials: "Sequence[Trial]") -> Answers:
-    """Return what theory says at every point of some trials, beside the other engines."""
-    words = _words(run)
+def read(run: "RunDirectory") -> Answers:
+    """Return what theory says at every point of a run, beside the other engines."""
+    # Read once for the files of a run, its report and the terminal, which follow each other.
+    file = run.path / OBSERVATIONS
+    if not file.is_file():
+        return _read(run, None)
+    found = file.stat()
+    return _read(run, (found.st_ino, found.st_mtime_ns, found.st_size))
+
+
+@functools.lru_cache(maxsize=1)
+def _read(run: "RunDirectory", stamp: tuple[int, int, int] | None) -> Answers:
+    """Read a run; `stamp` distinguishes what was run there before."""
+    del stamp
+    words, trials = _words(run), run.trials()
     times: list[FlowTime] = []
     queues: list[Queue] = []
     for members in alike([trial for trial in trials if flows_of(trial.scenario)], point_of):
@@ -431,7 +445,7 @@ def room_of(scenario: Scenario, node: str, traffic_class: int | None) -> Size:
 def flow_points(run: "RunDirectory") -> list[Point]:
     """Return points of every flow with its means by theory and simulation, for their agreement."""
     estimates: dict[tuple[str, tuple[tuple[str, str], ...], str], dict[Metric, Estimate]] = {}
-    for time in read(run, run.trials()).times:
+    for time in read(run).times:
         of_flow = (*time.point.items(), (FLOW, time.flow))
         theory = Estimate(time.mean_s, 0.0, FORMULA_DEGREES, time.cautions)
         estimates.setdefault((time.series, of_flow, MEAN), {})[time.metric] = theory
@@ -450,7 +464,7 @@ def write(run_dir: Path) -> Path:
     from ethermeter.store import RunDirectory
 
     run = RunDirectory(run_dir)
-    return run.keep(FILE, to_json(read(run, run.trials())))
+    return run.keep(FILE, to_json(read(run)))
 
 
 def to_json(found: Answers) -> str:

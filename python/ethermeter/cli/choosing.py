@@ -95,7 +95,7 @@ def _choose_of_network(experiment: "Experiment", *, as_json: bool) -> None:
             directory=folder / "run",
             options=RunOptions(jobs=1),
         )
-        answers = bounds.read(run, trials)
+        answers = bounds.read(run)
     if as_json:
         print_json({"point": dict(point), **json.loads(bounds.to_json(answers))})
         return
@@ -136,7 +136,7 @@ def agreement(
 
     opened = open_run(run)
     found = read(opened.path)
-    answers = bounds.read(opened.directory, opened.trials())
+    answers = bounds.read(opened.directory)
     if not found and not answers.times:
         raise InputError.of(str(run), "run.engines", "no theory", 'a run with the engine "theory"')
     shown = [

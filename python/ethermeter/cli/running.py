@@ -385,7 +385,7 @@ class Summary:
         """What theory says of the networks of the run, beside what was simulated and measured."""
         from ethermeter.analysis import bounds
 
-        return bounds.read(self.run, self.run.trials())
+        return bounds.read(self.run)
 
     def claims(self, name: str) -> "tuple[Claim, ...]":
         """Claims of the run in a file of this name; none without the file."""

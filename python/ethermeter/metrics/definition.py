@@ -31,7 +31,7 @@ class Group(Enum):
 
     SEGMENT = ("every trial of a segment", "station", "simulation, theory")
     SEGMENT_VOICE = ("a segment on which some station has a coder", "station", "simulation")
-    FLOW = ("every trial of a network", "flow", "simulation, live")
+    FLOW = ("every trial of a network", "flow", "simulation, live, theory")
     FLOW_VOICE = ("a network in which some flow has a coder", "flow", "simulation, live")
     CLOCK = ("a simulated network whose hosts have clocks", "flow", "simulation")
     SYNCHRONISED = ("a simulated network whose hosts synchronise clocks", "flow", "simulation")

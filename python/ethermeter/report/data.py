@@ -185,7 +185,7 @@ def gather(run_dir: Path, presentation: Presentation) -> ReportData:
         attachments=by_attachment,
         shares=shares,
         agreements=agreement.read(run_dir),
-        answers=bounds.read(run, _at_some_points(trials)),
+        answers=_at_some_points(bounds.read(run)),
         measured=live.read(run_dir) if is_live else (),
         pairs=live.read_pairs(run_dir) if is_live else (),
         captures=captures.read(run_dir),
@@ -294,10 +294,13 @@ def _of_some_points(trials: "Sequence[Trial]") -> "list[Trial]":
     return [trial for trial in trials if _key(trial.series, trial.engine, trial.point) in chosen]
 
 
-def _at_some_points(trials: "Sequence[Trial]") -> "list[Trial]":
-    """Trials of every engine at no more points than figures show, at even distances."""
-    chosen = set(spread(list(dict.fromkeys(map(point_of, trials))), MOST_POINTS))
-    return [trial for trial in trials if point_of(trial) in chosen]
+def _at_some_points(answers: Answers) -> Answers:
+    """Return what theory says at no more points than figures show, at even distances."""
+    chosen = set(spread(list(dict.fromkeys(map(point_of, answers.times))), MOST_POINTS))
+    return Answers(
+        tuple(time for time in answers.times if point_of(time) in chosen),
+        tuple(queue for queue in answers.queues if point_of(queue) in chosen),
+    )
 
 
 def _lines(
