@@ -1,9 +1,16 @@
 """Nodes: of which kind each node of a scenario is."""
 
-from ethermeter.scenario import Host, Hub, Node, Router, Scenario, Switch
+from ethermeter.scenario import Class, Host, Hub, Node, Router, Scenario, Switch
 
 Settings = Host | Switch | Router | Hub
 """Settings of a node, by its kind."""
+
+
+def classes_of(node: Node) -> tuple[Class, ...]:
+    """Return the traffic classes of a node's output ports, highest first; none for one queue."""
+    kind = node.kind
+    owner = kind.host or kind.switch or kind.router
+    return () if owner is None else owner.classes
 
 
 def kind_of(node: Node) -> tuple[str, Settings]:

@@ -200,6 +200,7 @@ _WHOLE = {
     Dimension.TIME: ("picoseconds", "s", PS_PER_S),
     Dimension.SIZE: ("bits", "bit", 1),
     Dimension.CLOCK_ERROR: ("ppb", "ppm", 1000),
+    Dimension.RATE: ("bit/s", "Gb/s", 10**9),
 }
 """The unit of whole numbers of a dimension, and the unit of their bounds with its size."""
 
@@ -212,7 +213,7 @@ def whole(
     positive: bool = False,
     signed: bool = False,
 ) -> int:
-    """Read a whole number of ps, bits or ppb, at most `most`, and at least -`most` if signed.
+    """Read a whole number of ps, bits, ppb or bit/s up to `most`, and from -`most` if signed.
 
     Raises
     ------

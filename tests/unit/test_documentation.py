@@ -5,6 +5,7 @@ import tomllib
 from pathlib import Path
 
 from ethermeter.experiment import load, shipped
+from ethermeter.experiment.classes import Class, TokenBucket
 from ethermeter.experiment.components import (
     Buffer,
     Burst,
@@ -88,6 +89,8 @@ def test_every_key_of_networks_is_documented():
         Pause,
         Learns,
         Modules,
+        Class,
+        TokenBucket,
     )
     tables += (Flow, Response)
     for table in tables:

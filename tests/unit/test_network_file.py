@@ -468,9 +468,9 @@ def fault(tmp_path: Path, text: str, key: str, allowed: str) -> None:
             "every 1000 s",
         ),
         (
-            ("[[flows]]", '[run]\nengines = ["theory"]\n[[flows]]'),
+            ("[[flows]]", '[run]\nengines = ["idealised"]\n[[flows]]'),
             "run.engines.0",
-            'expected "simulation" or "live"',
+            'expected "simulation", "theory" or "live"',
         ),
         (("[[flows]]", "[run]\nbatches = 1\n[[flows]]"), "run.batches", "at least 2"),
         (

@@ -8,6 +8,7 @@ from pydantic import Field, StringConstraints, Tag, model_validator
 
 from ethermeter import scenario
 from ethermeter.experiment import toml
+from ethermeter.experiment.classes import Classes, classes_plan
 from ethermeter.experiment.origin import lowered
 from ethermeter.experiment.quantity import (
     PositiveTime,
@@ -209,6 +210,8 @@ class Model(Table):
     """Of a switch: the same in octets."""
     forward: Stage | None = None
     """Of a router: a stage that all frames pass."""
+    classes: Classes | None = None
+    """Traffic classes of each output port, highest first; those of the network if absent."""
 
     @model_validator(mode="after")
     def _applications_wait(self) -> "Model":
@@ -232,9 +235,12 @@ class Component(Model):
     """Where each number comes from: dotted key to "kind: text"."""
 
 
-HOST_KEYS = ("send", "receive", "ring", "overlap", "buffer")
-SWITCH_KEYS = ("learning", "overlap", "ingress", "fabric", "queue", "queue_size", "buffer")
-ROUTER_KEYS = ("forward", "queue")
+HOST_KEYS = ("send", "receive", "ring", "overlap", "buffer", "classes")
+SWITCH_KEYS = (
+    *("learning", "overlap", "ingress", "fabric", "queue", "queue_size", "buffer"),
+    "classes",
+)
+ROUTER_KEYS = ("forward", "queue", "classes")
 
 _FOLDER = Path(__file__).parent.parent / "components"
 
@@ -259,15 +265,16 @@ def shipped_model(name: str) -> Component | None:
 def host_plan(model: Model, clock: scenario.ClockSpec | None) -> scenario.Host:
     """Return a host as in a plan."""
     ring = None if model.ring == Model.model_fields["ring"].default else model.ring
-    return lowered(scenario.Host, model, ring=ring, clock=clock)
+    classes = classes_plan(model.classes)
+    return lowered(scenario.Host, model, ring=ring, clock=clock, classes=classes)
 
 
 def switch_plan(model: Model) -> scenario.Switch:
     """Return a switch as in a plan."""
-    return lowered(scenario.Switch, model)
+    return lowered(scenario.Switch, model, classes=classes_plan(model.classes))
 
 
 def router_plan(model: Model) -> scenario.Router:
     """Return a router as in a plan."""
-    forward = model.forward or Stage(name="forward")
-    return lowered(scenario.Router, model, forward=lowered(scenario.Stage, forward))
+    forward = lowered(scenario.Stage, model.forward or Stage(name="forward"))
+    return lowered(scenario.Router, model, forward=forward, classes=classes_plan(model.classes))

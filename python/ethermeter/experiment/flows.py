@@ -10,9 +10,10 @@ from msgspec.structs import replace
 from pydantic import Field, PlainValidator, WithJsonSchema
 
 from ethermeter import scenario
+from ethermeter.experiment.classes import Priority, TokenBucket
 from ethermeter.experiment.frames import Frames, Samples, Sizes, frames_plan, sizes_of
 from ethermeter.experiment.network import MOST_NODES, ExpandedNetwork, Name
-from ethermeter.experiment.origin import Origin
+from ethermeter.experiment.origin import Origin, lowered
 from ethermeter.experiment.quantity import PositiveTime, Table, complaint, distinct, octets, written
 from ethermeter.experiment.stations import room
 from ethermeter.experiment.traffic import (
@@ -20,6 +21,7 @@ from ethermeter.experiment.traffic import (
     Generator,
     PoissonLoad,
     Times,
+    TokenBucketSource,
     arrivals_plan,
     check_saturation,
     generator_plan,
@@ -28,7 +30,7 @@ from ethermeter.experiment.traffic import (
 from ethermeter.experiment.transfers import Transfer, transfer_plan
 from ethermeter.experiment.voice import Coded, check_flow, coder_plan, samples_plan, talks
 from ethermeter.faults import Faults, KeyPath, shown
-from ethermeter.framing import frame_octets
+from ethermeter.framing import message_octets
 from ethermeter.scenario import Framing, FramingTable, Udp
 from ethermeter.units import LONGEST_PS
 
@@ -114,6 +116,12 @@ class Flow(Table):
     """Host time between messages."""
     response: Response | None = None
     """What receivers answer; nothing if absent."""
+    priority: Priority | None = None
+    """Priority code point of all its frames, which carry a tag of 4 octets more; no tag, and
+    priority 0, if absent.
+    """
+    shaper: TokenBucket | None = None
+    """Token bucket that messages wait for at the host; none if absent."""
     transfer: Transfer | None = None
     """Data over TCP in place of messages: without frames, data, arrivals and whatever else belongs
     to messages.
@@ -229,6 +237,8 @@ class _Maker:
                     allowed = f"expected a host to which links lead from {sender}"
                     self.faults.add(("to",), shown(receiver), allowed)
         self.faults.raise_all()
+        if flow.priority is not None:
+            self._check_priority(pairs)
         has_senders = flow.source in groups
         has_receivers = (len(flow.to) > 1 or flow.to[0] in groups) and flow.cast == "unicast"
         ends = []
@@ -238,6 +248,16 @@ class _Maker:
                 parts += ["to", *to] if has_senders else to
             ends.append((" ".join(parts), sender, to))
         return ends
+
+    def _check_priority(self, pairs: list[tuple[str, list[str]]]) -> None:
+        """Find a priority that no port on the paths heeds."""
+        paths = ((sender, receiver) for sender, to in pairs for receiver in to)
+        if not any(self.network.has_classes_between(*ends) for ends in paths):
+            allowed = (
+                "expected classes at a port on its path, such as network.classes = 8, or no "
+                "priority: ports with one queue ignore it"
+            )
+            self.faults.add(("priority",), self.flow.priority, allowed)
 
     def _pairs(self, senders: list[str], receivers: list[str]) -> list[tuple[str, list[str]]]:
         """Return each sender with its receivers."""
@@ -274,12 +294,14 @@ class _Maker:
         """Return a flow as in a plan, with neither name nor ends; `link` is that of its sender."""
         flow = self.flow
         if flow.transfer is not None:
-            return scenario.Flow(name="", from_="", transfer=transfer_plan(flow.transfer))
+            return scenario.Flow(
+                name="", from_="", transfer=transfer_plan(flow.transfer), priority=flow.priority
+            )
         key, lengths = ("frames", flow.frames) if flow.data is None else ("data", flow.data)
         framing: Framing = "frame"
         if flow.data is not None:
             framing = FramingTable(udp=Udp(mtu_octets=flow.mtu or MTU_OCTETS))
-        bare = scenario.Flow(name="", from_="", framing=framing)
+        bare = scenario.Flow(name="", from_="", framing=framing, priority=flow.priority)
         if (service := times_plan(flow.service)) != bare.service:
             bare = replace(bare, service=service)
         if isinstance(flow.arrivals, Coded):
@@ -288,11 +310,13 @@ class _Maker:
                 bare, frames=samples_plan(lengths), arrivals=coder_plan(coder), codec=coder.codec
             )
         sizes = self._sizes(lengths, (key,))
+        self._check_bucket(sizes, bare, link)
         return replace(
             bare,
+            shaper=None if flow.shaper is None else lowered(scenario.Shaper, flow.shaper),
             address=flow.cast,
             frames=frames_plan(sizes),
-            arrivals=self._arrivals(sizes, framing, link),
+            arrivals=self._arrivals(sizes, bare, link),
             generator=generator_plan(flow.generator),
             queue_frames=flow.queue,
             response=self._response(key, sizes),
@@ -322,18 +346,31 @@ class _Maker:
                 raise self.faults.error(key, f"{bits} bit", allowed)
         return sizes
 
-    def _arrivals(self, sizes: Sizes, framing: Framing, link: scenario.Link) -> scenario.Arrivals:
+    def _check_bucket(self, sizes: Sizes, flow: scenario.Flow, link: scenario.Link) -> None:
+        """Find a token bucket that does not hold the longest message."""
+        given: TokenBucket | None = self.flow.shaper
+        key: KeyPath = ("shaper", "burst")
+        if isinstance(self.flow.arrivals, TokenBucketSource):
+            given, key = self.flow.arrivals.token_bucket, ("arrivals", "token_bucket", "burst")
+        if given is None:
+            return
+        longest = max(_volume_octets(flow, bits, link) for bits, _ in sizes)
+        if given.burst < longest:
+            allowed = (
+                f"expected at least the longest message: {longest} B on the wire, with preambles "
+                "and gaps"
+            )
+            raise self.faults.error(key, f"{given.burst} B", allowed)
+
+    def _arrivals(
+        self, sizes: Sizes, flow: scenario.Flow, link: scenario.Link
+    ) -> scenario.Arrivals:
         arrivals = self.flow.arrivals
         assert arrivals is not None, "checked"
         if not isinstance(arrivals, PoissonLoad):
             return arrivals_plan(arrivals)
         load = arrivals.poisson_load
-        # Of the sender's link: preambles, frames and gaps of a message.
-        around = link.preamble_octets + link.gap_octets
-        octets = sum(
-            weight * sum(length + around for length in frame_octets(framing, bits // 8))
-            for bits, weight in sizes
-        )
+        octets = sum(weight * _volume_octets(flow, bits, link) for bits, weight in sizes)
         mean_ps = octets / sum(weight for _, weight in sizes) * link.ps_per_octet / load
         if not 1000 <= mean_ps <= LONGEST_PS:
             allowed = "expected a load at which a message comes from every 1 ns to every 1000 s"
@@ -376,6 +413,9 @@ class _Maker:
         if has_one_length:
             mtu_octets = flow.mtu or MTU_OCTETS
             check_flow(flow, self.faults, mtu_octets=mtu_octets, most_octets=MOST_DATA_OCTETS)
+        if flow.shaper is not None and isinstance(flow.arrivals, Coded | TokenBucketSource):
+            allowed = "not allowed with a coder, which waits for the wire, or a token bucket"
+            wrong(("shaper",), "given", allowed)
         generator = None if talks(flow) else flow.generator
         check_saturation(flow.arrivals, flow.queue, generator, self.faults)
         if flow.port == "tcp" and "simulation" in self.engines and not talks(flow):
@@ -386,4 +426,13 @@ class _Maker:
             wrong(("port",), '"tcp"', allowed)
 
 
-_OF_MESSAGES = ("frames", "data", "mtu", "arrivals", "generator", "queue", "service", "response")
+def _volume_octets(flow: scenario.Flow, bits: int, link: scenario.Link) -> int:
+    """Return the octets of a message on the wire of its sender: preambles, frames and gaps."""
+    around = link.preamble_octets + link.gap_octets
+    return sum(octets + around for octets in message_octets(flow, bits))
+
+
+_OF_MESSAGES = (
+    *("frames", "data", "mtu", "arrivals", "generator", "queue", "service", "response"),
+    "shaper",
+)

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints, model_validator
 
 from ethermeter import scenario, topology
+from ethermeter.experiment.classes import Classes
 from ethermeter.experiment.components import (
     HOST_KEYS,
     NAME,
@@ -42,7 +43,7 @@ from ethermeter.experiment.quantity import (
     written,
 )
 from ethermeter.faults import Faults, KeyPath, dotted, shown
-from ethermeter.nodes import kind_of
+from ethermeter.nodes import classes_of, kind_of
 from ethermeter.units import PS_PER_S
 
 MOST_NODES = 1000
@@ -84,6 +85,8 @@ class HostGroup(Table):
 
     Delays are read by clocks where one end of a stream has one; the other's is true then.
     """
+    classes: Classes | None = None
+    """Traffic classes of its port, highest first; those of its model or the network if absent."""
 
 
 class Switch(Table):
@@ -107,6 +110,8 @@ class Switch(Table):
     """The same in octets."""
     buffer: Buffer | None = None
     """Memory of each port in, and flow control."""
+    classes: Classes | None = None
+    """Traffic classes of each port out, highest first; those of the network if absent."""
 
     @model_validator(mode="after")
     def _each_its_own(self) -> "Switch":
@@ -126,6 +131,8 @@ class Router(Table):
     """A stage that all frames pass."""
     queue: Queue = written("unlimited")
     """Frames there is room for at each port out, the one being sent included."""
+    classes: Classes | None = None
+    """Traffic classes of each port out, highest first; those of the network if absent."""
 
 
 class Hub(Table):
@@ -180,6 +187,10 @@ class Network(Table):
     """Bit rate of links that say nothing else."""
     clocks: Literal["synchronised", "unsynchronised"] = "unsynchronised"
     """Whether receivers of streams synchronise with their senders' clocks; simulation only."""
+    classes: Classes | None = None
+    """Traffic classes of hosts, switches and routers that have none of their own; one queue a port
+    if absent.
+    """
     models: Annotated[dict[Name, Model], Field(max_length=MOST_NODES)] = Field(default_factory=dict)
     """What nodes are made of, by the name under which they ask for it."""
     hosts: Annotated[list[HostGroup], Field(min_length=1, max_length=MOST_NODES)]
@@ -213,6 +224,29 @@ class ExpandedNetwork:
     tree: dict[str, int] = field(default_factory=dict)
     """For every node a number that is common to all nodes to which links lead from it."""
 
+    _with_classes: set[str] | None = None
+    _neighbours: dict[str, list[str]] = field(default_factory=dict)
+
+    def has_classes_between(self, sender: str, receiver: str) -> bool:
+        """Whether a port on the path between two hosts has traffic classes."""
+        if self._with_classes is None:
+            self._with_classes = {node.name for node in self.nodes if classes_of(node)}
+            self._neighbours = {node.name: [] for node in self.nodes}
+            for link in self.links:
+                first, second = (end.node for end in link.ends)
+                self._neighbours[first].append(second)
+                self._neighbours[second].append(first)
+        before = {sender: sender}
+        waiting = [sender]
+        for node in waiting:
+            new = [other for other in self._neighbours[node] if other not in before]
+            before.update(dict.fromkeys(new, node))
+            waiting += new
+        node = before[receiver]
+        while node != sender and node not in self._with_classes:
+            node = before[node]
+        return node in self._with_classes
+
 
 def expanded_network(network: Network, *, file: str) -> ExpandedNetwork:
     """Write a network out.
@@ -226,6 +260,7 @@ def expanded_network(network: Network, *, file: str) -> ExpandedNetwork:
     maker = _Maker(network, file)
     maker.make_nodes()
     maker.make_links()
+    maker.check_classes()
     maker.check_clocks()
     maker.faults.raise_all()
     return maker.made
@@ -297,7 +332,7 @@ class _Maker:
         """
         own = {key: getattr(owner, key) for key in keys if key in owner.model_fields_set}
         if owner.model is None:
-            return Model().model_copy(update=own), Origin(path)
+            return self._with_classes(Model().model_copy(update=own), Origin(path))
         model = self.network.models.get(owner.model) or shipped_model(owner.model)
         if model is None:
             known = ", ".join([*self.network.models, *shipped_models()]) or "none"
@@ -315,7 +350,37 @@ class _Maker:
         of_file = owner.model in self.network.models
         base = ("network", "models", owner.model) if of_file else (*path, "model")
         bases = {key: base for key in keys if key not in own}
-        return model.model_copy(update=own) if own else model, Origin(path, bases)
+        return self._with_classes(model.model_copy(update=own), Origin(path, bases))
+
+    def _with_classes(self, model: Model, origin: Origin) -> tuple[Model, Origin]:
+        """Return a model that has the network's classes if it has none, and its origin."""
+        if model.classes is not None or self.network.classes is None:
+            return model, origin
+        made = model.model_copy(update={"classes": self.network.classes})
+        return made, Origin(origin.path, {**origin.elsewhere, "classes": ("network",)})
+
+    def check_classes(self) -> None:
+        """Find classes at half-duplex links, and idle slopes beyond a link."""
+        ends = [(end.node, link) for link in self.made.links for end in link.ends]
+        links: dict[str, list[scenario.Link]] = {name: [] for name in self.made.kinds}
+        for name, link in ends:
+            links[name].append(link)
+        for node, origin in zip(self.made.nodes, self.made.node_origins, strict=True):
+            if not (classes := classes_of(node)) or not links[node.name]:
+                continue
+            path = (*origin.elsewhere.get("classes", origin.path), "classes")
+            slope_bps = sum(each.idle_slope_bps or 0 for each in classes)
+            rate_bps = 8e12 / max(link.ps_per_octet for link in links[node.name])
+            if any(link.half_duplex for link in links[node.name]):
+                value = f"classes of {node.name}"
+                allowed = "expected no classes at a half-duplex link: give it half_duplex = false"
+                self.faults.add(path, value, allowed)
+            elif slope_bps >= rate_bps:
+                allowed = (
+                    "expected idle slopes that sum to less than the rate of every link of "
+                    f"{node.name}, here {rate_bps / 1e6:g} Mb/s"
+                )
+                self.faults.add(path, f"{slope_bps / 1e6:g} Mb/s", allowed)
 
     def check_clocks(self) -> None:
         if self.network.clocks != "synchronised":

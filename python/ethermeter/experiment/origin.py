@@ -44,6 +44,13 @@ KEYS: Mapping[type[Struct], Mapping[str, str]] = {
     },
     scenario.Burst: {"octets": "size", "ps": "time"},
     scenario.Coalesce: {"ps": "time"},
+    scenario.Class: {
+        "quantum_octets": "quantum",
+        "idle_slope_bps": "idle_slope",
+        "queue_frames": "queue",
+        "queue_octets": "queue_size",
+    },
+    scenario.Shaper: {"rate_bps": "rate", "burst_octets": "burst"},
     scenario.Link: {
         "ps_per_octet": "rate",
         "delay_ps": "delay|length",

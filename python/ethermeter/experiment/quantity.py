@@ -261,6 +261,9 @@ OctetTime = Annotated[
 BitRate = Annotated[Fraction, reader(units.rate_bps), _text(Dimension.RATE)]
 """A bit rate above zero in bit/s."""
 
+WholeBitRate = Annotated[int, *whole(Dimension.RATE, most=10**12, positive=True)]
+"""A bit rate above zero in whole bit/s, at most 1 Tb/s."""
+
 Frequency = Annotated[Fraction, reader(units.interval_ps), _text(Dimension.FREQUENCY)]
 """A frequency, as the mean time between events in ps."""
 

@@ -17,6 +17,7 @@ from ethermeter.experiment.traffic import (
     LoadRegister,
     PoissonLoad,
     Times,
+    TokenBucketSource,
     arrivals_plan,
     backoff_plan,
     check_saturation,
@@ -110,6 +111,9 @@ PLACEMENTS = ("position", "positions", "cluster", "per_cluster")
 
 def check_group(group: StationGroup, faults: Faults) -> None:
     """Find keys of a group that contradict each other."""
+    if isinstance(group.arrivals, TokenBucketSource):
+        allowed = "expected no token bucket on a segment: only flows of a network have one"
+        faults.add(("arrivals",), "token_bucket", allowed)
     check_saturation(group.arrivals, group.queue, group.generator, faults)
     has_clock = isinstance(group.arrivals, Coded) or isinstance(group.backoff, LoadRegister)
     if group.clock_error and not has_clock:

@@ -15,6 +15,7 @@ from pydantic import (
 )
 
 from ethermeter import scenario, units
+from ethermeter.experiment.classes import TokenBucket
 from ethermeter.experiment.quantity import (
     TIME_OR_RANDOM,
     Frequency,
@@ -42,7 +43,8 @@ _ALLOWED_TIME = (
 )
 _ALLOWED_ARRIVALS = (
     'expected "saturated", { poisson = "100 /s" }, { poisson_load = 0.5 }, { regular = "1 ms" }, {'
-    ' regular = "1 ms", phase = "0 s" }, { on_off = { period = "1 ms", on = "10 ms", off = "90 ms"'
+    ' regular = "1 ms", phase = "0 s" }, { token_bucket = { rate = "10 Mb/s", burst = "3036 B" } },'
+    ' { on_off = { period = "1 ms", on = "10 ms", off = "90 ms"'
     ' } } or { coder = { sample = "16 bit", every = "152.32 us" } }'
 )
 _ALLOWED_BACKOFF = (
@@ -217,6 +219,20 @@ class OnOff(Table):
     """Its times."""
 
 
+class TokenBucketTimes(TokenBucket):
+    """A token bucket, and when its source begins."""
+
+    phase: Time = written("0 s")
+    """Time from the begin of the source to its first message."""
+
+
+class TokenBucketSource(Table):
+    """There is always a next message; it is released as soon as a token bucket has its volume."""
+
+    token_bucket: TokenBucketTimes
+    """The token bucket."""
+
+
 Arrivals = Annotated[
     Annotated[
         Literal["saturated"], known_word("saturated", allowed=_ALLOWED_ARRIVALS), Tag(tag("text"))
@@ -225,8 +241,12 @@ Arrivals = Annotated[
     | Annotated[PoissonLoad, Tag(tag("poisson_load"))]
     | Annotated[Regular, Tag(tag("regular"))]
     | Annotated[OnOff, Tag(tag("on_off"))]
-    | Annotated[Coded, Tag(tag("coder"))],
-    choice("poisson", "poisson_load", "regular", "on_off", "coder", allowed=_ALLOWED_ARRIVALS),
+    | Annotated[Coded, Tag(tag("coder"))]
+    | Annotated[TokenBucketSource, Tag(tag("token_bucket"))],
+    choice(
+        *("poisson", "poisson_load", "regular", "on_off", "coder", "token_bucket"),
+        allowed=_ALLOWED_ARRIVALS,
+    ),
 ]
 """How frames arrive at a station."""
 
@@ -308,8 +328,8 @@ def check_saturation(
     arrivals: Arrivals | None, queue: int | None, generator: Generator | None, faults: Faults
 ) -> None:
     """Find keys that do not fit saturated arrivals, or only these."""
-    if arrivals == "saturated" and queue is not None:
-        allowed = "not allowed with saturated arrivals, which never wait in a queue"
+    if queue is not None and (arrivals == "saturated" or isinstance(arrivals, TokenBucketSource)):
+        allowed = "not allowed with saturated arrivals or a token bucket, which make no queue"
         faults.add(("queue",), queue, allowed)
     if arrivals != "saturated" and generator is not None:
         faults.add(("generator",), "a generator", 'allowed with arrivals = "saturated" only')
@@ -326,6 +346,10 @@ def arrivals_plan(arrivals: Arrivals) -> scenario.Arrivals:
         case OnOff(on_off=times):
             return scenario.OnOffArrivals(
                 period_ps=times.period, on_mean_ps=float(times.on), off_mean_ps=float(times.off)
+            )
+        case TokenBucketSource(token_bucket=bucket):
+            return scenario.TokenBucketArrivals(
+                rate_bps=bucket.rate, burst_octets=bucket.burst, phase_ps=bucket.phase or None
             )
         case _:
             return scenario.SaturatedArrivals()

@@ -203,8 +203,8 @@ impl<'t> Builder<'t> {
                     coalesce: None,
                 });
                 self.compiled.rooms.push(room);
-                let classes = classes_of(own);
-                check_line(classes, link, &format!("nodes[{node}].kind.classes"))?;
+                let (kind, classes) = classes_of(own);
+                check_line(classes, link, &format!("nodes[{node}].kind.{kind}.classes"))?;
                 let classes = (!classes.is_empty()).then(|| Classes::new(classes, room));
                 self.compiled.classes.push(classes);
             }
@@ -560,12 +560,13 @@ fn check_line(classes: &[Class], link: &Link, key: &str) -> Result<(), Fault> {
     Ok(())
 }
 
-fn classes_of(kind: &Kind) -> &[Class] {
+/// The kind of a node, and the classes of its ports.
+fn classes_of(kind: &Kind) -> (&'static str, &[Class]) {
     match kind {
-        Kind::Host(host) => &host.classes,
-        Kind::Switch(switch) => &switch.classes,
-        Kind::Router(router) => &router.classes,
-        Kind::Hub(_) => &[],
+        Kind::Host(host) => ("host", &host.classes),
+        Kind::Switch(switch) => ("switch", &switch.classes),
+        Kind::Router(router) => ("router", &router.classes),
+        Kind::Hub(_) => ("hub", &[]),
     }
 }
 

@@ -1,0 +1,132 @@
+"""Traffic classes of output ports, and token buckets of flows; the same as in a plan."""
+
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
+
+from ethermeter import scenario
+from ethermeter.experiment.origin import lowered
+from ethermeter.experiment.quantity import Table, WholeBitRate, complaint, octets
+
+PRIORITIES = 8
+"""Priorities of frames: three bits (802.1Q-2022 § 6.9.3)."""
+MOST_BURST_OCTETS = 1 << 32
+MOST_QUEUED = 1_000_000
+"""Frames that a queue of a class may have room for."""
+RECOMMENDED = (
+    "00000000",
+    "00001111",
+    "00001122",
+    "00112233",
+    "00112234",
+    "10223345",
+    "10234456",
+    "10234567",
+)
+"""Traffic class of each priority, 0 to 7, by the number of classes (802.1Q-2022 table 8-5)."""
+
+_ALLOWED = (
+    "expected a number of classes from 1 to 8, or a list of classes, highest first, such as"
+    " [{ priorities = [5, 6, 7] }, { priorities = [0, 1, 2, 3, 4] }]"
+)
+_ALLOWED_PRIORITY = "expected a priority from 0 to 7"
+
+
+class Class(Table):
+    """A class of traffic: a queue of its own at each output port of a node."""
+
+    priorities: Annotated[
+        list[Annotated[int, Field(ge=0, lt=PRIORITIES)]],
+        Field(min_length=1, max_length=PRIORITIES),
+    ]
+    """Priorities of its frames; a frame without a tag has priority 0."""
+    quantum: Annotated[int, *octets(least=1, most=10**8)] | None = None
+    """Quantum of deficit round robin among neighbours that have one, in octets on the wire:
+    preamble, frame and gap.
+    """
+    idle_slope: WholeBitRate | None = None
+    """Rate of the credit-based shaper; strict priority without a shaper if absent."""
+    queue: Annotated[int, Field(ge=1, le=MOST_QUEUED)] | None = None
+    """Room in frames, one being sent included; that of the node if absent."""
+    queue_size: Annotated[int, *octets(least=1, most=10**8)] | None = None
+    """Room in octets; that of the node if absent."""
+
+
+class TokenBucket(Table):
+    """A token bucket, full at the begin; it counts octets of preambles, frames and gaps."""
+
+    rate: WholeBitRate
+    """Rate by which it fills."""
+    burst: Annotated[int, *octets(least=1, most=MOST_BURST_OCTETS)]
+    """What it holds; at least the longest message."""
+
+
+def _expanded(value: object) -> object:
+    """Return the recommended classes of a number, highest first."""
+    if isinstance(value, bool) or not isinstance(value, int | list):
+        raise complaint(_ALLOWED)
+    if isinstance(value, list):
+        return value
+    if not 1 <= value <= PRIORITIES:
+        raise complaint(_ALLOWED)
+    class_of = RECOMMENDED[value - 1]
+    return [
+        {"priorities": [each for each in range(PRIORITIES) if class_of[each] == str(number)]}
+        for number in reversed(range(value))
+    ]
+
+
+def _checked(classes: list[Class]) -> list[Class]:
+    """Refuse classes that contradict each other."""
+    given = [priority for each in classes for priority in each.priorities]
+    for priority in range(PRIORITIES):
+        if (count := given.count(priority)) != 1:
+            where = "no class" if count == 0 else f"{count} classes"
+            raise complaint(
+                f"expected every priority from 0 to 7 in one class; {priority} is in {where}"
+            )
+    slopes = [each.idle_slope is not None for each in classes]
+    quanta = [each.quantum is not None for each in classes]
+    if any(slope and quantum for slope, quantum in zip(slopes, quanta, strict=True)):
+        raise complaint("expected at most one of idle_slope and quantum in a class")
+    if slopes != sorted(slopes, reverse=True):
+        raise complaint("expected classes with idle_slope before all others")
+    if "".join("q" if quantum else " " for quantum in quanta).strip().count(" "):
+        raise complaint("expected classes with quantum next to each other")
+    return classes
+
+
+Classes = Annotated[
+    list[Class],
+    BeforeValidator(_expanded),
+    AfterValidator(_checked),
+    WithJsonSchema(
+        {
+            "oneOf": [
+                {"type": "integer", "minimum": 1, "maximum": PRIORITIES},
+                {"type": "array", "items": {"type": "object"}, "minItems": 1},
+            ],
+            "description": "a number of classes, or classes with the highest first",
+        }
+    ),
+]
+"""Classes of output ports, highest first; a number stands for those that 802.1Q recommends."""
+
+
+def _priority(value: object) -> object:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < PRIORITIES:
+        raise complaint(_ALLOWED_PRIORITY)
+    return value
+
+
+Priority = Annotated[int, BeforeValidator(_priority), Field(ge=0, lt=PRIORITIES)]
+"""Priority code point of a frame."""
+
+
+def classes_plan(classes: list[Class] | None) -> tuple[scenario.Class, ...]:
+    """Return classes as in a plan; none if absent."""
+    return tuple(lowered(scenario.Class, each, **_priorities(each)) for each in classes or [])
+
+
+def _priorities(each: Class) -> dict[str, Any]:
+    return {"priorities": tuple(each.priorities)}

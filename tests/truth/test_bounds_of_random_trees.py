@@ -1,0 +1,83 @@
+"""Worst-case bounds of random trees are never passed by simulations of them."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from ethermeter.counts import Counts
+from ethermeter.engines.simulation import simulated
+from ethermeter.scenario import Scenario
+from ethermeter.theory.bounds import Bounds, bounds_of
+from ethermeter.trial import core_trial
+
+from tests.support.random_networks import random_scenario
+
+SHORT_RUN, LONG_RUN = 400, 10_000
+REFUSED = (
+    "has no room for its load",
+    "in a cycle",
+    "room in the ring",
+    "wait at their source for those before them",
+)
+"""Reasons for which a flow of a tree may have no bound: idle slopes leave a class too little,
+backplanes make paths wait for each other, and messages wait for others of their flow.
+"""
+LEAST_BOUNDED = 0.8
+"""Share of the flows that must have a bound."""
+
+
+def passed(seed: int) -> tuple[list[str], int, int]:
+    """Return what a simulation of a random tree has seen beyond its bounds.
+
+    With it the number of its flows, and how many of them have a bound.
+    """
+    scenario = random_scenario(np.random.default_rng(seed))
+    counts, _ = simulated(core_trial(scenario, seed=seed))
+    bounds = bounds_of(scenario, budget_s=0.0)
+    found = [*_delays(scenario, counts, bounds), *_queues(counts, bounds)]
+    bounded = sum(bound.delay.largest_s is not None for bound in bounds.flows)
+    return [f"seed {seed}: {each}" for each in found], len(bounds.flows), bounded
+
+
+def check(seeds: range) -> None:
+    """Assert that no simulation passes its bounds, and that most flows have one."""
+    each = [passed(seed) for seed in seeds]
+    assert not [text for found, _, _ in each for text in found]
+    assert sum(bounded for _, _, bounded in each) > LEAST_BOUNDED * sum(all_ for _, all_, _ in each)
+
+
+def _delays(scenario: Scenario, counts: Counts, bounds: Bounds) -> Iterator[str]:
+    largest_ps = counts.flows.one_way.max_ps
+    for flow, bound, seen_ps in zip(scenario.flows, bounds.flows, largest_ps, strict=True):
+        if bound.delay.largest_s is None:
+            reason = bound.delay.reason or ""
+            if not any(text in reason for text in REFUSED):
+                yield f"{flow.name} has no bound: {reason}"
+        elif seen_ps > round(bound.delay.largest_s * 1e12):
+            yield f"{flow.name} took {seen_ps} ps, bound {bound.delay.largest_s} s"
+
+
+def _queues(counts: Counts, bounds: Bounds) -> Iterator[str]:
+    of_classes = counts.ports.classes
+    for bound in bounds.ports:
+        mine = of_classes.port == bound.port
+        frames = of_classes.queue_most[mine]
+        octets = of_classes.queue_octets_most[mine]
+        if not mine.any():
+            frames = counts.ports.queue_most[bound.port : bound.port + 1]
+            octets = counts.ports.queue_octets_most[bound.port : bound.port + 1]
+        for number, of_class in enumerate(bound.classes):
+            seen = int(frames[number]), int(octets[number])
+            if of_class is not None and (
+                seen[0] > of_class.held_frames or seen[1] > of_class.held_octets
+            ):
+                yield f"port {bound.port} class {number} held {seen}, bound {of_class}"
+
+
+def test_simulated_delays_and_queues_stay_within_bounds() -> None:
+    check(range(SHORT_RUN))
+
+
+@pytest.mark.long
+def test_simulated_delays_and_queues_stay_within_bounds_in_ten_thousand_trees() -> None:
+    check(range(SHORT_RUN, LONG_RUN))
