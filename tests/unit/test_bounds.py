@@ -127,6 +127,10 @@ def test_synchronised_bursts_reach_the_bound_of_one_switch_and_fill_its_queue():
     delays = counts.flows.one_way.sum_ps / counts.flows.one_way.count
     assert delays.max() == by_hand
     assert counts.ports.queue_most[8] == 4
+    for queue_frames in (4, 3):  # as large as the bound, and one frame less
+        scenario["nodes"][-1] = switch("s", queue_frames=queue_frames)
+        dropped = simulated(scenario).ports.dropped[8]
+        assert (dropped > 0) == (queue_frames < port.held_frames)
 
 
 def test_a_source_without_an_arrival_curve_has_no_bound_and_says_why():

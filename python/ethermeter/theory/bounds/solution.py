@@ -500,7 +500,9 @@ def _server_reason(attempt: _Attempt, number: int, level: int) -> str:
     if analysis.cycle and load < 1:
         names = " → ".join(analysis.cycle)
         return f"paths depend on each other in a cycle without a fixed point: {names}"
-    return f"{server.name} has no room for its load: arrivals of {load:.4g} of its rate"
+    text = f"{server.name} has no room for its load: arrivals of {load:.4g} of its rate"
+    slope = server.classes[level].idle_slope
+    return text if slope is None else f"{text}, of which its class has an idle slope of {slope:.4g}"
 
 
 def _port_bounds(attempt: _Attempt) -> tuple[PortBound, ...]:

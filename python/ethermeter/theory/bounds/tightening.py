@@ -14,9 +14,10 @@ import numpy.typing as npt
 from ethermeter.theory.bounds.plp import TreeFlow, TreeServer, program_size, tree_delay
 from ethermeter.theory.bounds.tfa import Analysis, Server, Visits
 
-ROWS_PER_S = 4_000
-"""Rows of a linear program that are built and solved in a second, for an estimate; on one core of
-2020 it was more in each of the networks of `benches.bounds`."""
+ROWS_PER_S = 2_000
+"""Rows of a linear program that are built and solved in a second, to estimate its time. Programs of
+8 to 60 000 rows of `benches.bounds` took 2200 to 23 000 a second on one core, the largest ones the
+longest."""
 _LEAST_GAIN = 1e-3
 Ends = tuple[int, int]
 """A path of visits: the last one, and the one behind which it begins, or -1."""
