@@ -245,3 +245,30 @@ def test_no_phases_let_a_message_of_three_switches_pass_its_bound():
     assert (largest_ps / 1e12 > 0.7 * largest_s).all()
     # f3 by hand: at s2 all others may come at once with it, two on one wire behind each other.
     assert found.flows[3].delay.largest_s < (1008 + 3 * 1020 + 1008) * OCTET_PS / 1e12 + 1e-6
+
+
+@pytest.mark.parametrize("fixed_ps", [50 * US, 249 * US])
+def test_backplanes_that_depend_on_each_other_have_a_fixed_point_and_are_named(fixed_ps):
+    # What goes each way passes both backplanes: the delay of each is in the jitter at the other.
+    # Four frames a millisecond load them to 0.2, and to nearly 1.
+    fabric = {"shared": {"name": "backplane", "fixed_ps": fixed_ps}}
+    nodes = [*map(host, "abcd"), switch("s", fabric=fabric), switch("t", fabric=fabric)]
+    links = [link("a", "s"), link("b", "s"), link("c", "t"), link("d", "t"), link("s", "t")]
+    pairs = ["ac", "bd", "ca", "db"]
+    flows = [flow(pair, (pair[0], pair[1]), 1000, regular(MS)) for pair in pairs]
+    scenario = described(nodes, links, flows)
+    found = bounds(scenario)
+    assert any("'backplane' of s" in name for name in found.cycle)
+    seen_s = simulated(scenario).flows.one_way.max_ps / 1e12
+    assert (seen_s <= [one.delay.largest_s for one in found.flows]).all()
+
+
+def test_backplanes_without_room_have_no_bound():
+    fabric = {"shared": {"name": "backplane", "fixed_ps": 251 * US}}
+    nodes = [*map(host, "abcz"), host("y"), switch("s", fabric=fabric)]
+    links = [link(name, "s") for name in "abczy"]
+    flows = [flow(name, (name, "z"), 1000, regular(MS)) for name in "abcy"]
+    found = bounds(described(nodes, links, flows))
+    reason = "stage 'backplane' of s has no room for its load: arrivals of 1.004 of its rate"
+    assert {one.delay.reason for one in found.flows} == {reason}
+    assert {one.delay.largest_s for one in found.flows} == {None}

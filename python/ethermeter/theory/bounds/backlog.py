@@ -64,12 +64,12 @@ def backlog(analysis: ClassAnalysis, queued: Queued) -> Backlog | None:
     if queued.is_single:
         most = np.array([queued.octets.sum(), queued.frames.sum()])
         options.append(np.concatenate([most, most]))
-    if analysis.arrivals is not None and np.isfinite(analysis.finish):
+    if analysis.arrivals is not None:
         for time in analysis.times:
             if analysis.arrivals.slope * time.slope <= 1 + _ROUNDING:
                 options += _by_work(analysis.arrivals, time, queued)
                 options += _by_messages(analysis.arrivals, time, queued)
-        if np.isfinite(queued.bursts).all():
+        if np.isfinite(analysis.finish) and np.isfinite(queued.bursts).all():
             options.append(_by_residence(analysis.finish, queued))
     if not options:
         return None

@@ -7,13 +7,13 @@ no message has been late, the result holds, so that the first late message canno
 """
 
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 
 import numpy as np
 
 from ethermeter.scenario import CoderArrivals, Flow, Host, Scenario
 from ethermeter.theory.bounds.backlog import Backlog, Queued, backlog
-from ethermeter.theory.bounds.curves import largest_delay, line, sum_of_buckets
+from ethermeter.theory.bounds.curves import largest_delay, line, sum_of_buckets, total
 from ethermeter.theory.bounds.network import Emission, Network, Sent
 from ethermeter.theory.bounds.results import Bounds, DelayBound, FlowBound, PortBound
 from ethermeter.theory.bounds.sources import (
@@ -515,8 +515,8 @@ def _port_bounds(attempt: _Attempt) -> tuple[PortBound, ...]:
                 found = _backlog(attempt, port, one)
             classes.append(found)
             reasons.append(None if found else _server_reason(attempt, port, level))
-        total = classes[0] if len(classes) == 1 else _total(classes)
-        ports.append(PortBound(port, tuple(classes), tuple(reasons), total))
+        whole = classes[0] if len(classes) == 1 else _total(attempt, port, classes)
+        ports.append(PortBound(port, tuple(classes), tuple(reasons), whole))
     return tuple(ports)
 
 
@@ -564,14 +564,19 @@ def _queued(attempt: _Attempt, port: int, members: Indices) -> Queued:
     )
 
 
-def _total(classes: list[Backlog | None]) -> Backlog | None:
-    """Return the sum of the backlogs of all classes, if each has a bound."""
+def _total(attempt: _Attempt, port: int, classes: list[Backlog | None]) -> Backlog | None:
+    """Return the backlog of all classes: their sum, or less where the port is never idle."""
+    options = []
     known = [one for one in classes if one is not None]
-    if len(known) < len(classes):
-        return None
-    return Backlog(
-        sum(one.held_octets for one in known),
-        sum(one.held_frames for one in known),
-        sum(one.waiting_octets for one in known),
-        sum(one.waiting_frames for one in known),
-    )
+    if len(known) == len(classes):
+        options.append(np.sum([astuple(one) for one in known], axis=0))
+    server, analysed = attempt.servers[port], attempt.analysis.classes[port]
+    arrivals = [one.arrivals for one in analysed if one.arrivals is not None]
+    is_busy = all(one.idle_slope is None for one in server.classes)
+    if is_busy and not server.fault and len(arrivals) == len(analysed):
+        visits = np.concatenate([one.visits for one in analysed])
+        together = ClassAnalysis(total(arrivals), (line(1.0, 0.0),), np.inf, visits)
+        found = _backlog(attempt, port, together)
+        if found is not None:
+            options.append(np.array(astuple(found)))
+    return Backlog(*np.min(options, axis=0).tolist()) if options else None
