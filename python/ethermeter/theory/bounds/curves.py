@@ -135,9 +135,9 @@ def time_to_serve(service: Iterable[tuple[float, float]]) -> Concave:
     The service curve is the largest of rate · (t − latency)⁺; its inverse is the least of
     latency + work / rate.
     """
-    pieces = sorted(service, key=lambda piece: piece[1])
-    result = line(1.0 / pieces[0][0], pieces[0][1])
-    for rate, latency in pieces[1:]:
+    lines = sorted(service, key=lambda each: each[1])
+    result = line(1.0 / lines[0][0], lines[0][1])
+    for rate, latency in lines[1:]:
         result = minimum_with_line(result, 1.0 / rate, latency)
     return result
 

@@ -59,7 +59,7 @@ class TreeFlow:
 
 @dataclass(frozen=True, slots=True)
 class _Segment:
-    """A part of a flow's path within the tree, with its buckets there."""
+    """A section of a flow's path within the tree, with its buckets there."""
 
     buckets: tuple[tuple[float, float], ...]
     path: tuple[int, ...]
@@ -185,7 +185,7 @@ def _tree(
 
 
 def _segments(flow: TreeFlow, behind: dict[int, int], depth: dict[int, int]) -> list[_Segment]:
-    """Return the parts of a flow within the tree, each with the jitter gathered before."""
+    """Return the sections of a flow within the tree, each with the jitter gathered before."""
     found = []
     begin = 0
     for at, server in enumerate(flow.path):
@@ -194,8 +194,8 @@ def _segments(flow: TreeFlow, behind: dict[int, int], depth: dict[int, int]) -> 
             buckets = tuple(
                 (rate, burst + rate * flow.jitter[begin]) for rate, burst in flow.buckets
             )
-            part = slice(begin, at + 1)
-            found.append(_Segment(buckets, flow.path[part], flow.work[part]))
+            hops = slice(begin, at + 1)
+            found.append(_Segment(buckets, flow.path[hops], flow.work[hops]))
         if is_last:
             begin = at + 1
     return found

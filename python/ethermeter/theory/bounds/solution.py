@@ -7,14 +7,15 @@ no message has been late, the result holds, so that the first late message canno
 """
 
 import time
-from dataclasses import astuple, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from ethermeter.scenario import CoderArrivals, Flow, Host, Scenario
-from ethermeter.theory.bounds.backlog import Backlog, Queued, backlog
-from ethermeter.theory.bounds.curves import largest_delay, line, sum_of_buckets, total
+from ethermeter.theory.bounds.attempt import Attempt, Planned, path_reason
+from ethermeter.theory.bounds.curves import largest_delay, line, sum_of_buckets
 from ethermeter.theory.bounds.network import Emission, Network, Sent
+from ethermeter.theory.bounds.ports import port_bounds
 from ethermeter.theory.bounds.results import Bounds, DelayBound, FlowBound, PortBound
 from ethermeter.theory.bounds.sources import (
     Arrivals,
@@ -28,7 +29,7 @@ from ethermeter.theory.bounds.sources import (
     transfer_messages,
 )
 from ethermeter.theory.bounds.stages import PS_PER_S
-from ethermeter.theory.bounds.tfa import Analysis, ClassAnalysis, Indices, Server, Visits, analyse
+from ethermeter.theory.bounds.tfa import Analysis, Server, Visits, analyse
 from ethermeter.theory.bounds.tightening import Ends, tighter_paths
 
 _ROUNDING_PS = 2**-10
@@ -40,52 +41,11 @@ _DEFAULT_RING = 256
 
 
 @dataclass(slots=True)
-class _Planned:
-    """A flow in the network: what it sends, and what is sent back.
-
-    `loop_ps`: shortest time between two calls, if a bound of calls is needed.
-    """
-
-    request: Emission
-    sent: Sent
-    responses: list[tuple[Emission, Sent]] = field(default_factory=list)
-
-
-@dataclass(slots=True)
 class _Assumptions:
     """What is assumed of calls: flows of which messages may be late, and how late at most [ps]."""
 
     late: set[int] = field(default_factory=set)
     wait_ps: dict[int, float] = field(default_factory=dict)
-
-
-@dataclass(slots=True)
-class _Attempt:
-    """A network under assumptions, and its analysis."""
-
-    network: Network
-    planned: list[_Planned]
-    visits: Visits
-    servers: tuple[Server, ...]
-    analysis: Analysis
-    tighter_ps: dict[Ends, float] = field(default_factory=dict)
-
-    def path(self, visit: int, *, after: int = -1) -> list[int]:
-        """Return the visits up to one, the first one first, from behind `after`."""
-        found = []
-        while visit not in (after, -1):
-            found.append(visit)
-            visit = int(self.visits.parent[visit])
-        return found[::-1]
-
-    def longest_ps(self, visit: int, *, after: int = -1) -> float:
-        """Return the longest time from the release to the end of a visit."""
-        longest_ps = float(self.analysis.hop[self.path(visit, after=after)].sum())
-        return min(longest_ps, self.tighter_ps.get((visit, after), np.inf))
-
-    def least_ps(self, visit: int, *, after: int = -1) -> float:
-        """Return the shortest time from the release to the end of a visit."""
-        return float(self.visits.least[self.path(visit, after=after)].sum())
 
 
 def bounds_of(scenario: Scenario, *, budget_s: float = 10.0) -> Bounds:
@@ -128,10 +88,10 @@ def bounds_of(scenario: Scenario, *, budget_s: float = 10.0) -> Bounds:
             attempt.servers, attempt.visits, attempt.analysis, _paths(attempt), budget_s=budget_s
         )
     flows = tuple(_flow_bound(attempt, flow) for flow in range(len(scenario.flows)))
-    return Bounds(flows, _port_bounds(attempt), attempt.analysis.cycle)
+    return Bounds(flows, port_bounds(attempt), attempt.analysis.cycle)
 
 
-def _paths(attempt: _Attempt) -> dict[Ends, list[int]]:
+def _paths(attempt: Attempt) -> dict[Ends, list[int]]:
     """Return the visits of every path with a bound: of messages, responses, and there and back."""
     ends: list[Ends] = []
     for planned in attempt.planned:
@@ -160,7 +120,7 @@ def _refused(scenario: Scenario, reason: str) -> Bounds:
 # Building
 
 
-def _attempt(scenario: Scenario, assumed: _Assumptions) -> _Attempt:
+def _attempt(scenario: Scenario, assumed: _Assumptions) -> Attempt:
     """Return the network under assumptions, analysed."""
     loops: dict[int, float] = {}
     needing = [
@@ -173,12 +133,12 @@ def _attempt(scenario: Scenario, assumed: _Assumptions) -> _Attempt:
         bare = _built(scenario, assumed, dict.fromkeys(needing, 1.0))
         nothing = np.zeros(0)
         empty = Analysis(nothing, nothing, nothing, nothing, np.zeros(0, dtype=bool), [])
-        unloaded = _Attempt(*bare, bare[0].visits(), (), empty)
+        unloaded = Attempt(*bare, bare[0].visits(), (), empty)
         loops = {number: _loop_ps(unloaded, number) for number in needing}
     network, planned = _built(scenario, assumed, loops)
     visits = network.visits()
     servers = _unordered(network, planned, visits, assumed.late)
-    return _Attempt(network, planned, visits, servers, analyse(servers, visits))
+    return Attempt(network, planned, visits, servers, analyse(servers, visits))
 
 
 def _around_octets(network: Network, host: int) -> int:
@@ -194,7 +154,7 @@ def _needs_loop(scenario: Scenario, flow: Flow, *, is_late: bool) -> bool:
     return not has_curve or (is_late and not _queues_at_source(scenario, flow, is_late=True))
 
 
-def _loop_ps(unloaded: _Attempt, number: int) -> float:
+def _loop_ps(unloaded: Attempt, number: int) -> float:
     """Return the shortest time between two calls of a flow: through a stage, or there and back."""
     planned = unloaded.planned[number]
     flow = unloaded.network.scenario.flows[number]
@@ -219,13 +179,13 @@ def _loop_ps(unloaded: _Attempt, number: int) -> float:
 
 def _built(
     scenario: Scenario, assumed: _Assumptions, loops: dict[int, float]
-) -> tuple[Network, list[_Planned]]:
+) -> tuple[Network, list[Planned]]:
     network = Network(scenario)
     numbers = range(len(scenario.flows))
     return network, [_plan(network, number, assumed, loops.get(number)) for number in numbers]
 
 
-def _plan(network: Network, number: int, assumed: _Assumptions, loop_ps: float | None) -> _Planned:
+def _plan(network: Network, number: int, assumed: _Assumptions, loop_ps: float | None) -> Planned:
     """Add the visits of a flow, and of what is sent back."""
     flow = network.scenario.flows[number]
     host, to = network.number[flow.from_], tuple(network.number[name] for name in flow.to)
@@ -235,7 +195,7 @@ def _plan(network: Network, number: int, assumed: _Assumptions, loop_ps: float |
         tcp = Arrivals(messages, (1.0,) * len(messages), (), None, _TRANSFER)
         request = Emission(number, host, to, is_group, flow.priority or 0, tcp)
         back = replace(request, host=to[0], to=(host,))
-        return _Planned(request, network.emit(request), [(back, network.emit(back))])
+        return Planned(request, network.emit(request), [(back, network.emit(back))])
     arrivals = _arrivals(network, number, assumed, loop_ps)
     queues = _queues_at_source(network.scenario, flow, is_late=is_late)
     request = Emission(
@@ -248,7 +208,7 @@ def _plan(network: Network, number: int, assumed: _Assumptions, loop_ps: float |
         is_single=flow.response is not None and flow.response.timeout_ps is None,
         is_one_at_host=flow.response is None and not queues and not is_shaped(flow),
     )
-    planned = _Planned(request, network.emit(request))
+    planned = Planned(request, network.emit(request))
     if flow.response is not None:
         for receiver in planned.sent.last:
             planned.responses.append(_respond(network, flow, planned, receiver))
@@ -289,7 +249,7 @@ def _arrivals(
 
 
 def _respond(
-    network: Network, flow: Flow, planned: _Planned, receiver: int
+    network: Network, flow: Flow, planned: Planned, receiver: int
 ) -> tuple[Emission, Sent]:
     """Add the responses of a receiver: behind its requests, one for each."""
     assert flow.response is not None
@@ -316,7 +276,7 @@ def _respond(
 
 
 def _unordered(
-    network: Network, planned: list[_Planned], visits: Visits, late: set[int]
+    network: Network, planned: list[Planned], visits: Visits, late: set[int]
 ) -> tuple[Server, ...]:
     """Return the servers; where several flows are late, messages are not in order of release."""
     servers = list(network.servers)
@@ -346,7 +306,7 @@ def _queues_at_source(scenario: Scenario, flow: Flow, *, is_late: bool) -> bool:
 # Checking
 
 
-def _is_late(attempt: _Attempt, number: int) -> bool:
+def _is_late(attempt: Attempt, number: int) -> bool:
     """Whether a message of a flow may be called after its release, against the assumption."""
     planned, flow = attempt.planned[number], attempt.network.scenario.flows[number]
     arrivals = planned.request.arrivals
@@ -362,7 +322,7 @@ def _is_late(attempt: _Attempt, number: int) -> bool:
     return _turn_ps(attempt, number) + service_ps > arrivals.least_span_ps(2)
 
 
-def _turn_ps(attempt: _Attempt, number: int) -> float:
+def _turn_ps(attempt: Attempt, number: int) -> float:
     """Return the longest time from the call of a message until the next one may be called."""
     planned, flow = attempt.planned[number], attempt.network.scenario.flows[number]
     if flow.response is None:
@@ -375,7 +335,7 @@ def _turn_ps(attempt: _Attempt, number: int) -> float:
     return min(max(back_ps, default=0.0), flow.response.timeout_ps or np.inf)
 
 
-def _waits_ps(attempt: _Attempt, assumed: _Assumptions) -> dict[int, float]:
+def _waits_ps(attempt: Attempt, assumed: _Assumptions) -> dict[int, float]:
     """Return the longest waits of late messages at their sources that are bounded now.
 
     A source is a queue of which each message takes at most a turn.
@@ -410,7 +370,7 @@ def _seconds(ps: float) -> float | None:
     return float(np.ceil(ps - _ROUNDING_PS)) / PS_PER_S if np.isfinite(ps) else None
 
 
-def _flow_bound(attempt: _Attempt, number: int) -> FlowBound:
+def _flow_bound(attempt: Attempt, number: int) -> FlowBound:
     planned, flow = attempt.planned[number], attempt.network.scenario.flows[number]
     reason = _source_reason(attempt, number)
     wait_ps = planned.request.arrivals.wait_ps
@@ -443,18 +403,18 @@ def _without_path(flow: Flow) -> FlowBound:
 
 
 def _delay(
-    attempt: _Attempt, ends: list[tuple[int, int]], wait_ps: float, reason: str | None
+    attempt: Attempt, ends: list[tuple[int, int]], wait_ps: float, reason: str | None
 ) -> DelayBound:
     found = [_seconds(wait_ps + attempt.longest_ps(end, after=after)) for end, after in ends]
     known = [one for one in found if one is not None]
     if len(known) == len(found):
         return DelayBound(tuple(found), max(known))
     for end, after in ends:
-        reason = reason or _path_reason(attempt, attempt.path(end, after=after))
+        reason = reason or path_reason(attempt, attempt.path(end, after=after))
     return DelayBound(tuple(found), None, reason)
 
 
-def _source_reason(attempt: _Attempt, number: int) -> str | None:
+def _source_reason(attempt: Attempt, number: int) -> str | None:
     """Return why the wait of messages at their source has no bound."""
     planned, flow = attempt.planned[number], attempt.network.scenario.flows[number]
     if planned.request.arrivals.wait_ps is None:
@@ -473,110 +433,3 @@ def _source_reason(attempt: _Attempt, number: int) -> str | None:
         if attempt.longest_ps(planned.sent.wire) > span_ps:
             return f"messages may wait for room in the ring of {ring} messages of their host"
     return None
-
-
-def _path_reason(attempt: _Attempt, path: list[int]) -> str | None:
-    """Return why the first server of a path without a bound has none."""
-    for visit in path:
-        if not np.isfinite(attempt.analysis.hop[visit]):
-            server = int(attempt.visits.server[visit])
-            return _server_reason(attempt, server, int(attempt.visits.level[visit]))
-    return None
-
-
-def _server_reason(attempt: _Attempt, number: int, level: int) -> str:
-    server, analysis = attempt.network.servers[number], attempt.analysis
-    if server.fault:
-        return f"{server.name} {server.fault}"
-    visits = attempt.visits
-    for one in analysis.classes[number][: level + 1]:
-        unknown = one.visits[~np.isfinite(analysis.bursts[one.visits]).all(axis=1)]
-        if one.arrivals is None and len(unknown):
-            flow = attempt.network.scenario.flows[int(visits.flow[unknown[0]])]
-            source = attempt.planned[int(visits.flow[unknown[0]])].request.arrivals
-            why = source.reason or "its delay before has no bound"
-            return f"{server.name} is shared with flow {flow.name!r}: {why}"
-    load = sum(one.arrivals.slope for one in analysis.classes[number][: level + 1] if one.arrivals)
-    if analysis.cycle and load < 1:
-        names = " → ".join(analysis.cycle)
-        return f"paths depend on each other in a cycle without a fixed point: {names}"
-    text = f"{server.name} has no room for its load: arrivals of {load:.4g} of its rate"
-    slope = server.classes[level].idle_slope
-    return text if slope is None else f"{text}, of which its class has an idle slope of {slope:.4g}"
-
-
-def _port_bounds(attempt: _Attempt) -> tuple[PortBound, ...]:
-    ports = []
-    for port in range(len(attempt.network.owner)):
-        classes, reasons = [], []
-        for level, one in enumerate(attempt.analysis.classes[port]):
-            found = None
-            if not attempt.network.servers[port].fault:
-                found = _backlog(attempt, port, one)
-            classes.append(found)
-            reasons.append(None if found else _server_reason(attempt, port, level))
-        whole = classes[0] if len(classes) == 1 else _total(attempt, port, classes)
-        ports.append(PortBound(port, tuple(classes), tuple(reasons), whole))
-    return tuple(ports)
-
-
-def _backlog(attempt: _Attempt, port: int, analysed: ClassAnalysis) -> Backlog | None:
-    """Return the backlog of a class, with frames that have not arrived completely."""
-    wait_ps = float(attempt.visits.wait[analysed.visits].max(initial=0.0))
-    has_classes = len(attempt.analysis.classes[port]) > 1
-    if analysed.arrivals is not None and not has_classes:  # those of classes have it
-        analysed = replace(analysed, arrivals=analysed.arrivals.delayed(wait_ps))
-    queued = _queued(attempt, port, analysed.visits)
-    if wait_ps > 0:
-        queued = replace(queued, bursts=queued.bursts + queued.rates * wait_ps)
-    return backlog(analysed, queued)
-
-
-def _queued(attempt: _Attempt, port: int, members: Indices) -> Queued:
-    rows, visits, analysis = attempt.network.rows, attempt.visits, attempt.analysis
-    link = attempt.network.links[port // 2]
-    whole = [rows.octets[visit] for visit in members]
-    is_one_frame = np.array(
-        [len(rows.work[visit]) == 1 and rows.octets[visit][0] == 1 for visit in members], dtype=bool
-    )
-    is_restarted = analysis.is_limited[members]
-    is_counted = np.where(is_restarted, is_one_frame, [rows.is_counted[visit] for visit in members])
-    frames = np.array([frames for frames, _ in whole], dtype=float)
-    message, shortest = visits.message[members], visits.shortest[members]
-    longest = visits.longest[members]
-    around = float((link.preamble_octets + link.gap_octets) * link.ps_per_octet)
-    # Of what is no count of messages, some may be the longest frames, or the shortest ones.
-    most_octets = message * (longest - around) / longest / link.ps_per_octet
-    octets = np.array([octets for _, octets in whole], dtype=float)
-    return Queued(
-        rates=analysis.rates[members],
-        bursts=analysis.bursts[members],
-        message=message,
-        frames=np.where(is_counted, frames, message / shortest),
-        octets=np.where(is_counted, octets, most_octets),
-        is_counted=is_counted.astype(bool),
-        is_single=bool(visits.is_single[members].all()),
-        shortest=float(shortest.min(initial=np.inf)),
-        longest=float(longest.max(initial=0.0)),
-        gap=float(link.gap_octets * link.ps_per_octet),
-        around=around,
-        octet=float(link.ps_per_octet),
-    )
-
-
-def _total(attempt: _Attempt, port: int, classes: list[Backlog | None]) -> Backlog | None:
-    """Return the backlog of all classes: their sum, or less where the port is never idle."""
-    options = []
-    known = [one for one in classes if one is not None]
-    if len(known) == len(classes):
-        options.append(np.sum([astuple(one) for one in known], axis=0))
-    server, analysed = attempt.servers[port], attempt.analysis.classes[port]
-    arrivals = [one.arrivals for one in analysed if one.arrivals is not None]
-    is_busy = all(one.idle_slope is None for one in server.classes)
-    if is_busy and not server.fault and len(arrivals) == len(analysed):
-        visits = np.concatenate([one.visits for one in analysed])
-        together = ClassAnalysis(total(arrivals), (line(1.0, 0.0),), np.inf, visits)
-        found = _backlog(attempt, port, together)
-        if found is not None:
-            options.append(np.array(astuple(found)))
-    return Backlog(*np.min(options, axis=0).tolist()) if options else None

@@ -46,15 +46,15 @@ def tighter_paths(
     for ends, path in sorted(paths.items(), key=lambda item: len(item[1])):
         total = float(analysis.hop[path].sum())
         tight = 0.0
-        for part in _parts(path, number):
-            hop = float(analysis.hop[part].sum())
-            stations = tuple(int(visits.server[visit]) for visit in part)
-            if len(part) > 1:
+        for section in _sections(path, number):
+            hop = float(analysis.hop[section].sum())
+            stations = tuple(int(visits.server[visit]) for visit in section)
+            if len(section) > 1:
                 if stations not in known:
                     known[stations] = _solved(trees, flows, stations, end_s)
                 delay = known[stations]
                 if delay is not None:
-                    hop = min(hop, delay + float(visits.tail[part[-1]]))
+                    hop = min(hop, delay + float(visits.tail[section[-1]]))
             tight += hop
         if tight < total * (1 - _LEAST_GAIN):
             found[ends] = tight
@@ -111,16 +111,16 @@ def _runs(eligible: npt.NDArray[np.bool_], visits: Visits) -> list[list[int]]:
     return runs
 
 
-def _parts(path: list[int], number: dict[int, int]) -> list[list[int]]:
-    """Return a path in parts of one run each; visits of none alone."""
-    parts: list[list[int]] = []
+def _sections(path: list[int], number: dict[int, int]) -> list[list[int]]:
+    """Return a path in sections of one run each; visits of none alone."""
+    sections: list[list[int]] = []
     for visit in path:
         run = number.get(visit)
-        if parts and run is not None and number.get(parts[-1][-1]) == run:
-            parts[-1].append(visit)
+        if sections and run is not None and number.get(sections[-1][-1]) == run:
+            sections[-1].append(visit)
         else:
-            parts.append([visit])
-    return parts
+            sections.append([visit])
+    return sections
 
 
 def _tree_flow(run: list[int], visits: Visits, analysis: Analysis) -> TreeFlow:

@@ -1,0 +1,81 @@
+"""A network under assumptions about calls, and its analysis."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ethermeter.theory.bounds.network import Emission, Network, Sent
+from ethermeter.theory.bounds.tfa import Analysis, Server, Visits
+from ethermeter.theory.bounds.tightening import Ends
+
+
+@dataclass(slots=True)
+class Planned:
+    """A flow in the network: what it sends, and what is sent back."""
+
+    request: Emission
+    sent: Sent
+    responses: list[tuple[Emission, Sent]] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Attempt:
+    """A network under assumptions, and its analysis.
+
+    `tighter_ps`: delays of paths that are smaller than by total-flow analysis.
+    """
+
+    network: Network
+    planned: list[Planned]
+    visits: Visits
+    servers: tuple[Server, ...]
+    analysis: Analysis
+    tighter_ps: dict[Ends, float] = field(default_factory=dict)
+
+    def path(self, visit: int, *, after: int = -1) -> list[int]:
+        """Return the visits up to one, the first one first, from behind `after`."""
+        found = []
+        while visit not in (after, -1):
+            found.append(visit)
+            visit = int(self.visits.parent[visit])
+        return found[::-1]
+
+    def longest_ps(self, visit: int, *, after: int = -1) -> float:
+        """Return the longest time from the release to the end of a visit."""
+        longest_ps = float(self.analysis.hop[self.path(visit, after=after)].sum())
+        return min(longest_ps, self.tighter_ps.get((visit, after), np.inf))
+
+    def least_ps(self, visit: int, *, after: int = -1) -> float:
+        """Return the shortest time from the release to the end of a visit."""
+        return float(self.visits.least[self.path(visit, after=after)].sum())
+
+
+def path_reason(attempt: Attempt, path: list[int]) -> str | None:
+    """Return why the first server of a path without a bound has none."""
+    for visit in path:
+        if not np.isfinite(attempt.analysis.hop[visit]):
+            server = int(attempt.visits.server[visit])
+            return server_reason(attempt, server, int(attempt.visits.level[visit]))
+    return None
+
+
+def server_reason(attempt: Attempt, number: int, level: int) -> str:
+    """Return why a class of a server has no bound."""
+    server, analysis = attempt.network.servers[number], attempt.analysis
+    if server.fault:
+        return f"{server.name} {server.fault}"
+    visits = attempt.visits
+    for one in analysis.classes[number][: level + 1]:
+        unknown = one.visits[~np.isfinite(analysis.bursts[one.visits]).all(axis=1)]
+        if one.arrivals is None and len(unknown):
+            flow = attempt.network.scenario.flows[int(visits.flow[unknown[0]])]
+            source = attempt.planned[int(visits.flow[unknown[0]])].request.arrivals
+            why = source.reason or "its delay before has no bound"
+            return f"{server.name} is shared with flow {flow.name!r}: {why}"
+    load = sum(one.arrivals.slope for one in analysis.classes[number][: level + 1] if one.arrivals)
+    if analysis.cycle and load < 1:
+        names = " → ".join(analysis.cycle)
+        return f"paths depend on each other in a cycle without a fixed point: {names}"
+    text = f"{server.name} has no room for its load: arrivals of {load:.4g} of its rate"
+    slope = server.classes[level].idle_slope
+    return text if slope is None else f"{text}, of which its class has an idle slope of {slope:.4g}"

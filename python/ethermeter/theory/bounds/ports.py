@@ -1,0 +1,89 @@
+"""Queues of the ports of an analysed network."""
+
+from dataclasses import astuple, replace
+
+import numpy as np
+
+from ethermeter.theory.bounds.attempt import Attempt, server_reason
+from ethermeter.theory.bounds.backlog import Backlog, Queued, backlog
+from ethermeter.theory.bounds.curves import line, total
+from ethermeter.theory.bounds.results import PortBound
+from ethermeter.theory.bounds.tfa import ClassAnalysis, Indices
+
+
+def port_bounds(attempt: Attempt) -> tuple[PortBound, ...]:
+    """Return the bounds of the queues of all ports, by number."""
+    ports = []
+    for port in range(len(attempt.network.owner)):
+        classes, reasons = [], []
+        for level, one in enumerate(attempt.analysis.classes[port]):
+            found = None
+            if not attempt.network.servers[port].fault:
+                found = _backlog(attempt, port, one)
+            classes.append(found)
+            reasons.append(None if found else server_reason(attempt, port, level))
+        whole = classes[0] if len(classes) == 1 else _total(attempt, port, classes)
+        ports.append(PortBound(port, tuple(classes), tuple(reasons), whole))
+    return tuple(ports)
+
+
+def _backlog(attempt: Attempt, port: int, analysed: ClassAnalysis) -> Backlog | None:
+    """Return the backlog of a class, with frames that have not arrived completely."""
+    wait_ps = float(attempt.visits.wait[analysed.visits].max(initial=0.0))
+    has_classes = len(attempt.analysis.classes[port]) > 1
+    if analysed.arrivals is not None and not has_classes:  # those of classes have it
+        analysed = replace(analysed, arrivals=analysed.arrivals.delayed(wait_ps))
+    queued = _queued(attempt, port, analysed.visits)
+    if wait_ps > 0:
+        queued = replace(queued, bursts=queued.bursts + queued.rates * wait_ps)
+    return backlog(analysed, queued)
+
+
+def _queued(attempt: Attempt, port: int, members: Indices) -> Queued:
+    rows, visits, analysis = attempt.network.rows, attempt.visits, attempt.analysis
+    link = attempt.network.links[port // 2]
+    whole = [rows.octets[visit] for visit in members]
+    is_one_frame = np.array(
+        [len(rows.work[visit]) == 1 and rows.octets[visit][0] == 1 for visit in members], dtype=bool
+    )
+    is_restarted = analysis.is_limited[members]
+    is_counted = np.where(is_restarted, is_one_frame, [rows.is_counted[visit] for visit in members])
+    frames = np.array([frames for frames, _ in whole], dtype=float)
+    message, shortest = visits.message[members], visits.shortest[members]
+    longest = visits.longest[members]
+    around = float((link.preamble_octets + link.gap_octets) * link.ps_per_octet)
+    # Of what is no count of messages, some may be the longest frames, or the shortest ones.
+    most_octets = message * (longest - around) / longest / link.ps_per_octet
+    octets = np.array([octets for _, octets in whole], dtype=float)
+    return Queued(
+        rates=analysis.rates[members],
+        bursts=analysis.bursts[members],
+        message=message,
+        frames=np.where(is_counted, frames, message / shortest),
+        octets=np.where(is_counted, octets, most_octets),
+        is_counted=is_counted.astype(bool),
+        is_single=bool(visits.is_single[members].all()),
+        shortest=float(shortest.min(initial=np.inf)),
+        longest=float(longest.max(initial=0.0)),
+        gap=float(link.gap_octets * link.ps_per_octet),
+        around=around,
+        octet=float(link.ps_per_octet),
+    )
+
+
+def _total(attempt: Attempt, port: int, classes: list[Backlog | None]) -> Backlog | None:
+    """Return the backlog of all classes: their sum, or less where the port is never idle."""
+    options = []
+    known = [one for one in classes if one is not None]
+    if len(known) == len(classes):
+        options.append(np.sum([astuple(one) for one in known], axis=0))
+    server, analysed = attempt.servers[port], attempt.analysis.classes[port]
+    arrivals = [one.arrivals for one in analysed if one.arrivals is not None]
+    is_busy = all(one.idle_slope is None for one in server.classes)
+    if is_busy and not server.fault and len(arrivals) == len(analysed):
+        visits = np.concatenate([one.visits for one in analysed])
+        together = ClassAnalysis(total(arrivals), (line(1.0, 0.0),), np.inf, visits)
+        found = _backlog(attempt, port, together)
+        if found is not None:
+            options.append(np.array(astuple(found)))
+    return Backlog(*np.min(options, axis=0).tolist()) if options else None
