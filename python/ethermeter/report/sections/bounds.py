@@ -217,7 +217,8 @@ def _observed(time: FlowTime, each: Observed) -> list[str]:
     kind = {"holds": "holds", "exceeded": "missed"}.get(each.verdict)
     verdict = tag(kind, "below" if kind == "holds" else "above") if kind else ""
     if kind and each.allowance_s:
-        verdict += Markup(" ") + small(f"± {_us(each.allowance_s)} by clocks and relays")
+        known = f"with {_us(each.allowance_s)} µs for clocks and relays"
+        verdict += Markup(" ") + small(known)
     return [
         cell(each.mean, factor),
         *(cell(Estimate(of.value, math.nan, math.nan), factor) for of in ranks),
