@@ -64,18 +64,29 @@ def server_reason(attempt: Attempt, number: int, level: int) -> str:
     server, analysis = attempt.network.servers[number], attempt.analysis
     if server.fault:
         return f"{server.name} {server.fault}"
-    visits = attempt.visits
     for one in analysis.classes[number][: level + 1]:
         unknown = one.visits[~np.isfinite(analysis.bursts[one.visits]).all(axis=1)]
         if one.arrivals is None and len(unknown):
-            flow = attempt.network.scenario.flows[int(visits.flow[unknown[0]])]
-            source = attempt.planned[int(visits.flow[unknown[0]])].request.arrivals
-            why = source.reason or "its delay before has no bound"
-            return f"{server.name} is shared with flow {flow.name!r}: {why}"
+            name, why = _source(attempt, unknown[0])
+            why = why or "its delay before has no bound"
+            return f"{server.name} is shared with flow {name!r}: {why}"
     load = sum(one.arrivals.slope for one in analysis.classes[number][: level + 1] if one.arrivals)
     if analysis.cycle and load < 1:
         names = " → ".join(analysis.cycle)
         return f"paths depend on each other in a cycle without a fixed point: {names}"
     text = f"{server.name} has no room for its load: arrivals of {load:.4g} of its rate"
     slope = server.classes[level].idle_slope
-    return text if slope is None else f"{text}, of which its class has an idle slope of {slope:.4g}"
+    if slope is not None:
+        return f"{text}, of which its class has an idle slope of {slope:.4g}"
+    for visit in np.concatenate([one.visits for one in analysis.classes[number][: level + 1]]):
+        name, why = _source(attempt, visit)
+        if why is not None:
+            return f"{text}; flow {name!r} may take what its own wire carries: {why}"
+    return text
+
+
+def _source(attempt: Attempt, visit: int) -> tuple[str, str | None]:
+    """Return the name of a visit's flow, and why its source has no arrival curve."""
+    flow = int(attempt.visits.flow[visit])
+    name = attempt.network.scenario.flows[flow].name
+    return name, attempt.planned[flow].request.arrivals.reason
