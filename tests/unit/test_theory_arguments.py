@@ -143,6 +143,10 @@ UNSTABLE = {
     "bux-1981-csma-cd": ("arrival_rate", 1000.0),
     "bux-1981-token-ring": ("arrival_rate", 1000.0),
     "bux-1981-slotted-ring": ("arrival_rate", 1000.0),
+    "pollaczek-khinchine-1932": ("arrival_rate", 1000.0),
+    "cobham-1954": ("load", 0.8),
+    "kingman-1962": ("arrival_rate", 1000.0),
+    "marchal-1976": ("arrival_rate", 1000.0),
 }
 
 

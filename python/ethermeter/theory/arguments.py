@@ -91,9 +91,9 @@ def mix(
 
 
 def packet_times(
-    model: str, packet_s: Numbers, weights: Numbers | None, lengths: str
+    model: str, packet_s: Numbers, weights: Numbers | None, lengths: str, *, name: str = "packet_s"
 ) -> PacketTimes:
-    """Return the packet time for one of the words of `LENGTHS`.
+    """Return the packet time for one of the words of `LENGTHS`; `name` is that of the argument.
 
     Raises
     ------
@@ -106,7 +106,7 @@ def packet_times(
         if weights is None:
             expected = 'one for each length, as lengths is "mix"'
             raise ArgumentError(model, "weights", "nothing", expected)
-        of, share = mix(model, "packet_s", packet_s, weights, PACKET_S)
+        of, share = mix(model, name, packet_s, weights, PACKET_S)
         return PacketTimes(
             np.asarray(of @ share),
             np.asarray(of**2 @ share),
@@ -114,7 +114,7 @@ def packet_times(
         )
     if weights is not None:
         raise ArgumentError(model, "weights", "given", f'nothing, as lengths is "{lengths}"')
-    mean = PACKET_S.read(model, "packet_s", packet_s)
+    mean = PACKET_S.read(model, name, packet_s)
     if lengths == "exponential":
         return PacketTimes(mean, 2 * mean**2, lambda s: 1 / (1 + s * mean))
     return PacketTimes(mean, mean**2, lambda s: np.asarray(np.exp(-s * mean)))

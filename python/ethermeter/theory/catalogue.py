@@ -24,11 +24,20 @@ _FUNCTIONS = (
     theory.takagi_kleinrock_1985_double_peak,
     theory.takagi_kleinrock_1985_finite,
     theory.tasaka_1986,
+    theory.pollaczek_khinchine_1932,
+    theory.cobham_1954,
+    theory.kingman_1962,
+    theory.kleinrock_1975_m_m_1_k,
+    theory.marchal_1976,
+    theory.gross_2008_m_d_1_k,
+    theory.jacobson_1992_window,
+    theory.mathis_1997,
+    theory.padhye_1998,
 )
 
 
 def models() -> dict[str, Model]:
-    """Return the models by name, in order of their years."""
+    """Return the models by name: of shared media, queues, and transfers, each by their years."""
     return {entry.name: entry for entry in (entry_of(function) for function in _FUNCTIONS)}
 
 

@@ -20,7 +20,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class Aspect(StrEnum):
-    """An aspect in which models and experiments differ; every model has a text for each."""
+    """An aspect in which models and experiments differ."""
 
     SLOTTING = "slotting"
     PERSISTENCE = "persistence"
@@ -33,6 +33,19 @@ class Aspect(StrEnum):
     PACKET_LENGTHS = "packet-lengths"
     GAP = "gap"
     PREAMBLE = "preamble"
+    SERVICE = "service"
+    DISCIPLINE = "discipline"
+    LOSSES = "losses"
+    ACKNOWLEDGEMENTS = "acknowledgements"
+    WINDOW = "window"
+
+
+OF_MEDIA: Final = tuple(Aspect)[: tuple(Aspect).index(Aspect.SERVICE)]
+"""Aspects of models of a shared medium; every such model has a text for each."""
+OF_QUEUES: Final = (Aspect.ARRIVALS, Aspect.SERVICE, Aspect.DISCIPLINE, Aspect.BUFFERS)
+"""The same of models of one queue …"""
+OF_TRANSFERS: Final = (Aspect.WINDOW, Aspect.LOSSES, Aspect.ACKNOWLEDGEMENTS, Aspect.BUFFERS)
+"""… and of transfers by TCP."""
 
 
 REQUIRED: Final = "required"
@@ -94,9 +107,9 @@ class Assumption:
 class Model:
     """A model of the catalogue.
 
-    `name` is its function's name with hyphens. `assumptions` has one for every aspect, in the order
-    of `Aspect`. `confidence` is that in the mathematics, and in its identity with the paper's;
-    `validity` says where the model holds.
+    `name` is its function's name with hyphens. `assumptions` has one for every aspect of what it is
+    a model of, in their order. `confidence` is that in the mathematics, and in its identity with
+    the paper's; `validity` says where the model holds.
     """
 
     name: str
@@ -124,11 +137,12 @@ def catalogued(
     confidence: str,
     validity: str,
     notes: tuple[str, ...] = (),
+    aspects: tuple[Aspect, ...] = OF_MEDIA,
 ) -> Callable[[Function], Function]:
     """Return a decorator that gives a model's function its entry of the catalogue.
 
-    `assumed` has a text for every aspect, by its name with underscores. The arguments, the results
-    and the source are appended to the docstring.
+    `assumed` has a text for each of `aspects`, by its name with underscores. The arguments, the
+    results and the source are appended to the docstring.
     """
 
     def decorated(function: Function) -> Function:
@@ -155,7 +169,7 @@ def catalogued(
                 for field in fields(hints["return"])
                 if field.name != "outside_range"
             ),
-            tuple(Assumption(aspect, assumed[aspect.replace("-", "_")]) for aspect in Aspect),
+            tuple(Assumption(aspect, assumed[aspect.replace("-", "_")]) for aspect in aspects),
             source,
             confidence,
             validity,
