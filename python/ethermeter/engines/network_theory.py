@@ -22,8 +22,9 @@ from ethermeter.store.rows import (
     formula_rows,
     remarks_text,
 )
-from ethermeter.theory.assumptions import BOUNDS
+from ethermeter.theory.assumptions import BOUNDS, MEANS
 from ethermeter.theory.bounds import Backlog, Bounds, DelayBound, PortBound, bounds_of
+from ethermeter.theory.queueing import Means, means_of
 from ethermeter.trial import Trial
 
 _NONE = np.empty(0, np.int64)
@@ -184,4 +185,38 @@ def _fill(row: Integers, columns: Sequence[str], backlog: Backlog | None) -> Non
         row[columns.index("queue_octets_most")] = backlog.held_octets
 
 
-_MODELS: Mapping[str, Callable[[Scenario], _Answer]] = {BOUNDS: _bounds}
+# Means by queueing theory
+
+
+def _means(scenario: Scenario) -> _Answer:
+    found: Means = means_of(scenario)
+    receivers = np.array([len(flow.to) for flow in scenario.flows])
+    delays, losses, rates = (
+        np.array([math.nan if one is None else one for one in values])
+        for values in zip(
+            *((flow.delay_s, flow.loss, flow.message_rate) for flow in found.flows), strict=True
+        )
+    )
+    messages = rates * receivers
+    return _Answer(
+        of_each={
+            Metric.ONE_WAY_DELAY: delays,
+            Metric.LOSS: losses,
+            Metric.MESSAGE_RATE: messages,
+        },
+        of_all={
+            # Of messages as they are received; NaN if a flow has none.
+            Metric.ONE_WAY_DELAY: float((messages * delays).sum() / messages.sum()),
+            Metric.LOSS: float(1 - messages.sum() / (messages / (1 - losses)).sum()),
+            Metric.MESSAGE_RATE: float(messages.sum()),
+        },
+        cautions=np.array([caution_mask(flow.cautions) for flow in found.flows]),
+        remarks=[
+            Remark("flow", number, "reason", flow.reason)
+            for number, flow in enumerate(found.flows)
+            if flow.reason is not None
+        ],
+    )
+
+
+_MODELS: Mapping[str, Callable[[Scenario], _Answer]] = {BOUNDS: _bounds, MEANS: _means}

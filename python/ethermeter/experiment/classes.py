@@ -1,6 +1,6 @@
 """Traffic classes of output ports, and token buckets of flows; the same as in a plan."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
@@ -125,8 +125,6 @@ Priority = Annotated[int, BeforeValidator(_priority), Field(ge=0, lt=PRIORITIES)
 
 def classes_plan(classes: list[Class] | None) -> tuple[scenario.Class, ...]:
     """Return classes as in a plan; none if absent."""
-    return tuple(lowered(scenario.Class, each, **_priorities(each)) for each in classes or [])
-
-
-def _priorities(each: Class) -> dict[str, Any]:
-    return {"priorities": tuple(each.priorities)}
+    return tuple(
+        lowered(scenario.Class, each, priorities=tuple(each.priorities)) for each in classes or []
+    )

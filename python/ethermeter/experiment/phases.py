@@ -144,7 +144,9 @@ class NetworkTheory(Table):
         ]
         | None
     ) = None
-    """Theories that answer: "network-calculus" by worst-case bounds; all if absent."""
+    """Theories that answer: "network-calculus" by worst-case bounds, "queueing" by means; both if
+    absent.
+    """
 
 
 SHORTEST_WINDOW_PS = PS_PER_S // 1000

@@ -97,6 +97,11 @@ class Caution(StrEnum):
         "no-bound",
         "network calculus has no bound here: see the reason with `theory choose` or in the report",
     )
+    APPROXIMATION = (
+        "approximation",
+        "a mean by an approximation: arrivals are no Poisson process, frames come from another "
+        "queue, or messages have several frames",
+    )
 
     @property
     def bit(self) -> int:

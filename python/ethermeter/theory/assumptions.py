@@ -29,7 +29,7 @@ MODELS: tuple[str, ...] = get_args(Model)
 
 BOUNDS, MEANS = "network-calculus", "queueing"
 
-NetworkModel = Literal["network-calculus"]
+NetworkModel = Literal["network-calculus", "queueing"]
 """A theory of networks that a file may name."""
 
 ANSWERING: tuple[str, ...] = get_args(NetworkModel)

@@ -14,6 +14,7 @@ use super::counters::Counters;
 use super::frame::{Frame, Loss};
 use super::talker::Talker;
 use super::transfer::Connection;
+use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;
 use ethermeter_traffic::packets::HostSamples;
 use ethermeter_traffic::times::Times;
@@ -54,8 +55,8 @@ struct Request {
 enum Wait {
     /// Room in the ring, once the first stage is free.
     Room,
-    /// Its shaper, and room in the ring.
-    Shaper,
+    /// Room in the ring alone: behind a shaper, or at a port with classes.
+    Ring,
     /// The wire of its host, as voice does.
     Wire,
     /// Answers; or it is a transfer.
@@ -63,13 +64,14 @@ enum Wait {
 }
 
 impl Wait {
-    fn of(flow: &Flow, is_shaped: bool) -> Self {
+    /// `is_queued`: whether messages are queued behind the application, by class or by a shaper.
+    fn of(flow: &Flow, is_queued: bool) -> Self {
         if flow.response.is_some() || flow.transfer.is_some() {
             Self::Answers
         } else if flow.voice().is_some() {
             Self::Wire
-        } else if is_shaped {
-            Self::Shaper
+        } else if is_queued {
+            Self::Ring
         } else {
             Self::Room
         }
@@ -207,7 +209,9 @@ impl Applications {
                 });
             }
             let shaping = flow.shaping(compiled.around(from), "").expect("checked");
-            let waits = Wait::of(flow, shaping.is_some());
+            let is_paced = flow.arrivals != (Arrivals::Saturated {});
+            let is_queued = shaping.is_some() || (is_paced && compiled.has_classes(from));
+            let waits = Wait::of(flow, is_queued);
             let spec = SourceSpec { shaping, ..flow.source_spec() };
             let mut source = Source::new(&spec, compiled.seed, number, window);
             source.count_in_batches(compiled.batches);
@@ -294,11 +298,11 @@ impl Applications {
         self.flows[flow as usize].next.map(|offer| offer.ready_ps)
     }
 
-    /// The same of a flow with a shaper, which does not wait for what it has sent.
+    /// The same of a flow that does not wait for what it has sent.
     #[inline]
     pub fn next_release(&self, flow: u32) -> Option<u64> {
         let app = &self.flows[flow as usize];
-        app.next.filter(|_| app.waits == Wait::Shaper).map(|offer| offer.ready_ps)
+        app.next.filter(|_| app.waits == Wait::Ring).map(|offer| offer.ready_ps)
     }
 
     /// Send the next message of a flow at `now`: its frames. Until when its sender waits for
@@ -337,7 +341,7 @@ impl Applications {
             born,
         };
         cut(&app.lengths, octets, frame, &mut each);
-        if app.waits == Wait::Shaper {
+        if app.waits == Wait::Ring {
             app.passed = Some(now);
             app.proceed();
         }
@@ -392,7 +396,7 @@ impl Applications {
     #[inline]
     pub fn departed(&mut self, frame: &Frame, end: u64) -> Option<u64> {
         let app = self.flows.get_mut(frame.flow as usize)?;
-        let waits = matches!(app.waits, Wait::Room | Wait::Shaper);
+        let waits = matches!(app.waits, Wait::Room | Wait::Ring);
         if frame.answer.is_some() || !waits || frame.piece + 1 != frame.pieces {
             if let Some(connection) = &mut app.transfer {
                 connection.departed(frame, end);

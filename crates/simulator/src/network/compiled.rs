@@ -13,7 +13,7 @@ mod building;
 
 use super::clocks::clock::Clock;
 use super::frame::Frame;
-use super::scheduler::Classes;
+use super::scheduler::{Classes, Room};
 use crate::mac::csma_cd::Gap;
 use ethermeter_ethernet::timing::{HalfDuplexTiming, IEEE_10};
 use ethermeter_traffic::Batches;
@@ -101,13 +101,6 @@ impl Timing {
         debug_assert!(octets > 0);
         (ready, complete)
     }
-}
-
-/// Room of a resource.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Room {
-    pub frames: u64,
-    pub octets: u64,
 }
 
 pub(super) const ENDLESS: Room = Room { frames: u64::MAX, octets: u64::MAX };
@@ -274,6 +267,11 @@ impl CompiledNetwork {
     pub fn priority(&self, frame: &Frame) -> u8 {
         // Comparisons of clocks come after the flows.
         self.priorities.get(frame.flow as usize).copied().unwrap_or(0)
+    }
+
+    /// Whether the port of a host has traffic classes.
+    pub fn has_classes(&self, host: u32) -> bool {
+        self.classes[self.nodes[host as usize].ports[0] as usize].is_some()
     }
 
     /// Octets of preamble and gap around a frame on the wire of a host.

@@ -1,7 +1,8 @@
 //! What is counted.
 
-use super::compiled::{CompiledNetwork, Room};
+use super::compiled::CompiledNetwork;
 use super::frame::{Frame, Loss};
+use super::scheduler::Room;
 use ethermeter_traffic::histogram::Histogram;
 use ethermeter_traffic::Batches;
 use ethermeter_trial::counts::{Balance, Delays, FlowBatch, FlowCounts, FlowVoice, PortCounts};

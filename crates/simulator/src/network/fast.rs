@@ -14,11 +14,11 @@
 //! depend on what comes later; such networks are the reference's.
 
 use super::applications::{Applications, Reaction};
-use super::compiled::{CompiledNetwork, Last, Role, Room, ENDLESS, NONE};
+use super::compiled::{CompiledNetwork, Last, Role, ENDLESS, NONE};
 use super::counters::Counters;
 use super::frame::{Frame, Loss};
 use super::junctions::Junctions;
-use super::scheduler::{Next, Scheduler, Waiting};
+use super::scheduler::{Next, Room, Scheduler, Waiting};
 use super::table::{Forwarding, Tables};
 use super::Traced;
 use crate::error::Error;

@@ -10,11 +10,11 @@ mod medium;
 mod memory;
 
 use super::applications::{Applications, Reaction};
-use super::compiled::{CompiledNetwork, Last, Room, NONE};
+use super::compiled::{CompiledNetwork, Last, NONE};
 use super::counters::Counters;
 use super::frame::{Frame, Loss};
 use super::junctions::Junctions;
-use super::scheduler::{Next, Scheduler, Waiting};
+use super::scheduler::{Next, Room, Scheduler, Waiting};
 use super::table::{Forwarding, Tables};
 use super::Traced;
 use crate::error::Error;

@@ -12,13 +12,19 @@
 //! The volume of a frame is what it takes of the wire: preamble, frame and gap. Credits are exact:
 //! integers of 10⁻¹² bit.
 
-use super::compiled::Room;
 use ethermeter_trial::counts::ClassCounts;
 use ethermeter_trial::nodes::Class;
 use std::collections::VecDeque;
 
 /// Credits in a bit.
 const CREDITS_PER_BIT: i128 = 1_000_000_000_000;
+
+/// Frames and octets of a queue: its room, or what it holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Room {
+    pub frames: u64,
+    pub octets: u64,
+}
 
 /// Classes of a port, ready to run.
 #[derive(Clone, Debug)]

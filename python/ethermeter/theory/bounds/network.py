@@ -105,6 +105,12 @@ class Network:
         self._wires()
         self._stages()
 
+    def host(self, node: int) -> Host:
+        """Return the settings of a node that is a host."""
+        kind = self.kinds[node]
+        assert isinstance(kind, Host)
+        return kind
+
     # Servers
 
     def _wires(self) -> None:

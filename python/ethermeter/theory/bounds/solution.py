@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from ethermeter.scenario import CoderArrivals, Flow, Host, Scenario
+from ethermeter.scenario import CoderArrivals, Flow, Scenario
 from ethermeter.theory.bounds.attempt import Attempt, Planned, path_reason
 from ethermeter.theory.bounds.curves import largest_delay, line, sum_of_buckets
 from ethermeter.theory.bounds.network import Emission, Network, Sent
@@ -22,7 +22,7 @@ from ethermeter.theory.bounds.sources import (
     arrivals_of,
     gathering_coder,
     is_made_when_called,
-    is_shaped,
+    leaves_at_once,
     limits_of,
     messages_of,
     prompt_coder,
@@ -206,7 +206,9 @@ def _plan(network: Network, number: int, assumed: _Assumptions, loop_ps: float |
         flow.priority or 0,
         arrivals,
         is_single=flow.response is not None and flow.response.timeout_ps is None,
-        is_one_at_host=flow.response is None and not queues and not is_shaped(flow),
+        is_one_at_host=flow.response is None
+        and not queues
+        and not leaves_at_once(flow, network.host(host)),
     )
     planned = Planned(request, network.emit(request))
     if flow.response is not None:
@@ -315,9 +317,10 @@ def _is_late(attempt: Attempt, number: int) -> bool:
     service_ps = limits_of(flow.service)[1]
     if isinstance(flow.arrivals, CoderArrivals):
         return attempt.longest_ps(planned.sent.wire) > arrivals.least_span_ps(2)
-    if is_made_when_called(flow) or (is_shaped(flow) and flow.response is None):
+    is_prompt = leaves_at_once(flow, attempt.network.host(planned.request.host))
+    if is_made_when_called(flow) or (is_prompt and flow.response is None):
         return False
-    if is_shaped(flow) and arrivals.wait_ps != 0:
+    if is_prompt and arrivals.wait_ps != 0:
         return True
     return _turn_ps(attempt, number) + service_ps > arrivals.least_span_ps(2)
 
@@ -421,13 +424,13 @@ def _source_reason(attempt: Attempt, number: int) -> str | None:
         return planned.request.arrivals.reason
     if flow.transfer is not None or isinstance(flow.arrivals, CoderArrivals):
         return None
-    host = attempt.network.kinds[planned.request.host]
-    assert isinstance(host, Host)
+    host = attempt.network.host(planned.request.host)
+    is_prompt = leaves_at_once(flow, host)
     if is_made_when_called(flow):
         return None
-    if is_shaped(flow) and limits_of(flow.service)[1] > 0:
+    if is_prompt and limits_of(flow.service)[1] > 0:
         return _LATE
-    if (host.send or is_shaped(flow)) and flow.response is None:
+    if (host.send or is_prompt) and flow.response is None:
         ring = host.ring or _DEFAULT_RING
         span_ps = planned.request.arrivals.least_span_ps(ring + 1)
         if attempt.longest_ps(planned.sent.wire) > span_ps:

@@ -12,6 +12,7 @@ from ethermeter.scenario import (
     CoderArrivals,
     ConstantTimes,
     Flow,
+    Host,
     Lengths,
     MeasuredTimes,
     MixLengths,
@@ -58,9 +59,15 @@ class Arrivals:
         )
 
 
-def is_shaped(flow: Flow) -> bool:
-    """Whether messages wait for a token bucket, and not for those of the flow before them."""
-    return flow.shaper is not None or isinstance(flow.arrivals, TokenBucketArrivals)
+def leaves_at_once(flow: Flow, host: Host) -> bool:
+    """Whether messages do not wait at their source until those before them have gone.
+
+    They do not behind a token bucket, nor at a host with traffic classes.
+    """
+    if flow.shaper is not None or isinstance(flow.arrivals, TokenBucketArrivals):
+        return True
+    waits = isinstance(flow.arrivals, SaturatedArrivals | CoderArrivals)
+    return bool(host.classes) and not waits
 
 
 def is_made_when_called(flow: Flow) -> bool:

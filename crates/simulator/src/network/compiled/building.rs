@@ -3,12 +3,12 @@
 mod switch;
 
 use super::{
-    small, CompiledNetwork, CompiledNode, Domain, Last, Port, Role, Room, Route, Timing, ENDLESS,
+    small, CompiledNetwork, CompiledNode, Domain, Last, Port, Role, Route, Timing, ENDLESS,
     MOST_NODES, NONE, PAUSE_OCTETS, SLOT_OCTETS,
 };
 use crate::mac::csma_cd::Gap;
 use crate::network::clocks::clock::Clock;
-use crate::network::scheduler::Classes;
+use crate::network::scheduler::{Classes, Room};
 use ethermeter_traffic::lengths::Lengths;
 use ethermeter_traffic::times::LONGEST_PS;
 use ethermeter_trial::flows::Address;

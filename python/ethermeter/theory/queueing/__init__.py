@@ -1,0 +1,10 @@
+"""Queueing theory: mean delays, losses and saturation of networks.
+
+`waiting` has the formulas of single queues, as pure functions over arrays; `network` applies them
+to the resources on the paths of a scenario's flows.
+"""
+
+from ethermeter.theory.queueing.network import means_of
+from ethermeter.theory.queueing.results import FlowMean, Means, PortMean, Saturation
+
+__all__ = ["FlowMean", "Means", "PortMean", "Saturation", "means_of"]

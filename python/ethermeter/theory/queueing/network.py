@@ -1,0 +1,430 @@
+"""Means of a network: queues at the resources on the paths of its flows.
+
+A message is a job: at each resource it waits, and needs the time of all its frames. The first
+queue of Poisson arrivals is exact; what follows is an approximation with two moments, after
+Whitt's Queueing Network Analyzer (1983): departures have c_d² = ρ² c_s² + (1 − ρ²) c_a², and a
+share p of them 1 + p (c_d² − 1). Without load every path is exact.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from msgspec.structs import replace
+
+from ethermeter.arguments import Array
+from ethermeter.metrics import Caution
+from ethermeter.scenario import Host, Kind, Node, Scenario, Switch
+from ethermeter.theory.bounds.network import Emission, Network
+from ethermeter.theory.bounds.sources import Arrivals, Message
+from ethermeter.theory.bounds.stages import Timing
+from ethermeter.theory.queueing.results import FlowMean, Means, PortMean, Saturation
+from ethermeter.theory.queueing.sources import Source, source_of
+from ethermeter.theory.queueing.waiting import cobham, m_d_1_k, m_g_1, marchal, second_queue
+
+PS_PER_S = 1e12
+
+
+@dataclass(slots=True)
+class _Job:
+    """The messages of a flow at a resource.
+
+    `scv`: of the times between their arrivals. `is_exact`: whether they are a Poisson process of
+    single frames. `mean`, `square`: moments of their work [ps, ps²].
+    """
+
+    flow: int
+    level: int
+    rate: float
+    scv: float
+    is_exact: bool
+    mean: float
+    square: float
+    works: tuple[int, int]
+    """Shortest and longest work of a frame [ps]."""
+    before: int
+    """Resource before, or -1."""
+    works_of: tuple[int, ...]
+    """Work of each message [ps], with `shares`; `is_single`: whether each is one frame."""
+    shares: tuple[float, ...]
+    is_single: bool
+
+
+@dataclass(slots=True)
+class _Queue:
+    """A resource with what is found of it."""
+
+    jobs: list[_Job] = field(default_factory=list)
+    waits: Array = field(default_factory=lambda: np.empty(0))
+    """Mean waiting time of each job [ps]; infinite where there is none."""
+    loss: float | None = 0.0
+    is_exact: bool = True
+    fault: str | None = None
+    frames: float | None = None
+    rate: float = 0.0
+    """Messages in a picosecond; `load`: share of time that they take."""
+    load: float = 0.0
+    departures: float = 1.0
+    """Squared variation of the times between departures."""
+
+    def add_up(self) -> None:
+        """Find what follows from the sums over all jobs."""
+        rates = np.array([job.rate for job in self.jobs])
+        self.rate = float(rates.sum())
+        self.load = float(rates @ [job.mean for job in self.jobs])
+        if self.load == 0:
+            return
+        mean = self.load / self.rate
+        square = float(rates @ [job.square for job in self.jobs]) / self.rate
+        c_a = float(rates @ [job.scv for job in self.jobs]) / self.rate
+        share = min(self.load, 1.0) ** 2
+        self.departures = share * max(square / mean**2 - 1, 0.0) + (1 - share) * c_a
+
+
+def means_of(scenario: Scenario) -> Means:
+    """Return the mean delays, losses and rates of all flows, and the roofline of the network.
+
+    Flows without an open source, and those that share a resource with one of them, have none.
+    """
+    return _Analysis(scenario).means()
+
+
+class _Analysis:
+    """The queues of a scenario in the making."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        self.scenario = scenario
+        # A switch that learns knows all addresses after the first frames.
+        known = replace(scenario, nodes=tuple(_known(node) for node in scenario.nodes))
+        self.network = Network(known)
+        links = {end.node: link for link in scenario.links for end in link.ends}
+        self.sources = [source_of(flow, links[flow.from_]) for flow in scenario.flows]
+        self.paths: list[dict[int, tuple[int, ...]]] = []
+        """Of each flow its visits on the path to each receiver."""
+        self.visits: list[range] = []
+        for number in range(len(scenario.flows)):
+            self._emit(number)
+        self.queues = [_Queue(fault=server.fault) for server in self.network.servers]
+        self.position: dict[int, int] = {}
+        """Of each visit the number of its job in its queue."""
+        self._works: dict[tuple[int, tuple[Message, ...]], tuple[tuple[int, ...], ...]] = {}
+        self._by_server: dict[int, list[int]] = {}
+        for visit, server in enumerate(self.network.rows.server):
+            self._by_server.setdefault(server, []).append(visit)
+
+    def _emit(self, number: int) -> None:
+        flow, network = self.scenario.flows[number], self.network
+        source = self.sources[number]
+        messages = source.messages if isinstance(source, Source) else ((64,),)
+        emission = Emission(
+            number,
+            network.number[flow.from_],
+            tuple(network.number[name] for name in flow.to),
+            flow.address != "unicast",
+            flow.priority or 0,
+            Arrivals(messages, (1.0,) * len(messages), ()),
+        )
+        begin = len(network.rows.flow)
+        sent = network.emit(emission)
+        self.visits.append(range(begin, len(network.rows.flow)))
+        self.paths.append({to: tuple(self._path(visit)) for to, visit in sent.last.items()})
+
+    def _path(self, visit: int) -> list[int]:
+        path: list[int] = []
+        while visit >= 0:
+            path.append(visit)
+            visit = self.network.rows.parent[visit]
+        return path[::-1]
+
+    def means(self) -> Means:
+        """Solve all queues, and return what follows for flows and ports."""
+        for server in self._order():
+            self._solve(server)
+        flows = tuple(self._flow(number) for number in range(len(self.scenario.flows)))
+        ports = tuple(
+            PortMean(port, queue.load, queue.frames)
+            for port, queue in enumerate(self.queues[: len(self.network.owner)])
+        )
+        fullest = max(range(len(self.queues)), key=lambda at: self.queues[at].load, default=0)
+        load = self.queues[fullest].load
+        scale = 1 / load if load > 0 else math.inf
+        return Means(flows, ports, Saturation(scale, self.network.servers[fullest].name))
+
+    def _order(self) -> Iterator[int]:
+        """Resources such that each comes behind those before it, if there is no cycle."""
+        rows = self.network.rows
+        after: dict[int, set[int]] = {server: set() for server in range(len(self.queues))}
+        for visit, parent in enumerate(rows.parent):
+            if parent >= 0:
+                after[rows.server[parent]].add(rows.server[visit])
+        missing = Counter(server for every in after.values() for server in every)
+        ready = [server for server in after if not missing[server]]
+        left = dict.fromkeys(after)
+        while left:
+            server = ready.pop() if ready else next(iter(left))
+            if server not in left:
+                continue
+            del left[server]
+            yield server
+            for other in after[server]:
+                missing[other] -= 1
+                if missing[other] == 0:
+                    ready.append(other)
+
+    # Queues
+
+    def _solve(self, server: int) -> None:
+        queue = self.queues[server]
+        rows, timings = self.network.rows, self.network.timings
+        for visit in self._by_server.get(server, []):
+            number = rows.flow[visit]
+            source = self.sources[number]
+            if isinstance(source, str):
+                name = self.scenario.flows[number].name
+                queue.fault = queue.fault or f"flow {name!r} is there: {source}"
+                continue
+            self.position[visit] = len(queue.jobs)
+            queue.jobs.append(self._job(visit, source, timings[rows.timing[visit]]))
+        queue.add_up()
+        if not queue.jobs or queue.fault is not None:
+            return
+        if any(one.idle_slope is not None for one in self.network.servers[server].classes):
+            queue.fault = "a credit-based shaper has no mean by queueing theory here"
+            return
+        queue.is_exact = all(job.is_exact for job in queue.jobs)
+        if self._is_spaced(queue):
+            queue.waits = np.zeros(len(queue.jobs))
+        elif self._repeats(queue):
+            self._wait_again(queue)
+        else:
+            self._wait(server, queue)
+        # Little's law: the gap behind a frame is not in the queue.
+        rates = np.array([job.rate for job in queue.jobs])
+        gap_ps = timings[server].gap_ps if server < len(self.network.owner) else 0
+        busy = np.array([job.mean for job in queue.jobs]) - gap_ps
+        total = float(rates @ (queue.waits + busy))
+        queue.frames = total if math.isfinite(total) and queue.loss == 0 else None
+
+    def _job(self, visit: int, source: Source, timing: Timing) -> _Job:
+        rows = self.network.rows
+        key = rows.timing[visit], source.messages
+        works = self._works.get(key)
+        if works is None:
+            works = self._works[key] = tuple(
+                tuple(map(timing.work_ps, message)) for message in source.messages
+            )
+        of_message = tuple(map(sum, works))
+        parent = rows.parent[visit]
+        scv, is_exact = source.scv, source.is_poisson
+        is_exact = is_exact and all(len(message) == 1 for message in source.messages)
+        if parent >= 0 and (before := self.queues[rows.server[parent]]).jobs:
+            if before.load > 0 and parent in self.position:
+                scv = 1 + source.rate / before.rate * (before.departures - 1)
+            # Behind a resource that takes no time nothing has changed.
+            is_exact = is_exact and before.load == 0
+        every = [work for each in works for work in each]
+        return _Job(
+            rows.flow[visit],
+            rows.level[visit],
+            source.rate,
+            scv,
+            is_exact,
+            sum(share * work for share, work in zip(source.shares, of_message, strict=True)),
+            sum(share * work**2 for share, work in zip(source.shares, of_message, strict=True)),
+            (min(every), max(every)),
+            -1 if parent < 0 else rows.server[parent],
+            of_message,
+            source.shares,
+            all(len(each) == 1 for each in works),
+        )
+
+    def _is_spaced(self, queue: _Queue) -> bool:
+        """Whether all comes from one resource, from which frames come no faster than they go."""
+        (before, *others) = {job.before for job in queue.jobs}
+        if others or before < 0 or self.queues[before].fault is not None:
+            return False
+        longest = max(job.works[1] for job in queue.jobs)
+        return longest <= min(job.works[0] for job in self.queues[before].jobs)
+
+    def _repeats(self, queue: _Queue) -> bool:
+        """Whether all comes from one resource, at which each frame needs the same time."""
+        (before, *others) = {job.before for job in queue.jobs}
+        if others or before < 0 or len(self.queues[before].waits) == 0:
+            return False
+        of_flow = {job.flow: job.works_of for job in self.queues[before].jobs}
+        is_same = all(job.works_of == of_flow[job.flow] for job in queue.jobs)
+        is_fifo = len(self.network.servers[before].classes) <= 1
+        return is_same and is_fifo and all(job.is_single for job in queue.jobs)
+
+    def _wait_again(self, queue: _Queue) -> None:
+        """Find the mean waiting time of each job behind a queue with the same times."""
+        before = self.queues[queue.jobs[0].before]
+        shares: dict[int, float] = {}
+        for job in queue.jobs:
+            for work, share in zip(job.works_of, job.shares, strict=True):
+                shares[work] = shares.get(work, 0.0) + job.rate * share
+        rate = sum(shares.values())
+        works = np.array(sorted(shares), np.float64)
+        of_work = dict(
+            zip(
+                sorted(shares),
+                second_queue(rate, works, np.array([shares[int(w)] for w in works]) / rate),
+                strict=True,
+            )
+        )
+        queue.waits = np.array(
+            [
+                sum(s * of_work[w] for w, s in zip(job.works_of, job.shares, strict=True))
+                for job in queue.jobs
+            ]
+        )
+        # All of its frames come here, and the first queue was one of Poisson arrivals.
+        queue.is_exact = before.is_exact and len(before.jobs) == len(queue.jobs)
+
+    def _wait(self, server: int, queue: _Queue) -> None:
+        """Find the mean waiting time of each job."""
+        jobs = queue.jobs
+        rates = np.array([job.rate for job in jobs])
+        rate, mean = queue.rate, queue.load / queue.rate
+        square = float(rates @ [job.square for job in jobs]) / rate
+        c_a = float(rates @ [job.scv for job in jobs]) / rate
+        c_s = max(square / mean**2 - 1, 0.0) if mean > 0 else 0.0
+        if mean == 0:
+            queue.waits = np.zeros(len(jobs))
+            return
+        exact = float(m_g_1(rate, mean, square))
+        of_all = float(marchal(rate, mean, c_s, c_a))
+        group = self._groups(server, queue)
+        levels = np.array([group[job.level] for job in jobs])
+        if len(group) == 1:
+            queue.waits = np.full(len(jobs), of_all)
+            self._lose(server, queue, rate * mean, is_constant=square / mean**2 - 1 < 1e-9)
+            return
+        count = max(group.values()) + 1
+        of_level = [levels == level for level in range(count)]
+        per = [
+            np.array([float((rates * values)[here].sum()) for here in of_level])
+            for values in (
+                np.ones(len(jobs)),
+                np.array([job.mean for job in jobs]),
+                np.array([job.square for job in jobs]),
+            )
+        ]
+        share = np.where(per[0] > 0, per[0], 1)
+        waits = cobham(per[0], per[1] / share, per[2] / share)
+        # Arrivals that are no Poisson process change all classes alike.
+        factor = of_all / exact if math.isfinite(exact) and exact > 0 else 1.0
+        queue.waits = waits[levels] * factor
+
+    def _groups(self, server: int, queue: _Queue) -> dict[int, int]:
+        """Return the level of priority of each class; classes with quanta share one."""
+        found: dict[int, int] = {}
+        classes = self.network.servers[server].classes
+        level = -1
+        for number, one in enumerate(classes):
+            has_quantum = one.quantum is not None
+            if not (has_quantum and number and classes[number - 1].quantum is not None):
+                level += 1
+            found[number] = level
+        if any(one.quantum is not None for one in classes) and len(classes) > 1:
+            queue.is_exact = False
+        return found
+
+    def _lose(self, server: int, queue: _Queue, load: float, *, is_constant: bool) -> None:
+        """Find the loss of a port with limited room."""
+        if server >= len(self.network.owner):
+            return
+        kind = self.network.kinds[self.network.owner[server]]
+        room = None if isinstance(kind, Host) else getattr(kind, "queue_frames", None)
+        if getattr(kind, "queue_octets", None) is not None:
+            queue.loss = None
+        if room is None:
+            return
+        if not is_constant:
+            queue.loss = None
+            return
+        loss, waits = m_d_1_k(load, room)
+        queue.loss = loss
+        queue.waits = np.full(len(queue.jobs), waits * queue.jobs[0].mean)
+
+    # Flows
+
+    def _flow(self, number: int) -> FlowMean:
+        flow, source = self.scenario.flows[number], self.sources[number]
+        if isinstance(source, str):
+            return FlowMean(flow.name, None, None, None, (), source)
+        queues = [self.queues[self.network.rows.server[visit]] for visit in self._union(number)]
+        names = [
+            self.network.servers[self.network.rows.server[v]].name for v in self._union(number)
+        ]
+        for name, queue in zip(names, queues, strict=True):
+            if queue.fault is not None:
+                return FlowMean(flow.name, None, None, None, (), f"{name}: {queue.fault}")
+        delays_ps = [self._delay_ps(path, source) for path in self.paths[number].values()]
+        delay_s = sum(delays_ps) / len(delays_ps) / PS_PER_S
+        losses = [self._loss(path) for path in self.paths[number].values()]
+        loss = None if None in losses else sum(one or 0.0 for one in losses) / len(losses)
+        rate = None if loss is None else source.rate * PS_PER_S * (1 - loss)
+        reason = None
+        if not math.isfinite(delay_s):
+            full = next(
+                name
+                for name, queue, visit in zip(names, queues, self._union(number), strict=True)
+                if not math.isfinite(queue.waits[self.position[visit]])
+            )
+            reason, rate, loss = f"{full} has no room for its load: its queue grows", None, None
+        is_exact = all(
+            queue.is_exact or not queue.waits[self.position[visit]]
+            for queue, visit in zip(queues, self._union(number), strict=True)
+        )
+        cautions = () if is_exact else (Caution.APPROXIMATION,)
+        delay = None if reason else delay_s
+        return FlowMean(flow.name, delay, loss, rate, cautions, reason)
+
+    def _union(self, number: int) -> list[int]:
+        return list(dict.fromkeys(visit for path in self.paths[number].values() for visit in path))
+
+    def _delay_ps(self, path: Sequence[int], source: Source) -> float:
+        waits = sum(
+            float(self.queues[self.network.rows.server[visit]].waits[self.position[visit]])
+            for visit in path
+        )
+        timings = [self.network.timings[self.network.rows.timing[visit]] for visit in path]
+        alone = sum(
+            share * alone_ps(timings, message)
+            for share, message in zip(source.shares, source.messages, strict=True)
+        )
+        return waits + alone
+
+    def _loss(self, path: Sequence[int]) -> float | None:
+        kept = 1.0
+        for visit in path:
+            loss = self.queues[self.network.rows.server[visit]].loss
+            if loss is None:
+                return None
+            kept *= 1 - loss
+        return 1 - kept
+
+
+def alone_ps(timings: Sequence[Timing], message: Message) -> int:
+    """Return how long a message takes that meets no other, frame behind frame; exact."""
+    free = [0] * len(timings)
+    complete = 0
+    for octets in message:
+        ready = complete = 0
+        for at, timing in enumerate(timings):
+            service = timing.service_ps(octets)
+            start = max(ready, free[at], complete - service)
+            free[at] = start + service + timing.gap_ps
+            ready = start + timing.head_ps(octets) + timing.delay_ps
+            complete = start + service + timing.delay_ps
+    return complete
+
+
+def _known(node: Node) -> Node:
+    switch = node.kind.switch
+    if not isinstance(switch, Switch) or switch.learning == "known":
+        return node
+    return replace(node, kind=Kind(switch=replace(switch, learning="known")))

@@ -1,0 +1,185 @@
+"""Mean waiting times of single queues, and losses of those with limited room.
+
+All functions take arrays that broadcast and return an array. Rates are in 1/s (or any unit of
+inverse time), services are moments of the time that a frame occupies the server. Waiting is
+infinite where the server is overloaded.
+"""
+
+import numpy as np
+
+from ethermeter.arguments import Array, Numbers
+
+
+def m_g_1(rate: Numbers, mean: Numbers, square: Numbers) -> Array:
+    """Return the mean waiting time of M/G/1: λ E[S²] / (2 (1 − ρ)).
+
+    Source
+    ------
+    Pollaczek 1930, Khinchine 1932; Kleinrock, Queueing Systems I (1975), equation 5.66.
+    """
+    rate, mean, square = np.broadcast_arrays(*map(_floats, (rate, mean, square)))
+    return _stable(rate * square / 2, 1 - rate * mean)
+
+
+def cobham(rates: Array, means: Array, squares: Array) -> Array:
+    """Return the mean waiting time of each class of M/G/1 with non-preemptive priorities.
+
+    W_k = R / ((1 − σ_{k−1}) (1 − σ_k)) with R = Σ λ_i E[S_i²] / 2, of which lower classes count
+    with the frame in service only. Classes stand on the last axis, the highest first. An overloaded
+    lower class always has a frame in service: it counts with the load that is left to it.
+
+    Source
+    ------
+    Cobham 1954, Operations Research 2(1), pages 70-76.
+    """
+    loads = rates * means
+    upto = np.cumsum(loads, axis=-1)
+    before = upto - loads
+    # Share of its arrivals that a class can serve: less than 1 where it is overloaded.
+    served = np.clip((1 - before) / np.where(loads > 0, loads, 1), 0, 1)
+    rest = np.sum(np.where(loads > 0, served, 0) * rates * squares, axis=-1, keepdims=True) / 2
+    return _stable(_stable(rest, 1 - before), 1 - upto)
+
+
+def marchal(rate: Numbers, mean: Numbers, service_scv: Numbers, arrival_scv: Numbers) -> Array:
+    """Return Marchal's approximation of the mean waiting time of GI/G/1.
+
+    An approximation: ρ² (1 + c_s²) / (1 + ρ² c_s²) · (c_a² + ρ² c_s²) / (2 λ (1 − ρ)), with the
+    squared coefficients of variation of services and of times between arrivals. It is exact for
+    Poisson arrivals.
+
+    Source
+    ------
+    Marchal 1976, AIIE Transactions 8(4), pages 473-478.
+    """
+    rate, mean, c_s, c_a = np.broadcast_arrays(
+        *map(_floats, (rate, mean, service_scv, arrival_scv))
+    )
+    load = rate * mean
+    first = load**2 * (1 + c_s) / (1 + load**2 * c_s)
+    return _stable(first * (c_a + load**2 * c_s), 2 * rate * (1 - load))
+
+
+def kingman(rate: Numbers, mean: Numbers, service_scv: Numbers, arrival_scv: Numbers) -> Array:
+    """Return Kingman's upper bound of the mean waiting time of GI/G/1.
+
+    λ (σ_a² + σ_s²) / (2 (1 − ρ)), with the variances of times between arrivals and of services.
+
+    Source
+    ------
+    Kingman 1962, Biometrika 49(3/4), pages 315-324.
+    """
+    rate, mean, c_s, c_a = np.broadcast_arrays(
+        *map(_floats, (rate, mean, service_scv, arrival_scv))
+    )
+    variance = np.divide(c_a, rate**2, out=np.zeros_like(rate), where=rate > 0) + c_s * mean**2
+    return _stable(rate * variance / 2, 1 - rate * mean)
+
+
+def m_m_1_k_loss(load: Numbers, room: Numbers) -> Array:
+    """Return the share of arrivals that M/M/1/K loses, with room for K, one in service included.
+
+    (1 − ρ) ρ^K / (1 − ρ^{K+1}), and 1 / (K + 1) at ρ = 1.
+
+    Source
+    ------
+    Kleinrock, Queueing Systems I (1975), equation 3.43.
+    """
+    load, room = np.broadcast_arrays(*map(_floats, (load, room)))
+    # The sum of ρ^−j for j from 0 to K is what one over the loss is.
+    exponents = np.arange(int(room.max(initial=0)) + 1)
+    with np.errstate(divide="ignore", over="ignore"):
+        terms = np.where(
+            exponents <= room[..., None], load[..., None] ** -exponents.astype(float), 0.0
+        )
+        return np.where(load > 0, 1 / terms.sum(axis=-1), np.where(room > 0, 0.0, 1.0))
+
+
+def m_d_1_k(load: float, room: int) -> tuple[float, float]:
+    """Return the share of arrivals that M/D/1/K loses, and its mean waiting time in services.
+
+    Exact, by the chain of what a departure leaves behind: with a_j the probability of j arrivals in
+    a service, its distribution π over 0 … K − 1 gives the loss 1 − 1 / (π_0 + ρ). The waiting time
+    of what is not lost follows from Little's law.
+
+    Parameters
+    ----------
+    load
+        Arrivals in a service, above 0.
+    room
+        Room in frames, the one in service included, from 1.
+
+    Source
+    ------
+    Gross, Shortle, Thompson and Harris, Fundamentals of Queueing Theory (2008), section 5.1.8.
+    """
+    arrivals = np.empty(room + 1)
+    arrivals[0] = np.exp(-load)
+    for count in range(1, room + 1):
+        arrivals[count] = arrivals[count - 1] * load / count
+    # Balance of the states below j + 1 gives what follows from what is before: π_{j+1} a_0 =
+    # π_j − π_0 a_j − Σ_{i=1..j} π_i a_{j−i+1}.
+    left = np.zeros(room)
+    left[0] = 1.0
+    for state in range(room - 1):
+        inflow = left[0] * arrivals[state]
+        inflow += left[1 : state + 1] @ arrivals[state:0:-1]
+        left[state + 1] = (left[state] - inflow) / arrivals[0]
+    left /= left.sum()
+    served = 1 / (left[0] + load)  # share of arrivals that are served, p_0 = π_0 / (π_0 + ρ)
+    loss = 1 - served
+    present = left * served
+    mean = present @ np.arange(room) + loss * room
+    return float(loss), float(mean / (load * served) - 1)
+
+
+def second_queue(rate: float, works: Array, shares: Array) -> Array:
+    """Return the mean waiting time of frames by their work in a queue behind an M/G/1 queue.
+
+    Frames need the same time at both. Then the time S that one spends at the second is the larger
+    of its own work and of S of the frame before less the idle time between them. With p the share
+    of frames of work up to x, and θ = E[e^{−λ (1 − θ) S}; S ≤ x] the probability that a busy period
+    has no longer one: (1 − ρ) (1 − θ) / (1 − p) of all frames have had no longer one before them in
+    theirs, and v(x) = exp(−λ ∫_x (1 − θ)) of busy periods find nothing longer left from before.
+
+    Parameters
+    ----------
+    rate
+        Frames in a unit of time, ρ = rate · mean work below 1.
+    works, shares
+        Different works in rising order, and the share of frames with each; shape (works,).
+
+    Source
+    ------
+    Boxma 1979, Advances in Applied Probability 11(3), pages 616-643.
+    """
+    load = rate * float(works @ shares)
+    if load >= 1:
+        return np.full(len(works), np.inf)
+    waits = np.zeros(len(works))
+    nothing_left = 1.0  # v, from above
+    for at in reversed(range(len(works) - 1)):
+        upto, theta = float(shares[: at + 1].sum()), 0.0
+        for _ in range(10_000):
+            found = float(shares[: at + 1] @ np.exp(-rate * (1 - theta) * works[: at + 1]))
+            if abs(found - theta) < 1e-15:
+                break
+            theta = found
+        none_before = (1 - load) * (1 - theta) / (1 - upto)
+        step, decay = works[at + 1] - works[at], rate * (1 - theta)
+        none = none_before * nothing_left * -np.expm1(-decay * step) / decay
+        waits[at] = waits[at + 1] + step - none
+        nothing_left *= np.exp(-decay * step)
+    return waits
+
+
+def _floats(value: Numbers) -> Array:
+    return np.asarray(value, np.float64)
+
+
+def _stable(numerator: Array, denominator: Array) -> Array:
+    """Return a quotient, infinite where the denominator is not above 0 and frames come."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(
+            numerator == 0, 0.0, np.where(denominator > 0, numerator / denominator, np.inf)
+        )

@@ -1,0 +1,198 @@
+"""Means of networks by queueing theory: single queues by hand, and networks by simulation.
+
+Simulations have exactly the assumptions of what is tested. Their interval is Student's t over
+replications, wide enough that one of all values here is outside with a probability of 1%.
+"""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from ethermeter import plan
+from ethermeter.engines.simulation import simulated
+from ethermeter.experiment import load
+from ethermeter.metrics import Caution
+from ethermeter.scenario import Scenario
+from ethermeter.theory.queueing import Means, means_of
+from ethermeter.theory.queueing.waiting import (
+    cobham,
+    kingman,
+    m_d_1_k,
+    m_g_1,
+    m_m_1_k_loss,
+    marchal,
+    second_queue,
+)
+from ethermeter.trial import core_trial
+from networks import network
+from scipy import stats
+
+REPLICATIONS = 12
+T = stats.t.ppf(1 - 0.01 / 20 / 2, REPLICATIONS - 1)
+"""About 20 values are compared with intervals."""
+PHASES = """
+[phases]
+transmit = "10 s"
+measure = "last 9 s"
+drain = "1 s"
+"""
+
+
+def flow(name: str, ends: str, load_: float, *, frames: str = "1000 B", more: str = "") -> str:
+    sender, receiver = ends.split(" to ")
+    return (
+        f'[[flows]]\nname = "{name}"\nfrom = "{sender}"\nto = "{receiver}"\nframes = "{frames}"\n'
+        f"arrivals = {{ poisson_load = {load_} }}\n{more}\n"
+    )
+
+
+def answers(tmp_path: Path, text: str) -> tuple[Scenario, Means]:
+    path = tmp_path / "x.toml"
+    path.write_text(text + PHASES, encoding="utf-8")
+    (trial,) = plan.expand([load(path)]).trials
+    return trial.scenario, means_of(trial.scenario)
+
+
+def simulated_delays(scenario: Scenario) -> tuple[np.ndarray, np.ndarray]:
+    """Mean one-way delays of the flows in s, and their half-widths."""
+    each = []
+    for seed in range(REPLICATIONS):
+        delays = simulated(core_trial(scenario, seed=seed))[0].flows.one_way
+        each.append(delays.sum_ps / delays.count / 1e12)
+    error = np.std(each, axis=0, ddof=1) / math.sqrt(REPLICATIONS)
+    return np.mean(each, axis=0), T * error
+
+
+def check_exact(tmp_path: Path, text: str) -> None:
+    scenario, means = answers(tmp_path, text)
+    seen, half_width = simulated_delays(scenario)
+    assert [each.cautions for each in means.flows] == [()] * len(means.flows)
+    expected = np.array([each.delay_s for each in means.flows])
+    assert (half_width < 0.1 * expected).all(), "no test at all"
+    assert (np.abs(seen - expected) < half_width).all(), (seen, expected, half_width)
+
+
+def test_one_wire_with_frames_of_one_length_is_m_d_1(tmp_path):
+    _, means = answers(tmp_path, network(flow("f", "a to b", 0.5), title="x"))
+    # A frame keeps the wire for 1020 octets of 800 ns, and its last bit is out after 1008. At a
+    # load of a half it waits for half of one on average.
+    assert means.flows[0].delay_s == pytest.approx((510 + 1008) * 800e-9, rel=1e-12)
+    assert means.ports[0].utilisation == pytest.approx(0.5)
+    assert means.ports[1].utilisation == 0
+    assert (means.saturation.scale, means.saturation.resource) == (pytest.approx(2), "wire a → b")
+    # By Little's law: its frames are there for the delay.
+    assert means.ports[0].queue_frames == pytest.approx(0.5 / 1020 * (510 + 1008))
+    check_exact(tmp_path, network(flow("f", "a to b", 0.7), title="x"))
+
+
+def test_a_mix_of_lengths_is_m_g_1_and_what_follows_is_a_queue_with_the_same_times(tmp_path):
+    mixed = flow("f", "a to b", 0.6, frames="64 B x 3 + 594 B x 1 + 1518 B x 1")
+    check_exact(tmp_path, network(mixed, title="x"))
+    check_exact(tmp_path, network(mixed, title="x", switch=""))
+
+
+def test_priorities_at_one_wire_are_cobhams(tmp_path):
+    flows = [
+        flow("high", "a to b", 0.2, more="priority = 7", frames="400 B"),
+        flow("middle", "a to b", 0.3, more="priority = 4"),
+        flow("low", "a to b", 0.25, more="priority = 1", frames="1518 B"),
+    ]
+    text = network("".join(flows), title="x").replace("[network]", "[network]\nclasses = 8")
+    check_exact(tmp_path, text)
+
+
+def test_an_empty_path_takes_its_time_to_the_picosecond(tmp_path):
+    more = 'overlap = "14 B"\nfabric = { shared = { name = "plane", per_byte = "2 ns" } }'
+    rest = """
+[[flows]]
+name = "f"
+from = "a"
+to = "b"
+data = "4000 B"
+arrivals = { regular = "1 s" }
+"""
+    scenario, means = answers(tmp_path, network(rest, title="x", switch=more))
+    counts, _ = simulated(core_trial(scenario))
+    assert counts.flows.one_way.count[0] > 5
+    assert round(means.flows[0].delay_s * 1e12) == counts.flows.one_way.max_ps[0]
+
+
+def test_a_limited_queue_loses_what_m_d_1_k_does(tmp_path):
+    flows = [flow(f"f{at}", f"s{at} to b", 0.06) for at in range(1, 16)]
+    hosts = ("b", *(f"s{at}" for at in range(1, 16)))
+    text = network("".join(flows), title="x", hosts=hosts, switch="queue = 4")
+    scenario, means = answers(tmp_path, text)
+    assert {each.cautions for each in means.flows} == {(Caution.APPROXIMATION,)}
+    lost = sent = 0
+    for seed in range(4):
+        counts, _ = simulated(core_trial(scenario, seed=seed))
+        lost += counts.flows.balance.lost[:, 0].sum()
+        sent += counts.flows.balance.sent.sum()
+    # Fifteen senders of 6% each are nearly a Poisson process; what their wires take away of its
+    # variation, 6% squared, changes the loss by less than 10%.
+    assert means.flows[0].loss == pytest.approx(lost / sent, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    ("more", "reason"),
+    [
+        ('arrivals = "saturated"', "its source is saturated"),
+        ('arrivals = { poisson = "1 /s" }\nresponse = {}', "its requests wait for responses"),
+        ('arrivals = { poisson = "2000 /s" }', "has no room for its load"),
+    ],
+)
+def test_what_has_no_mean_says_why(tmp_path, more, reason):
+    rest = f'[[flows]]\nname = "f"\nfrom = "a"\nto = "b"\nframes = "1000 B"\n{more}\n'
+    _, means = answers(tmp_path, network(rest, title="x"))
+    assert means.flows[0].delay_s is None
+    assert reason in (means.flows[0].reason or "")
+
+
+def test_formulas_of_single_queues():
+    # Exponential services of mean 1: W = ρ / (1 − ρ); constant ones half of it.
+    assert m_g_1(0.8, 1, 2) == pytest.approx(4)
+    assert m_g_1(0.8, 1, 1) == pytest.approx(2)
+    assert m_g_1(1.0, 1, 1) == math.inf
+    # One class is M/G/1; of two alike the mean over both is, too (conservation).
+    both = cobham(np.array([0.3, 0.5]), np.ones(2), np.full(2, 2.0))
+    assert both == pytest.approx([0.8 / 0.7, 0.8 / 0.7 / 0.2])
+    assert 0.3 * both[0] + 0.5 * both[1] == pytest.approx(0.8 * m_g_1(0.8, 1, 2))
+    # Exact for Poisson arrivals, and below Kingman's bound for others.
+    assert marchal(0.8, 1, 1, 1) == pytest.approx(4)
+    assert marchal(0.8, 1, 0.2, 0.5) < kingman(0.8, 1, 0.2, 0.5)
+    assert kingman(0.8, 1, 0, 0) == 0
+    assert m_m_1_k_loss(0.5, 3) == pytest.approx(0.5 * 0.125 / (1 - 0.0625))
+    assert m_m_1_k_loss(1.0, 4) == pytest.approx(0.2)
+
+
+def test_m_d_1_k_by_hand_and_in_the_limit():
+    # With room for one, what arrives during a service is lost: ρ / (1 + ρ); nothing waits.
+    assert m_d_1_k(0.9, 1) == pytest.approx((0.9 / 1.9, 0))
+    # With room for two: π_0 = e^−ρ, so that the loss is 1 − 1 / (e^−ρ + ρ).
+    assert m_d_1_k(0.5, 2)[0] == pytest.approx(1 - 1 / (math.exp(-0.5) + 0.5))
+    loss, wait = m_d_1_k(0.5, 60)
+    assert loss < 1e-12
+    assert wait == pytest.approx(m_g_1(0.5, 1, 1))
+
+
+def test_the_second_queue_of_two_lengths_by_a_recursion_of_frames():
+    # 400 000 frames through both queues, Lindley's recursion at each.
+    generator = np.random.default_rng(3)
+    count, rate = 400_000, 0.5
+    works = np.where(generator.random(count) < 0.3, 3.0, 0.5)
+    arrive = np.cumsum(generator.exponential(1 / rate, count))
+    waits = np.empty(count)
+    first = second = 0.0
+    for at in range(count):
+        first = max(first, arrive[at]) + works[at]
+        waits[at] = max(second - first, 0)
+        second = max(second, first) + works[at]
+    expected = second_queue(rate, np.array([0.5, 3.0]), np.array([0.7, 0.3]))
+    assert expected[1] == 0
+    assert (waits[works == 3.0] < 1e-9).all()
+    short = waits[works == 0.5].reshape(-1)[: count // 2]
+    parts = short[: len(short) // 50 * 50].reshape(50, -1).mean(axis=1)
+    half_width = stats.t.ppf(0.9995, 49) * parts.std(ddof=1) / math.sqrt(50)
+    assert half_width < 0.05
+    assert abs(parts.mean() - expected[0]) < half_width
