@@ -102,6 +102,59 @@ def test_priorities_at_one_wire_are_cobhams(tmp_path):
     check_exact(tmp_path, text)
 
 
+TREE = """\
+title = "A tree of two switches"
+[network]
+rate = "10 Mb/s"
+[[network.hosts]]
+name = "sink"
+[[network.switches]]
+name = "s"
+[[network.switches]]
+name = "t"
+[[network.links]]
+ends = ["s", "t"]
+[[network.links]]
+ends = ["t", "sink"]
+"""
+
+
+def test_waits_in_a_tree_of_one_length_are_together_those_of_one_queue(tmp_path):
+    text = TREE
+    for name, switch in zip("abcd", "sstt", strict=True):
+        text += f'[[network.hosts]]\nname = "{name}"\n'
+        text += f'[[network.links]]\nends = ["{name}", "{switch}"]\n'
+    text += "".join(flow(name, f"{name} to sink", 0.2) for name in "abcd")
+    scenario, means = answers(tmp_path, text)
+    assert {each.cautions for each in means.flows} == {(Caution.APPROXIMATION,)}
+    # Three hops from a and b, two from c and d, of 1008 octets of 800 ns each; and the wait of
+    # M/D/1 at a load of 0.8: twice the 1020 octets of a frame and its gap.
+    by_hand = (2.5 * 1008 + 2 * 1020) * 800e-9
+    assert np.mean([each.delay_s for each in means.flows]) == pytest.approx(by_hand, rel=1e-9)
+    seen, half_width = simulated_delays(scenario)
+    # Half-widths of flows that wait for each other do not average out.
+    assert abs(seen.mean() - by_hand) < half_width.max()
+
+
+def test_regular_flows_that_meet_wait_and_one_alone_does_not(tmp_path):
+    regular = 'arrivals = { regular = "8.16 ms" }'
+    names = [f"s{at}" for at in range(8)]
+    flows = [
+        f'[[flows]]\nname = "{name}"\nfrom = "{name}"\nto = "b"\nframes = "1000 B"\n{regular}\n'
+        for name in names
+    ]
+    text = network("".join(flows), title="x", hosts=("b", *names), switch="")
+    (one, *_) = answers(tmp_path, text)[1].flows
+    empty_s = 2 * 1008 * 800e-9
+    assert one.cautions == (Caution.APPROXIMATION,)
+    # Eight of a tenth each: less than as many Poisson flows at one queue, more than nothing.
+    assert empty_s < one.delay_s < empty_s + 2 * 1020 * 800e-9
+    alone = network(flows[0], title="x", hosts=("b", "s0"), switch="")
+    (one,) = answers(tmp_path, alone)[1].flows
+    assert one.cautions == ()
+    assert one.delay_s == pytest.approx(empty_s, rel=1e-12)
+
+
 def test_an_empty_path_takes_its_time_to_the_picosecond(tmp_path):
     more = 'overlap = "14 B"\nfabric = { shared = { name = "plane", per_byte = "2 ns" } }'
     rest = """

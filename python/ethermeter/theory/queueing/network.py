@@ -1,9 +1,11 @@
 """Means of a network: queues at the resources on the paths of its flows.
 
 A message is a job: at each resource it waits, and needs the time of all its frames. The first
-queue of Poisson arrivals is exact; what follows is an approximation with two moments, after
-Whitt's Queueing Network Analyzer (1983): departures have c_d² = ρ² c_s² + (1 − ρ²) c_a², and a
-share p of them 1 + p (c_d² − 1). Without load every path is exact.
+queue of Poisson arrivals is exact. What came through one resource before comes one by one, and is
+spared the wait that it would have here alone, at most that which it had there. Where all take one
+constant time this is exact for all messages together: the waits along a path are those of one queue
+(I. Rubin, Communication networks: message path delays, IEEE Trans. Information Theory 20(6), 1974).
+Else it is an approximation. Without load every path is exact.
 """
 
 import math
@@ -15,6 +17,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from ethermeter.arguments import Array
+from ethermeter.counts import Integers
 from ethermeter.metrics import Caution
 from ethermeter.scenario import Host, Kind, Node, Scenario, Switch
 from ethermeter.theory.bounds.network import Emission, Network
@@ -22,7 +25,14 @@ from ethermeter.theory.bounds.sources import Arrivals, Message
 from ethermeter.theory.bounds.stages import Timing
 from ethermeter.theory.queueing.results import FlowMean, Means, PortMean, Saturation
 from ethermeter.theory.queueing.sources import Source, source_of
-from ethermeter.theory.queueing.waiting import cobham, m_d_1_k, m_g_1, marchal, second_queue
+from ethermeter.theory.queueing.waiting import (
+    cobham,
+    m_d_1_k,
+    m_g_1,
+    marchal,
+    second_queue,
+    superposed,
+)
 
 PS_PER_S = 1e12
 
@@ -50,6 +60,8 @@ class _Job:
     """Work of each message [ps], with `shares`; `is_single`: whether each is one frame."""
     shares: tuple[float, ...]
     is_single: bool
+    came_through: tuple[tuple[int, float], ...]
+    """Resources from the last wire on, and the mean of its work there [ps]."""
 
 
 @dataclass(slots=True)
@@ -66,21 +78,14 @@ class _Queue:
     rate: float = 0.0
     """Messages in a picosecond; `load`: share of time that they take."""
     load: float = 0.0
-    departures: float = 1.0
-    """Squared variation of the times between departures."""
+    is_spared: bool = False
+    """Whether waits are less because jobs come one by one."""
 
     def add_up(self) -> None:
         """Find what follows from the sums over all jobs."""
         rates = np.array([job.rate for job in self.jobs])
         self.rate = float(rates.sum())
         self.load = float(rates @ [job.mean for job in self.jobs])
-        if self.load == 0:
-            return
-        mean = self.load / self.rate
-        square = float(rates @ [job.square for job in self.jobs]) / self.rate
-        c_a = float(rates @ [job.scv for job in self.jobs]) / self.rate
-        share = min(self.load, 1.0) ** 2
-        self.departures = share * max(square / mean**2 - 1, 0.0) + (1 - share) * c_a
 
 
 def means_of(scenario: Scenario) -> Means:
@@ -217,11 +222,8 @@ class _Analysis:
             )
         of_message = tuple(map(sum, works))
         parent = rows.parent[visit]
-        scv, is_exact = source.scv, source.is_poisson
-        is_exact = is_exact and all(len(message) == 1 for message in source.messages)
+        is_exact = source.is_poisson and all(len(message) == 1 for message in source.messages)
         if parent >= 0 and (before := self.queues[rows.server[parent]]).jobs:
-            if before.load > 0 and parent in self.position:
-                scv = 1 + source.rate / before.rate * (before.departures - 1)
             # Behind a resource that takes no time nothing has changed.
             is_exact = is_exact and before.load == 0
         every = [work for each in works for work in each]
@@ -229,7 +231,7 @@ class _Analysis:
             rows.flow[visit],
             rows.level[visit],
             source.rate,
-            scv,
+            source.scv,
             is_exact,
             sum(share * work for share, work in zip(source.shares, of_message, strict=True)),
             sum(share * work**2 for share, work in zip(source.shares, of_message, strict=True)),
@@ -238,7 +240,18 @@ class _Analysis:
             of_message,
             source.shares,
             all(len(each) == 1 for each in works),
+            self._came_through(visit),
         )
+
+    def _came_through(self, visit: int) -> tuple[tuple[int, float], ...]:
+        rows, found = self.network.rows, []
+        while (visit := rows.parent[visit]) >= 0:
+            server = rows.server[visit]
+            if visit in self.position:
+                found.append((server, self.queues[server].jobs[self.position[visit]].mean))
+            if server < len(self.network.owner):
+                break
+        return tuple(found)
 
     def _is_spaced(self, queue: _Queue) -> bool:
         """Whether all comes from one resource, from which frames come no faster than they go."""
@@ -261,62 +274,39 @@ class _Analysis:
     def _wait_again(self, queue: _Queue) -> None:
         """Find the mean waiting time of each job behind a queue with the same times."""
         before = self.queues[queue.jobs[0].before]
-        shares: dict[int, float] = {}
-        for job in queue.jobs:
-            for work, share in zip(job.works_of, job.shares, strict=True):
-                shares[work] = shares.get(work, 0.0) + job.rate * share
-        rate = sum(shares.values())
-        works = np.array(sorted(shares), np.float64)
-        of_work = dict(
-            zip(
-                sorted(shares),
-                second_queue(rate, works, np.array([shares[int(w)] for w in works]) / rate),
-                strict=True,
-            )
-        )
-        queue.waits = np.array(
-            [
-                sum(s * of_work[w] for w, s in zip(job.works_of, job.shares, strict=True))
-                for job in queue.jobs
-            ]
-        )
+        queue.waits = _waits_again(queue.jobs)
         # All of its frames come here, and the first queue was one of Poisson arrivals.
         queue.is_exact = before.is_exact and len(before.jobs) == len(queue.jobs)
 
     def _wait(self, server: int, queue: _Queue) -> None:
         """Find the mean waiting time of each job."""
-        jobs = queue.jobs
-        rates = np.array([job.rate for job in jobs])
-        rate, mean = queue.rate, queue.load / queue.rate
-        square = float(rates @ [job.square for job in jobs]) / rate
-        c_a = float(rates @ [job.scv for job in jobs]) / rate
-        c_s = max(square / mean**2 - 1, 0.0) if mean > 0 else 0.0
-        if mean == 0:
-            queue.waits = np.zeros(len(jobs))
-            return
-        exact = float(m_g_1(rate, mean, square))
-        of_all = float(marchal(rate, mean, c_s, c_a))
         group = self._groups(server, queue)
-        levels = np.array([group[job.level] for job in jobs])
+        levels = np.array([group[job.level] for job in queue.jobs])
+        arrivals = _Arrivals.of(queue.jobs, levels)
+        queue.waits = arrivals.waits()
+        self._spare(queue, arrivals)
         if len(group) == 1:
-            queue.waits = np.full(len(jobs), of_all)
-            self._lose(server, queue, rate * mean, is_constant=square / mean**2 - 1 < 1e-9)
-            return
-        count = max(group.values()) + 1
-        of_level = [levels == level for level in range(count)]
-        per = [
-            np.array([float((rates * values)[here].sum()) for here in of_level])
-            for values in (
-                np.ones(len(jobs)),
-                np.array([job.mean for job in jobs]),
-                np.array([job.square for job in jobs]),
-            )
-        ]
-        share = np.where(per[0] > 0, per[0], 1)
-        waits = cobham(per[0], per[1] / share, per[2] / share)
-        # Arrivals that are no Poisson process change all classes alike.
-        factor = of_all / exact if math.isfinite(exact) and exact > 0 else 1.0
-        queue.waits = waits[levels] * factor
+            self._lose(server, queue, queue.load, is_constant=arrivals.service_scv() < 1e-9)
+
+    @staticmethod
+    def _spare(queue: _Queue, arrivals: "_Arrivals") -> None:
+        """Subtract what jobs from one resource would wait here alone, no slower than from there."""
+        through: dict[int, list[tuple[int, float]]] = {}
+        for at, job in enumerate(queue.jobs):
+            for resource, mean in job.came_through:
+                through.setdefault(resource, []).append((at, mean))
+        spared = np.zeros(len(queue.jobs))
+        for of in through.values():
+            numbers, means = zip(*of, strict=True)
+            here, before = np.array(numbers), np.array(means)
+            alone = arrivals.part(here, before).waits()
+            jobs = [queue.jobs[at] for at in numbers]
+            if not arrivals.levels.any() and _is_same(jobs, means):
+                alone = np.maximum(alone - _waits_again(jobs), 0.0)
+            spared[here] = np.maximum(spared[here], alone)
+        finite = np.isfinite(queue.waits)
+        queue.is_spared = bool(spared[finite].any())
+        queue.waits[finite] = np.maximum(queue.waits[finite] - spared[finite], 0.0)
 
     def _groups(self, server: int, queue: _Queue) -> dict[int, int]:
         """Return the level of priority of each class; classes with quanta share one."""
@@ -376,7 +366,7 @@ class _Analysis:
             )
             reason, rate, loss = f"{full} has no room for its load: its queue grows", None, None
         is_exact = all(
-            queue.is_exact or not queue.waits[self.position[visit]]
+            queue.is_exact or (not queue.is_spared and not queue.waits[self.position[visit]])
             for queue, visit in zip(queues, self._union(number), strict=True)
         )
         cautions = () if is_exact else (Caution.APPROXIMATION,)
@@ -421,6 +411,86 @@ def alone_ps(timings: Sequence[Timing], message: Message) -> int:
             ready = start + timing.head_ps(octets) + timing.delay_ps
             complete = start + service + timing.delay_ps
     return complete
+
+
+def _is_same(jobs: Sequence[_Job], means: Sequence[float]) -> bool:
+    """Whether jobs of single frames, of Poisson sources, need the times that they needed before."""
+    return all(
+        job.is_single and job.scv == 1 and job.mean == mean
+        for job, mean in zip(jobs, means, strict=True)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Arrivals:
+    """Jobs that meet at a queue, as arrays: `means` and `squares` of their work [ps, ps²]."""
+
+    levels: Integers
+    rates: Array
+    means: Array
+    squares: Array
+    scvs: Array
+
+    @classmethod
+    def of(cls, jobs: Sequence[_Job], levels: Integers) -> "_Arrivals":
+        values = np.array([(job.rate, job.mean, job.square, job.scv) for job in jobs]).T
+        return cls(levels, *values)
+
+    def part(self, here: Integers, most: Array) -> "_Arrivals":
+        """Return some of the jobs, with works of which the mean is at most `most`."""
+        means = self.means[here]
+        scale = np.divide(most, means, out=np.ones(len(here)), where=means > most)
+        return _Arrivals(
+            self.levels[here],
+            self.rates[here],
+            means * scale,
+            self.squares[here] * scale**2,
+            self.scvs[here],
+        )
+
+    def service_scv(self) -> float:
+        """Return the squared variation of the work of all jobs."""
+        load = float(self.rates @ self.means)
+        square = float(self.rates @ self.squares) * float(self.rates.sum())
+        return max(square / load**2 - 1, 0.0) if load > 0 else 0.0
+
+    def waits(self) -> Array:
+        """Return the mean waiting time of each job."""
+        rate, load = float(self.rates.sum()), float(self.rates @ self.means)
+        if load == 0:
+            return np.zeros(len(self.rates))
+        square, mean = float(self.rates @ self.squares) / rate, load / rate
+        c_a = superposed(self.rates, self.scvs, load)
+        near = float(marchal(rate, mean, self.service_scv(), c_a))
+        count = int(self.levels.max()) + 1
+        if count == 1:
+            return np.full(len(self.rates), near)
+        exact = float(m_g_1(rate, mean, square))
+        of_levels = (self.rates, self.rates * self.means, self.rates * self.squares)
+        rates, loads, squares = (np.bincount(self.levels, of, count) for of in of_levels)
+        share = np.where(rates > 0, rates, 1.0)
+        waits = cobham(rates.astype(float), loads / share, squares / share)
+        # Arrivals that are no Poisson process change all classes alike.
+        factor = near / exact if math.isfinite(exact) and exact > 0 else 1.0
+        found: Array = waits[self.levels] * factor
+        return found
+
+
+def _waits_again(jobs: Sequence[_Job]) -> Array:
+    """Return the mean waiting time of jobs behind a queue of the same jobs with the same times."""
+    shares: dict[int, float] = {}
+    for job in jobs:
+        for work, share in zip(job.works_of, job.shares, strict=True):
+            shares[work] = shares.get(work, 0.0) + job.rate * share
+    works = sorted(shares)
+    rate = sum(shares.values())
+    waits = second_queue(
+        rate, np.array(works, np.float64), np.array([shares[work] for work in works]) / rate
+    )
+    of = dict(zip(works, waits, strict=True))
+    return np.array(
+        [sum(s * of[w] for w, s in zip(job.works_of, job.shares, strict=True)) for job in jobs]
+    )
 
 
 def _known(node: Node) -> Node:

@@ -60,6 +60,23 @@ def marchal(rate: Numbers, mean: Numbers, service_scv: Numbers, arrival_scv: Num
     return _stable(first * (c_a + load**2 * c_s), 2 * rate * (1 - load))
 
 
+def superposed(rates: Array, scvs: Array, load: float) -> float:
+    """Return the squared variation of the times between arrivals of streams that meet.
+
+    w Σ (λ_i / λ) c_i² + 1 − w, with w = 1 / (1 + 4 (1 − ρ)² (v − 1)) and v = λ² / Σ λ_i²: that of
+    the stream if there is one; of many, at a low load, nearly that of a Poisson process.
+
+    Source
+    ------
+    Whitt 1983, The queueing network analyzer, Bell System Technical Journal 62(9), equations 33
+    and 34.
+    """
+    rate = float(rates.sum())
+    streams = rate**2 / float(rates @ rates)
+    weight = 1 / (1 + 4 * (1 - min(load, 1.0)) ** 2 * (streams - 1))
+    return weight * float(rates @ scvs) / rate + 1 - weight
+
+
 def kingman(rate: Numbers, mean: Numbers, service_scv: Numbers, arrival_scv: Numbers) -> Array:
     """Return Kingman's upper bound of the mean waiting time of GI/G/1.
 
