@@ -17,10 +17,7 @@ from ethermeter.scenario import Scenario
 from ethermeter.theory.queueing import Means, means_of
 from ethermeter.theory.queueing.waiting import (
     cobham,
-    kingman,
-    m_d_1_k,
     m_g_1,
-    m_m_1_k_loss,
     marchal,
     second_queue,
 )
@@ -211,22 +208,8 @@ def test_formulas_of_single_queues():
     both = cobham(np.array([0.3, 0.5]), np.ones(2), np.full(2, 2.0))
     assert both == pytest.approx([0.8 / 0.7, 0.8 / 0.7 / 0.2])
     assert 0.3 * both[0] + 0.5 * both[1] == pytest.approx(0.8 * m_g_1(0.8, 1, 2))
-    # Exact for Poisson arrivals, and below Kingman's bound for others.
+    # Exact for Poisson arrivals.
     assert marchal(0.8, 1, 1, 1) == pytest.approx(4)
-    assert marchal(0.8, 1, 0.2, 0.5) < kingman(0.8, 1, 0.2, 0.5)
-    assert kingman(0.8, 1, 0, 0) == 0
-    assert m_m_1_k_loss(0.5, 3) == pytest.approx(0.5 * 0.125 / (1 - 0.0625))
-    assert m_m_1_k_loss(1.0, 4) == pytest.approx(0.2)
-
-
-def test_m_d_1_k_by_hand_and_in_the_limit():
-    # With room for one, what arrives during a service is lost: ρ / (1 + ρ); nothing waits.
-    assert m_d_1_k(0.9, 1) == pytest.approx((0.9 / 1.9, 0))
-    # With room for two: π_0 = e^−ρ, so that the loss is 1 − 1 / (e^−ρ + ρ).
-    assert m_d_1_k(0.5, 2)[0] == pytest.approx(1 - 1 / (math.exp(-0.5) + 0.5))
-    loss, wait = m_d_1_k(0.5, 60)
-    assert loss < 1e-12
-    assert wait == pytest.approx(m_g_1(0.5, 1, 1))
 
 
 def test_the_second_queue_of_two_lengths_by_a_recursion_of_frames():

@@ -95,6 +95,9 @@ def test_a_large_room_loses_nothing_and_waits_as_without_limit():
     found = theory.gross_2008_m_d_1_k([0.5, 0.9], room=400)
     assert (found.loss < 1e-12).all()
     np.testing.assert_allclose(found.wait, [0.5, 4.5], rtol=1e-9)
+    # Overloaded, it serves all the time: the loss is 1 - 1/ρ.
+    full = theory.gross_2008_m_d_1_k([1.5, 5.0], room=1000)
+    np.testing.assert_allclose(full.loss, [1 / 3, 0.8], rtol=1e-12)
 
 
 def sawtooth(largest: int) -> tuple[float, float]:

@@ -10,6 +10,7 @@ from ethermeter.theory.entry import OF_QUEUES, Output, Symbol, catalogued, read
 
 _LOAD = Range(1e-9, 100)
 _ROOM = Range(1, 1000, whole=True)
+_LARGE = 1e100
 
 OfferedLoad = Annotated[
     Numbers, Symbol("rho", "arrival rate times service time, of all arrivals", _LOAD)
@@ -78,7 +79,7 @@ def gross_2008_m_d_1_k(load: OfferedLoad, *, room: Room) -> Losses:
 
     """
     offered, most = read(gross_2008_m_d_1_k, load=load, room=room)
-    loss, wait = _each(offered, most, _fixed)
+    loss, wait = _each(offered, most, m_d_1_k)
     return Losses(plain(loss), plain(wait), plain(np.zeros(loss.shape, dtype=np.bool_)))
 
 
@@ -99,11 +100,23 @@ def _exponential(load: float, room: int) -> tuple[float, float]:
     return _of_states(held / held.sum(), load)
 
 
-def _fixed(load: float, room: int) -> tuple[float, float]:
-    """Return loss and wait of M/D/1/K.
+def m_d_1_k(load: float, room: int) -> tuple[float, float]:
+    """Return the loss of M/D/1/K, and its mean wait in services.
 
     As many departures leave k as arrivals lead beyond it: pi_(k+1) a_0 = pi_0 P(A > k)
-    + sum over j of pi_j P(A > k + 1 - j), without any difference.
+    + sum over j of pi_j P(A > k + 1 - j), a sum without any difference.
+
+    Parameters
+    ----------
+    load
+        Arrivals in a service, above 0.
+    room
+        Room in frames, the one in service included, from 1.
+
+    Source
+    ------
+    As of `gross_2008_m_d_1_k`.
+
     """
     counts = np.arange(1, room + 1)
     logs = np.concatenate([[0.0], np.cumsum(np.log(load / counts))]) - load
@@ -114,8 +127,10 @@ def _fixed(load: float, room: int) -> tuple[float, float]:
     for state in range(room - 1):
         up = left[0] * beyond[state] + left[1 : state + 1] @ beyond[state:0:-1]
         left[state + 1] = up / arrivals[0]
-        if left[state + 1] > 1e100:
+        if left[state + 1] > _LARGE:
             left /= left[state + 1]
+        if left[state + 1] < 1 / _LARGE:
+            break  # What is beyond is nothing.
     left /= left.sum()
     served = 1 / (left[0] + load)
     # What a departure leaves is what an arrival with room finds.

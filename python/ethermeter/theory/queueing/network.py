@@ -23,11 +23,11 @@ from ethermeter.scenario import Host, Kind, Node, Scenario, Switch
 from ethermeter.theory.bounds.network import Emission, Network
 from ethermeter.theory.bounds.sources import Arrivals, Message
 from ethermeter.theory.bounds.stages import Timing
+from ethermeter.theory.finite_queue import m_d_1_k
 from ethermeter.theory.queueing.results import FlowMean, Means, PortMean, Saturation
 from ethermeter.theory.queueing.sources import Source, source_of
 from ethermeter.theory.queueing.waiting import (
     cobham,
-    m_d_1_k,
     m_g_1,
     marchal,
     second_queue,

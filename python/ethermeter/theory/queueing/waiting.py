@@ -1,4 +1,4 @@
-"""Mean waiting times of single queues, and losses of those with limited room.
+"""Mean waiting times of single queues.
 
 All functions take arrays that broadcast and return an array. Rates are in 1/s (or any unit of
 inverse time), services are moments of the time that a frame occupies the server. Waiting is
@@ -75,79 +75,6 @@ def superposed(rates: Array, scvs: Array, load: float) -> float:
     streams = rate**2 / float(rates @ rates)
     weight = 1 / (1 + 4 * (1 - min(load, 1.0)) ** 2 * (streams - 1))
     return weight * float(rates @ scvs) / rate + 1 - weight
-
-
-def kingman(rate: Numbers, mean: Numbers, service_scv: Numbers, arrival_scv: Numbers) -> Array:
-    """Return Kingman's upper bound of the mean waiting time of GI/G/1.
-
-    λ (σ_a² + σ_s²) / (2 (1 − ρ)), with the variances of times between arrivals and of services.
-
-    Source
-    ------
-    Kingman 1962, Biometrika 49(3/4), pages 315-324.
-    """
-    rate, mean, c_s, c_a = np.broadcast_arrays(
-        *map(_floats, (rate, mean, service_scv, arrival_scv))
-    )
-    variance = np.divide(c_a, rate**2, out=np.zeros_like(rate), where=rate > 0) + c_s * mean**2
-    return _stable(rate * variance / 2, 1 - rate * mean)
-
-
-def m_m_1_k_loss(load: Numbers, room: Numbers) -> Array:
-    """Return the share of arrivals that M/M/1/K loses, with room for K, one in service included.
-
-    (1 − ρ) ρ^K / (1 − ρ^{K+1}), and 1 / (K + 1) at ρ = 1.
-
-    Source
-    ------
-    Kleinrock, Queueing Systems I (1975), equation 3.43.
-    """
-    load, room = np.broadcast_arrays(*map(_floats, (load, room)))
-    # The sum of ρ^−j for j from 0 to K is what one over the loss is.
-    exponents = np.arange(int(room.max(initial=0)) + 1)
-    with np.errstate(divide="ignore", over="ignore"):
-        terms = np.where(
-            exponents <= room[..., None], load[..., None] ** -exponents.astype(float), 0.0
-        )
-        return np.where(load > 0, 1 / terms.sum(axis=-1), np.where(room > 0, 0.0, 1.0))
-
-
-def m_d_1_k(load: float, room: int) -> tuple[float, float]:
-    """Return the share of arrivals that M/D/1/K loses, and its mean waiting time in services.
-
-    Exact, by the chain of what a departure leaves behind: with a_j the probability of j arrivals in
-    a service, its distribution π over 0 … K − 1 gives the loss 1 − 1 / (π_0 + ρ). The waiting time
-    of what is not lost follows from Little's law.
-
-    Parameters
-    ----------
-    load
-        Arrivals in a service, above 0.
-    room
-        Room in frames, the one in service included, from 1.
-
-    Source
-    ------
-    Gross, Shortle, Thompson and Harris, Fundamentals of Queueing Theory (2008), section 5.1.8.
-    """
-    arrivals = np.empty(room + 1)
-    arrivals[0] = np.exp(-load)
-    for count in range(1, room + 1):
-        arrivals[count] = arrivals[count - 1] * load / count
-    # Balance of the states below j + 1 gives what follows from what is before: π_{j+1} a_0 =
-    # π_j − π_0 a_j − Σ_{i=1..j} π_i a_{j−i+1}.
-    left = np.zeros(room)
-    left[0] = 1.0
-    for state in range(room - 1):
-        inflow = left[0] * arrivals[state]
-        inflow += left[1 : state + 1] @ arrivals[state:0:-1]
-        left[state + 1] = (left[state] - inflow) / arrivals[0]
-    left /= left.sum()
-    served = 1 / (left[0] + load)  # share of arrivals that are served, p_0 = π_0 / (π_0 + ρ)
-    loss = 1 - served
-    present = left * served
-    mean = present @ np.arange(room) + loss * room
-    return float(loss), float(mean / (load * served) - 1)
 
 
 def second_queue(rate: float, works: Array, shares: Array) -> Array:
