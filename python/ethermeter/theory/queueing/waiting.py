@@ -123,7 +123,6 @@ def _floats(value: Numbers) -> Array:
 
 def _stable(numerator: Array, denominator: Array) -> Array:
     """Return a quotient, infinite where the denominator is not above 0 and frames come."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(
-            numerator == 0, 0.0, np.where(denominator > 0, numerator / denominator, np.inf)
-        )
+    found = np.full(np.broadcast(numerator, denominator).shape, np.inf)
+    np.divide(numerator, denominator, out=found, where=denominator > 0)
+    return np.where(numerator == 0, 0.0, found)
