@@ -22,6 +22,8 @@ SHIPPED = (
     "pause",
     "hub-and-switch",
     "clock-comparison",
+    "industrial-ring",
+    "buffer-sizing",
 )
 
 

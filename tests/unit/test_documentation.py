@@ -134,5 +134,7 @@ def test_every_example_of_networks_is_sound(tmp_path):
         "pause",
         "hub-and-switch",
         "clock-comparison",
+        "industrial-ring",
+        "buffer-sizing",
     ):
         assert f"`{name}`" in NETWORKS
