@@ -15,7 +15,7 @@ from ethermeter.experiment import load
 from ethermeter.metrics import Caution
 from ethermeter.scenario import Scenario
 from ethermeter.theory.queueing import Means, means_of
-from ethermeter.theory.queueing.waiting import (
+from ethermeter.theory.waiting import (
     cobham,
     m_g_1,
     marchal,

@@ -9,6 +9,7 @@ from ethermeter.arguments import Array, Flags, Numbers, plain
 from ethermeter.theory.arguments import PACKET_S, SHARE, stable
 from ethermeter.theory.entry import OF_QUEUES, Output, Symbol, Unstable, catalogued, read
 from ethermeter.theory.pollaczek_khinchine import WaitS
+from ethermeter.theory.waiting import cobham
 
 MODEL = "cobham-1954"
 
@@ -80,8 +81,9 @@ def cobham_1954(
     )
     good = stable(MODEL, "load", own, 1 - above, unstable)
     residual = (own * service + above * service_above + below * service_below) / 2
-    with np.errstate(divide="ignore", invalid="ignore"):
-        wait = np.where(good, residual / ((1 - above) * (1 - above - own)), np.nan)
+    means = np.stack([service_above, service, service_below], axis=-1)
+    rates = np.stack([above, own, below], axis=-1) / means
+    wait = np.where(good, cobham(rates, means, means**2)[..., 1], np.nan)
     # A class below cannot be served more than is left.
     outside = ~good | (own + above + below > 1)
     return ClassWait(plain(wait), plain(residual), plain(outside))

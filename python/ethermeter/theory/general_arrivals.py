@@ -8,6 +8,7 @@ from ethermeter.arguments import Array, Numbers, Range, plain
 from ethermeter.theory.arguments import PACKET_S, stable
 from ethermeter.theory.entry import OF_QUEUES, Symbol, Unstable, catalogued, read
 from ethermeter.theory.pollaczek_khinchine import ArrivalRate, Wait
+from ethermeter.theory.waiting import marchal
 
 _SCV = Range(0, 1e6)
 ServiceTime = Annotated[Numbers, Symbol("E1", "mean service time", PACKET_S, "s")]
@@ -79,12 +80,8 @@ def marchal_1976(
         arrival_scv=arrival_scv,
         service_scv=service_scv,
     )
-    load = rate * mean
-    part = load**2 * of_services
-    factor = (of_arrivals + part) / (1 + part)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        wait = load * mean * (1 + of_services) / (2 * (1 - load)) * factor
-        return _wait("marchal-1976", rate, mean, wait, unstable)
+    wait = marchal(rate, mean, of_services, of_arrivals)
+    return _wait("marchal-1976", rate, mean, wait, unstable)
 
 
 def _wait(model: str, rate: Array, mean: Array, wait: Array, unstable: str) -> Wait:

@@ -15,6 +15,7 @@ from ethermeter.theory.arguments import (
     stable,
 )
 from ethermeter.theory.entry import OF_QUEUES, Output, Symbol, Unstable, catalogued
+from ethermeter.theory.waiting import m_g_1
 
 MODEL = "pollaczek-khinchine-1932"
 
@@ -83,6 +84,5 @@ def pollaczek_khinchine_1932(
     )
     good = stable(MODEL, "arrival_rate", rate, 1 / mean, unstable)
     load = rate * mean
-    with np.errstate(divide="ignore", invalid="ignore"):
-        wait = np.where(good, rate * square / (2 * (1 - load)), np.nan)
+    wait = np.where(good, m_g_1(rate, mean, square), np.nan)
     return Wait(plain(wait), plain(wait + mean), plain(load), plain(~good))

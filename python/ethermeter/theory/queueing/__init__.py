@@ -1,6 +1,6 @@
 """Queueing theory: mean delays, losses and saturation of networks.
 
-`waiting` has the formulas of single queues, as pure functions over arrays; `network` applies them
+`ethermeter.theory.waiting` has the formulas of single queues; `network` applies them
 to the resources on the paths of a scenario's flows.
 """
 

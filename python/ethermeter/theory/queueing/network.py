@@ -26,7 +26,7 @@ from ethermeter.theory.bounds.stages import Timing
 from ethermeter.theory.finite_queue import m_d_1_k
 from ethermeter.theory.queueing.results import FlowMean, Means, PortMean, Saturation
 from ethermeter.theory.queueing.sources import Source, source_of
-from ethermeter.theory.queueing.waiting import (
+from ethermeter.theory.waiting import (
     cobham,
     m_g_1,
     marchal,
