@@ -113,15 +113,14 @@ class _Program:
             self._values.append(value)
         self.limits.append(limit)
 
-    def maximum(self, terms: Sequence[tuple[int, float]], time_limit_s: float) -> float | None:
-        """Return the largest sum, or None if it is not found in time."""
+    def maximum(self, terms: Sequence[tuple[int, float]]) -> float | None:
+        """Return the largest sum, or None if the solver finds no optimum."""
         objective = np.zeros(self.unknowns)
         for column, value in terms:
             objective[column] -= value
         shape = (len(self.limits), self.unknowns)
         rows = coo_matrix((self._values, (self._rows, self._columns)), shape=shape).tocsr()
-        options = {"time_limit": time_limit_s}
-        found = linprog(objective, A_ub=rows, b_ub=self.limits, method="highs", options=options)
+        found = linprog(objective, A_ub=rows, b_ub=self.limits, method="highs")
         return -float(found.fun) if found.status == 0 else None
 
 
@@ -129,14 +128,12 @@ def tree_delay(
     servers: Sequence[TreeServer],
     flows: Sequence[TreeFlow],
     path: tuple[int, ...],
-    *,
-    time_limit_s: float = 60.0,
 ) -> float | None:
     """Return a bound of the delay from the first server of a path to the end of the last service.
 
     A flow must take the path. The network must be free of cycles. Flows are cut where they leave
     the tree of servers before the last one, and enter it again with their jitter there.
-    None if the solver does not finish within `time_limit_s`.
+    None if the solver finds no optimum.
     """
     behind, depth = _tree(flows, path)
     segments = [each for one in flows for each in _segments(one, behind, depth)]
@@ -160,7 +157,7 @@ def tree_delay(
             _limit(program, units, server, departures, local)
     for one, amount in zip(segments, amounts, strict=True):
         _arrive(program, units, one, amount, dates[one.path[0]])
-    longest = program.maximum([(end[0], 1.0), (dates[path[0]][0], -1.0)], time_limit_s)
+    longest = program.maximum([(end[0], 1.0), (dates[path[0]][0], -1.0)])
     return None if longest is None else longest * units.time * (1 + _MARGIN)
 
 

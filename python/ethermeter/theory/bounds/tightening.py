@@ -6,8 +6,6 @@ served, so that the program has a frame of latency at each server but the last: 
 total-flow analysis where bursts meet several times. The smaller one of both is the bound.
 """
 
-import time
-
 import numpy as np
 import numpy.typing as npt
 
@@ -33,10 +31,11 @@ def tighter_paths(
 ) -> dict[Ends, float]:
     """Return the delays of paths that are smaller than by total-flow analysis.
 
-    `paths`: the visits of each. Paths of which the program would take longer than
-    what is left of the budget are left out.
+    `paths`: the visits of each. The budget is one of rows, by the time that they are estimated to
+    take, so that every machine finds the same: paths with larger programs than it has left are left
+    out.
     """
-    end_s = time.monotonic() + budget_s
+    rows_left = budget_s * ROWS_PER_S
     runs = _runs(_eligible(servers, visits, analysis), visits)
     trees = _tree_servers(servers, visits, analysis)
     flows = [_tree_flow(run, visits, analysis) for run in runs]
@@ -51,7 +50,10 @@ def tighter_paths(
             stations = tuple(int(visits.server[visit]) for visit in section)
             if len(section) > 1:
                 if stations not in known:
-                    known[stations] = _solved(trees, flows, stations, end_s)
+                    rows = program_size(flows, stations)
+                    is_small = rows <= rows_left
+                    rows_left -= rows if is_small else 0
+                    known[stations] = tree_delay(trees, flows, stations) if is_small else None
                 delay = known[stations]
                 if delay is not None:
                     hop = min(hop, delay + float(visits.tail[section[-1]]))
@@ -59,15 +61,6 @@ def tighter_paths(
         if tight < total * (1 - _LEAST_GAIN):
             found[ends] = tight
     return found
-
-
-def _solved(
-    trees: list[TreeServer], flows: list[TreeFlow], path: tuple[int, ...], end_s: float
-) -> float | None:
-    left_s = end_s - time.monotonic()
-    if left_s <= 0 or program_size(flows, path) > left_s * ROWS_PER_S:
-        return None
-    return tree_delay(trees, flows, path, time_limit_s=left_s)
 
 
 def _eligible(
