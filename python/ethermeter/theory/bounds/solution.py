@@ -80,7 +80,7 @@ def bounds_of(scenario: Scenario, *, budget_s: float = 10.0) -> Bounds:
             break
         assumed.late |= more
         assumed.wait_ps.update(waits)
-    if not attempt.analysis.cycle:
+    if budget_s > 0 and not attempt.analysis.cycle:
         attempt.tighter_ps = tighter_paths(
             attempt.servers, attempt.visits, attempt.analysis, _paths(attempt), budget_s=budget_s
         )
