@@ -91,11 +91,17 @@ def test_ceilings_are_bits_over_the_time_of_each_stage():
 
 
 @pytest.mark.parametrize(
-    ("frame_octets", "pci_ps", "nearest"),
-    [(64, 7750, "software"), (1518, 7750, "wire a"), (1518, 20_000, "b pci")],
+    ("frame_octets", "pci_ps", "priority", "nearest"),
+    [
+        (64, 7750, None, "software"),
+        (1518, 7750, None, "wire a"),
+        (1518, 20_000, None, "b pci"),
+        (64, 7750, 6, "software"),
+        (64, 200_000, 6, "pci"),
+    ],
 )
-def test_a_saturated_chain_runs_at_its_lowest_ceiling(frame_octets, pci_ps, nearest):
-    scenario = chain(frame_octets, pci_ps=pci_ps)
+def test_a_saturated_chain_runs_at_its_lowest_ceiling(frame_octets, pci_ps, priority, nearest):
+    scenario = chain(frame_octets, pci_ps=pci_ps, priority=priority)
     outcome = simulate_trial(core_trial(msgspec.Raw(msgspec.json.encode(scenario)), seed=1))
     achieved = float(outcome.flows.octets[0]) * 8 / (WINDOW_PS * 1e-12)
     found = of_scenario(scenario, 0, exact(achieved))
@@ -104,6 +110,14 @@ def test_a_saturated_chain_runs_at_its_lowest_ceiling(frame_octets, pci_ps, near
     assert found.margin == pytest.approx(
         1, abs=2 * frame_octets * 8 / (achieved * WINDOW_PS * 1e-12)
     )
+
+
+def test_a_tag_takes_its_time_on_every_stage():
+    # A frame of 64 octets with a tag has 68; the wire carries 20 octets more.
+    scenario = chain(64, pci_ps=20_000, priority=6)
+    stages = {stage.name: stage.ceiling.value for stage in of_scenario(scenario, 0, None).stages}
+    assert stages["wire a – s"] == pytest.approx(68 * 8 / (8000 * 88) * 1e12, rel=1e-12)
+    assert stages["a pci (send)"] == pytest.approx(68 * 8 / (20_000 * 64) * 1e12, rel=1e-12)
 
 
 def test_a_datagram_goes_in_fragments_that_each_take_their_time():

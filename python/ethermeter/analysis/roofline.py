@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from ethermeter.analysis.interval import Estimate, exact
 from ethermeter.faults import InputError, shown
+from ethermeter.framing import message_octets
 from ethermeter.json_values import finite
 from ethermeter.scenario import FixedLengths, Flow, Kind, Link, MixLengths, SamplesLengths, Scenario
 from ethermeter.scenario import Stage as ScenarioStage
@@ -149,34 +150,17 @@ def of_scenario(
     return Roofline(f"{title} ({place})" if place else title, FRAMES, tuple(stages), achieved)
 
 
-def _frames(flow: Flow) -> list[tuple[float, float]]:
-    """Return lengths of frames in octets and how many of each a message has in the mean."""
+def _frames(flow: Flow) -> list[tuple[int, float]]:
+    """Return lengths of frames in octets with tags, and how many a message has in the mean."""
     match flow.frames:
         # With packets grown to the most, a stage carries most.
         case FixedLengths(bits=bits) | SamplesLengths(max_bits=bits):
-            messages = [(bits / 8, 1.0)]
+            messages = [(bits, 1.0)]
         case MixLengths(bits=sizes, weights=weights):
             total = sum(weights)
             mixed = zip(sizes, weights, strict=True)
-            messages = [(bits / 8, weight / total) for bits, weight in mixed]
-    framing = flow.framing
-    if isinstance(framing, str) or framing.udp is None:
-        return messages
-    mtu = framing.udp.mtu_octets
-    return [(octets, weight) for data, weight in messages for octets in _fragments(data, mtu)]
-
-
-def _fragments(data_octets: float, mtu_octets: int) -> Iterator[float]:
-    """Cut a UDP datagram into the frames of its IP fragments.
-
-    All but the last hold a multiple of 8 octets (RFC 791, section 3.2).
-    """
-    left = data_octets + 8
-    most = (mtu_octets - 20) // 8 * 8
-    while left > 0:
-        now = left if left <= mtu_octets - 20 else most
-        yield max(64.0, now + 20 + 18)
-        left -= now
+            messages = [(bits, weight / total) for bits, weight in mixed]
+    return [(octets, weight) for bits, weight in messages for octets in message_octets(flow, bits)]
 
 
 def _time_ps(stage: ScenarioStage, octets: float) -> float:
