@@ -185,6 +185,44 @@ def test_a_limited_queue_loses_what_m_d_1_k_does(tmp_path):
 
 
 @pytest.mark.parametrize(
+    "classes",
+    [
+        "queue = 2\nclasses = 2",
+        "classes = [{ priorities = [4, 5, 6, 7], queue = 2 }, { priorities = [0, 1, 2, 3] }]",
+        "classes = [{ priorities = [4, 5, 6, 7] }, "
+        '{ priorities = [0, 1, 2, 3], queue_size = "3 kB" }]',
+    ],
+)
+def test_the_loss_of_classes_with_limited_room_is_unknown(tmp_path, classes):
+    names = [f"s{at}" for at in range(8)]
+    priorities = (f"priority = {7 * (at % 2)}" for at in range(8))
+    flows = [
+        flow(name, f"{name} to b", 0.1, more=more)
+        for name, more in zip(names, priorities, strict=True)
+    ]
+    text = network("".join(flows), title="x", hosts=("b", *names), switch=classes)
+    scenario, means = answers(tmp_path, text)
+    counts, _ = simulated(core_trial(scenario, seed=1))
+    assert counts.flows.balance.lost.sum() > 0, "no test at all"
+    assert {(each.loss, each.message_rate) for each in means.flows} == {(None, None)}
+
+
+def test_one_class_with_room_of_its_own_is_one_limited_queue(tmp_path):
+    names = [f"s{at}" for at in range(8)]
+    tagged = "".join(flow(name, f"{name} to b", 0.1, more="priority = 1") for name in names)
+    found = [
+        answers(tmp_path, network(tagged, title="x", hosts=("b", *names), switch=room))[1]
+        for room in (
+            "queue = 3\nclasses = 1",
+            "classes = [{ priorities = [0, 1, 2, 3, 4, 5, 6, 7], queue = 3 }]",
+        )
+    ]
+    assert found[0] == found[1]
+    assert found[0].flows[0].loss is not None
+    assert found[0].flows[0].loss > 0.05
+
+
+@pytest.mark.parametrize(
     ("more", "reason"),
     [
         ('arrivals = "saturated"', "its source is saturated"),

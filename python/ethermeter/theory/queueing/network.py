@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from ethermeter.arguments import Array
 from ethermeter.counts import Integers
 from ethermeter.metrics import Caution
-from ethermeter.scenario import Host, Kind, Node, Scenario, Switch
+from ethermeter.scenario import Host, Kind, Node, Router, Scenario, Switch
 from ethermeter.theory.bounds.network import Emission, Network
 from ethermeter.theory.bounds.sources import Arrivals, Message
 from ethermeter.theory.bounds.stages import Timing
@@ -201,10 +201,12 @@ class _Analysis:
         queue.is_exact = all(job.is_exact for job in queue.jobs)
         if self._is_spaced(queue):
             queue.waits = np.zeros(len(queue.jobs))
-        elif self._repeats(queue):
-            self._wait_again(queue)
         else:
-            self._wait(server, queue)
+            if self._repeats(queue):
+                self._wait_again(queue)
+            else:
+                self._wait(server, queue)
+            self._lose(server, queue)
         # Little's law: the gap behind a frame is not in the queue.
         rates = np.array([job.rate for job in queue.jobs])
         gap_ps = timings[server].gap_ps if server < len(self.network.owner) else 0
@@ -285,8 +287,6 @@ class _Analysis:
         arrivals = _Arrivals.of(queue.jobs, levels)
         queue.waits = arrivals.waits()
         self._spare(queue, arrivals)
-        if len(group) == 1:
-            self._lose(server, queue, queue.load, is_constant=arrivals.service_scv() < 1e-9)
 
     @staticmethod
     def _spare(queue: _Queue, arrivals: "_Arrivals") -> None:
@@ -322,22 +322,31 @@ class _Analysis:
             queue.is_exact = False
         return found
 
-    def _lose(self, server: int, queue: _Queue, load: float, *, is_constant: bool) -> None:
-        """Find the loss of a port with limited room."""
+    def _lose(self, server: int, queue: _Queue) -> None:
+        """Find the loss of a port with limited room: of one queue and one length by M/D/1/K."""
+        rooms = {self._room(server, job.level) for job in queue.jobs}
+        if rooms == {(None, None)}:
+            return
+        queue.loss = None
+        (frames, octets), *others = rooms
+        works = {work for job in queue.jobs for work in job.works_of}
+        is_one_queue = not others and len({job.level for job in queue.jobs}) == 1
+        is_one_length = len(works) == 1 and all(job.is_single for job in queue.jobs)
+        if frames is not None and octets is None and is_one_queue and is_one_length:
+            queue.loss, waits = m_d_1_k(queue.load, frames)
+            queue.waits = np.full(len(queue.jobs), waits * queue.jobs[0].mean)
+
+    def _room(self, server: int, level: int) -> tuple[int | None, int | None]:
+        """Return the room of a class at a resource in frames and octets; None without a limit."""
         if server >= len(self.network.owner):
-            return
+            return None, None
         kind = self.network.kinds[self.network.owner[server]]
-        room = None if isinstance(kind, Host) else getattr(kind, "queue_frames", None)
-        if getattr(kind, "queue_octets", None) is not None:
-            queue.loss = None
-        if room is None:
-            return
-        if not is_constant:
-            queue.loss = None
-            return
-        loss, waits = m_d_1_k(load, room)
-        queue.loss = loss
-        queue.waits = np.full(len(queue.jobs), waits * queue.jobs[0].mean)
+        frames = kind.queue_frames if isinstance(kind, Switch | Router) else None
+        octets = kind.queue_octets if isinstance(kind, Switch) else None
+        if isinstance(kind, Host | Switch | Router) and kind.classes:
+            own = kind.classes[level]
+            return own.queue_frames or frames, own.queue_octets or octets
+        return frames, octets
 
     # Flows
 
