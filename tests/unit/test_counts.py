@@ -24,6 +24,7 @@ RUST = structures("trial/src/counts.rs") | {
     for name, path in (
         ("ClockEstimate", "traffic/src/clock/rounds.rs"),
         ("HostSamples", "traffic/src/packets.rs"),
+        ("ClassCounts", "traffic/src/classes.rs"),
     )
 }
 PYTHON = {

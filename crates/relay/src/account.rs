@@ -1,5 +1,6 @@
 //! What happened to frames, by direction.
 
+use ethermeter_traffic::classes::ClassCounts;
 use ethermeter_traffic::Histogram;
 use serde::Serialize;
 use serde_json::{json, Value};
@@ -42,7 +43,13 @@ impl Account {
     /// Frames so far as JSON, with those still under way: `arrived` = `left` + `under_way` + all of
     /// `dropped`; `latest_ns` is the greatest lateness of any.
     #[must_use]
-    pub fn counted(&self, from: &str, to: &str, under_way: usize) -> Value {
+    pub fn counted(
+        &self,
+        from: &str,
+        to: &str,
+        under_way: usize,
+        classes: &[ClassCounts],
+    ) -> Value {
         json!({
             "from": from,
             "to": to,
@@ -51,14 +58,21 @@ impl Account {
             "octets": self.octets,
             "under_way": under_way,
             "dropped": self.dropped,
+            "classes": classes,
             "latest_ns": self.lateness.max_ps().div_ceil(1000),
         })
     }
 
     /// The same with lateness as quantiles and buckets, in ns.
     #[must_use]
-    pub fn with_lateness(&self, from: &str, to: &str, under_way: usize) -> Value {
-        let mut counted = self.counted(from, to, under_way);
+    pub fn with_lateness(
+        &self,
+        from: &str,
+        to: &str,
+        under_way: usize,
+        classes: &[ClassCounts],
+    ) -> Value {
+        let mut counted = self.counted(from, to, under_way, classes);
         counted["late_ns"] = quantiles_ns(&self.lateness);
         counted["noticed_after_ns"] = quantiles_ns(&self.noticed);
         counted
@@ -84,8 +98,12 @@ mod tests {
     fn frames_that_came_left_or_were_dropped_or_are_under_way() {
         let dropped =
             Dropped { queue: 1, lost: 2, too_long: 3, unfinished: 4, ring: 5, refused: 6 };
-        let counted = Account { came: 100, left: 80, dropped, ..Account::default() }
-            .with_lateness("a", "b", 4);
+        let counted = Account { came: 100, left: 80, dropped, ..Account::default() }.with_lateness(
+            "a",
+            "b",
+            4,
+            &[],
+        );
         let lost: u64 = counted["dropped"]
             .as_object()
             .expect("an object")

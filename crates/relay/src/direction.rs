@@ -77,14 +77,14 @@ pub enum Fate {
 
 /// What decides which frames are lost.
 #[derive(Debug)]
-enum Losses {
+pub(crate) enum Losses {
     None,
     Chance { coin: Coin, chance: Stream, spared: u64 },
     Every { frames: u64, since: u64 },
 }
 
 impl Losses {
-    fn new(properties: &Properties, number: u32) -> Self {
+    pub(crate) fn new(properties: &Properties, number: u32) -> Self {
         match properties.loss {
             Loss::None => Self::None,
             Loss::Chance { probability } => {
@@ -98,7 +98,7 @@ impl Losses {
     }
 
     /// Whether the next frame is lost.
-    fn take_next(&mut self) -> bool {
+    pub(crate) fn take_next(&mut self) -> bool {
         match self {
             Self::None => false,
             Self::Chance { coin, chance, spared } => {

@@ -6,6 +6,7 @@
 //!
 //! - [`plan`]: what wires there are to be, and what is wrong with it.
 //! - [`direction`]: one direction of a wire: when a frame leaves, and whether it does.
+//! - [`classed`]: the same with a queue of traffic classes.
 //! - [`transit`]: frames under way, in the order in which they leave.
 //! - [`margin`]: how long before a time one must stop sleeping, learnt from how late one wakes.
 //! - `ends`: the interfaces at the ends of wires, as packet sockets.
@@ -13,6 +14,7 @@
 //! - [`account`]: what happened, by direction.
 
 pub mod account;
+pub mod classed;
 pub mod direction;
 mod ends;
 pub mod margin;

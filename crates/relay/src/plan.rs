@@ -2,6 +2,7 @@
 
 use crate::direction::{Loss, Properties};
 use ethermeter_live::Error;
+use ethermeter_traffic::classes::Class;
 use serde::Deserialize;
 use std::collections::BTreeSet;
 
@@ -13,6 +14,9 @@ pub struct Wire {
     pub ends: [String; 2],
     /// From the first to the second, and back.
     pub directions: [Properties; 2],
+    /// The traffic classes of their queues, highest first; one queue without.
+    #[serde(default)]
+    pub classes: [Vec<Class>; 2],
 }
 
 /// All wires of a relay.
@@ -63,7 +67,10 @@ impl Plan {
             different == ends.len(),
             "an interface of its own at each end of a wire",
         )?;
-        self.wires.iter().flat_map(|wire| &wire.directions).try_for_each(check_direction)
+        self.wires.iter().flat_map(|wire| &wire.directions).try_for_each(check_direction)?;
+        let directions =
+            self.wires.iter().flat_map(|wire| wire.directions.iter().zip(&wire.classes));
+        directions.into_iter().try_for_each(|(of, classes)| check_classes(of, classes))
     }
 }
 
@@ -93,6 +100,30 @@ fn check_direction(of: &Properties) -> Result<(), Error> {
         ),
         Loss::Every { frames } => expect("frames", frames, frames >= 1, "at least 1"),
     }
+}
+
+/// Each priority is of one class, rates are below that of the wire, and there is room for a frame.
+fn check_classes(of: &Properties, classes: &[Class]) -> Result<(), Error> {
+    if classes.is_empty() {
+        return Ok(());
+    }
+    let mut priorities: Vec<u8> =
+        classes.iter().flat_map(|class| class.priorities.iter().copied()).collect();
+    priorities.sort_unstable();
+    let is_each_once = priorities.iter().copied().eq(0..8);
+    expect("priorities", priorities.len(), is_each_once, "0 to 7, each in one class")?;
+    let slopes: u64 = classes.iter().filter_map(|class| class.idle_slope_bps).sum();
+    expect("idle_slope_bps", slopes, slopes < of.rate_bps, "below the rate of the wire in all")?;
+    for class in classes {
+        let slope = class.idle_slope_bps.unwrap_or(1);
+        expect("idle_slope_bps", slope, slope > 0, "above 0")?;
+        let quantum = class.quantum_octets.unwrap_or(1);
+        expect("quantum_octets", quantum, quantum > 0, "above 0")?;
+        let room = class.queue_octets.unwrap_or(of.queue_octets);
+        let most = MOST_OCTETS / classes.len() as u64;
+        expect("queue_octets", room, room <= most, &format!("at most {most} octets a class"))?;
+    }
+    Ok(())
 }
 
 fn expect(

@@ -2,6 +2,7 @@
 //! spin to it.
 
 use crate::account::Account;
+use crate::classed::{priority_of, Classed, Turn};
 use crate::direction::{Direction, Fate};
 use crate::ends::{self, Arrived, Ring};
 use crate::margin::Margin;
@@ -12,6 +13,7 @@ use ethermeter_ethernet::Octets;
 use ethermeter_live::pacing::{Pacer, Priority, PriorityGuard, Step};
 use ethermeter_live::time::{WallClock, PS_PER_NS};
 use ethermeter_live::{Error, HostTime, Timeline};
+use ethermeter_traffic::classes::ClassCounts;
 use nix::errno::Errno;
 use nix::poll::{ppoll, PollFd, PollFlags};
 use nix::sys::signal::{SigSet, Signal};
@@ -48,9 +50,17 @@ const LONGEST_SLEEP_NS: u64 = ROUND_NS;
 /// One direction with all that belongs to it; that of number i comes in at end i and leaves by end
 /// i with the last bit turned.
 struct Lane {
-    direction: Direction,
+    queue: Queue,
     transit: Transit,
     account: Account,
+}
+
+/// What waits for a wire.
+enum Queue {
+    /// First come, first served.
+    Single(Direction),
+    /// By traffic class.
+    Classed(Box<Classed>),
 }
 
 /// Wires at work.
@@ -94,9 +104,13 @@ impl Relay {
             sockets.push(socket);
         }
         let lanes = (0..)
-            .zip(plan.wires.iter().flat_map(|wire| wire.directions))
-            .map(|(number, properties)| Lane {
-                direction: Direction::new(properties, number),
+            .zip(plan.wires.iter().flat_map(|wire| wire.directions.iter().zip(&wire.classes)))
+            .map(|(number, (&properties, classes))| Lane {
+                queue: if classes.is_empty() {
+                    Queue::Single(Direction::new(properties, number))
+                } else {
+                    Queue::Classed(Box::new(Classed::new(properties, classes, number)))
+                },
                 transit: Transit::default(),
                 account: Account::default(),
             })
@@ -143,7 +157,8 @@ impl Relay {
                 lane.account.with_lateness(
                     &self.names[end],
                     &self.names[end ^ 1],
-                    lane.transit.frames(),
+                    lane.under_way(),
+                    &lane.classes(),
                 )
             })
             .collect();
@@ -271,7 +286,8 @@ impl Forwarding<'_> {
     fn counted(&mut self) -> Result<Value, Error> {
         self.count_rings()?;
         let of = |(end, lane): (usize, &Lane)| {
-            lane.account.counted(&self.names[end], &self.names[end ^ 1], lane.transit.frames())
+            let names = (&self.names[end], &self.names[end ^ 1]);
+            lane.account.counted(names.0, names.1, lane.under_way(), &lane.classes())
         };
         let directions: Vec<Value> = self.lanes.iter().enumerate().map(of).collect();
         Ok(json!({"directions": directions}))
@@ -299,15 +315,15 @@ impl Forwarding<'_> {
     fn send_due(&mut self) -> Option<u64> {
         let mut next_ps = None::<u64>;
         for (end, lane) in self.lanes.iter_mut().enumerate() {
-            let Some(mut due_ps) = lane.transit.next_ps() else { continue };
+            let Some(due_ps) = lane.next_ps() else { continue };
             let now_ps = (HostTime.now_ns() - self.began_ns) * PS_PER_NS;
             if due_ps <= now_ps {
-                lane.send(&self.sockets[end ^ 1], now_ps - due_ps);
-                match lane.transit.next_ps() {
-                    Some(later_ps) => due_ps = later_ps,
-                    None => continue,
+                lane.decide(now_ps);
+                if let Some(due_ps) = lane.transit.next_ps().filter(|&due_ps| due_ps <= now_ps) {
+                    lane.send(&self.sockets[end ^ 1], now_ps - due_ps);
                 }
             }
+            let Some(due_ps) = lane.next_ps() else { continue };
             next_ps = Some(next_ps.map_or(due_ps, |next_ps| next_ps.min(due_ps)));
         }
         // To the nanosecond after it, so that nothing is early.
@@ -333,13 +349,61 @@ impl Lane {
             dropped.unfinished += 1;
             return;
         }
-        match self.direction.offer(arrived_ps, frame) {
-            Fate::Leaves { at_ps } => {
-                let tag = arrived.tag.as_ref().map_or(&[][..], |tag| &tag[..]);
-                self.transit.push(at_ps, &[arrived.head, tag, arrived.rest, arrived.padding]);
+        let tag = arrived.tag.as_ref().map_or(&[][..], |tag| &tag[..]);
+        let pieces = [arrived.head, tag, arrived.rest, arrived.padding];
+        match &mut self.queue {
+            Queue::Single(direction) => match direction.offer(arrived_ps, frame) {
+                Fate::Leaves { at_ps } => self.transit.push(at_ps, &pieces),
+                Fate::Lost => dropped.lost += 1,
+                Fate::NoRoom => dropped.queue += 1,
+            },
+            Queue::Classed(classed) => {
+                let transit = &mut self.transit;
+                let lost = &mut dropped.lost;
+                classed.advance(arrived_ps.saturating_sub(1), |turn, first, second| {
+                    turn_comes(transit, lost, turn, first, second);
+                });
+                let priority = priority_of(arrived.tag, arrived.rest);
+                let (has_room, overtaken_ps) = classed.offer(arrived_ps, priority, &pieces, frame);
+                dropped.queue += u64::from(!has_room);
+                if overtaken_ps > 0 {
+                    self.account.lateness.record(overtaken_ps);
+                }
             }
-            Fate::Lost => dropped.lost += 1,
-            Fate::NoRoom => dropped.queue += 1,
+        }
+    }
+
+    /// Make the decisions that can wait no longer.
+    fn decide(&mut self, now_ps: u64) {
+        let Queue::Classed(classed) = &mut self.queue else { return };
+        let (transit, lost) = (&mut self.transit, &mut self.account.dropped.lost);
+        classed.advance(now_ps.saturating_sub(classed.slack_ps()), |turn, first, second| {
+            turn_comes(transit, lost, turn, first, second);
+        });
+    }
+
+    /// When something is to be done next: a frame sent, or a decision made.
+    fn next_ps(&self) -> Option<u64> {
+        let decision_ps = match &self.queue {
+            Queue::Single(_) => None,
+            Queue::Classed(classed) => classed.wake_ps(),
+        };
+        [self.transit.next_ps(), decision_ps].into_iter().flatten().min()
+    }
+
+    /// Frames that wait or are on their way.
+    fn under_way(&self) -> usize {
+        let waiting = match &self.queue {
+            Queue::Single(_) => 0,
+            Queue::Classed(classed) => classed.waiting(),
+        };
+        self.transit.frames() + waiting
+    }
+
+    fn classes(&self) -> Vec<ClassCounts> {
+        match &self.queue {
+            Queue::Single(_) => Vec::new(),
+            Queue::Classed(classed) => classed.counts(),
         }
     }
 
@@ -353,6 +417,14 @@ impl Lane {
             self.account.dropped.refused += 1;
         }
         self.transit.pop();
+    }
+}
+
+/// A frame's turn has come.
+fn turn_comes(transit: &mut Transit, lost: &mut u64, turn: Turn, first: &[u8], second: &[u8]) {
+    match turn {
+        Turn::Leaves(at_ps) => transit.push(at_ps, &[first, second]),
+        Turn::Lost => *lost += 1,
     }
 }
 

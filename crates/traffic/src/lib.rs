@@ -13,6 +13,7 @@
 //! - [`source`]: the supply of a station: saturated, generated into a ring of buffers, queued
 //!   arrivals, or voice.
 //! - [`token_bucket`]: the shaper of a flow.
+//! - [`classes`]: the traffic classes of a port. [`scheduler`]: which frame it sends next.
 //! - [`window`]: when a source is active and when it is measured.
 //! - [`batches`]: the measured window in equal batches.
 //! - [`sequence`]: the fate of numbered frames: received, missing, late, reordered, duplicate.
@@ -24,10 +25,12 @@
 pub mod arrivals;
 pub mod batches;
 pub mod chance;
+pub mod classes;
 pub mod clock;
 pub mod histogram;
 pub mod lengths;
 pub mod packets;
+pub mod scheduler;
 pub mod sequence;
 pub mod skewed_clock;
 pub mod source;

@@ -7,6 +7,7 @@
 //! equal parts of the window; an event belongs to the batch in which it happens, so that the counts
 //! of all batches add up to those of the window.
 
+pub use ethermeter_traffic::classes::ClassCounts;
 use ethermeter_traffic::clock::rounds::ClockEstimate;
 use ethermeter_traffic::packets::HostSamples;
 
@@ -421,23 +422,6 @@ pub struct PortCounts {
     pub queue_octets_most: u64,
     /// Classes of its queue, in the order of the scenario; empty where it has one queue.
     pub classes: Vec<ClassCounts>,
-}
-
-/// What is counted of a class at a port, over the whole trial.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ClassCounts {
-    /// Frames that came to the queue, those dropped included.
-    pub arrived: u64,
-    /// Frames sent, by their end.
-    pub frames: u64,
-    /// Octets of these frames, destination address to FCS.
-    pub octets: u64,
-    /// Frames dropped by the full queue of the class.
-    pub dropped: u64,
-    /// Most frames in the queue, one being sent included.
-    pub queue_most: u64,
-    /// Most octets in the queue, of frames from destination address to FCS.
-    pub queue_octets_most: u64,
 }
 
 /// What is counted of nodes; one entry a node.

@@ -2,6 +2,7 @@
 
 use crate::clocks::ClockSpec;
 use crate::fault::Fault;
+pub use ethermeter_traffic::classes::Class;
 use serde::{Deserialize, Serialize};
 
 /// A node: anything with links, or attached to a medium.
@@ -191,33 +192,6 @@ pub struct Switch {
     /// Classes of the queue of each output port, highest first; one queue for all frames if empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub classes: Vec<Class>,
-}
-
-/// A class of traffic at an output port: a queue of its own.
-///
-/// Classes are served in strict priority, without preemption: the first of a port is the highest.
-/// Neighbours with a quantum share their level of priority by deficit round robin.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct Class {
-    /// Priorities (PCP of 802.1Q, 0 to 7) of its frames; a frame without a tag has priority 0. Each
-    /// belongs to exactly one class of a port.
-    pub priorities: Vec<u8>,
-    /// Quantum of deficit round robin in octets on the wire (preamble, frame and gap), from 1;
-    /// strict priority if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub quantum_octets: Option<u32>,
-    /// Rate of the credit-based shaper (802.1Q § 8.6.8.2) in bits per second, below that of the
-    /// link; no shaper if absent. Only of classes before all others.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub idle_slope_bps: Option<u64>,
-    /// Queue limit in frames, one being sent included; that of the node if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub queue_frames: Option<u32>,
-    /// Queue limit in octets; that of the node if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub queue_octets: Option<u64>,
 }
 
 /// Address learning of a switch.

@@ -13,9 +13,9 @@ mod building;
 
 use super::clocks::clock::Clock;
 use super::frame::Frame;
-use super::scheduler::{Classes, Room};
 use crate::mac::csma_cd::Gap;
 use ethermeter_ethernet::timing::{HalfDuplexTiming, IEEE_10};
+use ethermeter_traffic::scheduler::{Classes, Room};
 use ethermeter_traffic::Batches;
 use ethermeter_trial::nodes::{Buffer, Coalesce, Learning, Stage};
 use ethermeter_trial::Phases;

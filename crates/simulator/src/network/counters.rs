@@ -2,8 +2,8 @@
 
 use super::compiled::CompiledNetwork;
 use super::frame::{Frame, Loss};
-use super::scheduler::Room;
 use ethermeter_traffic::histogram::Histogram;
+use ethermeter_traffic::scheduler::Room;
 use ethermeter_traffic::Batches;
 use ethermeter_trial::counts::{Balance, Delays, FlowBatch, FlowCounts, FlowVoice, PortCounts};
 use ethermeter_trial::Trial;

@@ -8,7 +8,7 @@
 //! the times at which frames leave.
 //!
 //! A port with traffic classes has a queue of each, and a lane for its next decision: when its wire
-//! is free, or when a frame may begin ([`super::scheduler`]).
+//! is free, or when a frame may begin ([`ethermeter_traffic::scheduler`]).
 //!
 //! PAUSE, memory of ports, half-duplex links and interrupts for several frames make departures
 //! depend on what comes later; such networks are the reference's.
@@ -18,11 +18,11 @@ use super::compiled::{CompiledNetwork, Last, Role, ENDLESS, NONE};
 use super::counters::Counters;
 use super::frame::{Frame, Loss};
 use super::junctions::Junctions;
-use super::scheduler::{Next, Room, Scheduler, Waiting};
 use super::table::{Forwarding, Tables};
 use super::Traced;
 use crate::error::Error;
 use crate::watch::{Poll, Watch};
+use ethermeter_traffic::scheduler::{Next, Room, Scheduler, Waiting};
 use ethermeter_trial::Trial;
 use std::collections::VecDeque;
 

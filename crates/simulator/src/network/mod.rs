@@ -7,7 +7,6 @@
 //!   copy of a frame. `table`: what switches learn.
 //! - `reference`: event by event, with half-duplex links. `fast`: the same, an event only
 //!   where ways meet (`junctions`).
-//! - `scheduler`: which frame a port with traffic classes sends next.
 //! - [`counters`]: what is counted.
 
 mod applications;
@@ -18,7 +17,6 @@ mod fast;
 mod frame;
 mod junctions;
 mod reference;
-mod scheduler;
 mod table;
 mod talker;
 pub mod transfer;

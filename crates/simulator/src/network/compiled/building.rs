@@ -8,8 +8,8 @@ use super::{
 };
 use crate::mac::csma_cd::Gap;
 use crate::network::clocks::clock::Clock;
-use crate::network::scheduler::{Classes, Room};
 use ethermeter_traffic::lengths::Lengths;
+use ethermeter_traffic::scheduler::{Classes, Room};
 use ethermeter_traffic::times::LONGEST_PS;
 use ethermeter_trial::flows::Address;
 use ethermeter_trial::nodes::{check_classes, Buffer, Class, Kind, Link, Node, Stage};

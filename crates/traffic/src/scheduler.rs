@@ -12,8 +12,7 @@
 //! The volume of a frame is what it takes of the wire: preamble, frame and gap. Credits are exact:
 //! integers of 10⁻¹² bit.
 
-use ethermeter_trial::counts::ClassCounts;
-use ethermeter_trial::nodes::Class;
+use crate::classes::{Class, ClassCounts};
 use std::collections::VecDeque;
 
 /// Credits in a bit.
@@ -21,14 +20,16 @@ const CREDITS_PER_BIT: i128 = 1_000_000_000_000;
 
 /// Frames and octets of a queue: its room, or what it holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Room {
+pub struct Room {
+    /// Frames.
     pub frames: u64,
+    /// Octets of them, destination address to FCS.
     pub octets: u64,
 }
 
-/// Classes of a port, ready to run.
+/// Traffic classes of a port, ready to run.
 #[derive(Clone, Debug)]
-pub(super) struct Classes {
+pub struct Classes {
     /// The class of each priority.
     class_of: [u8; 8],
     rules: Vec<Rule>,
@@ -44,6 +45,7 @@ struct Rule {
 
 impl Classes {
     /// Of classes that were checked, at a port with this room for each class.
+    #[must_use]
     pub fn new(classes: &[Class], room: Room) -> Self {
         let mut class_of = [0; 8];
         for (number, class) in (0..).zip(classes) {
@@ -64,6 +66,7 @@ impl Classes {
 
     /// The class of a priority.
     #[inline]
+    #[must_use]
     pub fn class_of(&self, priority: u8) -> usize {
         usize::from(self.class_of[usize::from(priority)])
     }
@@ -71,7 +74,7 @@ impl Classes {
 
 /// A frame that waits.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Waiting<T> {
+pub struct Waiting<T> {
     /// What the frame is.
     pub item: T,
     /// Its length, destination address to FCS.
@@ -84,7 +87,7 @@ pub(super) struct Waiting<T> {
 
 /// What a port does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Next {
+pub enum Next {
     /// Sends the first frame of this class.
     Send(usize),
     /// Nothing before this time, unless a frame comes.
@@ -112,7 +115,7 @@ struct Queue<T> {
 
 /// The queue of a port, by class.
 #[derive(Clone, Debug)]
-pub(super) struct Scheduler<T> {
+pub struct Scheduler<T> {
     queues: Vec<Queue<T>>,
     /// Class and octets of the frame that is being sent.
     sending: Option<(usize, u32)>,
@@ -123,6 +126,7 @@ pub(super) struct Scheduler<T> {
 
 impl<T> Scheduler<T> {
     /// An empty one.
+    #[must_use]
     pub fn new(classes: &Classes) -> Self {
         let queue = || Queue {
             waiting: VecDeque::new(),
@@ -224,6 +228,9 @@ impl<T> Scheduler<T> {
 
     /// Take the first frame of a class, which is being sent from now on until `free`, its gap
     /// included.
+    ///
+    /// # Panics
+    /// If no frame of the class waits.
     pub fn pop(&mut self, classes: &Classes, class: usize, now: u64, free: u64) -> Waiting<T> {
         debug_assert!(self.sending.is_none(), "one frame at a time");
         let rule = &classes.rules[class];
@@ -247,6 +254,9 @@ impl<T> Scheduler<T> {
     }
 
     /// The frame being sent has left.
+    ///
+    /// # Panics
+    /// If none is being sent.
     pub fn left(&mut self) {
         let (class, octets) = self.sending.take().expect("a frame is being sent");
         let queue = &mut self.queues[class];
@@ -257,11 +267,25 @@ impl<T> Scheduler<T> {
     }
 
     /// The first frame of a class in which frames wait.
+    ///
+    /// # Panics
+    /// If none waits.
+    #[must_use]
     pub fn first(&self, class: usize) -> &T {
         &self.queues[class].waiting[0].item
     }
 
+    /// Volume on the wire of the first frame of a class in which frames wait, in octets.
+    ///
+    /// # Panics
+    /// If none waits.
+    #[must_use]
+    pub fn first_volume(&self, class: usize) -> u64 {
+        self.queues[class].waiting[0].volume
+    }
+
     /// Frames and octets in all classes.
+    #[must_use]
     pub fn held(&self) -> Room {
         let sum = |pick: fn(&Room) -> u64| self.queues.iter().map(|queue| pick(&queue.held)).sum();
         Room { frames: sum(|held| held.frames), octets: sum(|held| held.octets) }
@@ -273,6 +297,7 @@ impl<T> Scheduler<T> {
     }
 
     /// What was counted of each class.
+    #[must_use]
     pub fn counts(&self) -> Vec<ClassCounts> {
         self.queues.iter().map(|queue| queue.counts).collect()
     }
