@@ -85,6 +85,9 @@ pub struct GrantRequest {
     /// empty: that of the own address
     #[prost(string, tag = "12")]
     pub interface: ::prost::alloc::string::String,
+    /// 0 to 7
+    #[prost(uint32, optional, tag = "14")]
+    pub priority: ::core::option::Option<u32>,
     /// longest frame of the opposite direction, for which the port has room too
     #[prost(uint32, tag = "13")]
     pub room_frame_octets: u32,
@@ -120,6 +123,9 @@ pub struct Role {
     /// unicast, multicast, broadcast
     #[prost(string, tag = "7")]
     pub cast: ::prost::alloc::string::String,
+    /// 0 to 7
+    #[prost(uint32, optional, tag = "16")]
+    pub priority: ::core::option::Option<u32>,
     /// empty: that of the own address
     #[prost(string, tag = "8")]
     pub interface: ::prost::alloc::string::String,

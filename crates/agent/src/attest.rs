@@ -204,6 +204,7 @@ mod tests {
             address: address.parse().expect("an address"),
             kind: ethermeter_station::consent::PortKind::Udp,
             cast: ethermeter_station::consent::Cast::Unicast,
+            priority: None,
             port: 5000,
             mac: None,
             rate_bps: 1,

@@ -3,7 +3,7 @@
 use crate::result::Receivers;
 use ethermeter_ethernet::Octets;
 use ethermeter_live::wire::{shortest_frame, MARK_OCTETS, SPEECH_OCTETS};
-use ethermeter_station::consent::{Cast, PortKind, Transport};
+use ethermeter_station::consent::{Cast, PortKind, Transport, HIGHEST_PRIORITY};
 use ethermeter_station::experiment::{
     read_file, read_responses, read_source, Phases, LONGEST_BLOCK_OCTETS,
 };
@@ -67,6 +67,10 @@ pub struct Flow {
     /// To how many stations each frame goes.
     #[serde(default)]
     pub cast: Cast,
+    /// With which priority, 0 to 7, if any. Frames of raw ports are tagged then: four octets longer,
+    /// as `traffic` says.
+    #[serde(default)]
+    pub priority: Option<u8>,
     /// By which port frames go.
     pub port: PortKind,
     /// The port's number at the receiver; any free one without.
@@ -216,7 +220,7 @@ fn common_block() -> u32 {
 impl Flow {
     /// By which kind of port, to how many.
     pub fn transport(&self) -> Transport {
-        Transport { kind: self.port, cast: self.cast }
+        Transport { kind: self.port, cast: self.cast, priority: self.priority }
     }
 
     /// Octets of its longest frame; 0 of octets in bulk.
@@ -250,7 +254,7 @@ impl Flow {
     fn frame_octets(&self, is_ipv4: bool) -> RangeInclusive<u32> {
         let longest = self.port.traits().longest_frame_octets;
         let shortest =
-            u32::try_from(shortest_frame(self.port.carrier(is_ipv4)).0).unwrap_or(u32::MAX);
+            u32::try_from(shortest_frame(self.transport().carrier(is_ipv4)).0).unwrap_or(u32::MAX);
         shortest..=longest
     }
 
@@ -272,7 +276,7 @@ impl Flow {
         if self.cast != Cast::Unicast {
             faults.push(format!("cast = {:?}: must be \"unicast\" with a coder", self.cast.word()));
         }
-        let carrier = self.port.carrier(is_ipv4);
+        let carrier = self.transport().carrier(is_ipv4);
         let least = carrier.frame_of(Octets((MARK_OCTETS + SPEECH_OCTETS) as u64)).0;
         let most = u64::from(*self.frame_octets(is_ipv4).end());
         if voice.min_bits < 8 * least || voice.max_bits > 8 * most {
@@ -374,6 +378,9 @@ impl Test {
                         flow.port.word()
                     ));
                 }
+            }
+            if let Some(priority) = flow.priority.filter(|&priority| priority > HIGHEST_PRIORITY) {
+                faults.push(format!("{at}.priority = {priority}: must be 0 to {HIGHEST_PRIORITY}"));
             }
             faults.extend(
                 flow.transport().fault().map(|allowed| {

@@ -76,8 +76,8 @@ impl RoleReader<'_> {
         books: &mut RoleBooks<'_>,
         asked: wire::Role,
     ) -> Result<RolePlan, Refusal> {
-        let wire::Role { flow, kind, cast, interface, stream, role, congestion } = asked;
-        let transport = Transport::read(&kind, &cast)?;
+        let wire::Role { flow, kind, cast, priority, interface, stream, role, congestion } = asked;
+        let transport = Transport::read(&kind, &cast, priority)?;
         let stream = u16::try_from(stream)
             .or_else(|_| refuse(Rule::Description, format!("stream {stream}"), "0 to 65535"))?;
         let granted = books.experiment.granted(context.flow).map(|grant| grant.address);

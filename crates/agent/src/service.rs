@@ -254,7 +254,8 @@ impl Agent for Service {
                 format!("{LONGEST_NAME} octets"),
             )));
         }
-        let transport = Transport::read(&request.kind, &request.cast).map_err(refused)?;
+        let transport =
+            Transport::read(&request.kind, &request.cast, request.priority).map_err(refused)?;
         let endpoint = endpoint(transport, own, &request.interface);
         let wish = Wish {
             transport,

@@ -266,11 +266,13 @@ fn a_role() -> impl Strategy<Value = Role> {
         server.boxed(),
         Just(role::Role::BulkReceiver(BulkReceiver {}))
     ];
-    (text(), kind(), text(), half(), text(), proptest::option::of(any_role)).prop_map(
-        |(flow, (kind, cast), interface, stream, congestion, role)| Role {
+    let priority = proptest::option::of(prop_oneof![9 => 0..8u32, 1 => half()]);
+    (text(), kind(), priority, text(), half(), text(), proptest::option::of(any_role)).prop_map(
+        |(flow, (kind, cast), priority, interface, stream, congestion, role)| Role {
             flow,
             kind,
             cast,
+            priority,
             interface,
             stream,
             role,
@@ -309,7 +311,10 @@ fn call(session: u64) -> impl Strategy<Value = (&'static str, Vec<u8>)> {
         (rate(), rate(), rate()),
         (text(), half(), half()),
         kind(),
-        prop_oneof![4 => Just(String::new()), 1 => text()],
+        (
+            proptest::option::of(prop_oneof![9 => 0..8u32, 1 => half()]),
+            prop_oneof![4 => Just(String::new()), 1 => text()],
+        ),
     )
         .prop_map(
             |(
@@ -318,7 +323,7 @@ fn call(session: u64) -> impl Strategy<Value = (&'static str, Vec<u8>)> {
                 (rate_bps, rate_frames_per_s, duration_ns),
                 (flow, longest_frame_octets, room_frame_octets),
                 (kind, cast),
-                interface,
+                (priority, interface),
             )| {
                 GrantRequest {
                     stamp,
@@ -333,6 +338,7 @@ fn call(session: u64) -> impl Strategy<Value = (&'static str, Vec<u8>)> {
                     room_frame_octets,
                     kind,
                     cast,
+                    priority,
                     interface,
                 }
                 .encode_to_vec()

@@ -133,6 +133,27 @@ async fn a_grant_is_for_one_role_of_one_run() {
 }
 
 #[tokio::test]
+async fn a_grant_is_for_one_priority_and_the_operator_has_the_last_word() {
+    let agent = Agent::spawn(&[]);
+    let sink = UdpSocket::bind("127.0.0.1:0").expect("a port");
+    let mut hand = Hand::at(&agent, None).await;
+    // Its receiver has said yes to packets without a priority.
+    let mut request =
+        hand.prepare_request(sending_to(sink.local_addr().expect("an address").port()));
+    request.roles[0].priority = Some(5);
+    refused(hand.client.prepare(request).await, "consent-target");
+    // The ceiling is 5 unless the operator says otherwise.
+    let request = GrantRequest { priority: Some(6), ..hand.grant_request() };
+    refused(hand.client.grant(request).await, "priority");
+    let request = GrantRequest { priority: Some(8), ..hand.grant_request() };
+    refused(hand.client.grant(request).await, "description");
+    let request = GrantRequest { priority: Some(5), ..hand.grant_request() };
+    let granted = hand.client.grant(request).await.expect("granted").into_inner();
+    let grant: serde_json::Value = serde_json::from_slice(&granted.grant).expect("a grant");
+    assert_eq!(grant["priority"], 5);
+}
+
+#[tokio::test]
 async fn an_experiment_that_was_stopped_and_never_collected_makes_room_for_others() {
     let agent = Agent::spawn(&[]);
     let mut hand = Hand::at(&agent, None).await;

@@ -21,6 +21,8 @@ pub const LONGEST_PAYLOAD: Octets = Octets(1500);
 /// The first local experimental `EtherType`, for frames that never leave the network they are sent
 /// in (IEEE Std 802; RFC 9542 lists it).
 pub const LOCAL_EXPERIMENTAL_1: u16 = 0x88B5;
+/// `EtherType` of a tag of 802.1Q (§ 9.4, C-TAG).
+pub const TAG_TYPE: u16 = 0x8100;
 /// IPv4 header without options (RFC 791, section 3.1).
 pub const IPV4_HEADER: Octets = Octets(20);
 /// IPv6 header (RFC 8200, section 3).
@@ -35,6 +37,8 @@ pub const TCP_HEADER: Octets = Octets(20);
 pub enum Carrier {
     /// The payload is that of the frame.
     Raw,
+    /// The same of a frame with a tag of 802.1Q.
+    TaggedRaw,
     /// The payload is that of a UDP datagram over IPv4.
     UdpOverIpv4,
     /// The payload is that of a UDP datagram over IPv6.
@@ -51,6 +55,7 @@ impl Carrier {
     pub const fn overhead(self) -> Octets {
         let inner = match self {
             Self::Raw => 0,
+            Self::TaggedRaw => TAG.0,
             Self::UdpOverIpv4 => IPV4_HEADER.0 + UDP_HEADER.0,
             Self::UdpOverIpv6 => IPV6_HEADER.0 + UDP_HEADER.0,
             Self::TcpOverIpv4 => IPV4_HEADER.0 + TCP_HEADER.0,
@@ -64,7 +69,17 @@ impl Carrier {
     #[must_use]
     pub const fn frame_of(self, payload: Octets) -> Octets {
         let frame = self.overhead().0 + payload.0;
-        Octets(if frame < SHORTEST.0 { SHORTEST.0 } else { frame })
+        let shortest = self.shortest().0;
+        Octets(if frame < shortest { shortest } else { frame })
+    }
+
+    /// The shortest frame: it is padded before it is tagged.
+    #[must_use]
+    pub const fn shortest(self) -> Octets {
+        match self {
+            Self::TaggedRaw => Octets(SHORTEST.0 + TAG.0),
+            _ => SHORTEST,
+        }
     }
 
     /// The longest payload that a frame of this length has room for, if any.
@@ -107,5 +122,13 @@ mod tests {
         assert_eq!(carrier.payload_of(Octets(1518)), Some(Octets(1472)));
         assert_eq!(carrier.payload_of(Octets(45)), None);
         assert_eq!(charged(SHORTEST), Octets(84));
+    }
+
+    #[test]
+    fn a_tag_makes_a_frame_four_octets_longer_whether_it_is_padded_or_not() {
+        let carrier = Carrier::TaggedRaw;
+        assert_eq!(carrier.frame_of(Octets(1)), Octets(68));
+        assert_eq!(carrier.frame_of(LONGEST_PAYLOAD), Octets(1522));
+        assert_eq!(carrier.payload_of(Octets(68)), Some(Octets(46)));
     }
 }

@@ -37,6 +37,8 @@ pub enum Rule {
     Interface,
     /// The operator's kinds of groups: hosts that did not consent may hear them.
     Groups,
+    /// The operator's ceiling on priorities.
+    Priority,
     /// Ports below 1024 belong to services.
     Port,
     /// Without TLS, only loopback addresses.

@@ -84,7 +84,7 @@ impl Charge {
                 fragment(IPV6_HEADER.0 + 8),
                 IPV6_HEADER.0 + 8,
             ),
-            Carrier::UdpOverIpv4 | Carrier::UdpOverIpv6 => {
+            Carrier::TaggedRaw | Carrier::UdpOverIpv4 | Carrier::UdpOverIpv6 => {
                 Self { frames: 1, bits: carrier.frame_of(Octets(payload_octets)).bits().0 }
             }
             Carrier::TcpOverIpv4 | Carrier::TcpOverIpv6 => pieces(

@@ -263,7 +263,11 @@ def _make(
         join(relay, far, *other, mtu)
         batch(relay, [f"link set {near} up", f"link set {far} up"])
         ends.extend([(relay, near, None), (relay, far, None)])
-        relayed.append(RelayedWire((near, far), (direction(there, mtu), direction(back, mtu))))
+        directions = (
+            direction(there, burst_octets(there, mtu)),
+            direction(back, burst_octets(back, mtu)),
+        )
+        relayed.append(RelayedWire((near, far), directions))
 
     if switch is None:
         connect(1, made[0].namespace, (made[1].namespace, INTERFACE), *wires)
@@ -329,16 +333,18 @@ def await_carrier(namespace: str) -> None:
         time.sleep(0.01)
 
 
-def direction(wire: Wire, mtu: int) -> Direction:
-    """Return one direction of a relayed wire."""
+def direction(wire: Wire, burst: int) -> Direction:
+    """Return one direction of a relayed wire.
+
+    `burst`: octets of the burst of the shaper before it, which waits in the relay, beside the
+    frames that bypass the shaper.
+    """
     loss: NoLoss | PeriodicLoss | RandomLoss = NoLoss()
     if wire.lose_every is not None:
         loss = PeriodicLoss(wire.lose_every)
     elif wire.loss > 0:
         loss = RandomLoss(wire.loss)
-    # The burst of the shaper waits in the relay, beside the frames that bypass the shaper.
-    queue_octets = wire.queue_octets + _burst_octets(wire, mtu)
-    return Direction(wire.rate_bps, wire.delay_ns, queue_octets, loss, wire.seed)
+    return Direction(wire.rate_bps, wire.delay_ns, wire.queue_octets + burst, loss, wire.seed)
 
 
 def host_of(number: int, namespace: str) -> Host:
@@ -419,7 +425,7 @@ def reshape(namespace: str, interface: str, wire: Wire | None, *, mtu: int) -> N
         shape(namespace, interface, wire, mtu)
 
 
-def _burst_octets(wire: Wire, mtu: int) -> int:
+def burst_octets(wire: Wire, mtu: int) -> int:
     """Return the depth of the token bucket: two frames, so that late timers cost no rate."""
     return 2 * (mtu + _HEADER_OCTETS + _WIRE_OCTETS) + int(wire.rate_bps / 8 * _TIMER_S[wire.kind])
 
@@ -427,7 +433,7 @@ def _burst_octets(wire: Wire, mtu: int) -> int:
 def shape(namespace: str, interface: str, wire: Wire, mtu: int) -> None:
     """Limit the rate of an interface to that of its wire."""
     frame_octets = mtu + _HEADER_OCTETS + _WIRE_OCTETS
-    burst_octets = _burst_octets(wire, mtu)
+    burst = burst_octets(wire, mtu)
     # The table of sizes has a row for every length: the usual 512 rows round up to 4 octets.
     sizes = 1 << (frame_octets - 1).bit_length()
     # TCP hands several segments over as one even without offloads; the shaper segments them, but
@@ -437,6 +443,6 @@ def shape(namespace: str, interface: str, wire: Wire, mtu: int) -> None:
     qdisc = (
         f"qdisc replace dev {interface} root handle 1: stab mtu {sizes} tsize {sizes}"
         f" mpu {_SHORTEST_OCTETS} overhead {_WIRE_OCTETS} linklayer ethernet"
-        f" tbf rate {wire.rate_bps}bit burst {burst_octets}b limit {wire.queue_octets}b"
+        f" tbf rate {wire.rate_bps}bit burst {burst}b limit {wire.queue_octets}b"
     )
     batch(namespace, [qdisc], tool="tc")

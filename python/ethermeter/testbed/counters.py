@@ -4,12 +4,13 @@ Counters only grow; the losses of a test are the difference of a reading before 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
 from ethermeter.testbed.commands import TestbedError, run
+from ethermeter.testbed.relay import ClassCounts
 
 if TYPE_CHECKING:
     from ethermeter.testbed.network import NetworkBed
@@ -72,6 +73,10 @@ class Reading:
     """Of each direction of a relayed wire, by its nodes: the causes of its dropped frames."""
     latest_ns: Mapping[Hop, int]
     """Of each direction of a relayed wire, by its nodes: the greatest lateness of a frame."""
+    classes: Mapping[Hop, tuple[ClassCounts, ...]] = field(default_factory=dict)
+    """Of each direction of a relayed wire with traffic classes, by its nodes: what was counted of
+    each class.
+    """
 
 
 def read(bed: "NetworkBed") -> Reading:
@@ -102,15 +107,21 @@ def read(bed: "NetworkBed") -> Reading:
         }
         wires: dict[Hop, Counts] = {}
         latest_ns: dict[Hop, int] = {}
+        classes: dict[Hop, tuple[ClassCounts, ...]] = {}
         if bed.relay is not None:
             directions = {each.source: each for each in bed.relay.count().directions}
             wires = {hop: directions[end].dropped for end, hop in bed.wires.items()}
             latest_ns = {hop: directions[end].latest_ns for end, hop in bed.wires.items()}
+            classes = {
+                hop: counted
+                for end, hop in bed.wires.items()
+                if (counted := directions[end].classes)
+            }
     except (KeyError, ValueError) as error:
         raise TestbedError(
             f"counters of switches: unreadable output: {type(error).__name__} {error}"
         ) from error
-    return Reading(ports, wires, latest_ns)
+    return Reading(ports, wires, latest_ns, classes)
 
 
 def _listed(namespace: str, tool: str, what: str, kind: type[T]) -> list[T]:
@@ -121,7 +132,8 @@ def _listed(namespace: str, tool: str, what: str, kind: type[T]) -> list[T]:
 def added(before: Reading, after: Reading) -> Reading:
     """Return the frames dropped between two readings of one testbed.
 
-    The greatest lateness is that of the later one, which is at least that in between.
+    The greatest lateness and the largest queues are those of the later one, which are at least
+    those in between.
     """
     ports = {
         hop: {
@@ -134,4 +146,20 @@ def added(before: Reading, after: Reading) -> Reading:
         hop: {cause: frames - before.wires[hop][cause] for cause, frames in counts.items()}
         for hop, counts in after.wires.items()
     }
-    return Reading(ports, wires, after.latest_ns)
+    classes = {
+        hop: tuple(
+            _since(one, other) for one, other in zip(before.classes[hop], counts, strict=True)
+        )
+        for hop, counts in after.classes.items()
+    }
+    return Reading(ports, wires, after.latest_ns, classes)
+
+
+def _since(before: ClassCounts, after: ClassCounts) -> ClassCounts:
+    return msgspec.structs.replace(
+        after,
+        arrived=after.arrived - before.arrived,
+        frames=after.frames - before.frames,
+        octets=after.octets - before.octets,
+        dropped=after.dropped - before.dropped,
+    )

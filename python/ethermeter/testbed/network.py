@@ -12,12 +12,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ethermeter.faults import Fault, InputError
+from ethermeter.scenario import Class
 from ethermeter.testbed.build import (
     INTERFACE,
     MOST_HOSTS,
     MTUS,
     RATES_BPS,
     await_carrier,
+    burst_octets,
     direction,
     disable_ipv6,
     disable_offloads,
@@ -58,6 +60,8 @@ class Link:
     """The wire from each end to the other; unshaped if None."""
     queues: tuple[int | None, int | None] = (None, None)
     """Queue size at each end in frames; None for the wire's, in octets."""
+    classes: tuple[tuple[Class, ...], tuple[Class, ...]] = ((), ())
+    """Traffic classes at each end, highest first; one queue if empty. On relayed wires only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,12 +215,16 @@ def _make(
                 batch(wires, [f"link set {interface} up"])
                 disable_offloads(wires, interface)
             directed |= {between[0]: link.ends, between[1]: link.ends[::-1]}
-            there, back = (direction(wire, mtu) for wire in link.wires if wire is not None)
-            relayed.append(RelayedWire(between, (there, back)))
+            there, back = (
+                direction(wire, 0 if classes else burst_octets(wire, mtu))
+                for wire, classes in zip(link.wires, link.classes, strict=True)
+                if wire is not None
+            )
+            relayed.append(RelayedWire(between, (there, back), link.classes))
         else:
             join(*ends[0], *ends[1], mtu)
-        for node, other, (namespace, interface), wire, frames in zip(
-            link.ends, link.ends[::-1], ends, link.wires, link.queues, strict=True
+        for node, other, (namespace, interface), wire, frames, classes in zip(
+            link.ends, link.ends[::-1], ends, link.wires, link.queues, link.classes, strict=True
         ):
             if node not in made:
                 switched[node, other] = Port(
@@ -224,6 +232,8 @@ def _make(
                 )
                 batch(namespace, [f"link set {interface} master bridge up"])
             disable_offloads(namespace, interface)
+            if classes:
+                continue  # frames wait in the relay, by class
             if wire is not None:
                 shape(namespace, interface, wire, mtu)
             if wire is not None and frames is not None:

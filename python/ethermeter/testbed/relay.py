@@ -12,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 
+from ethermeter.scenario import Class
 from ethermeter.testbed.commands import LIMIT_S, TestbedError, inside, run
 
 _MODULE = "ethermeter.testbed.wire"
@@ -50,6 +51,8 @@ class RelayedWire(msgspec.Struct, frozen=True):
 
     ends: tuple[str, str]
     directions: tuple[Direction, Direction]
+    classes: tuple[tuple[Class, ...], tuple[Class, ...]] = ((), ())
+    """Traffic classes of the queue of each direction, highest first; one queue if empty."""
 
 
 class RelayPlan(msgspec.Struct, frozen=True):
@@ -60,6 +63,20 @@ class RelayPlan(msgspec.Struct, frozen=True):
     """Longest frame, destination address to FCS."""
     maker: int | None = None
     """Process id with which the relay ends; None if it outlives its maker."""
+
+
+class ClassCounts(msgspec.Struct, frozen=True):
+    """Frames of a traffic class: `arrived` = `frames` + `dropped` + those that wait."""
+
+    arrived: int
+    frames: int
+    """Frames sent."""
+    octets: int
+    """Octets of them, destination address to FCS."""
+    dropped: int
+    queue_most: int
+    """Most frames in the queue, one being sent included, since the relay began."""
+    queue_octets_most: int
 
 
 class DirectionCounts(msgspec.Struct, frozen=True, rename={"source": "from", "sink": "to"}):
@@ -75,6 +92,8 @@ class DirectionCounts(msgspec.Struct, frozen=True, rename={"source": "from", "si
     under_way: int
     dropped: dict[str, int]
     """Frames by cause."""
+    classes: tuple[ClassCounts, ...]
+    """What was counted of each traffic class, in their order; empty of one queue."""
     latest_ns: int
     """Greatest lateness of any frame so far."""
 

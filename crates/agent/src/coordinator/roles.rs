@@ -37,6 +37,7 @@ impl Wanted<'_> {
             room_frame_octets: self.room_frame_octets,
             kind: self.transport.kind.word().into(),
             cast: self.transport.cast.word().into(),
+            priority: self.transport.priority.map(u32::from),
             interface: link.entry.interface.clone().unwrap_or_default(),
         };
         let wire::GrantReply { grant, signature, certificate } = link.grant(request).await?;
@@ -49,6 +50,7 @@ impl Wanted<'_> {
             flow: self.flow.to_owned(),
             kind: self.transport.kind.word().into(),
             cast: self.transport.cast.word().into(),
+            priority: self.transport.priority.map(u32::from),
             interface: link.entry.interface.clone().unwrap_or_default(),
             stream: stream.into(),
             congestion: congestion.to_owned(),

@@ -64,6 +64,7 @@ impl Hand {
             room_frame_octets: 0,
             kind: "udp".into(),
             cast: "unicast".into(),
+            priority: None,
             interface: String::new(),
         }
     }
@@ -85,6 +86,7 @@ impl Hand {
                 flow: "f".into(),
                 kind: "udp".into(),
                 cast: "unicast".into(),
+                priority: None,
                 interface: String::new(),
                 stream: 0,
                 congestion: String::new(),

@@ -46,6 +46,32 @@ pub fn set_packet_option<T>(
     set_option(socket, libc::SOL_PACKET, name, value, doing)
 }
 
+/// Give what a socket sends a priority, 0 to 7, in the queues of the host.
+///
+/// # Errors
+/// If the system refuses, as it does priority 7 without the right to administer the network.
+pub(super) fn set_priority(socket: &impl AsRawFd, priority: u8) -> Result<(), Error> {
+    let doing = "giving a socket a priority (7 needs CAP_NET_ADMIN)";
+    set_option(socket, libc::SOL_SOCKET, libc::SO_PRIORITY, &i32::from(priority), doing)
+}
+
+/// Give the IP packets that a socket sends a priority, 0 to 7: in the queues of the host, and as
+/// their class selector (RFC 2474, section 4.2.2), which are the highest three bits of the traffic
+/// class.
+///
+/// # Errors
+/// If the system refuses, as it does priority 7 without the right to administer the network.
+pub fn prioritise(socket: &impl AsRawFd, is_ipv4: bool, priority: u8) -> Result<(), Error> {
+    let class = i32::from(priority) << 5;
+    let (level, name) = if is_ipv4 {
+        (libc::IPPROTO_IP, libc::IP_TOS)
+    } else {
+        (libc::IPPROTO_IPV6, libc::IPV6_TCLASS)
+    };
+    set_option(socket, level, name, &class, "setting the traffic class of IP packets")?;
+    set_priority(socket, priority) // after the class, which changes it
+}
+
 /// Wait until something can be read from a socket, or about so long. Whatever ends it, the caller
 /// looks; returns whether the socket has an error.
 pub(super) fn wait_readable(socket: &impl AsFd, milliseconds: u16) -> bool {

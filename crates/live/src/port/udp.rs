@@ -8,7 +8,9 @@
 
 use super::messages::Messages;
 use super::packet::interface_index;
-use super::system::{dropped_at_socket, held_octets, hindrance, set_option, stamp_arrivals};
+use super::system::{
+    dropped_at_socket, held_octets, hindrance, prioritise, set_option, stamp_arrivals,
+};
 use super::{Address, Arrival, Port, PortCounters, Wait};
 use crate::time::WallClock;
 use crate::Error;
@@ -32,6 +34,9 @@ pub struct UdpOptions {
     pub group: Option<IpAddr>,
     /// Whether it may send to everybody.
     pub broadcast: bool,
+    /// Priority of what is sent, 0 to 7: the class selector of IP packets (RFC 2474), and the
+    /// priority in queues of the host. The system's own without.
+    pub priority: Option<u8>,
     /// Whether arrivals are stamped by the kernel. Those of the first moment may come without, for
     /// it begins to stamp a little later.
     pub stamps: bool,
@@ -53,6 +58,7 @@ impl UdpOptions {
             peer: None,
             group: None,
             broadcast: false,
+            priority: None,
             stamps: false,
             longest_payload: 1472,
             batch: 64,
@@ -206,6 +212,9 @@ fn prepare(socket: &Socket, options: &UdpOptions) -> Result<(), Error> {
         let (level, cut) = (libc::IPPROTO_IPV6, libc::IPV6_PMTUDISC_OMIT);
         set_option(socket, level, libc::IPV6_RECVERR, &1i32, ERRORS)?;
         set_option(socket, level, libc::IPV6_MTU_DISCOVER, &cut, CUT)?;
+    }
+    if let Some(priority) = options.priority {
+        prioritise(socket, options.local.is_ipv4(), priority)?;
     }
     socket.bind(&SockAddr::from(options.local)).map_err(Error::system("binding a UDP socket"))?;
     if let Some(group) = options.group {

@@ -1,13 +1,22 @@
 //! Raw frames as a station writes and reads them: from the destination address to before the FCS.
 
 use super::octets::{check_octets, octets_at, WireError};
-use ethermeter_ethernet::frame::{HEADER, LOCAL_EXPERIMENTAL_1};
+use ethermeter_ethernet::frame::{HEADER, LOCAL_EXPERIMENTAL_1, TAG, TAG_TYPE};
+use ethermeter_ethernet::Carrier;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Octets before the payload.
+/// Octets before the payload of a frame without a tag.
 #[allow(clippy::cast_possible_truncation)] // 14
 pub const HEADER_OCTETS: usize = HEADER.0 as usize;
+/// The same with a tag.
+#[allow(clippy::cast_possible_truncation)] // 18
+pub const TAGGED_HEADER_OCTETS: usize = (HEADER.0 + TAG.0) as usize;
+/// Place of the tag, or of the type without one.
+const TYPE_AT: usize = HEADER_OCTETS - 2;
+/// Place of the priority in a tag's control information (802.1Q-2022 § 9.6); the rest is 0: no
+/// VLAN.
+const PRIORITY_SHIFT: u32 = 13;
 
 /// The address of a station on an Ethernet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -72,13 +81,15 @@ impl From<Mac> for String {
     }
 }
 
-/// From whom and to whom a frame goes.
+/// What stands before the payload of a frame, its type aside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Addresses {
+pub struct Header {
     /// The destination; may be a group.
     pub destination: Mac,
     /// The source.
     pub source: Mac,
+    /// The priority in its tag, 0 to 7; a frame without one has no tag.
+    pub priority: Option<u8>,
 }
 
 /// A window over a frame of our `EtherType`, without its FCS.
@@ -95,37 +106,83 @@ impl<B: AsRef<[u8]>> FrameWindow<B> {
     pub fn checked(octets: B) -> Result<Self, WireError> {
         check_octets(octets.as_ref(), HEADER_OCTETS)?;
         let window = Self { octets };
-        match window.ethertype() {
+        if window.is_tagged() {
+            check_octets(window.octets.as_ref(), TAGGED_HEADER_OCTETS)?;
+        }
+        match window.word(window.header_octets() - 2) {
             LOCAL_EXPERIMENTAL_1 => Ok(window),
             other => Err(WireError::ForeignType(other)),
         }
     }
 
-    fn ethertype(&self) -> u16 {
-        u16::from_be_bytes(octets_at(self.octets.as_ref(), HEADER_OCTETS - 2))
+    fn word(&self, at: usize) -> u16 {
+        u16::from_be_bytes(octets_at(self.octets.as_ref(), at))
     }
 
-    /// From whom and to whom it goes.
-    pub fn addresses(&self) -> Addresses {
+    fn is_tagged(&self) -> bool {
+        self.word(TYPE_AT) == TAG_TYPE
+    }
+
+    fn header_octets(&self) -> usize {
+        if self.is_tagged() {
+            TAGGED_HEADER_OCTETS
+        } else {
+            HEADER_OCTETS
+        }
+    }
+
+    /// Its header.
+    pub fn header(&self) -> Header {
         let octets = self.octets.as_ref();
-        Addresses { destination: Mac(octets_at(octets, 0)), source: Mac(octets_at(octets, 6)) }
+        let priority = || (self.word(TYPE_AT + 2) >> PRIORITY_SHIFT).to_be_bytes()[1];
+        Header {
+            destination: Mac(octets_at(octets, 0)),
+            source: Mac(octets_at(octets, 6)),
+            priority: self.is_tagged().then(priority),
+        }
     }
 
     /// What it carries, padding included.
     pub fn payload(&self) -> &[u8] {
-        &self.octets.as_ref()[HEADER_OCTETS..]
+        &self.octets.as_ref()[self.header_octets()..]
     }
 }
 
-impl Addresses {
-    /// Write the header of a frame of our `EtherType`.
+impl Header {
+    /// How many octets it has.
+    #[must_use]
+    pub const fn octets(&self) -> usize {
+        if self.priority.is_some() {
+            TAGGED_HEADER_OCTETS
+        } else {
+            HEADER_OCTETS
+        }
+    }
+
+    /// What frames with it carry their payloads in.
+    #[must_use]
+    pub const fn carrier(&self) -> Carrier {
+        if self.priority.is_some() {
+            Carrier::TaggedRaw
+        } else {
+            Carrier::Raw
+        }
+    }
+
+    /// Write it, with our `EtherType`.
     ///
     /// # Panics
     /// If there is no room for it.
     pub fn emit(&self, frame: &mut [u8]) {
         frame[..6].copy_from_slice(&self.destination.0);
-        frame[6..12].copy_from_slice(&self.source.0);
-        frame[12..HEADER_OCTETS].copy_from_slice(&LOCAL_EXPERIMENTAL_1.to_be_bytes());
+        frame[6..TYPE_AT].copy_from_slice(&self.source.0);
+        let octets = self.octets();
+        if let Some(priority) = self.priority {
+            let control = u16::from(priority) << PRIORITY_SHIFT;
+            frame[TYPE_AT..TYPE_AT + 2].copy_from_slice(&TAG_TYPE.to_be_bytes());
+            frame[TYPE_AT + 2..TYPE_AT + 4].copy_from_slice(&control.to_be_bytes());
+        }
+        frame[octets - 2..octets].copy_from_slice(&LOCAL_EXPERIMENTAL_1.to_be_bytes());
     }
 }
 
@@ -136,18 +193,24 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_octets_make_reading_panic(mut octets in proptest::collection::vec(any::<u8>(), 0..64), dress: bool) {
-            if dress && octets.len() >= HEADER_OCTETS {
-                octets[12..14].copy_from_slice(&LOCAL_EXPERIMENTAL_1.to_be_bytes());
+        fn no_octets_make_reading_panic(
+            mut octets in proptest::collection::vec(any::<u8>(), 0..64),
+            priority in proptest::option::of(0..8u8),
+            dress: bool,
+        ) {
+            let header = Header { destination: Mac([3; 6]), source: Mac([4; 6]), priority };
+            if dress && octets.len() >= header.octets() {
+                header.emit(&mut octets);
             }
             match FrameWindow::checked(&octets) {
                 Ok(window) => {
                     let mut again = vec![0; octets.len()];
-                    window.addresses().emit(&mut again);
-                    again[HEADER_OCTETS..].copy_from_slice(window.payload());
+                    let header = window.header();
+                    header.emit(&mut again);
+                    again[header.octets()..].copy_from_slice(window.payload());
                     prop_assert_eq!(&again, &octets);
                 }
-                Err(WireError::TooShort { .. }) => prop_assert!(octets.len() < HEADER_OCTETS),
+                Err(WireError::TooShort { .. }) => prop_assert!(octets.len() < TAGGED_HEADER_OCTETS),
                 Err(error) => prop_assert!(matches!(error, WireError::ForeignType(_)), "{}", error),
             }
         }
@@ -163,6 +226,14 @@ mod tests {
                 prop_assert_eq!(mac.to_string(), text.to_lowercase());
             }
         }
+    }
+
+    #[test]
+    fn the_priority_is_in_the_three_highest_bits_of_the_tag() {
+        let mut frame = [0; TAGGED_HEADER_OCTETS];
+        let destination = Mac([2, 0, 0, 0, 0, 1]);
+        Header { destination, source: Mac([2, 0, 0, 0, 0, 2]), priority: Some(5) }.emit(&mut frame);
+        assert_eq!(frame[12..], [0x81, 0x00, 0xA0, 0x00, 0x88, 0xB5]);
     }
 
     #[test]

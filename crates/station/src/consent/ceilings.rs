@@ -92,6 +92,9 @@ pub struct Ceilings {
     /// Kinds of groups that may be sent to and listened to: `multicast`, `broadcast`. Strangers on
     /// the segment hear them and are not asked.
     pub groups: Vec<Cast>,
+    /// Highest priority of frames, 0 to 7. Switches serve 6 and 7 before their own control traffic,
+    /// or as it (802.1Q-2022 table I-2).
+    pub priority: u8,
 }
 
 impl Default for Ceilings {
@@ -107,6 +110,7 @@ impl Default for Ceilings {
             addresses: vec![network("127.0.0.0/8"), network("::1/128")],
             interfaces: None,
             groups: Vec::new(),
+            priority: 5,
         }
     }
 }
@@ -173,6 +177,18 @@ impl Ceilings {
             [Cast::Unicast].iter().chain(&self.groups).map(|cast| cast.word()).collect();
         let is_allowed = !transport.is_group() || self.groups.contains(&transport.cast);
         require(is_allowed, Rule::Groups, transport.cast.word(), words.join(", "))
+    }
+
+    /// Whether frames may have the priority.
+    pub(super) fn check_priority(&self, transport: Transport) -> Result<(), Refusal> {
+        let Some(priority) = transport.priority else { return Ok(()) };
+        let allowed = format!("none, or 0 to {}", self.priority);
+        require(
+            priority <= self.priority,
+            Rule::Priority,
+            format_args!("priority {priority}"),
+            allowed,
+        )
     }
 
     /// Whether an own address on `interface` may be used.

@@ -55,6 +55,9 @@ pub struct Grant {
     pub kind: PortKind,
     /// Whether to this station only or to the experiment's group, which it listens to.
     pub cast: Cast,
+    /// With which priority, if any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<u8>,
     /// To which port; 0 of raw frames.
     pub port: u16,
     /// The Ethernet address of this station, of raw frames.
@@ -82,7 +85,7 @@ impl Grant {
     /// How frames go.
     #[must_use]
     pub fn transport(&self) -> Transport {
-        Transport { kind: self.kind, cast: self.cast }
+        Transport { kind: self.kind, cast: self.cast, priority: self.priority }
     }
 
     /// Destination this grant permits, the receiver itself or the experiment's group; `None` if it

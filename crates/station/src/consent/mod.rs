@@ -24,4 +24,4 @@ pub use grant::{Grant, Interface, Moment, Permit, Proof, Wish, GRANT_S};
 pub use renewal::{Answer, Challenge, IssuedGrants, ReceiverLeases, Renewal, MOST_CHALLENGES};
 pub use rules::RuleBook;
 pub use spent::GrantId;
-pub use transport::{Cast, PortKind, Transport};
+pub use transport::{Cast, PortKind, Transport, HIGHEST_PRIORITY};

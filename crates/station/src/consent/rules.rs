@@ -130,6 +130,7 @@ impl RuleBook {
             address: own,
             kind: wish.transport.kind,
             cast: wish.transport.cast,
+            priority: wish.transport.priority,
             port,
             mac: mac.filter(|_| wish.transport.kind.is_raw()),
             rate_bps: wish.rate_bps,
@@ -295,6 +296,7 @@ impl RuleBook {
         self.ceilings
             .check_interface(wish.interface.as_ref().map(|interface| interface.name.as_str()))?;
         self.ceilings.check_cast(wish.transport)?;
+        self.ceilings.check_priority(wish.transport)?;
         // Raw frames and groups go out by an interface and not to an address: that must be known,
         // and stay on the host without certificates.
         let is_bound = wish.transport.kind.is_raw() || wish.transport.is_group();

@@ -4,6 +4,7 @@
 //! from the experiment's number, ends at the next router, and has no other use.
 
 use crate::refusal::{Refusal, Rule};
+use ethermeter_ethernet::Carrier;
 use ethermeter_live::port::Address;
 pub use ethermeter_live::port::PortKind;
 use ethermeter_live::wire::Mac;
@@ -24,13 +25,18 @@ pub enum Cast {
     Broadcast,
 }
 
-/// A kind of port and a kind of address.
+/// Highest priority that there is (802.1Q-2022 § 6.9.3).
+pub const HIGHEST_PRIORITY: u8 = 7;
+
+/// A kind of port, a kind of address, and a priority.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Transport {
     /// By which kind of port.
     pub kind: PortKind,
     /// To how many.
     pub cast: Cast,
+    /// With which priority, 0 to 7; without one, frames have no tag and packets no class.
+    pub priority: Option<u8>,
 }
 
 impl Cast {
@@ -47,7 +53,11 @@ impl Cast {
 
 impl fmt::Display for Transport {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{} {}", self.kind.word(), self.cast.word())
+        write!(formatter, "{} {}", self.kind.word(), self.cast.word())?;
+        match self.priority {
+            Some(priority) => write!(formatter, " with priority {priority}"),
+            None => Ok(()),
+        }
     }
 }
 
@@ -56,7 +66,7 @@ impl Transport {
     ///
     /// # Errors
     /// By [`Rule::Description`].
-    pub fn read(kind: &str, cast: &str) -> Result<Self, Refusal> {
+    pub fn read(kind: &str, cast: &str, priority: Option<u32>) -> Result<Self, Refusal> {
         let casts = [Cast::Unicast, Cast::Multicast, Cast::Broadcast];
         let transport = PortKind::ALL
             .into_iter()
@@ -73,7 +83,14 @@ impl Transport {
                 allowed,
             ));
         };
-        let transport = Self { kind, cast };
+        let narrow = |priority: u32| {
+            let narrow =
+                u8::try_from(priority).ok().filter(|&priority| priority <= HIGHEST_PRIORITY);
+            let allowed = format!("0 to {HIGHEST_PRIORITY}");
+            let value = || format!("priority {priority}");
+            narrow.ok_or_else(|| Refusal::new(Rule::Description, value(), allowed))
+        };
+        let transport = Self { kind, cast, priority: priority.map(narrow).transpose()? };
         transport
             .fault()
             .map_or(Ok(transport), |fault| Err(Refusal::new(Rule::Description, transport, fault)))
@@ -98,6 +115,15 @@ impl Transport {
     #[must_use]
     pub fn can_be_shared(self) -> bool {
         !self.kind.traits().is_connection
+    }
+
+    /// What frames between stations of this version of IP carry their payloads in.
+    #[must_use]
+    pub fn carrier(self, is_ipv4: bool) -> Carrier {
+        match self.kind.carrier(is_ipv4) {
+            Carrier::Raw if self.priority.is_some() => Carrier::TaggedRaw,
+            carrier => carrier,
+        }
     }
 
     /// Whether it goes to a group.
@@ -140,7 +166,7 @@ mod tests {
     fn groups_are_the_experiments_own_and_end_at_the_next_router() {
         let experiment = 0x0123_4567_89AB_CDEF;
         let group = |kind, cast, is_ipv4| {
-            Transport { kind, cast }
+            Transport { kind, cast, priority: None }
                 .group(experiment, is_ipv4, 5000)
                 .map(|address| address.to_string())
         };
@@ -161,10 +187,10 @@ mod tests {
 
     #[test]
     fn words_are_read_as_they_are_written_and_others_refused() {
-        for kind in PortKind::ALL {
+        for (kind, priority) in PortKind::ALL.into_iter().zip([None, Some(0), Some(5), Some(7)]) {
             for cast in [Cast::Unicast, Cast::Multicast, Cast::Broadcast] {
-                let transport = Transport { kind, cast };
-                let read = Transport::read(kind.word(), cast.word());
+                let transport = Transport { kind, cast, priority };
+                let read = Transport::read(kind.word(), cast.word(), priority.map(u32::from));
                 assert_eq!(
                     read.ok(),
                     transport.fault().is_none().then_some(transport),
@@ -172,6 +198,19 @@ mod tests {
                 );
             }
         }
-        assert!(Transport::read("udp", "anycast").is_err() && Transport::read("", "").is_err());
+        for (kind, cast, priority) in
+            [("udp", "anycast", None), ("", "", None), ("udp", "unicast", Some(8))]
+        {
+            assert!(Transport::read(kind, cast, priority).is_err(), "{kind} {cast} {priority:?}");
+        }
+    }
+
+    #[test]
+    fn raw_frames_with_a_priority_are_tagged_and_ip_packets_are_not() {
+        let carrier =
+            |kind| Transport { kind, priority: Some(0), ..Transport::default() }.carrier(true);
+        assert_eq!(carrier(PortKind::Packet), Carrier::TaggedRaw);
+        assert_eq!(carrier(PortKind::Xdp), Carrier::TaggedRaw);
+        assert_eq!(carrier(PortKind::Udp), Carrier::UdpOverIpv4);
     }
 }

@@ -8,6 +8,7 @@
 use super::schedule::Schedule;
 use crate::policer::Policer;
 use crate::refusal::{Refusal, Rule};
+use ethermeter_live::port::system::prioritise;
 use ethermeter_live::port::tcp::{set_pace, set_persistence, unacknowledged_octets};
 use ethermeter_live::port::tcp_info::TcpInfo;
 use ethermeter_live::port::Address;
@@ -27,6 +28,7 @@ pub struct End {
     from: Option<IpAddr>,
     /// Octets of the longest message.
     pub longest_payload: usize,
+    priority: Option<u8>,
 }
 
 /// How long is waited for the other end before the stop flag is looked at again.
@@ -53,6 +55,7 @@ impl End {
         local: SocketAddr,
         interface: Option<&str>,
         longest_payload: usize,
+        priority: Option<u8>,
     ) -> Result<Self, Refusal> {
         let open = || {
             let socket =
@@ -64,7 +67,13 @@ impl End {
             socket.bind(&SockAddr::from(local))?;
             Ok(socket)
         };
-        Ok(Self { socket: open().map_err(no_end)?, from: None, longest_payload })
+        let socket = open().map_err(no_end)?;
+        if let Some(priority) = priority {
+            prioritise(&socket, local.is_ipv4(), priority).map_err(|error| {
+                Refusal::new(Rule::Port, error, "a priority that this host allows")
+            })?;
+        }
+        Ok(Self { socket, from: None, longest_payload, priority })
     }
 
     /// The number of its port.
@@ -102,6 +111,10 @@ impl End {
         stream.set_nonblocking(false).map_err(preparing())?;
         stream.set_nodelay(true).map_err(preparing())?;
         set_persistence(&stream, false)?;
+        if let Some(priority) = self.priority {
+            let local = stream.local_addr().map_err(preparing())?;
+            prioritise(&stream, local.is_ipv4(), priority)?;
+        }
         if let Some(policer) = policer {
             policer.follow(&TcpInfo::of(&stream)?, HostTime.now_ns());
             set_pace(&stream, policer.payload_octets_per_s().max(1))?;

@@ -94,7 +94,7 @@ impl Endpoint {
     /// What frames carry their payloads in.
     #[must_use]
     pub fn carrier(&self) -> Carrier {
-        self.transport.kind.carrier(self.local.is_ipv4())
+        self.transport.carrier(self.local.is_ipv4())
     }
 
     /// Octets of the longest IP packet of its interface, if that is known.
@@ -147,7 +147,7 @@ impl Endpoint {
     fn end(&self, port: u16, longest_payload: usize) -> Result<End, Refusal> {
         let interface = self.interface.as_ref().filter(|_| self.is_named);
         let name = interface.map(|interface| interface.name.as_str());
-        End::at(SocketAddr::new(self.local, port), name, longest_payload)
+        End::at(SocketAddr::new(self.local, port), name, longest_payload, self.transport.priority)
     }
 
     /// Options of a socket of datagrams at `local`.
@@ -157,6 +157,7 @@ impl Endpoint {
             interface: is_bound.then(|| self.interface().map(str::to_owned)).transpose()?,
             longest_payload,
             batch: batch_of(longest_payload),
+            priority: self.transport.priority,
             ..UdpOptions::at(local)
         })
     }
@@ -170,6 +171,7 @@ impl Endpoint {
         let options = PacketOptions {
             group,
             longest_payload,
+            priority: self.transport.priority,
             ..PacketOptions::on(self.interface()?, destination)
         };
         Ok(StationPort::Packet(Box::new(
@@ -179,8 +181,11 @@ impl Endpoint {
 
     fn xdp(&self, destination: Mac, receives: bool) -> Result<StationPort, Refusal> {
         let source = self.mac.ok_or_else(no_interface)?;
-        let options =
-            XdpOptions { receives, ..XdpOptions::on(self.interface()?, source, destination) };
+        let options = XdpOptions {
+            receives,
+            priority: self.transport.priority,
+            ..XdpOptions::on(self.interface()?, source, destination)
+        };
         Ok(StationPort::Xdp(Box::new(XdpPort::open(&options).map_err(|error| no_port(&error))?)))
     }
 
@@ -279,6 +284,7 @@ impl StationPort {
             interface: Some(endpoint.interface()?.to_owned()),
             longest_payload: rx.longest_payload(),
             batch: rx.batch(),
+            priority: endpoint.transport.priority,
             ..UdpOptions::at(SocketAddr::new(endpoint.local, 0))
         };
         let tx = UdpPort::open(&options).map_err(|error| no_port(&error))?;

@@ -12,11 +12,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from msgspec import structs
+
 from ethermeter.engines.live.laboratory import Credentials, Laboratory, Station
 from ethermeter.engines.live.recording import Tap
 from ethermeter.faults import Fault, InputError
 from ethermeter.nodes import Settings, hosts_in, kind_of
-from ethermeter.scenario import Scenario, Switch
+from ethermeter.scenario import Class, Host, SaturatedArrivals, Scenario, Switch
 from ethermeter.store.scratch import temporary_directory
 from ethermeter.testbed import Link, TestbedError, Wire, WireKind, make_network
 from ethermeter.testbed.record import NAMESPACES
@@ -34,7 +36,12 @@ duration_s = 3600
 roles = 20_000
 addresses = {addresses}
 groups = ["multicast", "broadcast"]
+priority = 7
 """
+_WITHOUT_PRESSURE = (
+    "expected arrivals at a rate of what is measured: frames of a host with classes wait in the "
+    "relay, which holds no sender back"
+)
 _PS_OCTETS = 8_000_000_000_000
 """Bits of an octet times picoseconds of a second."""
 
@@ -253,7 +260,22 @@ def _planned(scenario: Scenario, wires: WireKind) -> tuple[list[str], list[str],
         delay_ns = round(link.delay_ps / 1000) if wires == "relay" else 0
         usual = Wire(rate_bps, kind=wires, delay_ns=delay_ns)
         (wire, frames), (other_wire, other_frames) = (_end(kinds[name], usual) for name in ends)
-        links.append(Link(ends, (wire, other_wire), (frames, other_frames)))
+        classes, other_classes = (_classes(kinds[name][1]) for name in ends)
+        links.append(
+            Link(ends, (wire, other_wire), (frames, other_frames), (classes, other_classes))
+        )
+    if wires == "shaped":
+        allowed = "expected none with shaped wires, whose queues have no classes: --wires relay"
+        faults += [
+            Fault("testbed", f"{name}.classes", f"{len(classes)} classes", allowed)
+            for name, (_, settings) in kinds.items()
+            if (classes := _classes(settings))
+        ]
+    faults += [
+        Fault("testbed", f"flows.{flow.name}.arrivals", "saturated", _WITHOUT_PRESSURE)
+        for flow in scenario.flows
+        if isinstance(flow.arrivals, SaturatedArrivals) and _classes(kinds[flow.from_][1])
+    ]
     if faults:
         raise InputError(faults)
     hosts, switches = (
@@ -261,6 +283,17 @@ def _planned(scenario: Scenario, wires: WireKind) -> tuple[list[str], list[str],
         for wanted in ("host", "switch")
     )
     return hosts, switches, links
+
+
+def _classes(settings: Settings) -> tuple[Class, ...]:
+    """Return the traffic classes of a node's ports, each with its queue limit in frames."""
+    if not isinstance(settings, Host | Switch):
+        return ()
+    room = settings.queue_frames if isinstance(settings, Switch) else None
+    return tuple(
+        structs.replace(of, queue_frames=room) if of.queue_frames is None else of
+        for of in settings.classes
+    )
 
 
 def _ages_s(scenario: Scenario) -> dict[str, float]:

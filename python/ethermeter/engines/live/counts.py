@@ -35,7 +35,7 @@ from ethermeter.counts import (
     zeros,
 )
 from ethermeter.engines.flow_voice import is_voice
-from ethermeter.engines.live.description import around_octets, flow_names
+from ethermeter.engines.live.description import around_octets, flow_names, tag_octets
 from ethermeter.framing import AROUND_DATA_OCTETS, frame_octets, lengths_of
 from ethermeter.scenario import Flow
 from ethermeter.store.result import (
@@ -437,13 +437,15 @@ def _frames(
     framing, sizes = flow.framing, lengths_of(flow.frames)
     is_ipv6 = port == "udp" and ipaddress.ip_address(address).version == IPV6
     frames = [frame_octets(framing, bits // 8, is_ipv6=is_ipv6) for bits in sizes]
+    tag = tag_octets(flow, port)
     if len(sizes) == 1:
         inside = sizes[0] // 8 if framing != "frame" else frames[0][0] - AROUND_DATA_OCTETS
-        return messages * len(frames[0]), messages * sum(frames[0]), messages * inside
+        each = sum(octets + tag for octets in frames[0])
+        return messages * len(frames[0]), messages * each, messages * inside
     if any(len(fragments) > 1 for fragments in frames):
         none = np.full_like(messages, np.nan)
         return none, none, data_octets if framing != "frame" else none
     # A message is a frame: the port's data, which were counted, and what is around them.
-    octets = data_octets + messages * around_octets(port, address)
-    inside = AROUND_DATA_OCTETS if framing == "frame" else around_octets("udp", address)
+    octets = data_octets + messages * (around_octets(port, address) + tag)
+    inside = tag + (AROUND_DATA_OCTETS if framing == "frame" else around_octets("udp", address))
     return messages, octets, octets - messages * inside

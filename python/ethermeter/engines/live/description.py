@@ -15,6 +15,7 @@ from ethermeter.faults import Fault, InputError
 from ethermeter.framing import (
     AROUND_DATA_OCTETS,
     IP_HEADER_OCTETS,
+    TAG_OCTETS,
     UDP_HEADER_OCTETS,
     frame_octets,
     lengths_of,
@@ -139,6 +140,7 @@ class TestFlow(Struct, frozen=True, omit_defaults=True):
     most_response_frames_per_s: int | None = None
     cast: str = "unicast"
     congestion: str | None = None
+    priority: int | None = None
 
 
 class Test(Struct, frozen=True):
@@ -173,6 +175,14 @@ def is_saturated(flow: Flow) -> bool:
 def around_octets(port: str, address: str) -> int:
     """Octets of a frame, destination address to FCS, that are not its port's data."""
     return _AROUND[port][ipaddress.ip_address(address).version == 6]
+
+
+def tag_octets(flow: Flow, port: str) -> int:
+    """Octets of the tag of a flow's frames: raw frames have one if the flow has a priority.
+
+    Packets of IP carry the priority in their traffic class instead.
+    """
+    return TAG_OCTETS if flow.priority is not None and port in ("packet", "xdp") else 0
 
 
 def describe(trial: Trial, laboratory: Laboratory, answers: Mapping[str, HostAnswer]) -> str:
@@ -239,7 +249,6 @@ def _flows(
     ):
         try:
             where = f"{trial.id}, flow {name}"
-            _check_priority(flow, where)
             around = _around_frames(scenario, flow.from_)
             traffic = _traffic(flow, port, laboratory, where, around_octets=around)
         except InputError as error:
@@ -260,15 +269,10 @@ def _flows(
                 traffic=traffic,
                 cast=flow.address,
                 congestion=None if flow.transfer is None else flow.transfer.tcp.congestion,
+                priority=flow.priority,
             )
         )
     return made, faults
-
-
-def _check_priority(flow: Flow, where: str) -> None:
-    if flow.priority is not None:
-        allowed = "expected no priority of what is measured: agents send frames without a tag"
-        raise InputError.of(where, "priority", str(flow.priority), allowed)
 
 
 def _around_frames(scenario: Scenario, host: str) -> int:
@@ -362,7 +366,8 @@ def _traffic(
     if is_voice(flow):
         return _voice(flow, port, laboratory, where)
     framing, address = flow.framing, laboratory.stations[flow.from_].address
-    frames = _frames(flow.frames, framing, port, address, where)
+    tag = tag_octets(flow, port)
+    frames = _frames(flow.frames, framing, port, address, where, tag=tag)
     response = flow.response
     shaping = _shaping(flow, frames, around_octets=around_octets)
     if response is None:
@@ -372,7 +377,9 @@ def _traffic(
     think = AT_ONCE if response.think == AT_ONCE else response.think
     responses = Responses(think=think)
     if not isinstance(flow.frames, FixedLengths) or response.frames != flow.frames:
-        lengths = _frames(response.frames, framing, port, address, where, within="response.")
+        lengths = _frames(
+            response.frames, framing, port, address, where, tag=tag, within="response."
+        )
         responses = Responses(lengths, think)
     timeout_ns = (response.timeout_ps or TIMEOUT_NS * PS_PER_NS) // PS_PER_NS
     has_responses = responses != Responses()
@@ -395,14 +402,15 @@ def _voice(flow: Flow, port: str, laboratory: Laboratory, where: str) -> Stream:
         if is_data
         else 0
     )
+    tag = tag_octets(flow, port)
     lengths = SamplesLengths(
-        overhead_bits=frames.overhead_bits + 8 * around,
-        min_bits=frames.min_bits + 8 * around,
-        max_bits=frames.max_bits + 8 * around,
+        overhead_bits=frames.overhead_bits + 8 * (around + tag),
+        min_bits=frames.min_bits + 8 * (around + tag),
+        max_bits=frames.max_bits + 8 * (around + tag),
     )
-    least = max(64, own + VOICE_MARK_OCTETS)
+    least = max(64, own + VOICE_MARK_OCTETS) + tag
     if lengths.min_bits < 8 * least:
-        given, least = frames.min_bits // 8, least - around
+        given, least = frames.min_bits // 8, least - around - tag
         key = ("data" if is_data else "frames") + ".samples.least"
         allowed = (
             f"expected at least {least} B of what is measured: each packet of voice carries a mark "
@@ -413,9 +421,19 @@ def _voice(flow: Flow, port: str, laboratory: Laboratory, where: str) -> Stream:
 
 
 def _frames(
-    frames: Lengths, framing: Framing, port: str, address: str, where: str, *, within: str = ""
+    frames: Lengths,
+    framing: Framing,
+    port: str,
+    address: str,
+    where: str,
+    *,
+    tag: int,
+    within: str = "",
 ) -> Lengths:
-    """Return the lengths of frames with all data of a message, before IP fragments them."""
+    """Return the lengths of frames with all data of a message, before IP fragments them.
+
+    `tag`: octets of the tag of each frame, included.
+    """
     around = around_octets(port, address)
     is_data = framing != "frame"
 
@@ -438,7 +456,7 @@ def _frames(
                 f"{MARK_OCTETS} octets"
             )
             raise InputError.of(where, within + key, f"{octets} B", allowed)
-        return made * 8
+        return (made + tag) * 8
 
     match frames:
         case FixedLengths(bits=bits):

@@ -65,7 +65,8 @@ def rows(bed: NetworkBed, dropped: Reading) -> tuple[list[PortDrops], list[WireD
         for (switch, towards), counts in dropped.ports.items()
     ]
     wires = [
-        WireDrops(*hop, counts, dropped.latest_ns[hop]) for hop, counts in dropped.wires.items()
+        WireDrops(*hop, counts, dropped.latest_ns[hop], dropped.classes.get(hop, ()))
+        for hop, counts in dropped.wires.items()
     ]
     return switches, wires
 

@@ -11,22 +11,23 @@ mod sender;
 mod socket;
 
 pub use options::{PacketOptions, Ring};
+pub(super) use socket::shortest_octets;
 pub use socket::{bind, interface_index, raw_socket};
 
-use super::system::{held_octets, wait_readable};
+use super::system::{held_octets, set_priority, wait_readable};
 use super::{Address, Arrival, Port, PortCounters, Wait};
-use crate::wire::{Addresses, Mac, HEADER_OCTETS};
+use crate::wire::{Header, Mac};
 use crate::Error;
 use ethermeter_ethernet::Carrier;
 use receiver::Receiver;
 use sender::Sender;
-use socket::{own_address, SHORTEST_OCTETS};
+use socket::own_address;
 
 /// A pair of packet sockets with their buffers.
 pub struct PacketPort {
     sender: Sender,
     receiver: Receiver,
-    addresses: Addresses,
+    header: Header,
     longest_payload: usize,
     batch: usize,
     counters: PortCounters,
@@ -53,29 +54,33 @@ impl PacketPort {
         let index = interface_index(&options.interface)?;
         let sender = Sender::open(options, index)?;
         let source = own_address(sender.socket())?;
-        let addresses = Addresses { destination: options.destination, source };
+        let header =
+            Header { destination: options.destination, source, priority: options.priority };
+        if let Some(priority) = options.priority {
+            set_priority(sender.socket(), priority)?;
+        }
         let mut port = Self {
             sender,
             receiver: Receiver::open(options, index)?,
-            addresses,
+            header,
             longest_payload: options.longest_payload,
             batch: options.batch,
             counters: PortCounters::default(),
         };
-        port.sender.write_headers(port.addresses);
+        port.sender.write_headers(port.header);
         Ok(port)
     }
 
     /// The address that frames are sent from.
     #[must_use]
     pub fn own_address(&self) -> Mac {
-        self.addresses.source
+        self.header.source
     }
 }
 
 impl Port for PacketPort {
     fn carrier(&self) -> Carrier {
-        Carrier::Raw
+        self.header.carrier()
     }
 
     fn longest_payload(&self) -> usize {
@@ -89,9 +94,9 @@ impl Port for PacketPort {
     fn aim(&mut self, at: Address) -> Result<(), Error> {
         match at {
             Address::Mac(destination) => {
-                if destination != self.addresses.destination {
-                    self.addresses.destination = destination;
-                    self.sender.write_headers(self.addresses);
+                if destination != self.header.destination {
+                    self.header.destination = destination;
+                    self.sender.write_headers(self.header);
                 }
                 Ok(())
             }
@@ -106,11 +111,11 @@ impl Port for PacketPort {
         mut fill: F,
     ) -> Result<usize, Error> {
         let count = count.min(self.batch);
-        let longest = self.longest_payload;
+        let (longest, header) = (self.longest_payload, self.header.octets());
+        let shortest = shortest_octets(self.header.carrier());
         let sent = self.sender.send(count, |index, frame| {
-            let octets =
-                HEADER_OCTETS + fill(index, &mut frame[HEADER_OCTETS..HEADER_OCTETS + longest]);
-            octets.max(SHORTEST_OCTETS)
+            let octets = header + fill(index, &mut frame[header..header + longest]);
+            octets.max(shortest)
         });
         match sent {
             Ok(taken) => {

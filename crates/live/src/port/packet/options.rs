@@ -20,6 +20,9 @@ pub struct PacketOptions {
     pub destination: Mac,
     /// A group that is listened to, too.
     pub group: Option<Mac>,
+    /// Priority of what is sent, 0 to 7: in the tag of frames, and in queues of the host. Frames
+    /// without one have no tag.
+    pub priority: Option<u8>,
     /// Whether frames go to the interface directly, past its queue: faster, but a shaped queue does
     /// not see them.
     pub past_queue: bool,
@@ -41,6 +44,7 @@ impl PacketOptions {
             interface: interface.to_owned(),
             destination,
             group: None,
+            priority: None,
             past_queue: false,
             ring: Ring::Frames,
             longest_payload: 1500,

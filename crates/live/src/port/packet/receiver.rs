@@ -6,7 +6,7 @@ use crate::port::ring::{ring_counts, BlockRing, FrameRing, Held};
 use crate::port::system::{nanoseconds, set_packet_option};
 use crate::port::{Address, Arrival};
 use crate::time::WallClock;
-use crate::wire::{FrameWindow, HEADER_OCTETS};
+use crate::wire::{FrameWindow, TAGGED_HEADER_OCTETS};
 use crate::Error;
 use ethermeter_ethernet::frame::LOCAL_EXPERIMENTAL_1;
 use socket2::Socket;
@@ -41,7 +41,7 @@ impl Receiver {
         set_packet_option(&socket, libc::PACKET_IGNORE_OUTGOING, &1i32, "ignoring what goes out")?;
         let ring = match options.ring {
             Ring::Frames => {
-                let longest_octets = HEADER_OCTETS + options.longest_payload;
+                let longest_octets = TAGGED_HEADER_OCTETS + options.longest_payload;
                 Filled::Frames(FrameRing::made(&socket, RING_OCTETS, BLOCK_OCTETS, longest_octets)?)
             }
             Ring::Blocks => {
@@ -87,7 +87,7 @@ impl Receiver {
             let stamped_ns = Some(wall.monotonic_ns(stamp_ns));
             match FrameWindow::checked(frame) {
                 Ok(window) if frame.len() == octets as usize => {
-                    let from = Address::Mac(window.addresses().source);
+                    let from = Address::Mac(window.header().source);
                     take(&Arrival { payload: window.payload(), from, stamped_ns });
                     handed_on += 1;
                 }

@@ -5,12 +5,13 @@
 //! past the queue nothing refuses.
 
 use super::options::PacketOptions;
-use super::socket::{bind, raw_socket, SHORTEST_OCTETS};
+use super::socket::{bind, raw_socket, shortest_octets};
 use crate::port::messages::Messages;
 use crate::port::ring::{number, Region};
 use crate::port::system::{hindrance, set_packet_option};
-use crate::wire::{Addresses, HEADER_OCTETS};
+use crate::wire::{Header, TAGGED_HEADER_OCTETS};
 use crate::Error;
+use ethermeter_ethernet::Carrier;
 use socket2::Socket;
 use std::io;
 use std::os::fd::AsRawFd;
@@ -59,7 +60,8 @@ impl Sender {
         let socket = raw_socket()?;
         socket.set_send_buffer_size(options.room_octets).map_err(preparing())?;
         socket.set_write_timeout(Some(LONGEST_BLOCK)).map_err(preparing())?;
-        let longest = (HEADER_OCTETS + options.longest_payload).max(SHORTEST_OCTETS);
+        let longest = (TAGGED_HEADER_OCTETS + options.longest_payload)
+            .max(shortest_octets(Carrier::TaggedRaw));
         if !options.past_queue {
             bind(&socket, index, 0)?;
             return Ok(Self::Calls { socket, outgoing: Messages::new(options.batch, longest)? });
@@ -90,18 +92,17 @@ impl Sender {
     }
 
     /// Headers stay where they are while payloads change.
-    pub(super) fn write_headers(&mut self, addresses: Addresses) {
+    pub(super) fn write_headers(&mut self, header: Header) {
         match self {
             Self::Calls { outgoing, .. } => {
                 for index in 0..outgoing.count() {
-                    addresses.emit(outgoing.buffer(index));
+                    header.emit(outgoing.buffer(index));
                 }
             }
             Self::Ring(ring) => {
                 for slot in 0..ring.slots {
-                    addresses.emit(
-                        ring.region.octets_mut(slot * ring.slot_octets + FRAME_AT, HEADER_OCTETS),
-                    );
+                    let at = slot * ring.slot_octets + FRAME_AT;
+                    header.emit(ring.region.octets_mut(at, header.octets()));
                 }
             }
         }

@@ -2,12 +2,15 @@
 
 use crate::wire::Mac;
 use crate::Error;
-use ethermeter_ethernet::frame::{FCS, SHORTEST};
+use ethermeter_ethernet::frame::FCS;
+use ethermeter_ethernet::Carrier;
 use socket2::{Domain, Protocol, SockAddr, SockAddrStorage, Socket, Type};
 
 /// Frames are padded to this: the shortest without its FCS.
-#[allow(clippy::cast_possible_truncation)] // 60
-pub(super) const SHORTEST_OCTETS: usize = (SHORTEST.0 - FCS.0) as usize;
+#[allow(clippy::cast_possible_truncation)] // 60 or 64
+pub(in crate::port) const fn shortest_octets(carrier: Carrier) -> usize {
+    (carrier.shortest().0 - FCS.0) as usize
+}
 
 /// The index of an interface.
 ///

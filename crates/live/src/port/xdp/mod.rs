@@ -10,13 +10,12 @@ mod rings;
 
 pub use program::Attachment;
 
-use super::packet::interface_index;
+use super::packet::{interface_index, shortest_octets};
 use super::ring::Region;
-use super::system::{hindrance, read_option, set_option, wait_readable, Hindrance};
+use super::system::{hindrance, read_option, set_option, set_priority, wait_readable, Hindrance};
 use super::{Address, Arrival, Port, PortCounters, Wait};
-use crate::wire::{Addresses, FrameWindow, Mac, HEADER_OCTETS};
+use crate::wire::{FrameWindow, Header, Mac};
 use crate::Error;
-use ethermeter_ethernet::frame::{FCS, SHORTEST};
 use ethermeter_ethernet::Carrier;
 use program::Redirection;
 use rings::{Ring, Which};
@@ -36,6 +35,8 @@ pub struct XdpOptions {
     pub source: Mac,
     /// Where frames go.
     pub destination: Mac,
+    /// Priority of what is sent, 0 to 7: in the tag of frames. Frames without one have no tag.
+    pub priority: Option<u8>,
     /// The queue of the interface; frames that come in at another are left to the kernel.
     pub queue: u32,
     /// Whether frames are received: that attaches a program to the interface.
@@ -52,6 +53,7 @@ impl XdpOptions {
             interface: interface.to_owned(),
             source,
             destination,
+            priority: None,
             queue: 0,
             receives: true,
             batch: 64,
@@ -80,7 +82,7 @@ pub struct XdpPort {
     send: Ring<libc::xdp_desc>,
     /// Slots that can be sent from.
     free: Vec<u64>,
-    addresses: Addresses,
+    header: Header,
     batch: usize,
     copies: bool,
     counters: PortCounters,
@@ -98,8 +100,6 @@ const MAX_TX_SKB_BUDGET: i32 = 9;
 const LEAST_BUDGET: u32 = 32;
 const CLOSING_LOOKS: u32 = 200; // two seconds
 const BETWEEN_LOOKS: Duration = Duration::from_millis(10);
-#[allow(clippy::cast_possible_truncation)] // 60
-const SHORTEST_OCTETS: usize = (SHORTEST.0 - FCS.0) as usize;
 
 impl XdpPort {
     /// Open it. Needs the rights to open raw sockets, to load programs and to lock memory.
@@ -130,6 +130,9 @@ impl XdpPort {
             &registration,
             "sharing memory with the kernel",
         )?;
+        if let Some(priority) = options.priority {
+            set_priority(&socket, priority)?;
+        }
         let mut fill = Ring::made(&socket, Which::Fill, SLOTS)?;
         let completion = Ring::made(&socket, Which::Completion, SLOTS)?;
         let receive = Ring::made(&socket, Which::Receive, SLOTS)?;
@@ -163,7 +166,11 @@ impl XdpPort {
             receive,
             send,
             free: (0..u64::from(SLOTS)).map(|slot| slot * u64::from(SLOT_OCTETS)).collect(),
-            addresses: Addresses { destination: options.destination, source: options.source },
+            header: Header {
+                destination: options.destination,
+                source: options.source,
+                priority: options.priority,
+            },
             batch: options.batch,
             copies: mode.flags & libc::XDP_OPTIONS_ZEROCOPY == 0,
             counters: PortCounters::default(),
@@ -184,8 +191,8 @@ impl XdpPort {
     /// Headers stay where they are while payloads change.
     fn write_headers(&mut self) {
         for slot in 0..u64::from(SLOTS) {
-            self.addresses
-                .emit(self.memory.octets_mut(place(slot * u64::from(SLOT_OCTETS)), HEADER_OCTETS));
+            let at = place(slot * u64::from(SLOT_OCTETS));
+            self.header.emit(self.memory.octets_mut(at, self.header.octets()));
         }
     }
 
@@ -265,7 +272,7 @@ fn place(at: u64) -> usize {
 
 impl Port for XdpPort {
     fn carrier(&self) -> Carrier {
-        Carrier::Raw
+        self.header.carrier()
     }
 
     fn longest_payload(&self) -> usize {
@@ -279,8 +286,8 @@ impl Port for XdpPort {
     fn aim(&mut self, at: Address) -> Result<(), Error> {
         match at {
             Address::Mac(destination) => {
-                if destination != self.addresses.destination {
-                    self.addresses.destination = destination;
+                if destination != self.header.destination {
+                    self.header.destination = destination;
                     self.write_headers();
                 }
                 Ok(())
@@ -300,11 +307,12 @@ impl Port for XdpPort {
         self.reclaim();
         let room = self.free.len().min(self.send.room() as usize);
         let count = count.min(self.batch).min(room);
+        let header = self.header.octets();
+        let shortest = shortest_octets(self.header.carrier());
         for index in 0..count {
             let at = self.free.pop().expect("as many as were counted");
-            let frame = self.memory.octets_mut(place(at), HEADER_OCTETS + LONGEST_PAYLOAD);
-            let octets =
-                (HEADER_OCTETS + fill(index, &mut frame[HEADER_OCTETS..])).max(SHORTEST_OCTETS);
+            let frame = self.memory.octets_mut(place(at), header + LONGEST_PAYLOAD);
+            let octets = (header + fill(index, &mut frame[header..])).max(shortest);
             let len = u32::try_from(octets).expect("below a slot");
             self.send.put(libc::xdp_desc { addr: at, len, options: 0 });
         }
@@ -323,7 +331,7 @@ impl Port for XdpPort {
                 let frame = self.memory.octets(place(entry.addr), entry.len as usize);
                 match FrameWindow::checked(frame) {
                     Ok(window) => {
-                        let from = Address::Mac(window.addresses().source);
+                        let from = Address::Mac(window.header().source);
                         take(&Arrival { payload: window.payload(), from, stamped_ns: None });
                         handed_on += 1;
                     }

@@ -1,12 +1,12 @@
 //! The program that the kernel runs for each frame that comes in: ours go to the socket, all others
 //! go on as ever.
 //!
-//! Sixteen instructions of eBPF, written by hand and checked by the kernel before it runs them. It
+//! Some twenty instructions of eBPF, written by hand and checked by the kernel before it runs them. It
 //! stays attached as long as its link is open, so it goes when the port goes, however the process
 //! ends.
 
 use crate::Error;
-use ethermeter_ethernet::frame::LOCAL_EXPERIMENTAL_1;
+use ethermeter_ethernet::frame::{LOCAL_EXPERIMENTAL_1, TAG_TYPE};
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -62,18 +62,24 @@ const fn instruction(
 }
 
 /// The program, for a map of sockets by queue.
-fn program(map: RawFd) -> [Instruction; 16] {
-    let ours = i32::from(u16::from_ne_bytes(LOCAL_EXPERIMENTAL_1.to_be_bytes()));
+fn program(map: RawFd) -> [Instruction; 21] {
+    let as_read = |kind: u16| i32::from(u16::from_ne_bytes(kind.to_be_bytes()));
+    let (ours, tag) = (as_read(LOCAL_EXPERIMENTAL_1), as_read(TAG_TYPE));
     [
         instruction(0xBF, 6, 1, 0, 0),        // r6 = what is known of the frame
         instruction(0x61, 2, 1, 0, 0),        // r2 = its begin
         instruction(0x61, 3, 1, 4, 0),        // r3 = its end
         instruction(0xBF, 4, 2, 0, 0),        // r4 = r2
         instruction(0x07, 4, 0, 0, 14),       //      + 14, where a header would end
-        instruction(0x2D, 4, 3, 8, 0),        // if there is none: pass
+        instruction(0x2D, 4, 3, 13, 0),       // if there is none: pass
         instruction(0x69, 5, 2, 12, 0),       // r5 = its type
+        instruction(0x15, 5, 0, 5, ours),     // if it is ours: redirect
+        instruction(0x55, 5, 0, 10, tag),     // if it is no tag: pass
+        instruction(0x07, 4, 0, 0, 4),        // r4 = where a header with a tag would end
+        instruction(0x2D, 4, 3, 8, 0),        // if there is none: pass
+        instruction(0x69, 5, 2, 16, 0),       // r5 = the type behind the tag
         instruction(0x55, 5, 0, 6, ours),     // if it is not ours: pass
-        instruction(0x18, 1, 1, 0, map),      // r1 = the map …
+        instruction(0x18, 1, 1, 0, map),      // redirect: r1 = the map …
         instruction(0, 0, 0, 0, 0),           //      (an instruction of double length)
         instruction(0x61, 2, 6, 16, 0),       // r2 = the queue it arrived from
         instruction(0xB7, 3, 0, 0, XDP_PASS), // r3 = what to do if that has no socket

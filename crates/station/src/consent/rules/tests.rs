@@ -106,6 +106,7 @@ fn what_is_within_everything_is_granted_and_permitted_as_asked() {
         address: ip("10.0.0.2"),
         kind: PortKind::Udp,
         cast: Cast::Unicast,
+        priority: None,
         port: 5000,
         mac: None,
         rate_bps: 1_000_000,
@@ -376,7 +377,7 @@ fn a_refusal_names_its_rule_the_value_and_what_is_allowed() {
 /// A wish of a sender to a group, and the grants of its two receivers.
 #[test]
 fn raw_frames_go_to_the_ethernet_address_in_the_yes_and_never_to_a_group_as_to_a_station() {
-    let transport = Transport { kind: PortKind::Packet, cast: Cast::Unicast };
+    let transport = Transport { kind: PortKind::Packet, ..Transport::default() };
     let (own, other) = (mac("02:00:00:00:00:02"), mac("02:00:00:00:00:09"));
     let wish = |mac| Wish { transport, target: Address::Mac(mac), ..wish() };
     let yes = |mac| Grant { kind: PortKind::Packet, port: 0, mac, ..yes() };
@@ -419,7 +420,7 @@ fn raw_frames_and_groups_of_an_agent_without_tls_stay_on_the_loopback_interface(
         (PortKind::Udp, Cast::Unicast),
     ] {
         for (name, expected) in [("test0", Some(Rule::PlainBeyondLoopback)), ("lo", None)] {
-            let transport = Transport { kind, cast };
+            let transport = Transport { kind, cast, priority: None };
             let own = ip("127.0.0.1");
             let mac = mac("02:00:00:00:00:02");
             let station = if kind.is_raw() { Address::Mac(mac) } else { target("127.0.0.1:5000") };

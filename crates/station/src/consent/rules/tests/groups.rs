@@ -3,7 +3,7 @@
 use super::*;
 
 pub(super) fn to_group(kind: PortKind, cast: Cast) -> (Wish, [Grant; 2]) {
-    let transport = Transport { kind, cast };
+    let transport = Transport { kind, cast, priority: None };
     let wish =
         Wish { transport, target: transport.group(7, true, 5000).expect("a group"), ..wish() };
     let port = if kind.is_raw() { 0 } else { 5000 };

@@ -1,0 +1,199 @@
+"""Priorities and traffic classes as they are measured: what is in frames, which frame a relayed
+wire sends first, and what is refused.
+"""
+
+import json
+import subprocess
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from networks import network
+from program import invoke
+
+pytestmark = pytest.mark.root
+
+PRIORITIES = """\
+[[flows]]
+name = "raw"
+from = "a"
+to = "c"
+frames = "100 B"
+arrivals = { regular = "5 ms" }
+priority = 6
+port = "packet"
+[[flows]]
+name = "bypass"
+from = "c"
+to = "b"
+frames = "64 B"
+arrivals = { regular = "5 ms" }
+priority = 3
+port = "xdp"
+[[flows]]
+name = "datagrams"
+from = "a"
+to = "c"
+data = "200 B"
+arrivals = { regular = "5 ms" }
+priority = 5
+[[flows]]
+name = "questions"
+from = "a"
+to = "c"
+data = "300 B"
+arrivals = { regular = "5 ms" }
+response = { data = "400 B" }
+priority = 4
+port = "tcp"
+[[flows]]
+name = "untagged"
+from = "a"
+to = "c"
+frames = "500 B"
+arrivals = { regular = "5 ms" }
+port = "packet"
+[phases]
+transmit = "0.5 s"
+measure = "all"
+[run]
+engines = ["live"]
+replications = 1
+"""
+FIELDS = ("frame.len", "vlan.priority", "vlan.id", "ip.dsfield.dscp", "ip.src", "tcp.len")
+OVERLOAD = """\
+[[flows]]
+name = "control"
+from = "a"
+to = "c"
+frames = "64 B"
+arrivals = { regular = "3 ms" }
+priority = 6
+port = "packet"
+[[flows]]
+name = "bulk"
+from = "b"
+to = "c"
+frames = "1518 B"
+arrivals = { regular = "2 ms" }
+port = "packet"
+[[flows]]
+name = "more"
+from = "d"
+to = "c"
+frames = "1518 B"
+arrivals = { regular = "2 ms" }
+port = "packet"
+[phases]
+transmit = "1 s"
+measure = "all"
+drain = "0.5 s"
+[run]
+engines = ["theory", "simulation", "live"]
+replications = 1
+"""
+CLASSES = """classes = [
+  { priorities = [6, 7] },
+  { priorities = [0, 1, 2, 3, 4, 5], queue = 20 },
+]"""
+TOLERATED_STALL_S = 0.02
+
+
+def measured(folder: Path, text: str, *options: str) -> Path:
+    """Measure an experiment between namespaces, on relayed wires; returns the run's folder."""
+    (folder / "x.toml").write_text(text, encoding="utf-8")
+    out = folder / "run"
+    words = ("--testbed", "--wires", "relay", "--no-report", "--out", out)
+    done = invoke("measure", folder / "x.toml", *words, *options)
+    assert done.returncode == 0, done.stderr
+    return out
+
+
+def result(run: Path) -> Any:
+    (path,) = (run / "live").glob("*/*.json")
+    return json.loads(path.read_text())
+
+
+def test_priorities_are_in_tags_of_raw_frames_and_in_the_class_of_packets(tmp_path):
+    text = network(
+        PRIORITIES,
+        title="priorities",
+        hosts=("a", "b", "c"),
+        switch="classes = 8",
+        rate="100 Mb/s",
+    )
+    run = measured(tmp_path, text, "--capture")
+    (path,) = run.glob("captures/*/*-c.pcapng")
+    command = ["tshark", "-n", "-r", str(path), "-T", "fields"]
+    command += [word for name in FIELDS for word in ("-e", name)]
+    lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
+    rows = [dict(zip(FIELDS, line.split("\t"), strict=True)) for line in lines]
+    flows = result(run)["flows"]
+    sent = {name: flow["sending"]["counted"].get("frames") for name, flow in flows.items()}
+    tagged = Counter(
+        (int(row["frame.len"]), row["vlan.priority"], row["vlan.id"])
+        for row in rows
+        if row["vlan.priority"]
+    )
+    # A capture has no check sequence: 100 octets and a tag are 104 with it.
+    assert tagged == {(100, "6", "0"): sent["raw"]}
+    # What goes through XDP sockets no tap hears. The wire has read it as of the class of priority
+    # 3, the fifth of eight, in frames of 64 octets and a tag.
+    (wire,) = [w for w in result(run)["wires"] if (w["from"], w["towards"]) == ("s", "b")]
+    of_bypass = wire["classes"][4]
+    assert (of_bypass["frames"], of_bypass["octets"]) == (sent["bypass"], 68 * sent["bypass"])
+    # The class selector is the priority in the highest three of the six bits.
+    udp = [row for row in rows if row["frame.len"] == str(200 + 42) and not row["tcp.len"]]
+    assert Counter(row["ip.dsfield.dscp"] for row in udp) == {"40": sent["datagrams"]}
+    assert {row["ip.dsfield.dscp"] for row in rows if row["tcp.len"]} == {"32"}
+    assert {row["ip.src"] for row in rows if row["tcp.len"]} == {"10.77.0.1", "10.77.0.3"}
+    assert Counter(row["frame.len"] for row in rows)["496"] == sent["untagged"]
+    received = flows["bypass"]["receiving"]["counted"]["streams"][0]["received"]
+    assert received == sent["bypass"] == sent["raw"]
+
+
+def test_a_full_wire_serves_the_higher_class_first_and_loses_the_lower_one(
+    new_path, in_quiet_window
+):
+    text = network(OVERLOAD, title="overload", hosts=("a", "b", "c", "d"), switch=CLASSES)
+    found = in_quiet_window(
+        lambda: result(measured(new_path(), text)), tolerated_stall_s=TOLERATED_STALL_S
+    )
+    (wire,) = [w for w in found["wires"] if (w["from"], w["towards"]) == ("s", "c")]
+    high, low = wire["classes"]
+    streams = {
+        name: flow["receiving"]["counted"]["streams"][0] for name, flow in found["flows"].items()
+    }
+    assert (high["arrived"], high["dropped"]) == (high["frames"], 0)
+    assert low["arrived"] == low["frames"] + low["dropped"]
+    assert low["queue_most"] == 20
+    assert wire["dropped"]["queue"] == low["dropped"] > 0
+    assert streams["control"]["received"] == high["frames"]
+    assert streams["bulk"]["received"] + streams["more"]["received"] == low["frames"]
+    # On a link a frame of 68 octets takes 60.8 us with its preamble, one of 1518 octets 1230.4 us
+    # with preamble and gap: two links, and behind one of the others at the most.
+    most_us = 2 * 60.8 + 1230.4
+    late_us = max(w["latest_ns"] for w in found["wires"]) / 1000
+    largest_us = streams["control"]["measured"]["delay"]["quantiles_ps"]["1"] / 1e6
+    assert largest_us <= most_us + late_us + 1e6 * TOLERATED_STALL_S
+
+
+def test_shaped_wires_and_hosts_that_nothing_holds_back_are_refused_in_a_line(tmp_path):
+    hosts = ("a", "b", "c", "d")
+    text = network(OVERLOAD, title="overload", hosts=hosts, switch=CLASSES)
+    saturated = network(
+        OVERLOAD.replace('{ regular = "3 ms" }', '"saturated"'),
+        title="overload",
+        hosts=hosts,
+        switch="",
+        rate='10 Mb/s"\nclasses = 2 # "',
+    )
+    for made, wires, fault in (
+        (text, "shaped", "s.classes = 2 classes: expected none with shaped wires"),
+        (saturated, "relay", "flows.control.arrivals = saturated: expected arrivals at a rate"),
+    ):
+        (tmp_path / "x.toml").write_text(made, encoding="utf-8")
+        words = ("--testbed", "--wires", wires, "--out", tmp_path / "run")
+        done = invoke("measure", tmp_path / "x.toml", *words)
+        assert (done.returncode, fault in done.stderr) == (2, True), done.stderr
