@@ -1,4 +1,4 @@
-"""The shipped office: simulated and measured in one run, whose report has both side by side."""
+"""The shipped office: bounds, means, simulation and measurement in one run and one report."""
 
 import json
 
@@ -12,21 +12,38 @@ SHORTER = (
 
 
 @pytest.mark.root
-def test_the_office_is_simulated_and_measured_side_by_side(tmp_path):
+def test_the_office_is_answered_by_three_engines_side_by_side(tmp_path):
     run = tmp_path / "run"
-    done = call(real("measure", "office", "--testbed", "--out", run, *SHORTER))
+    words = ("office", "--testbed", "--wires", "relay", "--out", run, *SHORTER)
+    done = call(real("measure", *words))
     assert done.returncode == 0, done.stderr
     assert "live / simulation" in done.stdout
-    pairs = json.loads((run / "live-agreement.json").read_text())["side_by_side"]
-    assert {pair["flows"] for pair in pairs} == {"query", "copy", "call", "call-back"}
-    found = {(pair["flows"], pair["metric"]): pair for pair in pairs}
-    # What a wire of 10 Mb/s carries at most, and that anything arrived; how well the two agree is
-    # of a quiet machine.
-    copied = found["copy", "data_rate"]
-    assert 0 < copied["simulation"] < 10e6
-    assert 0 < copied["live"] < 10e6
-    assert found["query", "round_trip"]["live"] > 0.002  # the server thinks for 2 ms
-    assert found["call", "sample_delay"]["live"] > 0.0199  # a packet gathers for 20 ms
+    written = json.loads((run / "live-agreement.json").read_text())
+    pairs = written["side_by_side"]
+    assert {pair["flows"] for pair in pairs} == {"call", "picture", "backup"}
+    # What each flow offers arrives on both: 50 packets of 172 octets, 30 pictures of 16 kB, what a
+    # token bucket of 40 Mb/s lets pass of 1472 octets in 1542 with tag, preamble and gap.
+    for flows, offered_bps in (
+        ("call", 50 * 172 * 8),
+        ("picture", 30 * 16_000 * 8),
+        ("backup", 40e6 * 1472 / 1542),
+    ):
+        found = [p for p in pairs if (p["flows"], p["metric"]) == (flows, "data_rate")]
+        assert len(found) == 2  # with one class and with eight
+        for pair in found:
+            assert pair["simulation"] == pytest.approx(offered_bps, rel=0.05)
+            assert 0 < pair["live"] < 1.1 * offered_bps
     page = (run / "report.html").read_text()
     assert "Simulated and measured, side by side" in page
     assert "Measured / simulated" in page
+    bounds = json.loads((run / "bounds.json").read_text())
+    call_of = {
+        row["point"]["network.classes"]: row
+        for row in bounds["flows"]
+        if row["flow"] == "call phone1" and row["metric"] == "one_way_delay"
+    }
+    # A packet of a call waits for three other calls and for one frame of the rest on the uplink at
+    # most: 4 x (222 + 20) and 1522 + 20 octets at 100 Mb/s are 201 us, its own links the rest.
+    assert call_of["8"]["bound"] < 250e-6 < 10e-3 < call_of["1"]["bound"]
+    assert all({"simulation", "live"} <= row["observed"].keys() for row in call_of.values())
+    assert "Bounds" in page

@@ -1,4 +1,4 @@
-"""One shipped file that two engines answer: an office, simulated and measured, side by side."""
+"""One shipped file that three engines answer: an office, bounded, simulated and measured."""
 
 import json
 import math
@@ -17,23 +17,21 @@ from program import invoke
 SHORT = ("--set", 'phases.transmit="60 ms"', "--set", 'phases.measure="last 40 ms"')
 
 
-def test_the_office_has_queries_a_copy_and_a_call_and_two_engines():
+def test_the_office_has_calls_cameras_and_backups_and_three_engines():
     office = load(shipped()["office"])
-    assert office.engines == (SIMULATION, LIVE)
-    flows = office.scenarios.at(()).flows
-    assert [flow.name for flow in flows if flow.response] == [f"query desk{n}" for n in range(1, 5)]
-    assert [flow.name for flow in flows if flow.transfer] == ["copy"]
-    assert [flow.name for flow in flows if flow.codec] == ["call", "call-back"]
+    assert office.engines == ("theory", SIMULATION, LIVE)
+    by_priority = {flow.priority: flow.name.split()[0] for flow in office.scenarios.at((0,)).flows}
+    assert by_priority == {5: "call", 4: "picture", 1: "backup"}
 
 
 def test_run_simulates_and_names_the_command_that_measures(tmp_path):
     run = tmp_path / "run"
     ended = invoke("run", "office", *SHORT, "--out", run, "--no-report")
     assert ended.returncode == 0, ended.stderr
-    assert "ethermeter measure office --testbed" in ended.stderr
+    assert "ethermeter measure office --testbed --wires relay" in ended.stderr
     lines = (run / "plan.jsonl").read_text().splitlines()
     engines = {json.loads(line)["engine"] for line in lines}
-    assert engines == {SIMULATION}
+    assert engines == {"theory/network-calculus", "theory/queueing", SIMULATION}
 
 
 def test_an_experiment_that_is_only_measured_is_not_simulated_instead(tmp_path):
@@ -44,7 +42,7 @@ def test_an_experiment_that_is_only_measured_is_not_simulated_instead(tmp_path):
 
 @pytest.mark.parametrize("engine", ["idealised", "ablation"])
 def test_an_idealised_network_is_refused_with_the_reason(tmp_path, engine):
-    text = shipped()["office"].read_text().replace('"live"]', f'"{engine}"]')
+    text = shipped()["office"].read_text().replace('"simulation", "live"]', f'"{engine}"]')
     allowed = 'expected "simulation", "theory" or "live"; what theories assume of a network'
     expect_fault(tmp_path, text, key="run.engines.1", allowed=allowed)
 

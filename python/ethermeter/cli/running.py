@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ethermeter.analysis.live import Comparison, Pair
     from ethermeter.api import Loaded
     from ethermeter.engines.live import Place
+    from ethermeter.experiment import Experiment
     from ethermeter.metrics import Metric
     from ethermeter.run import RunOptions
     from ethermeter.store import RunDirectory
@@ -99,8 +100,21 @@ def _simulated(loaded: "Loaded", name: str) -> "Loaded":
     engines = tuple(engine for engine in experiment.engines if engine != LIVE)
     if not engines or engines == experiment.engines:
         return loaded
-    say(f"ethermeter: simulated only; to measure it, too: ethermeter measure {name} --testbed")
+    how = f"ethermeter measure {name} --testbed{_wires(experiment)}"
+    say(f"ethermeter: nothing is measured here; to measure it, too: {how}")
     return replace(loaded, experiments=(replace(experiment, engines=engines),))
+
+
+def _wires(experiment: "Experiment") -> str:
+    """Return the option of wires that a testbed of an experiment needs.
+
+    Only relayed wires have traffic classes.
+    """
+    from ethermeter.nodes import kind_of
+
+    first = experiment.scenarios.at([0] * len(experiment.sweeps))
+    has_classes = any(getattr(kind_of(node)[1], "classes", ()) for node in first.nodes)
+    return " --wires relay" if has_classes else ""
 
 
 def reproduce(
