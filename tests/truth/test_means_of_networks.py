@@ -28,6 +28,7 @@ from scipy import stats
 REPLICATIONS = 12
 T = stats.t.ppf(1 - 0.01 / 20 / 2, REPLICATIONS - 1)
 """About 20 values are compared with intervals."""
+MIXED = "64 B x 3 + 594 B x 1 + 1518 B x 1"
 PHASES = """
 [phases]
 transmit = "10 s"
@@ -204,7 +205,97 @@ def test_the_loss_of_classes_with_limited_room_is_unknown(tmp_path, classes):
     scenario, means = answers(tmp_path, text)
     counts, _ = simulated(core_trial(scenario, seed=1))
     assert counts.flows.balance.lost.sum() > 0, "no test at all"
-    assert {(each.loss, each.message_rate) for each in means.flows} == {(None, None)}
+    assert {(each.delay_s, each.loss, each.message_rate) for each in means.flows} == {(None,) * 3}
+    assert all("the room of its queue is limited" in (each.reason or "") for each in means.flows)
+
+
+def test_a_limited_queue_of_mixed_lengths_is_m_g_1_k(tmp_path):
+    flows = [flow(f"f{at}", f"s{at} to b", 0.06, frames=MIXED) for at in range(1, 16)]
+    hosts = ("b", *(f"s{at}" for at in range(1, 16)))
+    text = network("".join(flows), title="x", hosts=hosts, switch="queue = 4")
+    scenario, means = answers(tmp_path, text)
+    lost, delays = [], []
+    for seed in range(REPLICATIONS):
+        found = simulated(core_trial(scenario, seed=seed))[0].flows
+        lost.append(found.balance.lost[:, 0].sum() / found.balance.sent.sum())
+        delays.append(found.one_way.sum_ps.sum() / found.one_way.count.sum() / 1e12)
+    # Fifteen senders of 6% each are nearly a Poisson process, as above.
+    assert means.flows[0].loss == pytest.approx(np.mean(lost), rel=0.1)
+    assert means.flows[0].delay_s == pytest.approx(np.mean(delays), rel=0.05)
+    assert np.mean(lost) > 0.02, "no test at all"
+
+
+ROOMY = """\
+[[flows]]
+name = "f"
+from = "s0"
+to = "b"
+frames = "1000 B"
+arrivals = { regular = "5 ms" }
+QUEUE
+[[flows]]
+name = "g"
+from = "s1"
+to = "b"
+frames = "1000 B"
+arrivals = { regular = "5 ms" }
+"""
+
+
+@pytest.mark.parametrize(
+    ("switch", "queue", "reason"),
+    [
+        # Two regular flows: the port holds two frames at most, and the source one message.
+        ("queue = 2", "", None),
+        ('queue_size = "2 kB"', "", None),
+        ("", "queue = 1", None),
+        ('buffer = { size = "2 kB" }', "", None),
+        ('buffer = { size = "1999 B" }', "", "the receive buffer of s may be full"),
+    ],
+)
+def test_room_that_cannot_be_full_is_no_limit(tmp_path, switch, queue, reason):
+    hosts = ("b", "s0", "s1")
+    text = network(ROOMY.replace("QUEUE", queue), title="x", hosts=hosts, switch=switch)
+    (first, _) = answers(tmp_path, text)[1].flows
+    assert (first.reason is None) == (reason is None), first.reason
+    if reason is None:
+        assert first.loss == 0
+    else:
+        assert first.delay_s is None
+        assert reason in (first.reason or "")
+
+
+@pytest.mark.parametrize(
+    ("switch", "more", "reason"),
+    [
+        (
+            'classes = [{ priorities = [4, 5, 6, 7], quantum = "1538 B" }, '
+            '{ priorities = [0, 1, 2, 3], quantum = "1538 B" }]',
+            "priority = 7",
+            "deficit round robin has no mean",
+        ),
+        (
+            'classes = [{ priorities = [4, 5, 6, 7], idle_slope = "8 Mb/s" }, '
+            "{ priorities = [0, 1, 2, 3] }]",
+            "priority = 7",
+            "a credit-based shaper has no mean",
+        ),
+        ("", "queue = 3", "its host has room for 3 messages"),
+        (
+            'ingress = { name = "in", fixed = "1 ms", queue = 2 }',
+            "",
+            "its room is limited, and stages have no model",
+        ),
+    ],
+)
+def test_what_no_model_has_gives_its_reason(tmp_path, switch, more, reason):
+    flows = flow("f", "s0 to b", 0.3, more=more) + flow("g", "s1 to b", 0.3)
+    text = network(flows, title="x", hosts=("b", "s0", "s1"), switch=switch)
+    (first, second) = answers(tmp_path, text)[1].flows
+    assert first.delay_s is None
+    assert reason in (first.reason or "")
+    # What shares a queue with it has no mean either.
+    assert second.delay_s is None
 
 
 def test_one_class_with_room_of_its_own_is_one_limited_queue(tmp_path):

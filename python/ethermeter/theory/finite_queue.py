@@ -1,4 +1,4 @@
-"""One server with room for K frames: M/M/1/K and M/D/1/K, exactly."""
+"""One server with room for K frames: M/M/1/K, M/D/1/K and M/G/1/K, exactly."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -101,15 +101,21 @@ def _exponential(load: float, room: int) -> tuple[float, float]:
 
 
 def m_d_1_k(load: float, room: int) -> tuple[float, float]:
-    """Return the loss of M/D/1/K, and its mean wait in services.
+    """Return the loss of M/D/1/K, and its mean wait in services, as `m_g_1_k`."""
+    return m_g_1_k(np.array([load]), np.ones(1), room)
+
+
+def m_g_1_k(loads: Array, shares: Array, room: int) -> tuple[float, float]:
+    """Return the loss of M/G/1/K of several services, and its mean wait in mean services.
 
     As many departures leave k as arrivals lead beyond it: pi_(k+1) a_0 = pi_0 P(A > k)
-    + sum over j of pi_j P(A > k + 1 - j), a sum without any difference.
+    + sum over j of pi_j P(A > k + 1 - j), a sum without any difference. Whether a frame finds room
+    does not depend on its own length, so that loss and wait are those of every length.
 
     Parameters
     ----------
-    load
-        Arrivals in a service, above 0.
+    loads, shares
+        Arrivals in a service of each length, above 0, and the share of frames with it.
     room
         Room in frames, the one in service included, from 1.
 
@@ -119,9 +125,12 @@ def m_d_1_k(load: float, room: int) -> tuple[float, float]:
 
     """
     counts = np.arange(1, room + 1)
-    logs = np.concatenate([[0.0], np.cumsum(np.log(load / counts))]) - load
-    arrivals = np.exp(logs)
-    beyond = _beyond(arrivals, load)
+    each = [
+        np.exp(np.concatenate([[0.0], np.cumsum(np.log(load / counts))]) - load) for load in loads
+    ]
+    arrivals = shares @ np.array(each)
+    beyond = shares @ np.array([_beyond(one, load) for one, load in zip(each, loads, strict=True)])
+    load = float(loads @ shares)
     left = np.zeros(room)
     left[0] = 1.0
     for state in range(room - 1):

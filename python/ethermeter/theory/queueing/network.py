@@ -19,13 +19,14 @@ from msgspec.structs import replace
 from ethermeter.arguments import Array
 from ethermeter.counts import Integers
 from ethermeter.metrics import Caution
-from ethermeter.scenario import Host, Kind, Node, Router, Scenario, Switch
+from ethermeter.scenario import Kind, Node, Scenario, Switch
 from ethermeter.theory.bounds.network import Emission, Network
 from ethermeter.theory.bounds.sources import Arrivals, Message
 from ethermeter.theory.bounds.stages import Timing
-from ethermeter.theory.finite_queue import m_d_1_k
+from ethermeter.theory.finite_queue import m_g_1_k
 from ethermeter.theory.queueing.results import FlowMean, Means, PortMean, Saturation
-from ethermeter.theory.queueing.sources import Source, source_of
+from ethermeter.theory.queueing.rooms import Rooms
+from ethermeter.theory.queueing.sources import Source
 from ethermeter.theory.waiting import (
     cobham,
     m_g_1,
@@ -74,6 +75,10 @@ class _Queue:
     loss: float | None = 0.0
     is_exact: bool = True
     fault: str | None = None
+    """Why it has no means; `is_thinned`: since it loses frames, nobody knows how many, so that what
+    comes behind it has none either.
+    """
+    is_thinned: bool = False
     frames: float | None = None
     rate: float = 0.0
     """Messages in a picosecond; `load`: share of time that they take."""
@@ -105,7 +110,8 @@ class _Analysis:
         known = replace(scenario, nodes=tuple(_known(node) for node in scenario.nodes))
         self.network = Network(known)
         links = {end.node: link for link in scenario.links for end in link.ends}
-        self.sources = [source_of(flow, links[flow.from_]) for flow in scenario.flows]
+        self.rooms = Rooms(self.network)
+        self.sources = [self.rooms.source_of(flow, links[flow.from_]) for flow in scenario.flows]
         self.paths: list[dict[int, tuple[int, ...]]] = []
         """Of each flow its visits on the path to each receiver."""
         self.visits: list[range] = []
@@ -192,11 +198,19 @@ class _Analysis:
                 continue
             self.position[visit] = len(queue.jobs)
             queue.jobs.append(self._job(visit, source, timings[rows.timing[visit]]))
+            parent = rows.parent[visit]
+            if parent >= 0 and self.queues[rows.server[parent]].is_thinned:
+                before = self.network.servers[rows.server[parent]].name
+                queue.fault = queue.fault or f"frames come there that {before} has not lost"
+                queue.is_thinned = True
         queue.add_up()
         if not queue.jobs or queue.fault is not None:
             return
         if any(one.idle_slope is not None for one in self.network.servers[server].classes):
             queue.fault = "a credit-based shaper has no mean by queueing theory here"
+            return
+        if self._is_round(server, queue):
+            queue.fault = "deficit round robin has no mean by queueing theory here"
             return
         queue.is_exact = all(job.is_exact for job in queue.jobs)
         if self._is_spaced(queue):
@@ -318,35 +332,55 @@ class _Analysis:
             if not (has_quantum and number and classes[number - 1].quantum is not None):
                 level += 1
             found[number] = level
-        if any(one.quantum is not None for one in classes) and len(classes) > 1:
-            queue.is_exact = False
         return found
 
+    def _is_round(self, server: int, queue: _Queue) -> bool:
+        """Whether frames of several classes share a level by deficit round robin."""
+        classes = self.network.servers[server].classes
+        present = {job.level for job in queue.jobs}
+        return sum(classes[level].quantum is not None for level in present) > 1
+
     def _lose(self, server: int, queue: _Queue) -> None:
-        """Find the loss of a port with limited room: of one queue and one length by M/D/1/K."""
-        rooms = {self._room(server, job.level) for job in queue.jobs}
+        """Find the loss of a resource with limited room: of frames in one queue by M/G/1/K."""
+        of_stage = self.rooms.of_stage(server)
+        if of_stage is not None and queue.load > 0:
+            self._thin(queue, of_stage)
+            return
+        rooms = {self.rooms.of_port(server, job.level) for job in queue.jobs}
         if rooms == {(None, None)}:
             return
-        queue.loss = None
         (frames, octets), *others = rooms
-        works = {work for job in queue.jobs for work in job.works_of}
         is_one_queue = not others and len({job.level for job in queue.jobs}) == 1
-        is_one_length = len(works) == 1 and all(job.is_single for job in queue.jobs)
-        if frames is not None and octets is None and is_one_queue and is_one_length:
-            queue.loss, waits = m_d_1_k(queue.load, frames)
-            queue.waits = np.full(len(queue.jobs), waits * queue.jobs[0].mean)
+        is_single = all(job.is_single for job in queue.jobs)
+        if octets is not None and len(lengths := self._lengths(server)) == 1:
+            whole = octets // lengths.pop()
+            frames, octets = whole if frames is None else min(frames, whole), None
+        if frames is None or octets is not None or not is_one_queue or not is_single:
+            limit = "classes" if not is_one_queue else "octets" if octets else "messages"
+            self._thin(queue, f"the room of its queue is limited, and {limit} in it have no model")
+            return
+        of_works: dict[int, float] = {}
+        for job in queue.jobs:
+            for work, share in zip(job.works_of, job.shares, strict=True):
+                of_works[work] = of_works.get(work, 0.0) + share * job.rate / queue.rate
+        loads = np.array(list(of_works), np.float64) * queue.rate
+        queue.loss, waits = m_g_1_k(loads, np.array(list(of_works.values())), frames)
+        queue.waits = np.full(len(queue.jobs), waits * queue.load / queue.rate)
 
-    def _room(self, server: int, level: int) -> tuple[int | None, int | None]:
-        """Return the room of a class at a resource in frames and octets; None without a limit."""
-        if server >= len(self.network.owner):
-            return None, None
-        kind = self.network.kinds[self.network.owner[server]]
-        frames = kind.queue_frames if isinstance(kind, Switch | Router) else None
-        octets = kind.queue_octets if isinstance(kind, Switch) else None
-        if isinstance(kind, Host | Switch | Router) and kind.classes:
-            own = kind.classes[level]
-            return own.queue_frames or frames, own.queue_octets or octets
-        return frames, octets
+    def _lengths(self, server: int) -> set[int]:
+        """Return the octets of frames that come to a resource."""
+        sources = (self.sources[self.network.rows.flow[at]] for at in self._by_server[server])
+        return {
+            octets
+            for source in sources
+            if isinstance(source, Source)
+            for message in source.messages
+            for octets in message
+        }
+
+    @staticmethod
+    def _thin(queue: _Queue, why: str) -> None:
+        queue.fault, queue.loss, queue.is_thinned = f"{why} of its loss", None, True
 
     # Flows
 
@@ -354,6 +388,9 @@ class _Analysis:
         flow, source = self.scenario.flows[number], self.sources[number]
         if isinstance(source, str):
             return FlowMean(flow.name, None, None, None, (), source)
+        servers = {self.network.rows.server[visit] for visit in self._union(number)}
+        if (full := self.rooms.full_buffer(servers)) is not None:
+            return FlowMean(flow.name, None, None, None, (), full)
         queues = [self.queues[self.network.rows.server[visit]] for visit in self._union(number)]
         names = [
             self.network.servers[self.network.rows.server[v]].name for v in self._union(number)
