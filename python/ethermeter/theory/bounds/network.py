@@ -4,7 +4,7 @@ Work is picoseconds of a resource. Multicast, broadcast, and what switches that 
 along every branch.
 """
 
-from collections import deque
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -54,8 +54,10 @@ class Sent:
     last: dict[int, int]
 
 
-_Cost = tuple[Array, tuple[float, ...], tuple[float, ...], tuple[int, int]]
-"""Works of frames and of messages, figures of a visit, and frames and octets of a message."""
+_Cost = tuple[Array, float, tuple[float, ...], tuple[int, int]]
+"""Works of frames, most work of a unit of the source's buckets, figures of a visit, and frames and
+octets of a message.
+"""
 
 
 @dataclass(slots=True)
@@ -78,6 +80,56 @@ class _Rows:
     is_counted: list[bool] = field(default_factory=list)
 
 
+class _Tree:
+    """Paths of a forest: each node has a number, and what is behind it the numbers that follow.
+
+    `neighbours`: of each node its peers, with the port towards each.
+    """
+
+    def __init__(self, neighbours: Sequence[Sequence[tuple[int, int]]]) -> None:
+        count = len(neighbours)
+        self._first, self._last = [-1] * count, [-1] * count
+        self._root, self._up = [-1] * count, [-1] * count
+        self._children: list[tuple[list[int], list[int]]] = [([], []) for _ in range(count)]
+        numbers = 0
+        for root in range(count):
+            if self._first[root] >= 0:
+                continue
+            waiting = [(root, -1)]
+            order = []
+            while waiting:
+                node, before = waiting.pop()
+                self._first[node] = self._last[node] = numbers
+                self._root[node] = root
+                numbers += 1
+                order.append((node, before))
+                for peer, port in neighbours[node]:
+                    if peer == before:
+                        self._up[node] = port
+                    else:
+                        waiting.append((peer, node))
+            for node, before in reversed(order):
+                if before >= 0:
+                    self._last[before] = max(self._last[before], self._last[node])
+            for node, before in order:
+                ports = [(peer, port) for peer, port in neighbours[node] if peer != before]
+                ports.sort(key=lambda pair: self._first[pair[0]])
+                self._children[node] = (
+                    [self._first[peer] for peer, _ in ports],
+                    [port for _, port in ports],
+                )
+
+    def toward(self, node: int, to: int) -> int:
+        """Return the port of a node on the path to another, or -1."""
+        number = self._first[to]
+        if node == to or self._root[node] != self._root[to]:
+            return -1
+        if not self._first[node] < number <= self._last[node]:
+            return self._up[node]
+        firsts, ports = self._children[node]
+        return ports[bisect_right(firsts, number) - 1]
+
+
 class Network:
     """Nodes, ports and servers of a scenario, and the visits of what is sent in it.
 
@@ -98,10 +150,18 @@ class Network:
         self.timings: list[Timing] = []
         self.servers: list[Server] = []
         self._shared: dict[tuple[int, str], int] = {}
-        self._toward: dict[int, list[int]] = {}
-        self._costs: dict[tuple[int, int, tuple[Message, ...]], _Cost] = {}
+        self._tree: _Tree | None = None
+        self._costs: dict[tuple[int, int, int], _Cost] = {}
+        self._ratios: dict[tuple[int, int, int], float] = {}
+        self._sizes: dict[tuple[tuple[Message, ...], tuple[float, ...]], int] = {}
+        """Numbers of the messages and measures of what is sent."""
+        self._neighbours = [
+            [(self.owner[port ^ 1], port) for port in ports] for ports in self.ports
+        ]
         self.rows = _Rows()
         self._emissions = 0
+        self._size = -1
+        """Number of the messages of the present emission."""
         self._wires()
         self._stages()
 
@@ -217,20 +277,9 @@ class Network:
 
     def toward(self, node: int, to: int) -> int:
         """Return the port of a node on the path to another, or -1."""
-        known = self._toward.get(to)
-        if known is None:
-            known = [-1] * len(self.nodes)
-            waiting, seen = deque([to]), {to}
-            while waiting:
-                at = waiting.popleft()
-                for port in self.ports[at]:
-                    peer = self.owner[port ^ 1]
-                    if peer not in seen:
-                        seen.add(peer)
-                        known[peer] = port ^ 1
-                        waiting.append(peer)
-            self._toward[to] = known
-        return known[node]
+        if self._tree is None:
+            self._tree = _Tree(self._neighbours)
+        return self._tree.toward(node, to)
 
     def _ends_of(self, port: int) -> Iterator[int]:
         """Ports that hear what a port sends: its peer, or those of its collision domain."""
@@ -259,6 +308,8 @@ class Network:
         """Add the visits of what a host sends, and return where it goes."""
         self._emissions += 1
         wire = self.ports[sent.host][0]
+        sizes = sent.arrivals.messages, sent.arrivals.measure
+        self._size = self._sizes.setdefault(sizes, len(self._sizes))
         first = len(self.rows.flow)
         at = self._chain([*self.send[sent.host], wire], (sent.after, -1, -1), sent)
         last: dict[int, int] = {}
@@ -303,12 +354,17 @@ class Network:
     def _visit(self, number: int, before: tuple[int, int, int], sent: Emission) -> None:
         rows, timing = self.rows, self.timings[number]
         parent, previous, feeder = before
-        messages, arrivals = sent.arrivals.messages, sent.arrivals
-        work, per_message, numbers, octets = self._cost(number, previous, messages)
-        unit = max(cost / size for cost, size in zip(per_message, arrivals.measure, strict=True))
+        arrivals = sent.arrivals
+        work, unit, numbers, octets = self._cost(number, previous, arrivals)
         buckets = [(rate * unit, burst * unit) for rate, burst in arrivals.buckets]
         buckets = (buckets or [(np.inf, np.inf)]) * 2
-        ratio = float(np.max(work / rows.work[feeder])) if feeder >= 0 else 0.0
+        ratio = 0.0
+        if feeder >= 0:
+            between = number, rows.timing[feeder], self._size
+            known = self._ratios.get(between)
+            if known is None:
+                known = self._ratios[between] = float(np.max(work / rows.work[feeder]))
+            ratio = known
         rows.flow.append(sent.flow)
         rows.emission.append(self._emissions)
         rows.server.append(timing.resource)
@@ -325,12 +381,12 @@ class Network:
         rows.timing.append(number)
         rows.is_counted.append(len(set(arrivals.measure)) == 1 and arrivals.measure[0] == 1)
 
-    def _cost(self, number: int, previous: int, messages: tuple[Message, ...]) -> _Cost:
-        """Return works of frames and of messages, figures of the visit, and its octets."""
-        key = (number, previous, messages)
+    def _cost(self, number: int, previous: int, arrivals: Arrivals) -> _Cost:
+        """Return the works of a visit, its figures, and its octets."""
+        key = number, previous, self._size
         found = self._costs.get(key)
         if found is None:
-            timing = self.timings[number]
+            timing, messages = self.timings[number], arrivals.messages
             before = self.timings[previous] if previous >= 0 else None
             lengths = sorted({octets for message in messages for octets in message})
             work = np.array([float(timing.work_ps(octets)) for octets in lengths])
@@ -352,7 +408,10 @@ class Network:
                 float(max(waits)),
             )
             octets = max(len(message) for message in messages), max(map(sum, messages))
-            found = self._costs[key] = (work, per_message, numbers, octets)
+            unit = max(
+                cost / size for cost, size in zip(per_message, arrivals.measure, strict=True)
+            )
+            found = self._costs[key] = (work, unit, numbers, octets)
         return found
 
     def _level(self, number: int, priority: int) -> int:

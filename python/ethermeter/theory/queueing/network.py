@@ -38,6 +38,31 @@ from ethermeter.theory.waiting import (
 PS_PER_S = 1e12
 
 
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """What a resource works on messages [ps]: its moments, that of frames at least and at most."""
+
+    mean: float
+    square: float
+    frames: tuple[int, int]
+    messages: tuple[int, ...]
+    is_single: bool
+
+    @classmethod
+    def of(cls, source: Source, timing: Timing) -> "_Work":
+        each = [list(map(timing.work_ps, message)) for message in source.messages]
+        messages = tuple(map(sum, each))
+        pairs = list(zip(source.shares, messages, strict=True))
+        every = [work for works in each for work in works]
+        return cls(
+            sum(share * work for share, work in pairs),
+            sum(share * work**2 for share, work in pairs),
+            (min(every), max(every)),
+            messages,
+            all(len(works) == 1 for works in each),
+        )
+
+
 @dataclass(slots=True)
 class _Job:
     """The messages of a flow at a resource.
@@ -120,7 +145,7 @@ class _Analysis:
         self.queues = [_Queue(fault=server.fault) for server in self.network.servers]
         self.position: dict[int, int] = {}
         """Of each visit the number of its job in its queue."""
-        self._works: dict[tuple[int, tuple[Message, ...]], tuple[tuple[int, ...], ...]] = {}
+        self._works: dict[tuple[int, tuple[Message, ...], tuple[float, ...]], _Work] = {}
         self._by_server: dict[int, list[int]] = {}
         for visit, server in enumerate(self.network.rows.server):
             self._by_server.setdefault(server, []).append(visit)
@@ -230,32 +255,28 @@ class _Analysis:
 
     def _job(self, visit: int, source: Source, timing: Timing) -> _Job:
         rows = self.network.rows
-        key = rows.timing[visit], source.messages
-        works = self._works.get(key)
-        if works is None:
-            works = self._works[key] = tuple(
-                tuple(map(timing.work_ps, message)) for message in source.messages
-            )
-        of_message = tuple(map(sum, works))
+        key = rows.timing[visit], source.messages, source.shares
+        work = self._works.get(key)
+        if work is None:
+            work = self._works[key] = _Work.of(source, timing)
         parent = rows.parent[visit]
         is_exact = source.is_poisson and all(len(message) == 1 for message in source.messages)
         if parent >= 0 and (before := self.queues[rows.server[parent]]).jobs:
             # Behind a resource that takes no time nothing has changed.
             is_exact = is_exact and before.load == 0
-        every = [work for each in works for work in each]
         return _Job(
             rows.flow[visit],
             rows.level[visit],
             source.rate,
             source.scv,
             is_exact,
-            sum(share * work for share, work in zip(source.shares, of_message, strict=True)),
-            sum(share * work**2 for share, work in zip(source.shares, of_message, strict=True)),
-            (min(every), max(every)),
+            work.mean,
+            work.square,
+            work.frames,
             -1 if parent < 0 else rows.server[parent],
-            of_message,
+            work.messages,
             source.shares,
-            all(len(each) == 1 for each in works),
+            work.is_single,
             self._came_through(visit),
         )
 
