@@ -107,6 +107,8 @@ class Queue:
     simulated: Size  # Over all replications
     dropped: float  # Frames that the simulation dropped there in the window, mean over replications
     room: Size  # What is configured; NaN without a limit
+    load: float  # Offered to the port, gaps included, by theory; NaN without one
+    mean_frames: float  # In the queue of the port, by theory; NaN without one
     verdict: Verdict
 
     @property
@@ -118,11 +120,22 @@ class Queue:
 
 
 @dataclass(frozen=True, slots=True)
+class Saturation:
+    """At how many times the load of a point, of all flows alike, a resource is full."""
+
+    series: str
+    point: Mapping[str, str]
+    scale: float
+    resource: str
+
+
+@dataclass(frozen=True, slots=True)
 class Answers:
     """What theory says of the networks of a run, beside the other engines."""
 
     times: tuple[FlowTime, ...]
     queues: tuple[Queue, ...]
+    saturations: tuple[Saturation, ...] = ()
 
     @property
     def warnings(self) -> list[str]:
@@ -189,6 +202,7 @@ def _read(run: "RunDirectory", stamp: tuple[int, int, int] | None) -> Answers:
     words, trials = _words(run), run.trials()
     times: list[FlowTime] = []
     queues: list[Queue] = []
+    saturations: list[Saturation] = []
     for members in alike([trial for trial in trials if flows_of(trial.scenario)], point_of):
         by_engine: dict[str, list[Trial]] = {}
         for trial in members:
@@ -198,7 +212,12 @@ def _read(run: "RunDirectory", stamp: tuple[int, int, int] | None) -> Answers:
         times += _times(run, by_engine, words)
         if BOUNDED in by_engine:
             queues += _queues(run, by_engine, words)
-    return Answers(tuple(times), tuple(queues))
+        for mean in by_engine.get(MEAN, ()):
+            scale, _, resource = _word([mean], words, "saturation", 0).partition(" ")
+            if scale:
+                at = Saturation(mean.series, dict(mean.point), float(scale), resource)
+                saturations.append(at)
+    return Answers(tuple(times), tuple(queues), tuple(saturations))
 
 
 _Words = Mapping[tuple[str, str, int], tuple[str, str]]
@@ -357,12 +376,14 @@ def _queues(
 ) -> Iterator[Queue]:
     """Yield the queue of every port of a point that has frames to send, and of its classes."""
     (bounded,), simulated = by_engine[BOUNDED], by_engine.get(SIMULATION, ())
+    means = by_engine.get(MEAN, ())
     limits, found = (_port_columns(run, trials) for trials in ([bounded], simulated))
     scenario = bounded.scenario
     for port in range(2 * len(scenario.links)):
         ends = [end.node for end in scenario.links[port // 2].ends]
         node, peer = ends[port % 2], ends[1 - port % 2]
         reason = _word([bounded], words, "port", port)
+        load, frames = (_word(means, words, "queue", port) or "nan nan").split()
         keys = sorted({key for key in (*limits, *found) if key[0] == port})
         several = [key for key in keys if key[1] >= 0]
         for key in several or keys:
@@ -381,6 +402,8 @@ def _queues(
                 simulated=largest,
                 dropped=float(np.mean(seen["dropped"])) if seen else math.nan,
                 room=room_of(scenario, node, traffic_class),
+                load=float(load),
+                mean_frames=float(frames),
                 verdict=_within_bound(largest, bound),
             )
 
@@ -477,6 +500,15 @@ def to_json(found: Answers) -> str:
         "warnings": found.warnings,
         "flows": [_time_json(each) for each in found.times],
         "queues": [_queue_json(each) for each in found.queues],
+        "saturations": [
+            {
+                "series": each.series,
+                "point": dict(each.point),
+                "scale": each.scale,
+                "resource": each.resource,
+            }
+            for each in found.saturations
+        ],
     }
     return json.dumps(head, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
 
@@ -520,6 +552,8 @@ def _queue_json(each: Queue) -> dict[str, object]:
                 ("room", each.room),
             )
         },
+        "load": finite(each.load),
+        "mean_frames": finite(each.mean_frames),
         "reason": each.reason,
         "dropped": finite(each.dropped),
         "is_lossless": each.is_lossless,

@@ -18,10 +18,15 @@ _ENGINES = {"simulation": "simulated", "live": "measured"}
 
 def print_bounds(found: "Answers") -> None:
     """Print the times of flows and the queues of ports, and what is above its bound."""
+    from ethermeter.analysis.bounds import where
+
     if not found.times:
         return
     _print_times(found.times)
     _print_queues([queue for queue in found.queues if queue.bound.frames > 0])
+    for each in found.saturations:
+        at = where(each.series, each.point)
+        typer.echo(f"{at}full at {number(each.scale)} times this load: {each.resource}")
     compared, exceeded = found.verdicts
     if compared:
         typer.echo(f"bounds: {compared} values compared, {exceeded or 'none'} above")
@@ -87,6 +92,8 @@ def _print_queues(queues: "Sequence[Queue]") -> None:
         [
             *(queue.point.get(key, "") for key in keys),
             f"{queue.node} to {queue.peer}",
+            number(queue.load),
+            number(queue.mean_frames),
             *(["" if queue.traffic_class is None else str(queue.traffic_class)] * has_classes),
             number(queue.bound.frames),
             number(queue.bound.octets, digits=6),
@@ -98,7 +105,8 @@ def _print_queues(queues: "Sequence[Queue]") -> None:
         ]
         for queue in shown
     ]
-    head = [*keys, "port", *(["class"] * has_classes), "bound frames", "octets"]
+    head = [*keys, "port", "load", "mean frames", *(["class"] * has_classes)]
+    head += ["bound frames", "octets"]
     print_table([*head, "simulated frames", "octets", "room frames", "octets", ""], rows)
     if len(queues) > len(shown):
         typer.echo(f"… {len(queues) - len(shown)} more in bounds.json")

@@ -24,7 +24,7 @@ from ethermeter.store.rows import (
 )
 from ethermeter.theory.assumptions import BOUNDS, MEANS
 from ethermeter.theory.bounds import Backlog, Bounds, DelayBound, PortBound, bounds_of
-from ethermeter.theory.queueing import Means, means_of
+from ethermeter.theory.queueing import Means, PortMean, means_of
 from ethermeter.trial import Trial
 
 _NONE = np.empty(0, np.int64)
@@ -212,11 +212,33 @@ def _means(scenario: Scenario) -> _Answer:
         },
         cautions=np.array([caution_mask(flow.cautions) for flow in found.flows]),
         remarks=[
-            Remark("flow", number, "reason", flow.reason)
-            for number, flow in enumerate(found.flows)
-            if flow.reason is not None
+            *(
+                Remark("flow", number, "reason", flow.reason)
+                for number, flow in enumerate(found.flows)
+                if flow.reason is not None
+            ),
+            *(
+                Remark("queue", port.port, "load", _load(port))
+                for port in found.ports
+                if port.utilisation > 0
+            ),
+            *_saturation(found),
         ],
     )
+
+
+def _saturation(found: Means) -> list[Remark]:
+    """Say at how many times this load a resource is full; nothing without open flows."""
+    scale = found.saturation.scale
+    if not math.isfinite(scale) or any(flow.message_rate is None for flow in found.flows):
+        return []
+    return [Remark("saturation", 0, "scale", f"{scale:.6g} {found.saturation.resource}")]
+
+
+def _load(port: PortMean) -> str:
+    """Return the load of a port and the mean number of frames in its queue, as words."""
+    frames = math.nan if port.queue_frames is None else port.queue_frames
+    return f"{port.utilisation:.6g} {frames:.6g}"
 
 
 _MODELS: Mapping[str, Callable[[Scenario], _Answer]] = {BOUNDS: _bounds, MEANS: _means}

@@ -10,8 +10,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec import Struct, field
 from msgspec.json import decode
 
-from ethermeter.testbed.relay import ClassCounts
-
 Buckets = Sequence[tuple[int, int, int]]
 """Buckets of a histogram: low and high in ps, count; in the order of low."""
 
@@ -435,8 +433,8 @@ class WireDrops(Struct, frozen=True):
     towards: str
     dropped: Mapping[str, int]
     latest_ns: int | None = None
-    classes: tuple[ClassCounts, ...] = ()
-    """Traffic classes of its queue, highest first; empty of one queue."""
+    classes: tuple[Mapping[str, int], ...] = ()
+    """Counts of each traffic class of its queue by name, highest first; empty of one queue."""
 
 
 class Result(Table, frozen=True):

@@ -71,14 +71,16 @@ NOT_COUNTED = -1
 
 
 class Remark(msgspec.Struct, frozen=True, array_like=True):
-    """What a theory says in words about a flow or a port: how it answers, or why it does not.
+    """What a theory says besides values: how it answers about a flow or a port, or why it does not.
 
-    About a flow, its one-way delay or its round trip; `number` is that of the flow or port.
+    About a flow, its one-way delay or its round trip; `number` is that of the flow or port. Of a
+    queue the load that is offered to the port, gaps included, and the mean number of frames; of the
+    saturation of a network by how much all flows may grow before a resource is full, and which.
     """
 
-    about: Literal["flow", "round-trip", "port"]
+    about: Literal["flow", "round-trip", "port", "queue", "saturation"]
     number: int
-    kind: Literal["method", "reason"]
+    kind: Literal["method", "reason", "load", "scale"]
     text: str
 
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from msgspec import Raw
 from msgspec.json import decode, encode
+from msgspec.structs import asdict
 
 from ethermeter.store.result import Between, Losses, PortDrops, WireDrops, path_of
 from ethermeter.testbed import NetworkBed, TestbedError
@@ -65,7 +66,12 @@ def rows(bed: NetworkBed, dropped: Reading) -> tuple[list[PortDrops], list[WireD
         for (switch, towards), counts in dropped.ports.items()
     ]
     wires = [
-        WireDrops(*hop, counts, dropped.latest_ns[hop], dropped.classes.get(hop, ()))
+        WireDrops(
+            *hop,
+            counts,
+            dropped.latest_ns[hop],
+            tuple(map(asdict, dropped.classes.get(hop, ()))),
+        )
         for hop, counts in dropped.wires.items()
     ]
     return switches, wires

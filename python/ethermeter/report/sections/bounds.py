@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup
 
-from ethermeter.analysis.bounds import FlowTime, Observed, Queue
+from ethermeter.analysis.bounds import FlowTime, Observed, Queue, Saturation
 from ethermeter.analysis.interval import Estimate
 from ethermeter.document import (
     Block,
@@ -44,7 +44,8 @@ CAPTION = (
 )
 QUEUES = (
     "The largest queue at each port, frame being sent included. A port with room for its bound "
-    "loses nothing, whatever the phases of its flows."
+    "loses nothing, whatever the phases of its flows. Load and mean are those of the port by "
+    "queueing theory, of all classes together."
 )
 EXCEEDED = (
     "A value above its bound is a defect: of the bound, of the engine, or of a host that does not "
@@ -84,8 +85,17 @@ def bound_blocks(series: str, data: ReportData) -> list[Block]:
     ]
     if queues:
         blocks += [Heading("The queue that loses nothing"), Text(QUEUES, "lead")]
+        saturations = [each for each in data.answers.saturations if each.series == series]
+        blocks += [Bullets([_saturated(each) for each in saturations])] if saturations else []
         blocks += [*_queue_sentences(queues), _queues_table(queues)]
     return blocks
+
+
+def _saturated(found: Saturation) -> str:
+    """Say how much of this load the network carries."""
+    return Markup("Full at <strong>{} times</strong> this load{}: {}.").format(
+        number(found.scale), _at(found.point), found.resource
+    )
 
 
 def _us(time_s: float, half_s: float = math.nan) -> str:
@@ -258,6 +268,8 @@ def _queues_table(queues: Sequence[Queue]) -> Table:
             *(plain(queue.point.get(key, "")) for key in keys),
             queue.node,
             queue.peer,
+            _known(queue.load),
+            _known(queue.mean_frames),
             *(["" if queue.traffic_class is None else str(queue.traffic_class)] * has_classes),
             *_bound_cells(queue),
             number(queue.simulated.frames),
@@ -272,6 +284,8 @@ def _queues_table(queues: Sequence[Queue]) -> Table:
         *map(key_title, keys),
         "Port of",
         "to",
+        "Load",
+        "Mean (frames)",
         *(["Class"] * has_classes),
         "Bound (frames)",
         "Bound (octets)",
@@ -281,7 +295,7 @@ def _queues_table(queues: Sequence[Queue]) -> Table:
         "Room (octets)",
         "Loses",
     ]
-    headers = len(keys) + 2 + has_classes
+    headers = len(keys) + 2
     return Table(head, rows, "Queues of ports", f"data names{min(headers, 3)}", headers, OPEN_ROWS)
 
 
@@ -289,6 +303,10 @@ def _bound_cells(queue: Queue) -> list[str]:
     if math.isnan(queue.bound.frames):
         return [Markup("no bound {}").format(small(queue.reason)), "–"]
     return [number(queue.bound.frames), number(queue.bound.octets)]
+
+
+def _known(value: float) -> str:
+    return number(value) if math.isfinite(value) else "–"
 
 
 def _room(room: float) -> str:

@@ -251,7 +251,9 @@ class _Analysis:
         gap_ps = timings[server].gap_ps if server < len(self.network.owner) else 0
         busy = np.array([job.mean for job in queue.jobs]) - gap_ps
         total = float(rates @ (queue.waits + busy))
-        queue.frames = total if math.isfinite(total) and queue.loss == 0 else None
+        is_known = math.isfinite(total) and queue.loss == 0
+        is_single = all(job.is_single for job in queue.jobs)
+        queue.frames = total if is_known and is_single else None
 
     def _job(self, visit: int, source: Source, timing: Timing) -> _Job:
         rows = self.network.rows

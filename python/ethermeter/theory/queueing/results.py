@@ -28,7 +28,7 @@ class PortMean:
 
     `utilisation`: share of time in which frames and their gaps are sent, offered; above 1 without
     limit of the queue it is unstable. `queue_frames`: mean number of frames, the one being sent
-    included; None without one.
+    included; None without one, and where messages have several frames.
     """
 
     port: int
