@@ -179,6 +179,56 @@ def test_a_full_wire_serves_the_higher_class_first_and_loses_the_lower_one(
     assert largest_us <= most_us + late_us + 1e6 * TOLERATED_STALL_S
 
 
+SHARES = """classes = [
+  { priorities = [7], idle_slope = "2 Mb/s", queue = 4 },
+  { priorities = [4, 5, 6], quantum = "6152 B", queue = 30 },
+  { priorities = [0, 1, 2, 3], quantum = "3076 B", queue = 30 },
+]"""
+SHARING = "".join(
+    f"""\
+[[flows]]
+name = "{name}"
+from = "{name}"
+to = "sink"
+frames = "{octets} B"
+arrivals = {{ regular = "{period}" }}
+priority = {priority}
+port = "packet"
+"""
+    for name, octets, period, priority in (
+        ("shaped", 300, "0.5 ms", 7),
+        ("large", 1518, "1.4 ms", 4),
+        ("small", 600, "0.6 ms", 0),
+    )
+)
+
+
+def test_idle_slopes_and_quanta_share_a_full_wire(new_path, in_quiet_window):
+    text = network(
+        SHARING + '[phases]\ntransmit = "2 s"\nmeasure = "last 1.8 s"\ndrain = "0.2 s"\n'
+        '[run]\nengines = ["live"]\nreplications = 1\n',
+        title="shares",
+        hosts=("shaped", "large", "small", "sink"),
+        switch=SHARES,
+    )
+    found = in_quiet_window(
+        lambda: result(measured(new_path(), text)), tolerated_stall_s=TOLERATED_STALL_S
+    )
+    (wire,) = [w for w in found["wires"] if (w["from"], w["towards"]) == ("s", "sink")]
+    of_wire = dict(zip(("shaped", "large", "small"), wire["classes"], strict=True))
+    assert all(of["dropped"] > 0 for of in of_wire.values()), "no test at all"
+    # What each class sent of the wire in 2 s and what waited then: volumes with tag, preamble, gap.
+    mbps = {
+        name: of["frames"] * (octets + 24) * 8 / 2e6
+        for (name, of), octets in zip(of_wire.items(), (300, 1518, 600), strict=True)
+    }
+    # The shaper gives 2 Mb/s, the rest of 8 Mb/s goes two to one; queues that empty after the last
+    # frame came, 30 of 1542 octets at most, are 0.2 Mb/s of 2 s, and a stall is 1% of it.
+    assert mbps["shaped"] == pytest.approx(2.0, abs=0.1)
+    assert mbps["large"] == pytest.approx(8 * 2 / 3, abs=0.35)
+    assert mbps["small"] == pytest.approx(8 / 3, abs=0.25)
+
+
 def test_shaped_wires_and_hosts_that_nothing_holds_back_are_refused_in_a_line(tmp_path):
     hosts = ("a", "b", "c", "d")
     text = network(OVERLOAD, title="overload", hosts=hosts, switch=CLASSES)

@@ -114,7 +114,16 @@ fn check_classes(of: &Properties, classes: &[Class]) -> Result<(), Error> {
     expect("priorities", priorities.len(), is_each_once, "0 to 7, each in one class")?;
     let slopes: u64 = classes.iter().filter_map(|class| class.idle_slope_bps).sum();
     expect("idle_slope_bps", slopes, slopes < of.rate_bps, "below the rate of the wire in all")?;
+    let is_round = |class: &&Class| class.quantum_octets.is_some();
+    let is_one_group = classes
+        .iter()
+        .skip_while(|class| !is_round(class))
+        .skip_while(is_round)
+        .all(|class| !is_round(&class));
+    expect("quantum_octets", classes.len(), is_one_group, "of neighbouring classes")?;
     for class in classes {
+        let is_one_rule = class.quantum_octets.is_none() || class.idle_slope_bps.is_none();
+        expect("quantum_octets", classes.len(), is_one_rule, "given without an idle slope")?;
         let slope = class.idle_slope_bps.unwrap_or(1);
         expect("idle_slope_bps", slope, slope > 0, "above 0")?;
         let quantum = class.quantum_octets.unwrap_or(1);
@@ -154,6 +163,29 @@ mod tests {
     fn a_plan_that_makes_sense_is_taken() {
         let plan = plan(DIRECTION, r#"["a", "b"]"#).expect("a plan");
         assert_eq!(plan.wires[0].directions[1].loss, Loss::Chance { probability: 0.5 });
+    }
+
+    #[test]
+    fn classes_that_cannot_be_are_refused_by_their_key() {
+        let rest = r#"{"priorities": [0, 1, 2, 3, 4, 5]}"#;
+        for (classes, what) in [
+            (r#"[{"priorities": [6, 7]}]"#.to_owned(), "priorities"),
+            (format!(r#"[{{"priorities": [5, 6, 7]}}, {rest}]"#), "priorities"),
+            (format!(r#"[{{"priorities": [6, 7], "idle_slope_bps": 10000000}}, {rest}]"#), "idle_slope_bps"),
+            (format!(r#"[{{"priorities": [6, 7], "quantum_octets": 0}}, {rest}]"#), "quantum_octets"),
+            (format!(r#"[{{"priorities": [6, 7], "quantum_octets": 1, "idle_slope_bps": 1}}, {rest}]"#), "quantum_octets"),
+            (
+                r#"[{"priorities": [7], "quantum_octets": 1}, {"priorities": [6]}, {"priorities": [0, 1, 2, 3, 4, 5], "quantum_octets": 1}]"#
+                    .to_owned(),
+                "quantum_octets",
+            ),
+        ] {
+            let text = format!(
+                r#"{{"wires": [{{"ends": ["a", "b"], "directions": [{DIRECTION}, {DIRECTION}], "classes": [{classes}, []]}}], "longest_octets": 1518, "maker": null}}"#
+            );
+            let error = Plan::read(&text).expect_err(what).to_string();
+            assert!(error.contains(what), "{error}");
+        }
     }
 
     #[test]
