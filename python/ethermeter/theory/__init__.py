@@ -32,22 +32,32 @@ from ethermeter.theory.tobagi_hunt import (
     tobagi_hunt_1980_p_persistent,
 )
 from ethermeter.theory.tobagi_hunt_finite import tobagi_hunt_1980_finite
+from ethermeter.theory.worst_cases import (
+    boyer_2012,
+    cruz_1991,
+    de_azua_boyer_2014,
+    le_boudec_thiran_2001,
+)
 
 __all__ = [
     "ArgumentError",
     "almes_lazowska_1979",
+    "boyer_2012",
     "bux_1981_csma_cd",
     "bux_1981_slotted_ring",
     "bux_1981_token_ring",
     "capacity",
     "cobham_1954",
     "coyle_liu_1983",
+    "cruz_1991",
+    "de_azua_boyer_2014",
     "gross_2008_m_d_1_k",
     "jacobson_1992_window",
     "kingman_1962",
     "kleinrock_1975_m_m_1_k",
     "kleinrock_tobagi_1975",
     "lam_1980",
+    "le_boudec_thiran_2001",
     "load_of",
     "marchal_1976",
     "mathis_1997",

@@ -30,6 +30,10 @@ _FUNCTIONS = (
     theory.kleinrock_1975_m_m_1_k,
     theory.marchal_1976,
     theory.gross_2008_m_d_1_k,
+    theory.cruz_1991,
+    theory.le_boudec_thiran_2001,
+    theory.boyer_2012,
+    theory.de_azua_boyer_2014,
     theory.jacobson_1992_window,
     theory.mathis_1997,
     theory.padhye_1998,
@@ -37,7 +41,7 @@ _FUNCTIONS = (
 
 
 def models() -> dict[str, Model]:
-    """Return the models by name: of shared media, queues, and transfers, each by their years."""
+    """Return the models by name: of shared media, queues, worst cases, transfers; each by years."""
     return {entry.name: entry for entry in (entry_of(function) for function in _FUNCTIONS)}
 
 
