@@ -10,11 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from ethermeter import plan
+from ethermeter.counts import FlowCounts
 from ethermeter.engines.simulation import simulated
 from ethermeter.experiment import load
 from ethermeter.metrics import Caution
 from ethermeter.scenario import Scenario
-from ethermeter.theory.queueing import Means, means_of
+from ethermeter.theory.queueing import FlowMean, Means, means_of
 from ethermeter.theory.waiting import (
     cobham,
     m_g_1,
@@ -316,7 +317,6 @@ def test_one_class_with_room_of_its_own_is_one_limited_queue(tmp_path):
 @pytest.mark.parametrize(
     ("more", "reason"),
     [
-        ('arrivals = "saturated"', "its source is saturated"),
         ('arrivals = { poisson = "1 /s" }\nresponse = {}', "its requests wait for responses"),
         ('arrivals = { poisson = "2000 /s" }', "has no room for its load"),
     ],
@@ -326,6 +326,87 @@ def test_what_has_no_mean_says_why(tmp_path, more, reason):
     _, means = answers(tmp_path, network(rest, title="x"))
     assert means.flows[0].delay_s is None
     assert reason in (means.flows[0].reason or "")
+
+
+def alone(tmp_path: Path, more: str) -> tuple[FlowMean, FlowCounts]:
+    """A flow that has a network to itself: its means, and its counts in a simulation."""
+    rest = f'[[flows]]\nname = "f"\nfrom = "a"\nto = "b"\n{more}\n'
+    text = network(rest, title="x", hosts=("a", "b"), switch="", rate="100 Mb/s")
+    # 100 km of cable to the switch: half a millisecond.
+    text = text.replace('ends = ["a", "s"]', 'ends = ["a", "s"]\nlength = "100 km"')
+    scenario, means = answers(tmp_path, text)
+    return means.flows[0], simulated(core_trial(scenario, seed=1))[0].flows
+
+
+@pytest.mark.parametrize("frames", ['frames = "1000 B"', 'data = "4000 B"'])
+def test_a_saturated_source_alone_is_as_fast_as_its_wire(tmp_path, frames):
+    mean, seen = alone(tmp_path, f'{frames}\narrivals = "saturated"')
+    assert (mean.cautions, mean.reason, mean.loss) == ((), None, 0)
+    assert mean.delay_s is not None
+    assert round(mean.delay_s * 1e12) == seen.one_way.max_ps[0]
+    assert mean.message_rate == pytest.approx(seen.messages[0] / 9, abs=1 / 9)
+
+
+def test_short_messages_wait_for_long_ones_behind_a_saturated_wire(tmp_path):
+    more = 'frames = "64 B x 1 + 1518 B x 1"\narrivals = "saturated"'
+    mean, seen = alone(tmp_path, more)
+    assert mean.delay_s is None
+    assert "short messages wait for long ones" in (mean.reason or "")
+    assert mean.message_rate == pytest.approx(seen.messages[0] / 9, rel=0.01)
+
+
+@pytest.mark.parametrize("arrivals", ['"saturated"', '{ regular = "20 ms" }'])
+def test_a_round_trip_alone_is_its_times_along_the_path(tmp_path, arrivals):
+    think = 'response = { data = "3000 B", think = "1 ms" }'
+    mean, seen = alone(tmp_path, f'data = "100 B"\narrivals = {arrivals}\n{think}')
+    assert (mean.cautions, mean.reason, mean.loss) == ((), None, 0)
+    assert mean.delay_s is not None
+    assert mean.round_trip_s is not None
+    assert round(mean.delay_s * 1e12) == seen.one_way.max_ps[0]
+    assert round(mean.round_trip_s * 1e12) == seen.round_trip.max_ps[0]
+    assert mean.message_rate == pytest.approx(seen.messages[0] / 9, abs=1 / 9)
+
+
+@pytest.mark.parametrize("window", ["6 kB", "16 kB", "64 kB"])
+@pytest.mark.parametrize("each", ["", ', acknowledge = { segments = 1, time = "1 ms" }'])
+def test_a_transfer_alone_moves_a_window_a_round_trip_or_what_its_wire_carries(
+    tmp_path, window, each
+):
+    tcp = f'transfer.tcp = {{ window = "{window}", nagle = false{each} }}'
+    mean, seen = alone(tmp_path, f"transfer.stream = {{}}\n{tcp}")
+    assert mean.cautions == (Caution.APPROXIMATION,)  # its slow start is left out
+    # A window more or less in 9 s.
+    seen_bps = seen.data_octets[0] * 8 / 9
+    assert mean.data_rate_bps == pytest.approx(seen_bps, abs=8 * 64_000 / 9)
+    assert mean.data_rate_bps == pytest.approx(seen_bps, rel=0.002)
+
+
+def test_a_window_between_acknowledgements_has_no_rate(tmp_path):
+    tcp = 'transfer.tcp = { window = "8 kB", nagle = false }'
+    mean, _ = alone(tmp_path, f"transfer.stream = {{}}\n{tcp}")
+    assert mean.data_rate_bps is None
+    assert "no whole number of acknowledgements" in (mean.reason or "")
+
+
+def test_what_meets_responses_on_their_way_back_has_no_mean(tmp_path):
+    rest = """
+[[flows]]
+name = "ask"
+from = "a"
+to = "b"
+data = "100 B"
+arrivals = { poisson = "10 /s" }
+response = { data = "1000 B" }
+[[flows]]
+name = "other"
+from = "b"
+to = "a"
+frames = "1000 B"
+arrivals = { poisson = "10 /s" }
+"""
+    _, means = answers(tmp_path, network(rest, title="x"))
+    assert means.flows[1].delay_s is None
+    assert "flow 'ask' is there" in (means.flows[1].reason or "")
 
 
 def test_formulas_of_single_queues():

@@ -24,7 +24,7 @@ from ethermeter.store.rows import (
 )
 from ethermeter.theory.assumptions import BOUNDS, MEANS
 from ethermeter.theory.bounds import Backlog, Bounds, DelayBound, PortBound, bounds_of
-from ethermeter.theory.queueing import Means, PortMean, means_of
+from ethermeter.theory.queueing import FlowMean, Means, PortMean, means_of
 from ethermeter.trial import Trial
 
 _NONE = np.empty(0, np.int64)
@@ -191,24 +191,32 @@ def _fill(row: Integers, columns: Sequence[str], backlog: Backlog | None) -> Non
 def _means(scenario: Scenario) -> _Answer:
     found: Means = means_of(scenario)
     receivers = np.array([len(flow.to) for flow in scenario.flows])
-    delays, losses, rates = (
+    delays, losses, rates, trips, data = (
         np.array([math.nan if one is None else one for one in values])
-        for values in zip(
-            *((flow.delay_s, flow.loss, flow.message_rate) for flow in found.flows), strict=True
-        )
+        for values in zip(*map(_values_of, found.flows), strict=True)
     )
+    has_trip, moves = ~np.isnan(trips), ~np.isnan(data)
     messages = rates * receivers
     return _Answer(
         of_each={
             Metric.ONE_WAY_DELAY: delays,
             Metric.LOSS: losses,
             Metric.MESSAGE_RATE: messages,
+            Metric.ROUND_TRIP: trips,
+            Metric.DATA_RATE: data,
         },
         of_all={
             # Of messages as they are received; NaN if a flow has none.
             Metric.ONE_WAY_DELAY: float((messages * delays).sum() / messages.sum()),
             Metric.LOSS: float(1 - messages.sum() / (messages / (1 - losses)).sum()),
             Metric.MESSAGE_RATE: float(messages.sum()),
+            # Of the flows that have such a thing, if all of these have a value.
+            Metric.ROUND_TRIP: (
+                float((messages * trips)[has_trip].sum() / messages[has_trip].sum())
+                if has_trip.any() and _all_have(scenario, has_trip, "response")
+                else math.nan
+            ),
+            Metric.DATA_RATE: float(data.sum()) if moves.all() else math.nan,
         },
         cautions=np.array([caution_mask(flow.cautions) for flow in found.flows]),
         remarks=[
@@ -225,6 +233,15 @@ def _means(scenario: Scenario) -> _Answer:
             *_saturation(found),
         ],
     )
+
+
+def _values_of(flow: FlowMean) -> tuple[float | None, ...]:
+    return flow.delay_s, flow.loss, flow.message_rate, flow.round_trip_s, flow.data_rate_bps
+
+
+def _all_have(scenario: Scenario, has: npt.NDArray[np.bool_], what: str) -> bool:
+    wanted = np.array([getattr(flow, what) is not None for flow in scenario.flows])
+    return bool((has | ~wanted).all())
 
 
 def _saturation(found: Means) -> list[Remark]:

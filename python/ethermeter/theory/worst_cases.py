@@ -89,7 +89,7 @@ def cruz_1991(
     A burst of 100 kbit at 100 Mb/s takes 1 ms; over one wire of 200 Mb/s half of it.
 
     >>> given = {"rate_bps": 1e7, "wire_bps": 1e8}
-    >>> float(cruz_1991(1e5, **given).delay_s)
+    >>> round(float(cruz_1991(1e5, **given).delay_s), 9)
     0.001
     >>> round(float(cruz_1991(1e5, **given, lines_bps=2e8).delay_s), 9)
     0.000526316
@@ -150,7 +150,7 @@ def le_boudec_thiran_2001(
     Two bursts and a frame of 12 kbit at 100 Mb/s of which a fifth is of higher classes:
 
     >>> of = {"rate_bps": 1e6, "wire_bps": 1e8, "above_rate_bps": 2e7, "below_frame_bits": 12e3}
-    >>> float(le_boudec_thiran_2001(8e3, above_burst_bits=4e3, **of).delay_s)
+    >>> round(float(le_boudec_thiran_2001(8e3, above_burst_bits=4e3, **of).delay_s), 9)
     0.0003
 
     """

@@ -8,6 +8,7 @@ constant time this is exact for all messages together: the waits along a path ar
 Else it is an approximation. Without load every path is exact.
 """
 
+import dataclasses
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -17,84 +18,27 @@ import numpy as np
 from msgspec.structs import replace
 
 from ethermeter.arguments import Array
-from ethermeter.counts import Integers
 from ethermeter.metrics import Caution
 from ethermeter.scenario import Kind, Node, Scenario, Switch
 from ethermeter.theory.bounds.network import Emission, Network
 from ethermeter.theory.bounds.sources import Arrivals, Message
 from ethermeter.theory.bounds.stages import Timing
 from ethermeter.theory.finite_queue import m_g_1_k
+from ethermeter.theory.queueing import closed
+from ethermeter.theory.queueing.alone import alone_ps
+from ethermeter.theory.queueing.jobs import Job, Meeting, Work, is_same, waits_again
 from ethermeter.theory.queueing.results import FlowMean, Means, PortMean, Saturation
 from ethermeter.theory.queueing.rooms import Rooms
 from ethermeter.theory.queueing.sources import Source
-from ethermeter.theory.waiting import (
-    cobham,
-    m_g_1,
-    marchal,
-    second_queue,
-    superposed,
-)
 
 PS_PER_S = 1e12
-
-
-@dataclass(frozen=True, slots=True)
-class _Work:
-    """What a resource works on messages [ps]: its moments, that of frames at least and at most."""
-
-    mean: float
-    square: float
-    frames: tuple[int, int]
-    messages: tuple[int, ...]
-    is_single: bool
-
-    @classmethod
-    def of(cls, source: Source, timing: Timing) -> "_Work":
-        each = [list(map(timing.work_ps, message)) for message in source.messages]
-        messages = tuple(map(sum, each))
-        pairs = list(zip(source.shares, messages, strict=True))
-        every = [work for works in each for work in works]
-        return cls(
-            sum(share * work for share, work in pairs),
-            sum(share * work**2 for share, work in pairs),
-            (min(every), max(every)),
-            messages,
-            all(len(works) == 1 for works in each),
-        )
-
-
-@dataclass(slots=True)
-class _Job:
-    """The messages of a flow at a resource.
-
-    `scv`: of the times between their arrivals. `is_exact`: whether they are a Poisson process of
-    single frames. `mean`, `square`: moments of their work [ps, ps²].
-    """
-
-    flow: int
-    level: int
-    rate: float
-    scv: float
-    is_exact: bool
-    mean: float
-    square: float
-    works: tuple[int, int]
-    """Shortest and longest work of a frame [ps]."""
-    before: int
-    """Resource before, or -1."""
-    works_of: tuple[int, ...]
-    """Work of each message [ps], with `shares`; `is_single`: whether each is one frame."""
-    shares: tuple[float, ...]
-    is_single: bool
-    came_through: tuple[tuple[int, float], ...]
-    """Resources from the last wire on, and the mean of its work there [ps]."""
 
 
 @dataclass(slots=True)
 class _Queue:
     """A resource with what is found of it."""
 
-    jobs: list[_Job] = field(default_factory=list)
+    jobs: list[Job] = field(default_factory=list)
     waits: Array = field(default_factory=lambda: np.empty(0))
     """Mean waiting time of each job [ps]; infinite where there is none."""
     loss: float | None = 0.0
@@ -138,14 +82,16 @@ class _Analysis:
         self.rooms = Rooms(self.network)
         self.sources = [self.rooms.source_of(flow, links[flow.from_]) for flow in scenario.flows]
         self.paths: list[dict[int, tuple[int, ...]]] = []
-        """Of each flow its visits on the path to each receiver."""
+        """Of each flow its visits on the path to each receiver …"""
+        self.backs: list[list[tuple[int, ...]]] = []
+        """… and on those of responses and acknowledgements from each of them."""
         self.visits: list[range] = []
         for number in range(len(scenario.flows)):
             self._emit(number)
         self.queues = [_Queue(fault=server.fault) for server in self.network.servers]
         self.position: dict[int, int] = {}
         """Of each visit the number of its job in its queue."""
-        self._works: dict[tuple[int, tuple[Message, ...], tuple[float, ...]], _Work] = {}
+        self._works: dict[tuple[int, tuple[Message, ...], tuple[float, ...]], Work] = {}
         self._by_server: dict[int, list[int]] = {}
         for visit, server in enumerate(self.network.rows.server):
             self._by_server.setdefault(server, []).append(visit)
@@ -164,8 +110,14 @@ class _Analysis:
         )
         begin = len(network.rows.flow)
         sent = network.emit(emission)
-        self.visits.append(range(begin, len(network.rows.flow)))
         self.paths.append({to: tuple(self._path(visit)) for to, visit in sent.last.items()})
+        # Responses and acknowledgements take of the way back.
+        self.backs.append([])
+        for to in sent.last if flow.response is not None or flow.transfer is not None else ():
+            back = dataclasses.replace(emission, host=to, to=(emission.host,), is_group=False)
+            of_back = network.emit(back)
+            self.backs[-1] += [tuple(self._path(visit)) for visit in of_back.last.values()]
+        self.visits.append(range(begin, len(network.rows.flow)))
 
     def _path(self, visit: int) -> list[int]:
         path: list[int] = []
@@ -255,18 +207,18 @@ class _Analysis:
         is_single = all(job.is_single for job in queue.jobs)
         queue.frames = total if is_known and is_single else None
 
-    def _job(self, visit: int, source: Source, timing: Timing) -> _Job:
+    def _job(self, visit: int, source: Source, timing: Timing) -> Job:
         rows = self.network.rows
         key = rows.timing[visit], source.messages, source.shares
         work = self._works.get(key)
         if work is None:
-            work = self._works[key] = _Work.of(source, timing)
+            work = self._works[key] = Work.of(source, timing)
         parent = rows.parent[visit]
         is_exact = source.is_poisson and all(len(message) == 1 for message in source.messages)
         if parent >= 0 and (before := self.queues[rows.server[parent]]).jobs:
             # Behind a resource that takes no time nothing has changed.
             is_exact = is_exact and before.load == 0
-        return _Job(
+        return Job(
             rows.flow[visit],
             rows.level[visit],
             source.rate,
@@ -313,7 +265,7 @@ class _Analysis:
     def _wait_again(self, queue: _Queue) -> None:
         """Find the mean waiting time of each job behind a queue with the same times."""
         before = self.queues[queue.jobs[0].before]
-        queue.waits = _waits_again(queue.jobs)
+        queue.waits = waits_again(queue.jobs)
         # All of its frames come here, and the first queue was one of Poisson arrivals.
         queue.is_exact = before.is_exact and len(before.jobs) == len(queue.jobs)
 
@@ -321,12 +273,12 @@ class _Analysis:
         """Find the mean waiting time of each job."""
         group = self._groups(server, queue)
         levels = np.array([group[job.level] for job in queue.jobs])
-        arrivals = _Arrivals.of(queue.jobs, levels)
+        arrivals = Meeting.of(queue.jobs, levels)
         queue.waits = arrivals.waits()
         self._spare(queue, arrivals)
 
     @staticmethod
-    def _spare(queue: _Queue, arrivals: "_Arrivals") -> None:
+    def _spare(queue: _Queue, arrivals: "Meeting") -> None:
         """Subtract what jobs from one resource would wait here alone, no slower than from there."""
         through: dict[int, list[tuple[int, float]]] = {}
         for at, job in enumerate(queue.jobs):
@@ -338,8 +290,8 @@ class _Analysis:
             here, before = np.array(numbers), np.array(means)
             alone = arrivals.part(here, before).waits()
             jobs = [queue.jobs[at] for at in numbers]
-            if not arrivals.levels.any() and _is_same(jobs, means):
-                alone = np.maximum(alone - _waits_again(jobs), 0.0)
+            if not arrivals.levels.any() and is_same(jobs, means):
+                alone = np.maximum(alone - waits_again(jobs), 0.0)
             spared[here] = np.maximum(spared[here], alone)
         finite = np.isfinite(queue.waits)
         queue.is_spared = bool(spared[finite].any())
@@ -410,7 +362,10 @@ class _Analysis:
     def _flow(self, number: int) -> FlowMean:
         flow, source = self.scenario.flows[number], self.sources[number]
         if isinstance(source, str):
-            return FlowMean(flow.name, None, None, None, (), source)
+            found = self._closed(number)
+            if isinstance(found, FlowMean):
+                return found
+            return FlowMean(flow.name, None, None, None, (), found or source)
         servers = {self.network.rows.server[visit] for visit in self._union(number)}
         if (full := self.rooms.full_buffer(servers)) is not None:
             return FlowMean(flow.name, None, None, None, (), full)
@@ -442,6 +397,43 @@ class _Analysis:
         delay = None if reason else delay_s
         return FlowMean(flow.name, delay, loss, rate, cautions, reason)
 
+    def _closed(self, number: int) -> FlowMean | str | None:
+        """Return the means of a flow that waits for its network, if it is alone on its way.
+
+        Why it has none, if not; None if it is not alone, or no unicast.
+        """
+        flow, network = self.scenario.flows[number], self.network
+        paths = [*self.paths[number].values(), *self.backs[number]]
+        servers = {network.rows.server[visit] for path in paths for visit in path}
+        is_alone = all(
+            network.rows.flow[visit] == number
+            for server in servers
+            for visit in self._by_server[server]
+        )
+        has_fault = any(network.servers[server].fault is not None for server in servers)
+        if not is_alone or has_fault or flow.address != "unicast":
+            return None
+        if (full := self.rooms.full_buffer(servers)) is not None:
+            return full
+        limited = (self.rooms.of_stage(server) for server in servers)
+        if flow.transfer is not None and any(
+            self.rooms.of_port(server, level) != (None, None)
+            for server, level in {
+                (network.rows.server[visit], network.rows.level[visit])
+                for path in paths
+                for visit in path
+            }
+        ):
+            return "the room on its way is limited, and what it loses has no model"
+        if any(limited):
+            return "the room of a stage on its way is limited, and stages have no model of its loss"
+        there, back = (
+            [network.timings[network.rows.timing[visit]] for visit in path]
+            for path in (paths[0], paths[1] if len(paths) > 1 else ())
+        )
+        names = [network.servers[network.rows.server[visit]].name for visit in paths[0]]
+        return closed.mean_of(flow, closed.Way(there, back, names))
+
     def _union(self, number: int) -> list[int]:
         return list(dict.fromkeys(visit for path in self.paths[number].values() for visit in path))
 
@@ -465,101 +457,6 @@ class _Analysis:
                 return None
             kept *= 1 - loss
         return 1 - kept
-
-
-def alone_ps(timings: Sequence[Timing], message: Message) -> int:
-    """Return how long a message takes that meets no other, frame behind frame; exact."""
-    free = [0] * len(timings)
-    complete = 0
-    for octets in message:
-        ready = complete = 0
-        for at, timing in enumerate(timings):
-            service = timing.service_ps(octets)
-            start = max(ready, free[at], complete - service)
-            free[at] = start + service + timing.gap_ps
-            ready = start + timing.head_ps(octets) + timing.delay_ps
-            complete = start + service + timing.delay_ps
-    return complete
-
-
-def _is_same(jobs: Sequence[_Job], means: Sequence[float]) -> bool:
-    """Whether jobs of single frames, of Poisson sources, need the times that they needed before."""
-    return all(
-        job.is_single and job.scv == 1 and job.mean == mean
-        for job, mean in zip(jobs, means, strict=True)
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class _Arrivals:
-    """Jobs that meet at a queue, as arrays: `means` and `squares` of their work [ps, ps²]."""
-
-    levels: Integers
-    rates: Array
-    means: Array
-    squares: Array
-    scvs: Array
-
-    @classmethod
-    def of(cls, jobs: Sequence[_Job], levels: Integers) -> "_Arrivals":
-        values = np.array([(job.rate, job.mean, job.square, job.scv) for job in jobs]).T
-        return cls(levels, *values)
-
-    def part(self, here: Integers, most: Array) -> "_Arrivals":
-        """Return some of the jobs, with works of which the mean is at most `most`."""
-        means = self.means[here]
-        scale = np.divide(most, means, out=np.ones(len(here)), where=means > most)
-        return _Arrivals(
-            self.levels[here],
-            self.rates[here],
-            means * scale,
-            self.squares[here] * scale**2,
-            self.scvs[here],
-        )
-
-    def service_scv(self) -> float:
-        """Return the squared variation of the work of all jobs."""
-        load = float(self.rates @ self.means)
-        square = float(self.rates @ self.squares) * float(self.rates.sum())
-        return max(square / load**2 - 1, 0.0) if load > 0 else 0.0
-
-    def waits(self) -> Array:
-        """Return the mean waiting time of each job."""
-        rate, load = float(self.rates.sum()), float(self.rates @ self.means)
-        if load == 0:
-            return np.zeros(len(self.rates))
-        square, mean = float(self.rates @ self.squares) / rate, load / rate
-        c_a = superposed(self.rates, self.scvs, load)
-        near = float(marchal(rate, mean, self.service_scv(), c_a))
-        count = int(self.levels.max()) + 1
-        if count == 1:
-            return np.full(len(self.rates), near)
-        exact = float(m_g_1(rate, mean, square))
-        of_levels = (self.rates, self.rates * self.means, self.rates * self.squares)
-        rates, loads, squares = (np.bincount(self.levels, of, count) for of in of_levels)
-        share = np.where(rates > 0, rates, 1.0)
-        waits = cobham(rates.astype(float), loads / share, squares / share)
-        # Arrivals that are no Poisson process change all classes alike.
-        factor = near / exact if math.isfinite(exact) and exact > 0 else 1.0
-        found: Array = waits[self.levels] * factor
-        return found
-
-
-def _waits_again(jobs: Sequence[_Job]) -> Array:
-    """Return the mean waiting time of jobs behind a queue of the same jobs with the same times."""
-    shares: dict[int, float] = {}
-    for job in jobs:
-        for work, share in zip(job.works_of, job.shares, strict=True):
-            shares[work] = shares.get(work, 0.0) + job.rate * share
-    works = sorted(shares)
-    rate = sum(shares.values())
-    waits = second_queue(
-        rate, np.array(works, np.float64), np.array([shares[work] for work in works]) / rate
-    )
-    of = dict(zip(works, waits, strict=True))
-    return np.array(
-        [sum(s * of[w] for w, s in zip(job.works_of, job.shares, strict=True)) for job in jobs]
-    )
 
 
 def _known(node: Node) -> Node:

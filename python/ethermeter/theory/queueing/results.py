@@ -11,7 +11,8 @@ class FlowMean:
 
     `delay_s`: mean one-way delay over its receivers, None without one for `reason`. `loss`: share
     of messages that are lost. `message_rate`: received by each receiver [1/s]. `cautions`: of the
-    delay and the loss.
+    delay, the loss and the rates. `round_trip_s`: mean time from a request to its response, of
+    flows with responses. `data_rate_bps`: data that a transfer moves.
     """
 
     name: str
@@ -20,6 +21,8 @@ class FlowMean:
     message_rate: float | None
     cautions: tuple[Caution, ...] = ()
     reason: str | None = None
+    round_trip_s: float | None = None
+    data_rate_bps: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
