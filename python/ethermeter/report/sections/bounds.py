@@ -266,8 +266,7 @@ def _queues_table(queues: Sequence[Queue]) -> Table:
     rows = [
         [
             *(plain(queue.point.get(key, "")) for key in keys),
-            queue.node,
-            queue.peer,
+            f"{queue.node} to {queue.peer}",
             _known(queue.load),
             _known(queue.mean_frames),
             *(["" if queue.traffic_class is None else str(queue.traffic_class)] * has_classes),
@@ -282,8 +281,7 @@ def _queues_table(queues: Sequence[Queue]) -> Table:
     ]
     head = [
         *map(key_title, keys),
-        "Port of",
-        "to",
+        "Port",
         "Load",
         "Mean (frames)",
         *(["Class"] * has_classes),
@@ -295,7 +293,7 @@ def _queues_table(queues: Sequence[Queue]) -> Table:
         "Room (octets)",
         "Loses",
     ]
-    headers = len(keys) + 2
+    headers = len(keys) + 1
     return Table(head, rows, "Queues of ports", f"data names{min(headers, 3)}", headers, OPEN_ROWS)
 
 
