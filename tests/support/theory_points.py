@@ -60,6 +60,7 @@ POINTS: dict[str, dict[str, Any]] = {
         "packet_slots": 10,
         "collision_slots": 4,
     },
+    "plca-2019": {"nodes": 9, "active": 9, "frame_octets": 64},
     "pollaczek-khinchine-1932": {"arrival_rate": 300.0, "service_s": 1e-3},
     "cobham-1954": {
         "load": 0.3,

@@ -16,6 +16,7 @@ from ethermeter.theory.general_arrivals import kingman_1962, marchal_1976
 from ethermeter.theory.kleinrock_tobagi import kleinrock_tobagi_1975
 from ethermeter.theory.lam import lam_1980
 from ethermeter.theory.metcalfe_boggs import metcalfe_boggs_1976
+from ethermeter.theory.plca import plca_2019
 from ethermeter.theory.pollaczek_khinchine import pollaczek_khinchine_1932
 from ethermeter.theory.search import capacity, load_of
 from ethermeter.theory.takagi_kleinrock import (
@@ -63,6 +64,7 @@ __all__ = [
     "mathis_1997",
     "metcalfe_boggs_1976",
     "padhye_1998",
+    "plca_2019",
     "pollaczek_khinchine_1932",
     "takagi_kleinrock_1985",
     "takagi_kleinrock_1985_double_peak",
