@@ -17,7 +17,7 @@ def m_g_1(rate: Numbers, mean: Numbers, square: Numbers) -> Array:
     ------
     Pollaczek 1930, Khinchine 1932; Kleinrock, Queueing Systems I (1975), equation 5.66.
     """
-    rate, mean, square = np.broadcast_arrays(*map(_floats, (rate, mean, square)))
+    rate, mean, square = map(_floats, (rate, mean, square))
     return _stable(rate * square / 2, 1 - rate * mean)
 
 
@@ -52,9 +52,7 @@ def marchal(rate: Numbers, mean: Numbers, service_scv: Numbers, arrival_scv: Num
     ------
     Marchal 1976, AIIE Transactions 8(4), pages 473-478.
     """
-    rate, mean, c_s, c_a = np.broadcast_arrays(
-        *map(_floats, (rate, mean, service_scv, arrival_scv))
-    )
+    rate, mean, c_s, c_a = map(_floats, (rate, mean, service_scv, arrival_scv))
     load = rate * mean
     first = load**2 * (1 + c_s) / (1 + load**2 * c_s)
     return _stable(first * (c_a + load**2 * c_s), 2 * rate * (1 - load))

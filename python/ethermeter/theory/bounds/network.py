@@ -54,7 +54,8 @@ class Sent:
     last: dict[int, int]
 
 
-_Cost = tuple[Array, float, tuple[float, ...], tuple[int, int]]
+_Cost = tuple[Array, float, tuple[float, ...], tuple[int, int], bool]
+_UNLIMITED = (np.inf, np.inf)
 """Works of frames, most work of a unit of the source's buckets, figures of a visit, and frames and
 octets of a message.
 """
@@ -152,7 +153,7 @@ class Network:
         self._shared: dict[tuple[int, str], int] = {}
         self._tree: _Tree | None = None
         self._costs: dict[tuple[int, int, int], _Cost] = {}
-        self._ratios: dict[tuple[int, int, int], float] = {}
+        self._figures: dict[tuple[int, int, int, int], tuple[float, ...]] = {}
         self._sizes: dict[tuple[tuple[Message, ...], tuple[float, ...]], int] = {}
         """Numbers of the messages and measures of what is sent."""
         self._neighbours = [
@@ -296,9 +297,8 @@ class Network:
         """Ports through which a switch or router may forward what comes in at a port."""
         node = self.owner[port]
         kind = self.kinds[node]
-        others = [each for each in self.ports[node] if each != port]
         if isinstance(kind, Switch) and (sent.is_group or kind.learning != "known"):
-            return others
+            return [each for each in self.ports[node] if each != port]
         if sent.is_group:
             return []
         out = self.toward(node, sent.to[0])
@@ -354,35 +354,36 @@ class Network:
     def _visit(self, number: int, before: tuple[int, int, int], sent: Emission) -> None:
         rows, timing = self.rows, self.timings[number]
         parent, previous, feeder = before
-        arrivals = sent.arrivals
-        work, unit, numbers, octets = self._cost(number, previous, arrivals)
-        buckets = [(rate * unit, burst * unit) for rate, burst in arrivals.buckets]
-        buckets = (buckets or [(np.inf, np.inf)]) * 2
-        ratio = 0.0
-        if feeder >= 0:
-            between = number, rows.timing[feeder], self._size
-            known = self._ratios.get(between)
-            if known is None:
-                known = self._ratios[between] = float(np.max(work / rows.work[feeder]))
-            ratio = known
+        arrivals, is_first = sent.arrivals, previous < 0
+        # Only behind what cuts through does a stage wait for the rest of a frame.
+        previous = previous if previous >= 0 and self.timings[previous].cuts_through else -1
+        work, unit, numbers, octets, is_counted = self._cost(number, previous, arrivals)
+        key = number, previous, rows.timing[feeder] if feeder >= 0 else -1, self._size
+        figures = self._figures.get(key)
+        if figures is None:
+            ratio = float(np.max(work / rows.work[feeder])) if feeder >= 0 else 0.0
+            figures = self._figures[key] = (*numbers, ratio)
+        rates, bursts = _UNLIMITED, _UNLIMITED
+        if arrivals.buckets:
+            buckets = [(rate * unit, burst * unit) for rate, burst in arrivals.buckets] * 2
+            rates, bursts = (buckets[0][0], buckets[1][0]), (buckets[0][1], buckets[1][1])
         rows.flow.append(sent.flow)
         rows.emission.append(self._emissions)
         rows.server.append(timing.resource)
         rows.level.append(self._level(number, sent.priority))
         rows.parent.append(parent)
         rows.feeder.append(feeder)
-        rows.rates.append((buckets[0][0], buckets[1][0]))
-        rows.bursts.append((buckets[0][1], buckets[1][1]))
-        rows.numbers.append((*numbers, ratio))
-        is_first = previous < 0
+        rows.rates.append(rates)
+        rows.bursts.append(bursts)
+        rows.numbers.append(figures)
         rows.is_single.append(sent.is_single or (is_first and sent.is_one_at_host))
         rows.work.append(work)
         rows.octets.append(octets)
         rows.timing.append(number)
-        rows.is_counted.append(len(set(arrivals.measure)) == 1 and arrivals.measure[0] == 1)
+        rows.is_counted.append(is_counted)
 
     def _cost(self, number: int, previous: int, arrivals: Arrivals) -> _Cost:
-        """Return the works of a visit, its figures, and its octets."""
+        """Return the works of a visit, its figures and octets, and whether messages are counted."""
         key = number, previous, self._size
         found = self._costs.get(key)
         if found is None:
@@ -411,7 +412,8 @@ class Network:
             unit = max(
                 cost / size for cost, size in zip(per_message, arrivals.measure, strict=True)
             )
-            found = self._costs[key] = (work, unit, numbers, octets)
+            is_counted = all(one == 1 for one in arrivals.measure)
+            found = self._costs[key] = (work, unit, numbers, octets, is_counted)
         return found
 
     def _level(self, number: int, priority: int) -> int:

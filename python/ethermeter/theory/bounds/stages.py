@@ -81,9 +81,14 @@ class Timing:
     def head_ps(self, octets: int) -> int:
         """Return the time from its start after which the next stage may begin, less `delay_ps`."""
         service_ps = self.service_ps(octets)
-        if self.overlap_octets is None or self.batch_ps:
+        if self.overlap_octets is None or not self.cuts_through:
             return service_ps
         return min(self.fixed_ps + self.overlap_octets * self.ps_per_octet, service_ps)
+
+    @property
+    def cuts_through(self) -> bool:
+        """Whether the next stage may begin before this one has the whole frame."""
+        return self.overlap_octets is not None and not self.batch_ps
 
     def rest_ps(self, octets: int) -> int:
         """Return the time by which the frame is complete after the next stage may begin."""

@@ -15,12 +15,14 @@ from ethermeter.theory.waiting import cobham, m_g_1, marchal, second_queue, supe
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What a resource works on messages [ps]: its moments, that of frames at least and at most."""
+    """What a resource works on messages: its moments [ps, ps²]."""
 
     mean: float
     square: float
     frames: tuple[int, int]
+    """Shortest and longest work of a frame [ps]."""
     messages: tuple[int, ...]
+    """Work of each message [ps]; `is_single`: whether each is one frame."""
     is_single: bool
 
     @classmethod
@@ -41,35 +43,25 @@ class Work:
 
 @dataclass(slots=True)
 class Job:
-    """The messages of a flow at a resource.
+    """The messages of a flow at a resource, from its source, with the work on them.
 
-    `scv`: of the times between their arrivals. `is_exact`: whether they are a Poisson process of
-    single frames. `mean`, `square`: moments of their work [ps, ps²].
+    `is_exact`: whether they are a Poisson process of single frames.
     """
 
+    visit: int
     flow: int
     level: int
-    rate: float
-    scv: float
+    source: Source
+    work: Work
     is_exact: bool
-    mean: float
-    square: float
-    works: tuple[int, int]
-    """Shortest and longest work of a frame [ps]."""
     before: int
     """Resource before, or -1."""
-    works_of: tuple[int, ...]
-    """Work of each message [ps], with `shares`; `is_single`: whether each is one frame."""
-    shares: tuple[float, ...]
-    is_single: bool
-    came_through: tuple[tuple[int, float], ...]
-    """Resources from the last wire on, and the mean of its work there [ps]."""
 
 
 def is_same(jobs: Sequence[Job], means: Sequence[float]) -> bool:
     """Whether jobs of single frames, of Poisson sources, need the times that they needed before."""
     return all(
-        job.is_single and job.scv == 1 and job.mean == mean
+        job.work.is_single and job.source.scv == 1 and job.work.mean == mean
         for job, mean in zip(jobs, means, strict=True)
     )
 
@@ -87,7 +79,9 @@ class Meeting:
     @classmethod
     def of(cls, jobs: Sequence[Job], levels: Integers) -> "Meeting":
         """Return jobs with their levels of priority."""
-        values = np.array([(job.rate, job.mean, job.square, job.scv) for job in jobs]).T
+        values = np.array(
+            [(job.source.rate, job.work.mean, job.work.square, job.source.scv) for job in jobs]
+        ).T
         return cls(levels, *values)
 
     def part(self, here: Integers, most: Array) -> "Meeting":
@@ -134,8 +128,8 @@ def waits_again(jobs: Sequence[Job]) -> Array:
     """Return the mean waiting time of jobs behind a queue of the same jobs with the same times."""
     shares: dict[int, float] = {}
     for job in jobs:
-        for work, share in zip(job.works_of, job.shares, strict=True):
-            shares[work] = shares.get(work, 0.0) + job.rate * share
+        for work, share in zip(job.work.messages, job.source.shares, strict=True):
+            shares[work] = shares.get(work, 0.0) + job.source.rate * share
     works = sorted(shares)
     rate = sum(shares.values())
     waits = second_queue(
@@ -143,5 +137,8 @@ def waits_again(jobs: Sequence[Job]) -> Array:
     )
     of = dict(zip(works, waits, strict=True))
     return np.array(
-        [sum(s * of[w] for w, s in zip(job.works_of, job.shares, strict=True)) for job in jobs]
+        [
+            sum(s * of[w] for w, s in zip(job.work.messages, job.source.shares, strict=True))
+            for job in jobs
+        ]
     )

@@ -57,9 +57,8 @@ class _Queue:
 
     def add_up(self) -> None:
         """Find what follows from the sums over all jobs."""
-        rates = np.array([job.rate for job in self.jobs])
-        self.rate = float(rates.sum())
-        self.load = float(rates @ [job.mean for job in self.jobs])
+        self.rate = sum(job.source.rate for job in self.jobs)
+        self.load = sum(job.source.rate * job.work.mean for job in self.jobs)
 
 
 def means_of(scenario: Scenario) -> Means:
@@ -199,12 +198,12 @@ class _Analysis:
                 self._wait(server, queue)
             self._lose(server, queue)
         # Little's law: the gap behind a frame is not in the queue.
-        rates = np.array([job.rate for job in queue.jobs])
         gap_ps = timings[server].gap_ps if server < len(self.network.owner) else 0
-        busy = np.array([job.mean for job in queue.jobs]) - gap_ps
-        total = float(rates @ (queue.waits + busy))
+        pairs = zip(queue.jobs, queue.waits, strict=True)
+        waiting = sum(job.source.rate * wait for job, wait in pairs)
+        total = float(waiting) + queue.load - gap_ps * queue.rate
         is_known = math.isfinite(total) and queue.loss == 0
-        is_single = all(job.is_single for job in queue.jobs)
+        is_single = all(job.work.is_single for job in queue.jobs)
         queue.frames = total if is_known and is_single else None
 
     def _job(self, visit: int, source: Source, timing: Timing) -> Job:
@@ -218,49 +217,36 @@ class _Analysis:
         if parent >= 0 and (before := self.queues[rows.server[parent]]).jobs:
             # Behind a resource that takes no time nothing has changed.
             is_exact = is_exact and before.load == 0
-        return Job(
-            rows.flow[visit],
-            rows.level[visit],
-            source.rate,
-            source.scv,
-            is_exact,
-            work.mean,
-            work.square,
-            work.frames,
-            -1 if parent < 0 else rows.server[parent],
-            work.messages,
-            source.shares,
-            work.is_single,
-            self._came_through(visit),
-        )
+        behind = -1 if parent < 0 else rows.server[parent]
+        return Job(visit, rows.flow[visit], rows.level[visit], source, work, is_exact, behind)
 
-    def _came_through(self, visit: int) -> tuple[tuple[int, float], ...]:
-        rows, found = self.network.rows, []
+    def _came_through(self, visit: int) -> Iterator[tuple[int, float]]:
+        """Resources from the last wire on, and the mean work of a job there [ps]."""
+        rows = self.network.rows
         while (visit := rows.parent[visit]) >= 0:
             server = rows.server[visit]
             if visit in self.position:
-                found.append((server, self.queues[server].jobs[self.position[visit]].mean))
+                yield server, self.queues[server].jobs[self.position[visit]].work.mean
             if server < len(self.network.owner):
-                break
-        return tuple(found)
+                return
 
     def _is_spaced(self, queue: _Queue) -> bool:
         """Whether all comes from one resource, from which frames come no faster than they go."""
         (before, *others) = {job.before for job in queue.jobs}
         if others or before < 0 or self.queues[before].fault is not None:
             return False
-        longest = max(job.works[1] for job in queue.jobs)
-        return longest <= min(job.works[0] for job in self.queues[before].jobs)
+        longest = max(job.work.frames[1] for job in queue.jobs)
+        return longest <= min(job.work.frames[0] for job in self.queues[before].jobs)
 
     def _repeats(self, queue: _Queue) -> bool:
         """Whether all comes from one resource, at which each frame needs the same time."""
         (before, *others) = {job.before for job in queue.jobs}
         if others or before < 0 or len(self.queues[before].waits) == 0:
             return False
-        of_flow = {job.flow: job.works_of for job in self.queues[before].jobs}
-        is_same = all(job.works_of == of_flow[job.flow] for job in queue.jobs)
+        of_flow = {job.flow: job.work.messages for job in self.queues[before].jobs}
+        is_same = all(job.work.messages == of_flow[job.flow] for job in queue.jobs)
         is_fifo = len(self.network.servers[before].classes) <= 1
-        return is_same and is_fifo and all(job.is_single for job in queue.jobs)
+        return is_same and is_fifo and all(job.work.is_single for job in queue.jobs)
 
     def _wait_again(self, queue: _Queue) -> None:
         """Find the mean waiting time of each job behind a queue with the same times."""
@@ -277,12 +263,11 @@ class _Analysis:
         queue.waits = arrivals.waits()
         self._spare(queue, arrivals)
 
-    @staticmethod
-    def _spare(queue: _Queue, arrivals: "Meeting") -> None:
+    def _spare(self, queue: _Queue, arrivals: Meeting) -> None:
         """Subtract what jobs from one resource would wait here alone, no slower than from there."""
         through: dict[int, list[tuple[int, float]]] = {}
         for at, job in enumerate(queue.jobs):
-            for resource, mean in job.came_through:
+            for resource, mean in self._came_through(job.visit):
                 through.setdefault(resource, []).append((at, mean))
         spared = np.zeros(len(queue.jobs))
         for of in through.values():
@@ -321,12 +306,13 @@ class _Analysis:
         if of_stage is not None and queue.load > 0:
             self._thin(queue, of_stage)
             return
-        rooms = {self.rooms.of_port(server, job.level) for job in queue.jobs}
+        levels = {job.level for job in queue.jobs}
+        rooms = {self.rooms.of_port(server, level) for level in levels}
         if rooms == {(None, None)}:
             return
         (frames, octets), *others = rooms
-        is_one_queue = not others and len({job.level for job in queue.jobs}) == 1
-        is_single = all(job.is_single for job in queue.jobs)
+        is_one_queue = not others and len(levels) == 1
+        is_single = all(job.work.is_single for job in queue.jobs)
         if octets is not None and len(lengths := self._lengths(server)) == 1:
             whole = octets // lengths.pop()
             frames, octets = whole if frames is None else min(frames, whole), None
@@ -336,8 +322,8 @@ class _Analysis:
             return
         of_works: dict[int, float] = {}
         for job in queue.jobs:
-            for work, share in zip(job.works_of, job.shares, strict=True):
-                of_works[work] = of_works.get(work, 0.0) + share * job.rate / queue.rate
+            for work, share in zip(job.work.messages, job.source.shares, strict=True):
+                of_works[work] = of_works.get(work, 0.0) + share * job.source.rate / queue.rate
         loads = np.array(list(of_works), np.float64) * queue.rate
         queue.loss, waits = m_g_1_k(loads, np.array(list(of_works.values())), frames)
         queue.waits = np.full(len(queue.jobs), waits * queue.load / queue.rate)
@@ -366,13 +352,12 @@ class _Analysis:
             if isinstance(found, FlowMean):
                 return found
             return FlowMean(flow.name, None, None, None, (), found or source)
-        servers = {self.network.rows.server[visit] for visit in self._union(number)}
-        if (full := self.rooms.full_buffer(servers)) is not None:
+        visits = self._union(number)
+        servers = [self.network.rows.server[visit] for visit in visits]
+        if (full := self.rooms.full_buffer(set(servers))) is not None:
             return FlowMean(flow.name, None, None, None, (), full)
-        queues = [self.queues[self.network.rows.server[visit]] for visit in self._union(number)]
-        names = [
-            self.network.servers[self.network.rows.server[v]].name for v in self._union(number)
-        ]
+        queues = [self.queues[server] for server in servers]
+        names = [self.network.servers[server].name for server in servers]
         for name, queue in zip(names, queues, strict=True):
             if queue.fault is not None:
                 return FlowMean(flow.name, None, None, None, (), f"{name}: {queue.fault}")
@@ -385,13 +370,13 @@ class _Analysis:
         if not math.isfinite(delay_s):
             full = next(
                 name
-                for name, queue, visit in zip(names, queues, self._union(number), strict=True)
+                for name, queue, visit in zip(names, queues, visits, strict=True)
                 if not math.isfinite(queue.waits[self.position[visit]])
             )
             reason, rate, loss = f"{full} has no room for its load: its queue grows", None, None
         is_exact = all(
             queue.is_exact or (not queue.is_spared and not queue.waits[self.position[visit]])
-            for queue, visit in zip(queues, self._union(number), strict=True)
+            for queue, visit in zip(queues, visits, strict=True)
         )
         cautions = () if is_exact else (Caution.APPROXIMATION,)
         delay = None if reason else delay_s
