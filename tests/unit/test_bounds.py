@@ -1,6 +1,7 @@
 """Bounds of networks: reference values, hand calculations, and what the simulator reaches."""
 
 import json
+from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -261,6 +262,21 @@ def test_backplanes_that_depend_on_each_other_have_a_fixed_point_and_are_named(f
     assert any("'backplane' of s" in name for name in found.cycle)
     seen_s = simulated(scenario).flows.one_way.max_ps / 1e12
     assert (seen_s <= [one.delay.largest_s for one in found.flows]).all()
+
+
+def test_a_cycle_without_a_fixed_point_is_named():
+    # Each way loads each of six backplanes to 0.3. The delay of every backplane is jitter at all
+    # behind it, of both ways: more comes round than the line between them smooths.
+    fabric = {"shared": {"name": "backplane", "fixed_ps": 300 * US}}
+    names = [f"s{number}" for number in range(6)]
+    nodes = [host("a"), host("z"), *(switch(name, fabric=fabric) for name in names)]
+    links = [link(*pair) for pair in pairwise(["a", *names, "z"])]
+    flows = [flow(pair, (pair[0], pair[1]), 1000, regular(MS)) for pair in ("az", "za")]
+    found = bounds(described(nodes, links, flows))
+    assert len(found.cycle) > 2
+    around = " → ".join(found.cycle)
+    reason = f"paths depend on each other in a cycle without a fixed point: {around}"
+    assert [(one.delay.largest_s, one.delay.reason) for one in found.flows] == [(None, reason)] * 2
 
 
 def test_backplanes_without_room_have_no_bound():

@@ -71,14 +71,17 @@ def server_reason(attempt: Attempt, number: int, level: int) -> str:
             why = why or "its delay before has no bound"
             return f"{server.name} is shared with flow {name!r}: {why}"
     load = sum(one.arrivals.slope for one in analysis.classes[number][: level + 1] if one.arrivals)
-    if analysis.cycle and load < 1:
+    members = np.concatenate([one.visits for one in analysis.classes[number][: level + 1]])
+    # A flow behind a time without a bound comes at the rate of a wire, but offers its own.
+    offered = float(attempt.visits.rates[members].min(axis=1).sum())
+    if analysis.cycle and min(load, offered) < 1:
         names = " → ".join(analysis.cycle)
         return f"paths depend on each other in a cycle without a fixed point: {names}"
     text = f"{server.name} has no room for its load: arrivals of {load:.4g} of its rate"
     slope = server.classes[level].idle_slope
     if slope is not None:
         return f"{text}, of which its class has an idle slope of {slope:.4g}"
-    for visit in np.concatenate([one.visits for one in analysis.classes[number][: level + 1]]):
+    for visit in members:
         name, why = _source(attempt, visit)
         if why is not None:
             return f"{text}; flow {name!r} may take what its own wire carries: {why}"
