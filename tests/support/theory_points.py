@@ -85,6 +85,7 @@ POINTS: dict[str, dict[str, Any]] = {
     },
     "gross-2008-m-d-1-k": {"load": 0.5, "room": 4},
     "cruz-1991": {"burst_bits": 1e5, "rate_bps": 1e7, "wire_bps": 1e8},
+    "bouillard-2022": {"burst_bits": 12e3, "rate_bps": 1e7, "wire_bps": 1e8, "ports": 2},
     "le-boudec-thiran-2001": {
         "burst_bits": 8e3,
         "rate_bps": 1e6,

@@ -34,6 +34,7 @@ from ethermeter.theory.tobagi_hunt import (
 )
 from ethermeter.theory.tobagi_hunt_finite import tobagi_hunt_1980_finite
 from ethermeter.theory.worst_cases import (
+    bouillard_2022,
     boyer_2012,
     cruz_1991,
     de_azua_boyer_2014,
@@ -43,6 +44,7 @@ from ethermeter.theory.worst_cases import (
 __all__ = [
     "ArgumentError",
     "almes_lazowska_1979",
+    "bouillard_2022",
     "boyer_2012",
     "bux_1981_csma_cd",
     "bux_1981_slotted_ring",

@@ -35,6 +35,7 @@ _FUNCTIONS = (
     theory.le_boudec_thiran_2001,
     theory.boyer_2012,
     theory.de_azua_boyer_2014,
+    theory.bouillard_2022,
     theory.jacobson_1992_window,
     theory.mathis_1997,
     theory.padhye_1998,

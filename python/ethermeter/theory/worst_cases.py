@@ -1,4 +1,4 @@
-"""Largest delays at one port by network calculus, of flows that keep to token buckets.
+"""Largest delays at one port, and along equal ones, of flows that keep to token buckets.
 
 Volumes are bits on the wire, preambles and gaps included. What a network takes of these for every
 port and flow is in `ethermeter.theory.bounds`.
@@ -27,6 +27,15 @@ class WorstCase:
 
     delay_s: Annotated[Array, Output("D", "largest delay, until the last bit is sent", "s")]
     backlog_bits: Annotated[Array, Output("B", "largest backlog", "bit")]
+    outside_range: Flags
+
+
+@dataclass(frozen=True, slots=True)
+class PathCase:
+    """Bounds along a path; NaN and outside the range where a port has no room for the load."""
+
+    delay_s: Annotated[Array, Output("D", "largest delay by the linear program", "s")]
+    total_flow_s: Annotated[Array, Output("D_1", "the same, port by port", "s")]
     outside_range: Flags
 
 
@@ -272,3 +281,94 @@ def de_azua_boyer_2014(
     latency = frame / wire
     good = (rate <= slope) & (slope < wire)
     return _found(latency + burst / slope, burst + rate * latency, good)
+
+
+@catalogued(
+    "largest delay along equal ports with other flows at each: a linear program for the path (PLP)",
+    {
+        "arrivals": "each flow at most burst + rate * t in any time t",
+        "service": "a rate, after a latency at most; bits, no frames",
+        "discipline": "first come, first served",
+        "buffers": _UNLIMITED,
+    },
+    aspects=OF_QUEUES,
+    source="A. Bouillard, Trade-off between accuracy and tractability of network calculus in FIFO"
+    " networks, Performance Evaluation 153, 2022, sections 4 and 5",
+    confidence="mathematics solid: an upper bound",
+    validity="rates of both flows together below that of a port",
+    notes=("Networks take the program for the paths that a budget of time allows.",),
+)
+def bouillard_2022(
+    burst_bits: Annotated[
+        Numbers, Symbol("sigma", "burst of the flow that takes the whole path", _BITS, "bit")
+    ],
+    *,
+    rate_bps: Annotated[Numbers, Symbol("rho", "its rate", Range(0, 1e15), "bit/s")],
+    wire_bps: Annotated[Numbers, Symbol("R", "rate of each port", RATE_BPS, "bit/s")],
+    ports: Annotated[Numbers, Symbol("n", "ports of the path", Range(1, 12, whole=True))],
+    cross_burst_bits: Annotated[
+        Numbers,
+        Symbol("sigma_x", "burst of the flow that meets it at one port", _BITS, "bit"),
+    ] = 0.0,
+    cross_rate_bps: Annotated[
+        Numbers, Symbol("rho_x", "rate of that flow", Range(0, 1e15), "bit/s")
+    ] = 0.0,
+    latency_s: Annotated[
+        Numbers, Symbol("T", "longest time until a port serves", _TIME_S, "s")
+    ] = 0.0,
+) -> PathCase:
+    """Bounds of a path: port by port the burst grows, and the program sees that it comes once.
+
+    Port by port D_1 is the sum of D_k = T + (sigma_k + sigma_x) / R, and the burst behind it is
+    sigma_k + rho D_k.
+
+    Examples
+    --------
+    Two ports at 100 Mb/s, with a flow of 24 kbit at each; without it the burst is paid once:
+
+    >>> of = {"rate_bps": 1e7, "wire_bps": 1e8, "ports": 2}
+    >>> found = bouillard_2022(12e3, **of, cross_burst_bits=24e3, cross_rate_bps=4e7)
+    >>> round(float(found.total_flow_s), 9), round(float(found.delay_s), 6)
+    (0.000756, 0.000648)
+    >>> round(float(bouillard_2022(12e3, **of).delay_s), 6)
+    0.00012
+
+    """
+    values = read(
+        bouillard_2022,
+        burst_bits=burst_bits,
+        rate_bps=rate_bps,
+        wire_bps=wire_bps,
+        ports=ports,
+        cross_burst_bits=cross_burst_bits,
+        cross_rate_bps=cross_rate_bps,
+        latency_s=latency_s,
+    )
+    every = np.broadcast_arrays(*values)
+    found = [_along(*map(float, one)) for one in zip(*map(np.ravel, every), strict=True)]
+    delay, total = (
+        np.array(found).reshape((*every[0].shape, 2)).transpose(-1, *range(every[0].ndim))
+    )
+    return PathCase(plain(delay), plain(total), plain(np.isnan(delay)))
+
+
+def _along(
+    burst: float,
+    rate: float,
+    wire: float,
+    ports: float,
+    cross: float,
+    cross_rate: float,
+    latency: float,
+) -> tuple[float, float]:
+    """Return the largest delay along a path by PLP and by total-flow analysis."""
+    # Bounds of networks know scenarios, of which the formulas here need nothing.
+    from ethermeter.theory.bounds import fluid
+
+    if rate + cross_rate >= wire:
+        return np.nan, np.nan
+    numbers = tuple(range(int(ports)))
+    servers = [fluid.FluidServer(f"port {at}", ((wire, latency),)) for at in numbers]
+    flows = [fluid.FluidFlow("through", ((rate, burst),), numbers)]
+    flows += [fluid.FluidFlow(f"at port {at}", ((cross_rate, cross),), (at,)) for at in numbers]
+    return fluid.tree_delays(servers, flows)[0], fluid.total_flow_delays(servers, flows)[0]
