@@ -63,16 +63,9 @@ impl Account {
         })
     }
 
-    /// The same with lateness as quantiles and buckets, in ns.
+    /// What was counted, with lateness as quantiles and buckets, in ns.
     #[must_use]
-    pub fn with_lateness(
-        &self,
-        from: &str,
-        to: &str,
-        under_way: usize,
-        classes: &[ClassCounts],
-    ) -> Value {
-        let mut counted = self.counted(from, to, under_way, classes);
+    pub fn with_lateness(&self, mut counted: Value) -> Value {
         counted["late_ns"] = quantiles_ns(&self.lateness);
         counted["noticed_after_ns"] = quantiles_ns(&self.noticed);
         counted
@@ -98,12 +91,8 @@ mod tests {
     fn frames_that_came_left_or_were_dropped_or_are_under_way() {
         let dropped =
             Dropped { queue: 1, lost: 2, too_long: 3, unfinished: 4, ring: 5, refused: 6 };
-        let counted = Account { came: 100, left: 80, dropped, ..Account::default() }.with_lateness(
-            "a",
-            "b",
-            4,
-            &[],
-        );
+        let account = Account { came: 100, left: 80, dropped, ..Account::default() };
+        let counted = account.with_lateness(account.counted("a", "b", 4, &[]));
         let lost: u64 = counted["dropped"]
             .as_object()
             .expect("an object")

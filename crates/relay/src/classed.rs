@@ -6,7 +6,7 @@
 //! arrived before the decision but were noticed after it.
 
 use crate::direction::{Losses, Properties};
-use ethermeter_ethernet::frame::{GAP, PREAMBLE, SHORTEST};
+use ethermeter_ethernet::frame::{GAP, PREAMBLE, SHORTEST, TAG_TYPE};
 use ethermeter_ethernet::Octets;
 use ethermeter_traffic::classes::{Class, ClassCounts};
 use ethermeter_traffic::scheduler::{Classes, Next, Room, Scheduler, Waiting};
@@ -161,8 +161,6 @@ impl Classed {
     }
 }
 
-/// Offsets in what follows the addresses of a frame: the type, and the octets behind it.
-const TAG_TYPE: u16 = ethermeter_ethernet::frame::TAG_TYPE;
 const IPV4_TYPE: u16 = 0x0800;
 const IPV6_TYPE: u16 = 0x86DD;
 

@@ -2,7 +2,7 @@
 
 use crate::direction::{Loss, Properties};
 use ethermeter_live::Error;
-use ethermeter_traffic::classes::Class;
+use ethermeter_traffic::classes::{check_classes, Class};
 use serde::Deserialize;
 use std::collections::BTreeSet;
 
@@ -70,7 +70,7 @@ impl Plan {
         self.wires.iter().flat_map(|wire| &wire.directions).try_for_each(check_direction)?;
         let directions =
             self.wires.iter().flat_map(|wire| wire.directions.iter().zip(&wire.classes));
-        directions.into_iter().try_for_each(|(of, classes)| check_classes(of, classes))
+        directions.into_iter().try_for_each(|(of, classes)| check_wire_classes(of, classes))
     }
 }
 
@@ -102,32 +102,16 @@ fn check_direction(of: &Properties) -> Result<(), Error> {
     }
 }
 
-/// Each priority is of one class, rates are below that of the wire, and there is room for a frame.
-fn check_classes(of: &Properties, classes: &[Class]) -> Result<(), Error> {
-    if classes.is_empty() {
-        return Ok(());
-    }
-    let mut priorities: Vec<u8> =
-        classes.iter().flat_map(|class| class.priorities.iter().copied()).collect();
-    priorities.sort_unstable();
-    let is_each_once = priorities.iter().copied().eq(0..8);
-    expect("priorities", priorities.len(), is_each_once, "0 to 7, each in one class")?;
+/// Classes are sound, their rates below that of the wire, and their rooms not too large.
+fn check_wire_classes(of: &Properties, classes: &[Class]) -> Result<(), Error> {
+    check_classes(classes).map_err(|fault| Error::Refused {
+        what: fault.key,
+        value: fault.value.unwrap_or_else(|| format!("{} classes", classes.len())),
+        allowed: fault.allowed,
+    })?;
     let slopes: u64 = classes.iter().filter_map(|class| class.idle_slope_bps).sum();
     expect("idle_slope_bps", slopes, slopes < of.rate_bps, "below the rate of the wire in all")?;
-    let is_round = |class: &&Class| class.quantum_octets.is_some();
-    let is_one_group = classes
-        .iter()
-        .skip_while(|class| !is_round(class))
-        .skip_while(is_round)
-        .all(|class| !is_round(&class));
-    expect("quantum_octets", classes.len(), is_one_group, "of neighbouring classes")?;
     for class in classes {
-        let is_one_rule = class.quantum_octets.is_none() || class.idle_slope_bps.is_none();
-        expect("quantum_octets", classes.len(), is_one_rule, "given without an idle slope")?;
-        let slope = class.idle_slope_bps.unwrap_or(1);
-        expect("idle_slope_bps", slope, slope > 0, "above 0")?;
-        let quantum = class.quantum_octets.unwrap_or(1);
-        expect("quantum_octets", quantum, quantum > 0, "above 0")?;
         let room = class.queue_octets.unwrap_or(of.queue_octets);
         let most = MOST_OCTETS / classes.len() as u64;
         expect("queue_octets", room, room <= most, &format!("at most {most} octets a class"))?;

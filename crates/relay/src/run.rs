@@ -13,7 +13,6 @@ use ethermeter_ethernet::Octets;
 use ethermeter_live::pacing::{Pacer, Priority, PriorityGuard, Step};
 use ethermeter_live::time::{WallClock, PS_PER_NS};
 use ethermeter_live::{Error, HostTime, Timeline};
-use ethermeter_traffic::classes::ClassCounts;
 use nix::errno::Errno;
 use nix::poll::{ppoll, PollFd, PollFlags};
 use nix::sys::signal::{SigSet, Signal};
@@ -153,14 +152,7 @@ impl Relay {
             .lanes
             .iter()
             .enumerate()
-            .map(|(end, lane)| {
-                lane.account.with_lateness(
-                    &self.names[end],
-                    &self.names[end ^ 1],
-                    lane.under_way(),
-                    &lane.classes(),
-                )
-            })
+            .map(|(end, lane)| lane.account.with_lateness(lane.counted(&self.names, end)))
             .collect();
         json!({
             "ended": ended,
@@ -285,10 +277,7 @@ impl Forwarding<'_> {
     /// Frames of each direction so far.
     fn counted(&mut self) -> Result<Value, Error> {
         self.count_rings()?;
-        let of = |(end, lane): (usize, &Lane)| {
-            let names = (&self.names[end], &self.names[end ^ 1]);
-            lane.account.counted(names.0, names.1, lane.under_way(), &lane.classes())
-        };
+        let of = |(end, lane): (usize, &Lane)| lane.counted(self.names, end);
         let directions: Vec<Value> = self.lanes.iter().enumerate().map(of).collect();
         Ok(json!({"directions": directions}))
     }
@@ -358,11 +347,8 @@ impl Lane {
                 Fate::NoRoom => dropped.queue += 1,
             },
             Queue::Classed(classed) => {
-                let transit = &mut self.transit;
-                let lost = &mut dropped.lost;
-                classed.advance(arrived_ps.saturating_sub(1), |turn, first, second| {
-                    turn_comes(transit, lost, turn, first, second);
-                });
+                let until_ps = arrived_ps.saturating_sub(1);
+                advance(classed, &mut self.transit, &mut dropped.lost, until_ps);
                 let priority = priority_of(arrived.tag, arrived.rest);
                 let (has_room, overtaken_ps) = classed.offer(arrived_ps, priority, &pieces, frame);
                 dropped.queue += u64::from(!has_room);
@@ -376,10 +362,8 @@ impl Lane {
     /// Make the decisions that can wait no longer.
     fn decide(&mut self, now_ps: u64) {
         let Queue::Classed(classed) = &mut self.queue else { return };
-        let (transit, lost) = (&mut self.transit, &mut self.account.dropped.lost);
-        classed.advance(now_ps.saturating_sub(classed.slack_ps()), |turn, first, second| {
-            turn_comes(transit, lost, turn, first, second);
-        });
+        let until_ps = now_ps.saturating_sub(classed.slack_ps());
+        advance(classed, &mut self.transit, &mut self.account.dropped.lost, until_ps);
     }
 
     /// When something is to be done next: a frame sent, or a decision made.
@@ -391,20 +375,14 @@ impl Lane {
         [self.transit.next_ps(), decision_ps].into_iter().flatten().min()
     }
 
-    /// Frames that wait or are on their way.
-    fn under_way(&self) -> usize {
-        let waiting = match &self.queue {
-            Queue::Single(_) => 0,
-            Queue::Classed(classed) => classed.waiting(),
+    /// What was counted so far of the direction that comes in at an end, as JSON.
+    fn counted(&self, names: &[String], end: usize) -> Value {
+        let (waiting, classes) = match &self.queue {
+            Queue::Single(_) => (0, Vec::new()),
+            Queue::Classed(classed) => (classed.waiting(), classed.counts()),
         };
-        self.transit.frames() + waiting
-    }
-
-    fn classes(&self) -> Vec<ClassCounts> {
-        match &self.queue {
-            Queue::Single(_) => Vec::new(),
-            Queue::Classed(classed) => classed.counts(),
-        }
+        let under_way = self.transit.frames() + waiting;
+        self.account.counted(&names[end], &names[end ^ 1], under_way, &classes)
     }
 
     fn send(&mut self, socket: &Socket, late_ps: u64) {
@@ -420,12 +398,12 @@ impl Lane {
     }
 }
 
-/// A frame's turn has come.
-fn turn_comes(transit: &mut Transit, lost: &mut u64, turn: Turn, first: &[u8], second: &[u8]) {
-    match turn {
+/// Make the decisions of a queue up to a time.
+fn advance(classed: &mut Classed, transit: &mut Transit, lost: &mut u64, until_ps: u64) {
+    classed.advance(until_ps, |turn, first, second| match turn {
         Turn::Leaves(at_ps) => transit.push(at_ps, &[first, second]),
         Turn::Lost => *lost += 1,
-    }
+    });
 }
 
 /// What signals and the maker's end say.

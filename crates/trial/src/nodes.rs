@@ -365,67 +365,15 @@ impl Stage {
     }
 }
 
-/// Priorities of frames (802.1Q § 6.9.3: three bits).
-const PRIORITIES: u8 = 8;
-/// Highest rate of a credit-based shaper, in bits per second.
-const MOST_SLOPE_BPS: u64 = 1_000_000_000_000;
-
 /// Check the classes of a port; `key` is the path of their list.
 ///
 /// # Errors
 /// With the first value that is out of range, or contradicts another.
 pub fn check_classes(classes: &[Class], key: &str) -> Result<(), Fault> {
-    if classes.is_empty() {
-        return Ok(());
-    }
-    for priority in 0..PRIORITIES {
-        let count = classes.iter().flat_map(|class| &class.priorities).filter(|p| **p == priority);
-        let count = count.count();
-        if count != 1 {
-            return Err(Fault::new(
-                key,
-                format!("must have each priority from 0 to 7 in exactly one class; {priority} is in {count}"),
-            ));
-        }
-    }
-    let has_slope = |class: &Class| class.idle_slope_bps.is_some();
-    let has_quantum = |class: &Class| class.quantum_octets.is_some();
-    for (index, class) in classes.iter().enumerate() {
-        let at = |name: &str| format!("{key}[{index}].{name}");
-        if class.priorities.is_empty() || class.priorities.iter().any(|p| *p >= PRIORITIES) {
-            return Err(Fault::new(at("priorities"), "must be one or more numbers from 0 to 7")
-                .got(format!("{:?}", class.priorities)));
-        }
-        if let Some(slope) = class.idle_slope_bps {
-            if has_quantum(class) || !(1..=MOST_SLOPE_BPS).contains(&slope) {
-                let allowed = format!(
-                    "must be from 1 to {MOST_SLOPE_BPS}, in a class without quantum_octets"
-                );
-                return Err(Fault::new(at("idle_slope_bps"), allowed).got(slope));
-            }
-            if !classes[..index].iter().all(has_slope) {
-                let allowed = "must be given for classes before all classes without it only";
-                return Err(Fault::new(at("idle_slope_bps"), allowed).got(slope));
-            }
-        }
-        if let Some(quantum) = class.quantum_octets {
-            let begun = classes[..index].iter().position(has_quantum);
-            let has_gap = begun.is_some_and(|from| !classes[from..index].iter().all(has_quantum));
-            if quantum == 0 || has_gap {
-                let allowed = "must be at least 1, and given for neighbouring classes only";
-                return Err(Fault::new(at("quantum_octets"), allowed).got(quantum));
-            }
-        }
-        for (name, is_zero) in [
-            ("queue_frames", class.queue_frames == Some(0)),
-            ("queue_octets", class.queue_octets == Some(0)),
-        ] {
-            if is_zero {
-                return Err(Fault::new(at(name), "must be at least 1").got(0));
-            }
-        }
-    }
-    Ok(())
+    ethermeter_traffic::classes::check_classes(classes).map_err(|fault| {
+        let path = fault.class.map_or(key.to_owned(), |at| format!("{key}[{at}].{}", fault.key));
+        Fault { path, value: fault.value, allowed: fault.allowed }
+    })
 }
 
 impl Buffer {
