@@ -5,7 +5,7 @@ from ethermeter.scenario import FixedLengths, Flow, Framing, Lengths, MixLengths
 SHORTEST_FRAME_OCTETS = 64
 AROUND_DATA_OCTETS = 18
 """Addresses, type and check sequence (802.3-2022 § 3.2)."""
-IP_HEADER_OCTETS, UDP_HEADER_OCTETS = 20, 8
+IP_HEADER_OCTETS, UDP_HEADER_OCTETS, TCP_HEADER_OCTETS = 20, 8, 20
 TAG_OCTETS = 4
 """Tag of a frame of a flow with a priority (802.1Q-2022 § 9.3)."""
 IPV6_HEADER_OCTETS, IPV6_FRAGMENT_OCTETS = 40, 8

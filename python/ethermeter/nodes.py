@@ -19,6 +19,20 @@ def kind_of(node: Node) -> tuple[str, Settings]:
     return next((name, settings) for name, settings in every if settings is not None)
 
 
+def room_of(settings: Settings, traffic_class: int | None) -> tuple[int | None, int | None]:
+    """Return the room of a port in frames and octets; None without a limit.
+
+    Where a port has traffic classes, the room is that of a class; one without room of its own has
+    the room of the node.
+    """
+    frames = settings.queue_frames if isinstance(settings, Switch | Router) else None
+    octets = settings.queue_octets if isinstance(settings, Switch) else None
+    if traffic_class is None or isinstance(settings, Hub) or not settings.classes:
+        return frames, octets
+    own = settings.classes[traffic_class]
+    return own.queue_frames or frames, own.queue_octets or octets
+
+
 def hosts_in(scenario: Scenario) -> list[str]:
     """Names of all hosts of a scenario."""
     return [node.name for node in scenario.nodes if node.kind.host is not None]

@@ -26,7 +26,7 @@ from ethermeter.analysis.interval import LEVEL, Estimate, Floats
 from ethermeter.analysis.tables import alike, codes, per_station, point_of
 from ethermeter.json_values import finite
 from ethermeter.metrics import ALL, Caution, Metric, percentiles
-from ethermeter.scenario import Scenario
+from ethermeter.nodes import kind_of, room_of
 from ethermeter.store.rows import flows_of
 from ethermeter.store.tables import OBSERVATIONS
 from ethermeter.theory.assumptions import BOUNDS, MEANS
@@ -379,6 +379,7 @@ def _queues(
     means = by_engine.get(MEAN, ())
     limits, found = (_port_columns(run, trials) for trials in ([bounded], simulated))
     scenario = bounded.scenario
+    kinds = {each.name: kind_of(each)[1] for each in scenario.nodes}
     for port in range(2 * len(scenario.links)):
         ends = [end.node for end in scenario.links[port // 2].ends]
         node, peer = ends[port % 2], ends[1 - port % 2]
@@ -390,6 +391,7 @@ def _queues(
             seen = found.get(key, {})
             bound, largest = _largest(limits.get(key, {})), _largest(seen)
             traffic_class = key[1] if several else None
+            room = room_of(kinds[node], traffic_class)
             yield Queue(
                 series=bounded.series,
                 point=dict(bounded.point),
@@ -401,7 +403,7 @@ def _queues(
                 reason=reason if math.isnan(bound.frames) else "",
                 simulated=largest,
                 dropped=float(np.mean(seen["dropped"])) if seen else math.nan,
-                room=room_of(scenario, node, traffic_class),
+                room=Size(*(math.nan if one is None else float(one) for one in room)),
                 load=float(load),
                 mean_frames=float(frames),
                 verdict=_within_bound(largest, bound),
@@ -450,19 +452,6 @@ def _largest(columns: Mapping[str, Floats]) -> Size:
     values = [columns.get(name) for name in ("queue_most", "queue_octets_most")]
     known = [None if of is None or np.isnan(of).all() else of for of in values]
     return Size(*(math.nan if of is None else float(np.nanmax(of)) for of in known))
-
-
-def room_of(scenario: Scenario, node: str, traffic_class: int | None) -> Size:
-    """Return the room of a port, or of one of its classes; NaN without a limit."""
-    kind = next(each.kind for each in scenario.nodes if each.name == node)
-    owner = kind.switch or kind.router
-    frames = None if owner is None else owner.queue_frames
-    octets = None if kind.switch is None else kind.switch.queue_octets
-    classed = owner or kind.host
-    if traffic_class is not None and classed is not None:
-        own = classed.classes[traffic_class]
-        frames, octets = own.queue_frames or frames, own.queue_octets or octets
-    return Size(*(math.nan if room is None else float(room) for room in (frames, octets)))
 
 
 def flow_points(run: "RunDirectory") -> list[Point]:

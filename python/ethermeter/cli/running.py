@@ -110,10 +110,10 @@ def _wires(experiment: "Experiment") -> str:
 
     Only relayed wires have traffic classes.
     """
-    from ethermeter.nodes import kind_of
+    from ethermeter.nodes import classes_of
 
     first = experiment.scenarios.at([0] * len(experiment.sweeps))
-    has_classes = any(getattr(kind_of(node)[1], "classes", ()) for node in first.nodes)
+    has_classes = any(map(classes_of, first.nodes))
     return " --wires relay" if has_classes else ""
 
 

@@ -17,11 +17,12 @@ from ethermeter.experiment.quantity import (
     written,
 )
 from ethermeter.experiment.traffic import Times, times_plan
+from ethermeter.framing import IP_HEADER_OCTETS, TCP_HEADER_OCTETS
 from ethermeter.units import PS_PER_S
 
 MOST_OCTETS = 1 << 50
 """Of a file or a stream."""
-HEADERS = 40
+HEADERS = IP_HEADER_OCTETS + TCP_HEADER_OCTETS
 """Octets of the headers of IP and TCP, without options."""
 MOST_WINDOW = 1 << 30
 """Octets of a window that TCP can scale to (RFC 7323, section 2.3)."""

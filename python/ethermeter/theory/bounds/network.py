@@ -156,9 +156,6 @@ class Network:
         self._figures: dict[tuple[int, int, int, int], tuple[float, ...]] = {}
         self._sizes: dict[tuple[tuple[Message, ...], tuple[float, ...]], int] = {}
         """Numbers of the messages and measures of what is sent."""
-        self._neighbours = [
-            [(self.owner[port ^ 1], port) for port in ports] for ports in self.ports
-        ]
         self.rows = _Rows()
         self._emissions = 0
         self._size = -1
@@ -279,7 +276,9 @@ class Network:
     def toward(self, node: int, to: int) -> int:
         """Return the port of a node on the path to another, or -1."""
         if self._tree is None:
-            self._tree = _Tree(self._neighbours)
+            self._tree = _Tree(
+                [[(self.owner[port ^ 1], port) for port in ports] for ports in self.ports]
+            )
         return self._tree.toward(node, to)
 
     def _ends_of(self, port: int) -> Iterator[int]:

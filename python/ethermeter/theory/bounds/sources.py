@@ -7,7 +7,13 @@ source, also of one without an arrival curve, for instance a Poisson process.
 
 from dataclasses import dataclass
 
-from ethermeter.framing import frame_octets, lengths_of
+from ethermeter.framing import (
+    AROUND_DATA_OCTETS,
+    SHORTEST_FRAME_OCTETS,
+    TAG_OCTETS,
+    lengths_of,
+    message_octets,
+)
 from ethermeter.scenario import (
     CoderArrivals,
     ConstantTimes,
@@ -25,12 +31,6 @@ from ethermeter.scenario import (
     TokenBucketArrivals,
     UniformTimes,
 )
-
-TAG_OCTETS = 4
-"""Customer VLAN tag (802.1Q-2022 § 9.6)."""
-SHORTEST_OCTETS = 64
-TCP_FRAME_OCTETS = 18
-"""Addresses, type and check sequence around an IP packet (802.3-2022 § 3.2)."""
 
 Message = tuple[int, ...]
 """Octets of the frames of a message, destination address to FCS, tag included."""
@@ -77,20 +77,15 @@ def is_made_when_called(flow: Flow) -> bool:
 
 def messages_of(flow: Flow, lengths: Lengths) -> tuple[Message, ...]:
     """Return the messages of a flow, or its responses, one for each length."""
-    tag = TAG_OCTETS if flow.priority is not None else 0
-    found = {
-        tuple(octets + tag for octets in frame_octets(flow.framing, -(-bits // 8)))
-        for bits in lengths_of(lengths)
-    }
-    return tuple(sorted(found))
+    return tuple(sorted({tuple(message_octets(flow, bits)) for bits in lengths_of(lengths)}))
 
 
 def transfer_messages(flow: Flow) -> tuple[Message, ...]:
     """Return the shortest and the longest frame of TCP."""
     assert flow.transfer is not None
     tag = TAG_OCTETS if flow.priority is not None else 0
-    longest = flow.transfer.tcp.mtu_octets + TCP_FRAME_OCTETS
-    return ((SHORTEST_OCTETS + tag,), (longest + tag,))
+    longest = flow.transfer.tcp.mtu_octets + AROUND_DATA_OCTETS
+    return ((SHORTEST_FRAME_OCTETS + tag,), (longest + tag,))
 
 
 def limits_of(times: Times) -> tuple[float, float]:

@@ -19,3 +19,11 @@ def alone_ps(timings: Sequence[Timing], message: Message) -> int:
             ready = start + timing.head_ps(octets) + timing.delay_ps
             complete = start + service + timing.delay_ps
     return complete
+
+
+def mean_alone_ps(
+    timings: Sequence[Timing], messages: Sequence[Message], shares: Sequence[float]
+) -> float:
+    """Return the same in the mean over messages with their shares."""
+    pairs = zip(shares, messages, strict=True)
+    return sum(share * alone_ps(timings, message) for share, message in pairs)

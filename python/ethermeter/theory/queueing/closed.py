@@ -9,8 +9,10 @@ from dataclasses import dataclass
 
 from ethermeter.framing import (
     AROUND_DATA_OCTETS,
+    IP_HEADER_OCTETS,
     SHORTEST_FRAME_OCTETS,
     TAG_OCTETS,
+    TCP_HEADER_OCTETS,
     lengths_of,
     message_octets,
 )
@@ -25,11 +27,11 @@ from ethermeter.scenario import (
 )
 from ethermeter.theory.bounds.sources import Message
 from ethermeter.theory.bounds.stages import Timing
-from ethermeter.theory.queueing.alone import alone_ps
+from ethermeter.theory.queueing.alone import alone_ps, mean_alone_ps
 from ethermeter.theory.queueing.results import FlowMean
 
 PS_PER_S = 1e12
-_TCP_IP_OCTETS = 40
+_HEADERS_OCTETS = IP_HEADER_OCTETS + TCP_HEADER_OCTETS
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,7 @@ def _saturated(flow: Flow, way: Way) -> FlowMean | str:
     if len(messages) > 1 and sum(any(of_stage) for of_stage in works) > 1:
         why = "behind its first stage short messages wait for long ones before them"
         return FlowMean(flow.name, None, 0.0, rate, (), why)
-    delay_ps = sum(s * alone_ps(way.there, one) for s, one in zip(shares, messages, strict=True))
+    delay_ps = mean_alone_ps(way.there, messages, shares)
     return FlowMean(flow.name, delay_ps / PS_PER_S, 0.0, rate)
 
 
@@ -106,9 +108,11 @@ def _transfer(flow: Flow, way: Way) -> FlowMean | str:
         return "its file goes block by block"
     tcp = transfer.tcp
     tag = 0 if flow.priority is None else TAG_OCTETS
-    segment_octets = tcp.mtu_octets - _TCP_IP_OCTETS - tcp.option_octets
+    segment_octets = tcp.mtu_octets - _HEADERS_OCTETS - tcp.option_octets
     frame = tcp.mtu_octets + AROUND_DATA_OCTETS + tag
-    bare = max(_TCP_IP_OCTETS + tcp.option_octets + AROUND_DATA_OCTETS, SHORTEST_FRAME_OCTETS) + tag
+    bare = (
+        max(_HEADERS_OCTETS + tcp.option_octets + AROUND_DATA_OCTETS, SHORTEST_FRAME_OCTETS) + tag
+    )
     window = min(tcp.window_octets, tcp.send_buffer_octets or tcp.window_octets)
     segments = window // segment_octets
     if not segments:

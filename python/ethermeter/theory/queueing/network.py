@@ -25,7 +25,7 @@ from ethermeter.theory.bounds.sources import Arrivals, Message
 from ethermeter.theory.bounds.stages import Timing
 from ethermeter.theory.finite_queue import m_g_1_k
 from ethermeter.theory.queueing import closed
-from ethermeter.theory.queueing.alone import alone_ps
+from ethermeter.theory.queueing.alone import mean_alone_ps
 from ethermeter.theory.queueing.jobs import Job, Meeting, Work, is_same, waits_again
 from ethermeter.theory.queueing.results import FlowMean, Means, PortMean, Saturation
 from ethermeter.theory.queueing.rooms import Rooms
@@ -221,7 +221,7 @@ class _Analysis:
         return Job(visit, rows.flow[visit], rows.level[visit], source, work, is_exact, behind)
 
     def _came_through(self, visit: int) -> Iterator[tuple[int, float]]:
-        """Resources from the last wire on, and the mean work of a job there [ps]."""
+        """Yield resources from the last wire on, and the mean work of a job there [ps]."""
         rows = self.network.rows
         while (visit := rows.parent[visit]) >= 0:
             server = rows.server[visit]
@@ -257,7 +257,7 @@ class _Analysis:
 
     def _wait(self, server: int, queue: _Queue) -> None:
         """Find the mean waiting time of each job."""
-        group = self._groups(server, queue)
+        group = self._groups(server)
         levels = np.array([group[job.level] for job in queue.jobs])
         arrivals = Meeting.of(queue.jobs, levels)
         queue.waits = arrivals.waits()
@@ -282,7 +282,7 @@ class _Analysis:
         queue.is_spared = bool(spared[finite].any())
         queue.waits[finite] = np.maximum(queue.waits[finite] - spared[finite], 0.0)
 
-    def _groups(self, server: int, queue: _Queue) -> dict[int, int]:
+    def _groups(self, server: int) -> dict[int, int]:
         """Return the level of priority of each class; classes with quanta share one."""
         found: dict[int, int] = {}
         classes = self.network.servers[server].classes
@@ -388,29 +388,23 @@ class _Analysis:
         Why it has none, if not; None if it is not alone, or no unicast.
         """
         flow, network = self.scenario.flows[number], self.network
+        rows = network.rows
         paths = [*self.paths[number].values(), *self.backs[number]]
-        servers = {network.rows.server[visit] for path in paths for visit in path}
+        queues = {(rows.server[visit], rows.level[visit]) for path in paths for visit in path}
+        servers = {server for server, _ in queues}
         is_alone = all(
-            network.rows.flow[visit] == number
-            for server in servers
-            for visit in self._by_server[server]
+            rows.flow[visit] == number for server in servers for visit in self._by_server[server]
         )
         has_fault = any(network.servers[server].fault is not None for server in servers)
         if not is_alone or has_fault or flow.address != "unicast":
             return None
         if (full := self.rooms.full_buffer(servers)) is not None:
             return full
-        limited = (self.rooms.of_stage(server) for server in servers)
         if flow.transfer is not None and any(
-            self.rooms.of_port(server, level) != (None, None)
-            for server, level in {
-                (network.rows.server[visit], network.rows.level[visit])
-                for path in paths
-                for visit in path
-            }
+            self.rooms.of_port(*queue) != (None, None) for queue in queues
         ):
             return "the room on its way is limited, and what it loses has no model"
-        if any(limited):
+        if any(self.rooms.of_stage(server) for server in servers):
             return "the room of a stage on its way is limited, and stages have no model of its loss"
         there, back = (
             [network.timings[network.rows.timing[visit]] for visit in path]
@@ -428,11 +422,7 @@ class _Analysis:
             for visit in path
         )
         timings = [self.network.timings[self.network.rows.timing[visit]] for visit in path]
-        alone = sum(
-            share * alone_ps(timings, message)
-            for share, message in zip(source.shares, source.messages, strict=True)
-        )
-        return waits + alone
+        return waits + mean_alone_ps(timings, source.messages, source.shares)
 
     def _loss(self, path: Sequence[int]) -> float | None:
         kept = 1.0

@@ -6,6 +6,7 @@ Room that holds the largest backlog by network calculus is no limit.
 import math
 from collections.abc import Iterable
 
+from ethermeter.nodes import room_of
 from ethermeter.scenario import Flow, Host, Link, Router, Stage, Switch
 from ethermeter.theory.bounds import Bounds, bounds_of
 from ethermeter.theory.bounds.network import Network
@@ -44,7 +45,10 @@ class Rooms:
 
     def of_port(self, server: int, level: int) -> tuple[int | None, int | None]:
         """Return the room of a class at a port that may be full, in frames and octets."""
-        frames, octets = self._given(server, level)
+        network = self._network
+        if server >= len(network.owner):
+            return None, None
+        frames, octets = room_of(network.kinds[network.owner[server]], level)
         if (frames, octets) == (None, None):
             return None, None
         bound = self._bounds().ports[server].classes[level]
@@ -76,18 +80,6 @@ class Rooms:
         if self._found is None:
             self._found = bounds_of(self._network.scenario, budget_s=0)
         return self._found
-
-    def _given(self, server: int, level: int) -> tuple[int | None, int | None]:
-        """Return the room of a class at a resource in frames and octets; None without a limit."""
-        if server >= len(self._network.owner):
-            return None, None
-        kind = self._network.kinds[self._network.owner[server]]
-        frames = kind.queue_frames if isinstance(kind, Switch | Router) else None
-        octets = kind.queue_octets if isinstance(kind, Switch) else None
-        if isinstance(kind, Host | Switch | Router) and kind.classes:
-            own = kind.classes[level]
-            return own.queue_frames or frames, own.queue_octets or octets
-        return frames, octets
 
 
 def _stages(network: Network) -> dict[str, str]:
