@@ -115,6 +115,12 @@ def result(run: Path) -> Any:
     return json.loads(path.read_text())
 
 
+def wire_of(found: Any, *ends: str) -> Any:
+    """The direction of a wire between two nodes in a result."""
+    (wire,) = [wire for wire in found["wires"] if (wire["from"], wire["towards"]) == ends]
+    return wire
+
+
 def test_priorities_are_in_tags_of_raw_frames_and_in_the_class_of_packets(tmp_path):
     text = network(
         PRIORITIES,
@@ -140,8 +146,7 @@ def test_priorities_are_in_tags_of_raw_frames_and_in_the_class_of_packets(tmp_pa
     assert tagged == {(100, "6", "0"): sent["raw"]}
     # What goes through XDP sockets no tap hears. The wire has read it as of the class of priority
     # 3, the fifth of eight, in frames of 64 octets and a tag.
-    (wire,) = [w for w in result(run)["wires"] if (w["from"], w["towards"]) == ("s", "b")]
-    of_bypass = wire["classes"][4]
+    of_bypass = wire_of(result(run), "s", "b")["classes"][4]
     assert (of_bypass["frames"], of_bypass["octets"]) == (sent["bypass"], 68 * sent["bypass"])
     # The class selector is the priority in the highest three of the six bits.
     udp = [row for row in rows if row["frame.len"] == str(200 + 42) and not row["tcp.len"]]
@@ -160,7 +165,7 @@ def test_a_full_wire_serves_the_higher_class_first_and_loses_the_lower_one(
     found = in_quiet_window(
         lambda: result(measured(new_path(), text)), tolerated_stall_s=TOLERATED_STALL_S
     )
-    (wire,) = [w for w in found["wires"] if (w["from"], w["towards"]) == ("s", "c")]
+    wire = wire_of(found, "s", "c")
     high, low = wire["classes"]
     streams = {
         name: flow["receiving"]["counted"]["streams"][0] for name, flow in found["flows"].items()
@@ -214,7 +219,7 @@ def test_idle_slopes_and_quanta_share_a_full_wire(new_path, in_quiet_window):
     found = in_quiet_window(
         lambda: result(measured(new_path(), text)), tolerated_stall_s=TOLERATED_STALL_S
     )
-    (wire,) = [w for w in found["wires"] if (w["from"], w["towards"]) == ("s", "sink")]
+    wire = wire_of(found, "s", "sink")
     of_wire = dict(zip(("shaped", "large", "small"), wire["classes"], strict=True))
     assert all(of["dropped"] > 0 for of in of_wire.values()), "no test at all"
     # What each class sent of the wire in 2 s and what waited then: volumes with tag, preamble, gap.
