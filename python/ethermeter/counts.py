@@ -68,18 +68,6 @@ class Windows:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class MediumCounts:
-    """Counts of the shared medium."""
-
-    time_ps: Integers = field(metadata={"entities": 5})
-    attempts_per_frame: Integers = field(metadata={"entities": 0})
-    colliders: Integers = field(metadata={"entities": 0})
-    transmission_delay: Buckets
-    access_delay: Buckets
-    response_time: Buckets | None
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class StationBatches:
     """Counts of stations by batch."""
 
@@ -137,6 +125,44 @@ class Delays:
     sum_ps: Floats
     max_ps: Numbers
     buckets: Buckets
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PlcaNodeCounts:
+    """Counts of stations with PLCA."""
+
+    used: Integers
+    yielded: Integers
+    missed: Integers
+    logical_collisions: Integers
+    burst_frames: Integers
+    beacons_lost: Integers
+    status_changes: Integers
+    ok_ps: Integers
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PlcaCounts:
+    """Counts of a medium with PLCA; times have one entity, the medium."""
+
+    time_ps: Integers = field(metadata={"entities": 3})
+    cycle: Delays
+    access_from_attempt: Delays
+    opportunities: Integers = field(metadata={"entities": 1})
+    nodes: PlcaNodeCounts
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MediumCounts:
+    """Counts of the shared medium."""
+
+    time_ps: Integers = field(metadata={"entities": 5})
+    attempts_per_frame: Integers = field(metadata={"entities": 0})
+    colliders: Integers = field(metadata={"entities": 0})
+    transmission_delay: Buckets
+    access_delay: Buckets
+    response_time: Buckets | None
+    plca: PlcaCounts | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

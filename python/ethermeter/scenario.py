@@ -310,6 +310,43 @@ class CsmaCd(Table, frozen=True, kw_only=True):
     """
 
 
+class Plca(Table, frozen=True, kw_only=True):
+    """A bus whose nodes may use PLCA. Constants in bits unless the name says otherwise."""
+
+    csma_cd: CsmaCd
+    """The MAC above PLCA, and of nodes without it."""
+    end_delimiter_bits: int
+    """What the PHY sends after a frame and a jam, at most the gap: it is carrier, but not received.
+    """
+    beacon_bits: int
+    """`beacon_timer`: length of a beacon, 1 to 2¹⁰."""
+    beacon_detection_bits: int
+    """`beacon_det_timer`: a carrier that is shorter is taken for a beacon; above the beacon, at
+    most 2¹⁰.
+    """
+    invalid_beacon_bits: int
+    """`invalid_beacon_timer`: a beacon that was not decoded is forgotten after it; 1 to 2¹⁰."""
+    delay_line_bits: int
+    """Length of the delay line, from 1, below the shortest frame with its preamble."""
+    pending_bits: int
+    """`pending_timer`, 1 to 2¹⁶."""
+    commit_bits: int
+    """`commit_timer`, above the gap, at most 2¹⁶."""
+    status_bits: int
+    """`plca_status_timer`: how long after the last cycle the status stays OK; 1 to 2²⁴."""
+    transmit_ps: int = 0
+    """From the MII to the line in picoseconds, at most 10⁷."""
+    carrier_on_ps: int = 0
+    """From the begin of a signal on the line to carrier in picoseconds, at most 10⁷."""
+    carrier_off_ps: int = 0
+    """From the end of a signal on the line to the end of carrier in picoseconds, at most 10⁷."""
+    beacon_loss: float = 0.0
+    """Probability that a node does not hear a beacon, 0 to 1."""
+    bit_error_rate: float = 0.0
+    """Probability that a bit of a frame is wrong, 0 to 0.01. A frame with a wrong bit is damaged.
+    """
+
+
 Persistence = Literal["non"] | float
 """What a frame does that finds the medium busy: "non", it senses the medium again another time; or
 it waits, and starts in each idle slot with this probability, above 0 and at most 1.
@@ -446,6 +483,8 @@ class Mac(Table, frozen=True, kw_only=True):
 
     csma_cd: CsmaCd | None = None
     """CSMA/CD of 802.3-2022 § 4.2, and of its predecessors."""
+    plca: Plca | None = None
+    """PLCA of 802.3-2022 clause 148 above CSMA/CD, at the stations that have it."""
     slotted: Slotted | None = None
     """Idealised: carrier sense in slots of one propagation time (Tobagi and Hunt 1980; Tasaka
     1986).
@@ -513,6 +552,36 @@ AfterLateCollision = Literal["backoff", "discard"]
 """What follows a late collision."""
 
 
+class Interval(Table, frozen=True, kw_only=True):
+    """An interval of time."""
+
+    from_ps: int
+    """Its begin, in picoseconds."""
+    to_ps: int
+    """Its end, in picoseconds."""
+
+
+class PlcaNodes(Table, frozen=True, kw_only=True):
+    """PLCA of a group of stations."""
+
+    ids: tuple[tuple[int, ...], ...]
+    """Opportunities of each station, by number from 0 to 254; the station with 0 is the
+    coordinator.
+    """
+    node_count: int
+    """Opportunities of a cycle, 1 to 255; of importance for the coordinator."""
+    opportunity_bits: int
+    """`to_timer`: length of an opportunity that is not used, in bits; 1 to 255."""
+    burst_count: int = 0
+    """Frames that may follow the first of an opportunity, 0 to 255."""
+    burst_bits: int
+    """`burst_timer`: how long the line is held for the next frame, in bits; 0 to 255."""
+    falls_back: bool = True
+    """Whether the stations use CSMA/CD while there are no beacons."""
+    off: tuple[Interval, ...] = ()
+    """When PLCA is switched off; the stations use CSMA/CD then."""
+
+
 class Stations(Table, frozen=True, kw_only=True):
     """Hosts that are alike but for their attachment points."""
 
@@ -536,6 +605,12 @@ class Stations(Table, frozen=True, kw_only=True):
     """What follows the last failed attempt."""
     after_late_collision: AfterLateCollision = "backoff"
     """What follows a late collision."""
+    plca: PlcaNodes | None = None
+    """PLCA, if the medium has it and the stations use it."""
+    down: tuple[Interval, ...] = ()
+    """When the stations are silent: they neither send nor take part in PLCA, and their frames wait.
+    What is on its way then is still sent. On media with PLCA only.
+    """
 
 
 class Medium(Table, frozen=True, kw_only=True):

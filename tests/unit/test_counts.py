@@ -63,6 +63,7 @@ def test_zeros_have_the_shapes_of_their_entities(name):
             "Windows",
             "ClassCounts",
             "MediumCounts",
+            "PlcaCounts",
         ):
             assert value.shape[0] == 3, of.name
     assert counts.zeros(counts.FlowCounts, 3).batches.frames.shape == (0, 3)

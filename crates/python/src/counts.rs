@@ -5,8 +5,8 @@
 use ethermeter_traffic::clock::rounds::ClockEstimate;
 use ethermeter_trial::counts::{
     Balance, Buckets, ClassCounts, ClockDelays, ClockPair, Delays, EndCounts, FlowCounts,
-    FlowVoice, MediumCounts, PortCounts, SignedDelays, StationBatches, StationCounts, StationVoice,
-    SynchronisedDelays, TransferCounts,
+    FlowVoice, MediumCounts, PlcaCounts, PlcaNodeCounts, PortCounts, SignedDelays, StationBatches,
+    StationCounts, StationVoice, SynchronisedDelays, TransferCounts,
 };
 use ethermeter_trial::scenario::Implementation;
 use ethermeter_trial::Counts;
@@ -65,6 +65,30 @@ fn medium<'py>(to: &To<'py>, it: &MediumCounts) -> Made<'py> {
         transmission_delay: histogram(to, &it.transmission_delay)?,
         access_delay: histogram(to, &it.access_delay)?,
         response_time: it.response_time.as_ref().map(|of| histogram(to, of)).transpose()?,
+        plca: it.plca.as_ref().map(|of| plca(to, of)).transpose()?,
+    )
+}
+
+fn plca<'py>(to: &To<'py>, it: &PlcaCounts) -> Made<'py> {
+    structure!(to, "PlcaCounts",
+        time_ps: integers(to, &it.time_ps),
+        cycle: delays(to, std::iter::once(&it.cycle), 1)?,
+        access_from_attempt: delays(to, std::iter::once(&it.access_from_attempt), 1)?,
+        opportunities: integers(to, &[it.opportunities]),
+        nodes: plca_nodes(to, &it.nodes)?,
+    )
+}
+
+fn plca_nodes<'py>(to: &To<'py>, it: &PlcaNodeCounts) -> Made<'py> {
+    structure!(to, "PlcaNodeCounts",
+        used: integers(to, &it.used),
+        yielded: integers(to, &it.yielded),
+        missed: integers(to, &it.missed),
+        logical_collisions: integers(to, &it.logical_collisions),
+        burst_frames: integers(to, &it.burst_frames),
+        beacons_lost: integers(to, &it.beacons_lost),
+        status_changes: integers(to, &it.status_changes),
+        ok_ps: integers(to, &it.ok_ps),
     )
 }
 

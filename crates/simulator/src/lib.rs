@@ -2,7 +2,8 @@
 //!
 //! Pure: no clock, no input or output. The same trial gives the same counts on every machine.
 //!
-//! - [`segment`]: stations on a shared medium. [`mac`]: medium access as state machines.
+//! - [`segment`]: stations on a shared medium. [`mac`]: medium access as state machines. [`plca`]:
+//!   stations that take turns on one.
 //! - [`idealised`]: the media that theories assume, by brute force.
 //! - [`network`]: links, switches, routers, hubs and hosts as chains of stages.
 //! - [`mod@watch`]: progress of a trial, and how it is stopped. [`error`]: why it has no result.
@@ -11,6 +12,7 @@ pub mod error;
 pub mod idealised;
 pub mod mac;
 pub mod network;
+pub mod plca;
 pub mod segment;
 pub mod watch;
 
@@ -20,6 +22,7 @@ pub use watch::Watch;
 use ethermeter_trial::medium::Mac;
 use ethermeter_trial::scenario::Implementation;
 use ethermeter_trial::{Counts, Fault, Trial};
+use plca::compiled::CompiledBus;
 use segment::compiled::CompiledSegment;
 use segment::station::Attempt;
 use segment::{fast, reference};
@@ -34,6 +37,10 @@ pub fn simulate(trial: &Trial, watch: &Watch) -> Result<(Counts, Implementation)
     let Some(mac) = mac_of(trial)? else { return network::simulate(trial, watch) };
     if is_idealised(mac) {
         return Ok((idealised::run(trial, watch, false)?.0, Implementation::Reference));
+    }
+    if let Mac::Plca(constants) = mac {
+        let bus = CompiledBus::new(trial, constants)?;
+        return Ok((plca::reference::run(&bus, watch)?.0, Implementation::Reference));
     }
     let compiled = CompiledSegment::new(trial)?;
     let is_fast = trial.settings.implementation == Implementation::Fast;
@@ -51,6 +58,7 @@ pub fn check(trial: &Trial) -> Result<(), Fault> {
     match mac_of(trial)? {
         None => network::check(trial),
         Some(mac) if is_idealised(mac) => idealised::compiled(trial).map(drop),
+        Some(Mac::Plca(constants)) => CompiledBus::new(trial, constants).map(drop),
         Some(_) => CompiledSegment::new(trial).map(drop),
     }
 }

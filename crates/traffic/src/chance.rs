@@ -31,6 +31,8 @@ pub enum Purpose {
     Clock = 9,
     /// Whether a frame is lost in transit.
     Loss = 10,
+    /// Whether a beacon is heard.
+    Beacon = 11,
 }
 
 /// A sequence of uniform 64-bit draws.

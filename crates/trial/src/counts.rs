@@ -60,6 +60,46 @@ pub struct MediumCounts {
     /// Times from the arrival of a frame to the end of its successful attempt; `None` if every
     /// source is saturated.
     pub response_time: Option<Buckets>,
+    /// Where the medium has PLCA.
+    pub plca: Option<PlcaCounts>,
+}
+
+/// What is counted of a medium with PLCA. There, preamble time includes end delimiters, there is no
+/// gap time, and a collision is one of the line.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PlcaCounts {
+    /// Time of beacons, of a line that is held, and of silence within cycles: opportunities that are
+    /// not used. With the times of the medium the sum is the window.
+    pub time_ps: [u64; 3],
+    /// Times from a beacon to the next, by the latter.
+    pub cycle: Delays,
+    /// Times from the first attempt of the MAC to the start of a delivered frame.
+    pub access_from_attempt: Delays,
+    /// Opportunities that ended, by the count of the coordinator.
+    pub opportunities: u64,
+    /// What is counted of nodes; one entry a station each.
+    pub nodes: PlcaNodeCounts,
+}
+
+/// What is counted of stations with PLCA; one entry a station.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PlcaNodeCounts {
+    /// Own opportunities in which the station sent.
+    pub used: Vec<u64>,
+    /// Own opportunities that it let pass.
+    pub yielded: Vec<u64>,
+    /// Own opportunities in which it held the line in vain, or another station sent.
+    pub missed: Vec<u64>,
+    /// Attempts that met a logical collision: the MAC backs off, and no bits collide.
+    pub logical_collisions: Vec<u64>,
+    /// Frames that followed another one in an opportunity.
+    pub burst_frames: Vec<u64>,
+    /// Beacons that it did not hear.
+    pub beacons_lost: Vec<u64>,
+    /// Changes of its status.
+    pub status_changes: Vec<u64>,
+    /// Time in which its status was OK.
+    pub ok_ps: Vec<u64>,
 }
 
 /// What is counted of the stations on a medium; one entry a station.

@@ -6,7 +6,8 @@
 //!
 //! - [`scenario`]: [`Trial`], [`Scenario`], phases.
 //! - [`nodes`]: hosts, switches, routers, hubs, and links between them.
-//! - [`medium`]: shared media, their MAC, the stations on them. [`idealised`]: the MACs of theories.
+//! - [`medium`]: shared media, their MAC, the stations on them. [`plca`]: PLCA above it.
+//!   [`idealised`]: the MACs of theories.
 //! - [`flows`]: traffic. [`transfer`]: data over TCP. [`clocks`]: hosts' clocks.
 //! - [`counts`]: what an engine counts, before any formula.
 //! - [`fault`]: a fault by the path of its key.
@@ -18,6 +19,7 @@ pub mod flows;
 pub mod idealised;
 pub mod medium;
 pub mod nodes;
+pub mod plca;
 pub mod scenario;
 pub mod transfer;
 

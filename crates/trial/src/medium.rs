@@ -1,6 +1,7 @@
 //! Shared media: attachment points, medium access, and the stations on them.
 
 use crate::idealised::{Adaptive, Polling, Slotted, Unslotted};
+use crate::plca::{Interval, Plca, PlcaNodes};
 use serde::{Deserialize, Serialize};
 
 /// A medium that several stations share.
@@ -29,6 +30,8 @@ pub struct Medium {
 pub enum Mac {
     /// CSMA/CD of 802.3-2022 § 4.2, and of its predecessors.
     CsmaCd(CsmaCd),
+    /// PLCA of 802.3-2022 clause 148 above CSMA/CD, at the stations that have it.
+    Plca(Plca),
     /// Idealised: carrier sense in slots of one propagation time (Tobagi and Hunt 1980; Tasaka
     /// 1986).
     Slotted(Slotted),
@@ -92,6 +95,13 @@ pub struct Stations {
     /// What follows a late collision.
     #[serde(default)]
     pub after_late_collision: AfterLateCollision,
+    /// PLCA, if the medium has it and the stations use it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plca: Option<PlcaNodes>,
+    /// When the stations are silent: they neither send nor take part in PLCA, and their frames wait.
+    /// What is on its way then is still sent. On media with PLCA only.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub down: Vec<Interval>,
 }
 
 // 802.3-2022 § 4.4.2: attemptLimit 16.

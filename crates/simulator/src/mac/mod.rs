@@ -14,12 +14,12 @@ use ethermeter_trial::medium::{self, Mac};
 /// The machine of a station on a segment, which owes `gap`.
 ///
 /// # Panics
-/// If the MAC is idealised.
+/// If the MAC is idealised, or PLCA, which stands above machines of CSMA/CD ([`crate::plca`]).
 #[must_use]
 pub fn machine(mac: &Mac, gap: Gap) -> Box<dyn Access> {
     match mac {
         Mac::CsmaCd(_) => Box::new(CsmaCd::new(gap)),
-        _ => unreachable!("an idealised MAC has no machine"),
+        _ => unreachable!("a MAC without a machine of its own"),
     }
 }
 
@@ -38,6 +38,7 @@ const LEAST: medium::CsmaCd = medium::CsmaCd {
 pub fn constants(mac: &Mac) -> medium::CsmaCd {
     match mac {
         Mac::CsmaCd(constants) => *constants,
+        Mac::Plca(plca) => plca.csma_cd,
         _ => LEAST,
     }
 }
@@ -47,6 +48,7 @@ pub fn constants(mac: &Mac) -> medium::CsmaCd {
 pub fn name(mac: &Mac) -> &'static str {
     match mac {
         Mac::CsmaCd(_) => "csma_cd",
+        Mac::Plca(_) => "plca",
         Mac::Slotted(_) => "slotted",
         Mac::Adaptive(_) => "adaptive",
         Mac::Unslotted(_) => "unslotted",

@@ -285,7 +285,7 @@ fn count_positions(positions: &[u32], place_count: usize) -> Vec<u32> {
 fn check_medium(medium: &Medium, constants: CsmaCd) -> Result<(), Fault> {
     // Without a gap and a turnaround time, a station could start in the very instant in which it
     // hears silence and carrier at once.
-    let is_csma_cd = matches!(medium.mac, Mac::CsmaCd(_));
+    let is_csma_cd = matches!(medium.mac, Mac::CsmaCd(_) | Mac::Plca(_));
     let least_gap = u64::from(is_csma_cd && constants.turnaround_ps == 0);
     check_range("media[0].bit_ps", medium.bit_ps, 1, 1_000_000_000)?;
     for (key, value, least, most) in [

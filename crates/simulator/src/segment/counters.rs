@@ -216,6 +216,12 @@ impl Counters {
         }
     }
 
+    /// Count an attempt that did not reach the line: its station was told of a collision.
+    pub fn record_logical(&mut self, attempt: &Attempt) {
+        self.events += 1;
+        self.count_failure::<false>(attempt);
+    }
+
     /// Count the attempts of a collision, in the order of their starts. The same as to record them
     /// one by one, but sooner done.
     #[inline]
@@ -417,6 +423,7 @@ impl Counters {
             transmission_delay: self.transmission_delay.filled(),
             access_delay: self.access_delay.filled(),
             response_time: self.response_time.as_ref().map(Histogram::filled),
+            plca: None,
         };
         let stations = self.station_counts(compiled, supplied);
         let cautions = cautions(compiled, &stations);

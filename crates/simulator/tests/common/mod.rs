@@ -12,6 +12,7 @@ use ethermeter_traffic::lengths::Lengths;
 use ethermeter_trial::flows::Flow;
 use ethermeter_trial::medium::{AfterAttemptLimit, CsmaCd, Mac, Stations};
 use ethermeter_trial::nodes::Node;
+use ethermeter_trial::plca::Plca;
 use ethermeter_trial::{Counts, Phases, Trial};
 use serde_json::json;
 
@@ -159,4 +160,67 @@ pub fn simulate(trial: &Trial) -> Result<Counts, Error> {
 #[allow(clippy::cast_precision_loss)]
 pub fn mean_s(sum_ps: u128, count: u64) -> f64 {
     sum_ps as f64 / count as f64 * 1e-12
+}
+
+/// A bus of 10BASE-T1S.
+#[derive(Clone, Debug)]
+pub struct Bus {
+    pub plca: Plca,
+    pub delay_ps: Vec<Vec<u64>>,
+    pub groups: Vec<Group>,
+    pub length_ps: u64,
+}
+
+/// Constants of 802.3-2022 clause 148 and its PHY without latencies.
+pub fn clause_148() -> Plca {
+    let plca = json!({"csma_cd": IEEE_10, "end_delimiter_bits": 8, "beacon_bits": 20,
+        "beacon_detection_bits": 22, "invalid_beacon_bits": 40, "delay_line_bits": 396,
+        "pending_bits": 512, "commit_bits": 288, "status_bits": 130_090});
+    serde_json::from_value(plca).expect("constants of PLCA")
+}
+
+impl Bus {
+    /// This many nodes at one point with saturated frames of 64 octets, the first of them the
+    /// coordinator; 200 ms.
+    pub fn of(nodes: u32) -> Self {
+        let groups = (0..nodes)
+            .map(|id| {
+                Group::saturated(vec![0], 512).with(|stations, _| {
+                    let of_node = json!({"ids": [[id]], "node_count": nodes,
+                        "opportunity_bits": 32, "burst_bits": 128});
+                    stations.plca = Some(serde_json::from_value(of_node).expect("a node"));
+                })
+            })
+            .collect();
+        Self { plca: clause_148(), delay_ps: vec![vec![0]], groups, length_ps: 200 * MS }
+    }
+
+    /// The same bus with a change of each group, by its number.
+    pub fn with(mut self, mut change: impl FnMut(usize, &mut Stations, &mut Flow)) -> Self {
+        for (number, group) in self.groups.iter_mut().enumerate() {
+            change(number, &mut group.stations, &mut group.flow);
+        }
+        self
+    }
+
+    /// With frames of this length.
+    pub fn saturated(self, octets: u64) -> Self {
+        self.with(|_, _, flow| flow.frames = Lengths::Fixed { bits: 8 * octets })
+    }
+
+    /// With sources that send a frame in 1000 s.
+    pub fn idle(self) -> Self {
+        self.with(|_, _, flow| flow.arrivals = Arrivals::Poisson { mean_ps: 1e15 })
+    }
+
+    pub fn trial(&self) -> Trial {
+        let mac = Mac::Plca(self.plca.clone());
+        segment(100_000, mac, self.delay_ps.clone(), &self.groups, self.length_ps)
+    }
+}
+
+/// Run a bus.
+pub fn run_bus(bus: &Bus) -> Counts {
+    let simulated = ethermeter_simulator::simulate(&bus.trial(), &Watch::default());
+    simulated.expect("a bus that can be simulated").0
 }

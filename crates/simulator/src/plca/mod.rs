@@ -1,0 +1,18 @@
+//! A bus of 10BASE-T1S: nodes with PLCA (802.3-2022 clause 148), nodes without it, and nodes that are
+//! configured wrongly.
+//!
+//! - [`sublayer`]: the state machines between MAC and PHY: [`control`], [`data`], [`status`].
+//! - [`compiled`]: the bus in picoseconds, checked and ready to run.
+//! - [`mod@reference`]: a bus event by event.
+//! - [`counters`]: what is counted of the line and of opportunities.
+//!
+//! The MAC is that of [`crate::mac::csma_cd`], the rest of a station that of
+//! [`crate::segment::station`].
+
+pub mod compiled;
+pub mod control;
+pub mod counters;
+pub mod data;
+pub mod reference;
+pub mod status;
+pub mod sublayer;

@@ -1,0 +1,620 @@
+//! A bus event by event. Written to be read.
+//!
+//! Events of one instant are taken in the order of their rank:
+//!
+//! 1. A frame is ready at the MAC, and then gaps are over: what the MAC begins in the instant in
+//!    which an opportunity of its node begins goes out in it.
+//! 2. Timers of the sublayer, those of the delay line first. What a node decides, it decides before
+//!    it hears what arrives in that instant.
+//! 3. Carrier that ends is heard before carrier that begins: two nodes that use opportunities which
+//!    follow each other leave a silence between them, however short.
+//! 4. The MAC has sent its frame, or its jam.
+
+use super::compiled::CompiledBus;
+use super::counters::{BusCounters, Kind, Line, Signal};
+use super::sublayer::{Heard, Inputs, Sending, Sublayer, Timer};
+use crate::error::Error;
+use crate::mac::access::{Access, Next};
+use crate::mac::csma_cd::{CsmaCd, Sent};
+use crate::segment::compiled::{small, NEVER};
+use crate::segment::counters::Counters;
+use crate::segment::station::{Attempt, Ending, Station};
+use crate::watch::Watch;
+use ethermeter_traffic::{Purpose, Stream};
+use ethermeter_trial::Counts;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// What is on the line of a node.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+enum Symbol {
+    #[default]
+    Silence,
+    Beacon,
+    Commit,
+    /// A frame, by its number.
+    Data(u32),
+    /// What the PHY sends after a frame.
+    End,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    /// A frame, or its next attempt, is ready at the MAC.
+    Ready { station: u32 },
+    /// The gap with this number is over.
+    GapOver { station: u32, number: u64 },
+    /// A timer of the sublayer is over.
+    TimerOver { station: u32, timer: Timer, number: u64 },
+    /// The line of a node changes, as it is heard at a station.
+    Hear { station: u32, from: u32, symbol: Symbol },
+    /// The end delimiter of a node is over.
+    DelimiterOver { station: u32 },
+    /// The MAC has sent its frame or jam, in this version.
+    MacOver { station: u32, version: u32 },
+    /// PLCA is switched on or off, or the node falls silent or not.
+    Switch { station: u32 },
+}
+
+impl Event {
+    fn rank(self) -> u8 {
+        match self {
+            Self::Switch { .. } | Self::Ready { .. } => 0,
+            Self::GapOver { .. } => 1,
+            Self::TimerOver { timer, .. } if timer <= Timer::Commit => 2,
+            Self::TimerOver { .. } | Self::DelimiterOver { .. } => 3,
+            Self::Hear { symbol: Symbol::Silence, .. } => 4,
+            Self::Hear { .. } => 5,
+            Self::MacOver { .. } => 6,
+        }
+    }
+}
+
+/// A frame under way in MAC, delay line or line.
+#[derive(Clone, Copy, Debug)]
+struct UnderWay {
+    mac: Sent,
+    /// Whether its collision was one of the sublayer.
+    is_logical: bool,
+    /// Its number, and when its first bit left, if it did.
+    on_line: Option<(u32, i64)>,
+    mac_is_over: bool,
+}
+
+struct Node {
+    mac: CsmaCd,
+    mac_carrier: bool,
+    sublayer: Sublayer,
+    /// What is on its line, at the sublayer.
+    symbol: Symbol,
+    since: i64,
+    /// Whether it hears its own line.
+    own_carrier: bool,
+    /// What it hears of each other node.
+    heard: Vec<Symbol>,
+    /// Whether it has missed the beacon that another node sends.
+    has_missed: Vec<bool>,
+    under_way: Option<UnderWay>,
+    attempts: u32,
+    first_attempt: Option<i64>,
+    /// Frames sent in the opportunity under way.
+    sent_in_opportunity: u32,
+    /// Whether PLCA is to be on, and whether the node is to be silent.
+    wants: (bool, bool),
+    has: (bool, bool),
+    chance: Stream,
+}
+
+struct Reference<'w> {
+    bus: &'w CompiledBus,
+    queue: BinaryHeap<Reverse<(i64, u8, u64, Event)>>,
+    serial: u64,
+    nodes: Vec<Node>,
+    stations: Vec<Station>,
+    damage: Vec<Stream>,
+    /// Whether a frame, by its number, is damaged.
+    damaged: Vec<bool>,
+    attempts: Vec<(Attempt, u32)>,
+    logical: Vec<Attempt>,
+    signals: Vec<Signal>,
+    line: Line,
+    counters: BusCounters,
+    on_line: usize,
+}
+
+/// Run a bus. Returns what was counted, and every attempt that reached the line, in the order of
+/// their starts.
+///
+/// # Errors
+/// [`Error::Stopped`] if it was stopped.
+pub fn run(bus: &CompiledBus, watch: &Watch) -> Result<(Counts, Vec<Attempt>), Error> {
+    let segment = &bus.segment;
+    let (stations, first) = Station::all(segment);
+    let (from, to) =
+        (segment.phases.measure_from_ps.cast_signed(), segment.phases.measure_to_ps.cast_signed());
+    let count = stations.len();
+    let mut reference = Reference {
+        bus,
+        queue: BinaryHeap::new(),
+        serial: 0,
+        nodes: (0..count).map(|station| Node::new(bus, station)).collect(),
+        stations,
+        damage: (0..count)
+            .map(|station| Stream::new(segment.seed, small(station), Purpose::Loss))
+            .collect(),
+        damaged: Vec::new(),
+        attempts: Vec::new(),
+        logical: Vec::new(),
+        signals: Vec::new(),
+        line: Line::new(from, to),
+        counters: BusCounters::new(count, from, to),
+        on_line: 0,
+    };
+    reference.begin(&first);
+    let mut poll = watch.begin(segment.phases.begin_ps, segment.phases.end_ps);
+    let end = segment.phases.end_ps.cast_signed();
+    while let Some(Reverse((now, _, _, event))) = reference.queue.pop() {
+        if now >= end && reference.on_line == 0 || !poll.goes_on(now.cast_unsigned()) {
+            break;
+        }
+        reference.handle(now, event);
+    }
+    poll.check()?;
+    Ok(reference.finish())
+}
+
+impl Node {
+    fn new(bus: &CompiledBus, station: usize) -> Self {
+        let node = &bus.nodes[station];
+        let count = bus.nodes.len();
+        Self {
+            mac: CsmaCd::new(bus.segment.gap_of(station)),
+            mac_carrier: false,
+            sublayer: Sublayer::new(node.parameters.clone(), node.durations, node.falls_back),
+            symbol: Symbol::Silence,
+            since: 0,
+            own_carrier: false,
+            heard: vec![Symbol::Silence; count],
+            has_missed: vec![false; count],
+            under_way: None,
+            attempts: 0,
+            first_attempt: None,
+            sent_in_opportunity: 0,
+            wants: (false, false),
+            has: (false, false),
+            chance: Stream::new(bus.segment.seed, small(station), Purpose::Beacon),
+        }
+    }
+
+    fn inputs(&self) -> Inputs {
+        let heard = || self.heard.iter().filter(|&&symbol| symbol != Symbol::Silence);
+        let others = heard().next().is_some();
+        let carrier = others || self.own_carrier;
+        let decoded = if self.own_carrier || !others {
+            Heard::Nothing
+        } else if heard().any(|symbol| matches!(symbol, Symbol::Data(_))) {
+            Heard::Data
+        } else if heard().count() > 1 {
+            Heard::Nothing
+        } else {
+            match heard().next() {
+                Some(Symbol::Beacon) => Heard::Beacon,
+                Some(Symbol::Commit) => Heard::Commit,
+                _ => Heard::Nothing,
+            }
+        };
+        Inputs {
+            carrier,
+            others,
+            collision: others && self.symbol != Symbol::Silence,
+            heard: decoded,
+            mac_sends: self.mac_sends(),
+        }
+    }
+
+    /// Whether PLCA is to be switched, or the node to fall silent or not, and nothing is under way.
+    fn is_to_switch(&self) -> bool {
+        self.wants != self.has
+            && !self.mac_sends()
+            && self.sublayer.output(self.inputs()) == Sending::Nothing
+    }
+
+    fn mac_sends(&self) -> bool {
+        self.under_way.is_some_and(|frame| !frame.mac_is_over)
+    }
+}
+
+impl Reference<'_> {
+    fn begin(&mut self, first: &[i64]) {
+        for (station, &ready) in first.iter().enumerate() {
+            let node = &self.bus.nodes[station];
+            for &(at, _) in node.switches.iter().chain(&node.silences) {
+                self.schedule(at, Event::Switch { station: small(station) });
+            }
+            self.schedule(ready, Event::Ready { station: small(station) });
+        }
+    }
+
+    fn schedule(&mut self, at: i64, event: Event) {
+        if at < NEVER {
+            self.serial += 1;
+            self.queue.push(Reverse((at, event.rank(), self.serial, event)));
+        }
+    }
+
+    fn handle(&mut self, now: i64, event: Event) {
+        match event {
+            Event::Ready { station } => {
+                let next = self.nodes[station as usize].mac.ready();
+                self.follow(now, station, next);
+                self.settle(now, station);
+            }
+            Event::GapOver { station, number } => {
+                let next = self.nodes[station as usize].mac.timer_over(number);
+                self.follow(now, station, next);
+                self.settle(now, station);
+            }
+            Event::TimerOver { station, timer, number } => {
+                if self.nodes[station as usize].sublayer.end_timer(timer, number) {
+                    self.settle(now, station);
+                }
+            }
+            Event::Hear { station, from, symbol } => self.hear(now, station, from, symbol),
+            Event::DelimiterOver { station } => {
+                let node = &mut self.nodes[station as usize];
+                let next = node.sublayer.output(node.inputs());
+                self.put(now, station, next);
+                self.settle(now, station);
+            }
+            Event::MacOver { station, version } => self.end_mac(now, station, version),
+            Event::Switch { station } => {
+                let of = &self.bus.nodes[station as usize];
+                let latest = |changes: &[(i64, bool)]| {
+                    changes.iter().take_while(|(at, _)| *at <= now).last().is_some_and(|c| c.1)
+                };
+                self.nodes[station as usize].wants =
+                    (latest(&of.switches) && !latest(&of.silences), latest(&of.silences));
+                self.settle(now, station);
+            }
+        }
+    }
+
+    fn follow(&mut self, now: i64, station: u32, next: Next) {
+        match next {
+            Next::Nothing => {}
+            Next::Timer { number, after } => {
+                self.schedule(now + after, Event::GapOver { station, number });
+            }
+            Next::Start => self.start(now, station),
+        }
+    }
+
+    /// The MAC starts its frame.
+    fn start(&mut self, now: i64, station: u32) {
+        if now >= self.bus.segment.phases.end_ps.cast_signed() {
+            return; // the test is over; the frame stays where it is
+        }
+        let end = now + self.stations[station as usize].packet_time(&self.bus.segment, now);
+        let node = &mut self.nodes[station as usize];
+        node.mac.start();
+        let _ = node.mac.send(0); // the sublayer tells of collisions
+        node.first_attempt.get_or_insert(now);
+        node.attempts += 1;
+        let mac = Sent::new(station, now, end);
+        node.under_way =
+            Some(UnderWay { mac, is_logical: false, on_line: None, mac_is_over: false });
+        let version = self.version(station);
+        self.schedule(end, Event::MacOver { station, version });
+    }
+
+    /// Versions of ends count through all attempts of a station.
+    fn version(&self, station: u32) -> u32 {
+        let node = &self.nodes[station as usize];
+        node.attempts.wrapping_mul(2) + node.under_way.map_or(0, |frame| frame.mac.version)
+    }
+
+    /// Bring sublayer, MAC and line of a node to rest.
+    fn settle(&mut self, now: i64, station: u32) {
+        loop {
+            let node = &mut self.nodes[station as usize];
+            let inputs = node.inputs();
+            if node.is_to_switch() {
+                node.has = node.wants;
+                node.sublayer.enable(node.has.0);
+            }
+            node.sublayer.settle(now, inputs);
+            self.count(now, station);
+            self.collide_mac(now, station, inputs);
+            self.tell_mac(now, station, inputs);
+            let started: Vec<_> = self.nodes[station as usize].sublayer.take_started().collect();
+            for started in started {
+                let (timer, number) = (started.timer, started.number);
+                self.schedule(now + started.after, Event::TimerOver { station, timer, number });
+            }
+            let node = &self.nodes[station as usize];
+            let output = node.sublayer.output(node.inputs());
+            if node.symbol != Symbol::End {
+                self.put(now, station, output);
+            }
+            let node = &self.nodes[station as usize];
+            if node.inputs() == inputs && !node.is_to_switch() {
+                return;
+            }
+        }
+    }
+
+    fn count(&mut self, now: i64, station: u32) {
+        let index = station as usize;
+        let node = &mut self.nodes[index];
+        for ended in node.sublayer.take_ended() {
+            self.counters.end_opportunity(index, ended, now);
+            node.sent_in_opportunity = 0;
+        }
+        for _ in 0..node.sublayer.take_passed() {
+            self.counters.pass_opportunity(now);
+        }
+        self.counters.set_status(index, node.sublayer.is_ok(), now);
+        if node.sublayer.is_coordinator() {
+            self.line.set_active(now, node.sublayer.is_active());
+            if !node.sublayer.is_active() {
+                self.counters.end_cycles(index);
+            }
+        }
+    }
+
+    /// Tell the MAC of carrier.
+    fn tell_mac(&mut self, now: i64, station: u32, inputs: Inputs) {
+        let node = &mut self.nodes[station as usize];
+        let is_silent = node.has.1;
+        let carrier = is_silent || node.sublayer.mac_carrier(inputs);
+        if carrier == node.mac_carrier {
+            return;
+        }
+        node.mac_carrier = carrier;
+        if carrier {
+            let _ = node.mac.carrier_on(); // the sublayer tells of collisions
+        } else {
+            let next = node.mac.carrier_off();
+            self.follow(now, station, next);
+        }
+    }
+
+    /// Tell the MAC of a collision.
+    fn collide_mac(&mut self, now: i64, station: u32, inputs: Inputs) {
+        let (preamble, jam) = (self.bus.segment.preamble, self.bus.segment.jam);
+        let node = &mut self.nodes[station as usize];
+        if !inputs.mac_sends || !node.sublayer.mac_collision(inputs) {
+            return;
+        }
+        let is_logical = !node.sublayer.is_connected();
+        let Some(frame) = &mut node.under_way else { return };
+        if !frame.mac.collide(now, preamble, jam) {
+            return;
+        }
+        frame.is_logical = is_logical;
+        let end = frame.mac.end;
+        let version = self.version(station);
+        self.schedule(end, Event::MacOver { station, version });
+    }
+
+    fn end_mac(&mut self, now: i64, station: u32, version: u32) {
+        if self.nodes[station as usize].under_way.is_none() || self.version(station) != version {
+            return;
+        }
+        let node = &mut self.nodes[station as usize];
+        let Some(frame) = &mut node.under_way else { return };
+        if frame.mac_is_over {
+            return;
+        }
+        frame.mac_is_over = true;
+        let frame = *frame;
+        if frame.is_logical {
+            node.under_way = None;
+            self.counters.collide(station as usize, now);
+            let (attempt, ready) =
+                self.stations[station as usize].collide(frame.mac.start, now, false);
+            self.logical.push(attempt);
+            self.forget_if_given_up(station, &attempt);
+            self.schedule(ready, Event::Ready { station });
+        }
+        self.settle(now, station);
+        let next = self.nodes[station as usize].mac.send_over();
+        self.follow(now, station, next);
+        self.settle(now, station);
+    }
+
+    fn forget_if_given_up(&mut self, station: u32, attempt: &Attempt) {
+        if attempt.ending == Ending::Discarded {
+            self.nodes[station as usize].first_attempt = None;
+        }
+    }
+
+    /// Put on the line of a node what its sublayer sends.
+    fn put(&mut self, now: i64, station: u32, output: Sending) {
+        let node = &self.nodes[station as usize];
+        let before = node.symbol;
+        let symbol = match (output, before) {
+            (Sending::Data, Symbol::Data(_)) => before,
+            (Sending::Data, _) => Symbol::Data(small(self.damaged.len())),
+            (Sending::Beacon, _) => Symbol::Beacon,
+            (Sending::Commit | Sending::Nothing, Symbol::Data(_)) if self.bus.end_delimiter > 0 => {
+                Symbol::End
+            }
+            (Sending::Commit, _) => Symbol::Commit,
+            (Sending::Nothing, _) => Symbol::Silence,
+        };
+        if symbol == before {
+            return;
+        }
+        if let Symbol::Data(_) = before {
+            self.end_frame(now, station);
+        }
+        self.note_signal(now, station, before);
+        if let Symbol::Data(number) = symbol {
+            self.begin_frame(now, station, number);
+        }
+        if symbol == Symbol::End {
+            self.schedule(now + self.bus.end_delimiter, Event::DelimiterOver { station });
+        }
+        if symbol == Symbol::Beacon {
+            self.counters.begin_cycle(station as usize, now);
+        }
+        let node = &mut self.nodes[station as usize];
+        node.symbol = symbol;
+        node.since = now;
+        self.spread(now, station, before, symbol);
+    }
+
+    /// Let all nodes hear how a line changes.
+    fn spread(&mut self, now: i64, station: u32, before: Symbol, symbol: Symbol) {
+        let bus = self.bus;
+        let leaves = now + bus.transmit;
+        let latency = if symbol == Symbol::Silence { bus.carrier_off } else { bus.carrier_on };
+        if symbol == Symbol::Silence {
+            let own = Event::Hear { station, from: station, symbol };
+            self.schedule(leaves + bus.carrier_off, own);
+        } else {
+            self.nodes[station as usize].own_carrier = true;
+            self.damage_overlapping(station);
+        }
+        let positions = &bus.segment.positions;
+        for other in 0..small(self.nodes.len()) {
+            if other == station {
+                continue;
+            }
+            let delay = bus.segment.delay(positions[station as usize], positions[other as usize]);
+            let hears = leaves + delay + latency;
+            let node = &mut self.nodes[other as usize];
+            let missed = &mut node.has_missed[station as usize];
+            if symbol == Symbol::Beacon && bus.beacon_loss > 0.0 {
+                *missed = node.chance.unit() < bus.beacon_loss;
+                if *missed {
+                    self.counters.lose_beacon(other as usize, hears);
+                }
+            }
+            let is_missed = *missed && (symbol == Symbol::Beacon || before == Symbol::Beacon);
+            if !is_missed {
+                self.schedule(hears, Event::Hear { station: other, from: station, symbol });
+            }
+        }
+    }
+
+    fn hear(&mut self, now: i64, station: u32, from: u32, symbol: Symbol) {
+        let node = &mut self.nodes[station as usize];
+        if station == from {
+            node.own_carrier = node.symbol != Symbol::Silence;
+        } else {
+            node.heard[from as usize] = symbol;
+        }
+        self.damage_overlapping(station);
+        self.settle(now, station);
+    }
+
+    /// Frames that a node hears, or sends, together with something else are damaged.
+    fn damage_overlapping(&mut self, station: u32) {
+        let node = &self.nodes[station as usize];
+        let own = Some(node.symbol).filter(|_| node.own_carrier);
+        let heard = || node.heard.iter().copied().chain(own).filter(|&s| s != Symbol::Silence);
+        if heard().count() < 2 {
+            return;
+        }
+        for symbol in heard() {
+            if let Symbol::Data(number) = symbol {
+                self.damaged[number as usize] = true;
+            }
+        }
+    }
+
+    fn begin_frame(&mut self, now: i64, station: u32, number: u32) {
+        let node = &mut self.nodes[station as usize];
+        let frame = node.under_way.as_mut().expect("data comes from the MAC");
+        // A frame whose begin was held back when the node fell back is sent without it.
+        let is_whole = node.sublayer.is_transmitting() || frame.mac.start == now;
+        frame.on_line = Some((number, now));
+        self.damaged.push(!is_whole);
+        self.on_line += 1;
+    }
+
+    /// The last bit of a frame or jam leaves.
+    fn end_frame(&mut self, now: i64, station: u32) {
+        self.on_line -= 1;
+        let node = &mut self.nodes[station as usize];
+        let frame = node.under_way.take().expect("it is on the line");
+        let (number, start) = frame.on_line.expect("it is on the line");
+        let of = &mut self.stations[station as usize];
+        let (attempt, ready) = match frame.mac.collision {
+            None => of.deliver(start, now),
+            Some(heard) => of.collide(start, now, frame.mac.is_late(heard, self.bus.segment.slot)),
+        };
+        if attempt.ending == Ending::Delivered {
+            let first = node.first_attempt.take().unwrap_or(start);
+            node.sent_in_opportunity += 1;
+            let is_burst = node.sublayer.is_ok() && node.sent_in_opportunity > 1;
+            self.counters.deliver(station as usize, start - first, is_burst, now);
+            if self.bus.bit_error_rate > 0.0 {
+                let whole = (1.0 - self.bus.bit_error_rate).powf(as_float(attempt.bits));
+                self.damaged[number as usize] |= self.damage[station as usize].unit() >= whole;
+            }
+        } else {
+            self.forget_if_given_up(station, &attempt);
+        }
+        self.attempts.push((attempt, number));
+        self.schedule(ready, Event::Ready { station });
+    }
+
+    fn note_signal(&mut self, now: i64, station: u32, symbol: Symbol) {
+        let start = self.nodes[station as usize].since;
+        let mut note = |start, end, kind| self.signals.push(Signal { start, end, kind });
+        match symbol {
+            Symbol::Silence => {}
+            Symbol::Beacon => note(start, now, Kind::Beacon),
+            Symbol::Commit => note(start, now, Kind::Commit),
+            Symbol::End => note(start, now, Kind::Preamble),
+            Symbol::Data(_) => {
+                let is_delivered =
+                    self.attempts.last().is_some_and(|(a, _)| a.ending == Ending::Delivered);
+                if is_delivered {
+                    let frame = (start + self.bus.segment.preamble).min(now);
+                    note(start, frame, Kind::Preamble);
+                    note(frame, now, Kind::Frame);
+                } else {
+                    note(start, now, Kind::Collision);
+                }
+            }
+        }
+    }
+
+    fn finish(mut self) -> (Counts, Vec<Attempt>) {
+        let segment = &self.bus.segment;
+        let end = segment.phases.end_ps.cast_signed();
+        for station in 0..small(self.nodes.len()) {
+            let symbol = self.nodes[station as usize].symbol;
+            self.note_signal(end, station, symbol);
+        }
+        self.signals.sort_unstable();
+        for &signal in &self.signals {
+            self.line.record(signal);
+        }
+        for (attempt, number) in &mut self.attempts {
+            attempt.damaged = attempt.ending == Ending::Delivered && self.damaged[*number as usize];
+        }
+        self.attempts.sort_by_key(|(a, _)| (a.start, a.station));
+        let mut counters = Counters::new(segment, true);
+        for (attempt, _) in &self.attempts {
+            counters.record(attempt);
+        }
+        for attempt in &self.logical {
+            counters.record_logical(attempt);
+        }
+        let (mut counts, trace) = counters.finish(segment, &mut self.stations);
+        let (medium, plca) = self.line.finish();
+        counts.medium.time_ps = medium;
+        counts.medium.plca = Some(self.counters.finish(plca));
+        (counts, trace)
+    }
+}
+
+#[allow(clippy::cast_precision_loss)] // far below 2^52
+fn as_float(bits: u64) -> f64 {
+    bits as f64
+}

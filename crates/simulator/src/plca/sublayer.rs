@@ -1,0 +1,304 @@
+//! The reconciliation sublayer of a node: its control, data and status machines and their timers,
+//! without a clock and without a line.
+//!
+//! Machines take transitions until none is open, the control machine first; so what one decides the
+//! others see in the same instant (802.3 § 21.5: state diagrams are evaluated continuously).
+
+use super::control::{Control, Opportunity, Parameters};
+use super::data::{self, Data};
+use super::status::Status;
+
+/// What a node hears of the others, decoded. Several signals at once are decoded as data if data is
+/// among them, else not at all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Heard {
+    /// Nothing, or what cannot be decoded.
+    #[default]
+    Nothing,
+    /// A beacon.
+    Beacon,
+    /// The line is held.
+    Commit,
+    /// A frame.
+    Data,
+}
+
+/// What a node puts on the line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sending {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// A beacon: a cycle begins.
+    Beacon,
+    /// It holds the line.
+    Commit,
+    /// A frame.
+    Data,
+}
+
+/// Signals from the PHY and the MAC.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a signal of the standard")]
+pub struct Inputs {
+    /// Carrier, its own included.
+    pub carrier: bool,
+    /// Carrier of others.
+    pub others: bool,
+    /// Carrier of others while it sends.
+    pub collision: bool,
+    /// What it hears of the others; nothing while it sends.
+    pub heard: Heard,
+    /// Whether the MAC sends.
+    pub mac_sends: bool,
+}
+
+/// A timer of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Timer {
+    /// Delay line: the frame in it is as long as the line.
+    Hold,
+    /// Delay line: it is empty.
+    Flush,
+    /// `pending_timer`.
+    Pending,
+    /// `commit_timer`.
+    Commit,
+    /// `beacon_timer`.
+    Beacon,
+    /// `beacon_det_timer`.
+    BeaconDetection,
+    /// `invalid_beacon_timer`.
+    InvalidBeacon,
+    /// `to_timer`.
+    Opportunity,
+    /// `burst_timer`.
+    Burst,
+    /// `plca_status_timer`.
+    Status,
+}
+
+/// How many timers there are.
+pub const TIMERS: usize = 10;
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Course {
+    #[default]
+    Stopped,
+    Runs,
+    Done,
+}
+
+/// The timers of a node.
+#[derive(Clone, Debug)]
+pub struct Timers {
+    durations: [i64; TIMERS],
+    numbers: [u64; TIMERS],
+    courses: [Course; TIMERS],
+    started: Vec<Started>,
+}
+
+/// A timer that was started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Started {
+    /// Which.
+    pub timer: Timer,
+    /// Number of the start; a later one replaces it.
+    pub number: u64,
+    /// Picoseconds until it is over.
+    pub after: i64,
+}
+
+impl Timers {
+    /// Timers of these durations in picoseconds, none of which runs.
+    #[must_use]
+    pub fn new(durations: [i64; TIMERS]) -> Self {
+        Self {
+            durations,
+            numbers: [0; TIMERS],
+            courses: [Course::Stopped; TIMERS],
+            started: Vec::with_capacity(TIMERS),
+        }
+    }
+
+    pub(super) fn start(&mut self, timer: Timer) {
+        self.start_for(timer, self.durations[timer as usize]);
+    }
+
+    pub(super) fn start_for(&mut self, timer: Timer, after: i64) {
+        let index = timer as usize;
+        self.numbers[index] += 1;
+        self.courses[index] = Course::Runs;
+        self.started.push(Started { timer, number: self.numbers[index], after });
+    }
+
+    pub(super) fn stop(&mut self, timer: Timer) {
+        self.numbers[timer as usize] += 1;
+        self.courses[timer as usize] = Course::Stopped;
+    }
+
+    pub(super) fn is_done(&self, timer: Timer) -> bool {
+        self.courses[timer as usize] == Course::Done
+    }
+
+    /// A start of a timer is over. Whether it still counts.
+    fn end(&mut self, timer: Timer, number: u64) -> bool {
+        let index = timer as usize;
+        let counts = self.numbers[index] == number && self.courses[index] == Course::Runs;
+        if counts {
+            self.courses[index] = Course::Done;
+        }
+        counts
+    }
+}
+
+/// The sublayer of a node.
+#[derive(Clone, Debug)]
+pub struct Sublayer {
+    control: Control,
+    data: Data,
+    status: Status,
+    timers: Timers,
+    is_enabled: bool,
+    /// Whether it becomes CSMA/CD while the status is FAIL.
+    falls_back: bool,
+    /// Own opportunities that ended, since they were last taken.
+    ended: Vec<Opportunity>,
+    /// Opportunities that ended by its count, if it is the coordinator.
+    passed: u32,
+}
+
+impl Sublayer {
+    /// A sublayer whose PLCA is off.
+    #[must_use]
+    pub fn new(parameters: Parameters, durations: [i64; TIMERS], falls_back: bool) -> Self {
+        Self {
+            control: Control::new(parameters),
+            data: Data::default(),
+            status: Status::default(),
+            timers: Timers::new(durations),
+            is_enabled: false,
+            falls_back,
+            ended: Vec::new(),
+            passed: 0,
+        }
+    }
+
+    /// Switch PLCA on or off.
+    pub fn enable(&mut self, is_enabled: bool) {
+        self.is_enabled = is_enabled;
+    }
+
+    /// A timer is over. Whether it was not stopped or started again before.
+    pub fn end_timer(&mut self, timer: Timer, number: u64) -> bool {
+        self.timers.end(timer, number)
+    }
+
+    /// Take transitions until none is open.
+    pub fn settle(&mut self, now: i64, inputs: Inputs) {
+        loop {
+            let sends = self.sends(inputs);
+            let pending = self.data.packet_pending;
+            if self.control.step(inputs, self.is_enabled, pending, sends, &mut self.timers) {
+                self.ended.extend(self.control.ended);
+                self.passed += u32::from(self.control.has_passed());
+                continue;
+            }
+            if self.status.step(self.is_enabled, self.control.is_active, &mut self.timers) {
+                continue;
+            }
+            let works = self.is_enabled && (self.status.is_ok() || !self.falls_back);
+            let commands = self.control.command != Sending::Nothing;
+            let committed = self.control.committed;
+            if !self.data.step(now, inputs, works, committed, commands, &mut self.timers) {
+                return;
+            }
+        }
+    }
+
+    /// The MII's `TX_EN`.
+    fn sends(&self, inputs: Inputs) -> bool {
+        if self.data.state == data::State::Normal {
+            inputs.mac_sends
+        } else {
+            self.data.sends
+        }
+    }
+
+    /// What it puts on the line.
+    #[must_use]
+    pub fn output(&self, inputs: Inputs) -> Sending {
+        if self.sends(inputs) {
+            Sending::Data
+        } else if self.data.state == data::State::Normal {
+            Sending::Nothing
+        } else {
+            self.control.command
+        }
+    }
+
+    /// Whether the MAC hears carrier, its own transmission aside.
+    #[must_use]
+    pub fn mac_carrier(&self, inputs: Inputs) -> bool {
+        if self.data.state == data::State::Normal {
+            inputs.others || inputs.carrier && !inputs.mac_sends
+        } else {
+            self.data.carrier
+        }
+    }
+
+    /// Whether the MAC is told that what it sends collides.
+    #[must_use]
+    pub fn mac_collision(&self, inputs: Inputs) -> bool {
+        if self.data.state == data::State::Normal {
+            inputs.mac_sends && inputs.others
+        } else {
+            self.data.has_collided
+        }
+    }
+
+    /// Whether a collision is one of the line, not of the sublayer.
+    #[must_use]
+    pub fn is_connected(&self) -> bool {
+        matches!(self.data.state, data::State::Normal | data::State::Transmit)
+    }
+
+    /// Whether the status is OK.
+    #[must_use]
+    pub fn is_ok(&self) -> bool {
+        self.status.is_ok()
+    }
+
+    /// Timers started since the last call.
+    pub fn take_started(&mut self) -> impl Iterator<Item = Started> + '_ {
+        self.timers.started.drain(..)
+    }
+
+    /// Own opportunities that ended since the last call.
+    pub fn take_ended(&mut self) -> impl Iterator<Item = Opportunity> + '_ {
+        self.ended.drain(..)
+    }
+
+    /// Opportunities that ended since the last call, by the count of a coordinator.
+    pub fn take_passed(&mut self) -> u32 {
+        std::mem::take(&mut self.passed)
+    }
+
+    /// Whether it sends beacons.
+    #[must_use]
+    pub fn is_coordinator(&self) -> bool {
+        self.control.is_coordinator()
+    }
+
+    /// Whether cycles go on.
+    #[must_use]
+    pub fn is_active(&self) -> bool {
+        self.control.is_active
+    }
+
+    /// Whether a frame goes out in an opportunity.
+    #[must_use]
+    pub fn is_transmitting(&self) -> bool {
+        self.data.state == data::State::Transmit
+    }
+}

@@ -1,0 +1,179 @@
+//! PLCA by its closed forms: cycles, access delays and shares of the line, to the bit time.
+
+mod common;
+
+use common::{run_bus, segment, Bus, IEEE_10, MS, US};
+use ethermeter_simulator::plca::compiled::CompiledBus;
+use ethermeter_simulator::segment::compiled::CompiledSegment;
+use ethermeter_simulator::{plca, segment as shared, Watch};
+use ethermeter_traffic::arrivals::Arrivals;
+use ethermeter_traffic::lengths::Lengths;
+use ethermeter_trial::medium::Mac;
+use ethermeter_trial::plca::Interval;
+use ethermeter_trial::Trial;
+use proptest::prelude::*;
+
+const BIT: u64 = 100_000;
+
+#[test]
+fn an_empty_cycle_is_a_beacon_and_an_opportunity_for_each_node() {
+    // 20 + 9 · 32 bit times: 30.8 µs for a coordinator and 8 nodes
+    let counts = run_bus(&Bus::of(9).idle());
+    let plca = counts.medium.plca.expect("a bus");
+    assert_eq!(plca.cycle.max_ps, 308 * BIT);
+    assert_eq!(plca.cycle.sum_ps, u128::from(plca.cycle.count) * u128::from(308 * BIT));
+    // The first cycle has no beacon before it, and the last one is not over.
+    let cycles = plca.opportunities / 9;
+    assert!(cycles == plca.cycle.count + 1 || cycles == plca.cycle.count + 2, "{plca:?}");
+}
+
+#[test]
+fn the_longest_cycle_has_a_held_line_and_a_frame_of_each_node() {
+    // 20 + (N + 1) · (8 · (L + 9) + 96) bit times
+    for (nodes, octets, tenths_us) in
+        [(9, 64, 6140), (17, 64, 11_580), (41, 64, 27_900), (9, 1518, 110_828)]
+    {
+        let counts = run_bus(&Bus::of(nodes).saturated(octets));
+        let plca = counts.medium.plca.expect("a bus");
+        assert_eq!(plca.cycle.max_ps, tenths_us * BIT, "{nodes} nodes, {octets} octets");
+        println!("{:?}", counts.medium.time_ps);
+        println!("{:?} {:?}", plca.time_ps, plca.nodes.used);
+    }
+}
+
+/// A bus with points some distance apart in a line.
+fn line(nodes: u32, step_ps: u64) -> Vec<Vec<u64>> {
+    let distance = |a: u32, b: u32| u64::from(a.abs_diff(b)) * step_ps;
+    (0..nodes).map(|a| (0..nodes).map(|b| distance(a, b)).collect()).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Without PLCA a bus is a segment of CSMA/CD, to the picosecond.
+    #[test]
+    fn nodes_without_plca_are_those_of_a_segment(
+        nodes in 2..7u32,
+        step_ps in 1..40_000u64,
+        loads in proptest::collection::vec(proptest::option::of(200..4000u64), 6),
+        seed: u64,
+    ) {
+        let mut bus = Bus::of(nodes).with(|number, stations, flow| {
+            stations.plca = None;
+            stations.points = vec![u32::try_from(number).expect("few")];
+            if let Some(mean_us) = loads[number % loads.len()] {
+                #[allow(clippy::cast_precision_loss)]
+                let mean_ps = (mean_us * US) as f64;
+                flow.arrivals = Arrivals::Poisson { mean_ps };
+            }
+        });
+        bus.plca.end_delimiter_bits = 0;
+        bus.delay_ps = line(nodes, step_ps);
+        let mut with = bus.trial();
+        with.seed = seed;
+        let mut without =
+            segment(100_000, Mac::CsmaCd(IEEE_10), bus.delay_ps.clone(), &bus.groups, bus.length_ps);
+        without.seed = seed;
+        let compiled = CompiledBus::new(&with, &bus.plca).expect("a bus");
+        let (_, found) = plca::reference::run(&compiled, &Watch::default()).expect("a run");
+        let compiled = CompiledSegment::new(&without).expect("a segment");
+        let mac = Mac::CsmaCd(IEEE_10);
+        let (_, expected) = shared::reference::run(&compiled, &mac, &Watch::default()).expect("a run");
+        prop_assert!(!expected.is_empty());
+        prop_assert_eq!(found, expected);
+    }
+}
+
+/// A bus with anything wrong that may be.
+fn faulty(nodes: u32, wrong: &[u32; 12], seed: u64) -> Trial {
+    let at = |number: usize| u64::from(wrong[number % wrong.len()]);
+    let mut bus = Bus::of(nodes).with(|number, stations, flow| {
+        let of_node = stations.plca.as_mut().expect("PLCA");
+        match at(number) % 8 {
+            0 => of_node.ids = vec![vec![1]],
+            1 => of_node.ids = vec![vec![0]],
+            2 => of_node.opportunity_bits = 4,
+            3 => of_node.falls_back = false,
+            4 => of_node.off = vec![Interval { from_ps: 3 * MS, to_ps: (4 + at(number)) * MS }],
+            5 => stations.down = vec![Interval { from_ps: 5 * MS, to_ps: (6 + at(number)) * MS }],
+            _ => {}
+        }
+        of_node.burst_count = u8::try_from(at(number + 1) % 3).expect("few");
+        if at(number + 2).is_multiple_of(5) {
+            stations.plca = None;
+        }
+        stations.points = vec![u32::try_from(number).expect("few")];
+        if at(number + 3) % 3 > 0 {
+            #[allow(clippy::cast_precision_loss)]
+            let mean_ps = ((at(number) + 100) * 10 * US) as f64;
+            flow.arrivals = Arrivals::Poisson { mean_ps };
+        }
+        flow.frames = Lengths::Fixed { bits: 8 * (64 + at(number + 4) % 400) };
+    });
+    if at(0).is_multiple_of(2) {
+        bus.plca.beacon_loss = 0.1;
+    }
+    if at(1).is_multiple_of(2) {
+        bus.plca.bit_error_rate = 1e-4;
+    }
+    if at(2).is_multiple_of(2) {
+        bus.plca.transmit_ps = 300_000;
+        bus.plca.carrier_on_ps = 700_000;
+        bus.plca.carrier_off_ps = 900_000;
+    }
+    bus.delay_ps = line(nodes, 1 + at(3) * 50);
+    bus.length_ps = 30 * MS;
+    let mut trial = bus.trial();
+    trial.seed = seed;
+    (trial.scenario.phases.measure_from_ps, trial.scenario.phases.measure_to_ps) =
+        (2 * MS, 29 * MS);
+    trial
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    /// Whatever is wrong with a bus: its channel time is accounted for exactly, no frame is made or
+    /// forgotten, and the same trial gives the same counts.
+    #[test]
+    fn buses_of_any_kind_keep_their_laws(
+        nodes in 2..9u32,
+        wrong in proptest::array::uniform12(0..1000u32),
+        seed: u64,
+    ) {
+        let trial = faulty(nodes, &wrong, seed);
+        let (counts, _) = ethermeter_simulator::simulate(&trial, &Watch::default()).expect("a bus");
+        let plca = counts.medium.plca.clone().expect("a bus");
+        let window: u64 = 27 * MS;
+        let times: u64 = counts.medium.time_ps.iter().sum::<u64>() + plca.time_ps.iter().sum::<u64>();
+        prop_assert_eq!(times, window);
+        prop_assert!(plca.nodes.ok_ps.iter().all(|&ok| ok <= window));
+        let frames: u64 = counts.medium.attempts_per_frame.iter().sum();
+        prop_assert_eq!(frames, counts.stations.frames.iter().sum::<u64>());
+        let (again, _) = ethermeter_simulator::simulate(&trial, &Watch::default()).expect("a bus");
+        prop_assert_eq!(counts, again);
+    }
+}
+
+#[test]
+fn a_bus_whose_coordinator_dies_falls_back_to_csma_cd_and_recovers() {
+    // The coordinator is silent from 50 to 100 ms. Status: OK up to 13.009 ms after the last beacon.
+    let bus = Bus::of(5).with(|number, stations, _| {
+        if number == 0 {
+            stations.down = vec![Interval { from_ps: 50 * MS, to_ps: 100 * MS }];
+        }
+    });
+    let counts = run_bus(&bus);
+    let plca = counts.medium.plca.expect("a bus");
+    for station in 1..5 {
+        // Off, on at the first beacon, off, on again.
+        assert_eq!(plca.nodes.status_changes[station], 3, "{station}");
+        let failed = 200 * MS - plca.nodes.ok_ps[station];
+        // A follower counts up to 255 opportunities of 32 bit times after the last beacon, and at most one frame of
+        // each other node lies between them. Then it stays OK for 13.009 ms.
+        let counting = (255 * 3_200_000) + 4 * 1_300 * US;
+        let latest = 50 * MS - 13_009 * US;
+        assert!(failed >= latest - counting && failed < latest + 4 * MS, "{station}: {failed}");
+    }
+    assert!(counts.medium.time_ps[3] > 0, "no collision of the line while there is no coordinator");
+}
