@@ -55,9 +55,10 @@ def medium_of(scenario: Scenario) -> Medium:
 
 def constants_of(scenario: Scenario) -> CsmaCd:
     """Return the constants of the medium access of a scenario's medium."""
-    mac = medium_of(scenario).mac.csma_cd
-    assert mac is not None, "lowering makes nothing else"
-    return mac
+    mac = medium_of(scenario).mac
+    found = mac.csma_cd if mac.plca is None else mac.plca.csma_cd
+    assert found is not None, "lowering makes nothing else"
+    return found
 
 
 def groups_of(scenario: Scenario) -> tuple[Group, ...]:

@@ -246,8 +246,9 @@ def _shape_fault(scenario: Scenario) -> str:
     if not scenario.media:
         return "" if scenario.links else "links between nodes, or a medium"
     (medium, *others), flows = scenario.media, scenario.flows
-    if others or medium.mac.csma_cd is None or not 0 < len(flows) == len(medium.stations):
-        return "one medium with CSMA/CD, and one flow for each group of its stations"
+    contends = medium.mac.csma_cd is not None or medium.mac.plca is not None
+    if others or not contends or not 0 < len(flows) == len(medium.stations):
+        return "one medium with CSMA/CD or PLCA, and one flow for each group of its stations"
     return ""
 
 

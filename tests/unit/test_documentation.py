@@ -23,20 +23,25 @@ from ethermeter.experiment.flows import Flow, Response
 from ethermeter.experiment.frames import Growth
 from ethermeter.experiment.network import Clock, HostGroup, Hub, Link, Network, Router, Switch
 from ethermeter.experiment.phases import Phases, Run
+from ethermeter.experiment.plca import GroupPlca, Outage, Phy, SegmentPlca
 from ethermeter.experiment.segment import Segment, Star
 from ethermeter.experiment.stations import StationGroup
 from ethermeter.experiment.traffic import Register
 from ethermeter.experiment.voice import Coder
 from ethermeter.units import UNITS
 
+PLCA = (Path(__file__).parents[2] / "docs" / "plca.md").read_text(encoding="utf-8")
 NETWORKS = (Path(__file__).parents[2] / "docs" / "networks.md").read_text(encoding="utf-8")
 TEXT = (Path(__file__).parents[2] / "docs" / "experiment-file.md").read_text(encoding="utf-8")
 
 
 def test_every_key_is_documented():
-    for table in (Document, Segment, Star, StationGroup, Growth, Coder, Register, Phases, Run):
-        for key in table.model_fields:
-            assert re.search(rf"[`.\[ ]{key}\b", TEXT), f"{table.__name__}.{key}"
+    tables = (Document, Segment, Star, StationGroup, Growth, Coder, Register, Phases, Run)
+    of_plca = (SegmentPlca, GroupPlca, Phy, Outage)
+    for text, several in ((TEXT, tables), (PLCA, of_plca)):
+        for table in several:
+            for key in fields_of(table):
+                assert re.search(rf"[`.\[, {{]{key}\b", text), f"{table.__name__}.{key}"
 
 
 def test_every_unit_and_shipped_file_is_documented():

@@ -6,11 +6,14 @@
 //! - [`units`]: bits, octets, time in integer picoseconds; they do not mix.
 //! - [`frame`]: the layout of a frame, and what UDP leaves of it.
 //! - [`timing`]: the half-duplex standards, every number written once.
+//! - [`plca`]: PLCA of one of them.
 
 pub mod frame;
+pub mod plca;
 pub mod timing;
 pub mod units;
 
 pub use frame::Carrier;
+pub use plca::{PlcaTiming, PLCA, PLCA_SOURCES};
 pub use timing::{standard, HalfDuplexTiming, Standard, STANDARDS};
 pub use units::{BitTime, Bits, Octets};

@@ -134,6 +134,29 @@ pub const STANDARDS: &[Standard] = &[
         ],
     },
     Standard {
+        name: "10base-t1s",
+        timing: HalfDuplexTiming { max_round_trip: Bits(3), max_stations: 255, ..IEEE_10 },
+        sources: &[
+            ("bit", "802.3-2022 clause 147: 10 Mb/s"),
+            ("slot", "802.3-2022 § 4.4.2: slotTime 512 bit times"),
+            ("gap", "802.3-2022 § 4.4.2: interPacketGap 96 bits"),
+            ("gap_part1", "802.3-2022 § 4.2.3.2.1: at most two thirds of the gap; the upper end"),
+            ("preamble", "802.3-2022 § 3.2.1, 3.2.2: 7 octets and the delimiter"),
+            ("jam", "802.3-2022 § 4.4.2: jamSize 32 bits"),
+            ("min_frame", "802.3-2022 § 4.4.2: minFrameSize 512 bits"),
+            ("max_frame", "802.3-2022 § 4.4.2: maxBasicFrameSize 1518 octets"),
+            ("fcs", "802.3-2022 § 3.2.9: 32 bits"),
+            (
+                "max_round_trip",
+                "802.3-2022 clause 147: mixing segments of at least 25 m are supported; twice 25 m at \
+                 5 ns/m, rounded up",
+            ),
+            ("attempt_limit", "802.3-2022 § 4.4.2: attemptLimit 16"),
+            ("backoff_limit", "802.3-2022 § 4.4.2: backoffLimit 10"),
+            ("max_stations", "802.3-2022 clause 148: plca_node_count up to 255"),
+        ],
+    },
+    Standard {
         name: "experimental-3",
         timing: HalfDuplexTiming {
             bit: BitTime(340_000),

@@ -11,7 +11,7 @@ mod relay;
 mod trial;
 mod watch;
 
-use ethermeter_ethernet::STANDARDS;
+use ethermeter_ethernet::{PLCA, PLCA_SOURCES, STANDARDS};
 use ethermeter_simulator::Error;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -55,6 +55,32 @@ fn standards(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     Ok(all)
 }
 
+/// Timers and lengths of PLCA in bits, with their sources.
+#[pyfunction]
+fn plca_timing(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    let values = PyDict::new(py);
+    for (key, bits) in [
+        ("end_delimiter_bits", PLCA.end_delimiter),
+        ("beacon_bits", PLCA.beacon),
+        ("beacon_detection_bits", PLCA.beacon_detection),
+        ("invalid_beacon_bits", PLCA.invalid_beacon),
+        ("delay_line_bits", PLCA.delay_line),
+        ("pending_bits", PLCA.pending),
+        ("commit_bits", PLCA.commit),
+        ("status_bits", PLCA.status),
+        ("opportunity_bits", PLCA.opportunity),
+        ("burst_bits", PLCA.burst),
+    ] {
+        values.set_item(key, bits.0)?;
+    }
+    let sources = PyDict::new(py);
+    for (field, source) in PLCA_SOURCES {
+        sources.set_item(field, source)?;
+    }
+    values.set_item("sources", sources)?;
+    Ok(values)
+}
+
 #[allow(clippy::needless_pass_by_value)] // as `map_err` wants it
 fn raise(error: Error) -> PyErr {
     PyValueError::new_err(error.to_string())
@@ -66,6 +92,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(version, module)?)?;
     module.add_function(wrap_pyfunction!(capture::explain_capture, module)?)?;
     module.add_function(wrap_pyfunction!(standards, module)?)?;
+    module.add_function(wrap_pyfunction!(plca_timing, module)?)?;
     module.add_function(wrap_pyfunction!(live::ask_hosts, module)?)?;
     module.add_function(wrap_pyfunction!(live::check_ceilings, module)?)?;
     module.add_function(wrap_pyfunction!(live::check_test, module)?)?;

@@ -54,6 +54,7 @@ VOICE_TABLE_METRICS = ("voice_load", "voice_utilisation", "voice_delay", "sample
 FLOW_TABLE_METRICS = ("message_rate", "goodput", "one_way_delay", "round_trip", "loss")
 FLOW_VOICE_TABLE_METRICS = ("voice_load", "sample_delay", "sample_loss", "rating", "mos")
 TRANSFER_TABLE_METRICS = ("transfer_rate", "acknowledgement_delay")
+PLCA_TABLE_METRICS = ("cycle_time", "attempt_delay", "attempt_delay_max")
 CLOCK_TABLE_METRICS = ("clock_delay", "synchronised_delay", "delay_error", "delay_uncertainty")
 TABLE_ROWS = 30
 
@@ -536,7 +537,9 @@ def _table_metrics(points: "Sequence[Point]", known: "Set[Metric]") -> list[str]
             metrics += VOICE_TABLE_METRICS
         if Metric.RATING in known:
             metrics += FLOW_VOICE_TABLE_METRICS
-    metrics += filter(has_value, (*TRANSFER_TABLE_METRICS, *CLOCK_TABLE_METRICS))
+    metrics += filter(
+        has_value, (*PLCA_TABLE_METRICS, *TRANSFER_TABLE_METRICS, *CLOCK_TABLE_METRICS)
+    )
     return list(dict.fromkeys(metrics))
 
 

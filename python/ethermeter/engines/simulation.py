@@ -18,6 +18,7 @@ from ethermeter.counts import (
 from ethermeter.engines.clocks import clock_table
 from ethermeter.engines.flow_voice import flow_voice_table
 from ethermeter.engines.flows import Measured, flow_table
+from ethermeter.engines.plca import plca_table
 from ethermeter.engines.stations import station_table, station_voice_table
 from ethermeter.engines.table import Table
 from ethermeter.scenario import Scenario
@@ -30,6 +31,7 @@ from ethermeter.store.rows import (
     PORT_COLUMNS,
     TrialRows,
     clocks_of,
+    has_plca,
     has_voice,
 )
 from ethermeter.trial import core_trial_of
@@ -124,6 +126,7 @@ def observe(
         clocks=clocks,
         flow_batch_counts=_whole(_columns(of_flows, BATCH_COUNTS)),
         flow_batch_sums_s=_floats(_columns(of_flows, sums)) * S_PER_PS,
+        plca=int(has_plca(scenario)),
     )
 
 
@@ -134,6 +137,7 @@ def _tables(
     voice = has_voice(scenario)
     if scenario.media:
         others = [station_voice_table(scenario, counts)] if voice else []
+        others += [plca_table(counts)] if has_plca(scenario) else []
         return [station_table(scenario, counts), *others]
     tables = [flow_table(scenario, counts, measured)]
     if voice:
@@ -154,6 +158,9 @@ def _histograms(counts: Counts) -> list[tuple[str, Buckets]]:
         ("round_trip", flows.round_trip.buckets),
         ("inter_arrival", flows.between_arrivals.buckets),
     ]
+    if (plca := medium.plca) is not None:
+        found.append(("attempt_delay", plca.access_from_attempt.buckets))
+        found.append(("cycle_time", plca.cycle.buckets))
     if (voice := counts.stations.voice) is not None:
         found += [("voice_delay", voice.voice_delay), ("sample_delay", voice.sample_delay)]
     if (of_flows := flows.voice) is not None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from ethermeter import topology
+from ethermeter.experiment import plca
 from ethermeter.experiment.segment import Segment
 from ethermeter.experiment.stations import PLACEMENTS, StationGroup
 from ethermeter.faults import Faults, shown
@@ -19,6 +20,11 @@ COAX_VELOCITY = Fraction(77, 100)
 
 TWISTED_PAIR_VELOCITY = Fraction(585, 1000)
 """Propagation velocity of twisted pair over the speed of light, at least (802.3-2022 § 14.4.2.4).
+"""
+
+MULTIDROP_VELOCITY = Fraction(667, 1000)
+"""Propagation velocity of a multidrop line of 10BASE-T1S over the speed of light: 5 ns/m, typical
+by the documentation of LAN8670/1/2 (Microchip, "Topology Discovery").
 """
 
 _KINDS = ("length", "round_trip", "star", "delays")
@@ -181,10 +187,16 @@ def _tap_ps(segment: Segment) -> int:
     )
 
 
+def _velocity(segment: Segment) -> Fraction:
+    """Return the velocity along a cable."""
+    usual = MULTIDROP_VELOCITY if segment.standard == plca.STANDARD else COAX_VELOCITY
+    return segment.velocity or usual
+
+
 def _end_ps(segment: Segment, *, tap_ps: int) -> int:
     """Return the time from end to end of the cable, taps not included."""
     if segment.length is not None:
-        return topology.propagation_ps(segment.length, velocity=segment.velocity or COAX_VELOCITY)
+        return topology.propagation_ps(segment.length, velocity=_velocity(segment))
     return (segment.round_trip or 0) // 2 - 2 * tap_ps
 
 
@@ -218,7 +230,7 @@ def _dealt(groups: Sequence[StationGroup], *, size: int) -> tuple[tuple[int, ...
 
 def _along_the_cable(segment: Segment, groups: Sequence[StationGroup], *, tap_ps: int) -> Layout:
     """Lay stations out along the cable: at their positions, or else equally spaced."""
-    velocity = segment.velocity or COAX_VELOCITY
+    velocity = _velocity(segment)
     unplaced = sum(
         group.count for group in groups if group.position is None and group.positions is None
     )

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from pydantic import BaseModel
 
 from ethermeter import scenario
+from ethermeter.experiment import plca
 from ethermeter.experiment.document import validated
 from ethermeter.experiment.flows import MOST_FLOWS, ExpandedFlow, Flow, expanded_flows
 from ethermeter.experiment.key_paths import Sweep
@@ -22,6 +23,7 @@ from ethermeter.experiment.layout import Layout, layout, placement
 from ethermeter.experiment.network import ExpandedNetwork, Network, expanded_network
 from ethermeter.experiment.origin import Origins
 from ethermeter.experiment.phases import Phases, Theory, assumed, schedule
+from ethermeter.experiment.plca import Wanted, nodes_of
 from ethermeter.experiment.segment import Constants, Segment, constants_of
 from ethermeter.experiment.stations import StationGroup, check_group, group_of
 from ethermeter.experiment.toml import PathError, Tables, assigned, at, covers
@@ -164,12 +166,36 @@ class Scenarios:
                 make = partial(group_of, group, index, constants, self._folder, file)
                 made = faults.of(partial(self._once, ("group", key, segment_key), make))
                 lowered += [] if made is None else [made]
+        if constants is not None:
+            nodes = self._turns(segment, constants, tables, faults)
+            lowered = [
+                Group(replace(group.stations, plca=of), group.flow) if of is not None else group
+                for group, of in zip(lowered, nodes, strict=False)
+            ]
         if faults.found or constants is None or laid is None or phases is None or theory is None:
             raise InputError(faults.found)
         return Point(
             lambda: self._scenario_on_medium(constants, layout_key, laid, lowered, phases),
             theory=theory,
         )
+
+    def _turns(
+        self,
+        segment: Segment,
+        constants: Constants,
+        groups: Sequence[StationGroup],
+        faults: Faults,
+    ) -> Sequence[scenario.PlcaNodes | None]:
+        """Return PLCA of each group."""
+        wanted = [Wanted(group.plca, group.count) for group in groups]
+        if constants.mac.plca is not None:
+            return nodes_of(segment.plca, wanted, faults)
+        for index, group in enumerate(groups):
+            for key in ("plca", "down"):
+                if getattr(group, key) is not None:
+                    allowed = f'expected "{plca.STANDARD}" with stations.{index}.{key}'
+                    faults.add(("segment", "standard"), f'"{segment.standard}"', allowed)
+        return [None] * len(groups)
 
     def _scenario_on_medium(
         self,
@@ -191,7 +217,7 @@ class Scenarios:
         medium = scenario.Medium(
             name="segment",
             bit_ps=constants.bit_ps,
-            mac=scenario.Mac(csma_cd=constants.mac),
+            mac=constants.mac,
             delay_ps=delay_ps,
             stations=tuple(stations),
         )

@@ -7,6 +7,9 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, StringConstraints
 
+from ethermeter import scenario
+from ethermeter.experiment import plca
+from ethermeter.experiment.plca import HIGHEST_BIT_ERROR_RATE, Phy, SegmentPlca
 from ethermeter.experiment.quantity import (
     BitsOrTime,
     BitTime,
@@ -15,6 +18,7 @@ from ethermeter.experiment.quantity import (
     Table,
     Velocity,
     complaint,
+    number,
     written,
 )
 from ethermeter.faults import Faults
@@ -92,6 +96,18 @@ class Segment(Table):
     """One-way delays between places; the diagonal is between two stations of one place."""
     tap_delay: Delay | None = None
     """One-way delay between a station and the cable; counts once at each end."""
+    plca: SegmentPlca | None = None
+    """PLCA of the stations: they take turns."""
+    phy: Phy | None = None
+    """Latencies of PHYs."""
+    bit_error_rate: Annotated[
+        float, *number("a probability", least=0, most=HIGHEST_BIT_ERROR_RATE)
+    ] = 0
+    """Probability that a bit of a frame is wrong."""
+
+
+ONLY_10BASE_T1S = ("plca", "phy", "bit_error_rate")
+"""Keys of a segment that only 10BASE-T1S has."""
 
 
 MOST_BITS = 1 << 24
@@ -106,7 +122,8 @@ class Constants:
     """Constants of a segment: its standard with what the file changes about it."""
 
     bit_ps: int
-    mac: CsmaCd
+    csma_cd: CsmaCd
+    mac: scenario.Mac
     fcs_bits: int
     attempt_limit: int
     backoff_limit: int
@@ -147,13 +164,25 @@ def constants_of(segment: Segment, *, file: str) -> Constants:
             f"expected gap_part1, {bits['gap_part1']} bit, to be at most gap, {bits['gap']} bit"
         )
         faults.add((key,), f"{bits[key]} bit", allowed)
+    has_plca = segment.standard == plca.STANDARD
+    if not has_plca:
+        for key in ONLY_10BASE_T1S:
+            if getattr(segment, key):
+                allowed = f'expected "{plca.STANDARD}" with segment.{key}'
+                faults.add(("standard",), f'"{segment.standard}"', allowed)
+    elif segment.turnaround:
+        allowed = "expected 0 s on a segment of 10BASE-T1S; see segment.phy"
+        faults.add(("turnaround",), f"{segment.turnaround} ps", allowed)
     faults.raise_all()
+    csma_cd = CsmaCd(
+        turnaround_ps=segment.turnaround,
+        **{f"{key}_bits": number for key, number in bits.items()},
+    )
+    bus = plca.medium_of(csma_cd, segment.plca, segment.phy, segment.bit_error_rate)
     return Constants(
         bit_ps=bit_ps,
-        mac=CsmaCd(
-            turnaround_ps=segment.turnaround,
-            **{f"{key}_bits": number for key, number in bits.items()},
-        ),
+        csma_cd=csma_cd,
+        mac=scenario.Mac(plca=bus) if has_plca else scenario.Mac(csma_cd=csma_cd),
         **{
             key: standard[key]
             for key in ("fcs_bits", "attempt_limit", "backoff_limit", "max_stations")

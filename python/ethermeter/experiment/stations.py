@@ -6,8 +6,9 @@ from typing import Annotated, Literal
 from pydantic import Field, PlainValidator, StringConstraints, WithJsonSchema
 
 from ethermeter import scenario
-from ethermeter.experiment import voice
+from ethermeter.experiment import plca, voice
 from ethermeter.experiment.frames import Frames, Samples, Sizes, frames_plan, sizes_of
+from ethermeter.experiment.plca import GroupPlca, Outages
 from ethermeter.experiment.quantity import ClockError, Delay, Length, Table, complaint, written
 from ethermeter.experiment.segment import MOST_PLACES, Constants
 from ethermeter.experiment.traffic import (
@@ -103,6 +104,10 @@ class StationGroup(Table):
         | None
     ) = None
     """How many stations of the group are in each cluster; together its count."""
+    plca: GroupPlca | None = None
+    """PLCA of the stations, where it differs from that of the segment."""
+    down: Outages | None = None
+    """When the stations are silent: they neither send nor take part in PLCA; 10BASE-T1S only."""
 
 
 PLACEMENTS = ("position", "positions", "cluster", "per_cluster")
@@ -122,6 +127,9 @@ def check_group(group: StationGroup, faults: Faults) -> None:
         )
         faults.add(("clock_error",), f"{group.clock_error} ppb", allowed)
     voice.check_group(group, faults)
+    plca.check_outages(group.down, ("down",), faults)
+    if group.plca is not None:
+        plca.check_outages(group.plca.off, ("plca", "off"), faults)
 
 
 def group_of(
@@ -155,6 +163,7 @@ def group_of(
         # A coder's buffer goes on whatever becomes of attempts.
         after_attempt_limit=group.after_attempt_limit or ("resume" if has_coder else "discard"),
         after_late_collision=group.after_late_collision,
+        down=plca.intervals_of(group.down),
     )
     flow = Flow(
         name="",
@@ -182,7 +191,15 @@ def _sizes(group: StationGroup, constants: Constants, folder: Path, faults: Faul
             "or frames_include_fcs = false"
         )
         raise faults.error(("frames",), f"{shortest} bit", allowed)
-    if (constants.mac.preamble_bits + longest) * constants.bit_ps > LONGEST_PS:
+    if (bus := constants.mac.plca) is not None:
+        least = bus.delay_line_bits - constants.csma_cd.preamble_bits + 1
+        if shortest < least:
+            allowed = (
+                f"expected frames of at least {-(-least // 8)} B on a segment of 10BASE-T1S: longer"
+                " than the delay line of PLCA, preamble included"
+            )
+            raise faults.error(("frames",), f"{shortest} bit", allowed)
+    if (constants.csma_cd.preamble_bits + longest) * constants.bit_ps > LONGEST_PS:
         allowed = "expected frames that last at most 1000 s at this rate"
         raise faults.error(("frames",), f"{longest} bit", allowed)
     return sizes
@@ -196,7 +213,7 @@ def _arrivals(
     load = group.arrivals.poisson_load
     # Charged as Boggs et al. (1988, section 3.3) charge: preamble, frame and gap.
     mean_bits = sum(bits * weight for bits, weight in sizes) / sum(weight for _, weight in sizes)
-    charged_bits = constants.mac.preamble_bits + mean_bits + constants.mac.gap_bits
+    charged_bits = constants.csma_cd.preamble_bits + mean_bits + constants.csma_cd.gap_bits
     mean_ps = charged_bits * constants.bit_ps * group.count / load
     if mean_ps > LONGEST_PS:
         allowed = "expected a load at which a station sends at least every 1000 s"

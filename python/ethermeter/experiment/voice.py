@@ -183,7 +183,7 @@ def frames_and_arrivals(
         faults.add((*path, "most"), given, allowed)
     if most > MOST_BITS:
         faults.add((*path, "most"), given, f"expected at most {MOST_BITS - added} bit")
-    elif (constants.mac.preamble_bits + most) * bit_ps > LONGEST_PS:
+    elif (constants.csma_cd.preamble_bits + most) * bit_ps > LONGEST_PS:
         faults.add((*path, "most"), given, "expected frames that last at most 1000 s at this rate")
     if sample_bits * bit_ps >= coder.every_ps * (10**9 - group.clock_error) // 10**9:
         key = "every" if coder.every is not None else "rate"

@@ -31,6 +31,7 @@ class Group(Enum):
 
     SEGMENT = ("every trial of a segment", "station", "simulation, theory")
     SEGMENT_VOICE = ("a segment on which some station has a coder", "station", "simulation")
+    PLCA = ("a segment of 10BASE-T1S", "station", "simulation")
     FLOW = ("every trial of a network", "flow", "simulation, live, theory")
     FLOW_VOICE = ("a network in which some flow has a coder", "flow", "simulation, live")
     CLOCK = ("a simulated network whose hosts have clocks", "flow", "simulation")
@@ -111,6 +112,8 @@ class Row:
     station = partialmethod(_defined, group=Group.SEGMENT)
     segment_voice = partialmethod(_defined, group=Group.SEGMENT_VOICE, is_of_each=False)
     voice = partialmethod(_defined, group=Group.SEGMENT_VOICE)
+    bus = partialmethod(_defined, group=Group.PLCA, is_of_each=False)
+    node = partialmethod(_defined, group=Group.PLCA)
     flow = partialmethod(_defined, group=Group.FLOW)
     flow_voice = partialmethod(_defined, group=Group.FLOW_VOICE)
     clock = partialmethod(_defined, group=Group.CLOCK)

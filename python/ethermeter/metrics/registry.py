@@ -47,6 +47,9 @@ PERCENTILES = tuple(_RANKS)
 """Suffixes of the percentiles of a time and of its largest value, in rising order."""
 _TIMES: Mapping[str, tuple[str, Scale, tuple[Group, ...]]] = {
     "delay": ("transmission delay", _MS, (Group.SEGMENT,)),
+    "access_delay": ("access delay", _MS, (Group.PLCA,)),
+    "attempt_delay": ("access delay from the first attempt", _MS, (Group.PLCA,)),
+    "cycle_time": ("cycle time", _US, (Group.PLCA,)),
     "one_way_delay": ("one-way delay", _US, (Group.FLOW,)),
     "round_trip": ("round trip", _US, (Group.FLOW,)),
     "inter_arrival": ("time between arrivals", _US, (Group.FLOW,)),
@@ -65,16 +68,20 @@ def _rank(name: str) -> Row:
     text = _RANKS[rank]
     meaning = f"{text} of the {noun}"
     definitions = tuple(
-        Definition(group, meaning + _bucket(group, rank), is_of_each=group.entity == "flow")
+        Definition(group, meaning + _bucket(time, group, rank), is_of_each=group.entity == "flow")
         for group in groups
     )
     title = f"{noun[0].upper()}{noun[1:]}, {text}"
     return Row(name, title, scale, definitions=definitions)
 
 
-def _bucket(group: Group, rank: str) -> str:
+_EXACT_MAX = ("attempt_delay", "cycle_time")
+"""Times of segments whose largest value is counted exactly."""
+
+
+def _bucket(time: str, group: Group, rank: str) -> str:
     """Return how well the largest time is known, where it is not known exactly."""
-    if rank != "max" or group in (Group.FLOW, Group.FLOW_VOICE):
+    if rank != "max" or group in (Group.FLOW, Group.FLOW_VOICE) or time in _EXACT_MAX:
         return ""
     return "; of a simulation, to the width of its histogram bucket"
 
@@ -469,6 +476,67 @@ class Metric(StrEnum):
     CLOCK_DRIFT_UNCERTAINTY = Row(
         "clock_drift_uncertainty", "Stated bound of the drift’s error", _PPM
     ).synchronised("stated bound of the error of that drift")
+    ACCESS_DELAY_P50 = _rank("access_delay_p50")
+    ACCESS_DELAY_P90 = _rank("access_delay_p90")
+    ACCESS_DELAY_P99 = _rank("access_delay_p99")
+    ACCESS_DELAY_P999 = _rank("access_delay_p999")
+    ACCESS_DELAY_MAX = _rank("access_delay_max")
+    ATTEMPT_DELAY = Row("attempt_delay", "Access delay from the first attempt", _MS).bus(
+        "mean time from the first attempt of the MAC to send a frame to the start of its "
+        "transmission on the line"
+    )
+    ATTEMPT_DELAY_P50 = _rank("attempt_delay_p50")
+    ATTEMPT_DELAY_P90 = _rank("attempt_delay_p90")
+    ATTEMPT_DELAY_P99 = _rank("attempt_delay_p99")
+    ATTEMPT_DELAY_P999 = _rank("attempt_delay_p999")
+    ATTEMPT_DELAY_MAX = _rank("attempt_delay_max")
+    CYCLE_TIME = Row("cycle_time", "Cycle time", _US).bus("mean time from a beacon to the next")
+    CYCLE_TIME_P50 = _rank("cycle_time_p50")
+    CYCLE_TIME_P90 = _rank("cycle_time_p90")
+    CYCLE_TIME_P99 = _rank("cycle_time_p99")
+    CYCLE_TIME_P999 = _rank("cycle_time_p999")
+    CYCLE_TIME_MAX = _rank("cycle_time_max")
+    CYCLES = Row("cycles", "Cycles").bus("cycles that ended in the window", is_exact=True)
+    TIME_BEACON = Row("time_beacon", "Share of time: beacons").bus(
+        "share of channel time in beacons", is_exact=True
+    )
+    TIME_COMMIT = Row("time_commit", "Share of time: line held").bus(
+        "share of channel time in which a node holds the line for its MAC", is_exact=True
+    )
+    TIME_OPPORTUNITY = Row("time_opportunity", "Share of time: opportunities not used").bus(
+        "share of channel time that is silent within cycles", is_exact=True
+    )
+    OPPORTUNITIES = Row("opportunities", "Transmit opportunities").bus(
+        "transmit opportunities that ended in the window, by the count of the coordinator",
+        is_exact=True,
+    )
+    OPPORTUNITIES_USED = Row("opportunities_used", "Opportunities used").node(
+        "own opportunities in which the node sent", is_exact=True
+    )
+    OPPORTUNITIES_YIELDED = Row("opportunities_yielded", "Opportunities yielded").node(
+        "own opportunities that the node let pass", is_exact=True
+    )
+    OPPORTUNITIES_MISSED = Row("opportunities_missed", "Opportunities missed").node(
+        "own opportunities in which the node held the line in vain, or another node sent",
+        is_exact=True,
+    )
+    LOGICAL_COLLISIONS = Row("logical_collisions", "Logical collisions").node(
+        "attempts of the MAC that were answered with a collision, though no bits collided",
+        is_exact=True,
+    )
+    BURST_FRAMES = Row("burst_frames", "Frames of bursts").node(
+        "frames that followed another one in the same opportunity", is_exact=True
+    )
+    BEACONS_LOST = Row("beacons_lost", "Beacons lost").node(
+        "beacons that the node did not hear", is_exact=True
+    )
+    STATUS_CHANGES = Row("status_changes", "Changes of PLCA status").node(
+        "changes of the PLCA status of the node", is_exact=True
+    )
+    TIME_STATUS_OK = Row("time_status_ok", "Time with PLCA status OK", _PERCENT, most=100.0).node(
+        "share of the window in which the PLCA status of the node was OK; of all nodes the mean",
+        is_exact=True,
+    )
 
     @property
     def group(self) -> Group:

@@ -1,5 +1,7 @@
 """Labels of reports: which metrics they show, and titles of keys."""
 
+from collections.abc import Container
+
 from ethermeter.metrics import Metric
 
 MORE_COMPARED: tuple[Metric, ...] = (
@@ -32,6 +34,11 @@ MAIN_METRICS: tuple[Metric, ...] = (
     Metric.TRANSMISSION_DELAY,
     Metric.RESPONSE_TIME,
     Metric.DELAY_P99,
+    Metric.ATTEMPT_DELAY,
+    Metric.ATTEMPT_DELAY_P99,
+    Metric.ATTEMPT_DELAY_MAX,
+    Metric.CYCLE_TIME,
+    Metric.CYCLE_TIME_MAX,
     Metric.LOSS,
     Metric.COLLISIONS_PER_FRAME,
     Metric.OFFERED_LOAD_Q,
@@ -77,6 +84,21 @@ TIME_KINDS: dict[Metric, str] = {
     Metric.TIME_COLLISION: "collisions",
     Metric.TIME_IDLE: "idle",
 }
+"""Kinds of channel time on a segment …"""
+
+PLCA_TIME_KINDS: dict[Metric, str] = {
+    Metric.TIME_BEACON: "beacons",
+    Metric.TIME_COMMIT: "line held",
+    Metric.TIME_OPPORTUNITY: "opportunities not used",
+}
+"""… and those that only 10BASE-T1S has."""
+
+
+def time_kinds(metrics: Container[Metric]) -> dict[Metric, str]:
+    """Return the kinds of channel time that are known, in order."""
+    every = {**TIME_KINDS, **PLCA_TIME_KINDS}
+    return {metric: kind for metric, kind in every.items() if metric in metrics}
+
 
 KEY_TITLES: dict[str, str] = {
     "stations.count": "Number of hosts",
@@ -84,6 +106,13 @@ KEY_TITLES: dict[str, str] = {
     "flow": "Flow",
     "voice_load": "Offered voice load",
     "segment.turnaround": "Turnaround time",
+    "segment.plca.enable": "PLCA",
+    "segment.plca.node-cnt": "Opportunities of a cycle",
+    "segment.plca.to-tmr": "Opportunity in bits",
+    "segment.plca.burst-cnt": "Frames behind the first of an opportunity",
+    "segment.plca.burst-tmr": "Burst timer in bits",
+    "segment.plca.beacon-loss": "Probability to lose a beacon",
+    "segment.bit_error_rate": "Bit error rate",
     "stations": "Stations",
     "position": "Position along the cable",
     "segment.rate": "Line rate",

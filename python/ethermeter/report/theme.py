@@ -55,10 +55,16 @@ _DISTINCT: Final[dict[Ground, tuple[str, ...]]] = {
     ),
 }
 KIND_COLOURS: Final[dict[Ground, tuple[str, ...]]] = {
-    "light": ("#0072b2", "#7fb8dc", "#b9c6d0", "#d55e00", "#eceff1"),
-    "dark": ("#3f9bd8", "#28658f", "#4a5a66", "#ff8a3d", "#2a3138"),
+    "light": (
+        *("#0072b2", "#7fb8dc", "#b9c6d0", "#d55e00", "#eceff1"),
+        *("#7a3f8f", "#009e73", "#d9c27a"),
+    ),
+    "dark": (
+        *("#3f9bd8", "#28658f", "#4a5a66", "#ff8a3d", "#2a3138"),
+        *("#b98fd0", "#2fd0a0", "#8a7a45"),
+    ),
 }
-"""Frames, preambles, gaps, collisions, idle."""
+"""Frames, preambles, gaps, collisions, idle; beacons, a line that is held, opportunities."""
 
 _INK: Final[dict[Ground, dict[str, str]]] = {
     "light": {

@@ -19,6 +19,9 @@ STATION_METRICS = metrics_of(Group.SEGMENT, of_each=True)
 VOICE_METRICS = metrics_of(Group.SEGMENT_VOICE)
 """What a trial with voice has besides."""
 VOICE_STATION_METRICS = metrics_of(Group.SEGMENT_VOICE, of_each=True)
+PLCA_METRICS = metrics_of(Group.PLCA)
+"""What a trial of 10BASE-T1S has besides."""
+PLCA_STATION_METRICS = metrics_of(Group.PLCA, of_each=True)
 FLOW_METRICS = metrics_of(Group.FLOW)
 """What a trial of a network has instead: each of these of every flow and of all."""
 FLOW_VOICE_METRICS = metrics_of(Group.FLOW_VOICE)
@@ -32,13 +35,15 @@ SYNCHRONISED_METRICS = metrics_of(Group.SYNCHRONISED)
 VOICE_HISTOGRAMS: tuple[str, ...] = ("voice_delay", "sample_delay")
 FLOW_HISTOGRAMS: tuple[str, ...] = ("one_way_delay", "round_trip", "inter_arrival")
 CLOCK_HISTOGRAMS: tuple[str, ...] = ("clock_delay", "synchronised_delay")
+PLCA_HISTOGRAMS: tuple[str, ...] = ("attempt_delay", "cycle_time")
 SEGMENT_HISTOGRAMS: tuple[str, ...] = (
     "transmission_delay",
     "access_delay",
     "response_time",
     *VOICE_HISTOGRAMS,
 )
-HISTOGRAMS: tuple[str, ...] = (*SEGMENT_HISTOGRAMS, *FLOW_HISTOGRAMS, *CLOCK_HISTOGRAMS)
+NETWORK_HISTOGRAMS: tuple[str, ...] = (*SEGMENT_HISTOGRAMS, *FLOW_HISTOGRAMS, *CLOCK_HISTOGRAMS)
+HISTOGRAMS: tuple[str, ...] = (*NETWORK_HISTOGRAMS, *PLCA_HISTOGRAMS)
 HISTOGRAMS_WITHOUT_VOICE = 3
 """How many of these, from the first, a trial without voice may have."""
 PORT_COLUMNS: tuple[str, ...] = (
@@ -134,6 +139,8 @@ class TrialRows:
         Of a network: shape (classes of ports x columns,), what `CLASS_COLUMNS` name, likewise.
     clocks
         What is read of clocks, as of `clocks_of`.
+    plca
+        1 of a segment of 10BASE-T1S, else 0.
     flow_batch_counts, flow_batch_sums_s
         Of a network: shape (batches x flows x columns,), batch by batch and flow by flow what
         `BATCH_COUNTS` and `BATCH_SUMS` name; `NOT_COUNTED` and NaN what agents do not count by
@@ -165,6 +172,7 @@ class TrialRows:
     flow_batch_counts: Integers = field(default_factory=lambda: np.empty(0, np.int64))
     flow_batch_sums_s: Floats = field(default_factory=lambda: np.empty(0))
     remarks: str = ""
+    plca: int = 0
 
     @property
     def octets(self) -> int:
@@ -250,6 +258,11 @@ def has_voice(scenario: Scenario) -> bool:
     return any(isinstance(flow.arrivals, CoderArrivals) for flow in scenario.flows)
 
 
+def has_plca(scenario: Scenario) -> bool:
+    """Whether the medium of a scenario is a segment of 10BASE-T1S."""
+    return any(medium.mac.plca is not None for medium in scenario.media)
+
+
 def observations_of_scenario(
     scenario: Scenario, *, is_live: bool = False, is_theory: bool = False
 ) -> int:
@@ -264,6 +277,7 @@ def observations_of_scenario(
         flows or station_count(scenario),
         of_flows=flows > 0,
         voice=has_voice(scenario) and not of_network,
+        plca=has_plca(scenario) and not is_theory,
         clocks=0 if is_live or not flows or of_network else clocks_of(scenario),
     )
     return len(entity)
@@ -271,17 +285,25 @@ def observations_of_scenario(
 
 @lru_cache(maxsize=1024)
 def layout(
-    entities: int, *, of_flows: bool = False, voice: bool = False, clocks: int = 0
+    entities: int,
+    *,
+    of_flows: bool = False,
+    voice: bool = False,
+    plca: bool = False,
+    clocks: int = 0,
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int16]]:
     """Station or flow, and metric, of every observation of a trial, in order.
 
     First the whole segment, in the order of `METRICS`; then `STATION_METRICS`, each for all
-    stations. With voice the same of `VOICE_METRICS` and `VOICE_STATION_METRICS` follows. Of a
-    network it is `FLOW_METRICS`, with voice `FLOW_VOICE_METRICS`, and where clocks are read
-    (`clocks_of`) `clock_metrics`, of all flows and of each. Returns numbers of stations or flows
-    and indices into all of `Metric`, both of shape (rows,) and read-only.
+    stations. With voice the same of `VOICE_METRICS` and `VOICE_STATION_METRICS` follows, with PLCA
+    that of `PLCA_METRICS` and `PLCA_STATION_METRICS`. Of a network it is `FLOW_METRICS`, with voice
+    `FLOW_VOICE_METRICS`, and where clocks are read (`clocks_of`) `clock_metrics`, of all flows and
+    of each. Returns numbers of stations or flows and indices into all of `Metric`, both of shape
+    (rows,) and read-only.
     """
-    tables = [(METRICS, STATION_METRICS), (VOICE_METRICS, VOICE_STATION_METRICS)][: 1 + voice]
+    tables = [(METRICS, STATION_METRICS)]
+    tables += [(VOICE_METRICS, VOICE_STATION_METRICS)] * voice
+    tables += [(PLCA_METRICS, PLCA_STATION_METRICS)] * plca
     if of_flows:
         each = (FLOW_METRICS, FLOW_VOICE_METRICS if voice else (), clock_metrics(clocks))
         tables = [(metrics, metrics) for metrics in each]

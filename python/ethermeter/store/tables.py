@@ -22,6 +22,7 @@ from ethermeter.store.rows import (
     HISTOGRAMS,
     HISTOGRAMS_WITHOUT_VOICE,
     METRICS,
+    NETWORK_HISTOGRAMS,
     NOT_COUNTED,
     PORT_COLUMNS,
     SEGMENT_HISTOGRAMS,
@@ -172,10 +173,11 @@ def _observations(rows: "pa.Table", ids: Sequence[str]) -> "pa.Table":
     import pyarrow as pa
 
     lengths = _lengths(rows, "values")
-    stations, flows, clocks = (rows[name].to_pylist() for name in ("stations", "flows", "clocks"))
+    names = ("stations", "flows", "clocks", "plca")
+    stations, flows, clocks, plca = (rows[name].to_pylist() for name in names)
     kinds = [
-        partial(layout, own or count, of_flows=own > 0, clocks=read)
-        for own, count, read in zip(flows, stations, clocks, strict=True)
+        partial(layout, own or count, of_flows=own > 0, clocks=read, plca=turns > 0)
+        for own, count, read, turns in zip(flows, stations, clocks, plca, strict=True)
     ]
     # Trials with voice have more metrics.
     voice = [length > len(kind()[0]) for kind, length in zip(kinds, lengths.tolist(), strict=True)]
@@ -185,12 +187,15 @@ def _observations(rows: "pa.Table", ids: Sequence[str]) -> "pa.Table":
     words = METRICS
     if any(voice):
         words = (*METRICS, *VOICE_METRICS)
-    if any(flows):
+    if any(plca):
+        words = tuple(Metric)
+    elif any(flows):
         talks = any(own and has for own, has in zip(flows, voice, strict=True))
         words = tuple(
             metric
             for metric in Metric
-            if (talks or metric.group is not Group.FLOW_VOICE)
+            if metric.group is not Group.PLCA
+            and (talks or metric.group is not Group.FLOW_VOICE)
             and (any(clocks) or metric.group not in (Group.CLOCK, Group.SYNCHRONISED))
         )
     place = {metric: at for at, metric in enumerate(words)}
@@ -241,10 +246,11 @@ def _histograms(rows: "pa.Table", ids: Sequence[str], *, networks: bool) -> "pa.
         if (kinds >= HISTOGRAMS_WITHOUT_VOICE).any()
         else SEGMENT_HISTOGRAMS[:HISTOGRAMS_WITHOUT_VOICE]
     )
-    of_networks = (
-        HISTOGRAMS if rows["clocks"].to_numpy().any() else HISTOGRAMS[: -len(CLOCK_HISTOGRAMS)]
-    )
+    has_clocks = rows["clocks"].to_numpy().any()
+    of_networks = NETWORK_HISTOGRAMS[: None if has_clocks else -len(CLOCK_HISTOGRAMS)]
     words = of_networks if networks else of_segments
+    if rows["plca"].to_numpy().any():
+        words = HISTOGRAMS
     columns = {
         "trial": _trial_column(ids, _lengths(rows, "count")),
         "metric": _words(kinds, words),

@@ -74,6 +74,7 @@ class ModelInputs:
     service_s: float
     generator: bool  # Whether a user process fills buffers
     priority_waits: bool
+    has_plca: bool  # Whether the segment is one of 10BASE-T1S
     backoff: str  # "exponential", "linear", "constant" or "none"
     # contention_slot_s, sensing_interval_s, persistence, station_latency_s: Assumptions of the
     # theories
@@ -147,6 +148,7 @@ def model_inputs(scenario: Scenario, assumptions: Assumptions) -> ModelInputs:
         service_s=_mean_s(first.flow.service),
         generator=any(group.flow.generator is not None for group in groups),
         priority_waits=any(group.stations.priority_wait_ps for group in groups),
+        has_plca=medium.mac.plca is not None,
         backoff=tag_of(first.stations.backoff),
         contention_slot_s=contention_s[slot] if isinstance(slot, str) else slot / PS_PER_S,
         sensing_interval_s=_seconds(assumptions.sensing_interval_ps),

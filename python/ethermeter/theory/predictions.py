@@ -34,6 +34,10 @@ _NEEDS: dict[str, tuple[Callable[[ModelInputs], bool], str]] = {
         lambda s: s.arrivals == "poisson",
         "needs Poisson arrivals; they are {0.arrivals}",
     ),
+    "no-plca": (
+        lambda s: not s.has_plca,
+        "needs a segment of another standard than 10BASE-T1S, whose stations may use PLCA",
+    ),
     "no-generator": (
         lambda s: not s.generator,
         "needs stations without a generator, here a user process fills buffers",
@@ -95,7 +99,7 @@ class Entry:
 
     def obstacles(self, inputs: ModelInputs) -> list[str]:
         """Reasons why it does not apply to the inputs; empty if it applies."""
-        conditions = (_NEEDS[need] for need in ("no-waits", *self.needs))
+        conditions = (_NEEDS[need] for need in ("no-waits", "no-plca", *self.needs))
         return [text.format(inputs) for holds, text in conditions if not holds(inputs)]
 
 

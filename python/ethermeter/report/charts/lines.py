@@ -19,7 +19,7 @@ from ethermeter.report.charts.frame import (
     tooltip,
     values_as_texts,
 )
-from ethermeter.report.labels import TIME_KINDS, key_title
+from ethermeter.report.labels import key_title, time_kinds
 from ethermeter.report.theme import KIND_COLOURS
 
 _LABEL_STEP = 11.5
@@ -274,9 +274,10 @@ def breakdown(
     texts = list(dict.fromkeys(keys(point)[key] for point in points))
     names = curve_names(texts)
     is_count = all((read := quantity(text)) is not None and read[1] == "" for text in texts)
+    kinds = time_kinds(points[0].estimates)
     rows = []
     for point in points:
-        for order, (metric, kind) in enumerate(TIME_KINDS.items()):
+        for order, (metric, kind) in enumerate(kinds.items()):
             if metric in point.estimates and math.isfinite(point.estimates[metric].value):
                 rows.append(
                     {
@@ -313,7 +314,7 @@ def breakdown(
             "color": {
                 "field": "k",
                 "type": "nominal",
-                "scale": {"domain": list(TIME_KINDS.values())},
+                "scale": {"domain": list(kinds.values())},
                 "legend": {"title": None},
             },
             "tooltip": [

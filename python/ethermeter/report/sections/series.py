@@ -24,6 +24,7 @@ from ethermeter.report.labels import (
     VOICE_GRAPHS,
     key_title,
     meaning,
+    time_kinds,
 )
 from ethermeter.report.sections.bounds import bound_blocks
 from ethermeter.report.sections.clocks import CLOCK_MAIN_METRICS, clock_blocks
@@ -291,11 +292,12 @@ def _breakdowns(points: Sequence[Point], axes: Axes) -> list[Block]:
 
 def _breakdown(points: Sequence[Point], key: str, title: str, text: str) -> Figure:
     shown = spread(points, MOST_BARS)
+    kinds = time_kinds(points[0].estimates)
     rows = [
-        [keys(point)[key], *(f"{point.estimates[metric].value:.2%}" for metric in TIME_KINDS)]
+        [keys(point)[key], *(f"{point.estimates[metric].value:.2%}" for metric in kinds)]
         for point in shown
     ]
-    numbers = Table([key_title(key), *TIME_KINDS.values()], rows, "Shares of channel time")
+    numbers = Table([key_title(key), *kinds.values()], rows, "Shares of channel time")
     chart = breakdown(shown, key, title=key_title(key))
     return Figure(chart, title, text, numbers, kind="low")
 

@@ -1,0 +1,263 @@
+"""PLCA of 10BASE-T1S: [segment.plca], [segment.phy] and the table `plca` of a group of stations.
+
+Keys have the names of Linux: `ethtool --set-plca-cfg DEV enable on node-id 0 node-cnt 8`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+from typing import Annotated
+
+from pydantic import Field, PlainValidator, WithJsonSchema
+
+from ethermeter import scenario
+from ethermeter.experiment.quantity import (
+    PositiveTime,
+    Table,
+    Time,
+    complaint,
+    number,
+    time_up_to,
+    written,
+)
+from ethermeter.faults import Faults
+from ethermeter.scenario import CsmaCd
+
+STANDARD = "10base-t1s"
+"""The standard that has PLCA."""
+MOST_IDS = 255
+"""Opportunities that a cycle may have (802.3-2022 clause 148: plca_node_count)."""
+LONGEST_LATENCY_PS = 10_000_000
+"""Latency that a PHY may have; clause 147 allows about 1 us."""
+HIGHEST_BIT_ERROR_RATE = 0.01
+
+NodeIds = tuple[tuple[int, ...], ...]
+
+
+@cache
+def timing() -> Mapping[str, int]:
+    """Return timers of PLCA and lengths of its signals in bits."""
+    from ethermeter import _core
+
+    return {key: value for key, value in _core.plca_timing().items() if key != "sources"}
+
+
+class Outage(Table):
+    """A time in which something is off."""
+
+    at: Time
+    """When it begins, from the begin of the trial."""
+    lasts: PositiveTime = Field(alias="for")
+    """How long it lasts."""
+
+
+Outages = Annotated[list[Outage], Field(min_length=1, max_length=1000)]
+
+
+class Phy(Table):
+    """Latencies of the PHYs on the segment."""
+
+    transmit: Annotated[int, *time_up_to(LONGEST_LATENCY_PS)] = written("0 s")
+    """From the MII (TX_EN) to the line."""
+    carrier_on: Annotated[int, *time_up_to(LONGEST_LATENCY_PS)] = written("0 s")
+    """From the begin of a signal on the line to carrier (CRS)."""
+    carrier_off: Annotated[int, *time_up_to(LONGEST_LATENCY_PS)] = written("0 s")
+    """From the end of a signal on the line to the end of carrier."""
+
+
+def _whole(least: int, most: int) -> tuple[PlainValidator, WithJsonSchema]:
+    """Return the reader of a setting that clause 30.16 limits."""
+
+    def read(value: object) -> int:
+        if isinstance(value, int) and not isinstance(value, bool) and least <= value <= most:
+            return value
+        raise complaint(f"expected an integer from {least} to {most} (802.3-2022 clause 30.16)")
+
+    return PlainValidator(read), WithJsonSchema(
+        {"type": "integer", "minimum": least, "maximum": most}
+    )
+
+
+class _Settings(Table):
+    """Settings of PLCA at a node."""
+
+    enable: bool | None = None
+    """Whether PLCA is on."""
+    node_count: Annotated[int, *_whole(1, MOST_IDS)] | None = Field(None, alias="node-cnt")
+    """Opportunities of a cycle, by the coordinator; one more than the highest ID if absent."""
+    opportunity: Annotated[int, *_whole(1, 255)] | None = Field(None, alias="to-tmr")
+    """Length of an opportunity that is not used, in bit times; 32 if absent."""
+    burst_count: Annotated[int, *_whole(0, 255)] | None = Field(None, alias="burst-cnt")
+    """Frames that may follow the first of an opportunity; 0 if absent."""
+    burst_time: Annotated[int, *_whole(0, 255)] | None = Field(None, alias="burst-tmr")
+    """How long the line is held for the next of them, in bit times; 128 if absent."""
+    fall_back: bool | None = Field(None, alias="fall-back")
+    """Whether a node uses CSMA/CD while there are no beacons; true if absent."""
+
+
+class SegmentPlca(_Settings):
+    """PLCA of all stations, and beacons that are lost."""
+
+    beacon_loss: Annotated[float, *number("a probability", least=0, most=1)] = Field(
+        0, alias="beacon-loss", validate_default=True
+    )
+    """Probability that a node does not hear a beacon."""
+
+
+def _ids(value: object) -> NodeIds:
+    """Read an ID, IDs one a station, or several IDs for each station."""
+
+    def one(given: object) -> int:
+        if isinstance(given, int) and not isinstance(given, bool) and 0 <= given < MOST_IDS:
+            return given
+        raise complaint(
+            f"expected a number from 0 to {MOST_IDS - 1} (802.3-2022 clause 148), a list with one"
+            " for each station, or a list with a list for each station"
+        )
+
+    if not isinstance(value, list):
+        return ((one(value),),)
+    if not value:
+        one(None)
+    several = [given if isinstance(given, list) and given else [given] for given in value]
+    return tuple([tuple([one(given) for given in of]) for of in several])
+
+
+_ID_SCHEMA = {"type": "integer", "minimum": 0, "maximum": MOST_IDS - 1}
+_LISTS = [_ID_SCHEMA, {"type": "array", "items": _ID_SCHEMA, "minItems": 1}]
+
+
+class GroupPlca(_Settings):
+    """PLCA of a group of stations; what is absent is that of the segment."""
+
+    ids: (
+        Annotated[
+            NodeIds,
+            PlainValidator(_ids),
+            WithJsonSchema(
+                {"oneOf": [*_LISTS, {"type": "array", "items": {"oneOf": _LISTS}, "minItems": 1}]}
+            ),
+        ]
+        | None
+    ) = Field(None, alias="node-id")
+    """ID of each station: its turn in the cycle, and 0 the coordinator; the next free if absent."""
+    off: Outages | None = None
+    """When PLCA is switched off."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a file says of PLCA at a group, with the number of its stations."""
+
+    group: GroupPlca | None
+    count: int
+
+
+def medium_of(
+    csma_cd: CsmaCd, plca: SegmentPlca | None, phy: Phy | None, bit_error_rate: float
+) -> scenario.Plca:
+    """Return the constants of a bus."""
+    bits = {key: timing()[key] for key in _BUS_BITS}
+    latencies = phy or Phy()
+    return scenario.Plca(
+        csma_cd=csma_cd,
+        **bits,
+        transmit_ps=latencies.transmit,
+        carrier_on_ps=latencies.carrier_on,
+        carrier_off_ps=latencies.carrier_off,
+        beacon_loss=float(plca.beacon_loss) if plca is not None else 0.0,
+        bit_error_rate=float(bit_error_rate),
+    )
+
+
+_BUS_BITS = (
+    *("end_delimiter_bits", "beacon_bits", "beacon_detection_bits", "invalid_beacon_bits"),
+    *("delay_line_bits", "pending_bits", "commit_bits", "status_bits"),
+)
+
+
+def nodes_of(
+    segment: SegmentPlca | None, groups: Sequence[Wanted], faults: Faults
+) -> list[scenario.PlcaNodes | None]:
+    """Return PLCA of each group; None of groups that do not use it.
+
+    Groups without IDs get the lowest free ones, in the order of the file.
+    """
+    uses = [_is_on(segment, wanted.group) for wanted in groups]
+    given = [
+        _given_ids(wanted, index, faults) if used else None
+        for index, (used, wanted) in enumerate(zip(uses, groups, strict=True))
+    ]
+    taken = {id for ids in given if ids is not None for of in ids for id in of}
+    free = iter([id for id in range(MOST_IDS) if id not in taken])
+    ids: list[NodeIds | None] = []
+    for index, (used, wanted, known) in enumerate(zip(uses, groups, given, strict=True)):
+        found = known
+        if used and found is None:
+            found = tuple([(id,) for _, id in zip(range(wanted.count), free, strict=False)])
+            if len(found) < wanted.count:
+                allowed = f"expected at most {MOST_IDS} node IDs in all (802.3-2022 clause 148)"
+                faults.add(("stations", index, "count"), wanted.count, allowed)
+        ids.append(found)
+    highest = max((id for found in ids for of in found or () for id in of), default=0)
+    return [
+        None if found is None else _nodes(segment, wanted.group, found, highest + 1)
+        for wanted, found in zip(groups, ids, strict=True)
+    ]
+
+
+def _is_on(segment: SegmentPlca | None, group: GroupPlca | None) -> bool:
+    if group is not None and group.enable is not None:
+        return group.enable
+    if segment is not None:
+        return segment.enable is not False
+    return group is not None
+
+
+def _given_ids(wanted: Wanted, index: int, faults: Faults) -> NodeIds | None:
+    if wanted.group is None or (ids := wanted.group.ids) is None:
+        return None
+    if wanted.count == 1:
+        return (tuple([id for of in ids for id in of]),)
+    if len(ids) != wanted.count:
+        allowed = f"expected a node ID, or a list of them, for each of the {wanted.count} stations"
+        faults.add(("stations", index, "plca", "node-id"), f"{len(ids)} entries", allowed)
+    return ids
+
+
+def _nodes(
+    segment: SegmentPlca | None, group: GroupPlca | None, ids: NodeIds, count: int
+) -> scenario.PlcaNodes:
+    def setting(name: str, default: int) -> int:
+        for table in (group, segment):
+            found: int | None = getattr(table, name, None)
+            if found is not None:
+                return found
+        return default
+
+    return scenario.PlcaNodes(
+        ids=ids,
+        node_count=setting("node_count", count),
+        opportunity_bits=setting("opportunity", timing()["opportunity_bits"]),
+        burst_count=setting("burst_count", 0),
+        burst_bits=setting("burst_time", timing()["burst_bits"]),
+        falls_back=bool(setting("fall_back", 1)),
+        off=intervals_of(group.off) if group is not None else (),
+    )
+
+
+def intervals_of(outages: Sequence[Outage] | None) -> tuple[scenario.Interval, ...]:
+    """Return times in which something is off, in rising order."""
+    found = [(outage.at, outage.at + outage.lasts) for outage in outages or ()]
+    return tuple([scenario.Interval(from_ps=begin, to_ps=end) for begin, end in sorted(found)])
+
+
+def check_outages(outages: Sequence[Outage] | None, key: tuple[str, ...], faults: Faults) -> None:
+    """Find outages that overlap or touch."""
+    found = sorted(enumerate(outages or ()), key=lambda each: each[1].at)
+    for (_, before), (index, outage) in pairwise(found):
+        if outage.at <= before.at + before.lasts:
+            end = f"{(before.at + before.lasts) / 1e12:g} s"
+            allowed = f"expected it after the end of the one before, {end}"
+            faults.add((*key, index, "at"), f"{outage.at / 1e12:g} s", allowed)

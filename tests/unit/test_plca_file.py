@@ -1,0 +1,241 @@
+"""Files of 10BASE-T1S: what they become, what they answer, and every fault of their keys."""
+
+import re
+from pathlib import Path
+
+import pytest
+from ethermeter import plan
+from ethermeter.engines.simulation import run_trial
+from ethermeter.experiment import load
+from ethermeter.metrics import ALL, Metric
+from ethermeter.scenario import Interval, PlcaNodes, Scenario
+from ethermeter.store.rows import layout
+from faults_at import expect_fault
+
+HEAD = 'title = "t"\n[phases]\nsettle = "1 ms"\ntransmit = "100 ms"\nmeasure = "last 50 ms"\n'
+BUS = '[segment]\nstandard = "10base-t1s"\ndelays = [["0 s"]]\n'
+PLCA = BUS + "[segment.plca]\n"
+SHARES = (
+    *(Metric.TIME_FRAME, Metric.TIME_PREAMBLE, Metric.TIME_GAP, Metric.TIME_COLLISION),
+    *(Metric.TIME_IDLE, Metric.TIME_BEACON, Metric.TIME_COMMIT, Metric.TIME_OPPORTUNITY),
+)
+
+
+def stations(name="node", *, count=9, frames="64 B", arrivals='"saturated"', more=""):
+    return (
+        f'[[stations]]\nname = "{name}"\ncount = {count}\nframes = "{frames}"\n'
+        f"arrivals = {arrivals}\n{more}\n"
+    )
+
+
+def scenario(folder: Path, text: str) -> Scenario:
+    path = folder / "bus.toml"
+    path.write_text(text, encoding="utf-8")
+    return load(path).scenarios.at([])
+
+
+def nodes(folder: Path, text: str) -> list[PlcaNodes | None]:
+    return [group.plca for group in scenario(folder, text).media[0].stations]
+
+
+def answer(folder: Path, text: str) -> dict[Metric, float]:
+    """Return the values of a bus as a whole."""
+    path = folder / "bus.toml"
+    path.write_text(text, encoding="utf-8")
+    (trial,) = plan.expand([load(path)]).trials
+    rows = run_trial(trial.line, trial.scenario)
+    entity, metric = layout(rows.stations, plca=True)
+    every = tuple(Metric)
+    return {
+        every[number]: value
+        for number, of, value in zip(metric, entity, rows.values, strict=True)
+        if of == ALL
+    }
+
+
+def test_ids_are_the_lowest_free_ones_and_a_cycle_has_room_for_all(tmp_path):
+    groups = stations("a", count=2, more="plca = { node-id = [0, 3] }") + stations("b", count=3)
+    first, second = nodes(tmp_path, HEAD + PLCA + groups)
+    assert first is not None
+    assert second is not None
+    assert first.ids == ((0,), (3,))
+    assert second.ids == ((1,), (2,), (4,))
+    assert first.node_count == second.node_count == 5
+
+
+def test_a_group_has_the_settings_of_the_segment_but_for_its_own(tmp_path):
+    text = (
+        HEAD
+        + PLCA
+        + "to-tmr = 24\nburst-cnt = 2\nbeacon-loss = 0.25\n"
+        + stations("a", count=1, more="plca = { burst-cnt = 0, node-cnt = 20, fall-back = false }")
+        + stations("b", count=1, more="plca = { node-id = [1, 7], burst-tmr = 200 }")
+        + stations("c", count=1, more="plca = { enable = false }")
+    )
+    first, second, third = nodes(tmp_path, text)
+    assert first == PlcaNodes(
+        ids=((0,),), node_count=20, opportunity_bits=24, burst_bits=128, falls_back=False
+    )
+    assert second == PlcaNodes(
+        ids=((1, 7),), node_count=8, opportunity_bits=24, burst_count=2, burst_bits=200
+    )
+    assert third is None
+    bus = scenario(tmp_path, text).media[0].mac.plca
+    assert bus is not None
+    assert bus.beacon_loss == 0.25
+
+
+def test_without_the_table_of_the_segment_only_groups_that_say_so_take_turns(tmp_path):
+    text = HEAD + BUS + stations("a", count=1, more="plca = {}") + stations("b", count=1)
+    first, second = nodes(tmp_path, text)
+    assert first is not None
+    assert second is None
+    assert nodes(tmp_path, HEAD + BUS + stations())[0] is None
+    text = HEAD + PLCA + "enable = false\n" + stations()
+    assert nodes(tmp_path, text)[0] is None
+
+
+def test_times_of_outages_are_those_of_the_trial(tmp_path):
+    more = (
+        'down = [{ at = "20 ms", for = "5 ms" }, { at = "1 ms", for = "1 ms" }]\n'
+        'plca = { off = [{ at = "50 ms", for = "10 ms" }] }'
+    )
+    (group,) = scenario(tmp_path, HEAD + PLCA + stations(more=more)).media[0].stations
+    ms = 10**9
+    assert group.down == (
+        Interval(from_ps=ms, to_ps=2 * ms),
+        Interval(from_ps=20 * ms, to_ps=25 * ms),
+    )
+    assert group.plca is not None
+    assert group.plca.off == (Interval(from_ps=50 * ms, to_ps=60 * ms),)
+
+
+@pytest.mark.parametrize(
+    ("count", "octets", "cycle_us"),
+    [(9, 64, 614.0), (17, 64, 1158.0), (41, 64, 2790.0), (9, 1518, 11_082.8)],
+)
+def test_every_cycle_of_a_saturated_bus_has_the_length_of_the_closed_form(
+    tmp_path, count, octets, cycle_us
+):
+    # 20 + N (8 (L + 9) + 96) bits of 100 ns.
+    found = answer(tmp_path, HEAD + PLCA + stations(count=count, frames=f"{octets} B"))
+    assert found[Metric.CYCLE_TIME_MAX] == pytest.approx(cycle_us * 1e-6, rel=1e-12)
+    assert found[Metric.CYCLE_TIME] == pytest.approx(cycle_us * 1e-6, rel=1e-12)
+
+
+def test_every_cycle_of_an_idle_bus_has_nine_opportunities_of_32_bits_and_a_beacon(tmp_path):
+    found = answer(tmp_path, HEAD + PLCA + stations(arrivals='{ poisson = "0.001 /s" }'))
+    assert found[Metric.CYCLE_TIME_MAX] == pytest.approx(30.8e-6, rel=1e-12)
+    assert found[Metric.TIME_BEACON] == pytest.approx(20 / 308, rel=1e-3)
+    assert found[Metric.TIME_OPPORTUNITY] == pytest.approx(288 / 308, rel=1e-3)
+    # 50 ms are 1623.4 cycles.
+    assert found[Metric.OPPORTUNITIES] in range(1622 * 9, 1625 * 9)
+
+
+FAULTY = {
+    "sound": "",
+    "a coordinator that dies": 'down = [{ at = "60 ms", for = "20 ms" }]',
+    "PLCA off at a time": 'plca = { off = [{ at = "60 ms", for = "20 ms" }] }',
+    "two nodes of one ID": "plca = { node-id = [0, 1, 1, 2] }",
+    "two coordinators": "plca = { node-id = [0, 0, 1, 2] }",
+    "no coordinator": "plca = { node-id = [1, 2, 3, 4] }",
+}
+
+
+@pytest.mark.parametrize("fault", FAULTY)
+@pytest.mark.parametrize("arrivals", ['"saturated"', "{ poisson_load = 0.4 }"])
+def test_shares_of_channel_time_sum_to_one_and_frames_go_on(tmp_path, fault, arrivals):
+    lost = "" if fault == "sound" else "beacon-loss = 0.01\n"
+    text = (
+        HEAD
+        + PLCA
+        + lost
+        + stations(count=4, arrivals=arrivals, more=FAULTY[fault])
+        + stations("plain", count=2, arrivals=arrivals, more="plca = { enable = false }")
+    )
+    found = answer(tmp_path, text)
+    assert sum(found[metric] for metric in SHARES) == pytest.approx(1, abs=1e-12)
+    assert found[Metric.FRAMES] > 30
+
+
+MALFORMED = {
+    "PLCA on another standard": (
+        BUS.replace("10base-t1s", "ieee-10") + "[segment.plca]\n" + stations(),
+        "segment.standard",
+        '"10base-t1s" with segment.plca',
+    ),
+    "PHYs of another standard": (
+        BUS.replace("10base-t1s", "ieee-10") + '[segment.phy]\ntransmit = "1 us"\n' + stations(),
+        "segment.standard",
+        "with segment.phy",
+    ),
+    "a silent station of another standard": (
+        BUS.replace("10base-t1s", "ieee-10")
+        + stations(more='down = [{ at = "0 s", for = "1 s" }]'),
+        "segment.standard",
+        "with stations.0.down",
+    ),
+    "underscores": (PLCA + "to_tmr = 32\n" + stations(), "segment.plca.to_tmr", "to-tmr"),
+    "no opportunity": (PLCA + "to-tmr = 0\n" + stations(), "segment.plca.to-tmr", "from 1 to 255"),
+    "long opportunity": (PLCA + "to-tmr = 256\n" + stations(), "segment.plca.to-tmr", "30.16"),
+    "no nodes": (PLCA + "node-cnt = 0\n" + stations(), "segment.plca.node-cnt", "from 1 to 255"),
+    "long burst": (PLCA + "burst-cnt = 256\n" + stations(), "segment.plca.burst-cnt", "0 to 255"),
+    "burst timer": (PLCA + "burst-tmr = -1\n" + stations(), "segment.plca.burst-tmr", "0 to 255"),
+    "enable a number": (PLCA + "enable = 1\n" + stations(), "segment.plca.enable", "true or false"),
+    "loss above one": (
+        PLCA + "beacon-loss = 1.5\n" + stations(),
+        "segment.plca.beacon-loss",
+        "from 0 to 1",
+    ),
+    "many errors": (BUS + "bit_error_rate = 0.5\n" + stations(), "segment.bit_error_rate", "0.01"),
+    "slow PHY": (
+        BUS + '[segment.phy]\ncarrier_on = "11 us"\n' + stations(),
+        "segment.phy.carrier_on",
+        "at most",
+    ),
+    "turnaround": (BUS + 'turnaround = "1 us"\n' + stations(), "segment.turnaround", "segment.phy"),
+    "ID of no node": (
+        PLCA + stations(more="plca = { node-id = 255 }"),
+        "stations.0.plca.node-id",
+        "from 0 to 254",
+    ),
+    "no IDs": (PLCA + stations(more="plca = { node-id = [] }"), "stations.0.plca.node-id", "254"),
+    "few IDs": (
+        PLCA + stations(more="plca = { node-id = [0, 1] }"),
+        "stations.0.plca.node-id",
+        "for each of the 9 stations",
+    ),
+    "many stations": (PLCA + stations(count=256), "stations.0.count", "at most 255"),
+    "short frames": (PLCA + stations(frames="41 B"), "stations.0.frames", "at least 42 B"),
+    "outages at once": (
+        PLCA + stations(more='down = [{ at = "1 s", for = "1 s" }, { at = "2 s", for = "1 s" }]'),
+        "stations.0.down.1.at",
+        "after the end of the one before, 2 s",
+    ),
+    "outage without an end": (
+        PLCA + stations(more='down = [{ at = "1 s" }]'),
+        "stations.0.down.0.for",
+        "required",
+    ),
+    "no outages": (
+        PLCA + stations(more="plca = { off = [] }"),
+        "stations.0.plca.off",
+        "at least 1",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MALFORMED)
+def test_a_fault_has_its_key_and_what_is_allowed(tmp_path, name):
+    text, key, allowed = MALFORMED[name]
+    expect_fault(tmp_path, HEAD + text, key=key, allowed=allowed)
+
+
+def test_examples_of_the_documentation_are_sound(tmp_path):
+    page = Path(__file__).parents[2] / "docs" / "plca.md"
+    blocks = re.findall(r"```toml\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    assert blocks
+    for block in blocks:
+        path = tmp_path / "example.toml"
+        path.write_text(block, encoding="utf-8")
+        load(path)
