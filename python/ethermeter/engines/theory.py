@@ -12,7 +12,15 @@ from ethermeter.engines.simulation import observe, simulated
 from ethermeter.metrics import caution_mask, without_samples
 from ethermeter.scenario import Scenario
 from ethermeter.stations import station_count
-from ethermeter.store.rows import METRICS, STATION_METRICS, TrialRows, formula_rows
+from ethermeter.store.rows import (
+    METRICS,
+    PLCA_METRICS,
+    PLCA_STATION_METRICS,
+    STATION_METRICS,
+    TrialRows,
+    formula_rows,
+    has_plca,
+)
 from ethermeter.theory.ablation import ablated
 from ethermeter.theory.idealised import IdealisedScenario, ideal
 from ethermeter.theory.inputs import model_inputs
@@ -35,14 +43,22 @@ def run_trial(trial: Trial, model: str) -> TrialRows:
     if not verdict.applies:
         raise ValueError(f"{model} does not apply: {verdict.obstacles[0]}")
     stations = station_count(scenario)
-    values = np.full(len(METRICS) + stations * len(STATION_METRICS), math.nan)
-    values[: len(METRICS)] = [verdict.values.get(metric, math.nan) for metric in METRICS]
+    tables = [(METRICS, STATION_METRICS)]
+    tables += [(PLCA_METRICS, PLCA_STATION_METRICS)] * has_plca(scenario)
+    values = np.concatenate(
+        [
+            [*(verdict.values.get(metric, math.nan) for metric in of_all)]
+            + [math.nan] * (stations * len(of_each))
+            for of_all, of_each in tables
+        ]
+    )
     mask = without_samples(np.full(len(values), caution_mask(verdict.cautions)), values)
     return formula_rows(
         values,
         mask,
         stations=stations,
         cells=stations * scenario.batches,
+        plca=int(has_plca(scenario)),
         core_s=time.perf_counter() - begin_s,
     )
 

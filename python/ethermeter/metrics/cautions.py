@@ -91,7 +91,7 @@ class Caution(StrEnum):
     )
     UPPER_BOUND = (
         "upper-bound",
-        "a worst case by network calculus: no value is ever above it; most are far below",
+        "a worst case by theory: no value is ever above it; most are far below",
     )
     NO_BOUND = (
         "no-bound",

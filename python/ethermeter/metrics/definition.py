@@ -31,7 +31,7 @@ class Group(Enum):
 
     SEGMENT = ("every trial of a segment", "station", "simulation, theory")
     SEGMENT_VOICE = ("a segment on which some station has a coder", "station", "simulation")
-    PLCA = ("a segment of 10BASE-T1S", "station", "simulation")
+    PLCA = ("a segment of 10BASE-T1S", "station", "simulation, theory")
     FLOW = ("every trial of a network", "flow", "simulation, live, theory")
     FLOW_VOICE = ("a network in which some flow has a coder", "flow", "simulation, live")
     CLOCK = ("a simulated network whose hosts have clocks", "flow", "simulation")

@@ -190,6 +190,7 @@ def formula_rows(
     ports: Integers | None = None,
     port_classes: Integers | None = None,
     remarks: str = "",
+    plca: int = 0,
     core_s: float = 0.0,
 ) -> TrialRows:
     """Return the rows of a formula: no frames, in `cells` batches of stations, and no histograms.
@@ -215,6 +216,7 @@ def formula_rows(
         ports=none if ports is None else ports,
         port_classes=none if port_classes is None else port_classes,
         remarks=remarks,
+        plca=plca,
     )
 
 
@@ -277,7 +279,7 @@ def observations_of_scenario(
         flows or station_count(scenario),
         of_flows=flows > 0,
         voice=has_voice(scenario) and not of_network,
-        plca=has_plca(scenario) and not is_theory,
+        plca=has_plca(scenario),
         clocks=0 if is_live or not flows or of_network else clocks_of(scenario),
     )
     return len(entity)

@@ -35,6 +35,7 @@ from ethermeter.stations import (
     talking_share,
 )
 from ethermeter.theory.assumptions import ROUND_TRIP, SLOT_TIME, Assumptions
+from ethermeter.theory.bus import Bus, bus_of
 
 PS_PER_S = 1e12
 Floats = npt.NDArray[np.float64]
@@ -74,7 +75,7 @@ class ModelInputs:
     service_s: float
     generator: bool  # Whether a user process fills buffers
     priority_waits: bool
-    has_plca: bool  # Whether the segment is one of 10BASE-T1S
+    bus: Bus | None  # Of 10BASE-T1S; None of other segments
     backoff: str  # "exponential", "linear", "constant" or "none"
     # contention_slot_s, sensing_interval_s, persistence, station_latency_s: Assumptions of the
     # theories
@@ -82,6 +83,11 @@ class ModelInputs:
     sensing_interval_s: float | None
     persistence: float
     station_latency_s: float
+
+    @property
+    def why_unbounded(self) -> str:
+        """Why nodes of 10BASE-T1S have no bound; empty where they have one."""
+        return "; ".join(self.bus.obstacles) if self.bus is not None else ""
 
     @property
     def packet_s(self) -> float:
@@ -148,7 +154,7 @@ def model_inputs(scenario: Scenario, assumptions: Assumptions) -> ModelInputs:
         service_s=_mean_s(first.flow.service),
         generator=any(group.flow.generator is not None for group in groups),
         priority_waits=any(group.stations.priority_wait_ps for group in groups),
-        has_plca=medium.mac.plca is not None,
+        bus=bus_of(scenario),
         backoff=tag_of(first.stations.backoff),
         contention_slot_s=contention_s[slot] if isinstance(slot, str) else slot / PS_PER_S,
         sensing_interval_s=_seconds(assumptions.sensing_interval_ps),

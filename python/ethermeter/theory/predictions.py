@@ -15,6 +15,7 @@ import numpy as np
 
 from ethermeter import theory
 from ethermeter.metrics import Caution, Metric
+from ethermeter.metrics.formulas import PS_PER_S
 from ethermeter.theory.inputs import ModelInputs
 from ethermeter.theory.simplifications import OTHER_PROTOCOL, Simplification, named, violated
 
@@ -34,9 +35,14 @@ _NEEDS: dict[str, tuple[Callable[[ModelInputs], bool], str]] = {
         lambda s: s.arrivals == "poisson",
         "needs Poisson arrivals; they are {0.arrivals}",
     ),
-    "no-plca": (
-        lambda s: not s.has_plca,
+    "no-bus": (
+        lambda s: s.bus is None,
         "needs a segment of another standard than 10BASE-T1S, whose stations may use PLCA",
+    ),
+    "bus": (lambda s: s.bus is not None, "needs a segment of 10BASE-T1S"),
+    "turns": (
+        lambda s: s.bus is None or s.bus.is_bounded,
+        "needs nodes that take turns: {0.why_unbounded}",
     ),
     "no-generator": (
         lambda s: not s.generator,
@@ -81,6 +87,7 @@ class Prediction:
 
     values: Mapping[Metric, float]
     outside_range: bool
+    is_bound: bool = False  # Whether values are upper bounds
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +106,8 @@ class Entry:
 
     def obstacles(self, inputs: ModelInputs) -> list[str]:
         """Reasons why it does not apply to the inputs; empty if it applies."""
-        conditions = (_NEEDS[need] for need in ("no-waits", "no-plca", *self.needs))
+        always = ("no-waits",) if "bus" in self.needs else ("no-waits", "no-bus")
+        conditions = (_NEEDS[need] for need in (*always, *self.needs))
         return [text.format(inputs) for holds, text in conditions if not holds(inputs)]
 
 
@@ -137,6 +145,7 @@ def judge(model: str, inputs: ModelInputs) -> Verdict:
     cautions = {
         Caution.OUTSIDE_MODEL_RANGE: predicted.outside_range,
         Caution.OTHER_PROTOCOL: bool(OTHER_PROTOCOL & set(found)),
+        Caution.UPPER_BOUND: predicted.is_bound,
     }
     return Verdict(
         model, (), found, tuple(name for name, holds in cautions.items() if holds), predicted.values
@@ -408,6 +417,24 @@ def _tasaka(s: ModelInputs) -> Prediction:
     return Prediction(values, bool(found.outside_range))
 
 
+def _turns_parameters(s: ModelInputs) -> Parameters:
+    assert s.bus is not None
+    frame_octets = max(node.longest_bits for node in s.bus.nodes) / 8
+    return {"nodes": s.bus.node_count, "active": len(s.bus.nodes), "frame_octets": frame_octets}
+
+
+def _turns(s: ModelInputs) -> Prediction:
+    """Predict the largest times: upper bounds."""
+    assert s.bus is not None
+    bus = s.bus
+    values = {
+        Metric.CYCLE_TIME_MAX: bus.longest_ps / PS_PER_S,
+        Metric.ATTEMPT_DELAY_MAX: max(map(bus.attempt_delay_ps, bus.nodes)) / PS_PER_S,
+        Metric.ACCESS_DELAY_MAX: max(map(bus.access_delay_ps, bus.nodes)) / PS_PER_S,
+    }
+    return Prediction(values, outside_range=False, is_bound=True)
+
+
 _ONE_OF_MANY = "poisson apart longer several"
 _ATTEMPTS = "infinite-population poisson-attempts equally-far no-overhead"
 _IN_SLOTS = "slotted non-persistent fixed-retransmission equally-far no-overhead constant-collision"
@@ -494,5 +521,6 @@ ENTRIES: dict[str, Entry] = {
         _tasaka_parameters,
         _tasaka,
     ),
+    "plca-2019": _entry("", "bus turns", _turns_parameters, _turns),
 }
 """Every model that can answer an experiment, in order of publication."""

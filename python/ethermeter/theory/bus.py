@@ -1,0 +1,270 @@
+"""A bus of 10BASE-T1S whose nodes take turns: its cycles, and the longest access delays.
+
+The longest cycle is no bound of the access delay: a node whose frame met a logical collision lets
+its opportunity pass until `pending_timer` is over, and waits for a cycle from there on. `Bus` has
+both, and the longest access delay by two definitions.
+
+All times are whole picoseconds. The bounds hold while every node hears every beacon.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from ethermeter.scenario import (
+    ExponentialBackoff,
+    Lengths,
+    NoneBackoff,
+    Plca,
+    SamplesLengths,
+    Scenario,
+)
+from ethermeter.stations import Group, groups_of, lengths_of, medium_of
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A node that takes turns."""
+
+    group: str
+    ids: tuple[int, ...]
+    """Its opportunities, in rising order."""
+    shortest_bits: int
+    longest_bits: int
+    """Its frames, destination address to FCS."""
+    burst_count: int
+    """Frames that may follow the first of an opportunity."""
+
+
+@dataclass(frozen=True)
+class Bus:
+    """A bus as its nodes are configured; times in ps."""
+
+    bit_ps: int
+    plca: Plca
+    node_count: int
+    """Opportunities of a cycle, by the coordinator."""
+    opportunity_ps: int
+    """An opportunity that is not used."""
+    farthest_ps: int
+    """Longest propagation between two nodes."""
+    nodes: tuple[Node, ...]
+    """Nodes that use PLCA."""
+    obstacles: tuple[str, ...]
+    """Why there is no bound; empty if there is one."""
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether access delays have a bound."""
+        return not self.obstacles
+
+    @cached_property
+    def _owners(self) -> list[Node | None]:
+        """Owner of each opportunity of a cycle."""
+        of = {id: node for node in self.nodes for id in node.ids}
+        return [of.get(id) for id in range(self.node_count)]
+
+    @property
+    def _handover_ps(self) -> int:
+        """How long the end of a signal takes at most until all nodes hear it."""
+        return self.plca.transmit_ps + self.farthest_ps + self.plca.carrier_off_ps
+
+    @property
+    def beacon_ps(self) -> int:
+        """A beacon, until all nodes have heard its end."""
+        return self.plca.beacon_bits * self.bit_ps + self._handover_ps
+
+    @property
+    def empty_ps(self) -> int:
+        """Cycle in which no node sends."""
+        return self.beacon_ps + self.node_count * self.opportunity_ps
+
+    @property
+    def longest_ps(self) -> int:
+        """Cycle in which every node sends all that it may, each frame after a held line."""
+        return self.beacon_ps + sum(self.used_ps(owner) for owner in self._owners)
+
+    def used_ps(self, node: Node | None, *, frames: int | None = None) -> int:
+        """Return the longest opportunity of a node; of nobody's ID, one that is not used.
+
+        `frames` sets how many it sends; all that it may unless given.
+        """
+        if node is None:
+            return self.opportunity_ps
+        count = 1 + node.burst_count if frames is None else frames
+        # A line is held in vain for at most 255 bits, which is less than a frame.
+        return count * (self._gap_ps + self._sent_ps(node.longest_bits)) + self._handover_ps
+
+    @property
+    def _gap_ps(self) -> int:
+        return self.plca.csma_cd.gap_bits * self.bit_ps
+
+    def _sent_ps(self, frame_bits: int) -> int:
+        """Return the time of a frame with its preamble and end delimiter."""
+        around = self.plca.csma_cd.preamble_bits + self.plca.end_delimiter_bits
+        return (around + frame_bits) * self.bit_ps
+
+    def attempt_delay_ps(self, node: Node) -> int:
+        """Return the longest time from the first attempt of the MAC to the start on the line.
+
+        The node lets an opportunity pass just before its frame is pending, and then all others send
+        all that they may until its next one, for which it holds the line for a gap.
+        """
+        passed = self._pending_ps(node)
+        return passed + self.opportunity_ps + self._others_ps(node, used=True) + self._gap_ps
+
+    def access_delay_ps(self, node: Node) -> int:
+        """Return the longest time from the head of the queue to the start on the line.
+
+        Before its first attempt the MAC defers to a frame of another node, and for a gap.
+        """
+        others = [each.longest_bits for each in self.nodes if each is not node]
+        deferral = self._gap_ps
+        if others:
+            end_bits = self.plca.end_delimiter_bits
+            deferral += self._sent_ps(max(others)) - end_bits * self.bit_ps + self._handover_ps
+        return deferral + self.attempt_delay_ps(node)
+
+    def _others_ps(self, node: Node, *, used: bool) -> int:
+        """Return the longest time between two opportunities of a node.
+
+        All others send all that they may in it, or nothing.
+        """
+        longest = 0
+        for index, begin in enumerate(node.ids):
+            end = node.ids[(index + 1) % len(node.ids)]
+            wraps = index + 1 == len(node.ids)
+            ids = (
+                [*range(begin + 1, self.node_count), *range(end)]
+                if wraps
+                else range(begin + 1, end)
+            )
+            owners = [self._owners[id] for id in ids]
+            found = sum(self.used_ps(owner if used else None) for owner in owners)
+            longest = max(longest, found + (self.beacon_ps if wraps else 0))
+        return longest
+
+    def _pending_ps(self, node: Node) -> int:
+        """Return how long after its first attempt a node may let an opportunity pass.
+
+        1. Nobody sends: the delay line is full after `hold`, the MAC jams and the frame is pending
+           after `pending_timer`. The next opportunity must come after `hold`, or it is used.
+        2. A frame of another node comes: the frame is pending after preamble, jam and
+           `pending_timer`. The opportunity must come after that frame; so of one that was heard
+           within the preamble, or in a line that is held after a frame of a burst.
+        """
+        bits = self.plca
+        mac = bits.csma_cd
+        hold, pending = bits.delay_line_bits, mac.jam_bits + bits.pending_bits
+        others = [each for each in self.nodes if each is not node]
+        shortest = min((self._sent_ps(each.shortest_bits) for each in others), default=0)
+        silent = self.opportunity_ps + self._others_ps(node, used=False)
+        found = 0
+        if silent > hold * self.bit_ps:
+            found = min((hold + pending) * self.bit_ps, silent)
+        if others:
+            late = 2 * self._handover_ps + bits.carrier_on_ps
+            if shortest < pending * self.bit_ps + late:
+                found = max(found, (hold + pending) * self.bit_ps)
+            early = (mac.preamble_bits + pending) * self.bit_ps
+            if shortest < early + late or any(each.burst_count for each in others):
+                found = max(found, early)
+        return found
+
+    @property
+    def least_opportunity_bits(self) -> int:
+        """Smallest `to-tmr` that is safe by equation 148-1, with these PHYs and this line."""
+        late = 2 * self.farthest_ps + self.plca.transmit_ps + self.plca.carrier_on_ps
+        return late // self.bit_ps + 1
+
+
+def bus_of(scenario: Scenario) -> Bus | None:
+    """Return the bus of a scenario; None if its medium is another one."""
+    if not scenario.media or (plca := medium_of(scenario).mac.plca) is None:
+        return None
+    medium, groups = medium_of(scenario), groups_of(scenario)
+    used = {point for group in groups for point in group.stations.points}
+    farthest = max(medium.delay_ps[a][b] for a in used for b in used)
+    nodes = tuple([node for group in groups for node in _nodes_of(group)])
+    heads = [group for group in groups if _is_coordinator(group)] or list(groups)
+    settings = next((group.stations.plca for group in heads if group.stations.plca), None)
+    bus = Bus(
+        bit_ps=medium.bit_ps,
+        plca=plca,
+        node_count=settings.node_count if settings is not None else 1,
+        opportunity_ps=(settings.opportunity_bits if settings is not None else 0) * medium.bit_ps,
+        farthest_ps=farthest,
+        nodes=nodes,
+        obstacles=(),
+    )
+    return replace(bus, obstacles=tuple(_obstacles(bus, groups)))
+
+
+def _is_coordinator(group: Group) -> bool:
+    plca = group.stations.plca
+    return plca is not None and any(0 in ids for ids in plca.ids)
+
+
+def _nodes_of(group: Group) -> list[Node]:
+    plca = group.stations.plca
+    if plca is None:
+        return []
+    shortest, longest = _range_of(group.flow.frames)
+    return [
+        Node(group.name, tuple(sorted(set(ids))), shortest, longest, plca.burst_count)
+        for ids in plca.ids
+    ]
+
+
+def _range_of(frames: Lengths) -> tuple[int, int]:
+    bits, _ = lengths_of(frames)
+    longest = frames.max_bits if isinstance(frames, SamplesLengths) else max(bits)
+    return min(bits), longest
+
+
+def _obstacles(bus: Bus, groups: Sequence[Group]) -> list[str]:
+    """Return why the access delays of a bus have no bound."""
+    found = []
+    contending = [group.name for group in groups if group.stations.plca is None]
+    if contending:
+        found.append(f"{', '.join(contending)} contend by CSMA/CD, which has no bound")
+    owners = Counter(id for node in bus.nodes for id in node.ids)
+    if not owners:
+        return found or ["no node uses PLCA"]
+    if not owners[0]:
+        found.append("no node is the coordinator: none has node-id 0")
+    twice = [str(id) for id, count in sorted(owners.items()) if count > 1]
+    if twice:
+        found.append(f"node-id {', '.join(twice)} belongs to several nodes")
+    if (highest := max(owners)) >= bus.node_count:
+        found.append(
+            f"node-cnt is {bus.node_count}: the opportunities of node-id {bus.node_count} to"
+            f" {highest} never come"
+        )
+    plcas = [group.stations.plca for group in groups if group.stations.plca is not None]
+    timers = sorted({plca.opportunity_bits for plca in plcas})
+    if len(timers) > 1:
+        found.append(f"to-tmr differs between nodes: {', '.join(map(str, timers))} bit times")
+    if timers[0] < bus.least_opportunity_bits:
+        found.append(
+            f"to-tmr is {timers[0]} bit times: equation 148-1 asks for at least"
+            f" {bus.least_opportunity_bits} on this line"
+        )
+    if bus.plca.beacon_loss:
+        found.append("beacons are lost")
+    if any(group.stations.down for group in groups) or any(plca.off for plca in plcas):
+        found.append("nodes are down, or PLCA is off, at times")
+    return found + _mac_obstacles(bus, groups)
+
+
+def _mac_obstacles(bus: Bus, groups: Sequence[Group]) -> list[str]:
+    found = []
+    if any(group.stations.priority_wait_ps for group in groups):
+        found.append("a priority wait may be longer than the line is held")
+    backoffs = [group.stations.backoff for group in groups]
+    if any(not isinstance(backoff, ExponentialBackoff | NoneBackoff) for backoff in backoffs):
+        found.append("the backoff may be longer than pending_timer")
+    if bus.plca.csma_cd.slot_bits > bus.plca.pending_bits:
+        found.append("a slot is longer than pending_timer, so that the backoff may be, too")
+    return found
