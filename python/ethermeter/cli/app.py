@@ -16,6 +16,7 @@ from ethermeter.cli import (
     hosts,
     inspecting,
     measure,
+    plca,
     reporting,
     running,
     testbed,
@@ -48,6 +49,7 @@ GROUPS: Groups = {
         "bottleneck": "Find which stage limits a transfer.",
         "ceilings": "Measure what each stage of this host can do alone.",
         "explain": "Explain what limited each TCP connection of a capture.",
+        "plca": "Find the longest cycle and access delays of a bus of 10BASE-T1S.",
     },
     "Calibration": {
         "calibrate": "Estimate parameters of a network from measurements.",
@@ -125,6 +127,7 @@ command(voice.app, "codecs", examples=voice.CODECS_EXAMPLES)(voice.codecs)
 command(voice.app, "talkers", examples=voice.TALKERS_EXAMPLES)(voice.talkers)
 command(app, "ceilings", examples=ceilings.EXAMPLES)(ceilings.ceilings)
 command(app, "explain", examples=explain.EXAMPLES)(explain.explain)
+command(app, "plca", examples=plca.EXAMPLES)(plca.plca)
 command(app, "bottleneck", examples=bottleneck.EXAMPLES)(bottleneck.bottleneck)
 command(app, "calls", examples=calls.EXAMPLES)(calls.calls)
 command(voice.app, "admission", examples=admission.EXAMPLES)(admission.admission)

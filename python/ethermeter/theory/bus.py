@@ -85,16 +85,16 @@ class Bus:
         """Cycle in which every node sends all that it may, each frame after a held line."""
         return self.beacon_ps + sum(self.used_ps(owner) for owner in self._owners)
 
-    def used_ps(self, node: Node | None, *, frames: int | None = None) -> int:
-        """Return the longest opportunity of a node; of nobody's ID, one that is not used.
-
-        `frames` sets how many it sends; all that it may unless given.
-        """
+    def used_ps(self, node: Node | None) -> int:
+        """Return the longest opportunity of a node; of nobody's ID, one that is not used."""
         if node is None:
             return self.opportunity_ps
-        count = 1 + node.burst_count if frames is None else frames
         # A line is held in vain for at most 255 bits, which is less than a frame.
-        return count * (self._gap_ps + self._sent_ps(node.longest_bits)) + self._handover_ps
+        return (1 + node.burst_count) * (self._gap_ps + self.frame_ps(node)) + self._handover_ps
+
+    def frame_ps(self, node: Node) -> int:
+        """Return the time of the longest frame of a node with its preamble and end delimiter."""
+        return self._sent_ps(node.longest_bits)
 
     @property
     def _gap_ps(self) -> int:

@@ -1,0 +1,167 @@
+"""What the settings of a bus of 10BASE-T1S do: to its cycles, its delays, and what it can carry."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from ethermeter.scenario import Scenario
+from ethermeter.stations import groups_of
+from ethermeter.theory.bus import Bus, Node, bus_of
+
+BURSTS = (0, 1, 3, 7, 15)
+"""Values of `burst-cnt` that are compared."""
+MUCH_TOO_LONG = 2
+"""An opportunity that is so many times longer than needed is worth a warning."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeDelays:
+    """Nodes that are alike, with their bounds in ps; None without."""
+
+    group: str
+    ids: tuple[tuple[int, ...], ...]
+    opportunity_ps: int
+    """Longest opportunity."""
+    attempt_delay_ps: int | None
+    """Longest access delay, from the first attempt of the MAC."""
+    access_delay_ps: int | None
+    """The same from the head of the queue."""
+    with_two_ids_ps: int | None
+    """That from the first attempt if one of the nodes had a second ID half a cycle away."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bursts:
+    """A bus whose nodes all had another `burst-cnt`; times in ps."""
+
+    count: int
+    longest_ps: int
+    attempt_delay_ps: int
+    """Longest of all nodes."""
+    data_share: float
+    """Share of the longest cycle in which frames are sent, with what is around them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """What is known of a bus before anything is simulated."""
+
+    bus: Bus
+    nodes: tuple[NodeDelays, ...]
+    bursts: tuple[Bursts, ...]
+    warnings: tuple[str, ...]
+
+
+def advice(scenario: Scenario) -> Advice | None:
+    """Return what is known of the bus of a scenario; None if it has none."""
+    bus = bus_of(scenario)
+    if bus is None:
+        return None
+    nodes = tuple(_alike(bus)) if bus.nodes else ()
+    bursts = tuple([_with_bursts(bus, count) for count in BURSTS]) if bus.is_bounded else ()
+    return Advice(bus, nodes, bursts, (*bus.obstacles, *_warnings(bus, scenario)))
+
+
+def _alike(bus: Bus) -> list[NodeDelays]:
+    """Return nodes of a group whose bounds are equal together."""
+    found: dict[tuple[object, ...], list[Node]] = {}
+    for node in bus.nodes:
+        delay = bus.attempt_delay_ps(node) if bus.is_bounded else None
+        found.setdefault((node.group, len(node.ids), delay), []).append(node)
+    return [
+        NodeDelays(
+            group=nodes[0].group,
+            ids=tuple([node.ids for node in nodes]),
+            opportunity_ps=bus.used_ps(nodes[0]),
+            attempt_delay_ps=bus.attempt_delay_ps(nodes[0]) if bus.is_bounded else None,
+            access_delay_ps=bus.access_delay_ps(nodes[0]) if bus.is_bounded else None,
+            with_two_ids_ps=_with_two_ids(bus, nodes[0]) if bus.is_bounded else None,
+        )
+        for nodes in found.values()
+    ]
+
+
+def _with_two_ids(bus: Bus, node: Node) -> int | None:
+    """Return the bound of a node if it had a second opportunity in the middle of the others."""
+    if len(node.ids) > 1 or bus.node_count > 254 or len(bus.nodes) < 3:
+        return None
+    (own,) = node.ids
+    # The others keep their order; those of the second half of the cycle come one later.
+    middle = (own + 1 + bus.node_count // 2) % (bus.node_count + 1)
+
+    def moved(id: int) -> int:
+        return id + (id >= middle)
+
+    nodes = [
+        replace(each, ids=tuple([moved(id) for id in each.ids]))
+        for each in bus.nodes
+        if each != node
+    ]
+    changed = replace(node, ids=tuple(sorted((moved(own), middle))))
+    with_two = replace(bus, nodes=(*nodes, changed), node_count=bus.node_count + 1)
+    return with_two.attempt_delay_ps(changed)
+
+
+def _with_bursts(bus: Bus, count: int) -> Bursts:
+    changed = replace(bus, nodes=tuple([replace(node, burst_count=count) for node in bus.nodes]))
+    frames = sum(changed.frame_ps(node) * (1 + count) * len(node.ids) for node in changed.nodes)
+    return Bursts(
+        count,
+        changed.longest_ps,
+        max(map(changed.attempt_delay_ps, changed.nodes)),
+        frames / changed.longest_ps,
+    )
+
+
+def _warnings(bus: Bus, scenario: Scenario) -> list[str]:
+    """Return what works, and is not as good as it could be."""
+    plcas = [group.stations.plca for group in groups_of(scenario) if group.stations.plca]
+    if not plcas:
+        return []
+    found = []
+    taken = {id for node in bus.nodes for id in node.ids}
+    if unused := bus.node_count - len([id for id in taken if id < bus.node_count]):
+        found.append(
+            f"{_number(unused, 'opportunity', 'opportunities')} of a cycle"
+            f" {'belongs' if unused == 1 else 'belong'} to no node:"
+            f" {unused * bus.opportunity_ps / 1e6:g} us of every cycle"
+        )
+    least = bus.least_opportunity_bits
+    longest = max(plca.opportunity_bits for plca in plcas)
+    if longest >= MUCH_TOO_LONG * least and bus.plca.transmit_ps:
+        found.append(
+            f"to-tmr of {longest} bit times is longer than the {least} that equation 148-1 asks for"
+            " with these latencies; the standard's 32 leaves room for any PHY of clause 147"
+        )
+    gap = bus.plca.csma_cd.gap_bits
+    if any(plca.burst_count and plca.burst_bits < gap for plca in plcas):
+        found.append(f"burst-tmr must be at least {gap} bit times, a gap, or no burst goes on")
+    if any(not plca.falls_back for plca in plcas):
+        found.append("with fall-back off nodes are silent while the coordinator is")
+    begin = scenario.phases.begin_ps
+    if begin < 2 * bus.empty_ps + bus.beacon_ps:
+        found.append(
+            "stations send before the first cycles: until then they contend by CSMA/CD;"
+            ' phases.settle = "1 ms" lets cycles begin first'
+        )
+    return found
+
+
+def _number(count: int, one: str, several: str) -> str:
+    return f"{count} {one if count == 1 else several}"
+
+
+def ranges(ids: Sequence[int]) -> str:
+    """Write numbers with ranges.
+
+    Examples
+    --------
+    >>> ranges([0, 1, 2, 5, 7, 8])
+    '0–2, 5, 7–8'
+    """
+    found: list[list[int]] = []
+    for id in sorted(ids):
+        if found and id == found[-1][-1] + 1:
+            found[-1].append(id)
+        else:
+            found.append([id])
+    return ", ".join(f"{run[0]}–{run[-1]}" if len(run) > 1 else f"{run[0]}" for run in found)

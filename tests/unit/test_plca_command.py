@@ -1,0 +1,72 @@
+"""`ethermeter plca`: what the settings of a bus do, before anything is simulated."""
+
+import json
+
+import pytest
+from ethermeter.theory.bus_advice import ranges
+from program import invoke
+
+BUS = (
+    'title = "t"\n[phases]\nsettle = "1 ms"\n'
+    '[segment]\nstandard = "10base-t1s"\ndelays = [["0 s"]]\n[segment.plca]\n'
+    '[[stations]]\nname = "head"\ncount = 1\nframes = "64 B"\narrivals = "saturated"\n'
+    '[[stations]]\nname = "sensor"\ncount = 8\nframes = "64 B"\narrivals = "saturated"\n'
+)
+
+
+@pytest.fixture
+def bus(tmp_path):
+    path = tmp_path / "bus.toml"
+    path.write_text(BUS, encoding="utf-8")
+    return str(path)
+
+
+def test_cycles_and_delays_are_printed_with_the_effect_of_bursts_and_ids(bus):
+    found = json.loads(invoke("plca", bus, "--json").stdout)
+    assert found["empty_cycle_s"] == 30.8e-6
+    assert found["longest_cycle_s"] == 614e-6
+    head, sensors = found["nodes"]
+    assert head["node_ids"] == [[0]]
+    assert sensors["node_ids"] == [[number] for number in range(1, 9)]
+    assert sensors["attempt_delay_max_s"] == 619.6e-6
+    assert sensors["access_delay_max_s"] == 686.8e-6
+    # A second ID in the middle: at most four others, a beacon and the rest as before.
+    assert sensors["attempt_delay_max_with_two_ids_s"] == pytest.approx(
+        (608 + 32 + 4 * 680 + 20 + 96) * 1e-7
+    )
+    # Four frames an opportunity: 20 + 9 x 4 x 680 bits, 36 x 584 of them data.
+    by_count = {each["burst_cnt"]: each for each in found["bursts"]}
+    assert by_count[3]["longest_cycle_s"] == pytest.approx(24_500e-7)
+    assert by_count[3]["data_share"] == pytest.approx(36 * 584 / 24_500)
+    assert found["warnings"] == []
+    text = invoke("plca", bus).stdout
+    assert "9 opportunities in a cycle: empty 30.8 µs, longest 614 µs" in text
+    assert "1–8" in text
+
+
+WRONG = {
+    "segment.plca.node-cnt=5": "node-id 5 to 8 never come",
+    "segment.plca.node-cnt=10": "1 opportunity of a cycle belongs to no node: 3.2 us",
+    "stations.head.plca={ enable = false }": "head contend by CSMA/CD",
+    "stations.sensor.plca={ to-tmr = 20 }": "to-tmr differs between nodes: 20, 32 bit times",
+    "phases.settle='0 s'": "stations send before the first cycles",
+    "segment.plca.fall-back=false": "with fall-back off",
+    "segment.plca.beacon-loss=0.1": "beacons are lost",
+}
+
+
+@pytest.mark.parametrize("change", WRONG)
+def test_a_wrong_setting_is_a_warning(bus, change):
+    found = json.loads(invoke("plca", bus, "--set", change, "--json").stdout)
+    assert any(WRONG[change] in text for text in found["warnings"]), found["warnings"]
+
+
+def test_another_standard_is_refused_in_one_line():
+    done = invoke("plca", "poisson-load")
+    assert 'segment.standard = ieee-10: expected "10base-t1s"' in done.stderr
+    assert (done.returncode, done.stdout) == (2, "")
+
+
+def test_ranges_are_short():
+    assert ranges([0]) == "0"
+    assert ranges([8, 1, 2, 3, 6, 7]) == "1–3, 6–8"
