@@ -40,7 +40,14 @@ pub fn simulate(trial: &Trial, watch: &Watch) -> Result<(Counts, Implementation)
     }
     if let Mac::Plca(constants) = mac {
         let bus = CompiledBus::new(trial, constants)?;
-        return Ok((plca::reference::run(&bus, watch)?.0, Implementation::Reference));
+        return Ok(match trial.settings.implementation {
+            Implementation::Fast => {
+                (plca::fast::run(&bus, watch, false)?.counts, Implementation::Fast)
+            }
+            Implementation::Reference => {
+                (plca::reference::run(&bus, watch)?.0, Implementation::Reference)
+            }
+        });
     }
     let compiled = CompiledSegment::new(trial)?;
     let is_fast = trial.settings.implementation == Implementation::Fast;

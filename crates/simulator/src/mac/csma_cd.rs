@@ -95,6 +95,27 @@ impl CsmaCd {
         }
     }
 
+    /// Whether a frame waits until it may start.
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.transmission == Transmission::Waiting
+    }
+
+    /// Whether it owes no silence and hears nothing.
+    pub(crate) fn is_silent(&self) -> bool {
+        self.deference == Deference::Silent
+    }
+
+    /// The number of the gap under way, whether its first part is over, and whether it follows an
+    /// own transmission.
+    pub(crate) fn gap_under_way(&self) -> Option<(u64, bool, bool)> {
+        let is_second = match self.deference {
+            Deference::GapPart1 => false,
+            Deference::GapPart2 => true,
+            Deference::Silent | Deference::Busy => return None,
+        };
+        Some((self.gap, is_second, self.was_transmitting))
+    }
+
     fn perhaps_silent(&mut self) -> Next {
         let gap = self.owed;
         let sending =

@@ -75,6 +75,20 @@ impl Line {
         self.covered = end;
     }
 
+    /// Count what took the line from then on, by kind, while cycles went on. Either all of it lies
+    /// within the window or nothing.
+    pub fn record_cycles(&mut self, from: i64, to: i64, taken: [i64; 5]) {
+        if from < self.from || to > self.to {
+            return;
+        }
+        self.pass_silence(from);
+        for (sum, time) in self.taken.iter_mut().zip(taken) {
+            *sum += time;
+        }
+        self.opportunity += to - from - taken.iter().sum::<i64>();
+        self.covered = to;
+    }
+
     fn pass_silence(&mut self, until: i64) {
         let silent = |&(from, to): &(i64, i64)| (to.min(until) - from.max(self.covered)).max(0);
         self.opportunity += self.active.iter().map(silent).sum::<i64>();
@@ -131,6 +145,14 @@ impl Times {
         self.histogram.record(time);
     }
 
+    fn record_many(&mut self, time: i64, times: u64) {
+        let time = time.cast_unsigned();
+        self.count += times;
+        self.sum += u128::from(time) * u128::from(times);
+        self.max = self.max.max(time);
+        self.histogram.record_many(time, times);
+    }
+
     fn finish(&self) -> Delays {
         Delays {
             count: self.count,
@@ -175,6 +197,38 @@ impl BusCounters {
     pub fn begin_cycle(&mut self, station: usize, now: i64) {
         if let Some(begun) = self.begun[station].replace(now).filter(|_| self.counts(now)) {
             self.cycle.record(now - begun);
+        }
+    }
+
+    /// A coordinator begins that many beacons, one or more, the others a period after the one before
+    /// them. Either all of them lie within the window or none.
+    #[inline]
+    pub fn begin_cycles(&mut self, station: usize, first: i64, period: i64, count: i64) {
+        self.begin_cycle(station, first);
+        if count > 1 {
+            if self.counts(first) {
+                self.cycle.record_many(period, (count - 1).cast_unsigned());
+            }
+            self.begun[station] = Some(first + (count - 1) * period);
+        }
+    }
+
+    /// Opportunities of cycles that began then are over: how many, and of each node those that were
+    /// used and missed, and all.
+    pub fn end_opportunities(
+        &mut self,
+        begun: i64,
+        passed: u64,
+        by_node: impl Iterator<Item = (u64, u64, u64)>,
+    ) {
+        if !self.counts(begun) {
+            return;
+        }
+        self.opportunities += passed;
+        for (station, (used, missed, all)) in by_node.enumerate() {
+            self.nodes.used[station] += used;
+            self.nodes.missed[station] += missed;
+            self.nodes.yielded[station] += all - used - missed;
         }
     }
 

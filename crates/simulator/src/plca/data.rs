@@ -80,6 +80,19 @@ impl Data {
         true
     }
 
+    /// The machine in a state that another node's signal does not change, as it comes to be when
+    /// it was idle: `held_since` is when the MAC began the frame that is held, if it did.
+    pub(super) fn resume(&mut self, state: State, held_since: i64, timers: &mut Timers) {
+        let path = [State::Idle, State::Hold, State::Collide, State::DelayPending, State::Pending];
+        for next in path {
+            self.enter(next, held_since, Inputs::default(), timers);
+            if next == state {
+                return;
+            }
+        }
+        unreachable!("a state between opportunities");
+    }
+
     fn next(
         &self,
         inputs: Inputs,

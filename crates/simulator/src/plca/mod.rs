@@ -3,7 +3,9 @@
 //!
 //! - [`sublayer`]: the state machines between MAC and PHY: [`control`], [`data`], [`status`].
 //! - [`compiled`]: the bus in picoseconds, checked and ready to run.
-//! - [`mod@reference`]: a bus event by event.
+//! - [`mod@reference`]: a bus event by event; [`event`] is what happens, in which order.
+//! - [`fast`]: the same, but cycle by cycle while a bus is regular: [`schedule`] and [`cycles`] are
+//!   its arithmetic, `handover` goes from events to cycles and back.
 //! - [`counters`]: what is counted of the line and of opportunities.
 //!
 //! The MAC is that of [`crate::mac::csma_cd`], the rest of a station that of
@@ -12,7 +14,12 @@
 pub mod compiled;
 pub mod control;
 pub mod counters;
+pub mod cycles;
 pub mod data;
+pub mod event;
+pub mod fast;
+mod handover;
 pub mod reference;
+pub mod schedule;
 pub mod status;
 pub mod sublayer;

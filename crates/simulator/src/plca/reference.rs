@@ -1,18 +1,11 @@
 //! A bus event by event. Written to be read.
 //!
-//! Events of one instant are taken in the order of their rank:
-//!
-//! 1. A frame is ready at the MAC, and then gaps are over: what the MAC begins in the instant in
-//!    which an opportunity of its node begins goes out in it.
-//! 2. Timers of the sublayer, those of the delay line first. What a node decides, it decides before
-//!    it hears what arrives in that instant.
-//! 3. Carrier that ends is heard before carrier that begins: two nodes that use opportunities which
-//!    follow each other leave a silence between them, however short.
-//! 4. The MAC has sent its frame, or its jam.
+//! Events of one instant are taken in the order of their rank ([`super::event`]).
 
 use super::compiled::CompiledBus;
 use super::counters::{BusCounters, Kind, Line, Signal};
-use super::sublayer::{Heard, Inputs, Sending, Sublayer, Timer};
+use super::event::{Event, Symbol};
+use super::sublayer::{Heard, Inputs, Sending, Sublayer};
 use crate::error::Error;
 use crate::mac::access::{Access, Next};
 use crate::mac::csma_cd::{CsmaCd, Sent};
@@ -25,101 +18,58 @@ use ethermeter_trial::Counts;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// What is on the line of a node.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-enum Symbol {
-    #[default]
-    Silence,
-    Beacon,
-    Commit,
-    /// A frame, by its number.
-    Data(u32),
-    /// What the PHY sends after a frame.
-    End,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Event {
-    /// A frame, or its next attempt, is ready at the MAC.
-    Ready { station: u32 },
-    /// The gap with this number is over.
-    GapOver { station: u32, number: u64 },
-    /// A timer of the sublayer is over.
-    TimerOver { station: u32, timer: Timer, number: u64 },
-    /// The line of a node changes, as it is heard at a station.
-    Hear { station: u32, from: u32, symbol: Symbol },
-    /// The end delimiter of a node is over.
-    DelimiterOver { station: u32 },
-    /// The MAC has sent its frame or jam, in this version.
-    MacOver { station: u32, version: u32 },
-    /// PLCA is switched on or off, or the node falls silent or not.
-    Switch { station: u32 },
-}
-
-impl Event {
-    fn rank(self) -> u8 {
-        match self {
-            Self::Switch { .. } | Self::Ready { .. } => 0,
-            Self::GapOver { .. } => 1,
-            Self::TimerOver { timer, .. } if timer <= Timer::Commit => 2,
-            Self::TimerOver { .. } | Self::DelimiterOver { .. } => 3,
-            Self::Hear { symbol: Symbol::Silence, .. } => 4,
-            Self::Hear { .. } => 5,
-            Self::MacOver { .. } => 6,
-        }
-    }
-}
-
 /// A frame under way in MAC, delay line or line.
 #[derive(Clone, Copy, Debug)]
-struct UnderWay {
-    mac: Sent,
+pub(super) struct UnderWay {
+    pub(super) mac: Sent,
     /// Whether its collision was one of the sublayer.
-    is_logical: bool,
+    pub(super) is_logical: bool,
     /// Its number, and when its first bit left, if it did.
-    on_line: Option<(u32, i64)>,
-    mac_is_over: bool,
+    pub(super) on_line: Option<(u32, i64)>,
+    pub(super) mac_is_over: bool,
 }
 
-struct Node {
-    mac: CsmaCd,
-    mac_carrier: bool,
-    sublayer: Sublayer,
+pub(super) struct Node {
+    pub(super) mac: CsmaCd,
+    pub(super) mac_carrier: bool,
+    pub(super) sublayer: Sublayer,
     /// What is on its line, at the sublayer.
-    symbol: Symbol,
-    since: i64,
+    pub(super) symbol: Symbol,
+    pub(super) since: i64,
     /// Whether it hears its own line.
     own_carrier: bool,
     /// What it hears of each other node.
-    heard: Vec<Symbol>,
+    pub(super) heard: Vec<Symbol>,
     /// Whether it has missed the beacon that another node sends.
     has_missed: Vec<bool>,
-    under_way: Option<UnderWay>,
+    pub(super) under_way: Option<UnderWay>,
     attempts: u32,
-    first_attempt: Option<i64>,
+    pub(super) first_attempt: Option<i64>,
     /// Frames sent in the opportunity under way.
-    sent_in_opportunity: u32,
+    pub(super) sent_in_opportunity: u32,
     /// Whether PLCA is to be on, and whether the node is to be silent.
-    wants: (bool, bool),
-    has: (bool, bool),
-    chance: Stream,
+    pub(super) wants: (bool, bool),
+    pub(super) has: (bool, bool),
+    pub(super) chance: Stream,
 }
 
-struct Reference<'w> {
-    bus: &'w CompiledBus,
-    queue: BinaryHeap<Reverse<(i64, u8, u64, Event)>>,
+/// A bus and what is counted of it.
+pub(super) struct Reference<'w> {
+    pub(super) bus: &'w CompiledBus,
+    pub(super) queue: BinaryHeap<Reverse<(i64, u8, u64, Event)>>,
     serial: u64,
-    nodes: Vec<Node>,
-    stations: Vec<Station>,
-    damage: Vec<Stream>,
+    pub(super) nodes: Vec<Node>,
+    pub(super) stations: Vec<Station>,
+    pub(super) damage: Vec<Stream>,
     /// Whether a frame, by its number, is damaged.
     damaged: Vec<bool>,
-    attempts: Vec<(Attempt, u32)>,
+    pub(super) attempts: Vec<(Attempt, u32)>,
     logical: Vec<Attempt>,
-    signals: Vec<Signal>,
-    line: Line,
-    counters: BusCounters,
-    on_line: usize,
+    pub(super) signals: Vec<Signal>,
+    pub(super) line: Line,
+    pub(super) counters: BusCounters,
+    pub(super) totals: Counters,
+    pub(super) on_line: usize,
 }
 
 /// Run a bus. Returns what was counted, and every attempt that reached the line, in the order of
@@ -128,33 +78,10 @@ struct Reference<'w> {
 /// # Errors
 /// [`Error::Stopped`] if it was stopped.
 pub fn run(bus: &CompiledBus, watch: &Watch) -> Result<(Counts, Vec<Attempt>), Error> {
-    let segment = &bus.segment;
-    let (stations, first) = Station::all(segment);
-    let (from, to) =
-        (segment.phases.measure_from_ps.cast_signed(), segment.phases.measure_to_ps.cast_signed());
-    let count = stations.len();
-    let mut reference = Reference {
-        bus,
-        queue: BinaryHeap::new(),
-        serial: 0,
-        nodes: (0..count).map(|station| Node::new(bus, station)).collect(),
-        stations,
-        damage: (0..count)
-            .map(|station| Stream::new(segment.seed, small(station), Purpose::Loss))
-            .collect(),
-        damaged: Vec::new(),
-        attempts: Vec::new(),
-        logical: Vec::new(),
-        signals: Vec::new(),
-        line: Line::new(from, to),
-        counters: BusCounters::new(count, from, to),
-        on_line: 0,
-    };
-    reference.begin(&first);
-    let mut poll = watch.begin(segment.phases.begin_ps, segment.phases.end_ps);
-    let end = segment.phases.end_ps.cast_signed();
-    while let Some(Reverse((now, _, _, event))) = reference.queue.pop() {
-        if now >= end && reference.on_line == 0 || !poll.goes_on(now.cast_unsigned()) {
+    let mut reference = Reference::new(bus, true);
+    let mut poll = watch.begin(bus.segment.phases.begin_ps, bus.segment.phases.end_ps);
+    while let Some((now, event)) = reference.next() {
+        if !poll.goes_on(now.cast_unsigned()) {
             break;
         }
         reference.handle(now, event);
@@ -224,7 +151,37 @@ impl Node {
     }
 }
 
-impl Reference<'_> {
+impl<'w> Reference<'w> {
+    /// A bus before its first event. `tracing` keeps every attempt.
+    pub(super) fn new(bus: &'w CompiledBus, tracing: bool) -> Self {
+        let segment = &bus.segment;
+        let (stations, first) = Station::all(segment);
+        let (from, to) = (
+            segment.phases.measure_from_ps.cast_signed(),
+            segment.phases.measure_to_ps.cast_signed(),
+        );
+        let count = stations.len();
+        let damage = |station| Stream::new(segment.seed, small(station), Purpose::Loss);
+        let mut reference = Self {
+            bus,
+            queue: BinaryHeap::new(),
+            serial: 0,
+            nodes: (0..count).map(|station| Node::new(bus, station)).collect(),
+            stations,
+            damage: (0..count).map(damage).collect(),
+            damaged: Vec::new(),
+            attempts: Vec::new(),
+            logical: Vec::new(),
+            signals: Vec::new(),
+            line: Line::new(from, to),
+            counters: BusCounters::new(count, from, to),
+            totals: Counters::new(segment, tracing),
+            on_line: 0,
+        };
+        reference.begin(&first);
+        reference
+    }
+
     fn begin(&mut self, first: &[i64]) {
         for (station, &ready) in first.iter().enumerate() {
             let node = &self.bus.nodes[station];
@@ -235,14 +192,21 @@ impl Reference<'_> {
         }
     }
 
-    fn schedule(&mut self, at: i64, event: Event) {
+    /// The next event, until the end of the test and of the frames on the line then.
+    pub(super) fn next(&mut self) -> Option<(i64, Event)> {
+        let Reverse((now, _, _, event)) = self.queue.pop()?;
+        let is_over = now >= self.bus.segment.phases.end_ps.cast_signed() && self.on_line == 0;
+        (!is_over).then_some((now, event))
+    }
+
+    pub(super) fn schedule(&mut self, at: i64, event: Event) {
         if at < NEVER {
             self.serial += 1;
             self.queue.push(Reverse((at, event.rank(), self.serial, event)));
         }
     }
 
-    fn handle(&mut self, now: i64, event: Event) {
+    pub(super) fn handle(&mut self, now: i64, event: Event) {
         match event {
             Event::Ready { station } => {
                 let next = self.nodes[station as usize].mac.ready();
@@ -308,7 +272,7 @@ impl Reference<'_> {
     }
 
     /// Versions of ends count through all attempts of a station.
-    fn version(&self, station: u32) -> u32 {
+    pub(super) fn version(&self, station: u32) -> u32 {
         let node = &self.nodes[station as usize];
         node.attempts.wrapping_mul(2) + node.under_way.map_or(0, |frame| frame.mac.version)
     }
@@ -584,29 +548,34 @@ impl Reference<'_> {
         }
     }
 
-    fn finish(mut self) -> (Counts, Vec<Attempt>) {
-        let segment = &self.bus.segment;
-        let end = segment.phases.end_ps.cast_signed();
-        for station in 0..small(self.nodes.len()) {
-            let symbol = self.nodes[station as usize].symbol;
-            self.note_signal(end, station, symbol);
-        }
+    /// Sum up what has ended. Nothing that begins later may have begun before its end.
+    pub(super) fn sum_up(&mut self) {
         self.signals.sort_unstable();
-        for &signal in &self.signals {
+        for signal in self.signals.drain(..) {
             self.line.record(signal);
         }
         for (attempt, number) in &mut self.attempts {
             attempt.damaged = attempt.ending == Ending::Delivered && self.damaged[*number as usize];
         }
         self.attempts.sort_by_key(|(a, _)| (a.start, a.station));
-        let mut counters = Counters::new(segment, true);
-        for (attempt, _) in &self.attempts {
-            counters.record(attempt);
+        for (attempt, _) in self.attempts.drain(..) {
+            self.totals.record(&attempt);
         }
-        for attempt in &self.logical {
-            counters.record_logical(attempt);
+        for attempt in self.logical.drain(..) {
+            self.totals.record_logical(&attempt);
         }
-        let (mut counts, trace) = counters.finish(segment, &mut self.stations);
+        self.damaged.clear();
+    }
+
+    pub(super) fn finish(mut self) -> (Counts, Vec<Attempt>) {
+        let segment = &self.bus.segment;
+        let end = segment.phases.end_ps.cast_signed();
+        for station in 0..small(self.nodes.len()) {
+            let symbol = self.nodes[station as usize].symbol;
+            self.note_signal(end, station, symbol);
+        }
+        self.sum_up();
+        let (mut counts, trace) = self.totals.finish(segment, &mut self.stations);
         let (medium, plca) = self.line.finish();
         counts.medium.time_ps = medium;
         counts.medium.plca = Some(self.counters.finish(plca));

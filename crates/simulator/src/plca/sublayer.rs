@@ -141,6 +141,12 @@ impl Timers {
         self.courses[timer as usize] == Course::Done
     }
 
+    /// The number of the start, if the timer runs.
+    pub(super) fn running(&self, timer: Timer) -> Option<u64> {
+        let index = timer as usize;
+        (self.courses[index] == Course::Runs).then_some(self.numbers[index])
+    }
+
     /// A start of a timer is over. Whether it still counts.
     fn end(&mut self, timer: Timer, number: u64) -> bool {
         let index = timer as usize;
@@ -155,10 +161,10 @@ impl Timers {
 /// The sublayer of a node.
 #[derive(Clone, Debug)]
 pub struct Sublayer {
-    control: Control,
-    data: Data,
-    status: Status,
-    timers: Timers,
+    pub(super) control: Control,
+    pub(super) data: Data,
+    pub(super) status: Status,
+    pub(super) timers: Timers,
     is_enabled: bool,
     /// Whether it becomes CSMA/CD while the status is FAIL.
     falls_back: bool,

@@ -13,6 +13,7 @@ use ethermeter_trial::flows::Flow;
 use ethermeter_trial::medium::{AfterAttemptLimit, CsmaCd, Mac, Stations};
 use ethermeter_trial::nodes::Node;
 use ethermeter_trial::plca::Plca;
+use ethermeter_trial::scenario::Implementation;
 use ethermeter_trial::{Counts, Phases, Trial};
 use serde_json::json;
 
@@ -219,8 +220,17 @@ impl Bus {
     }
 }
 
-/// Run a bus.
+/// Run a bus by both implementations, which give the same counts.
 pub fn run_bus(bus: &Bus) -> Counts {
-    let simulated = ethermeter_simulator::simulate(&bus.trial(), &Watch::default());
-    simulated.expect("a bus that can be simulated").0
+    let counts = [Implementation::Fast, Implementation::Reference].map(|implementation| {
+        let mut trial = bus.trial();
+        trial.settings.implementation = implementation;
+        let simulated = ethermeter_simulator::simulate(&trial, &Watch::default());
+        let (counts, ran) = simulated.expect("a bus that can be simulated");
+        assert_eq!(ran, implementation);
+        counts
+    });
+    assert_eq!(counts[0], counts[1]);
+    let [counts, _] = counts;
+    counts
 }

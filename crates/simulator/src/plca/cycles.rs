@@ -1,0 +1,596 @@
+//! Cycles of a regular bus, opportunity by opportunity; those that nobody can use are passed over.
+//!
+//! Between two signals the line is silent, and each node begins its opportunities at times that
+//! follow from the end of the signal before. So a node needs no event: what its MAC does follows
+//! from the time when its frame is ready and from the last frame on the line, and whether it uses
+//! an opportunity from that. The order of events that fall together is that of
+//! [`mod@super::reference`].
+
+use super::compiled::CompiledBus;
+use super::counters::{BusCounters, Kind};
+use super::schedule::Schedule;
+use crate::segment::compiled::NEVER;
+use crate::segment::counters::Counters;
+use crate::segment::station::{Ending, Station};
+use crate::watch::Poll;
+use ethermeter_traffic::Stream;
+
+/// Opportunities that are looked at one by one before others are passed over.
+const LOOKED_AT: usize = 4;
+
+/// What a node does between its opportunities.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Its sublayer is idle, or holds a frame since its MAC has begun it.
+    Idle,
+    /// Its MAC jams: it was told of a collision.
+    Jams,
+    /// Its MAC backs off. From [`Turn::pending`] on it uses its opportunity.
+    BacksOff,
+}
+
+/// A node between its opportunities.
+#[derive(Clone, Copy, Debug)]
+pub struct Turn {
+    /// Phase.
+    pub phase: Phase,
+    /// When a frame, or its next attempt, is ready at the MAC. Not known while it jams.
+    pub ready: i64,
+    /// When the MAC began what collided.
+    pub start: i64,
+    /// When it was told so.
+    pub told: i64,
+    /// When its jam is over.
+    pub jam_end: i64,
+    /// From when on it uses its opportunity, unless it is idle.
+    pub pending: i64,
+    /// When its sublayer became idle after what it sent last.
+    pub idle_from: i64,
+    /// When the MAC began its frame for the first time.
+    pub first_attempt: Option<i64>,
+}
+
+/// The last frame on the line.
+#[derive(Clone, Copy, Debug)]
+pub struct LastFrame {
+    /// Who sent it.
+    pub sender: usize,
+    /// When its last bit left.
+    pub end: i64,
+    /// When other nodes hear its end, after that, propagation aside.
+    pub latency: i64,
+}
+
+impl LastFrame {
+    /// When the gap of an idle node after the frame ends, and whether it is the sender.
+    #[inline]
+    #[must_use]
+    pub fn gap_of(&self, node: usize, schedule: &Schedule) -> (i64, bool) {
+        if self.sender == node {
+            return (self.end + schedule.gap, true);
+        }
+        let heard = self.end + self.latency + schedule.delay(self.sender, node);
+        (heard + schedule.gap, false)
+    }
+}
+
+/// Silence: what followed the last signal.
+#[derive(Clone, Copy, Debug)]
+struct Silence {
+    /// Sender of the signal.
+    from: usize,
+    /// When the sender itself begins the next opportunity.
+    since: i64,
+    /// The next opportunity.
+    next: usize,
+}
+
+/// An opportunity that is used.
+#[derive(Clone, Copy, Debug)]
+struct Used {
+    /// Beacons before it.
+    cycles: i64,
+    opportunity: usize,
+    node: usize,
+    /// When it begins at the node.
+    begin: i64,
+}
+
+/// What is on the line in an opportunity, after its begin.
+struct Signal {
+    sender: usize,
+    begin: i64,
+    /// The line is held without another frame coming, from then on.
+    held_from: Option<i64>,
+    /// When the line falls silent.
+    end: i64,
+}
+
+/// What cycles work on.
+pub struct Room<'a> {
+    /// The bus.
+    pub bus: &'a CompiledBus,
+    /// Its cycles.
+    pub schedule: &'a Schedule,
+    /// Stations, one a node.
+    pub stations: &'a mut [Station],
+    /// What is counted of attempts.
+    pub totals: &'a mut Counters,
+    /// What is counted of the bus.
+    pub counters: &'a mut BusCounters,
+    /// By station: whether its frames are damaged.
+    pub damage: &'a mut [Stream],
+}
+
+/// Cycles of a regular bus.
+pub struct Cycles<'a> {
+    room: Room<'a>,
+    /// Nodes.
+    turns: Vec<Turn>,
+    /// When an idle node may begin something; [`NEVER`] for the others.
+    listening: Vec<i64>,
+    /// Before which a node uses no opportunity.
+    wakes: Vec<i64>,
+    /// The last frame.
+    last: LastFrame,
+    silence: Silence,
+    /// Frames of the opportunity under way.
+    frames: Vec<(i64, i64)>,
+    /// Beacons since the first.
+    passed: i64,
+    /// Channel time, by [`Kind`].
+    taken: [i64; 5],
+    used: Vec<u64>,
+    missed: Vec<u64>,
+    /// Length of the frame whose probability to be whole is known, and that probability.
+    whole: (u64, f64),
+}
+
+impl<'a> Cycles<'a> {
+    /// A bus at the end of a beacon.
+    #[must_use]
+    pub fn new(room: Room<'a>, turns: Vec<Turn>, last: LastFrame, beacon_end: i64) -> Self {
+        let nodes = turns.len();
+        let schedule = room.schedule;
+        let mut new = Self {
+            listening: vec![NEVER; nodes],
+            wakes: vec![NEVER; nodes],
+            last,
+            silence: Silence {
+                from: schedule.coordinator,
+                since: beacon_end + schedule.release,
+                next: 0,
+            },
+            frames: Vec::with_capacity(256),
+            passed: 0,
+            taken: [0; 5],
+            used: vec![0; nodes],
+            missed: vec![0; nodes],
+            whole: (0, 1.0),
+            turns,
+            room,
+        };
+        for node in 0..nodes {
+            new.index(node);
+        }
+        new
+    }
+
+    /// Run until the end of the last beacon from which on a cycle may not be over at `limit`, or of
+    /// the last one of `beacons`. Returns it, or `None` if it was stopped.
+    pub(super) fn run(&mut self, limit: i64, beacons: i64, poll: &mut Poll<'_>) -> Option<i64> {
+        let latest = limit - self.room.schedule.longest_cycle;
+        loop {
+            if !poll.goes_on(self.silence.since.cast_unsigned()) {
+                return None;
+            }
+            if let Some(used) = self.look() {
+                self.use_opportunity(used);
+                continue;
+            }
+            // Beacons up to the last one, and its end, if the line stays silent.
+            let next = self.next_beacon_end();
+            let period = self.room.schedule.empty_cycle;
+            let within = if next > latest { 1 } else { (latest - next) / period + 2 };
+            let most = within.min(beacons - self.passed);
+            let end = next + (most - 1) * period;
+            match self.search(end) {
+                Some(used) if used.cycles < most => {
+                    if used.cycles > 0 {
+                        self.pass(used.cycles);
+                    }
+                    self.use_opportunity(used);
+                }
+                _ => {
+                    self.pass(most);
+                    self.settle(end);
+                    return Some(end);
+                }
+            }
+        }
+    }
+
+    /// Count the opportunities since the first beacon, which began at `begun`. Returns the nodes, the
+    /// last frame, how many beacons followed, and channel time by [`Kind`].
+    #[must_use]
+    pub fn finish(self, begun: i64) -> (Vec<Turn>, LastFrame, i64, [i64; 5]) {
+        let schedule = self.room.schedule;
+        let cycles = self.passed.cast_unsigned();
+        let all = schedule.ids.iter().map(|ids| cycles * ids.len() as u64);
+        let of_nodes = self.used.iter().zip(&self.missed).zip(all);
+        let of_nodes = of_nodes.map(|((&used, &missed), all)| (used, missed, all));
+        let passed = cycles * schedule.opportunities as u64;
+        self.room.counters.end_opportunities(begun, passed, of_nodes);
+        (self.turns, self.last, self.passed, self.taken)
+    }
+
+    /// When the MAC of an idle node begins its frame, if the line stays silent.
+    #[inline]
+    fn start_of(&self, node: usize) -> i64 {
+        self.turns[node].ready.max(self.gap_of(node).0)
+    }
+
+    /// When the gap of an idle node ends, and whether it follows an own transmission.
+    #[inline]
+    fn gap_of(&self, node: usize) -> (i64, bool) {
+        self.last.gap_of(node, self.room.schedule)
+    }
+
+    /// When the next beacon ends, if the line stays silent.
+    #[inline]
+    fn next_beacon_end(&self) -> i64 {
+        let schedule = self.room.schedule;
+        self.begin_of(schedule.coordinator, schedule.opportunities) + schedule.beacon
+    }
+
+    /// When an opportunity of this cycle begins at a node, if the line stays silent.
+    #[inline]
+    fn begin_of(&self, node: usize, opportunity: usize) -> i64 {
+        let Silence { from, since, next } = self.silence;
+        let schedule = self.room.schedule;
+        since + schedule.delay(from, node) + signed(opportunity - next) * schedule.opportunity
+    }
+
+    /// Enter a node into the indices.
+    #[inline]
+    fn index(&mut self, node: usize) {
+        let turn = &self.turns[node];
+        let is_idle = turn.phase == Phase::Idle;
+        self.listening[node] = if is_idle { turn.ready } else { NEVER };
+        self.wakes[node] = if is_idle { turn.ready } else { turn.pending };
+    }
+
+    /// Whether one of the next few opportunities is used.
+    #[inline]
+    fn look(&mut self) -> Option<Used> {
+        let schedule = self.room.schedule;
+        let next = self.silence.next;
+        for opportunity in next..(next + LOOKED_AT).min(schedule.opportunities) {
+            let Some(node) = schedule.owner(opportunity) else { continue };
+            let begin = self.begin_of(node, opportunity);
+            if self.wakes[node] > begin {
+                continue;
+            }
+            if self.turns[node].phase == Phase::Idle {
+                let held_since = self.held_since(node);
+                if held_since + schedule.hold <= begin {
+                    self.collide(node, self.start_of(node), held_since + schedule.hold);
+                } else if held_since > begin || self.turns[node].idle_from == begin {
+                    continue;
+                }
+            }
+            if self.wakes[node] <= begin {
+                return Some(Used { cycles: 0, opportunity, node, begin });
+            }
+        }
+        None
+    }
+
+    /// When the sublayer of an idle node takes its frame into the delay line, if the line stays
+    /// silent.
+    #[inline]
+    fn held_since(&self, node: usize) -> i64 {
+        self.start_of(node).max(self.turns[node].idle_from)
+    }
+
+    /// The first opportunity that is used, if one is before `end`.
+    fn search(&mut self, end: i64) -> Option<Used> {
+        loop {
+            let mut first: Option<Used> = None;
+            let mut bound = end;
+            // The node that is told first that nobody let it send.
+            let mut vain: Option<(i64, usize)> = None;
+            for node in 0..self.wakes.len() {
+                if self.wakes[node] > bound {
+                    continue;
+                }
+                let (from, until) = if self.turns[node].phase == Phase::Idle {
+                    let held_since = self.held_since(node);
+                    let from = held_since.max(self.turns[node].idle_from + 1);
+                    (from, held_since + self.room.schedule.hold)
+                } else {
+                    (self.wakes[node], i64::MAX)
+                };
+                let used = self.own_from(node, from);
+                if used.begin >= until {
+                    if vain.is_none_or(|(at, _)| until < at) {
+                        vain = Some((until, node));
+                    }
+                } else if first
+                    .is_none_or(|f| (used.cycles, used.opportunity) < (f.cycles, f.opportunity))
+                {
+                    first = Some(used);
+                    // As others may hear it later than it is sent, and be before it all the same.
+                    bound = end.min(used.begin + 2 * self.room.schedule.reach);
+                }
+            }
+            let Some((at, node)) = vain else { return first };
+            let is_before = |used: Used| {
+                let delay = self.room.schedule.delay(used.node, node);
+                at <= used.begin + self.room.schedule.carrier_on + delay
+            };
+            if at >= end || !first.is_none_or(is_before) {
+                return first;
+            }
+            self.collide(node, self.start_of(node), at);
+        }
+    }
+
+    /// The first own opportunity of a node that begins at or after a time, if the line stays
+    /// silent.
+    fn own_from(&self, node: usize, time: i64) -> Used {
+        let schedule = self.room.schedule;
+        let next_cycle =
+            self.next_beacon_end() + schedule.release + schedule.delay(schedule.coordinator, node);
+        let own = |&opportunity: &usize| {
+            if opportunity >= self.silence.next {
+                let begin = self.begin_of(node, opportunity);
+                if begin >= time {
+                    return Used { cycles: 0, opportunity, node, begin };
+                }
+            }
+            let begin = next_cycle + signed(opportunity) * schedule.opportunity;
+            let late = (time - begin).max(0);
+            let cycles = (late + schedule.empty_cycle - 1) / schedule.empty_cycle;
+            let begin = begin + cycles * schedule.empty_cycle;
+            Used { cycles: cycles + 1, opportunity, node, begin }
+        };
+        let ids = &schedule.ids[node];
+        let earliest = ids.iter().map(own).min_by_key(|used| (used.cycles, used.opportunity));
+        earliest.expect("each node has an opportunity")
+    }
+
+    /// Let beacons go by, with nothing between them.
+    #[inline]
+    fn pass(&mut self, beacons: i64) {
+        let schedule = self.room.schedule;
+        let first = self.next_beacon_end();
+        let period = schedule.empty_cycle;
+        let begin = first - schedule.beacon;
+        self.room.counters.begin_cycles(schedule.coordinator, begin, period, beacons);
+        self.taken[Kind::Beacon as usize] += beacons * schedule.beacon;
+        self.passed += beacons;
+        self.silence = Silence {
+            from: schedule.coordinator,
+            since: first + (beacons - 1) * period + schedule.release,
+            next: 0,
+        };
+    }
+
+    /// Bring all nodes to a time up to which the line is silent.
+    fn settle(&mut self, now: i64) {
+        for node in 0..self.turns.len() {
+            if self.turns[node].phase == Phase::Idle {
+                let until = self.held_since(node).saturating_add(self.room.schedule.hold);
+                if until < now {
+                    self.collide(node, self.start_of(node), until);
+                }
+            }
+            let turn = &self.turns[node];
+            if turn.phase == Phase::Jams && turn.jam_end < now {
+                self.back_off(node);
+            }
+        }
+    }
+
+    /// The MAC of an idle node, which began its frame at `start`, is told of a collision.
+    #[inline]
+    fn collide(&mut self, node: usize, start: i64, told: i64) {
+        let segment = &self.room.bus.segment;
+        let turn = &mut self.turns[node];
+        turn.phase = Phase::Jams;
+        turn.start = start;
+        turn.told = told;
+        turn.jam_end = told.max(start + segment.preamble) + segment.jam;
+        turn.pending = turn.jam_end + self.room.schedule.pending;
+        turn.first_attempt.get_or_insert(start);
+        self.listening[node] = NEVER;
+        self.wakes[node] = turn.pending;
+    }
+
+    /// The jam of a node is over.
+    #[inline]
+    fn back_off(&mut self, node: usize) {
+        let turn = &mut self.turns[node];
+        self.room.counters.collide(node, turn.jam_end);
+        let (attempt, ready) = self.room.stations[node].collide(turn.start, turn.jam_end, false);
+        self.room.totals.record_logical(&attempt);
+        if attempt.ending == Ending::Discarded {
+            turn.first_attempt = None;
+        }
+        turn.phase = Phase::BacksOff;
+        turn.ready = ready.min(NEVER);
+    }
+
+    /// A node sends in its opportunity, or holds the line in vain.
+    fn use_opportunity(&mut self, used: Used) {
+        let Used { node, begin, opportunity, .. } = used;
+        self.frames.clear();
+        let signal = self.send(node, begin);
+        if self.frames.is_empty() {
+            self.missed[node] += 1;
+        } else {
+            self.used[node] += 1;
+        }
+        self.listening[node] = NEVER;
+        self.listen(&signal);
+        if let Some(&(_, end)) = self.frames.last() {
+            self.last = LastFrame { sender: node, end, latency: self.latency(&signal) };
+        }
+        let since = signal.end + self.room.schedule.release;
+        self.turns[node].phase = Phase::Idle;
+        self.turns[node].idle_from = since;
+        self.index(node);
+        self.silence = Silence { from: node, since, next: opportunity + 1 };
+    }
+
+    /// After which time others hear the end of the last frame of a signal.
+    #[inline]
+    fn latency(&self, signal: &Signal) -> i64 {
+        if self.room.bus.end_delimiter > 0 || signal.held_from.is_some() {
+            self.room.schedule.carrier_on
+        } else {
+            self.room.schedule.carrier_off
+        }
+    }
+
+    /// The frames that a node sends in an opportunity.
+    fn send(&mut self, node: usize, begin: i64) -> Signal {
+        let (gap, delimiter) = (self.room.bus.segment.gap, self.room.bus.end_delimiter);
+        let schedule = self.room.schedule;
+        // The MAC's begin of a frame, its begin on the line, and its end.
+        let (mut mac, mut start, mut end);
+        if self.turns[node].phase == Phase::Idle {
+            let held = begin - self.held_since(node);
+            (mac, start) = (self.start_of(node), begin);
+            end = mac + self.packet_time(node, mac) + held;
+        } else {
+            if self.turns[node].phase == Phase::Jams {
+                self.back_off(node);
+            }
+            start = self.turns[node].ready.max(begin + gap);
+            let held_until = begin + schedule.commit;
+            self.taken[Kind::Commit as usize] += start.min(held_until) - begin;
+            if start > held_until {
+                let held_from = Some(begin);
+                return Signal { sender: node, begin, held_from, end: held_until };
+            }
+            mac = start;
+            end = mac + self.packet_time(node, mac);
+        }
+        let burst = schedule.bursts[node];
+        let mut held_from = None;
+        for sent in 0..=schedule.burst_counts[node] {
+            self.deliver(node, mac, start, end, sent > 0);
+            if sent == schedule.burst_counts[node] {
+                break;
+            }
+            let next = self.turns[node].ready.max(end + gap);
+            if next > end + burst {
+                // Without a delimiter others hear it held, however short.
+                let is_held = burst > delimiter || delimiter == 0;
+                held_from = is_held.then_some(end + delimiter);
+                break;
+            }
+            self.taken[Kind::Commit as usize] += next - (end + delimiter);
+            (mac, start) = (next, next);
+            end = mac + self.packet_time(node, mac);
+        }
+        let silent_from = end + if held_from.is_some() { burst } else { delimiter };
+        self.taken[Kind::Commit as usize] += silent_from - (end + delimiter);
+        Signal { sender: node, begin, held_from, end: silent_from }
+    }
+
+    fn packet_time(&self, node: usize, start: i64) -> i64 {
+        self.room.stations[node].packet_time(&self.room.bus.segment, start)
+    }
+
+    /// A frame goes out whose MAC began it at `mac`.
+    #[inline]
+    fn deliver(&mut self, node: usize, mac: i64, start: i64, end: i64, is_burst: bool) {
+        self.frames.push((start, end));
+        let turn = &mut self.turns[node];
+        let first = turn.first_attempt.take().unwrap_or(mac);
+        let (mut attempt, ready) = self.room.stations[node].deliver(start, end);
+        turn.ready = ready;
+        self.room.counters.deliver(node, start - first, is_burst, end);
+        let bit_error_rate = self.room.bus.bit_error_rate;
+        if bit_error_rate > 0.0 {
+            if self.whole.0 != attempt.bits {
+                self.whole = (attempt.bits, whole(bit_error_rate, attempt.bits));
+            }
+            attempt.damaged = self.room.damage[node].unit() >= self.whole.1;
+        }
+        self.room.totals.record(&attempt);
+        let preamble = self.room.bus.segment.preamble.min(end - start);
+        self.taken[Kind::Preamble as usize] += preamble + self.room.bus.end_delimiter;
+        self.taken[Kind::Frame as usize] += end - start - preamble;
+    }
+
+    /// Let the idle nodes hear a signal.
+    #[inline]
+    fn listen(&mut self, signal: &Signal) {
+        let schedule = self.room.schedule;
+        let bound = signal.end + schedule.reach + schedule.carrier_on.max(schedule.carrier_off);
+        for node in 0..self.listening.len() {
+            if self.listening[node] <= bound {
+                if let Some((start, told)) = self.collision(node, signal) {
+                    self.collide(node, start, told);
+                }
+            }
+        }
+    }
+
+    /// Whether a signal makes the sublayer of an idle node tell its MAC of a collision: when the
+    /// MAC began its frame, and when it is told.
+    fn collision(&self, node: usize, signal: &Signal) -> Option<(i64, i64)> {
+        let (schedule, delimiter) = (self.room.schedule, self.room.bus.end_delimiter);
+        let turn = &self.turns[node];
+        let delay = schedule.delay(signal.sender, node);
+        let begins = delay + schedule.carrier_on;
+        let (mut gap_end, mut is_own) = self.gap_of(node);
+        // A frame in the delay line collides with what is received, and so does one that the MAC
+        // begins meanwhile.
+        let told = |start: i64, receives: i64| {
+            if start < receives {
+                (start.max(turn.idle_from) + schedule.hold).min(receives)
+            } else {
+                start
+            }
+        };
+        let mut receives = signal.begin + begins;
+        for (number, &(start_of_frame, end_of_frame)) in self.frames.iter().enumerate() {
+            let start = turn.ready.max(gap_end);
+            let carrier = start_of_frame + begins;
+            if start <= carrier {
+                return Some((start, told(start, receives)));
+            }
+            // The second part of a gap, and one after an own transmission, go on.
+            let goes_on = is_own || carrier >= gap_end - schedule.gap_part2;
+            if gap_end > carrier && goes_on && turn.ready <= gap_end {
+                return Some((gap_end, gap_end));
+            }
+            let is_last = number + 1 == self.frames.len();
+            let latency = if is_last { self.latency(signal) } else { schedule.carrier_on };
+            gap_end = end_of_frame + delay + latency + self.room.bus.segment.gap;
+            is_own = false;
+            receives = end_of_frame + delimiter + begins;
+        }
+        let held_from = signal.held_from? + begins;
+        let start = turn.ready.max(gap_end);
+        let ends = signal.end + delay + schedule.carrier_off;
+        (start <= ends).then(|| (start, told(start, held_from)))
+    }
+}
+
+/// Probability that a frame has no wrong bit.
+#[must_use]
+#[allow(clippy::cast_precision_loss)] // far below 2^52
+pub fn whole(bit_error_rate: f64, bits: u64) -> f64 {
+    (1.0 - bit_error_rate).powf(bits as f64)
+}
+
+#[inline]
+fn signed(index: usize) -> i64 {
+    index.cast_signed() as i64
+}

@@ -1,0 +1,145 @@
+//! A bus cycle by cycle while it is regular, and event by event else: while it starts and ends,
+//! while a node is switched or misses a beacon, and where the measured window begins and ends.
+//!
+//! The counts and the attempts are those of [`mod@super::reference`], and so are the draws of each
+//! stream.
+
+use super::compiled::CompiledBus;
+use super::cycles::{Cycles, Room};
+use super::event::Event;
+use super::handover;
+use super::reference::Reference;
+use super::schedule::Schedule;
+use super::sublayer::Timer;
+use crate::error::Error;
+use crate::segment::station::Attempt;
+use crate::watch::{Poll, Watch};
+use ethermeter_trial::Counts;
+
+/// Beacons that are looked ahead at most for one that a node misses.
+const LOOKED_AHEAD: i64 = 4096;
+
+/// What a run gave.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// What was counted.
+    pub counts: Counts,
+    /// If they were traced, the attempts that reached the line, in the order of their starts.
+    pub attempts: Vec<Attempt>,
+    /// Cycles that were calculated instead of run event by event.
+    pub cycles: i64,
+}
+
+/// Run a bus. `tracing` keeps every attempt that reaches the line.
+///
+/// # Errors
+/// [`Error::Stopped`] if it was stopped.
+pub fn run(bus: &CompiledBus, watch: &Watch, tracing: bool) -> Result<Run, Error> {
+    let schedule = Schedule::new(bus);
+    let mut machine = Reference::new(bus, tracing);
+    let mut poll = watch.begin(bus.segment.phases.begin_ps, bus.segment.phases.end_ps);
+    let (mut last, mut cycles) = (None, 0);
+    while let Some((now, event)) = machine.next() {
+        if !poll.goes_on(now.cast_unsigned()) {
+            break;
+        }
+        let passed = schedule.as_ref().and_then(|schedule| {
+            let beacon = beacon_over(&machine, schedule, event)?;
+            last = machine.attempts.last().map(|(a, _)| (a.station as usize, a.end)).or(last);
+            run_cycles(&mut machine, schedule, (beacon, now), &mut last, &mut poll)
+        });
+        match passed {
+            Some(passed) => cycles += passed,
+            None => machine.handle(now, event),
+        }
+    }
+    poll.check()?;
+    let (counts, attempts) = machine.finish();
+    Ok(Run { counts, attempts, cycles })
+}
+
+/// The number of the beacon, if the event is its end.
+fn beacon_over(machine: &Reference<'_>, schedule: &Schedule, event: Event) -> Option<u64> {
+    let Event::TimerOver { station, timer: Timer::Beacon, number } = event else { return None };
+    let coordinator = schedule.coordinator;
+    let runs = machine.nodes[coordinator].sublayer.timers.running(Timer::Beacon);
+    (station as usize == coordinator && runs == Some(number)).then_some(number)
+}
+
+/// Run cycles from the end of a beacon, if the bus is regular there, and for as long as it is so.
+/// `last` is the sender and the end of the last frame on the line. Returns how many.
+fn run_cycles(
+    machine: &mut Reference<'_>,
+    schedule: &Schedule,
+    (beacon, now): (u64, i64),
+    last: &mut Option<(usize, i64)>,
+    poll: &mut Poll<'_>,
+) -> Option<i64> {
+    let begun = now - schedule.beacon;
+    let limit = limit(machine.bus, begun);
+    if now.saturating_add(schedule.longest_cycle) > limit {
+        return None;
+    }
+    let beacons = beacons_heard(machine, schedule);
+    let (turns, last_frame, switched) = handover::turns(machine, schedule, now, *last)?;
+    let limit = limit.min(switched);
+    if now.saturating_add(schedule.longest_cycle) > limit || beacons == 0 {
+        return None;
+    }
+    machine.sum_up();
+    let room = Room {
+        bus: machine.bus,
+        schedule,
+        stations: &mut machine.stations,
+        totals: &mut machine.totals,
+        counters: &mut machine.counters,
+        damage: &mut machine.damage,
+    };
+    let mut cycles = Cycles::new(room, turns, last_frame, now);
+    let end = cycles.run(limit, beacons, poll)?;
+    let (turns, last_frame, passed, taken) = cycles.finish(begun);
+    *last = Some((last_frame.sender, last_frame.end));
+    machine.line.record_cycles(begun, end - schedule.beacon, taken);
+    hear_beacons(machine, schedule, passed);
+    handover::resume(machine, schedule, (&turns, &last_frame), beacon, end);
+    Some(passed)
+}
+
+/// Before when cycles have to be over that began then, so that they lie within the test and on one
+/// side of each edge of the measured window.
+fn limit(bus: &CompiledBus, begun: i64) -> i64 {
+    let phases = &bus.segment.phases;
+    let edges = [phases.measure_from_ps, phases.measure_to_ps].map(u64::cast_signed);
+    let next = edges.into_iter().filter(|&edge| begun < edge).min();
+    next.unwrap_or(i64::MAX).min(phases.end_ps.cast_signed())
+}
+
+/// How many of the next beacons every node hears.
+fn beacons_heard(machine: &Reference<'_>, schedule: &Schedule) -> i64 {
+    let loss = machine.bus.beacon_loss;
+    if loss <= 0.0 {
+        return i64::MAX;
+    }
+    let mut heard = LOOKED_AHEAD;
+    for (node, of_node) in machine.nodes.iter().enumerate() {
+        if node != schedule.coordinator {
+            let mut chance = of_node.chance.clone();
+            heard = (0..heard).find(|_| chance.unit() < loss).unwrap_or(heard);
+        }
+    }
+    heard
+}
+
+/// Draw for beacons that every node hears.
+fn hear_beacons(machine: &mut Reference<'_>, schedule: &Schedule, beacons: i64) {
+    if machine.bus.beacon_loss <= 0.0 {
+        return;
+    }
+    for (node, of_node) in machine.nodes.iter_mut().enumerate() {
+        if node != schedule.coordinator {
+            for _ in 0..beacons {
+                let _ = of_node.chance.unit();
+            }
+        }
+    }
+}

@@ -1,0 +1,320 @@
+//! From events to cycles and back, at the end of a beacon.
+//!
+//! Then the line carries nothing but the beacon, and every node waits for its end; so a node is its
+//! MAC, its data machine, and the times of their timers.
+
+use super::control;
+use super::cycles::{LastFrame, Phase, Turn};
+use super::data::State;
+use super::event::{Event, Symbol};
+use super::reference::{Reference, UnderWay};
+use super::schedule::Schedule;
+use super::status;
+use super::sublayer::Timer;
+use crate::mac::access::{Access, Next};
+use crate::mac::csma_cd::{CsmaCd, Sent};
+use crate::segment::compiled::{small, NEVER};
+use std::cmp::Reverse;
+
+/// What is to come at a node, by the events in the queue.
+#[derive(Clone, Copy)]
+struct Coming {
+    ready: i64,
+    gap: i64,
+    hold: i64,
+    pending: i64,
+    mac: i64,
+}
+
+/// The nodes at the end of a beacon, and when a node is switched next; `None` if they are not as in
+/// a regular cycle. `last` is the sender and the end of the last frame on the line.
+pub fn turns(
+    reference: &Reference<'_>,
+    schedule: &Schedule,
+    now: i64,
+    last: Option<(usize, i64)>,
+) -> Option<(Vec<Turn>, LastFrame, i64)> {
+    let begun = now - schedule.beacon;
+    let is_alone = reference.on_line == 0
+        && reference.nodes[schedule.coordinator].since == begun
+        && reference.signals.last().is_none_or(|signal| signal.end <= begun);
+    if !is_alone || !(0..reference.nodes.len()).all(|node| waits(reference, schedule, node)) {
+        return None;
+    }
+    let (coming, switched) = coming(reference)?;
+    let (sender, end) = last.unwrap_or((schedule.coordinator, -NEVER));
+    // What the frame was followed by is not known any more, but when its end was heard.
+    let latencies = [schedule.carrier_on, schedule.carrier_off];
+    let found = latencies.into_iter().find_map(|latency| {
+        let last = LastFrame { sender, end, latency };
+        let turn = |node| turn(reference, schedule, &coming, &last, now, node);
+        let turns: Option<Vec<_>> = (0..reference.nodes.len()).map(turn).collect();
+        turns.map(|turns| (turns, last))
+    });
+    found.map(|(turns, last)| (turns, last, switched))
+}
+
+/// Whether the control and status machines of a node are as in any regular cycle, and it hears the
+/// beacon alone.
+fn waits(reference: &Reference<'_>, schedule: &Schedule, index: usize) -> bool {
+    let node = &reference.nodes[index];
+    let sublayer = &node.sublayer;
+    let is_coordinator = index == schedule.coordinator;
+    let (state, symbol) = if is_coordinator {
+        (control::State::SendBeacon, Symbol::Beacon)
+    } else {
+        (control::State::Syncing, Symbol::Silence)
+    };
+    let is_heard = |(from, &heard): (usize, &Symbol)| {
+        let beacon = from == schedule.coordinator && !is_coordinator;
+        heard == if beacon { Symbol::Beacon } else { Symbol::Silence }
+    };
+    node.has == (true, false)
+        && node.wants == node.has
+        && node.symbol == symbol
+        && node.heard.iter().enumerate().all(is_heard)
+        && node.sent_in_opportunity == 0
+        && sublayer.control.state == state
+        && sublayer.control.is_active
+        && !sublayer.control.committed
+        && sublayer.status.state == status::State::Active
+        && sublayer.timers.running(Timer::InvalidBeacon).is_none()
+}
+
+/// What is to come at each node, and when a node is switched next; `None` if something is on its
+/// way on the line.
+fn coming(reference: &Reference<'_>) -> Option<(Vec<Coming>, i64)> {
+    let none = Coming { ready: NEVER, gap: NEVER, hold: NEVER, pending: NEVER, mac: NEVER };
+    let mut coming = vec![none; reference.nodes.len()];
+    let mut switched = NEVER;
+    for &Reverse((at, _, _, event)) in &reference.queue {
+        match event {
+            Event::Switch { .. } => switched = switched.min(at),
+            Event::Ready { station } => coming[station as usize].ready = at,
+            Event::GapOver { station, number } => {
+                let gap = reference.nodes[station as usize].mac.gap_under_way();
+                if gap.is_some_and(|(under_way, ..)| under_way == number) {
+                    coming[station as usize].gap = at;
+                }
+            }
+            Event::TimerOver { station, timer, number } => {
+                let timers = &reference.nodes[station as usize].sublayer.timers;
+                let of_node = &mut coming[station as usize];
+                match timer {
+                    _ if timers.running(timer) != Some(number) => {}
+                    Timer::Hold => of_node.hold = at,
+                    Timer::Pending => of_node.pending = at,
+                    _ => {}
+                }
+            }
+            Event::MacOver { station, version } => {
+                if version == reference.version(station) {
+                    coming[station as usize].mac = at;
+                }
+            }
+            Event::Hear { .. } | Event::DelimiterOver { .. } => return None,
+        }
+    }
+    Some((coming, switched))
+}
+
+fn turn(
+    reference: &Reference<'_>,
+    schedule: &Schedule,
+    coming: &[Coming],
+    last: &LastFrame,
+    now: i64,
+    index: usize,
+) -> Option<Turn> {
+    let (node, coming) = (&reference.nodes[index], coming[index]);
+    // A frame that waits in the MAC was ready some time ago.
+    let ready = if node.mac.is_waiting() { 0 } else { coming.ready };
+    let mut turn = Turn {
+        phase: Phase::BacksOff,
+        ready,
+        start: 0,
+        told: 0,
+        jam_end: 0,
+        pending: 0,
+        idle_from: 0,
+        first_attempt: node.first_attempt,
+    };
+    let (gap_end, is_own) = last.gap_of(index, schedule);
+    match (node.sublayer.data.state, node.under_way) {
+        (State::Idle, None) => {
+            let as_expected = match node.mac.gap_under_way() {
+                None => node.mac.is_silent() && !node.mac.is_waiting() && gap_end <= now,
+                Some((_, true, _)) => coming.gap == gap_end,
+                Some((_, false, own)) => {
+                    coming.gap == gap_end - schedule.gap_part2 && own == is_own
+                }
+            };
+            turn.phase = Phase::Idle;
+            as_expected.then_some(turn)
+        }
+        (State::Hold, Some(UnderWay { mac, mac_is_over: false, .. })) => {
+            turn.phase = Phase::Idle;
+            turn.ready = mac.start;
+            (coming.hold == mac.start + schedule.hold && mac.start >= gap_end).then_some(turn)
+        }
+        (State::Collide, Some(UnderWay { mac, is_logical: true, mac_is_over: false, .. })) => {
+            turn.phase = Phase::Jams;
+            turn.start = mac.start;
+            turn.told = mac.collision?;
+            turn.jam_end = mac.end;
+            turn.pending = mac.end + schedule.pending;
+            (coming.mac == mac.end).then_some(turn)
+        }
+        (State::DelayPending, None) => {
+            turn.pending = coming.pending;
+            Some(turn)
+        }
+        (State::Pending, None) => Some(turn),
+        _ => None,
+    }
+}
+
+/// Put the nodes as they are after cycles, at the end of a beacon, into the event by event machine;
+/// what has the time `now` is still to come.
+pub fn resume(
+    reference: &mut Reference<'_>,
+    schedule: &Schedule,
+    (turns, last): (&[Turn], &LastFrame),
+    beacon: u64,
+    now: i64,
+) {
+    let is_switch =
+        |Reverse((.., event)): &Reverse<(_, _, _, Event)>| matches!(event, Event::Switch { .. });
+    reference.queue.retain(is_switch);
+    let coordinator = small(schedule.coordinator);
+    reference.nodes[schedule.coordinator].since = now - schedule.beacon;
+    let over = Event::TimerOver { station: coordinator, timer: Timer::Beacon, number: beacon };
+    reference.schedule(now, over);
+    for (index, turn) in turns.iter().enumerate() {
+        let node = &mut reference.nodes[index];
+        node.mac = CsmaCd::new(reference.bus.segment.gap_of(index));
+        node.under_way = None;
+        node.first_attempt = turn.first_attempt;
+        resume_node(reference, schedule, turn, last, now, index);
+        reference.nodes[index].sublayer.take_started().for_each(drop);
+    }
+}
+
+fn resume_node(
+    reference: &mut Reference<'_>,
+    schedule: &Schedule,
+    turn: &Turn,
+    last: &LastFrame,
+    now: i64,
+    index: usize,
+) {
+    let gap = last.gap_of(index, schedule);
+    let start = turn.ready.max(gap.0);
+    match turn.phase {
+        Phase::Idle if start < now => {
+            let since = start.max(turn.idle_from);
+            resume_data(reference, index, State::Hold, since);
+            resume_timer(reference, index, Timer::Hold, since + schedule.hold);
+            resume_sending(reference, index, start, None, now);
+        }
+        Phase::Idle => {
+            resume_data(reference, index, State::Idle, 0);
+            resume_gap(reference, schedule, gap, now, index);
+            resume_ready(reference, turn.ready, now, index);
+        }
+        Phase::Jams => {
+            resume_data(reference, index, State::Collide, turn.start);
+            resume_sending(reference, index, turn.start, Some(turn.told), now);
+        }
+        Phase::BacksOff => {
+            if turn.pending < now {
+                resume_data(reference, index, State::Pending, 0);
+            } else {
+                resume_data(reference, index, State::DelayPending, 0);
+                resume_timer(reference, index, Timer::Pending, turn.pending);
+            }
+            let mac = begin_sending(&mut reference.nodes[index].mac);
+            let _ = mac.carrier_on(); // its sublayer keeps it busy
+            let _ = mac.send_over();
+            resume_ready(reference, turn.ready, now, index);
+        }
+    }
+}
+
+fn begin_sending(mac: &mut CsmaCd) -> &mut CsmaCd {
+    mac.start();
+    let _ = mac.send(0);
+    mac
+}
+
+fn resume_data(reference: &mut Reference<'_>, index: usize, state: State, held_since: i64) {
+    let node = &mut reference.nodes[index];
+    node.mac_carrier = state != State::Idle;
+    node.sublayer.data.resume(state, held_since, &mut node.sublayer.timers);
+}
+
+fn resume_timer(reference: &mut Reference<'_>, index: usize, timer: Timer, at: i64) {
+    let number = reference.nodes[index].sublayer.timers.running(timer).expect("it was started");
+    reference.schedule(at, Event::TimerOver { station: small(index), timer, number });
+}
+
+/// The MAC sends into the delay line, or jams.
+fn resume_sending(
+    reference: &mut Reference<'_>,
+    index: usize,
+    start: i64,
+    told: Option<i64>,
+    now: i64,
+) {
+    let (station, segment) = (small(index), &reference.bus.segment);
+    let mut mac =
+        Sent::new(station, start, start + reference.stations[index].packet_time(segment, start));
+    let is_logical = told.is_some_and(|told| mac.collide(told, segment.preamble, segment.jam));
+    let node = &mut reference.nodes[index];
+    let _ = begin_sending(&mut node.mac).carrier_on(); // what its sublayer does while it sends
+    node.first_attempt.get_or_insert(start);
+    node.under_way = Some(UnderWay { mac, is_logical, on_line: None, mac_is_over: false });
+    debug_assert!(mac.end >= now && is_logical == told.is_some(), "it is under way");
+    let version = reference.version(station);
+    reference.schedule(mac.end, Event::MacOver { station, version });
+}
+
+/// The MAC of an idle node owes a gap up to a time, unless it is over.
+fn resume_gap(
+    reference: &mut Reference<'_>,
+    schedule: &Schedule,
+    (gap_end, is_own): (i64, bool),
+    now: i64,
+    index: usize,
+) {
+    if gap_end < now {
+        return;
+    }
+    let station = small(index);
+    let mac = &mut reference.nodes[index].mac;
+    let mut next = if is_own {
+        begin_sending(mac).send_over()
+    } else {
+        let _ = mac.carrier_on(); // of a frame that has ended
+        mac.carrier_off()
+    };
+    let mut at = gap_end - schedule.gap;
+    while let Next::Timer { number, after } = next {
+        at += after;
+        if at >= now {
+            reference.schedule(at, Event::GapOver { station, number });
+            return;
+        }
+        next = reference.nodes[index].mac.timer_over(number);
+    }
+}
+
+/// A frame, or its next attempt, is or will be ready at a MAC that may not start.
+fn resume_ready(reference: &mut Reference<'_>, ready: i64, now: i64, index: usize) {
+    if ready >= now {
+        reference.schedule(ready, Event::Ready { station: small(index) });
+    } else {
+        let next = reference.nodes[index].mac.ready();
+        debug_assert_eq!(next, Next::Nothing, "else it had started");
+    }
+}

@@ -1,0 +1,194 @@
+//! The cycle of a regular bus, in picoseconds: the order of its opportunities, and by how much the
+//! nodes hear them later than one another.
+//!
+//! A bus is regular if every node takes part in PLCA as configured by the clause, and every signal
+//! is heard by all before the next begins; then what the machines of the clause do follows from the
+//! begin of each opportunity, and [`super::cycles`] calculates it.
+
+use super::compiled::{CompiledBus, Node};
+use super::sublayer::Timer;
+
+/// An opportunity without an owner.
+const UNUSED: u32 = u32::MAX;
+
+/// Cycles of a regular bus.
+#[derive(Clone, Debug)]
+pub struct Schedule {
+    /// Opportunities of a cycle.
+    pub opportunities: usize,
+    /// The node that sends beacons.
+    pub coordinator: usize,
+    /// `to_timer`.
+    pub opportunity: i64,
+    /// `beacon_timer`.
+    pub beacon: i64,
+    /// Delay line.
+    pub hold: i64,
+    /// `pending_timer`.
+    pub pending: i64,
+    /// `commit_timer`.
+    pub commit: i64,
+    /// From the end of what a node sends to the begin of its next opportunity.
+    pub release: i64,
+    /// From what a node sends to carrier at another, propagation aside.
+    pub carrier_on: i64,
+    /// From the end of what a node sends to the end of carrier at another, propagation aside.
+    pub carrier_off: i64,
+    /// The gap of the MAC.
+    pub gap: i64,
+    /// Its second part.
+    pub gap_part2: i64,
+    /// Length of a cycle without frames.
+    pub empty_cycle: i64,
+    /// A length that no cycle exceeds, from the end of a beacon to the end of the next.
+    pub longest_cycle: i64,
+    /// The largest propagation.
+    pub reach: i64,
+    /// By opportunity: its owner.
+    owners: Vec<u32>,
+    /// By node: its opportunities.
+    pub ids: Vec<Vec<usize>>,
+    /// By node: frames that may follow the first of an opportunity.
+    pub burst_counts: Vec<u32>,
+    /// By node: `burst_timer`.
+    pub bursts: Vec<i64>,
+    /// Propagation, row by row; from a node to itself 0.
+    delays: Vec<i64>,
+}
+
+impl Schedule {
+    /// The cycles of a bus, if it is regular.
+    #[must_use]
+    pub fn new(bus: &CompiledBus) -> Option<Self> {
+        let segment = &bus.segment;
+        let nodes = &bus.nodes;
+        let with_beacons = |node: &Node| node.parameters.ids.contains(&0);
+        let coordinator = nodes.iter().position(with_beacons)?;
+        let first = &nodes[coordinator];
+        let opportunities = usize::from(first.parameters.node_count);
+        let opportunity = first.durations[Timer::Opportunity as usize];
+        let is_like_first = |node: &Node| {
+            !node.switches.is_empty() && node.durations[Timer::Opportunity as usize] == opportunity
+        };
+        let has_waits = segment.groups.iter().any(|group| group.stations.priority_wait_ps > 0);
+        if !nodes.iter().all(is_like_first) || has_waits || opportunities > 254 {
+            return None;
+        }
+        let duration = |timer: Timer| first.durations[timer as usize];
+        let beacon = duration(Timer::Beacon);
+        let release = bus.transmit + bus.carrier_off;
+        let mut schedule = Self {
+            opportunities,
+            coordinator,
+            opportunity,
+            beacon,
+            hold: duration(Timer::Hold),
+            pending: duration(Timer::Pending),
+            commit: duration(Timer::Commit),
+            release,
+            carrier_on: bus.transmit + bus.carrier_on,
+            carrier_off: release,
+            gap: segment.gap,
+            gap_part2: segment.gap - segment.gap_part1,
+            empty_cycle: i64::try_from(opportunities).ok()? * opportunity + beacon + release,
+            longest_cycle: 0,
+            reach: segment.max_delay,
+            owners: owners(nodes, opportunities)?,
+            ids: nodes
+                .iter()
+                .map(|node| node.parameters.ids.iter().map(|&id| usize::from(id)).collect())
+                .collect(),
+            burst_counts: nodes.iter().map(|n| u32::from(n.parameters.burst_count)).collect(),
+            bursts: nodes.iter().map(|n| n.durations[Timer::Burst as usize]).collect(),
+            delays: delays(bus),
+        };
+        schedule.longest_cycle = schedule.bound(bus);
+        schedule.is_orderly(bus).then_some(schedule)
+    }
+
+    /// The owner of an opportunity, if it has one.
+    #[inline]
+    #[must_use]
+    pub fn owner(&self, opportunity: usize) -> Option<usize> {
+        let owner = self.owners[opportunity];
+        (owner != UNUSED).then_some(owner as usize)
+    }
+
+    /// Propagation between two nodes; from a node to itself 0.
+    #[inline]
+    #[must_use]
+    pub fn delay(&self, from: usize, to: usize) -> i64 {
+        self.delays[from * self.ids.len() + to]
+    }
+
+    /// Whether every signal is heard by all nodes before the next thing happens there.
+    fn is_orderly(&self, bus: &CompiledBus) -> bool {
+        let segment = &bus.segment;
+        let delimiter = bus.end_delimiter;
+        // How much later than its end its begin may be heard.
+        let late = bus.carrier_on - bus.carrier_off;
+        let bits = segment.groups.iter().map(|group| group.flow.frames.range_bits().0).min();
+        let shortest = segment.packet_time(bits.unwrap_or(0));
+        let is_heard = |(&burst, &count): (&i64, &u32)| {
+            count == 0 || delimiter > 0 && burst <= delimiter || burst - delimiter > late
+        };
+        // Equation 148-1: nobody begins the next opportunity before it hears this one used.
+        2 * self.reach + self.carrier_on < self.opportunity
+            && self.reach + self.carrier_on < self.beacon
+            && late < self.beacon.min(self.commit)
+            && (delimiter == 0 || late < delimiter)
+            && self.bursts.iter().zip(&self.burst_counts).all(is_heard)
+            && segment.gap < shortest
+            && self.hold + delimiter + self.release < shortest
+            && delimiter + self.release < segment.gap
+            && segment.jam + self.pending > self.opportunity
+    }
+
+    /// Every opportunity with all frames that it may have.
+    fn bound(&self, bus: &CompiledBus) -> i64 {
+        let segment = &bus.segment;
+        let of_owner = |&owner: &u32| {
+            if owner == UNUSED {
+                return self.opportunity;
+            }
+            let node = owner as usize;
+            let (_, bits) = segment.group(node).flow.frames.range_bits();
+            let held = segment.gap.max(self.bursts[node]) + bus.end_delimiter;
+            let frames = i64::from(self.burst_counts[node]) + 1;
+            let used = (segment.packet_time(bits) + held).saturating_mul(frames);
+            used.saturating_add(self.commit + self.opportunity + self.release + 2 * self.reach)
+        };
+        let opportunities = self.owners.iter().map(of_owner).fold(0, i64::saturating_add);
+        opportunities.saturating_add(self.beacon + self.release + 2 * self.reach)
+    }
+}
+
+/// The owner of each opportunity, unless an owner has one that is out of range or not its alone.
+fn owners(nodes: &[Node], opportunities: usize) -> Option<Vec<u32>> {
+    let mut owners = vec![UNUSED; opportunities];
+    for (node, of_node) in (0..).zip(nodes) {
+        for &id in &of_node.parameters.ids {
+            let owner = owners.get_mut(usize::from(id))?;
+            if *owner != UNUSED {
+                return None;
+            }
+            *owner = node;
+        }
+    }
+    Some(owners)
+}
+
+fn delays(bus: &CompiledBus) -> Vec<i64> {
+    let positions = &bus.segment.positions;
+    let row = |(from, &here): (usize, &u32)| {
+        let delay = |(to, &there): (usize, &u32)| {
+            if from == to {
+                0
+            } else {
+                bus.segment.delay(here, there)
+            }
+        };
+        positions.iter().enumerate().map(delay).collect::<Vec<_>>()
+    };
+    positions.iter().enumerate().flat_map(row).collect()
+}
