@@ -787,3 +787,32 @@ def test_strangers_neither_keep_out_a_coordinator_nor_end_its_leases(lab, where,
     assert ended == "complete"
     assert took_s < 3, f"another coordinator came in only after {took_s:.1f} s"
     assert is_used(share)
+
+
+@pytest.mark.parametrize("kind", ["udp", "tcp", "packet", "xdp"])
+def test_a_priority_that_the_receiver_did_not_grant_is_refused_and_nothing_is_sent(lab, kind):
+    way, experiment = Way(kind, bulk=kind == "tcp"), random_number()
+    with lab.running() as (sender, receiver), lab.arrived(way) as arrived:
+        # The ceilings of these hosts allow 5.
+        above = rule(lambda: grant(lab, receiver, experiment, way, priority=6))
+        given = grant(lab, receiver, experiment, way, priority=3)
+        receiver.call("Prepare", experiment, phases=phases(lab), roles=[sinking(lab, way)])
+        roles = [sending(lab, way, [given]) for _ in range(3)]
+        for role, priority in zip(roles, (4, 0, None), strict=True):
+            if priority is not None:
+                role.priority = priority
+        refused = [
+            rule(
+                lambda role=role: sender.call(
+                    "Prepare", experiment, phases=phases(lab), roles=[role]
+                )
+            )
+            for role in roles
+        ]
+        carry([sender, receiver], experiment)
+        with leased([sender, receiver], [experiment]):
+            start([receiver, sender], experiment)
+            time.sleep(LASTING_NS / S)
+    assert above == "priority"
+    assert refused == ["consent-target"] * 3
+    assert arrived.frames == 0

@@ -27,7 +27,7 @@ port = "packet"
 name = "bypass"
 from = "c"
 to = "b"
-frames = "64 B"
+frames = "1518 B"
 arrivals = { regular = "5 ms" }
 priority = 3
 port = "xdp"
@@ -48,6 +48,15 @@ response = { data = "400 B" }
 priority = 4
 port = "tcp"
 [[flows]]
+name = "raw-questions"
+from = "a"
+to = "c"
+frames = "120 B"
+arrivals = { regular = "5 ms" }
+response = { frames = "1518 B" }
+priority = 2
+port = "packet"
+[[flows]]
 name = "untagged"
 from = "a"
 to = "c"
@@ -61,7 +70,9 @@ measure = "all"
 engines = ["live"]
 replications = 1
 """
-FIELDS = ("frame.len", "vlan.priority", "vlan.id", "ip.dsfield.dscp", "ip.src", "tcp.len")
+FIELDS = ("frame.len", "vlan.priority", "vlan.id", "tcp.len", "eth.src")
+CLASS_OF_PACKETS = {4: "ip.dsfield.dscp", 6: "ipv6.tclass.dscp"}
+IP_HEADER_OCTETS = {4: 20, 6: 40}
 OVERLOAD = """\
 [[flows]]
 name = "control"
@@ -121,7 +132,8 @@ def wire_of(found: Any, *ends: str) -> Any:
     return wire
 
 
-def test_priorities_are_in_tags_of_raw_frames_and_in_the_class_of_packets(tmp_path):
+@pytest.mark.parametrize("ip", [4, 6])
+def test_priorities_are_in_tags_of_raw_frames_and_in_the_class_of_packets(tmp_path, ip):
     text = network(
         PRIORITIES,
         title="priorities",
@@ -129,12 +141,13 @@ def test_priorities_are_in_tags_of_raw_frames_and_in_the_class_of_packets(tmp_pa
         switch="classes = 8",
         rate="100 Mb/s",
     )
-    run = measured(tmp_path, text, "--capture")
+    run = measured(tmp_path, text, "--capture", "--ip", str(ip))
     (path,) = run.glob("captures/*/*-c.pcapng")
+    fields = (*FIELDS, CLASS_OF_PACKETS[ip])
     command = ["tshark", "-n", "-r", str(path), "-T", "fields"]
-    command += [word for name in FIELDS for word in ("-e", name)]
+    command += [word for name in fields for word in ("-e", name)]
     lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
-    rows = [dict(zip(FIELDS, line.split("\t"), strict=True)) for line in lines]
+    rows = [dict(zip((*FIELDS, "dscp"), line.split("\t"), strict=True)) for line in lines]
     flows = result(run)["flows"]
     sent = {name: flow["sending"]["counted"].get("frames") for name, flow in flows.items()}
     tagged = Counter(
@@ -142,17 +155,27 @@ def test_priorities_are_in_tags_of_raw_frames_and_in_the_class_of_packets(tmp_pa
         for row in rows
         if row["vlan.priority"]
     )
-    # A capture has no check sequence: 100 octets and a tag are 104 with it.
-    assert tagged == {(100, "6", "0"): sent["raw"]}
+    # A capture has no check sequence: 100 octets and a tag are 104 with it. Answers have the tag of
+    # the questions.
+    asked = flows["raw-questions"]["sending"]["counted"]["answered"]
+    assert asked == flows["raw-questions"]["sending"]["counted"]["requests"]
+    assert tagged == {
+        (100, "6", "0"): sent["raw"],
+        (120, "2", "0"): asked,
+        (1518, "2", "0"): asked,
+    }
     # What goes through XDP sockets no tap hears. The wire has read it as of the class of priority
-    # 3, the fifth of eight, in frames of 64 octets and a tag.
+    # 3, the fifth of eight, in frames of 1518 octets and a tag: the MTU does not count it.
     of_bypass = wire_of(result(run), "s", "b")["classes"][4]
-    assert (of_bypass["frames"], of_bypass["octets"]) == (sent["bypass"], 68 * sent["bypass"])
+    assert (of_bypass["frames"], of_bypass["octets"]) == (sent["bypass"], 1522 * sent["bypass"])
     # The class selector is the priority in the highest three of the six bits.
-    udp = [row for row in rows if row["frame.len"] == str(200 + 42) and not row["tcp.len"]]
-    assert Counter(row["ip.dsfield.dscp"] for row in udp) == {"40": sent["datagrams"]}
-    assert {row["ip.dsfield.dscp"] for row in rows if row["tcp.len"]} == {"32"}
-    assert {row["ip.src"] for row in rows if row["tcp.len"]} == {"10.77.0.1", "10.77.0.3"}
+    length = str(14 + IP_HEADER_OCTETS[ip] + 8 + 200)
+    udp = [row for row in rows if row["frame.len"] == length and not row["tcp.len"]]
+    assert Counter(row["dscp"] for row in udp) == {"40": sent["datagrams"]}
+    # Both ways: questions and acknowledgements of the one, answers of the other.
+    tcp = [row for row in rows if row["tcp.len"]]
+    assert {row["dscp"] for row in tcp} == {"32"}
+    assert len({row["eth.src"] for row in tcp}) == 2
     assert Counter(row["frame.len"] for row in rows)["496"] == sent["untagged"]
     received = flows["bypass"]["receiving"]["counted"]["streams"][0]["received"]
     assert received == sent["bypass"] == sent["raw"]

@@ -1,7 +1,7 @@
 //! What a test is, as people and programs write it: JSON in, checked whole, every fault at once.
 
 use crate::result::Receivers;
-use ethermeter_ethernet::Octets;
+use ethermeter_ethernet::{frame, Carrier, Octets};
 use ethermeter_live::wire::{shortest_frame, MARK_OCTETS, SPEECH_OCTETS};
 use ethermeter_station::consent::{Cast, PortKind, Transport, HIGHEST_PRIORITY};
 use ethermeter_station::experiment::{
@@ -250,12 +250,14 @@ impl Flow {
     }
 
     /// Octets of the shortest frame that holds a mark, and of the longest that its port has room
-    /// for: a datagram of UDP counts as one frame, though IP may cut it up.
+    /// for, tags included: a datagram of UDP counts as one frame, though IP may cut it up.
     fn frame_octets(&self, is_ipv4: bool) -> RangeInclusive<u32> {
-        let longest = self.port.traits().longest_frame_octets;
-        let shortest =
-            u32::try_from(shortest_frame(self.transport().carrier(is_ipv4)).0).unwrap_or(u32::MAX);
-        shortest..=longest
+        let carrier = self.transport().carrier(is_ipv4);
+        // A tag is no part of what the MTU limits (802.3-2022 § 3.2.7).
+        let tag = if carrier == Carrier::TaggedRaw { frame::TAG.0 } else { 0 };
+        let octets = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
+        let longest = u64::from(self.port.traits().longest_frame_octets) + tag;
+        octets(shortest_frame(carrier).0)..=octets(longest)
     }
 
     /// Faults of a flow of voice; empty of other flows.
