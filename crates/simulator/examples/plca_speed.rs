@@ -45,6 +45,7 @@ fn rate(trial: &Trial, runs: u32) -> f64 {
 }
 
 fn main() {
+    let only: Vec<String> = std::env::args().skip(1).collect();
     println!("{:<28} {:>12} {:>12} {:>8}", "bus", "fast", "reference", "ratio");
     for (name, bus, fast_ps, reference_ps) in [
         ("8 nodes, saturated", Bus::of(8), 200 * S, 2 * S),
@@ -55,6 +56,9 @@ fn main() {
         ("8 nodes, load 1%", offering(8, 0.01), 5000 * S, 5 * S),
         ("8 nodes, load 0.1%", offering(8, 0.001), 9000 * S, 10 * S),
     ] {
+        if !only.is_empty() && !only.iter().any(|o| o == name) {
+            continue;
+        }
         let fast = rate(&trial(bus.clone(), fast_ps, Implementation::Fast), 3);
         let reference = rate(&trial(bus, reference_ps, Implementation::Reference), 1);
         println!("{name:<28} {fast:>12.0} {reference:>12.0} {:>8.0}", fast / reference);

@@ -1,4 +1,4 @@
-//! Cycles of a regular bus, opportunity by opportunity; those that nobody can use are passed over.
+//! Cycles of a regular bus, opportunity by opportunity; empty ones are skipped in bulk.
 //!
 //! Between two signals the line is silent, and each node begins its opportunities at times that
 //! follow from the end of the signal before. So a node needs no event: what its MAC does follows
@@ -6,9 +6,11 @@
 //! an opportunity from that. The order of events that fall together is that of
 //! [`mod@super::reference`].
 
+use super::agenda::Agenda;
 use super::compiled::CompiledBus;
 use super::counters::{BusCounters, Kind};
 use super::schedule::Schedule;
+use super::turn::{LastFrame, Phase, Turn};
 use crate::segment::compiled::NEVER;
 use crate::segment::counters::Counters;
 use crate::segment::station::{Ending, Station};
@@ -17,62 +19,6 @@ use ethermeter_traffic::Stream;
 
 /// Opportunities that are looked at one by one before others are passed over.
 const LOOKED_AT: usize = 4;
-
-/// What a node does between its opportunities.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Phase {
-    /// Its sublayer is idle, or holds a frame since its MAC has begun it.
-    Idle,
-    /// Its MAC jams: it was told of a collision.
-    Jams,
-    /// Its MAC backs off. From [`Turn::pending`] on it uses its opportunity.
-    BacksOff,
-}
-
-/// A node between its opportunities.
-#[derive(Clone, Copy, Debug)]
-pub struct Turn {
-    /// Phase.
-    pub phase: Phase,
-    /// When a frame, or its next attempt, is ready at the MAC. Not known while it jams.
-    pub ready: i64,
-    /// When the MAC began what collided.
-    pub start: i64,
-    /// When it was told so.
-    pub told: i64,
-    /// When its jam is over.
-    pub jam_end: i64,
-    /// From when on it uses its opportunity, unless it is idle.
-    pub pending: i64,
-    /// When its sublayer became idle after what it sent last.
-    pub idle_from: i64,
-    /// When the MAC began its frame for the first time.
-    pub first_attempt: Option<i64>,
-}
-
-/// The last frame on the line.
-#[derive(Clone, Copy, Debug)]
-pub struct LastFrame {
-    /// Who sent it.
-    pub sender: usize,
-    /// When its last bit left.
-    pub end: i64,
-    /// When other nodes hear its end, after that, propagation aside.
-    pub latency: i64,
-}
-
-impl LastFrame {
-    /// When the gap of an idle node after the frame ends, and whether it is the sender.
-    #[inline]
-    #[must_use]
-    pub fn gap_of(&self, node: usize, schedule: &Schedule) -> (i64, bool) {
-        if self.sender == node {
-            return (self.end + schedule.gap, true);
-        }
-        let heard = self.end + self.latency + schedule.delay(self.sender, node);
-        (heard + schedule.gap, false)
-    }
-}
 
 /// Silence: what followed the last signal.
 #[derive(Clone, Copy, Debug)]
@@ -96,6 +42,21 @@ struct Used {
     begin: i64,
 }
 
+impl Used {
+    #[inline]
+    fn is_before(&self, other: &Self) -> bool {
+        (self.cycles, self.opportunity) < (other.cycles, other.opportunity)
+    }
+}
+
+/// What a look at all nodes gave.
+enum Searched {
+    /// The first opportunity that is used, if one is.
+    Found(Option<Used>),
+    /// A frame in a delay line collided, so that another look is needed.
+    Again,
+}
+
 /// What is on the line in an opportunity, after its begin.
 struct Signal {
     sender: usize,
@@ -106,8 +67,8 @@ struct Signal {
     end: i64,
 }
 
-/// What cycles work on.
-pub struct Room<'a> {
+/// The bus that cycles run on, and its counters.
+pub struct Context<'a> {
     /// The bus.
     pub bus: &'a CompiledBus,
     /// Its cycles.
@@ -124,13 +85,13 @@ pub struct Room<'a> {
 
 /// Cycles of a regular bus.
 pub struct Cycles<'a> {
-    room: Room<'a>,
+    context: Context<'a>,
     /// Nodes.
     turns: Vec<Turn>,
     /// When an idle node may begin something; [`NEVER`] for the others.
-    listening: Vec<i64>,
+    listening: Agenda,
     /// Before which a node uses no opportunity.
-    wakes: Vec<i64>,
+    wakes: Agenda,
     /// The last frame.
     last: LastFrame,
     silence: Silence,
@@ -149,12 +110,12 @@ pub struct Cycles<'a> {
 impl<'a> Cycles<'a> {
     /// A bus at the end of a beacon.
     #[must_use]
-    pub fn new(room: Room<'a>, turns: Vec<Turn>, last: LastFrame, beacon_end: i64) -> Self {
+    pub fn new(context: Context<'a>, turns: Vec<Turn>, last: LastFrame, beacon_end: i64) -> Self {
         let nodes = turns.len();
-        let schedule = room.schedule;
+        let schedule = context.schedule;
         let mut new = Self {
-            listening: vec![NEVER; nodes],
-            wakes: vec![NEVER; nodes],
+            listening: Agenda::new(nodes),
+            wakes: Agenda::new(nodes),
             last,
             silence: Silence {
                 from: schedule.coordinator,
@@ -168,7 +129,7 @@ impl<'a> Cycles<'a> {
             missed: vec![0; nodes],
             whole: (0, 1.0),
             turns,
-            room,
+            context,
         };
         for node in 0..nodes {
             new.index(node);
@@ -179,7 +140,8 @@ impl<'a> Cycles<'a> {
     /// Run until the end of the last beacon from which on a cycle may not be over at `limit`, or of
     /// the last one of `beacons`. Returns it, or `None` if it was stopped.
     pub(super) fn run(&mut self, limit: i64, beacons: i64, poll: &mut Poll<'_>) -> Option<i64> {
-        let latest = limit - self.room.schedule.longest_cycle;
+        let latest = limit - self.context.schedule.longest_cycle;
+        let period = self.context.schedule.empty_cycle;
         loop {
             if !poll.goes_on(self.silence.since.cast_unsigned()) {
                 return None;
@@ -188,9 +150,13 @@ impl<'a> Cycles<'a> {
                 self.use_opportunity(used);
                 continue;
             }
-            // Beacons up to the last one, and its end, if the line stays silent.
             let next = self.next_beacon_end();
-            let period = self.room.schedule.empty_cycle;
+            let is_over = self.silence.next == self.context.schedule.opportunities;
+            if is_over && next <= latest && self.passed + 1 < beacons {
+                self.pass(1);
+                continue;
+            }
+            // Beacons up to the last one, and its end, if the line stays silent.
             let within = if next > latest { 1 } else { (latest - next) / period + 2 };
             let most = within.min(beacons - self.passed);
             let end = next + (most - 1) * period;
@@ -214,13 +180,13 @@ impl<'a> Cycles<'a> {
     /// last frame, how many beacons followed, and channel time by [`Kind`].
     #[must_use]
     pub fn finish(self, begun: i64) -> (Vec<Turn>, LastFrame, i64, [i64; 5]) {
-        let schedule = self.room.schedule;
+        let schedule = self.context.schedule;
         let cycles = self.passed.cast_unsigned();
         let all = schedule.ids.iter().map(|ids| cycles * ids.len() as u64);
         let of_nodes = self.used.iter().zip(&self.missed).zip(all);
         let of_nodes = of_nodes.map(|((&used, &missed), all)| (used, missed, all));
         let passed = cycles * schedule.opportunities as u64;
-        self.room.counters.end_opportunities(begun, passed, of_nodes);
+        self.context.counters.end_opportunities(begun, passed, of_nodes);
         (self.turns, self.last, self.passed, self.taken)
     }
 
@@ -233,13 +199,13 @@ impl<'a> Cycles<'a> {
     /// When the gap of an idle node ends, and whether it follows an own transmission.
     #[inline]
     fn gap_of(&self, node: usize) -> (i64, bool) {
-        self.last.gap_of(node, self.room.schedule)
+        self.last.gap_of(node, self.context.schedule)
     }
 
     /// When the next beacon ends, if the line stays silent.
     #[inline]
     fn next_beacon_end(&self) -> i64 {
-        let schedule = self.room.schedule;
+        let schedule = self.context.schedule;
         self.begin_of(schedule.coordinator, schedule.opportunities) + schedule.beacon
     }
 
@@ -247,7 +213,7 @@ impl<'a> Cycles<'a> {
     #[inline]
     fn begin_of(&self, node: usize, opportunity: usize) -> i64 {
         let Silence { from, since, next } = self.silence;
-        let schedule = self.room.schedule;
+        let schedule = self.context.schedule;
         since + schedule.delay(from, node) + signed(opportunity - next) * schedule.opportunity
     }
 
@@ -256,19 +222,19 @@ impl<'a> Cycles<'a> {
     fn index(&mut self, node: usize) {
         let turn = &self.turns[node];
         let is_idle = turn.phase == Phase::Idle;
-        self.listening[node] = if is_idle { turn.ready } else { NEVER };
-        self.wakes[node] = if is_idle { turn.ready } else { turn.pending };
+        self.listening.set(node, if is_idle { turn.ready } else { NEVER });
+        self.wakes.set(node, if is_idle { turn.ready } else { turn.pending });
     }
 
     /// Whether one of the next few opportunities is used.
     #[inline]
     fn look(&mut self) -> Option<Used> {
-        let schedule = self.room.schedule;
+        let schedule = self.context.schedule;
         let next = self.silence.next;
         for opportunity in next..(next + LOOKED_AT).min(schedule.opportunities) {
             let Some(node) = schedule.owner(opportunity) else { continue };
             let begin = self.begin_of(node, opportunity);
-            if self.wakes[node] > begin {
+            if self.wakes.of(node) > begin {
                 continue;
             }
             if self.turns[node].phase == Phase::Idle {
@@ -279,7 +245,7 @@ impl<'a> Cycles<'a> {
                     continue;
                 }
             }
-            if self.wakes[node] <= begin {
+            if self.wakes.of(node) <= begin {
                 return Some(Used { cycles: 0, opportunity, node, begin });
             }
         }
@@ -293,53 +259,85 @@ impl<'a> Cycles<'a> {
         self.start_of(node).max(self.turns[node].idle_from)
     }
 
-    /// The first opportunity that is used, if one is before `end`.
+    /// The first opportunity that is used, if one is before `end`, or is known to be near it.
     fn search(&mut self, end: i64) -> Option<Used> {
         loop {
-            let mut first: Option<Used> = None;
-            let mut bound = end;
-            // The node that is told first that nobody let it send.
-            let mut vain: Option<(i64, usize)> = None;
-            for node in 0..self.wakes.len() {
-                if self.wakes[node] > bound {
+            let (node, second) = self.wakes.first();
+            if self.wakes.of(node) > end {
+                return None;
+            }
+            let (used, until) = self.use_of(node);
+            // Others can come before the use, or before the frame in the delay line collides,
+            // only if they are there by then, as it is heard.
+            let known = until.min(used.begin) + 2 * self.context.schedule.reach;
+            if second <= known || until <= used.begin && until >= end {
+                if let Searched::Found(found) = self.search_all(end) {
+                    return found;
+                }
+            } else if until <= used.begin {
+                self.collide(node, self.start_of(node), until);
+            } else {
+                return Some(used);
+            }
+        }
+    }
+
+    /// The own opportunity in which a node sends, if no other node sends before and it begins before
+    /// the time returned with it; at that time a frame in the delay line collides.
+    #[inline]
+    fn use_of(&self, node: usize) -> (Used, i64) {
+        let turn = &self.turns[node];
+        if turn.phase != Phase::Idle {
+            return (self.own_from(node, turn.pending), i64::MAX / 2);
+        }
+        let held_since = self.held_since(node);
+        let used = self.own_from(node, held_since.max(turn.idle_from + 1));
+        (used, held_since + self.context.schedule.hold)
+    }
+
+    /// The same as [`Cycles::search`], by a look at all nodes.
+    fn search_all(&mut self, end: i64) -> Searched {
+        let reach = 2 * self.context.schedule.reach;
+        let mut first: Option<Used> = None;
+        let mut bound = end;
+        // The first frame whose time in the delay line ends before its opportunity.
+        let mut failed: Option<(i64, usize)> = None;
+        for block in 0..self.wakes.blocks() {
+            if self.wakes.earliest_of(block) > bound {
+                continue;
+            }
+            for node in Agenda::nodes(block) {
+                if self.wakes.of(node) > bound {
                     continue;
                 }
-                let (from, until) = if self.turns[node].phase == Phase::Idle {
-                    let held_since = self.held_since(node);
-                    let from = held_since.max(self.turns[node].idle_from + 1);
-                    (from, held_since + self.room.schedule.hold)
-                } else {
-                    (self.wakes[node], i64::MAX)
-                };
-                let used = self.own_from(node, from);
+                let (used, until) = self.use_of(node);
                 if used.begin >= until {
-                    if vain.is_none_or(|(at, _)| until < at) {
-                        vain = Some((until, node));
+                    if failed.is_none_or(|(at, _)| until < at) {
+                        failed = Some((until, node));
                     }
-                } else if first
-                    .is_none_or(|f| (used.cycles, used.opportunity) < (f.cycles, f.opportunity))
-                {
+                } else if first.is_none_or(|first| used.is_before(&first)) {
                     first = Some(used);
-                    // As others may hear it later than it is sent, and be before it all the same.
-                    bound = end.min(used.begin + 2 * self.room.schedule.reach);
+                    // Others may hear it later than it is sent, and be before it all the same.
+                    bound = end.min(used.begin + reach);
                 }
             }
-            let Some((at, node)) = vain else { return first };
-            let is_before = |used: Used| {
-                let delay = self.room.schedule.delay(used.node, node);
-                at <= used.begin + self.room.schedule.carrier_on + delay
-            };
-            if at >= end || !first.is_none_or(is_before) {
-                return first;
-            }
-            self.collide(node, self.start_of(node), at);
         }
+        let Some((at, node)) = failed else { return Searched::Found(first) };
+        let is_heard_later = |used: Used| {
+            let delay = self.context.schedule.delay(used.node, node);
+            at <= used.begin + self.context.schedule.carrier_on + delay
+        };
+        if at >= end || !first.is_none_or(is_heard_later) {
+            return Searched::Found(first);
+        }
+        self.collide(node, self.start_of(node), at);
+        Searched::Again
     }
 
     /// The first own opportunity of a node that begins at or after a time, if the line stays
     /// silent.
     fn own_from(&self, node: usize, time: i64) -> Used {
-        let schedule = self.room.schedule;
+        let schedule = self.context.schedule;
         let next_cycle =
             self.next_beacon_end() + schedule.release + schedule.delay(schedule.coordinator, node);
         let own = |&opportunity: &usize| {
@@ -363,11 +361,11 @@ impl<'a> Cycles<'a> {
     /// Let beacons go by, with nothing between them.
     #[inline]
     fn pass(&mut self, beacons: i64) {
-        let schedule = self.room.schedule;
+        let schedule = self.context.schedule;
         let first = self.next_beacon_end();
         let period = schedule.empty_cycle;
         let begin = first - schedule.beacon;
-        self.room.counters.begin_cycles(schedule.coordinator, begin, period, beacons);
+        self.context.counters.begin_cycles(schedule.coordinator, begin, period, beacons);
         self.taken[Kind::Beacon as usize] += beacons * schedule.beacon;
         self.passed += beacons;
         self.silence = Silence {
@@ -381,7 +379,7 @@ impl<'a> Cycles<'a> {
     fn settle(&mut self, now: i64) {
         for node in 0..self.turns.len() {
             if self.turns[node].phase == Phase::Idle {
-                let until = self.held_since(node).saturating_add(self.room.schedule.hold);
+                let until = self.held_since(node).saturating_add(self.context.schedule.hold);
                 if until < now {
                     self.collide(node, self.start_of(node), until);
                 }
@@ -393,28 +391,28 @@ impl<'a> Cycles<'a> {
         }
     }
 
-    /// The MAC of an idle node, which began its frame at `start`, is told of a collision.
+    /// The sublayer of an idle node signals a collision to its MAC, which began its frame at `start`.
     #[inline]
-    fn collide(&mut self, node: usize, start: i64, told: i64) {
-        let segment = &self.room.bus.segment;
+    fn collide(&mut self, node: usize, start: i64, collision: i64) {
+        let segment = &self.context.bus.segment;
         let turn = &mut self.turns[node];
         turn.phase = Phase::Jams;
         turn.start = start;
-        turn.told = told;
-        turn.jam_end = told.max(start + segment.preamble) + segment.jam;
-        turn.pending = turn.jam_end + self.room.schedule.pending;
+        turn.collision = collision;
+        turn.jam_end = collision.max(start + segment.preamble) + segment.jam;
+        turn.pending = turn.jam_end + self.context.schedule.pending;
         turn.first_attempt.get_or_insert(start);
-        self.listening[node] = NEVER;
-        self.wakes[node] = turn.pending;
+        self.listening.set(node, NEVER);
+        self.wakes.set(node, turn.pending);
     }
 
     /// The jam of a node is over.
     #[inline]
     fn back_off(&mut self, node: usize) {
         let turn = &mut self.turns[node];
-        self.room.counters.collide(node, turn.jam_end);
-        let (attempt, ready) = self.room.stations[node].collide(turn.start, turn.jam_end, false);
-        self.room.totals.record_logical(&attempt);
+        self.context.counters.collide(node, turn.jam_end);
+        let (attempt, ready) = self.context.stations[node].collide(turn.start, turn.jam_end, false);
+        self.context.totals.record_logical(&attempt);
         if attempt.ending == Ending::Discarded {
             turn.first_attempt = None;
         }
@@ -422,7 +420,7 @@ impl<'a> Cycles<'a> {
         turn.ready = ready.min(NEVER);
     }
 
-    /// A node sends in its opportunity, or holds the line in vain.
+    /// A node sends in its opportunity, or holds the line in failed.
     fn use_opportunity(&mut self, used: Used) {
         let Used { node, begin, opportunity, .. } = used;
         self.frames.clear();
@@ -432,12 +430,11 @@ impl<'a> Cycles<'a> {
         } else {
             self.used[node] += 1;
         }
-        self.listening[node] = NEVER;
         self.listen(&signal);
         if let Some(&(_, end)) = self.frames.last() {
             self.last = LastFrame { sender: node, end, latency: self.latency(&signal) };
         }
-        let since = signal.end + self.room.schedule.release;
+        let since = signal.end + self.context.schedule.release;
         self.turns[node].phase = Phase::Idle;
         self.turns[node].idle_from = since;
         self.index(node);
@@ -447,17 +444,17 @@ impl<'a> Cycles<'a> {
     /// After which time others hear the end of the last frame of a signal.
     #[inline]
     fn latency(&self, signal: &Signal) -> i64 {
-        if self.room.bus.end_delimiter > 0 || signal.held_from.is_some() {
-            self.room.schedule.carrier_on
+        if self.context.bus.end_delimiter > 0 || signal.held_from.is_some() {
+            self.context.schedule.carrier_on
         } else {
-            self.room.schedule.carrier_off
+            self.context.schedule.carrier_off
         }
     }
 
     /// The frames that a node sends in an opportunity.
     fn send(&mut self, node: usize, begin: i64) -> Signal {
-        let (gap, delimiter) = (self.room.bus.segment.gap, self.room.bus.end_delimiter);
-        let schedule = self.room.schedule;
+        let (gap, delimiter) = (self.context.bus.segment.gap, self.context.bus.end_delimiter);
+        let schedule = self.context.schedule;
         // The MAC's begin of a frame, its begin on the line, and its end.
         let (mut mac, mut start, mut end);
         if self.turns[node].phase == Phase::Idle {
@@ -502,7 +499,7 @@ impl<'a> Cycles<'a> {
     }
 
     fn packet_time(&self, node: usize, start: i64) -> i64 {
-        self.room.stations[node].packet_time(&self.room.bus.segment, start)
+        self.context.stations[node].packet_time(&self.context.bus.segment, start)
     }
 
     /// A frame goes out whose MAC began it at `mac`.
@@ -511,47 +508,52 @@ impl<'a> Cycles<'a> {
         self.frames.push((start, end));
         let turn = &mut self.turns[node];
         let first = turn.first_attempt.take().unwrap_or(mac);
-        let (mut attempt, ready) = self.room.stations[node].deliver(start, end);
+        let (mut attempt, ready) = self.context.stations[node].deliver(start, end);
         turn.ready = ready;
-        self.room.counters.deliver(node, start - first, is_burst, end);
-        let bit_error_rate = self.room.bus.bit_error_rate;
+        self.context.counters.deliver(node, start - first, is_burst, end);
+        let bit_error_rate = self.context.bus.bit_error_rate;
         if bit_error_rate > 0.0 {
             if self.whole.0 != attempt.bits {
                 self.whole = (attempt.bits, whole(bit_error_rate, attempt.bits));
             }
-            attempt.damaged = self.room.damage[node].unit() >= self.whole.1;
+            attempt.damaged = self.context.damage[node].unit() >= self.whole.1;
         }
-        self.room.totals.record(&attempt);
-        let preamble = self.room.bus.segment.preamble.min(end - start);
-        self.taken[Kind::Preamble as usize] += preamble + self.room.bus.end_delimiter;
+        self.context.totals.record(&attempt);
+        let preamble = self.context.bus.segment.preamble.min(end - start);
+        self.taken[Kind::Preamble as usize] += preamble + self.context.bus.end_delimiter;
         self.taken[Kind::Frame as usize] += end - start - preamble;
     }
 
     /// Let the idle nodes hear a signal.
     #[inline]
     fn listen(&mut self, signal: &Signal) {
-        let schedule = self.room.schedule;
+        let schedule = self.context.schedule;
         let bound = signal.end + schedule.reach + schedule.carrier_on.max(schedule.carrier_off);
-        for node in 0..self.listening.len() {
-            if self.listening[node] <= bound {
-                if let Some((start, told)) = self.collision(node, signal) {
-                    self.collide(node, start, told);
+        for block in 0..self.listening.blocks() {
+            if self.listening.earliest_of(block) > bound {
+                continue;
+            }
+            for node in Agenda::nodes(block) {
+                if self.listening.of(node) <= bound && node != signal.sender {
+                    if let Some((start, collision)) = self.collision(node, signal) {
+                        self.collide(node, start, collision);
+                    }
                 }
             }
         }
     }
 
-    /// Whether a signal makes the sublayer of an idle node tell its MAC of a collision: when the
-    /// MAC began its frame, and when it is told.
+    /// The collision that the sublayer of an idle node signals to its MAC because of a signal, if any:
+    /// when the MAC began its frame, and when it collides.
     fn collision(&self, node: usize, signal: &Signal) -> Option<(i64, i64)> {
-        let (schedule, delimiter) = (self.room.schedule, self.room.bus.end_delimiter);
+        let (schedule, delimiter) = (self.context.schedule, self.context.bus.end_delimiter);
         let turn = &self.turns[node];
         let delay = schedule.delay(signal.sender, node);
         let begins = delay + schedule.carrier_on;
         let (mut gap_end, mut is_own) = self.gap_of(node);
         // A frame in the delay line collides with what is received, and so does one that the MAC
         // begins meanwhile.
-        let told = |start: i64, receives: i64| {
+        let collision = |start: i64, receives: i64| {
             if start < receives {
                 (start.max(turn.idle_from) + schedule.hold).min(receives)
             } else {
@@ -563,7 +565,7 @@ impl<'a> Cycles<'a> {
             let start = turn.ready.max(gap_end);
             let carrier = start_of_frame + begins;
             if start <= carrier {
-                return Some((start, told(start, receives)));
+                return Some((start, collision(start, receives)));
             }
             // The second part of a gap, and one after an own transmission, go on.
             let goes_on = is_own || carrier >= gap_end - schedule.gap_part2;
@@ -572,14 +574,14 @@ impl<'a> Cycles<'a> {
             }
             let is_last = number + 1 == self.frames.len();
             let latency = if is_last { self.latency(signal) } else { schedule.carrier_on };
-            gap_end = end_of_frame + delay + latency + self.room.bus.segment.gap;
+            gap_end = end_of_frame + delay + latency + self.context.bus.segment.gap;
             is_own = false;
             receives = end_of_frame + delimiter + begins;
         }
         let held_from = signal.held_from? + begins;
         let start = turn.ready.max(gap_end);
         let ends = signal.end + delay + schedule.carrier_off;
-        (start <= ends).then(|| (start, told(start, held_from)))
+        (start <= ends).then(|| (start, collision(start, held_from)))
     }
 }
 

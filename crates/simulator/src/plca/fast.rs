@@ -5,7 +5,7 @@
 //! stream.
 
 use super::compiled::CompiledBus;
-use super::cycles::{Cycles, Room};
+use super::cycles::{Context, Cycles};
 use super::event::Event;
 use super::handover;
 use super::reference::Reference;
@@ -87,7 +87,7 @@ fn run_cycles(
         return None;
     }
     machine.sum_up();
-    let room = Room {
+    let context = Context {
         bus: machine.bus,
         schedule,
         stations: &mut machine.stations,
@@ -95,7 +95,7 @@ fn run_cycles(
         counters: &mut machine.counters,
         damage: &mut machine.damage,
     };
-    let mut cycles = Cycles::new(room, turns, last_frame, now);
+    let mut cycles = Cycles::new(context, turns, last_frame, now);
     let end = cycles.run(limit, beacons, poll)?;
     let (turns, last_frame, passed, taken) = cycles.finish(begun);
     *last = Some((last_frame.sender, last_frame.end));

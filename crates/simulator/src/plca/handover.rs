@@ -4,13 +4,13 @@
 //! MAC, its data machine, and the times of their timers.
 
 use super::control;
-use super::cycles::{LastFrame, Phase, Turn};
 use super::data::State;
 use super::event::{Event, Symbol};
 use super::reference::{Reference, UnderWay};
 use super::schedule::Schedule;
 use super::status;
 use super::sublayer::Timer;
+use super::turn::{LastFrame, Phase, Turn};
 use crate::mac::access::{Access, Next};
 use crate::mac::csma_cd::{CsmaCd, Sent};
 use crate::segment::compiled::{small, NEVER};
@@ -133,7 +133,7 @@ fn turn(
         phase: Phase::BacksOff,
         ready,
         start: 0,
-        told: 0,
+        collision: 0,
         jam_end: 0,
         pending: 0,
         idle_from: 0,
@@ -160,7 +160,7 @@ fn turn(
         (State::Collide, Some(UnderWay { mac, is_logical: true, mac_is_over: false, .. })) => {
             turn.phase = Phase::Jams;
             turn.start = mac.start;
-            turn.told = mac.collision?;
+            turn.collision = mac.collision?;
             turn.jam_end = mac.end;
             turn.pending = mac.end + schedule.pending;
             (coming.mac == mac.end).then_some(turn)
@@ -224,7 +224,7 @@ fn resume_node(
         }
         Phase::Jams => {
             resume_data(reference, index, State::Collide, turn.start);
-            resume_sending(reference, index, turn.start, Some(turn.told), now);
+            resume_sending(reference, index, turn.start, Some(turn.collision), now);
         }
         Phase::BacksOff => {
             if turn.pending < now {
@@ -263,18 +263,18 @@ fn resume_sending(
     reference: &mut Reference<'_>,
     index: usize,
     start: i64,
-    told: Option<i64>,
+    collision: Option<i64>,
     now: i64,
 ) {
     let (station, segment) = (small(index), &reference.bus.segment);
     let mut mac =
         Sent::new(station, start, start + reference.stations[index].packet_time(segment, start));
-    let is_logical = told.is_some_and(|told| mac.collide(told, segment.preamble, segment.jam));
+    let is_logical = collision.is_some_and(|at| mac.collide(at, segment.preamble, segment.jam));
     let node = &mut reference.nodes[index];
     let _ = begin_sending(&mut node.mac).carrier_on(); // what its sublayer does while it sends
     node.first_attempt.get_or_insert(start);
     node.under_way = Some(UnderWay { mac, is_logical, on_line: None, mac_is_over: false });
-    debug_assert!(mac.end >= now && is_logical == told.is_some(), "it is under way");
+    debug_assert!(mac.end >= now && is_logical == collision.is_some(), "it is under way");
     let version = reference.version(station);
     reference.schedule(mac.end, Event::MacOver { station, version });
 }

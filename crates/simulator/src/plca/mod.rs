@@ -5,12 +5,14 @@
 //! - [`compiled`]: the bus in picoseconds, checked and ready to run.
 //! - [`mod@reference`]: a bus event by event; [`event`] is what happens, in which order.
 //! - [`fast`]: the same, but cycle by cycle while a bus is regular: [`schedule`] and [`cycles`] are
-//!   its arithmetic, `handover` goes from events to cycles and back.
+//!   its arithmetic, [`turn`] a node in them, [`agenda`] the times when
+//!   nodes may do something, `handover` goes from events to cycles and back.
 //! - [`counters`]: what is counted of the line and of opportunities.
 //!
 //! The MAC is that of [`crate::mac::csma_cd`], the rest of a station that of
 //! [`crate::segment::station`].
 
+pub mod agenda;
 pub mod compiled;
 pub mod control;
 pub mod counters;
@@ -23,3 +25,4 @@ pub mod reference;
 pub mod schedule;
 pub mod status;
 pub mod sublayer;
+pub mod turn;

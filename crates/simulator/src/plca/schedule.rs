@@ -132,7 +132,7 @@ impl Schedule {
         let is_heard = |(&burst, &count): (&i64, &u32)| {
             count == 0 || delimiter > 0 && burst <= delimiter || burst - delimiter > late
         };
-        // Equation 148-1: nobody begins the next opportunity before it hears this one used.
+        // Equation 148-1: no node begins the next opportunity before it hears that this one is used.
         2 * self.reach + self.carrier_on < self.opportunity
             && self.reach + self.carrier_on < self.beacon
             && late < self.beacon.min(self.commit)

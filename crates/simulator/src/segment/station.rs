@@ -137,6 +137,7 @@ impl Station {
 
     /// How long the preamble and the frame in the transmitter take, if the first bit leaves at
     /// `start`.
+    #[inline]
     #[must_use]
     pub fn packet_time(&self, compiled: &CompiledSegment, start: i64) -> i64 {
         if self.is_voice {
@@ -160,6 +161,7 @@ impl Station {
 
     /// The attempt from `start` to `end` succeeded. Returns it, and when the station is ready for
     /// its next one.
+    #[inline]
     pub fn deliver(&mut self, start: i64, end: i64) -> (Attempt, i64) {
         if self.is_voice {
             return self.deliver_voice(start, end);
