@@ -68,11 +68,12 @@ def measure(*, quick: bool, peers: bool) -> dict[str, Any]:
     Returns
     -------
     :
-        `machine`, `quick`, `speed`, `reference`, `switched`, `study`, and `peers`, which is None if
-        they were not asked for.
+        `machine`, `quick`, `speed`, `reference`, `buses`, `switched`, `study`, and `peers`, which
+        is None if they were not asked for.
 
     """
     from benches import machine
+    from benches.bus import measure_buses
     from benches.peers import measure_peers
     from benches.speed import FULL, QUICK, measure_reference, measure_speed
     from benches.study import FULL_CASES, QUICK_CASES, measure_study
@@ -82,6 +83,7 @@ def measure(*, quick: bool, peers: bool) -> dict[str, Any]:
     here = machine.describe()
     speed = measure_speed(effort, follow=_follow)
     reference = measure_reference(effort, follow=_follow)
+    buses = measure_buses(effort, follow=_follow)
     switched = measure_switched(effort, peers=peers, follow=_follow)
     others = measure_peers(effort, follow=_follow) if peers else None
     study = measure_study(QUICK_CASES if quick else FULL_CASES, follow=_follow)
@@ -90,6 +92,7 @@ def measure(*, quick: bool, peers: bool) -> dict[str, Any]:
         "quick": quick,
         "speed": speed,
         "reference": reference,
+        "buses": buses,
         "switched": switched,
         "study": study,
         "peers": others,

@@ -30,6 +30,7 @@ def print_results(results: dict[str, Any]) -> None:
         print("--quick: too short for numbers worth keeping")
     _print_speed(results["speed"])
     _print_reference(results["reference"])
+    _print_buses(results["buses"])
     _print_switched(results["switched"])
     if results["peers"] is not None:
         _print_peers(results["peers"])
@@ -78,6 +79,25 @@ def _print_reference(row: dict[str, Any]) -> None:
         f"fast {_millions(row['fast_frames_per_cpu_s'])} M, reference"
         f" {_millions(row['reference_frames_per_cpu_s'])} M "
         f"frames per CPU-second; ratio {row['ratio']:.0f}"
+    )
+
+
+def _print_buses(rows: Sequence[dict[str, Any]]) -> None:
+    print(
+        "\n10BASE-T1S with PLCA: delivered frames of 64 octets per CPU-second, in millions; fast"
+        " and reference"
+    )
+    print_table(
+        ["bus", "fast M/s", "reference M/s", "ratio"],
+        [
+            [
+                row["bus"],
+                _millions(row["fast_frames_per_cpu_s"]),
+                _millions(row["reference_frames_per_cpu_s"]),
+                number(row["ratio"], digits=3),
+            ]
+            for row in rows
+        ],
     )
 
 
@@ -195,7 +215,9 @@ def _print_targets(results: dict[str, Any]) -> None:
         ]
         for row in results["speed"]
         if row["target_frames_per_cpu_s"] is not None
-    ] + [
+    ]
+    rows += [_bus_target(row) for row in results["buses"] if row["met"] is not None]
+    rows += [
         [
             row["what"],
             f"at most {row['target_s']:.0f} s",
@@ -207,6 +229,18 @@ def _print_targets(results: dict[str, Any]) -> None:
     ]
     print("\nTargets")
     print_table(["what", "target", "measured", "verdict"], rows)
+
+
+def _bus_target(row: dict[str, Any]) -> list[str]:
+    if row["target_ratio"] is not None:
+        aim, found = (
+            f"at least {row['target_ratio']:.0f} times the reference",
+            f"{row['ratio']:.0f}",
+        )
+    else:
+        aim = f"at least {_millions(row['target_frames_per_cpu_s'])} M/CPU-s"
+        found = f"{_millions(row['fast_frames_per_cpu_s'])} M/CPU-s"
+    return [row["bus"], aim, found, _verdict(row)]
 
 
 def _millions(rate: float | None) -> str:

@@ -269,7 +269,8 @@ def test_json_has_all_that_was_promised_and_nothing_else_on_stdout(capsys):
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     results = json.loads(done.stdout)
-    assert set(results) == {"machine", "quick", "speed", "reference", "switched", "study", "peers"}
+    sections = ("speed", "reference", "buses", "switched", "study", "peers")
+    assert set(results) == {"machine", "quick", *sections}
     assert set(results["machine"]) == {
         "cpu",
         "processors",
@@ -293,6 +294,7 @@ def test_json_has_all_that_was_promised_and_nothing_else_on_stdout(capsys):
         assert 0 < row["utilisation"] <= 1
         assert row["met"] is None
     assert results["reference"]["ratio"] > 0
+    assert all(row["ratio"] > 0 and row["met"] is None for row in results["buses"])
     assert [(row["hosts"], row["frame_octets"], row["status"]) for row in results["switched"]] == [
         (hosts, octets, "not asked for") for hosts in (8, 24) for octets in (64, 1518)
     ]

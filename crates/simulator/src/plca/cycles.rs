@@ -6,6 +6,8 @@
 //! an opportunity from that. The order of events that fall together is that of
 //! [`mod@super::reference`].
 
+mod search;
+
 use super::agenda::Agenda;
 use super::compiled::CompiledBus;
 use super::counters::{BusCounters, Kind};
@@ -16,9 +18,6 @@ use crate::segment::counters::Counters;
 use crate::segment::station::{Ending, Station};
 use crate::watch::Poll;
 use ethermeter_traffic::Stream;
-
-/// Opportunities that are looked at one by one before others are passed over.
-const LOOKED_AT: usize = 4;
 
 /// Silence: what followed the last signal.
 #[derive(Clone, Copy, Debug)]
@@ -47,14 +46,6 @@ impl Used {
     fn is_before(&self, other: &Self) -> bool {
         (self.cycles, self.opportunity) < (other.cycles, other.opportunity)
     }
-}
-
-/// What a look at all nodes gave.
-enum Searched {
-    /// The first opportunity that is used, if one is.
-    Found(Option<Used>),
-    /// A frame in a delay line collided, so that another look is needed.
-    Again,
 }
 
 /// What is on the line in an opportunity, after its begin.
@@ -156,17 +147,21 @@ impl<'a> Cycles<'a> {
                 self.pass(1);
                 continue;
             }
+            if next <= latest && beacons == i64::MAX {
+                // Most often it is before all that comes later.
+                if let Some(used) = self.search(latest) {
+                    if used.begin + 2 * self.context.schedule.reach <= latest {
+                        self.use_later(used);
+                        continue;
+                    }
+                }
+            }
             // Beacons up to the last one, and its end, if the line stays silent.
             let within = if next > latest { 1 } else { (latest - next) / period + 2 };
             let most = within.min(beacons - self.passed);
             let end = next + (most - 1) * period;
             match self.search(end) {
-                Some(used) if used.cycles < most => {
-                    if used.cycles > 0 {
-                        self.pass(used.cycles);
-                    }
-                    self.use_opportunity(used);
-                }
+                Some(used) if used.cycles < most => self.use_later(used),
                 _ => {
                     self.pass(most);
                     self.settle(end);
@@ -226,136 +221,11 @@ impl<'a> Cycles<'a> {
         self.wakes.set(node, if is_idle { turn.ready } else { turn.pending });
     }
 
-    /// Whether one of the next few opportunities is used.
-    #[inline]
-    fn look(&mut self) -> Option<Used> {
-        let schedule = self.context.schedule;
-        let next = self.silence.next;
-        for opportunity in next..(next + LOOKED_AT).min(schedule.opportunities) {
-            let Some(node) = schedule.owner(opportunity) else { continue };
-            let begin = self.begin_of(node, opportunity);
-            if self.wakes.of(node) > begin {
-                continue;
-            }
-            if self.turns[node].phase == Phase::Idle {
-                let held_since = self.held_since(node);
-                if held_since + schedule.hold <= begin {
-                    self.collide(node, self.start_of(node), held_since + schedule.hold);
-                } else if held_since > begin || self.turns[node].idle_from == begin {
-                    continue;
-                }
-            }
-            if self.wakes.of(node) <= begin {
-                return Some(Used { cycles: 0, opportunity, node, begin });
-            }
-        }
-        None
-    }
-
     /// When the sublayer of an idle node takes its frame into the delay line, if the line stays
     /// silent.
     #[inline]
     fn held_since(&self, node: usize) -> i64 {
         self.start_of(node).max(self.turns[node].idle_from)
-    }
-
-    /// The first opportunity that is used, if one is before `end`, or is known to be near it.
-    fn search(&mut self, end: i64) -> Option<Used> {
-        loop {
-            let (node, second) = self.wakes.first();
-            if self.wakes.of(node) > end {
-                return None;
-            }
-            let (used, until) = self.use_of(node);
-            // Others can come before the use, or before the frame in the delay line collides,
-            // only if they are there by then, as it is heard.
-            let known = until.min(used.begin) + 2 * self.context.schedule.reach;
-            if second <= known || until <= used.begin && until >= end {
-                if let Searched::Found(found) = self.search_all(end) {
-                    return found;
-                }
-            } else if until <= used.begin {
-                self.collide(node, self.start_of(node), until);
-            } else {
-                return Some(used);
-            }
-        }
-    }
-
-    /// The own opportunity in which a node sends, if no other node sends before and it begins before
-    /// the time returned with it; at that time a frame in the delay line collides.
-    #[inline]
-    fn use_of(&self, node: usize) -> (Used, i64) {
-        let turn = &self.turns[node];
-        if turn.phase != Phase::Idle {
-            return (self.own_from(node, turn.pending), i64::MAX / 2);
-        }
-        let held_since = self.held_since(node);
-        let used = self.own_from(node, held_since.max(turn.idle_from + 1));
-        (used, held_since + self.context.schedule.hold)
-    }
-
-    /// The same as [`Cycles::search`], by a look at all nodes.
-    fn search_all(&mut self, end: i64) -> Searched {
-        let reach = 2 * self.context.schedule.reach;
-        let mut first: Option<Used> = None;
-        let mut bound = end;
-        // The first frame whose time in the delay line ends before its opportunity.
-        let mut failed: Option<(i64, usize)> = None;
-        for block in 0..self.wakes.blocks() {
-            if self.wakes.earliest_of(block) > bound {
-                continue;
-            }
-            for node in Agenda::nodes(block) {
-                if self.wakes.of(node) > bound {
-                    continue;
-                }
-                let (used, until) = self.use_of(node);
-                if used.begin >= until {
-                    if failed.is_none_or(|(at, _)| until < at) {
-                        failed = Some((until, node));
-                    }
-                } else if first.is_none_or(|first| used.is_before(&first)) {
-                    first = Some(used);
-                    // Others may hear it later than it is sent, and be before it all the same.
-                    bound = end.min(used.begin + reach);
-                }
-            }
-        }
-        let Some((at, node)) = failed else { return Searched::Found(first) };
-        let is_heard_later = |used: Used| {
-            let delay = self.context.schedule.delay(used.node, node);
-            at <= used.begin + self.context.schedule.carrier_on + delay
-        };
-        if at >= end || !first.is_none_or(is_heard_later) {
-            return Searched::Found(first);
-        }
-        self.collide(node, self.start_of(node), at);
-        Searched::Again
-    }
-
-    /// The first own opportunity of a node that begins at or after a time, if the line stays
-    /// silent.
-    fn own_from(&self, node: usize, time: i64) -> Used {
-        let schedule = self.context.schedule;
-        let next_cycle =
-            self.next_beacon_end() + schedule.release + schedule.delay(schedule.coordinator, node);
-        let own = |&opportunity: &usize| {
-            if opportunity >= self.silence.next {
-                let begin = self.begin_of(node, opportunity);
-                if begin >= time {
-                    return Used { cycles: 0, opportunity, node, begin };
-                }
-            }
-            let begin = next_cycle + signed(opportunity) * schedule.opportunity;
-            let late = (time - begin).max(0);
-            let cycles = (late + schedule.empty_cycle - 1) / schedule.empty_cycle;
-            let begin = begin + cycles * schedule.empty_cycle;
-            Used { cycles: cycles + 1, opportunity, node, begin }
-        };
-        let ids = &schedule.ids[node];
-        let earliest = ids.iter().map(own).min_by_key(|used| (used.cycles, used.opportunity));
-        earliest.expect("each node has an opportunity")
     }
 
     /// Let beacons go by, with nothing between them.
@@ -420,7 +290,16 @@ impl<'a> Cycles<'a> {
         turn.ready = ready.min(NEVER);
     }
 
-    /// A node sends in its opportunity, or holds the line in failed.
+    /// An opportunity is used after the beacons before it.
+    #[inline]
+    fn use_later(&mut self, used: Used) {
+        if used.cycles > 0 {
+            self.pass(used.cycles);
+        }
+        self.use_opportunity(used);
+    }
+
+    /// A node sends in its opportunity, or only holds the line.
     fn use_opportunity(&mut self, used: Used) {
         let Used { node, begin, opportunity, .. } = used;
         self.frames.clear();
