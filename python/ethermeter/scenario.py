@@ -709,6 +709,10 @@ class RegularArrivals(Table, frozen=True, kw_only=True, tag_field="kind", tag="r
     """Time from the begin of the source to its first frame, below the period; drawn uniformly from
     the period if `None`.
     """
+    jitter_ps: int | None = None
+    """Largest deviation of each time between frames, drawn uniformly, below the period; none if
+    `None`.
+    """
 
 
 class PoissonArrivals(Table, frozen=True, kw_only=True, tag_field="kind", tag="poisson"):

@@ -238,9 +238,11 @@ fn arrivals(words: &Words) -> Outcome<Arrivals> {
         None if text == "saturated" => Arrivals::Saturated {},
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         // saturates; judged below
-        Some(("regular", period)) => {
-            Arrivals::Regular { period_ps: (us(period)? * 1e6) as u64, phase_ps: None }
-        }
+        Some(("regular", period)) => Arrivals::Regular {
+            period_ps: (us(period)? * 1e6) as u64,
+            phase_ps: None,
+            jitter_ps: None,
+        },
         Some(("poisson", mean)) => Arrivals::Poisson { mean_ps: us(mean)? * 1e6 },
         _ => {
             return Err(

@@ -270,7 +270,7 @@ fn requests_that_come_faster_than_they_are_answered_wait_for_each_other() {
         let talk = talk(
             udp_pair(),
             &source(
-                Arrivals::Regular { period_ps: 1000 * MS, phase_ps: None },
+                Arrivals::Regular { period_ps: 1000 * MS, phase_ps: None, jitter_ps: None },
                 Lengths::Fixed { bits: 100 * 8 },
             ),
             &answers(None, Times::Constant { ps: 2000 * MS }),

@@ -189,7 +189,8 @@ fn what_a_network_does_to_frames_is_told_apart() {
 fn what_comes_counts_in_the_part_in_which_it_comes_and_outside_of_them_in_none() {
     // One frame each 200 µs for 200 ms, of which the middle half is measured in five parts of 20
     // ms.
-    let source = source(Arrivals::Regular { period_ps: 200_000_000, phase_ps: None });
+    let source =
+        source(Arrivals::Regular { period_ps: 200_000_000, phase_ps: None, jitter_ps: None });
     let (mut sender, mut receiver) = connected(|_| Verdict::Pass, 100_000);
     let stop = AtomicBool::new(false);
     let plan = plan(&source, S / 5, u64::MAX);
@@ -260,8 +261,11 @@ fn a_regular_source_with_a_phase_sends_as_many_frames_as_times_from_that_phase_o
     // Three periods of 10 ms and a nanosecond more: a fourth frame goes with phase 0 only, and of a
     // random phase hardly ever.
     for (phase_ps, frames, first_ns) in [(0, 4, 0), (2_000, 3, 2), (9_999_999_000, 3, 9_999_999)] {
-        let source =
-            source(Arrivals::Regular { period_ps: 10_000_000_000, phase_ps: Some(phase_ps) });
+        let source = source(Arrivals::Regular {
+            period_ps: 10_000_000_000,
+            phase_ps: Some(phase_ps),
+            jitter_ps: None,
+        });
         let (mut sender, _receiver) = connected(|_| Verdict::Pass, 100_000);
         let plan = plan(&source, 3 * S / 100 + 1, u64::MAX);
         let sent =
@@ -429,7 +433,7 @@ fn scheduled(arrivals: Arrivals, pacer: Pacer, lead_ns: u64) -> SenderCounts {
 
 #[test]
 fn a_regular_sender_that_must_be_on_time_tries_out_rests_and_keeps_its_times() {
-    let regular = Arrivals::Regular { period_ps: 100_000_000, phase_ps: None };
+    let regular = Arrivals::Regular { period_ps: 100_000_000, phase_ps: None, jitter_ps: None };
     let sent = scheduled(regular.clone(), Pacer::punctual(), S / 10);
     let trial = sent.trial.expect("there was time for a trial");
     assert!(trial.watched_ns > 0 && trial.stalled_ns >= 5000 * trial.stalls, "{trial:?}");
@@ -443,7 +447,7 @@ fn a_regular_sender_that_must_be_on_time_tries_out_rests_and_keeps_its_times() {
 
 #[test]
 fn there_is_a_trial_only_for_a_sender_that_must_be_on_time_and_has_time_for_it() {
-    let regular = || Arrivals::Regular { period_ps: 100_000_000, phase_ps: None };
+    let regular = || Arrivals::Regular { period_ps: 100_000_000, phase_ps: None, jitter_ps: None };
     let sent = scheduled(regular(), Pacer::default(), S / 10);
     assert!(sent.trial.is_none());
     let sent = scheduled(regular(), Pacer::punctual(), 0);

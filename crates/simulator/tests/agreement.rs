@@ -113,11 +113,11 @@ fn times() -> impl Strategy<Value = Times> {
 fn arrivals() -> impl Strategy<Value = Arrivals> {
     prop_oneof![
         4 => Just(Arrivals::Saturated {}),
-        1 => (1u64..3000).prop_map(|bits| Arrivals::Regular { period_ps: bits * BIT, phase_ps: None }),
+        1 => (1u64..3000).prop_map(|bits| Arrivals::Regular { period_ps: bits * BIT, phase_ps: None, jitter_ps: None }),
         // Stations of one phase meet at every period, and a source may be in phase with what takes
         // up its frames.
         1 => (1u64..3000, prop_oneof![Just(0), 0u64..3000])
-            .prop_map(|(bits, phase)| Arrivals::Regular { period_ps: bits * BIT, phase_ps: Some(phase % bits * BIT) }),
+            .prop_map(|(bits, phase)| Arrivals::Regular { period_ps: bits * BIT, phase_ps: Some(phase % bits * BIT), jitter_ps: None }),
         1 => (10.0..60_000.0).prop_map(|mean_ps| Arrivals::Poisson { mean_ps }),
         1 => (1u64..500).prop_map(|bits| Arrivals::OnOff { period_ps: bits * BIT, on_mean_ps: 9000.0, off_mean_ps: 20_000.0 }),
     ]

@@ -63,7 +63,7 @@ fn arrivals(dice: &mut Dice) -> Arrivals {
         2 => Arrivals::Poisson { mean_ps: (mean_us * US) as f64 },
         3 => {
             let phase_ps = dice.one_in(2).then(|| dice.below(1000) * BIT);
-            Arrivals::Regular { period_ps: mean_us * US, phase_ps }
+            Arrivals::Regular { period_ps: mean_us * US, phase_ps, jitter_ps: None }
         }
         _ => Arrivals::OnOff {
             period_ps: mean_us * US / 8,

@@ -94,7 +94,7 @@ fn two_coders_whose_packets_never_meet_do_as_each_alone() {
         // Draws belong to a station's number, so the one that is left out is replaced by one that
         // never has a frame.
         let (arrivals, frames) = (
-            Arrivals::Regular { period_ps: 1000 * S, phase_ps: None },
+            Arrivals::Regular { period_ps: 1000 * S, phase_ps: None, jitter_ps: None },
             Lengths::Fixed { bits: 544 },
         );
         let mute = talks.sending(arrivals, frames);

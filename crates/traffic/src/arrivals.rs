@@ -20,6 +20,10 @@ pub enum Arrivals {
         /// from the period if `None`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         phase_ps: Option<u64>,
+        /// Largest deviation of each time between frames, drawn uniformly, below the period; none if
+        /// `None`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        jitter_ps: Option<u64>,
     },
     /// A Poisson process.
     Poisson {
@@ -92,12 +96,13 @@ impl Arrivals {
         }
         let fine = match self {
             Self::Saturated {} | Self::Coder { .. } | Self::TokenBucket { .. } => true,
-            Self::Regular { period_ps, phase_ps: None } => period(*period_ps),
-            Self::Regular { period_ps, phase_ps: Some(phase_ps) } => {
-                if phase_ps >= period_ps {
-                    return Some(format!(
-                        "phase_ps must be below period_ps, {period_ps}, got {phase_ps}"
-                    ));
+            Self::Regular { period_ps, phase_ps, jitter_ps } => {
+                for (key, given) in [("phase_ps", phase_ps), ("jitter_ps", jitter_ps)] {
+                    if let Some(ps) = given.filter(|ps| ps >= period_ps) {
+                        return Some(format!(
+                            "{key} must be below period_ps, {period_ps}, got {ps}"
+                        ));
+                    }
                 }
                 period(*period_ps)
             }
@@ -167,7 +172,7 @@ impl ArrivalTimes {
             Arrivals::Saturated {} | Arrivals::Coder { .. } | Arrivals::TokenBucket { .. } => {
                 times.next_ps = u64::MAX;
             }
-            Arrivals::Regular { period_ps, phase_ps } => {
+            Arrivals::Regular { period_ps, phase_ps, .. } => {
                 times.next_ps += phase_ps.unwrap_or_else(|| times.chance.below(*period_ps));
             }
             Arrivals::Poisson { mean_ps } => times.next_ps += times.chance.exponential_ps(*mean_ps),
@@ -195,7 +200,10 @@ impl ArrivalTimes {
         let taken = self.next_ps;
         match &self.arrivals {
             Arrivals::Saturated {} | Arrivals::Coder { .. } | Arrivals::TokenBucket { .. } => {}
-            Arrivals::Regular { period_ps, .. } => self.next_ps += period_ps,
+            Arrivals::Regular { period_ps, jitter_ps: None, .. } => self.next_ps += period_ps,
+            Arrivals::Regular { period_ps, jitter_ps: Some(jitter_ps), .. } => {
+                self.next_ps += period_ps - jitter_ps + self.chance.below(2 * jitter_ps + 1);
+            }
             Arrivals::Poisson { mean_ps } => self.next_ps += self.chance.exponential_ps(*mean_ps),
             Arrivals::OnOff { period_ps, on_mean_ps, off_mean_ps } => {
                 self.next_ps += period_ps;
@@ -237,7 +245,7 @@ mod tests {
     #[test]
     fn regular_counts_are_exact_to_one() {
         let (n, expected) = count(
-            &Arrivals::Regular { period_ps: 333_000_000, phase_ps: None },
+            &Arrivals::Regular { period_ps: 333_000_000, phase_ps: None, jitter_ps: None },
             10_000_000_000_000,
         );
         assert!((n - expected).abs() <= 1.0, "{n} {expected}");
@@ -247,7 +255,7 @@ mod tests {
     fn a_regular_source_with_a_phase_sends_first_after_exactly_that_and_one_without_within_a_period(
     ) {
         let first = |phase_ps, station| {
-            let arrivals = Arrivals::Regular { period_ps: 1_000_000, phase_ps };
+            let arrivals = Arrivals::Regular { period_ps: 1_000_000, phase_ps, jitter_ps: None };
             let mut times =
                 ArrivalTimes::new(&arrivals, 7, Stream::new(5, station, Purpose::Arrival));
             (times.take_ps(), times.take_ps())
@@ -263,9 +271,36 @@ mod tests {
 
     #[test]
     fn a_phase_is_below_the_period() {
-        assert_eq!(Arrivals::Regular { period_ps: 1000, phase_ps: Some(999) }.fault(), None);
-        let fault = Arrivals::Regular { period_ps: 1000, phase_ps: Some(1000) }.fault();
+        assert_eq!(
+            Arrivals::Regular { period_ps: 1000, phase_ps: Some(999), jitter_ps: None }.fault(),
+            None
+        );
+        let fault =
+            Arrivals::Regular { period_ps: 1000, phase_ps: Some(1000), jitter_ps: None }.fault();
         assert_eq!(fault.as_deref(), Some("phase_ps must be below period_ps, 1000, got 1000"));
+    }
+
+    #[test]
+    fn times_between_frames_with_jitter_are_uniform_about_the_period() {
+        let arrivals =
+            Arrivals::Regular { period_ps: 1000, phase_ps: Some(0), jitter_ps: Some(100) };
+        let mut times = ArrivalTimes::new(&arrivals, 0, Stream::new(5, 0, Purpose::Arrival));
+        let mut before = times.take_ps();
+        let (mut sum, mut squares) = (0.0, 0.0);
+        for _ in 0..100_000 {
+            let next = times.take_ps();
+            assert!((900..=1100).contains(&(next - before)));
+            let deviation = f64::from(u32::try_from(next - before).expect("small")) - 1000.0;
+            sum += deviation;
+            squares += deviation * deviation;
+            before = next;
+        }
+        // (2j + 1)^2 - 1 over 12 is 3366.7; five standard errors of mean and variance.
+        assert!((sum / 1e5).abs() < 0.92, "{sum}");
+        assert!((squares / 1e5 / 3366.7 - 1.0).abs() < 0.015, "{squares}");
+        let fault =
+            Arrivals::Regular { period_ps: 10, phase_ps: None, jitter_ps: Some(10) }.fault();
+        assert_eq!(fault.as_deref(), Some("jitter_ps must be below period_ps, 10, got 10"));
     }
 
     #[test]

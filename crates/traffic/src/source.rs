@@ -522,7 +522,7 @@ mod tests {
 
     #[test]
     fn a_full_queue_drops_what_comes_while_it_is_full() {
-        let arrivals = Arrivals::Regular { period_ps: 100 * US, phase_ps: None };
+        let arrivals = Arrivals::Regular { period_ps: 100 * US, phase_ps: None, jitter_ps: None };
         let mut source =
             Source::new(&SourceSpec { arrivals, queue_frames: Some(2), ..spec() }, 1, 0, WINDOW);
         let first = source.first().expect("a frame");
@@ -542,7 +542,7 @@ mod tests {
         let poisson = Arrivals::Poisson { mean_ps: 25e6 };
         for arrivals in [
             Arrivals::Saturated {},
-            Arrivals::Regular { period_ps: 100 * US, phase_ps: None },
+            Arrivals::Regular { period_ps: 100 * US, phase_ps: None, jitter_ps: None },
             poisson,
         ] {
             for queue_frames in [None, Some(3)] {
@@ -575,7 +575,7 @@ mod tests {
 
     #[test]
     fn an_unlimited_queue_offers_all_and_drops_none() {
-        let arrivals = Arrivals::Regular { period_ps: 100 * US, phase_ps: None };
+        let arrivals = Arrivals::Regular { period_ps: 100 * US, phase_ps: None, jitter_ps: None };
         let mut source = Source::new(&SourceSpec { arrivals, ..spec() }, 1, 0, WINDOW);
         let first = source.first().expect("a frame");
         let second = source.next(first.arrived_ps + 450 * US).expect("a frame");

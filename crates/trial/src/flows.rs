@@ -87,7 +87,7 @@ fn no_lengths() -> Lengths {
 }
 
 fn no_arrivals() -> Arrivals {
-    Arrivals::Regular { period_ps: 0, phase_ps: None }
+    Arrivals::Regular { period_ps: 0, phase_ps: None, jitter_ps: None }
 }
 
 /// Destination address of a flow.

@@ -188,6 +188,17 @@ class Regular(Table):
     """Time from the begin of the source to its first frame, below `regular`; random: uniform within
     it, drawn by seed and source.
     """
+    jitter: Time = written("0 s")
+    """Largest deviation of each time from frame to frame, uniform; below `regular`."""
+
+    @field_validator("jitter")
+    @classmethod
+    def _less_than_the_period(cls, jitter: int, info: ValidationInfo) -> int:
+        period_ps = info.data.get("regular")
+        if period_ps is not None and jitter >= period_ps:
+            below = units.decimal_text(Fraction(period_ps, 10**6))
+            raise complaint(f"expected a time from 0 s to below regular, {below} us")
+        return jitter
 
     @field_validator("phase")
     @classmethod
@@ -340,9 +351,11 @@ def arrivals_plan(arrivals: Arrivals) -> scenario.Arrivals:
     match arrivals:
         case Poisson(poisson=mean_ps):
             return scenario.PoissonArrivals(mean_ps=float(mean_ps))
-        case Regular(regular=period_ps, phase=phase):
+        case Regular(regular=period_ps, phase=phase, jitter=jitter_ps):
             phase_ps = phase if isinstance(phase, int) else None
-            return scenario.RegularArrivals(period_ps=period_ps, phase_ps=phase_ps)
+            return scenario.RegularArrivals(
+                period_ps=period_ps, phase_ps=phase_ps, jitter_ps=jitter_ps or None
+            )
         case OnOff(on_off=times):
             return scenario.OnOffArrivals(
                 period_ps=times.period, on_mean_ps=float(times.on), off_mean_ps=float(times.off)

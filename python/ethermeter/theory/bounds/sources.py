@@ -122,8 +122,8 @@ def _released(arrivals: object, messages: tuple[Message, ...], volumes: Message)
     """Return what a source releases without a shaper."""
     once = (1.0,) * len(messages)
     match arrivals:
-        case RegularArrivals(period_ps=period):
-            return Arrivals(messages, once, ((1 / period, 1.0),))
+        case RegularArrivals(period_ps=period, jitter_ps=jitter):
+            return Arrivals(messages, once, ((1 / (period - (jitter or 0)), 1.0),))
         case PoissonArrivals():
             return Arrivals(messages, once, (), None, "Poisson arrivals have no arrival curve")
         case OnOffArrivals():

@@ -93,7 +93,9 @@ def _requests(flow: Flow, way: Way) -> FlowMean | str:
     match flow.arrivals:
         case SaturatedArrivals():
             rate = PS_PER_S / trip_ps
-        case RegularArrivals(period_ps=period_ps) if period_ps >= longest_ps:
+        case RegularArrivals(period_ps=period_ps, jitter_ps=jitter_ps) if (
+            period_ps - (jitter_ps or 0) >= longest_ps
+        ):
             rate = PS_PER_S / period_ps
         case _:
             return "its requests wait for responses to those before"

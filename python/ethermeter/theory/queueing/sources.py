@@ -60,8 +60,9 @@ def source_of(flow: Flow, link: Link) -> Source | str:
     match flow.arrivals:
         case PoissonArrivals(mean_ps=mean_ps):
             rate, scv = 1 / mean_ps, 1.0
-        case RegularArrivals(period_ps=period_ps):
-            rate, scv = 1 / period_ps, 0.0
+        case RegularArrivals(period_ps=period_ps, jitter_ps=jitter_ps):
+            # Uniform within twice the jitter.
+            rate, scv = 1 / period_ps, ((jitter_ps or 0) / period_ps) ** 2 / 3
         case OnOffArrivals(period_ps=period_ps, on_mean_ps=on_ps, off_mean_ps=off_ps):
             rate, scv = on_off(period_ps, on_ps, off_ps)
         case _:
