@@ -239,3 +239,36 @@ def test_examples_of_the_documentation_are_sound(tmp_path):
         path = tmp_path / "example.toml"
         path.write_text(block, encoding="utf-8")
         load(path)
+
+
+def test_plca_and_csma_cd_are_curves_of_one_figure(tmp_path):
+    from ethermeter.analysis.estimates import Point
+    from ethermeter.report.axes import choose, keys
+
+    points = [
+        Point("s", {"segment.plca.enable": enable, "stations.count": count}, engine, 1, {})
+        for enable, engine in (
+            ("true", "simulation"),
+            ("false", "simulation"),
+            ("true", "theory/plca-2019"),
+        )
+        for count in ("2", "9")
+    ]
+    assert [keys(point)["engine"] for point in points[::2]] == [
+        "PLCA",
+        "CSMA/CD",
+        "theory/plca-2019",
+    ]
+    axes = choose(points)
+    assert (axes.x, axes.curve, axes.panels) == ("stations.count", "engine", ())
+
+
+def test_settings_of_the_nodes_are_on_the_page(tmp_path):
+    from ethermeter.report.sections.parameters import constants
+
+    text = (
+        HEAD + PLCA + "burst-cnt = 2\n" + stations("a", count=3, more="") + stations("b", count=1)
+    )
+    rows = dict(constants(scenario(tmp_path, text)))
+    assert rows["PLCA (a)"] == "node-id 0–2, node-cnt 4, to-tmr 32, burst-cnt 2, burst-tmr 128"
+    assert rows["PLCA (b)"].startswith("node-id 3,")

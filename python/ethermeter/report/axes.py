@@ -12,6 +12,7 @@ from ethermeter.metrics import Metric
 from ethermeter.report.thinning import FEWEST_PLACES, MOST_PANELS, MOST_VALUES, spread
 
 ENGINE = "engine"
+PLCA = "segment.plca.enable"
 MOST_CURVES = 12
 _PREFIXES = {"p": 1e-12, "n": 1e-9, "u": 1e-6, "µ": 1e-6, "m": 1e-3, "k": 1e3, "M": 1e6, "G": 1e9}
 _BASES = ("s", "m", "B", "b", "bit", "b/s", "bit/s", "/s", "Hz")
@@ -69,8 +70,15 @@ def quantity(text: str) -> tuple[float, str] | None:
 
 
 def keys(point: Point) -> dict[str, str]:
-    """Return what distinguishes a point from the others of its series."""
-    return {**point.point, ENGINE: point.engine}
+    """Return what distinguishes a point from the others of its series.
+
+    Whether PLCA is on distinguishes curves as an engine does: it is there to be compared.
+    """
+    found = {**point.point, ENGINE: point.engine}
+    if (is_on := found.pop(PLCA, None)) is not None:
+        name = "PLCA" if is_on == "true" else "CSMA/CD"
+        found[ENGINE] = name if point.engine == "simulation" else point.engine
+    return found
 
 
 def choose(points: Sequence[Point]) -> Axes:

@@ -11,6 +11,7 @@ from ethermeter.report.experiments import written
 from ethermeter.report.tables import code, tag
 from ethermeter.scenario import CoderArrivals, Flow, SamplesLengths, Scenario
 from ethermeter.stations import Group, constants_of, groups_of, medium_of
+from ethermeter.theory.bus_advice import ranges
 
 RUN = (
     "Constants of the trials as they were run, those that an experiment file leaves to its "
@@ -100,6 +101,7 @@ def constants(scenario: Scenario) -> list[tuple[str, str]]:
             f"{reach_ps / 1e6:.4g} µs, {reach_ps / bit_ps:.3g} bit times",
         ),
         *([("turnaround time", f"{mac.turnaround_ps / 1e6:g} µs")] if mac.turnaround_ps else []),
+        *_plca(scenario),
         *_priority_waits(groups_of(scenario)),
         ("backoff", written_struct(stations.backoff)),
         ("attempt limit", f"{stations.attempt_limit}, then {stations.after_attempt_limit}"),
@@ -120,6 +122,33 @@ def constants(scenario: Scenario) -> list[tuple[str, str]]:
             f"{scenario.batches} batches",
         ),
     ]
+    return rows
+
+
+def _plca(scenario: Scenario) -> list[tuple[str, str]]:
+    """Name and value of the settings of PLCA, by group; empty of other standards."""
+    bus = medium_of(scenario).mac.plca
+    if bus is None:
+        return []
+    latencies = (bus.transmit_ps, bus.carrier_on_ps, bus.carrier_off_ps)
+    rows = [
+        ("PHY: to the line, carrier on, off", ", ".join(f"{ps / 1e6:g} µs" for ps in latencies))
+    ]
+    if bus.beacon_loss:
+        rows.append(("beacons lost", f"{bus.beacon_loss:g}"))
+    if bus.bit_error_rate:
+        rows.append(("bit error rate", f"{bus.bit_error_rate:g}"))
+    for group in groups_of(scenario):
+        of = group.stations.plca
+        text = "off: CSMA/CD"
+        if of is not None:
+            ids = ranges([id for ids in of.ids for id in ids])
+            text = (
+                f"node-id {ids}, node-cnt {of.node_count}, to-tmr {of.opportunity_bits},"
+                f" burst-cnt {of.burst_count}, burst-tmr {of.burst_bits}"
+            )
+            text += "" if of.falls_back else ", no fall-back"
+        rows.append((f"PLCA ({group.name})", text))
     return rows
 
 
