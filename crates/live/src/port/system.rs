@@ -51,7 +51,7 @@ pub fn set_packet_option<T>(
 /// # Errors
 /// If the system refuses, as it does priority 7 without the right to administer the network.
 pub(super) fn set_priority(socket: &impl AsRawFd, priority: u8) -> Result<(), Error> {
-    let doing = "giving a socket a priority (7 needs CAP_NET_ADMIN)";
+    let doing = "giving a socket a priority (7 needs CAP_NET_ADMIN or CAP_NET_RAW)";
     set_option(socket, libc::SOL_SOCKET, libc::SO_PRIORITY, &i32::from(priority), doing)
 }
 
