@@ -34,7 +34,8 @@ def datagrams() -> bytes:
         for number in (0, 1, 3, 2, 5)
     ]
     ethernet = bytes.fromhex("020000000001 020000000002")
-    packets = [(at * 1000, ethernet + b"\x88\xb5" + mark) for at, mark in enumerate(marked)]
+    tag = bytes.fromhex("8100 a000")  # PCP 5
+    packets = [(at * 1000, ethernet + tag + b"\x88\xb5" + mark) for at, mark in enumerate(marked)]
     udp = struct.pack(">HHHH", 7, 9, 8 + 100, 0) + bytes(100)
     ip = struct.pack(">BBHHHBBH", 0x45, 0, 20 + len(udp), 0, 0, 64, 17, 0) + bytes(
         [10, 0, 0, 1, 10, 0, 0, 2]
@@ -93,9 +94,10 @@ def test_flows_have_rates_gaps_and_where_they_are_ours_losses(ask, tmp_path):
     assert "5 raw frames" in out
     assert "2 UDP" in out
     (marked,) = [line.split() for line in out.splitlines() if line.startswith("02:00")]
-    assert marked[:3] == ["02:00:00:00:00:02", "02:00:00:00:00:01", "5"]
+    assert marked[:4] == ["02:00:00:00:00:02", "02:00:00:00:00:01", "5", "5"]
     assert marked[-2:] == ["1", "1"]
     (bare,) = [line.split() for line in out.splitlines() if line.startswith("10.0.0.1:7")]
+    assert bare[2:4] == ["–", "2"]
     assert bare[-2:] == ["–", "–"]
 
 

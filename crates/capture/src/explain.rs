@@ -52,6 +52,8 @@ pub struct FromTo {
     pub destination: Station,
     /// Its mark.
     pub mark: Option<Mark>,
+    /// Priority in the tags of its frames, 0 to 7; `None` without tags.
+    pub priority: Option<u8>,
     /// What was found.
     pub flow: Flow,
 }
@@ -246,7 +248,7 @@ impl Explainer {
                 return Some(self.segment(now_ns, (pair, hash, *is_low), tcp, *payload));
             }
             What::Datagram(key, number, octets) => {
-                match key.0 {
+                match key.source {
                     Station::Ip(_) => self.kinds.udp += 1,
                     Station::Mac(_) => self.kinds.raw += 1,
                 }
@@ -328,8 +330,9 @@ impl Explainer {
         let (flows, packets) = (&mut self.flows, self.packets);
         let of = self.live_flows.meet(key, hash, || {
             *flows += 1;
-            let (source, destination, mark) = *key;
-            let what = FromTo { source, destination, mark, flow: Flow::new(now_ns, number) };
+            let FlowKey { source, destination, mark, priority } = *key;
+            let flow = Flow::new(now_ns, number);
+            let what = FromTo { source, destination, mark, priority, flow };
             let listed = Listed { number: *flows, first_packet: packets, is_evicted: false, what };
             Live { held: 0, is_first_low: true, listed }
         });

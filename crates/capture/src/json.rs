@@ -166,7 +166,7 @@ fn series(of: &Series) -> Value {
 }
 
 fn flow(listed: &Listed<FromTo>, first_ns: i64) -> Value {
-    let FromTo { source, destination, mark, flow } = &listed.what;
+    let FromTo { source, destination, mark, priority, flow } = &listed.what;
     let numbers = flow.account().map(|account| {
         json!({
             "sent": account.sent,
@@ -188,6 +188,7 @@ fn flow(listed: &Listed<FromTo>, first_ns: i64) -> Value {
         "source": source.to_string(),
         "destination": destination.to_string(),
         "mark": mark.map(|mark| json!({ "kind": mark.kind, "experiment": mark.experiment, "stream": mark.stream })),
+        "priority": priority,
         "packets": flow.packets,
         "octets": flow.octets,
         "begin_ns": flow.times_ns.0.saturating_sub(first_ns),

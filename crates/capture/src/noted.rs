@@ -3,7 +3,7 @@
 
 use crate::file::Packet;
 use crate::flow::{mark, Mark, RAW};
-use crate::packet::{frame, read_packet, End, Other, Tcp, Transport};
+use crate::packet::{frame, priority, read_packet, End, Other, Tcp, Transport};
 use std::fmt::{Display, Formatter};
 use std::hash::{Hash, Hasher};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -30,8 +30,22 @@ impl Display for Station {
     }
 }
 
-/// Between whom a flow is, and its mark.
-pub(crate) type FlowKey = (Station, Station, Option<Mark>);
+/// What the packets of a flow have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FlowKey {
+    pub(crate) source: Station,
+    pub(crate) destination: Station,
+    pub(crate) mark: Option<Mark>,
+    /// See [`priority`].
+    pub(crate) priority: Option<u8>,
+}
+
+impl Hash for FlowKey {
+    // Flows that differ in their priority only are few, and are compared.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (self.source, self.destination, self.mark).hash(state);
+    }
+}
 
 /// The two ends of a connection, the lower one first: words, which are compared and hashed faster
 /// than addresses are.
@@ -134,12 +148,10 @@ impl Noted {
                     let (pair, is_low) = Pair::of(found.source, found.destination);
                     What::Segment(pair, is_low, tcp, found.payload)
                 }
-                Transport::Udp => datagram(
-                    Station::Ip(found.source),
-                    Station::Ip(found.destination),
-                    found.payload,
-                    body,
-                ),
+                Transport::Udp => {
+                    let ends = (Station::Ip(found.source), Station::Ip(found.destination));
+                    datagram(packet, ends, found.payload, body)
+                }
             },
             Err(Other::Protocol) => match frame(packet).filter(|frame| frame.kind == RAW) {
                 Some(frame) => {
@@ -148,12 +160,8 @@ impl Noted {
                         .saturating_sub(u32::try_from(packet.data.len()).unwrap_or(u32::MAX));
                     let octets =
                         u32::try_from(frame.payload.len()).unwrap_or(u32::MAX).saturating_add(cut);
-                    datagram(
-                        Station::Mac(frame.source),
-                        Station::Mac(frame.destination),
-                        octets,
-                        frame.payload,
-                    )
+                    let ends = (Station::Mac(frame.source), Station::Mac(frame.destination));
+                    datagram(packet, ends, octets, frame.payload)
                 }
                 None => What::Other(Other::Protocol),
             },
@@ -164,9 +172,15 @@ impl Noted {
     }
 }
 
-fn datagram(source: Station, destination: Station, octets: u32, body: &[u8]) -> What {
+fn datagram(
+    packet: &Packet<'_>,
+    (source, destination): (Station, Station),
+    octets: u32,
+    body: &[u8],
+) -> What {
     let (mark, number) = mark(body).unzip();
-    What::Datagram((source, destination, mark), number, octets)
+    let key = FlowKey { source, destination, mark, priority: priority(packet) };
+    What::Datagram(key, number, octets)
 }
 
 #[cfg(test)]

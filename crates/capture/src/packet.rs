@@ -247,6 +247,19 @@ pub fn frame<'a>(packet: &Packet<'a>) -> Option<Frame<'a>> {
     }
 }
 
+/// Priority of an Ethernet frame, 0 to 7: the PCP of its outermost tag (802.1Q-2022 § 9.6); `None`
+/// without a tag.
+#[must_use]
+pub fn priority(packet: &Packet<'_>) -> Option<u8> {
+    if packet.link != Link::Ethernet {
+        return None;
+    }
+    match packet.data.get(12..15)? {
+        [0x81, 0x00, control] | [0x88, 0xa8, control] => Some(control >> 5),
+        _ => None,
+    }
+}
+
 /// An Ethernet frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame<'a> {

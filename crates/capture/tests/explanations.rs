@@ -111,6 +111,47 @@ fn a_mark_tells_what_was_lost_and_reordered_of_each_stream() {
 }
 
 #[test]
+fn the_priority_of_a_flow_is_that_of_its_tags() {
+    // The upper three bits of what follows the type of a tag: PCP, DEI and VID (802.1Q-2022 § 9.6).
+    let tagged = |tag: u16, control: [u8; 2], number| {
+        ethernet(tag, &[&control, &[0x88, 0xb5], &marked(1, number)])
+    };
+    let datagram = udp(b"abc");
+    let found = explained(&[
+        tagged(0x8100, [0b1100_0000, 0], 0),
+        tagged(0x8100, [0b1100_0000, 0], 1),
+        // DEI and VID do not count.
+        tagged(0x8100, [0b0111_1111, 0xff], 2),
+        // A tag of a provider (0x88A8) around another one.
+        ethernet(0x88a8, &[&[0b1010_0000, 5, 0x81, 0, 0b0010_0000, 6, 0x88, 0xb5], &marked(1, 3)]),
+        ethernet(0x88b5, &[&marked(1, 4)]),
+        ethernet(0x8100, &[&[0, 0, 0x08, 0x00], &datagram[14..]]),
+        datagram,
+    ]);
+    let mut flows: Vec<_> =
+        found.flows.iter().map(|of| (of.number, of.what.priority, of.what.flow.packets)).collect();
+    flows.sort_unstable();
+    let expected = [
+        (1, Some(6), 2),
+        (2, Some(3), 1),
+        (3, Some(5), 1),
+        (4, None, 1),
+        (5, Some(0), 1),
+        (6, None, 1),
+    ];
+    assert_eq!(flows, expected);
+    // A tag is no payload: octets are those of what follows the type within it.
+    assert!(found
+        .flows
+        .iter()
+        .filter(|of| of.what.mark.is_some())
+        .all(|of| { of.what.flow.octets == of.what.flow.packets * marked(1, 0).len() as u64 }));
+    let json = json::to_json(&found);
+    let of_json = json["flows"].as_array().expect("flows");
+    assert_eq!(of_json.iter().find(|flow| flow["number"] == 1).expect("there")["priority"], 6);
+}
+
+#[test]
 fn the_same_ports_are_another_connection_after_another_syn() {
     let frames = [
         tcp((9, 80), 100, SYN, b""),

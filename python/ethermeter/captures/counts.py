@@ -169,6 +169,7 @@ class FlowCounts(msgspec.Struct, frozen=True, kw_only=True):
     source: str
     destination: str
     mark: FlowMark | None
+    priority: int | None
     packets: int
     octets: int
     begin_ns: int

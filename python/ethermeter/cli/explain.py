@@ -245,6 +245,7 @@ def _print_flows(flows: "tuple[FlowCounts, ...]") -> None:
             [
                 flow.source,
                 flow.destination,
+                "–" if flow.priority is None else str(flow.priority),
                 str(flow.packets),
                 size_text(flow.octets),
                 number(8e-6 * flow.octets / seconds if seconds else None),
@@ -261,6 +262,7 @@ def _print_flows(flows: "tuple[FlowCounts, ...]") -> None:
         [
             "from",
             "to",
+            "priority",
             "packets",
             "payload",
             "Mb/s",
