@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ethermeter.captures import explain
 from networks import network
-from program import invoke
+from program import invoke, real
 
 pytestmark = pytest.mark.root
 
@@ -70,6 +71,39 @@ measure = "all"
 engines = ["live"]
 replications = 1
 """
+TAGGED = """\
+[[flows]]
+name = "questions"
+from = "a"
+to = "b"
+frames = "1518 B"
+arrivals = { regular = "5 ms" }
+response = { frames = "64 B" }
+priority = 5
+port = "packet"
+[phases]
+transmit = "0.5 s"
+measure = "all"
+[run]
+engines = ["simulation", "live"]
+replications = 1
+"""
+HIGHEST = """\
+[[flows]]
+name = "highest"
+from = "a"
+to = "b"
+data = "100 B"
+arrivals = { regular = "5 ms" }
+priority = 7
+[phases]
+transmit = "0.1 s"
+measure = "all"
+[run]
+engines = ["live"]
+replications = 1
+"""
+STREAM, REQUEST, RESPONSE = 0, 1, 2  # kinds of marks (docs/live.md)
 FIELDS = ("frame.len", "vlan.priority", "vlan.id", "tcp.len", "eth.src")
 CLASS_OF_PACKETS = {4: "ip.dsfield.dscp", 6: "ipv6.tclass.dscp"}
 IP_HEADER_OCTETS = {4: 20, 6: 40}
@@ -179,6 +213,55 @@ def test_priorities_are_in_tags_of_raw_frames_and_in_the_class_of_packets(tmp_pa
     assert Counter(row["frame.len"] for row in rows)["496"] == sent["untagged"]
     received = flows["bypass"]["receiving"]["counted"]["streams"][0]["received"]
     assert received == sent["bypass"] == sent["raw"]
+    explained = {
+        (flow.kind, flow.mark.kind, flow.priority): flow.packets
+        for flow in explain(path).flows
+        if flow.mark is not None
+    }
+    assert {key: count for key, count in explained.items() if key[0] == "raw"} == {
+        ("raw", STREAM, 6): sent["raw"],
+        ("raw", REQUEST, 2): asked,
+        ("raw", RESPONSE, 2): asked,
+        ("raw", STREAM, None): sent["untagged"],
+    }
+
+
+@pytest.mark.parametrize("port", ["packet", "xdp"])
+def test_tagged_requests_and_responses_have_the_octets_of_their_simulation(tmp_path, port):
+    text = network(TAGGED, title="tagged", switch="classes = 8", rate="100 Mb/s")
+    run = measured(tmp_path, text, "--set", f'flows.questions.port="{port}"')
+    points = json.loads((run / "estimates.json").read_text())["points"]
+    octets = {
+        point["engine"]: point["estimates"]["goodput"]["value"]
+        / point["estimates"]["frame_rate"]["value"]
+        / 8
+        for point in points
+    }
+    # Goodput is that of requests: 1518 octets and a tag.
+    assert octets == pytest.approx(dict.fromkeys(("simulation", "live"), 1522))
+    found = result(run)
+    counted = found["flows"]["questions"]["sending"]["counted"]
+    assert counted["answered"] == counted["requests"] >= 50
+    # Wires read priority 5 in both directions: the third of eight classes, the highest first.
+    for end, length in (("b", 1522), ("a", 68)):
+        of_class = wire_of(found, "s", end)["classes"][2]
+        expected = (counted["requests"], length * counted["requests"])
+        assert (of_class["frames"], of_class["octets"]) == expected
+
+
+def test_priority_7_without_the_right_to_it_is_refused_in_a_line(tmp_path):
+    text = network(HIGHEST, title="highest", switch="classes = 8")
+    (tmp_path / "x.toml").write_text(text, encoding="utf-8")
+    command = ("measure", tmp_path / "x.toml", "--loopback", "--no-report", "--out", tmp_path / "o")
+    done = subprocess.run(
+        ["setpriv", "--bounding-set", "-net_admin,-net_raw", *real(*command)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1, done.stderr
+    (line,) = done.stderr.splitlines()
+    assert "giving a socket a priority (7 needs CAP_NET_ADMIN or CAP_NET_RAW)" in line
 
 
 def test_a_full_wire_serves_the_higher_class_first_and_loses_the_lower_one(
