@@ -40,14 +40,13 @@ pub fn simulate(trial: &Trial, watch: &Watch) -> Result<(Counts, Implementation)
     }
     if let Mac::Plca(constants) = mac {
         let bus = CompiledBus::new(trial, constants)?;
-        return Ok(match trial.settings.implementation {
-            Implementation::Fast => {
-                (plca::fast::run(&bus, watch, false)?.counts, Implementation::Fast)
-            }
-            Implementation::Reference => {
-                (plca::reference::run(&bus, watch)?.0, Implementation::Reference)
-            }
-        });
+        if trial.settings.implementation == Implementation::Reference {
+            return Ok((plca::reference::run(&bus, watch)?.0, Implementation::Reference));
+        }
+        let run = plca::fast::run(&bus, watch, false)?;
+        let is_fast = run.cycles > 0; // else all of it was run event by event
+        let ran = if is_fast { Implementation::Fast } else { Implementation::Reference };
+        return Ok((run.counts, ran));
     }
     let compiled = CompiledSegment::new(trial)?;
     let is_fast = trial.settings.implementation == Implementation::Fast;

@@ -5,7 +5,7 @@
 mod common;
 
 use common::idealised::{adaptive, slotted};
-use common::{network, segment, whole, Group, IEEE_10, S, US};
+use common::{network, segment, whole, Bus, Group, IEEE_10, S, US};
 use ethermeter_simulator::{simulate, Error, Watch};
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::times::Times;
@@ -66,6 +66,17 @@ fn overlapping_contention_that_lasts_is_stopped() {
 #[test]
 fn more_stations_than_any_segment_has_are_stopped() {
     stopped(&stations(1024, Arrivals::Saturated {}, 10 * US));
+}
+
+#[test]
+fn buses_are_stopped_by_both_implementations() {
+    for bus in [Bus::of(8), Bus::of(3).with(|_, nodes, _| nodes.plca = None)] {
+        let trial = Bus { length_ps: LONG, ..bus }.trial();
+        for trial in [by_reference(&trial), trial] {
+            let share = stopped(&trial);
+            assert!(share > 0.0 && share < 1.0, "{share}");
+        }
+    }
 }
 
 #[test]
