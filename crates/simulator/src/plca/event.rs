@@ -27,7 +27,7 @@ pub(super) enum Symbol {
 }
 
 /// What happens at a station.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Event {
     /// A frame, or its next attempt, is ready at the MAC.
     Ready { station: u32 },
@@ -57,5 +57,45 @@ impl Event {
             Self::Hear { .. } => 5,
             Self::MacOver { .. } => 6,
         }
+    }
+}
+
+/// An event at its time.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Entry {
+    pub(super) at: i64,
+    /// Its rank, and its number among all events.
+    order: u64,
+    pub(super) event: Event,
+}
+
+impl Entry {
+    /// The event with this number, below 2⁵⁶.
+    pub(super) fn new(at: i64, serial: u64, event: Event) -> Self {
+        Self { at, order: u64::from(event.rank()) << 56 | serial, event }
+    }
+
+    fn key(&self) -> (i64, u64) {
+        (self.at, self.order)
+    }
+}
+
+impl PartialEq for Entry {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl Eq for Entry {}
+
+impl PartialOrd for Entry {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Entry {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.key().cmp(&other.key())
     }
 }

@@ -5,7 +5,7 @@
 
 use super::control;
 use super::data::State;
-use super::event::{Event, Symbol};
+use super::event::{Entry, Event, Symbol};
 use super::reference::{Reference, UnderWay};
 use super::schedule::Schedule;
 use super::status;
@@ -72,7 +72,7 @@ fn waits(reference: &Reference<'_>, schedule: &Schedule, index: usize) -> bool {
     node.has == (true, false)
         && node.wants == node.has
         && node.symbol == symbol
-        && node.heard.iter().enumerate().all(is_heard)
+        && node.heard.symbols().iter().enumerate().all(is_heard)
         && node.sent_in_opportunity == 0
         && sublayer.control.state == state
         && sublayer.control.is_active
@@ -87,7 +87,7 @@ fn coming(reference: &Reference<'_>) -> Option<(Vec<Coming>, i64)> {
     let none = Coming { ready: NEVER, gap: NEVER, hold: NEVER, pending: NEVER, mac: NEVER };
     let mut coming = vec![none; reference.nodes.len()];
     let mut switched = NEVER;
-    for &Reverse((at, _, _, event)) in &reference.queue {
+    for &Reverse(Entry { at, event, .. }) in &reference.queue {
         match event {
             Event::Switch { .. } => switched = switched.min(at),
             Event::Ready { station } => coming[station as usize].ready = at,
@@ -183,8 +183,7 @@ pub fn resume(
     beacon: u64,
     now: i64,
 ) {
-    let is_switch =
-        |Reverse((.., event)): &Reverse<(_, _, _, Event)>| matches!(event, Event::Switch { .. });
+    let is_switch = |entry: &Reverse<Entry>| matches!(entry.0.event, Event::Switch { .. });
     reference.queue.retain(is_switch);
     let coordinator = small(schedule.coordinator);
     reference.nodes[schedule.coordinator].since = now - schedule.beacon;
@@ -196,7 +195,7 @@ pub fn resume(
         node.under_way = None;
         node.first_attempt = turn.first_attempt;
         resume_node(reference, schedule, turn, last, now, index);
-        reference.nodes[index].sublayer.take_started().for_each(drop);
+        while reference.nodes[index].sublayer.take_started().is_some() {}
     }
 }
 

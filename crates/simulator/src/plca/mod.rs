@@ -21,6 +21,7 @@ pub mod data;
 pub mod event;
 pub mod fast;
 mod handover;
+mod reception;
 pub mod reference;
 pub mod schedule;
 pub mod status;

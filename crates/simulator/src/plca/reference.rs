@@ -4,7 +4,8 @@
 
 use super::compiled::CompiledBus;
 use super::counters::{BusCounters, Kind, Line, Signal};
-use super::event::{Event, Symbol};
+use super::event::{Entry, Event, Symbol};
+use super::reception::Reception;
 use super::sublayer::{Heard, Inputs, Sending, Sublayer};
 use crate::error::Error;
 use crate::mac::access::{Access, Next};
@@ -39,7 +40,7 @@ pub(super) struct Node {
     /// Whether it hears its own line.
     own_carrier: bool,
     /// What it hears of each other node.
-    pub(super) heard: Vec<Symbol>,
+    pub(super) heard: Reception,
     /// Whether it has missed the beacon that another node sends.
     has_missed: Vec<bool>,
     pub(super) under_way: Option<UnderWay>,
@@ -56,7 +57,7 @@ pub(super) struct Node {
 /// A bus and what is counted of it.
 pub(super) struct Reference<'w> {
     pub(super) bus: &'w CompiledBus,
-    pub(super) queue: BinaryHeap<Reverse<(i64, u8, u64, Event)>>,
+    pub(super) queue: BinaryHeap<Reverse<Entry>>,
     serial: u64,
     pub(super) nodes: Vec<Node>,
     pub(super) stations: Vec<Station>,
@@ -101,7 +102,7 @@ impl Node {
             symbol: Symbol::Silence,
             since: 0,
             own_carrier: false,
-            heard: vec![Symbol::Silence; count],
+            heard: Reception::new(count),
             has_missed: vec![false; count],
             under_way: None,
             attempts: 0,
@@ -114,27 +115,15 @@ impl Node {
     }
 
     fn inputs(&self) -> Inputs {
-        let heard = || self.heard.iter().filter(|&&symbol| symbol != Symbol::Silence);
-        let others = heard().next().is_some();
+        let others = self.heard.signals() > 0;
         let carrier = others || self.own_carrier;
-        let decoded = if self.own_carrier || !others {
-            Heard::Nothing
-        } else if heard().any(|symbol| matches!(symbol, Symbol::Data(_))) {
-            Heard::Data
-        } else if heard().count() > 1 {
-            Heard::Nothing
-        } else {
-            match heard().next() {
-                Some(Symbol::Beacon) => Heard::Beacon,
-                Some(Symbol::Commit) => Heard::Commit,
-                _ => Heard::Nothing,
-            }
-        };
+        // While it sends it decodes nothing.
+        let heard = if self.own_carrier { Heard::Nothing } else { self.heard.decoded() };
         Inputs {
             carrier,
             others,
             collision: others && self.symbol != Symbol::Silence,
-            heard: decoded,
+            heard,
             mac_sends: self.mac_sends(),
         }
     }
@@ -194,7 +183,7 @@ impl<'w> Reference<'w> {
 
     /// The next event, until the end of the test and of the frames on the line then.
     pub(super) fn next(&mut self) -> Option<(i64, Event)> {
-        let Reverse((now, _, _, event)) = self.queue.pop()?;
+        let Reverse(Entry { at: now, event, .. }) = self.queue.pop()?;
         let is_over = now >= self.bus.segment.phases.end_ps.cast_signed() && self.on_line == 0;
         (!is_over).then_some((now, event))
     }
@@ -202,7 +191,7 @@ impl<'w> Reference<'w> {
     pub(super) fn schedule(&mut self, at: i64, event: Event) {
         if at < NEVER {
             self.serial += 1;
-            self.queue.push(Reverse((at, event.rank(), self.serial, event)));
+            self.queue.push(Reverse(Entry::new(at, self.serial, event)));
         }
     }
 
@@ -290,8 +279,7 @@ impl<'w> Reference<'w> {
             self.count(now, station);
             self.collide_mac(now, station, inputs);
             self.tell_mac(now, station, inputs);
-            let started: Vec<_> = self.nodes[station as usize].sublayer.take_started().collect();
-            for started in started {
+            while let Some(started) = self.nodes[station as usize].sublayer.take_started() {
                 let (timer, number) = (started.timer, started.number);
                 self.schedule(now + started.after, Event::TimerOver { station, timer, number });
             }
@@ -310,7 +298,7 @@ impl<'w> Reference<'w> {
     fn count(&mut self, now: i64, station: u32) {
         let index = station as usize;
         let node = &mut self.nodes[index];
-        for ended in node.sublayer.take_ended() {
+        while let Some(ended) = node.sublayer.take_ended() {
             self.counters.end_opportunity(index, ended, now);
             node.sent_in_opportunity = 0;
         }
@@ -468,7 +456,7 @@ impl<'w> Reference<'w> {
         if station == from {
             node.own_carrier = node.symbol != Symbol::Silence;
         } else {
-            node.heard[from as usize] = symbol;
+            node.heard.hear(from, symbol);
         }
         self.damage_overlapping(station);
         self.settle(now, station);
@@ -477,12 +465,11 @@ impl<'w> Reference<'w> {
     /// Frames that a node hears, or sends, together with something else are damaged.
     fn damage_overlapping(&mut self, station: u32) {
         let node = &self.nodes[station as usize];
-        let own = Some(node.symbol).filter(|_| node.own_carrier);
-        let heard = || node.heard.iter().copied().chain(own).filter(|&s| s != Symbol::Silence);
-        if heard().count() < 2 {
+        let own = Some(node.symbol).filter(|&s| node.own_carrier && s != Symbol::Silence);
+        if node.heard.signals() + u32::from(own.is_some()) < 2 {
             return;
         }
-        for symbol in heard() {
+        for &symbol in node.heard.symbols().iter().chain(&own) {
             if let Symbol::Data(number) = symbol {
                 self.damaged[number as usize] = true;
             }

@@ -7,6 +7,7 @@
 use super::control::{Control, Opportunity, Parameters};
 use super::data::{self, Data};
 use super::status::Status;
+use std::collections::VecDeque;
 
 /// What a node hears of the others, decoded. Several signals at once are decoded as data if data is
 /// among them, else not at all.
@@ -95,7 +96,7 @@ pub struct Timers {
     durations: [i64; TIMERS],
     numbers: [u64; TIMERS],
     courses: [Course; TIMERS],
-    started: Vec<Started>,
+    started: VecDeque<Started>,
 }
 
 /// A timer that was started.
@@ -117,7 +118,7 @@ impl Timers {
             durations,
             numbers: [0; TIMERS],
             courses: [Course::Stopped; TIMERS],
-            started: Vec::with_capacity(TIMERS),
+            started: VecDeque::with_capacity(TIMERS),
         }
     }
 
@@ -129,7 +130,7 @@ impl Timers {
         let index = timer as usize;
         self.numbers[index] += 1;
         self.courses[index] = Course::Runs;
-        self.started.push(Started { timer, number: self.numbers[index], after });
+        self.started.push_back(Started { timer, number: self.numbers[index], after });
     }
 
     pub(super) fn stop(&mut self, timer: Timer) {
@@ -169,7 +170,7 @@ pub struct Sublayer {
     /// Whether it becomes CSMA/CD while the status is FAIL.
     falls_back: bool,
     /// Own opportunities that ended, since they were last taken.
-    ended: Vec<Opportunity>,
+    ended: VecDeque<Opportunity>,
     /// Opportunities that ended by its count, if it is the coordinator.
     passed: u32,
 }
@@ -185,7 +186,7 @@ impl Sublayer {
             timers: Timers::new(durations),
             is_enabled: false,
             falls_back,
-            ended: Vec::new(),
+            ended: VecDeque::new(),
             passed: 0,
         }
     }
@@ -275,14 +276,14 @@ impl Sublayer {
         self.status.is_ok()
     }
 
-    /// Timers started since the last call.
-    pub fn take_started(&mut self) -> impl Iterator<Item = Started> + '_ {
-        self.timers.started.drain(..)
+    /// The next timer that was started and not taken.
+    pub fn take_started(&mut self) -> Option<Started> {
+        self.timers.started.pop_front()
     }
 
-    /// Own opportunities that ended since the last call.
-    pub fn take_ended(&mut self) -> impl Iterator<Item = Opportunity> + '_ {
-        self.ended.drain(..)
+    /// The next own opportunity that ended and was not taken.
+    pub fn take_ended(&mut self) -> Option<Opportunity> {
+        self.ended.pop_front()
     }
 
     /// Opportunities that ended since the last call, by the count of a coordinator.
