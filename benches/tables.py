@@ -94,7 +94,7 @@ def _print_buses(rows: Sequence[dict[str, Any]]) -> None:
                 row["bus"],
                 _millions(row["fast_frames_per_cpu_s"]),
                 _millions(row["reference_frames_per_cpu_s"]),
-                number(row["ratio"], digits=3),
+                f"{row['ratio']:.0f}",
             ]
             for row in rows
         ],
