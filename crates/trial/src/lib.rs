@@ -6,14 +6,15 @@
 //!
 //! - [`scenario`]: [`Trial`], [`Scenario`], phases.
 //! - [`nodes`]: hosts, switches, routers, hubs, and links between them.
-//! - [`medium`]: shared media, their MAC, the stations on them. [`plca`]: PLCA above it.
-//!   [`idealised`]: the MACs of theories.
+//! - [`medium`]: shared media, their MAC, the stations on them. [`csma_cd`], [`plca`],
+//!   [`idealised`]: the constants of MACs.
 //! - [`flows`]: traffic. [`transfer`]: data over TCP. [`clocks`]: hosts' clocks.
 //! - [`counts`]: what an engine counts, before any formula.
 //! - [`fault`]: a fault by the path of its key.
 
 pub mod clocks;
 pub mod counts;
+pub mod csma_cd;
 pub mod fault;
 pub mod flows;
 pub mod idealised;

@@ -1,7 +1,7 @@
 //! PLCA: physical layer collision avoidance of 10BASE-T1S (802.3-2022 clause 148), beside CSMA/CD on
 //! one bus.
 
-use crate::medium::CsmaCd;
+use crate::csma_cd::CsmaCd;
 use serde::{Deserialize, Serialize};
 
 /// A bus whose nodes may use PLCA. Constants in bits unless the name says otherwise.

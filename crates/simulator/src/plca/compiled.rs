@@ -1,7 +1,7 @@
 //! A bus in picoseconds, checked and ready to run.
 
 use super::control::Parameters;
-use super::sublayer::{Timer, TIMERS};
+use super::timers::{Timer, TIMERS};
 use crate::segment::compiled::{signed, CompiledSegment};
 use ethermeter_trial::fault::check_range;
 use ethermeter_trial::medium::{Medium, Stations};

@@ -13,7 +13,8 @@
 //!         └─ of another, over ────────────────────────────► NextOpportunity ┘
 //! ```
 
-use super::sublayer::{Heard, Inputs, Sending, Timer, Timers};
+use super::signals::{Heard, Inputs, Sending};
+use super::timers::{Timer, Timers};
 
 /// Opportunities that may be counted in a cycle; a node that counts as many has lost the beacon.
 const MOST_OPPORTUNITIES: u8 = 255;

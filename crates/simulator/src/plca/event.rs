@@ -8,7 +8,7 @@
 //!    follow each other leave a silence between them, however short.
 //! 4. The MAC has sent its frame, or its jam.
 
-use super::sublayer::Timer;
+use super::timers::Timer;
 
 /// What is on the line of a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]

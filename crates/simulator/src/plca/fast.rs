@@ -10,7 +10,7 @@ use super::event::Event;
 use super::handover;
 use super::reference::Reference;
 use super::schedule::Schedule;
-use super::sublayer::Timer;
+use super::timers::Timer;
 use crate::error::Error;
 use crate::segment::station::Attempt;
 use crate::watch::{Poll, Watch};

@@ -9,7 +9,7 @@ use super::event::{Entry, Event, Symbol};
 use super::reference::{Reference, UnderWay};
 use super::schedule::Schedule;
 use super::status;
-use super::sublayer::Timer;
+use super::timers::Timer;
 use super::turn::{LastFrame, Phase, Turn};
 use crate::mac::access::{Access, Next};
 use crate::mac::csma_cd::{CsmaCd, Sent};

@@ -1,7 +1,8 @@
 //! A bus of 10BASE-T1S: nodes with PLCA (802.3-2022 clause 148), nodes without it, and nodes that are
 //! configured wrongly.
 //!
-//! - [`sublayer`]: the state machines between MAC and PHY: [`control`], [`data`], [`status`].
+//! - [`sublayer`]: the state machines between MAC and PHY: [`control`], [`data`], [`status`],
+//!   their [`signals`] and [`timers`].
 //! - [`compiled`]: the bus in picoseconds, checked and ready to run.
 //! - [`mod@reference`]: a bus event by event; [`event`] is what happens, in which order.
 //! - [`fast`]: the same, but cycle by cycle while a bus is regular: [`schedule`] and [`cycles`] are
@@ -24,6 +25,8 @@ mod handover;
 mod reception;
 pub mod reference;
 pub mod schedule;
+pub mod signals;
 pub mod status;
 pub mod sublayer;
+pub mod timers;
 pub mod turn;

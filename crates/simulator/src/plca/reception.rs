@@ -1,7 +1,7 @@
 //! What a node hears of each other node.
 
 use super::event::Symbol;
-use super::sublayer::Heard;
+use super::signals::Heard;
 
 /// The signals that a node hears, and how many there are of each kind.
 #[derive(Clone, Debug)]

@@ -6,7 +6,7 @@
 //! begin of each opportunity, and [`super::cycles`] calculates it.
 
 use super::compiled::{CompiledBus, Node};
-use super::sublayer::Timer;
+use super::timers::Timer;
 
 /// An opportunity without an owner.
 const UNUSED: u32 = u32::MAX;

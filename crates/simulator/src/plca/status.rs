@@ -1,7 +1,7 @@
 //! Whether PLCA works, as the node reports it: the PLCA status state diagram (802.3 Figure 148-7).
 //! While it does not, the node falls back to CSMA/CD.
 
-use super::sublayer::{Timer, Timers};
+use super::timers::{Timer, Timers};
 
 /// State of the diagram.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

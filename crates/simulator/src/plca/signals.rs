@@ -1,0 +1,46 @@
+//! Signals between MAC, sublayer and PHY of a node.
+
+/// What a node hears of the others, decoded. Several signals at once are decoded as data if data is
+/// among them, else not at all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Heard {
+    /// Nothing, or what cannot be decoded.
+    #[default]
+    Nothing,
+    /// A beacon.
+    Beacon,
+    /// The line is held.
+    Commit,
+    /// A frame.
+    Data,
+}
+
+/// What a node puts on the line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sending {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// A beacon: a cycle begins.
+    Beacon,
+    /// It holds the line.
+    Commit,
+    /// A frame.
+    Data,
+}
+
+/// Signals from the PHY and the MAC.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a signal of the standard")]
+pub struct Inputs {
+    /// Carrier, its own included.
+    pub carrier: bool,
+    /// Carrier of others.
+    pub others: bool,
+    /// Carrier of others while it sends.
+    pub collision: bool,
+    /// What it hears of the others; nothing while it sends.
+    pub heard: Heard,
+    /// Whether the MAC sends.
+    pub mac_sends: bool,
+}

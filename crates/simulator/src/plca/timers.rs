@@ -1,0 +1,108 @@
+//! The timers of a node, which are started, stopped and run out; without a clock.
+
+use std::collections::VecDeque;
+
+/// A timer of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Timer {
+    /// Delay line: the frame in it is as long as the line.
+    Hold,
+    /// Delay line: it is empty.
+    Flush,
+    /// `pending_timer`.
+    Pending,
+    /// `commit_timer`.
+    Commit,
+    /// `beacon_timer`.
+    Beacon,
+    /// `beacon_det_timer`.
+    BeaconDetection,
+    /// `invalid_beacon_timer`.
+    InvalidBeacon,
+    /// `to_timer`.
+    Opportunity,
+    /// `burst_timer`.
+    Burst,
+    /// `plca_status_timer`.
+    Status,
+}
+
+/// How many timers there are.
+pub const TIMERS: usize = 10;
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Course {
+    #[default]
+    Stopped,
+    Runs,
+    Done,
+}
+
+/// The timers of a node.
+#[derive(Clone, Debug)]
+pub struct Timers {
+    durations: [i64; TIMERS],
+    numbers: [u64; TIMERS],
+    courses: [Course; TIMERS],
+    pub(super) started: VecDeque<Started>,
+}
+
+/// A timer that was started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Started {
+    /// Which.
+    pub timer: Timer,
+    /// Number of the start; a later one replaces it.
+    pub number: u64,
+    /// Picoseconds until it is over.
+    pub after: i64,
+}
+
+impl Timers {
+    /// Timers of these durations in picoseconds, none of which runs.
+    #[must_use]
+    pub fn new(durations: [i64; TIMERS]) -> Self {
+        Self {
+            durations,
+            numbers: [0; TIMERS],
+            courses: [Course::Stopped; TIMERS],
+            started: VecDeque::with_capacity(TIMERS),
+        }
+    }
+
+    pub(super) fn start(&mut self, timer: Timer) {
+        self.start_for(timer, self.durations[timer as usize]);
+    }
+
+    pub(super) fn start_for(&mut self, timer: Timer, after: i64) {
+        let index = timer as usize;
+        self.numbers[index] += 1;
+        self.courses[index] = Course::Runs;
+        self.started.push_back(Started { timer, number: self.numbers[index], after });
+    }
+
+    pub(super) fn stop(&mut self, timer: Timer) {
+        self.numbers[timer as usize] += 1;
+        self.courses[timer as usize] = Course::Stopped;
+    }
+
+    pub(super) fn is_done(&self, timer: Timer) -> bool {
+        self.courses[timer as usize] == Course::Done
+    }
+
+    /// The number of the start, if the timer runs.
+    pub(super) fn running(&self, timer: Timer) -> Option<u64> {
+        let index = timer as usize;
+        (self.courses[index] == Course::Runs).then_some(self.numbers[index])
+    }
+
+    /// A start of a timer is over. Whether it still counts.
+    pub(super) fn end(&mut self, timer: Timer, number: u64) -> bool {
+        let index = timer as usize;
+        let counts = self.numbers[index] == number && self.courses[index] == Course::Runs;
+        if counts {
+            self.courses[index] = Course::Done;
+        }
+        counts
+    }
+}
