@@ -61,6 +61,15 @@ POINTS: dict[str, dict[str, Any]] = {
         "collision_slots": 4,
     },
     "plca-2019": {"nodes": 9, "active": 9, "frame_octets": 64},
+    "boxma-meister-1987": {
+        "arrival_rate": 100.0,
+        "queues": 8,
+        "service_s": 60e-6,
+        "walk_s": 30e-6,
+        "other_rate": 500.0,
+        "others": 1,
+        "other_service_s": 120e-6,
+    },
     "pollaczek-khinchine-1932": {"arrival_rate": 300.0, "service_s": 1e-3},
     "cobham-1954": {
         "load": 0.3,

@@ -18,6 +18,7 @@ from ethermeter.theory.lam import lam_1980
 from ethermeter.theory.metcalfe_boggs import metcalfe_boggs_1976
 from ethermeter.theory.plca import plca_2019
 from ethermeter.theory.pollaczek_khinchine import pollaczek_khinchine_1932
+from ethermeter.theory.polling import boxma_meister_1987
 from ethermeter.theory.search import capacity, load_of
 from ethermeter.theory.takagi_kleinrock import (
     takagi_kleinrock_1985,
@@ -45,6 +46,7 @@ __all__ = [
     "ArgumentError",
     "almes_lazowska_1979",
     "bouillard_2022",
+    "boxma_meister_1987",
     "boyer_2012",
     "bux_1981_csma_cd",
     "bux_1981_slotted_ring",

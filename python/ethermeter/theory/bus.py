@@ -7,20 +7,26 @@ both, and the longest access delay by two definitions.
 All times are whole picoseconds. The bounds hold while every node hears every beacon.
 """
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+
+import numpy as np
 
 from ethermeter.scenario import (
     ExponentialBackoff,
     Lengths,
     NoneBackoff,
     Plca,
+    PoissonArrivals,
     SamplesLengths,
     Scenario,
 )
 from ethermeter.stations import Group, groups_of, lengths_of, medium_of
+
+PS_PER_S = 1e12
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +41,11 @@ class Node:
     """Its frames, destination address to FCS."""
     burst_count: int
     """Frames that may follow the first of an opportunity."""
+    frames_per_s: float
+    """Rate of a Poisson source; NaN of others."""
+    mean_bits: float
+    square_bits2: float
+    """Means of the length of a frame and of its square."""
 
 
 @dataclass(frozen=True)
@@ -211,8 +222,20 @@ def _nodes_of(group: Group) -> list[Node]:
     if plca is None:
         return []
     shortest, longest = _range_of(group.flow.frames)
+    bits, weights = (np.array(each, np.float64) for each in lengths_of(group.flow.frames))
+    arrivals = group.flow.arrivals
+    rate = PS_PER_S / arrivals.mean_ps if isinstance(arrivals, PoissonArrivals) else math.nan
     return [
-        Node(group.name, tuple(sorted(set(ids))), shortest, longest, plca.burst_count)
+        Node(
+            group=group.name,
+            ids=tuple(sorted(set(ids))),
+            shortest_bits=shortest,
+            longest_bits=longest,
+            burst_count=plca.burst_count,
+            frames_per_s=rate,
+            mean_bits=float(np.average(bits, weights=weights)),
+            square_bits2=float(np.average(bits**2, weights=weights)),
+        )
         for ids in plca.ids
     ]
 

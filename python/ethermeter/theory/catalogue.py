@@ -25,6 +25,7 @@ _FUNCTIONS = (
     theory.takagi_kleinrock_1985_finite,
     theory.tasaka_1986,
     theory.plca_2019,
+    theory.boxma_meister_1987,
     theory.pollaczek_khinchine_1932,
     theory.cobham_1954,
     theory.kingman_1962,

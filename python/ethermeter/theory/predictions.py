@@ -17,6 +17,7 @@ from ethermeter import theory
 from ethermeter.metrics import Caution, Metric
 from ethermeter.metrics.formulas import PS_PER_S
 from ethermeter.theory.inputs import ModelInputs
+from ethermeter.theory.polling import Queues, limited_waits
 from ethermeter.theory.simplifications import OTHER_PROTOCOL, Simplification, named, violated
 
 Parameters = dict[str, Any]
@@ -43,6 +44,13 @@ _NEEDS: dict[str, tuple[Callable[[ModelInputs], bool], str]] = {
     "turns": (
         lambda s: s.bus is None or s.bus.is_bounded,
         "needs nodes that take turns: {0.why_unbounded}",
+    ),
+    "polled": (
+        lambda s: (
+            s.bus is None
+            or all(len(node.ids) == 1 and not node.burst_count for node in s.bus.nodes)
+        ),
+        "needs nodes with one node-id and burst-cnt 0: one frame a cycle",
     ),
     "no-generator": (
         lambda s: not s.generator,
@@ -435,6 +443,64 @@ def _turns(s: ModelInputs) -> Prediction:
     return Prediction(values, outside_range=False, is_bound=True)
 
 
+@dataclass(frozen=True, slots=True)
+class _Polled:
+    """A bus as queues that are served in turn."""
+
+    queues: Queues
+    walk_s: float  # An empty cycle
+    held_s: float  # Mean time for which the line is held before a frame
+
+
+def _polled(s: ModelInputs) -> _Polled:
+    """Return a bus as queues.
+
+    An opportunity that is used is one that is not used, and a message that takes the rest. The line
+    is held for a gap where the frame met a logical collision: where the line was busy, roughly.
+    """
+    assert s.bus is not None
+    bus, nodes = s.bus, s.bus.nodes
+    bit_s = bus.bit_ps / PS_PER_S
+    around = bus.plca.csma_cd.preamble_bits + bus.plca.end_delimiter_bits
+    gap, unused = bus.plca.csma_cd.gap_bits, bus.opportunity_ps / bus.bit_ps
+    rates = np.array([node.frames_per_s for node in nodes])
+    means = np.array([node.mean_bits for node in nodes])
+    squares = np.array([node.square_bits2 for node in nodes])
+    busy = min(1.0, float((rates * (around + means + gap)).sum()) * bit_s)
+    rest = around + gap * busy - unused
+    queues = Queues(
+        np.ones(len(nodes)),
+        rates,
+        (means + rest) * bit_s,
+        (squares + 2 * rest * means + rest**2) * bit_s**2,
+    )
+    return _Polled(queues, bus.empty_ps / PS_PER_S, gap * busy * bit_s)
+
+
+def _polling_parameters(s: ModelInputs) -> Parameters:
+    """Return the parameters of nodes that are alike: the mean of all."""
+    polled = _polled(s)
+    return {
+        "arrival_rate": float(polled.queues.rate.mean()),
+        "queues": len(polled.queues.rate),
+        "service_s": float(polled.queues.mean_s.mean()),
+        "walk_s": polled.walk_s,
+    }
+
+
+def _polling(s: ModelInputs) -> Prediction:
+    assert s.bus is not None
+    polled = _polled(s)
+    waits, cycle, _ = limited_waits(polled.queues, np.array(polled.walk_s))
+    rates = polled.queues.rate
+    sent_s = s.packet_s - s.bus.plca.csma_cd.gap_bits * s.bus.bit_ps / PS_PER_S
+    values = _rates(s, s.arrival_rate) | {
+        Metric.CYCLE_TIME: float(cycle),
+        Metric.RESPONSE_TIME: float(rates @ waits / rates.sum()) + polled.held_s + sent_s,
+    }
+    return Prediction(values, bool(np.isnan(cycle)))
+
+
 _ONE_OF_MANY = "poisson apart longer several"
 _ATTEMPTS = "infinite-population poisson-attempts equally-far no-overhead"
 _IN_SLOTS = "slotted non-persistent fixed-retransmission equally-far no-overhead constant-collision"
@@ -520,6 +586,9 @@ ENTRIES: dict[str, Entry] = {
         "poisson limited sensing alike apart longer several one-length",
         _tasaka_parameters,
         _tasaka,
+    ),
+    "boxma-meister-1987": _entry(
+        "", "bus turns polled poisson endless", _polling_parameters, _polling
     ),
     "plca-2019": _entry("", "bus turns", _turns_parameters, _turns),
 }
