@@ -4,11 +4,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from buses import of_bus
 from ethermeter import plan, theory
-from ethermeter.engines.simulation import run_trial
 from ethermeter.experiment import load
-from ethermeter.metrics import ALL, Metric
-from ethermeter.store.rows import layout
+from ethermeter.metrics import Metric
 from ethermeter.theory.inputs import model_inputs
 from ethermeter.theory.polling import Queues, limited_waits
 from ethermeter.theory.predictions import judge
@@ -82,14 +81,7 @@ def answers(folder: Path, count: int, load_: float) -> tuple[dict[Metric, float]
     )
     loaded = load(path)
     (trial,) = plan.expand([loaded]).trials
-    rows = run_trial(trial.line, trial.scenario)
-    entity, metric = layout(rows.stations, plca=True)
-    every = tuple(Metric)
-    seen = {
-        every[number]: value
-        for number, of, value in zip(metric, entity, rows.values, strict=True)
-        if of == ALL
-    }
+    seen = of_bus(trial)
     point = loaded.scenarios.point([])
     verdict = judge("boxma-meister-1987", model_inputs(point.scenario(), point.theory))
     assert verdict.applies, verdict.obstacles

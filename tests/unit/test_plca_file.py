@@ -4,12 +4,11 @@ import re
 from pathlib import Path
 
 import pytest
+from buses import of_bus
 from ethermeter import plan
-from ethermeter.engines.simulation import run_trial
 from ethermeter.experiment import load
-from ethermeter.metrics import ALL, Metric
+from ethermeter.metrics import Metric
 from ethermeter.scenario import Interval, PlcaNodes, Scenario
-from ethermeter.store.rows import layout
 from faults_at import expect_fault
 
 HEAD = 'title = "t"\n[phases]\nsettle = "1 ms"\ntransmit = "100 ms"\nmeasure = "last 50 ms"\n'
@@ -43,14 +42,7 @@ def answer(folder: Path, text: str) -> dict[Metric, float]:
     path = folder / "bus.toml"
     path.write_text(text, encoding="utf-8")
     (trial,) = plan.expand([load(path)]).trials
-    rows = run_trial(trial.line, trial.scenario)
-    entity, metric = layout(rows.stations, plca=True)
-    every = tuple(Metric)
-    return {
-        every[number]: value
-        for number, of, value in zip(metric, entity, rows.values, strict=True)
-        if of == ALL
-    }
+    return of_bus(trial)
 
 
 def test_ids_are_the_lowest_free_ones_and_a_cycle_has_room_for_all(tmp_path):

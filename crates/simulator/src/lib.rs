@@ -14,6 +14,7 @@ pub mod mac;
 pub mod network;
 pub mod plca;
 pub mod segment;
+mod spread;
 pub mod watch;
 
 pub use error::Error;

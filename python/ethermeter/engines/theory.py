@@ -9,17 +9,14 @@ import numpy as np
 
 from ethermeter.counts import Floats, StationCounts
 from ethermeter.engines.simulation import observe, simulated
-from ethermeter.metrics import caution_mask, without_samples
+from ethermeter.metrics import ALL, Metric, caution_mask, without_samples
 from ethermeter.scenario import Scenario
 from ethermeter.stations import station_count
 from ethermeter.store.rows import (
-    METRICS,
-    PLCA_METRICS,
-    PLCA_STATION_METRICS,
-    STATION_METRICS,
     TrialRows,
     formula_rows,
     has_plca,
+    layout,
 )
 from ethermeter.theory.ablation import ablated
 from ethermeter.theory.idealised import IdealisedScenario, ideal
@@ -43,15 +40,9 @@ def run_trial(trial: Trial, model: str) -> TrialRows:
     if not verdict.applies:
         raise ValueError(f"{model} does not apply: {verdict.obstacles[0]}")
     stations = station_count(scenario)
-    tables = [(METRICS, STATION_METRICS)]
-    tables += [(PLCA_METRICS, PLCA_STATION_METRICS)] * has_plca(scenario)
-    values = np.concatenate(
-        [
-            [*(verdict.values.get(metric, math.nan) for metric in of_all)]
-            + [math.nan] * (stations * len(of_each))
-            for of_all, of_each in tables
-        ]
-    )
+    entity, metric = layout(stations, plca=has_plca(scenario))
+    of_all = [verdict.values.get(each, math.nan) for each in Metric]
+    values = np.where(entity == ALL, np.array(of_all)[metric], math.nan)
     mask = without_samples(np.full(len(values), caution_mask(verdict.cautions)), values)
     return formula_rows(
         values,

@@ -2,44 +2,12 @@
 
 use super::compiled::CompiledNetwork;
 use super::frame::{Frame, Loss};
+use crate::spread::Spread;
 use ethermeter_traffic::histogram::Histogram;
 use ethermeter_traffic::scheduler::Room;
 use ethermeter_traffic::Batches;
 use ethermeter_trial::counts::{Balance, Delays, FlowBatch, FlowCounts, FlowVoice, PortCounts};
 use ethermeter_trial::Trial;
-
-/// Times in picoseconds: how many, their sum, and how they are distributed.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Spread {
-    count: u64,
-    sum: u128,
-    histogram: Histogram,
-}
-
-impl Spread {
-    #[inline]
-    pub fn record(&mut self, ps: u64) {
-        self.count += 1;
-        self.sum += u128::from(ps);
-        self.histogram.record(ps);
-    }
-
-    /// The same time of so many.
-    pub fn record_many(&mut self, ps: u64, times: u64) {
-        self.count += times;
-        self.sum += u128::from(ps) * u128::from(times);
-        self.histogram.record_many(ps, times);
-    }
-
-    pub fn finish(&self) -> Delays {
-        Delays {
-            count: self.count,
-            sum_ps: self.sum,
-            max_ps: self.histogram.max_ps(),
-            buckets: self.histogram.filled(),
-        }
-    }
-}
 
 #[derive(Clone, Debug)]
 struct FlowCounters {

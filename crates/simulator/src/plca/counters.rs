@@ -2,8 +2,8 @@
 //! of stations.
 
 use super::control::Opportunity;
-use ethermeter_traffic::histogram::Histogram;
-use ethermeter_trial::counts::{Delays, PlcaCounts, PlcaNodeCounts};
+use crate::spread::Spread;
+use ethermeter_trial::counts::{PlcaCounts, PlcaNodeCounts};
 
 /// What takes the line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -121,46 +121,11 @@ pub struct BusCounters {
     to: i64,
     /// Begin of the cycle under way, by coordinator.
     begun: Vec<Option<i64>>,
-    cycle: Times,
-    access: Times,
+    cycle: Spread,
+    access: Spread,
     opportunities: u64,
     nodes: PlcaNodeCounts,
     ok_since: Vec<Option<i64>>,
-}
-
-#[derive(Clone, Debug, Default)]
-struct Times {
-    count: u64,
-    sum: u128,
-    max: u64,
-    histogram: Histogram,
-}
-
-impl Times {
-    fn record(&mut self, time: i64) {
-        let time = time.cast_unsigned();
-        self.count += 1;
-        self.sum += u128::from(time);
-        self.max = self.max.max(time);
-        self.histogram.record(time);
-    }
-
-    fn record_many(&mut self, time: i64, times: u64) {
-        let time = time.cast_unsigned();
-        self.count += times;
-        self.sum += u128::from(time) * u128::from(times);
-        self.max = self.max.max(time);
-        self.histogram.record_many(time, times);
-    }
-
-    fn finish(&self) -> Delays {
-        Delays {
-            count: self.count,
-            sum_ps: self.sum,
-            max_ps: self.max,
-            buckets: self.histogram.filled(),
-        }
-    }
 }
 
 impl BusCounters {
@@ -172,8 +137,8 @@ impl BusCounters {
             from,
             to,
             begun: vec![None; stations],
-            cycle: Times::default(),
-            access: Times::default(),
+            cycle: Spread::default(),
+            access: Spread::default(),
             opportunities: 0,
             nodes: PlcaNodeCounts {
                 used: zeros(),
@@ -196,7 +161,7 @@ impl BusCounters {
     /// A coordinator begins a beacon.
     pub fn begin_cycle(&mut self, station: usize, now: i64) {
         if let Some(begun) = self.begun[station].replace(now).filter(|_| self.counts(now)) {
-            self.cycle.record(now - begun);
+            self.cycle.record((now - begun).cast_unsigned());
         }
     }
 
@@ -207,7 +172,7 @@ impl BusCounters {
         self.begin_cycle(station, first);
         if count > 1 {
             if self.counts(first) {
-                self.cycle.record_many(period, (count - 1).cast_unsigned());
+                self.cycle.record_many(period.cast_unsigned(), (count - 1).cast_unsigned());
             }
             self.begun[station] = Some(first + (count - 1) * period);
         }
@@ -257,12 +222,12 @@ impl BusCounters {
     /// A frame was delivered that ended now. `is_burst` says that it followed another one.
     pub fn deliver(&mut self, station: usize, access: i64, is_burst: bool, now: i64) {
         if self.counts(now) {
-            self.access.record(access);
+            self.access.record(access.cast_unsigned());
             self.nodes.burst_frames[station] += u64::from(is_burst);
         }
     }
 
-    /// The MAC of a node was told of a collision that was none.
+    /// The MAC of a node got a collision signal, and no bits collided.
     pub fn collide(&mut self, station: usize, now: i64) {
         self.nodes.logical_collisions[station] += u64::from(self.counts(now));
     }

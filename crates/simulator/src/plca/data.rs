@@ -1,8 +1,8 @@
-//! What the MAC is told, and when its frame goes out: the PLCA data state diagram (802.3 Figure
-//! 148-5).
+//! The signals that the MAC gets, and when its frame goes out: the PLCA data state diagram (802.3
+//! Figure 148-5).
 //!
 //! A frame that the MAC begins before its opportunity is held in a delay line. If the opportunity
-//! comes in time, it goes out. If not, or if another node sends, the MAC is told of a collision,
+//! comes in time, it goes out. If not, or if another node sends, the MAC gets a collision signal,
 //! though no bits collide: it jams and backs off, and the frame goes out in an opportunity for which
 //! the line is held until the MAC sends again.
 
@@ -23,7 +23,7 @@ pub enum State {
     Receive,
     /// A frame waits in the delay line.
     Hold,
-    /// The MAC is told of a collision, and jams.
+    /// The MAC gets a collision signal, and jams.
     Collide,
     /// The MAC backs off.
     DelayPending,

@@ -106,7 +106,7 @@ impl Sublayer {
         }
     }
 
-    /// Whether the MAC is told that what it sends collides.
+    /// Whether the MAC gets a collision signal.
     #[must_use]
     pub fn mac_collision(&self, inputs: Inputs) -> bool {
         if self.data.state == data::State::Normal {

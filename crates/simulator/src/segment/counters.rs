@@ -216,7 +216,7 @@ impl Counters {
         }
     }
 
-    /// Count an attempt that did not reach the line: its station was told of a collision.
+    /// Count an attempt that did not reach the line: its MAC got a collision signal.
     pub fn record_logical(&mut self, attempt: &Attempt) {
         self.events += 1;
         self.count_failure::<false>(attempt);

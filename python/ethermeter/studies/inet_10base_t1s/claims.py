@@ -7,7 +7,7 @@ import numpy as np
 
 from ethermeter.analysis.claims import Claim
 from ethermeter.analysis.interval import Estimate, Floats, exact, student
-from ethermeter.analysis.tables import Trial, per_station, whole_segment
+from ethermeter.analysis.tables import per_station, whole_segment
 from ethermeter.metrics import Metric
 from ethermeter.studies.judging import Entry, Finding, judged, published, rules_of
 from ethermeter.studies.replications import Curves
@@ -19,11 +19,9 @@ DATA = (Metric.TIME_FRAME, Metric.TIME_PREAMBLE)
 class Run:
     """What the rules read: values by replication, and frames by station."""
 
-    def __init__(
-        self, trials: Sequence[Trial], curves: Curves, frames: Sequence[Mapping[Metric, Floats]]
-    ) -> None:
+    def __init__(self, curves: Curves, frames: Sequence[Mapping[Metric, Floats]]) -> None:
         """Keep them; `frames` has the frames of every station, trial by trial."""
-        self._trials, self._curves, self._frames = trials, curves, frames
+        self._curves, self._frames = curves, frames
 
     def values(self, entry: Entry, metric: Metric) -> Floats:
         """Values of a metric at the point of an entry, shape `(replications,)`."""
@@ -47,7 +45,6 @@ def of_run(run_dir: Path) -> tuple[Claim, ...]:
     run = RunDirectory(run_dir)
     trials, observations = run.trials(), run.observations()
     found = Run(
-        trials,
         Curves(trials, whole_segment(observations, trials)),
         per_station(observations, trials, (Metric.FRAMES,)),
     )
@@ -61,7 +58,7 @@ def number(entry: Entry, run: Run) -> Finding:
 
 def data_share(entry: Entry, run: Run) -> Finding:
     """Share of channel time in which data is on the line."""
-    return Finding(_mean(sum(run.values(entry, metric) for metric in DATA) + np.zeros(1)))
+    return Finding(_mean(np.sum([run.values(entry, metric) for metric in DATA], axis=0)))
 
 
 def overlaps(entry: Entry, run: Run) -> Finding:

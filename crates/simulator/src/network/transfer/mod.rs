@@ -16,8 +16,9 @@ mod scoreboard;
 mod windows;
 
 use super::compiled::CompiledNetwork;
-use super::counters::{Counters, Spread};
+use super::counters::Counters;
 use super::frame::Frame;
+use crate::spread::Spread;
 use endpoint::{Endpoint, Segment};
 use ethermeter_ethernet::frame::{OVERHEAD, SHORTEST};
 use ethermeter_traffic::{Purpose, Stream};
