@@ -44,7 +44,7 @@ use ethermeter_trial::{Counts, Fault, Trial};
 pub fn run(trial: &Trial, watch: &Watch, tracing: bool) -> Result<(Counts, Vec<Attempt>), Error> {
     let mut compiled = compiled(trial)?;
     // Nothing propagates between attachment points here; a MAC has its own propagation.
-    compiled.max_delay = 0;
+    compiled.medium.max_delay = 0;
     let compiled = &mut compiled;
     #[allow(clippy::match_wildcard_for_single_variants)] // a new MAC does not change this file
     match &trial.scenario.media[0].mac {
@@ -89,7 +89,7 @@ fn run_adaptive(
     tracing: bool,
 ) -> Result<(Counts, Vec<Attempt>), Error> {
     if adaptive.policy == Policy::BinaryExponential {
-        compiled.slot = adaptive.slot_ps.cast_signed(); // in which stations count their backoff
+        compiled.medium.slot = adaptive.slot_ps.cast_signed(); // in which stations count their backoff
         return backoff::run(compiled, adaptive, watch, tracing);
     }
     adaptive::run(compiled, adaptive, watch, tracing)

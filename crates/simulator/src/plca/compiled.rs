@@ -12,11 +12,18 @@ const LONGEST_LATENCY_PS: u64 = 10_000_000; // 100 bit times
 const LATEST_PS: u64 = 10_000_000_000_000_000; // 10 000 s
 const HIGHEST_BIT_ERROR_RATE: f64 = 0.01;
 
-/// A bus in picoseconds.
+/// A segment whose stations share a bus, in picoseconds.
 #[derive(Clone, Debug)]
 pub struct CompiledBus {
     /// Stations, positions and constants of the MAC.
     pub segment: CompiledSegment,
+    /// PHYs and PLCA.
+    pub plca: CompiledPlca,
+}
+
+/// PHYs and PLCA of a bus in picoseconds.
+#[derive(Clone, Debug)]
+pub struct CompiledPlca {
     /// What the PHY sends after a frame.
     pub end_delimiter: i64,
     /// From the MII to the line.
@@ -55,36 +62,45 @@ impl CompiledBus {
     /// With the path of the key and what is allowed.
     pub fn new(trial: &Trial, plca: &Plca) -> Result<Self, Fault> {
         let segment = CompiledSegment::new(trial)?;
+        let least = segment.groups.iter().map(|group| group.flow.frames.range_bits().0).min();
         let medium = &trial.scenario.media[0];
-        check_constants(plca)?;
-        let mut nodes = Vec::with_capacity(segment.stations());
+        let plca = CompiledPlca::new(medium, plca, least.unwrap_or(0), "media[0]")?;
+        Ok(Self { segment, plca })
+    }
+}
+
+impl CompiledPlca {
+    /// Check PHYs and PLCA of a medium and convert them. Frames have at least `least_bits`; `path`
+    /// is that of the medium's key.
+    ///
+    /// # Errors
+    /// With the path of the key and what is allowed.
+    pub fn new(medium: &Medium, plca: &Plca, least_bits: u64, path: &str) -> Result<Self, Fault> {
+        check_constants(plca, path)?;
+        let mut nodes = Vec::new();
         for (number, stations) in medium.stations.iter().enumerate() {
-            check_stations(number, stations)?;
+            check_stations(&format!("{path}.stations[{number}]"), stations)?;
             for index in 0..stations.points.len() {
                 nodes.push(Node::new(medium, plca, stations, index));
             }
         }
-        let least = segment.groups.iter().map(|group| group.flow.frames.range_bits().0).min();
-        let shortest = plca.csma_cd.preamble_bits + least.unwrap_or(0);
+        let shortest = plca.csma_cd.preamble_bits + least_bits;
+        let within = |key: &str| format!("{path}.mac.plca.{key}");
         if plca.delay_line_bits >= shortest {
             let allowed = format!("must be below the shortest frame with its preamble, {shortest}");
-            return Err(
-                Fault::new("media[0].mac.plca.delay_line_bits", allowed).got(plca.delay_line_bits)
-            );
+            return Err(Fault::new(within("delay_line_bits"), allowed).got(plca.delay_line_bits));
         }
-        if segment.turnaround > 0 {
-            let allowed = "must be 0 with PLCA";
-            return Err(Fault::new("media[0].mac.plca.csma_cd.turnaround_ps", allowed));
+        if plca.csma_cd.turnaround_ps > 0 {
+            return Err(Fault::new(within("csma_cd.turnaround_ps"), "must be 0 with PLCA"));
         }
         Ok(Self {
-            end_delimiter: signed(plca.end_delimiter_bits) * segment.bit,
+            end_delimiter: signed(plca.end_delimiter_bits * medium.bit_ps),
             transmit: signed(plca.transmit_ps),
             carrier_on: signed(plca.carrier_on_ps),
             carrier_off: signed(plca.carrier_off_ps),
             beacon_loss: plca.beacon_loss,
             bit_error_rate: plca.bit_error_rate,
             nodes,
-            segment,
         })
     }
 }
@@ -133,8 +149,8 @@ fn changes(intervals: &[Interval]) -> impl Iterator<Item = (i64, bool)> + '_ {
         .flat_map(|&Interval { from_ps, to_ps }| [(signed(from_ps), true), (signed(to_ps), false)])
 }
 
-fn check_constants(plca: &Plca) -> Result<(), Fault> {
-    let path = |key: &str| format!("media[0].mac.plca.{key}");
+fn check_constants(plca: &Plca, path: &str) -> Result<(), Fault> {
+    let path = |key: &str| format!("{path}.mac.plca.{key}");
     for (key, value, least, most) in [
         ("end_delimiter_bits", plca.end_delimiter_bits, 0, plca.csma_cd.gap_bits),
         ("beacon_bits", plca.beacon_bits, 1, 1 << 10),
@@ -161,8 +177,8 @@ fn check_constants(plca: &Plca) -> Result<(), Fault> {
     Ok(())
 }
 
-fn check_stations(number: usize, stations: &Stations) -> Result<(), Fault> {
-    let path = |key: &str| format!("media[0].stations[{number}].{key}");
+fn check_stations(path: &str, stations: &Stations) -> Result<(), Fault> {
+    let path = |key: &str| format!("{path}.{key}");
     check_intervals(&path("down"), &stations.down)?;
     let Some(nodes) = &stations.plca else { return Ok(()) };
     if nodes.ids.len() != stations.points.len() {

@@ -323,7 +323,7 @@ impl<'a> Cycles<'a> {
     /// After which time others hear the end of the last frame of a signal.
     #[inline]
     fn latency(&self, signal: &Signal) -> i64 {
-        if self.context.bus.end_delimiter > 0 || signal.held_from.is_some() {
+        if self.context.bus.plca.end_delimiter > 0 || signal.held_from.is_some() {
             self.context.schedule.carrier_on
         } else {
             self.context.schedule.carrier_off
@@ -332,7 +332,7 @@ impl<'a> Cycles<'a> {
 
     /// The frames that a node sends in an opportunity.
     fn send(&mut self, node: usize, begin: i64) -> Signal {
-        let (gap, delimiter) = (self.context.bus.segment.gap, self.context.bus.end_delimiter);
+        let (gap, delimiter) = (self.context.bus.segment.gap, self.context.bus.plca.end_delimiter);
         let schedule = self.context.schedule;
         // The MAC's begin of a frame, its begin on the line, and its end.
         let (mut mac, mut start, mut end);
@@ -390,7 +390,7 @@ impl<'a> Cycles<'a> {
         let (mut attempt, ready) = self.context.stations[node].deliver(start, end);
         turn.ready = ready;
         self.context.counters.deliver(node, start - first, is_burst, end);
-        let bit_error_rate = self.context.bus.bit_error_rate;
+        let bit_error_rate = self.context.bus.plca.bit_error_rate;
         if bit_error_rate > 0.0 {
             if self.whole.0 != attempt.bits {
                 self.whole = (attempt.bits, whole(bit_error_rate, attempt.bits));
@@ -399,7 +399,7 @@ impl<'a> Cycles<'a> {
         }
         self.context.totals.record(&attempt);
         let preamble = self.context.bus.segment.preamble.min(end - start);
-        self.taken[Kind::Preamble as usize] += preamble + self.context.bus.end_delimiter;
+        self.taken[Kind::Preamble as usize] += preamble + self.context.bus.plca.end_delimiter;
         self.taken[Kind::Frame as usize] += end - start - preamble;
     }
 
@@ -425,7 +425,7 @@ impl<'a> Cycles<'a> {
     /// The collision that the sublayer of an idle node signals to its MAC because of a signal, if any:
     /// when the MAC began its frame, and when it collides.
     fn collision(&self, node: usize, signal: &Signal) -> Option<(i64, i64)> {
-        let (schedule, delimiter) = (self.context.schedule, self.context.bus.end_delimiter);
+        let (schedule, delimiter) = (self.context.schedule, self.context.bus.plca.end_delimiter);
         let turn = &self.turns[node];
         let delay = schedule.delay(signal.sender, node);
         let begins = delay + schedule.carrier_on;

@@ -8,7 +8,8 @@ use super::compiled::CompiledBus;
 use super::cycles::{Context, Cycles};
 use super::event::Event;
 use super::handover;
-use super::reference::Reference;
+use super::hosts::SegmentHosts;
+use super::reference::Machine;
 use super::schedule::Schedule;
 use super::timers::Timer;
 use crate::error::Error;
@@ -36,7 +37,7 @@ pub struct Run {
 /// [`Error::Stopped`] if it was stopped.
 pub fn run(bus: &CompiledBus, watch: &Watch, tracing: bool) -> Result<Run, Error> {
     let schedule = Schedule::new(bus);
-    let mut machine = Reference::new(bus, tracing);
+    let mut machine = Machine::of_segment(bus, tracing);
     let mut poll = watch.begin(bus.segment.phases.begin_ps, bus.segment.phases.end_ps);
     let (mut last, mut cycles) = (None, 0);
     while let Some((now, event)) = machine.next() {
@@ -46,7 +47,7 @@ pub fn run(bus: &CompiledBus, watch: &Watch, tracing: bool) -> Result<Run, Error
         let passed = schedule.as_ref().and_then(|schedule| {
             let beacon = beacon_over(&machine, schedule, event)?;
             last = machine.attempts.last().map(|(a, _)| (a.station as usize, a.end)).or(last);
-            run_cycles(&mut machine, schedule, (beacon, now), &mut last, &mut poll)
+            run_cycles(bus, &mut machine, schedule, (beacon, now), &mut last, &mut poll)
         });
         match passed {
             Some(passed) => cycles += passed,
@@ -54,12 +55,16 @@ pub fn run(bus: &CompiledBus, watch: &Watch, tracing: bool) -> Result<Run, Error
         }
     }
     poll.check()?;
-    let (counts, attempts) = machine.finish();
+    let (counts, attempts) = machine.into_counts();
     Ok(Run { counts, attempts, cycles })
 }
 
 /// The number of the beacon, if the event is its end.
-fn beacon_over(machine: &Reference<'_>, schedule: &Schedule, event: Event) -> Option<u64> {
+fn beacon_over(
+    machine: &Machine<'_, SegmentHosts<'_>>,
+    schedule: &Schedule,
+    event: Event,
+) -> Option<u64> {
     let Event::TimerOver { station, timer: Timer::Beacon, number } = event else { return None };
     let coordinator = schedule.coordinator;
     let runs = machine.nodes[coordinator].sublayer.timers.running(Timer::Beacon);
@@ -69,14 +74,15 @@ fn beacon_over(machine: &Reference<'_>, schedule: &Schedule, event: Event) -> Op
 /// Run cycles from the end of a beacon, if the bus is regular there, and for as long as it is so.
 /// `last` is the sender and the end of the last frame on the line. Returns how many.
 fn run_cycles(
-    machine: &mut Reference<'_>,
+    bus: &CompiledBus,
+    machine: &mut Machine<'_, SegmentHosts<'_>>,
     schedule: &Schedule,
     (beacon, now): (u64, i64),
     last: &mut Option<(usize, i64)>,
     poll: &mut Poll<'_>,
 ) -> Option<i64> {
     let begun = now - schedule.beacon;
-    let limit = limit(machine.bus, begun);
+    let limit = limit(bus, begun);
     if now.saturating_add(schedule.longest_cycle) > limit {
         return None;
     }
@@ -88,10 +94,10 @@ fn run_cycles(
     }
     machine.sum_up();
     let context = Context {
-        bus: machine.bus,
+        bus,
         schedule,
-        stations: &mut machine.stations,
-        totals: &mut machine.totals,
+        stations: &mut machine.hosts.stations,
+        totals: &mut machine.hosts.totals,
         counters: &mut machine.counters,
         damage: &mut machine.damage,
     };
@@ -115,8 +121,8 @@ fn limit(bus: &CompiledBus, begun: i64) -> i64 {
 }
 
 /// How many of the next beacons every node hears.
-fn beacons_heard(machine: &Reference<'_>, schedule: &Schedule) -> i64 {
-    let loss = machine.bus.beacon_loss;
+fn beacons_heard(machine: &Machine<'_, SegmentHosts<'_>>, schedule: &Schedule) -> i64 {
+    let loss = machine.plca.beacon_loss;
     if loss <= 0.0 {
         return i64::MAX;
     }
@@ -131,8 +137,8 @@ fn beacons_heard(machine: &Reference<'_>, schedule: &Schedule) -> i64 {
 }
 
 /// Draw for beacons that every node hears.
-fn hear_beacons(machine: &mut Reference<'_>, schedule: &Schedule, beacons: i64) {
-    if machine.bus.beacon_loss <= 0.0 {
+fn hear_beacons(machine: &mut Machine<'_, SegmentHosts<'_>>, schedule: &Schedule, beacons: i64) {
+    if machine.plca.beacon_loss <= 0.0 {
         return;
     }
     for (node, of_node) in machine.nodes.iter_mut().enumerate() {

@@ -6,7 +6,8 @@
 use super::control;
 use super::data::State;
 use super::event::{Entry, Event, Symbol};
-use super::reference::{Reference, UnderWay};
+use super::hosts::{Hosts, SegmentHosts};
+use super::reference::{Machine, UnderWay};
 use super::schedule::Schedule;
 use super::status;
 use super::timers::Timer;
@@ -29,26 +30,26 @@ struct Coming {
 /// The nodes at the end of a beacon, and when a node is switched next; `None` if they are not as in
 /// a regular cycle. `last` is the sender and the end of the last frame on the line.
 pub fn turns(
-    reference: &Reference<'_>,
+    machine: &Machine<'_, SegmentHosts<'_>>,
     schedule: &Schedule,
     now: i64,
     last: Option<(usize, i64)>,
 ) -> Option<(Vec<Turn>, LastFrame, i64)> {
     let begun = now - schedule.beacon;
-    let is_alone = reference.on_line == 0
-        && reference.nodes[schedule.coordinator].since == begun
-        && reference.signals.last().is_none_or(|signal| signal.end <= begun);
-    if !is_alone || !(0..reference.nodes.len()).all(|node| waits(reference, schedule, node)) {
+    let is_alone = machine.on_line == 0
+        && machine.nodes[schedule.coordinator].since == begun
+        && machine.signals.last().is_none_or(|signal| signal.end <= begun);
+    if !is_alone || !(0..machine.nodes.len()).all(|node| waits(machine, schedule, node)) {
         return None;
     }
-    let (coming, switched) = coming(reference)?;
+    let (coming, switched) = coming(machine)?;
     let (sender, end) = last.unwrap_or((schedule.coordinator, -NEVER));
     // What the frame was followed by is not known any more, but when its end was heard.
     let latencies = [schedule.carrier_on, schedule.carrier_off];
     let found = latencies.into_iter().find_map(|latency| {
         let last = LastFrame { sender, end, latency };
-        let turn = |node| turn(reference, schedule, &coming, &last, now, node);
-        let turns: Option<Vec<_>> = (0..reference.nodes.len()).map(turn).collect();
+        let turn = |node| turn(machine, schedule, &coming, &last, now, node);
+        let turns: Option<Vec<_>> = (0..machine.nodes.len()).map(turn).collect();
         turns.map(|turns| (turns, last))
     });
     found.map(|(turns, last)| (turns, last, switched))
@@ -56,8 +57,8 @@ pub fn turns(
 
 /// Whether the control and status machines of a node are as in any regular cycle, and it hears the
 /// beacon alone.
-fn waits(reference: &Reference<'_>, schedule: &Schedule, index: usize) -> bool {
-    let node = &reference.nodes[index];
+fn waits(machine: &Machine<'_, SegmentHosts<'_>>, schedule: &Schedule, index: usize) -> bool {
+    let node = &machine.nodes[index];
     let sublayer = &node.sublayer;
     let is_coordinator = index == schedule.coordinator;
     let (state, symbol) = if is_coordinator {
@@ -83,22 +84,22 @@ fn waits(reference: &Reference<'_>, schedule: &Schedule, index: usize) -> bool {
 
 /// What is to come at each node, and when a node is switched next; `None` if something is on its
 /// way on the line.
-fn coming(reference: &Reference<'_>) -> Option<(Vec<Coming>, i64)> {
+fn coming(machine: &Machine<'_, SegmentHosts<'_>>) -> Option<(Vec<Coming>, i64)> {
     let none = Coming { ready: NEVER, gap: NEVER, hold: NEVER, pending: NEVER, mac: NEVER };
-    let mut coming = vec![none; reference.nodes.len()];
+    let mut coming = vec![none; machine.nodes.len()];
     let mut switched = NEVER;
-    for &Reverse(Entry { at, event, .. }) in &reference.queue {
+    for &Reverse(Entry { at, event, .. }) in &machine.queue {
         match event {
             Event::Switch { .. } => switched = switched.min(at),
             Event::Ready { station } => coming[station as usize].ready = at,
             Event::GapOver { station, number } => {
-                let gap = reference.nodes[station as usize].mac.gap_under_way();
+                let gap = machine.nodes[station as usize].mac.gap_under_way();
                 if gap.is_some_and(|(under_way, ..)| under_way == number) {
                     coming[station as usize].gap = at;
                 }
             }
             Event::TimerOver { station, timer, number } => {
-                let timers = &reference.nodes[station as usize].sublayer.timers;
+                let timers = &machine.nodes[station as usize].sublayer.timers;
                 let of_node = &mut coming[station as usize];
                 match timer {
                     _ if timers.running(timer) != Some(number) => {}
@@ -108,7 +109,7 @@ fn coming(reference: &Reference<'_>) -> Option<(Vec<Coming>, i64)> {
                 }
             }
             Event::MacOver { station, version } => {
-                if version == reference.version(station) {
+                if version == machine.version(station) {
                     coming[station as usize].mac = at;
                 }
             }
@@ -119,14 +120,14 @@ fn coming(reference: &Reference<'_>) -> Option<(Vec<Coming>, i64)> {
 }
 
 fn turn(
-    reference: &Reference<'_>,
+    machine: &Machine<'_, SegmentHosts<'_>>,
     schedule: &Schedule,
     coming: &[Coming],
     last: &LastFrame,
     now: i64,
     index: usize,
 ) -> Option<Turn> {
-    let (node, coming) = (&reference.nodes[index], coming[index]);
+    let (node, coming) = (&machine.nodes[index], coming[index]);
     // A frame that waits in the MAC was ready some time ago.
     let ready = if node.mac.is_waiting() { 0 } else { coming.ready };
     let mut turn = Turn {
@@ -177,30 +178,30 @@ fn turn(
 /// Put the nodes as they are after cycles, at the end of a beacon, into the event by event machine;
 /// what has the time `now` is still to come.
 pub fn resume(
-    reference: &mut Reference<'_>,
+    machine: &mut Machine<'_, SegmentHosts<'_>>,
     schedule: &Schedule,
     (turns, last): (&[Turn], &LastFrame),
     beacon: u64,
     now: i64,
 ) {
     let is_switch = |entry: &Reverse<Entry>| matches!(entry.0.event, Event::Switch { .. });
-    reference.queue.retain(is_switch);
+    machine.queue.retain(is_switch);
     let coordinator = small(schedule.coordinator);
-    reference.nodes[schedule.coordinator].since = now - schedule.beacon;
+    machine.nodes[schedule.coordinator].since = now - schedule.beacon;
     let over = Event::TimerOver { station: coordinator, timer: Timer::Beacon, number: beacon };
-    reference.schedule(now, over);
+    machine.schedule(now, over);
     for (index, turn) in turns.iter().enumerate() {
-        let node = &mut reference.nodes[index];
-        node.mac = CsmaCd::new(reference.bus.segment.gap_of(index));
+        let node = &mut machine.nodes[index];
+        node.mac = CsmaCd::new(machine.medium.gap_of(index));
         node.under_way = None;
         node.first_attempt = turn.first_attempt;
-        resume_node(reference, schedule, turn, last, now, index);
-        while reference.nodes[index].sublayer.take_started().is_some() {}
+        resume_node(machine, schedule, turn, last, now, index);
+        while machine.nodes[index].sublayer.take_started().is_some() {}
     }
 }
 
 fn resume_node(
-    reference: &mut Reference<'_>,
+    machine: &mut Machine<'_, SegmentHosts<'_>>,
     schedule: &Schedule,
     turn: &Turn,
     last: &LastFrame,
@@ -212,30 +213,30 @@ fn resume_node(
     match turn.phase {
         Phase::Idle if start < now => {
             let since = start.max(turn.idle_from);
-            resume_data(reference, index, State::Hold, since);
-            resume_timer(reference, index, Timer::Hold, since + schedule.hold);
-            resume_sending(reference, index, start, None, now);
+            resume_data(machine, index, State::Hold, since);
+            resume_timer(machine, index, Timer::Hold, since + schedule.hold);
+            resume_sending(machine, index, start, None, now);
         }
         Phase::Idle => {
-            resume_data(reference, index, State::Idle, 0);
-            resume_gap(reference, schedule, gap, now, index);
-            resume_ready(reference, turn.ready, now, index);
+            resume_data(machine, index, State::Idle, 0);
+            resume_gap(machine, schedule, gap, now, index);
+            resume_ready(machine, turn.ready, now, index);
         }
         Phase::Jams => {
-            resume_data(reference, index, State::Collide, turn.start);
-            resume_sending(reference, index, turn.start, Some(turn.collision), now);
+            resume_data(machine, index, State::Collide, turn.start);
+            resume_sending(machine, index, turn.start, Some(turn.collision), now);
         }
         Phase::BacksOff => {
             if turn.pending < now {
-                resume_data(reference, index, State::Pending, 0);
+                resume_data(machine, index, State::Pending, 0);
             } else {
-                resume_data(reference, index, State::DelayPending, 0);
-                resume_timer(reference, index, Timer::Pending, turn.pending);
+                resume_data(machine, index, State::DelayPending, 0);
+                resume_timer(machine, index, Timer::Pending, turn.pending);
             }
-            let mac = begin_sending(&mut reference.nodes[index].mac);
+            let mac = begin_sending(&mut machine.nodes[index].mac);
             let _ = mac.carrier_on(); // its sublayer keeps it busy
             let _ = mac.send_over();
-            resume_ready(reference, turn.ready, now, index);
+            resume_ready(machine, turn.ready, now, index);
         }
     }
 }
@@ -246,41 +247,45 @@ fn begin_sending(mac: &mut CsmaCd) -> &mut CsmaCd {
     mac
 }
 
-fn resume_data(reference: &mut Reference<'_>, index: usize, state: State, held_since: i64) {
-    let node = &mut reference.nodes[index];
+fn resume_data(
+    machine: &mut Machine<'_, SegmentHosts<'_>>,
+    index: usize,
+    state: State,
+    held_since: i64,
+) {
+    let node = &mut machine.nodes[index];
     node.mac_carrier = state != State::Idle;
     node.sublayer.data.resume(state, held_since, &mut node.sublayer.timers);
 }
 
-fn resume_timer(reference: &mut Reference<'_>, index: usize, timer: Timer, at: i64) {
-    let number = reference.nodes[index].sublayer.timers.running(timer).expect("it was started");
-    reference.schedule(at, Event::TimerOver { station: small(index), timer, number });
+fn resume_timer(machine: &mut Machine<'_, SegmentHosts<'_>>, index: usize, timer: Timer, at: i64) {
+    let number = machine.nodes[index].sublayer.timers.running(timer).expect("it was started");
+    machine.schedule(at, Event::TimerOver { station: small(index), timer, number });
 }
 
 /// The MAC sends into the delay line, or jams.
 fn resume_sending(
-    reference: &mut Reference<'_>,
+    machine: &mut Machine<'_, SegmentHosts<'_>>,
     index: usize,
     start: i64,
     collision: Option<i64>,
     now: i64,
 ) {
-    let (station, segment) = (small(index), &reference.bus.segment);
-    let mut mac =
-        Sent::new(station, start, start + reference.stations[index].packet_time(segment, start));
-    let is_logical = collision.is_some_and(|at| mac.collide(at, segment.preamble, segment.jam));
-    let node = &mut reference.nodes[index];
+    let (station, medium) = (small(index), machine.medium);
+    let mut mac = Sent::new(station, start, start + machine.hosts.packet_time(station, start));
+    let is_logical = collision.is_some_and(|at| mac.collide(at, medium.preamble, medium.jam));
+    let node = &mut machine.nodes[index];
     let _ = begin_sending(&mut node.mac).carrier_on(); // what its sublayer does while it sends
     node.first_attempt.get_or_insert(start);
     node.under_way = Some(UnderWay { mac, is_logical, on_line: None, mac_is_over: false });
     debug_assert!(mac.end >= now && is_logical == collision.is_some(), "it is under way");
-    let version = reference.version(station);
-    reference.schedule(mac.end, Event::MacOver { station, version });
+    let version = machine.version(station);
+    machine.schedule(mac.end, Event::MacOver { station, version });
 }
 
 /// The MAC of an idle node owes a gap up to a time, unless it is over.
 fn resume_gap(
-    reference: &mut Reference<'_>,
+    machine: &mut Machine<'_, SegmentHosts<'_>>,
     schedule: &Schedule,
     (gap_end, is_own): (i64, bool),
     now: i64,
@@ -290,7 +295,7 @@ fn resume_gap(
         return;
     }
     let station = small(index);
-    let mac = &mut reference.nodes[index].mac;
+    let mac = &mut machine.nodes[index].mac;
     let mut next = if is_own {
         begin_sending(mac).send_over()
     } else {
@@ -301,19 +306,19 @@ fn resume_gap(
     while let Next::Timer { number, after } = next {
         at += after;
         if at >= now {
-            reference.schedule(at, Event::GapOver { station, number });
+            machine.schedule(at, Event::GapOver { station, number });
             return;
         }
-        next = reference.nodes[index].mac.timer_over(number);
+        next = machine.nodes[index].mac.timer_over(number);
     }
 }
 
 /// A frame, or its next attempt, is or will be ready at a MAC that may not start.
-fn resume_ready(reference: &mut Reference<'_>, ready: i64, now: i64, index: usize) {
+fn resume_ready(machine: &mut Machine<'_, SegmentHosts<'_>>, ready: i64, now: i64, index: usize) {
     if ready >= now {
-        reference.schedule(ready, Event::Ready { station: small(index) });
+        machine.schedule(ready, Event::Ready { station: small(index) });
     } else {
-        let next = reference.nodes[index].mac.ready();
+        let next = machine.nodes[index].mac.ready();
         debug_assert_eq!(next, Next::Nothing, "else it had started");
     }
 }

@@ -4,7 +4,8 @@
 //! - [`sublayer`]: the state machines between MAC and PHY: [`control`], [`data`], [`status`],
 //!   their [`signals`] and [`timers`].
 //! - [`compiled`]: the bus in picoseconds, checked and ready to run.
-//! - [`mod@reference`]: a bus event by event; [`event`] is what happens, in which order.
+//! - [`mod@reference`]: a bus event by event; [`event`] is what happens, in which order, and
+//!   `hosts` who sends on it.
 //! - [`fast`]: the same, but cycle by cycle while a bus is regular: [`schedule`] and [`cycles`] are
 //!   its arithmetic, [`turn`] a node in them, [`agenda`] the times when
 //!   nodes may do something, `handover` goes from events to cycles and back.
@@ -22,6 +23,7 @@ pub mod data;
 pub mod event;
 pub mod fast;
 mod handover;
+pub(crate) mod hosts;
 mod reception;
 pub mod reference;
 pub mod schedule;

@@ -30,8 +30,8 @@ impl Reception {
         self.signals
     }
 
-    /// A node is heard to change its signal.
-    pub(super) fn hear(&mut self, from: u32, symbol: Symbol) {
+    /// A node is heard to change its signal; returns the one before.
+    pub(super) fn hear(&mut self, from: u32, symbol: Symbol) -> Symbol {
         let before = std::mem::replace(&mut self.symbols[from as usize], symbol);
         if let Some(count) = self.count_of(before) {
             *count -= 1;
@@ -41,6 +41,7 @@ impl Reception {
         }
         self.signals -= u32::from(before != Symbol::Silence);
         self.signals += u32::from(symbol != Symbol::Silence);
+        before
     }
 
     fn count_of(&mut self, symbol: Symbol) -> Option<&mut u32> {

@@ -1,10 +1,12 @@
-//! A bus event by event. Written to be read.
+//! A bus event by event: what runs alone as the reference of a segment, and within a network.
+//! Written to be read.
 //!
 //! Events of one instant are taken in the order of their rank ([`super::event`]).
 
-use super::compiled::CompiledBus;
+use super::compiled::{CompiledBus, CompiledPlca};
 use super::counters::{BusCounters, Kind, Line, Signal};
 use super::event::{Entry, Event, Symbol};
+use super::hosts::{Hosts, SegmentHosts};
 use super::reception::Reception;
 use super::signals::{Heard, Inputs, Sending};
 use super::sublayer::Sublayer;
@@ -13,10 +15,12 @@ use crate::mac::access::{Access, Next};
 use crate::mac::csma_cd::{CsmaCd, Sent};
 use crate::segment::compiled::{small, NEVER};
 use crate::segment::counters::Counters;
+use crate::segment::medium::CompiledMedium;
 use crate::segment::station::{Attempt, Ending, Station};
 use crate::watch::Watch;
 use ethermeter_traffic::{Purpose, Stream};
-use ethermeter_trial::Counts;
+use ethermeter_trial::counts::PlcaCounts;
+use ethermeter_trial::{Counts, Phases};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -55,13 +59,15 @@ pub(super) struct Node {
     pub(super) chance: Stream,
 }
 
-/// A bus and what is counted of it.
-pub(super) struct Reference<'w> {
-    pub(super) bus: &'w CompiledBus,
+/// A bus with its hosts, and what is counted of it.
+pub(crate) struct Machine<'w, H> {
+    pub(super) medium: &'w CompiledMedium,
+    pub(super) plca: &'w CompiledPlca,
+    pub(super) hosts: H,
+    end: i64,
     pub(super) queue: BinaryHeap<Reverse<Entry>>,
     serial: u64,
     pub(super) nodes: Vec<Node>,
-    pub(super) stations: Vec<Station>,
     pub(super) damage: Vec<Stream>,
     /// Whether a frame, by its number, is damaged.
     damaged: Vec<bool>,
@@ -70,7 +76,6 @@ pub(super) struct Reference<'w> {
     pub(super) signals: Vec<Signal>,
     pub(super) line: Line,
     pub(super) counters: BusCounters,
-    pub(super) totals: Counters,
     pub(super) on_line: usize,
 }
 
@@ -80,24 +85,24 @@ pub(super) struct Reference<'w> {
 /// # Errors
 /// [`Error::Stopped`] if it was stopped.
 pub fn run(bus: &CompiledBus, watch: &Watch) -> Result<(Counts, Vec<Attempt>), Error> {
-    let mut reference = Reference::new(bus, true);
+    let mut machine = Machine::of_segment(bus, true);
     let mut poll = watch.begin(bus.segment.phases.begin_ps, bus.segment.phases.end_ps);
-    while let Some((now, event)) = reference.next() {
+    while let Some((now, event)) = machine.next() {
         if !poll.goes_on(now.cast_unsigned()) {
             break;
         }
-        reference.handle(now, event);
+        machine.handle(now, event);
     }
     poll.check()?;
-    Ok(reference.finish())
+    Ok(machine.into_counts())
 }
 
 impl Node {
-    fn new(bus: &CompiledBus, station: usize) -> Self {
-        let node = &bus.nodes[station];
-        let count = bus.nodes.len();
+    fn new(medium: &CompiledMedium, plca: &CompiledPlca, station: usize, chance: Stream) -> Self {
+        let node = &plca.nodes[station];
+        let count = plca.nodes.len();
         Self {
-            mac: CsmaCd::new(bus.segment.gap_of(station)),
+            mac: CsmaCd::new(medium.gap_of(station)),
             mac_carrier: false,
             sublayer: Sublayer::new(node.parameters.clone(), node.durations, node.falls_back),
             symbol: Symbol::Silence,
@@ -111,7 +116,7 @@ impl Node {
             sent_in_opportunity: 0,
             wants: (false, false),
             has: (false, false),
-            chance: Stream::new(bus.segment.seed, small(station), Purpose::Beacon),
+            chance,
         }
     }
 
@@ -141,51 +146,72 @@ impl Node {
     }
 }
 
-impl<'w> Reference<'w> {
-    /// A bus before its first event. `tracing` keeps every attempt.
-    pub(super) fn new(bus: &'w CompiledBus, tracing: bool) -> Self {
+impl<'w> Machine<'w, SegmentHosts<'w>> {
+    /// A segment before its first event. `tracing` keeps every attempt.
+    pub(super) fn of_segment(bus: &'w CompiledBus, tracing: bool) -> Self {
         let segment = &bus.segment;
         let (stations, first) = Station::all(segment);
-        let (from, to) = (
-            segment.phases.measure_from_ps.cast_signed(),
-            segment.phases.measure_to_ps.cast_signed(),
-        );
-        let count = stations.len();
-        let damage = |station| Stream::new(segment.seed, small(station), Purpose::Loss);
-        let mut reference = Self {
-            bus,
+        let hosts = SegmentHosts { segment, stations, totals: Counters::new(segment, tracing) };
+        let mut machine =
+            Self::new(&segment.medium, &bus.plca, &segment.phases, (segment.seed, 0), hosts);
+        for (station, ready) in first.into_iter().enumerate() {
+            machine.schedule(ready, Event::Ready { station: small(station) });
+        }
+        machine
+    }
+
+    /// What was counted, and the attempts that were kept.
+    pub(super) fn into_counts(self) -> (Counts, Vec<Attempt>) {
+        let (mut hosts, medium, plca) = self.finish();
+        let (mut counts, trace) = hosts.totals.finish(hosts.segment, &mut hosts.stations);
+        counts.medium.time_ps = medium;
+        counts.medium.plca = Some(plca);
+        (counts, trace)
+    }
+}
+
+impl<'w, H: Hosts> Machine<'w, H> {
+    /// A bus before its first event. Streams of draws have the numbers of stations from `first` on.
+    pub(crate) fn new(
+        medium: &'w CompiledMedium,
+        plca: &'w CompiledPlca,
+        phases: &Phases,
+        (seed, first): (u64, u32),
+        hosts: H,
+    ) -> Self {
+        let (from, to) = (phases.measure_from_ps.cast_signed(), phases.measure_to_ps.cast_signed());
+        let count = plca.nodes.len();
+        let stream = |station, purpose| Stream::new(seed, first + small(station), purpose);
+        let node = |station| Node::new(medium, plca, station, stream(station, Purpose::Beacon));
+        let mut machine = Self {
+            medium,
+            plca,
+            hosts,
+            end: phases.end_ps.cast_signed(),
             queue: BinaryHeap::new(),
             serial: 0,
-            nodes: (0..count).map(|station| Node::new(bus, station)).collect(),
-            stations,
-            damage: (0..count).map(damage).collect(),
+            nodes: (0..count).map(node).collect(),
+            damage: (0..count).map(|station| stream(station, Purpose::Loss)).collect(),
             damaged: Vec::new(),
             attempts: Vec::new(),
             logical: Vec::new(),
             signals: Vec::new(),
             line: Line::new(from, to),
             counters: BusCounters::new(count, from, to),
-            totals: Counters::new(segment, tracing),
             on_line: 0,
         };
-        reference.begin(&first);
-        reference
-    }
-
-    fn begin(&mut self, first: &[i64]) {
-        for (station, &ready) in first.iter().enumerate() {
-            let node = &self.bus.nodes[station];
+        for (station, node) in plca.nodes.iter().enumerate() {
             for &(at, _) in node.switches.iter().chain(&node.silences) {
-                self.schedule(at, Event::Switch { station: small(station) });
+                machine.schedule(at, Event::Switch { station: small(station) });
             }
-            self.schedule(ready, Event::Ready { station: small(station) });
         }
+        machine
     }
 
     /// The next event, until the end of the test and of the frames on the line then.
     pub(super) fn next(&mut self) -> Option<(i64, Event)> {
         let Reverse(Entry { at: now, event, .. }) = self.queue.pop()?;
-        let is_over = now >= self.bus.segment.phases.end_ps.cast_signed() && self.on_line == 0;
+        let is_over = now >= self.end && self.on_line == 0;
         (!is_over).then_some((now, event))
     }
 
@@ -222,7 +248,7 @@ impl<'w> Reference<'w> {
             }
             Event::MacOver { station, version } => self.end_mac(now, station, version),
             Event::Switch { station } => {
-                let of = &self.bus.nodes[station as usize];
+                let of = &self.plca.nodes[station as usize];
                 let latest = |changes: &[(i64, bool)]| {
                     changes.iter().take_while(|(at, _)| *at <= now).last().is_some_and(|c| c.1)
                 };
@@ -245,10 +271,10 @@ impl<'w> Reference<'w> {
 
     /// The MAC starts its frame.
     fn start(&mut self, now: i64, station: u32) {
-        if now >= self.bus.segment.phases.end_ps.cast_signed() {
+        if now >= self.end {
             return; // the test is over; the frame stays where it is
         }
-        let end = now + self.stations[station as usize].packet_time(&self.bus.segment, now);
+        let end = now + self.hosts.packet_time(station, now);
         let node = &mut self.nodes[station as usize];
         node.mac.start();
         let _ = node.mac.send(0); // the sublayer tells of collisions
@@ -334,7 +360,7 @@ impl<'w> Reference<'w> {
 
     /// Tell the MAC of a collision.
     fn collide_mac(&mut self, now: i64, station: u32, inputs: Inputs) {
-        let (preamble, jam) = (self.bus.segment.preamble, self.bus.segment.jam);
+        let (preamble, jam) = (self.medium.preamble, self.medium.jam);
         let node = &mut self.nodes[station as usize];
         if !inputs.mac_sends || !node.sublayer.mac_collision(inputs) {
             return;
@@ -364,8 +390,7 @@ impl<'w> Reference<'w> {
         if frame.is_logical {
             node.under_way = None;
             self.counters.collide(station as usize, now);
-            let (attempt, ready) =
-                self.stations[station as usize].collide(frame.mac.start, now, false);
+            let (attempt, ready) = self.hosts.collide(station, frame.mac.start, now, false);
             self.logical.push(attempt);
             self.forget_if_given_up(station, &attempt);
             self.schedule(ready, Event::Ready { station });
@@ -390,7 +415,9 @@ impl<'w> Reference<'w> {
             (Sending::Data, Symbol::Data(_)) => before,
             (Sending::Data, _) => Symbol::Data(small(self.damaged.len())),
             (Sending::Beacon, _) => Symbol::Beacon,
-            (Sending::Commit | Sending::Nothing, Symbol::Data(_)) if self.bus.end_delimiter > 0 => {
+            (Sending::Commit | Sending::Nothing, Symbol::Data(_))
+                if self.plca.end_delimiter > 0 =>
+            {
                 Symbol::End
             }
             (Sending::Commit, _) => Symbol::Commit,
@@ -407,7 +434,7 @@ impl<'w> Reference<'w> {
             self.begin_frame(now, station, number);
         }
         if symbol == Symbol::End {
-            self.schedule(now + self.bus.end_delimiter, Event::DelimiterOver { station });
+            self.schedule(now + self.plca.end_delimiter, Event::DelimiterOver { station });
         }
         if symbol == Symbol::Beacon {
             self.counters.begin_cycle(station as usize, now);
@@ -420,7 +447,7 @@ impl<'w> Reference<'w> {
 
     /// Let all nodes hear how a line changes.
     fn spread(&mut self, now: i64, station: u32, before: Symbol, symbol: Symbol) {
-        let bus = self.bus;
+        let (medium, bus) = (self.medium, self.plca);
         let leaves = now + bus.transmit;
         let latency = if symbol == Symbol::Silence { bus.carrier_off } else { bus.carrier_on };
         if symbol == Symbol::Silence {
@@ -430,12 +457,12 @@ impl<'w> Reference<'w> {
             self.nodes[station as usize].own_carrier = true;
             self.damage_overlapping(station);
         }
-        let positions = &bus.segment.positions;
+        let positions = &medium.positions;
         for other in 0..small(self.nodes.len()) {
             if other == station {
                 continue;
             }
-            let delay = bus.segment.delay(positions[station as usize], positions[other as usize]);
+            let delay = medium.delay(positions[station as usize], positions[other as usize]);
             let hears = leaves + delay + latency;
             let node = &mut self.nodes[other as usize];
             let missed = &mut node.has_missed[station as usize];
@@ -456,8 +483,9 @@ impl<'w> Reference<'w> {
         let node = &mut self.nodes[station as usize];
         if station == from {
             node.own_carrier = node.symbol != Symbol::Silence;
-        } else {
-            node.heard.hear(from, symbol);
+        } else if let Symbol::Data(number) = node.heard.hear(from, symbol) {
+            let is_right = !self.damaged[number as usize] && !node.has.1;
+            self.hosts.receive(station, number, now, is_right);
         }
         self.damage_overlapping(station);
         self.settle(now, station);
@@ -493,18 +521,20 @@ impl<'w> Reference<'w> {
         let node = &mut self.nodes[station as usize];
         let frame = node.under_way.take().expect("it is on the line");
         let (number, start) = frame.on_line.expect("it is on the line");
-        let of = &mut self.stations[station as usize];
         let (attempt, ready) = match frame.mac.collision {
-            None => of.deliver(start, now),
-            Some(heard) => of.collide(start, now, frame.mac.is_late(heard, self.bus.segment.slot)),
+            None => self.hosts.deliver(station, number, start, now),
+            Some(heard) => {
+                let late = frame.mac.is_late(heard, self.medium.slot);
+                self.hosts.collide(station, start, now, late)
+            }
         };
         if attempt.ending == Ending::Delivered {
             let first = node.first_attempt.take().unwrap_or(start);
             node.sent_in_opportunity += 1;
             let is_burst = node.sublayer.is_ok() && node.sent_in_opportunity > 1;
             self.counters.deliver(station as usize, start - first, is_burst, now);
-            if self.bus.bit_error_rate > 0.0 {
-                let whole = (1.0 - self.bus.bit_error_rate).powf(as_float(attempt.bits));
+            if self.plca.bit_error_rate > 0.0 {
+                let whole = (1.0 - self.plca.bit_error_rate).powf(as_float(attempt.bits));
                 self.damaged[number as usize] |= self.damage[station as usize].unit() >= whole;
             }
         } else {
@@ -526,7 +556,7 @@ impl<'w> Reference<'w> {
                 let is_delivered =
                     self.attempts.last().is_some_and(|(a, _)| a.ending == Ending::Delivered);
                 if is_delivered {
-                    let frame = (start + self.bus.segment.preamble).min(now);
+                    let frame = (start + self.medium.preamble).min(now);
                     note(start, frame, Kind::Preamble);
                     note(frame, now, Kind::Frame);
                 } else {
@@ -547,27 +577,24 @@ impl<'w> Reference<'w> {
         }
         self.attempts.sort_by_key(|(a, _)| (a.start, a.station));
         for (attempt, _) in self.attempts.drain(..) {
-            self.totals.record(&attempt);
+            self.hosts.record(&attempt);
         }
         for attempt in self.logical.drain(..) {
-            self.totals.record_logical(&attempt);
+            self.hosts.record_logical(&attempt);
         }
         self.damaged.clear();
     }
 
-    pub(super) fn finish(mut self) -> (Counts, Vec<Attempt>) {
-        let segment = &self.bus.segment;
-        let end = segment.phases.end_ps.cast_signed();
+    /// Its hosts, channel time as of [`ethermeter_trial::counts::MediumCounts`], and what was
+    /// counted of cycles and opportunities.
+    pub(crate) fn finish(mut self) -> (H, [u64; 5], PlcaCounts) {
         for station in 0..small(self.nodes.len()) {
             let symbol = self.nodes[station as usize].symbol;
-            self.note_signal(end, station, symbol);
+            self.note_signal(self.end, station, symbol);
         }
         self.sum_up();
-        let (mut counts, trace) = self.totals.finish(segment, &mut self.stations);
         let (medium, plca) = self.line.finish();
-        counts.medium.time_ps = medium;
-        counts.medium.plca = Some(self.counters.finish(plca));
-        (counts, trace)
+        (self.hosts, medium, self.counters.finish(plca))
     }
 }
 

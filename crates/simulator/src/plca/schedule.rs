@@ -61,7 +61,7 @@ impl Schedule {
     #[must_use]
     pub fn new(bus: &CompiledBus) -> Option<Self> {
         let segment = &bus.segment;
-        let nodes = &bus.nodes;
+        let nodes = &bus.plca.nodes;
         let with_beacons = |node: &Node| node.parameters.ids.contains(&0);
         let coordinator = nodes.iter().position(with_beacons)?;
         let first = &nodes[coordinator];
@@ -76,7 +76,7 @@ impl Schedule {
         }
         let duration = |timer: Timer| first.durations[timer as usize];
         let beacon = duration(Timer::Beacon);
-        let release = bus.transmit + bus.carrier_off;
+        let release = bus.plca.transmit + bus.plca.carrier_off;
         let mut schedule = Self {
             opportunities,
             coordinator,
@@ -86,7 +86,7 @@ impl Schedule {
             pending: duration(Timer::Pending),
             commit: duration(Timer::Commit),
             release,
-            carrier_on: bus.transmit + bus.carrier_on,
+            carrier_on: bus.plca.transmit + bus.plca.carrier_on,
             carrier_off: release,
             gap: segment.gap,
             gap_part2: segment.gap - segment.gap_part1,
@@ -124,9 +124,9 @@ impl Schedule {
     /// Whether every signal is heard by all nodes before the next thing happens there.
     fn is_orderly(&self, bus: &CompiledBus) -> bool {
         let segment = &bus.segment;
-        let delimiter = bus.end_delimiter;
+        let delimiter = bus.plca.end_delimiter;
         // How much later than its end its begin may be heard.
-        let late = bus.carrier_on - bus.carrier_off;
+        let late = bus.plca.carrier_on - bus.plca.carrier_off;
         let bits = segment.groups.iter().map(|group| group.flow.frames.range_bits().0).min();
         let shortest = segment.packet_time(bits.unwrap_or(0));
         let is_heard = |(&burst, &count): (&i64, &u32)| {
@@ -153,7 +153,7 @@ impl Schedule {
             }
             let node = owner as usize;
             let (_, bits) = segment.group(node).flow.frames.range_bits();
-            let held = segment.gap.max(self.bursts[node]) + bus.end_delimiter;
+            let held = segment.gap.max(self.bursts[node]) + bus.plca.end_delimiter;
             let frames = i64::from(self.burst_counts[node]) + 1;
             let used = (segment.packet_time(bits) + held).saturating_mul(frames);
             used.saturating_add(self.commit + self.opportunity + self.release + 2 * self.reach)

@@ -1,6 +1,7 @@
 //! A shared segment.
 //!
-//! - [`compiled`]: a segment in picoseconds and flat arrays, checked and ready to run.
+//! - [`compiled`]: a segment in picoseconds and flat arrays, checked and ready to run; [`medium`] is
+//!   its medium.
 //! - [`group`]: stations that are alike, and their flow.
 //! - [`station`]: one station's transmitter: attempts, backoff, what follows a failure. Shared by
 //!   both implementations.
@@ -14,6 +15,7 @@ pub mod counters;
 mod deferrals;
 pub mod fast;
 pub mod group;
+pub mod medium;
 mod overlapping;
 pub mod reference;
 mod simd;

@@ -1,0 +1,60 @@
+//! The hosts on a bus, as its nodes see them.
+
+use crate::segment::compiled::CompiledSegment;
+use crate::segment::counters::Counters;
+use crate::segment::station::{Attempt, Station};
+
+/// What the nodes of a bus ask of their hosts.
+pub(crate) trait Hosts {
+    /// How long preamble and frame of a station take whose first bit leaves at `start`.
+    fn packet_time(&self, station: u32, start: i64) -> i64;
+
+    /// The frame `number` of a station was sent. Returns the attempt, and when the station is ready
+    /// for its next one.
+    fn deliver(&mut self, station: u32, number: u32, start: i64, end: i64) -> (Attempt, i64);
+
+    /// The attempt of a station collided; `end` is that of its jam. Returns it, and when the station
+    /// is ready for its next one.
+    fn collide(&mut self, station: u32, start: i64, end: i64, late: bool) -> (Attempt, i64);
+
+    /// A station has heard the end of a frame that was sent without collision, and whether all of
+    /// it was right.
+    fn receive(&mut self, station: u32, number: u32, now: i64, is_right: bool);
+
+    /// An attempt that reached the line, in the order of their starts.
+    fn record(&mut self, attempt: &Attempt);
+
+    /// An attempt that ended in a logical collision.
+    fn record_logical(&mut self, attempt: &Attempt);
+}
+
+/// The stations of a segment, and what is counted of them.
+pub(crate) struct SegmentHosts<'w> {
+    pub(super) segment: &'w CompiledSegment,
+    pub(super) stations: Vec<Station>,
+    pub(super) totals: Counters,
+}
+
+impl Hosts for SegmentHosts<'_> {
+    fn packet_time(&self, station: u32, start: i64) -> i64 {
+        self.stations[station as usize].packet_time(self.segment, start)
+    }
+
+    fn deliver(&mut self, station: u32, _: u32, start: i64, end: i64) -> (Attempt, i64) {
+        self.stations[station as usize].deliver(start, end)
+    }
+
+    fn collide(&mut self, station: u32, start: i64, end: i64, late: bool) -> (Attempt, i64) {
+        self.stations[station as usize].collide(start, end, late)
+    }
+
+    fn receive(&mut self, _: u32, _: u32, _: i64, _: bool) {} // their flows have no receiver
+
+    fn record(&mut self, attempt: &Attempt) {
+        self.totals.record(attempt);
+    }
+
+    fn record_logical(&mut self, attempt: &Attempt) {
+        self.totals.record_logical(attempt);
+    }
+}

@@ -1,0 +1,258 @@
+//! A medium in picoseconds: where its stations are, and the constants of its MAC.
+
+use super::compiled::{signed, small};
+use super::group::{LONGEST_BITS, LONGEST_DELAY_PS};
+use crate::mac::csma_cd::Gap;
+use crate::mac::{constants, name};
+use ethermeter_trial::fault::check_range;
+use ethermeter_trial::medium::{Mac, Medium};
+use ethermeter_trial::Fault;
+
+/// Stations that a medium may have.
+pub(crate) const MOST_STATIONS: usize = 1024;
+
+/// A medium in picoseconds.
+///
+/// Times are signed, because they are compared in bulk and processors compare signed numbers best.
+#[derive(Clone, Debug)]
+pub struct CompiledMedium {
+    /// The position of each station. Stations of one position have one priority wait: where a
+    /// scenario has several at a position, it is one here for each.
+    pub positions: Vec<u32>,
+    /// How many positions there are.
+    pub place_count: usize,
+    /// Propagation between positions, row by row; the diagonal is between two stations of a
+    /// position.
+    pub delays: Vec<i64>,
+    /// The largest propagation between any two stations.
+    pub max_delay: i64,
+    /// Duration of a bit.
+    pub bit: i64,
+    /// Slot time.
+    pub slot: i64,
+    /// Inter-frame gap of the segment, without any station's priority wait: what frames are
+    /// charged.
+    pub gap: i64,
+    /// Its first part.
+    pub gap_part1: i64,
+    /// The silence that is owed at each position.
+    pub gaps: Vec<Gap>,
+    /// Preamble and delimiter.
+    pub preamble: i64,
+    /// Jam.
+    pub jam: i64,
+    /// From a station's decision to start to its first bit; what arrives meanwhile it does not
+    /// hear.
+    pub turnaround: i64,
+}
+
+impl CompiledMedium {
+    /// Convert a medium whose values were checked; `path` is that of its key.
+    ///
+    /// # Errors
+    /// If its stations are too many, or a delay is longer than a detour.
+    pub fn new(medium: &Medium, path: &str) -> Result<Self, Fault> {
+        let constants = constants(&medium.mac);
+        let (mut positions, mut waits) = (Vec::new(), Vec::new());
+        for stations in &medium.stations {
+            positions.extend_from_slice(&stations.points);
+            let wait = signed(stations.priority_wait_ps);
+            waits.extend(std::iter::repeat_n(wait, stations.points.len()));
+        }
+        if positions.is_empty() || positions.len() > MOST_STATIONS {
+            let allowed = format!("must hold 1 to {MOST_STATIONS} stations");
+            return Err(Fault::new(format!("{path}.stations"), allowed).got(positions.len()));
+        }
+        let bits = |count: u64| signed(count * medium.bit_ps);
+        let place_count = medium.delay_ps.len();
+        let delays: Vec<i64> = medium.delay_ps.iter().flatten().map(|&d| signed(d)).collect();
+        check_delays(&delays, place_count, &positions, path)?;
+        let split = SplitPlaces::new(positions, place_count, &waits);
+        let (gap, gap_part1) = (bits(constants.gap_bits), bits(constants.gap_part1_bits));
+        let mut compiled = Self {
+            place_count: split.origins.len(),
+            delays: split.delays(&delays, place_count),
+            gaps: split.waits.iter().map(|&wait| Gap::new(gap, gap_part1, wait)).collect(),
+            positions: split.positions,
+            max_delay: 0,
+            bit: signed(medium.bit_ps),
+            slot: bits(constants.slot_bits),
+            gap,
+            gap_part1,
+            preamble: bits(constants.preamble_bits),
+            jam: bits(constants.jam_bits),
+            turnaround: signed(constants.turnaround_ps),
+        };
+        compiled.max_delay = compiled.largest_delay();
+        Ok(compiled)
+    }
+
+    /// How many stations there are.
+    #[must_use]
+    pub fn stations(&self) -> usize {
+        self.positions.len()
+    }
+
+    /// One-way propagation from a position to another; at the same position, between two of its
+    /// stations.
+    #[inline]
+    #[must_use]
+    pub fn delay(&self, from_position: u32, to_position: u32) -> i64 {
+        self.delays[from_position as usize * self.place_count + to_position as usize]
+    }
+
+    /// One-way propagation from a position to every position.
+    #[inline]
+    #[must_use]
+    pub fn delays_from(&self, position: u32) -> &[i64] {
+        let first = position as usize * self.place_count;
+        &self.delays[first..first + self.place_count]
+    }
+
+    /// How long the preamble and a frame of `bits` take.
+    #[inline]
+    #[must_use]
+    pub fn packet_time(&self, bits: u64) -> i64 {
+        self.preamble + signed(bits) * self.bit
+    }
+
+    /// The silence that a station owes before it starts.
+    #[must_use]
+    pub fn gap_of(&self, station: usize) -> Gap {
+        self.gaps[self.positions[station] as usize]
+    }
+
+    fn largest_delay(&self) -> i64 {
+        let counts = count_positions(&self.positions, self.place_count);
+        let mut largest = 0;
+        for (p, &here) in counts.iter().enumerate() {
+            for (q, &there) in counts.iter().enumerate() {
+                if here > 0 && there > 0 && (p != q || here > 1) {
+                    largest = largest.max(self.delays[p * self.place_count + q]);
+                }
+            }
+        }
+        largest
+    }
+}
+
+/// Places at which all stations have one priority wait.
+struct SplitPlaces {
+    /// The position of each station.
+    positions: Vec<u32>,
+    /// By position: the position of the scenario that it is a part of.
+    origins: Vec<usize>,
+    /// By position: the priority wait there.
+    waits: Vec<i64>,
+}
+
+impl SplitPlaces {
+    /// Places keep their numbers for the first wait that is met there; those of other waits come
+    /// after all of them.
+    fn new(mut positions: Vec<u32>, place_count: usize, station_waits: &[i64]) -> Self {
+        let mut parts: Vec<Vec<usize>> = vec![Vec::new(); place_count];
+        let mut origins: Vec<usize> = (0..place_count).collect();
+        let mut waits = vec![0; place_count];
+        for (position, &wait) in positions.iter_mut().zip(station_waits) {
+            let origin = *position as usize;
+            let part =
+                parts[origin].iter().copied().find(|&part| waits[part] == wait).unwrap_or_else(
+                    || {
+                        let is_new = !parts[origin].is_empty();
+                        let part = if is_new { origins.len() } else { origin };
+                        if is_new {
+                            origins.push(origin);
+                            waits.push(0);
+                        }
+                        waits[part] = wait;
+                        parts[origin].push(part);
+                        part
+                    },
+                );
+            *position = small(part);
+        }
+        Self { positions, origins, waits }
+    }
+
+    /// Propagation between them. Between two parts of a position it takes as long as between any
+    /// two stations there, so that what [`check_delays`] found holds of the parts, too.
+    fn delays(&self, delays: &[i64], place_count: usize) -> Vec<i64> {
+        let row = |&p: &usize| self.origins.iter().map(move |&q| delays[p * place_count + q]);
+        self.origins.iter().flat_map(row).collect()
+    }
+}
+
+fn count_positions(positions: &[u32], place_count: usize) -> Vec<u32> {
+    let mut counts = vec![0; place_count];
+    for &position in positions {
+        counts[position as usize] += 1;
+    }
+    counts
+}
+
+/// Check the values of a medium, those of its stations apart; `path` is that of its key.
+pub(crate) fn check_medium(medium: &Medium, path: &str) -> Result<(), Fault> {
+    let constants = constants(&medium.mac);
+    // Without a gap and a turnaround time, a station could start in the very instant in which it
+    // hears silence and carrier at once.
+    let is_csma_cd = matches!(medium.mac, Mac::CsmaCd(_) | Mac::Plca(_));
+    let least_gap = u64::from(is_csma_cd && constants.turnaround_ps == 0);
+    check_range(&format!("{path}.bit_ps"), medium.bit_ps, 1, 1_000_000_000)?;
+    for (key, value, least, most) in [
+        ("slot_bits", constants.slot_bits, 1, LONGEST_BITS),
+        ("gap_bits", constants.gap_bits, least_gap, LONGEST_BITS),
+        ("gap_part1_bits", constants.gap_part1_bits, 0, constants.gap_bits),
+        ("preamble_bits", constants.preamble_bits, 0, LONGEST_BITS),
+        ("jam_bits", constants.jam_bits, u64::from(is_csma_cd), LONGEST_BITS),
+        ("turnaround_ps", constants.turnaround_ps, 0, LONGEST_DELAY_PS),
+    ] {
+        check_range(&format!("{path}.mac.{}.{key}", name(&medium.mac)), value, least, most)?;
+    }
+    let delays = &medium.delay_ps;
+    check_range(&format!("{path}.delay_ps"), delays.len() as u64, 1, MOST_STATIONS as u64)?;
+    for (p, row) in delays.iter().enumerate() {
+        if row.len() != delays.len() {
+            let allowed = format!("must have {} entries", delays.len());
+            return Err(Fault::new(format!("{path}.delay_ps[{p}]"), allowed).got(row.len()));
+        }
+        for (q, &delay) in row.iter().enumerate() {
+            let path = || format!("{path}.delay_ps[{p}][{q}]");
+            if delay > LONGEST_DELAY_PS {
+                check_range(&path(), delay, 0, LONGEST_DELAY_PS)?;
+            }
+            if delay != delays[q][p] {
+                return Err(Fault::new(path(), "must equal the delay of the way back"));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A signal takes the shortest way, so no detour may be shorter; the simulators rely on it.
+fn check_delays(
+    delays: &[i64],
+    place_count: usize,
+    positions: &[u32],
+    path: &str,
+) -> Result<(), Fault> {
+    let counts = count_positions(positions, place_count);
+    let used: Vec<usize> = (0..place_count).filter(|&p| counts[p] > 0).collect();
+    for &via in &used {
+        let row = &delays[via * place_count..(via + 1) * place_count];
+        for &p in &used {
+            let to_via = row[p];
+            for &q in &used {
+                let detour = if p == via || q == via { i64::MAX } else { to_via + row[q] };
+                let direct = delays[p * place_count + q];
+                if direct > detour && (p != q || counts[p] > 1) {
+                    return Err(Fault::new(
+                        format!("{path}.delay_ps[{p}][{q}]"),
+                        format!("must not exceed the way through position {via}, {detour} ps"),
+                    )
+                    .got(format!("{direct} ps")));
+                }
+            }
+        }
+    }
+    Ok(())
+}
