@@ -2,6 +2,7 @@
 
 use super::group::Group;
 use super::medium::{check_medium, CompiledMedium};
+pub(crate) use super::medium::{signed, small};
 use crate::mac::constants;
 use crate::mac::csma_cd::LONGEST_WAIT;
 use ethermeter_traffic::{SourceSpec, Window};
@@ -113,23 +114,6 @@ impl std::ops::Deref for CompiledSegment {
     fn deref(&self) -> &CompiledMedium {
         &self.medium
     }
-}
-
-/// A time or length as a signed number; everything that comes here was checked to be far below
-/// 2^62.
-#[inline]
-#[must_use]
-pub(crate) fn signed(value: u64) -> i64 {
-    debug_assert!(value <= NEVER.unsigned_abs());
-    value.cast_signed()
-}
-
-/// A small index as 32 bits; everything that comes here was checked to be at most 1024, or twice
-/// that for positions that were split.
-#[inline]
-#[must_use]
-pub(crate) fn small(index: usize) -> u32 {
-    u32::try_from(index).expect("at most 1024 stations, and 2048 positions")
 }
 
 fn check_phases(phases: &Phases, batches: u32) -> Result<(), Fault> {

@@ -1,8 +1,7 @@
 //! A medium in picoseconds: where its stations are, and the constants of its MAC.
 
-use super::compiled::{signed, small};
 use super::group::{LONGEST_BITS, LONGEST_DELAY_PS};
-use crate::mac::csma_cd::Gap;
+use crate::mac::csma_cd::{Gap, LONGEST_WAIT};
 use crate::mac::{constants, name};
 use ethermeter_trial::fault::check_range;
 use ethermeter_trial::medium::{Mac, Medium};
@@ -255,4 +254,21 @@ fn check_delays(
         }
     }
     Ok(())
+}
+
+/// A time or length as a signed number; everything that comes here was checked to be far below
+/// 2^62.
+#[inline]
+#[must_use]
+pub(crate) fn signed(value: u64) -> i64 {
+    debug_assert!(value <= LONGEST_WAIT.unsigned_abs());
+    value.cast_signed()
+}
+
+/// A small index as 32 bits; everything that comes here was checked to be at most 1024, or twice
+/// that for positions that were split.
+#[inline]
+#[must_use]
+pub(crate) fn small(index: usize) -> u32 {
+    u32::try_from(index).expect("at most 1024 stations, and 2048 positions")
 }
