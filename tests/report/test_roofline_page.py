@@ -3,7 +3,8 @@
 import pytest
 from ethermeter.analysis.interval import Estimate, exact
 from ethermeter.analysis.roofline import Roofline, Stage
-from ethermeter.report.roofline import export
+from ethermeter.report.export import export
+from ethermeter.report.roofline import page
 from visiting import Visit
 
 LONG = "Calls and receive interrupts, frames of 1518 octets"
@@ -17,12 +18,9 @@ def test_a_roofline_is_drawn_whole_on_wide_and_narrow_screens(browser, tmp_path,
         Stage("Wire", exact(1e8), "computed"),
         Stage(LONG, exact(5e9), "measured"),
     )
-    page = export(
-        "A path",
-        [Roofline("Path", "octets of data", stages, Estimate(9e7, 1e6, 4.0))],
-        tmp_path / "path.html",
-    )
-    with Visit(browser, page.as_uri(), width, scheme) as visit:
+    path = Roofline("Path", "octets of data", stages, Estimate(9e7, 1e6, 4.0))
+    file = export(page("A path", [path]), tmp_path / "path.html")
+    with Visit(browser, file.as_uri(), width, scheme) as visit:
         visit.expect_quiet_and_no_wider()
         visit.expect_drawn("rooflines", 1)
         visit.expect_within_boxes("rooflines")

@@ -44,6 +44,33 @@ def test_cycles_and_delays_are_printed_with_the_effect_of_bursts_and_ids(bus):
     assert "1–8" in text
 
 
+def test_the_figure_has_delays_by_node_and_the_effect_of_bursts(bus, tmp_path):
+    drawn = tmp_path / "bus.svg"
+    done = invoke("plca", bus, "--figure", str(drawn))
+    assert done.stdout.splitlines()[-1] == str(drawn)
+    words = drawn.read_text(encoding="utf-8")
+    for word in ("head (0)", "sensor (1–8)", "empty cycle 30.8", "longest cycle 614.0"):
+        assert word in words
+    # Frames with what is around them: 584 of 680 bits, and a beacon of 20 bits for nine of them.
+    assert f"{100 * 9 * 584 / (20 + 9 * 680):.4g}% without" in words
+    page = tmp_path / "bus.html"
+    invoke("plca", bus, "--figure", str(page))
+    assert "686.8" in page.read_text(encoding="utf-8")
+
+
+def test_a_bus_without_bound_has_a_page_that_says_why_and_no_figure(bus, tmp_path):
+    page, drawn = tmp_path / "bus.html", tmp_path / "bus.svg"
+    off = ("--set", "stations.head.plca={ enable = false }")
+    invoke("plca", bus, *off, "--figure", str(page))
+    assert "head contend by CSMA/CD, which has no bound" in page.read_text(encoding="utf-8")
+    done = invoke("plca", bus, *off, "--figure", str(drawn))
+    assert (done.returncode, drawn.exists()) == (2, False)
+    assert "suffix = .svg: expected .html: there is nothing to draw" in done.stderr
+    done = invoke("plca", bus, "--figure", str(tmp_path / "bus.gif"))
+    assert "--figure" in done.stderr
+    assert ".html, .png, .pdf, .svg" in done.stderr
+
+
 WRONG = {
     "segment.plca.node-cnt=5": "node-id 5 to 8 never come",
     "segment.plca.node-cnt=10": "1 opportunity of a cycle belongs to no node: 3.2 us",

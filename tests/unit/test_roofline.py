@@ -14,7 +14,8 @@ from ethermeter.analysis.interval import Estimate, exact
 from ethermeter.analysis.roofline import Roofline, Stage, of_scenario, read
 from ethermeter.ceilings.paths import rooflines
 from ethermeter.faults import InputError
-from ethermeter.report.roofline import export, rate_text, verdict
+from ethermeter.report.export import export
+from ethermeter.report.roofline import page, rate_text, verdict
 from ethermeter.scenario import Scenario
 from ethermeter.trial import core_trial
 from msgspec.structs import replace
@@ -239,7 +240,8 @@ def test_more_than_the_ceiling_is_said_to_be_so_beyond_the_edges_of_a_window(ach
 
 
 def test_drawings_hold_every_stage_and_the_achieved_rate(tmp_path):
-    file = export("A path", [of_scenario(chain(1518), 0, exact(7.9e8))], tmp_path / "path.svg")
+    drawn = page("A path", [of_scenario(chain(1518), 0, exact(7.9e8))])
+    file = export(drawn, tmp_path / "path.svg")
     text = file.read_text()
     for word in ("a software (send)", "s backplane", "achieved 790 Mb/s", "margin of 1.25"):
         assert word in text

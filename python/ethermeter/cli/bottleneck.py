@@ -1,13 +1,12 @@
 """The command that finds the stage which holds a transfer back."""
 
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ethermeter.cli import options, running
-from ethermeter.cli.output import print_json, print_table
+from ethermeter.cli.output import print_json, print_table, require_drawing
 
 if TYPE_CHECKING:
     from ethermeter.bottleneck import Outcome
@@ -48,15 +47,7 @@ def bottleneck(
         ),
     ] = None,
     seed: options.Seed = None,
-    figure: Annotated[
-        Path | None,
-        typer.Option(
-            "--figure",
-            metavar="FILE",
-            show_default=False,
-            help="Draw the path's roofline: .html, .svg, .pdf or .png.",
-        ),
-    ] = None,
+    figure: options.Figure = None,
     out: options.Out = None,
     resume: options.Resume = False,
     force: options.Force = False,
@@ -88,11 +79,7 @@ def bottleneck(
             "not given",
             "required: there is no other place yet where stages can be changed",
         )
-    if figure is not None:
-        from ethermeter.report.roofline import FORMATS
-
-        if figure.suffix.lower() not in FORMATS:
-            refuse("--figure", str(figure), f"a file ending in one of {', '.join(FORMATS)}")
+    require_drawing("--figure", figure)
     document = load(experiment)
     import msgspec
 
@@ -111,9 +98,10 @@ def bottleneck(
     answer = run.answer()
     found = msgspec.json.decode(answer, type=Answer)
     if figure is not None:
-        from ethermeter.report.roofline import export
+        from ethermeter.report.export import export
+        from ethermeter.report.roofline import page
 
-        export(found.title, [found.path()], figure)
+        export(page(found.title, [found.path()]), figure)
     if as_json:
         typer.echo(answer.decode(), nl=False)
         return

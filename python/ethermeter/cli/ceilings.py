@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ethermeter.cli import options
-from ethermeter.cli.output import number, print_json, print_table
+from ethermeter.cli.output import number, print_json, print_table, require_drawing
 
 if TYPE_CHECKING:
     from ethermeter.ceilings import Options, Survey
@@ -86,11 +86,7 @@ def ceilings(
     """
     from ethermeter.cli.voice_values import refuse
 
-    if out is not None:
-        from ethermeter.report.roofline import FORMATS
-
-        if out.suffix.lower() not in FORMATS:
-            refuse("--out", str(out), f"a file ending in one of {', '.join(FORMATS)}")
+    require_drawing("--out", out)
     if roofline is not None:
         for name, given in (
             ("--quick", quick),
@@ -151,14 +147,12 @@ def _measure(chosen: "Options", out: Path | None, *, as_json: bool) -> None:
     with ProgressDisplay("ceilings", pieces="stages") as display:
         found = survey(chosen, display.count)
     if out is not None:
-        from ethermeter.report.roofline import export
+        from ethermeter.report.export import export
+        from ethermeter.report.roofline import page
 
         rates = {each.title: each.estimate for each in found.ceilings}
-        export(
-            "Ceilings of this host",
-            [one_host(rates, {each.title: each.basis for each in found.ceilings})],
-            out,
-        )
+        host = one_host(rates, {each.title: each.basis for each in found.ceilings})
+        export(page("Ceilings of this host", [host]), out)
     if as_json:
         print_json(_plain(found))
         return
@@ -213,10 +207,11 @@ def _print(found: "Survey") -> None:
 def _show_rooflines(source: Path, out: Path | None, *, as_json: bool) -> None:
     from ethermeter.ceilings.paths import rooflines
     from ethermeter.report import roofline
+    from ethermeter.report.export import export
 
     found = rooflines(source)
     if out is not None:
-        roofline.export(f"Rooflines of {source.name}", found, out)
+        export(roofline.page(f"Rooflines of {source.name}", found), out)
     if as_json:
         print_json([each.as_json() for each in found])
         return

@@ -9,7 +9,7 @@ import typer
 
 from ethermeter.cli import options
 from ethermeter.cli.bounds import print_bounds
-from ethermeter.cli.output import number, print_json, print_table
+from ethermeter.cli.output import first_point, number, point_text, print_json, print_table
 
 if TYPE_CHECKING:
     from ethermeter.analysis.agreement import Agreement
@@ -46,12 +46,11 @@ def choose(
         _choose_of_network(loaded, as_json=as_json)
         return
     verdicts = judge_all(model_inputs(first.scenario(), first.theory))
-    point = {sweep.key: sweep.texts[0] for sweep in loaded.sweeps}
+    point = first_point(loaded)
     if as_json:
         print_json({"point": point, "models": [_plain(verdict) for verdict in verdicts]})
         return
-    at = ", ".join(f"{key} = {value}" for key, value in point.items())
-    typer.echo(f"At the first point{f' ({at})' if at else ''}:")
+    typer.echo(f"{point_text(point)}:")
     for verdict in verdicts:
         words = f" ({', '.join(verdict.cautions)})" if verdict.cautions else ""
         typer.echo(
@@ -99,8 +98,7 @@ def _choose_of_network(experiment: "Experiment", *, as_json: bool) -> None:
     if as_json:
         print_json({"point": dict(point), **json.loads(bounds.to_json(answers))})
         return
-    at = ", ".join(f"{key} = {value}" for key, value in point.items())
-    typer.echo(f"At the first point{f' ({at})' if at else ''}:")
+    typer.echo(f"{point_text(point)}:")
     print_bounds(answers)
 
 

@@ -57,6 +57,15 @@ Cluster = Annotated[
     ),
 ]
 NoReport = Annotated[bool, typer.Option("--no-report", help="Do not write report.html.")]
+Figure = Annotated[
+    Path | None,
+    typer.Option(
+        "--figure",
+        metavar="FILE",
+        show_default=False,
+        help="Also draw into a file: .html, .svg, .pdf or .png.",
+    ),
+]
 Overrides = Annotated[
     list[str] | None,
     typer.Option(

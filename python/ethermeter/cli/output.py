@@ -2,10 +2,14 @@
 
 import json
 import re
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from ethermeter.experiment import Experiment
 
 
 def print_json(value: Any) -> None:
@@ -36,6 +40,35 @@ def print_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 def number(value: float | None, *, digits: int = 4) -> str:
     """Write a number for a table; a dash for what is undefined."""
     return "–" if value is None or value != value else f"{value:.{digits}g}"
+
+
+def first_point(experiment: "Experiment") -> dict[str, str]:
+    """Return the keys that an experiment varies, with the values of its first point."""
+    return {sweep.key: sweep.texts[0] for sweep in experiment.sweeps}
+
+
+def point_text(point: Mapping[str, str]) -> str:
+    """Say at which point of an experiment what follows holds; the first one."""
+    at = ", ".join(f"{key} = {value}" for key, value in point.items())
+    return f"At the first point{f' ({at})' if at else ''}"
+
+
+def require_drawing(option: str, out: Path | None) -> None:
+    """Refuse a file that no page and no figure can be written to.
+
+    Raises
+    ------
+    InputError
+        If its suffix is that of no format.
+    """
+    if out is None:
+        return
+    from ethermeter.faults import InputError
+    from ethermeter.report.export import FORMATS
+
+    if out.suffix.lower() not in FORMATS:
+        allowed = f"a file ending in one of {', '.join(FORMATS)}"
+        raise InputError.of("command line", option, str(out), allowed)
 
 
 _MARKED = re.compile(r"([^\[\]]*)(\[[a-z]+\])")

@@ -5,7 +5,13 @@ from typing import TYPE_CHECKING
 import typer
 
 from ethermeter.cli import options
-from ethermeter.cli.output import number, print_json, print_table
+from ethermeter.cli.output import (
+    first_point,
+    point_text,
+    print_json,
+    print_table,
+    require_drawing,
+)
 
 if TYPE_CHECKING:
     from ethermeter.theory.bus_advice import Advice
@@ -13,6 +19,7 @@ if TYPE_CHECKING:
 EXAMPLES = """\
   ethermeter plca 10base-t1s/sensor-bus
   ethermeter plca my-bus.toml --set segment.plca.burst-cnt=2
+  ethermeter plca my-bus.toml --figure my-bus.html
   ethermeter plca my-bus.toml --json"""
 PS_PER_US = 1e6
 
@@ -21,6 +28,7 @@ def plca(
     experiment: options.Experiment,
     *,
     overrides: options.Overrides = None,
+    figure: options.Figure = None,
     as_json: options.Json = False,
 ) -> None:
     """Say how long cycles and access delays of a bus of 10BASE-T1S are at most; simulate nothing.
@@ -32,6 +40,7 @@ def plca(
     from ethermeter.faults import InputError
     from ethermeter.theory.bus_advice import advice
 
+    require_drawing("--figure", figure)
     (loaded,) = api.load(experiment, overrides=overrides or ()).experiments
     found = advice(loaded.scenarios.at([0] * len(loaded.sweeps)))
     if found is None:
@@ -40,11 +49,19 @@ def plca(
         raise InputError.of(
             str(loaded.path), "segment.standard", str(given), 'expected "10base-t1s"'
         )
-    point = {sweep.key: sweep.texts[0] for sweep in loaded.sweeps}
+    point = first_point(loaded)
+    where = point_text(point) if point else ""
+    if figure is not None:
+        from ethermeter.report.bus_page import bus_page
+        from ethermeter.report.export import export
+
+        export(bus_page(str(loaded.document["title"]), where, found), figure)
     if as_json:
         print_json(_plain(found, point))
-    else:
-        _print(found, point)
+        return
+    _print(found, where)
+    if figure is not None:
+        typer.echo(str(figure))
 
 
 def _plain(found: "Advice", point: dict[str, str]) -> dict[str, object]:
@@ -71,6 +88,7 @@ def _plain(found: "Advice", point: dict[str, str]) -> dict[str, object]:
                 "burst_cnt": each.count,
                 "longest_cycle_s": each.longest_ps / 1e12,
                 "attempt_delay_max_s": each.attempt_delay_ps / 1e12,
+                "access_delay_max_s": each.access_delay_ps / 1e12,
                 "data_share": each.data_share,
             }
             for each in found.bursts
@@ -83,13 +101,12 @@ def _seconds(time_ps: int | None) -> float | None:
     return None if time_ps is None else time_ps / 1e12
 
 
-def _print(found: "Advice", point: dict[str, str]) -> None:
-    from ethermeter.theory.bus_advice import ranges
+def _print(found: "Advice", where: str) -> None:
+    from ethermeter.report.bus_page import bursts_table, nodes_table
 
     bus = found.bus
-    if point:
-        at = ", ".join(f"{key} = {value}" for key, value in point.items())
-        typer.echo(f"At the first point ({at}):")
+    if where:
+        typer.echo(f"{where}:")
     longest = f"{bus.longest_ps / PS_PER_US:g} µs" if bus.is_bounded else "not bounded"
     typer.echo(
         f"{bus.node_count} opportunities in a cycle: empty {bus.empty_ps / PS_PER_US:g} µs,"
@@ -97,40 +114,12 @@ def _print(found: "Advice", point: dict[str, str]) -> None:
     )
     phys = "these PHYs" if bus.plca.transmit_ps else "PHYs without latencies (see segment.phy)"
     typer.echo(f"smallest safe to-tmr: {bus.least_opportunity_bits} bit times with {phys}")
-    if found.nodes:
-        typer.echo("\nLongest times of nodes in µs:")
-        rows = [
-            [
-                each.group,
-                ranges([id for ids in each.ids for id in ids]),
-                _us(each.opportunity_ps),
-                _us(each.attempt_delay_ps),
-                _us(each.access_delay_ps),
-                _us(each.with_two_ids_ps),
-            ]
-            for each in found.nodes
-        ]
-        head = ("group", "node-id", "opportunity", "access from first attempt", "from queue")
-        print_table([*head, "from first attempt, with a second ID"], rows)
-    if found.bursts:
-        typer.echo("\nThe same bus with another burst-cnt at all nodes, times in µs:")
-        print_table(
-            ["burst-cnt", "longest cycle", "longest access from first attempt", "share of data"],
-            [
-                [
-                    str(each.count),
-                    _us(each.longest_ps),
-                    _us(each.attempt_delay_ps),
-                    number(each.data_share, digits=3),
-                ]
-                for each in found.bursts
-            ],
-        )
+    tables = [nodes_table(found.nodes)] if found.nodes else []
+    tables += [bursts_table(found)] if found.bursts else []
+    for table in tables:
+        typer.echo(f"\n{table.caption}:")
+        print_table(table.head, table.rows)
     if found.warnings:
         typer.echo()
     for text in found.warnings:
         typer.echo(f"warning: {text}")
-
-
-def _us(time_ps: int | None) -> str:
-    return "–" if time_ps is None else f"{time_ps / PS_PER_US:.1f}"

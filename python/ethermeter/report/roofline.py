@@ -2,17 +2,13 @@
 
 import math
 from collections.abc import Sequence
-from pathlib import Path
 
 from ethermeter.analysis.interval import Estimate
 from ethermeter.analysis.roofline import Roofline, Stage
 from ethermeter.document import Figure, Section, Table, VegaLite
-from ethermeter.report.charts.files import require_format, save
-from ethermeter.report.charts.frame import SCHEMA, frame
-from ethermeter.report.render import Page, render
-from ethermeter.report.theme import colours, config
+from ethermeter.report.charts.frame import frame
+from ethermeter.report.render import Page
 
-FORMATS = (".html", ".svg", ".pdf", ".png")
 _ROW = 32
 _BELOW = 7
 """How far below the middle of its row a ceiling is drawn; its name stands above it, so that narrow
@@ -52,17 +48,8 @@ def verdict(roofline: Roofline) -> str:
     return text + "."
 
 
-def spec(roofline: Roofline, *, width: int | str = "container") -> VegaLite:
-    """Draw a roofline: a row for each stage from source to sink, rates on a logarithmic axis.
-
-    Parameters
-    ----------
-    roofline
-        What to draw.
-    width
-        In pixels; "container" takes the width of the page's box.
-
-    """
+def spec(roofline: Roofline) -> VegaLite:
+    """Draw a roofline: a row for each stage from source to sink, rates on a logarithmic axis."""
     names = [stage.name for stage in roofline.stages]
     rows = [_row(stage, is_nearest=stage is roofline.nearest) for stage in roofline.stages]
     ends = [rate for row in rows for rate in (row["y"], row.get("l"), row.get("h")) if rate]
@@ -159,7 +146,6 @@ def spec(roofline: Roofline, *, width: int | str = "container") -> VegaLite:
         rows,
         {"layer": layers},
         len(_KINDS),
-        width=width,
         height=_ROW * len(rows),
         top=18,
         right=76,
@@ -256,56 +242,12 @@ def figure(roofline: Roofline) -> Figure:
     )
 
 
-def _page(title: str, rooflines: Sequence[Roofline]) -> str:
-    """Return a page of rooflines that needs no network, in the style of a report."""
+def page(title: str, rooflines: Sequence[Roofline]) -> Page:
+    """Return a page of rooflines."""
     figures = [figure(each) for each in rooflines]
     section = Section("rooflines", "Ceilings", "Ceilings along the path", figures)
     footer = (
         "A ceiling is what a stage could do alone; stages that share a processor do less together. "
         "Intervals are 95%."
     )
-    return render(Page(title, "ethermeter roofline", [section], footer))
-
-
-def export(title: str, rooflines: Sequence[Roofline], out: Path) -> Path:
-    """Write rooflines; the suffix of `out` gives the format.
-
-    A page, or one figure below the other as SVG, PDF or PNG.
-
-    Raises
-    ------
-    InputError
-        If the suffix is none of these.
-
-    """
-    require_format(out, FORMATS)
-    if out.suffix.lower() == ".html":
-        out.write_text(_page(title, rooflines), encoding="utf-8")
-        return out
-    ground = {
-        **config("light", font="sans-serif"),
-        "background": "white",
-        "range": {"category": colours(2, ground="light", is_ordered=False)},
-    }
-    parts = []
-    for each in rooflines:
-        drawn = {
-            key: value
-            for key, value in spec(each, width=460).items()
-            if key not in ("autosize", "padding", "usermeta")
-        }
-        heading = {
-            "text": each.title,
-            "subtitle": verdict(each),
-            "offset": 22,
-            "subtitleFontSize": 11,
-        }
-        parts.append({**drawn, "title": heading})
-    whole: VegaLite = {
-        "$schema": SCHEMA,
-        "vconcat": parts,
-        "spacing": 40,
-        "padding": 12,
-        "config": ground,
-    }
-    return save(whole, out)
+    return Page(title, "ethermeter roofline", [section], footer)

@@ -36,7 +36,9 @@ class Bursts:
     count: int
     longest_ps: int
     attempt_delay_ps: int
-    """Longest of all nodes."""
+    """Longest of all nodes, from the first attempt of the MAC."""
+    access_delay_ps: int
+    """The same from the head of the queue."""
     data_share: float
     """Share of the longest cycle in which frames are sent, with what is around them."""
 
@@ -108,6 +110,7 @@ def _with_bursts(bus: Bus, count: int) -> Bursts:
         count,
         changed.longest_ps,
         max(map(changed.attempt_delay_ps, changed.nodes)),
+        max(map(changed.access_delay_ps, changed.nodes)),
         frames / changed.longest_ps,
     )
 

@@ -1,0 +1,189 @@
+"""Bus page: what the settings of a bus of 10BASE-T1S do, before anything is simulated."""
+
+import math
+from collections.abc import Sequence
+
+from ethermeter.analysis.interval import Estimate
+from ethermeter.document import (
+    AnnotatedCurves,
+    Block,
+    Bullets,
+    Figure,
+    Grid,
+    Label,
+    Line,
+    Section,
+    Table,
+    Text,
+    number,
+)
+from ethermeter.report.charts.turns import Times, turns
+from ethermeter.report.render import Page
+from ethermeter.theory.bus_advice import Advice, NodeDelays, ranges
+
+PS_PER_S = 1e12
+MOST_NODES = 40
+"""Rows of the figure of nodes."""
+TIME = Label("Longest time", "µs", 1e6)
+TIME_OF_BURSTS = Label("Longest time", "ms", 1e3)
+BURSTS = Label("burst-cnt of all nodes")
+SHARE = Label("Share of data in the longest cycle", "%", 100.0, most=100.0)
+QUEUE = "access, from the head of the queue"
+ATTEMPT = "access, from the first attempt"
+TWO_IDS = "the same with a second ID"
+CYCLE = "longest cycle"
+EMPTY = "empty cycle"
+DEFINITIONS = (
+    "No access delay and no cycle is longer, whatever the nodes send. An access delay ends when "
+    "the frame begins on the line; it runs from the first attempt of the MAC, or from the moment "
+    "in which the frame is the first of its queue. The longest cycle is no bound of access delays: "
+    "a node may let an opportunity pass while its MAC backs off."
+)
+
+
+def bus_page(title: str, where: str, found: Advice) -> Page:
+    """Return the page of a bus; `where` says at which point of an experiment."""
+    bus = found.bus
+    is_bounded = bus.is_bounded
+    blocks: list[Block] = [Text(f"{where}: {DEFINITIONS}" if where else DEFINITIONS, "lead")]
+    if is_bounded:
+        blocks.append(_nodes_figure(found))
+    if found.nodes:
+        blocks.append(nodes_table(found.nodes))
+    sections = [Section("nodes", "Nodes", "Longest times of nodes", blocks)]
+    if found.bursts:
+        figures: list[Block] = [Grid(_burst_figures(found)), bursts_table(found)]
+        sections.append(Section("bursts", "Bursts", "The effect of burst-cnt", figures))
+    if found.warnings:
+        texts = [Bullets(found.warnings)]
+        sections.insert(0, Section("warnings", "Warnings", "Warnings", texts))
+    facts = [
+        ("Opportunities in a cycle", str(bus.node_count)),
+        ("Empty cycle", f"{_us(bus.empty_ps)} µs"),
+        ("Longest cycle", f"{_us(bus.longest_ps)} µs" if is_bounded else "no bound"),
+        ("Smallest safe to-tmr", f"{bus.least_opportunity_bits} bit times"),
+    ]
+    footer = "Bounds by the model plca-2019; nothing was simulated. This file works offline."
+    return Page(title, "ethermeter plca", sections, footer, facts)
+
+
+def nodes_table(nodes: Sequence[NodeDelays]) -> Table:
+    """Tabulate the longest times of nodes that are alike, in µs."""
+    rows = [
+        [
+            each.group,
+            _ids(each),
+            _us(each.opportunity_ps),
+            _us(each.attempt_delay_ps),
+            _us(each.access_delay_ps),
+            _us(each.with_two_ids_ps),
+        ]
+        for each in nodes
+    ]
+    head = (
+        "group",
+        "node-id",
+        "opportunity",
+        "access from first attempt",
+        "from queue",
+        "from first attempt, with a second ID",
+    )
+    return Table(head, rows, "Longest times of nodes in µs", "data names2", 2)
+
+
+def bursts_table(found: Advice) -> Table:
+    """Tabulate the effect of `burst-cnt` at all nodes, times in µs."""
+    rows = [
+        [
+            str(each.count),
+            _us(each.longest_ps),
+            _us(each.attempt_delay_ps),
+            _us(each.access_delay_ps),
+            f"{each.data_share:.3f}",
+        ]
+        for each in found.bursts
+    ]
+    head = (
+        "burst-cnt",
+        "longest cycle",
+        "longest access from first attempt",
+        "from queue",
+        "share of data",
+    )
+    caption = "The same bus with another burst-cnt at all nodes, times in µs"
+    return Table(head, rows, caption)
+
+
+def _ids(nodes: NodeDelays) -> str:
+    return ranges([id for ids in nodes.ids for id in ids])
+
+
+def _us(time_ps: int | None) -> str:
+    return "–" if time_ps is None else f"{time_ps / 1e6:.1f}"
+
+
+def _nodes_figure(found: Advice) -> Figure:
+    nodes = [
+        Times(
+            f"{each.group} ({_ids(each)})",
+            {
+                name: time_ps / PS_PER_S
+                for name, time_ps in (
+                    (QUEUE, each.access_delay_ps),
+                    (ATTEMPT, each.attempt_delay_ps),
+                    (TWO_IDS, each.with_two_ids_ps),
+                )
+                if time_ps is not None
+            },
+        )
+        for each in found.nodes[:MOST_NODES]
+    ]
+    left_out = len(found.nodes) - len(nodes)
+    text = f" The first {len(nodes)} of {len(found.nodes)} kinds of nodes." if left_out else ""
+    cycles = {EMPTY: found.bus.empty_ps / PS_PER_S, CYCLE: found.bus.longest_ps / PS_PER_S}
+    return Figure(
+        turns(nodes, cycles, TIME),
+        "Longest access delays of nodes, by their node-id",
+        f"Dashed: cycles in which no node sends, and all send all that they may.{text}",
+        kind="roofline",
+    )
+
+
+def _burst_figures(found: Advice) -> list[Figure]:
+    times = [
+        Line(
+            name,
+            tuple(
+                (each.count, _known(each.count), _known(time_ps / PS_PER_S))
+                for each, time_ps in zip(found.bursts, values, strict=True)
+            ),
+        )
+        for name, values in (
+            (QUEUE, [each.access_delay_ps for each in found.bursts]),
+            (ATTEMPT, [each.attempt_delay_ps for each in found.bursts]),
+            (CYCLE, [each.longest_ps for each in found.bursts]),
+        )
+    ]
+    shares = tuple(
+        (each.count, _known(each.count), _known(each.data_share)) for each in found.bursts
+    )
+    none = number(found.bursts[0].data_share * 100)
+    most = number(found.bursts[-1].data_share * 100)
+    return [
+        Figure(
+            AnnotatedCurves(times, (), BURSTS, TIME_OF_BURSTS, "longest"),
+            "Longest times",
+            "Of all nodes the longest: each waits for the bursts of all others.",
+        ),
+        Figure(
+            AnnotatedCurves([Line("of all nodes", shares)], (), BURSTS, SHARE, "frames"),
+            "Share of data",
+            f"Frames with preambles, where every node sends all that it may: {none}% without "
+            f"bursts, {most}% with {found.bursts[-1].count}. The gap of 96 bits before each stays.",
+        ),
+    ]
+
+
+def _known(value: float) -> Estimate:
+    """Return a value that needs no interval."""
+    return Estimate(value, math.nan, math.nan)

@@ -1,0 +1,25 @@
+"""The page of a bus in a real browser."""
+
+import ethermeter
+import pytest
+from ethermeter.report.bus_page import bus_page
+from ethermeter.report.export import export
+from ethermeter.theory.bus_advice import advice
+from visiting import Visit
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
+def test_a_bus_is_drawn_whole_on_wide_and_narrow_screens(browser, tmp_path, width, scheme):
+    (loaded,) = ethermeter.load("10base-t1s/sensor-bus").experiments
+    found = advice(loaded.scenarios.at([0] * len(loaded.sweeps)))
+    assert found is not None
+    file = export(bus_page("A bus", "At the first point", found), tmp_path / "bus.html")
+    with Visit(browser, file.as_uri(), width, scheme) as visit:
+        visit.expect_quiet_and_no_wider()
+        visit.expect_drawn("nodes", 1)
+        visit.expect_drawn("bursts", 2)
+        visit.expect_within_boxes("nodes")
+        visit.expect_within_boxes("bursts")
+        words = visit.page.locator("#nodes .plot svg").text_content()
+        assert "longest cycle 1,279.2" in words
