@@ -139,6 +139,8 @@ class PlcaNodeCounts:
     beacons_lost: Integers
     status_changes: Integers
     ok_ps: Integers
+    access_max_ps: Integers
+    attempt_max_ps: Integers
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -89,6 +89,8 @@ fn plca_nodes<'py>(to: &To<'py>, it: &PlcaNodeCounts) -> Made<'py> {
         beacons_lost: integers(to, &it.beacons_lost),
         status_changes: integers(to, &it.status_changes),
         ok_ps: integers(to, &it.ok_ps),
+        access_max_ps: integers(to, &it.access_max_ps),
+        attempt_max_ps: integers(to, &it.attempt_max_ps),
     )
 }
 

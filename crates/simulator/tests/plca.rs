@@ -148,6 +148,11 @@ proptest! {
         let times: u64 = counts.medium.time_ps.iter().sum::<u64>() + plca.time_ps.iter().sum::<u64>();
         prop_assert_eq!(times, window);
         prop_assert!(plca.nodes.ok_ps.iter().all(|&ok| ok <= window));
+        // The largest times of nodes are those of their histograms.
+        let longest = |times: &[u64]| times.iter().copied().max().unwrap_or(0);
+        prop_assert_eq!(longest(&plca.nodes.attempt_max_ps), plca.access_from_attempt.max_ps);
+        let (from, to) = counts.medium.access_delay.last().map_or((0, 1), |&(from, to, _)| (from, to));
+        prop_assert!((from..to).contains(&longest(&plca.nodes.access_max_ps)));
         let frames: u64 = counts.medium.attempts_per_frame.iter().sum();
         prop_assert_eq!(frames, counts.stations.frames.iter().sum::<u64>());
         let (again, _) = ethermeter_simulator::simulate(&trial, &Watch::default()).expect("a bus");

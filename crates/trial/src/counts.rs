@@ -100,6 +100,10 @@ pub struct PlcaNodeCounts {
     pub status_changes: Vec<u64>,
     /// Time in which its status was OK.
     pub ok_ps: Vec<u64>,
+    /// The longest time from taking up a delivered frame to its start; 0 without any.
+    pub access_max_ps: Vec<u64>,
+    /// The same from the first attempt of the MAC.
+    pub attempt_max_ps: Vec<u64>,
 }
 
 /// What is counted of the stations on a medium; one entry a station.

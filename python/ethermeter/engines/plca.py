@@ -1,8 +1,10 @@
 """PLCA: values of every metric of a segment of 10BASE-T1S and of its nodes."""
 
+import math
+
 import numpy as np
 
-from ethermeter.counts import Counts, Delays, Floats
+from ethermeter.counts import Buckets, Counts, Delays, Floats
 from ethermeter.engines.table import Table
 from ethermeter.metrics import Group, Metric, caution_mask, definition_of, percentiles
 from ethermeter.metrics.formulas import PS_PER_S, quantiles
@@ -33,6 +35,11 @@ def plca_table(counts: Counts) -> Table:
         for metric, name in _OF_NODES.items()
     }
     of_all = {metric: float(values.sum()) for metric, values in of_each.items()}
+    longest_ps = plca.nodes.access_max_ps, plca.nodes.attempt_max_ps
+    access_max_s, attempt_max_s = (
+        np.where(frames > 0, times_ps / PS_PER_S, np.nan) for times_ps in longest_ps
+    )
+    of_each |= {Metric.ACCESS_DELAY_MAX: access_max_s, Metric.ATTEMPT_DELAY_MAX: attempt_max_s}
     ok = np.asarray(plca.nodes.ok_ps, np.float64) / counts.window_ps
     of_each[Metric.TIME_STATUS_OK] = ok
     of_all |= {
@@ -41,11 +48,9 @@ def plca_table(counts: Counts) -> Table:
         Metric.CYCLES: float(plca.cycle.count[0]),
         Metric.ATTEMPT_DELAY: _mean_s(plca.access_from_attempt),
         Metric.CYCLE_TIME: _mean_s(plca.cycle),
-        **dict(
-            zip(percentiles("access_delay"), quantiles(counts.medium.access_delay), strict=True)
-        ),
-        **_ranks("attempt_delay", plca.access_from_attempt),
-        **_ranks("cycle_time", plca.cycle),
+        **_ranks("access_delay", counts.medium.access_delay, max(longest_ps[0])),
+        **_ranks("attempt_delay", plca.access_from_attempt.buckets, max(longest_ps[1])),
+        **_ranks("cycle_time", plca.cycle.buckets, plca.cycle.max_ps[0]),
         **dict(zip(_SHARES, (plca.time_ps / counts.window_ps).tolist(), strict=True)),
     }
     cycles = np.asarray(plca.cycle.count, np.float64)
@@ -71,8 +76,8 @@ def _mean_s(delays: Delays) -> float:
     return float(delays.sum_ps[0] / delays.count[0] / PS_PER_S)
 
 
-def _ranks(time: str, delays: Delays) -> dict[Metric, float]:
+def _ranks(time: str, buckets: Buckets, longest_ps: float) -> dict[Metric, float]:
     """Return percentiles of a time, and its largest value, which is known exactly."""
-    *ranks, _ = quantiles(delays.buckets)
-    largest = float(delays.max_ps[0]) / PS_PER_S if delays.count[0] else float("nan")
+    *ranks, _ = quantiles(buckets)
+    largest = float(longest_ps) / PS_PER_S if buckets.count.any() else math.nan
     return dict(zip(percentiles(time), (*ranks, largest), strict=True))

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 def run_trial(trial: Trial, model: str) -> TrialRows:
     """Return the rows that a model predicts; ValueError if there is none, or it does not apply.
 
-    What the model says nothing about, and every value of a single station, is NaN with the caution
-    `no-samples`.
+    What the model says nothing about is NaN with the caution `no-samples`; so is every value of a
+    single station, but for those of models that distinguish stations.
     """
     begin_s = time.perf_counter()
     scenario: Scenario = trial.scenario
@@ -41,8 +41,16 @@ def run_trial(trial: Trial, model: str) -> TrialRows:
         raise ValueError(f"{model} does not apply: {verdict.obstacles[0]}")
     stations = station_count(scenario)
     entity, metric = layout(stations, plca=has_plca(scenario))
-    of_all = [verdict.values.get(each, math.nan) for each in Metric]
-    values = np.where(entity == ALL, np.array(of_all)[metric], math.nan)
+    nothing = np.full(stations, math.nan)
+    # The last of a row is that of all stations: their number is -1.
+    table = np.array(
+        [
+            [*verdict.of_stations.get(each, nothing), verdict.values.get(each, math.nan)]
+            for each in Metric
+        ]
+    )
+    assert ALL == -1, "the last column"
+    values = table[metric, entity]
     mask = without_samples(np.full(len(values), caution_mask(verdict.cautions)), values)
     return formula_rows(
         values,

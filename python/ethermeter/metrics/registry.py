@@ -67,15 +67,22 @@ def _rank(name: str) -> Row:
     noun, scale, groups = _TIMES[time]
     text = _RANKS[rank]
     meaning = f"{text} of the {noun}"
+    is_of_nodes = rank == "max" and time in _OF_NODES
     definitions = tuple(
-        Definition(group, meaning + _bucket(time, group, rank), is_of_each=group.entity == "flow")
+        Definition(
+            group,
+            meaning + _bucket(time, group, rank),
+            is_of_each=group.entity == "flow" or is_of_nodes,
+        )
         for group in groups
     )
     title = f"{noun[0].upper()}{noun[1:]}, {text}"
     return Row(name, title, scale, definitions=definitions)
 
 
-_EXACT_MAX = ("attempt_delay", "cycle_time")
+_OF_NODES = ("access_delay", "attempt_delay")
+"""Times of segments whose largest value is that of each station too."""
+_EXACT_MAX = (*_OF_NODES, "cycle_time")
 """Times of segments whose largest value is counted exactly."""
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from ethermeter import theory
 from ethermeter.metrics import Caution, Metric
 from ethermeter.metrics.formulas import PS_PER_S
-from ethermeter.theory.inputs import ModelInputs
+from ethermeter.theory.inputs import Floats, ModelInputs
 from ethermeter.theory.polling import Queues, limited_waits
 from ethermeter.theory.simplifications import OTHER_PROTOCOL, Simplification, named, violated
 
@@ -96,6 +96,8 @@ class Prediction:
     values: Mapping[Metric, float]
     outside_range: bool
     is_bound: bool = False  # Whether values are upper bounds
+    # Of each station, shape `(stations,)`, where the model distinguishes them
+    of_stations: Mapping[Metric, Floats] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +132,7 @@ class Verdict:
     cautions: tuple[Caution, ...] = ()  # Cautions of every one of its values
     # What it predicts, in the metrics' units; empty if it does not apply
     values: Mapping[Metric, float] = field(default_factory=dict)
+    of_stations: Mapping[Metric, Floats] = field(default_factory=dict)  # As of `Prediction`
 
     @property
     def applies(self) -> bool:
@@ -155,9 +158,8 @@ def judge(model: str, inputs: ModelInputs) -> Verdict:
         Caution.OTHER_PROTOCOL: bool(OTHER_PROTOCOL & set(found)),
         Caution.UPPER_BOUND: predicted.is_bound,
     }
-    return Verdict(
-        model, (), found, tuple(name for name, holds in cautions.items() if holds), predicted.values
-    )
+    words = tuple(name for name, holds in cautions.items() if holds)
+    return Verdict(model, (), found, words, predicted.values, predicted.of_stations)
 
 
 def judge_all(inputs: ModelInputs) -> tuple[Verdict, ...]:
@@ -435,12 +437,17 @@ def _turns(s: ModelInputs) -> Prediction:
     """Predict the largest times: upper bounds."""
     assert s.bus is not None
     bus = s.bus
-    values = {
-        Metric.CYCLE_TIME_MAX: bus.longest_ps / PS_PER_S,
-        Metric.ATTEMPT_DELAY_MAX: max(map(bus.attempt_delay_ps, bus.nodes)) / PS_PER_S,
-        Metric.ACCESS_DELAY_MAX: max(map(bus.access_delay_ps, bus.nodes)) / PS_PER_S,
+    of_nodes = {
+        metric: np.array([delay_ps(node) for node in bus.nodes]) / PS_PER_S
+        for metric, delay_ps in (
+            (Metric.ATTEMPT_DELAY_MAX, bus.attempt_delay_ps),
+            (Metric.ACCESS_DELAY_MAX, bus.access_delay_ps),
+        )
     }
-    return Prediction(values, outside_range=False, is_bound=True)
+    values = {Metric.CYCLE_TIME_MAX: bus.longest_ps / PS_PER_S} | {
+        metric: float(delays_s.max()) for metric, delays_s in of_nodes.items()
+    }
+    return Prediction(values, outside_range=False, is_bound=True, of_stations=of_nodes)
 
 
 @dataclass(frozen=True, slots=True)

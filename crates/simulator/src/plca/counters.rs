@@ -2,6 +2,7 @@
 //! of stations.
 
 use super::control::Opportunity;
+use crate::segment::station::Attempt;
 use crate::spread::Spread;
 use ethermeter_trial::counts::{PlcaCounts, PlcaNodeCounts};
 
@@ -149,6 +150,8 @@ impl BusCounters {
                 beacons_lost: zeros(),
                 status_changes: zeros(),
                 ok_ps: zeros(),
+                access_max_ps: zeros(),
+                attempt_max_ps: zeros(),
             },
             ok_since: vec![None; stations],
         }
@@ -219,12 +222,20 @@ impl BusCounters {
         }
     }
 
-    /// A frame was delivered that ended now. `is_burst` says that it followed another one.
-    pub fn deliver(&mut self, station: usize, access: i64, is_burst: bool, now: i64) {
-        if self.counts(now) {
-            self.access.record(access.cast_unsigned());
-            self.nodes.burst_frames[station] += u64::from(is_burst);
+    /// A frame was delivered. `first` is when the MAC began its first attempt; `is_burst` says that
+    /// it followed another one.
+    #[inline]
+    pub fn deliver(&mut self, station: usize, delivered: &Attempt, first: i64, is_burst: bool) {
+        if !self.counts(delivered.end) {
+            return;
         }
+        let access = (delivered.start - delivered.taken_up).cast_unsigned();
+        let from_attempt = (delivered.start - first).cast_unsigned();
+        self.access.record(from_attempt);
+        let nodes = &mut self.nodes;
+        nodes.burst_frames[station] += u64::from(is_burst);
+        nodes.access_max_ps[station] = nodes.access_max_ps[station].max(access);
+        nodes.attempt_max_ps[station] = nodes.attempt_max_ps[station].max(from_attempt);
     }
 
     /// The MAC of a node got a collision signal, and no bits collided.

@@ -389,7 +389,7 @@ impl<'a> Cycles<'a> {
         let first = turn.first_attempt.take().unwrap_or(mac);
         let (mut attempt, ready) = self.context.stations[node].deliver(start, end);
         turn.ready = ready;
-        self.context.counters.deliver(node, start - first, is_burst, end);
+        self.context.counters.deliver(node, &attempt, first, is_burst);
         let bit_error_rate = self.context.bus.plca.bit_error_rate;
         if bit_error_rate > 0.0 {
             if self.whole.0 != attempt.bits {

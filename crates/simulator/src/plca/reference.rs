@@ -532,7 +532,7 @@ impl<'w, H: Hosts> Machine<'w, H> {
             let first = node.first_attempt.take().unwrap_or(start);
             node.sent_in_opportunity += 1;
             let is_burst = node.sublayer.is_ok() && node.sent_in_opportunity > 1;
-            self.counters.deliver(station as usize, start - first, is_burst, now);
+            self.counters.deliver(station as usize, &attempt, first, is_burst);
             if self.plca.bit_error_rate > 0.0 {
                 let whole = (1.0 - self.plca.bit_error_rate).powf(as_float(attempt.bits));
                 self.damaged[number as usize] |= self.damage[station as usize].unit() >= whole;
