@@ -265,6 +265,11 @@ def has_plca(scenario: Scenario) -> bool:
     return any(medium.mac.plca is not None for medium in scenario.media)
 
 
+def is_bus(scenario: Scenario) -> bool:
+    """Whether a scenario is a segment of 10BASE-T1S, and no network."""
+    return has_plca(scenario) and not flows_of(scenario)
+
+
 def observations_of_scenario(
     scenario: Scenario, *, is_live: bool = False, is_theory: bool = False
 ) -> int:
