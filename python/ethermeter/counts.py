@@ -28,7 +28,7 @@ import numpy.typing as npt
 
 from ethermeter.scenario import Implementation
 
-LOSSES = ("queue", "buffer", "filtered", "ignored", "attempts")
+LOSSES = ("queue", "buffer", "filtered", "ignored", "attempts", "damaged")
 """Where a copy of a frame may end elsewhere than at its destination: columns of `lost`."""
 
 Integers = npt.NDArray[np.int64]
@@ -345,7 +345,7 @@ class ClassCounts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PortCounts:
-    """Counts of ports: 2l and 2l + 1 are the ends of link l."""
+    """Counts of ports, in the order of `ethermeter.nodes.links_of`."""
 
     frames: Numbers
     octets: Numbers
@@ -360,6 +360,15 @@ class PortCounts:
     busy_ps: Numbers
     queue_octets_most: Numbers
     classes: ClassCounts
+    access_ps: Numbers
+    access_most_ps: Numbers
+    used: Numbers
+    yielded: Numbers
+    missed: Numbers
+    logical_collisions: Numbers
+    beacons_lost: Numbers
+    status_changes: Numbers
+    ok_ps: Numbers
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,6 +1,22 @@
-"""Nodes: of which kind each node of a scenario is."""
+"""Nodes: of which kind each node of a scenario is, and the links between them."""
 
-from ethermeter.scenario import Class, Host, Hub, Node, Router, Scenario, Switch
+from functools import lru_cache
+
+from msgspec.structs import replace
+
+from ethermeter.scenario import (
+    Class,
+    End,
+    Host,
+    Hub,
+    Kind,
+    Link,
+    Medium,
+    Node,
+    Router,
+    Scenario,
+    Switch,
+)
 
 Settings = Host | Switch | Router | Hub
 """Settings of a node, by its kind."""
@@ -36,3 +52,44 @@ def room_of(settings: Settings, traffic_class: int | None) -> tuple[int | None, 
 def hosts_in(scenario: Scenario) -> list[str]:
     """Names of all hosts of a scenario."""
     return [node.name for node in scenario.nodes if node.kind.host is not None]
+
+
+def is_segment(scenario: Scenario) -> bool:
+    """Whether a scenario is one medium with its stations, whose flows have no receivers."""
+    return len(scenario.media) == 1 and not scenario.links and not any(f.to for f in scenario.flows)
+
+
+@lru_cache(maxsize=256)
+def over_links(scenario: Scenario) -> Scenario:
+    """Return a network whose shared media are hubs, each with a half-duplex link to its stations.
+
+    The links of media come after all others, in the order of their stations, so that ports 2l and
+    2l + 1 are the ends of link l of what is returned. Preamble and gap of such a link are whole
+    octets; what its delay is depends on the receiver, here it is 0.
+    """
+    if not scenario.media:
+        return scenario
+    hubs = [Node(name=medium.name, kind=Kind(hub=Hub())) for medium in scenario.media]
+    links = [link for medium in scenario.media for link in links_of(medium)]
+    return replace(
+        scenario,
+        nodes=(*scenario.nodes, *hubs),
+        links=(*scenario.links, *links),
+        media=(),
+    )
+
+
+def links_of(medium: Medium) -> list[Link]:
+    """Return the links of a medium in a network, as of `over_links`."""
+    mac = medium.mac.csma_cd if medium.mac.plca is None else medium.mac.plca.csma_cd
+    assert mac is not None, "lowering makes nothing else in a network"
+    return [
+        Link(
+            ends=(End(node=stations.node), End(node=medium.name)),
+            ps_per_octet=8 * medium.bit_ps,
+            preamble_octets=mac.preamble_bits // 8,
+            gap_octets=mac.gap_bits // 8,
+            half_duplex=True,
+        )
+        for stations in medium.stations
+    ]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from ethermeter import provenance
 from ethermeter.engines.work import Finished, TrialError, UnderWay, Work
 from ethermeter.faults import InputError
+from ethermeter.nodes import over_links
 from ethermeter.scenario import (
     CoderArrivals,
     OnOffArrivals,
@@ -23,7 +24,7 @@ from ethermeter.stations import charged_ps, groups_of, lengths_of, station_count
 from ethermeter.store import Recorder, RunDirectory, RunError
 from ethermeter.store.files import remove_abandoned
 from ethermeter.store.recorder import plan_hash_of, tidy
-from ethermeter.store.rows import flows_of, is_bus
+from ethermeter.store.rows import flows_of
 from ethermeter.studies import registry
 from ethermeter.trial import LIVE, SIMULATION, THEORY
 
@@ -421,7 +422,6 @@ def evaluate(
     study, live_study = (_study(run.provenance().get(key)) for key in ("study", "live_study"))
     engines = {trial.engine.partition("/")[0] for trial in run.trials()}
     has_flows = any(flows_of(trial.scenario) for trial in run.trials())
-    has_buses = any(is_bus(trial.scenario) for trial in run.trials())
     steps: dict[str, Callable[[Path], Path] | None] = {
         "estimates.json": _written_by("analysis.estimates.write"),
         "positions.json": _written_by(
@@ -430,7 +430,7 @@ def evaluate(
         "claims.json": study.write_claims if study else None,
         "agreement.json": _written_by("analysis.agreement.write", is_wanted=THEORY in engines),
         "bounds.json": _written_by(
-            "analysis.bounds.write", is_wanted=(has_flows and THEORY in engines) or has_buses
+            "analysis.bounds.write", is_wanted=has_flows and THEORY in engines
         ),
         "live-claims.json": (
             live_study.write_measured if live_study and live_study.measured is not None else None
@@ -519,7 +519,7 @@ def _effort_on_medium(scenario: Scenario) -> float:
 def _effort_over_links(scenario: Scenario) -> float:
     """Messages that the flows offer at most, each of which passes several stages."""
     time_ps = scenario.phases.end_ps - scenario.phases.begin_ps
-    octet_ps = min((link.ps_per_octet for link in scenario.links), default=0)
+    octet_ps = min((link.ps_per_octet for link in over_links(scenario).links), default=0)
     total = 0.0
     for flow in scenario.flows:
         if not flow.to:

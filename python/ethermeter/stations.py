@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ethermeter.nodes import is_segment
 from ethermeter.scenario import (
     Arrivals,
     Backoff,
@@ -62,14 +63,16 @@ def constants_of(scenario: Scenario) -> CsmaCd:
 
 
 def groups_of(scenario: Scenario) -> tuple[Group, ...]:
-    """Return the groups of stations of a scenario, in the order of its file."""
+    """Return the groups of stations of a segment, in the order of its file; none of a network."""
+    if not is_segment(scenario):
+        return ()
     stations = [group for medium in scenario.media for group in medium.stations]
     return tuple(map(Group, stations, scenario.flows))
 
 
 def station_count(scenario: Scenario) -> int:
-    """Return the number of stations of a scenario."""
-    return sum(len(group.points) for medium in scenario.media for group in medium.stations)
+    """Return the number of stations of a segment; 0 of a network."""
+    return sum(group.count for group in groups_of(scenario))
 
 
 def points_of(scenario: Scenario) -> list[int]:

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from ethermeter.nodes import is_segment
 from ethermeter.scenario import Scenario
 from ethermeter.theory.assumptions import MODELS, NETWORK_MODELS, Assumptions
 
@@ -224,7 +225,7 @@ def read_trial(line: str, shared: Shared | None = None) -> Trial | str:
     except (ValueError, RecursionError) as error:
         reason = type(error).__name__ if isinstance(error, RecursionError) else error
         return f"expected a scenario: {reason}"
-    engines = _ENGINE_ON_MEDIUM if scenario.media else _ENGINE_OVER_LINKS
+    engines = _ENGINE_ON_MEDIUM if is_segment(scenario) else _ENGINE_OVER_LINKS
     point, seed = plain["point"], plain["seed"]
     is_seed = _is_count(seed) and seed <= LARGEST_SEED
     is_point = isinstance(point, dict) and all(isinstance(text, str) for text in point.values())
@@ -243,12 +244,12 @@ def read_trial(line: str, shared: Shared | None = None) -> Trial | str:
 
 def _shape_fault(scenario: Scenario) -> str:
     """Return what a scenario lacks to be one of an experiment; "" if nothing."""
-    if not scenario.media:
-        return "" if scenario.links else "links between nodes, or a medium"
-    (medium, *others), flows = scenario.media, scenario.flows
-    contends = medium.mac.csma_cd is not None or medium.mac.plca is not None
-    if others or not contends or not 0 < len(flows) == len(medium.stations):
-        return "one medium with CSMA/CD or PLCA, and one flow for each group of its stations"
+    if not scenario.media and not scenario.links:
+        return "links between nodes, or a medium"
+    contends = all(m.mac.csma_cd is not None or m.mac.plca is not None for m in scenario.media)
+    stations = [len(medium.stations) for medium in scenario.media]
+    if not contends or (is_segment(scenario) and not 0 < len(scenario.flows) == stations[0]):
+        return "media with CSMA/CD or PLCA, and on a segment one flow for each group of stations"
     return ""
 
 

@@ -1,6 +1,6 @@
-"""Worst-case bounds of random trees are never passed by simulations of them."""
+"""Worst-case bounds of random trees and buses are never passed by simulations of them."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
@@ -10,8 +10,10 @@ from ethermeter.scenario import Scenario
 from ethermeter.theory.bounds import Bounds, bounds_of
 from ethermeter.trial import core_trial
 
+from tests.support.random_buses import random_bus
 from tests.support.random_networks import random_scenario
 
+Make = Callable[[np.random.Generator], Scenario]
 SHORT_RUN, LONG_RUN = 400, 10_000
 REFUSED = (
     "has no room for its load",
@@ -26,12 +28,12 @@ LEAST_BOUNDED = 0.8
 """Share of the flows that must have a bound."""
 
 
-def passed(seed: int) -> tuple[list[str], int, int]:
-    """Return what a simulation of a random tree has seen beyond its bounds.
+def passed(make: Make, seed: int) -> tuple[list[str], int, int]:
+    """Return what a simulation of a random network has seen beyond its bounds.
 
     With it the number of its flows, and how many of them have a bound.
     """
-    scenario = random_scenario(np.random.default_rng(seed))
+    scenario = make(np.random.default_rng(seed))
     counts, _ = simulated(core_trial(scenario, seed=seed))
     bounds = bounds_of(scenario, budget_s=0.0)
     found = [*_delays(scenario, counts, bounds), *_queues(counts, bounds)]
@@ -39,9 +41,9 @@ def passed(seed: int) -> tuple[list[str], int, int]:
     return [f"seed {seed}: {each}" for each in found], len(bounds.flows), bounded
 
 
-def check(seeds: range) -> None:
+def check(make: Make, seeds: range) -> None:
     """Assert that no simulation passes its bounds, and that most flows have one."""
-    each = [passed(seed) for seed in seeds]
+    each = [passed(make, seed) for seed in seeds]
     assert not [text for found, _, _ in each for text in found]
     assert sum(bounded for _, _, bounded in each) > LEAST_BOUNDED * sum(all_ for _, all_, _ in each)
 
@@ -75,9 +77,18 @@ def _queues(counts: Counts, bounds: Bounds) -> Iterator[str]:
 
 
 def test_simulated_delays_and_queues_stay_within_bounds() -> None:
-    check(range(SHORT_RUN))
+    check(random_scenario, range(SHORT_RUN))
 
 
 @pytest.mark.long
 def test_simulated_delays_and_queues_stay_within_bounds_in_ten_thousand_trees() -> None:
-    check(range(SHORT_RUN, LONG_RUN))
+    check(random_scenario, range(SHORT_RUN, LONG_RUN))
+
+
+def test_simulations_of_buses_behind_gateways_stay_within_bounds() -> None:
+    check(random_bus, range(SHORT_RUN // 4))
+
+
+@pytest.mark.long
+def test_simulations_of_a_thousand_buses_stay_within_bounds() -> None:
+    check(random_bus, range(SHORT_RUN // 4, LONG_RUN // 10))

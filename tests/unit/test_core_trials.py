@@ -137,7 +137,7 @@ def test_both_implementations_count_the_same():
         (("nodes", 0, "kind", "host"), {"ring": 3}, "nodes[0].kind"),
         (("flows", 0, "arrivals"), {"kind": "poisson", "mean_ps": 0}, "flows[0].arrivals"),
         (("flows", 0, "queue_frames"), 5, "flows[0].queue_frames"),
-        (("flows", 0, "to"), ["sun"], "flows[0].to"),
+        (("flows", 0, "response"), {"frames": {"kind": "fixed", "bits": 512}}, "flows[0].response"),
         (("flows", 0, "from"), "moon", "media[0].stations[0].node"),
         (("flows",), [], "media[0].stations[0].node"),
         (("clocks",), "compared", "clocks"),

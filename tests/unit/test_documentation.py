@@ -108,13 +108,17 @@ def test_every_key_of_networks_is_documented():
 
 
 def test_every_example_of_networks_is_sound(tmp_path):
-    whole, model, voice, clocks = re.findall(r"```toml\n(.*?)```", NETWORKS, re.DOTALL)
+    whole, model, segment, voice, clocks = re.findall(r"```toml\n(.*?)```", NETWORKS, re.DOTALL)
     path = tmp_path / "x.toml"
     path.write_text(whole, encoding="utf-8")
     assert load(path).points == 16
     path.write_text(
         whole.replace('name = "sink"', 'name = "sink"\nmodel = "pc"') + model, encoding="utf-8"
     )
+    assert load(path).points == 16
+    wires = '[[network.links]]\nends = ["sender", "s"]            # a group: a link for each host\n'
+    assert wires in whole
+    path.write_text(whole.replace(wires, segment), encoding="utf-8")
     assert load(path).points == 16
     table, host = clocks.split("[[network.hosts]]")
     clocked = whole.replace("[network]\n", table).replace('name = "sender"', host.strip(), 1)

@@ -181,7 +181,8 @@ def test_two_replications_have_intervals_of_what_follows_from_sums_and_of_nothin
     } == FROM_SUMS
     # What was not seen has a limit; that no frame came late or twice is no chance.
     limits = {metric for metric, found in point.estimates.items() if found.has_interval} - FROM_SUMS
-    assert limits == {Metric.LOST_ATTEMPTS, Metric.LOST_BUFFER, Metric.FILTERED, Metric.TIMEOUTS}
+    lost = {Metric.LOST_ATTEMPTS, Metric.LOST_BUFFER, Metric.LOST_DAMAGED}
+    assert limits == {*lost, Metric.FILTERED, Metric.TIMEOUTS}
     assert all(
         point.estimates[metric].high == pytest.approx(-math.log(0.05) / 2) for metric in limits
     )

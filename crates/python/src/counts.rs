@@ -330,7 +330,16 @@ fn ports<'py>(to: &To<'py>, all: &[PortCounts]) -> Made<'py> {
             collisions,
             late_collisions,
             busy_ps,
-            queue_octets_most
+            queue_octets_most,
+            access_ps,
+            access_most_ps,
+            used,
+            yielded,
+            missed,
+            logical_collisions,
+            beacons_lost,
+            status_changes,
+            ok_ps
         ],
         classes: classes(to, all)?,
     )

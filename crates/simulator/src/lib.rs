@@ -35,7 +35,7 @@ use segment::{fast, reference};
 /// If the trial contradicts itself or leaves the range of what can be simulated;
 /// [`Error::Stopped`] if it was stopped.
 pub fn simulate(trial: &Trial, watch: &Watch) -> Result<(Counts, Implementation), Error> {
-    let Some(mac) = mac_of(trial)? else { return network::simulate(trial, watch) };
+    let Some(mac) = mac_of(trial) else { return network::simulate(trial, watch) };
     if is_idealised(mac) {
         return Ok((idealised::run(trial, watch, false)?.0, Implementation::Reference));
     }
@@ -62,7 +62,7 @@ pub fn simulate(trial: &Trial, watch: &Watch) -> Result<(Counts, Implementation)
 /// # Errors
 /// If the trial contradicts itself or leaves the range of what can be simulated.
 pub fn check(trial: &Trial) -> Result<(), Fault> {
-    match mac_of(trial)? {
+    match mac_of(trial) {
         None => network::check(trial),
         Some(mac) if is_idealised(mac) => idealised::compiled(trial).map(drop),
         Some(Mac::Plca(constants)) => CompiledBus::new(trial, constants).map(drop),
@@ -82,15 +82,15 @@ pub fn traces(trial: &Trial) -> Result<[(Counts, Vec<Attempt>); 2], Error> {
     Ok([fast::run(&compiled, &watch, true)?, reference::run(&compiled, mac, &watch)?])
 }
 
-/// The MAC of the scenario's medium; `None` if it has links only.
-fn mac_of(trial: &Trial) -> Result<Option<&Mac>, Fault> {
-    match (&trial.scenario.media[..], trial.scenario.links.len()) {
-        ([], _) => Ok(None),
-        ([medium], 0) => Ok(Some(&medium.mac)),
-        (media, _) => {
-            let allowed = "must be one medium without links, or none";
-            Err(Fault::new("media", allowed).got(media.len()))
+/// The MAC of a segment: one medium, without links, whose flows have no receivers; `None` of a
+/// network.
+fn mac_of(trial: &Trial) -> Option<&Mac> {
+    let scenario = &trial.scenario;
+    match &scenario.media[..] {
+        [medium] if scenario.links.is_empty() && scenario.flows.iter().all(|f| f.to.is_empty()) => {
+            Some(&medium.mac)
         }
+        _ => None,
     }
 }
 

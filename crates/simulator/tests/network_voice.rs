@@ -6,7 +6,7 @@ mod common;
 use common::network::trial;
 use common::{simulate, S, US};
 use ethermeter_simulator::network::{traces, Traced};
-use ethermeter_trial::counts::{FlowCounts, FlowVoice};
+use ethermeter_trial::counts::{FlowCounts, FlowVoice, LOSSES};
 use ethermeter_trial::Trial;
 use serde_json::{json, Value};
 
@@ -62,7 +62,7 @@ fn of(flow: &FlowCounts) -> &FlowVoice {
     flow.voice.as_ref().expect("voice")
 }
 
-fn sum(lost: [u64; 5]) -> u64 {
+fn sum(lost: [u64; LOSSES.len()]) -> u64 {
     lost.iter().sum()
 }
 

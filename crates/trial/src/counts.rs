@@ -12,7 +12,7 @@ use ethermeter_traffic::clock::rounds::ClockEstimate;
 use ethermeter_traffic::packets::HostSamples;
 
 /// Where a frame of a network may be lost or end elsewhere than at its destination.
-pub const LOSSES: [&str; 5] = ["queue", "buffer", "filtered", "ignored", "attempts"];
+pub const LOSSES: [&str; 6] = ["queue", "buffer", "filtered", "ignored", "attempts", "damaged"];
 
 /// Filled buckets of a histogram, in rising order: lowest time, lowest time of the next bucket, and
 /// how many values it holds.
@@ -32,7 +32,9 @@ pub struct Counts {
     pub stations: StationCounts,
     /// Flows of a network, in the order of the scenario.
     pub flows: Vec<FlowCounts>,
-    /// Ports of a network: 2l and 2l + 1 are the ends of link l.
+    /// Ports of a network: 2l and 2l + 1 are the ends of link l. After the links come the stations
+    /// on its media, in the order of the scenario: first the port of the station, then one that
+    /// counts nothing.
     pub ports: Vec<PortCounts>,
     /// Nodes of a network, in the order of the scenario.
     pub nodes: NodeCounts,
@@ -466,6 +468,25 @@ pub struct PortCounts {
     pub queue_octets_most: u64,
     /// Classes of its queue, in the order of the scenario; empty where it has one queue.
     pub classes: Vec<ClassCounts>,
+    /// On a shared medium: the sum over frames sent of the access delay, from the head of the queue
+    /// to the first bit,
+    pub access_ps: u64,
+    /// the largest of them,
+    pub access_most_ps: u64,
+    /// and, where it has PLCA, own opportunities in which it sent,
+    pub used: u64,
+    /// those that it let pass,
+    pub yielded: u64,
+    /// those in which it held the line in vain, or another station sent,
+    pub missed: u64,
+    /// attempts that met a logical collision,
+    pub logical_collisions: u64,
+    /// beacons that it did not hear,
+    pub beacons_lost: u64,
+    /// changes of its status,
+    pub status_changes: u64,
+    /// and the time in which its status was OK.
+    pub ok_ps: u64,
 }
 
 /// What is counted of nodes; one entry a node.

@@ -9,6 +9,7 @@ import numpy as np
 from ethermeter.analysis.estimates import grouped, summarised
 from ethermeter.analysis.interval import Estimate, Floats
 from ethermeter.analysis.tables import PS_PER_S, Integers, Trial, codes
+from ethermeter.nodes import over_links
 from ethermeter.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ def estimate(trials: Sequence[Trial], ports: "pa.Table") -> tuple[PortPoint, ...
 
 def _ports(scenario: Scenario, columns: Mapping[str, Floats]) -> Iterator[Port]:
     """Estimate every port from its figures, arrays of shape `(replications, ports)`."""
-    phases, links = scenario.phases, scenario.links
+    phases, links = scenario.phases, over_links(scenario).links
     window_ps = phases.measure_to_ps - phases.measure_from_ps
     window_s = window_ps / PS_PER_S
     gap_ps = np.repeat([float(link.gap_octets * link.ps_per_octet) for link in links], 2)
@@ -147,8 +148,9 @@ def _estimates(values: Floats) -> list[Estimate]:
 
 def media_of(scenario: Scenario) -> Integers:
     """Return the medium of every port: its own, or one for all half-duplex links at hubs."""
-    links = scenario.links
-    hubs = {node.name for node in scenario.nodes if node.kind.hub is not None}
+    network = over_links(scenario)
+    links = network.links
+    hubs = {node.name for node in network.nodes if node.kind.hub is not None}
     domain = list(range(len(links)))
     first_at: dict[str, int] = {}
     for number, link in enumerate(links):

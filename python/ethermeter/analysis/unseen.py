@@ -18,6 +18,7 @@ import numpy as np
 from ethermeter.analysis.interval import Estimate, Floats, no_event, no_failure, no_success
 from ethermeter.analysis.tables import window_s
 from ethermeter.metrics import Metric
+from ethermeter.nodes import is_segment
 from ethermeter.scenario import CoderArrivals, SamplesLengths, Scenario
 
 SAMPLES = (Metric.SAMPLE_LOSS, Metric.SPEECH_LOSS)
@@ -30,7 +31,13 @@ COUNTS = frozenset(
     {
         *(Metric.DISCARDED, Metric.DROPPED, Metric.RESUMED, Metric.LATE_COLLISIONS, Metric.DAMAGED),
         *(Metric.SAMPLES_LOST, Metric.SAMPLES_LOST_HOST, Metric.REORDERED, Metric.DUPLICATES),
-        *(Metric.TIMED_OUT, Metric.LOST_QUEUE, Metric.LOST_BUFFER, Metric.LOST_ATTEMPTS),
+        *(
+            Metric.TIMED_OUT,
+            Metric.LOST_QUEUE,
+            Metric.LOST_BUFFER,
+            Metric.LOST_ATTEMPTS,
+            Metric.LOST_DAMAGED,
+        ),
         *(Metric.FILTERED, Metric.IGNORED, Metric.RETRANSMITTED, Metric.TIMEOUTS),
     }
 )
@@ -65,7 +72,7 @@ def exposure(metric: Metric, counted: Mapping[Metric, Floats], scenario: Scenari
         return of(Metric.FRAMES)
     if metric != Metric.LOSS:
         return np.ones_like(nothing)
-    if not scenario.media:
+    if not is_segment(scenario):
         return of(Metric.OFFERED_RATE) * window_s(scenario)
     return of(Metric.FRAMES) + of(Metric.DROPPED) + of(Metric.DISCARDED)
 
@@ -82,7 +89,7 @@ def _packets(samples: Floats, frames: Floats, messages: Floats, scenario: Scenar
         if isinstance(flow.arrivals, CoderArrivals) and isinstance(flow.frames, SamplesLengths)
     ]
     if len(most) == len(flows):
-        return frames if scenario.media else messages
+        return frames if is_segment(scenario) else messages
     return samples / max(most, default=1.0)
 
 

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from ethermeter.engines import simulation
+from ethermeter.nodes import is_segment
 from ethermeter.store.rows import TrialRows
 from ethermeter.trial import SIMULATION, THEORY, read_trial
 
@@ -26,7 +27,7 @@ def answer(line: str, watch: "Watch | None" = None) -> TrialRows:
     # On demand: a simulation needs no theories, nor what these import.
     from ethermeter.engines import theory
 
-    if engine == THEORY and not trial.scenario.media:
+    if engine == THEORY and not is_segment(trial.scenario):
         from ethermeter.engines import network_theory
 
         return network_theory.run_trial(trial, *rest)

@@ -8,6 +8,7 @@ from ethermeter.engines.offered import paths_of, talking_share
 from ethermeter.engines.table import Table
 from ethermeter.metrics import Metric
 from ethermeter.metrics.formulas import PS_PER_S, of_entity, pooled
+from ethermeter.nodes import over_links
 from ethermeter.scenario import CoderArrivals, Flow, Scenario
 from ethermeter.store.rows import FLOW_VOICE_METRICS
 from ethermeter.voice import CODECS, e_model, mouth_to_ear
@@ -119,7 +120,7 @@ def _loads(scenario: Scenario) -> tuple[Floats, float]:
 
     It is the rate of samples over that of the slowest link of the path.
     """
-    links = scenario.links
+    links = over_links(scenario).links
     together: dict[tuple[int, str], float] = {}
     each = np.zeros(len(scenario.flows))
     for at, (flow, path) in enumerate(zip(scenario.flows, paths_of(scenario), strict=True)):

@@ -24,11 +24,12 @@ ENDED = {
     Metric.LOST_QUEUE: "queue",
     Metric.LOST_BUFFER: "buffer",
     Metric.LOST_ATTEMPTS: "attempts",
+    Metric.LOST_DAMAGED: "damaged",
     Metric.FILTERED: "filtered",
     Metric.IGNORED: "ignored",
 }
 """Where copies of frames end before their destination, by the cause in `LOSSES`."""
-LOST = (Metric.LOST_QUEUE, Metric.LOST_BUFFER, Metric.LOST_ATTEMPTS)
+LOST = (Metric.LOST_QUEUE, Metric.LOST_BUFFER, Metric.LOST_ATTEMPTS, Metric.LOST_DAMAGED)
 """Of these, those where the destination misses a copy."""
 COUNTS = (
     *(Metric.REORDERED, Metric.DUPLICATES, Metric.TIMED_OUT, Metric.MESSAGES, Metric.DROPPED),

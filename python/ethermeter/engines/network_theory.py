@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from ethermeter.counts import Floats, Integers
 from ethermeter.metrics import Caution, Masks, Metric, caution_mask
+from ethermeter.nodes import over_links
 from ethermeter.scenario import Scenario
 from ethermeter.store.rows import (
     CLASS_COLUMNS,
@@ -161,7 +162,7 @@ def _port_rows(ports: Sequence[PortBound]) -> Integers:
 
 def _class_rows(scenario: Scenario, ports: Sequence[PortBound]) -> Integers:
     """Return bounds by class of the ports that have classes."""
-    owners = [end.node for link in scenario.links for end in link.ends]
+    owners = [end.node for link in over_links(scenario).links for end in link.ends]
     with_classes = {
         node.name
         for node in scenario.nodes

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ethermeter.framing import message_octets
+from ethermeter.nodes import over_links
 from ethermeter.scenario import (
     CoderArrivals,
     ConstantTimes,
@@ -39,8 +40,8 @@ def overloaded(scenario: Scenario) -> npt.NDArray[np.bool_]:
     acknowledgements, or whose source is filled by a process, offer no more than is carried.
     Responses, and stages of nodes other than the sender, are not counted.
     """
-    flows, links = scenario.flows, scenario.links
-    kinds = {node.name: node.kind for node in scenario.nodes}
+    flows, network = scenario.flows, over_links(scenario)
+    links, kinds = network.links, {node.name: node.kind for node in network.nodes}
     own = {end.node: link for link in links for end in link.ends}
     load: dict[tuple[int, str], float] = {}
     paths = paths_of(scenario)
@@ -99,8 +100,9 @@ def _is_open(flow: Flow) -> bool:
 
 def _neighbours(scenario: Scenario) -> dict[str, list[tuple[int, str]]]:
     """Links of every node with the node at the other end."""
-    neighbours: dict[str, list[tuple[int, str]]] = {node.name: [] for node in scenario.nodes}
-    for number, link in enumerate(scenario.links):
+    network = over_links(scenario)
+    neighbours: dict[str, list[tuple[int, str]]] = {node.name: [] for node in network.nodes}
+    for number, link in enumerate(network.links):
         first, second = (end.node for end in link.ends)
         neighbours[first].append((number, second))
         neighbours[second].append((number, first))

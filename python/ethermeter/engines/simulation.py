@@ -21,6 +21,7 @@ from ethermeter.engines.flows import Measured, flow_table
 from ethermeter.engines.plca import plca_table
 from ethermeter.engines.stations import station_table, station_voice_table
 from ethermeter.engines.table import Table
+from ethermeter.nodes import is_segment
 from ethermeter.scenario import Scenario
 from ethermeter.store.rows import (
     BATCH_COUNTS,
@@ -135,7 +136,7 @@ def _tables(
 ) -> list[Table]:
     """Return the tables of a trial by the entities that its scenario has: stations or flows."""
     voice = has_voice(scenario)
-    if scenario.media:
+    if is_segment(scenario):
         others = [station_voice_table(scenario, counts)] if voice else []
         others += [plca_table(counts)] if has_plca(scenario) else []
         return [station_table(scenario, counts), *others]

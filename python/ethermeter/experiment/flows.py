@@ -190,7 +190,7 @@ class _Maker:
             self._check_messages()
         self.faults.raise_all()
         made: list[ExpandedFlow] = []
-        links = {end.node: link for link in reversed(self.network.links) for end in link.ends}
+        links = {end.node: link for link in reversed(self.network.every_link) for end in link.ends}
         known: dict[tuple[int, ...], scenario.Flow | None] = {}
         for name, sender, receivers in ends:
             link = links[sender]

@@ -10,7 +10,7 @@ from ethermeter import topology
 from ethermeter.experiment import plca
 from ethermeter.experiment.segment import Segment
 from ethermeter.experiment.stations import PLACEMENTS, StationGroup
-from ethermeter.faults import Faults, shown
+from ethermeter.faults import Faults, KeyPath, shown
 from ethermeter.topology import TopologyError
 
 COAX_VELOCITY = Fraction(77, 100)
@@ -31,6 +31,18 @@ _KINDS = ("length", "round_trip", "star", "delays")
 
 
 @dataclass(frozen=True, slots=True)
+class Group:
+    """Where a file says that some stations are: its keys are those of the table at `path`."""
+
+    path: KeyPath
+    count: int
+    position: Fraction | None
+    positions: Sequence[Fraction] | None
+    cluster: int | None
+    per_cluster: Sequence[int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Layout:
     """Attachment points of stations, and the delays between them."""
 
@@ -45,6 +57,14 @@ class Layout:
     """
 
 
+def group_at(group: StationGroup, index: int) -> Group:
+    """Return where the stations of a group are."""
+    path = ("stations", index)
+    return Group(
+        path, group.count, group.position, group.positions, group.cluster, group.per_cluster
+    )
+
+
 def placement(group: StationGroup) -> tuple[object, ...]:
     """Return all that a layout depends on in a group, to tell equal ones."""
     positions = None if group.positions is None else tuple(group.positions)
@@ -52,8 +72,10 @@ def placement(group: StationGroup) -> tuple[object, ...]:
     return group.count, group.position, positions, group.cluster, per_cluster
 
 
-def layout(segment: Segment, groups: Sequence[StationGroup], *, file: str) -> Layout:
-    """Return the layout of a segment.
+def layout(
+    segment: Segment, groups: Sequence[Group], *, file: str, path: KeyPath = ("segment",)
+) -> Layout:
+    """Return the layout of a segment, whose table is at `path`.
 
     Raises
     ------
@@ -61,11 +83,12 @@ def layout(segment: Segment, groups: Sequence[StationGroup], *, file: str) -> La
         With the faults that leave it without one.
 
     """
-    faults = Faults(file)
-    _check_segment(segment, faults)
+    faults, of_segment = Faults(file), Faults(file, path)
+    _check_segment(segment, of_segment)
+    faults.found += of_segment.found
     size = _points_of(segment)
-    for index, group in enumerate(groups):
-        _check_group(group, index, segment=segment, size=size, faults=faults)
+    for group in groups:
+        _check_group(group, segment=segment, size=size, faults=faults)
     faults.raise_all()
     tap_ps = _tap_ps(segment)
     if size is None:
@@ -85,7 +108,7 @@ def layout(segment: Segment, groups: Sequence[StationGroup], *, file: str) -> La
         except TopologyError as error:
             row = segment.delays[error.index[0]]
             given = f"{row[error.index[1]]} ps" if len(error.index) > 1 else f"{len(row)} entries"
-            raise faults.error(("segment", "delays", *error.index), given, str(error)) from None
+            raise of_segment.error(("delays", *error.index), given, str(error)) from None
     return Layout(points, size, delays_ps)
 
 
@@ -93,17 +116,17 @@ def _check_segment(segment: Segment, faults: Faults) -> None:
     given = [kind for kind in _KINDS if getattr(segment, kind) is not None]
     if len(given) != 1:
         allowed = "expected exactly one of length, round_trip, star, delays"
-        faults.add(("segment",), ", ".join(given) or "(missing)", allowed)
+        faults.add((), ", ".join(given) or "(missing)", allowed)
         return
     if segment.velocity is not None and given[0] not in ("length", "star"):
         allowed = f"not allowed with {given[0]}, which is a time already"
-        faults.add(("segment", "velocity"), float(segment.velocity), allowed)
+        faults.add(("velocity",), float(segment.velocity), allowed)
     if segment.clusters is not None and given[0] in ("star", "delays"):
         allowed = f"not allowed with {given[0]}; clusters are along a length or a round_trip"
-        faults.add(("segment", "clusters"), segment.clusters, allowed)
+        faults.add(("clusters",), segment.clusters, allowed)
     if segment.star is not None and (segment.star.radius is None) == (segment.star.radii is None):
         value = "(missing)" if segment.star.radius is None else "radius, radii"
-        faults.add(("segment", "star"), value, "expected exactly one of radius and radii")
+        faults.add(("star",), value, "expected exactly one of radius and radii")
     if segment.round_trip is not None:
         _check_round_trip(segment, segment.round_trip, faults)
 
@@ -126,22 +149,20 @@ def _check_round_trip(segment: Segment, round_trip_ps: int, faults: Faults) -> N
     elif tap_ps is not None and 4 * tap_ps > round_trip_ps:
         allowed = f"expected at most a quarter of round_trip, {quarter}, which includes the taps"
     if allowed:
-        faults.add(("segment", key), f"{value} ps", allowed)
+        faults.add((key,), f"{value} ps", allowed)
 
 
-def _check_group(
-    group: StationGroup, index: int, *, segment: Segment, size: int | None, faults: Faults
-) -> None:
+def _check_group(group: Group, *, segment: Segment, size: int | None, faults: Faults) -> None:
     def wrong(key: str, allowed: str, value: object = None) -> None:
         if value is None:
             value = getattr(group, key)
             value = f"{len(value)} of them" if isinstance(value, list) else value
-        faults.add(("stations", index, key), value, allowed)
+        faults.add((*group.path, key), value, allowed)
 
     given = [key for key in PLACEMENTS if getattr(group, key) is not None]
     if len(given) > 1:
         allowed = f"expected at most one of {', '.join(PLACEMENTS)}"
-        faults.add(("stations", index), ", ".join(given), allowed)
+        faults.add(group.path, ", ".join(given), allowed)
         return
     if "position" in given or "positions" in given:
         points = [group.position] if group.position is not None else group.positions or []
@@ -212,7 +233,7 @@ def _delays_between_points(segment: Segment, *, tap_ps: int) -> topology.Matrix:
     return topology.cable(points, tap_ps=tap_ps)
 
 
-def _dealt(groups: Sequence[StationGroup], *, size: int) -> tuple[tuple[int, ...], ...]:
+def _dealt(groups: Sequence[Group], *, size: int) -> tuple[tuple[int, ...], ...]:
     """Deal stations to points in rotation, which goes on from group to group."""
     first = 0
     dealt = []
@@ -228,7 +249,7 @@ def _dealt(groups: Sequence[StationGroup], *, size: int) -> tuple[tuple[int, ...
     return tuple(dealt)
 
 
-def _along_the_cable(segment: Segment, groups: Sequence[StationGroup], *, tap_ps: int) -> Layout:
+def _along_the_cable(segment: Segment, groups: Sequence[Group], *, tap_ps: int) -> Layout:
     """Lay stations out along the cable: at their positions, or else equally spaced."""
     velocity = _velocity(segment)
     unplaced = sum(

@@ -19,7 +19,7 @@ from ethermeter.experiment import plca
 from ethermeter.experiment.document import validated
 from ethermeter.experiment.flows import MOST_FLOWS, ExpandedFlow, Flow, expanded_flows
 from ethermeter.experiment.key_paths import Sweep
-from ethermeter.experiment.layout import Layout, layout, placement
+from ethermeter.experiment.layout import Layout, group_at, layout, placement
 from ethermeter.experiment.network import ExpandedNetwork, Network, expanded_network
 from ethermeter.experiment.origin import Origins
 from ethermeter.experiment.phases import Phases, Theory, assumed, schedule
@@ -187,14 +187,13 @@ class Scenarios:
         faults: Faults,
     ) -> Sequence[scenario.PlcaNodes | None]:
         """Return PLCA of each group."""
-        wanted = [Wanted(group.plca, group.count) for group in groups]
+        wanted = [
+            Wanted(group.plca, group.count, bool(group.down), ("stations", index))
+            for index, group in enumerate(groups)
+        ]
         if constants.mac.plca is not None:
             return nodes_of(segment.plca, wanted, faults)
-        for index, group in enumerate(groups):
-            for key in ("plca", "down"):
-                if getattr(group, key) is not None:
-                    allowed = f'expected "{plca.STANDARD}" with stations.{index}.{key}'
-                    faults.add(("segment", "standard"), f'"{segment.standard}"', allowed)
+        plca.refuse(wanted, segment.standard, ("segment", "standard"), faults)
         return [None] * len(groups)
 
     def _scenario_on_medium(
@@ -230,7 +229,8 @@ class Scenarios:
         )
 
     def _layout(self, segment: Segment, groups: Sequence[StationGroup]) -> Layout:
-        found = layout(segment, groups, file=self._file)
+        places = [group_at(group, index) for index, group in enumerate(groups)]
+        found = layout(segment, places, file=self._file)
         self._delays += found.size**2
         if self._delays > MOST_DELAYS:
             allowed = (
@@ -294,6 +294,7 @@ class Scenarios:
         made = Scenario(
             nodes=tuple(network.nodes),
             links=tuple(network.links),
+            media=tuple(network.media),
             flows=tuple([each.flow for each in sent]),
             clocks=network.clocks,
             phases=phases,
@@ -302,7 +303,9 @@ class Scenarios:
         found = _core.check_trial(core_trial(made))
         if found is not None:
             flow_origins = [each.origin for each in sent]
-            origins = Origins(network.node_origins, network.link_origins, flow_origins)
+            origins = Origins(
+                network.node_origins, network.link_origins, flow_origins, network.station_origins
+            )
             document = self._assigned((), enumerate(choice))
             raise InputError([origins.fault(found, made, document, file=self._file)])
         return made

@@ -1,7 +1,8 @@
-"""[network]: hosts, switches, routers, hubs and links; the same as in a plan, group by group."""
+"""[network]: hosts, switches, routers, hubs, segments and links, as in a plan, group by group."""
 
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints, model_validator
@@ -27,7 +28,14 @@ from ethermeter.experiment.components import (
     switch_plan,
 )
 from ethermeter.experiment.layout import TWISTED_PAIR_VELOCITY
+from ethermeter.experiment.network_segments import (
+    Attached,
+    NetworkSegment,
+    check_link,
+    medium_of,
+)
 from ethermeter.experiment.origin import Origin, lowered
+from ethermeter.experiment.plca import GroupPlca, Outages
 from ethermeter.experiment.quantity import (
     ClockDrift,
     ClockOffset,
@@ -42,8 +50,9 @@ from ethermeter.experiment.quantity import (
     time_up_to,
     written,
 )
+from ethermeter.experiment.segment import MOST_PLACES
 from ethermeter.faults import Faults, KeyPath, dotted, shown
-from ethermeter.nodes import classes_of, kind_of
+from ethermeter.nodes import classes_of, kind_of, links_of
 from ethermeter.units import PS_PER_S
 
 MOST_NODES = 1000
@@ -145,7 +154,7 @@ class Hub(Table):
 
 
 class Link(Table):
-    """A cable between two nodes, or one to each host of a group."""
+    """A cable between two nodes, or one to each host of a group; or nodes at a segment."""
 
     ends: Annotated[list[Name], Field(min_length=2, max_length=2)]
     """Names of what it joins; of a group, every host has a link of its own."""
@@ -170,6 +179,16 @@ class Link(Table):
     """Inter-frame gap."""
     half_duplex: bool | None = None
     """Whether only one end may send at a time; if absent, a hub's links are so and others not."""
+    position: Length | None = None
+    """At a segment: where along its length the nodes are."""
+    positions: Annotated[list[Length], Field(min_length=1, max_length=MOST_NODES)] | None = None
+    """The same of each host of a group."""
+    cluster: Annotated[int, Field(ge=0, le=MOST_PLACES - 1)] | None = None
+    """At a segment: the cluster, branch or row of `delays` where the nodes are, from 0."""
+    plca: GroupPlca | None = None
+    """At a segment of 10BASE-T1S: PLCA of the nodes, where it differs from that of the segment."""
+    down: Outages | None = None
+    """At a segment of 10BASE-T1S: when the nodes are silent."""
 
     @model_validator(mode="after")
     def _one_way(self) -> "Link":
@@ -181,7 +200,7 @@ class Link(Table):
 
 
 class Network(Table):
-    """Hosts, switches, routers, hubs and links: a forest, for no two nodes may be joined twice."""
+    """Nodes, segments and the links that join them: a forest, for no two may be joined twice."""
 
     rate: OctetTime | None = None
     """Bit rate of links that say nothing else."""
@@ -201,6 +220,10 @@ class Network(Table):
     """Routers."""
     hubs: Annotated[list[Hub], Field(max_length=MOST_NODES)] = Field(default_factory=list)
     """Hubs."""
+    segments: Annotated[list[NetworkSegment], Field(max_length=MOST_NODES)] = Field(
+        default_factory=list
+    )
+    """Segments that nodes share."""
     links: Annotated[list[Link], Field(min_length=1, max_length=MOST_NODES)]
     """Links."""
 
@@ -214,6 +237,10 @@ class ExpandedNetwork:
     node_origins: list[Origin] = field(default_factory=list)
     """Where the file sets the values of each node."""
     link_origins: list[Origin] = field(default_factory=list)
+    media: list[scenario.Medium] = field(default_factory=list)
+    """Segments, with their stations."""
+    station_origins: list[list[Origin]] = field(default_factory=list)
+    """Of each segment those of its stations."""
     members: dict[str, list[str]] = field(default_factory=dict)
     """The hosts of every host and group of hosts, by its name."""
     groups: set[str] = field(default_factory=set)
@@ -227,12 +254,17 @@ class ExpandedNetwork:
     _with_classes: set[str] | None = None
     _neighbours: dict[str, list[str]] = field(default_factory=dict)
 
+    @property
+    def every_link(self) -> tuple[scenario.Link, ...]:
+        """Its links and those of its segments, as of `ethermeter.nodes.over_links`."""
+        return (*self.links, *[link for medium in self.media for link in links_of(medium)])
+
     def has_classes_between(self, sender: str, receiver: str) -> bool:
         """Whether a port on the path between two hosts has traffic classes."""
         if self._with_classes is None:
             self._with_classes = {node.name for node in self.nodes if classes_of(node)}
-            self._neighbours = {node.name: [] for node in self.nodes}
-            for link in self.links:
+            self._neighbours = {name: [] for name in self.kinds}
+            for link in self.every_link:
                 first, second = (end.node for end in link.ends)
                 self._neighbours[first].append(second)
                 self._neighbours[second].append(first)
@@ -260,6 +292,8 @@ def expanded_network(network: Network, *, file: str) -> ExpandedNetwork:
     maker = _Maker(network, file)
     maker.make_nodes()
     maker.make_links()
+    maker.make_segments()
+    maker.check_links()
     maker.check_classes()
     maker.check_clocks()
     maker.faults.raise_all()
@@ -274,11 +308,13 @@ class _Maker:
         self.faults = Faults(file)
         self.made = ExpandedNetwork()
         self._path_of: dict[str, KeyPath] = {}  # of every name
+        self._attached: dict[str, list[Attached]] = {each.name: [] for each in network.segments}
 
     def make_nodes(self) -> None:
         network = self.network
         total = sum(group.count or 1 for group in network.hosts)
-        total += len(network.switches) + len(network.routers) + len(network.hubs)
+        total += len(network.switches) + len(network.routers)
+        total += len(network.hubs) + len(network.segments)
         if total > MOST_NODES:
             self.faults.add(("network",), f"{total} nodes", f"expected at most {MOST_NODES}")
             return
@@ -293,6 +329,9 @@ class _Maker:
         for index, hub in enumerate(network.hubs):
             kind = scenario.Kind(hub=lowered(scenario.Hub, hub))
             self._node(hub.name, kind, Origin(("network", "hubs", index)))
+        for index, segment in enumerate(network.segments):
+            self._name(segment.name, ("network", "segments", index))
+            self.made.kinds[segment.name] = "segment"
 
     def _hosts(self, group: HostGroup, path: KeyPath) -> None:
         model, origin = self._model(group, path, HOST_KEYS)
@@ -361,7 +400,7 @@ class _Maker:
 
     def check_classes(self) -> None:
         """Find classes at half-duplex links, and idle slopes beyond a link."""
-        ends = [(end.node, link) for link in self.made.links for end in link.ends]
+        ends = [(end.node, link) for link in self.made.every_link for end in link.ends]
         links: dict[str, list[scenario.Link]] = {name: [] for name in self.made.kinds}
         for name, link in ends:
             links[name].append(link)
@@ -395,6 +434,8 @@ class _Maker:
         tree.update({name: number for number, name in enumerate(kinds)})
         for index, link in enumerate(self.network.links):
             path: KeyPath = ("network", "links", index)
+            if self._attach(link, path):
+                continue
             origin = self._link_origin(link, path)
             delay_ps = link.delay or 0
             if link.length is not None:
@@ -422,9 +463,43 @@ class _Maker:
                 )
                 self.made.links.append(made)
                 self.made.link_origins.append(origin)
+
+    def _attach(self, link: Link, path: KeyPath) -> bool:
+        """Take up a link to a segment; whether it is one."""
+        sides = [side for side, name in enumerate(link.ends) if name in self._attached]
+        faults = Faults(self.faults.file, path)
+        check_link(link, is_of_segment=bool(sides), faults=faults)
+        self.faults.found += faults.found
+        if not sides:
+            return False
+        segment, other = link.ends[sides[0]], link.ends[1 - sides[0]]
+        if self.made.kinds.get(other) in ("segment", "hub"):
+            allowed = "expected a host, a group of hosts, a switch or a router at a segment"
+            self.faults.add((*path, "ends", 1 - sides[0]), shown(other), allowed)
+            return True
+        pairs = self._pairs(link, path)
+        for ends in pairs:
+            self._join(self.made.tree, ends, path)
+        nodes = [name for ends in pairs for name in ends if name != segment]
+        if nodes:
+            self._attached[segment].append(Attached(nodes, link, path))
+        return True
+
+    def make_segments(self) -> None:
+        for index, segment in enumerate(self.network.segments):
+            attached = self._attached[segment.name]
+            path: KeyPath = ("network", "segments", index)
+            make = partial(medium_of, segment, attached, path, file=self.faults.file)
+            if (medium := self.faults.of(make)) is not None:
+                self.made.media.append(medium)
+                origins = [Origin(each.path) for each in attached for _ in each.nodes]
+                self.made.station_origins.append(origins)
+
+    def check_links(self) -> None:
         used = Counter(end.node for link in self.made.links for end in link.ends)
+        used.update(name for each in self._attached.values() for of in each for name in of.nodes)
         for name, path in self._path_of.items():
-            if kinds.get(name) == "host" and used[name] != 1:
+            if self.made.kinds.get(name) == "host" and used[name] != 1:
                 allowed = f"expected a host to have exactly one link, this one has {used[name]}"
                 self.faults.add(path, name, allowed)
 

@@ -147,6 +147,8 @@ class Origins:
     nodes: Sequence[Origin] = ()
     links: Sequence[Origin] = ()
     flows: Sequence[Origin] = ()
+    stations: Sequence[Sequence[Origin]] = ()
+    """Of each segment those of its stations."""
 
     def key(self, path: str, made: scenario.Scenario, document: object) -> KeyPath:
         """Return the key of a file (its tables) from which a value of its scenario comes.
@@ -158,6 +160,10 @@ class Origins:
             case ["nodes" | "links" | "flows" as kind, int(number), *rest]:
                 origin, value = getattr(self, kind)[number], getattr(made, kind)[number]
                 return _key(origin, value, rest, document)
+            case ["media", int(medium), "stations", int(number), *_]:
+                return self.stations[medium][number].path
+            case ["media", int(medium), *_]:
+                return "network", "segments", medium
             case ["batches"]:
                 return "run", "batches"
             case ["phases" | "flows" as top, *_]:

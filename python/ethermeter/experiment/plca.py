@@ -21,7 +21,7 @@ from ethermeter.experiment.quantity import (
     time_up_to,
     written,
 )
-from ethermeter.faults import Faults
+from ethermeter.faults import Faults, KeyPath, dotted
 from ethermeter.scenario import CsmaCd
 
 STANDARD = "10base-t1s"
@@ -152,6 +152,10 @@ class Wanted:
 
     group: GroupPlca | None
     count: int
+    is_down: bool
+    """Whether its stations are silent at times."""
+    path: KeyPath
+    """Where its table is."""
 
 
 def medium_of(
@@ -186,25 +190,34 @@ def nodes_of(
     """
     uses = [_is_on(segment, wanted.group) for wanted in groups]
     given = [
-        _given_ids(wanted, index, faults) if used else None
-        for index, (used, wanted) in enumerate(zip(uses, groups, strict=True))
+        _given_ids(wanted, faults) if used else None
+        for used, wanted in zip(uses, groups, strict=True)
     ]
     taken = {id for ids in given if ids is not None for of in ids for id in of}
     free = iter([id for id in range(MOST_IDS) if id not in taken])
     ids: list[NodeIds | None] = []
-    for index, (used, wanted, known) in enumerate(zip(uses, groups, given, strict=True)):
+    for used, wanted, known in zip(uses, groups, given, strict=True):
         found = known
         if used and found is None:
             found = tuple([(id,) for _, id in zip(range(wanted.count), free, strict=False)])
             if len(found) < wanted.count:
                 allowed = f"expected at most {MOST_IDS} node IDs in all (802.3-2022 clause 148)"
-                faults.add(("stations", index, "count"), wanted.count, allowed)
+                faults.add((*wanted.path, "count"), wanted.count, allowed)
         ids.append(found)
     highest = max((id for found in ids for of in found or () for id in of), default=0)
     return [
         None if found is None else _nodes(segment, wanted.group, found, highest + 1)
         for wanted, found in zip(groups, ids, strict=True)
     ]
+
+
+def refuse(groups: Sequence[Wanted], standard: str, path: KeyPath, faults: Faults) -> None:
+    """Find what only 10BASE-T1S has at groups of another standard, whose key is at `path`."""
+    for wanted in groups:
+        for key, is_given in (("plca", wanted.group is not None), ("down", wanted.is_down)):
+            if is_given:
+                allowed = f'expected "{STANDARD}" with {dotted((*wanted.path, key))}'
+                faults.add(path, f'"{standard}"', allowed)
 
 
 def _is_on(segment: SegmentPlca | None, group: GroupPlca | None) -> bool:
@@ -215,14 +228,14 @@ def _is_on(segment: SegmentPlca | None, group: GroupPlca | None) -> bool:
     return group is not None
 
 
-def _given_ids(wanted: Wanted, index: int, faults: Faults) -> NodeIds | None:
+def _given_ids(wanted: Wanted, faults: Faults) -> NodeIds | None:
     if wanted.group is None or (ids := wanted.group.ids) is None:
         return None
     if wanted.count == 1:
         return (tuple([id for of in ids for id in of]),)
     if len(ids) != wanted.count:
         allowed = f"expected a node ID, or a list of them, for each of the {wanted.count} stations"
-        faults.add(("stations", index, "plca", "node-id"), f"{len(ids)} entries", allowed)
+        faults.add((*wanted.path, "plca", "node-id"), f"{len(ids)} entries", allowed)
     return ids
 
 

@@ -21,7 +21,7 @@ from ethermeter.experiment.quantity import (
     number,
     written,
 )
-from ethermeter.faults import Faults
+from ethermeter.faults import Faults, KeyPath, dotted
 from ethermeter.scenario import CsmaCd
 
 
@@ -130,8 +130,8 @@ class Constants:
     max_stations: int
 
 
-def constants_of(segment: Segment, *, file: str) -> Constants:
-    """Return the constants of a segment.
+def constants_of(segment: Segment, *, file: str, path: KeyPath = ("segment",)) -> Constants:
+    """Return the constants of a segment, whose table is at `path`.
 
     Raises
     ------
@@ -139,7 +139,7 @@ def constants_of(segment: Segment, *, file: str) -> Constants:
         If a time is no whole number of bits, or the gap contradicts itself.
 
     """
-    faults = Faults(file, ("segment",))
+    faults = Faults(file, path)
     standard = standards()[segment.standard]
     bit_ps = standard["bit_ps"] if segment.rate is None else segment.rate
     bits = {key: standard[f"{key}_bits"] for key in ("slot", "gap", "gap_part1", "preamble", "jam")}
@@ -168,7 +168,7 @@ def constants_of(segment: Segment, *, file: str) -> Constants:
     if not has_plca:
         for key in ONLY_10BASE_T1S:
             if getattr(segment, key):
-                allowed = f'expected "{plca.STANDARD}" with segment.{key}'
+                allowed = f'expected "{plca.STANDARD}" with {dotted((*path, key))}'
                 faults.add(("standard",), f'"{segment.standard}"', allowed)
     elif segment.turnaround:
         allowed = "expected 0 s on a segment of 10BASE-T1S; see segment.phy"

@@ -405,6 +405,10 @@ class Metric(StrEnum):
         "copies of frames discarded after the attempt limit, in the whole trial; responses "
         "included; simulation only"
     )
+    LOST_DAMAGED = Row("lost_damaged", "Frames damaged on shared segments").flow(
+        "copies of frames that reached a port of a shared segment damaged, or while it was down, "
+        "in the whole trial; responses included; simulation only"
+    )
     FILTERED = Row("filtered", "Copies filtered").flow(
         "copies of frames filtered by a switch because the destination is at the port of "
         "arrival, in the whole trial; responses included; simulation only"

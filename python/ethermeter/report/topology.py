@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ethermeter.document import Picture
-from ethermeter.nodes import kind_of
+from ethermeter.nodes import kind_of, over_links
 from ethermeter.report.render import render_template
 from ethermeter.scenario import Scenario
 
@@ -36,14 +36,16 @@ def picture(network: Scenario, shares: Mapping[int, float], *, busiest: int) -> 
     Parameters
     ----------
     network
-        A scenario: nodes and links, a forest.
+        A scenario: nodes, links and shared segments, a forest.
     shares
         Share of time in which every port sent: ports 2l and 2l + 1 are the ends of link l.
     busiest
         Number of the link that is marked.
 
     """
-    kinds = {node.name: kind_of(node)[0] for node in network.nodes}
+    segments = {medium.name: "segment" for medium in network.media}
+    network = over_links(network)
+    kinds = {node.name: segments.get(node.name, kind_of(node)[0]) for node in network.nodes}
     neighbours: dict[str, list[tuple[int, str]]] = {name: [] for name in kinds}
     for number, link in enumerate(network.links):
         first, second = (end.node for end in link.ends)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from ethermeter.counts import Floats, FlowBatch, Integers
 from ethermeter.metrics import ALL, Group, Masks, Metric, metrics_of
+from ethermeter.nodes import is_segment
 from ethermeter.scenario import CoderArrivals, Scenario
 from ethermeter.stations import station_count
 
@@ -59,8 +60,12 @@ PORT_COLUMNS: tuple[str, ...] = (
     "collisions",
     "late_collisions",
     "queue_octets_most",
+    *("access_ps", "access_most_ps", "used", "yielded", "missed"),
+    *("logical_collisions", "beacons_lost", "status_changes", "ok_ps"),
 )
-"""What is counted at the ports of a network: 2l and 2l + 1 are the ends of link l."""
+"""What is counted at the ports of a network, in the order of `ethermeter.nodes.links_of`; from
+`access_ps` on, of those on shared media.
+"""
 CLASS_COLUMNS: tuple[str, ...] = (
     *("port", "class", "arrived", "frames", "octets", "dropped"),
     *("queue_most", "queue_octets_most"),
@@ -261,13 +266,8 @@ def has_voice(scenario: Scenario) -> bool:
 
 
 def has_plca(scenario: Scenario) -> bool:
-    """Whether the medium of a scenario is a segment of 10BASE-T1S."""
-    return any(medium.mac.plca is not None for medium in scenario.media)
-
-
-def is_bus(scenario: Scenario) -> bool:
-    """Whether a scenario is a segment of 10BASE-T1S, and no network."""
-    return has_plca(scenario) and not flows_of(scenario)
+    """Whether a scenario is a segment of 10BASE-T1S."""
+    return is_segment(scenario) and scenario.media[0].mac.plca is not None
 
 
 def observations_of_scenario(

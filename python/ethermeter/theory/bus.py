@@ -15,14 +15,17 @@ from functools import cached_property
 
 import numpy as np
 
+from ethermeter.nodes import is_segment
 from ethermeter.scenario import (
     ExponentialBackoff,
     Lengths,
+    Medium,
     NoneBackoff,
     Plca,
     PoissonArrivals,
     SamplesLengths,
     Scenario,
+    Stations,
 )
 from ethermeter.stations import Group, groups_of, lengths_of, medium_of
 
@@ -190,16 +193,38 @@ class Bus:
         return late // self.bit_ps + 1
 
 
+@dataclass(frozen=True, slots=True)
+class Member:
+    """Stations of a bus that are alike, and what they send."""
+
+    name: str
+    stations: Stations
+    shortest_bits: int
+    longest_bits: int
+    """Their frames, destination address to FCS."""
+    frames_per_s: float = math.nan
+    """Rate of a Poisson source; NaN of others."""
+    mean_bits: float = math.nan
+    square_bits2: float = math.nan
+    """Means of the length of a frame and of its square."""
+
+
 def bus_of(scenario: Scenario) -> Bus | None:
-    """Return the bus of a scenario; None if its medium is another one."""
-    if not scenario.media or (plca := medium_of(scenario).mac.plca) is None:
+    """Return the bus of a segment; None if its medium is another one, and of a network."""
+    if not is_segment(scenario):
         return None
-    medium, groups = medium_of(scenario), groups_of(scenario)
-    used = {point for group in groups for point in group.stations.points}
+    return bus_with(medium_of(scenario), [_member(group) for group in groups_of(scenario)])
+
+
+def bus_with(medium: Medium, members: Sequence[Member]) -> Bus | None:
+    """Return the bus that a medium with these stations is; None of another medium."""
+    if (plca := medium.mac.plca) is None:
+        return None
+    used = {point for member in members for point in member.stations.points}
     farthest = max(medium.delay_ps[a][b] for a in used for b in used)
-    nodes = tuple([node for group in groups for node in _nodes_of(group)])
-    heads = [group for group in groups if _is_coordinator(group)] or list(groups)
-    settings = next((group.stations.plca for group in heads if group.stations.plca), None)
+    nodes = tuple([node for member in members for node in _nodes_of(member)])
+    heads = [member for member in members if _is_coordinator(member)] or list(members)
+    settings = next((member.stations.plca for member in heads if member.stations.plca), None)
     bus = Bus(
         bit_ps=medium.bit_ps,
         plca=plca,
@@ -209,32 +234,45 @@ def bus_of(scenario: Scenario) -> Bus | None:
         nodes=nodes,
         obstacles=(),
     )
-    return replace(bus, obstacles=tuple(_obstacles(bus, groups)))
+    return replace(bus, obstacles=tuple(_obstacles(bus, members)))
 
 
-def _is_coordinator(group: Group) -> bool:
-    plca = group.stations.plca
+def _is_coordinator(member: Member) -> bool:
+    plca = member.stations.plca
     return plca is not None and any(0 in ids for ids in plca.ids)
 
 
-def _nodes_of(group: Group) -> list[Node]:
-    plca = group.stations.plca
-    if plca is None:
-        return []
+def _member(group: Group) -> Member:
     shortest, longest = _range_of(group.flow.frames)
     bits, weights = (np.array(each, np.float64) for each in lengths_of(group.flow.frames))
     arrivals = group.flow.arrivals
-    rate = PS_PER_S / arrivals.mean_ps if isinstance(arrivals, PoissonArrivals) else math.nan
+    return Member(
+        name=group.name,
+        stations=group.stations,
+        shortest_bits=shortest,
+        longest_bits=longest,
+        frames_per_s=(
+            PS_PER_S / arrivals.mean_ps if isinstance(arrivals, PoissonArrivals) else math.nan
+        ),
+        mean_bits=float(np.average(bits, weights=weights)),
+        square_bits2=float(np.average(bits**2, weights=weights)),
+    )
+
+
+def _nodes_of(member: Member) -> list[Node]:
+    plca = member.stations.plca
+    if plca is None:
+        return []
     return [
         Node(
-            group=group.name,
+            group=member.name,
             ids=tuple(sorted(set(ids))),
-            shortest_bits=shortest,
-            longest_bits=longest,
+            shortest_bits=member.shortest_bits,
+            longest_bits=member.longest_bits,
             burst_count=plca.burst_count,
-            frames_per_s=rate,
-            mean_bits=float(np.average(bits, weights=weights)),
-            square_bits2=float(np.average(bits**2, weights=weights)),
+            frames_per_s=member.frames_per_s,
+            mean_bits=member.mean_bits,
+            square_bits2=member.square_bits2,
         )
         for ids in plca.ids
     ]
@@ -246,7 +284,7 @@ def _range_of(frames: Lengths) -> tuple[int, int]:
     return min(bits), longest
 
 
-def _obstacles(bus: Bus, groups: Sequence[Group]) -> list[str]:
+def _obstacles(bus: Bus, groups: Sequence[Member]) -> list[str]:
     """Return why the access delays of a bus have no bound."""
     found = []
     contending = [group.name for group in groups if group.stations.plca is None]
@@ -281,7 +319,7 @@ def _obstacles(bus: Bus, groups: Sequence[Group]) -> list[str]:
     return found + _mac_obstacles(bus, groups)
 
 
-def _mac_obstacles(bus: Bus, groups: Sequence[Group]) -> list[str]:
+def _mac_obstacles(bus: Bus, groups: Sequence[Member]) -> list[str]:
     found = []
     if any(group.stations.priority_wait_ps for group in groups):
         found.append("a priority wait may be longer than the line is held")

@@ -13,10 +13,13 @@ mod building;
 
 use super::clocks::clock::Clock;
 use super::frame::Frame;
-use crate::mac::csma_cd::Gap;
+use crate::mac::csma_cd::{Gap, Retry};
+use crate::plca::compiled::CompiledPlca;
+use crate::segment::medium::CompiledMedium;
 use ethermeter_ethernet::timing::{HalfDuplexTiming, IEEE_10};
 use ethermeter_traffic::scheduler::{Classes, Room};
 use ethermeter_traffic::Batches;
+use ethermeter_trial::medium::{AfterAttemptLimit, AfterLateCollision};
 use ethermeter_trial::nodes::{Buffer, Coalesce, Learning, Stage};
 use ethermeter_trial::Phases;
 
@@ -169,6 +172,33 @@ pub(super) struct Domain {
     pub gap: Gap,
 }
 
+/// A shared medium. Its station s has the port `first_port + 2s`.
+#[derive(Clone, Debug)]
+pub(super) struct Segment {
+    pub first_port: u32,
+    pub medium: CompiledMedium,
+    pub plca: CompiledPlca,
+    /// What follows a collision at each station,
+    pub retries: Vec<Retry>,
+    /// the last one that is allowed,
+    pub after_attempt_limit: Vec<AfterAttemptLimit>,
+    /// and a late one.
+    pub after_late_collision: Vec<AfterLateCollision>,
+}
+
+impl Segment {
+    /// How many stations it has.
+    pub fn stations(&self) -> u32 {
+        small(self.plca.nodes.len())
+    }
+
+    /// The port of a station.
+    #[inline]
+    pub fn port(&self, station: u32) -> u32 {
+        self.first_port + 2 * station
+    }
+}
+
 /// A network ready to run.
 #[derive(Clone, Debug)]
 pub(super) struct CompiledNetwork {
@@ -188,6 +218,9 @@ pub(super) struct CompiledNetwork {
     pub domains: Vec<Domain>,
     /// Domain and number within it of each port, or [`NONE`].
     pub domain_of: Vec<(u32, u32)>,
+    pub segments: Vec<Segment>,
+    /// Shared medium and station on it of each port, or [`NONE`].
+    pub segment_of: Vec<(u32, u32)>,
     /// `toward[node * nodes + to]`: the port of `node` on the way to node `to`, or [`NONE`].
     toward: Vec<u32>,
 }

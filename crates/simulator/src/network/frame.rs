@@ -46,4 +46,6 @@ pub(super) enum Loss {
     Ignored,
     /// The attempt limit of a half-duplex port.
     Attempts,
+    /// A port of a shared medium did not receive it whole.
+    Damaged,
 }

@@ -5,7 +5,7 @@
 //! - [`clocks`]: what hosts' clocks show of delays, and how receivers compare them.
 //! - `applications`: messages, answers, and what follows them. `talker`: a host's voice. `frame`: a
 //!   copy of a frame. `table`: what switches learn.
-//! - `reference`: event by event, with half-duplex links. `fast`: the same, an event only
+//! - `reference`: event by event, with half-duplex links and shared media. `fast`: the same, an event only
 //!   where ways meet (`junctions`).
 //! - [`counters`]: what is counted.
 
@@ -54,9 +54,10 @@ impl Traced {
         compiled: &CompiledNetwork,
         counters: Counters,
         applications: &mut Applications,
-        flooded: Vec<u64>,
+        mut flooded: Vec<u64>,
         events: u64,
     ) -> Self {
+        flooded.truncate(compiled.nodes.len() - compiled.segments.len());
         let (mut flows, ports, trace) = counters.finish(&applications.finish());
         for (flow, transfer) in flows.iter_mut().zip(applications.finish_transfers()) {
             flow.transfer = transfer;

@@ -1,13 +1,15 @@
 //! A network event by event. Written to be read, and the only one that knows PAUSE, memory of
-//! ports, half-duplex links, and interrupts for several frames.
+//! ports, half-duplex links, shared media, and interrupts for several frames.
 //!
 //! Each resource has a queue. A frame *arrives* at a stage, waits, is served, has *left* when its
 //! last bit has, and the resource is *free* again after the gap. Events of one instant are taken in
 //! the order of their rank: what leaves makes room for what arrives.
 
+mod cards;
 mod event;
 mod medium;
 mod memory;
+mod segment;
 
 use super::applications::{Applications, Reaction};
 use super::compiled::{CompiledNetwork, Last, NONE};
@@ -19,6 +21,7 @@ use super::Traced;
 use crate::error::Error;
 use crate::mac::csma_cd::{CsmaCd, Gap, Sent};
 use crate::watch::{Poll, Watch};
+use cards::Bus;
 use ethermeter_traffic::scheduler::{Next, Room, Scheduler, Waiting};
 use ethermeter_traffic::{Purpose, Stream};
 use ethermeter_trial::Trial;
@@ -127,6 +130,7 @@ pub(super) struct Engine<'p> {
     memories: Vec<Memory>,
     contenders: Vec<Contender>,
     pub sent: Vec<Sent>,
+    buses: Vec<Bus<'p>>,
     /// When each flow's transfer is next woken.
     wakes: Vec<u64>,
     events: u64,
@@ -161,6 +165,7 @@ pub(super) fn run(
         memories: vec![Memory::default(); compiled.ports.len()],
         contenders: (0..ports).map(|port| Contender::new(compiled, port, chance(port))).collect(),
         sent: Vec::new(),
+        buses: cards::buses(compiled, stations),
         wakes: vec![u64::MAX; applications.waking_count() as usize],
         events: 0,
         applications,
@@ -193,12 +198,22 @@ impl Engine<'_> {
     }
 
     fn run(&mut self, poll: &mut Poll) {
-        while let Some(Reverse((now, _, _, _, event))) = self.heap.pop() {
+        loop {
+            let at = self.heap.peek().map(|Reverse((at, ..))| *at);
+            let of_bus = self.next_of_buses(at);
+            let Some(now) = of_bus.map(|(at, _)| at).or(at) else { return };
             if now >= self.compiled.phases.end_ps || !poll.goes_on(now) {
                 return;
             }
             self.events += 1;
-            self.handle(now, event);
+            match of_bus {
+                Some((_, bus)) => self.step_bus(bus),
+                None => {
+                    if let Some(Reverse((now, _, _, _, event))) = self.heap.pop() {
+                        self.handle(now, event);
+                    }
+                }
+            }
         }
     }
 
@@ -437,7 +452,12 @@ impl Engine<'_> {
         let octets = copy.frame.octets;
         server.serving = Some(Served { octets: u64::from(octets), charge: copy.charge });
         if self.is_wire(resource) && self.compiled.ports[resource as usize].half_duplex {
-            return self.contend(now, resource, id);
+            if self.compiled.segment_of[resource as usize].0 == NONE {
+                self.contend(now, resource, id);
+            } else {
+                self.offer(now, resource, id);
+            }
+            return;
         }
         let free = end.saturating_add(timing.gap);
         self.schedule(end, Event::Left { resource });
@@ -608,6 +628,7 @@ impl Engine<'_> {
     }
 
     fn finish(mut self) -> Traced {
+        self.finish_buses();
         let Self { copies, counters, servers, .. } = &mut self;
         for (port, server) in counters.ports.iter_mut().zip(servers) {
             port.classes = server.scheduler.as_ref().map_or_else(Vec::new, Scheduler::counts);

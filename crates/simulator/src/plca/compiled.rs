@@ -70,6 +70,31 @@ impl CompiledBus {
 }
 
 impl CompiledPlca {
+    /// PHYs of a medium whose stations have no PLCA: without latencies and end delimiters.
+    ///
+    /// # Errors
+    /// With the path of the key and what is allowed.
+    pub fn absent(medium: &Medium, path: &str) -> Result<Self, Fault> {
+        let mut nodes = Vec::new();
+        for (number, stations) in medium.stations.iter().enumerate() {
+            let key = format!("{path}.stations[{number}]");
+            if stations.plca.is_some() {
+                return Err(Fault::new(format!("{key}.plca"), "must be absent without PLCA"));
+            }
+            check_stations(&key, stations)?;
+            nodes.extend(stations.points.iter().map(|_| Node::without_plca(stations)));
+        }
+        Ok(Self {
+            end_delimiter: 0,
+            transmit: 0,
+            carrier_on: 0,
+            carrier_off: 0,
+            beacon_loss: 0.0,
+            bit_error_rate: 0.0,
+            nodes,
+        })
+    }
+
     /// Check PHYs and PLCA of a medium and convert them. Frames have at least `least_bits`; `path`
     /// is that of the medium's key.
     ///
@@ -106,6 +131,16 @@ impl CompiledPlca {
 }
 
 impl Node {
+    fn without_plca(stations: &Stations) -> Self {
+        Self {
+            parameters: Parameters { ids: Vec::new(), node_count: 0, burst_count: 0 },
+            durations: [0; TIMERS],
+            falls_back: true,
+            switches: Vec::new(),
+            silences: changes(&stations.down).collect(),
+        }
+    }
+
     fn new(medium: &Medium, plca: &Plca, stations: &Stations, index: usize) -> Self {
         let bits = |count: u64| signed(count * medium.bit_ps);
         let nodes = stations.plca.as_ref();

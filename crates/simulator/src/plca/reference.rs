@@ -24,6 +24,9 @@ use ethermeter_trial::{Counts, Phases};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+/// Attempts after which a bus within a network sums them up.
+const MOST_KEPT: usize = 4096;
+
 /// A frame under way in MAC, delay line or line.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct UnderWay {
@@ -63,7 +66,7 @@ pub(super) struct Node {
 pub(crate) struct Machine<'w, H> {
     pub(super) medium: &'w CompiledMedium,
     pub(super) plca: &'w CompiledPlca,
-    pub(super) hosts: H,
+    pub(crate) hosts: H,
     end: i64,
     pub(super) queue: BinaryHeap<Reverse<Entry>>,
     serial: u64,
@@ -206,6 +209,33 @@ impl<'w, H: Hosts> Machine<'w, H> {
             }
         }
         machine
+    }
+
+    /// When its next event is.
+    pub(crate) fn next_at(&self) -> Option<i64> {
+        self.queue.peek().map(|Reverse(entry)| entry.at)
+    }
+
+    /// Take its next event.
+    pub(crate) fn step(&mut self) {
+        if let Some((now, event)) = self.next() {
+            self.handle(now, event);
+        }
+        if self.attempts.len() >= MOST_KEPT && self.is_quiet() {
+            self.sum_up();
+        }
+    }
+
+    /// A station has a frame.
+    pub(crate) fn make_ready(&mut self, now: i64, station: u32) {
+        self.schedule(now, Event::Ready { station });
+    }
+
+    /// Whether nothing is on the line or on its way to a station.
+    fn is_quiet(&self) -> bool {
+        let is_silent = |node: &Node| node.symbol == Symbol::Silence && node.heard.signals() == 0;
+        let is_heard = |entry: &Reverse<Entry>| matches!(entry.0.event, Event::Hear { .. });
+        self.nodes.iter().all(is_silent) && !self.queue.iter().any(is_heard)
     }
 
     /// The next event, until the end of the test and of the frames on the line then.

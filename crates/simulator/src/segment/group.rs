@@ -64,7 +64,7 @@ impl Group {
     /// Check all values.
     pub(super) fn check(&self, points: usize, bit_ps: u64) -> Result<(), Fault> {
         self.check_flow()?;
-        self.check_stations(points)?;
+        check_contention(&self.stations, points, &format!("media[0].stations[{}]", self.number))?;
         self.check_voice(bit_ps)
     }
 
@@ -106,34 +106,6 @@ impl Group {
             }
         }
         Ok(())
-    }
-
-    fn check_stations(&self, points: usize) -> Result<(), Fault> {
-        let stations = &self.stations;
-        let path = |key: &str| self.station_path(key);
-        if let Some(point) = stations.points.iter().find(|&&point| point as usize >= points) {
-            return Err(Fault::new(path("points"), format!("must be below {points}")).got(point));
-        }
-        let waits = stations.priority_wait_ps;
-        check_range(&path("clock_error_ppb"), stations.clock_error_ppb, 0, MOST_CLOCK_ERROR_PPB)?;
-        check_range(&path("priority_wait_ps"), waits, 0, LONGEST_DELAY_PS)?;
-        check_range(&path("attempt_limit"), u64::from(stations.attempt_limit), 1, 1_000_000)?;
-        match stations.backoff {
-            Backoff::Exponential { limit } => {
-                check_range(&path("backoff.limit"), u64::from(limit), 0, 30)
-            }
-            Backoff::Linear { limit } => {
-                check_range(&path("backoff.limit"), u64::from(limit), 0, 1_000_000)
-            }
-            Backoff::Constant { slots } => {
-                check_range(&path("backoff.slots"), u64::from(slots), 1, 1_000_000)
-            }
-            Backoff::None {} => Ok(()),
-            Backoff::LoadRegister { bits, clock_ps, .. } => {
-                check_range(&path("backoff.bits"), u64::from(bits), 1, 16)?;
-                check_range(&path("backoff.clock_ps"), clock_ps, 1, LONGEST_DELAY_PS)
-            }
-        }
     }
 
     /// A coder needs frames of samples, and a host that does not give up.
@@ -186,6 +158,38 @@ impl Group {
             return Err(Fault::new(path, "must be \"backoff\" with a coder"));
         }
         Ok(())
+    }
+}
+
+/// Check places and contention of stations; `path` is that of their key.
+pub(crate) fn check_contention(
+    stations: &Stations,
+    points: usize,
+    path: &str,
+) -> Result<(), Fault> {
+    let path = |key: &str| format!("{path}.{key}");
+    if let Some(point) = stations.points.iter().find(|&&point| point as usize >= points) {
+        return Err(Fault::new(path("points"), format!("must be below {points}")).got(point));
+    }
+    let waits = stations.priority_wait_ps;
+    check_range(&path("clock_error_ppb"), stations.clock_error_ppb, 0, MOST_CLOCK_ERROR_PPB)?;
+    check_range(&path("priority_wait_ps"), waits, 0, LONGEST_DELAY_PS)?;
+    check_range(&path("attempt_limit"), u64::from(stations.attempt_limit), 1, 1_000_000)?;
+    match stations.backoff {
+        Backoff::Exponential { limit } => {
+            check_range(&path("backoff.limit"), u64::from(limit), 0, 30)
+        }
+        Backoff::Linear { limit } => {
+            check_range(&path("backoff.limit"), u64::from(limit), 0, 1_000_000)
+        }
+        Backoff::Constant { slots } => {
+            check_range(&path("backoff.slots"), u64::from(slots), 1, 1_000_000)
+        }
+        Backoff::None {} => Ok(()),
+        Backoff::LoadRegister { bits, clock_ps, .. } => {
+            check_range(&path("backoff.bits"), u64::from(bits), 1, 16)?;
+            check_range(&path("backoff.clock_ps"), clock_ps, 1, LONGEST_DELAY_PS)
+        }
     }
 }
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from ethermeter.document import Block, Heading, Row, Section, Table, Text
-from ethermeter.nodes import kind_of
+from ethermeter.nodes import is_segment, kind_of
 from ethermeter.report.data import ReportData
 from ethermeter.report.experiments import written
 from ethermeter.report.tables import code, tag
@@ -83,7 +83,7 @@ def constants(scenario: Scenario) -> list[tuple[str, str]]:
 
     Of a segment, those of the first group are included; of a network, those of nodes and links.
     """
-    if not scenario.media:
+    if not is_segment(scenario):
         return network_constants(scenario)
     medium, mac, phases = medium_of(scenario), constants_of(scenario), scenario.phases
     stations, flow = groups_of(scenario)[0].stations, groups_of(scenario)[0].flow

@@ -25,7 +25,7 @@ class Queued:
     of the longest message, with `frames` and `octets`; `is_counted`: whether every message counts
     as the longest one, so that only whole ones come. `shortest`, `longest`: work of a frame of the
     class; `gap`: of that the gap. `around`: work of a frame beside its octets; `octet`: of an
-    octet.
+    octet. `access`: time that may pass before a frame begins, though it is served.
     """
 
     rates: Array
@@ -40,6 +40,7 @@ class Queued:
     gap: float
     around: float
     octet: float
+    access: float
 
     def octets_of(self, work: float) -> float:
         """Return the octets of a frame of so much work, gap included."""
@@ -84,7 +85,7 @@ def _by_work(arrivals: Concave, time: Concave, queued: Queued) -> list[Array]:
     at = _times(arrivals, time, queued)
     came = arrivals.of(at)
     held = float(np.max(came - _left(time, at, queued)))
-    waiting = max(float(np.max(came - _started(time, at, queued.shortest))), 0.0)
+    waiting = max(float(np.max(came - _started(time, at, queued))), 0.0)
     ratio = queued.octets_of(queued.longest) / queued.longest
     if queued.around < 0:
         ratio = queued.octets_of(queued.shortest) / queued.shortest
@@ -109,7 +110,7 @@ def _by_messages(arrivals: Concave, time: Concave, queued: Queued) -> list[Array
     at = np.unique(np.concatenate([at, jumps[(jumps > 0) & (jumps <= end)]]))
     counts = _counts(at, queued)
     octets, frames = counts @ queued.octets, counts @ queued.frames
-    left, started = _left(time, at, queued), _started(time, at, queued.shortest)
+    left, started = _left(time, at, queued), _started(time, at, queued)
     least = queued.octets_of(queued.shortest) / queued.shortest
     result = [
         np.max(octets - left * least),
@@ -153,7 +154,7 @@ def _left(time: Concave, at: Array, queued: Queued) -> Array:
     return time.inverse(np.maximum(at - (queued.longest - queued.gap), 0.0))
 
 
-def _started(time: Concave, at: Array, shortest: float) -> Array:
+def _started(time: Concave, at: Array, queued: Queued) -> Array:
     """Return the work of frames that have begun: at least one as soon as one may."""
-    begun: Array = np.where(at >= time.value[0], shortest, 0.0)
+    begun: Array = np.where(at >= time.value[0] + queued.access, queued.shortest, 0.0)
     return np.maximum(time.inverse(at), begun)

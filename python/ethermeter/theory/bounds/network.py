@@ -5,20 +5,21 @@ along every branch.
 """
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from ethermeter.arguments import Array
-from ethermeter.nodes import kind_of
+from ethermeter.nodes import kind_of, over_links
 from ethermeter.scenario import Class, Host, Hub, Link, Node, Router, Scenario, Stage, Switch
 from ethermeter.theory.bounds.schedulers import ClassOfServer
 from ethermeter.theory.bounds.sources import Arrivals, Message
-from ethermeter.theory.bounds.stages import Timing
+from ethermeter.theory.bounds.stages import Access, Timing
 from ethermeter.theory.bounds.tfa import Indices, Server, Visits
 
 _HALF_DUPLEX = "is half-duplex: CSMA/CD has no bound"
+_SHARED = Access(fault="is at a shared segment, of which there is no model here")
 _PAUSED = "may be silenced by PAUSE frames, which have no bound"
 
 
@@ -137,12 +138,14 @@ class Network:
     Ports 2l and 2l + 1 are the ends of link l; server p is the wire out of port p.
     """
 
-    def __init__(self, scenario: Scenario) -> None:
+    def __init__(self, scenario: Scenario, accesses: Mapping[int, Access] | None = None) -> None:
         self.scenario = scenario
-        self.nodes: tuple[Node, ...] = scenario.nodes
+        self._accesses = accesses or {}
+        linked = over_links(scenario)
+        self.nodes: tuple[Node, ...] = linked.nodes
         self.kinds = [kind_of(node)[1] for node in self.nodes]
         self.number = {node.name: number for number, node in enumerate(self.nodes)}
-        self.links: tuple[Link, ...] = scenario.links
+        self.links: tuple[Link, ...] = linked.links
         self.owner = [self.number[end.node] for link in self.links for end in link.ends]
         self.modules = [end.module for link in self.links for end in link.ends]
         self.ports: list[list[int]] = [[] for _ in self.nodes]
@@ -175,8 +178,14 @@ class Network:
         for port, node in enumerate(self.owner):
             link, peer = self.links[port // 2], self.kinds[self.owner[port ^ 1]]
             overlap = getattr(peer, "overlap_octets", None)
-            self.timings.append(Timing.of_wire(link, port, overlap))
             title = f"{self.nodes[node].name} → {self.nodes[self.owner[port ^ 1]].name}"
+            if port >= 2 * len(self.scenario.links):
+                access = self._accesses.get(port, _SHARED)
+                self.timings.append(Timing.of_turns(link, port, access))
+                name = f"port {title}"
+                self.servers.append(Server(name, line_rate=access.line_rate, fault=access.fault))
+                continue
+            self.timings.append(Timing.of_wire(link, port, overlap))
             self.servers.append(
                 Server(
                     f"wire {title}",
@@ -332,7 +341,7 @@ class Network:
         timing = self.timings[self.rows.timing[visit]]
         numbers = list(self.rows.numbers[visit])
         numbers[3] = float(timing.delay_ps + timing.batch_ps - timing.gap_ps)
-        numbers[4] = numbers[0] - timing.gap_ps + timing.delay_ps
+        numbers[4] = numbers[0] - timing.gap_ps + timing.delay_ps - timing.spare_ps
         self.rows.numbers[visit] = tuple(numbers)
 
     def _chain(
@@ -404,7 +413,9 @@ class Network:
                 float(work.max()),
                 max(per_message),
                 max(head - one for head, one in zip(heads, work, strict=True)) + after,
-                min(w + head for w, head in zip(waits, heads, strict=True)) + timing.delay_ps,
+                min(w + head for w, head in zip(waits, heads, strict=True))
+                + timing.delay_ps
+                - timing.spare_ps,
                 float(max(waits)),
             )
             octets = max(len(message) for message in messages), max(map(sum, messages))

@@ -41,7 +41,7 @@ def _backlog(attempt: Attempt, port: int, analysed: ClassAnalysis) -> Backlog | 
 
 def _queued(attempt: Attempt, port: int, members: Indices) -> Queued:
     rows, visits, analysis = attempt.network.rows, attempt.visits, attempt.analysis
-    link = attempt.network.links[port // 2]
+    timing = attempt.network.timings[port]
     whole = [rows.octets[visit] for visit in members]
     is_one_frame = np.array(
         [len(rows.work[visit]) == 1 and rows.octets[visit][0] == 1 for visit in members], dtype=bool
@@ -51,9 +51,9 @@ def _queued(attempt: Attempt, port: int, members: Indices) -> Queued:
     frames = np.array([frames for frames, _ in whole], dtype=float)
     message, shortest = visits.message[members], visits.shortest[members]
     longest = visits.longest[members]
-    around = float((link.preamble_octets + link.gap_octets) * link.ps_per_octet)
+    around = float(timing.work_ps(0))
     # Of what is no count of messages, some may be the longest frames, or the shortest ones.
-    most_octets = message * (longest - around) / longest / link.ps_per_octet
+    most_octets = message * (longest - around) / longest / timing.ps_per_octet
     octets = np.array([octets for _, octets in whole], dtype=float)
     return Queued(
         rates=analysis.rates[members],
@@ -65,9 +65,10 @@ def _queued(attempt: Attempt, port: int, members: Indices) -> Queued:
         is_single=bool(visits.is_single[members].all()),
         shortest=float(shortest.min(initial=np.inf)),
         longest=float(longest.max(initial=0.0)),
-        gap=float(link.gap_octets * link.ps_per_octet),
+        gap=float(timing.gap_ps),
         around=around,
-        octet=float(link.ps_per_octet),
+        octet=float(timing.ps_per_octet),
+        access=float(timing.fixed_ps),
     )
 
 

@@ -6,16 +6,19 @@ once. Where its result contradicts that for a flow, the flow is analysed again w
 no message has been late, the result holds, so that the first late message cannot come.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from ethermeter.nodes import over_links
 from ethermeter.scenario import CoderArrivals, Flow, Scenario
 from ethermeter.theory.bounds.attempt import Attempt, Planned, path_reason
 from ethermeter.theory.bounds.curves import largest_delay, line, sum_of_buckets
 from ethermeter.theory.bounds.network import Emission, Network, Sent
 from ethermeter.theory.bounds.ports import port_bounds
 from ethermeter.theory.bounds.results import Bounds, DelayBound, FlowBound, PortBound
+from ethermeter.theory.bounds.segments import accesses_of
 from ethermeter.theory.bounds.sources import (
     Arrivals,
     arrivals_of,
@@ -27,7 +30,7 @@ from ethermeter.theory.bounds.sources import (
     prompt_coder,
     transfer_messages,
 )
-from ethermeter.theory.bounds.stages import PS_PER_S
+from ethermeter.theory.bounds.stages import PS_PER_S, Access
 from ethermeter.theory.bounds.tfa import Analysis, Server, Visits, analyse
 from ethermeter.theory.bounds.tightening import Ends, tighter_paths
 
@@ -35,7 +38,6 @@ _ROUNDING_PS = 2**-10
 _TRANSFER = "a transfer by TCP has no arrival curve"
 _LATE = "messages may wait at their source for those before them"
 _CLOCKS = "exchanges of times between clocks are not bounded"
-_MEDIUM = "a shared medium has no bound"
 _DEFAULT_RING = 256
 
 
@@ -68,12 +70,12 @@ def bounds_of(scenario: Scenario, *, budget_s: float = 10.0) -> Bounds:
     Le Boudec and Thiran, Network Calculus, LNCS 2050, 2001; see `tfa`, `plp` and `schedulers`.
 
     """
-    refused = _MEDIUM if scenario.media else _CLOCKS if scenario.clocks == "compared" else None
-    if refused:
-        return _refused(scenario, refused)
+    if scenario.clocks == "compared":
+        return _refused(scenario, _CLOCKS)
+    accesses = _accesses(scenario)
     assumed = _Assumptions()
     while True:
-        attempt = _attempt(scenario, assumed)
+        attempt = _attempt(scenario, assumed, accesses)
         more = {flow for flow in range(len(scenario.flows)) if _is_late(attempt, flow)}
         waits = {} if more - assumed.late else _waits_ps(attempt, assumed)
         if more <= assumed.late and not waits:
@@ -109,7 +111,8 @@ def _refused(scenario: Scenario, reason: str) -> Bounds:
         back = none if flow.response else None
         flows.append(FlowBound(flow.name, none, "TFA", back, back))
     ports = tuple(
-        PortBound(port, (None,), (reason,), None) for port in range(2 * len(scenario.links))
+        PortBound(port, (None,), (reason,), None)
+        for port in range(2 * len(over_links(scenario).links))
     )
     return Bounds(tuple(flows), ports)
 
@@ -117,7 +120,19 @@ def _refused(scenario: Scenario, reason: str) -> Bounds:
 # Building
 
 
-def _attempt(scenario: Scenario, assumed: _Assumptions) -> Attempt:
+def _accesses(scenario: Scenario) -> Mapping[int, Access]:
+    """Return the access of ports to shared segments, which depends on frames, not on how many."""
+    if not scenario.media:
+        return {}
+    loops = {
+        number: 1.0
+        for number, flow in enumerate(scenario.flows)
+        if _needs_loop(scenario, flow, is_late=False)
+    }
+    return accesses_of(_built(scenario, _Assumptions(), loops, {})[0])
+
+
+def _attempt(scenario: Scenario, assumed: _Assumptions, accesses: Mapping[int, Access]) -> Attempt:
     """Return the network under assumptions, analysed."""
     loops: dict[int, float] = {}
     needing = [
@@ -127,12 +142,12 @@ def _attempt(scenario: Scenario, assumed: _Assumptions) -> Attempt:
     ]
     if needing:
         # The shortest times do not depend on what is sent.
-        bare = _built(scenario, assumed, dict.fromkeys(needing, 1.0))
+        bare = _built(scenario, assumed, dict.fromkeys(needing, 1.0), accesses)
         nothing = np.zeros(0)
         empty = Analysis(nothing, nothing, nothing, nothing, np.zeros(0, dtype=bool), [])
         unloaded = Attempt(*bare, bare[0].visits(), (), empty)
         loops = {number: _loop_ps(unloaded, number) for number in needing}
-    network, planned = _built(scenario, assumed, loops)
+    network, planned = _built(scenario, assumed, loops, accesses)
     visits = network.visits()
     servers = _unordered(network, planned, visits, assumed.late)
     return Attempt(network, planned, visits, servers, analyse(servers, visits))
@@ -175,9 +190,12 @@ def _loop_ps(unloaded: Attempt, number: int) -> float:
 
 
 def _built(
-    scenario: Scenario, assumed: _Assumptions, loops: dict[int, float]
+    scenario: Scenario,
+    assumed: _Assumptions,
+    loops: dict[int, float],
+    accesses: Mapping[int, Access],
 ) -> tuple[Network, list[Planned]]:
-    network = Network(scenario)
+    network = Network(scenario, accesses)
     numbers = range(len(scenario.flows))
     return network, [_plan(network, number, assumed, loops.get(number)) for number in numbers]
 

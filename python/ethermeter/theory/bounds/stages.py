@@ -4,11 +4,27 @@ The same formulas as `crates/simulator/src/network/compiled.rs`, in whole picose
 serves one frame at a time, first come, first served; its work is time, so that its rate is 1.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ethermeter.scenario import Link, Stage
 
 PS_PER_S = 1e12
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Access of a port to its shared segment.
+
+    `access_ps`: longest time from the head of its queue to the first bit. `delays_ps`: longest and
+    shortest time from there to another port, latencies of the PHYs included. `line_rate`: work a
+    time that it sends at most, where the access is a part of the work. `fault`: why there is no
+    bound, if so.
+    """
+
+    access_ps: int = 0
+    delays_ps: tuple[int, int] = (0, 0)
+    line_rate: float = 1.0
+    fault: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +33,8 @@ class Timing:
 
     `gap_ps`: time after a frame in which the resource is not free. `overlap_octets`: octets after
     which the next stage may begin; None for all. `delay_ps`: time to the next stage. `batch_ps`:
-    longest time that a frame waits there for others.
+    longest time that a frame waits there for others. `spare_ps`: by how much less than these a
+    frame may take.
     """
 
     resource: int
@@ -30,6 +47,7 @@ class Timing:
     delay_ps: int
     gap_ps: int
     batch_ps: int
+    spare_ps: int = 0
 
     @classmethod
     def of_stage(cls, stage: Stage, resource: int) -> "Timing":
@@ -66,6 +84,19 @@ class Timing:
             link.delay_ps,
             gap_ps,
             0,
+        )
+
+    @classmethod
+    def of_turns(cls, link: Link, resource: int, access: "Access") -> "Timing":
+        """Return the times of a port on a bus, where every frame may wait for its turn."""
+        wire = cls.of_wire(link, resource, None)
+        farthest_ps, nearest_ps = access.delays_ps
+        return replace(
+            wire,
+            fixed_ps=access.access_ps,
+            delay_ps=farthest_ps,
+            gap_ps=0,
+            spare_ps=access.access_ps + farthest_ps - nearest_ps,
         )
 
     def service_ps(self, octets: int) -> int:

@@ -1,9 +1,10 @@
 """Tighter delays of paths in a network of packets, by the linear program of PLP.
 
-The program applies to runs of FIFO servers with one class each, behind which a frame arrives a
-fixed time after its service. A frame in transmission at a date of another one's path counts as not
-served, so that the program has a frame of latency at each server but the last: it is tighter than
-total-flow analysis where bursts meet several times. The smaller one of both is the bound.
+The program applies to runs of FIFO servers with one class each, which send no faster than they
+serve, and behind which a frame arrives a fixed time after its service. A frame in transmission at a
+date of another one's path counts as not served, so that the program has a frame of latency at each
+server but the last: it is tighter than total-flow analysis where bursts meet several times. The
+smaller one of both is the bound.
 """
 
 import numpy as np
@@ -70,7 +71,11 @@ def _eligible(
     count = len(servers)
     is_plain = np.array(
         [
-            len(one.classes) == 1 and one.is_ordered and not one.fault and one.batch == 0
+            len(one.classes) == 1
+            and one.is_ordered
+            and not one.fault
+            and one.batch == 0
+            and one.line_rate == 1.0
             for one in servers
         ],
         dtype=bool,

@@ -19,6 +19,7 @@ from msgspec.structs import replace
 
 from ethermeter.arguments import Array
 from ethermeter.metrics import Caution
+from ethermeter.nodes import over_links
 from ethermeter.scenario import Kind, Node, Scenario, Switch
 from ethermeter.theory.bounds.network import Emission, Network
 from ethermeter.theory.bounds.sources import Arrivals, Message
@@ -77,7 +78,7 @@ class _Analysis:
         # A switch that learns knows all addresses after the first frames.
         known = replace(scenario, nodes=tuple(_known(node) for node in scenario.nodes))
         self.network = Network(known)
-        links = {end.node: link for link in scenario.links for end in link.ends}
+        links = {end.node: link for link in over_links(scenario).links for end in link.ends}
         self.rooms = Rooms(self.network)
         self.sources = [self.rooms.source_of(flow, links[flow.from_]) for flow in scenario.flows]
         self.paths: list[dict[int, tuple[int, ...]]] = []

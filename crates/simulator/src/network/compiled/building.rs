@@ -1,5 +1,7 @@
 //! Compiling a trial's network, step by step, and refusing what cannot be.
 
+mod expanded;
+mod segments;
 mod switch;
 
 use super::{
@@ -14,6 +16,7 @@ use ethermeter_traffic::times::LONGEST_PS;
 use ethermeter_trial::flows::Address;
 use ethermeter_trial::nodes::{check_classes, Buffer, Class, Kind, Link, Node, Stage};
 use ethermeter_trial::{Fault, Phases, Trial};
+use expanded::Expanded;
 use std::collections::{BTreeMap, VecDeque};
 
 const MOST_BATCHES: u64 = 1000;
@@ -25,7 +28,7 @@ impl CompiledNetwork {
         let phases = trial.scenario.phases;
         if let Some(index) = nodes.iter().position(|node| node.count != 1) {
             let path = format!("nodes[{index}].count");
-            return Err(Fault::new(path, "must be 1 without a medium").got(nodes[index].count));
+            return Err(Fault::new(path, "must be 1 in a network").got(nodes[index].count));
         }
         check_phases(&phases)?;
         check_batches(trial.scenario.batches, &phases)?;
@@ -34,6 +37,7 @@ impl CompiledNetwork {
                 Fault::new("nodes", format!("must be from 1 to {MOST_NODES}")).got(nodes.len())
             );
         }
+        let expanded = Expanded::new(trial)?;
         let mut names = BTreeMap::new();
         for (index, node) in nodes.iter().enumerate() {
             if names.insert(node.name.as_str(), small(index)).is_some() {
@@ -55,11 +59,16 @@ impl CompiledNetwork {
             routes: Vec::new(),
             domains: Vec::new(),
             domain_of: Vec::new(),
+            segments: Vec::new(),
+            segment_of: Vec::new(),
             toward: Vec::new(),
         };
-        let mut builder = Builder { trial, compiled, names, shared: BTreeMap::new() };
+        let shared = BTreeMap::new();
+        let mut builder = Builder { trial, expanded: &expanded, compiled, names, shared };
         builder.nodes();
+        builder.name_segments()?;
         builder.links()?;
+        builder.segments()?;
         builder.refuse_loops()?;
         builder.toward();
         builder.domains()?;
@@ -98,6 +107,7 @@ fn check_batches(batches: u32, phases: &Phases) -> Result<(), Fault> {
 /// A compiled network in the making.
 struct Builder<'t> {
     trial: &'t Trial,
+    expanded: &'t Expanded,
     compiled: CompiledNetwork,
     names: BTreeMap<&'t str, u32>,
     shared: BTreeMap<(u32, String), u32>,
@@ -112,15 +122,15 @@ impl<'t> Builder<'t> {
     }
 
     fn config(&self, node: u32) -> &'t Node {
-        &self.trial.scenario.nodes[node as usize]
+        &self.expanded.nodes[node as usize]
     }
 
     fn links_of(&self) -> &'t [Link] {
-        &self.trial.scenario.links
+        &self.expanded.links
     }
 
     pub fn nodes(&mut self) {
-        for node in &self.trial.scenario.nodes {
+        for node in &self.expanded.nodes {
             let (role, ring) = match &node.kind {
                 Kind::Host(host) => (Role::Host, host.ring.unwrap_or(256)),
                 Kind::Switch(switch) => (Role::Switch(switch.learning), 0),
@@ -140,7 +150,7 @@ impl<'t> Builder<'t> {
 
     pub fn links(&mut self) -> Result<(), Fault> {
         for (index, link) in self.links_of().iter().enumerate() {
-            let key = format!("links[{index}]");
+            let key = self.expanded.key(index);
             for (name, value, most) in [
                 ("ps_per_octet", link.ps_per_octet, 1_000_000_000),
                 ("delay_ps", link.delay_ps, 1_000_000_000_000),
@@ -230,9 +240,9 @@ impl<'t> Builder<'t> {
                 [2 * link, 2 * link + 1].map(|port| self.compiled.ports[port].node as usize);
             let (from, into) = (set[a], set[b]);
             if from == into {
-                let names = [a, b].map(|node| &self.trial.scenario.nodes[node].name);
+                let names = [a, b].map(|node| &self.expanded.nodes[node].name);
                 return Err(Fault::new(
-                    format!("links[{link}].ends"),
+                    self.expanded.ends_key(link),
                     format!(
                         "closes a loop between {:?} and {:?}, which other links join already; there is no spanning tree here, so each pair of nodes must have one way",
                         names[0], names[1]
@@ -270,7 +280,8 @@ impl<'t> Builder<'t> {
         self.compiled.domain_of = vec![(NONE, NONE); self.compiled.ports.len()];
         for first in 0..small(self.compiled.ports.len()) {
             let port = self.compiled.ports[first as usize];
-            let taken = self.compiled.domain_of[first as usize].0 != NONE;
+            let taken = self.compiled.domain_of[first as usize].0 != NONE
+                || self.compiled.segment_of[first as usize].0 != NONE;
             if !port.half_duplex
                 || taken
                 || self.compiled.nodes[port.node as usize].role == Role::Hub

@@ -123,9 +123,7 @@ impl Engine<'_> {
                 let wait = retry.wait(contender.attempts, &mut contender.chance);
                 self.schedule(now + wait.cast_unsigned(), Event::Ready { port });
             } else {
-                self.depart(now, port, copy);
-                self.copies[copy as usize].charge = NONE; // given back as it left
-                self.lose(now, copy, Loss::Attempts);
+                self.give_up(now, port);
             }
         } else {
             let octets = self.copies[copy as usize].frame.octets;
@@ -137,8 +135,16 @@ impl Engine<'_> {
         self.follow(now, port, next);
     }
 
+    /// The port gives up its frame.
+    pub(super) fn give_up(&mut self, now: u64, port: u32) {
+        let copy = self.contenders[port as usize].copy;
+        self.depart(now, port, copy);
+        self.copies[copy as usize].charge = NONE; // given back as it left
+        self.lose(now, copy, Loss::Attempts);
+    }
+
     /// The port has done with its frame.
-    fn depart(&mut self, now: u64, port: u32, copy: u32) {
+    pub(super) fn depart(&mut self, now: u64, port: u32, copy: u32) {
         let it = self.copies[copy as usize];
         self.on_host_route(&it, now, now);
         self.leave_medium(now, port);

@@ -1,0 +1,160 @@
+//! The cards of ports on shared media: each holds a frame until the medium has carried it.
+
+use crate::mac::csma_cd::Retry;
+use crate::network::compiled::{CompiledNetwork, Segment};
+use crate::plca::hosts::Hosts;
+use crate::plca::reference::Machine;
+use crate::segment::compiled::NEVER;
+use crate::segment::station::{Attempt, Ending};
+use crate::spread::Spread;
+use ethermeter_traffic::{Purpose, Stream};
+use ethermeter_trial::medium::{AfterAttemptLimit, AfterLateCollision};
+use std::collections::VecDeque;
+
+/// The bus that a shared medium is.
+pub(super) type Bus<'p> = Machine<'p, Cards<'p>>;
+
+/// What a card tells its port.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Outcome {
+    /// Its frame was sent.
+    Sent { station: u32, number: u32, start: i64, end: i64 },
+    /// Its frame is given up.
+    GivenUp { station: u32, at: i64 },
+    /// It has heard a frame to its end, and whether all of it was right.
+    Heard { station: u32, number: u32, at: i64, is_right: bool },
+}
+
+/// The frame that a card holds.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Held {
+    octets: u32,
+    since: i64,
+    attempts: u32,
+}
+
+#[derive(Debug)]
+pub(super) struct Card {
+    held: Option<Held>,
+    chance: Stream,
+    collisions: u64,
+    late_collisions: u64,
+    access: Spread,
+}
+
+/// The cards of the ports on a medium.
+pub(super) struct Cards<'p> {
+    segment: &'p Segment,
+    /// The measured window.
+    window: (i64, i64),
+    each: Vec<Card>,
+    outcomes: VecDeque<Outcome>,
+    /// Frames on their way: number, and the copy of each station that has not heard it yet.
+    on_way: VecDeque<(u32, Vec<u32>)>,
+}
+
+impl<'p> Cards<'p> {
+    fn new(compiled: &CompiledNetwork, segment: &'p Segment, first: u32) -> Self {
+        let phases = &compiled.phases;
+        let card = |station| {
+            let number = first + segment.port(station);
+            let chance = Stream::new(compiled.seed, number, Purpose::Backoff);
+            let access = Spread::default();
+            Card { held: None, chance, collisions: 0, late_collisions: 0, access }
+        };
+        Self {
+            segment,
+            window: (phases.measure_from_ps.cast_signed(), phases.measure_to_ps.cast_signed()),
+            each: (0..segment.stations()).map(card).collect(),
+            outcomes: VecDeque::new(),
+            on_way: VecDeque::new(),
+        }
+    }
+
+    fn held(&self, station: u32) -> Held {
+        self.each[station as usize].held.expect("a station that sends holds a frame")
+    }
+
+    fn attempt(&self, station: u32, start: i64, end: i64, ending: Ending, late: bool) -> Attempt {
+        let Held { octets, since, attempts } = self.held(station);
+        Attempt {
+            station,
+            ending,
+            late,
+            damaged: false,
+            attempts,
+            samples: 0,
+            start,
+            end,
+            taken_up: since,
+            arrived: since,
+            bits: 8 * u64::from(octets),
+        }
+    }
+}
+
+impl Hosts for Cards<'_> {
+    fn packet_time(&self, station: u32, _: i64) -> i64 {
+        self.segment.medium.packet_time(8 * u64::from(self.held(station).octets))
+    }
+
+    fn deliver(&mut self, station: u32, number: u32, start: i64, end: i64) -> (Attempt, i64) {
+        self.outcomes.push_back(Outcome::Sent { station, number, start, end });
+        let attempt = self.attempt(station, start, end, Ending::Delivered, false);
+        self.each[station as usize].held = None;
+        (attempt, NEVER)
+    }
+
+    fn collide(&mut self, station: u32, start: i64, end: i64, late: bool) -> (Attempt, i64) {
+        let index = station as usize;
+        let retry: Retry = self.segment.retries[index];
+        let is_fatal =
+            late && self.segment.after_late_collision[index] == AfterLateCollision::Discard;
+        let card = &mut self.each[index];
+        let held = card.held.as_mut().expect("a station that sends holds a frame");
+        held.attempts += 1;
+        let attempts = held.attempts;
+        if !is_fatal && retry.is_allowed(attempts) {
+            let ready = end + retry.wait(attempts, &mut card.chance);
+            return (self.attempt(station, start, end, Ending::Collided, late), ready);
+        }
+        if !is_fatal && self.segment.after_attempt_limit[index] == AfterAttemptLimit::Resume {
+            held.attempts = 0;
+            return (self.attempt(station, start, end, Ending::Resumed, late), end);
+        }
+        let attempt = self.attempt(station, start, end, Ending::Discarded, late);
+        self.each[index].held = None;
+        self.outcomes.push_back(Outcome::GivenUp { station, at: end });
+        (attempt, NEVER)
+    }
+
+    fn receive(&mut self, station: u32, number: u32, now: i64, is_right: bool) {
+        self.outcomes.push_back(Outcome::Heard { station, number, at: now, is_right });
+    }
+
+    fn record(&mut self, attempt: &Attempt) {
+        if attempt.end < self.window.0 || attempt.end >= self.window.1 {
+            return;
+        }
+        let card = &mut self.each[attempt.station as usize];
+        if attempt.ending == Ending::Delivered {
+            card.access.record((attempt.start - attempt.taken_up).cast_unsigned());
+        } else {
+            card.collisions += 1;
+            card.late_collisions += u64::from(attempt.late);
+        }
+    }
+
+    fn record_logical(&mut self, _: &Attempt) {} // the bus counts them
+}
+
+/// The bus of every shared medium. Draws have the numbers of ports from `first` on.
+pub(super) fn buses<'p>(compiled: &'p CompiledNetwork, first: u32) -> Vec<Bus<'p>> {
+    let bus = |segment: &'p Segment| {
+        let Segment { medium, plca, first_port, .. } = segment;
+        let cards = Cards::new(compiled, segment, first);
+        let streams = (compiled.seed, first + first_port);
+        Machine::new(medium, plca, &compiled.phases, streams, cards)
+    };
+    compiled.segments.iter().map(bus).collect()
+}
