@@ -63,8 +63,9 @@ proptest! {
         let mut shape = Shape(loads);
         let names: Vec<String> = (0..hosts).map(|number| format!("h{number}")).collect();
         let ways: Vec<u64> = (0..hosts).map(|_| shape.below(far)).collect();
-        let flow = |(number, name): (usize, &String)| {
-            let to = &names[(number + 1 + shape.below(hosts as u64 - 1) as usize) % hosts];
+        let flow = |name: &String| {
+            let others: Vec<&String> = names.iter().filter(|other| *other != name).collect();
+            let to = shape.pick(&others);
             let octets = 64 + shape.below(1400);
             let arrivals = if shape.one_in(3) {
                 saturated()
@@ -73,7 +74,7 @@ proptest! {
             };
             stream(name, to, octets, &arrivals)
         };
-        let flows: Vec<Value> = names.iter().enumerate().map(flow).collect();
+        let flows: Vec<Value> = names.iter().map(flow).collect();
         let mut nodes: Vec<Value> = names.iter().map(|name| host(name, &json!({}))).collect();
         let times = phases(100 * MS);
         let stations: Vec<(&str, u64, Value)> =

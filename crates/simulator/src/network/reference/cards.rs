@@ -1,13 +1,14 @@
 //! The cards of ports on shared media: each holds a frame until the medium has carried it.
 
 use crate::mac::csma_cd::Retry;
-use crate::network::compiled::{CompiledNetwork, Segment};
+use crate::network::compiled::{CompiledNetwork, Segment, NONE};
 use crate::plca::hosts::Hosts;
 use crate::plca::reference::Machine;
 use crate::segment::compiled::NEVER;
 use crate::segment::station::{Attempt, Ending};
 use crate::spread::Spread;
 use ethermeter_traffic::{Purpose, Stream};
+use ethermeter_trial::counts::PortCounts;
 use ethermeter_trial::medium::{AfterAttemptLimit, AfterLateCollision};
 use std::collections::VecDeque;
 
@@ -27,14 +28,14 @@ pub(super) enum Outcome {
 
 /// The frame that a card holds.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Held {
+struct Held {
     octets: u32,
     since: i64,
     attempts: u32,
 }
 
 #[derive(Debug)]
-pub(super) struct Card {
+struct Card {
     held: Option<Held>,
     chance: Stream,
     collisions: u64,
@@ -69,6 +70,41 @@ impl<'p> Cards<'p> {
             outcomes: VecDeque::new(),
             on_way: VecDeque::new(),
         }
+    }
+
+    /// A card takes up a frame.
+    pub fn take_up(&mut self, station: u32, octets: u32, since: i64) {
+        self.each[station as usize].held = Some(Held { octets, since, attempts: 0 });
+    }
+
+    /// What a card has told, if its port does not know it yet.
+    pub fn next_outcome(&mut self) -> Option<Outcome> {
+        self.outcomes.pop_front()
+    }
+
+    /// The frame `number` is on its way to all stations that have a copy of it.
+    pub fn share(&mut self, number: u32, copies: Vec<u32>) {
+        self.on_way.push_back((number, copies));
+    }
+
+    /// The copy of a frame that a station has heard to its end; none of one that collided.
+    pub fn take_heard(&mut self, station: u32, number: u32) -> Option<u32> {
+        let (_, copies) = self.on_way.iter_mut().find(|(on_way, _)| *on_way == number)?;
+        let copy = std::mem::replace(&mut copies[station as usize], NONE);
+        while self.on_way.front().is_some_and(|(_, copies)| copies.iter().all(|&of| of == NONE)) {
+            self.on_way.pop_front();
+        }
+        Some(copy)
+    }
+
+    /// What was counted of a card belongs to its port.
+    pub fn count_into(&self, station: usize, port: &mut PortCounts) {
+        let card = &self.each[station];
+        let access = card.access.finish();
+        port.collisions = card.collisions;
+        port.late_collisions = card.late_collisions;
+        port.access_ps = u64::try_from(access.sum_ps).unwrap_or(u64::MAX);
+        port.access_most_ps = access.max_ps;
     }
 
     fn held(&self, station: u32) -> Held {

@@ -1,7 +1,7 @@
 //! Ports on shared media: each is a node of a bus ([`crate::plca`]), with PLCA or without it. A frame
 //! sent without collision comes to all other ports of the medium.
 
-use super::cards::{Bus, Held, Outcome};
+use super::cards::{Bus, Outcome};
 use super::{Copy, Engine, Event};
 use crate::network::compiled::{Role, GROUP, NONE};
 use crate::network::frame::{Frame, Loss};
@@ -15,7 +15,7 @@ impl Engine<'_> {
         let octets = self.copies[copy as usize].frame.octets;
         let bus = &mut self.buses[segment as usize];
         let since = now.cast_signed();
-        bus.hosts.each[station as usize].held = Some(Held { octets, since, attempts: 0 });
+        bus.hosts.take_up(station, octets, since);
         bus.make_ready(since, station);
     }
 
@@ -30,7 +30,7 @@ impl Engine<'_> {
 
     pub(super) fn step_bus(&mut self, number: usize) {
         self.buses[number].step();
-        while let Some(outcome) = self.buses[number].hosts.outcomes.pop_front() {
+        while let Some(outcome) = self.buses[number].hosts.next_outcome() {
             self.follow_card(number, outcome);
         }
     }
@@ -72,19 +72,12 @@ impl Engine<'_> {
             self.compiled.copied_to(&mut content, segment.port(other));
             copies[other as usize] = self.copy(content, route, ready, ready, NONE);
         }
-        self.buses[number].hosts.on_way.push_back((frame, copies));
+        self.buses[number].hosts.share(frame, copies);
     }
 
     /// A port hears the end of a frame; nothing comes of one that collided.
     fn hear(&mut self, number: usize, station: u32, frame: u32, now: u64, is_right: bool) {
-        let on_way = &mut self.buses[number].hosts.on_way;
-        let Some((_, copies)) = on_way.iter_mut().find(|(number, _)| *number == frame) else {
-            return;
-        };
-        let id = std::mem::replace(&mut copies[station as usize], NONE);
-        while on_way.front().is_some_and(|(_, copies)| copies.iter().all(|copy| *copy == NONE)) {
-            on_way.pop_front();
-        }
+        let Some(id) = self.buses[number].hosts.take_heard(station, frame) else { return };
         let port = self.compiled.segments[number].port(station);
         let content = self.copies[id as usize].frame;
         if is_right {
@@ -119,13 +112,9 @@ impl Engine<'_> {
     pub(super) fn finish_buses(&mut self) {
         for (segment, bus) in self.compiled.segments.iter().zip(std::mem::take(&mut self.buses)) {
             let (cards, _, plca) = bus.finish();
-            for (station, card) in cards.each.iter().enumerate() {
+            for station in 0..segment.stations() as usize {
                 let port = &mut self.counters.ports[segment.port(small(station)) as usize];
-                let access = card.access.finish();
-                port.collisions = card.collisions;
-                port.late_collisions = card.late_collisions;
-                port.access_ps = u64::try_from(access.sum_ps).unwrap_or(u64::MAX);
-                port.access_most_ps = access.max_ps;
+                cards.count_into(station, port);
                 port.used = plca.nodes.used[station];
                 port.yielded = plca.nodes.yielded[station];
                 port.missed = plca.nodes.missed[station];
