@@ -70,6 +70,14 @@ POINTS: dict[str, dict[str, Any]] = {
         "others": 1,
         "other_service_s": 120e-6,
     },
+    "boxma-groenendijk-1988": {
+        "arrival_rate": 1000.0,
+        "service_s": 60e-6,
+        "walk_s": 3.2e-6,
+        "other_rate": 500.0,
+        "other_service_s": 120e-6,
+        "other_walk_s": 5.2e-6,
+    },
     "pollaczek-khinchine-1932": {"arrival_rate": 300.0, "service_s": 1e-3},
     "cobham-1954": {
         "load": 0.3,

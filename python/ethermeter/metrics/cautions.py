@@ -100,7 +100,7 @@ class Caution(StrEnum):
     APPROXIMATION = (
         "approximation",
         "a mean by an approximation: arrivals are no Poisson process, frames come from another "
-        "queue, or messages have several frames",
+        "queue, messages have several frames, or nodes of a bus are taken as queues in turn",
     )
 
     @property

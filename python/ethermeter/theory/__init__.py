@@ -34,6 +34,7 @@ from ethermeter.theory.tobagi_hunt import (
     tobagi_hunt_1980_p_persistent,
 )
 from ethermeter.theory.tobagi_hunt_finite import tobagi_hunt_1980_finite
+from ethermeter.theory.two_queues import boxma_groenendijk_1988
 from ethermeter.theory.worst_cases import (
     bouillard_2022,
     boyer_2012,
@@ -46,6 +47,7 @@ __all__ = [
     "ArgumentError",
     "almes_lazowska_1979",
     "bouillard_2022",
+    "boxma_groenendijk_1988",
     "boxma_meister_1987",
     "boyer_2012",
     "bux_1981_csma_cd",

@@ -22,6 +22,7 @@ Model = Literal[
     "takagi-kleinrock-1985-finite",
     "tasaka-1986",
     "boxma-meister-1987",
+    "boxma-groenendijk-1988",
     "plca-2019",
 ]
 """A model that can answer an experiment."""

@@ -46,9 +46,14 @@ class Node:
     """Frames that may follow the first of an opportunity."""
     frames_per_s: float
     """Rate of a Poisson source; NaN of others."""
-    mean_bits: float
-    square_bits2: float
-    """Means of the length of a frame and of its square."""
+    bits: tuple[int, ...]
+    weights: tuple[float, ...]
+    """Lengths of its frames, and their shares."""
+
+    @property
+    def mean_bits(self) -> float:
+        """Mean length of a frame."""
+        return float(np.dot(self.bits, self.weights))
 
 
 @dataclass(frozen=True)
@@ -72,6 +77,17 @@ class Bus:
     def is_bounded(self) -> bool:
         """Whether access delays have a bound."""
         return not self.obstacles
+
+    @property
+    def cycle(self) -> dict[str, float]:
+        """Arguments of `plca_2019`: the longest frame and burst of any node."""
+        return {
+            "nodes": self.node_count,
+            "active": sum(len(node.ids) for node in self.nodes),
+            "frame_octets": max(node.longest_bits for node in self.nodes) / 8,
+            "burst_count": max(node.burst_count for node in self.nodes),
+            "opportunity_bits": self.opportunity_ps / self.bit_ps,
+        }
 
     @cached_property
     def _owners(self) -> list[Node | None]:
@@ -204,9 +220,9 @@ class Member:
     """Their frames, destination address to FCS."""
     frames_per_s: float = math.nan
     """Rate of a Poisson source; NaN of others."""
-    mean_bits: float = math.nan
-    square_bits2: float = math.nan
-    """Means of the length of a frame and of its square."""
+    bits: tuple[int, ...] = ()
+    weights: tuple[float, ...] = ()
+    """Lengths of their frames, and their shares, where they are known."""
 
 
 def bus_of(scenario: Scenario) -> Bus | None:
@@ -244,7 +260,7 @@ def _is_coordinator(member: Member) -> bool:
 
 def _member(group: Group) -> Member:
     shortest, longest = _range_of(group.flow.frames)
-    bits, weights = (np.array(each, np.float64) for each in lengths_of(group.flow.frames))
+    bits, weights = lengths_of(group.flow.frames)
     arrivals = group.flow.arrivals
     return Member(
         name=group.name,
@@ -254,8 +270,8 @@ def _member(group: Group) -> Member:
         frames_per_s=(
             PS_PER_S / arrivals.mean_ps if isinstance(arrivals, PoissonArrivals) else math.nan
         ),
-        mean_bits=float(np.average(bits, weights=weights)),
-        square_bits2=float(np.average(bits**2, weights=weights)),
+        bits=tuple(bits),
+        weights=tuple([weight / sum(weights) for weight in weights]),
     )
 
 
@@ -271,8 +287,8 @@ def _nodes_of(member: Member) -> list[Node]:
             longest_bits=member.longest_bits,
             burst_count=plca.burst_count,
             frames_per_s=member.frames_per_s,
-            mean_bits=member.mean_bits,
-            square_bits2=member.square_bits2,
+            bits=member.bits,
+            weights=member.weights,
         )
         for ids in plca.ids
     ]

@@ -26,6 +26,7 @@ _FUNCTIONS = (
     theory.tasaka_1986,
     theory.plca_2019,
     theory.boxma_meister_1987,
+    theory.boxma_groenendijk_1988,
     theory.pollaczek_khinchine_1932,
     theory.cobham_1954,
     theory.kingman_1962,

@@ -9,8 +9,8 @@ from ethermeter.arguments import Array, Flags, Numbers, Range, plain
 from ethermeter.theory.entry import OF_QUEUES, Output, Symbol, catalogued, read
 
 _QUEUES = Range(0, 1000, whole=True)
-_RATE = Range(0, 1e12)
-_TIME_S = Range(0, 1e6)
+RATE = Range(0, 1e12)
+TIME_S = Range(0, 1e6)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +38,17 @@ class Queues:
     square_s2: Array
 
 
+def conserved_s(queues: Queues, walk_s: Array) -> Array:
+    """Return the sum of rho_i (1 - lambda_i s / (1 - rho)) W_i: the pseudo-conservation law."""
+    own = queues.rate * queues.mean_s
+    load = (queues.count * own).sum(axis=-1)
+    squares = (queues.count * queues.rate * queues.square_s2).sum(axis=-1)
+    loads2 = (queues.count * own**2).sum(axis=-1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        moving = load * squares + walk_s * (load**2 + loads2)
+        return np.asarray(moving / (2 * (1 - load)) + load * walk_s / 2)
+
+
 def limited_waits(queues: Queues, walk_s: Array) -> tuple[Array, Array, Array]:
     """Return mean waits by kind, the mean time from visit to visit, and the load.
 
@@ -46,14 +57,10 @@ def limited_waits(queues: Queues, walk_s: Array) -> tuple[Array, Array, Array]:
     """
     own = queues.rate * queues.mean_s
     load = (queues.count * own).sum(axis=-1)
-    squares = (queues.count * queues.rate * queues.square_s2).sum(axis=-1)
     loads2 = (queues.count * own**2).sum(axis=-1)
     free, walked = 1 - load, queues.rate * walk_s[..., None]
     with np.errstate(divide="ignore", invalid="ignore"):
-        # What the weighted waits sum to: the pseudo-conservation law.
-        conserved = load * squares + walk_s * (load**2 + loads2)
-        conserved = conserved / (2 * free) + load * walk_s / 2
-        constant = conserved * free / (free * load + loads2)
+        constant = conserved_s(queues, walk_s) * free / (free * load + loads2)
         waits = constant[..., None] * (free[..., None] + own) / (free[..., None] - walked)
         # Without any message they would wait for the residual of a cycle.
         waits = np.where((load > 0)[..., None], waits, (walk_s / 2)[..., None])
@@ -82,20 +89,20 @@ def limited_waits(queues: Queues, walk_s: Array) -> tuple[Array, Array, Array]:
 )
 def boxma_meister_1987(
     arrival_rate: Annotated[
-        Numbers, Symbol("lambda_1", "messages a second at each queue of the first kind", _RATE)
+        Numbers, Symbol("lambda_1", "messages a second at each queue of the first kind", RATE)
     ],
     *,
     queues: Annotated[Numbers, Symbol("N_1", "queues of the first kind", _QUEUES)],
-    service_s: Annotated[Numbers, Symbol("beta_1", "time of a message there", _TIME_S, "s")],
+    service_s: Annotated[Numbers, Symbol("beta_1", "time of a message there", TIME_S, "s")],
     walk_s: Annotated[
-        Numbers, Symbol("s", "switch-over times of a cycle, all together", _TIME_S, "s")
+        Numbers, Symbol("s", "switch-over times of a cycle, all together", TIME_S, "s")
     ],
     other_rate: Annotated[
-        Numbers, Symbol("lambda_2", "messages a second at each other queue", _RATE)
+        Numbers, Symbol("lambda_2", "messages a second at each other queue", RATE)
     ] = 0.0,
     others: Annotated[Numbers, Symbol("N_2", "queues of the other kind", _QUEUES)] = 0,
     other_service_s: Annotated[
-        Numbers, Symbol("beta_2", "time of a message there", _TIME_S, "s")
+        Numbers, Symbol("beta_2", "time of a message there", TIME_S, "s")
     ] = 0.0,
 ) -> Waits:
     """Mean waits W_i = c (1 - rho + rho_i) / (1 - rho - lambda_i s), of constant messages.

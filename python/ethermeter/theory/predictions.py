@@ -16,9 +16,11 @@ import numpy as np
 from ethermeter import theory
 from ethermeter.metrics import Caution, Metric
 from ethermeter.metrics.formulas import PS_PER_S
+from ethermeter.theory.bus_polling import PolledBus
 from ethermeter.theory.inputs import Floats, ModelInputs
-from ethermeter.theory.polling import Queues, limited_waits
+from ethermeter.theory.polling import limited_waits
 from ethermeter.theory.simplifications import OTHER_PROTOCOL, Simplification, named, violated
+from ethermeter.theory.two_queues import waits_of_two
 
 Parameters = dict[str, Any]
 Function = Callable[..., Any]
@@ -51,6 +53,10 @@ _NEEDS: dict[str, tuple[Callable[[ModelInputs], bool], str]] = {
             or all(len(node.ids) == 1 and not node.burst_count for node in s.bus.nodes)
         ),
         "needs nodes with one node-id and burst-cnt 0: one frame a cycle",
+    ),
+    "two-nodes": (
+        lambda s: s.bus is None or len(s.bus.nodes) == 2,
+        "needs a bus of two nodes; there are {0.stations}",
     ),
     "no-generator": (
         lambda s: not s.generator,
@@ -96,6 +102,7 @@ class Prediction:
     values: Mapping[Metric, float]
     outside_range: bool
     is_bound: bool = False  # Whether values are upper bounds
+    is_approximation: bool = False  # Whether the inputs are an approximation of the scenario
     # Of each station, shape `(stations,)`, where the model distinguishes them
     of_stations: Mapping[Metric, Floats] = field(default_factory=dict)
 
@@ -157,6 +164,7 @@ def judge(model: str, inputs: ModelInputs) -> Verdict:
         Caution.OUTSIDE_MODEL_RANGE: predicted.outside_range,
         Caution.OTHER_PROTOCOL: bool(OTHER_PROTOCOL & set(found)),
         Caution.UPPER_BOUND: predicted.is_bound,
+        Caution.APPROXIMATION: predicted.is_approximation,
     }
     words = tuple(name for name, holds in cautions.items() if holds)
     return Verdict(model, (), found, words, predicted.values, predicted.of_stations)
@@ -429,8 +437,7 @@ def _tasaka(s: ModelInputs) -> Prediction:
 
 def _turns_parameters(s: ModelInputs) -> Parameters:
     assert s.bus is not None
-    frame_octets = max(node.longest_bits for node in s.bus.nodes) / 8
-    return {"nodes": s.bus.node_count, "active": len(s.bus.nodes), "frame_octets": frame_octets}
+    return s.bus.cycle
 
 
 def _turns(s: ModelInputs) -> Prediction:
@@ -450,62 +457,67 @@ def _turns(s: ModelInputs) -> Prediction:
     return Prediction(values, outside_range=False, is_bound=True, of_stations=of_nodes)
 
 
-@dataclass(frozen=True, slots=True)
-class _Polled:
-    """A bus as queues that are served in turn."""
-
-    queues: Queues
-    walk_s: float  # An empty cycle
-    held_s: float  # Mean time for which the line is held before a frame
-
-
-def _polled(s: ModelInputs) -> _Polled:
-    """Return a bus as queues.
-
-    An opportunity that is used is one that is not used, and a message that takes the rest. The line
-    is held for a gap where the frame met a logical collision: where the line was busy, roughly.
-    """
-    assert s.bus is not None
-    bus, nodes = s.bus, s.bus.nodes
-    bit_s = bus.bit_ps / PS_PER_S
-    around = bus.plca.csma_cd.preamble_bits + bus.plca.end_delimiter_bits
-    gap, unused = bus.plca.csma_cd.gap_bits, bus.opportunity_ps / bus.bit_ps
-    rates = np.array([node.frames_per_s for node in nodes])
-    means = np.array([node.mean_bits for node in nodes])
-    squares = np.array([node.square_bits2 for node in nodes])
-    busy = min(1.0, float((rates * (around + means + gap)).sum()) * bit_s)
-    rest = around + gap * busy - unused
-    queues = Queues(
-        np.ones(len(nodes)),
-        rates,
-        (means + rest) * bit_s,
-        (squares + 2 * rest * means + rest**2) * bit_s**2,
-    )
-    return _Polled(queues, bus.empty_ps / PS_PER_S, gap * busy * bit_s)
-
-
 def _polling_parameters(s: ModelInputs) -> Parameters:
     """Return the parameters of nodes that are alike: the mean of all."""
-    polled = _polled(s)
+    assert s.bus is not None
+    polled = PolledBus(s.bus)
+    queues = polled.queues
     return {
-        "arrival_rate": float(polled.queues.rate.mean()),
-        "queues": len(polled.queues.rate),
-        "service_s": float(polled.queues.mean_s.mean()),
+        "arrival_rate": float(queues.rate.mean()),
+        "queues": len(queues.rate),
+        "service_s": float(queues.mean_s.mean()),
         "walk_s": polled.walk_s,
     }
 
 
 def _polling(s: ModelInputs) -> Prediction:
     assert s.bus is not None
-    polled = _polled(s)
-    waits, cycle, _ = limited_waits(polled.queues, np.array(polled.walk_s))
-    rates = polled.queues.rate
-    sent_s = s.packet_s - s.bus.plca.csma_cd.gap_bits * s.bus.bit_ps / PS_PER_S
-    values = _rates(s, s.arrival_rate) | {
-        Metric.CYCLE_TIME: float(cycle),
-        Metric.RESPONSE_TIME: float(rates @ waits / rates.sum()) + polled.held_s + sent_s,
+    polled = PolledBus(s.bus)
+    waits_s, cycle_s, _ = limited_waits(polled.queues, np.array(polled.walk_s))
+    return _polled(s, polled, {Metric.RESPONSE_TIME: waits_s}, float(cycle_s))
+
+
+def _two_queues_parameters(s: ModelInputs) -> Parameters:
+    assert s.bus is not None
+    first, second = PolledBus(s.bus).pair
+    return {
+        "arrival_rate": first.rate,
+        "service_s": first.mean_s,
+        "walk_s": first.walk_s,
+        "other_rate": second.rate,
+        "other_service_s": second.mean_s,
+        "other_walk_s": second.walk_s,
     }
-    return Prediction(values, bool(np.isnan(cycle)))
+
+
+def _two_queues(s: ModelInputs) -> Prediction:
+    assert s.bus is not None
+    polled = PolledBus(s.bus)
+    first, second = polled.pair
+    waits = waits_of_two(first, second)
+    load = first.rate * first.mean_s + second.rate * second.mean_s
+    cycle_s = math.nan if waits is None else polled.walk_s / (1 - load)
+    times_s = np.full((2, 2), math.nan)
+    if waits is not None:
+        times_s = np.array([[each.wait_s, each.head_s] for each in waits]).T
+    if s.bus.nodes[0].ids > s.bus.nodes[1].ids:
+        times_s = times_s[:, ::-1]
+    wait_s, head_s = times_s
+    return _polled(s, polled, {Metric.RESPONSE_TIME: wait_s, Metric.ACCESS_DELAY: head_s}, cycle_s)
+
+
+def _polled(
+    s: ModelInputs, polled: PolledBus, waits_s: Mapping[Metric, Floats], cycle_s: float
+) -> Prediction:
+    """Return what waits of the nodes until their frames are served mean on the line."""
+    bus, rates = polled.bus, polled.rates
+    bits = np.array([bus.plca.csma_cd.preamble_bits + node.mean_bits for node in bus.nodes])
+    of_nodes = {metric: wait_s + polled.held_s for metric, wait_s in waits_s.items()}
+    of_nodes[Metric.RESPONSE_TIME] += bits * bus.bit_ps / PS_PER_S
+    values = _rates(s, s.arrival_rate) | {Metric.CYCLE_TIME: cycle_s}
+    values |= {metric: float(rates @ times_s / rates.sum()) for metric, times_s in of_nodes.items()}
+    is_outside = math.isnan(cycle_s)
+    return Prediction(values, is_outside, is_approximation=True, of_stations=of_nodes)
 
 
 _ONE_OF_MANY = "poisson apart longer several"
@@ -596,6 +608,12 @@ ENTRIES: dict[str, Entry] = {
     ),
     "boxma-meister-1987": _entry(
         "", "bus turns polled poisson endless", _polling_parameters, _polling
+    ),
+    "boxma-groenendijk-1988": _entry(
+        "",
+        "bus turns two-nodes polled poisson endless",
+        _two_queues_parameters,
+        _two_queues,
     ),
     "plca-2019": _entry("", "bus turns", _turns_parameters, _turns),
 }
