@@ -37,8 +37,8 @@ def accesses_of(network: Network) -> dict[int, Access]:
 def _accesses(network: Network, medium: Medium, ports: range) -> list[Access]:
     octets = [_octets_at(network, port) for port in ports]
     members = [
-        Member(stations.node, stations, *(8 * each for each in range_of))
-        for stations, range_of in zip(medium.stations, octets, strict=True)
+        Member(stations.node, stations, shortest_bits=8 * least, longest_bits=8 * most)
+        for stations, (least, most) in zip(medium.stations, octets, strict=True)
     ]
     bus = bus_with(medium, members)
     if bus is None:
