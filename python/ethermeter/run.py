@@ -24,7 +24,7 @@ from ethermeter.stations import charged_ps, groups_of, lengths_of, station_count
 from ethermeter.store import Recorder, RunDirectory, RunError
 from ethermeter.store.files import remove_abandoned
 from ethermeter.store.recorder import plan_hash_of, tidy
-from ethermeter.store.rows import flows_of
+from ethermeter.store.rows import flows_of, has_plca
 from ethermeter.studies import registry
 from ethermeter.trial import LIVE, SIMULATION, THEORY
 
@@ -422,6 +422,7 @@ def evaluate(
     study, live_study = (_study(run.provenance().get(key)) for key in ("study", "live_study"))
     engines = {trial.engine.partition("/")[0] for trial in run.trials()}
     has_flows = any(flows_of(trial.scenario) for trial in run.trials())
+    has_buses = any(has_plca(trial.scenario) for trial in run.trials())
     steps: dict[str, Callable[[Path], Path] | None] = {
         "estimates.json": _written_by("analysis.estimates.write"),
         "positions.json": _written_by(
@@ -430,7 +431,7 @@ def evaluate(
         "claims.json": study.write_claims if study else None,
         "agreement.json": _written_by("analysis.agreement.write", is_wanted=THEORY in engines),
         "bounds.json": _written_by(
-            "analysis.bounds.write", is_wanted=has_flows and THEORY in engines
+            "analysis.bounds.write", is_wanted=(has_flows and THEORY in engines) or has_buses
         ),
         "live-claims.json": (
             live_study.write_measured if live_study and live_study.measured is not None else None

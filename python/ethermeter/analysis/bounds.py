@@ -1,4 +1,4 @@
-"""Bounds: the theory of a network beside what was simulated and measured there.
+"""Bounds: the theory of a network or bus beside what was simulated and measured there.
 
 The rule
 --------
@@ -16,14 +16,16 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ethermeter.analysis import groups
+from ethermeter.analysis import bus_times, groups
+from ethermeter.analysis.bus_times import BusTime
 from ethermeter.analysis.estimates import FORMULA_DEGREES, Point, estimate_json
 from ethermeter.analysis.interval import LEVEL, Estimate, Floats
 from ethermeter.analysis.tables import alike, codes, per_station, point_of
+from ethermeter.analysis.verdicts import Verdict, together, verdict_of
 from ethermeter.json_values import finite
 from ethermeter.metrics import ALL, Caution, Metric, percentiles
 from ethermeter.nodes import kind_of, over_links, room_of
@@ -47,8 +49,6 @@ TIMES = (Metric.ONE_WAY_DELAY, Metric.ROUND_TRIP)
 BOUNDED, MEAN = f"{THEORY}/{BOUNDS}", f"{THEORY}/{MEANS}"
 """Engines of theories of networks."""
 ESTIMATED = (*(of for time in TIMES for of in (time, *percentiles(time))), Metric.LOSS)
-PS_PER_S = 1e12
-Verdict = Literal["holds", "exceeded", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,22 +131,24 @@ class Saturation:
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What theory says of the networks of a run, beside the other engines."""
+    """What theory says of the networks and buses of a run, beside the other engines."""
 
     times: tuple[FlowTime, ...]
     queues: tuple[Queue, ...]
     saturations: tuple[Saturation, ...] = ()
+    buses: tuple[BusTime, ...] = ()
 
     @property
     def warnings(self) -> list[str]:
         """A sentence for every value above its bound."""
-        return [*_late(self.times), *_full(self.queues)]
+        return [*_late(self.times), *_full(self.queues), *_long(self.buses)]
 
     @property
     def verdicts(self) -> tuple[int, int]:
         """How many values were compared with their bound, and how many of them are above it."""
         found = [each.verdict for time in self.times for each in time.observed]
         found += [queue.verdict for queue in self.queues]
+        found += [time.verdict for time in self.buses]
         exceeded = found.count("exceeded")
         return found.count("holds") + exceeded, exceeded
 
@@ -173,6 +175,16 @@ def _full(queues: Sequence[Queue]) -> Iterator[str]:
                 f"the largest simulated queue, {queue.simulated.frames:g} frames and "
                 f"{queue.simulated.octets:g} octets, is above its bound, {queue.bound.frames:g} "
                 f"frames and {queue.bound.octets:g} octets"
+            )
+
+
+def _long(times: Sequence[BusTime]) -> Iterator[str]:
+    for time in times:
+        if time.verdict == "exceeded":
+            yield (
+                f"{where(time.series, time.point)}{time.group or 'bus'}: the simulated "
+                f"{time.metric.value}, {_us(time.simulated_s)}, is above its bound, "
+                f"{_us(time.bound_s)}"
             )
 
 
@@ -217,7 +229,7 @@ def _read(run: "RunDirectory", stamp: tuple[int, int, int] | None) -> Answers:
             if scale:
                 at = Saturation(mean.series, dict(mean.point), float(scale), resource)
                 saturations.append(at)
-    return Answers(tuple(times), tuple(queues), tuple(saturations))
+    return Answers(tuple(times), tuple(queues), tuple(saturations), bus_times.read(run))
 
 
 _Words = Mapping[tuple[str, str, int], tuple[str, str]]
@@ -268,7 +280,7 @@ def _times(
                         # A test numbers flows that have no short names of their own.
                         alias = allowances.get((f"flow-{number}", time), math.nan)
                         allowance_s = allowances.get((flow.name, time), alias)
-                    verdict = _verdict(largest_s, bound_s, allowance_s)
+                    verdict = verdict_of(largest_s, bound_s, allowance=allowance_s)
                     ranks = {metric: of_flow[metric] for metric in percentiles(time)}
                     observed.append(
                         Observed(engine, of_flow[time], ranks, largest_s, allowance_s, verdict)
@@ -363,14 +375,6 @@ def _larger(one: float, other: float) -> float:
     return math.nan if math.isnan(one + other) else max(one, other)
 
 
-def _verdict(largest: float, bound: float, allowance: float, *, scale: float = PS_PER_S) -> Verdict:
-    """Compare in whole units, such as picoseconds."""
-    limit = bound + allowance
-    if math.isnan(largest) or math.isnan(limit):
-        return "unknown"
-    return "exceeded" if round(largest * scale) > round(limit * scale) else "holds"
-
-
 def _queues(
     run: "RunDirectory", by_engine: "Mapping[str, Sequence[Trial]]", words: _Words
 ) -> Iterator[Queue]:
@@ -412,10 +416,7 @@ def _queues(
 
 
 def _within_bound(found: Size, bound: Size) -> Verdict:
-    verdicts = {_verdict(*pair, 0.0, scale=1.0) for pair in zip(found, bound, strict=True)}
-    if "exceeded" in verdicts:
-        return "exceeded"
-    return "holds" if "holds" in verdicts else "unknown"
+    return together({verdict_of(*pair, scale=1.0) for pair in zip(found, bound, strict=True)})
 
 
 _Columns = Mapping[tuple[int, int], Mapping[str, Floats]]
@@ -499,8 +500,22 @@ def to_json(found: Answers) -> str:
             }
             for each in found.saturations
         ],
+        **({"buses": [_bus_json(each) for each in found.buses]} if found.buses else {}),
     }
     return json.dumps(head, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+
+
+def _bus_json(each: BusTime) -> dict[str, object]:
+    return {
+        "series": each.series,
+        "point": dict(each.point),
+        "metric": each.metric.value,
+        "stations": each.group or None,
+        "bound": finite(each.bound_s),
+        "obstacles": list(each.obstacles),
+        "simulated": finite(each.simulated_s),
+        "verdict": each.verdict,
+    }
 
 
 def _time_json(each: FlowTime) -> dict[str, object]:

@@ -20,9 +20,8 @@ def print_bounds(found: "Answers") -> None:
     """Print the times of flows and the queues of ports, and what is above its bound."""
     from ethermeter.analysis.bounds import where
 
-    if not found.times:
-        return
-    _print_times(found.times)
+    if found.times:
+        _print_times(found.times)
     _print_queues([queue for queue in found.queues if queue.bound.frames > 0])
     for each in found.saturations:
         at = where(each.series, each.point)
@@ -30,6 +29,9 @@ def print_bounds(found: "Answers") -> None:
     compared, exceeded = found.verdicts
     if compared:
         typer.echo(f"bounds: {compared} values compared, {exceeded or 'none'} above")
+    unbounded = dict.fromkeys(each.obstacles for each in found.buses if each.obstacles)
+    for obstacles in unbounded:
+        typer.echo(f"no bound of access delays: {'; '.join(obstacles)}")
     for text in found.warnings:
         typer.echo(f"warning: {text}: a defect of the bound, of the engine or of a host")
 

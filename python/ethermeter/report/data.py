@@ -296,10 +296,13 @@ def _of_some_points(trials: "Sequence[Trial]") -> "list[Trial]":
 
 def _at_some_points(answers: Answers) -> Answers:
     """Return what theory says at no more points than figures show, at even distances."""
-    chosen = set(spread(list(dict.fromkeys(map(point_of, answers.times))), MOST_POINTS))
+    points = [*map(point_of, answers.times), *map(point_of, answers.buses)]
+    chosen = set(spread(list(dict.fromkeys(points)), MOST_POINTS))
     return Answers(
         tuple(time for time in answers.times if point_of(time) in chosen),
         tuple(queue for queue in answers.queues if point_of(queue) in chosen),
+        tuple(each for each in answers.saturations if point_of(each) in chosen),
+        tuple(time for time in answers.buses if point_of(time) in chosen),
     )
 
 

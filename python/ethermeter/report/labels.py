@@ -1,7 +1,8 @@
 """Labels of reports: which metrics they show, and titles of keys."""
 
-from collections.abc import Container
+from collections.abc import Container, Mapping
 
+from ethermeter.document import plain
 from ethermeter.metrics import Metric
 
 MORE_COMPARED: tuple[Metric, ...] = (
@@ -238,6 +239,11 @@ def key_title(key: str) -> str:
     if leaf not in titles:
         return key
     return titles[leaf] if group.isdigit() or group == "*" else f"{titles[leaf]} ({group})"
+
+
+def point_title(point: Mapping[str, str]) -> str:
+    """Return the titles and values of varied keys; empty where nothing is varied."""
+    return ", ".join(f"{key_title(key)}: {plain(value)}" for key, value in point.items())
 
 
 def meaning(metric: Metric, *, of_flows: bool = False) -> str:

@@ -66,7 +66,7 @@ def turns(nodes: Sequence[Times], cycles_s: Mapping[str, float], label: Label) -
         },
     }
     bar_count = sum(len(each.longest_s) for each in nodes)
-    layers = [bars, *_across(cycles_s, along, label)]
+    layers = [bars, *(_across(cycles_s, along, label) if cycles_s else [])]
     height = AROUND + ROW * bar_count
     return frame(rows, {"layer": layers}, len(names), height=height, top=4)
 
@@ -74,7 +74,7 @@ def turns(nodes: Sequence[Times], cycles_s: Mapping[str, float], label: Label) -
 def _across(cycles_s: Mapping[str, float], along: Json, label: Label) -> list[Json]:
     """Return lines for the cycles, with their names above, those of long ones to the left.
 
-    The names stand in two rows: on a narrow page they would meet.
+    The names stand in rows of their own: on a narrow page they would meet.
     """
     rows = [
         {"x": rounded(time_s * label.factor), "t": f"{name} {time_s * label.factor:,.1f}"}
@@ -83,13 +83,13 @@ def _across(cycles_s: Mapping[str, float], along: Json, label: Label) -> list[Js
     rule: Json = {"type": "rule", "strokeWidth": 1.4, "strokeDash": [5, 3], "aria": False}
     layers: list[Json] = [{"data": {"values": rows}, "mark": rule, "encoding": {"x": along}}]
     longest = max(cycles_s.values())
-    for row, time_s in zip(rows, cycles_s.values(), strict=True):
+    for at, (row, time_s) in enumerate(zip(rows, cycles_s.values(), strict=True)):
         is_long = time_s > longest / 2
         mark: Json = {
             "type": "text",
             "align": "right" if is_long else "left",
             "baseline": "bottom",
-            "y": -4 if is_long else -17,
+            "y": -4 - 13 * at,
             "fontSize": 10.5,
             "aria": False,
         }

@@ -22,7 +22,7 @@ from ethermeter.document import (
 from ethermeter.metrics import Caution, Metric
 from ethermeter.report.charts.delays import Line, delays
 from ethermeter.report.data import ReportData
-from ethermeter.report.labels import key_title
+from ethermeter.report.labels import key_title, point_title
 from ethermeter.report.tables import small, tag
 from ethermeter.report.thinning import spread
 from ethermeter.trial import LIVE, SIMULATION
@@ -66,18 +66,9 @@ def bound_blocks(series: str, data: ReportData) -> list[Block]:
         return []
     points = list(dict.fromkeys(tuple(time.point.items()) for time in times))
     figures = [_figure(dict(point), times) for point in spread(points, MOST_FIGURES)]
-    warnings = [
-        text for text in data.answers.warnings if text.startswith((f"{series}:", f"{series},"))
-    ]
     blocks: list[Block] = [Heading("Bounds, means and what was seen"), Text(LEAD, "lead")]
-    if warnings:
-        above = [
-            Markup("{} {}").format(tag("missed", "above its bound"), text) for text in warnings
-        ]
-        more = len(above) - MOST_WARNINGS
-        left_out = [f"and {more} more, in bounds.json"] if more > 0 else []
-        blocks += [Text(EXCEEDED), Bullets([*above[:MOST_WARNINGS], *left_out])]
     blocks += [
+        *exceeded_blocks(series, data),
         Bullets(_sentences(times)),
         Grid(figures),
         Heading("By every engine", 4),
@@ -89,6 +80,20 @@ def bound_blocks(series: str, data: ReportData) -> list[Block]:
         blocks += [Bullets([_saturated(each) for each in saturations])] if saturations else []
         blocks += [*_queue_sentences(queues), _queues_table(queues)]
     return blocks
+
+
+def exceeded_blocks(series: str, data: ReportData) -> list[Block]:
+    """List the values of a series that are above their bounds; empty without any."""
+    above = [
+        Markup("{} {}").format(tag("missed", "above its bound"), text)
+        for text in data.answers.warnings
+        if text.startswith((f"{series}:", f"{series},"))
+    ]
+    if not above:
+        return []
+    more = len(above) - MOST_WARNINGS
+    left_out = [f"and {more} more, in bounds.json"] if more > 0 else []
+    return [Text(EXCEEDED), Bullets([*above[:MOST_WARNINGS], *left_out])]
 
 
 def _saturated(found: Saturation) -> str:
@@ -120,7 +125,7 @@ def _sentences(times: Sequence[FlowTime]) -> list[str]:
 
 def _at(point: Mapping[str, str]) -> str:
     """Say at which point, in brackets; empty where nothing is varied."""
-    text = ", ".join(f"{key_title(key)}: {plain(value)}" for key, value in point.items())
+    text = point_title(point)
     return f" ({text})" if text else ""
 
 
@@ -154,14 +159,13 @@ def _figure(point: Mapping[str, str], times: Sequence[FlowTime]) -> Figure:
     found = [time for time in times if dict(time.point) == point]
     found = [time for time in found if time.metric is Metric.ONE_WAY_DELAY]
     shown = _nearest(found)
-    title = ", ".join(f"{key_title(key)}: {plain(value)}" for key, value in point.items())
     lines = [line for time in shown for line in _lines(time)]
     left_out = (
         f" The {len(shown)} flows nearest to their bounds." if len(shown) < len(found) else ""
     )
     return Figure(
         delays(lines, Metric.ONE_WAY_DELAY.label),
-        title or "One-way delay of every flow",
+        point_title(point) or "One-way delay of every flow",
         CAPTION + left_out,
         kind="roofline",
     )

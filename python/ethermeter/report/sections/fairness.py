@@ -16,13 +16,12 @@ from ethermeter.document import (
     Table,
     Text,
     cell,
-    plain,
 )
 from ethermeter.metrics import Metric
 from ethermeter.report.axes import choose, panels
 from ethermeter.report.charts.lines import lines
 from ethermeter.report.data import ReportData
-from ethermeter.report.labels import key_title
+from ethermeter.report.labels import point_title
 from ethermeter.report.tables import figure_table
 
 SHARE = Label("Share", "%", 100.0)
@@ -101,7 +100,7 @@ def _shares(members: Sequence[Sharing]) -> list[Figure]:
     ]
     if not any(math.isfinite(bar.height.value) for bar in bars):
         return []
-    where = ", ".join(f"{key_title(key)}: {plain(value)}" for key, value in worst.point.items())
+    where = point_title(worst.point)
     indices = ", ".join(
         f"{each.jain_index.value:.3f}" + (f" {each.engine}" if len(shown) > 1 else "")
         for each in shown

@@ -12,7 +12,7 @@ from ethermeter.metrics import Metric
 from ethermeter.report import topology
 from ethermeter.report.axes import ENGINE, MOST_CURVES, keys
 from ethermeter.report.data import ReportData
-from ethermeter.report.labels import key_title
+from ethermeter.report.labels import key_title, point_title
 from ethermeter.report.sections.groups import metric_figures
 from ethermeter.scenario import Scenario
 
@@ -81,7 +81,7 @@ def _bare(point: Point) -> dict[str, str]:
 
 def _at(point: Mapping[str, str]) -> str:
     """Say at which point; empty where there is only one."""
-    text = ", ".join(f"{key_title(key)}: {plain(value)}" for key, value in point.items())
+    text = point_title(point)
     return f" {text}." if text else ""
 
 

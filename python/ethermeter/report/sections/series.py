@@ -27,6 +27,7 @@ from ethermeter.report.labels import (
     time_kinds,
 )
 from ethermeter.report.sections.bounds import bound_blocks
+from ethermeter.report.sections.bus import bus_blocks
 from ethermeter.report.sections.clocks import CLOCK_MAIN_METRICS, clock_blocks
 from ethermeter.report.sections.distribution import distribution_blocks
 from ethermeter.report.sections.fairness import fairness_blocks
@@ -87,6 +88,7 @@ def _of_stations(name: str, points: Sequence[Point], data: ReportData) -> list[B
     # A study of positions begins with them; elsewhere they come after the metrics.
     body = [*positions, *main] if data.study else [*main, *positions]
     body += group_blocks(name, data)
+    body += bus_blocks(name, data)
     if has_details:
         body += distribution_blocks(name, data)
         body += _breakdowns(points, axes)

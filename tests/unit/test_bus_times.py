@@ -1,0 +1,101 @@
+"""Longest times of a bus of 10BASE-T1S: each node's beside its bound, and why there is none."""
+
+import json
+import math
+
+import ethermeter as em
+import pytest
+from ethermeter.analysis import bus_times
+from ethermeter.analysis.bounds import Answers
+from ethermeter.metrics import ALL, Metric
+from ethermeter.store import RunDirectory
+from ethermeter.studies import pages
+
+BUS = (
+    'title = "t"\n[phases]\nsettle = "1 ms"\ntransmit = "40 ms"\nmeasure = "last 39 ms"\n'
+    '[segment]\nstandard = "10base-t1s"\ndelays = [["0 s"]]\n[segment.plca]\n'
+    '[[stations]]\nname = "head"\ncount = 1\nframes = "64 B"\narrivals = "saturated"\n'
+    '[[stations]]\nname = "sensor"\ncount = 2\nframes = "128 B"\n'
+    'arrivals = { poisson_load = 0.3 }\n[vary]\n"segment.plca.enable" = [true, false]\n'
+    "[run]\nreplications = 3\n"
+)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory) -> RunDirectory:
+    folder = tmp_path_factory.mktemp("bus")
+    path = folder / "bus.toml"
+    path.write_text(BUS, encoding="utf-8")
+    return em.load(path).run(out=folder / "run", jobs=1).directory
+
+
+def largest_s(run: RunDirectory, metric: Metric, stations: list[int]) -> float:
+    """Largest simulated value of some stations with PLCA over all replications."""
+    with_plca = [trial.id for trial in run.trials() if trial.point["segment.plca.enable"] == "true"]
+    table = run.observations().to_pandas()
+    of = table[(table["metric"] == metric.value) & table["station"].isin(stations)]
+    return float(of[of["trial"].isin(with_plca)]["value"].max())
+
+
+def test_each_group_stands_beside_its_bound_without_the_engine_theory(run):
+    found = json.loads((run.path / "bounds.json").read_text(encoding="utf-8"))
+    # Cycles and two access delays of two groups have a bound where nodes take turns.
+    assert (found["compared"], found["exceeded"], found["warnings"]) == (5, 0, [])
+    turns, contention = (
+        [each for each in found["buses"] if each["point"]["segment.plca.enable"] == text]
+        for text in ("true", "false")
+    )
+    by_hand = {
+        # A beacon; gap, preamble, frame and end delimiter of 64 and twice 128 octets.
+        (None, "cycle_time_max"): 20 + (96 + 584) + 2 * (96 + 1096),
+        # An opportunity that is let pass, the others, a beacon, a gap. Of sensors also the 608 bits
+        # until a frame is pending: the head's of 64 octets fits into them, one of 128 does not.
+        ("head", "attempt_delay_max"): 32 + 2 * 1192 + 20 + 96,
+        ("sensor", "attempt_delay_max"): 608 + 32 + 680 + 1192 + 20 + 96,
+        # Before it the longest frame of another with its preamble, and a gap.
+        ("head", "access_delay_max"): 1088 + 96 + 32 + 2 * 1192 + 20 + 96,
+        ("sensor", "access_delay_max"): 1088 + 96 + 608 + 32 + 680 + 1192 + 20 + 96,
+    }
+    stations = {None: [ALL], "head": [0], "sensor": [1, 2]}
+    assert {(each["stations"], each["metric"]) for each in turns} == by_hand.keys()
+    for each in turns:
+        assert each["bound"] == pytest.approx(
+            by_hand[each["stations"], each["metric"]] * 1e-7, rel=1e-12
+        )
+        seen = largest_s(run, Metric(each["metric"]), stations[each["stations"]])
+        assert each["simulated"] == seen <= each["bound"]
+    (obstacle,) = {text for each in contention for text in each["obstacles"]}
+    assert obstacle == "head, sensor contend by CSMA/CD, which has no bound"
+    assert {each["bound"] for each in contention} == {None}
+    assert {each["verdict"] for each in contention} == {"unknown"}
+
+
+def test_a_longest_time_may_reach_its_bound_and_not_a_picosecond_more(run, monkeypatch):
+    original = bus_times._bounds_s
+    most_s = largest_s(run, Metric.ACCESS_DELAY_MAX, [2])
+
+    def verdicts(less_s: float) -> Answers:
+        def bounds_s(bus, metric, stations):
+            bounds = original(bus, metric, stations)
+            if metric is Metric.ACCESS_DELAY_MAX and not math.isnan(bounds[0]):
+                bounds[2] = most_s - less_s
+            return bounds
+
+        monkeypatch.setattr(bus_times, "_bounds_s", bounds_s)
+        return Answers((), (), buses=bus_times.read(run))
+
+    assert verdicts(0.0).warnings == []
+    passed = verdicts(1e-12)
+    (text,) = passed.warnings
+    assert text.startswith("bus, segment.plca.enable = true: sensor: the simulated access_delay")
+    assert passed.verdicts == (5, 1)
+
+
+def test_the_report_has_every_time_and_says_where_there_is_no_bound(run):
+    text = pages.write_report(run.path).read_text(encoding="utf-8")
+    table = text.split('aria-label="Longest times and bounds"')[1].split("</table>")[0]
+    assert table.count("<tr>") == 1 + 2 * 5
+    assert table.count("no bound") == 5
+    assert table.count("below") == 5
+    sentence = "PLCA: false: head, sensor contend by CSMA/CD, which has no bound."
+    assert f"<strong>No bound</strong> at {sentence}" in text
