@@ -10,7 +10,7 @@ from ethermeter.scenario import Scenario
 from ethermeter.theory.bounds import Bounds, bounds_of
 from ethermeter.trial import core_trial
 
-from tests.support.random_buses import random_bus
+from tests.support.random_gateways import random_gateway
 from tests.support.random_networks import random_scenario
 
 Make = Callable[[np.random.Generator], Scenario]
@@ -86,9 +86,9 @@ def test_simulated_delays_and_queues_stay_within_bounds_in_ten_thousand_trees() 
 
 
 def test_simulations_of_buses_behind_gateways_stay_within_bounds() -> None:
-    check(random_bus, range(SHORT_RUN // 4))
+    check(random_gateway, range(SHORT_RUN // 4))
 
 
 @pytest.mark.long
 def test_simulations_of_a_thousand_buses_stay_within_bounds() -> None:
-    check(random_bus, range(SHORT_RUN // 4, LONG_RUN // 10))
+    check(random_gateway, range(SHORT_RUN // 4, LONG_RUN // 10))
