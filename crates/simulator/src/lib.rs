@@ -17,6 +17,9 @@ pub mod segment;
 mod spread;
 pub mod watch;
 
+#[cfg(test)]
+extern crate self as ethermeter_simulator; // its name in the buses of the tests
+
 pub use error::Error;
 pub use watch::Watch;
 

@@ -67,6 +67,16 @@ impl CompiledBus {
         let plca = CompiledPlca::new(medium, plca, least.unwrap_or(0), "media[0]")?;
         Ok(Self { segment, plca })
     }
+
+    /// The segment of CSMA/CD on which the stations contend as on this bus while nobody uses PLCA:
+    /// an end delimiter is carrier, so it lengthens the gap that follows, and carrier in it starts
+    /// the gap anew, as carrier in its first part does.
+    #[must_use]
+    pub fn contention(&self) -> CompiledSegment {
+        let mut segment = self.segment.clone();
+        segment.medium.lengthen_gaps(self.plca.end_delimiter);
+        segment
+    }
 }
 
 impl CompiledPlca {

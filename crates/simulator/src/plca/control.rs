@@ -293,7 +293,8 @@ impl Control {
                 self.committed = false;
             }
             State::NextOpportunity => {
-                self.opportunity += 1;
+                // What is received after the last one is counted from 0 on, without cycles.
+                self.opportunity = self.opportunity.wrapping_add(1);
                 self.committed = false;
             }
             State::Yield | State::Receive => {}

@@ -21,6 +21,8 @@ pub mod counters;
 pub mod cycles;
 pub mod data;
 pub mod event;
+#[cfg(test)]
+mod fall_back;
 pub mod fast;
 mod handover;
 pub(crate) mod hosts;

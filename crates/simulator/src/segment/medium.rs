@@ -121,6 +121,16 @@ impl CompiledMedium {
         self.gaps[self.positions[station] as usize]
     }
 
+    /// Lengthen every gap, in its first part.
+    pub(crate) fn lengthen_gaps(&mut self, by: i64) {
+        self.gap += by;
+        self.gap_part1 += by;
+        for gap in &mut self.gaps {
+            gap.length += by;
+            gap.part1 += by;
+        }
+    }
+
     fn largest_delay(&self) -> i64 {
         let counts = count_positions(&self.positions, self.place_count);
         let mut largest = 0;

@@ -63,7 +63,20 @@ pub fn run(
     mac: &Mac,
     watch: &Watch,
 ) -> Result<(Counts, Vec<Attempt>), Error> {
-    let (stations, first) = Station::all(compiled);
+    go_on(compiled, mac, watch, Station::all(compiled))
+}
+
+/// Run a segment on which nothing is heard and no gap is owed, with its stations and when each is
+/// ready.
+///
+/// # Errors
+/// [`Error::Stopped`] if it was stopped.
+pub(crate) fn go_on(
+    compiled: &CompiledSegment,
+    mac: &Mac,
+    watch: &Watch,
+    (stations, ready): (Vec<Station>, Vec<i64>),
+) -> Result<(Counts, Vec<Attempt>), Error> {
     let mut reference = Reference {
         compiled,
         queue: BinaryHeap::new(),
@@ -73,7 +86,7 @@ pub fn run(
         sent: Vec::new(),
         attempts: Vec::new(),
     };
-    for (station, ready) in first.into_iter().enumerate() {
+    for (station, ready) in ready.into_iter().enumerate() {
         reference.schedule(ready, Event::Ready { station: small(station) });
     }
     let mut poll = watch.begin(compiled.phases.begin_ps, compiled.phases.end_ps);
