@@ -10,6 +10,7 @@ from ethermeter.analysis.bounds import Answers
 from ethermeter.metrics import ALL, Metric
 from ethermeter.store import RunDirectory
 from ethermeter.studies import pages
+from ethermeter.theory.bus import EARLY, bus_of, early
 
 BUS = (
     'title = "t"\n[phases]\nsettle = "1 ms"\ntransmit = "40 ms"\nmeasure = "last 39 ms"\n'
@@ -99,3 +100,20 @@ def test_the_report_has_every_time_and_says_where_there_is_no_bound(run):
     assert table.count("below") == 5
     sentence = "PLCA: false: head, sensor contend by CSMA/CD, which has no bound."
     assert f"<strong>No bound</strong> at {sentence}" in text
+
+
+def test_a_window_in_which_stations_may_still_contend_is_not_compared(tmp_path):
+    # Without `settle` the first frames collide before the first beacon, and back off for long.
+    path = tmp_path / "early.toml"
+    without = BUS.replace('settle = "1 ms"\n', "")
+    path.write_text(without.replace("39 ms", "40 ms"), encoding="utf-8")
+    run = em.load(path).run(out=tmp_path / "run", jobs=1).directory
+    with_plca = [each for each in bus_times.read(run) if "true" in each.point.values()]
+    assert {each.verdict for each in with_plca} == {"unknown"}
+    assert {each.obstacles for each in with_plca} == {(EARLY,)}
+    # Attempts of a frame last 16 access delays and 7151 slots of 51.2 us at most: 0.37 s.
+    path.write_text(without.replace('"40 ms"', '"500 ms"'), encoding="utf-8")
+    scenario = em.load(path).experiments[0].scenarios.at([0])
+    bus = bus_of(scenario)
+    assert bus is not None
+    assert early(scenario, bus) == ""

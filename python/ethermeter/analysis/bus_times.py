@@ -6,7 +6,7 @@ with the bound, to the picosecond; each node with its own.
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,7 +18,7 @@ from ethermeter.analysis.verdicts import PS_PER_S, Verdict, together, verdict_of
 from ethermeter.metrics import Metric
 from ethermeter.stations import station_count
 from ethermeter.store.rows import has_plca
-from ethermeter.theory.bus import Bus, bus_of
+from ethermeter.theory.bus import Bus, bus_of, early
 from ethermeter.trial import SIMULATION
 
 if TYPE_CHECKING:
@@ -77,6 +77,9 @@ def _of_point(trial: "Trial", seen: list[_Longest]) -> list[BusTime]:
     bus = bus_of(trial.scenario)
     assert bus is not None, "a medium with PLCA"
     stations = station_count(trial.scenario)
+    reason = early(trial.scenario, bus)
+    if reason:
+        bus = replace(bus, obstacles=(reason,))
     parts = [(CYCLES, "", np.array([0]))]
     for metric in OF_NODES:
         groups = by_group(trial.scenario).items()

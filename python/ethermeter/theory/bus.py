@@ -30,6 +30,11 @@ from ethermeter.scenario import (
 from ethermeter.stations import Group, groups_of, lengths_of, medium_of
 
 PS_PER_S = 1e12
+EARLY = (
+    "stations send before the first cycles: until then they contend by CSMA/CD;"
+    ' phases.settle = "1 ms" lets cycles begin first'
+)
+"""A warning of what no bound holds of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +114,11 @@ class Bus:
     def empty_ps(self) -> int:
         """Cycle in which no node sends."""
         return self.beacon_ps + self.node_count * self.opportunity_ps
+
+    @property
+    def settled_ps(self) -> int:
+        """Time from the begin of a trial after which all nodes take turns."""
+        return 2 * self.empty_ps + self.beacon_ps
 
     @property
     def longest_ps(self) -> int:
@@ -230,6 +240,31 @@ def bus_of(scenario: Scenario) -> Bus | None:
     if not is_segment(scenario):
         return None
     return bus_with(medium_of(scenario), [_member(group) for group in groups_of(scenario)])
+
+
+def early(scenario: Scenario, bus: Bus) -> str:
+    """Return why values of the measured window may be above bounds; empty if they may not.
+
+    A frame that a station sends before the first cycles may collide, and has longer backoffs than a
+    turn leaves room for, until its attempts are over.
+    """
+    phases = scenario.phases
+    if not bus.is_bounded or phases.begin_ps >= bus.settled_ps:
+        return ""
+    stations = [group.stations for group in groups_of(scenario)]
+    if any(each.after_attempt_limit != "discard" for each in stations):
+        return EARLY
+    over_ps = bus.settled_ps + max(_attempts_ps(bus, each) for each in stations)
+    return EARLY if phases.measure_from_ps < over_ps else ""
+
+
+def _attempts_ps(bus: Bus, stations: Stations) -> int:
+    """Return how long all attempts of a frame may take, with a whole backoff between them."""
+    backoff = stations.backoff
+    limit = backoff.limit if isinstance(backoff, ExponentialBackoff) else 0
+    slots = sum((1 << min(number, limit)) - 1 for number in range(1, stations.attempt_limit))
+    access_ps = max(map(bus.access_delay_ps, bus.nodes))
+    return slots * bus.plca.csma_cd.slot_bits * bus.bit_ps + stations.attempt_limit * access_ps
 
 
 def bus_with(medium: Medium, members: Sequence[Member]) -> Bus | None:

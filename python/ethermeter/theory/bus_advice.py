@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from ethermeter.scenario import Scenario
 from ethermeter.stations import groups_of
-from ethermeter.theory.bus import Bus, Node, bus_of
+from ethermeter.theory.bus import EARLY, Bus, Node, bus_of
 
 BURSTS = (0, 1, 3, 7, 15)
 """Values of `burst-cnt` that are compared."""
@@ -140,12 +140,8 @@ def _warnings(bus: Bus, scenario: Scenario) -> list[str]:
         found.append(f"burst-tmr must be at least {gap} bit times, a gap, or no burst goes on")
     if any(not plca.falls_back for plca in plcas):
         found.append("with fall-back off nodes are silent while the coordinator is")
-    begin = scenario.phases.begin_ps
-    if begin < 2 * bus.empty_ps + bus.beacon_ps:
-        found.append(
-            "stations send before the first cycles: until then they contend by CSMA/CD;"
-            ' phases.settle = "1 ms" lets cycles begin first'
-        )
+    if scenario.phases.begin_ps < bus.settled_ps:
+        found.append(EARLY)
     return found
 
 

@@ -35,7 +35,7 @@ from ethermeter.stations import (
     talking_share,
 )
 from ethermeter.theory.assumptions import ROUND_TRIP, SLOT_TIME, Assumptions
-from ethermeter.theory.bus import Bus, bus_of
+from ethermeter.theory.bus import Bus, bus_of, early
 
 PS_PER_S = 1e12
 Floats = npt.NDArray[np.float64]
@@ -76,6 +76,8 @@ class ModelInputs:
     generator: bool  # Whether a user process fills buffers
     priority_waits: bool
     bus: Bus | None  # Of 10BASE-T1S; None of other segments
+    # Why values of the measured window may be above bounds of the bus; empty if they may not
+    early: str
     backoff: str  # "exponential", "linear", "constant" or "none"
     # contention_slot_s, sensing_interval_s, persistence, station_latency_s: Assumptions of the
     # theories
@@ -132,6 +134,7 @@ def model_inputs(scenario: Scenario, assumptions: Assumptions) -> ModelInputs:
     # Without any distance a slot still has a length: nothing depends on it then.
     contention_s = {ROUND_TRIP: max(2 * propagation_s, bit_s), SLOT_TIME: slot_s}
     arrivals = {tag_of(group.flow.arrivals) for group in groups}
+    bus = bus_of(scenario)
     return ModelInputs(
         stations=len(points),
         alike=len({_without_names(group) for group in groups}) == 1,
@@ -154,7 +157,8 @@ def model_inputs(scenario: Scenario, assumptions: Assumptions) -> ModelInputs:
         service_s=_mean_s(first.flow.service),
         generator=any(group.flow.generator is not None for group in groups),
         priority_waits=any(group.stations.priority_wait_ps for group in groups),
-        bus=bus_of(scenario),
+        bus=bus,
+        early=early(scenario, bus) if bus is not None else "",
         backoff=tag_of(first.stations.backoff),
         contention_slot_s=contention_s[slot] if isinstance(slot, str) else slot / PS_PER_S,
         sensing_interval_s=_seconds(assumptions.sensing_interval_ps),

@@ -47,6 +47,7 @@ _NEEDS: dict[str, tuple[Callable[[ModelInputs], bool], str]] = {
         lambda s: s.bus is None or s.bus.is_bounded,
         "needs nodes that take turns: {0.why_unbounded}",
     ),
+    "settled": (lambda s: not s.early, "needs nodes that take turns from the begin: {0.early}"),
     "polled": (
         lambda s: (
             s.bus is None
@@ -615,6 +616,6 @@ ENTRIES: dict[str, Entry] = {
         _two_queues_parameters,
         _two_queues,
     ),
-    "plca-2019": _entry("", "bus turns", _turns_parameters, _turns),
+    "plca-2019": _entry("", "bus turns settled", _turns_parameters, _turns),
 }
 """Every model that can answer an experiment, in order of publication."""
