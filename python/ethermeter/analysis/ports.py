@@ -1,5 +1,6 @@
 """Ports: what was counted at the ends of a network's links, point by point."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -22,6 +23,7 @@ COUNTS = (
     "pauses_received",
     "collisions",
     "late_collisions",
+    *("used", "yielded", "missed", "logical_collisions", "beacons_lost", "status_changes"),
 )
 """What is counted in the window, beside frames and octets; means over the replications."""
 MOST = ("queue_most", "queue_octets_most", "buffer_most")
@@ -49,6 +51,10 @@ class Port:
     frame_rate: float
     bit_rate: float
     counts: Mapping[str, float]  # By the words of `COUNTS` and `MOST`
+    # access_s, access_most_s: Mean and longest time from the head of the queue to the first bit, at
+    # shared segments; NaN elsewhere and without frames
+    access_s: float = math.nan
+    access_most_s: float = math.nan
 
     @property
     def link(self) -> int:
@@ -116,7 +122,10 @@ def _ports(scenario: Scenario, columns: Mapping[str, Floats]) -> Iterator[Port]:
     shares, mediums = _estimates(busy), _estimates(together)
     for port in range(2 * len(links)):
         ends = [end.node for end in links[port // 2].ends]
+        if port % 2 and port >= 2 * len(scenario.links):
+            continue  # a segment's end of what joins a node to it: it sends nothing
         means = {name: float(values[:, port].mean()) for name, values in columns.items()}
+        has_access = port >= 2 * len(scenario.links) and means["frames"] > 0
         yield Port(
             number=port,
             node=ends[port % 2],
@@ -126,13 +135,16 @@ def _ports(scenario: Scenario, columns: Mapping[str, Floats]) -> Iterator[Port]:
             frame_rate=means["frames"] / window_s,
             bit_rate=8 * means["octets"] / window_s,
             counts={
-                **{name: means[name] for name in COUNTS},
-                **{
-                    name: float(columns[name][:, port].max())
-                    for name in MOST
-                    if name in columns  # runs of older versions did not count octets
-                },
+                # Runs of older versions did not count all of them.
+                **{name: means[name] for name in COUNTS if name in columns},
+                **{name: float(columns[name][:, port].max()) for name in MOST if name in columns},
             },
+            access_s=means["access_ps"] / means["frames"] / PS_PER_S if has_access else math.nan,
+            access_most_s=(
+                float(columns["access_most_ps"][:, port].max()) / PS_PER_S
+                if has_access
+                else math.nan
+            ),
         )
 
 

@@ -1,5 +1,6 @@
 """Network: the topology of a series on a network, its flows, its links and its ports."""
 
+import math
 from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup
@@ -28,6 +29,12 @@ TITLES = {
     "queue_most": "most frames in the queue",
     "queue_octets_most": "most octets in the queue",
     "buffer_most": "most octets in memory",
+    "used": "opportunities used",
+    "yielded": "let pass",
+    "missed": "missed",
+    "logical_collisions": "logical collisions",
+    "beacons_lost": "beacons lost",
+    "status_changes": "status changes",
 }
 
 
@@ -181,9 +188,14 @@ def _ports_table(point: PortPoint) -> list[Block]:
         name for name in (*COUNTS, *MOST) if any(port.counts.get(name) for port in point.ports)
     ]
     is_shared = any(port.medium.value != port.share.value for port in point.ports)
+    has_access = any(not math.isnan(port.access_s) for port in point.ports)
     rows = [
         _port_row(
-            port, counted, is_busiest=port.number == point.busiest.number, is_shared=is_shared
+            port,
+            counted,
+            is_busiest=port.number == point.busiest.number,
+            is_shared=is_shared,
+            has_access=has_access,
         )
         for port in point.ports
     ]
@@ -194,6 +206,7 @@ def _ports_table(point: PortPoint) -> list[Block]:
         *(["Its medium (%)"] if is_shared else []),
         "Frames/s",
         "Mb/s",
+        *(["Access delay (µs)", "longest (µs)"] if has_access else []),
         *(TITLES[name] for name in counted),
     ]
     lead = (
@@ -204,13 +217,16 @@ def _ports_table(point: PortPoint) -> list[Block]:
         lead += (
             " Ports of a collision domain share their medium; what collisions take is not counted."
         )
+    if has_access:
+        lead += " The access delay runs from the head of a queue to the first bit on the segment."
     lead += _at(point.point)
     return [Heading("Ports"), Text(lead, "lead"), _table(head, rows, "Ports", 2)]
 
 
 def _port_row(
-    port: Port, counted: Sequence[str], *, is_busiest: bool, is_shared: bool
+    port: Port, counted: Sequence[str], *, is_busiest: bool, is_shared: bool, has_access: bool
 ) -> list[str]:
+    delays = [number(seconds * 1e6) for seconds in (port.access_s, port.access_most_s)]
     node = Markup("<strong>{}</strong> (busiest)").format(port.node) if is_busiest else port.node
     return [
         node,
@@ -219,7 +235,8 @@ def _port_row(
         *([cell(port.medium, 100)] if is_shared else []),
         number(port.frame_rate),
         number(port.bit_rate / 1e6),
-        *(number(port.counts[name]) for name in counted),
+        *(delays if has_access else []),
+        *(number(port.counts.get(name, math.nan)) for name in counted),
     ]
 
 

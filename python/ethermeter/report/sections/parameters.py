@@ -9,7 +9,7 @@ from ethermeter.nodes import is_segment, kind_of
 from ethermeter.report.data import ReportData
 from ethermeter.report.experiments import written
 from ethermeter.report.tables import code, tag
-from ethermeter.scenario import CoderArrivals, Flow, SamplesLengths, Scenario
+from ethermeter.scenario import CoderArrivals, Flow, Medium, SamplesLengths, Scenario, Stations
 from ethermeter.stations import Group, constants_of, groups_of, medium_of
 from ethermeter.theory.bus_advice import ranges
 
@@ -101,7 +101,7 @@ def constants(scenario: Scenario) -> list[tuple[str, str]]:
             f"{reach_ps / 1e6:.4g} µs, {reach_ps / bit_ps:.3g} bit times",
         ),
         *([("turnaround time", f"{mac.turnaround_ps / 1e6:g} µs")] if mac.turnaround_ps else []),
-        *_plca(scenario),
+        *_plca(medium, [(group.name, group.stations) for group in groups_of(scenario)]),
         *_priority_waits(groups_of(scenario)),
         ("backoff", written_struct(stations.backoff)),
         ("attempt limit", f"{stations.attempt_limit}, then {stations.after_attempt_limit}"),
@@ -125,9 +125,9 @@ def constants(scenario: Scenario) -> list[tuple[str, str]]:
     return rows
 
 
-def _plca(scenario: Scenario) -> list[tuple[str, str]]:
+def _plca(medium: Medium, groups: Sequence[tuple[str, Stations]]) -> list[tuple[str, str]]:
     """Name and value of the settings of PLCA, by group; empty of other standards."""
-    bus = medium_of(scenario).mac.plca
+    bus = medium.mac.plca
     if bus is None:
         return []
     latencies = (bus.transmit_ps, bus.carrier_on_ps, bus.carrier_off_ps)
@@ -138,8 +138,8 @@ def _plca(scenario: Scenario) -> list[tuple[str, str]]:
         rows.append(("beacons lost", f"{bus.beacon_loss:g}"))
     if bus.bit_error_rate:
         rows.append(("bit error rate", f"{bus.bit_error_rate:g}"))
-    for group in groups_of(scenario):
-        of = group.stations.plca
+    for name, stations in groups:
+        of = stations.plca
         text = "off: CSMA/CD"
         if of is not None:
             ids = ranges([id for ids in of.ids for id in ids])
@@ -148,8 +148,19 @@ def _plca(scenario: Scenario) -> list[tuple[str, str]]:
                 f" burst-cnt {of.burst_count}, burst-tmr {of.burst_bits}"
             )
             text += "" if of.falls_back else ", no fall-back"
-        rows.append((f"PLCA ({group.name})", text))
+        rows.append((f"PLCA ({name})", text))
     return rows
+
+
+def _segment(medium: Medium) -> list[tuple[str, str]]:
+    """Name and value of the constants of a segment within a network, as run."""
+    reach_ps = max(max(row) for row in medium.delay_ps)
+    nodes = [(stations.node, stations) for stations in medium.stations]
+    text = (
+        f"{1e6 / medium.bit_ps:g} Mb/s, {len(nodes)} nodes, up to {reach_ps / 1e6:.4g} µs apart,"
+        f" {'PLCA' if medium.mac.plca is not None else 'CSMA/CD'}"
+    )
+    return [(f"segment {medium.name}", text), *_plca(medium, nodes)]
 
 
 def network_constants(scenario: Scenario) -> list[tuple[str, str]]:
@@ -172,6 +183,8 @@ def network_constants(scenario: Scenario) -> list[tuple[str, str]]:
             "–".join(end.node for end in link.ends)
         )
     rows += [(f"link {_listed(names)}", text) for text, names in wires.items()]
+    for medium in scenario.media:
+        rows += _segment(medium)
     for flow in scenario.flows[:MOST_ROWS]:
         every: Mapping[str, object] = msgspec.to_builtins(flow)
         rest = {key: value for key, value in every.items() if key not in ("name", "from", "to")}
