@@ -11,6 +11,8 @@ from ethermeter.metrics import ALL, Metric
 from ethermeter.store import RunDirectory
 from ethermeter.studies import pages
 from ethermeter.theory.bus import EARLY, bus_of, early
+from ethermeter.theory.bus_polling import PolledBus
+from ethermeter.theory.two_queues import waits_of_two
 
 BUS = (
     'title = "t"\n[phases]\nsettle = "1 ms"\ntransmit = "40 ms"\nmeasure = "last 39 ms"\n'
@@ -117,3 +119,37 @@ def test_a_window_in_which_stations_may_still_contend_is_not_compared(tmp_path):
     bus = bus_of(scenario)
     assert bus is not None
     assert early(scenario, bus) == ""
+
+
+def test_theories_of_a_bus_have_rows_of_its_stations(tmp_path):
+    # The first station has the second turn.
+    text = (
+        'title = "t"\n[phases]\nsettle = "1 ms"\n'
+        '[segment]\nstandard = "10base-t1s"\ndelays = [["0 s"]]\n[segment.plca]\n'
+        '[[stations]]\nname = "late"\ncount = 1\nframes = "64 B"\nplca = { node-id = 1 }\n'
+        'arrivals = { poisson = "1500 /s" }\n'
+        '[[stations]]\nname = "head"\ncount = 1\nframes = "1518 B"\nplca = { node-id = 0 }\n'
+        'arrivals = { poisson = "325 /s" }\n[run]\nengines = ["theory"]\n'
+    )
+    path = tmp_path / "pair.toml"
+    path.write_text(text, encoding="utf-8")
+    run = em.load(path).run(out=tmp_path / "run", jobs=1).directory
+    models = {trial.id: trial.engine for trial in run.trials()}
+    table = run.observations().to_pandas()
+    found = {(models[row.trial], row.metric, row.station): row.value for row in table.itertuples()}
+    bus = bus_of(em.load(path).experiments[0].scenarios.at([]))
+    assert bus is not None
+    bounds_s = [bus.access_delay_ps(node) / 1e12 for node in bus.nodes]
+    of_nodes = [found["theory/plca-2019", "access_delay_max", at] for at in range(2)]
+    assert of_nodes == bounds_s
+    assert bounds_s[0] > bounds_s[1]
+    exact = "theory/boxma-groenendijk-1988"
+    head, late = PolledBus(bus).pair
+    waits = waits_of_two(head, late)
+    assert waits is not None
+    held_s = PolledBus(bus).held_s
+    for station, wait in enumerate(reversed(waits)):
+        assert found[exact, "access_delay", station] == wait.head_s + held_s
+    # A wait of the head is that of one frame of 64 octets at most; the other's is longer.
+    assert found[exact, "access_delay", 0] > found[exact, "access_delay", 1]
+    assert (table[table["trial"].map(models) == exact]["caution"] != "").all()

@@ -66,15 +66,17 @@ def turns(nodes: Sequence[Times], cycles_s: Mapping[str, float], label: Label) -
         },
     }
     bar_count = sum(len(each.longest_s) for each in nodes)
-    layers = [bars, *(_across(cycles_s, along, label) if cycles_s else [])]
+    longest = max(row["x"] for row in rows)
+    layers = [bars, *(_across(cycles_s, along, label, longest) if cycles_s else [])]
     height = AROUND + ROW * bar_count
     return frame(rows, {"layer": layers}, len(names), height=height, top=4)
 
 
-def _across(cycles_s: Mapping[str, float], along: Json, label: Label) -> list[Json]:
+def _across(cycles_s: Mapping[str, float], along: Json, label: Label, longest: float) -> list[Json]:
     """Return lines for the cycles, with their names above, those of long ones to the left.
 
-    The names stand in rows of their own: on a narrow page they would meet.
+    `longest` is the longest bar, in the unit of the label. The names stand in rows of their own: on
+    a narrow page they would meet.
     """
     rows = [
         {"x": rounded(time_s * label.factor), "t": f"{name} {time_s * label.factor:,.1f}"}
@@ -82,9 +84,8 @@ def _across(cycles_s: Mapping[str, float], along: Json, label: Label) -> list[Js
     ]
     rule: Json = {"type": "rule", "strokeWidth": 1.4, "strokeDash": [5, 3], "aria": False}
     layers: list[Json] = [{"data": {"values": rows}, "mark": rule, "encoding": {"x": along}}]
-    longest = max(cycles_s.values())
     for at, (row, time_s) in enumerate(zip(rows, cycles_s.values(), strict=True)):
-        is_long = time_s > longest / 2
+        is_long = time_s * label.factor > longest / 2
         mark: Json = {
             "type": "text",
             "align": "right" if is_long else "left",

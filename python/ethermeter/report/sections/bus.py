@@ -31,9 +31,7 @@ LEAD = (
 )
 BOUND, SIMULATED = "bound", "largest simulated"
 OF_CYCLES = ("longest cycle", "bound of cycles")
-CAPTION = (
-    "Access delays from the head of the queue, the largest over all replications; dashed: cycles."
-)
+CAPTION = "Access delays from the head of the queue, the largest over all replications."
 
 
 def bus_blocks(series: str, data: ReportData) -> list[Block]:
@@ -90,11 +88,13 @@ def _figure(times: Sequence[BusTime]) -> Figure | None:
         return None
     cycles = [time for time in times if time.metric is CYCLES]
     across = {name: time_s for of in cycles for name, time_s in _known(of, *OF_CYCLES).items()}
-    left_out = f" The first {len(nodes)} of {len(groups)} groups."
+    text = CAPTION + (" Dashed: cycles." if across else "")
+    if len(nodes) < len(groups):
+        text += f" The first {len(nodes)} of {len(groups)} groups."
     return Figure(
         turns(nodes, across, Label("Longest time", "µs", 1e6)),
         point_title(times[0].point) or "Longest access delays by group",
-        CAPTION + (left_out if len(nodes) < len(groups) else ""),
+        text,
         kind="roofline",
     )
 
