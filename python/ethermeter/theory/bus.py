@@ -34,7 +34,7 @@ EARLY = (
     "stations send before the first cycles: until then they contend by CSMA/CD;"
     ' phases.settle = "1 ms" lets cycles begin first'
 )
-"""A warning of what no bound holds of."""
+"""Warning of frames for which there is no bound."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class Bus:
         return not self.obstacles
 
     @property
-    def cycle(self) -> dict[str, float]:
+    def cycle_arguments(self) -> dict[str, float]:
         """Arguments of `plca_2019`: the longest frame and burst of any node."""
         return {
             "nodes": self.node_count,

@@ -438,7 +438,7 @@ def _tasaka(s: ModelInputs) -> Prediction:
 
 def _turns_parameters(s: ModelInputs) -> Parameters:
     assert s.bus is not None
-    return s.bus.cycle
+    return s.bus.cycle_arguments
 
 
 def _turns(s: ModelInputs) -> Prediction:

@@ -7,11 +7,11 @@ switch-overs S_i = A(s_i) behind queue i, are
     F_2 = S_1 ((F_1 - g(z2)) B_1 / z1 + g(z2)),  g(z2) = F_1(0, z2)
     F_1 = S_2 ((F_2 - h(z1)) B_2 / z2 + h(z1)),  h(z1) = F_2(z1, 0).
 
-Where z1 z2 = S_1 S_2 B_1 B_2 within the unit discs, the left-hand side of the equation for F_1 is
-0, so that S_1 B_2 (z1 - B_1) / z1 g(z2) + (z2 - B_2) h(z1) = 0. The paper reduces this to a
-boundary value problem. Here the power series of g and h are found by least squares at many such
-places; the coefficients fall off geometrically. What is found is checked by the last of them, and
-by the pseudo-conservation law, which the solution does not use.
+Together they give F_1 times the kernel 1 - S_1 S_2 B_1 B_2 / (z1 z2). F_1 is finite within the unit
+discs, so that where the kernel is 0 there, S_1 B_2 (z1 - B_1) / z1 g(z2) + (z2 - B_2) h(z1) = 0.
+The paper reduces this to a boundary value problem. Here the power series of g and h are found by
+least squares at many such places; the coefficients fall off geometrically. What is found is checked
+by the last of them, and by the pseudo-conservation law, which the solution does not use.
 """
 
 from dataclasses import dataclass
