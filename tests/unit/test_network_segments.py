@@ -200,7 +200,7 @@ def test_what_the_simulator_refuses_is_named_by_the_link(tmp_path):
 def test_a_page_has_the_segment_and_the_access_of_its_ports(tmp_path):
     path = tmp_path / "bus.toml"
     path.write_text(FILE, encoding="utf-8")
-    run = em.load(path).run(out=tmp_path / "run", jobs=1)
+    run = em.load(path).run(out=tmp_path / "run", jobs=1, report=True)
     page = (run.path / "report.html").read_text(encoding="utf-8")
     assert "10 Mb/s, 4 nodes, up to 0.1 µs apart, PLCA" in page
     assert "node-id 0, node-cnt 4, to-tmr 40" in page
