@@ -1,6 +1,7 @@
-//! What an interface is: its MTU, driver, speed, offloads, rings.
+//! What an interface is: its MTU, driver, speed, offloads, rings, PLCA.
 
 use crate::counters::queues;
+use crate::plca::{plca, PlcaFacts};
 use crate::Error;
 use nix::sys::socket::{socket, AddressFamily, SockFlag, SockType};
 use serde::{Deserialize, Serialize};
@@ -75,6 +76,9 @@ pub struct InterfaceFacts {
     pub interrupt_delays_us: Option<[u32; 2]>,
     /// Kinds of the queues before it, such as `fq_codel`.
     pub queues: Vec<String>,
+    /// PLCA, where its PHY has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plca: Option<PlcaFacts>,
 }
 
 // linux/ethtool.h
@@ -179,6 +183,7 @@ impl InterfaceFacts {
         let queues =
             queues().unwrap_or_default().into_iter().filter(|queue| Some(queue.interface) == index);
         facts.queues = queues.map(|queue| queue.kind).collect();
+        facts.plca = plca(interface).ok().flatten();
         Ok(facts)
     }
 }

@@ -15,7 +15,8 @@
 //! - [`skewed_clock`]: the time that a station puts on the wire, with an artificial offset and drift for
 //!   tests.
 //! - [`loss`]: where frames were lost, from the counters along their path.
-//! - [`interface`], [`provenance`]: what an interface and a host are.
+//! - [`interface`], [`plca`], [`provenance`]: what an interface and a host are.
+//! - `netlink`: messages to and from the kernel.
 //! - [`counters`]: the counters of interfaces, queues, sockets and processors, as Linux keeps them.
 //! - [`record`]: every frame of an interface into a capture, with what was lost.
 //! - [`time`]: the host's clock; the one file that reads it.
@@ -25,7 +26,9 @@ pub mod counters;
 mod error;
 pub mod interface;
 pub mod loss;
+mod netlink;
 pub mod pacing;
+pub mod plca;
 pub mod port;
 pub mod provenance;
 pub mod record;

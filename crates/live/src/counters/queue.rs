@@ -1,12 +1,10 @@
 //! Counters of the queues before interfaces, asked for over netlink.
 
+use crate::netlink::{attributes, error_of, messages, request, word, Netlink};
 use crate::Error;
-use nix::sys::socket::{
-    recv, send, socket, AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType,
-};
+use nix::sys::socket::SockProtocol;
 use serde::{Deserialize, Serialize};
 use std::io;
-use std::os::fd::AsRawFd;
 
 /// What a queue has counted since it was made.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
@@ -34,53 +32,28 @@ const TCA_STATS2: u16 = 7;
 const TCA_STATS_BASIC: u16 = 1;
 const TCA_STATS_QUEUE: u16 = 3;
 const TC_H_ROOT: u32 = 0xFFFF_FFFF;
-const MESSAGE_OCTETS: usize = 16; // nlmsghdr
 const TCM_OCTETS: usize = 20; // tcmsg
-const KIND_MASK: u16 = 0x3FFF; // the two highest bits are flags
+
+const DOING: &str = "asking for the counters of queues";
 
 /// The queues of this namespace.
 ///
 /// # Errors
 /// If the kernel does not report it.
 pub fn queues() -> Result<Vec<QueueCounters>, Error> {
-    let asking = |error: nix::Error| Error::System {
-        doing: "asking for the counters of queues",
-        source: error.into(),
-    };
-    let netlink = socket(
-        AddressFamily::Netlink,
-        SockType::Raw,
-        SockFlag::SOCK_CLOEXEC,
-        SockProtocol::NetlinkRoute,
-    )
-    .map_err(asking)?;
-    send(netlink.as_raw_fd(), &request(), MsgFlags::empty()).map_err(asking)?;
-    let (mut queues, mut answer) = (Vec::new(), vec![0; 1 << 17]);
+    let mut netlink = Netlink::open(SockProtocol::NetlinkRoute, DOING)?;
+    netlink.send(&request(libc::RTM_GETQDISC, libc::NLM_F_DUMP, &[0; TCM_OCTETS]))?;
+    let mut queues = Vec::new();
     loop {
-        let octets = recv(netlink.as_raw_fd(), &mut answer, MsgFlags::empty()).map_err(asking)?;
-        match parse(&answer[..octets], &mut queues) {
+        match parse(netlink.receive()?, &mut queues) {
             Answer::More => {}
             Answer::End => return Ok(queues),
             Answer::Error(code) => {
-                return Err(Error::System {
-                    doing: "asking for the counters of queues",
-                    source: io::Error::from_raw_os_error(code),
-                })
+                let source = io::Error::from_raw_os_error(code);
+                return Err(Error::System { doing: DOING, source });
             }
         }
     }
-}
-
-/// A request for all queues: a message header and an empty `tcmsg`.
-fn request() -> [u8; MESSAGE_OCTETS + TCM_OCTETS] {
-    let mut request = [0; MESSAGE_OCTETS + TCM_OCTETS];
-    let octets = u32::try_from(request.len()).expect("36");
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // flags of 16 bits
-    let flags = (libc::NLM_F_REQUEST | libc::NLM_F_DUMP) as u16;
-    request[..4].copy_from_slice(&octets.to_ne_bytes());
-    request[4..6].copy_from_slice(&libc::RTM_GETQDISC.to_ne_bytes());
-    request[6..8].copy_from_slice(&flags.to_ne_bytes());
-    request
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -90,20 +63,14 @@ enum Answer {
     Error(i32),
 }
 
-fn parse(mut messages: &[u8], queues: &mut Vec<QueueCounters>) -> Answer {
-    while let Some((octets, kind)) = word(messages, 0).zip(half(messages, 4)) {
-        let Some(body) = messages.get(MESSAGE_OCTETS..octets as usize) else { break };
+fn parse(answer: &[u8], queues: &mut Vec<QueueCounters>) -> Answer {
+    for (kind, body) in messages(answer) {
         match i32::from(kind) {
             libc::NLMSG_DONE => return Answer::End,
-            libc::NLMSG_ERROR => {
-                return Answer::Error(
-                    word(body, 0).map_or(0, |code| code.cast_signed().wrapping_neg()),
-                )
-            }
+            libc::NLMSG_ERROR => return Answer::Error(error_of(body)),
             _ if kind == libc::RTM_NEWQDISC => queues.extend(parse_queue(body)),
             _ => {}
         }
-        messages = messages.get((octets as usize).next_multiple_of(4)..).unwrap_or(&[]);
     }
     Answer::More
 }
@@ -142,45 +109,14 @@ fn parse_queue(body: &[u8]) -> Option<QueueCounters> {
     Some(queue)
 }
 
-/// Attributes: their length with this header, their kind, their value, padding to four octets.
-fn attributes(mut octets: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
-    std::iter::from_fn(move || {
-        let (length, kind) = half(octets, 0).zip(half(octets, 2))?;
-        let value = octets.get(4..usize::from(length))?;
-        octets = octets.get(usize::from(length).next_multiple_of(4)..).unwrap_or(&[]);
-        Some((kind & KIND_MASK, value))
-    })
-}
-
-fn word(octets: &[u8], at: usize) -> Option<u32> {
-    octets.get(at..)?.first_chunk().map(|octets| u32::from_ne_bytes(*octets))
-}
-
-fn half(octets: &[u8], at: usize) -> Option<u16> {
-    octets.get(at..)?.first_chunk().map(|octets| u16::from_ne_bytes(*octets))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::netlink::attribute;
     use proptest::prelude::*;
 
-    fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
-        let length = u16::try_from(4 + value.len()).expect("short");
-        let mut octets = [length.to_ne_bytes(), kind.to_ne_bytes()].concat();
-        octets.extend_from_slice(value);
-        octets.resize(octets.len().next_multiple_of(4), 0);
-        octets
-    }
-
     fn message(kind: u16, body: &[u8]) -> Vec<u8> {
-        let mut octets = vec![0; MESSAGE_OCTETS];
-        octets[..4].copy_from_slice(
-            &u32::try_from(MESSAGE_OCTETS + body.len()).expect("short").to_ne_bytes(),
-        );
-        octets[4..6].copy_from_slice(&kind.to_ne_bytes());
-        octets.extend_from_slice(body);
-        octets
+        request(kind, 0, body)
     }
 
     fn words(words: &[u32]) -> Vec<u8> {
