@@ -96,6 +96,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(live::ask_hosts, module)?)?;
     module.add_function(wrap_pyfunction!(live::check_ceilings, module)?)?;
     module.add_function(wrap_pyfunction!(live::check_test, module)?)?;
+    module.add_function(wrap_pyfunction!(live::interface_plca, module)?)?;
     module.add_function(wrap_pyfunction!(live::make_certificates, module)?)?;
     module.add_function(wrap_pyfunction!(live::measure_test, module)?)?;
     module.add_function(wrap_pyfunction!(live::serve_agent, module)?)?;

@@ -34,6 +34,14 @@ fn address(text: &str) -> PyResult<SocketAddr> {
     })
 }
 
+/// PLCA of an interface as JSON; `None` if it has none. `OSError` if the kernel refuses.
+#[pyfunction]
+pub fn interface_plca(interface: &str) -> PyResult<Option<String>> {
+    let found = ethermeter_live::plca::plca(interface)
+        .map_err(|error| PyOSError::new_err(error.to_string()))?;
+    Ok(found.map(|facts| serde_json::to_string(&facts).expect("facts are JSON")))
+}
+
 /// Refuse, with a `ValueError`, a text that is not TOML of an operator's ceilings.
 #[pyfunction]
 pub fn check_ceilings(text: &str) -> PyResult<()> {

@@ -12,6 +12,7 @@ from ethermeter.analysis import connections, hosts, losses, pacing
 from ethermeter.analysis.connections import Connection
 from ethermeter.analysis.estimates import entries
 from ethermeter.analysis.hosts import Machine
+from ethermeter.analysis.interfaces import Found, interfaces_of
 from ethermeter.analysis.losses import Drops, Loss
 from ethermeter.analysis.pacing import RANKS, Clock, Pacing
 from ethermeter.analysis.tables import alike, point_of
@@ -33,8 +34,8 @@ class Account:
 
     Parameters
     ----------
-    machines, connections, losses, drops, pacings, clocks
-        See `ethermeter.analysis.hosts`, `connections`, `losses` and `pacing`.
+    machines, connections, losses, drops, pacings, clocks, interfaces
+        See `ethermeter.analysis.hosts`, `connections`, `losses`, `pacing` and `interfaces`.
 
     """
 
@@ -48,6 +49,7 @@ class Account:
     pacings: tuple[Pacing, ...]
     clocks: tuple[Clock, ...]
     drops: tuple[Drops, ...] = ()
+    interfaces: tuple[Found, ...] = ()
     reads_switches: bool = False  # Whether the counters of switches between the hosts were read
     unread: str = ""  # Why they could not be read, where they should have been
 
@@ -100,6 +102,7 @@ def account(trial: "Trial", result: Result) -> Account:
         pacings=pacing.pacings(result),
         clocks=pacing.clocks(result),
         drops=losses.drops(result, lost),
+        interfaces=interfaces_of(result, trial.scenario),
         reads_switches=result.switches is not None,
         unread=result.unread,
     )
@@ -132,8 +135,19 @@ def _account(each: Account) -> dict[str, object]:
         "losses": [_loss(of) for of in each.losses],
         **({"drops": plain(each.drops)} if each.reads_switches else {}),
         **({"unread": each.unread} if each.unread else {}),
+        **({"interfaces": [_interface(of) for of in each.interfaces]} if each.interfaces else {}),
         "pacing": [_pacing(of) for of in each.pacings],
         "clocks": plain(each.clocks),
+    }
+
+
+def _interface(of: Found) -> dict[str, object]:
+    return {
+        "host": of.host,
+        "interface": of.interface,
+        "plca": of.settings,
+        "is_ok": of.plca.is_ok,
+        "differs": dict(of.differs),
     }
 
 

@@ -10,9 +10,12 @@ from pathlib import Path
 
 from ethermeter import units
 from ethermeter.analysis import estimates
+from ethermeter.analysis.accounts import LIVE
+from ethermeter.analysis.interfaces import Found, interfaces_of
 from ethermeter.experiment import toml
 from ethermeter.faults import Fault, InputError, shown
 from ethermeter.metrics import Group, Metric, metrics_of
+from ethermeter.scenario import Scenario
 from ethermeter.units import Dimension, UnitError
 
 MOST_DATA = 10_000
@@ -75,6 +78,19 @@ def _of_run(path: Path, metrics: Sequence[Metric]) -> list[Datum]:
         allowed = f"expected a run with values of {', '.join(metrics)}"
         raise InputError.of(str(path), "(data)", "none of them", allowed)
     return found
+
+
+def plca_of_run(path: Path, scenario: Scenario) -> tuple[Found, ...]:
+    """Return the interfaces with PLCA of the live trials of a run, beside a scenario."""
+    from ethermeter.store import RunDirectory
+    from ethermeter.store.measured import complete_results
+
+    live = [trial.id for trial in RunDirectory(path).trials() if trial.engine == LIVE]
+    return tuple(
+        found
+        for _, result in complete_results(path, live)
+        for found in interfaces_of(result, scenario)
+    )
 
 
 def _of_csv(path: Path) -> list[Datum]:

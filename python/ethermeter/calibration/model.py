@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ethermeter.calibration.data import Datum
+from ethermeter.calibration.data import Datum, plca_of_run
 from ethermeter.calibration.estimation import Floats
 from ethermeter.calibration.unknown import Unknown, read_unknowns
 from ethermeter.experiment import toml
@@ -51,6 +51,26 @@ class Model:
                         (fault.key, fault.value),
                         Fault(datum.source, fault.key, fault.value, fault.allowed),
                     )
+        if faults:
+            raise InputError(faults.values())
+
+    def check_interfaces(self, runs: Sequence[Path]) -> None:
+        """Refuse measurements of a bus whose interfaces had other settings than the model.
+
+        `runs`: run directories. Raises InputError with every setting that differs.
+        """
+        scenario = self._scenario([unknown.start for unknown in self.unknowns], {})
+        faults = {
+            (found.host, name): Fault(
+                str(run),
+                f"{found.host}.{found.interface}.plca.{name}",
+                found.settings[name],
+                f"expected {wanted}, which {self.path} has: a calibration is of one bus",
+            )
+            for run in runs
+            for found in plca_of_run(run, scenario)
+            for name, wanted in found.differs.items()
+        }
         if faults:
             raise InputError(faults.values())
 

@@ -1,6 +1,6 @@
 """The command that says what the settings of a bus of 10BASE-T1S do."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -20,13 +20,30 @@ EXAMPLES = """\
   ethermeter plca 10base-t1s/sensor-bus
   ethermeter plca my-bus.toml --set segment.plca.burst-cnt=2
   ethermeter plca my-bus.toml --figure my-bus.html
+  ethermeter plca --interface eth1
   ethermeter plca my-bus.toml --json"""
 PS_PER_US = 1e6
 
 
 def plca(
-    experiment: options.Experiment,
+    experiment: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="EXPERIMENT",
+            show_default=False,
+            help="An experiment file, or the name of a shipped one.",
+        ),
+    ] = None,
     *,
+    interface: Annotated[
+        str | None,
+        typer.Option(
+            "--interface",
+            metavar="NAME",
+            show_default=False,
+            help="Instead of an experiment, an interface of this host: the settings of its PHY.",
+        ),
+    ] = None,
     overrides: options.Overrides = None,
     figure: options.Figure = None,
     as_json: options.Json = False,
@@ -35,9 +52,19 @@ def plca(
 
     Of the first point of the experiment: delays of each node, the smallest safe to-tmr, the effect
     of burst-cnt and of a second node ID, and every wrong setting. Exit code 0; 2 for invalid input.
+
+    Of an interface: its settings as a file has them, and whether beacons come.
     """
-    from ethermeter import api
     from ethermeter.faults import InputError
+
+    if (experiment is None) == (interface is None):
+        given = "both" if experiment is not None else "(missing)"
+        raise InputError.of("ethermeter plca", "EXPERIMENT", given, "expected it, or --interface")
+    if interface is not None:
+        _print_interface(interface, as_json=as_json)
+        return
+    assert experiment is not None, "checked above"
+    from ethermeter import api
     from ethermeter.theory.bus_advice import advice
 
     require_drawing("--figure", figure)
@@ -62,6 +89,34 @@ def plca(
     _print(found, where)
     if figure is not None:
         typer.echo(str(figure))
+
+
+def _print_interface(name: str, *, as_json: bool) -> None:
+    """Print what the PHY of an interface has."""
+    import msgspec
+
+    from ethermeter import _core
+    from ethermeter.faults import InputError
+    from ethermeter.store.result import Plca
+
+    try:
+        text = _core.interface_plca(name)
+    except OSError as error:
+        raise InputError.of("this host", "interface", name, str(error)) from None
+    if text is None:
+        allowed = "expected an interface of 10BASE-T1S: its driver, or this kernel, has no PLCA"
+        raise InputError.of("this host", "interface", name, allowed)
+    found = msgspec.json.decode(text, type=Plca)
+    if as_json:
+        print_json(msgspec.json.decode(text))
+        return
+    keys = ("node_id", "node_cnt", "to_tmr", "burst_cnt", "burst_tmr")
+    values = {key.replace("_", "-"): getattr(found, key) for key in keys}
+    known = {"enable": str(found.enable is True).lower(), **values}
+    written = ", ".join(f"{key} = {value}" for key, value in known.items() if value is not None)
+    status = {True: "OK", False: "no beacons", None: "unknown"}[found.is_ok]
+    typer.echo(f"plca = {{ {written} }}")
+    typer.echo(f"status: {status}")
 
 
 def _plain(found: "Advice", point: dict[str, str]) -> dict[str, object]:

@@ -377,11 +377,37 @@ class HostSeries(Table, frozen=True):
     cost: SamplingCost = SamplingCost()
 
 
+class Plca(Table, frozen=True):
+    """PLCA of an interface; None what its PHY does not say."""
+
+    enable: bool | None = None
+    node_id: int | None = None
+    node_cnt: int | None = None
+    to_tmr: int | None = None
+    burst_cnt: int | None = None
+    burst_tmr: int | None = None
+    is_ok: bool | None = None
+    """Whether its status is OK: beacons come."""
+
+
+class Interface(Table, frozen=True):
+    """Facts of an interface."""
+
+    plca: Plca | None = None
+
+
+class HostFacts(Table, frozen=True):
+    """Facts of a host."""
+
+    interfaces: Mapping[str, Interface] = {}
+
+
 class AgentReport(Table, frozen=True):
     """Report of an agent."""
 
     host: Sequence[HostEdge] = ()
     host_series: HostSeries | None = None
+    provenance: HostFacts | None = None
 
 
 class AgentResult(Table, frozen=True):

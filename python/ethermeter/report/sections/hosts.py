@@ -9,6 +9,8 @@ from markupsafe import Markup
 from ethermeter.analysis import hosts
 from ethermeter.analysis.accounts import Account, by_point
 from ethermeter.analysis.hosts import Machine, mean_machine
+from ethermeter.analysis.interfaces import NAMES as NAMES_OF_PLCA
+from ethermeter.analysis.interfaces import Found
 from ethermeter.analysis.tables import alike
 from ethermeter.document import Block, Figure, Grid, Heading, Label, Section, Table, Text
 from ethermeter.report.charts.timeline import curves_over_time, shares_over_time, stacks
@@ -59,6 +61,12 @@ LEAD = Markup(
 )
 
 
+PLCA_LEAD = (
+    "What the PHYs of 10BASE-T1S had when the test began, as ethtool --get-plca-cfg shows it, and"
+    " what the experiment says where that is something else."
+)
+
+
 def build(data: ReportData) -> Section | None:
     """Means of every point and figures of the trial with the busiest processor."""
     accounts = [each for each in data.accounts if each.machines]
@@ -74,7 +82,35 @@ def build(data: ReportData) -> Section | None:
     ]
     blocks: list[Block] = [Text(LEAD, "lead"), columns.table(_HEAD, rows, "Hosts")]
     figures = _figures(accounts, data, columns)
-    return Section("hosts", "Hosts", "Hosts during the test", [*blocks, *figures])
+    blocks += [*figures, *_interfaces(accounts[0])]
+    return Section("hosts", "Hosts", "Hosts during the test", blocks)
+
+
+def _interfaces(account: Account) -> list[Block]:
+    """Tabulate PLCA of the interfaces of a trial; nothing where none has it."""
+    if not account.interfaces:
+        return []
+    rows = [
+        [
+            found.host,
+            found.interface,
+            *(_setting(found, name) for name in NAMES_OF_PLCA),
+            {True: "OK", False: "no beacons", None: "–"}[found.plca.is_ok],
+        ]
+        for found in account.interfaces
+    ]
+    head = ["Host", "Interface", *NAMES_OF_PLCA, "Status"]
+    return [
+        Heading("PLCA of interfaces"),
+        Text(PLCA_LEAD, "lead"),
+        Table(head, rows, "PLCA", "data names2", 2),
+    ]
+
+
+def _setting(found: Found, name: str) -> str:
+    text = found.settings.get(name, "–")
+    wanted = found.differs.get(name)
+    return text if wanted is None else f"{text} (experiment: {wanted})"
 
 
 def _cells(machine: Machine) -> list[str]:
