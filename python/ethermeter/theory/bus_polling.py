@@ -39,12 +39,39 @@ class PolledBus:
         return self.bus.empty_ps / PS_PER_S
 
     @cached_property
-    def held_s(self) -> float:
-        """Mean time for which the line is held before a frame."""
+    def _busy(self) -> float:
+        """Share of the time in which the line is not silent; at most 1."""
         gap_bits = self.bus.plca.csma_cd.gap_bits
         means = np.array([node.mean_bits for node in self.bus.nodes])
         busy = float((self.rates * (self._around_bits + means + gap_bits)).sum()) * self._bit_s
-        return gap_bits * min(1.0, busy) * self._bit_s
+        return min(1.0, busy)
+
+    @property
+    def held_s(self) -> float:
+        """Mean time for which the line is held before a frame."""
+        return self.bus.plca.csma_cd.gap_bits * self._busy * self._bit_s
+
+    @property
+    def passed_s(self) -> float:
+        """Mean time by which a frame is late whose opportunity comes after the delay line is full.
+
+        On a silent line its opportunity comes at any time of a cycle. Where that is longer than the
+        delay line the MAC is answered with a collision, the frame is pending after `pending_timer`,
+        and goes out in the next opportunity from then on, for which the line is held for a gap.
+        """
+        plca, cycle = self.bus.plca, self.bus.empty_ps / self.bus.bit_ps
+        hold, pending = plca.delay_line_bits, plca.csma_cd.jam_bits + plca.pending_bits
+        if cycle <= hold:
+            return 0.0
+
+        def cycles_until(bits: float) -> float:
+            """Integrate the number of cycles, rounded up, from 0 to a time."""
+            whole = bits // cycle
+            return cycle * whole * (whole + 1) / 2 + (whole + 1) * (bits - whole * cycle)
+
+        late = cycles_until(pending) - cycles_until(max(0.0, hold + pending - cycle))
+        held = plca.csma_cd.gap_bits * (cycle - hold) / cycle
+        return (1 - self._busy) * (late + held) * self._bit_s
 
     @property
     def _around_bits(self) -> int:

@@ -18,7 +18,7 @@ from ethermeter.metrics import Caution, Metric
 from ethermeter.metrics.formulas import PS_PER_S
 from ethermeter.theory.bus_polling import PolledBus
 from ethermeter.theory.inputs import Floats, ModelInputs
-from ethermeter.theory.polling import limited_waits
+from ethermeter.theory.polling import limited_heads, limited_waits
 from ethermeter.theory.simplifications import OTHER_PROTOCOL, Simplification, named, violated
 from ethermeter.theory.two_queues import waits_of_two
 
@@ -474,8 +474,11 @@ def _polling_parameters(s: ModelInputs) -> Parameters:
 def _polling(s: ModelInputs) -> Prediction:
     assert s.bus is not None
     polled = PolledBus(s.bus)
-    waits_s, cycle_s, _ = limited_waits(polled.queues, np.array(polled.walk_s))
-    return _polled(s, polled, {Metric.RESPONSE_TIME: waits_s}, float(cycle_s))
+    queues, walk_s = polled.queues, np.array(polled.walk_s)
+    waits_s, cycle_s, _ = limited_waits(queues, walk_s)
+    heads_s = limited_heads(queues, walk_s, waits_s)
+    times_s = {Metric.RESPONSE_TIME: waits_s, Metric.ACCESS_DELAY: heads_s}
+    return _polled(s, polled, times_s, float(cycle_s))
 
 
 def _two_queues_parameters(s: ModelInputs) -> Parameters:
@@ -513,7 +516,8 @@ def _polled(
     """Return what waits of the nodes until their frames are served mean on the line."""
     bus, rates = polled.bus, polled.rates
     bits = np.array([bus.plca.csma_cd.preamble_bits + node.mean_bits for node in bus.nodes])
-    of_nodes = {metric: wait_s + polled.held_s for metric, wait_s in waits_s.items()}
+    late_s = polled.held_s + polled.passed_s
+    of_nodes = {metric: wait_s + late_s for metric, wait_s in waits_s.items()}
     of_nodes[Metric.RESPONSE_TIME] += bits * bus.bit_ps / PS_PER_S
     values = _rates(s, s.arrival_rate) | {Metric.CYCLE_TIME: cycle_s}
     values |= {metric: float(rates @ times_s / rates.sum()) for metric, times_s in of_nodes.items()}
