@@ -345,6 +345,14 @@ class Plca(Table, frozen=True, kw_only=True):
     bit_error_rate: float = 0.0
     """Probability that a bit of a frame is wrong, 0 to 0.01. A frame with a wrong bit is damaged.
     """
+    jams_at_once: bool = False
+    """Whether a station that hears a collision jams at once; by 802.3-2022 § 4.2.3.2.4 it completes
+    its preamble before.
+    """
+    gap_after_backoff: bool = False
+    """Whether a station owes a gap after each backoff, however long nothing was heard; by
+    802.3-2022 § 4.2.3.2.1 it starts at once if its gap is over.
+    """
 
 
 Persistence = Literal["non"] | float

@@ -1,11 +1,15 @@
 """Files of 10BASE-T1S: what they become, what they answer, and every fault of their keys."""
 
 import re
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 
+import numpy as np
 import pytest
 from buses import of_bus
-from ethermeter import plan
+from ethermeter import _core, plan
+from ethermeter.counts import Counts
+from ethermeter.engines.simulation import core_trial_of
 from ethermeter.experiment import load
 from ethermeter.metrics import Metric
 from ethermeter.scenario import Interval, PlcaNodes, Scenario
@@ -124,6 +128,46 @@ def test_every_cycle_of_an_idle_bus_has_nine_opportunities_of_32_bits_and_a_beac
     assert found[Metric.OPPORTUNITIES] in range(1622 * 9, 1625 * 9)
 
 
+CONTENTION = {
+    "saturated": (12, '"saturated"', "64 B x 7 + 1518 B x 1"),
+    "poisson": (7, "{ poisson_load = 0.7 }", "200 B"),
+    "two saturated": (2, '"saturated"', "64 B"),
+}
+
+
+def same(found: object, expected: object, key: str) -> None:
+    """Compare counts, but for those that only buses have."""
+    if is_dataclass(expected):
+        for each in fields(expected):
+            if each.name != "plca":
+                same(getattr(found, each.name), getattr(expected, each.name), f"{key}.{each.name}")
+    else:
+        np.testing.assert_array_equal(found, expected, err_msg=key)
+
+
+@pytest.mark.parametrize("name", CONTENTION)
+@pytest.mark.parametrize(("length", "seed"), [(1, 3), (25, 5), (137, 7), (500, 11)])
+def test_stations_without_plca_and_end_delimiters_are_those_of_ieee_10(
+    tmp_path, name, length, seed
+):
+    # The constants are the same, so every count is, to the picosecond.
+    count, arrivals, frames = CONTENTION[name]
+    traffic = stations(count=count, arrivals=arrivals, frames=frames)
+
+    def counts(standard: str, more: str = "") -> Counts:
+        place = f'[segment]\nstandard = "{standard}"\nlength = "{length} m"\nvelocity = 0.667\n'
+        path = tmp_path / "bus.toml"
+        path.write_text(f"seed = {seed}\n{HEAD}{place}{more}\n{traffic}", encoding="utf-8")
+        (trial,) = plan.expand([load(path)]).trials
+        return _core.simulate_trial(core_trial_of(trial.line))
+
+    segment = counts("ieee-10")
+    assert segment.stations.frames.sum() > 100
+    same(counts("10base-t1s", 'end_delimiter = "0 bit"'), segment, "counts")
+    with_delimiters = counts("10base-t1s").medium.time_ps
+    assert not np.array_equal(with_delimiters, segment.medium.time_ps)
+
+
 FAULTY = {
     "sound": "",
     "a coordinator that dies": 'down = [{ at = "60 ms", for = "20 ms" }]',
@@ -185,6 +229,17 @@ MALFORMED = {
         "segment.phy.carrier_on",
         "at most",
     ),
+    "delimiter of another standard": (
+        BUS.replace("10base-t1s", "ieee-10") + 'end_delimiter = "0 bit"\n' + stations(),
+        "segment.standard",
+        "with segment.end_delimiter",
+    ),
+    "delimiter longer than the gap": (
+        BUS + 'end_delimiter = "97 bit"\n' + stations(),
+        "segment.end_delimiter",
+        "expected end_delimiter, 97 bit, to be at most gap, 96 bit",
+    ),
+    "rules of nobody": (BUS + 'rules = "omnet"\n' + stations(), "segment.rules", "inet"),
     "turnaround": (BUS + 'turnaround = "1 us"\n' + stations(), "segment.turnaround", "segment.phy"),
     "ID of no node": (
         PLCA + stations(more="plca = { node-id = 255 }"),

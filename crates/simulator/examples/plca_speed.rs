@@ -1,5 +1,5 @@
-//! Delivered frames per second of one processor on buses of 10BASE-T1S, cycle by cycle and event by
-//! event.
+//! Delivered frames per second of one processor on buses of 10BASE-T1S, cycle by cycle (contention by
+//! contention without PLCA) and event by event.
 
 #[path = "../tests/common/mod.rs"]
 mod common;
@@ -16,6 +16,11 @@ use ethermeter_trial::Trial;
 fn offering(nodes: u32, load: f64) -> Bus {
     let mean_ps = 67.2 * US as f64 * f64::from(nodes) / load;
     Bus::of(nodes).with(|_, _, flow| flow.arrivals = Arrivals::Poisson { mean_ps })
+}
+
+/// The same without PLCA.
+fn contending(bus: Bus) -> Bus {
+    bus.with(|_, stations, _| stations.plca = None)
 }
 
 fn trial(mut bus: Bus, length_ps: u64, implementation: Implementation) -> Trial {
@@ -55,6 +60,9 @@ fn main() {
         ("8 nodes, load 10%", offering(8, 0.1), 500 * S, 2 * S),
         ("8 nodes, load 1%", offering(8, 0.01), 5000 * S, 5 * S),
         ("8 nodes, load 0.1%", offering(8, 0.001), 9000 * S, 10 * S),
+        ("9 nodes, CSMA/CD, load 50%", contending(offering(9, 0.5)), 200 * S, S),
+        ("9 nodes, CSMA/CD, saturated", contending(Bus::of(9)), 200 * S, S),
+        ("40 nodes, CSMA/CD, load 90%", contending(offering(40, 0.9)), 200 * S, S),
     ] {
         if !only.is_empty() && !only.iter().any(|o| o == name) {
             continue;

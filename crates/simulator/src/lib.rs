@@ -47,6 +47,9 @@ pub fn simulate(trial: &Trial, watch: &Watch) -> Result<(Counts, Implementation)
         if trial.settings.implementation == Implementation::Reference {
             return Ok((plca::reference::run(&bus, watch)?.0, Implementation::Reference));
         }
+        if bus.is_contention() {
+            return Ok((plca::contention::run(&bus, watch, false)?.0, Implementation::Fast));
+        }
         let run = plca::fast::run(&bus, watch, false)?;
         let is_fast = run.cycles > 0; // else all of it was run event by event
         let ran = if is_fast { Implementation::Fast } else { Implementation::Reference };

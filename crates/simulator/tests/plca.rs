@@ -5,6 +5,7 @@ mod common;
 use common::{run_bus, segment, Bus, IEEE_10, MS, US};
 use ethermeter_simulator::plca::compiled::CompiledBus;
 use ethermeter_simulator::segment::compiled::CompiledSegment;
+use ethermeter_simulator::segment::station::Ending;
 use ethermeter_simulator::{plca, segment as shared, Watch};
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;
@@ -180,5 +181,51 @@ fn a_bus_whose_coordinator_dies_falls_back_to_csma_cd_and_recovers() {
         let latest = 50 * MS - 13_009 * US;
         assert!(failed >= latest - counting && failed < latest + 4 * MS, "{station}: {failed}");
     }
+    // A burst is of frames in one opportunity; those of contention before it are none.
+    assert_eq!(plca.nodes.burst_frames, [0; 5]);
     assert!(counts.medium.time_ps[3] > 0, "no collision of the line while there is no coordinator");
+}
+
+/// Two stations that contend, and what their MACs do: bits of jam after a collision that is heard
+/// with the first bit, and whether a gap follows a backoff.
+fn pair(jams_at_once: bool, gap_after_backoff: bool) -> Bus {
+    let mut bus = Bus::of(2).with(|_, stations, _| stations.plca = None);
+    (bus.plca.jams_at_once, bus.plca.gap_after_backoff) = (jams_at_once, gap_after_backoff);
+    bus
+}
+
+#[test]
+fn a_mac_jams_after_its_preamble_or_at_once_and_may_owe_a_gap_after_a_backoff() {
+    for (at_once, owes_gap) in [(false, false), (true, false), (false, true), (true, true)] {
+        let (mut backoffs, mut without) = (0, 0);
+        for seed in 0..200 {
+            // One frame each, at once; nothing is heard between their collisions.
+            let regular = Arrivals::Regular {
+                period_ps: 900 * MS * 1000,
+                phase_ps: Some(0),
+                jitter_ps: None,
+            };
+            let bus = pair(at_once, owes_gap).with(|_, _, flow| flow.arrivals = regular.clone());
+            let mut trial = bus.trial();
+            trial.seed = seed;
+            let compiled = CompiledBus::new(&trial, &bus.plca).expect("a bus");
+            let (_, attempts) = plca::reference::run(&compiled, &Watch::default()).expect("a run");
+            let bit = BIT.cast_signed();
+            assert_eq!(attempts[0].end, if at_once { 32 } else { 64 + 32 } * bit, "seed {seed}");
+            let last = attempts.iter().rposition(|a| a.ending != Ending::Delivered);
+            let last = &attempts[last.expect("a collision")];
+            let next = attempts.iter().filter(|a| a.start > last.start);
+            let first = next.min_by_key(|a| a.start).expect("a delivered frame");
+            let waited = first.start - last.end;
+            // Without a slot: the end delimiter of the jam and the gap.
+            let owed = if owes_gap { 96 * bit } else { 0 };
+            let has_backed_off = waited != (8 + 96) * bit;
+            if has_backed_off {
+                assert_eq!((waited - owed) % (512 * bit), 0, "seed {seed}: {waited}");
+            }
+            backoffs += u32::from(has_backed_off);
+            without += u32::from(!has_backed_off);
+        }
+        assert!(backoffs > 20 && without > 20, "{backoffs} {without}");
+    }
 }

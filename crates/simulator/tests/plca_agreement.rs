@@ -14,6 +14,7 @@ use ethermeter_traffic::voice::Spurts;
 use ethermeter_traffic::{Purpose, Stream};
 use ethermeter_trial::medium::{AfterAttemptLimit, Mac};
 use ethermeter_trial::plca::Interval;
+use ethermeter_trial::scenario::Implementation;
 use ethermeter_trial::Trial;
 
 const BIT: u64 = 100_000;
@@ -263,4 +264,44 @@ fn most_cycles_of_a_bus_are_calculated_before_and_after_a_fault() {
     // Of 200 ms there are four borders, each up to a longest cycle and two more of them wide, and
     // two silences of 1 ms; a cycle takes at most 0.614 ms.
     assert!(calculated > all * 19 / 20 && calculated < all, "{calculated} of {all}");
+}
+
+/// Run a bus without PLCA by its contentions and event by event; attempts on the line.
+fn contend(trial: &Trial) -> usize {
+    let Mac::Plca(constants) = &trial.scenario.media[0].mac else { unreachable!("a bus") };
+    let bus = CompiledBus::new(trial, constants).expect("a bus");
+    let watch = Watch::default();
+    let seed = trial.seed;
+    assert!(bus.is_contention(), "seed {seed}");
+    let (expected, attempts) = plca::reference::run(&bus, &watch).expect("a run");
+    let (found, trace) = plca::contention::run(&bus, &watch, true).expect("a run");
+    for (number, (found, expected)) in trace.iter().zip(&attempts).enumerate() {
+        assert_eq!(found, expected, "seed {seed}, attempt {number}");
+    }
+    assert_eq!(trace.len(), attempts.len(), "seed {seed}");
+    let [plca, wanted] = [&found, &expected].map(|c| c.medium.plca.clone().expect("a bus"));
+    assert_eq!(plca, wanted, "seed {seed}");
+    assert_eq!(found.medium.time_ps, expected.medium.time_ps, "seed {seed}");
+    assert_eq!(found, expected, "seed {seed}");
+    let (counts, ran) = ethermeter_simulator::simulate(trial, &watch).expect("a run");
+    assert_eq!((counts, ran), (found, Implementation::Fast), "seed {seed}");
+    attempts.len()
+}
+
+/// Nobody uses PLCA: end delimiters, wrong bits, windows and times of one bit are those of the other
+/// tests; delays are up to those at which a collision is heard as late as the end of a jam.
+#[test]
+fn buses_without_plca_agree() {
+    let mut attempts = 0;
+    for seed in 20_000..20_600 {
+        let mut dice = Dice(Stream::new(seed, 0, Purpose::Begin));
+        let most = dice.pick(&[2, 4, 8, 13, 40]);
+        let nodes = u32::try_from(1 + dice.below(most)).expect("few");
+        let mut bus = regular(nodes, &mut dice).with(|_, stations, _| stations.plca = None);
+        let widest = 48 * BIT / u64::from(nodes);
+        bus.delay_ps = line(nodes, dice.pick(&[0, 1, 777, BIT, widest]).min(widest), 0);
+        (bus.plca.transmit_ps, bus.plca.carrier_on_ps, bus.plca.carrier_off_ps) = (0, 0, 0);
+        attempts += contend(&trial(&bus, seed, &mut dice));
+    }
+    assert!(attempts > 100_000, "{attempts}");
 }

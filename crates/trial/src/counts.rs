@@ -66,8 +66,8 @@ pub struct MediumCounts {
     pub plca: Option<PlcaCounts>,
 }
 
-/// What is counted of a medium with PLCA. There, preamble time includes end delimiters, there is no
-/// gap time, and a collision is one of the line.
+/// What is counted of a medium with PLCA. There, preamble time includes end delimiters, a collision
+/// is one of the line, and there is gap time only if no station uses PLCA.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PlcaCounts {
     /// Time of beacons, of a line that is held, and of silence within cycles: opportunities that are

@@ -43,6 +43,14 @@ pub struct Plca {
     /// Probability that a bit of a frame is wrong, 0 to 0.01. A frame with a wrong bit is damaged.
     #[serde(default)]
     pub bit_error_rate: f64,
+    /// Whether a station that hears a collision jams at once; by 802.3-2022 § 4.2.3.2.4 it
+    /// completes its preamble before.
+    #[serde(default)]
+    pub jams_at_once: bool,
+    /// Whether a station owes a gap after each backoff, however long nothing was heard; by
+    /// 802.3-2022 § 4.2.3.2.1 it starts at once if its gap is over.
+    #[serde(default)]
+    pub gap_after_backoff: bool,
 }
 
 /// PLCA of a group of stations.

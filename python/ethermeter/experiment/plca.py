@@ -159,25 +159,34 @@ class Wanted:
 
 
 def medium_of(
-    csma_cd: CsmaCd, plca: SegmentPlca | None, phy: Phy | None, bit_error_rate: float
+    csma_cd: CsmaCd,
+    plca: SegmentPlca | None,
+    phy: Phy | None,
+    *,
+    end_delimiter_bits: int,
+    is_inet: bool,
+    bit_error_rate: float,
 ) -> scenario.Plca:
-    """Return the constants of a bus."""
+    """Return the constants of a bus; `is_inet` says that MACs have the rules of INET."""
     bits = {key: timing()[key] for key in _BUS_BITS}
     latencies = phy or Phy()
     return scenario.Plca(
         csma_cd=csma_cd,
+        end_delimiter_bits=end_delimiter_bits,
         **bits,
         transmit_ps=latencies.transmit,
         carrier_on_ps=latencies.carrier_on,
         carrier_off_ps=latencies.carrier_off,
         beacon_loss=float(plca.beacon_loss) if plca is not None else 0.0,
         bit_error_rate=float(bit_error_rate),
+        jams_at_once=is_inet,
+        gap_after_backoff=is_inet,
     )
 
 
 _BUS_BITS = (
-    *("end_delimiter_bits", "beacon_bits", "beacon_detection_bits", "invalid_beacon_bits"),
-    *("delay_line_bits", "pending_bits", "commit_bits", "status_bits"),
+    *("beacon_bits", "beacon_detection_bits", "invalid_beacon_bits", "delay_line_bits"),
+    *("pending_bits", "commit_bits", "status_bits"),
 )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, StringConstraints
 
@@ -100,14 +100,22 @@ class Segment(Table):
     """PLCA of the stations: they take turns."""
     phy: Phy | None = None
     """Latencies of PHYs."""
+    end_delimiter: BitsOrTime | None = None
+    """What a PHY sends after each frame and jam."""
+    rules: Literal["standard", "inet"] | None = None
+    """What a MAC does: as clause 4 says, which is the default, or as INET's model."""
     bit_error_rate: Annotated[
         float, *number("a probability", least=0, most=HIGHEST_BIT_ERROR_RATE)
     ] = 0
     """Probability that a bit of a frame is wrong."""
 
 
-ONLY_10BASE_T1S = ("plca", "phy", "bit_error_rate")
+ONLY_10BASE_T1S = ("plca", "phy", "end_delimiter", "rules", "bit_error_rate")
 """Keys of a segment that only 10BASE-T1S has."""
+INET = {"gap_part1": 0, "attempt_limit": 17}
+"""Constants of INET's MAC that differ from those of the standard (EthernetCsmaMac.cc): WAIT_IFG
+ignores carrier, and 16 retries follow the first attempt.
+"""
 
 
 MOST_BITS = 1 << 24
@@ -143,6 +151,12 @@ def constants_of(segment: Segment, *, file: str, path: KeyPath = ("segment",)) -
     standard = standards()[segment.standard]
     bit_ps = standard["bit_ps"] if segment.rate is None else segment.rate
     bits = {key: standard[f"{key}_bits"] for key in ("slot", "gap", "gap_part1", "preamble", "jam")}
+    has_plca = segment.standard == plca.STANDARD
+    if has_plca:
+        bits["end_delimiter"] = plca.timing()["end_delimiter_bits"]
+    is_inet = segment.rules == "inet"
+    if is_inet:
+        bits["gap_part1"] = INET["gap_part1"]
     for key in bits:
         if (given := getattr(segment, key)) is not None:
             unit, number = given
@@ -158,33 +172,39 @@ def constants_of(segment: Segment, *, file: str, path: KeyPath = ("segment",)) -
             unless = ", or a turnaround time" if key == "gap" and not segment.turnaround else ""
             allowed = f"expected from {least.get(key, 0)} to {MOST_BITS} bit{unless}"
             faults.add((key,), f"{number} bit", allowed)
-    if bits["gap_part1"] > bits["gap"]:
-        key = "gap" if segment.gap is not None else "gap_part1"
-        allowed = (
-            f"expected gap_part1, {bits['gap_part1']} bit, to be at most gap, {bits['gap']} bit"
-        )
-        faults.add((key,), f"{bits[key]} bit", allowed)
-    has_plca = segment.standard == plca.STANDARD
+    for shorter in ("gap_part1", "end_delimiter"):
+        if bits.get(shorter, 0) > bits["gap"]:
+            key = "gap" if segment.gap is not None else shorter
+            allowed = (
+                f"expected {shorter}, {bits[shorter]} bit, to be at most gap, {bits['gap']} bit"
+            )
+            faults.add((key,), f"{bits[key]} bit", allowed)
     if not has_plca:
         for key in ONLY_10BASE_T1S:
-            if getattr(segment, key):
+            if getattr(segment, key) not in (None, 0):
                 allowed = f'expected "{plca.STANDARD}" with {dotted((*path, key))}'
                 faults.add(("standard",), f'"{segment.standard}"', allowed)
     elif segment.turnaround:
         allowed = "expected 0 s on a segment of 10BASE-T1S; see segment.phy"
         faults.add(("turnaround",), f"{segment.turnaround} ps", allowed)
     faults.raise_all()
+    end_delimiter_bits = bits.pop("end_delimiter", 0)
     csma_cd = CsmaCd(
         turnaround_ps=segment.turnaround,
         **{f"{key}_bits": number for key, number in bits.items()},
     )
-    bus = plca.medium_of(csma_cd, segment.plca, segment.phy, segment.bit_error_rate)
+    bus = plca.medium_of(
+        csma_cd,
+        segment.plca,
+        segment.phy,
+        end_delimiter_bits=end_delimiter_bits,
+        is_inet=is_inet,
+        bit_error_rate=segment.bit_error_rate,
+    )
     return Constants(
         bit_ps=bit_ps,
         csma_cd=csma_cd,
         mac=scenario.Mac(plca=bus) if has_plca else scenario.Mac(csma_cd=csma_cd),
-        **{
-            key: standard[key]
-            for key in ("fcs_bits", "attempt_limit", "backoff_limit", "max_stations")
-        },
+        attempt_limit=INET["attempt_limit"] if is_inet else standard["attempt_limit"],
+        **{key: standard[key] for key in ("fcs_bits", "backoff_limit", "max_stations")},
     )

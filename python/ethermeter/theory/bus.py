@@ -377,6 +377,8 @@ def _mac_obstacles(bus: Bus, groups: Sequence[Member]) -> list[str]:
     backoffs = [group.stations.backoff for group in groups]
     if any(not isinstance(backoff, ExponentialBackoff | NoneBackoff) for backoff in backoffs):
         found.append("the backoff may be longer than pending_timer")
+    if bus.plca.gap_after_backoff:
+        found.append("MACs owe a gap after a backoff, which the standard does not know")
     if bus.plca.csma_cd.slot_bits > bus.plca.pending_bits:
         found.append("a slot is longer than pending_timer, so that the backoff may be, too")
     return found

@@ -116,6 +116,14 @@ impl CsmaCd {
         Some((self.gap, is_second, self.was_transmitting))
     }
 
+    /// A frame is to be tried again, and a gap is owed though nothing may have been heard for long:
+    /// no rule of the standard.
+    pub(crate) fn ready_after_gap(&mut self) -> Next {
+        self.transmission = Transmission::Waiting;
+        self.deference = Deference::Busy;
+        self.perhaps_silent()
+    }
+
     fn perhaps_silent(&mut self) -> Next {
         let gap = self.owed;
         let sending =

@@ -3,6 +3,7 @@
 use super::control::Parameters;
 use super::timers::{Timer, TIMERS};
 use crate::segment::compiled::{signed, CompiledSegment};
+use ethermeter_traffic::Stream;
 use ethermeter_trial::fault::check_range;
 use ethermeter_trial::medium::{Medium, Stations};
 use ethermeter_trial::plca::{Interval, Plca, PlcaNodes};
@@ -36,6 +37,10 @@ pub struct CompiledPlca {
     pub beacon_loss: f64,
     /// Probability that a bit is wrong.
     pub bit_error_rate: f64,
+    /// Whether a MAC jams without completing its preamble.
+    pub jams_at_once: bool,
+    /// Whether a MAC owes a gap after each backoff.
+    pub gap_after_backoff: bool,
     /// The nodes, one a station.
     pub nodes: Vec<Node>,
 }
@@ -77,9 +82,43 @@ impl CompiledBus {
         segment.medium.lengthen_gaps(self.plca.end_delimiter);
         segment
     }
+
+    /// Whether [`Self::contention`] gives the same attempts to the picosecond: nobody uses PLCA,
+    /// jams at once, owes a gap after a backoff or is silent at times, PHYs have no latencies, all stations owe one gap, and nothing that
+    /// collides with a transmission arrives at its sender as late as its end, or in the delimiter.
+    #[must_use]
+    pub fn is_contention(&self) -> bool {
+        let plca = &self.plca;
+        let (preamble, jam) = (self.segment.preamble, self.segment.jam);
+        !plca.is_used()
+            && plca.is_standard()
+            && plca.nodes.iter().all(|node| node.silences.is_empty())
+            && [plca.transmit, plca.carrier_on, plca.carrier_off] == [0; 3]
+            && self.segment.groups.iter().all(|group| group.stations.priority_wait_ps == 0)
+            && 2 * self.segment.max_delay < preamble + jam
+    }
 }
 
 impl CompiledPlca {
+    /// Whether all MACs do what clause 4 says.
+    #[must_use]
+    pub fn is_standard(&self) -> bool {
+        !self.jams_at_once && !self.gap_after_backoff
+    }
+
+    /// Whether a frame of so many bits is damaged by the line, drawn where bits can be wrong.
+    #[inline]
+    pub fn damages(&self, bits: u64, chance: &mut Stream) -> bool {
+        let rate = self.bit_error_rate;
+        rate > 0.0 && chance.unit() >= whole(rate, bits)
+    }
+
+    /// Whether a node uses PLCA, at least at times.
+    #[must_use]
+    pub fn is_used(&self) -> bool {
+        self.nodes.iter().any(|node| !node.switches.is_empty())
+    }
+
     /// PHYs of a medium whose stations have no PLCA: without latencies and end delimiters.
     ///
     /// # Errors
@@ -101,6 +140,8 @@ impl CompiledPlca {
             carrier_off: 0,
             beacon_loss: 0.0,
             bit_error_rate: 0.0,
+            jams_at_once: false,
+            gap_after_backoff: false,
             nodes,
         })
     }
@@ -135,9 +176,17 @@ impl CompiledPlca {
             carrier_off: signed(plca.carrier_off_ps),
             beacon_loss: plca.beacon_loss,
             bit_error_rate: plca.bit_error_rate,
+            jams_at_once: plca.jams_at_once,
+            gap_after_backoff: plca.gap_after_backoff,
             nodes,
         })
     }
+}
+
+/// Probability that a frame has no wrong bit.
+#[allow(clippy::cast_precision_loss)] // far below 2^52
+pub(super) fn whole(bit_error_rate: f64, bits: u64) -> f64 {
+    (1.0 - bit_error_rate).powf(bits as f64)
 }
 
 impl Node {

@@ -39,6 +39,10 @@ pub struct Line {
     from: i64,
     to: i64,
     covered: i64,
+    /// The gap that follows a signal; 0 with PLCA.
+    owed: i64,
+    gap_until: i64,
+    gap: i64,
     /// By kind.
     taken: [i64; 5],
     opportunity: i64,
@@ -49,10 +53,11 @@ pub struct Line {
 }
 
 impl Line {
-    /// Nothing counted yet.
+    /// Nothing counted yet. Of a bus on which nobody uses PLCA, `gap` is the gap that follows a
+    /// signal; else it is 0.
     #[must_use]
-    pub fn new(from: i64, to: i64) -> Self {
-        Self { from, to, covered: from, ..Self::default() }
+    pub fn new(from: i64, to: i64, gap: i64) -> Self {
+        Self { from, to, covered: from, owed: gap, ..Self::default() }
     }
 
     /// Cycles begin or cease.
@@ -74,6 +79,7 @@ impl Line {
         let end = signal.end.clamp(start, self.to);
         self.taken[signal.kind as usize] += end - start;
         self.covered = end;
+        self.gap_until = self.gap_until.max(signal.end + self.owed);
     }
 
     /// Count what took the line from then on, by kind, while cycles went on. Either all of it lies
@@ -91,6 +97,7 @@ impl Line {
     }
 
     fn pass_silence(&mut self, until: i64) {
+        self.gap += (self.gap_until.min(until) - self.covered).max(0);
         let silent = |&(from, to): &(i64, i64)| (to.min(until) - from.max(self.covered)).max(0);
         self.opportunity += self.active.iter().map(silent).sum::<i64>();
         self.active.retain(|&(_, to)| to > until);
@@ -107,9 +114,9 @@ impl Line {
         self.pass_silence(self.to);
         let [beacon, commit, preamble, frame, collision] = self.taken;
         let taken: i64 = self.taken.iter().sum();
-        let idle = self.to - self.from - taken - self.opportunity;
+        let idle = self.to - self.from - taken - self.gap - self.opportunity;
         (
-            [frame, preamble, 0, collision, idle].map(i64::cast_unsigned),
+            [frame, preamble, self.gap, collision, idle].map(i64::cast_unsigned),
             [beacon, commit, self.opportunity].map(i64::cast_unsigned),
         )
     }

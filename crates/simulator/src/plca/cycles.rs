@@ -9,7 +9,7 @@
 mod search;
 
 use super::agenda::Agenda;
-use super::compiled::CompiledBus;
+use super::compiled::{whole, CompiledBus};
 use super::counters::{BusCounters, Kind};
 use super::schedule::Schedule;
 use super::turn::{LastFrame, Phase, Turn};
@@ -462,13 +462,6 @@ impl<'a> Cycles<'a> {
         let ends = signal.end + delay + schedule.carrier_off;
         (start <= ends).then(|| (start, collision(start, held_from)))
     }
-}
-
-/// Probability that a frame has no wrong bit.
-#[must_use]
-#[allow(clippy::cast_precision_loss)] // far below 2^52
-pub fn whole(bit_error_rate: f64, bits: u64) -> f64 {
-    (1.0 - bit_error_rate).powf(bits as f64)
 }
 
 #[inline]

@@ -9,6 +9,7 @@
 //! - [`fast`]: the same, but cycle by cycle while a bus is regular: [`schedule`] and [`cycles`] are
 //!   its arithmetic, [`turn`] a node in them, [`agenda`] the times when
 //!   nodes may do something, `handover` goes from events to cycles and back.
+//! - [`contention`]: a bus on which nobody uses PLCA.
 //! - [`counters`]: what is counted of the line and of opportunities.
 //!
 //! The MAC is that of [`crate::mac::csma_cd`], the rest of a station that of
@@ -16,6 +17,7 @@
 
 pub mod agenda;
 pub mod compiled;
+pub mod contention;
 pub mod control;
 pub mod counters;
 pub mod cycles;

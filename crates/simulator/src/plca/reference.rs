@@ -52,6 +52,8 @@ pub(super) struct Node {
     /// Whether it has missed the beacon that another node sends.
     has_missed: Vec<bool>,
     pub(super) under_way: Option<UnderWay>,
+    /// Whether it backs off.
+    backs_off: bool,
     attempts: u32,
     pub(super) first_attempt: Option<i64>,
     /// Frames sent in the opportunity under way.
@@ -114,6 +116,7 @@ impl Node {
             heard: Reception::new(count),
             has_missed: vec![false; count],
             under_way: None,
+            backs_off: false,
             attempts: 0,
             first_attempt: None,
             sent_in_opportunity: 0,
@@ -199,7 +202,7 @@ impl<'w, H: Hosts> Machine<'w, H> {
             attempts: Vec::new(),
             logical: Vec::new(),
             signals: Vec::new(),
-            line: Line::new(from, to),
+            line: Line::new(from, to, if plca.is_used() { 0 } else { medium.gap }),
             counters: BusCounters::new(count, from, to),
             on_line: 0,
         };
@@ -255,7 +258,9 @@ impl<'w, H: Hosts> Machine<'w, H> {
     pub(super) fn handle(&mut self, now: i64, event: Event) {
         match event {
             Event::Ready { station } => {
-                let next = self.nodes[station as usize].mac.ready();
+                let node = &mut self.nodes[station as usize];
+                let owes_gap = std::mem::take(&mut node.backs_off) && self.plca.gap_after_backoff;
+                let next = if owes_gap { node.mac.ready_after_gap() } else { node.mac.ready() };
                 self.follow(now, station, next);
                 self.settle(now, station);
             }
@@ -390,7 +395,8 @@ impl<'w, H: Hosts> Machine<'w, H> {
 
     /// Tell the MAC of a collision.
     fn collide_mac(&mut self, now: i64, station: u32, inputs: Inputs) {
-        let (preamble, jam) = (self.medium.preamble, self.medium.jam);
+        let preamble = if self.plca.jams_at_once { 0 } else { self.medium.preamble };
+        let jam = self.medium.jam;
         let node = &mut self.nodes[station as usize];
         if !inputs.mac_sends || !node.sublayer.mac_collision(inputs) {
             return;
@@ -422,7 +428,7 @@ impl<'w, H: Hosts> Machine<'w, H> {
             self.counters.collide(station as usize, now);
             let (attempt, ready) = self.hosts.collide(station, frame.mac.start, now, false);
             self.logical.push(attempt);
-            self.forget_if_given_up(station, &attempt);
+            self.back_off_or_give_up(station, &attempt);
             self.schedule(ready, Event::Ready { station });
         }
         self.settle(now, station);
@@ -431,9 +437,11 @@ impl<'w, H: Hosts> Machine<'w, H> {
         self.settle(now, station);
     }
 
-    fn forget_if_given_up(&mut self, station: u32, attempt: &Attempt) {
+    fn back_off_or_give_up(&mut self, station: u32, attempt: &Attempt) {
+        let node = &mut self.nodes[station as usize];
+        node.backs_off = attempt.ending == Ending::Collided;
         if attempt.ending == Ending::Discarded {
-            self.nodes[station as usize].first_attempt = None;
+            node.first_attempt = None;
         }
     }
 
@@ -560,15 +568,13 @@ impl<'w, H: Hosts> Machine<'w, H> {
         };
         if attempt.ending == Ending::Delivered {
             let first = node.first_attempt.take().unwrap_or(start);
-            node.sent_in_opportunity += 1;
-            let is_burst = node.sublayer.is_ok() && node.sent_in_opportunity > 1;
+            node.sent_in_opportunity += u32::from(node.sublayer.takes_turns());
+            let is_burst = node.sent_in_opportunity > 1;
             self.counters.deliver(station as usize, &attempt, first, is_burst);
-            if self.plca.bit_error_rate > 0.0 {
-                let whole = (1.0 - self.plca.bit_error_rate).powf(as_float(attempt.bits));
-                self.damaged[number as usize] |= self.damage[station as usize].unit() >= whole;
-            }
+            self.damaged[number as usize] |=
+                self.plca.damages(attempt.bits, &mut self.damage[station as usize]);
         } else {
-            self.forget_if_given_up(station, &attempt);
+            self.back_off_or_give_up(station, &attempt);
         }
         self.attempts.push((attempt, number));
         self.schedule(ready, Event::Ready { station });
@@ -626,9 +632,4 @@ impl<'w, H: Hosts> Machine<'w, H> {
         let (medium, plca) = self.line.finish();
         (self.hosts, medium, self.counters.finish(plca))
     }
-}
-
-#[allow(clippy::cast_precision_loss)] // far below 2^52
-fn as_float(bits: u64) -> f64 {
-    bits as f64
 }

@@ -71,7 +71,8 @@ impl Schedule {
             !node.switches.is_empty() && node.durations[Timer::Opportunity as usize] == opportunity
         };
         let has_waits = segment.groups.iter().any(|group| group.stations.priority_wait_ps > 0);
-        if !nodes.iter().all(is_like_first) || has_waits || opportunities > 254 {
+        let is_usual = nodes.iter().all(is_like_first) && !has_waits && bus.plca.is_standard();
+        if !is_usual || opportunities > 254 {
             return None;
         }
         let duration = |timer: Timer| first.durations[timer as usize];

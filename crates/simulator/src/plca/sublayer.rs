@@ -122,6 +122,12 @@ impl Sublayer {
         matches!(self.data.state, data::State::Normal | data::State::Transmit)
     }
 
+    /// Whether frames go out in opportunities; else MAC and line are connected.
+    #[must_use]
+    pub fn takes_turns(&self) -> bool {
+        self.data.state != data::State::Normal
+    }
+
     /// Whether the status is OK.
     #[must_use]
     pub fn is_ok(&self) -> bool {

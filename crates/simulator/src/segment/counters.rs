@@ -85,6 +85,35 @@ impl VoiceCounters {
     }
 }
 
+/// What counts attempts. They come in the order of their starts.
+pub(crate) trait Record {
+    /// Count an attempt.
+    fn record(&mut self, attempt: &Attempt);
+
+    /// Count an attempt that is not of voice.
+    fn record_frame(&mut self, attempt: &Attempt);
+
+    /// Count the attempts of a collision.
+    fn record_collision(&mut self, attempts: &[Attempt]);
+}
+
+impl Record for Counters {
+    #[inline]
+    fn record(&mut self, attempt: &Attempt) {
+        Self::record(self, attempt);
+    }
+
+    #[inline]
+    fn record_frame(&mut self, attempt: &Attempt) {
+        Self::record_frame(self, attempt);
+    }
+
+    #[inline]
+    fn record_collision(&mut self, attempts: &[Attempt]) {
+        Self::record_collision(self, attempts);
+    }
+}
+
 /// Running sums of a trial.
 pub struct Counters {
     from: i64,

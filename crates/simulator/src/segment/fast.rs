@@ -39,7 +39,7 @@
 )]
 
 use super::compiled::{small, CompiledSegment, NEVER};
-use super::counters::Counters;
+use super::counters::{Counters, Record};
 use super::overlapping::{Overlapping, Sender};
 use super::simd::{defer, puts_off, select, Lanes, LANES, NO_START};
 use super::station::{Attempt, Station};
@@ -68,36 +68,36 @@ pub fn run(
     Ok(counters.finish(compiled, &mut stations))
 }
 
-/// Run all contentions, with the widest instructions that this machine has; the results are the
+/// Run all contentions of stations that are ready at `first`, with the widest instructions that this machine has; the results are the
 /// same with any.
-fn contend(
+pub(crate) fn contend<R: Record>(
     compiled: &CompiledSegment,
     stations: &mut [Station],
     first: &[i64],
-    counters: &mut Counters,
+    counters: &mut R,
     poll: &mut Poll,
 ) {
     #[cfg(target_arch = "x86_64")]
     {
         #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx2,bmi2")]
-        fn widest(
+        fn widest<R: Record>(
             compiled: &CompiledSegment,
             stations: &mut [Station],
             first: &[i64],
-            counters: &mut Counters,
+            counters: &mut R,
             poll: &mut Poll,
         ) {
-            resolve_all::<true>(compiled, stations, first, counters, poll);
+            resolve_all::<true, R>(compiled, stations, first, counters, poll);
         }
         #[target_feature(enable = "avx2,bmi2")]
-        fn wide(
+        fn wide<R: Record>(
             compiled: &CompiledSegment,
             stations: &mut [Station],
             first: &[i64],
-            counters: &mut Counters,
+            counters: &mut R,
             poll: &mut Poll,
         ) {
-            resolve_all::<false>(compiled, stations, first, counters, poll);
+            resolve_all::<false, R>(compiled, stations, first, counters, poll);
         }
         let avx2 = std::arch::is_x86_feature_detected!("avx2")
             && std::arch::is_x86_feature_detected!("bmi2");
@@ -113,15 +113,15 @@ fn contend(
             return unsafe { wide(compiled, stations, first, counters, poll) };
         }
     }
-    resolve_all::<false>(compiled, stations, first, counters, poll);
+    resolve_all::<false, R>(compiled, stations, first, counters, poll);
 }
 
 #[inline(always)]
-fn resolve_all<const WIDE: bool>(
+fn resolve_all<const WIDE: bool, R: Record>(
     compiled: &CompiledSegment,
     stations: &mut [Station],
     first: &[i64],
-    counters: &mut Counters,
+    counters: &mut R,
     poll: &mut Poll,
 ) {
     if compiled.is_plain() {
@@ -253,7 +253,7 @@ impl<'w, const WIDE: bool, const PLAIN: bool> Contention<'w, WIDE, PLAIN> {
     }
 
     #[inline(always)]
-    fn run(&mut self, stations: &mut [Station], counters: &mut Counters, poll: &mut Poll) {
+    fn run<R: Record>(&mut self, stations: &mut [Station], counters: &mut R, poll: &mut Poll) {
         let mut earliest = self.earliest();
         while time_of(earliest) < self.end && poll.goes_on(time_of(earliest).cast_unsigned()) {
             // A station that starts later than this has heard the earliest before it decided,
@@ -272,12 +272,12 @@ impl<'w, const WIDE: bool, const PLAIN: bool> Contention<'w, WIDE, PLAIN> {
 
     /// `station` sends alone from `start` on. Returns the earliest next start.
     #[inline(always)]
-    fn deliver(
+    fn deliver<R: Record>(
         &mut self,
         station: usize,
         start: i64,
         stations: &mut [Station],
-        counters: &mut Counters,
+        counters: &mut R,
     ) -> u64 {
         let end = start + self.packet_time(&stations[station], start);
         let (attempt, ready) = if PLAIN {
@@ -320,7 +320,12 @@ impl<'w, const WIDE: bool, const PLAIN: bool> Contention<'w, WIDE, PLAIN> {
     /// Two senders hear each other before their jams are over, so their collision is closed, unless
     /// a frame was over before.
     #[inline(always)]
-    fn pair(&mut self, stations: &mut [Station], counters: &mut Counters, poll: &mut Poll) -> u64 {
+    fn pair<R: Record>(
+        &mut self,
+        stations: &mut [Station],
+        counters: &mut R,
+        poll: &mut Poll,
+    ) -> u64 {
         let compiled = self.compiled;
         let [first, second] = [self.candidates[0], self.candidates[1]];
         let (first, second) = (first.min(second), first.max(second));
@@ -373,11 +378,11 @@ impl<'w, const WIDE: bool, const PLAIN: bool> Contention<'w, WIDE, PLAIN> {
     /// `count` candidates would start, perhaps before they hear each other. Returns the earliest
     /// next start.
     #[inline(always)]
-    fn resolve(
+    fn resolve<R: Record>(
         &mut self,
         count: usize,
         stations: &mut [Station],
-        counters: &mut Counters,
+        counters: &mut R,
         poll: &mut Poll,
     ) -> u64 {
         insertion_sort(&mut self.candidates[..count]);
@@ -449,10 +454,10 @@ impl<'w, const WIDE: bool, const PLAIN: bool> Contention<'w, WIDE, PLAIN> {
 
     /// Contentions overlap for a while, after the collision of `senders`, if there are any.
     #[inline(never)]
-    fn weather(
+    fn weather<R: Record>(
         &mut self,
         stations: &mut [Station],
-        counters: &mut Counters,
+        counters: &mut R,
         poll: &mut Poll,
     ) -> u64 {
         let keys = &self.next.as_flattened()[..stations.len()];

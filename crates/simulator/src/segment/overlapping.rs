@@ -24,7 +24,7 @@
 mod forgetting;
 
 use super::compiled::{small, CompiledSegment, NEVER};
-use super::counters::Counters;
+use super::counters::Record;
 use super::deferrals::Deferrals;
 use super::reference::overlap;
 use super::station::{Attempt, Ending, Station};
@@ -148,13 +148,13 @@ impl Overlapping {
     ///
     /// `senders`, if there are any, collided at its beginning; `attempts` are theirs, and no other
     /// station starts before they are over.
-    pub(crate) fn run(
+    pub(crate) fn run<R: Record>(
         &mut self,
         compiled: &CompiledSegment,
         decisions: impl Iterator<Item = i64>,
         (senders, attempts): (&[Sender], &[Attempt]),
         stations: &mut [Station],
-        counters: &mut Counters,
+        counters: &mut R,
         poll: &mut Poll,
     ) {
         self.ready.clear();
@@ -464,7 +464,7 @@ impl Overlapping {
     }
 
     /// Report finished attempts that started before `before`, in the order of their starts.
-    fn report(&mut self, counters: &mut Counters, before: i64) {
+    fn report<R: Record>(&mut self, counters: &mut R, before: i64) {
         if !self.finished.is_sorted_by_key(|a| (a.start, a.station)) {
             self.finished.sort_unstable_by_key(|a| (a.start, a.station));
         }
@@ -492,7 +492,7 @@ impl Overlapping {
     }
 
     /// Contentions are closed again: work out who starts when, and report what happened.
-    fn settle(&mut self, compiled: &CompiledSegment, counters: &mut Counters) {
+    fn settle<R: Record>(&mut self, compiled: &CompiledSegment, counters: &mut R) {
         // No station decides before the last gap at its position is over, so a station that is
         // ready before that does so then.
         for (ready, &position) in self.ready.iter_mut().zip(&compiled.positions) {
@@ -505,7 +505,7 @@ impl Overlapping {
     }
 
     /// No station starts any more: report what happened.
-    fn end_with(&mut self, compiled: &CompiledSegment, counters: &mut Counters) {
+    fn end_with<R: Record>(&mut self, compiled: &CompiledSegment, counters: &mut R) {
         self.mark_overlapped(compiled);
         self.finished.extend(self.sent.drain(..).map(|sent| finished(&sent)));
         for station in self.senders.drain(..) {

@@ -132,8 +132,13 @@ def _plca(medium: Medium, groups: Sequence[tuple[str, Stations]]) -> list[tuple[
         return []
     latencies = (bus.transmit_ps, bus.carrier_on_ps, bus.carrier_off_ps)
     rows = [
-        ("PHY: to the line, carrier on, off", ", ".join(f"{ps / 1e6:g} µs" for ps in latencies))
+        ("PHY: to the line, carrier on, off", ", ".join(f"{ps / 1e6:g} µs" for ps in latencies)),
+        ("end delimiter", _bits(bus.end_delimiter_bits, medium.bit_ps)),
     ]
+    if bus.jams_at_once:
+        rows.append(("collision", "jam at once, without the rest of the preamble"))
+    if bus.gap_after_backoff:
+        rows.append(("after a backoff", "a gap, however long nothing was heard"))
     if bus.beacon_loss:
         rows.append(("beacons lost", f"{bus.beacon_loss:g}"))
     if bus.bit_error_rate:

@@ -2,11 +2,11 @@
 
 use super::{finished, Next, Overlapping, NONE};
 use crate::segment::compiled::{small, CompiledSegment, NEVER};
-use crate::segment::counters::Counters;
+use crate::segment::counters::Record;
 
 impl Overlapping {
     /// Forget transmissions that are over everywhere, so that contentions can overlap for long.
-    pub(super) fn prune(&mut self, compiled: &CompiledSegment, counters: &mut Counters) {
+    pub(super) fn prune<R: Record>(&mut self, compiled: &CompiledSegment, counters: &mut R) {
         let now = match self.next(compiled) {
             Next::Start { at, .. } => at,
             Next::End { index } => self.sent[index].end,
