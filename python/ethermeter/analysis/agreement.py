@@ -32,7 +32,7 @@ ERROR = 0.05
 COMPARED = (
     *(Metric.UTILISATION, Metric.TRANSMISSION_DELAY, Metric.RESPONSE_TIME),
     *(Metric.ATTEMPTS_PER_FRAME, Metric.OFFERED_LOAD_Q, Metric.LOSS),
-    *(Metric.ONE_WAY_DELAY, Metric.ROUND_TRIP),
+    *(Metric.ONE_WAY_DELAY, Metric.ROUND_TRIP, Metric.ACCESS_DELAY, Metric.CYCLE_TIME),
 )
 """Metrics that theories speak of; the others follow from these."""
 
