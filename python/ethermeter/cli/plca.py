@@ -72,9 +72,9 @@ def plca(
     found = advice(loaded.scenarios.at([0] * len(loaded.sweeps)))
     if found is None:
         segment = loaded.document.get("segment")
-        given = segment.get("standard") if isinstance(segment, dict) else None
+        standard = segment.get("standard") if isinstance(segment, dict) else None
         raise InputError.of(
-            str(loaded.path), "segment.standard", str(given), 'expected "10base-t1s"'
+            str(loaded.path), "segment.standard", str(standard), 'expected "10base-t1s"'
         )
     point = first_point(loaded)
     where = point_text(point) if point else ""

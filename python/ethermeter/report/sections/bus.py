@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from markupsafe import Markup
 
 from ethermeter.analysis.bus_times import CYCLES, BusTime
-from ethermeter.document import Block, Bullets, Figure, Grid, Heading, Label, Table, Text, number
+from ethermeter.document import Block, Bullets, Figure, Grid, Heading, Label, Table, Text
 from ethermeter.metrics import Metric
 from ethermeter.report.charts.turns import Times, turns
 from ethermeter.report.data import ReportData
@@ -133,12 +133,12 @@ def _table(times: Sequence[BusTime]) -> Table:
 
 
 def _us(time_s: float) -> str:
-    return number(time_s * 1e6)
+    return f"{time_s * 1e6:,.1f}" if math.isfinite(time_s) else "–"
 
 
 def _share(time: BusTime) -> str:
     share = time.simulated_s / time.bound_s
-    return f"{share:.0%}" if math.isfinite(share) else "–"
+    return f"{share:.1%}" if math.isfinite(share) else "–"
 
 
 def _verdict(time: BusTime) -> str:
