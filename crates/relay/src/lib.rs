@@ -8,6 +8,8 @@
 //! - [`direction`]: one direction of a wire: when a frame leaves, and whether it does.
 //! - [`classed`]: the same with a queue of traffic classes.
 //! - [`transit`]: frames under way, in the order in which they leave.
+//! - [`medium`]: a shared segment between interfaces: who sends when, and what reaches whom.
+//! - `frames`: its frames in memory.
 //! - [`margin`]: how long before a time one must stop sleeping, learnt from how late one wakes.
 //! - `ends`: the interfaces at the ends of wires, as packet sockets.
 //! - [`run`]: the loop.
@@ -17,7 +19,9 @@ pub mod account;
 pub mod classed;
 pub mod direction;
 mod ends;
+mod frames;
 pub mod margin;
+pub mod medium;
 pub mod plan;
 pub mod run;
 pub mod transit;

@@ -5,7 +5,7 @@ use super::timers::{Timer, TIMERS};
 use crate::segment::compiled::{signed, CompiledSegment};
 use ethermeter_traffic::Stream;
 use ethermeter_trial::fault::check_range;
-use ethermeter_trial::medium::{Medium, Stations};
+use ethermeter_trial::medium::{Mac, Medium, Stations};
 use ethermeter_trial::plca::{Interval, Plca, PlcaNodes};
 use ethermeter_trial::{Fault, Trial};
 
@@ -96,6 +96,24 @@ impl CompiledBus {
             && [plca.transmit, plca.carrier_on, plca.carrier_off] == [0; 3]
             && self.segment.groups.iter().all(|group| group.stations.priority_wait_ps == 0)
             && 2 * self.segment.max_delay < preamble + jam
+    }
+}
+
+impl CompiledBus {
+    /// The same of a segment with PLCA or without it.
+    ///
+    /// # Errors
+    /// With the path of the key and what is allowed.
+    ///
+    /// # Panics
+    /// If the trial has no medium.
+    pub fn of_segment(trial: &Trial) -> Result<Self, Fault> {
+        let medium = &trial.scenario.media[0];
+        if let Mac::Plca(plca) = &medium.mac {
+            return Self::new(trial, plca);
+        }
+        let segment = CompiledSegment::new(trial)?;
+        Ok(Self { segment, plca: CompiledPlca::absent(medium, "media[0]")? })
     }
 }
 

@@ -1,11 +1,12 @@
-//! The hosts on a bus, as its nodes see them.
+//! The hosts on a bus, as its nodes see them: stations of a segment, ports of a network, or cards with
+//! real frames.
 
 use crate::segment::compiled::CompiledSegment;
 use crate::segment::counters::Counters;
 use crate::segment::station::{Attempt, Station};
 
 /// What the nodes of a bus ask of their hosts.
-pub(crate) trait Hosts {
+pub trait Hosts {
     /// How long preamble and frame of a station take whose first bit leaves at `start`.
     fn packet_time(&self, station: u32, start: i64) -> i64;
 

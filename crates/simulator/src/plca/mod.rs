@@ -27,7 +27,7 @@ pub mod event;
 mod fall_back;
 pub mod fast;
 mod handover;
-pub(crate) mod hosts;
+pub mod hosts;
 mod reception;
 pub mod reference;
 pub mod schedule;

@@ -65,10 +65,11 @@ pub(super) struct Node {
 }
 
 /// A bus with its hosts, and what is counted of it.
-pub(crate) struct Machine<'w, H> {
+pub struct Machine<'w, H> {
     pub(super) medium: &'w CompiledMedium,
     pub(super) plca: &'w CompiledPlca,
-    pub(crate) hosts: H,
+    /// Who sends on it.
+    pub hosts: H,
     end: i64,
     pub(super) queue: BinaryHeap<Reverse<Entry>>,
     serial: u64,
@@ -178,7 +179,7 @@ impl<'w> Machine<'w, SegmentHosts<'w>> {
 
 impl<'w, H: Hosts> Machine<'w, H> {
     /// A bus before its first event. Streams of draws have the numbers of stations from `first` on.
-    pub(crate) fn new(
+    pub fn new(
         medium: &'w CompiledMedium,
         plca: &'w CompiledPlca,
         phases: &Phases,
@@ -215,12 +216,12 @@ impl<'w, H: Hosts> Machine<'w, H> {
     }
 
     /// When its next event is.
-    pub(crate) fn next_at(&self) -> Option<i64> {
+    pub fn next_at(&self) -> Option<i64> {
         self.queue.peek().map(|Reverse(entry)| entry.at)
     }
 
     /// Take its next event.
-    pub(crate) fn step(&mut self) {
+    pub fn step(&mut self) {
         if let Some((now, event)) = self.next() {
             self.handle(now, event);
         }
@@ -230,7 +231,7 @@ impl<'w, H: Hosts> Machine<'w, H> {
     }
 
     /// A station has a frame.
-    pub(crate) fn make_ready(&mut self, now: i64, station: u32) {
+    pub fn make_ready(&mut self, now: i64, station: u32) {
         self.schedule(now, Event::Ready { station });
     }
 
@@ -623,7 +624,7 @@ impl<'w, H: Hosts> Machine<'w, H> {
 
     /// Its hosts, channel time as of [`ethermeter_trial::counts::MediumCounts`], and what was
     /// counted of cycles and opportunities.
-    pub(crate) fn finish(mut self) -> (H, [u64; 5], PlcaCounts) {
+    pub fn finish(mut self) -> (H, [u64; 5], PlcaCounts) {
         for station in 0..small(self.nodes.len()) {
             let symbol = self.nodes[station as usize].symbol;
             self.note_signal(self.end, station, symbol);

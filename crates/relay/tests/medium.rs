@@ -1,0 +1,225 @@
+//! An emulated segment against a simulation of the same trial: with the same arrivals it has the
+//! same attempts, counts and deliveries, to the picosecond.
+
+use ethermeter_relay::medium::Medium;
+use ethermeter_simulator::plca::compiled::CompiledBus;
+use ethermeter_simulator::segment::station::{Attempt, Ending};
+use ethermeter_simulator::{plca, traces, Watch};
+use ethermeter_trial::{Counts, Trial};
+use proptest::prelude::*;
+use serde_json::{json, Value};
+
+const BIT: u64 = 100_000;
+const US: u64 = 1_000_000;
+const MS: u64 = 1000 * US;
+
+fn csma_cd() -> Value {
+    json!({"slot_bits": 512, "gap_bits": 96, "gap_part1_bits": 64, "preamble_bits": 64,
+        "jam_bits": 32})
+}
+
+fn clause_148() -> Value {
+    json!({"plca": {"csma_cd": csma_cd(), "end_delimiter_bits": 8, "beacon_bits": 20,
+        "beacon_detection_bits": 22, "invalid_beacon_bits": 40, "delay_line_bits": 396,
+        "pending_bits": 512, "commit_bits": 288, "status_bits": 130_090}})
+}
+
+fn rare() -> Value {
+    json!({"kind": "poisson", "mean_ps": 1e15})
+}
+
+/// Stations in a line, `step_ps` apart, each with its own frame length and arrivals.
+fn trial(seed: u64, mac: &Value, step_ps: u64, stations: &[(u64, Value)], length_ps: u64) -> Trial {
+    let count = stations.len();
+    let delay = |a: usize, b: usize| a.abs_diff(b) as u64 * step_ps;
+    let row = |a| (0..count).map(|b| delay(a, b)).collect::<Vec<_>>();
+    let nodes: Vec<Value> =
+        (0..count).map(|at| json!({"name": format!("h{at}"), "kind": {"host": {}}})).collect();
+    let has_plca = mac.get("plca").is_some();
+    let of_medium = |at: usize| {
+        let mut station = json!({"node": format!("h{at}"), "points": [at]});
+        if has_plca {
+            station["plca"] = json!({"ids": [[at]], "node_count": count, "opportunity_bits": 32,
+                "burst_bits": 128});
+        }
+        station
+    };
+    let flow = |(at, (octets, arrivals)): (usize, &(u64, Value))| {
+        json!({"name": format!("f{at}"), "from": format!("h{at}"), "arrivals": arrivals,
+            "frames": {"kind": "fixed", "bits": 8 * octets}})
+    };
+    let medium = json!({"name": "bus", "bit_ps": BIT, "mac": mac,
+        "delay_ps": (0..count).map(row).collect::<Vec<_>>(),
+        "stations": (0..count).map(of_medium).collect::<Vec<_>>()});
+    let phases = json!({"begin_ps": 0, "stop_ps": length_ps, "measure_from_ps": length_ps / 10,
+        "measure_to_ps": length_ps, "end_ps": length_ps, "spread_ps": 50 * US});
+    let scenario = json!({"nodes": nodes, "media": [medium], "phases": phases,
+        "flows": stations.iter().enumerate().map(flow).collect::<Vec<_>>()});
+    serde_json::from_value(json!({"id": "x", "seed": seed, "scenario": scenario})).expect("a trial")
+}
+
+/// What a simulation of the trial has, event by event.
+fn simulated(trial: &Trial, bus: &CompiledBus) -> (Counts, Vec<Attempt>) {
+    if bus.plca.nodes.iter().any(|node| !node.parameters.ids.is_empty()) {
+        return plca::reference::run(bus, &Watch::default()).expect("a run");
+    }
+    let [_, reference] = traces(trial).expect("a run");
+    reference
+}
+
+/// A frame of so many bits, check sequence included, from a station to all.
+fn frame(station: u32, bits: u64) -> Vec<u8> {
+    let mut octets = vec![0xFF; usize::try_from(bits / 8).expect("a frame") - 4];
+    octets[6..12].copy_from_slice(&[2, 0, 0, 0, 0, u8::try_from(station).expect("few")]);
+    octets
+}
+
+/// Arrivals of a simulation, by time.
+fn arrivals(attempts: &[Attempt]) -> Vec<(u64, u32, u64)> {
+    let of = |a: &Attempt| (a.arrived.cast_unsigned(), a.station, a.bits);
+    let mut found: Vec<_> = attempts.iter().map(of).collect();
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn the_same_arrivals_give_the_same_attempts(
+        seed: u64,
+        has_plca: bool,
+        step_ps in 1..900_000u64,
+        loads in proptest::collection::vec((64..1519u64, proptest::option::of(300..6000u64)), 2..7),
+        chunk_us in 1..2000u64,
+    ) {
+        let of = |&(octets, every_us): &(u64, Option<u64>)| {
+            let poisson = |us| json!({"kind": "poisson", "mean_ps": us * US});
+            (octets, every_us.map_or_else(|| json!({"kind": "saturated"}), poisson))
+        };
+        let stations: Vec<(u64, Value)> = loads.iter().map(of).collect();
+        let mac = if has_plca { clause_148() } else { json!({"csma_cd": csma_cd()}) };
+        let trial = trial(seed, &mac, step_ps, &stations, 60 * MS);
+        let bus = CompiledBus::of_segment(&trial).expect("a segment");
+        let (counts, attempts) = simulated(&trial, &bus);
+        let mut medium = Medium::new(&bus, true).expect("real hosts");
+        let mut all = arrivals(&attempts);
+        let (mut heard, mut until_ps) = (0, 0);
+        while until_ps < 60 * MS {
+            until_ps = (until_ps + chunk_us * US).min(60 * MS);
+            // Stamps are known when they are decided on, in no order of the stations.
+            let (mut known, later): (Vec<_>, Vec<_>) =
+                all.into_iter().partition(|&(at, ..)| at < until_ps);
+            all = later;
+            known.sort_by_key(|&(at, station, _)| (station, at));
+            for (at, station, bits) in known {
+                let octets = frame(station, bits);
+                let (head, rest) = octets.split_at(13);
+                medium.offer(at, station, &[head, rest]);
+            }
+            medium.advance(until_ps);
+            while let Some((delivery, octets)) = medium.next_delivery() {
+                prop_assert!(delivery.at_ps < until_ps);
+                prop_assert_ne!(u32::from(octets[11]), delivery.station);
+                heard += 1;
+                medium.forget();
+            }
+        }
+        medium.advance(65 * MS); // what is on the line at the end is sent
+        prop_assert_eq!(medium.violations, 0);
+        let sent = attempts.iter().filter(|a| a.ending == Ending::Delivered).count();
+        let damaged = attempts.iter().filter(|a| a.damaged).count();
+        let others = loads.len() - 1;
+        // The last ones may not have been heard by all when the trial ended.
+        prop_assert!(heard <= sent * others);
+        prop_assert!(heard + others * (damaged + loads.len()) >= sent * others);
+        let (found, found_attempts) = medium.finish();
+        let differs = found_attempts.iter().zip(&attempts).find(|(a, b)| a != b);
+        prop_assert!(differs.is_none(), "{:?}", differs);
+        prop_assert_eq!(found_attempts.len(), attempts.len());
+        prop_assert_eq!(&found.stations.frames, &counts.stations.frames);
+        prop_assert_eq!(&found.stations.delay_ps, &counts.stations.delay_ps);
+        if !has_plca {
+            // A frame that met only logical collisions by the end is no attempt on the line, so that
+            // it is not among the arrivals here.
+            prop_assert_eq!(&found.stations.collisions, &counts.stations.collisions);
+        }
+    }
+}
+
+fn idle(seed: u64, stations: usize) -> Trial {
+    let stations = vec![(64, rare()); stations];
+    trial(seed, &json!({"csma_cd": csma_cd()}), US, &stations, 60 * MS)
+}
+
+#[test]
+fn a_frame_goes_to_the_addressed_once_it_was_heard_of() {
+    let bus = CompiledBus::of_segment(&idle(1, 3)).expect("a segment");
+    let mut medium = Medium::new(&bus, false).expect("real hosts");
+    let address = |station: u8| [2, 0, 0, 0, 0, station];
+    let mut send = |at_us: u64, from: u8, to: [u8; 6]| {
+        let octets = [&to[..], &address(from), &[0; 48]].concat();
+        medium.offer(at_us * US, u32::from(from), &[&octets]);
+        medium.advance((at_us + 500) * US);
+        let mut reached = Vec::new();
+        while let Some((delivery, _)) = medium.next_delivery() {
+            reached.push((delivery.station, delivery.at_ps - at_us * US));
+            medium.forget();
+        }
+        reached
+    };
+    // 8 octets of preamble and 64 of frame at 10 Mb/s, and 1 µs of cable from station to station.
+    let whole = 72 * 8 * BIT;
+    assert_eq!(send(0, 0, address(1)), [(1, whole + US), (2, whole + 2 * US)]); // 1 was not heard
+    assert_eq!(send(1000, 1, address(0)), [(0, whole + US)]);
+    assert_eq!(send(2000, 0, address(1)), [(1, whole + US)]);
+    assert_eq!(send(3000, 0, [0xFF; 6]), [(1, whole + US), (2, whole + 2 * US)]);
+}
+
+#[test]
+fn a_stamp_that_comes_too_late_is_a_violation_and_its_frame_arrives_now() {
+    let bus = CompiledBus::of_segment(&idle(2, 3)).expect("a segment");
+    let mut medium = Medium::new(&bus, true).expect("real hosts");
+    medium.advance(1000 * US);
+    medium.offer(400 * US, 1, &[&frame(1, 512)]);
+    medium.offer(1001 * US, 0, &[&frame(0, 512)]);
+    medium.advance(2000 * US);
+    assert_eq!((medium.violations, medium.too_late.max_ps()), (1, 600 * US));
+    let (_, attempts) = medium.finish();
+    assert_eq!(attempts[0].arrived, (1000 * US).cast_signed());
+}
+
+#[test]
+fn a_full_card_drops_and_nothing_else_is_lost() {
+    let mut trial = idle(3, 2);
+    trial.scenario.flows[0].queue_frames = Some(4);
+    trial.scenario.phases.measure_from_ps = 0;
+    let bus = CompiledBus::of_segment(&trial).expect("a segment");
+    let mut medium = Medium::new(&bus, false).expect("real hosts");
+    for number in 0..10 {
+        medium.offer(number, 0, &[&frame(0, 512)]);
+    }
+    medium.advance(60 * MS);
+    assert_eq!(medium.frames(), 4); // delivered, and not yet taken
+    let mut heard = 0;
+    while medium.next_delivery().is_some() {
+        medium.forget();
+        heard += 1;
+    }
+    assert_eq!((heard, medium.frames()), (4, 0));
+    let (counts, _) = medium.finish();
+    assert_eq!((counts.stations.offered[0], counts.stations.dropped[0]), (10, 6));
+    assert_eq!(counts.stations.frames[0], 4);
+}
+
+#[test]
+fn what_a_real_host_cannot_be_is_refused_by_its_key() {
+    let mut mac = csma_cd();
+    mac["turnaround_ps"] = json!(1000);
+    let stations = [(64, rare()), (64, rare())];
+    let trial = trial(1, &json!({"csma_cd": mac}), US, &stations, MS);
+    let bus = CompiledBus::of_segment(&trial).expect("a segment");
+    let fault = Medium::new(&bus, false).err().expect("a fault").to_string();
+    assert!(fault.starts_with("media[0].mac.csma_cd.turnaround_ps"), "{fault}");
+}
