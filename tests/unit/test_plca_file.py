@@ -168,6 +168,74 @@ def test_stations_without_plca_and_end_delimiters_are_those_of_ieee_10(
     assert not np.array_equal(with_delimiters, segment.medium.time_ps)
 
 
+WORST = """title = "t"
+[phases]
+settle = "0 s"
+transmit = "1 ms"
+measure = "all"
+[segment]
+standard = "10base-t1s"
+delays = [["0 s"]]
+[segment.plca]
+burst-cnt = 1
+"""
+BIT_PS = 100_000
+
+
+def worst_case(
+    folder: Path, *, ids: list[int], more: str, cycle_bits: int, late_ps: list[int]
+) -> dict[Metric, float]:
+    """Simulate a controller and four nodes with a frame each, in the tenth cycle of an idle bus.
+
+    A node's frame comes so many ps after the begin of its opportunity: the second's after a silent
+    one, the others' 712 bits (584 of data, 128 of a held line) after the one before.
+    """
+    due = [52, 84, 84 + 712, 84 + 2 * 712]
+    text = WORST + more + stations("controller", count=1, arrivals='{ poisson = "0.001 /s" }')
+    for node, (id, bits, late) in enumerate(zip(ids, due, late_ps, strict=True)):
+        phase = (cycle_bits - 20 + 10 * cycle_bits + bits) * BIT_PS + late
+        arrivals = f'{{ regular = "1 s", phase = "{phase} ps" }}'
+        more = f"plca = {{ node-id = {id} }}"
+        text += stations(f"node{node}", count=1, arrivals=arrivals, more=more)
+    return answer(folder, text)
+
+
+@pytest.mark.parametrize("early_bits", [0, 1, 31])
+def test_inets_longest_delay_is_met_by_frames_that_come_in_a_silent_opportunity(
+    tmp_path, early_bits
+):
+    # INET, examples/ethernet/TenBaseT1S/worstcase.ini: node 0 is 1 ps late for its opportunity and
+    # waits for it (32), 3 · (584 of data + 128 of a held line), beacon (20), the controller's
+    # opportunity (32), and its gap (96): 2316 bits. Here an ID that nobody has precedes each
+    # node whose frame must not be late, so that it may come before: the line is held for 128 - 32
+    # bits, and burst-tmr counts the end delimiter (8) besides.
+    found = worst_case(
+        tmp_path,
+        ids=[1, 2, 4, 6],
+        more="node-cnt = 8\nburst-tmr = 104\n",
+        cycle_bits=20 + 8 * 32,
+        late_ps=[1] + [-early_bits * BIT_PS] * 3,
+    )
+    assert found[Metric.ATTEMPT_DELAY_MAX] == pytest.approx(231.6e-6 - 1e-12, abs=1e-15)
+    assert found[Metric.LOGICAL_COLLISIONS] == 1
+
+
+@pytest.mark.parametrize("late_bits", [-1, 0, 1])
+def test_inets_longest_delay_needs_a_tie_that_the_diagrams_do_not_decide(tmp_path, late_bits):
+    # Its own IDs leave no silence before the opportunities of nodes 2 and 3: before and at their
+    # begin the held line is still heard, which is a logical collision (Figure 148-5, RECEIVE to
+    # COLLIDE); after it they have yielded, and hear another node before the next one.
+    found = worst_case(
+        tmp_path,
+        ids=[1, 2, 3, 4],
+        more="node-cnt = 5\nburst-tmr = 136\n",
+        cycle_bits=20 + 5 * 32,
+        late_ps=[1, 0] + [late_bits * BIT_PS] * 2,
+    )
+    assert found[Metric.ATTEMPT_DELAY_MAX] < 120e-6
+    assert found[Metric.LOGICAL_COLLISIONS] == 3
+
+
 FAULTY = {
     "sound": "",
     "a coordinator that dies": 'down = [{ at = "60 ms", for = "20 ms" }]',
