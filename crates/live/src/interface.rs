@@ -197,15 +197,23 @@ fn request_of(interface: &str) -> Result<libc::ifreq, Error> {
     #[expect(unsafe_code, reason = "structures of the kernel's have no constructors")]
     // SAFETY: integers, addresses and a pointer, for all of which zero is a value.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-    let name = interface.as_bytes();
-    if name.is_empty() || name.len() >= request.ifr_name.len() || name.contains(&0) {
-        let allowed = format!("a name of 1 to {} octets", request.ifr_name.len() - 1);
-        return Err(Error::refused("interface", format!("{interface:?}"), allowed));
-    }
-    for (to, from) in request.ifr_name.iter_mut().zip(name) {
+    for (to, from) in request.ifr_name.iter_mut().zip(name_octets(interface)?) {
         *to = libc::c_char::from_ne_bytes([*from]);
     }
     Ok(request)
+}
+
+/// The octets of an interface's name.
+///
+/// # Errors
+/// If no interface can have it.
+pub(crate) fn name_octets(interface: &str) -> Result<&[u8], Error> {
+    let name = interface.as_bytes();
+    if name.is_empty() || name.len() >= libc::IFNAMSIZ || name.contains(&0) {
+        let allowed = format!("expected a name of 1 to {} octets", libc::IFNAMSIZ - 1);
+        return Err(Error::refused("interface", format!("{interface:?}"), allowed));
+    }
+    Ok(name)
 }
 
 #[cfg(test)]

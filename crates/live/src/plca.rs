@@ -1,8 +1,11 @@
 //! PLCA of an interface, as `ethtool --get-plca-cfg` and `--get-plca-status` show it: asked for over
 //! generic netlink, of the family `ethtool`.
 //!
-//! Two requests of a few octets need no library; none that there is knows these messages.
+//! Messages and attributes are those of `net/ethtool/plca.c` and
+//! `Documentation/networking/ethtool-netlink.rst` (Linux 6.3). Two requests of a few octets need no
+//! library: the crate `ethtool` lacks these messages, and brings a runtime for tasks.
 
+use crate::interface::name_octets;
 use crate::netlink::{attribute, attributes, error_of, messages, request, Netlink};
 use crate::Error;
 use nix::sys::socket::SockProtocol;
@@ -44,8 +47,9 @@ const GENL_ID_CTRL: u16 = 0x10;
 const CTRL_CMD_GETFAMILY: u8 = 3;
 const CTRL_ATTR_FAMILY_ID: u16 = 1;
 const CTRL_ATTR_FAMILY_NAME: u16 = 2;
-const GENERIC_OCTETS: usize = 4; // genlmsghdr
-                                 // linux/ethtool_netlink.h
+const GENERIC_OCTETS: usize = 4;
+
+// linux/ethtool_netlink.h
 const ETHTOOL_GENL_NAME: &[u8] = b"ethtool\0";
 const ETHTOOL_MSG_PLCA_GET_CFG: u8 = 39;
 const ETHTOOL_MSG_PLCA_GET_STATUS: u8 = 41;
@@ -68,13 +72,11 @@ const DOING: &str = "asking for the PLCA of an interface";
 /// # Errors
 /// If there is no such interface, or the kernel refuses for another reason.
 pub fn plca(interface: &str) -> Result<Option<PlcaFacts>, Error> {
+    let header = header_of(interface)?;
     let mut netlink = Netlink::open(SockProtocol::NetlinkGeneric, DOING)?;
     let name = attribute(CTRL_ATTR_FAMILY_NAME, ETHTOOL_GENL_NAME);
     let found = asked(&mut netlink, GENL_ID_CTRL, CTRL_CMD_GETFAMILY, &name)?;
     let Some(family) = found.as_deref().and_then(family_in) else { return Ok(None) };
-    let device = [interface.as_bytes(), &[0]].concat();
-    let header = attribute(ETHTOOL_A_HEADER_DEV_NAME, &device);
-    let header = attribute(ETHTOOL_A_PLCA_HEADER | NESTED, &header);
     let mut facts = PlcaFacts::default();
     let Some(found) = asked(&mut netlink, family, ETHTOOL_MSG_PLCA_GET_CFG, &header)? else {
         return Ok(None);
@@ -84,6 +86,13 @@ pub fn plca(interface: &str) -> Result<Option<PlcaFacts>, Error> {
         facts.add(&found);
     }
     Ok(Some(facts))
+}
+
+/// The attribute of a request that names an interface.
+fn header_of(interface: &str) -> Result<Vec<u8>, Error> {
+    let name = [name_octets(interface)?, &[0]].concat();
+    let header = attribute(ETHTOOL_A_HEADER_DEV_NAME, &name);
+    Ok(attribute(ETHTOOL_A_PLCA_HEADER | NESTED, &header))
 }
 
 /// The attributes of the answer to a request; `None` if the kernel knows nothing of the kind.
@@ -162,6 +171,8 @@ mod tests {
     use proptest::prelude::*;
 
     const FAMILY: u16 = 0x15;
+    const ETHTOOL_MSG_PLCA_GET_CFG_REPLY: u8 = 39;
+    const ETHTOOL_MSG_PLCA_GET_STATUS_REPLY: u8 = 40;
 
     /// An answer as `net/ethtool/plca.c` writes it: the interface, then what the PHY says.
     fn answer(command: u8, values: &[(u16, &[u8])]) -> Vec<u8> {
@@ -177,7 +188,7 @@ mod tests {
     fn settings_and_status_are_read_as_the_kernel_writes_them() {
         let word = u32::to_ne_bytes;
         let settings = answer(
-            38,
+            ETHTOOL_MSG_PLCA_GET_CFG_REPLY,
             &[
                 (ETHTOOL_A_PLCA_VERSION, &0x0A10u16.to_ne_bytes()),
                 (ETHTOOL_A_PLCA_ENABLED, &[1]),
@@ -190,7 +201,13 @@ mod tests {
         );
         let mut facts = PlcaFacts::default();
         facts.add(answered(&settings, FAMILY).expect("an answer"));
-        facts.add(answered(&answer(39, &[(ETHTOOL_A_PLCA_STATUS, &[0])]), FAMILY).expect("one"));
+        facts.add(
+            answered(
+                &answer(ETHTOOL_MSG_PLCA_GET_STATUS_REPLY, &[(ETHTOOL_A_PLCA_STATUS, &[0])]),
+                FAMILY,
+            )
+            .expect("one"),
+        );
         let expected = PlcaFacts {
             version: Some(0x0A10),
             enable: Some(true),
@@ -204,38 +221,71 @@ mod tests {
         assert_eq!(facts, expected);
         // A PHY may leave out what it does not know.
         let mut few = PlcaFacts::default();
-        few.add(answered(&answer(38, &[(ETHTOOL_A_PLCA_ENABLED, &[0])]), FAMILY).expect("one"));
+        few.add(
+            answered(
+                &answer(ETHTOOL_MSG_PLCA_GET_CFG_REPLY, &[(ETHTOOL_A_PLCA_ENABLED, &[0])]),
+                FAMILY,
+            )
+            .expect("one"),
+        );
         assert_eq!(few, PlcaFacts { enable: Some(false), ..PlcaFacts::default() });
         assert_eq!(serde_json::to_string(&few).expect("JSON"), r#"{"enable":false}"#);
     }
 
+    /// Octets as they are written in hexadecimal.
+    fn octets(text: &str) -> Vec<u8> {
+        let octet = |word| u8::from_str_radix(word, 16).expect("an octet");
+        text.split_whitespace().map(octet).collect()
+    }
+
     #[test]
-    fn a_request_names_the_interface_as_the_kernel_reads_it() {
-        let header = attribute(ETHTOOL_A_HEADER_DEV_NAME, b"eth1\0");
-        let header = attribute(ETHTOOL_A_PLCA_HEADER | NESTED, &header);
-        let octets = request(FAMILY, 0, &generic(ETHTOOL_MSG_PLCA_GET_CFG, &header));
-        // nlmsghdr: 36 octets, family, NLM_F_REQUEST, sequence, sender; genlmsghdr: command 39,
-        // version 1; a nest of 16 octets, in it the name of 9, padded to 12
-        let expected = [
-            &36u32.to_ne_bytes()[..],
-            &FAMILY.to_ne_bytes(),
-            &1u16.to_ne_bytes(),
-            &[0; 8],
-            &[39, 1, 0, 0],
-            &16u16.to_ne_bytes(),
-            &0x8001u16.to_ne_bytes(),
-            &9u16.to_ne_bytes(),
-            &2u16.to_ne_bytes(),
-            b"eth1\0\0\0\0",
-        ]
-        .concat();
-        assert_eq!(octets, expected);
+    fn a_request_is_that_of_ethtool() {
+        // What `ethtool --get-plca-cfg lo` of ethtool 6.14.2 sends (strace), but for the flag
+        // NLM_F_ACK and the sequence.
+        let sent = "20 00 00 00 15 00 01 00 00 00 00 00 00 00 00 00 27 01 00 00 \
+                    0c 00 01 80 07 00 02 00 6c 6f 00 00";
+        let asks =
+            |command| request(FAMILY, 0, &generic(command, &header_of("lo").expect("a name")));
+        assert_eq!(asks(ETHTOOL_MSG_PLCA_GET_CFG), octets(sent));
+        // `ethtool --get-plca-status lo` differs in the command.
+        assert_eq!(asks(ETHTOOL_MSG_PLCA_GET_STATUS), octets(&sent.replace("27 01", "29 01")));
+        // How it asks for the number of the family.
+        let name = attribute(CTRL_ATTR_FAMILY_NAME, ETHTOOL_GENL_NAME);
+        let sent = "20 00 00 00 10 00 01 00 00 00 00 00 00 00 00 00 03 01 00 00 \
+                    0c 00 02 00 65 74 68 74 6f 6f 6c 00";
+        assert_eq!(request(GENL_ID_CTRL, 0, &generic(CTRL_CMD_GETFAMILY, &name)), octets(sent));
+    }
+
+    #[test]
+    fn refusals_are_read_as_a_kernel_wrote_them() {
+        // Linux 6.18 of `lo`: the error and the request.
+        let none = "34 00 00 00 02 00 00 00 02 00 00 00 19 4c 00 00 a1 ff ff ff \
+                    20 00 00 00 15 00 01 00 02 00 00 00 00 00 00 00 27 01 00 00 \
+                    0c 00 01 80 07 00 02 00 6c 6f 00 00";
+        assert_eq!(answered(&octets(none), FAMILY), Err(libc::EOPNOTSUPP));
+        // Of `nosuch`, with the text and the place that NETLINK_EXT_ACK adds.
+        let unknown = "5c 00 00 00 02 00 00 02 02 00 00 00 19 4c 00 00 ed ff ff ff \
+                       24 00 00 00 15 00 01 00 02 00 00 00 00 00 00 00 27 01 00 00 \
+                       10 00 01 80 0b 00 02 00 6e 6f 73 75 63 68 00 00 1b 00 01 00 \
+                       6e 6f 20 64 65 76 69 63 65 20 6d 61 74 63 68 65 73 20 6e 61 6d 65 00 00 \
+                       08 00 02 00 18 00 00 00";
+        assert_eq!(answered(&octets(unknown), FAMILY), Err(libc::ENODEV));
+        // The kernel's controller: the family's identifier is after its name.
+        let family = "28 00 00 00 10 00 00 00 01 00 00 00 b2 43 00 00 01 02 00 00 \
+                      0c 00 02 00 65 74 68 74 6f 6f 6c 00 06 00 01 00 15 00 00 00";
+        let family = octets(family);
+        assert_eq!(answered(&family, GENL_ID_CTRL).map(family_in), Ok(Some(FAMILY)));
+        // Cut anywhere it has no such answer, and no part of one.
+        for end in 0..family.len() {
+            assert_eq!(answered(&family[..end], GENL_ID_CTRL), Err(libc::EBADMSG), "{end}");
+        }
     }
 
     #[test]
     fn this_kernel_answers_of_interfaces_without_it_and_of_those_that_are_not_there() {
         assert_eq!(plca("lo").expect("an answer"), None);
-        for name in ["no-such-one", "", "a name that is much too long for an interface"] {
+        let long = "a".repeat(70_000); // longer than an attribute
+        for name in ["no-such-one", "", "lo\0", &long] {
             assert!(plca(name).is_err(), "{name:?}");
         }
     }

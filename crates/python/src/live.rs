@@ -34,11 +34,14 @@ fn address(text: &str) -> PyResult<SocketAddr> {
     })
 }
 
-/// PLCA of an interface as JSON; `None` if it has none. `OSError` if the kernel refuses.
+/// PLCA of an interface as JSON; `None` if it has none. `OSError` if the kernel refuses,
+/// `ValueError` if no interface can have the name.
 #[pyfunction]
 pub fn interface_plca(interface: &str) -> PyResult<Option<String>> {
-    let found = ethermeter_live::plca::plca(interface)
-        .map_err(|error| PyOSError::new_err(error.to_string()))?;
+    let found = ethermeter_live::plca::plca(interface).map_err(|error| match error {
+        ethermeter_live::Error::Refused { allowed, .. } => PyValueError::new_err(allowed),
+        error => PyOSError::new_err(error.to_string()),
+    })?;
     Ok(found.map(|facts| serde_json::to_string(&facts).expect("facts are JSON")))
 }
 
