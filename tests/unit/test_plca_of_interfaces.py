@@ -2,20 +2,20 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from ethermeter import _core, plan
 from ethermeter.analysis import accounts
 from ethermeter.analysis.interfaces import interfaces_of
 from ethermeter.calibration.model import Model
-from ethermeter.cli import app
 from ethermeter.experiment import load
 from ethermeter.experiment.toml import parsed
 from ethermeter.faults import InputError
 from ethermeter.report.sections import hosts
 from ethermeter.scenario import Scenario
 from measured_trials import result_of
-from typer.testing import CliRunner
+from program import invoke
 
 FILE = """
 title = "t"
@@ -45,7 +45,7 @@ measure = "last 5 ms"
 """
 
 
-def agents(**changed: object) -> dict[str, object]:
+def agents(*, gateway: dict[str, object] | None = None, **changed: object) -> dict[str, Any]:
     """Reports of a coordinator with the file's settings, and of a sensor with others."""
 
     def report(plca: dict[str, object]) -> dict[str, object]:
@@ -54,14 +54,14 @@ def agents(**changed: object) -> dict[str, object]:
 
     usual = {"enable": True, "node_cnt": 2, "to_tmr": 32, "burst_cnt": 0, "burst_tmr": 128}
     return {
-        "gateway": report({**usual, "node_id": 0, "is_ok": True}),
+        "gateway": report({**usual, "node_id": 0, "is_ok": True, **(gateway or {})}),
         "sensor": report({**usual, "node_id": 1, "is_ok": False, "node_cnt": 8, **changed}),
     }
 
 
-def scenario(folder: Path) -> Scenario:
+def scenario(folder: Path, text: str = FILE) -> Scenario:
     path = folder / "bus.toml"
-    path.write_text(FILE, encoding="utf-8")
+    path.write_text(text, encoding="utf-8")
     return load(path).scenarios.at([])
 
 
@@ -89,15 +89,32 @@ def test_what_a_phy_does_not_say_differs_from_nothing(tmp_path):
     assert found.differs == {"enable": "on"}
 
 
-def run_with(folder: Path, **changed: object) -> Path:
+def test_an_interface_on_a_bus_of_csma_cd_must_have_plca_off(tmp_path):
+    text = FILE.replace("plca = {}\n", "")
+    found = interfaces_of(result_of({"agents": agents()}), scenario(tmp_path, text))
+    assert [each.differs for each in found] == [{"enable": "off"}, {"enable": "off"}]
+
+
+def test_of_several_interfaces_that_of_the_address_is_compared(tmp_path):
+    found = agents()
+    sensor = found["sensor"]
+    sensor |= {"address": "10.0.0.2", "interfaces": {"eth1": [], "eth2": ["10.0.0.2/24"]}}
+    ports = sensor["result"]["provenance"]["interfaces"]
+    ports["eth2"] = {"plca": {"node_id": 5}}
+    ports["eth1"]["plca"]["node_id"] = 6
+    _, one, two = interfaces_of(result_of({"agents": found}), scenario(tmp_path))
+    assert (one.differs, two.differs) == ({}, {"node-id": "1"})
+
+
+def run_with(folder: Path, text: str = FILE, **changed: Any) -> Path:
     """Return a run directory with one live trial and what its agents found."""
-    scenario(folder)
+    (folder / "bus.toml").write_text(text, encoding="utf-8")
     made = plan.expand([load(folder / "bus.toml")])
-    text = made.to_jsonl().replace('"engine":"simulation"', '"engine":"live"')
-    text = text.rstrip("\n").removesuffix("}") + ',"live":{"ports":["packet"]}}\n'
+    lines = made.to_jsonl().replace('"engine":"simulation"', '"engine":"live"')
+    lines = lines.rstrip("\n").removesuffix("}") + ',"live":{"ports":["packet"]}}\n'
     run = folder / "run"
     (run / "live" / "t").mkdir(parents=True)
-    (run / "plan.jsonl").write_text(text, encoding="utf-8")
+    (run / "plan.jsonl").write_text(lines, encoding="utf-8")
     (trial,) = made.trials
     result = run / "live" / f"{trial.id}.json"
     result.parent.mkdir(parents=True, exist_ok=True)
@@ -129,9 +146,76 @@ def test_a_calibration_refuses_data_of_a_bus_with_other_settings(tmp_path):
         model.check_interfaces([run_with(tmp_path / "other", to_tmr=24)])
 
 
-def test_the_command_says_that_an_interface_has_no_plca():
-    found = CliRunner().invoke(app.app, ["plca", "--interface", "lo"])
-    assert found.exit_code == 2 or isinstance(found.exception, InputError)
-    assert _core.interface_plca("lo") is None
-    with pytest.raises(OSError, match="No such device"):
-        _core.interface_plca("no-such-one")
+def test_data_of_a_bus_are_compared_with_the_model_at_their_own_point(tmp_path):
+    varied = FILE + '[vary]\n"network.segments.bus.plca.to-tmr" = [24]\n'
+    run = run_with(tmp_path, text=varied, to_tmr=24, gateway={"to_tmr": 24})
+    document = parsed(FILE, file="bus.toml")
+    Model(tmp_path / "bus.toml", document, (), (), 1).check_interfaces([run])
+
+
+PHY = {"enable": True, "node_id": 3, "node_cnt": 8, "to_tmr": 32, "burst_cnt": 0, "burst_tmr": 128}
+
+
+@pytest.fixture
+def phy(monkeypatch):
+    """Give the interface eth1 of this host a PHY with settings."""
+
+    def has(**settings: object) -> None:
+        monkeypatch.setattr(_core, "interface_plca", lambda _: json.dumps({**PHY, **settings}))
+
+    return has
+
+
+def test_the_command_shows_settings_as_a_file_has_them(phy, tmp_path):
+    phy(is_ok=True)
+    table, status, *_ = invoke("plca", "--interface", "eth1").stdout.splitlines()
+    assert status == "status: OK"
+    text = FILE.replace('ends = ["sensor", "bus"]', f'ends = ["sensor", "bus"]\n{table}')
+    path = tmp_path / "pasted.toml"
+    path.write_text(text, encoding="utf-8")
+    (medium,) = load(path).scenarios.at([]).media
+    (plca,) = [each.plca for each in medium.stations if each.node == "sensor"]
+    assert plca is not None
+    assert (plca.ids, plca.node_count, plca.opportunity_bits) == (((3,),), 8, 32)
+    assert (plca.burst_count, plca.burst_bits) == (0, 128)
+
+
+def test_the_command_has_the_cycles_of_a_bus_of_such_nodes(phy):
+    phy(is_ok=True)
+    found = json.loads(invoke("plca", "--interface", "eth1", "--json").stdout)
+    # A beacon of 20 bits and 8 opportunities, each 25 m of 5 ns/m, to 0.2%: the velocity is 0.667.
+    line_s = 25 / (0.667 * 299_792_458)
+    longest_bits = 20 + 8 * (96 + 8 * (1518 + 9))
+    assert found["bus"]["longest_cycle_s"] == pytest.approx(longest_bits * 1e-7 + 9 * line_s)
+    assert (found["status"], found["warnings"], found["bus"]["warnings"]) == ("OK", [], [])
+
+
+def test_the_command_warns_of_a_node_without_a_turn(phy):
+    phy(node_id=255, is_ok=False)
+    found = json.loads(invoke("plca", "--interface", "eth1", "--json").stdout)
+    assert "node-id" not in found["plca"]
+    assert [text.partition(":")[0] for text in found["warnings"]] == ["no beacons", "node-id 255"]
+    phy(node_id=8)
+    printed = invoke("plca", "--interface", "eth1").stdout
+    assert "warning: node-id 8 has no turn in a cycle of 8" in printed
+    phy(to_tmr=0)  # Linux allows it, clause 30.16 does not
+    assert (
+        "warning: segment.plca.to-tmr = 0: expected" in invoke("plca", "--interface", "eth1").stdout
+    )
+    phy(enable=False)
+    assert json.loads(invoke("plca", "--interface", "eth1", "--json").stdout)["bus"] is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["lo"], "interface = lo: expected an interface of 10BASE-T1S"),
+        (["no-such-one"], "No such device"),
+        (["a" * 70_000], "expected a name of 1 to 15 octets"),
+        (["lo", "--set", "seed=1"], "--interface = lo: expected it without --set"),
+    ],
+)
+def test_the_command_refuses_what_has_no_plca(arguments, message):
+    done = invoke("plca", "--interface", *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert message in done.stderr

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from ethermeter.scenario import PlcaNodes, Scenario
-from ethermeter.store.result import Plca, Result
+from ethermeter.store.result import AgentResult, Plca, Result
 
 NAMES = ("enable", "node-id", "node-cnt", "to-tmr", "burst-cnt", "burst-tmr")
 """Settings of PLCA by the names of Linux, in the order of their columns."""
@@ -27,46 +27,57 @@ class Found:
 
 
 def interfaces_of(result: Result, scenario: Scenario) -> tuple[Found, ...]:
-    """Return the interfaces with PLCA of all agents of a test, in the order of the hosts."""
+    """Return the interfaces with PLCA of all agents of a test, in the order of the hosts.
+
+    That of a host's address is compared with the experiment, or each if none of them has it.
+    """
     wanted = {
-        stations.node: stations.plca for medium in scenario.media for stations in medium.stations
+        stations.node: _texts(stations.plca)
+        for medium in scenario.media
+        if medium.mac.plca is not None
+        for stations in medium.stations
     }
     return tuple(
-        Found(host, name, plca, _differences(plca, wanted.get(host)))
+        found
         for host, agent in result.agents.items()
-        if agent.result is not None and agent.result.provenance is not None
-        for name, interface in agent.result.provenance.interfaces.items()
-        if (plca := interface.plca) is not None
+        for found in _of_host(host, agent, wanted.get(host, {}))
     )
 
 
-def _differences(found: Plca, wanted: PlcaNodes | None) -> dict[str, str]:
+def _of_host(host: str, agent: AgentResult, wanted: Mapping[str, str]) -> Iterator[Found]:
+    facts = agent.result.provenance if agent.result is not None else None
+    plcas = {} if facts is None else {name: of.plca for name, of in facts.interfaces.items()}
+    known = {name: plca for name, plca in plcas.items() if plca is not None}
+    used = [name for name in known if agent.has_address(name)] or list(known)
+    for name, plca in known.items():
+        given, expected = _written(plca), wanted if name in used else {}
+        differs = {key: text for key, text in expected.items() if given.get(key, text) != text}
+        yield Found(host, name, plca, differs)
+
+
+def _texts(wanted: PlcaNodes | None) -> dict[str, str]:
+    """Return the settings of a node that matter, by the names of `NAMES`."""
     if wanted is None:
-        return {}
+        return {"enable": "off"}
     (ids,) = wanted.ids
-    expected = {
+    found = {
         "enable": "on",
         "node-id": ", ".join(map(str, ids)),
         "to-tmr": str(wanted.opportunity_bits),
         "burst-cnt": str(wanted.burst_count),
-        "burst-tmr": str(wanted.burst_bits),
     }
-    if 0 in ids:  # of importance at the coordinator only
-        expected["node-cnt"] = str(wanted.node_count)
-    if not wanted.burst_count:  # then the timer has nothing to wait for
-        del expected["burst-tmr"]
-    given = _written(found)
-    return {key: text for key, text in expected.items() if given.get(key, text) != text}
+    if 0 in ids:
+        found["node-cnt"] = str(wanted.node_count)
+    if wanted.burst_count:
+        found["burst-tmr"] = str(wanted.burst_bits)
+    return found
 
 
 def _written(plca: Plca) -> dict[str, str]:
-    return dict(_texts(plca))
-
-
-def _texts(plca: Plca) -> Iterator[tuple[str, str]]:
-    if plca.enable is not None:
-        yield "enable", "on" if plca.enable else "off"
-    for name in NAMES[1:]:
-        value = getattr(plca, name.replace("-", "_"))
-        if value is not None:
-            yield name, str(value)
+    values = {name: getattr(plca, name.replace("-", "_")) for name in NAMES}
+    texts = {True: "on", False: "off"}
+    return {
+        name: texts[value] if isinstance(value, bool) else str(value)
+        for name, value in values.items()
+        if value is not None
+    }

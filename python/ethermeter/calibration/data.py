@@ -3,9 +3,10 @@
 import csv
 import io
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 
 from ethermeter import units
@@ -80,17 +81,24 @@ def _of_run(path: Path, metrics: Sequence[Metric]) -> list[Datum]:
     return found
 
 
-def plca_of_run(path: Path, scenario: Scenario) -> tuple[Found, ...]:
-    """Return the interfaces with PLCA of the live trials of a run, beside a scenario."""
+def plca_of_run(
+    path: Path, scenario_at: Callable[[Mapping[str, str]], Scenario]
+) -> Iterator[Found]:
+    """Yield the interfaces with PLCA of the live trials of a run.
+
+    `scenario_at`: gives the scenario of a point, with which they are compared.
+    """
     from ethermeter.store import RunDirectory
     from ethermeter.store.measured import complete_results
 
-    live = [trial.id for trial in RunDirectory(path).trials() if trial.engine == LIVE]
-    return tuple(
-        found
-        for _, result in complete_results(path, live)
-        for found in interfaces_of(result, scenario)
-    )
+    points = {
+        trial.id: tuple(trial.point.items())
+        for trial in RunDirectory(path).trials()
+        if trial.engine == LIVE
+    }
+    scenario_of = cache(lambda point: scenario_at(dict(point)))
+    for trial, result in complete_results(path, list(points)):
+        yield from interfaces_of(result, scenario_of(points[trial]))
 
 
 def _of_csv(path: Path) -> list[Datum]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +60,7 @@ class Model:
 
         `runs`: run directories. Raises InputError with every setting that differs.
         """
-        scenario = self._scenario([unknown.start for unknown in self.unknowns], {})
+        start = [unknown.start for unknown in self.unknowns]
         faults = {
             (found.host, name): Fault(
                 str(run),
@@ -68,7 +69,7 @@ class Model:
                 f"expected {wanted}, which {self.path} has: a calibration is of one bus",
             )
             for run in runs
-            for found in plca_of_run(run, scenario)
+            for found in plca_of_run(run, partial(self._scenario, start))
             for name, wanted in found.differs.items()
         }
         if faults:

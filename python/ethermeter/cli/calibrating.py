@@ -71,9 +71,8 @@ def calibrate(
 
     _check_out(out, ("network.toml", "answer.json", "report.html"), force=force)
     known = read_model(model)
-    found_data = read_data(data, metrics=known.metrics)
+    strategy = CalibrationSearch(known, read_data(data, metrics=known.metrics))
     known.check_interfaces([path for path in data if path.is_dir()])
-    strategy = CalibrationSearch(known, found_data)
     run_options = RunOptions(
         jobs=jobs,
         cluster=cluster,

@@ -53,7 +53,8 @@ def plca(
     Of the first point of the experiment: delays of each node, the smallest safe to-tmr, the effect
     of burst-cnt and of a second node ID, and every wrong setting. Exit code 0; 2 for invalid input.
 
-    Of an interface: its settings as a file has them, and whether beacons come.
+    Of an interface: its settings as a file has them, whether beacons come, and the same of a bus
+    whose nodes all have them.
     """
     from ethermeter.faults import InputError
 
@@ -61,6 +62,9 @@ def plca(
         given = "both" if experiment is not None else "(missing)"
         raise InputError.of("ethermeter plca", "EXPERIMENT", given, "expected it, or --interface")
     if interface is not None:
+        if overrides or figure is not None:
+            allowed = "expected it without --set and --figure, which are of an EXPERIMENT"
+            raise InputError.of("ethermeter plca", "--interface", interface, allowed)
         _print_interface(interface, as_json=as_json)
         return
     assert experiment is not None, "checked above"
@@ -92,31 +96,28 @@ def plca(
 
 
 def _print_interface(name: str, *, as_json: bool) -> None:
-    """Print what the PHY of an interface has."""
-    import msgspec
-
-    from ethermeter import _core
+    """Print what the PHY of an interface has, and what it does to a bus of such nodes."""
+    from ethermeter.cli.plca_interface import ASSUMED, plca_of
     from ethermeter.faults import InputError
-    from ethermeter.store.result import Plca
 
+    port = plca_of(name)
+    warnings = list(port.warnings())
     try:
-        text = _core.interface_plca(name)
-    except OSError as error:
-        raise InputError.of("this host", "interface", name, str(error)) from None
-    if text is None:
-        allowed = "expected an interface of 10BASE-T1S: its driver, or this kernel, has no PLCA"
-        raise InputError.of("this host", "interface", name, allowed)
-    found = msgspec.json.decode(text, type=Plca)
+        bus = port.bus()
+    except InputError as error:
+        bus = None
+        warnings += [f"{fault.key} = {fault.value}: {fault.allowed}" for fault in error.faults]
     if as_json:
-        print_json(msgspec.json.decode(text))
+        found = {"interface": name, "plca": port.table, "status": port.status, "warnings": warnings}
+        print_json({**found, "bus": None if bus is None else _plain(bus, {})})
         return
-    keys = ("node_id", "node_cnt", "to_tmr", "burst_cnt", "burst_tmr")
-    values = {key.replace("_", "-"): getattr(found, key) for key in keys}
-    known = {"enable": str(found.enable is True).lower(), **values}
-    written = ", ".join(f"{key} = {value}" for key, value in known.items() if value is not None)
-    status = {True: "OK", False: "no beacons", None: "unknown"}[found.is_ok]
-    typer.echo(f"plca = {{ {written} }}")
-    typer.echo(f"status: {status}")
+    typer.echo(port.text)
+    typer.echo(f"status: {port.status}")
+    for text in warnings:
+        typer.echo(f"warning: {text}")
+    if bus is not None:
+        typer.echo()
+        _print(bus, ASSUMED)
 
 
 def _plain(found: "Advice", point: dict[str, str]) -> dict[str, object]:

@@ -415,7 +415,14 @@ class AgentResult(Table, frozen=True):
 
     address: str = "0.0.0.0"
     boot: str = ""
+    interfaces: Mapping[str, Sequence[str]] = {}
+    """Addresses of each interface, with the length of their prefix."""
     result: AgentReport | None = None
+
+    def has_address(self, interface: str) -> bool:
+        """Whether an interface has the address of the station."""
+        addresses = self.interfaces.get(interface, ())
+        return self.address in (address.partition("/")[0] for address in addresses)
 
 
 class LostAgent(Table, frozen=True):

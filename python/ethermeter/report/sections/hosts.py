@@ -62,7 +62,7 @@ LEAD = Markup(
 
 
 PLCA_LEAD = (
-    "What the PHYs of 10BASE-T1S had when the test began, as ethtool --get-plca-cfg shows it, and"
+    "What the PHYs of 10BASE-T1S had after the test, as ethtool --get-plca-cfg shows it, and"
     " what the experiment says where that is something else."
 )
 
