@@ -91,6 +91,19 @@ def test_without_the_table_of_the_segment_only_groups_that_say_so_take_turns(tmp
     assert nodes(tmp_path, text)[0] is None
 
 
+def test_rules_of_inet_are_those_of_its_mac(tmp_path):
+    for given, at_once, part1_bits in (
+        ("", False, 64),
+        ('rules = "standard"\n', False, 64),
+        ('rules = "inet"\n', True, 0),
+        ('rules = "inet"\ngap_part1 = "32 bit"\n', True, 32),
+    ):
+        bus = scenario(tmp_path, HEAD + BUS + given + stations()).media[0].mac.plca
+        assert bus is not None
+        assert (bus.jams_at_once, bus.gap_after_backoff) == (at_once, at_once)
+        assert bus.csma_cd.gap_part1_bits == part1_bits
+
+
 def test_times_of_outages_are_those_of_the_trial(tmp_path):
     more = (
         'down = [{ at = "20 ms", for = "5 ms" }, { at = "1 ms", for = "1 ms" }]\n'

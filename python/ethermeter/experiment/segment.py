@@ -112,10 +112,8 @@ class Segment(Table):
 
 ONLY_10BASE_T1S = ("plca", "phy", "end_delimiter", "rules", "bit_error_rate")
 """Keys of a segment that only 10BASE-T1S has."""
-INET = {"gap_part1": 0, "attempt_limit": 17}
-"""Constants of INET's MAC that differ from those of the standard (EthernetCsmaMac.cc): WAIT_IFG
-ignores carrier, and 16 retries follow the first attempt.
-"""
+INET_GAP_PART1_BITS = 0
+"""First part of the gap in INET's MAC: the state WAIT_IFG ignores carrier (EthernetCsmaMac.cc)."""
 
 
 MOST_BITS = 1 << 24
@@ -156,7 +154,7 @@ def constants_of(segment: Segment, *, file: str, path: KeyPath = ("segment",)) -
         bits["end_delimiter"] = plca.timing()["end_delimiter_bits"]
     is_inet = segment.rules == "inet"
     if is_inet:
-        bits["gap_part1"] = INET["gap_part1"]
+        bits["gap_part1"] = INET_GAP_PART1_BITS
     for key in bits:
         if (given := getattr(segment, key)) is not None:
             unit, number = given
@@ -205,6 +203,8 @@ def constants_of(segment: Segment, *, file: str, path: KeyPath = ("segment",)) -
         bit_ps=bit_ps,
         csma_cd=csma_cd,
         mac=scenario.Mac(plca=bus) if has_plca else scenario.Mac(csma_cd=csma_cd),
-        attempt_limit=INET["attempt_limit"] if is_inet else standard["attempt_limit"],
-        **{key: standard[key] for key in ("fcs_bits", "backoff_limit", "max_stations")},
+        **{
+            key: standard[key]
+            for key in ("fcs_bits", "attempt_limit", "backoff_limit", "max_stations")
+        },
     )
