@@ -1,6 +1,7 @@
 //! What an interface is: its MTU, driver, speed, offloads, rings, PLCA.
 
 use crate::counters::queues;
+use crate::netlink::name_octets;
 use crate::plca::{plca, PlcaFacts};
 use crate::Error;
 use nix::sys::socket::{socket, AddressFamily, SockFlag, SockType};
@@ -201,19 +202,6 @@ fn request_of(interface: &str) -> Result<libc::ifreq, Error> {
         *to = libc::c_char::from_ne_bytes([*from]);
     }
     Ok(request)
-}
-
-/// The octets of an interface's name.
-///
-/// # Errors
-/// If no interface can have it.
-pub(crate) fn name_octets(interface: &str) -> Result<&[u8], Error> {
-    let name = interface.as_bytes();
-    if name.is_empty() || name.len() >= libc::IFNAMSIZ || name.contains(&0) {
-        let allowed = format!("expected a name of 1 to {} octets", libc::IFNAMSIZ - 1);
-        return Err(Error::refused("interface", format!("{interface:?}"), allowed));
-    }
-    Ok(name)
 }
 
 #[cfg(test)]

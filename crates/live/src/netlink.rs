@@ -15,6 +15,19 @@ const ANSWER_OCTETS: usize = 1 << 17;
 /// An answer is of this kernel and comes at once; none within this time is an error.
 const PATIENCE_S: i64 = 2;
 
+/// The octets of an interface's name.
+///
+/// # Errors
+/// If no interface can have it.
+pub(crate) fn name_octets(interface: &str) -> Result<&[u8], Error> {
+    let name = interface.as_bytes();
+    if name.is_empty() || name.len() >= libc::IFNAMSIZ || name.contains(&0) {
+        let allowed = format!("expected a name of 1 to {} octets", libc::IFNAMSIZ - 1);
+        return Err(Error::refused("interface", format!("{interface:?}"), allowed));
+    }
+    Ok(name)
+}
+
 /// A socket to the kernel.
 pub(crate) struct Netlink {
     socket: OwnedFd,

@@ -5,8 +5,7 @@
 //! `Documentation/networking/ethtool-netlink.rst` (Linux 6.3). Two requests of a few octets need no
 //! library: the crate `ethtool` lacks these messages, and brings a runtime for tasks.
 
-use crate::interface::name_octets;
-use crate::netlink::{attribute, attributes, error_of, messages, request, Netlink};
+use crate::netlink::{attribute, attributes, error_of, messages, name_octets, request, Netlink};
 use crate::Error;
 use nix::sys::socket::SockProtocol;
 use serde::{Deserialize, Serialize};
