@@ -34,6 +34,9 @@ pub struct HalfDuplexTiming {
     pub max_stations: u32,
 }
 
+/// A field, and where its number comes from.
+pub type Source = (&'static str, &'static str);
+
 /// A standard by its name, with the source of each number.
 #[derive(Clone, Copy, Debug)]
 pub struct Standard {
@@ -41,8 +44,8 @@ pub struct Standard {
     pub name: &'static str,
     /// The numbers.
     pub timing: HalfDuplexTiming,
-    /// `(field, source)` for every field of [`HalfDuplexTiming`].
-    pub sources: &'static [(&'static str, &'static str)],
+    /// For every field of [`HalfDuplexTiming`], in lists that standards may share.
+    pub sources: &'static [&'static [Source]],
 }
 
 const DIX_10: HalfDuplexTiming = HalfDuplexTiming {
@@ -66,12 +69,26 @@ const DIX_10: HalfDuplexTiming = HalfDuplexTiming {
 pub const IEEE_10: HalfDuplexTiming =
     HalfDuplexTiming { gap_part1: Bits(64), max_round_trip: Bits(511), ..DIX_10 };
 
+/// Sources of what the half-duplex MAC of 802.3 has at every rate up to 100 Mb/s.
+const CLAUSE_4: &[Source] = &[
+    ("slot", "802.3-2022 § 4.4.2: slotTime 512 bit times"),
+    ("gap", "802.3-2022 § 4.4.2: interPacketGap 96 bits"),
+    ("gap_part1", "802.3-2022 § 4.2.3.2.1: at most two thirds of the gap; the upper end"),
+    ("preamble", "802.3-2022 § 3.2.1, 3.2.2: 7 octets and the delimiter"),
+    ("jam", "802.3-2022 § 4.4.2: jamSize 32 bits"),
+    ("min_frame", "802.3-2022 § 4.4.2: minFrameSize 512 bits"),
+    ("max_frame", "802.3-2022 § 4.4.2: maxBasicFrameSize 1518 octets"),
+    ("fcs", "802.3-2022 § 3.2.9: 32 bits"),
+    ("attempt_limit", "802.3-2022 § 4.4.2: attemptLimit 16"),
+    ("backoff_limit", "802.3-2022 § 4.4.2: backoffLimit 10"),
+];
+
 /// Every half-duplex standard that is known here.
 pub const STANDARDS: &[Standard] = &[
     Standard {
         name: "dix-10",
         timing: DIX_10,
-        sources: &[
+        sources: &[&[
             ("bit", "DIX Ethernet 1.0 (1980): 10 Mb/s"),
             ("slot", "DIX Ethernet 1.0 (1980): 512 bit times"),
             ("gap", "DIX Ethernet 1.0 (1980): 9.6 us"),
@@ -85,28 +102,21 @@ pub const STANDARDS: &[Standard] = &[
             ("attempt_limit", "DIX Ethernet 1.0 (1980): 16"),
             ("backoff_limit", "DIX Ethernet 1.0 (1980): 10"),
             ("max_stations", "DIX Ethernet 1.0 (1980): 1024"),
-        ],
+        ]],
     },
     Standard {
         name: "ieee-10",
         timing: IEEE_10,
         sources: &[
-            ("bit", "802.3-2022 § 4.4.2: 10 Mb/s"),
-            ("slot", "802.3-2022 § 4.4.2: slotTime 512 bit times"),
-            ("gap", "802.3-2022 § 4.4.2: interPacketGap 96 bits"),
-            ("gap_part1", "802.3-2022 § 4.2.3.2.1: at most two thirds of the gap; the upper end"),
-            ("preamble", "802.3-2022 § 3.2.1, 3.2.2: 7 octets and the delimiter"),
-            ("jam", "802.3-2022 § 4.4.2: jamSize 32 bits"),
-            ("min_frame", "802.3-2022 § 4.4.2: minFrameSize 512 bits"),
-            ("max_frame", "802.3-2022 § 4.4.2: maxBasicFrameSize 1518 octets"),
-            ("fcs", "802.3-2022 § 3.2.9: 32 bits"),
-            (
-                "max_round_trip",
-                "802.3-2022 § 13.4.1: path delay value 575 bit times, less 64 of preamble",
-            ),
-            ("attempt_limit", "802.3-2022 § 4.4.2: attemptLimit 16"),
-            ("backoff_limit", "802.3-2022 § 4.4.2: backoffLimit 10"),
-            ("max_stations", "802.3-2022 § 13.1: 1024"),
+            CLAUSE_4,
+            &[
+                ("bit", "802.3-2022 § 4.4.2: 10 Mb/s"),
+                (
+                    "max_round_trip",
+                    "802.3-2022 § 13.4.1: path delay value 575 bit times, less 64 of preamble",
+                ),
+                ("max_stations", "802.3-2022 § 13.1: 1024"),
+            ],
         ],
     },
     Standard {
@@ -118,42 +128,28 @@ pub const STANDARDS: &[Standard] = &[
             ..DIX_10
         },
         sources: &[
-            ("bit", "802.3-2022 § 4.4.2: 100 Mb/s"),
-            ("slot", "802.3-2022 § 4.4.2: slotTime 512 bit times"),
-            ("gap", "802.3-2022 § 4.4.2: interPacketGap 96 bits"),
-            ("gap_part1", "802.3-2022 § 4.2.3.2.1: at most two thirds of the gap; the upper end"),
-            ("preamble", "802.3-2022 § 3.2.1, 3.2.2: 7 octets and the delimiter"),
-            ("jam", "802.3-2022 § 4.4.2: jamSize 32 bits"),
-            ("min_frame", "802.3-2022 § 4.4.2: minFrameSize 512 bits"),
-            ("max_frame", "802.3-2022 § 4.4.2: maxBasicFrameSize 1518 octets"),
-            ("fcs", "802.3-2022 § 3.2.9: 32 bits"),
-            ("max_round_trip", "802.3-2022 § 29.3.1.4: path delay value 512 bit times"),
-            ("attempt_limit", "802.3-2022 § 4.4.2: attemptLimit 16"),
-            ("backoff_limit", "802.3-2022 § 4.4.2: backoffLimit 10"),
-            ("max_stations", "802.3-2022 § 29.1: 1024"),
+            CLAUSE_4,
+            &[
+                ("bit", "802.3-2022 § 4.4.2: 100 Mb/s"),
+                ("max_round_trip", "802.3-2022 § 29.3.1.4: path delay value 512 bit times"),
+                ("max_stations", "802.3-2022 § 29.1: 1024"),
+            ],
         ],
     },
     Standard {
         name: "10base-t1s",
         timing: HalfDuplexTiming { max_round_trip: Bits(3), max_stations: 255, ..IEEE_10 },
         sources: &[
-            ("bit", "802.3-2022 clause 147: 10 Mb/s"),
-            ("slot", "802.3-2022 § 4.4.2: slotTime 512 bit times"),
-            ("gap", "802.3-2022 § 4.4.2: interPacketGap 96 bits"),
-            ("gap_part1", "802.3-2022 § 4.2.3.2.1: at most two thirds of the gap; the upper end"),
-            ("preamble", "802.3-2022 § 3.2.1, 3.2.2: 7 octets and the delimiter"),
-            ("jam", "802.3-2022 § 4.4.2: jamSize 32 bits"),
-            ("min_frame", "802.3-2022 § 4.4.2: minFrameSize 512 bits"),
-            ("max_frame", "802.3-2022 § 4.4.2: maxBasicFrameSize 1518 octets"),
-            ("fcs", "802.3-2022 § 3.2.9: 32 bits"),
-            (
-                "max_round_trip",
-                "802.3-2022 clause 147: mixing segments of at least 25 m are supported; twice 25 m at \
-                 5 ns/m, rounded up",
-            ),
-            ("attempt_limit", "802.3-2022 § 4.4.2: attemptLimit 16"),
-            ("backoff_limit", "802.3-2022 § 4.4.2: backoffLimit 10"),
-            ("max_stations", "802.3-2022 clause 148: plca_node_count up to 255"),
+            CLAUSE_4,
+            &[
+                ("bit", "802.3-2022 clause 147: 10 Mb/s"),
+                (
+                    "max_round_trip",
+                    "802.3-2022 clause 147: mixing segments of at least 25 m are supported; twice 25 m at \
+                     5 ns/m, rounded up",
+                ),
+                ("max_stations", "802.3-2022 clause 148: plca_node_count up to 255"),
+            ],
         ],
     },
     Standard {
@@ -173,7 +169,7 @@ pub const STANDARDS: &[Standard] = &[
             backoff_limit: 8,
             max_stations: 256,
         },
-        sources: &[
+        sources: &[&[
             ("bit", "Alto hardware manual: two 170 ns clocks a bit, 2.94 Mb/s"),
             ("slot", "Gonsalves 1982, section 2.2: unit of backoff 38.08 us"),
             ("gap", "assumption: no gap is specified; one bit of station turn-around"),
@@ -187,7 +183,7 @@ pub const STANDARDS: &[Standard] = &[
             ("attempt_limit", "Gonsalves 1982: 16 collisions, then load overflow"),
             ("backoff_limit", "Gonsalves 1982: load register ANDed with 8 bits of the clock"),
             ("max_stations", "Metcalfe and Boggs 1976: 8-bit addresses"),
-        ],
+        ]],
     },
 ];
 
@@ -200,11 +196,19 @@ pub fn standard(name: &str) -> Option<&'static Standard> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeSet;
 
     #[test]
     fn every_number_has_a_source() {
         for standard in STANDARDS {
-            assert_eq!(standard.sources.len(), 13, "{}", standard.name);
+            let fields: BTreeSet<_> =
+                standard.sources.concat().iter().map(|source| source.0).collect();
+            assert_eq!(
+                (fields.len(), standard.sources.concat().len()),
+                (13, 13),
+                "{}",
+                standard.name
+            );
         }
     }
 

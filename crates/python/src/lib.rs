@@ -46,7 +46,7 @@ fn standards(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
         values.set_item("backoff_limit", t.backoff_limit)?;
         values.set_item("max_stations", t.max_stations)?;
         let sources = PyDict::new(py);
-        for (field, source) in standard.sources {
+        for (field, source) in standard.sources.iter().copied().flatten() {
             sources.set_item(field, source)?;
         }
         values.set_item("sources", sources)?;
