@@ -134,7 +134,7 @@ def test_accounts_and_page_have_the_settings_and_name_what_differs(tmp_path):
     cells = [[str(cell) for cell in row] for row in table.rows]
     assert cells[0] == ["gateway", "eth1", "on", "0", "2", "32", "0", "128", "OK"]
     assert cells[1][5] == "24 (experiment: 32)"
-    assert cells[1][-1] == "no beacons"
+    assert cells[1][-1] == "FAIL"
 
 
 def test_a_calibration_refuses_data_of_a_bus_with_other_settings(tmp_path):
@@ -219,3 +219,26 @@ def test_the_command_refuses_what_has_no_plca(arguments, message):
     done = invoke("plca", "--interface", *arguments)
     assert (done.returncode, done.stdout) == (2, "")
     assert message in done.stderr
+
+
+def test_hosts_check_shows_the_plca_of_their_interfaces(tmp_path, monkeypatch):
+    file = tmp_path / "hosts.toml"
+    file.write_text(
+        '[hosts.a]\ncontrol = "127.0.0.1:4988"\ninterface = "eth1"\n'
+        '[hosts.b]\ncontrol = "127.0.0.2:4989"\n',
+        encoding="utf-8",
+    )
+    clock = {"offset_ns": 0, "uncertainty_ns": 0}
+    a = {
+        "interfaces": {"eth1": [], "lo": []},
+        "clock": clock,
+        "plca": {"eth1": {**PHY, "is_ok": True}},
+    }
+    b = {"interfaces": {"lo": []}, "clock": clock}
+    monkeypatch.setattr(_core, "ask_hosts", lambda *_, **__: json.dumps([a, b]))
+    head, *rows = invoke("hosts", "check", file).stdout.splitlines()
+    assert head.split()[-2:] == ["plca", "state"]
+    at, state = head.index("plca"), head.index("state")
+    assert [row[at:state].strip() for row in rows] == ["node-id 3, status OK", "–"]
+    monkeypatch.setattr(_core, "ask_hosts", lambda *_, **__: json.dumps([{**a, "plca": {}}, b]))
+    assert "plca" not in invoke("hosts", "check", file).stdout

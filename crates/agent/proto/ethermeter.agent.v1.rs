@@ -16,7 +16,11 @@ pub struct Stamp {
     pub made_ns: u64,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
-pub struct HelloRequest {}
+pub struct HelloRequest {
+    /// also PLCA of the interfaces, for which drivers may take a while
+    #[prost(bool, tag = "1")]
+    pub reads_plca: bool,
+}
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct HelloReply {
     #[prost(uint32, tag = "1")]
@@ -50,6 +54,9 @@ pub struct Interface {
     pub name: ::prost::alloc::string::String,
     #[prost(string, repeated, tag = "2")]
     pub addresses: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// empty if it has none, or was not to be read
+    #[prost(string, tag = "3")]
+    pub plca_json: ::prost::alloc::string::String,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct GrantRequest {

@@ -2,6 +2,7 @@
 //! their keys.
 
 use ethermeter_live::loss::Losses;
+use ethermeter_live::plca::PlcaFacts;
 use ethermeter_station::consent::{Cast, Ceilings, PortKind};
 use ethermeter_station::experiment::Phases;
 use ethermeter_station::{AgentReport, RoleReport};
@@ -84,6 +85,9 @@ pub struct HostDescription {
     pub artificial_clock: Option<ArtificialClock>,
     /// Addresses by interface.
     pub interfaces: BTreeMap<String, Vec<String>>,
+    /// PLCA of the interfaces that have it, where it was read.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub plca: BTreeMap<String, PlcaFacts>,
     /// Its operator's ceilings.
     pub ceilings: Option<Ceilings>,
 }

@@ -5,6 +5,7 @@ use crate::protocol as wire;
 use crate::protocol::agent_server::Agent;
 use crate::role_plans::{address, endpoint, Context, RoleBooks, RoleReader};
 use crate::PROTOCOL;
+use ethermeter_live::plca::plca;
 use ethermeter_live::{HostTime, SkewedClock, Timeline};
 use ethermeter_station::consent::{
     Ceilings, Challenge, Renewal, RuleBook, Stamp, Transport, Wish, MOST_CHALLENGES,
@@ -207,15 +208,31 @@ fn read_line(path: &str) -> String {
     std::fs::read_to_string(path).map_or_else(|_| "unknown".into(), |text| text.trim().to_owned())
 }
 
+/// PLCA of the interfaces that have it, as JSON, by name.
+fn plcas() -> BTreeMap<String, String> {
+    let found = interfaces().into_iter().filter_map(|interface| {
+        let facts = plca(&interface.name).ok().flatten()?;
+        Some((interface.name, serde_json::to_string(&facts).ok()?))
+    });
+    found.collect()
+}
+
 #[tonic::async_trait]
 impl Agent for Service {
     async fn hello(
         &self,
-        _request: Request<wire::HelloRequest>,
+        request: Request<wire::HelloRequest>,
     ) -> Result<Response<wire::HelloReply>, Status> {
+        let plcas = if request.get_ref().reads_plca {
+            let reading = tokio::task::spawn_blocking(plcas).await;
+            reading.map_err(|error| Status::internal(error.to_string()))?
+        } else {
+            BTreeMap::new()
+        };
         let interfaces = interfaces().into_iter().map(|interface| wire::Interface {
-            name: interface.name,
             addresses: interface.addresses.iter().map(ToString::to_string).collect(),
+            plca_json: plcas.get(&interface.name).cloned().unwrap_or_default(),
+            name: interface.name,
         });
         let ceilings = serde_json::to_string(self.books().rules.ceilings());
         Ok(Response::new(wire::HelloReply {

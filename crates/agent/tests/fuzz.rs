@@ -433,7 +433,7 @@ async fn call_at_random(mut agent: Agent, certificates: Option<&Path>, options: 
     let hello = ethermeter_agent::protocol::agent_client::AgentClient::new(
         connect(&agent, certificates).await,
     )
-    .hello(ethermeter_agent::protocol::HelloRequest {})
+    .hello(ethermeter_agent::protocol::HelloRequest::default())
     .await
     .expect("an answer")
     .into_inner();

@@ -10,6 +10,7 @@ from ethermeter.cli import options
 from ethermeter.cli.guard import FAILED, command
 from ethermeter.cli.help import group
 from ethermeter.cli.output import print_json, print_table
+from ethermeter.store.result import Plca
 
 if TYPE_CHECKING:
     from ethermeter.engines.live import Station
@@ -106,6 +107,7 @@ def check(file: File, *, as_json: options.Json = False) -> None:
             }
         )
     else:
+        has_plca = any(agent.plca for agent in agents.values())
         print_table(
             [
                 "host",
@@ -118,9 +120,13 @@ def check(file: File, *, as_json: options.Json = False) -> None:
                 "most frames/s",
                 "most s",
                 "version",
+                *(["plca"] if has_plca else []),
                 "state",
             ],
-            [agents[name].row(station) for name, station in hosts.stations.items()],
+            [
+                agents[name].row(station, has_plca=has_plca)
+                for name, station in hosts.stations.items()
+            ],
         )
     if any(agents[name].faults(station) for name, station in hosts.stations.items()):
         raise typer.Exit(FAILED)
@@ -136,6 +142,7 @@ class _Agent(msgspec.Struct):
 
     error: str = ""
     interfaces: dict[str, list[str]] = {}
+    plca: dict[str, Plca] = {}
     clock: _Clock | None = None
     ceilings: dict[str, object] | None = None
     version: str = ""
@@ -163,26 +170,38 @@ class _Agent(msgspec.Struct):
         interface = None if self.error else station.interface or self.interface(station)
         return {"interface": interface, "faults": self.faults(station)}
 
-    def row(self, station: "Station") -> list[str]:
-        """Return the cells of the host."""
+    def row(self, station: "Station", *, has_plca: bool) -> list[str]:
+        """Return the cells of the host, with PLCA of its interface if some host has it."""
         state = "; ".join(self.faults(station)) or "ready"
+        interface = station.interface or self.interface(station) or "lo"
+        plca = [_written(self.plca.get(interface))] if has_plca else []
         if self.clock is None:
-            return [station.name, station.control, station.address, *["–"] * 7, state]
+            return [station.name, station.control, station.address, *["–"] * 7, *plca, state]
         ceilings = self.ceilings or {}
         rate_bps = ceilings.get("rate_bps", 0)
         return [
             station.name,
             station.control,
             station.address,
-            station.interface or self.interface(station) or "lo",
+            interface,
             f"{self.clock.offset_ns / 1e6:.3f}",
             f"{self.clock.uncertainty_ns / 1e3:.0f}",
             f"{rate_bps / 1e6 if isinstance(rate_bps, int | float) else 0:.0f}",
             str(ceilings.get("rate_frames_per_s", "")),
             str(ceilings.get("duration_s", "")),
             self.version,
+            *plca,
             state,
         ]
+
+
+def _written(plca: Plca | None) -> str:
+    if plca is None:
+        return "–"
+    if plca.enable is False:
+        return "off"
+    node = "no ID" if plca.node_id is None else f"node-id {plca.node_id}"
+    return f"{node}, status {plca.status}"
 
 
 def _is_loopback(address: str) -> bool:

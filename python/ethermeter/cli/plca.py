@@ -108,11 +108,16 @@ def _print_interface(name: str, *, as_json: bool) -> None:
         bus = None
         warnings += [f"{fault.key} = {fault.value}: {fault.allowed}" for fault in error.faults]
     if as_json:
-        found = {"interface": name, "plca": port.table, "status": port.status, "warnings": warnings}
+        found = {
+            "interface": name,
+            "plca": port.table,
+            "status": port.plca.status,
+            "warnings": warnings,
+        }
         print_json({**found, "bus": None if bus is None else _plain(bus, {})})
         return
     typer.echo(port.text)
-    typer.echo(f"status: {port.status}")
+    typer.echo(f"status: {port.plca.status}")
     for text in warnings:
         typer.echo(f"warning: {text}")
     if bus is not None:

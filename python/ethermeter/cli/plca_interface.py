@@ -41,11 +41,6 @@ class InterfacePlca:
         written = ", ".join(f"{key} = {value}" for key, value in self.table.items())
         return f"plca = {{ {written.replace('True', 'true').replace('False', 'false')} }}"
 
-    @property
-    def status(self) -> str:
-        """The status by the names of clause 148; "unknown" if the PHY does not report it."""
-        return {True: "OK", False: "FAIL", None: "unknown"}[self.plca.is_ok]
-
     def warnings(self) -> Iterator[str]:
         """Yield what keeps the node from its turns."""
         plca = self.plca

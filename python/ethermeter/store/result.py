@@ -389,6 +389,11 @@ class Plca(Table, frozen=True):
     is_ok: bool | None = None
     """Whether its status is OK: beacons come."""
 
+    @property
+    def status(self) -> str:
+        """Its status by the names of clause 148; "unknown" if the PHY does not report it."""
+        return {True: "OK", False: "FAIL", None: "unknown"}[self.is_ok]
+
 
 class Interface(Table, frozen=True):
     """Facts of an interface."""

@@ -108,7 +108,7 @@ impl Link {
         let mut best: Option<(u64, i64, HelloReply)> = None;
         for _ in 0..HELLOS {
             let before_ns = HostTime.now_ns();
-            let hello = in_time(client.hello(HelloRequest {}))
+            let hello = in_time(client.hello(HelloRequest { reads_plca: false }))
                 .await
                 .map_err(|status| failed(reason_of(&status)))?
                 .into_inner();
@@ -127,6 +127,20 @@ impl Link {
         let clock = CoordinatorClock { offset_ns, uncertainty_ns: round_ns.div_ceil(2) };
         let calls = Mutex::new(Calls { client, counter: 0, has_begun: false });
         Ok(Self { entry: entry.clone(), hello, clock, experiment, calls })
+    }
+
+    /// Have PLCA of the interfaces read, too. Drivers may take a while for it, so that the clock is
+    /// not compared by this call.
+    pub async fn with_plca(mut self) -> Result<Self, Error> {
+        let client = &mut self.calls.get_mut().client;
+        let hello = in_time(client.hello(HelloRequest { reads_plca: true })).await;
+        let hello = hello.map_err(|status| Error::Unreachable {
+            agent: self.entry.name.clone(),
+            control: self.entry.control,
+            what: reason_of(&status),
+        })?;
+        self.hello.interfaces = hello.into_inner().interfaces;
+        Ok(self)
     }
 
     /// Whether frames of both show the same clock: that of one host, and none of them an artificial

@@ -134,8 +134,8 @@ pub fn hosts_blocking(
     }))
 }
 
-/// Descriptions of agents, in the order of `controls`: versions, interfaces, clocks,
-/// ceilings; or why there is no answer. They are all asked at once.
+/// Descriptions of agents, in the order of `controls`: versions, interfaces with
+/// their PLCA, clocks, ceilings; or why there is no answer. They are all asked at once.
 pub async fn hosts(controls: &[SocketAddr], credentials: Option<&Credentials>) -> Vec<HostAnswer> {
     let asked = controls.iter().map(async |&control| {
         let entry = AgentEntry {
@@ -144,7 +144,8 @@ pub async fn hosts(controls: &[SocketAddr], credentials: Option<&Credentials>) -
             address: control.ip(),
             interface: None,
         };
-        match Link::connect(&entry, credentials, 0).await {
+        let link = async { Link::connect(&entry, credentials, 0).await?.with_plca().await };
+        match link.await {
             Ok(link) => HostAnswer::Description(Box::new(outcome::of_host(&link))),
             Err(error) => HostAnswer::Unreached { control, error: error.to_string() },
         }

@@ -45,6 +45,12 @@ pub(super) fn of_host(link: &Link) -> HostDescription {
         clock: link.clock,
         artificial_clock: (offset_ns != 0 || drift_ppb != 0)
             .then_some(ArtificialClock { offset_ns, drift_ppb }),
+        plca: interfaces
+            .clone()
+            .filter_map(|each| {
+                Some((each.name.clone(), serde_json::from_str(&each.plca_json).ok()?))
+            })
+            .collect(),
         interfaces: interfaces.map(|each| (each.name.clone(), each.addresses.clone())).collect(),
         ceilings: serde_json::from_str(&hello.ceilings_json).ok(),
     }
@@ -281,6 +287,7 @@ mod tests {
                 clock: crate::result::CoordinatorClock { offset_ns: 0, uncertainty_ns: 0 },
                 artificial_clock: None,
                 interfaces: BTreeMap::new(),
+                plca: BTreeMap::new(),
                 ceilings: None,
             },
             address: [127, 0, 0, 1].into(),

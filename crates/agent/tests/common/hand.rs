@@ -24,7 +24,7 @@ pub const EXPERIMENT: u64 = 0xE3E3;
 impl Hand {
     pub async fn at(agent: &Agent, certificates: Option<&Path>) -> Self {
         let mut client = AgentClient::new(connect(agent, certificates).await);
-        let hello = client.hello(HelloRequest {}).await.expect("an answer").into_inner();
+        let hello = client.hello(HelloRequest::default()).await.expect("an answer").into_inner();
         Self { client, hello, counter: 0 }
     }
 

@@ -95,7 +95,7 @@ def _interfaces(account: Account) -> list[Block]:
             found.host,
             found.interface,
             *(_setting(found, name) for name in NAMES_OF_PLCA),
-            {True: "OK", False: "no beacons", None: "–"}[found.plca.is_ok],
+            found.plca.status,
         ]
         for found in account.interfaces
     ]
