@@ -1,6 +1,7 @@
 """PLCA of interfaces, as agents found it: beside the experiment, on the page, in calibration."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -130,10 +131,14 @@ def test_accounts_and_page_have_the_settings_and_name_what_differs(tmp_path):
     assert account.interfaces[1].differs == {"to-tmr": "32"}
     (found,) = json.loads(accounts.to_json([account]))["trials"]
     assert found["interfaces"][1]["plca"]["to-tmr"] == "24"
-    _, _, table = hosts._interfaces(account)
+    agreed = replace(
+        account, interfaces=tuple(replace(of, differs={}) for of in account.interfaces)
+    )
+    # The last trial is of another point, whose settings are those of the interface.
+    _, _, table = hosts._interfaces([account, account, agreed])
     cells = [[str(cell) for cell in row] for row in table.rows]
     assert cells[0] == ["gateway", "eth1", "on", "0", "2", "32", "0", "128", "OK"]
-    assert cells[1][5] == "24 (experiment: 32)"
+    assert [row[5] for row in cells[1:]] == ["24", "24 (experiment: 32)"]
     assert cells[1][-1] == "FAIL"
 
 

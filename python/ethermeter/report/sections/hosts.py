@@ -63,7 +63,8 @@ LEAD = Markup(
 
 PLCA_LEAD = (
     "What the PHYs of 10BASE-T1S had after the test, as ethtool --get-plca-cfg shows it, and"
-    " what the experiment says where that is something else."
+    " what the experiment has where that is something else. An interface has several rows if these"
+    " differ between trials."
 )
 
 
@@ -82,28 +83,29 @@ def build(data: ReportData) -> Section | None:
     ]
     blocks: list[Block] = [Text(LEAD, "lead"), columns.table(_HEAD, rows, "Hosts")]
     figures = _figures(accounts, data, columns)
-    blocks += [*figures, *_interfaces(accounts[0])]
+    blocks += [*figures, *_interfaces(accounts)]
     return Section("hosts", "Hosts", "Hosts during the test", blocks)
 
 
-def _interfaces(account: Account) -> list[Block]:
-    """Tabulate PLCA of the interfaces of a trial; nothing where none has it."""
-    if not account.interfaces:
-        return []
-    rows = [
-        [
+def _interfaces(accounts: Sequence[Account]) -> list[Block]:
+    """Tabulate PLCA of the interfaces of all trials, equal rows once; nothing where none has it."""
+    rows = dict.fromkeys(
+        (
             found.host,
             found.interface,
             *(_setting(found, name) for name in NAMES_OF_PLCA),
             found.plca.status,
-        ]
+        )
+        for account in accounts
         for found in account.interfaces
-    ]
+    )
+    if not rows:
+        return []
     head = ["Host", "Interface", *NAMES_OF_PLCA, "Status"]
     return [
         Heading("PLCA of interfaces"),
         Text(PLCA_LEAD, "lead"),
-        Table(head, rows, "PLCA", "data names2", 2),
+        Table(head, [list(row) for row in sorted(rows)], "PLCA", "data names2", 2),
     ]
 
 
