@@ -13,6 +13,7 @@ from ethermeter.engines.simulation import core_trial_of
 from ethermeter.experiment import load
 from ethermeter.metrics import Metric
 from ethermeter.scenario import Interval, PlcaNodes, Scenario
+from ethermeter.theory.bus import bus_of
 from faults_at import expect_fault
 
 HEAD = 'title = "t"\n[phases]\nsettle = "1 ms"\ntransmit = "100 ms"\nmeasure = "last 50 ms"\n'
@@ -102,6 +103,14 @@ def test_rules_of_inet_are_those_of_its_mac(tmp_path):
         assert bus is not None
         assert (bus.jams_at_once, bus.gap_after_backoff) == (at_once, at_once)
         assert bus.csma_cd.gap_part1_bits == part1_bits
+
+
+def test_no_bound_holds_for_a_mac_that_owes_a_gap_after_a_backoff(tmp_path):
+    for rules, is_bounded in (("standard", True), ("inet", False)):
+        text = HEAD + PLCA.replace("[segment.plca]", f'rules = "{rules}"\n[segment.plca]')
+        bus = bus_of(scenario(tmp_path, text + stations()))
+        assert bus is not None
+        assert bus.is_bounded == is_bounded, bus.obstacles
 
 
 def test_times_of_outages_are_those_of_the_trial(tmp_path):
