@@ -258,6 +258,24 @@ def test_inets_longest_delay_needs_a_tie_that_the_diagrams_do_not_decide(tmp_pat
     assert found[Metric.LOGICAL_COLLISIONS] == 3
 
 
+@pytest.mark.parametrize(
+    ("rules", "cycle_bits", "frames"), [("standard", 732, 1), ("inet", 1380, 2)]
+)
+def test_two_saturated_nodes_miss_every_other_opportunity_unless_they_jam_at_once(
+    tmp_path, rules, cycle_bits, frames
+):
+    # As in INET the MAC sends the end delimiter itself: 65 octets, and none of the PHY. After its
+    # frame a node is pending by the standard when gap, preamble, jam and pending_timer are over, 96
+    # + 64 + 32 + 512 = 704 bits; with a jam at once after 640. Its opportunity is there after a
+    # beacon and the other's held line and frame, 20 + 96 + 584 = 700 bits. So by the standard
+    # the nodes send in turn, a frame a cycle of 20 + 32 + 96 + 584: 6.99 Mb/s in frames of 64
+    # octets; else both in each of 20 + 2 (96 + 584): 7.42. (A program of our own: 6.98 and 7.41.)
+    text = BUS + f'end_delimiter = "0 bit"\nrules = "{rules}"\n[segment.plca]\n'
+    found = answer(tmp_path, HEAD + text + stations(count=2, frames="65 B"))
+    assert found[Metric.CYCLE_TIME] == pytest.approx(cycle_bits * 1e-7, rel=1e-12)
+    assert found[Metric.FRAMES] == pytest.approx(50e-3 / (cycle_bits * 1e-7) * frames, abs=1)
+
+
 FAULTY = {
     "sound": "",
     "a coordinator that dies": 'down = [{ at = "60 ms", for = "20 ms" }]',
