@@ -10,7 +10,6 @@ from ethermeter.cli import options
 from ethermeter.cli.guard import FAILED, command
 from ethermeter.cli.help import group
 from ethermeter.cli.output import print_json, print_table
-from ethermeter.store.result import Plca
 
 if TYPE_CHECKING:
     from ethermeter.engines.live import Station
@@ -142,7 +141,7 @@ class _Agent(msgspec.Struct):
 
     error: str = ""
     interfaces: dict[str, list[str]] = {}
-    plca: dict[str, Plca] = {}
+    plca: dict[str, msgspec.Raw] = {}
     clock: _Clock | None = None
     ceilings: dict[str, object] | None = None
     version: str = ""
@@ -195,9 +194,13 @@ class _Agent(msgspec.Struct):
         ]
 
 
-def _written(plca: Plca | None) -> str:
-    if plca is None:
+def _written(given: msgspec.Raw | None) -> str:
+    # On demand: the help needs no tables of results, nor what these import.
+    from ethermeter.store.result import Plca
+
+    if given is None:
         return "–"
+    plca = msgspec.json.decode(given, type=Plca)
     if plca.enable is False:
         return "off"
     node = "no ID" if plca.node_id is None else f"node-id {plca.node_id}"
