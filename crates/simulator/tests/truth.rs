@@ -208,9 +208,9 @@ fn a_jabbering_station_leaves_nothing_to_the_others() {
 #[test]
 fn a_segment_beyond_the_round_trip_says_so() {
     let outcome = run(&saturated(5, 544, 40 * US, 0));
-    assert!(outcome.cautions.contains(&"beyond-round-trip"));
+    assert!(outcome.cautions.contains(&"beyond-round-trip".into()));
     assert!(total(&outcome.stations.late_collisions) > 0);
-    assert!(outcome.cautions.contains(&"late-collision"));
+    assert!(outcome.cautions.contains(&"late-collision".into()));
 }
 
 proptest! {

@@ -110,7 +110,7 @@ pub fn check_classes(classes: &[Class]) -> Result<(), ClassFault> {
 }
 
 /// What is counted of a class at a port, over the whole trial.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClassCounts {
     /// Frames that came to the queue, those dropped included.
     pub arrived: u64,

@@ -10,6 +10,8 @@
 pub use ethermeter_traffic::classes::ClassCounts;
 use ethermeter_traffic::clock::rounds::ClockEstimate;
 use ethermeter_traffic::packets::HostSamples;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
 /// Where a frame of a network may be lost or end elsewhere than at its destination.
 pub const LOSSES: [&str; 6] = ["queue", "buffer", "filtered", "ignored", "attempts", "damaged"];
@@ -19,7 +21,7 @@ pub const LOSSES: [&str; 6] = ["queue", "buffer", "filtered", "ignored", "attemp
 pub type Buckets = Vec<(u64, u64, u64)>;
 
 /// Everything that was counted in one trial. Entities that the scenario lacks are empty.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Counts {
     /// Length of the measured window.
     pub window_ps: u64,
@@ -41,11 +43,11 @@ pub struct Counts {
     /// Pairs of hosts that synchronise clocks.
     pub clock_pairs: Vec<ClockPair>,
     /// Cautions that hold for every value of the trial.
-    pub cautions: Vec<&'static str>,
+    pub cautions: Vec<Cow<'static, str>>,
 }
 
 /// What is counted of a shared medium.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MediumCounts {
     /// Time of frames that were delivered, of their preambles, of gaps, of collisions, and idle
     /// time; the sum is the window. A moment belongs to the transmission that began first.
@@ -68,7 +70,7 @@ pub struct MediumCounts {
 
 /// What is counted of a medium with PLCA. There, preamble time includes end delimiters, a collision
 /// is one of the line, and there is gap time only if no station uses PLCA.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlcaCounts {
     /// Time of beacons, of a line that is held, and of silence within cycles: opportunities that are
     /// not used. With the times of the medium the sum is the window.
@@ -84,7 +86,7 @@ pub struct PlcaCounts {
 }
 
 /// What is counted of stations with PLCA; one entry a station.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlcaNodeCounts {
     /// Own opportunities in which the station sent.
     pub used: Vec<u64>,
@@ -109,7 +111,7 @@ pub struct PlcaNodeCounts {
 }
 
 /// What is counted of the stations on a medium; one entry a station.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct StationCounts {
     /// Frames delivered, by the end of their successful attempt.
     pub frames: Vec<u64>,
@@ -151,7 +153,7 @@ pub struct StationCounts {
 }
 
 /// What is counted of stations by batch; batch by batch, within it station by station.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StationBatches {
     /// Frames delivered.
     pub frames: Vec<u32>,
@@ -164,7 +166,7 @@ pub struct StationBatches {
 }
 
 /// What is counted of voice on a medium; one entry a station.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StationVoice {
     /// Samples that the coder made. What became of them by the end of the window:
     pub samples: Vec<u64>,
@@ -189,7 +191,7 @@ pub struct StationVoice {
 }
 
 /// Times of one kind.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Delays {
     /// How many.
     pub count: u64,
@@ -202,7 +204,7 @@ pub struct Delays {
 }
 
 /// Times of one kind, of either sign.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SignedDelays {
     /// How many.
     pub count: u64,
@@ -223,7 +225,7 @@ impl SignedDelays {
 
 /// Copies of frames over the whole trial; they balance exactly: `sent + copied = delivered + lost +
 /// in_flight`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Balance {
     /// Frames that hosts began to send.
     pub sent: u64,
@@ -238,7 +240,7 @@ pub struct Balance {
 }
 
 /// What is counted of a flow.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FlowCounts {
     /// Copies of its frames over the whole trial.
     pub balance: Balance,
@@ -285,7 +287,7 @@ pub struct FlowCounts {
 }
 
 /// What is counted of a flow in a batch.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FlowBatch {
     /// Messages that the source offered.
     pub offered: u64,
@@ -325,7 +327,7 @@ pub struct FlowBatch {
 ///
 /// `host.sent = delivered + lost + under_way`, so that
 /// `host.made = delivered + host.lost + lost + host.left + under_way`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FlowVoice {
     /// What the sending host knows of them.
     pub host: HostSamples,
@@ -342,7 +344,7 @@ pub struct FlowVoice {
 }
 
 /// What is counted of a transfer.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TransferCounts {
     /// Octets that the receiving application read; of a file, of blocks completed.
     pub octets: u64,
@@ -353,7 +355,7 @@ pub struct TransferCounts {
 }
 
 /// What is counted of an end of a connection.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EndCounts {
     /// Segments with data sent.
     pub segments: u64,
@@ -373,7 +375,7 @@ pub struct EndCounts {
 }
 
 /// One-way delays of a flow as its hosts' clocks show them.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ClockDelays {
     /// The receiver's clock when messages arrived, less the sender's when they were offered.
     pub clock: SignedDelays,
@@ -382,7 +384,7 @@ pub struct ClockDelays {
 }
 
 /// One-way delays after clock synchronisation.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SynchronisedDelays {
     /// The delays.
     pub delays: SignedDelays,
@@ -421,7 +423,7 @@ impl ClockDelays {
 }
 
 /// What is counted of a pair of hosts that synchronise clocks, over the whole trial.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ClockPair {
     /// The node that responds: the sender of flows.
     pub sender: u32,
@@ -440,7 +442,7 @@ pub struct ClockPair {
 }
 
 /// What is counted of a port: frames that leave it, and what comes in there.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PortCounts {
     /// Frames sent, by their end.
     pub frames: u64,
@@ -490,7 +492,7 @@ pub struct PortCounts {
 }
 
 /// What is counted of nodes; one entry a node.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeCounts {
     /// Lookups of a destination that no port was known for.
     pub flooded: Vec<u64>,

@@ -25,6 +25,8 @@ pub struct CompiledBus {
 /// PHYs and PLCA of a bus in picoseconds.
 #[derive(Clone, Debug)]
 pub struct CompiledPlca {
+    /// Whether the medium has PLCA, used or not.
+    pub is_there: bool,
     /// What the PHY sends after a frame.
     pub end_delimiter: i64,
     /// From the MII to the line.
@@ -152,6 +154,7 @@ impl CompiledPlca {
             nodes.extend(stations.points.iter().map(|_| Node::without_plca(stations)));
         }
         Ok(Self {
+            is_there: false,
             end_delimiter: 0,
             transmit: 0,
             carrier_on: 0,
@@ -188,6 +191,7 @@ impl CompiledPlca {
             return Err(Fault::new(within("csma_cd.turnaround_ps"), "must be 0 with PLCA"));
         }
         Ok(Self {
+            is_there: true,
             end_delimiter: signed(plca.end_delimiter_bits * medium.bit_ps),
             transmit: signed(plca.transmit_ps),
             carrier_on: signed(plca.carrier_on_ps),

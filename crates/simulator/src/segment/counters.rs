@@ -455,7 +455,7 @@ impl Counters {
             plca: None,
         };
         let stations = self.station_counts(compiled, supplied);
-        let cautions = cautions(compiled, &stations);
+        let cautions = cautions(compiled, &stations).into_iter().map(Into::into).collect();
         let (window_ps, events) = (window.cast_unsigned(), self.events);
         let counts = Counts { window_ps, events, medium, stations, cautions, ..Counts::default() };
         (counts, self.trace.unwrap_or_default())
