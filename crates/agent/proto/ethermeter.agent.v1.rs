@@ -190,6 +190,9 @@ pub struct Send {
     pub rate_frames_per_s: u64,
     #[prost(bool, tag = "8")]
     pub real_time: bool,
+    /// most frames ahead of an emulated medium, which gives credit; 0 without one
+    #[prost(uint32, tag = "9")]
+    pub credit_frames: u32,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Sink {

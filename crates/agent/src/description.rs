@@ -7,7 +7,7 @@ use ethermeter_station::consent::{Cast, PortKind, Transport, HIGHEST_PRIORITY};
 use ethermeter_station::experiment::{
     read_file, read_responses, read_source, Phases, LONGEST_BLOCK_OCTETS,
 };
-use ethermeter_station::refusal::{Refusal, Rule};
+use ethermeter_station::refusal::{refuse, Refusal, Rule};
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;
 use serde::Deserialize;
@@ -135,6 +135,10 @@ pub enum Traffic {
         /// Whether the sender asks for real-time priority.
         #[serde(default)]
         real_time: bool,
+        /// Most frames between the sender's call and the end of their transmission, where an
+        /// emulated medium gives credit.
+        #[serde(default)]
+        credit_frames: Option<u32>,
     },
     Transfer {
         /// Octets in all; as many as go within the transmission without.
@@ -319,6 +323,23 @@ fn shortest(frames: &Lengths) -> u32 {
     u32::try_from(frames.range_bits().0 / 8).unwrap_or(u32::MAX)
 }
 
+/// Refuse credit that cannot be: it goes to the interface of one sender of frames.
+///
+/// # Errors
+/// By [`Rule::Description`].
+pub(crate) fn check_credit(transport: Transport, frames: u32) -> Result<(), Refusal> {
+    let has_frames = matches!(transport.kind, PortKind::Udp | PortKind::Packet);
+    if has_frames && !transport.is_group() && (1..=MOST_CREDIT).contains(&frames) {
+        return Ok(());
+    }
+    let value = format!("credit_frames {frames} by {transport}");
+    let allowed = format!("1 to {MOST_CREDIT} by unicast udp or packet");
+    refuse(Rule::Description, value, allowed)
+}
+
+/// Frames that a sender may have ahead of an emulated medium.
+const MOST_CREDIT: u32 = 4096;
+
 /// The refusal of requests by a coder.
 pub(crate) fn no_coder() -> Refusal {
     Refusal::new(
@@ -390,6 +411,10 @@ impl Test {
                 }),
             );
             self.check_traffic(flow, &mut faults);
+            if let Traffic::Stream { credit_frames: Some(frames), .. } = flow.traffic {
+                let refusal = check_credit(flow.transport(), frames).err();
+                faults.extend(refusal.map(|refusal| format!("{at}.traffic: {refusal}")));
+            }
             let from = self.index_of(&flow.from);
             let is_ipv4 = from.is_none_or(|index| self.agents[index].address.is_ipv4());
             faults.extend(

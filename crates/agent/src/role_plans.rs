@@ -1,7 +1,7 @@
 //! Role plans, read from the protocol and permitted by the rules.
 
 use crate::attest::{self, Notary, Signed};
-use crate::description::{longest_octets, no_coder};
+use crate::description::{check_credit, longest_octets, no_coder};
 use crate::protocol::{self as wire, role::Role as WireRole};
 use ethermeter_live::port::tcp::set_congestion;
 use ethermeter_live::roles::Attention;
@@ -20,6 +20,7 @@ use ethermeter_traffic::lengths::Lengths;
 use rustls_pki_types::UnixTime;
 use socket2::{Domain, Socket, Type};
 use std::net::IpAddr;
+use std::num::NonZeroU32;
 
 /// Reads role plans; grants are verified by the notary.
 pub(crate) struct RoleReader<'a> {
@@ -107,8 +108,13 @@ impl RoleReader<'_> {
                 let longest = longest_octets(&source.frames);
                 let wanted = wanted(role.rate_bps, role.rate_frames_per_s, longest);
                 let (permitted, _) = permit(&endpoint, wanted, role.grants)?;
-                let wire::Send { seed, station, real_time, .. } = role;
-                (Task::Send { source, seed, station, real_time }, endpoint, Some(permitted))
+                let wire::Send { seed, station, real_time, credit_frames, .. } = role;
+                let credit = NonZeroU32::new(credit_frames);
+                if credit.is_some() {
+                    check_credit(transport, credit_frames)?;
+                }
+                let task = Task::Send { source, seed, station, real_time, credit };
+                (task, endpoint, Some(permitted))
             }
             Some(WireRole::Clock(role)) => {
                 let endpoint = own()?;

@@ -10,6 +10,7 @@ use common::{
 };
 use ethermeter_agent::coordinator::Stage;
 use ethermeter_agent::result::Outcome;
+use ethermeter_live::{HostTime, Timeline};
 use quiet::in_quiet_window;
 use serde_json::{json, Value};
 use std::time::Duration;
@@ -315,12 +316,16 @@ fn callers_without_a_runtime_can_measure_and_stop() {
             asked.get() > stop_after
         };
         let tell = |stage| stages.borrow_mut().push(stage);
+        let before_ns = HostTime.now_ns();
         let result =
             ethermeter_agent::coordinator::run_blocking(&description, None, should_stop, tell);
-        assert_eq!(
-            stages.into_inner(),
-            [Stage::Connecting, Stage::Arranging, Stage::Running, Stage::Collecting]
-        );
+        let [Stage::Connecting, Stage::Arranging, Stage::Running { begin_ns }, Stage::Collecting] =
+            stages.into_inner()[..]
+        else {
+            panic!("four stages")
+        };
+        let until_ns = before_ns + 10_000_000_000;
+        assert!((before_ns..until_ns).contains(&begin_ns), "{before_ns} {begin_ns}");
         result.expect("agents that answer").outcome
     };
     assert_eq!(run(100, u32::MAX), Outcome::Complete);

@@ -21,6 +21,8 @@ pub const LONGEST_PAYLOAD: Octets = Octets(1500);
 /// The first local experimental `EtherType`, for frames that never leave the network they are sent
 /// in (IEEE Std 802; RFC 9542 lists it).
 pub const LOCAL_EXPERIMENTAL_1: u16 = 0x88B5;
+/// The second one.
+pub const LOCAL_EXPERIMENTAL_2: u16 = 0x88B6;
 /// `EtherType` of a tag of 802.1Q (§ 9.4, C-TAG).
 pub const TAG_TYPE: u16 = 0x8100;
 /// IPv4 header without options (RFC 791, section 3.1).

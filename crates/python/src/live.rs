@@ -100,7 +100,7 @@ pub fn serve_agent(
             let credentials = credentials.as_ref();
             listen::serve_blocking(at, ceilings, credentials, own_clock, listening, should_stop)
         },
-        |address| match address {
+        |address: Option<String>| match address {
             Some(local) => ready.call1((local,)).map(|_| false),
             None => should_stop.call0()?.is_truthy(),
         },
@@ -128,7 +128,7 @@ pub fn ask_hosts(
             let should_stop = || stop.load(Ordering::Relaxed);
             coordinator::hosts_blocking(&controls, credentials.as_ref(), should_stop)
         },
-        |_| Ok(false),
+        |_: Option<()>| Ok(false),
     )?;
     // Only a signal stops it, which has raised its own exception.
     asked
@@ -138,8 +138,9 @@ pub fn ask_hosts(
 }
 
 /// Run a test between agents; its result, as JSON. `follow` is called with the word of each stage as
-/// it begins, and every 50 ms with None; it returns whether to stop. With a namespace, agents are reached
-/// from there.
+/// it begins, and every 50 ms with None; it returns whether to stop. Its second argument is None but
+/// where the agents are about to be started: the monotonic time in ns at which they begin. With a
+/// namespace, agents are reached from there.
 #[pyfunction]
 #[pyo3(signature = (test, *, credentials=None, namespace=None, follow=None))]
 pub fn measure_test(
@@ -154,11 +155,15 @@ pub fn measure_test(
         py,
         namespace,
         move |stop, sender| {
-            let entered = |stage| drop(sender.send(word(stage).to_owned()));
+            let entered = |stage| sender.send(entered(stage)).unwrap_or_default();
             let should_stop = || stop.load(Ordering::Relaxed);
             coordinator::run_blocking(&test, credentials.as_ref(), should_stop, entered)
         },
-        |stage| follow.map_or(Ok(false), |follow| follow.call1((stage,))?.is_truthy()),
+        |stage: Option<(&str, Option<u64>)>| {
+            let (stage, begin_ns) = stage.unzip();
+            let arguments = (stage, begin_ns.flatten());
+            follow.map_or(Ok(false), |follow| follow.call1(arguments)?.is_truthy())
+        },
     )?;
     measured.map_err(raise).and_then(|result| json(&result))
 }
@@ -167,12 +172,13 @@ fn json(value: &impl serde::Serialize) -> PyResult<String> {
     serde_json::to_string(value).map_err(|error| PyRuntimeError::new_err(error.to_string()))
 }
 
-fn word(stage: Stage) -> &'static str {
+/// The word of a stage, and when agents begin if that is known with it.
+fn entered(stage: Stage) -> (&'static str, Option<u64>) {
     match stage {
-        Stage::Connecting => "connecting",
-        Stage::Arranging => "arranging",
-        Stage::Running => "running",
-        Stage::Collecting => "collecting",
+        Stage::Connecting => ("connecting", None),
+        Stage::Arranging => ("arranging", None),
+        Stage::Running { begin_ns } => ("running", Some(begin_ns)),
+        Stage::Collecting => ("collecting", None),
     }
 }
 
@@ -190,11 +196,11 @@ fn raise(error: Error) -> PyErr {
 /// Do something on a thread of its own, in a network namespace if one is given, while the caller's
 /// thread gets its messages and is asked whether to stop. An exception there, that of Ctrl-C too,
 /// stops it and is raised when it has ended; a second one is raised at once.
-fn attended<T: Send + 'static>(
+fn attended<T: Send + 'static, M: Send + 'static>(
     py: Python<'_>,
     namespace: Option<PathBuf>,
-    work: impl FnOnce(&AtomicBool, &Sender<String>) -> T + Send + 'static,
-    mut hear: impl FnMut(Option<String>) -> PyResult<bool>,
+    work: impl FnOnce(&AtomicBool, &Sender<M>) -> T + Send + 'static,
+    mut hear: impl FnMut(Option<M>) -> PyResult<bool>,
 ) -> PyResult<T> {
     let stop = Arc::new(AtomicBool::new(false));
     let (sender, mut receiver) = mpsc::channel();
@@ -237,7 +243,7 @@ fn attended<T: Send + 'static>(
 }
 
 /// The next message of the work; `None` after a while without one, an error at the end.
-fn next(receiver: &mut Receiver<String>) -> Result<Option<String>, ()> {
+fn next<M>(receiver: &mut Receiver<M>) -> Result<Option<M>, ()> {
     match receiver.recv_timeout(ASKED_EVERY) {
         Ok(message) => Ok(Some(message)),
         Err(RecvTimeoutError::Timeout) => Ok(None),

@@ -32,7 +32,9 @@ use std::time::Duration;
 use tokio::runtime::Builder;
 
 /// From the order to begin to the beginning: enough for all agents to hear of it.
-const LEAD_NS: u64 = 300_000_000;
+const LEAD_NS: u64 = 250_000_000;
+/// So much more for each agent: many on one machine hear of it one after the other.
+const LEAD_OF_AGENT_NS: u64 = 25_000_000;
 /// How often it is looked whether all grants are renewed.
 const LOOK: Duration = Duration::from_millis(2);
 /// Agents may be so late with the end of their roles.
@@ -45,8 +47,11 @@ pub enum Stage {
     Connecting,
     /// Receivers are asked, roles are handed out.
     Arranging,
-    /// The agents know when to begin, which is now or within a third of a second.
-    Running,
+    /// It is known when agents begin; they hear of it next.
+    Running {
+        /// When, by this host's time.
+        begin_ns: u64,
+    },
     /// What was counted is fetched.
     Collecting,
 }
@@ -210,15 +215,17 @@ async fn introduce(links: &[Link], renewals: &Renewals) -> Result<(), Error> {
 
 /// Start all at one instant and follow them until all have ended.
 async fn conduct(test: &Test, links: &[Link], tell: &impl Fn(Stage)) -> Ending {
-    let begin_ns = HostTime.now_ns() + LEAD_NS;
+    let lead_ns = LEAD_NS + LEAD_OF_AGENT_NS * links.len() as u64;
+    let begin_ns = HostTime.now_ns() + lead_ns;
+    // Before the agents hear of it: what is between them may have to begin with them.
+    tell(Stage::Running { begin_ns });
     for outcome in together(links.iter().map(|link| link.start(begin_ns))).await {
         if let Err(error) = outcome {
             return Ending::Failed(error);
         }
     }
-    tell(Stage::Running);
     let lasting =
-        Duration::from_nanos(LEAD_NS.saturating_add(test.phases.duration_ns())) + OVERTIME;
+        Duration::from_nanos(lead_ns.saturating_add(test.phases.duration_ns())) + OVERTIME;
     let followed =
         together(links.iter().map(|link| tokio::time::timeout(lasting, follow(link)))).await;
     for (agent, followed) in followed.into_iter().enumerate() {

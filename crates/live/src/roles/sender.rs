@@ -1,6 +1,7 @@
 //! Send what a source offers, when it offers it.
 
 use crate::pacing::{Achieved, Pacer, Pacing, PacingCounts, Rests, Trial};
+use crate::port::credited::CreditCounts;
 use crate::port::Port;
 use crate::time::{Timeline, NS_PER_S, PS_PER_NS};
 use crate::wire::{Kind, Mark, MARK_OCTETS};
@@ -59,6 +60,9 @@ pub struct SenderCounts {
     /// Trial of both rests before the transmission, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trial: Option<Trial>,
+    /// Waits for credit, where an emulated medium gives it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub credit: Option<CreditCounts>,
     /// Samples of a coder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub voice: Option<TalkCounts>,

@@ -4,6 +4,7 @@
 //! nonsense that is well-formed, and a small *value* that can only hold what makes sense. Reading
 //! never panics, whatever the octets.
 
+pub mod credit;
 mod frame;
 mod mark;
 mod octets;

@@ -13,12 +13,13 @@ use crate::refusal::{Refusal, Rule};
 use crate::report::{Counts, PortUse, RoleCounts, RoleReport, SinkReport};
 use ethermeter_live::clock::Ongoing;
 use ethermeter_live::pacing::{Pacer, Priority, PriorityGuard};
+use ethermeter_live::port::credited::{CreditedPort, InterfaceNotes};
 use ethermeter_live::port::tcp::{congestion, set_congestion, TcpPort};
 use ethermeter_live::port::tcp_info::TcpInfo;
 use ethermeter_live::port::{Address, Port};
 use ethermeter_live::roles::{
     request, respond, send, sink, talk, Attention, RequestPlan, Requests, ResponsePlan, Responses,
-    SendPlan, SendersClock, SinkPlan, TalkPlan,
+    SendPlan, SenderCounts, SendersClock, SinkPlan, TalkPlan,
 };
 use ethermeter_live::{Error, HostTime, Timeline};
 use ethermeter_traffic::arrivals::Arrivals;
@@ -29,6 +30,7 @@ use ethermeter_traffic::{Shaping, SourceSpec};
 use ethermeter_trial::transfer::File;
 use serde::Deserialize;
 use std::net::IpAddr;
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 /// A role's task.
@@ -44,6 +46,8 @@ pub enum Task {
         station: u32,
         /// Whether to ask for real-time priority.
         real_time: bool,
+        /// Most frames ahead of an emulated medium, which gives credit.
+        credit: Option<NonZeroU32>,
     },
     /// Count what arrives.
     Sink {
@@ -392,7 +396,7 @@ impl RolePlan {
         };
         let has_real_time = |is_wanted: bool| is_wanted.then(|| guard.priority() == Priority::Fifo);
         match &self.task {
-            Task::Send { source, seed, station, real_time, .. } => {
+            Task::Send { source, seed, station, real_time, credit } => {
                 let pacer = if *real_time { Pacer::punctual() } else { Pacer::default() };
                 if let Some(voice) = source.voice() {
                     let plan = TalkPlan {
@@ -421,7 +425,17 @@ impl RolePlan {
                     most_frames: u64::MAX,
                     pacer,
                 };
-                let mut counts = send(port, time, own_clock, &plan, stop)?;
+                let mut counts = match credit {
+                    None => send(port, time, own_clock, &plan, stop)?,
+                    Some(window) => {
+                        let interface = self.endpoint.interface.as_ref();
+                        let name = interface.map_or("", |interface| interface.name.as_str());
+                        let notes = InterfaceNotes::on(name)?;
+                        let mut port = CreditedPort::new(port, notes, window.get(), time);
+                        let counts = send(&mut port, time, own_clock, &plan, stop)?;
+                        SenderCounts { credit: Some(port.counts), ..counts }
+                    }
+                };
                 counts.pacing.real_time = has_real_time(*real_time);
                 Ok(Counts::Sender(Box::new(counts)))
             }
