@@ -102,6 +102,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(live::serve_agent, module)?)?;
     module.add_function(wrap_pyfunction!(host::host_task, module)?)?;
     module.add_function(wrap_pyfunction!(trial::check_trial, module)?)?;
+    module.add_function(wrap_pyfunction!(trial::read_counts, module)?)?;
     module.add_function(wrap_pyfunction!(trial::simulate_trial, module)?)?;
     #[cfg(target_os = "linux")]
     module.add_class::<record::Recorder>()?;

@@ -4,7 +4,6 @@ use ethermeter_live::Error;
 use ethermeter_relay::Plan;
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use std::io::Write;
 use std::sync::Mutex;
 
 /// Wires at work in this process.
@@ -21,7 +20,7 @@ impl Relay {
     }
 
     /// Forward frames until a signal, the maker's end or an interface's; returns what happened as
-    /// JSON. At SIGUSR1 it writes a line with the frames so far on standard output. Once only.
+    /// JSON. Once only.
     fn run(&self, py: Python<'_>) -> PyResult<String> {
         let relay = self
             .0
@@ -29,14 +28,8 @@ impl Relay {
             .expect("no thread panics while it holds the lock")
             .take()
             .ok_or_else(|| PyRuntimeError::new_err("a relay runs once only"))?;
-        py.detach(|| relay.run(&mut say)).map(|told| told.to_string()).map_err(raise)
+        py.detach(|| relay.run()).map(|told| told.to_string()).map_err(raise)
     }
-}
-
-/// One line, at once. That nobody listens any more is no reason to end.
-fn say(counted: &serde_json::Value) {
-    let mut out = std::io::stdout().lock();
-    let _ = writeln!(out, "{counted}").and_then(|()| out.flush());
 }
 
 #[allow(clippy::needless_pass_by_value)] // as `map_err` wants it

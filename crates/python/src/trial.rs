@@ -3,7 +3,9 @@
 use crate::watch::{or_none, Watch};
 use crate::{counts, raise};
 use ethermeter_simulator::{check, simulate};
-use ethermeter_trial::Trial;
+use ethermeter_trial::scenario::Implementation;
+use ethermeter_trial::{Counts, Trial};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 /// Check a trial, given as JSON: `None`, or its fault as path within the scenario, value found and
@@ -13,6 +15,16 @@ pub fn check_trial(py: Python<'_>, text: &str) -> Option<(String, Option<String>
     py.detach(|| Trial::from_json(text).and_then(|trial| check(&trial)))
         .err()
         .map(|fault| (fault.path, fault.value, fault.allowed))
+}
+
+/// Counts of a trial that a relay wrote as JSON: `ethermeter.counts.Counts`.
+///
+/// Raises `ValueError` for anything else.
+#[pyfunction]
+pub fn read_counts<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
+    let found: Counts =
+        serde_json::from_str(text).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    counts::convert(py, &found, Implementation::Reference)
 }
 
 /// Simulate a trial, given as JSON: its `ethermeter.counts.Counts`. With a `watch` it can be

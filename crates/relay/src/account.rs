@@ -73,7 +73,7 @@ impl Account {
 }
 
 #[allow(clippy::cast_precision_loss)] // for reading
-fn quantiles_ns(times: &Histogram) -> Value {
+pub(crate) fn quantiles_ns(times: &Histogram) -> Value {
     let at = |share| times.quantile_ps(share).map(|ps| ps as f64 / 1000.0);
     let buckets: Vec<(f64, f64, u64)> = times
         .filled()

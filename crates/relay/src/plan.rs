@@ -1,10 +1,14 @@
-//! What wires there are to be.
+//! What wires and segments there are to be.
 
 use crate::direction::{Loss, Properties};
+use crate::medium::refuse;
 use ethermeter_live::Error;
+use ethermeter_simulator::plca::compiled::CompiledBus;
 use ethermeter_traffic::classes::{check_classes, Class};
+use ethermeter_trial::{Fault, Trial};
 use serde::Deserialize;
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 /// A wire between two interfaces.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -19,19 +23,65 @@ pub struct Wire {
     pub classes: [Vec<Class>; 2],
 }
 
-/// All wires of a relay.
+/// A shared segment between interfaces.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Segment {
+    /// The names of the interfaces: one for each station of any trial, in their order.
+    pub ends: Vec<String>,
+    /// How long after its time on the medium a frame is given to a host: the same for all.
+    pub offset_ns: u64,
+    /// How long after its time it is decided what happens on the medium, at most the offset: a
+    /// frame of which the relay learns later comes too late.
+    pub lag_ns: u64,
+    /// What the medium is while no other trial runs.
+    pub medium: SegmentTrial,
+}
+
+/// The medium of a trial.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SegmentTrial {
+    /// The trial of a segment: its stations are the first of the interfaces.
+    pub trial: Trial,
+    /// Of each station: when no more than so many frames wait in its card, its host is told how
+    /// many have left. Never without.
+    #[serde(default)]
+    pub credit: Vec<Option<u32>>,
+    /// Stations that hear every frame.
+    #[serde(default)]
+    pub hear_all: Vec<u32>,
+    /// The interface that hears every frame without being a station, by its number; behind the
+    /// stations.
+    #[serde(default)]
+    pub listener: Option<u32>,
+}
+
+/// All wires and segments of a relay.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
-    /// At least one.
+    /// Wires.
+    #[serde(default)]
     pub wires: Vec<Wire>,
+    /// Segments; at least one of both.
+    #[serde(default)]
+    pub segments: Vec<Segment>,
     /// Octets of the longest frame, destination address to FCS, without a VLAN tag.
     pub longest_octets: u32,
     /// The process with which the relay ends, if there is one.
     pub maker: Option<i32>,
+    /// Where it listens for requests, if anywhere: a socket of the file system.
+    #[serde(default)]
+    pub control: Option<PathBuf>,
 }
 
 const MOST_WIRES: usize = 64;
+const MOST_SEGMENTS: usize = 16;
+const MOST_STATIONS: usize = 64;
+const LONGEST_OFFSET_NS: u64 = 1_000_000_000;
+/// A medium whose trial has no end: about 100 days.
+const ENDLESS_PS: u64 = 1 << 63;
 /// What a direction may hold: frames that wait and frames on their way.
 const MOST_OCTETS: u64 = 1 << 30;
 const LONGEST_DELAY_NS: u64 = 10_000_000_000;
@@ -52,26 +102,63 @@ impl Plan {
     }
 
     fn check(&self) -> Result<(), Error> {
-        expect("wires", self.wires.len(), (1..=MOST_WIRES).contains(&self.wires.len()), "1 to 64")?;
+        let (wires, segments) = (self.wires.len(), self.segments.len());
+        expect("wires", wires, wires <= MOST_WIRES && wires + segments > 0, "1 to 64")?;
+        expect("segments", segments, segments <= MOST_SEGMENTS, "at most 16")?;
         expect(
             "longest_octets",
             self.longest_octets,
             (64..=9018).contains(&self.longest_octets),
             "64 to 9018 octets",
         )?;
-        let ends: Vec<&String> = self.wires.iter().flat_map(|wire| &wire.ends).collect();
+        let of_segments = self.segments.iter().flat_map(|segment| &segment.ends);
+        let ends: Vec<&String> =
+            self.wires.iter().flat_map(|wire| &wire.ends).chain(of_segments).collect();
         let different = ends.iter().collect::<BTreeSet<_>>().len();
         expect(
             "ends",
             different,
             different == ends.len(),
-            "an interface of its own at each end of a wire",
+            "an interface of its own at each end of a wire or station",
         )?;
+        self.segments.iter().try_for_each(check_segment)?;
         self.wires.iter().flat_map(|wire| &wire.directions).try_for_each(check_direction)?;
         let directions =
             self.wires.iter().flat_map(|wire| wire.directions.iter().zip(&wire.classes));
         directions.into_iter().try_for_each(|(of, classes)| check_wire_classes(of, classes))
     }
+}
+
+impl SegmentTrial {
+    /// The segment, whose medium never ends.
+    ///
+    /// # Errors
+    /// With the path of the key and what is allowed.
+    pub fn compiled(&self, ends: usize) -> Result<CompiledBus, Fault> {
+        if self.trial.scenario.media.len() != 1 {
+            return Err(Fault::new("media", "must be one medium"));
+        }
+        let mut bus = CompiledBus::of_segment(&self.trial)?;
+        if bus.segment.stations() > ends {
+            let allowed = format!("must be at most {ends} stations: one for each interface");
+            return Err(Fault::new("media[0].stations", allowed).got(bus.segment.stations()));
+        }
+        refuse(&bus.segment)?;
+        let behind = bus.segment.stations()..ends;
+        if let Some(listener) = self.listener.filter(|&at| !behind.contains(&(at as usize))) {
+            let allowed = "must be an interface behind those of the stations";
+            return Err(Fault::new("listener", allowed).got(listener));
+        }
+        bus.segment.phases.end_ps = ENDLESS_PS - 1;
+        Ok(bus)
+    }
+}
+
+fn check_segment(of: &Segment) -> Result<(), Error> {
+    let ends = of.ends.len();
+    expect("ends", ends, (1..=MOST_STATIONS).contains(&ends), "1 to 64 interfaces")?;
+    expect("offset_ns", of.offset_ns, of.offset_ns <= LONGEST_OFFSET_NS, "at most 1 s")?;
+    expect("lag_ns", of.lag_ns, of.lag_ns <= of.offset_ns, "at most the offset")
 }
 
 fn check_direction(of: &Properties) -> Result<(), Error> {

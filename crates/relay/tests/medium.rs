@@ -5,6 +5,7 @@ use ethermeter_relay::medium::Medium;
 use ethermeter_simulator::plca::compiled::CompiledBus;
 use ethermeter_simulator::segment::station::{Attempt, Ending};
 use ethermeter_simulator::{plca, traces, Watch};
+use ethermeter_traffic::times::Times;
 use ethermeter_trial::{Counts, Trial};
 use proptest::prelude::*;
 use serde_json::{json, Value};
@@ -222,4 +223,70 @@ fn what_a_real_host_cannot_be_is_refused_by_its_key() {
     let bus = CompiledBus::of_segment(&trial).expect("a segment");
     let fault = Medium::new(&bus, false).err().expect("a fault").to_string();
     assert!(fault.starts_with("media[0].mac.csma_cd.turnaround_ps"), "{fault}");
+}
+
+#[test]
+fn saturated_hosts_that_keep_ahead_have_the_attempts_of_the_simulation() {
+    let stations: Vec<(u64, Value)> =
+        [64, 512, 1518, 64].map(|octets| (octets, json!({"kind": "saturated"}))).to_vec();
+    let mut trial = trial(7, &json!({"csma_cd": csma_cd()}), US, &stations, 60 * MS);
+    trial.scenario.flows[1].service = Times::Uniform { low_ps: 0, high_ps: 200 * US };
+    let bus = CompiledBus::of_segment(&trial).expect("a segment");
+    let (counts, attempts) = simulated(&trial, &bus);
+    let mut medium = Medium::new(&bus, true).expect("real hosts");
+    // Each host has four frames in its card, and sends another for each that leaves.
+    let send = |medium: &mut Medium<'_>, at_ps, station: u32| {
+        let bits = 8 * stations[station as usize].0;
+        medium.offer(at_ps, station, &[&frame(station, bits)]);
+    };
+    for station in (0..4).flat_map(|station| [station; 4]) {
+        send(&mut medium, 0, station);
+    }
+    let mut left = [0; 4];
+    for until_ps in (0..=60 * MS).step_by(20_000_000) {
+        medium.advance(until_ps);
+        while let Some(station) = medium.next_finished() {
+            let finished = medium.station(station).0.finished();
+            (left[station as usize]..finished).for_each(|_| send(&mut medium, until_ps, station));
+            left[station as usize] = finished;
+        }
+    }
+    assert!((0..4).all(|station| medium.station(station).0.starved == 0));
+    medium.advance(65 * MS);
+    let (found, found_attempts) = medium.finish();
+    assert_eq!(found_attempts, attempts);
+    assert_eq!(found.stations.offered, counts.stations.offered);
+    assert_eq!(found.medium, counts.medium);
+}
+
+#[test]
+fn a_saturated_host_that_falls_behind_is_counted_and_its_frame_arrives_when_it_comes() {
+    let stations = [(64, json!({"kind": "saturated"})), (64, rare())];
+    let trial = trial(8, &json!({"csma_cd": csma_cd()}), US, &stations, 60 * MS);
+    let bus = CompiledBus::of_segment(&trial).expect("a segment");
+    let mut medium = Medium::new(&bus, true).expect("real hosts");
+    for at_us in [1000, 2000] {
+        medium.offer(at_us * US, 0, &[&frame(0, 512)]);
+    }
+    medium.advance(3 * MS);
+    assert_eq!(medium.station(0).0.starved, 2);
+    let (_, attempts) = medium.finish();
+    let starts: Vec<i64> = attempts.iter().map(|attempt| attempt.start).collect();
+    assert_eq!(starts, [1000, 2000].map(|us| (us * US).cast_signed()));
+}
+
+#[test]
+fn the_service_time_of_a_host_follows_each_of_its_frames() {
+    let mut trial = trial(9, &json!({"csma_cd": csma_cd()}), US, &[(64, rare()), (64, rare())], MS);
+    trial.scenario.flows[0].service = Times::Constant { ps: 300 * US };
+    let bus = CompiledBus::of_segment(&trial).expect("a segment");
+    let mut medium = Medium::new(&bus, true).expect("real hosts");
+    for at_us in [100, 110, 900] {
+        medium.offer(at_us * US, 0, &[&frame(0, 512)]);
+    }
+    medium.advance(MS);
+    let (_, attempts) = medium.finish();
+    // 57.6 us of preamble and frame, then the service time; the third frame comes after it.
+    let starts: Vec<i64> = attempts.iter().map(|attempt| attempt.start).collect();
+    assert_eq!(starts, [100_000_000, 457_600_000, 900_000_000]);
 }

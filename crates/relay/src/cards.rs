@@ -1,0 +1,445 @@
+//! The network cards of an emulated segment: real frames that wait for the medium.
+//!
+//! ```text
+//! saturated:   host ──► card, which takes up the next frame when the source of the trial says so
+//! arriving:    host ──► card, which takes up the next frame when it has come and the host's service time is over
+//! ```
+//!
+//! The host's service time is the card's, for today's hosts are faster than the studies'. A saturated
+//! host is told how many of its frames have left, and keeps some in the card; one that is too slow
+//! is counted as late.
+
+use crate::frames::Frames;
+use ethermeter_simulator::mac::csma_cd::Retry;
+use ethermeter_simulator::plca::hosts::Hosts;
+use ethermeter_simulator::segment::compiled::{CompiledSegment, NEVER};
+use ethermeter_simulator::segment::counters::Counters;
+use ethermeter_simulator::segment::station::{Attempt, Ending};
+use ethermeter_traffic::arrivals::Arrivals;
+use ethermeter_traffic::times::Times;
+use ethermeter_traffic::{Offer, Purpose, Source, Stream};
+use ethermeter_trial::medium::{AfterAttemptLimit, AfterLateCollision};
+use ethermeter_trial::Counts;
+use serde::Serialize;
+use std::collections::{HashMap, VecDeque};
+
+/// An address of Ethernet.
+pub type Address = [u8; 6];
+
+/// Addresses that are learnt at most; frames for others go to all stations.
+const MOST_ADDRESSES: usize = 4096;
+/// Room of a card whose queue is unlimited.
+const MOST_WAITING: usize = 1 << 16;
+
+/// A frame that has come to a station.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Delivery {
+    /// When its last bit was heard.
+    pub at_ps: u64,
+    /// By which station.
+    pub station: u32,
+    pub(crate) frame: u32,
+}
+
+/// A frame in a card.
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    frame: u32,
+    arrived: i64,
+}
+
+/// The frame that a card sends.
+#[derive(Clone, Copy, Debug)]
+struct Held {
+    waiting: Waiting,
+    taken_up: i64,
+    attempts: u32,
+    since_handover: u32,
+}
+
+/// When a card takes up its frames.
+#[derive(Debug)]
+enum Supply {
+    /// When its source says so; `next` is what the source offers while no frame is there.
+    Saturated { source: Box<Source>, next: Option<Offer> },
+    /// When they have come, and not before `free`: the host's service time after the one before.
+    Arriving { service: Times, chance: Stream, free: i64, offered: u64, dropped: u64 },
+}
+
+/// What happened at a station since the medium began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct StationTotals {
+    /// Frames that came to the card.
+    pub arrived: u64,
+    /// Those that found it full, or came after the end of a saturated source.
+    pub dropped: u64,
+    /// Those that were sent without collision.
+    pub frames: u64,
+    /// Octets of them, destination address to FCS.
+    pub octets: u64,
+    /// Attempts that collided, on the line or logically.
+    pub collisions: u64,
+    /// Frames that were given up.
+    pub discarded: u64,
+    /// Times that a saturated source offered a frame which the host had not sent yet.
+    pub starved: u64,
+}
+
+impl StationTotals {
+    /// Frames that have left the card, whatever became of them.
+    #[must_use]
+    pub fn finished(&self) -> u64 {
+        self.dropped + self.frames + self.discarded
+    }
+}
+
+#[derive(Debug)]
+struct Card {
+    held: Option<Held>,
+    waiting: VecDeque<Waiting>,
+    supply: Supply,
+    chance: Stream,
+    retry: Retry,
+    /// Frames that it has room for, the one being sent included.
+    room: usize,
+    totals: StationTotals,
+    /// The address that it last sent from.
+    address: Option<Address>,
+    hears_all: bool,
+}
+
+/// A frame that was sent and not yet heard by all.
+#[derive(Clone, Copy, Debug)]
+struct OnWay {
+    number: u32,
+    frame: u32,
+    left: u32,
+}
+
+/// The cards of a segment.
+pub(crate) struct Cards<'s> {
+    segment: &'s CompiledSegment,
+    each: Vec<Card>,
+    pub frames: Frames,
+    /// Behind which station an address is.
+    addresses: HashMap<Address, u32>,
+    on_way: VecDeque<OnWay>,
+    pub deliveries: VecDeque<Delivery>,
+    /// Stations whose frames have left since it was last asked.
+    pub finished: Vec<u32>,
+    counters: Counters,
+    /// Where every frame that was sent goes besides, without being a station.
+    pub listener: Option<u32>,
+}
+
+impl Held {
+    fn new(waiting: Waiting, taken_up: i64) -> Self {
+        Self { waiting, taken_up, attempts: 0, since_handover: 0 }
+    }
+}
+
+impl Supply {
+    fn new(segment: &CompiledSegment, station: usize, number: u32) -> Self {
+        let phases = &segment.phases;
+        let stream = |purpose| Stream::new(segment.seed, number, purpose);
+        let begin_ps = phases.begin_ps + stream(Purpose::Begin).below(phases.spread_ps);
+        let spec = segment.source_spec(station);
+        if spec.arrivals != (Arrivals::Saturated {}) {
+            let chance = stream(Purpose::Service);
+            let service = spec.service;
+            return Self::Arriving { service, chance, free: 0, offered: 0, dropped: 0 };
+        }
+        let mut source = Source::new(&spec, segment.seed, number, segment.window(begin_ps));
+        let next = source.first();
+        Self::Saturated { source: Box::new(source), next }
+    }
+
+    /// Frames offered and dropped within the measured window.
+    fn finish(self) -> (u64, u64) {
+        match self {
+            Self::Saturated { mut source, .. } => source.finish(),
+            Self::Arriving { offered, dropped, .. } => (offered, dropped),
+        }
+    }
+}
+
+impl Card {
+    fn new(segment: &CompiledSegment, station: usize) -> Self {
+        let group = segment.group(station);
+        let retry = Retry {
+            backoff: group.stations.backoff,
+            attempt_limit: group.stations.attempt_limit,
+            slot: segment.slot,
+        };
+        let number = u32::try_from(station).expect("at most 1024 stations");
+        Self {
+            held: None,
+            waiting: VecDeque::new(),
+            supply: Supply::new(segment, station, number),
+            chance: Stream::new(segment.seed, number, Purpose::Backoff),
+            retry,
+            room: group.flow.queue_frames.map_or(MOST_WAITING, |frames| frames as usize),
+            totals: StationTotals::default(),
+            address: None,
+            hears_all: false,
+        }
+    }
+
+    /// A frame has come. When the station is ready with it, if it is the only one.
+    fn arrive(&mut self, at: i64, frame: u32, is_counted: bool) -> Result<Option<i64>, NoRoom> {
+        self.totals.arrived += 1;
+        let is_full = usize::from(self.held.is_some()) + self.waiting.len() >= self.room;
+        let (taken_up, arrived) = match &mut self.supply {
+            Supply::Arriving { free, offered, dropped, .. } => {
+                *offered += u64::from(is_counted);
+                *dropped += u64::from(is_counted && is_full);
+                (at.max(*free), at)
+            }
+            Supply::Saturated { next, .. } if self.held.is_none() => match next.take() {
+                Some(offer) => {
+                    let ready = offer.ready_ps.cast_signed();
+                    self.totals.starved += u64::from(at > ready);
+                    (at.max(ready), at.max(offer.arrived_ps.cast_signed()))
+                }
+                None => return Err(self.drop()),
+            },
+            Supply::Saturated { .. } => (at, at),
+        };
+        if is_full {
+            return Err(self.drop());
+        }
+        let waiting = Waiting { frame, arrived };
+        if self.held.is_some() {
+            self.waiting.push_back(waiting);
+            return Ok(None);
+        }
+        self.held = Some(Held::new(waiting, taken_up));
+        Ok(Some(taken_up))
+    }
+
+    fn drop(&mut self) -> NoRoom {
+        self.totals.dropped += 1;
+        NoRoom
+    }
+
+    /// The frame before ended at `now`; take up the next one, if there is one. When the station is
+    /// ready with it.
+    fn take_up(&mut self, now: i64) -> i64 {
+        self.held = None;
+        match &mut self.supply {
+            Supply::Arriving { service, chance, free, .. } => {
+                *free = now + service.draw(chance).cast_signed();
+                let taken_up = *free;
+                self.held = self.waiting.pop_front().map(|waiting| Held::new(waiting, taken_up));
+            }
+            Supply::Saturated { source, next } => {
+                *next = source.next(now.cast_unsigned());
+                let offer = next.filter(|_| !self.waiting.is_empty());
+                if let (Some(offer), Some(waiting)) = (offer, self.waiting.pop_front()) {
+                    *next = None;
+                    let arrived = offer.arrived_ps.cast_signed();
+                    let waiting = Waiting { arrived, ..waiting };
+                    self.held = Some(Held::new(waiting, offer.ready_ps.cast_signed()));
+                }
+            }
+        }
+        self.held.map_or(NEVER, |held| held.taken_up)
+    }
+
+    /// When the host hands the same frame over again that it got back at `now`.
+    fn hand_over_again(&mut self, now: i64) -> i64 {
+        match &mut self.supply {
+            Supply::Saturated { source, .. } => {
+                source.handed_over_again_ps(now.cast_unsigned()).cast_signed()
+            }
+            Supply::Arriving { service, chance, .. } => now + service.draw(chance).cast_signed(),
+        }
+    }
+}
+
+/// A frame was dropped.
+struct NoRoom;
+
+impl<'s> Cards<'s> {
+    pub fn new(segment: &'s CompiledSegment, tracing: bool) -> Self {
+        Self {
+            segment,
+            each: (0..segment.stations()).map(|station| Card::new(segment, station)).collect(),
+            frames: Frames::default(),
+            addresses: HashMap::new(),
+            on_way: VecDeque::new(),
+            deliveries: VecDeque::new(),
+            finished: Vec::new(),
+            counters: Counters::new(segment, tracing),
+            listener: None,
+        }
+    }
+
+    /// A station hears every frame, whatever its address.
+    pub fn hear_all(&mut self, station: u32) {
+        self.each[station as usize].hears_all = true;
+    }
+
+    /// What happened at a station, and the address that it last sent from.
+    pub fn station(&self, station: u32) -> (&StationTotals, Option<Address>) {
+        let card = &self.each[station as usize];
+        (&card.totals, card.address)
+    }
+
+    /// Stations on the segment.
+    pub fn stations(&self) -> u32 {
+        u32::try_from(self.each.len()).expect("at most 1024 stations")
+    }
+
+    /// A frame comes to a card. When its station is ready with it, unless another one is before it.
+    pub fn arrive(&mut self, at: i64, station: u32, frame: u32) -> Option<i64> {
+        let phases = &self.segment.phases;
+        let is_counted =
+            (phases.measure_from_ps..phases.measure_to_ps).contains(&at.cast_unsigned());
+        let card = &mut self.each[station as usize];
+        if let Some(source) = address(self.frames.octets(frame), 6) {
+            card.address = Some(source);
+            if self.addresses.len() < MOST_ADDRESSES || self.addresses.contains_key(&source) {
+                self.addresses.insert(source, station);
+            }
+        }
+        if let Ok(ready) = card.arrive(at, frame, is_counted) {
+            return ready;
+        }
+        self.leave(station, frame);
+        None
+    }
+
+    /// A frame has left its card.
+    fn leave(&mut self, station: u32, frame: u32) {
+        self.frames.release(frame);
+        if !self.finished.contains(&station) {
+            self.finished.push(station);
+        }
+    }
+
+    /// What was counted, and the attempts that were kept.
+    pub fn finish(self) -> (Counts, Vec<Attempt>) {
+        let held = self.each.iter().enumerate();
+        let held: Vec<(usize, i64)> =
+            held.filter_map(|(at, card)| card.held.map(|held| (at, held.taken_up))).collect();
+        let supplied: Vec<(u64, u64)> =
+            self.each.into_iter().map(|card| card.supply.finish()).collect();
+        self.counters.close(self.segment, &held, &supplied)
+    }
+
+    fn attempt(&self, station: u32, held: Held, start: i64, end: i64) -> Attempt {
+        Attempt {
+            station,
+            ending: Ending::Delivered,
+            late: false,
+            damaged: false,
+            attempts: held.attempts,
+            samples: 0,
+            start,
+            end,
+            taken_up: held.taken_up,
+            arrived: held.waiting.arrived,
+            bits: self.frames.bits(held.waiting.frame),
+        }
+    }
+
+    fn held(&mut self, station: u32) -> &mut Held {
+        self.each[station as usize].held.as_mut().expect("a station that sends holds a frame")
+    }
+
+    /// Whether a frame is for what is behind a station.
+    fn is_for(&self, frame: u32, station: u32) -> bool {
+        let Some(to) = address(self.frames.octets(frame), 0) else { return true };
+        let is_group = to[0] & 1 == 1; // 802.3-2022 § 3.2.3: the first bit that is sent
+        is_group
+            || self.each[station as usize].hears_all
+            || self.addresses.get(&to).is_none_or(|behind| *behind == station)
+    }
+}
+
+/// The address in a frame that begins with this octet.
+fn address(octets: &[u8], at: usize) -> Option<Address> {
+    octets.get(at..)?.first_chunk().copied()
+}
+
+impl Hosts for Cards<'_> {
+    fn packet_time(&self, station: u32, _: i64) -> i64 {
+        let held = self.each[station as usize].held.expect("a station that sends holds a frame");
+        self.segment.packet_time(self.frames.bits(held.waiting.frame))
+    }
+
+    fn deliver(&mut self, station: u32, number: u32, start: i64, end: i64) -> (Attempt, i64) {
+        self.held(station).attempts += 1;
+        let held = *self.held(station);
+        let attempt = self.attempt(station, held, start, end);
+        let totals = &mut self.each[station as usize].totals;
+        totals.frames += 1;
+        totals.octets += attempt.bits / 8;
+        let frame = held.waiting.frame;
+        let left = self.stations() - 1;
+        if left > 0 {
+            self.frames.hold(frame);
+            self.on_way.push_back(OnWay { number, frame, left });
+        }
+        if let Some(station) = self.listener {
+            self.frames.hold(frame);
+            self.deliveries.push_back(Delivery { at_ps: end.cast_unsigned(), station, frame });
+        }
+        self.leave(station, frame);
+        (attempt, self.each[station as usize].take_up(end))
+    }
+
+    fn collide(&mut self, station: u32, start: i64, end: i64, late: bool) -> (Attempt, i64) {
+        let rules = &self.segment.group(station as usize).stations;
+        let is_fatal = late && rules.after_late_collision == AfterLateCollision::Discard;
+        let resumes = rules.after_attempt_limit == AfterAttemptLimit::Resume;
+        let held = self.held(station);
+        held.attempts += 1;
+        held.since_handover += 1;
+        let held = *held;
+        self.each[station as usize].totals.collisions += 1;
+        let attempt = |ending| Attempt { ending, late, ..self.attempt(station, held, start, end) };
+        let card = &self.each[station as usize];
+        if !is_fatal && card.retry.is_allowed(held.since_handover) {
+            let attempt = attempt(Ending::Collided);
+            let card = &mut self.each[station as usize];
+            let ready = end + card.retry.wait(held.since_handover, &mut card.chance);
+            return (attempt, ready);
+        }
+        if !is_fatal && resumes {
+            let attempt = attempt(Ending::Resumed);
+            self.held(station).since_handover = 0;
+            return (attempt, self.each[station as usize].hand_over_again(end));
+        }
+        let attempt = attempt(Ending::Discarded);
+        self.each[station as usize].totals.discarded += 1;
+        self.leave(station, held.waiting.frame);
+        (attempt, self.each[station as usize].take_up(end))
+    }
+
+    fn receive(&mut self, station: u32, number: u32, now: i64, is_right: bool) {
+        let Some(at) = self.on_way.iter().position(|on_way| on_way.number == number) else {
+            return; // one that collided
+        };
+        let frame = self.on_way[at].frame;
+        if is_right && self.is_for(frame, station) {
+            self.frames.hold(frame);
+            let at_ps = now.cast_unsigned();
+            self.deliveries.push_back(Delivery { at_ps, station, frame });
+        }
+        self.on_way[at].left -= 1;
+        if self.on_way[at].left == 0 {
+            self.on_way.remove(at);
+            self.frames.release(frame);
+        }
+    }
+
+    fn record(&mut self, attempt: &Attempt) {
+        self.counters.record(attempt);
+    }
+
+    fn record_logical(&mut self, attempt: &Attempt) {
+        self.counters.record_logical(attempt);
+    }
+}

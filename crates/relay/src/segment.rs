@@ -1,0 +1,245 @@
+//! A shared segment at work: the medium between its interfaces, in real time.
+//!
+//! ```text
+//!   on the medium      t                     t + lag              t + offset
+//!        ──────────────┼────────────────────────┼────────────────────┼─────
+//!                 what happens           when it is decided     when a host gets it
+//! ```
+//!
+//! Stamps of the kernel are times of the medium. What happens at a time is decided `lag` later, when
+//! the relay knows of every frame that came before it; so a late wake-up of the relay changes
+//! nothing on the medium. A frame of which it learns later still is a violation. Hosts get frames
+//! a constant `offset` after their times, a propagation delay that is declared.
+
+use crate::account::quantiles_ns;
+use crate::ends::{self, Ring};
+use crate::medium::Medium;
+use crate::plan::{Segment as Plan, SegmentTrial};
+use ethermeter_ethernet::frame::FCS;
+use ethermeter_live::time::{worked_ns, WallClock, PS_PER_NS};
+use ethermeter_live::wire::credit::CreditNote;
+use ethermeter_live::{Error, HostTime, Timeline};
+use ethermeter_simulator::plca::compiled::CompiledBus;
+use ethermeter_traffic::Histogram;
+use serde::Serialize;
+use serde_json::{json, Value};
+use socket2::Socket;
+
+/// Frames taken out of a ring at a time, and frames sent at a time.
+const BATCH: usize = 16;
+
+/// The interfaces of a segment.
+pub(crate) struct Ports {
+    pub names: Vec<String>,
+    pub sockets: Vec<Socket>,
+    rings: Vec<Ring>,
+    offset_ns: u64,
+    lag_ns: u64,
+    longest_octets: u32,
+}
+
+/// Frames that did not reach the medium or a host, by cause.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+struct Dropped {
+    /// They came before the medium of the trial began.
+    early: u64,
+    /// They came from an interface that is no station of the trial.
+    unattached: u64,
+    /// Longer than the longest frame: several frames in one, by segmentation offload.
+    too_long: u64,
+    /// Their checksums were left to an interface that computes them.
+    unfinished: u64,
+    /// They arrived when the ring between kernel and relay was full.
+    ring: u64,
+    /// The interface of their receiver did not take them.
+    refused: u64,
+}
+
+/// A segment at work.
+pub(crate) struct Segment<'b> {
+    medium: Medium<'b>,
+    credit: Vec<Option<u32>>,
+    bit_ps: u64,
+    began_ns: u64,
+    worked_ns: u64,
+    offset_ns: u64,
+    lag_ns: u64,
+    dropped: Dropped,
+    lateness: Histogram,
+    noticed: Histogram,
+}
+
+impl Ports {
+    pub fn open(plan: &Plan, longest_octets: u32) -> Result<Self, Error> {
+        let (mut sockets, mut rings) = (Vec::new(), Vec::new());
+        for name in &plan.ends {
+            let (socket, index) = ends::open_socket(name)?;
+            rings.push(Ring::open(&socket, index, longest_octets + 4)?);
+            sockets.push(socket);
+        }
+        let names = plan.ends.clone();
+        let (offset_ns, lag_ns) = (plan.offset_ns, plan.lag_ns);
+        Ok(Self { names, sockets, rings, offset_ns, lag_ns, longest_octets })
+    }
+}
+
+impl<'b> Segment<'b> {
+    /// A segment whose medium begins at `began_ns`.
+    pub fn new(ports: &Ports, bus: &'b CompiledBus, of: &SegmentTrial, began_ns: u64) -> Self {
+        let mut medium = Medium::new(bus, false).expect("refused when it was compiled");
+        let stations = medium.stations();
+        for &station in of.hear_all.iter().filter(|&&station| station < stations) {
+            medium.hear_all(station);
+        }
+        if let Some(listener) = of.listener {
+            medium.listen(listener);
+        }
+        Self {
+            medium,
+            credit: of.credit.clone(),
+            bit_ps: bus.segment.bit.cast_unsigned(),
+            began_ns,
+            worked_ns: worked_ns(),
+            offset_ns: ports.offset_ns,
+            lag_ns: ports.lag_ns,
+            dropped: Dropped::default(),
+            lateness: Histogram::default(),
+            noticed: Histogram::default(),
+        }
+    }
+
+    /// Take what has come, and decide what happens on the medium as far as every frame is known.
+    /// Whether all was taken.
+    pub fn advance(&mut self, ports: &mut Ports, wall: WallClock) -> bool {
+        // The time before the rings: what comes between the two is decided on the next time.
+        let mut is_all_taken = true;
+        let mut known_ns = HostTime.now_ns();
+        for (station, ring) in (0..).zip(&mut ports.rings) {
+            let mut last_ns = 0;
+            let mut now_ns = None;
+            let taken = ring.take(BATCH, |arrived| {
+                let now_ns = *now_ns.get_or_insert_with(|| HostTime.now_ns());
+                // A wall clock that has just been set may give stamps of the future.
+                last_ns = wall.monotonic_ns(arrived.stamped_wall_ns).min(now_ns);
+                self.noticed.record((now_ns - last_ns) * PS_PER_NS);
+                let frame = arrived.octets as u64 + FCS.0;
+                let tag = arrived.tag.as_ref().map_or(&[][..], |tag| &tag[..]);
+                let cause = if last_ns < self.began_ns {
+                    &mut self.dropped.early
+                } else if station >= self.medium.stations() {
+                    &mut self.dropped.unattached
+                } else if frame > u64::from(ports.longest_octets) + tag.len() as u64 {
+                    &mut self.dropped.too_long
+                } else if !arrived.is_finished {
+                    &mut self.dropped.unfinished
+                } else {
+                    let stamp_ps = (last_ns - self.began_ns) * PS_PER_NS;
+                    let pieces = [arrived.head, tag, arrived.rest, arrived.padding];
+                    self.medium.offer(stamp_ps, station, &pieces);
+                    return;
+                };
+                *cause += 1;
+            });
+            if taken == BATCH {
+                known_ns = known_ns.min(last_ns); // there may be more from then on
+                is_all_taken = false;
+            }
+        }
+        let until_ns = known_ns.saturating_sub(self.lag_ns).saturating_sub(self.began_ns);
+        self.medium.advance(until_ns * PS_PER_NS);
+        is_all_taken
+    }
+
+    /// Tell hosts how many of their frames have left their cards.
+    pub fn give_credit(&mut self, ports: &Ports) {
+        while let Some(station) = self.medium.next_finished() {
+            self.note(ports, station);
+        }
+    }
+
+    /// Tell all hosts whose cards are empty, in case a note was lost.
+    pub fn give_credit_again(&mut self, ports: &Ports) {
+        for station in 0..self.medium.stations() {
+            let (totals, _) = self.medium.station(station);
+            if totals.arrived > 0 && totals.arrived == totals.finished() {
+                self.note(ports, station);
+            }
+        }
+    }
+
+    /// Tell a host how many of its frames have left its card, if few enough wait there.
+    fn note(&mut self, ports: &Ports, station: u32) {
+        let Some(&Some(few)) = self.credit.get(station as usize) else { return };
+        let (totals, Some(address)) = self.medium.station(station) else { return };
+        let (arrived, finished) = (totals.arrived, totals.finished());
+        if arrived - finished <= u64::from(few) {
+            let note = CreditNote { began_ns: self.began_ns, arrived, finished };
+            // One that the interface does not take is made good by the next.
+            ends::send(&ports.sockets[station as usize], (&note.frame(address), &[]));
+        }
+    }
+
+    /// Give hosts the frames that are due, some at a time.
+    pub fn deliver(&mut self, ports: &Ports) {
+        for _ in 0..BATCH {
+            let Some((delivery, octets)) = self.medium.next_delivery() else { return };
+            let due_ns = self.began_ns + self.offset_ns + delivery.at_ps.div_ceil(PS_PER_NS);
+            let now_ns = HostTime.now_ns();
+            if due_ns > now_ns {
+                return;
+            }
+            if ends::send(&ports.sockets[delivery.station as usize], (octets, &[])) {
+                self.lateness.record((now_ns - due_ns) * PS_PER_NS);
+            } else {
+                self.dropped.refused += 1;
+            }
+            self.medium.forget();
+        }
+    }
+
+    /// When something is to be done next: a decision half-way between the earliest and the latest
+    /// time for it, so that several are made at a time; or a delivery.
+    pub fn next_ns(&self) -> Option<u64> {
+        let host_ns = |ps: u64, later_ns| self.began_ns + ps.div_ceil(PS_PER_NS) + later_ns;
+        let decided_ns = self.lag_ns + (self.offset_ns - self.lag_ns) / 2;
+        let decision_ns = self.medium.next_ps().map(|at_ps| host_ns(at_ps, decided_ns));
+        let delivery = self.medium.next_delivery();
+        let delivery_ns = delivery.map(|(it, _)| host_ns(it.at_ps, self.offset_ns));
+        [decision_ns, delivery_ns].into_iter().flatten().min()
+    }
+
+    /// What happened so far, as JSON.
+    pub fn counted(&mut self, ports: &Ports) -> Result<Value, Error> {
+        for socket in &ports.sockets {
+            self.dropped.ring += ends::dropped_since(socket)?;
+        }
+        let stations: Vec<Value> = (0..self.medium.stations())
+            .map(|station| {
+                let mut totals = json!(self.medium.station(station).0);
+                totals["interface"] = json!(ports.names[station as usize]);
+                totals
+            })
+            .collect();
+        Ok(json!({
+            "stations": stations,
+            "bit_ps": self.bit_ps,
+            "over_ns": HostTime.now_ns().saturating_sub(self.began_ns),
+            "worked_ns": worked_ns() - self.worked_ns,
+            "offset_ns": self.offset_ns,
+            "lag_ns": self.lag_ns,
+            "dropped": self.dropped,
+            "violations": self.medium.violations,
+            "too_late_ns": quantiles_ns(&self.medium.too_late),
+            "late_ns": quantiles_ns(&self.lateness),
+            "noticed_after_ns": quantiles_ns(&self.noticed),
+        }))
+    }
+
+    /// What happened, with the counts of the trial as a simulation has them, as text.
+    pub fn finish(mut self, ports: &Ports) -> Result<Value, Error> {
+        let mut counted = self.counted(ports)?;
+        let (counts, _) = self.medium.finish();
+        counted["counts"] = json!(serde_json::to_string(&counts).expect("counts are JSON"));
+        Ok(counted)
+    }
+}
