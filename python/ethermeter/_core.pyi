@@ -18,6 +18,7 @@ __all__ = [
     "make_certificates",
     "measure_test",
     "plca_timing",
+    "read_counts",
     "serve_agent",
     "simulate_trial",
     "standards",
@@ -44,7 +45,7 @@ def measure_test(
     *,
     credentials: tuple[bytes, bytes, bytes] | None = None,
     namespace: str | PathLike[str] | None = None,
-    follow: Callable[[str | None], object] | None = None,
+    follow: Callable[[str | None, int | None], object] | None = None,
 ) -> str: ...
 def serve_agent(
     at: str,
@@ -56,6 +57,7 @@ def serve_agent(
     ready: Callable[[str], object],
     should_stop: Callable[[], object],
 ) -> None: ...
+def read_counts(text: str) -> Counts: ...
 def simulate_trial(text: str, watch: Watch | None = None) -> Counts: ...
 def standards() -> dict[str, dict[str, Any]]: ...
 def plca_timing() -> dict[str, Any]: ...

@@ -198,7 +198,7 @@ def _trials(experiment: Experiment, *, seed: int, replications: int) -> Iterator
                         point=point,
                         scenario=scenario,
                         live=at.live if engine == LIVE else None,
-                        theory=None if engine == SIMULATION else at.theory,
+                        theory=None if engine in (SIMULATION, LIVE) else at.theory,
                     )
                     number += 1
         if silent:

@@ -14,6 +14,8 @@ from ethermeter.theory.assumptions import MODELS, NETWORK_MODELS, Assumptions
 
 SIMULATION, THEORY, IDEALISED, ABLATION = "simulation", "theory", "idealised", "ablation"
 LIVE = "live"
+RAW_FRAMES = "packet"
+"""Port by which the stations of a segment send."""
 
 T = TypeVar("T")
 LARGEST_SEED = 2**63 - 1
@@ -24,7 +26,9 @@ class Live(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_field
     """Settings of the flows of a scenario that only a measurement needs, one each."""
 
     ports: tuple[str, ...]
-    """Port by which each flow is sent: "udp", "tcp", "packet" or "xdp"."""
+    """Port by which each flow is sent, on a segment those of a group: "udp", "tcp", "packet" or
+    "xdp".
+    """
     exchanges: tuple[int | None, ...] | None = None
     """Wanted exchanges of each flow; None where any number will do."""
     setup: Mapping[str, object] | None = None
@@ -178,12 +182,12 @@ def _text(line: _Line | _CoreTrial) -> str:
 
 _KEYS = ("id", "series", "replication", "seed", "engine", "point", "scenario")
 _ENGINE_ON_MEDIUM = re.compile(
-    rf"simulation|(theory|idealised|ablation)/({'|'.join(MODELS)})(/[a-z-]+)?", re.ASCII
+    rf"simulation|live|(theory|idealised|ablation)/({'|'.join(MODELS)})(/[a-z-]+)?", re.ASCII
 )
 _ENGINE_OVER_LINKS = re.compile(rf"simulation|live|theory/({'|'.join(NETWORK_MODELS)})", re.ASCII)
 _SOME = re.compile(".+", re.DOTALL)
 _ENGINES = (
-    'engine as "simulation", "theory/MODEL", "idealised/MODEL" or "ablation/MODEL/STEP"; '
+    'engine as "simulation", "theory/MODEL", "idealised/MODEL", "ablation/MODEL/STEP" or "live"; '
     'of a network "simulation", "theory/MODEL" or "live"'
 )
 _ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*/[0-9]{5,6}", re.ASCII)

@@ -84,7 +84,7 @@ MALFORMED = {
         "at most the transmit phase",
     ),
     "longer than allowed": (VALID + '[phases]\nsettle = "9990 s"\n', "phases", "10000 s together"),
-    "engine unknown": (VALID + '[run]\nengines = ["live"]\n', "run.engines.0", '"simulation"'),
+    "engine unknown": (VALID + '[run]\nengines = ["lab"]\n', "run.engines.0", '"simulation"'),
     "no engine": (VALID + "[run]\nengines = []\n", "run.engines", "at least 1"),
     "replications zero": (VALID + "[run]\nreplications = 0\n", "run.replications", "at least 1"),
     "batches one": (VALID + "[run]\nbatches = 1\n", "run.batches", "at least 2"),

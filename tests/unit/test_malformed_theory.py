@@ -19,10 +19,10 @@ MALFORMED = {
         "run.engines",
         "each of them once",
     ),
-    "five engines": (
-        '[run]\nengines = ["theory", "simulation", "idealised", "ablation", "theory"]\n',
+    "six engines": (
+        '[run]\nengines = ["theory", "simulation", "idealised", "ablation", "live", "theory"]\n',
         "run.engines",
-        "at most 4",
+        "at most 5",
     ),
     "theory a text": ('theory = "lam-1980"\n', "theory", "expected a table"),
     "unknown key": ("[theory]\nmodel = 1\n", "theory.model", "unknown key; allowed: models"),

@@ -213,7 +213,7 @@ GOOD = (
         (GOOD.replace("x/00000", "../00000"), "line 1", "id as"),
         (GOOD.replace("simulation", "live"), "line 1", "scenario, live, in this order"),
         (
-            GOOD.replace("simulation", "live")[:-1] + ',"live":{"ports":["udp"]}}',
+            GOOD.replace("simulation", "lab"),
             "line 1",
             "engine as",
         ),

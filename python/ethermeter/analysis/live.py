@@ -35,8 +35,8 @@ from ethermeter.analysis.interval import LEVEL, Estimate, Floats, no_failure
 from ethermeter.analysis.tables import WholeSegment, point_of, whole_segment
 from ethermeter.json_values import plain
 from ethermeter.metrics import Metric
+from ethermeter.nodes import is_segment
 from ethermeter.scenario import CoderArrivals, SaturatedArrivals
-from ethermeter.store.rows import flows_of
 
 if TYPE_CHECKING:
     from ethermeter.store import RunDirectory
@@ -46,7 +46,14 @@ FILE = "live-agreement.json"
 ENOUGH_PAIRS = 3
 DELAYS = (Metric.ONE_WAY_DELAY, Metric.ONE_WAY_DELAY_P50, Metric.ONE_WAY_DELAY_P99)
 RATES = (Metric.MESSAGE_RATE, Metric.FRAME_RATE, Metric.GOODPUT, Metric.DATA_RATE)
+OF_SEGMENTS = (
+    *(Metric.BIT_RATE, Metric.PACKET_RATE, Metric.COLLISIONS_PER_FRAME),
+    *(Metric.TRANSMISSION_DELAY, Metric.DELAY_P50, Metric.DELAY_P99),
+    *(Metric.ACCESS_DELAY, Metric.RESPONSE_TIME),
+)
+"""Metrics of a medium that are compared: counted by the emulated one as by the simulated one."""
 COMPARED = (
+    *OF_SEGMENTS,
     *RATES,
     Metric.LOSS,
     *DELAYS,
@@ -129,9 +136,8 @@ def _cases(
     """
     points: dict[object, dict[str, dict[int, int]]] = {}
     for at, trial in enumerate(trials):
-        if flows_of(trial.scenario):
-            engines = points.setdefault(point_of(trial), {})
-            engines.setdefault(trial.engine, {})[trial.seed] = at
+        engines = points.setdefault(point_of(trial), {})
+        engines.setdefault(trial.engine, {})[trial.seed] = at
     for engines in points.values():
         pairs = [
             (at, engines["simulation"][seed])
@@ -145,6 +151,7 @@ def _cases(
             isinstance(flow.arrivals, SaturatedArrivals | CoderArrivals)
             for flow in example.scenario.flows
         )
+        counted = Metric.FRAMES if is_segment(example.scenario) else Metric.MESSAGES
         for metric in COMPARED:
             if metric not in whole.metrics or (metric in DELAYS and is_saturated_or_voice):
                 continue
@@ -154,7 +161,7 @@ def _cases(
             if not known.any():
                 continue
             live, simulated = values[known, 0], values[known, 1]
-            messages = whole.values[np.array(pairs)[known, 0], whole.metrics.index(Metric.MESSAGES)]
+            messages = whole.values[np.array(pairs)[known, 0], whole.metrics.index(counted)]
             by_message = float((np.abs(live) / np.maximum(messages, 1)).mean())
             least = by_message if metric in RATES else 0.0
             if metric == Metric.LOSS and not live.any():
@@ -252,6 +259,7 @@ def read_pairs(run_dir: Path) -> tuple[Pair, ...]:
 
     run = RunDirectory(run_dir)
     trials = _of_both(run)
+    trials = tuple(trial for trial in trials if not is_segment(trial.scenario))
     return tuple(pairs(list(flows.of_parts(run, trials, groups.by_table, metrics=SIDE_BY_SIDE))))
 
 

@@ -31,7 +31,7 @@ from ethermeter.faults import Faults, InputError, KeyPath, dotted, shown
 from ethermeter.scenario import Scenario
 from ethermeter.stations import Group
 from ethermeter.theory.assumptions import Assumptions
-from ethermeter.trial import Live, core_trial
+from ethermeter.trial import RAW_FRAMES, Live, core_trial
 
 T = TypeVar("T")
 M = TypeVar("M", bound=BaseModel)
@@ -50,7 +50,7 @@ class Point:
     scenario: Callable[[], Scenario]
     """Makes its scenario; put off where only soundness is asked for."""
     live: Live | None = None
-    """Settings that only a measurement needs; None on a medium, which cannot be measured."""
+    """Settings that only a measurement needs."""
     theory: Assumptions | None = None
     """What theories assume besides; None of networks, which no theory here describes."""
 
@@ -176,6 +176,7 @@ class Scenarios:
             raise InputError(faults.found)
         return Point(
             lambda: self._scenario_on_medium(constants, layout_key, laid, lowered, phases),
+            live=Live((RAW_FRAMES,) * len(lowered)),
             theory=theory,
         )
 

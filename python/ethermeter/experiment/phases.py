@@ -79,7 +79,7 @@ class Phases(Table):
 
 Replications = Annotated[int, Field(ge=1, le=1000)]
 Batches = Annotated[int, Field(ge=2, le=1000)]
-Engine = Literal["simulation", "theory", "idealised", "ablation"]
+Engine = Literal["simulation", "theory", "idealised", "ablation", "live"]
 """An engine that can answer."""
 
 
@@ -91,11 +91,12 @@ class Run(Table):
     """How the trials are run."""
 
     engines: Annotated[
-        list[Engine], Field(min_length=1, max_length=4), AfterValidator(distinct)
+        list[Engine], Field(min_length=1, max_length=5), AfterValidator(distinct)
     ] = Field(default_factory=_usual)
     """Engines that answer: "simulation" of the segment, "theory" by formulas, "idealised"
     by simulation of what a theory assumes,
-    "ablation" by simulations on the way from there to the segment.
+    "ablation" by simulations on the way from there to the segment, "live" by measurement between
+    hosts on an emulated medium.
     """
     replications: Replications = 1
     """Trials of each point, with different seeds."""

@@ -71,6 +71,11 @@ class Caution(StrEnum):
     )
     CLOCK_UNCERTAIN = "clock-uncertain", "a delay between two clocks whose relation is not known"
     HOST_LIMITED = "host-limited", "a host, not the network, was at its limit"
+    MEDIUM_LATE = (
+        "medium-late",
+        "the emulated medium fell behind its time: it learnt of more than one frame in ten "
+        "thousand too late, or one in a hundred reached its host 100 us late",
+    )
     CONSENT_LIMITED = (
         "consent-limited",
         "the receiver's consent, not the network, held the sender back",

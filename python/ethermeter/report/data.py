@@ -33,6 +33,7 @@ from ethermeter.analysis.tables import point_of
 from ethermeter.document import plain
 from ethermeter.faults import InputError
 from ethermeter.metrics import Metric
+from ethermeter.nodes import is_segment
 from ethermeter.presentation import Presentation
 from ethermeter.report.experiments import Experiment, experiments
 from ethermeter.report.labels import key_title
@@ -156,7 +157,8 @@ def gather(run_dir: Path, presentation: Presentation) -> ReportData:
         trial for trial in trials if trial.engine == "simulation" and station_count(trial.scenario)
     ]
     simulated = [point for point in points if point.engine == "simulation"]
-    shown = [*real, *networks]
+    measured = [trial for trial in trials if trial.engine == "live" and is_segment(trial.scenario)]
+    shown = [*real, *measured, *networks]
     table = run.ports()
     some = _of_some_points(networks)
     by_flow, by_table = _flows(run, some)

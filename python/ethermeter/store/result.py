@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec import Struct, field
 from msgspec.json import decode
 
+from ethermeter.testbed.relay import SegmentCounts
+
 Buckets = Sequence[tuple[int, int, int]]
 """Buckets of a histogram: low and high in ps, count; in the order of low."""
 
@@ -486,6 +488,8 @@ class Result(Table, frozen=True):
     switches: Sequence[PortDrops] | None = None
     wires: Sequence[WireDrops] = ()
     unread: str = ""
+    segment: SegmentCounts | None = None
+    """What the emulated medium counted, of a segment."""
 
     @property
     def window_s(self) -> float:

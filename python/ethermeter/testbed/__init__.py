@@ -7,17 +7,20 @@ killed processes are found by their records and removed by `remove_leftovers`.
 from ethermeter.testbed.build import Testbed, keep_testbed, make_testbed, reshape
 from ethermeter.testbed.commands import TestbedError
 from ethermeter.testbed.elements import Host, KeptTestbed, Layout, Wire, WireKind
-from ethermeter.testbed.network import Link, NetworkBed, make_network
+from ethermeter.testbed.network import Link, NetworkBed, Segment, make_network
 from ethermeter.testbed.record import kept, remove_kept, remove_leftovers
-from ethermeter.testbed.relay import Relay
+from ethermeter.testbed.relay import Control, Relay, SegmentTrial
 
 __all__ = [
+    "Control",
     "Host",
     "KeptTestbed",
     "Layout",
     "Link",
     "NetworkBed",
     "Relay",
+    "Segment",
+    "SegmentTrial",
     "Testbed",
     "TestbedError",
     "Wire",

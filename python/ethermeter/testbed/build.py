@@ -108,7 +108,7 @@ def make_testbed(
     require("ip", "tc", "ethtool")
     with recorded(_suffixes(hosts, layout, each)) as record:
         made, plan = _make(record.name, hosts, each, mtu, layout)
-        with started(record.name, plan) as relay:
+        with started(record, plan) as relay:
             yield replace(made, relay=relay)
 
 
@@ -124,9 +124,9 @@ def recorded(suffixes: list[str]) -> Iterator[Record]:
 
 
 @contextmanager
-def started(name: str, plan: RelayPlan | None) -> Iterator[Relay | None]:
+def started(record: Record, plan: RelayPlan | None) -> Iterator[Relay | None]:
     """Start the relay of a testbed, if it has a plan, and stop it at the end."""
-    relay = Relay.start(wires_namespace(name), plan) if plan else None
+    relay = Relay.start(wires_namespace(record.name), plan, record.control) if plan else None
     try:
         yield relay
     finally:
@@ -149,7 +149,7 @@ def keep_testbed(
     try:
         made, plan = _make(record.name, hosts, each, mtu, layout)
         if plan:
-            start_to_stay(wires_namespace(record.name), plan, record.wires)
+            start_to_stay(wires_namespace(record.name), plan, record.control, record.wires)
         record.keep(KeptTestbed(layout, mtu, made.hosts, tuple(each)))
     except BaseException:
         remove_namespaces([f"{record.name}-{suffix}" for suffix in suffixes])

@@ -1,5 +1,8 @@
 """The network of an experiment as a testbed: switches become bridges, links become wires.
 
+Shared segments are emulated: the relay of the testbed runs their medium between the interfaces of
+their stations.
+
 Each host also has an interface `ctl0` on a control network, over which agents are reached: the
 wires carry measured traffic only. Hosts and switches behave as the kernel does, not as their models
 in the experiment, except for the queue sizes of switches. Only relayed wires have propagation
@@ -38,11 +41,19 @@ from ethermeter.testbed.commands import batch, require, run
 from ethermeter.testbed.counters import Hop, Port
 from ethermeter.testbed.elements import Host, Wire
 from ethermeter.testbed.record import NAMESPACES, remove_leftovers
-from ethermeter.testbed.relay import Relay, RelayedWire, RelayPlan
+from ethermeter.testbed.relay import (
+    Relay,
+    RelayedSegment,
+    RelayedWire,
+    RelayPlan,
+    SegmentTrial,
+)
 
 CONTROL_INTERFACE = "ctl0"
 MOST_SWITCHES = 64
 MOST_QUEUE_OCTETS = 1 << 28
+OFFSET_NS, LAG_NS = 1_000_000, 500_000
+"""Usual delay of frames from an emulated medium to its hosts, and of decisions on it."""
 _MOST_HUNDREDTHS = 1_000_000 * 100
 """Longest ageing time of a bridge in 0.01 s (802.1D-2004, table 7-5)."""
 _WIRE_OVERHEAD_OCTETS = 38
@@ -65,6 +76,22 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
+class Segment:
+    """A shared segment between hosts and ports of switches."""
+
+    stations: tuple[str, ...]
+    """Names of its nodes, in the order of the stations of its trials."""
+    medium: SegmentTrial
+    """The medium while no trial runs."""
+    offset_ns: int = OFFSET_NS
+    """How long after its time on the medium a frame reaches a host."""
+    lag_ns: int = LAG_NS
+    """How long after its time it is decided what happens on the medium."""
+    shaper: Wire | None = None
+    """What limits the rate of each station's interface; nothing if None."""
+
+
+@dataclass(frozen=True, slots=True)
 class NetworkBed:
     """A network testbed that exists."""
 
@@ -82,7 +109,8 @@ class NetworkBed:
     its frames.
     """
     relay: Relay | None = None
-    """The relay of its wires; None if none is relayed."""
+    """The relay of its wires and segments; None if there are none."""
+    segments: tuple[Segment, ...] = ()
 
 
 @contextmanager
@@ -91,6 +119,7 @@ def make_network(
     switches: Sequence[str],
     links: Sequence[Link],
     *,
+    segments: Sequence[Segment] = (),
     mtu: int = 1500,
     ages_s: Mapping[str, float] | None = None,
     sack: bool | None = None,
@@ -104,7 +133,9 @@ def make_network(
     hosts, switches
         Names, all different.
     links
-        Links between them; each host has one, and they form no loop.
+        Links between them; each host has one or is on a segment, and they form no loop.
+    segments
+        Shared segments between them.
     mtu
         Octets of the longest IP packet.
     ages_s
@@ -126,11 +157,12 @@ def make_network(
     suffixes = [f"h{number}" for number in range(1, len(hosts) + 1)] + [
         f"s{number}" for number in range(1, len(switches) + 1)
     ]
-    suffixes += ["wires"] * any(map(_is_relayed, links)) + ["control"]
+    has_relay = bool(segments) or any(map(_is_relayed, links))
+    suffixes += ["wires"] * has_relay + ["control"]
     with recorded(suffixes) as record:
         namespaces = [f"{record.name}-{suffix}" for suffix in suffixes]
         batch(None, [f"netns add {namespace}" for namespace in namespaces])
-        made, plan = _make(record.name, hosts, switches, links, mtu)
+        made, plan = _make(record.name, hosts, switches, links, segments, mtu)
         switching = {name: f"{record.name}-s{number}" for number, name in enumerate(switches, 1)}
         for name, age_s in (ages_s or {}).items():
             hundredths = min(max(1, round(100 * age_s)), _MOST_HUNDREDTHS)
@@ -139,7 +171,7 @@ def make_network(
             run(host.command("sysctl", "-q", "-w", f"net.ipv4.tcp_sack={int(bool(sack))}"))
         for namespace in namespaces:
             await_carrier(namespace)
-        with started(record.name, plan) as relay:
+        with started(record, plan) as relay:
             yield replace(made, relay=relay)
 
 
@@ -185,9 +217,14 @@ def _check(hosts: Sequence[str], switches: Sequence[str], links: Sequence[Link],
 
 
 def _make(
-    name: str, hosts: Sequence[str], switches: Sequence[str], links: Sequence[Link], mtu: int
+    name: str,
+    hosts: Sequence[str],
+    switches: Sequence[str],
+    links: Sequence[Link],
+    segments: Sequence[Segment],
+    mtu: int,
 ) -> tuple[NetworkBed, RelayPlan | None]:
-    """Make nodes and links; returns the network and the plan of its relayed wires, if any."""
+    """Make nodes, links and segments; returns the network and the plan of its relay, if any."""
     made = {node: host_of(number, f"{name}-h{number}") for number, node in enumerate(hosts, 1)}
     namespaces = {node: host.namespace for node, host in made.items()}
     namespaces |= {node: f"{name}-s{number}" for number, node in enumerate(switches, 1)}
@@ -196,7 +233,7 @@ def _make(
         quieten(namespace)
     for namespace in (control, *(namespaces[node] for node in switches)):
         make_bridge(namespace)
-    if any(map(_is_relayed, links)):
+    if segments or any(map(_is_relayed, links)):
         quieten(wires)
         disable_ipv6(wires)
     ports = dict.fromkeys(namespaces, 0)
@@ -242,6 +279,25 @@ def _make(
                     [f"qdisc add dev {interface} parent 1:1 pfifo limit {frames}"],
                     tool="tc",
                 )
+    shared: list[RelayedSegment] = []
+    for number, segment in enumerate(segments, 1):
+        interfaces: list[str] = []
+        for station, node in enumerate(segment.stations, 1):
+            ports[node] += 1
+            end = namespaces[node], INTERFACE if node in made else f"em{ports[node]}"
+            interface = f"seg{number}-{station}"
+            join(*end, wires, interface, mtu)
+            batch(wires, [f"link set {interface} up"])
+            if node not in made:
+                batch(end[0], [f"link set {end[1]} master bridge up"])
+            for side in (end, (wires, interface)):
+                disable_offloads(*side)
+            if segment.shaper is not None:
+                shape(*end, segment.shaper, mtu)
+            interfaces.append(interface)
+        shared.append(
+            RelayedSegment(tuple(interfaces), segment.offset_ns, segment.lag_ns, segment.medium)
+        )
     controls = {}
     for number, (node, of) in enumerate(made.items(), 1):
         give_addresses(of, list(made.values()))
@@ -256,5 +312,9 @@ def _make(
         )
         batch(control, [f"link set em{number} master bridge up"])
     batch(control, ["addr add 10.78.0.254/24 dev bridge"])
-    plan = RelayPlan(tuple(relayed), mtu + _FRAME_OVERHEAD_OCTETS) if relayed else None
-    return NetworkBed(name, made, controls, NAMESPACES / control, switched, directed), plan
+    plan = None
+    if relayed or shared:
+        longest_octets = mtu + _FRAME_OVERHEAD_OCTETS
+        plan = RelayPlan(tuple(relayed), longest_octets, segments=tuple(shared))
+    bed = NetworkBed(name, made, controls, NAMESPACES / control, switched, directed)
+    return replace(bed, segments=tuple(segments)), plan

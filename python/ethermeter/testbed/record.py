@@ -64,6 +64,11 @@ class Record:
         return cls(name, path, lock)
 
     @property
+    def control(self) -> Path:
+        """The socket on which its relay listens for requests."""
+        return self.path.with_suffix(".control")
+
+    @property
     def wires(self) -> Path:
         """The file into which a relay that outlives its maker writes its result."""
         return self.path.with_suffix(".wires")
@@ -79,6 +84,7 @@ class Record:
     def close(self) -> None:
         """Remove the record of a testbed that has been removed."""
         self.wires.unlink(missing_ok=True)
+        self.control.unlink(missing_ok=True)
         self.path.unlink(missing_ok=True)
         os.close(self.lock)
 
@@ -135,6 +141,7 @@ def remove_leftovers(records: Path = RECORDS) -> list[str]:
                 continue
             remove_namespaces(_recorded(path.stem, content))
             path.with_suffix(".wires").unlink(missing_ok=True)
+            path.with_suffix(".control").unlink(missing_ok=True)
             path.unlink(missing_ok=True)
             removed.append(path.stem)
         finally:
@@ -168,6 +175,7 @@ def remove_kept(name: str, records: Path = RECORDS) -> RelayResult | None:
     remove_namespaces(namespaces)
     result = await_result(file) if has_result else None
     file.unlink(missing_ok=True)
+    path.with_suffix(".control").unlink(missing_ok=True)
     path.unlink(missing_ok=True)
     return result
 

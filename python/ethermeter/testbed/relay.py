@@ -1,14 +1,18 @@
-"""The relay process, which forwards the frames of a testbed's wires: its plan and its results."""
+"""The relay process, which forwards the frames of a testbed's wires and shared segments.
+
+Its plan, requests to it while it runs, and its results.
+"""
 
 import os
-import select
-import signal
+import socket
 import subprocess
 import sys
 import time
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from types import TracebackType
+from typing import Self, TypeVar
 
 import msgspec
 
@@ -17,7 +21,9 @@ from ethermeter.testbed.commands import LIMIT_S, TestbedError, inside, run
 
 _MODULE = "ethermeter.testbed.wire"
 _ANSWER_LIMIT_S = 2.0
-"""Timeout for the counters of a running relay, and for the result of an ending one."""
+"""Timeout for an answer of a running relay, and for the result of an ending one."""
+
+T = TypeVar("T")
 
 
 class NoLoss(msgspec.Struct, frozen=True, tag_field="kind", tag="none"):
@@ -55,14 +61,45 @@ class RelayedWire(msgspec.Struct, frozen=True):
     """Traffic classes of the queue of each direction, highest first; one queue if empty."""
 
 
+class SegmentTrial(msgspec.Struct, frozen=True):
+    """The medium of a trial on a shared segment."""
+
+    trial: msgspec.Raw
+    """The trial of a segment, as the simulator reads it; its stations are the first interfaces."""
+    credit: tuple[int | None, ...] = ()
+    """Of each station: at how many frames in its card the host is told how many have left; None
+    for never.
+    """
+    hear_all: tuple[int, ...] = ()
+    """Stations that hear every frame, whatever its address."""
+    listener: int | None = None
+    """Interface behind those of the stations that hears every frame too; None without one."""
+
+
+class RelayedSegment(msgspec.Struct, frozen=True):
+    """A shared segment between interfaces."""
+
+    ends: tuple[str, ...]
+    """Interfaces, one for each station."""
+    offset_ns: int
+    """How long after its time on the medium a frame reaches a host."""
+    lag_ns: int
+    """How long after its time it is decided what happens on the medium."""
+    medium: SegmentTrial
+    """The medium while no trial runs."""
+
+
 class RelayPlan(msgspec.Struct, frozen=True):
-    """The wires of a relay, as `crates/relay/src/plan.rs` reads them."""
+    """The wires and segments of a relay, as `crates/relay/src/plan.rs` reads them."""
 
     wires: tuple[RelayedWire, ...]
     longest_octets: int
     """Longest frame, destination address to FCS."""
     maker: int | None = None
     """Process id with which the relay ends; None if it outlives its maker."""
+    segments: tuple[RelayedSegment, ...] = ()
+    control: str | None = None
+    """Socket of the file system on which it listens for requests."""
 
 
 class ClassCounts(msgspec.Struct, frozen=True):
@@ -98,12 +135,6 @@ class DirectionCounts(msgspec.Struct, frozen=True, rename={"source": "from", "si
     """Greatest lateness of any frame so far."""
 
 
-class RelayCounts(msgspec.Struct, frozen=True):
-    """Counters of a running relay."""
-
-    directions: tuple[DirectionCounts, ...]
-
-
 class Times(msgspec.Struct, frozen=True):
     """Quantiles and histogram of a time in ns; None without frames."""
 
@@ -114,6 +145,65 @@ class Times(msgspec.Struct, frozen=True):
     max: float | None
     buckets: tuple[tuple[float, float, int], ...]
     """Lower bound, upper bound and count."""
+
+
+class StationTotals(msgspec.Struct, frozen=True):
+    """What happened at a station of a segment."""
+
+    interface: str
+    arrived: int
+    """Frames that came to its card."""
+    dropped: int
+    """Frames that found the card full."""
+    frames: int
+    """Frames sent without collision."""
+    octets: int
+    """Octets of them, destination address to FCS."""
+    collisions: int
+    """Attempts that collided, on the line or logically."""
+    discarded: int
+    """Frames that were given up."""
+    starved: int
+    """Times that a saturated host had no frame ready in its card."""
+
+
+class SegmentCounts(msgspec.Struct, frozen=True):
+    """What happened on a segment since its medium began (docs/live.md)."""
+
+    stations: tuple[StationTotals, ...]
+    bit_ps: int
+    over_ns: int
+    worked_ns: int
+    """Processor time of the relay meanwhile."""
+    offset_ns: int
+    lag_ns: int
+    dropped: dict[str, int]
+    """Frames that did not reach the medium or a host, by cause."""
+    violations: int
+    """Frames of which the relay learnt after it had decided what happened at their time."""
+    too_late_ns: Times
+    """How much too late it learnt of them."""
+    late_ns: Times
+    """How long after its due time a frame reached a host."""
+    noticed_after_ns: Times
+    """How long after the kernel's timestamp a frame was noticed."""
+    counts: str | None = None
+    """Counts of the trial, as `ethermeter._core.read_counts` reads them; only at its end."""
+
+
+class RelayCounts(msgspec.Struct, frozen=True):
+    """Counters of a running relay."""
+
+    directions: tuple[DirectionCounts, ...]
+    segments: tuple[SegmentCounts, ...]
+
+
+class _EndedTrial(msgspec.Struct, frozen=True):
+    segments: tuple[SegmentCounts, ...]
+
+
+class _Refusal(msgspec.Struct, frozen=True):
+    error: str | None = None
 
 
 class DirectionResult(DirectionCounts, frozen=True):
@@ -138,6 +228,61 @@ class RelayResult(msgspec.Struct, frozen=True):
     clock_stepped_ns: int
     """Largest step of the wall clock, with which the kernel stamps frames, meanwhile."""
     directions: tuple[DirectionResult, ...]
+    segments: tuple[SegmentCounts, ...]
+
+
+class Control:
+    """A connection to a running relay, while the block lasts; one program at a time has one."""
+
+    def __init__(self, path: Path | str) -> None:
+        self._path = str(path)
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+
+    def __enter__(self) -> Self:
+        self._socket.settimeout(_ANSWER_LIMIT_S)
+        try:
+            self._socket.connect(self._path)
+        except OSError as error:
+            self._socket.close()
+            raise TestbedError(f"the relay does not listen: {error}") from None
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._socket.close()
+
+    def count(self) -> RelayCounts:
+        """Return the counters so far; raise `TestbedError` if the relay does not answer."""
+        return self._ask({"count": {}}, RelayCounts)
+
+    def begin(self, at_ns: int, segments: tuple[SegmentTrial, ...]) -> None:
+        """Begin a trial on every segment at a monotonic time that is still to come."""
+        self._ask({"begin": {"at_ns": at_ns, "segments": segments}}, _Refusal)
+
+    def end(self) -> tuple[SegmentCounts, ...]:
+        """End the trial on every segment, and return what was counted."""
+        return self._ask({"end": {}}, _EndedTrial).segments
+
+    def _ask(self, request: dict[str, object], kind: type[T]) -> T:
+        line = b""
+        try:
+            self._socket.sendall(msgspec.json.encode(request) + b"\n")
+            while not line.endswith(b"\n") and (piece := self._socket.recv(1 << 16)):
+                line += piece
+        except OSError as error:
+            raise TestbedError(f"the relay did not answer: {error}") from None
+        try:
+            refused = msgspec.json.decode(line, type=_Refusal).error
+            if refused is not None:
+                raise TestbedError(f"the relay refused a request: {refused}")
+            return msgspec.json.decode(line, type=kind)
+        except ValueError:
+            why = f"it answered {line[:200]!r}" if line else "it has ended"
+            raise TestbedError(f"the relay gave no answer: {why}") from None
 
 
 @dataclass(slots=True)
@@ -145,31 +290,21 @@ class Relay:
     """A running relay."""
 
     process: subprocess.Popen[str]
+    control: Path
+    """Socket of the file system on which it listens."""
     result: RelayResult | None = None
     """None until the relay has ended."""
 
     @classmethod
-    def start(cls, namespace: str, plan: RelayPlan) -> "Relay":
+    def start(cls, namespace: str, plan: RelayPlan, control: Path) -> "Relay":
         """Start a relay in the namespace of its interfaces; it ends with this process."""
-        plan = msgspec.structs.replace(plan, maker=os.getpid())
-        return cls(_started(namespace, [_json(plan)], subprocess.PIPE))
+        plan = msgspec.structs.replace(plan, maker=os.getpid(), control=str(control))
+        return cls(_started(namespace, [_json(plan)], subprocess.PIPE), control)
 
     def count(self) -> RelayCounts:
         """Return the counters of the running relay; raise `TestbedError` if it does not answer."""
-        assert self.process.stdout is not None
-        # One line is requested at a time, so the reader's own buffer is empty. An answer that came
-        # after the timeout of an earlier request is discarded.
-        while select.select([self.process.stdout], [], [], 0)[0] and self.process.stdout.readline():
-            pass
-        self.process.send_signal(signal.SIGUSR1)
-        ready, _, _ = select.select([self.process.stdout], [], [], _ANSWER_LIMIT_S)
-        line = self.process.stdout.readline() if ready else ""
-        try:
-            return msgspec.json.decode(line, type=RelayCounts)
-        except ValueError:
-            silence = "it has ended" if ready else f"no answer within {_ANSWER_LIMIT_S:g} s"
-            why = f"it answered {line!r}" if line else silence
-            raise TestbedError(f"the relay returned no counters: {why}") from None
+        with Control(self.control) as control:
+            return control.count()
 
     def stop(self) -> RelayResult:
         """End the relay if it runs, and return its result; raise `TestbedError` if it failed."""
@@ -185,16 +320,16 @@ class Relay:
                     f"the relay of the wires ended with exit code {self.process.returncode}: "
                     f"{error.strip() or 'no error message'}"
                 )
-            # An answer of `count` that came too late may stand before the result.
-            self.result = msgspec.json.decode(out.splitlines()[-1], type=RelayResult)
+            self.result = msgspec.json.decode(out, type=RelayResult)
         return self.result
 
 
-def start_to_stay(namespace: str, plan: RelayPlan, result: Path) -> None:
+def start_to_stay(namespace: str, plan: RelayPlan, control: Path, result: Path) -> None:
     """Start a relay that outlives this process and ends when its interfaces are removed.
 
     It writes its result into a file.
     """
+    plan = msgspec.structs.replace(plan, control=str(control))
     try:
         with result.open("w", encoding="utf-8") as out:
             process = _started(namespace, ["--stay", _json(plan)], out.fileno())

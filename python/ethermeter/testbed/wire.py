@@ -1,9 +1,8 @@
-"""`python -m ethermeter.testbed.wire PLAN`: the relay process of a testbed's wires.
+"""`python -m ethermeter.testbed.wire PLAN`: the relay process of a testbed's wires and segments.
 
 A testbed starts it inside the namespace of its wires. It writes `ready` to standard error when it
 forwards frames, and its result as one line of JSON to standard output when it ends: after SIGTERM,
-with its maker, or with one of its interfaces. SIGUSR1 makes it write a line of counters. With
-`--stay` it outlives its maker, and SIGUSR1 is not used.
+with its maker, or with one of its interfaces. With `--stay` it outlives its maker.
 """
 
 import os

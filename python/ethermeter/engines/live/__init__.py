@@ -1,9 +1,10 @@
-"""The live engine: trials of networks as tests between agents on hosts, and their counts as rows.
+"""The live engine: trials as tests between agents on hosts, and their counts as rows.
 
 From a line of the plan to its rows: `description` (plan line to test), `trials` (tests one after
-the other), `counts` (results to counts), `observed` (counts to rows) with `cautions`. `laboratory`
-is the hosts and how they are reached, `agents` starts agents on this machine, `places` are hosts of
-a laboratory, testbeds and loopback, `recording` takes captures during a trial.
+the other), `counts` (results to counts), `observed` (counts to rows) with `cautions`. `segments`
+are trials on a shared medium, which is emulated. `laboratory` is the hosts and how they are
+reached, `agents` starts agents on this machine, `places` are hosts of a laboratory, testbeds and
+loopback, `recording` takes captures during a trial.
 """
 
 from ethermeter.engines.live.laboratory import Laboratory, Station

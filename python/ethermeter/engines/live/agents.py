@@ -16,11 +16,21 @@ from msgspec import structs
 
 from ethermeter.engines.live.laboratory import Credentials, Laboratory, Station
 from ethermeter.engines.live.recording import Tap
+from ethermeter.engines.live.segments import host_names, segment_trial
 from ethermeter.faults import Fault, InputError
-from ethermeter.nodes import Settings, hosts_in, kind_of
+from ethermeter.nodes import Settings, hosts_in, is_segment, kind_of
 from ethermeter.scenario import Class, Host, SaturatedArrivals, Scenario, Switch
+from ethermeter.stations import station_count
 from ethermeter.store.scratch import temporary_directory
-from ethermeter.testbed import Link, TestbedError, Wire, WireKind, make_network
+from ethermeter.testbed import (
+    Link,
+    NetworkBed,
+    Segment,
+    TestbedError,
+    Wire,
+    WireKind,
+    make_network,
+)
 from ethermeter.testbed.record import NAMESPACES
 from ethermeter.trial import Trial
 
@@ -132,7 +142,7 @@ def check(trial: Trial, kind: str, wires: WireKind) -> None:
 
     The kind is "testbed", "plain" or "loopback"; wires are those of a testbed.
     """
-    if kind == "testbed":
+    if kind == "testbed" and not is_segment(trial.scenario):
         _planned(trial.scenario, wires)
     if kind == "loopback":
         allowed = "expected udp or tcp on loopback; others with --testbed or --hosts"
@@ -202,37 +212,55 @@ def testbed(
     hosts, switches, links = (
         _plain(scenario, hosts_at_least) if plain else _planned(scenario, wires)
     )
-    with make_network(
-        hosts, switches, links, mtu=mtu, ages_s={} if plain else _ages_s(scenario), sack=sack
-    ) as bed:
-        names = {name: f"h{number}" for number, name in enumerate(hosts, 1)}
-        addresses = {
-            name: bed.hosts[name].ipv6 if ip == IPV6 else bed.hosts[name].ipv4 for name in hosts
+    with (
+        make_network(
+            hosts, switches, links, mtu=mtu, ages_s={} if plain else _ages_s(scenario), sack=sack
+        ) as bed,
+        _in_hosts(bed, ip=ip, has_wires=not plain) as bench,
+    ):
+        yield bench
+
+
+@contextlib.contextmanager
+def segment(trials: Sequence[Trial], *, mtu: int, ip: int) -> Iterator[Bench]:
+    """Build hosts on an emulated segment, enough for each of some trials, as `testbed` does."""
+    largest = max(trials, key=lambda trial: station_count(trial.scenario))
+    hosts = host_names(station_count(largest.scenario))
+    of = Segment(tuple(hosts), segment_trial(largest))
+    with (
+        make_network(hosts, [], [], segments=[of], mtu=mtu) as bed,
+        _in_hosts(bed, ip=ip, has_wires=True) as bench,
+    ):
+        yield bench
+
+
+@contextlib.contextmanager
+def _in_hosts(bed: NetworkBed, *, ip: int, has_wires: bool) -> Iterator[Bench]:
+    """Run an agent with a certificate in each host of a testbed."""
+    names = {name: f"h{number}" for number, name in enumerate(bed.hosts, 1)}
+    addresses = {name: host.ipv6 if ip == IPV6 else host.ipv4 for name, host in bed.hosts.items()}
+    certified = [f"{short}={bed.controls[name]}={addresses[name]}" for name, short in names.items()]
+    ends = {name: (bed.controls[name], CONTROL_PORT, bed.hosts[name].command()) for name in names}
+    networks = ["10.77.0.0/16", "fd77::/64"]
+    with _running(names, ends, networks, certified) as (agents, controls, credentials):
+        stations = {
+            name: Station(name, controls[name], addresses[name], host.interface)
+            for name, host in bed.hosts.items()
         }
-        certified = [f"{names[name]}={bed.controls[name]}={addresses[name]}" for name in hosts]
-        ends = {
-            name: (bed.controls[name], CONTROL_PORT, bed.hosts[name].command()) for name in hosts
+        laboratory = Laboratory(
+            stations,
+            "testbed",
+            credentials,
+            bed.control,
+            is_one_machine=True,
+            has_wires=has_wires,
+            bed=bed,
+        )
+        taps = {
+            name: Tap(host.interface, NAMESPACES / host.namespace)
+            for name, host in bed.hosts.items()
         }
-        networks = ["10.77.0.0/16", "fd77::/64"]
-        with _running(names, ends, networks, certified) as (agents, controls, credentials):
-            stations = {
-                name: Station(name, controls[name], addresses[name], bed.hosts[name].interface)
-                for name in hosts
-            }
-            laboratory = Laboratory(
-                stations,
-                "testbed",
-                credentials,
-                bed.control,
-                is_one_machine=True,
-                has_wires=not plain,
-                bed=bed,
-            )
-            taps = {
-                name: Tap(host.interface, NAMESPACES / host.namespace)
-                for name, host in bed.hosts.items()
-            }
-            yield Bench(laboratory, agents, taps)
+        yield Bench(laboratory, agents, taps)
 
 
 def _plain(scenario: Scenario, hosts_at_least: int) -> tuple[list[str], list[str], list[Link]]:

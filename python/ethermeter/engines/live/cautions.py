@@ -14,6 +14,7 @@ import numpy as np
 from ethermeter.counts import FlowCounts
 from ethermeter.engines.live.counts import receivers_of, roles_of
 from ethermeter.engines.live.description import flow_names, is_saturated
+from ethermeter.engines.live.segments import of_hosts
 from ethermeter.engines.offered import packet_ps
 from ethermeter.metrics import Caution, Masks, Metric, caution_mask, percentiles
 from ethermeter.scenario import (
@@ -60,6 +61,13 @@ in a hundred.
 LEAST_TICKS = 2
 """Ticks of 10 ms, the kernel's unit: a single one may have gathered over a long time before the
 window.
+"""
+MOST_VIOLATIONS = 1e-4
+"""Share of the frames of which an emulated medium may learn too late."""
+MOST_MEDIUM_LATE_NS = 100_000
+"""Lateness that one frame in a hundred may have when it reaches its host from there."""
+MOST_STARVED = 1e-3
+"""Share of the frames for which a saturated host may let its card wait, besides the first of each.
 """
 AT_HOSTS = ("sender-interface", "receiver-interface", "socket")
 """Locations of losses at which a host, not the network, was too slow.
@@ -141,6 +149,29 @@ def live_cautions(
         each |= np.where(by_clocks, uncertain, 0) | np.where(exchanged, few, 0)
         masks += [np.bitwise_or.reduce(each, axis=1), each.ravel()]
     return np.concatenate(masks)
+
+
+def segment_cautions(trial: Trial, result: Result) -> np.uint64:
+    """Return the cautions of all values of a measured segment."""
+    found: set[Caution] = set()
+    segment = result.segment
+    if segment is not None:
+        arrived = sum(station.arrived for station in segment.stations)
+        starved = sum(station.starved for station in segment.stations)
+        lost = sum(segment.dropped[cause] for cause in ("ring", "refused"))
+        late_ns = segment.late_ns.p99 or 0.0
+        if segment.violations > MOST_VIOLATIONS * arrived or late_ns > MOST_MEDIUM_LATE_NS:
+            found.add(Caution.MEDIUM_LATE)
+        if lost > 0 or starved > MOST_STARVED * arrived + len(segment.stations):
+            found.add(Caution.HOST_LIMITED)
+    hosts = of_hosts(trial).scenario
+    for name, flow in zip(flow_names(hosts), hosts.flows, strict=True):
+        sending, _ = roles_of(flow, result.flows.get(name, FlowResult()))
+        if isinstance(sending, Sender) and changes_spacing(sending.pacing, flow):
+            found.add(Caution.LATE_SEND)
+    if has_steal(result):
+        found.add(Caution.CPU_STEAL)
+    return caution_mask(found)
 
 
 def changes_spacing(pacing: Pacing, flow: Flow) -> bool:

@@ -7,10 +7,11 @@ from collections.abc import Mapping
 
 from msgspec import Struct, field
 from msgspec.json import encode
-from msgspec.structs import astuple
+from msgspec.structs import astuple, replace
 
 from ethermeter.engines.flow_voice import is_voice
 from ethermeter.engines.live.laboratory import Ceilings, HostAnswer, Laboratory, Station
+from ethermeter.engines.live.segments import credit_frames, of_hosts
 from ethermeter.faults import Fault, InputError
 from ethermeter.framing import (
     AROUND_DATA_OCTETS,
@@ -21,6 +22,7 @@ from ethermeter.framing import (
     lengths_of,
     message_octets,
 )
+from ethermeter.nodes import is_segment
 from ethermeter.scenario import (
     Arrivals,
     ConstantTimes,
@@ -91,6 +93,10 @@ class Stream(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="str
     arrivals: Arrivals
     real_time: bool
     shaping: Shaping | None = None
+    credit_frames: int | None = None
+    """Most frames between the sender's call and the end of their transmission, where the medium
+    says when that is.
+    """
 
 
 class Responses(Struct, frozen=True, omit_defaults=True):
@@ -191,6 +197,8 @@ def describe(trial: Trial, laboratory: Laboratory, answers: Mapping[str, HostAns
     Consent is requested as far as the ceilings in the answers of agents, by host, have room. Raises
     InputError with everything in the trial that cannot be measured, or not here.
     """
+    credit = credit_frames(trial.scenario) if is_segment(trial.scenario) else None
+    trial = of_hosts(trial)
     scenario = trial.scenario
     faults = [
         Fault(
@@ -214,6 +222,8 @@ def describe(trial: Trial, laboratory: Laboratory, answers: Mapping[str, HostAns
         )
     if not faults:
         flows, found = _flows(trial, laboratory, answers)
+        if credit is not None:
+            flows = [_credited(flow, of) for flow, of in zip(flows, credit, strict=False)]
         faults += found
     if faults:
         raise InputError(faults)
@@ -235,6 +245,13 @@ def describe(trial: Trial, laboratory: Laboratory, answers: Mapping[str, HostAns
         flows=flows,
     )
     return encode(test).decode()
+
+
+def _credited(flow: TestFlow, frames: int | None) -> TestFlow:
+    """Return a flow whose sender has at most so many frames ahead."""
+    if frames is None or not isinstance(flow.traffic, Stream):
+        return flow
+    return replace(flow, traffic=replace(flow.traffic, credit_frames=frames))
 
 
 def _flows(
@@ -276,9 +293,10 @@ def _flows(
 
 
 def _around_frames(scenario: Scenario, host: str) -> int:
-    """Return the octets of preamble and gap at the link of a host."""
-    link = next(link for link in scenario.links if host in [end.node for end in link.ends])
-    return link.preamble_octets + link.gap_octets
+    """Return the octets of preamble and gap at the link of a host; 0 on a segment."""
+    links = (link for link in scenario.links if host in [end.node for end in link.ends])
+    link = next(links, None)
+    return 0 if link is None else link.preamble_octets + link.gap_octets
 
 
 def selective_acknowledgements(scenario: Scenario) -> bool | None:

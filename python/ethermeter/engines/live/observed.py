@@ -4,15 +4,18 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
+from msgspec import structs
 
-from ethermeter.counts import Floats, Numbers
+from ethermeter.counts import Counts, Floats, Numbers
 from ethermeter.engines import simulation
 from ethermeter.engines.flow_voice import is_voice
-from ethermeter.engines.live.cautions import live_cautions
+from ethermeter.engines.live.cautions import live_cautions, segment_cautions
 from ethermeter.engines.live.counts import counts_of, streams_of
 from ethermeter.engines.live.description import flow_names
 from ethermeter.metrics import Caution, Metric, caution_mask
 from ethermeter.metrics.formulas import PS_PER_S
+from ethermeter.nodes import is_segment
+from ethermeter.scenario import Scenario
 from ethermeter.store.result import FlowResult, Requester, Result
 from ethermeter.store.rows import (
     FLOW_METRICS,
@@ -20,7 +23,7 @@ from ethermeter.store.rows import (
     TrialRows,
     has_voice,
 )
-from ethermeter.trial import Trial
+from ethermeter.trial import Trial, core_trial
 
 
 def observe(trial: Trial, result: Result, *, took_s: float, has_wires: bool = True) -> TrialRows:
@@ -30,6 +33,8 @@ def observe(trial: Trial, result: Result, *, took_s: float, has_wires: bool = Tr
     no more than a wire. Rows are in the order of `ethermeter.store.rows.layout`. A value
     without counts is NaN and has the caution `no-samples`.
     """
+    if is_segment(trial.scenario):
+        return _of_segment(trial, result, took_s=took_s)
     scenario, counts = trial.scenario, counts_of(trial, result)
     rows = simulation.observe(
         scenario,
@@ -43,6 +48,32 @@ def observe(trial: Trial, result: Result, *, took_s: float, has_wires: bool = Tr
     cautions |= live_cautions(trial, result, counts.flows, tables, has_wires=has_wires)
     cautions[np.isnan(rows.values)] = caution_mask([Caution.NO_SAMPLES])
     return replace(rows, cautions=cautions)
+
+
+def _of_segment(trial: Trial, result: Result, *, took_s: float) -> TrialRows:
+    """Compute every metric from the counts of the emulated medium."""
+    from ethermeter import _core
+
+    scenario, segment = trial.scenario, result.segment
+    text = None if segment is None else segment.counts
+    counts = _nothing(scenario) if text is None else _core.read_counts(text)
+    rows = simulation.observe(scenario, counts, core_s=took_s)
+    cautions = rows.cautions | segment_cautions(trial, result)
+    values = rows.values
+    if text is None:
+        values = np.full_like(values, np.nan)
+        cautions = np.zeros_like(cautions)
+    cautions[np.isnan(values)] = caution_mask([Caution.NO_SAMPLES])
+    return replace(rows, values=values, cautions=cautions)
+
+
+def _nothing(scenario: Scenario) -> Counts:
+    """Return counts of a segment on which nothing was counted."""
+    from ethermeter import _core
+
+    phases = scenario.phases
+    silent = structs.replace(phases, stop_ps=phases.begin_ps, spread_ps=0)
+    return _core.simulate_trial(core_trial(structs.replace(scenario, phases=silent)))
 
 
 def failed(trial: Trial, *, took_s: float) -> TrialRows:

@@ -12,14 +12,16 @@ from ethermeter.engines.live.agents import IPV6, Bench
 from ethermeter.engines.live.description import selective_acknowledgements
 from ethermeter.engines.live.laboratory import Laboratory, Station
 from ethermeter.engines.live.recording import Captures
+from ethermeter.engines.live.segments import of_hosts
 from ethermeter.engines.live.trials import Underway, trial_of
 from ethermeter.engines.work import Finished, Work
 from ethermeter.faults import InputError
 from ethermeter.framing import AROUND_DATA_OCTETS, lengths_of
-from ethermeter.nodes import hosts_in
+from ethermeter.nodes import hosts_in, is_segment
 from ethermeter.scenario import Scenario
 from ethermeter.testbed.build import MOST_HOSTS
 from ethermeter.testbed.elements import WireKind
+from ethermeter.trial import Trial
 
 MTU_OCTETS = 1500
 
@@ -100,7 +102,10 @@ class Local:
         for work in works:
             trial = trial_of(work)
             scenario = trial.scenario
-            trials.check([work], _expected(scenario, self.kind, self.ip))
+            if is_segment(scenario) and self.kind != "testbed":
+                allowed = "expected --testbed: the medium of a segment is emulated there"
+                raise InputError.of(self.kind, "segment", trial.id, allowed)
+            trials.check([work], _expected(trial, self.kind, self.ip))
             agents.check(trial, self.kind, self.wires)
             selective_acknowledgements(scenario)
             if self.captures is not None:
@@ -112,7 +117,7 @@ class Local:
         """Measure trials one after the other; what is built stays as long as the network does."""
         for _, group in itertools.groupby(works, key=self._key):
             alike = list(group)
-            with self._bench(trial_of(alike[0]).scenario) as bench:
+            with self._bench([trial_of(work) for work in alike]) as bench:
                 for work in alike:
                     bench.revive()
                     yield from self._measured(work, bench, directory)
@@ -136,12 +141,18 @@ class Local:
     def _key(self, work: Work) -> str:
         trial = trial_of(work)
         scenario = trial.scenario
+        if is_segment(scenario):
+            return "segment"  # any medium, one trial after the other
         parts = (scenario.nodes, scenario.links, trial.settings())
         return repr((*parts, mtu_octets(scenario), selective_acknowledgements(scenario)))
 
     @contextmanager
-    def _bench(self, scenario: Scenario) -> Iterator[Bench]:
-        if self.kind == "loopback":
+    def _bench(self, alike: Sequence[Trial]) -> Iterator[Bench]:
+        scenario = alike[0].scenario
+        if is_segment(scenario):
+            with agents.segment(alike, mtu=MTU_OCTETS, ip=self.ip) as bench:
+                yield bench
+        elif self.kind == "loopback":
             with agents.loopback(hosts_in(scenario)) as bench:
                 yield bench
         else:
@@ -171,8 +182,9 @@ def mtu_octets(scenario: Scenario) -> int:
     return max(found)
 
 
-def _expected(scenario: Scenario, kind: str, ip: int) -> Laboratory:
+def _expected(trial: Trial, kind: str, ip: int) -> Laboratory:
     """Return the laboratory that will be built, for checks."""
+    scenario = of_hosts(trial).scenario
     network = "127.0.77" if kind == "loopback" else "10.77.0"
     names = hosts_in(scenario)
     if len(names) > MOST_HOSTS:

@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING
 from msgspec import DecodeError
 from msgspec.json import decode
 
+from ethermeter.engines.live import segments
 from ethermeter.engines.live.description import LINGER_NS, describe, hosts_of
 from ethermeter.engines.live.laboratory import HostAnswer, Laboratory
 from ethermeter.engines.live.observed import failed, observe
+from ethermeter.engines.live.segments import Emulated, of_hosts
 from ethermeter.engines.live.switches import Around
 from ethermeter.engines.work import Finished, TrialError, Work, failure
 from ethermeter.faults import Fault, InputError
+from ethermeter.nodes import is_segment
 from ethermeter.scenario import Scenario
 from ethermeter.store.files import LIVE, write_whole
 from ethermeter.store.measured import COMPLETE
@@ -75,7 +78,10 @@ def check(trials: Sequence[Work], laboratory: Laboratory) -> None:
     faults: dict[Fault, None] = {}
     for work in trials:
         try:
-            test = describe(trial_of(work), laboratory, {})
+            trial = trial_of(work)
+            if is_segment(trial.scenario):
+                segments.check(trial)
+            test = describe(trial, laboratory, {})
             _core.check_test(test)
         except InputError as error:
             faults |= dict.fromkeys(error.faults)
@@ -168,15 +174,19 @@ def _tested(
 
     answers = {
         name: decode(text, type=HostAnswer)
-        for name, text in laboratory.ask(hosts_of(trial.scenario)).items()
+        for name, text in laboratory.ask(hosts_of(of_hosts(trial).scenario)).items()
     }
     for name, answer in answers.items():
         if answer.error:
             raise TrialError(f"{name}: {answer.error}")
 
-    def follow(stage: str | None) -> bool:
+    emulated = Emulated(laboratory.bed, trial)
+
+    def follow(stage: str | None, begin_ns: int | None) -> bool:
         if stage is not None:
-            clock.enter(stage)
+            clock.enter(stage, begin_ns)
+        if begin_ns is not None:
+            emulated.begin(begin_ns)
         return bool(stop.is_set())
 
     test = describe(trial, laboratory, answers)
@@ -186,6 +196,7 @@ def _tested(
     ).encode()
     if around is not None:
         text = around.extended(text)
+    text = emulated.extended(text)
     try:
         return text, read(text)
     except DecodeError as error:
@@ -197,7 +208,6 @@ class _Clock:
 
     def __init__(self, scenario: Scenario) -> None:
         phases = scenario.phases
-        # From the order to begin to the beginning there are 0.3 s.
         marks = (
             ("settle", 0),
             ("transmit", phases.begin_ps),
@@ -205,13 +215,15 @@ class _Clock:
             ("transmit", phases.measure_to_ps),
             ("drain", phases.stop_ps),
         )
-        self._phases = [(word, 0.3 + at_ps / 1e12) for word, at_ps in marks]
+        self._phases = [(word, at_ps / 1e12) for word, at_ps in marks]
         self._whole_s = duration_s(scenario)
         self._stage, self._since_s = "connecting", time.monotonic()
         self._began_s = self._since_s
 
-    def enter(self, stage: str) -> None:
-        self._stage, self._since_s = stage, time.monotonic()
+    def enter(self, stage: str, begin_ns: int | None) -> None:
+        """Enter a stage; phases count from the time at which the agents begin."""
+        since_s = time.monotonic() if begin_ns is None else begin_ns / 1e9
+        self._stage, self._since_s = stage, since_s
 
     def reading(self) -> tuple[str, float]:
         """Return the phase, and the share that is done."""

@@ -1,0 +1,144 @@
+"""Segments: a trial on a shared medium as a test between the hosts of its stations.
+
+Each station is a host that sends to the next one, the last to the first. The emulated medium counts
+what a simulated one counts; hosts count what arrives. The host times of the experiment are those of
+the emulated cards, for hosts of today are faster: so a sender sends when its source offers a frame,
+and a saturated one keeps some frames ahead of the medium.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+
+from msgspec import Raw, structs
+from msgspec.json import decode, encode
+
+from ethermeter.faults import Fault, InputError
+from ethermeter.nodes import is_segment
+from ethermeter.scenario import (
+    CoderArrivals,
+    ConstantTimes,
+    Host,
+    Kind,
+    Node,
+    SaturatedArrivals,
+    Scenario,
+)
+from ethermeter.stations import constants_of, groups_of, lengths_of, medium_of, tag_of
+from ethermeter.testbed import Control, NetworkBed, SegmentTrial
+from ethermeter.testbed.network import OFFSET_NS
+from ethermeter.trial import RAW_FRAMES, Live, Trial, core_trial
+
+LISTENER = "listener"
+"""Host that receives the frames of a station that is alone."""
+SLOW_HOST_NS = 10_000_000
+"""Time within which a host sends again after it was told that its frames have left."""
+MOST_CREDIT = 4096
+"""Frames that a sender may have between its call and the end of their transmission."""
+
+
+def host_names(stations: int) -> list[str]:
+    """Return the hosts of the stations of a segment; one that is alone has a listener."""
+    names = [f"station-{number}" for number in range(1, stations + 1)]
+    return names if stations > 1 else [*names, LISTENER]
+
+
+def of_hosts(trial: Trial) -> Trial:
+    """Return a trial whose stations are hosts with flows between them; of a network the same."""
+    scenario = trial.scenario
+    if not is_segment(scenario):
+        return trial
+    groups = [group for group in groups_of(scenario) for _ in range(group.count)]
+    names = host_names(len(groups))
+    receivers = (*names[1:], names[0])
+    flows = tuple(
+        structs.replace(
+            group.flow,
+            name=name,
+            from_=name,
+            to=(to,),
+            queue_frames=None,
+            service=ConstantTimes(ps=0),
+            generator=None,
+        )
+        for group, name, to in zip(groups, names, receivers, strict=False)
+    )
+    nodes = tuple([Node(name=name, kind=Kind(host=Host())) for name in names])
+    made = structs.replace(scenario, nodes=nodes, media=(), flows=flows)
+    return replace(trial, scenario=made, live=Live((RAW_FRAMES,) * len(flows)))
+
+
+def credit_frames(scenario: Scenario, offset_ns: int = OFFSET_NS) -> list[int | None]:
+    """Return how many frames the sender of each station has ahead; None if it is not saturated.
+
+    Half of them last until the host has been told of the others, and sent more.
+    """
+    medium, constants = medium_of(scenario), constants_of(scenario)
+    found: list[int | None] = []
+    for group in groups_of(scenario):
+        bits = constants.preamble_bits + min(lengths_of(group.flow.frames)[0])
+        packet_ns = bits * medium.bit_ps / 1000
+        half = math.ceil((offset_ns + SLOW_HOST_NS) / packet_ns) + 1
+        is_saturated = isinstance(group.flow.arrivals, SaturatedArrivals)
+        found += [min(2 * half, MOST_CREDIT) if is_saturated else None] * group.count
+    return found
+
+
+def segment_trial(trial: Trial) -> SegmentTrial:
+    """Return the medium of a trial, for the relay of a testbed."""
+    credit = [each and each // 2 for each in credit_frames(trial.scenario)]
+    text = core_trial(trial.scenario, id=trial.id, seed=trial.seed)
+    listener = 1 if len(credit) == 1 else None
+    return SegmentTrial(Raw(text.encode()), tuple(credit), listener=listener)
+
+
+def check(trial: Trial) -> None:
+    """Refuse stations that real hosts on an emulated medium cannot be, with every fault.
+
+    What else the medium cannot be is refused by the relay.
+    """
+    scenario = trial.scenario
+    faults = []
+    for number, group in enumerate(groups_of(scenario)):
+        key = f"stations[{number}]"
+        if isinstance(group.flow.arrivals, CoderArrivals):
+            allowed = (
+                "expected no coder of what is measured: a real frame does not grow while it waits"
+            )
+            faults.append(Fault(trial.id, f"{key}.arrivals", "a coder", allowed))
+        if tag_of(group.stations.backoff) == "load-register":
+            allowed = (
+                "expected a backoff that is drawn: the clock of a real host is not that of the "
+                "trial"
+            )
+            faults.append(Fault(trial.id, f"{key}.backoff", "load-register", allowed))
+    if constants_of(scenario).turnaround_ps:
+        allowed = "expected 0 s of what is measured"
+        given = f"{constants_of(scenario).turnaround_ps} ps"
+        faults.append(Fault(trial.id, "segment.turnaround", given, allowed))
+    if faults:
+        raise InputError(faults)
+
+
+class Emulated:
+    """The emulated medium of a testbed during one test; nothing without one."""
+
+    def __init__(self, bed: NetworkBed | None, trial: Trial) -> None:
+        has_one = bed is not None and bed.relay is not None and is_segment(trial.scenario)
+        self._relay = bed.relay if has_one and bed is not None else None
+        self._trial = trial
+
+    def begin(self, at_ns: int) -> None:
+        """Begin the medium of the trial at a monotonic time that is still to come."""
+        if self._relay is not None:
+            with Control(self._relay.control) as control:
+                control.begin(at_ns, (segment_trial(self._trial),))
+
+    def extended(self, result: bytes) -> bytes:
+        """Return the result of the test, as JSON, with what the medium counted as `segment`."""
+        if self._relay is None:
+            return result
+        with Control(self._relay.control) as control:
+            (counted,) = control.end()
+        whole: Mapping[str, Raw] = decode(result, type=dict[str, Raw])
+        return encode({**whole, "segment": counted})

@@ -1,0 +1,299 @@
+"""Real hosts on an emulated segment: real frames and programs, the medium of the simulator."""
+
+import json
+import subprocess
+import time
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+from ethermeter import _core, api
+from ethermeter.testbed import Segment, SegmentTrial, TestbedError, make_network
+from ethermeter.testbed.relay import Control
+from ethermeter.trial import core_trial
+from program import call, real
+
+pytestmark = pytest.mark.root
+
+SEGMENT = """\
+title = "Hosts on a segment"
+[segment]
+{segment}
+[[stations]]
+name = "host"
+count = {count}
+frames = "{frames}"
+arrivals = {arrivals}
+{stations}
+[phases]
+settle = "1 ms"
+transmit = "{transmit}"
+measure = "last {measure}"
+[run]
+engines = ["simulation", "live"]
+"""
+SATURATED, HALF = '"saturated"', "{ poisson_load = 0.5 }"
+STALLS_S = 1.0
+"""Stalls in a window: what happens on the medium follows from stamps, not from when it is decided.
+"""
+SAMPLES = "{ samples = { least = '218 B', most = '1018 B', overhead = '58 B' } }"
+CODER = "{ coder = { sample = '8 bit', every = '125 us' } }"
+COAX = 'standard = "ieee-10"\nlength = "500 m"'
+MOST_AHEAD = 512
+"""Frames that a saturated sender has ahead at most, of the lengths below."""
+T1S = 'standard = "10base-t1s"\nlength = "25 m"\n[segment.plca]\nburst-cnt = 0'
+
+
+def written(
+    folder: Path,
+    *,
+    count: int,
+    segment: str = COAX,
+    frames: str = "512 B",
+    arrivals: str = SATURATED,
+    stations: str = "",
+    transmit: str = "1 s",
+    measure: str = "800 ms",
+) -> Path:
+    """Write an experiment file."""
+    path = folder / "segment.toml"
+    text = SEGMENT.format(
+        segment=segment,
+        count=count,
+        frames=frames,
+        arrivals=arrivals,
+        stations=stations,
+        transmit=transmit,
+        measure=measure,
+    )
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def standing(folder: Path, **values) -> SegmentTrial:
+    """Return the medium of an experiment."""
+    (trial, *_) = api.load(str(written(folder, **values))).plan(replications=1).trials
+    return SegmentTrial(msgspec.Raw(core_trial(trial.scenario).encode()))
+
+
+@contextmanager
+def hosts(folder: Path, *, count: int, **values):
+    """Make hosts on a segment."""
+    names = tuple(f"h{number}" for number in range(1, count + 1))
+    medium = standing(folder, count=count, arrivals="{ poisson = '1 /s' }", **values)
+    with make_network(names, [], [], segments=[Segment(names, medium)]) as bed:
+        yield bed
+
+
+def conserved(segment, waiting: int = 0) -> None:
+    """Check that every frame that came to a card was sent, given up or dropped, or waits there."""
+    for station in segment.stations:
+        left = station.frames + station.discarded + station.dropped
+        assert 0 <= station.arrived - left <= waiting, station
+
+
+@pytest.mark.parametrize("segment", [COAX, T1S])
+def test_programs_run_over_a_segment_and_what_it_delivers_arrives(tmp_path, segment):
+    with hosts(tmp_path, count=4, segment=segment) as bed:
+        one, other, *_ = bed.hosts.values()
+        ping = ["ping", "-q", "-f", "-c", "100", "-s", "1000", other.ipv4]
+        done = subprocess.run(one.command(*ping), check=True, capture_output=True, text=True)
+        assert "100 packets transmitted, 100 received" in done.stdout
+        counted = bed.relay.count().segments[0]
+        assert [station.frames for station in counted.stations] == [100, 100, 0, 0]
+        assert not any(counted.dropped.values())
+        conserved(counted)
+        # Two frames of 1042 octets, and the declared delay, there and back.
+        shortest_ms = 2 * (1 + 1050 * 8 / 1e4)
+        assert float(done.stdout.split("= ")[1].split("/")[0]) >= shortest_ms
+
+
+def test_a_file_over_http_comes_whole(tmp_path):
+    page = bytes(range(256)) * 400
+    (tmp_path / "www").mkdir()
+    (tmp_path / "www" / "page").write_bytes(page)
+    with hosts(tmp_path, count=3) as bed, ExitStack() as stack:
+        one, other, *_ = bed.hosts.values()
+        command = ["python3", "-m", "http.server", "8000", "--bind", other.ipv4]
+        server = subprocess.Popen(
+            other.command(*command),
+            cwd=tmp_path / "www",
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        stack.callback(server.wait)
+        stack.callback(server.terminate)
+        fetch = (
+            "import time, urllib.request\n"
+            "for _ in range(100):\n"
+            "    try:\n"
+            f"        page = urllib.request.urlopen('http://{other.ipv4}:8000/page').read()\n"
+            "        break\n"
+            "    except OSError:\n"
+            "        time.sleep(0.1)\n"
+            "print(page == bytes(range(256)) * 400)\n"
+        )
+        done = subprocess.run(
+            one.command("python3", "-c", fetch), check=True, capture_output=True, text=True
+        )
+        assert done.stdout == "True\n"
+        conserved(bed.relay.count().segments[0])
+
+
+def test_a_relay_refuses_what_it_cannot_do_and_goes_on(tmp_path):
+    with hosts(tmp_path, count=2) as bed:
+        three = standing(tmp_path, count=3, arrivals="{ poisson = '1 /s' }")
+        with Control(bed.relay.control) as control:
+            with pytest.raises(TestbedError, match=r"media\[0\].stations"):
+                control.begin(time.monotonic_ns(), (three,))
+            with pytest.raises(TestbedError, match="segments: must be 1, got 0"):
+                control.begin(time.monotonic_ns(), ())
+            with pytest.raises(TestbedError, match="unknown variant"):
+                control._ask({"stop": {}}, type(None))
+        assert bed.relay.count().segments[0].violations == 0
+
+
+def test_several_programs_may_ask_a_relay_one_after_the_other(tmp_path):
+    with hosts(tmp_path, count=2) as bed, Control(bed.relay.control) as first:
+        assert first.count().segments[0].stations
+        with Control(bed.relay.control) as second:
+            assert second.count().segments[0].stations
+            # The last one that came is heard.
+            with pytest.raises(TestbedError, match=r"no answer|did not answer"):
+                first.count()
+
+
+def measured(path: Path, run: Path, *options: str) -> dict:
+    """Measure an experiment, and return the result of its test."""
+    done = call(real("measure", path, "--testbed", "--out", run, *options))
+    assert done.returncode == 0, done.stderr
+    (file,) = (run / "live").glob("*/*.json")
+    result = json.loads(file.read_text())
+    # A saturated sender is some frames ahead when its source ends; these stay in its card.
+    conserved(msgspec.convert(result["segment"], type=_Segment), waiting=MOST_AHEAD)
+    return result
+
+
+class _Station(msgspec.Struct):
+    arrived: int
+    frames: int
+    discarded: int
+    dropped: int
+
+
+class _Segment(msgspec.Struct):
+    stations: list[_Station]
+
+
+def compared(run: Path) -> dict[str, tuple[float, float]]:
+    """Return measured and simulated values of a run."""
+    found = json.loads((run / "live-agreement.json").read_text())["comparisons"]
+    return {each["metric"]: (each["live"], each["simulation"]) for each in found}
+
+
+def simulated_rates(path: Path) -> np.ndarray:
+    """Return the charged bit rates of twenty simulations with different seeds, at 10 Mb/s."""
+    trials = api.load(str(path)).plan(replications=20).trials
+    lines = [core_trial(t.scenario, seed=t.seed) for t in trials if t.engine == "simulation"]
+    counts = [_core.simulate_trial(line) for line in lines]
+    return np.array(
+        [each.stations.batches.charged_ps.sum() / each.window_ps * 1e7 for each in counts]
+    )
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize(("count", "frames"), [(2, "64 B"), (10, "1518 B")])
+def test_saturated_hosts_fill_a_segment_as_simulated_ones_do(
+    count, frames, new_path, in_quiet_window
+):
+    def of_window():
+        folder = new_path()
+        path = written(folder, count=count, frames=frames)
+        return measured(path, folder / "run"), compared(folder / "run")
+
+    result, found = in_quiet_window(of_window, tolerated_stall_s=STALLS_S)
+    live, _ = found["bit_rate"]
+    rates = simulated_rates(written(new_path(), count=count, frames=frames))
+    # Hosts begin some time after their sources, so the run is another one of the same chance.
+    assert abs(live - rates.mean()) <= 5 * rates.std(ddof=1)
+    assert result["segment"]["violations"] == 0
+    # Every frame that a station sent without collision came to its receiver.
+    sent = sum(station["frames"] for station in result["segment"]["stations"])
+    received = sum(
+        flow["receiving"]["counted"]["streams"][0]["received"] for flow in result["flows"].values()
+    )
+    assert received == sent
+    assert all("credit" in flow["sending"]["counted"] for flow in result["flows"].values())
+
+
+@pytest.mark.alone
+def test_poisson_arrivals_meet_the_delays_of_the_simulation(new_path, in_quiet_window):
+    def of_window():
+        folder = new_path()
+        path = written(folder, count=5, arrivals=HALF)
+        measured(path, folder / "run")
+        return compared(folder / "run")
+
+    found = in_quiet_window(of_window, tolerated_stall_s=STALLS_S / 4)
+    for metric, tolerance in [("bit_rate", 0.01), ("transmission_delay", 0.05)]:
+        live, simulated = found[metric]
+        assert live == pytest.approx(simulated, rel=tolerance), metric
+
+
+@pytest.mark.alone
+def test_a_station_that_is_alone_is_heard_by_a_listener(new_path, in_quiet_window):
+    def of_window():
+        folder = new_path()
+        result = measured(written(folder, count=1), folder / "run")
+        return result, compared(folder / "run")
+
+    result, found = in_quiet_window(of_window, tolerated_stall_s=STALLS_S)
+    live, simulated = found["bit_rate"]
+    assert live == pytest.approx(simulated, rel=0.01)
+    (flow,) = result["flows"].values()
+    assert flow["to"] == "listener"
+
+
+@pytest.mark.alone
+def test_no_measured_access_to_a_bus_takes_longer_than_its_bound(new_path, in_quiet_window):
+    def of_window():
+        folder = new_path()
+        path = written(folder, count=6, segment=T1S, frames="64 B")
+        text = path.read_text().replace(
+            '["simulation", "live"]', '["simulation", "theory", "live"]'
+        )
+        path.write_text(text, encoding="utf-8")
+        measured(path, folder / "run")
+        return json.loads((folder / "run" / "estimates.json").read_text())
+
+    found = in_quiet_window(of_window, tolerated_stall_s=STALLS_S)
+    of = {point["engine"]: point["estimates"] for point in found["points"]}
+    bound = of["theory/plca-2019"]["access_delay_max"]["value"]
+    assert 0 < of["live"]["access_delay_max"]["value"] <= bound
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ("--loopback", "expected --testbed: the medium of a segment is emulated there"),
+        ("spread", "expected 0 s of what is measured"),
+        ("voice", "expected no coder of what is measured"),
+        ("hosts", "expected at most 64 on one machine"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused_in_one_line(tmp_path, change, words):
+    options = {"--loopback": ["--loopback"]}.get(change, ["--testbed"])
+    sets = {"spread": ["phases.spread='1 ms'"], "hosts": ["stations.count=65"]}.get(change, [])
+    path = written(tmp_path, count=2)
+    if change == "voice":
+        text = path.read_text().replace('"512 B"', SAMPLES).replace(SATURATED, CODER)
+        path.write_text(text, encoding="utf-8")
+    for each in sets:
+        options += ["--set", each]
+    done = call(real("measure", path, *options, "--out", tmp_path / "run"))
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "run" / "live").exists()
