@@ -10,7 +10,14 @@ import msgspec
 import numpy as np
 import pytest
 from ethermeter import _core, api
-from ethermeter.testbed import Segment, SegmentTrial, TestbedError, make_network
+from ethermeter.testbed import (
+    Segment,
+    SegmentTrial,
+    TestbedError,
+    kept,
+    make_network,
+    remove_kept,
+)
 from ethermeter.testbed.relay import Control
 from ethermeter.trial import core_trial
 from program import call, real
@@ -297,3 +304,41 @@ def test_what_cannot_be_measured_is_refused_in_one_line(tmp_path, change, words)
     assert words in done.stderr
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "run" / "live").exists()
+
+
+@pytest.fixture
+def _nothing_stays():
+    before = set(kept())
+    yield
+    for name in set(kept()) - before:
+        remove_kept(name)
+
+
+@pytest.mark.usefixtures("_nothing_stays")
+@pytest.mark.xdist_group("leftovers")
+def test_a_segment_stays_for_programs_until_it_is_removed(tmp_path):
+    path = written(tmp_path, count=3)
+    made = call(real("testbed", "up", path, "--json"))
+    assert made.returncode == 0, made.stderr
+    name = json.loads(made.stdout)["name"]
+    ping = ["ping", "-q", "-c", "3", "-i", "0.2", "10.77.0.3"]
+    done = call(real("testbed", "exec", name, "1", "--", *ping))
+    assert "3 packets transmitted, 3 received" in done.stdout
+    assert call(real("testbed", "exec", name, "1", "--", "false")).returncode == 1
+    shown = json.loads(call(real("testbed", "show", name, "--json")).stdout)
+    (segment,) = shown["segments"]
+    assert [station["frames"] for station in segment["stations"]] == [3, 0, 3]
+    for words, fault in [
+        (("exec", name, "4", "--", "true"), "HOST = 4"),
+        (("exec", "em-1-none", "1", "--", "true"), "NAME = em-1-none"),
+        (("up", path, "--hosts", "3"), "EXPERIMENT"),
+        (("up", "wire-live"), "expected a file with [segment]"),
+        (("show", "--live"), "--live"),
+    ]:
+        refused = call(real("testbed", *words))
+        assert refused.returncode == 2, words
+        assert fault in refused.stderr
+    removed = call(real("testbed", "down", name, "--json"))
+    (result,) = json.loads(removed.stdout)["wires"].values()
+    assert result["ended"] == "interface_gone"
+    assert name not in kept()

@@ -1,5 +1,8 @@
 """Commands on testbeds: hosts on this machine, as network namespaces."""
 
+import os
+import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
@@ -11,15 +14,26 @@ from ethermeter.cli.help import group
 from ethermeter.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
-    from ethermeter.testbed import KeptTestbed, Wire
+    from ethermeter.testbed import KeptTestbed, NetworkBed, Testbed, Wire
+    from ethermeter.testbed.relay import SegmentCounts
 
 UP_EXAMPLES = """\
   ethermeter testbed up
   ethermeter testbed up --hosts 4 --layout switch --rate "10 Mb/s" --json
   ethermeter testbed up --wire relay --rate "10 Mb/s" --delay "50 us" --loss 0.01
-  ip netns exec em-1234-abcd-h1 ip address"""
+  ethermeter testbed up poisson-load --set 'stations.count=4'
+  ethermeter testbed exec em-1234-abcd 1 -- ping 10.77.0.2"""
+EXEC_EXAMPLES = """\
+  ethermeter testbed exec em-1234-abcd 1 -- ping 10.77.0.2
+  ethermeter testbed exec em-1234-abcd 2 -- iperf3 -s"""
 DOWN_EXAMPLES = "  ethermeter testbed down em-1234-abcd\n  ethermeter testbed down --all --json"
-SHOW_EXAMPLES = "  ethermeter testbed show\n  ethermeter testbed show --json"
+SHOW_EXAMPLES = (
+    "  ethermeter testbed show\n  ethermeter testbed show --json\n"
+    "  ethermeter testbed show em-1234-abcd --live"
+)
+COUNTED = ("frames", "octets", "collisions", "discarded", "dropped")
+REFRESH_S = 1.0
+"""Time between two looks at a segment."""
 
 app = group(
     "testbed",
@@ -27,8 +41,9 @@ app = group(
     {
         "Commands": {
             "up": "Make a testbed that exists until it is taken down.",
+            "exec": "Run a program on a host of a testbed.",
             "down": "Remove testbeds.",
-            "show": "List testbeds.",
+            "show": "List testbeds, or watch the segment of one.",
         }
     },
     examples=UP_EXAMPLES + "\n  ethermeter testbed show",
@@ -36,7 +51,17 @@ app = group(
 
 
 def up(
+    experiment: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[EXPERIMENT]",
+            show_default=False,
+            help="An experiment file of a segment, or the name of a shipped one: its first point "
+            "becomes hosts on an emulated medium.",
+        ),
+    ] = None,
     *,
+    overrides: options.Overrides = None,
     hosts: Annotated[int, typer.Option("--hosts", metavar="N", help="Number of hosts.")] = 2,
     layout: Annotated[
         Literal["pair", "switch"] | None,
@@ -90,6 +115,11 @@ def up(
     from ethermeter import testbed
     from ethermeter.cli.voice_values import refuse
 
+    if experiment is not None:
+        if (hosts, layout, rate, kind) != (2, None, None, "shaped"):
+            refuse("EXPERIMENT", experiment, "given without options of hosts and wires")
+        _tell_made(_segment_of(experiment, overrides, mtu), as_json=as_json)
+        return
     wire = None
     if rate is not None:
         wire = testbed.Wire(
@@ -105,15 +135,73 @@ def up(
         refuse("--rate", "not given", "a rate for relayed wires")
     of = layout or ("pair" if hosts == 2 else "switch")
     made = testbed.keep_testbed(hosts, layout=of, wires=wire, mtu=mtu)
+    _tell_made(made, as_json=as_json)
+
+
+def _segment_of(experiment: str, overrides: list[str] | None, mtu: int) -> "NetworkBed":
+    """Make the hosts of the first point of an experiment, on its segment."""
+    from ethermeter import api, testbed
+    from ethermeter.engines.live import segments
+    from ethermeter.faults import InputError
+    from ethermeter.nodes import is_segment
+
+    loaded = api.load(experiment, overrides=overrides or ())
+    trial = loaded.plan(replications=1).trials[0]
+    if not is_segment(trial.scenario):
+        raise InputError.of(experiment, "network", "given", "expected a file with [segment]")
+    segments.check(trial)
+    return testbed.keep_segment(segments.standing(trial.scenario), mtu=mtu)
+
+
+def _tell_made(made: "Testbed | NetworkBed", *, as_json: bool) -> None:
+    from ethermeter import testbed
+
     kept = testbed.kept()[made.name]
     if as_json:
         print_json({"name": made.name, **msgspec.to_builtins(kept)})
         return
     _print(made.name, kept)
     typer.echo(
-        f"on its first host: ip netns exec {made.hosts[0].namespace} COMMAND; "
+        f"on its first host: ethermeter testbed exec {made.name} 1 -- COMMAND; "
         f"to remove it: ethermeter testbed down {made.name}"
     )
+
+
+def execute(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The testbed, as `show` lists it.")],
+    host: Annotated[
+        str, typer.Argument(metavar="HOST", help="Its host: a number from 1, or its namespace.")
+    ],
+    command_line: Annotated[
+        list[str], typer.Argument(metavar="COMMAND...", help="The program and its arguments.")
+    ],
+) -> None:
+    """Run a program on a host of a testbed, with its output and its exit code."""
+    from ethermeter.cli.voice_values import refuse
+    from ethermeter.testbed import TestbedError
+
+    kept = _named(name)
+    hosts = {str(number): of for number, of in enumerate(kept.hosts, 1)}
+    hosts |= {of.namespace: of for of in kept.hosts}
+    if host not in hosts:
+        refuse("HOST", host, f"a number from 1 to {len(kept.hosts)}, or a namespace of {name}")
+    words = hosts[host].command(*command_line)
+    try:
+        os.execvp(words[0], words)
+    except OSError as error:
+        raise TestbedError(f"{words[0]}: {error.strerror}") from None
+
+
+def _named(name: str) -> "KeptTestbed":
+    """Return a testbed by its name."""
+    from ethermeter import testbed
+    from ethermeter.cli.voice_values import refuse
+
+    there = testbed.kept()
+    if name not in there:
+        listed = f"one of {', '.join(there)}" if there else "a testbed; there is none"
+        refuse("NAME", name, listed)
+    return there[name]
 
 
 def down(
@@ -158,18 +246,104 @@ def down(
     typer.echo("\n".join(f"{name}: removed" for name in removed) or "there is nothing to remove")
 
 
-def show(*, as_json: options.Json = False) -> None:
-    """List testbeds."""
+def show(
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[NAME]",
+            show_default=False,
+            help="One testbed, with the counters of its segment.",
+        ),
+    ] = None,
+    *,
+    live: Annotated[
+        bool,
+        typer.Option("--live", help="Watch the segment of a testbed, second by second."),
+    ] = False,
+    as_json: options.Json = False,
+) -> None:
+    """List testbeds, or watch the segment of one."""
     from ethermeter import testbed
+    from ethermeter.cli.voice_values import refuse
 
+    if name is not None:
+        _named(name)
+        control = testbed.control_of(name)
+        if control is None:
+            refuse("NAME", name, "a testbed with a segment or relayed wires")
+        if live and not as_json:
+            _watch(control)
+            return
+        with testbed.Control(control) as connection:
+            counted = connection.count()
+        if as_json:
+            print_json(msgspec.to_builtins(counted))
+            return
+        for segment in counted.segments:
+            _print_segment(segment, None)
+        return
+    if live:
+        refuse("--live", "given without NAME", "the name of a testbed with a segment")
     there = testbed.kept()
     if as_json:
         print_json([{"name": name, **msgspec.to_builtins(kept)} for name, kept in there.items()])
         return
     if not there:
         typer.echo("there is no testbed")
-    for name, kept in there.items():
-        _print(name, kept)
+    for each, kept in there.items():
+        _print(each, kept)
+
+
+def _watch(control: Path) -> None:
+    """Print a segment until Ctrl-C."""
+    from ethermeter import testbed
+
+    before: dict[int, SegmentCounts] = {}
+    while True:
+        with testbed.Control(control) as connection:
+            counted = connection.count()
+        for number, segment in enumerate(counted.segments):
+            if number in before:
+                typer.echo(time.strftime("%H:%M:%S"))
+                _print_segment(segment, before[number])
+            before[number] = segment
+        time.sleep(REFRESH_S)
+
+
+def _print_segment(now: "SegmentCounts", before: "SegmentCounts | None") -> None:
+    """Print what happened on a segment, since it began or since it was looked at before."""
+    zeros = [dict.fromkeys(COUNTED, 0)] * len(now.stations)
+    earlier = zeros if before is None else [msgspec.structs.asdict(of) for of in before.stations]
+    since_ns = 0 if before is None else before.over_ns
+    over_s = max(now.over_ns - since_ns, 1) / 1e9
+    rows, busy_s = [], 0.0
+    for number, (station, start) in enumerate(zip(now.stations, earlier, strict=True), 1):
+        counted = msgspec.structs.asdict(station)
+        done = {key: counted[key] - start[key] for key in COUNTED}
+        # A preamble of 8 octets goes before each frame (802.3-2022, 3.2.1 and 3.2.2).
+        station_s = (done["octets"] + 8 * done["frames"]) * 8 * now.bit_ps / 1e12
+        busy_s += station_s
+        per_frame = done["collisions"] / done["frames"] if done["frames"] else 0.0
+        rows.append(
+            [
+                str(number),
+                f"{station_s / over_s:.1%}",
+                f"{done['frames'] / over_s:.0f}",
+                f"{done['collisions'] / over_s:.0f}",
+                f"{per_frame:.2f}",
+                str(done["discarded"]),
+                str(done["dropped"]),
+            ]
+        )
+    print_table(
+        ["station", "utilisation", "frames/s", "collisions/s", "per frame", "given up", "dropped"],
+        rows,
+    )
+    late_us = (now.late_ns.p99 or 0.0) / 1e3
+    typer.echo(
+        f"all: {busy_s / over_s:.1%} of the medium over {over_s:.1f} s; frames came too late to be "
+        f"decided on: {now.violations}; to hosts late by at most {late_us:.0f} us (99%)"
+    )
 
 
 def _print(name: str, kept: "KeptTestbed") -> None:
@@ -212,5 +386,6 @@ def _read(option: str, text: str, what: Literal["rate", "size", "time"]) -> int:
 
 
 command(app, "up", examples=UP_EXAMPLES)(up)
+command(app, "exec", examples=EXEC_EXAMPLES)(execute)
 command(app, "down", examples=DOWN_EXAMPLES)(down)
 command(app, "show", examples=SHOW_EXAMPLES)(show)

@@ -7,8 +7,8 @@ killed processes are found by their records and removed by `remove_leftovers`.
 from ethermeter.testbed.build import Testbed, keep_testbed, make_testbed, reshape
 from ethermeter.testbed.commands import TestbedError
 from ethermeter.testbed.elements import Host, KeptTestbed, Layout, Wire, WireKind
-from ethermeter.testbed.network import Link, NetworkBed, Segment, make_network
-from ethermeter.testbed.record import kept, remove_kept, remove_leftovers
+from ethermeter.testbed.network import Link, NetworkBed, Segment, keep_segment, make_network
+from ethermeter.testbed.record import control_of, kept, remove_kept, remove_leftovers
 from ethermeter.testbed.relay import Control, Relay, SegmentTrial
 
 __all__ = [
@@ -25,6 +25,8 @@ __all__ = [
     "TestbedError",
     "Wire",
     "WireKind",
+    "control_of",
+    "keep_segment",
     "keep_testbed",
     "kept",
     "make_network",

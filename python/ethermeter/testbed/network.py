@@ -39,14 +39,20 @@ from ethermeter.testbed.build import (
 )
 from ethermeter.testbed.commands import batch, require, run
 from ethermeter.testbed.counters import Hop, Port
-from ethermeter.testbed.elements import Host, Wire
-from ethermeter.testbed.record import NAMESPACES, remove_leftovers
+from ethermeter.testbed.elements import Host, KeptTestbed, Wire
+from ethermeter.testbed.record import (
+    NAMESPACES,
+    Record,
+    remove_leftovers,
+    remove_namespaces,
+)
 from ethermeter.testbed.relay import (
     Relay,
     RelayedSegment,
     RelayedWire,
     RelayPlan,
     SegmentTrial,
+    start_to_stay,
 )
 
 CONTROL_INTERFACE = "ctl0"
@@ -151,14 +157,7 @@ def make_network(
         If it cannot be made, for example without root.
 
     """
-    _check(hosts, switches, links, mtu)
-    require("ip", "tc", "ethtool")
-    remove_leftovers()
-    suffixes = [f"h{number}" for number in range(1, len(hosts) + 1)] + [
-        f"s{number}" for number in range(1, len(switches) + 1)
-    ]
-    has_relay = bool(segments) or any(map(_is_relayed, links))
-    suffixes += ["wires"] * has_relay + ["control"]
+    suffixes = _suffixes(hosts, switches, links, segments, mtu)
     with recorded(suffixes) as record:
         namespaces = [f"{record.name}-{suffix}" for suffix in suffixes]
         batch(None, [f"netns add {namespace}" for namespace in namespaces])
@@ -173,6 +172,55 @@ def make_network(
             await_carrier(namespace)
         with started(record, plan) as relay:
             yield replace(made, relay=relay)
+
+
+def keep_segment(segment: Segment, *, mtu: int = 1500) -> NetworkBed:
+    """Make hosts on a shared segment that outlive this process, until `remove_kept`.
+
+    Raises
+    ------
+    InputError, TestbedError
+        As `make_network`.
+
+    """
+    hosts, segments = segment.stations, (segment,)
+    suffixes = _suffixes(hosts, (), (), segments, mtu)
+    record = Record.make(suffixes)
+    namespaces = [f"{record.name}-{suffix}" for suffix in suffixes]
+    try:
+        batch(None, [f"netns add {namespace}" for namespace in namespaces])
+        made, plan = _make(record.name, hosts, (), (), segments, mtu)
+        for namespace in namespaces:
+            await_carrier(namespace)
+        assert plan is not None, "a segment has a relay"
+        start_to_stay(wires_namespace(record.name), plan, record.control, record.wires)
+        wires = (segment.shaper,) * len(hosts)
+        record.keep(KeptTestbed("segment", mtu, tuple(made.hosts.values()), wires))
+    except BaseException:
+        remove_namespaces(namespaces)
+        record.close()
+        raise
+    return made
+
+
+def _suffixes(
+    hosts: Sequence[str],
+    switches: Sequence[str],
+    links: Sequence[Link],
+    segments: Sequence[Segment],
+    mtu: int,
+) -> list[str]:
+    """Return the names of a network's namespaces after its own name, once it can be made."""
+    _check(hosts, switches, links, mtu)
+    require("ip", "tc", "ethtool")
+    remove_leftovers()
+    has_relay = bool(segments) or any(map(_is_relayed, links))
+    return [
+        *(f"h{number}" for number in range(1, len(hosts) + 1)),
+        *(f"s{number}" for number in range(1, len(switches) + 1)),
+        *["wires"] * has_relay,
+        "control",
+    ]
 
 
 def _is_relayed(link: Link) -> bool:

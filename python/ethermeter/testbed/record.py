@@ -160,6 +160,12 @@ def kept(records: Path = RECORDS) -> dict[str, KeptTestbed]:
     return found
 
 
+def control_of(name: str, records: Path = RECORDS) -> Path | None:
+    """Return the socket on which the relay of a testbed listens; None if it has none."""
+    path = records / f"{name}.control"
+    return path if path.exists() else None
+
+
 def remove_kept(name: str, records: Path = RECORDS) -> RelayResult | None:
     """Remove a testbed that outlives its maker; raise `KeyError` if there is none of that name.
 

@@ -18,14 +18,23 @@ from ethermeter.nodes import is_segment
 from ethermeter.scenario import (
     CoderArrivals,
     ConstantTimes,
+    FixedLengths,
     Host,
     Kind,
     Node,
+    PoissonArrivals,
     SaturatedArrivals,
     Scenario,
 )
-from ethermeter.stations import constants_of, groups_of, lengths_of, medium_of, tag_of
-from ethermeter.testbed import Control, NetworkBed, SegmentTrial
+from ethermeter.stations import (
+    constants_of,
+    groups_of,
+    lengths_of,
+    medium_of,
+    station_count,
+    tag_of,
+)
+from ethermeter.testbed import Control, NetworkBed, Segment, SegmentTrial, Wire
 from ethermeter.testbed.network import OFFSET_NS
 from ethermeter.trial import RAW_FRAMES, Live, Trial, core_trial
 
@@ -33,6 +42,11 @@ LISTENER = "listener"
 """Host that receives the frames of a station that is alone."""
 SLOW_HOST_NS = 10_000_000
 """Time within which a host sends again after it was told that its frames have left."""
+USUAL_QUEUE = 64
+"""Frames that a card has room for whose queue the file does not limit."""
+SHORTEST_BITS = 512
+LONGEST_PS = 10**16
+"""Longest trial; a medium goes on after it."""
 MOST_CREDIT = 4096
 """Frames that a sender may have between its call and the end of their transmission."""
 
@@ -90,6 +104,42 @@ def segment_trial(trial: Trial) -> SegmentTrial:
     text = core_trial(trial.scenario, id=trial.id, seed=trial.seed)
     listener = 1 if len(credit) == 1 else None
     return SegmentTrial(Raw(text.encode()), tuple(credit), listener=listener)
+
+
+def standing(scenario: Scenario) -> Segment:
+    """Return the segment of a scenario for programs of any kind, with nothing to do of its own.
+
+    Each host has a shaper of the medium's rate before its card, and the card room for the queue of
+    the file, or for `USUAL_QUEUE` frames.
+    """
+    medium = medium_of(scenario)
+    flows = tuple(
+        structs.replace(
+            flow,
+            arrivals=PoissonArrivals(mean_ps=1e15),
+            frames=FixedLengths(bits=SHORTEST_BITS),
+            queue_frames=flow.queue_frames or USUAL_QUEUE,
+            service=ConstantTimes(ps=0),
+            generator=None,
+            codec=None,
+        )
+        for flow in scenario.flows
+    )
+    phases = structs.replace(
+        scenario.phases,
+        begin_ps=0,
+        stop_ps=LONGEST_PS,
+        measure_from_ps=0,
+        measure_to_ps=LONGEST_PS,
+        end_ps=LONGEST_PS,
+        spread_ps=0,
+    )
+    made = structs.replace(scenario, flows=flows, phases=phases)
+    names = [f"station-{number}" for number in range(1, station_count(scenario) + 1)]
+    wire = Wire(10**12 // medium.bit_ps)
+    return Segment(
+        tuple(names), SegmentTrial(Raw(core_trial(made, id="standing").encode())), shaper=wire
+    )
 
 
 def check(trial: Trial) -> None:
