@@ -10,6 +10,7 @@
 //! is counted as late.
 
 use crate::frames::Frames;
+use crate::recorder::Recorder;
 use ethermeter_simulator::mac::csma_cd::Retry;
 use ethermeter_simulator::plca::hosts::Hosts;
 use ethermeter_simulator::segment::compiled::{CompiledSegment, NEVER};
@@ -130,6 +131,8 @@ pub(crate) struct Cards<'s> {
     counters: Counters,
     /// Where every frame that was sent goes besides, without being a station.
     pub listener: Option<u32>,
+    /// What keeps attempts for a capture; usually nothing does.
+    pub recorder: Option<Recorder>,
 }
 
 impl Held {
@@ -272,6 +275,7 @@ impl<'s> Cards<'s> {
             finished: Vec::new(),
             counters: Counters::new(segment, tracing),
             listener: None,
+            recorder: None,
         }
     }
 
@@ -328,6 +332,13 @@ impl<'s> Cards<'s> {
         self.counters.close(self.segment, &held, &supplied)
     }
 
+    /// An attempt has ended, of which a capture may want the frame.
+    fn hold_for_capture(&mut self, station: u32, start: i64, frame: u32) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.hold(station, start, frame, &mut self.frames);
+        }
+    }
+
     fn attempt(&self, station: u32, held: Held, start: i64, end: i64) -> Attempt {
         Attempt {
             station,
@@ -377,6 +388,7 @@ impl Hosts for Cards<'_> {
         totals.frames += 1;
         totals.octets += attempt.bits / 8;
         let frame = held.waiting.frame;
+        self.hold_for_capture(station, start, frame);
         let left = self.stations() - 1;
         if left > 0 {
             self.frames.hold(frame);
@@ -399,6 +411,7 @@ impl Hosts for Cards<'_> {
         held.since_handover += 1;
         let held = *held;
         self.each[station as usize].totals.collisions += 1;
+        self.hold_for_capture(station, start, held.waiting.frame);
         let attempt = |ending| Attempt { ending, late, ..self.attempt(station, held, start, end) };
         let card = &self.each[station as usize];
         if !is_fatal && card.retry.is_allowed(held.since_handover) {
@@ -437,9 +450,15 @@ impl Hosts for Cards<'_> {
 
     fn record(&mut self, attempt: &Attempt) {
         self.counters.record(attempt);
+        if let Some(recorder) = &mut self.recorder {
+            recorder.record(attempt, self.segment, &mut self.frames);
+        }
     }
 
     fn record_logical(&mut self, attempt: &Attempt) {
         self.counters.record_logical(attempt);
+        if let Some(recorder) = &mut self.recorder {
+            recorder.record_logical(attempt, self.segment, &mut self.frames);
+        }
     }
 }

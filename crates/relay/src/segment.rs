@@ -12,6 +12,7 @@
 //! a constant `offset` after their times, a propagation delay that is declared.
 
 use crate::account::quantiles_ns;
+use crate::capture::Capture;
 use crate::ends::{self, Ring};
 use crate::medium::Medium;
 use crate::plan::{Segment as Plan, SegmentTrial};
@@ -21,6 +22,7 @@ use ethermeter_live::wire::credit::CreditNote;
 use ethermeter_live::{Error, HostTime, Timeline};
 use ethermeter_simulator::plca::compiled::CompiledBus;
 use ethermeter_traffic::Histogram;
+use ethermeter_trial::Counts;
 use serde::Serialize;
 use serde_json::{json, Value};
 use socket2::Socket;
@@ -36,6 +38,8 @@ pub(crate) struct Ports {
     offset_ns: u64,
     lag_ns: u64,
     longest_octets: u32,
+    /// What is captured of the segment, whatever trial runs on it.
+    pub capture: Option<Capture>,
 }
 
 /// Frames that did not reach the medium or a host, by cause.
@@ -79,7 +83,7 @@ impl Ports {
         }
         let names = plan.ends.clone();
         let (offset_ns, lag_ns) = (plan.offset_ns, plan.lag_ns);
-        Ok(Self { names, sockets, rings, offset_ns, lag_ns, longest_octets })
+        Ok(Self { names, sockets, rings, offset_ns, lag_ns, longest_octets, capture: None })
     }
 }
 
@@ -147,7 +151,26 @@ impl<'b> Segment<'b> {
         }
         let until_ns = known_ns.saturating_sub(self.lag_ns).saturating_sub(self.began_ns);
         self.medium.advance(until_ns * PS_PER_NS);
+        if ports.capture.is_some() {
+            self.capture(ports);
+        }
         is_all_taken
+    }
+
+    /// Begin, go on with or end the capture of the segment.
+    fn capture(&mut self, ports: &mut Ports) {
+        let Some(capture) = &mut ports.capture else { return };
+        match self.medium.recorder() {
+            Some(recorder) => capture.exchange(&mut recorder.buffer, HostTime.now_ns()),
+            None => drop(self.medium.record(capture.recorder(self.began_ns))),
+        }
+        if capture.is_over() {
+            if let Some(recorder) = self.medium.record(None) {
+                capture.take_back(recorder);
+            }
+            let ended = ports.capture.take();
+            drop(ended.map(Capture::end));
+        }
     }
 
     /// Tell hosts how many of their frames have left their cards.
@@ -217,12 +240,14 @@ impl<'b> Segment<'b> {
             .map(|station| {
                 let mut totals = json!(self.medium.station(station).0);
                 totals["interface"] = json!(ports.names[station as usize]);
+                totals["plca"] = json!(self.medium.turns(station));
                 totals
             })
             .collect();
         Ok(json!({
             "stations": stations,
             "bit_ps": self.bit_ps,
+            "cycles": self.medium.cycles(),
             "over_ns": HostTime.now_ns().saturating_sub(self.began_ns),
             "worked_ns": worked_ns() - self.worked_ns,
             "offset_ns": self.offset_ns,
@@ -235,10 +260,19 @@ impl<'b> Segment<'b> {
         }))
     }
 
+    /// End its medium; returns what was counted of the trial.
+    pub fn leave(self, ports: &mut Ports) -> Counts {
+        let (counts, _, recorder) = self.medium.finish_recorded();
+        if let (Some(recorder), Some(capture)) = (recorder, &mut ports.capture) {
+            capture.take_back(recorder);
+        }
+        counts
+    }
+
     /// What happened, with the counts of the trial as a simulation has them, as text.
-    pub fn finish(mut self, ports: &Ports) -> Result<Value, Error> {
+    pub fn finish(mut self, ports: &mut Ports) -> Result<Value, Error> {
         let mut counted = self.counted(ports)?;
-        let (counts, _) = self.medium.finish();
+        let counts = self.leave(ports);
         counted["counts"] = json!(serde_json::to_string(&counts).expect("counts are JSON"));
         Ok(counted)
     }

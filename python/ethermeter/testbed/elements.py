@@ -60,3 +60,7 @@ class KeptTestbed:
     hosts: tuple[Host, ...]
     wires: tuple[Wire | None, ...]
     """The wire of each host; None if unshaped."""
+    names: tuple[str, ...] = ()
+    """Names of the hosts in their experiment; empty without one."""
+    segments: tuple[tuple[str, ...], ...] = ()
+    """Names of the stations of each shared segment."""

@@ -195,7 +195,11 @@ def keep_segment(segment: Segment, *, mtu: int = 1500) -> NetworkBed:
         assert plan is not None, "a segment has a relay"
         start_to_stay(wires_namespace(record.name), plan, record.control, record.wires)
         wires = (segment.shaper,) * len(hosts)
-        record.keep(KeptTestbed("segment", mtu, tuple(made.hosts.values()), wires))
+        stations = tuple(segment.stations for segment in segments)
+        kept = KeptTestbed(
+            "segment", mtu, tuple(made.hosts.values()), wires, tuple(made.hosts), stations
+        )
+        record.keep(kept)
     except BaseException:
         remove_namespaces(namespaces)
         record.close()

@@ -22,10 +22,10 @@ use ethermeter_traffic::{Purpose, Stream};
 use ethermeter_trial::counts::PlcaCounts;
 use ethermeter_trial::{Counts, Phases};
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 
-/// Attempts after which a bus within a network sums them up.
-const MOST_KEPT: usize = 4096;
+/// Attempts and signals after which a bus that is stepped sums up what has ended.
+const MOST_KEPT: usize = 256;
 
 /// A frame under way in MAC, delay line or line.
 #[derive(Clone, Copy, Debug)]
@@ -75,8 +75,11 @@ pub struct Machine<'w, H> {
     serial: u64,
     pub(super) nodes: Vec<Node>,
     pub(super) damage: Vec<Stream>,
-    /// Whether a frame, by its number, is damaged.
-    damaged: Vec<bool>,
+    /// Whether a frame is damaged, by its number less that of the first one that is kept.
+    damaged: VecDeque<bool>,
+    first_kept: u32,
+    /// Attempts and signals at which they are summed up next.
+    sum_up_at: usize,
     pub(super) attempts: Vec<(Attempt, u32)>,
     logical: Vec<Attempt>,
     pub(super) signals: Vec<Signal>,
@@ -199,7 +202,9 @@ impl<'w, H: Hosts> Machine<'w, H> {
             serial: 0,
             nodes: (0..count).map(node).collect(),
             damage: (0..count).map(|station| stream(station, Purpose::Loss)).collect(),
-            damaged: Vec::new(),
+            damaged: VecDeque::new(),
+            first_kept: 0,
+            sum_up_at: MOST_KEPT,
             attempts: Vec::new(),
             logical: Vec::new(),
             signals: Vec::new(),
@@ -215,6 +220,18 @@ impl<'w, H: Hosts> Machine<'w, H> {
         machine
     }
 
+    /// Cycles of the measured window so far: from a beacon to the next one.
+    pub fn cycles(&self) -> u64 {
+        self.counters.cycles()
+    }
+
+    /// Whether the PLCA status of a node is OK, and its own opportunities in the measured window so
+    /// far: used, yielded, missed.
+    pub fn turns_of(&self, station: u32) -> (bool, [u64; 3]) {
+        let is_ok = self.nodes[station as usize].sublayer.is_ok();
+        (is_ok, self.counters.opportunities_of(station as usize))
+    }
+
     /// When its next event is.
     pub fn next_at(&self) -> Option<i64> {
         self.queue.peek().map(|Reverse(entry)| entry.at)
@@ -222,11 +239,10 @@ impl<'w, H: Hosts> Machine<'w, H> {
 
     /// Take its next event.
     pub fn step(&mut self) {
-        if let Some((now, event)) = self.next() {
-            self.handle(now, event);
-        }
-        if self.attempts.len() >= MOST_KEPT && self.is_quiet() {
-            self.sum_up();
+        let Some((now, event)) = self.next() else { return };
+        self.handle(now, event);
+        if self.attempts.len() + self.logical.len() + self.signals.len() >= self.sum_up_at {
+            self.sum_up_until(now);
         }
     }
 
@@ -452,7 +468,9 @@ impl<'w, H: Hosts> Machine<'w, H> {
         let before = node.symbol;
         let symbol = match (output, before) {
             (Sending::Data, Symbol::Data(_)) => before,
-            (Sending::Data, _) => Symbol::Data(small(self.damaged.len())),
+            (Sending::Data, _) => {
+                Symbol::Data(self.first_kept.wrapping_add(small(self.damaged.len())))
+            }
             (Sending::Beacon, _) => Symbol::Beacon,
             (Sending::Commit | Sending::Nothing, Symbol::Data(_))
                 if self.plca.end_delimiter > 0 =>
@@ -523,7 +541,8 @@ impl<'w, H: Hosts> Machine<'w, H> {
         if station == from {
             node.own_carrier = node.symbol != Symbol::Silence;
         } else if let Symbol::Data(number) = node.heard.hear(from, symbol) {
-            let is_right = !self.damaged[number as usize] && !node.has.1;
+            let is_right =
+                !self.damaged[number.wrapping_sub(self.first_kept) as usize] && !node.has.1;
             self.hosts.receive(station, number, now, is_right);
         }
         self.damage_overlapping(station);
@@ -539,7 +558,7 @@ impl<'w, H: Hosts> Machine<'w, H> {
         }
         for &symbol in node.heard.symbols().iter().chain(&own) {
             if let Symbol::Data(number) = symbol {
-                self.damaged[number as usize] = true;
+                self.damaged[number.wrapping_sub(self.first_kept) as usize] = true;
             }
         }
     }
@@ -550,7 +569,7 @@ impl<'w, H: Hosts> Machine<'w, H> {
         // A frame whose begin was held back when the node fell back is sent without it.
         let is_whole = node.sublayer.is_transmitting() || frame.mac.start == now;
         frame.on_line = Some((number, now));
-        self.damaged.push(!is_whole);
+        self.damaged.push_back(!is_whole);
         self.on_line += 1;
     }
 
@@ -572,7 +591,7 @@ impl<'w, H: Hosts> Machine<'w, H> {
             node.sent_in_opportunity += u32::from(node.sublayer.takes_turns());
             let is_burst = node.sent_in_opportunity > 1;
             self.counters.deliver(station as usize, &attempt, first, is_burst);
-            self.damaged[number as usize] |=
+            self.damaged[number.wrapping_sub(self.first_kept) as usize] |=
                 self.plca.damages(attempt.bits, &mut self.damage[station as usize]);
         } else {
             self.back_off_or_give_up(station, &attempt);
@@ -603,23 +622,56 @@ impl<'w, H: Hosts> Machine<'w, H> {
         }
     }
 
-    /// Sum up what has ended. Nothing that begins later may have begun before its end.
+    /// Sum up what has ended and been heard by all nodes at `now`, as far as nothing that began
+    /// earlier is still under way.
+    pub fn sum_up_until(&mut self, now: i64) {
+        let is_sending = |node: &&Node| node.symbol != Symbol::Silence;
+        let under_way = self.nodes.iter().filter(is_sending).map(|node| node.since).min();
+        let bus = self.plca;
+        let heard =
+            now - self.medium.max_delay - bus.transmit - bus.carrier_on.max(bus.carrier_off);
+        let begun = under_way.unwrap_or(now);
+        self.signals.sort_unstable();
+        let ended = self.signals.partition_point(|signal| signal.start < begun);
+        self.attempts.sort_by_key(|(a, _)| (a.start, a.station));
+        let is_over = |(a, _): &(Attempt, u32)| a.start < begun && a.end < heard;
+        let over = self.attempts.iter().take_while(|attempt| is_over(attempt)).count();
+        self.record(ended, over);
+        // Numbers rise with the time at which frames begin.
+        let on_line = |node: &Node| node.under_way.and_then(|frame| frame.on_line).map(|(n, _)| n);
+        let kept = self.attempts.iter().map(|&(_, number)| number);
+        let kept = kept.chain(self.nodes.iter().filter_map(on_line));
+        let kept = kept.map(|number| number.wrapping_sub(self.first_kept)).min();
+        let gone = kept.map_or(self.damaged.len(), |number| number as usize);
+        self.damaged.drain(..gone);
+        self.first_kept = self.first_kept.wrapping_add(small(gone));
+        self.sum_up_at = MOST_KEPT + self.attempts.len() + self.signals.len();
+    }
+
+    /// Sum up everything. Nothing that begins later may have begun before its end.
     pub(super) fn sum_up(&mut self) {
         self.signals.sort_unstable();
-        for signal in self.signals.drain(..) {
+        self.attempts.sort_by_key(|(a, _)| (a.start, a.station));
+        self.record(self.signals.len(), self.attempts.len());
+        self.first_kept = self.first_kept.wrapping_add(small(self.damaged.len()));
+        self.damaged.clear();
+        self.sum_up_at = MOST_KEPT;
+    }
+
+    /// Record the first signals and attempts, and all logical collisions.
+    fn record(&mut self, signals: usize, attempts: usize) {
+        for signal in self.signals.drain(..signals) {
             self.line.record(signal);
         }
-        for (attempt, number) in &mut self.attempts {
-            attempt.damaged = attempt.ending == Ending::Delivered && self.damaged[*number as usize];
-        }
-        self.attempts.sort_by_key(|(a, _)| (a.start, a.station));
-        for (attempt, _) in self.attempts.drain(..) {
+        for (mut attempt, number) in self.attempts.drain(..attempts) {
+            let is_delivered = attempt.ending == Ending::Delivered;
+            let number = number.wrapping_sub(self.first_kept) as usize;
+            attempt.damaged = is_delivered && self.damaged[number];
             self.hosts.record(&attempt);
         }
         for attempt in self.logical.drain(..) {
             self.hosts.record_logical(&attempt);
         }
-        self.damaged.clear();
     }
 
     /// Its hosts, channel time as of [`ethermeter_trial::counts::MediumCounts`], and what was

@@ -15,7 +15,7 @@ from pathlib import Path
 from msgspec import structs
 
 from ethermeter.engines.live.laboratory import Credentials, Laboratory, Station
-from ethermeter.engines.live.recording import Tap
+from ethermeter.engines.live.recording import MEDIUM, MediumTap, Tap
 from ethermeter.engines.live.segments import host_names, segment_trial
 from ethermeter.faults import Fault, InputError
 from ethermeter.nodes import Settings, hosts_in, is_segment, kind_of
@@ -125,7 +125,7 @@ class Bench:
 
     laboratory: Laboratory
     agents: list[Agent] = field(default_factory=list)
-    taps: dict[str, Tap] = field(default_factory=dict)
+    taps: dict[str, Tap | MediumTap] = field(default_factory=dict)
     """Interface at which the frames of each host are recorded."""
 
     def revive(self) -> None:
@@ -256,10 +256,12 @@ def _in_hosts(bed: NetworkBed, *, ip: int, has_wires: bool) -> Iterator[Bench]:
             has_wires=has_wires,
             bed=bed,
         )
-        taps = {
+        taps: dict[str, Tap | MediumTap] = {
             name: Tap(host.interface, NAMESPACES / host.namespace)
             for name, host in bed.hosts.items()
         }
+        if bed.relay is not None and bed.segments:
+            taps[MEDIUM] = MediumTap(bed.relay.control, bed.segments[0].stations)
         yield Bench(laboratory, agents, taps)
 
 
