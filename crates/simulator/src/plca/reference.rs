@@ -252,6 +252,7 @@ impl<'w, H: Hosts> Machine<'w, H> {
     }
 
     /// Whether nothing is on the line or on its way to a station.
+    #[cfg(test)]
     pub(super) fn is_quiet(&self) -> bool {
         let is_silent = |node: &Node| node.symbol == Symbol::Silence && node.heard.signals() == 0;
         let is_heard = |entry: &Reverse<Entry>| matches!(entry.0.event, Event::Hear { .. });
