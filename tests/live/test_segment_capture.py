@@ -1,5 +1,6 @@
 """Captures of emulated segments: every frame and every collision that the relay counted."""
 
+import itertools
 import json
 import os
 import pty
@@ -51,9 +52,7 @@ COLLISION = re.compile(
 LOGICAL = re.compile(r"logical collision of station \d+, attempt \d+, nothing on the line")
 
 
-def written(
-    folder: Path, *, segment: str = COAX, count: int = 4, frames: str = "256 B"
-) -> Path:
+def written(folder: Path, *, segment: str = COAX, count: int = 4, frames: str = "256 B") -> Path:
     path = folder / "segment.toml"
     path.write_text(FILE.format(segment=segment, count=count, frames=frames), encoding="utf-8")
     return path
@@ -98,6 +97,17 @@ def marks(tshark: str, path: Path) -> tuple[Counter[str], Counter[str], list[str
             frames[interface] += 1
             assert is_wrong in {"0", "False"}
     return frames, collisions, comments
+
+
+def deliveries(tshark: str, path: Path) -> list[tuple[int, int]]:
+    """Starts in ns and octets of the frames that were sent."""
+    shown = ["-Y", 'not frame.comment contains "collision"', "-T", "fields"]
+    fields = ["-e", "frame.time_epoch", "-e", "frame.len"]
+    done = subprocess.run(
+        [tshark, "-n", "-r", path, *shown, *fields], check=True, capture_output=True, text=True
+    )
+    lines = (line.split() for line in done.stdout.splitlines())
+    return [(int(at.replace(".", "")), int(octets)) for at, octets in lines]
 
 
 def packets(path: Path) -> int:
@@ -145,8 +155,7 @@ def test_a_standing_segment_is_captured_with_all_frames_and_collisions(segment, 
     names = [f"station-{number}" for number in range(1, 5)]
     expected = {
         key: {
-            name: now[key] - then[key]
-            for name, then, now in zip(names, before, after, strict=True)
+            name: now[key] - then[key] for name, then, now in zip(names, before, after, strict=True)
         }
         for key in ("frames", "collisions")
     }
@@ -162,20 +171,11 @@ def test_a_standing_segment_is_captured_with_all_frames_and_collisions(segment, 
     found = json.loads(explained.stdout)
     assert (found["packets"], found["damaged"]) == (sum(frames.values()), account["collisions"])
     assert "earlier than one before" not in explained.stderr
-    # A frame is on the medium when nothing else is: from its start, for its length.
-    times = subprocess.run(
-        [tshark, "-n", "-r", out, "-Y", "!frame.comment contains collision", "-T", "fields"]
-        + ["-e", "frame.time_epoch", "-e", "frame.len"],
-        check=True,
-        capture_output=True,
-        text=True,
-    ).stdout.split()
-    starts = [round(float(text.partition(".")[2]) + int(text.partition(".")[0]) % 1000 * 1e9)
-              for text in times[::2]]
-    for start, octets, following in zip(starts, times[1::2], starts[1:], strict=False):
-        # Preamble, frame and check sequence, at 100 ns a bit, then the gap of 96 bits, which other
-        # stations count from when they hear the end of the frame.
-        assert following >= start + (8 + int(octets) + 4) * 800 + 9600 or following < start
+    # Preamble, frame and check sequence take 100 ns a bit, and a gap of 96 bits follows; stations
+    # count it from when they hear the end, so that it is no shorter.
+    sent = deliveries(tshark, out)
+    for (start_ns, octets), (following_ns, _) in itertools.pairwise(sent):
+        assert following_ns >= start_ns + (8 + octets + 4) * 800 + 9600
 
 
 @pytest.mark.parametrize("medium", [COAX, LONG, T1S])

@@ -125,7 +125,7 @@ class Bench:
 
     laboratory: Laboratory
     agents: list[Agent] = field(default_factory=list)
-    taps: dict[str, Tap | MediumTap] = field(default_factory=dict)
+    taps: Mapping[str, Tap | MediumTap] = field(default_factory=dict)
     """Interface at which the frames of each host are recorded."""
 
     def revive(self) -> None:
