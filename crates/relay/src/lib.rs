@@ -1,8 +1,8 @@
 //! Wires of a given rate between interfaces: what comes in at one end leaves at the other when an
 //! Ethernet of that rate would have delivered it. And shared segments between interfaces.
 //!
-//! Time and chance are arguments but in `run`, `segment` and `ends`. Nothing is forwarded but
-//! between the ends of a wire or of a segment, and nothing is allocated for each frame.
+//! Time and chance are arguments but in `run`, `segment`, `capture` and `ends`. Nothing is forwarded
+//! but between the ends of a wire or of a segment, and nothing is allocated for each frame.
 //!
 //! - [`plan`]: what wires there are to be, and what is wrong with it.
 //! - [`direction`]: one direction of a wire: when a frame leaves, and whether it does.
