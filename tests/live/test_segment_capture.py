@@ -1,5 +1,6 @@
 """Captures of emulated segments: every frame and every collision that the relay counted."""
 
+import fcntl
 import itertools
 import json
 import os
@@ -7,8 +8,10 @@ import pty
 import re
 import shutil
 import signal
+import struct
 import subprocess
 import sys
+import termios
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -246,7 +249,7 @@ def test_a_capture_that_is_killed_ends_and_another_may_begin(segment, tmp_path):
     [
         (("em-1-abcd", "--out", "x"), "NAME = em-1-abcd"),
         (("NAME", "--out", "no/such/x"), "--out = no/such/x"),
-        (("NAME", "--out", "."), "expected a file, not a directory"),
+        (("NAME", "--out", "."), "--out = .: "),
         (("NAME", "--out", "x", "--for", "10 m"), "--for = 10 m"),
         (("NAME", "--out", "x", "--segment", "2"), "--segment = 2"),
         (("NAME", "--out", "-", "--json"), "--json"),
@@ -298,8 +301,14 @@ def test_a_view_is_refreshed_in_place_on_a_terminal(tmp_path):
     name = json.loads(call(real("testbed", "up", path, "--json")).stdout)["name"]
     try:
         main, side = pty.openpty()
+        fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 120, 0, 0))
+        # These would be taken for the size of the terminal.
+        environment = {key: of for key, of in os.environ.items() if key not in ("COLUMNS", "LINES")}
         viewed = subprocess.Popen(
-            real("testbed", "show", name, "--live"), stdout=side, stderr=subprocess.PIPE
+            real("testbed", "show", name, "--live"),
+            stdout=side,
+            stderr=subprocess.PIPE,
+            env=environment,
         )
         os.close(side)
         try:
@@ -314,8 +323,8 @@ def test_a_view_is_refreshed_in_place_on_a_terminal(tmp_path):
         remove_kept(name)
     assert viewed.returncode == 130
     text = shown.decode()
-    # Time, head, four stations and the sum, each time in place of the time before.
-    assert text.count("\x1b[7F\x1b[J") == 2
+    # Time, head, four stations and two lines of all, each time in place of the time before.
+    assert text.count("\x1b[8F\x1b[J") == 2
     assert text.count("PLCA") == 3
     (used, yielded) = re.findall(r"station-2 .* OK +(\d+) +(\d+) +\d+", text)[-1]
     # Nothing is sent: each cycle is a beacon of 20 bits and four opportunities of 32, at 10 Mb/s,

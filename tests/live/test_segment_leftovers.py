@@ -212,7 +212,7 @@ def test_no_frame_and_no_interface_of_a_segment_is_outside_its_testbed(tmp_path,
         inside = sum(len(links(path.name)) for path in NAMESPACES.glob(f"{name}-*"))
         assert inside == 2 * len(hosts) + 2 * len(hosts)  # both ends: to the segment and to control
         # A broadcast that reaches the segment, and addresses beyond it, which no host can reach.
-        ping = ["ping", "-q", "-c", "3", "-i", "0.2", "-b", "10.77.255.255"]
+        ping = ["ping", "-q", "-c", "3", "-i", "0.2", "-b", "10.77.0.255"]
         subprocess.run(hosts[0].command(*ping), check=False, capture_output=True)
         beyond = subprocess.run(
             hosts[0].command("ping", "-c", "1", "-W", "1", "192.0.2.1"),

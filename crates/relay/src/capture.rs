@@ -68,6 +68,7 @@ pub(crate) struct Capture {
 
 impl Options {
     /// What cannot be, of a segment with so many interfaces.
+    #[must_use]
     pub fn fault(&self, ends: usize) -> Option<String> {
         if self.names.len() > ends || self.names.is_empty() {
             return Some(format!("names: must be 1 to {ends}, got {}", self.names.len()));

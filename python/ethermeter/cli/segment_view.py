@@ -109,8 +109,8 @@ def _segment_lines(
     late_us = (now.late_ns.p99 or 0.0) / 1e3
     return [
         *found,
-        f"{summary}; frames that came too late to be decided on: {now.violations}; to hosts late "
-        f"by at most {late_us:.0f} us (99%)",
+        summary,
+        f"decided on too late: {now.violations} frames; late to hosts: {late_us:.0f} us (99%)",
     ]
 
 
@@ -146,8 +146,12 @@ class _Screen:
         columns, rows = shutil.get_terminal_size()
         room = rows - 1
         if len(lines) > room:
-            # The last line sums up.
-            lines = [*lines[: room - 2], f"… {len(lines) - room + 1} more lines", lines[-1]]
+            # The last two lines sum up.
+            lines = [
+                *lines[: max(room - 3, 0)],
+                f"… {len(lines) - room + 1} more lines",
+                *lines[-2:],
+            ]
         # To the first line of before, and from there on nothing.
         back = f"\x1b[{self._shown}F\x1b[J" if self._shown else ""
         sys.stdout.write(back + "".join(f"{line[: columns - 1]}\n" for line in lines))
