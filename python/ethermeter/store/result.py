@@ -490,6 +490,13 @@ class Result(Table, frozen=True):
     unread: str = ""
     segment: SegmentCounts | None = None
     """What the emulated medium counted, of a segment."""
+    media: Mapping[str, SegmentCounts] = {}
+    """What emulated media of a network counted, by their names."""
+
+    @property
+    def emulated(self) -> tuple[SegmentCounts, ...]:
+        """What all emulated media counted."""
+        return (*self.media.values(), *([] if self.segment is None else [self.segment]))
 
     @property
     def window_s(self) -> float:

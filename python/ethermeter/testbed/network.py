@@ -9,7 +9,7 @@ in the experiment, except for the queue sizes of switches. Only relayed wires ha
 delays.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -40,6 +40,7 @@ from ethermeter.testbed.build import (
 from ethermeter.testbed.commands import batch, require, run
 from ethermeter.testbed.counters import Hop, Port
 from ethermeter.testbed.elements import Host, KeptTestbed, Wire
+from ethermeter.testbed.forwarding import Lead, fill_table
 from ethermeter.testbed.record import (
     NAMESPACES,
     Record,
@@ -128,6 +129,7 @@ def make_network(
     segments: Sequence[Segment] = (),
     mtu: int = 1500,
     ages_s: Mapping[str, float] | None = None,
+    known: Collection[str] = (),
     sack: bool | None = None,
 ) -> Iterator[NetworkBed]:
     """Make a network, and remove it at the end in any case.
@@ -146,6 +148,8 @@ def make_network(
         Octets of the longest IP packet.
     ages_s
         Ageing time of the address table in s, by the name of the switch; 300 s for other switches.
+    known
+        Switches that know the addresses of all hosts from the start.
     sack
         Whether TCP of the hosts uses selective acknowledgements; the kernel's default if None.
 
@@ -161,7 +165,7 @@ def make_network(
     with recorded(suffixes) as record:
         namespaces = [f"{record.name}-{suffix}" for suffix in suffixes]
         batch(None, [f"netns add {namespace}" for namespace in namespaces])
-        made, plan = _make(record.name, hosts, switches, links, segments, mtu)
+        made, plan = _make(record.name, hosts, switches, links, segments, mtu, known)
         switching = {name: f"{record.name}-s{number}" for number, name in enumerate(switches, 1)}
         for name, age_s in (ages_s or {}).items():
             hundredths = min(max(1, round(100 * age_s)), _MOST_HUNDREDTHS)
@@ -189,7 +193,7 @@ def keep_segment(segment: Segment, *, mtu: int = 1500) -> NetworkBed:
     namespaces = [f"{record.name}-{suffix}" for suffix in suffixes]
     try:
         batch(None, [f"netns add {namespace}" for namespace in namespaces])
-        made, plan = _make(record.name, hosts, (), (), segments, mtu)
+        made, plan = _make(record.name, hosts, (), (), segments, mtu, ())
         for namespace in namespaces:
             await_carrier(namespace)
         assert plan is not None, "a segment has a relay"
@@ -271,6 +275,7 @@ def _make(
     links: Sequence[Link],
     segments: Sequence[Segment],
     mtu: int,
+    known: Collection[str],
 ) -> tuple[NetworkBed, RelayPlan | None]:
     """Make nodes, links and segments; returns the network and the plan of its relay, if any."""
     made = {node: host_of(number, f"{name}-h{number}") for number, node in enumerate(hosts, 1)}
@@ -288,11 +293,16 @@ def _make(
     relayed: list[RelayedWire] = []
     switched: dict[Hop, Port] = {}
     directed: dict[str, Hop] = {}
+    leads: list[Lead] = []
     for number, link in enumerate(links, 1):
         ends = []
         for node in link.ends:
             ports[node] += 1
             ends.append((namespaces[node], INTERFACE if node in made else f"em{ports[node]}"))
+        leads += [
+            Lead(node, interface, other)
+            for node, other, (_, interface) in zip(link.ends, link.ends[::-1], ends, strict=True)
+        ]
         if _is_relayed(link):
             between = f"em{number}a", f"em{number}b"
             for end, interface in zip(ends, between, strict=True):
@@ -343,9 +353,13 @@ def _make(
             if segment.shaper is not None:
                 shape(*end, segment.shaper, mtu)
             interfaces.append(interface)
+            others = (other for other in segment.stations if other != node)
+            leads += [Lead(node, end[1], other) for other in others]
         shared.append(
             RelayedSegment(tuple(interfaces), segment.offset_ns, segment.lag_ns, segment.medium)
         )
+    for node in known:
+        fill_table(node, namespaces[node], leads, made)
     controls = {}
     for number, (node, of) in enumerate(made.items(), 1):
         give_addresses(of, list(made.values()))

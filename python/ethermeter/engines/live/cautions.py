@@ -139,6 +139,7 @@ def live_cautions(
             counted[at] = late if pacing.worst_ns > OF_WINDOW * window_ns else 0
     if has_steal(result):
         always |= caution_mask([Caution.CPU_STEAL])
+    always |= caution_mask(_medium_cautions(result))
     masks = []
     for metrics in tables:
         by_clocks, exchanged, by_spacing = (
@@ -153,17 +154,7 @@ def live_cautions(
 
 def segment_cautions(trial: Trial, result: Result) -> np.uint64:
     """Return the cautions of all values of a measured segment."""
-    found: set[Caution] = set()
-    segment = result.segment
-    if segment is not None:
-        arrived = sum(station.arrived for station in segment.stations)
-        starved = sum(station.starved for station in segment.stations)
-        lost = sum(segment.dropped[cause] for cause in ("ring", "refused"))
-        late_ns = segment.late_ns.p99 or 0.0
-        if segment.violations > MOST_VIOLATIONS * arrived or late_ns > MOST_MEDIUM_LATE_NS:
-            found.add(Caution.MEDIUM_LATE)
-        if lost > 0 or starved > MOST_STARVED * arrived + len(segment.stations):
-            found.add(Caution.HOST_LIMITED)
+    found = _medium_cautions(result)
     hosts = of_hosts(trial).scenario
     for name, flow in zip(flow_names(hosts), hosts.flows, strict=True):
         sending, _ = roles_of(flow, result.flows.get(name, FlowResult()))
@@ -172,6 +163,21 @@ def segment_cautions(trial: Trial, result: Result) -> np.uint64:
     if has_steal(result):
         found.add(Caution.CPU_STEAL)
     return caution_mask(found)
+
+
+def _medium_cautions(result: Result) -> set[Caution]:
+    """Return the cautions of all values that emulated media give."""
+    found: set[Caution] = set()
+    for segment in result.emulated:
+        arrived = sum(station.arrived for station in segment.stations)
+        starved = sum(station.starved for station in segment.stations)
+        lost = sum(segment.dropped[cause] for cause in ("ring", "refused"))
+        late_ns = segment.late_ns.p99 or 0.0
+        if segment.violations > MOST_VIOLATIONS * arrived or late_ns > MOST_MEDIUM_LATE_NS:
+            found.add(Caution.MEDIUM_LATE)
+        if lost > 0 or starved > MOST_STARVED * arrived + len(segment.stations):
+            found.add(Caution.HOST_LIMITED)
+    return found
 
 
 def changes_spacing(pacing: Pacing, flow: Flow) -> bool:
