@@ -39,7 +39,7 @@ from ethermeter.testbed.build import (
 )
 from ethermeter.testbed.commands import batch, require, run
 from ethermeter.testbed.counters import Hop, Port
-from ethermeter.testbed.elements import Host, KeptTestbed, Wire
+from ethermeter.testbed.elements import Host, KeptTestbed, Layout, Wire
 from ethermeter.testbed.forwarding import Lead, fill_table
 from ethermeter.testbed.record import (
     NAMESPACES,
@@ -95,7 +95,7 @@ class Segment:
     lag_ns: int = LAG_NS
     """How long after its time it is decided what happens on the medium."""
     shaper: Wire | None = None
-    """What limits the rate of each station's interface; nothing if None."""
+    """What limits the rate of each host's interface; nothing if None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,10 +166,7 @@ def make_network(
         namespaces = [f"{record.name}-{suffix}" for suffix in suffixes]
         batch(None, [f"netns add {namespace}" for namespace in namespaces])
         made, plan = _make(record.name, hosts, switches, links, segments, mtu, known)
-        switching = {name: f"{record.name}-s{number}" for number, name in enumerate(switches, 1)}
-        for name, age_s in (ages_s or {}).items():
-            hundredths = min(max(1, round(100 * age_s)), _MOST_HUNDREDTHS)
-            batch(switching[name], [f"link set bridge type bridge ageing_time {hundredths}"])
+        _set_ages(record.name, switches, ages_s)
         for host in made.hosts.values() if sack is not None else ():
             run(host.command("sysctl", "-q", "-w", f"net.ipv4.tcp_sack={int(bool(sack))}"))
         for namespace in namespaces:
@@ -178,33 +175,48 @@ def make_network(
             yield replace(made, relay=relay)
 
 
-def keep_segment(segment: Segment, *, mtu: int = 1500) -> NetworkBed:
-    """Make hosts on a shared segment that outlive this process, until `remove_kept`.
-
-    Raises
-    ------
-    InputError, TestbedError
-        As `make_network`.
-
-    """
-    hosts, segments = segment.stations, (segment,)
-    suffixes = _suffixes(hosts, (), (), segments, mtu)
+def keep_network(
+    hosts: Sequence[str],
+    switches: Sequence[str] = (),
+    links: Sequence[Link] = (),
+    *,
+    segments: Sequence[Segment],
+    layout: Layout,
+    mtu: int = 1500,
+    ages_s: Mapping[str, float] | None = None,
+    known: Collection[str] = (),
+) -> NetworkBed:
+    """Make a network that outlives this process, until `remove_kept`; as `make_network`."""
+    suffixes = _suffixes(hosts, switches, links, segments, mtu)
     record = Record.make(suffixes)
     namespaces = [f"{record.name}-{suffix}" for suffix in suffixes]
     try:
         batch(None, [f"netns add {namespace}" for namespace in namespaces])
-        made, plan = _make(record.name, hosts, (), (), segments, mtu, ())
+        made, plan = _make(record.name, hosts, switches, links, segments, mtu, known)
+        _set_ages(record.name, switches, ages_s)
         for namespace in namespaces:
             await_carrier(namespace)
-        assert plan is not None, "a segment has a relay"
-        start_to_stay(wires_namespace(record.name), plan, record.control, record.wires)
-        wires = (segment.shaper,) * len(hosts)
-        record.keep(KeptTestbed("segment", mtu, tuple(made.hosts.values()), wires))
+        if plan is not None:
+            start_to_stay(wires_namespace(record.name), plan, record.control, record.wires)
+        shapers = {node: segment.shaper for segment in segments for node in segment.stations}
+        shapers |= {
+            node: wire for link in links for node, wire in zip(link.ends, link.wires, strict=True)
+        }
+        wires = tuple(shapers.get(host) for host in hosts)
+        record.keep(KeptTestbed(layout, mtu, tuple(made.hosts.values()), wires))
     except BaseException:
         remove_namespaces(namespaces)
         record.close()
         raise
     return made
+
+
+def _set_ages(name: str, switches: Sequence[str], ages_s: Mapping[str, float] | None) -> None:
+    """Set the ageing times of switches of the network `name`."""
+    switching = {switch: f"{name}-s{number}" for number, switch in enumerate(switches, 1)}
+    for switch, age_s in (ages_s or {}).items():
+        hundredths = min(max(1, round(100 * age_s)), _MOST_HUNDREDTHS)
+        batch(switching[switch], [f"link set bridge type bridge ageing_time {hundredths}"])
 
 
 def _suffixes(
@@ -350,7 +362,7 @@ def _make(
                 batch(end[0], [f"link set {end[1]} master bridge up"])
             for side in (end, (wires, interface)):
                 disable_offloads(*side)
-            if segment.shaper is not None:
+            if segment.shaper is not None and node in made:
                 shape(*end, segment.shaper, mtu)
             interfaces.append(interface)
             others = (other for other in segment.stations if other != node)

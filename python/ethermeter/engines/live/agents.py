@@ -15,7 +15,7 @@ from pathlib import Path
 from msgspec import structs
 
 from ethermeter.engines.live.laboratory import Credentials, Laboratory, Station
-from ethermeter.engines.live.media import faults_of, segments_of
+from ethermeter.engines.live.media import flow_faults, media_faults, segments_of
 from ethermeter.engines.live.recording import Tap
 from ethermeter.engines.live.segments import host_names, segment_trial
 from ethermeter.faults import Fault, InputError
@@ -30,6 +30,7 @@ from ethermeter.testbed import (
     TestbedError,
     Wire,
     WireKind,
+    keep_network,
     make_network,
 )
 from ethermeter.testbed.record import NAMESPACES
@@ -145,7 +146,7 @@ def check(trial: Trial, kind: str, wires: WireKind) -> None:
     """
     if kind == "testbed" and not is_segment(trial.scenario):
         _planned(trial.scenario, wires)
-        faults = faults_of(trial.scenario, trial.settings().ports)
+        faults = flow_faults(trial.scenario, trial.settings().ports)
         if faults:
             raise InputError(faults)
     if kind == "loopback":
@@ -213,23 +214,38 @@ def testbed(
     TestbedError
         If it cannot be made: without root, for instance.
     """
-    hosts, switches, links = (
-        _plain(scenario, hosts_at_least) if plain else _planned(scenario, wires)
-    )
-    with (
-        make_network(
-            hosts,
-            switches,
-            links,
-            segments=() if plain else segments_of(scenario, has_shapers=False),
+    if plain:
+        network = make_network(*_plain(scenario, hosts_at_least), mtu=mtu, sack=sack)
+    else:
+        network = make_network(
+            *_planned(scenario, wires),
+            segments=segments_of(scenario, has_shapers=False),
             mtu=mtu,
-            ages_s={} if plain else _ages_s(scenario),
-            known=() if plain else _known(scenario),
+            ages_s=_ages_s(scenario),
+            known=_known(scenario),
             sack=sack,
-        ) as bed,
+        )
+    with (
+        network as bed,
         _in_hosts(bed, ip=ip, has_wires=not plain) as bench,
     ):
         yield bench
+
+
+def keep(trial: Trial, *, mtu: int) -> NetworkBed:
+    """Build the network of a trial with shaped wires, for programs, until `remove_kept`.
+
+    Raises InputError if there is something in it that cannot be built.
+    """
+    scenario = trial.scenario
+    return keep_network(
+        *_planned(scenario, "shaped"),
+        segments=segments_of(scenario, has_shapers=True),
+        layout="network",
+        mtu=mtu,
+        ages_s=_ages_s(scenario),
+        known=_known(scenario),
+    )
 
 
 @contextlib.contextmanager
@@ -302,6 +318,7 @@ def _planned(scenario: Scenario, wires: WireKind) -> tuple[list[str], list[str],
         links.append(
             Link(ends, (wire, other_wire), (frames, other_frames), (classes, other_classes))
         )
+    faults += media_faults(scenario)
     if wires == "shaped":
         allowed = "expected none with shaped wires, whose queues have no classes: --wires relay"
         faults += [

@@ -60,6 +60,9 @@ class Shared:
     ports: tuple[int, ...]
     """Number of each station's port, as `ethermeter.nodes.over_links` counts them."""
 
+    is_segment: bool
+    """Whether it is a segment; else a hub or half-duplex links."""
+
     @property
     def nodes(self) -> tuple[str, ...]:
         """Nodes of the stations, in their order."""
@@ -72,7 +75,7 @@ def shared_media(scenario: Scenario) -> tuple[Shared, ...]:
     first = 2 * len(scenario.links)
     for medium in scenario.media:
         ports = tuple(range(first, first + 2 * len(medium.stations), 2))
-        found.append(Shared(medium, ports))
+        found.append(Shared(medium, ports, is_segment=True))
         first += 2 * len(medium.stations)
     kinds = {node.name: kind_of(node)[0] for node in scenario.nodes}
     seen: set[int] = set()
@@ -83,6 +86,15 @@ def shared_media(scenario: Scenario) -> tuple[Shared, ...]:
             seen |= set(shared.ports)
             found.append(shared)
     return tuple(found)
+
+
+def hops_of(scenario: Scenario) -> list[tuple[str, str]]:
+    """Return the nodes of each link of a network, and each node of a medium with its name."""
+    links = [
+        (link.ends[0].node, link.ends[1].node) for link in scenario.links if not link.half_duplex
+    ]
+    media = shared_media(scenario)
+    return links + [(node, shared.medium.name) for shared in media for node in shared.nodes]
 
 
 def _domain(scenario: Scenario, first: int) -> Shared:
@@ -112,7 +124,7 @@ def _domain(scenario: Scenario, first: int) -> Shared:
             [Stations(node=node, points=(number,)) for number, node in enumerate(nodes)]
         ),
     )
-    return Shared(medium, tuple(members))
+    return Shared(medium, tuple(members), is_segment=False)
 
 
 def _heard(scenario: Scenario, port: int, hubs: dict[str, None]) -> dict[int, int]:
@@ -137,8 +149,8 @@ def _heard(scenario: Scenario, port: int, hubs: dict[str, None]) -> dict[int, in
     return found
 
 
-def faults_of(scenario: Scenario, ports: Sequence[str]) -> list[Fault]:
-    """Return what of a network's media cannot be emulated; `ports`: those of its flows."""
+def media_faults(scenario: Scenario) -> list[Fault]:
+    """Return what of a network's media cannot be emulated."""
     media = shared_media(scenario)
     faults = []
     if len(media) > MOST_SEGMENTS:
@@ -149,7 +161,13 @@ def faults_of(scenario: Scenario, ports: Sequence[str]) -> list[Fault]:
             allowed = f"expected at most {MOST_STATIONS} at one medium of what is measured"
             count = f"{len(shared.nodes)} nodes"
             faults.append(Fault("testbed", shared.medium.name, count, allowed))
-    at_media = {node for shared in media for node in shared.nodes}
+    return faults
+
+
+def flow_faults(scenario: Scenario, ports: Sequence[str]) -> list[Fault]:
+    """Return which flows cannot be measured at media; `ports`: by which each is sent."""
+    faults = []
+    at_media = {node for shared in shared_media(scenario) for node in shared.nodes}
     for flow, port in zip(scenario.flows, ports, strict=True):
         if flow.from_ not in at_media:
             continue

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import fields, replace
+from typing import Any
 
 import numpy as np
 
@@ -36,15 +37,15 @@ def port_counts(scenario: Scenario, counted: Mapping[str, SegmentCounts]) -> Por
         for name, column in columns.items():
             getattr(found, name)[list(shared.ports)] = column
         is_counted[list(shared.ports)] = True
-        if min(shared.ports) >= 2 * len(scenario.links):
+        if shared.is_segment:
             # The segment's ends of what joins nodes to it, which send nothing.
             is_counted[[port + 1 for port in shared.ports]] = True
-    columns = {
+    known: dict[str, Any] = {
         of.name: np.where(is_counted, getattr(found, of.name), NOT_COUNTED)
         for of in fields(PortCounts)
         if of.name != "classes"
     }
-    return replace(found, **columns)
+    return replace(found, **known)
 
 
 def _columns(shared: Shared, counts: StationCounts, segment: SegmentCounts) -> dict[str, Numbers]:
@@ -58,8 +59,12 @@ def _columns(shared: Shared, counts: StationCounts, segment: SegmentCounts) -> d
         "collisions": counts.collisions,
         "late_collisions": counts.late_collisions,
         "busy_ps": (counts.bits + preamble_bits * counts.frames) * shared.medium.bit_ps,
-        "access_ps": counts.access_ps,
     }
-    for name in ("queue_most", "queue_octets_most", "access_most_ps"):
+    names = ["queue_most", "queue_octets_most"]
+    if shared.is_segment:
+        # A simulation does not count it of hubs and half-duplex links.
+        found["access_ps"] = counts.access_ps
+        names.append("access_most_ps")
+    for name in names:
         found[name] = np.array([getattr(station, name) for station in totals], np.int64)
     return found

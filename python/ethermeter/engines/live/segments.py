@@ -6,7 +6,7 @@ the emulated cards, for hosts of today are faster: so a sender sends when its so
 and a saturated one keeps some frames ahead of the medium.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from msgspec import Raw, structs
@@ -41,6 +41,8 @@ from ethermeter.stations import (
     tag_of,
 )
 from ethermeter.testbed import Control, NetworkBed, Segment, SegmentTrial, Wire
+from ethermeter.testbed.counters import Hop
+from ethermeter.testbed.relay import SegmentCounts
 from ethermeter.trial import RAW_FRAMES, Live, Trial, core_trial
 
 LISTENER = "listener"
@@ -170,15 +172,31 @@ class Emulated:
             with Control(self._relay.control) as control:
                 control.begin(at_ns, trials)
 
-    def extended(self, result: bytes) -> bytes:
+    def end(self) -> tuple[SegmentCounts, ...]:
+        """End the media of the trial, and return what they counted."""
+        if self._relay is None:
+            return ()
+        with Control(self._relay.control) as control:
+            return control.end()
+
+    def dropped(self, counted: Sequence[SegmentCounts]) -> Mapping[Hop, int]:
+        """Return the frames that each node of a network dropped or gave up before each medium."""
+        if is_segment(self._trial.scenario):
+            return {}
+        media = shared_media(self._trial.scenario) if counted else ()
+        return {
+            (node, shared.medium.name): station.dropped + station.discarded
+            for shared, segment in zip(media, counted, strict=True)
+            for node, station in zip(shared.nodes, segment.stations, strict=True)
+        }
+
+    def extended(self, result: bytes, counted: Sequence[SegmentCounts]) -> bytes:
         """Return the result of the test, as JSON, with what the media counted.
 
         This is `segment` of a segment, and `media` of a network, by their names.
         """
-        if self._relay is None:
+        if not counted:
             return result
-        with Control(self._relay.control) as control:
-            counted = control.end()
         whole: Mapping[str, Raw] = decode(result, type=dict[str, Raw])
         if is_segment(self._trial.scenario):
             return encode({**whole, "segment": counted[0]})
