@@ -142,6 +142,7 @@ impl<'a, P: Port, N: Notes, T: Timeline, F: Fn(usize) -> u64> CreditedPort<'a, P
                 self.learn(note);
             }
             self.counts.waited_ns += self.time.now_ns() - from_ns;
+            return Ok(0); // so that its caller knows that it had to wait
         }
         Ok(self.window.saturating_sub(self.ahead()) / each)
     }

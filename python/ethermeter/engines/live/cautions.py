@@ -129,7 +129,9 @@ def live_cautions(
         is_lost = any(_is_lost_at_a_host(one.losses) for one in receivers_of(flow, found))
         octets = 0.0 if counts.transfer is None else counts.transfer.octets[at]
         has_sent = counts.offered[at] > 0 or octets > 0
-        if counts.dropped[at] > 0 or is_lost or (is_saturated(flow) and has_sent and not has_wires):
+        is_held_back = isinstance(sending, Sender) and sending.is_held_back
+        is_unsent = counts.dropped[at] > 0 and not is_held_back
+        if is_unsent or is_lost or (is_saturated(flow) and has_sent and not has_wires):
             always[at] |= limited
         if isinstance(sending, Requester) and wanted is not None:
             is_few = counts.completed[at] < (wanted[at] or 0)
