@@ -9,6 +9,7 @@ the ring and the queues of the simulated host. Streams of single receivers are h
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from msgspec import Raw, structs
 
@@ -59,7 +60,6 @@ class Shared:
     """The medium with a station for each of its nodes."""
     ports: tuple[int, ...]
     """Number of each station's port, as `ethermeter.nodes.over_links` counts them."""
-
     is_segment: bool
     """Whether it is a segment; else a hub or half-duplex links."""
 
@@ -69,6 +69,7 @@ class Shared:
         return tuple(stations.node for stations in self.medium.stations)
 
 
+@lru_cache(maxsize=64)
 def shared_media(scenario: Scenario) -> tuple[Shared, ...]:
     """Return the media of a network: segments, then hubs and half-duplex links."""
     found = []
