@@ -34,7 +34,7 @@ class Around:
         self._bed = bed
         self._before = _read(bed)
 
-    def extended(self, result: bytes, media: Mapping[Hop, int]) -> bytes:
+    def extended(self, result: bytes, media: Mapping[Hop, int] | None = None) -> bytes:
         """Return the result of the test, as JSON, with the drops since and the losses they explain.
 
         Drops of ports are `switches`, those of relayed wires `wires`; `unread` says why, if they
