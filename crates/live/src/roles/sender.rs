@@ -144,8 +144,8 @@ pub fn send<P: Port, T: Timeline>(
             for offer in &batch {
                 // A message waits for its shaper and for its port, not for its sender.
                 let expected_ps = if is_shaped { offer.ready_ps } else { offer.arrived_ps };
-                let expected_ns = plan.begin_ns + expected_ps / PS_PER_NS;
-                achieved.record(expected_ns.max(sender.taken_ns).min(now_ns), now_ns);
+                let offered_ns = plan.begin_ns + expected_ps / PS_PER_NS;
+                achieved.record(offered_ns.max(sender.taken_ns).min(now_ns), now_ns);
             }
         }
         if !sender.hand_over(&batch)? {
