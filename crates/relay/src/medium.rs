@@ -136,6 +136,11 @@ impl<'s> Medium<'s> {
         self.bus.hosts.hear_all(station);
     }
 
+    /// The card of a station has room for so many octets, from the frame that comes next.
+    pub fn limit(&mut self, station: u32, octets: u64) {
+        self.bus.hosts.limit(station, octets);
+    }
+
     /// Every frame that was sent goes to this number too, which is none of a station: without
     /// propagation, so that a station that is alone is heard.
     pub fn listen(&mut self, listener: u32) {

@@ -95,6 +95,9 @@ impl<'b> Segment<'b> {
         for &station in of.hear_all.iter().filter(|&&station| station < stations) {
             medium.hear_all(station);
         }
+        for (station, octets) in (0..stations).zip(&of.queue_octets) {
+            medium.limit(station, octets.unwrap_or(u64::MAX));
+        }
         if let Some(listener) = of.listener {
             medium.listen(listener);
         }

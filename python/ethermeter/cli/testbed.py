@@ -60,8 +60,8 @@ def up(
         typer.Argument(
             metavar="[EXPERIMENT]",
             show_default=False,
-            help="An experiment file of a segment, or the name of a shipped one: its first point "
-            "becomes hosts on an emulated medium.",
+            help="An experiment file, or the name of a shipped one: its first point becomes hosts "
+            "on an emulated segment, or a network of hosts, switches and emulated media.",
         ),
     ] = None,
     *,
@@ -122,7 +122,7 @@ def up(
     if experiment is not None:
         if (hosts, layout, rate, kind) != (2, None, None, "shaped"):
             refuse("EXPERIMENT", experiment, "given without options of hosts and wires")
-        _tell_made(_segment_of(experiment, overrides, mtu), as_json=as_json)
+        _tell_made(_network_of(experiment, overrides, mtu), as_json=as_json)
         return
     wire = None
     if rate is not None:
@@ -142,19 +142,19 @@ def up(
     _tell_made(made, as_json=as_json)
 
 
-def _segment_of(experiment: str, overrides: list[str] | None, mtu: int) -> "NetworkBed":
-    """Make the hosts of the first point of an experiment, on its segment."""
+def _network_of(experiment: str, overrides: list[str] | None, mtu: int) -> "NetworkBed":
+    """Make the hosts of the first point of an experiment, on its segment or in its network."""
     from ethermeter import api, testbed
-    from ethermeter.engines.live import segments
-    from ethermeter.faults import InputError
+    from ethermeter.engines.live import agents, segments
     from ethermeter.nodes import is_segment
 
     loaded = api.load(experiment, overrides=overrides or ())
     trial = loaded.plan(replications=1).trials[0]
     if not is_segment(trial.scenario):
-        raise InputError.of(experiment, "network", "given", "expected a file with [segment]")
+        return agents.keep(trial, mtu=mtu)
     segments.check(trial)
-    return testbed.keep_segment(segments.standing(trial.scenario), mtu=mtu)
+    segment = segments.standing(trial.scenario)
+    return testbed.keep_network(segment.stations, segments=[segment], layout="segment", mtu=mtu)
 
 
 def _tell_made(made: "Testbed | NetworkBed", *, as_json: bool) -> None:

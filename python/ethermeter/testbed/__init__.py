@@ -8,7 +8,7 @@ from ethermeter.testbed.build import Testbed, keep_testbed, make_testbed, reshap
 from ethermeter.testbed.capture import CaptureAccount, CaptureOptions, MediumCapture
 from ethermeter.testbed.commands import TestbedError
 from ethermeter.testbed.elements import Host, KeptTestbed, Layout, Wire, WireKind
-from ethermeter.testbed.network import Link, NetworkBed, Segment, keep_segment, make_network
+from ethermeter.testbed.network import Link, NetworkBed, Segment, keep_network, make_network
 from ethermeter.testbed.record import control_of, kept, remove_kept, remove_leftovers
 from ethermeter.testbed.relay import Control, Relay, SegmentTrial
 
@@ -30,7 +30,7 @@ __all__ = [
     "Wire",
     "WireKind",
     "control_of",
-    "keep_segment",
+    "keep_network",
     "keep_testbed",
     "kept",
     "make_network",

@@ -5,7 +5,7 @@ from typing import Literal
 
 from ethermeter.testbed.commands import inside
 
-Layout = Literal["pair", "switch", "segment"]
+Layout = Literal["pair", "switch", "segment", "network"]
 """How hosts are joined."""
 WireKind = Literal["shaped", "relay"]
 """What limits the rate of a wire.

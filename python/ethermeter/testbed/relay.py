@@ -23,6 +23,9 @@ _MODULE = "ethermeter.testbed.wire"
 _ANSWER_LIMIT_S = 2.0
 """Timeout for an answer of a running relay, and for the result of an ending one."""
 
+MOST_SEGMENTS, MOST_STATIONS = 16, 64
+"""Segments of a relay, and stations of each, at most (`crates/relay/src/plan.rs`)."""
+
 T = TypeVar("T")
 
 
@@ -70,6 +73,8 @@ class SegmentTrial(msgspec.Struct, frozen=True):
     """Of each station: at how many frames in its card the host is told how many have left; None
     for never.
     """
+    queue_octets: tuple[int | None, ...] = ()
+    """Of each station: octets of frames that its card has room for; None without limit."""
     hear_all: tuple[int, ...] = ()
     """Stations that hear every frame, whatever its address."""
     listener: int | None = None
@@ -176,6 +181,11 @@ class StationTotals(msgspec.Struct, frozen=True):
     """Frames that were given up."""
     starved: int
     """Times that a saturated host had no frame ready in its card."""
+    queue_most: int
+    """Most frames in the card, the one being sent included."""
+    queue_octets_most: int
+    access_most_ps: int
+    """Longest access delay of a frame whose transmission ended in the measured window."""
     plca: Turns | None = None
     """None without PLCA."""
 

@@ -11,6 +11,7 @@ from msgspec.structs import astuple, replace
 
 from ethermeter.engines.flow_voice import is_voice
 from ethermeter.engines.live.laboratory import Ceilings, HostAnswer, Laboratory, Station
+from ethermeter.engines.live.media import windows_of
 from ethermeter.engines.live.segments import credit_frames, of_hosts
 from ethermeter.faults import Fault, InputError
 from ethermeter.framing import (
@@ -22,7 +23,7 @@ from ethermeter.framing import (
     lengths_of,
     message_octets,
 )
-from ethermeter.nodes import is_segment
+from ethermeter.nodes import is_segment, over_links
 from ethermeter.scenario import (
     Arrivals,
     ConstantTimes,
@@ -197,7 +198,8 @@ def describe(trial: Trial, laboratory: Laboratory, answers: Mapping[str, HostAns
     Consent is requested as far as the ceilings in the answers of agents, by host, have room. Raises
     InputError with everything in the trial that cannot be measured, or not here.
     """
-    credit = credit_frames(trial.scenario) if is_segment(trial.scenario) else None
+    of_segment = is_segment(trial.scenario)
+    credit = credit_frames(trial.scenario) if of_segment else windows_of(trial)
     trial = of_hosts(trial)
     scenario = trial.scenario
     faults = [
@@ -222,11 +224,10 @@ def describe(trial: Trial, laboratory: Laboratory, answers: Mapping[str, HostAns
         )
     if not faults:
         flows, found = _flows(trial, laboratory, answers)
-        if credit is not None:
-            flows = [_credited(flow, of) for flow, of in zip(flows, credit, strict=False)]
         faults += found
     if faults:
         raise InputError(faults)
+    flows = [_credited(flow, of) for flow, of in zip(flows, credit, strict=True)]
     transmit_ps = phases.stop_ps - phases.begin_ps
     from_ps, to_ps = (
         at_ps - phases.begin_ps for at_ps in (phases.measure_from_ps, phases.measure_to_ps)
@@ -293,8 +294,8 @@ def _flows(
 
 
 def _around_frames(scenario: Scenario, host: str) -> int:
-    """Return the octets of preamble and gap at the link of a host; 0 on a segment."""
-    links = (link for link in scenario.links if host in [end.node for end in link.ends])
+    """Return the octets of preamble and gap at the link of a host; 0 of stations of a segment."""
+    links = (link for link in over_links(scenario).links if host in [end.node for end in link.ends])
     link = next(links, None)
     return 0 if link is None else link.preamble_octets + link.gap_octets
 
