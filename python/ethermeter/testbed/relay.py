@@ -187,6 +187,8 @@ class SegmentCounts(msgspec.Struct, frozen=True):
     """How long after its due time a frame reached a host."""
     noticed_after_ns: Times
     """How long after the kernel's timestamp a frame was noticed."""
+    behind_ns: Times
+    """How long after the latest time for it a decision on the medium was made, and 0 if before."""
     counts: str | None = None
     """Counts of the trial, as `ethermeter._core.read_counts` reads them; only at its end."""
 

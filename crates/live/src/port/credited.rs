@@ -15,6 +15,10 @@ use serde::{Deserialize, Serialize};
 use socket2::Socket;
 use std::io::Read;
 
+/// Frames that a sender has ahead at first. Each that leaves makes room for one more, so that several
+/// senders which begin at once do not fill their cards at once.
+const FIRST_WINDOW: u64 = 32;
+
 /// How long a sender waits for a note before it looks whether it is to stop.
 const WAIT_MS: u16 = 10;
 
@@ -98,6 +102,12 @@ impl<'a, P: Port, N: Notes, T: Timeline> CreditedPort<'a, P, N, T> {
         self.sent.saturating_sub(finished.saturating_sub(self.others))
     }
 
+    /// Frames that it may have ahead.
+    fn window(&self) -> u64 {
+        let finished = self.last.map_or(0, |note| note.finished);
+        self.window.min(FIRST_WINDOW + finished)
+    }
+
     fn learn(&mut self, note: CreditNote) {
         if self
             .last
@@ -118,7 +128,7 @@ impl<'a, P: Port, N: Notes, T: Timeline> CreditedPort<'a, P, N, T> {
         while let Some(note) = self.notes.next(0)? {
             self.learn(note);
         }
-        if self.ahead() >= self.window {
+        if self.ahead() >= self.window() {
             let from_ns = self.time.now_ns();
             self.counts.waits += 1;
             if let Some(note) = self.notes.next(WAIT_MS)? {
@@ -126,7 +136,7 @@ impl<'a, P: Port, N: Notes, T: Timeline> CreditedPort<'a, P, N, T> {
             }
             self.counts.waited_ns += self.time.now_ns() - from_ns;
         }
-        Ok(self.window.saturating_sub(self.ahead()))
+        Ok(self.window().saturating_sub(self.ahead()))
     }
 }
 
