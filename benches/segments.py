@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 from ethermeter.cli.output import number, print_table
-from ethermeter.testbed import SegmentCounts
+from ethermeter.testbed.relay import SegmentCounts
 
 from benches import machine
 from benches.children import ChildError, run_child
@@ -66,7 +66,11 @@ ROWS = (
 )
 MORE_ROWS = (
     Row("CSMA/CD 2.94 Mb/s", EXPERIMENTAL, 24, 64),
-    *(Row("CSMA/CD 100 Mb/s", FAST, hosts, octets) for hosts in (2, 8) for octets in (1518, 512, 64)),
+    *(
+        Row("CSMA/CD 100 Mb/s", FAST, hosts, octets)
+        for hosts in (2, 8)
+        for octets in (1518, 512, 64)
+    ),
     Row("PLCA 10 Mb/s, load 0.3", BUS, 24, 64, arrivals="{ poisson_load = 0.3 }"),
     Row("PLCA 10 Mb/s, load 0.3", BUS, 40, 64, arrivals="{ poisson_load = 0.3 }"),
 )
@@ -160,9 +164,7 @@ def print_results(results: dict[str, Any]) -> None:
     )
 
 
-def run(
-    rows: Sequence[Row], *, transmit_ms: int, follow: Callable[[str], None]
-) -> dict[str, Any]:
+def run(rows: Sequence[Row], *, transmit_ms: int, follow: Callable[[str], None]) -> dict[str, Any]:
     """Measure rows one after the other; `follow` is called with the name of the next."""
     here = machine.describe()
     segments = []

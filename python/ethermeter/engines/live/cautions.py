@@ -65,8 +65,8 @@ window.
 MOST_VIOLATIONS = 1e-4
 """Share of the frames of which an emulated medium may learn too late."""
 MOST_MEDIUM_LATE_NS = 100_000
-"""Lateness that one frame in a hundred may have when it reaches its host from there, and one decision
-in a hundred after the time at which its frames are due.
+"""Lateness that one frame in a hundred may have when it reaches its host from there, and one
+decision in a hundred after the time at which its frames are due.
 """
 MOST_STARVED = 1e-3
 """Share of the frames for which a saturated host may let its card wait, besides the first of each.
