@@ -12,6 +12,7 @@ use crate::cards::Cards;
 pub use crate::cards::{Address, Delivery, StationTotals};
 use crate::recorder::Recorder;
 use ethermeter_simulator::plca::compiled::CompiledBus;
+use ethermeter_simulator::plca::idle::IdleCycles;
 use ethermeter_simulator::plca::reference::Machine;
 use ethermeter_simulator::segment::compiled::CompiledSegment;
 use ethermeter_simulator::segment::station::Attempt;
@@ -48,6 +49,9 @@ pub struct Turns {
 pub struct Medium<'s> {
     has_plca: bool,
     bus: Machine<'s, Cards<'s>>,
+    idle_cycles: Option<IdleCycles>,
+    /// Whether nothing but idle cycles happens until the next frame arrives.
+    is_idle: bool,
     arrivals: BinaryHeap<Reverse<Arrival>>,
     serial: u64,
     decided: i64,
@@ -70,11 +74,14 @@ impl<'s> Medium<'s> {
         refuse(segment)?;
         let cards = Cards::new(segment, tracing);
         let has_plca = bus.plca.is_there;
+        let idle_cycles = IdleCycles::new(bus);
         let bus =
             Machine::new(&segment.medium, &bus.plca, &segment.phases, (segment.seed, 0), cards);
         Ok(Self {
             has_plca,
             bus,
+            idle_cycles,
+            is_idle: false,
             arrivals: BinaryHeap::new(),
             serial: 0,
             decided: 0,
@@ -98,12 +105,23 @@ impl<'s> Medium<'s> {
 
     /// Decide what happens before a time. Stamps of earlier times come too late from then on.
     pub fn advance(&mut self, until_ps: u64) {
+        while !self.advance_some(until_ps, usize::MAX) {}
+    }
+
+    /// The same, but at most so many events. Whether all before the time are decided.
+    pub fn advance_some(&mut self, until_ps: u64, most: usize) -> bool {
         let until = until_ps.cast_signed();
+        let mut events = 0;
         while let Some(at) = self.next_at().filter(|&at| at < until) {
-            let arrival = self.arrivals.peek().filter(|arrival| arrival.0.at == at);
-            if arrival.is_some() {
+            if events == most {
+                return false;
+            }
+            events += 1;
+            self.decided = self.decided.max(at);
+            if self.next_arrival() == Some(at) {
+                self.is_idle = false;
                 self.arrive();
-            } else {
+            } else if !self.skip_idle_cycles(until) {
                 self.bus.step();
             }
         }
@@ -111,17 +129,31 @@ impl<'s> Medium<'s> {
         if self.bus.hosts.recorder.is_some() {
             self.bus.sum_up_until(self.decided);
         }
+        true
     }
 
-    /// When something happens next, as far as it is known.
+    /// Skip idle cycles before a time and before the next arrival. Whether there were any.
+    fn skip_idle_cycles(&mut self, until: i64) -> bool {
+        let Some(cycles) = &self.idle_cycles else { return false };
+        let limit = self.next_arrival().map_or(until, |arrival| arrival.min(until));
+        let skipped = cycles.skip(&mut self.bus, limit);
+        self.is_idle |= skipped.is_some();
+        skipped.is_some_and(|cycles| cycles > 0)
+    }
+
+    /// When something happens next, as far as it is known, besides idle cycles.
     #[must_use]
     pub fn next_ps(&self) -> Option<u64> {
-        self.next_at().map(i64::cast_unsigned)
+        let next = if self.is_idle { self.next_arrival() } else { self.next_at() };
+        next.map(i64::cast_unsigned)
     }
 
     fn next_at(&self) -> Option<i64> {
-        let arrival = self.arrivals.peek().map(|Reverse(arrival)| arrival.at);
-        [arrival, self.bus.next_at()].into_iter().flatten().min()
+        [self.next_arrival(), self.bus.next_at()].into_iter().flatten().min()
+    }
+
+    fn next_arrival(&self) -> Option<i64> {
+        self.arrivals.peek().map(|Reverse(arrival)| arrival.at)
     }
 
     fn arrive(&mut self) {

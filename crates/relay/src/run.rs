@@ -14,11 +14,12 @@ use ethermeter_live::{Error, HostTime, Timeline};
 use ethermeter_simulator::plca::compiled::CompiledBus;
 use nix::errno::Errno;
 use nix::poll::{ppoll, PollFd, PollFlags};
+use nix::sched::{sched_getaffinity, sched_setaffinity, CpuSet};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::time::TimeSpec;
-use nix::unistd::getppid;
+use nix::unistd::{getppid, Pid};
 use serde::Serialize;
 use serde_json::{json, Value};
 use socket2::Socket;
@@ -184,6 +185,9 @@ impl Relay {
     /// Never: what segments are without a trial was checked when it was opened.
     pub fn run(mut self) -> Result<Value, Error> {
         let priority = PriorityGuard::fifo_where_allowed();
+        if !self.ports.is_empty() {
+            stay_on_one_processor();
+        }
         self.wires.began_ns = HostTime.now_ns();
         let mut trial = self.standing().expect("checked when it was opened");
         loop {
@@ -241,6 +245,20 @@ impl Relay {
             if let Some(trial) = next_trial.take_if(|trial| trial.at_ns <= now_ns) {
                 return Ok(Turn::Begins(trial));
             }
+            if now_ns - awake_since_ns > rest.longest_spin_ns {
+                HostTime.sleep_until(now_ns + rest.forced_sleep_ns);
+                awake_since_ns = HostTime.now_ns();
+                self.waiting.forced_sleeps += 1;
+            }
+            let mut is_all_taken = self.wires.take_arrivals(self.wall);
+            let mut due_ns = self.wires.send_due();
+            for (segment, ports) in segments.iter_mut().zip(&mut self.ports) {
+                is_all_taken &= segment.advance(ports, self.wall);
+                segment.give_credit(ports);
+                segment.deliver(ports);
+                due_ns = earliest(due_ns, segment.next_ns());
+            }
+            // After decisions, so that answers count them.
             if now_ns >= round_ns {
                 round_ns = now_ns + ROUND_NS;
                 if let Some(ended) = self.look_around()? {
@@ -255,19 +273,6 @@ impl Relay {
                     segment.give_credit_again(ports);
                 }
             }
-            if now_ns - awake_since_ns > rest.longest_spin_ns {
-                HostTime.sleep_until(now_ns + rest.forced_sleep_ns);
-                awake_since_ns = HostTime.now_ns();
-                self.waiting.forced_sleeps += 1;
-            }
-            let mut is_all_taken = self.wires.take_arrivals(self.wall);
-            let mut due_ns = self.wires.send_due();
-            for (segment, ports) in segments.iter_mut().zip(&mut self.ports) {
-                is_all_taken &= segment.advance(ports, self.wall);
-                segment.give_credit(ports);
-                segment.deliver(ports);
-                due_ns = earliest(due_ns, segment.next_ns());
-            }
             due_ns = earliest(due_ns, next_trial.as_ref().map(|trial| trial.at_ns));
             let now_ns = HostTime.now_ns();
             let awake_ns = now_ns - awake_since_ns;
@@ -277,7 +282,8 @@ impl Relay {
                 Step::Spin => HostTime.spin(),
                 Step::SleepUntil(_) if !is_all_taken => {}
                 Step::SleepUntil(wake_ns) => {
-                    if self.sleep(now_ns, wake_ns, awake_ns)? {
+                    let is_soon = wake_ns - now_ns <= self.unheard_ns();
+                    if self.sleep(now_ns, wake_ns, awake_ns, is_soon)? {
                         round_ns = 0;
                     }
                     awake_since_ns = HostTime.now_ns();
@@ -286,12 +292,28 @@ impl Relay {
         }
     }
 
-    /// Sleep until a time or until something comes; whether a signal or a request has.
-    fn sleep(&mut self, now_ns: u64, wake_ns: u64, awake_ns: u64) -> Result<bool, Error> {
+    /// How long a frame that has come may stay unnoticed: until it is decided what happens at its
+    /// time.
+    fn unheard_ns(&self) -> u64 {
+        let has_wires = !self.wires.names.is_empty();
+        let lags = self.ports.iter().map(|ports| ports.lag_ns);
+        lags.min().filter(|_| !has_wires).unwrap_or(0)
+    }
+
+    /// Sleep until a time or until something comes, or not until a frame does if `is_deaf`; whether a
+    /// signal or a request has come.
+    fn sleep(
+        &mut self,
+        now_ns: u64,
+        wake_ns: u64,
+        awake_ns: u64,
+        is_deaf: bool,
+    ) -> Result<bool, Error> {
         let door = |epoll| PollFd::new(epoll, PollFlags::POLLIN);
         let mut doors = [door(self.doors.others.0.as_fd()), door(self.doors.frames.0.as_fd())];
         let limit = TimeSpec::from_duration(Duration::from_nanos(wake_ns - now_ns));
-        let woken = ppoll(&mut doors, Some(limit), None);
+        let watched = if is_deaf { 1 } else { doors.len() };
+        let woken = ppoll(&mut doors[..watched], Some(limit), None);
         let woken_ns = HostTime.now_ns();
         self.waiting.sleeps += 1;
         self.waiting.slept_ns += woken_ns - now_ns;
@@ -407,6 +429,17 @@ impl Doors {
         }
         Ok(Self { frames, others })
     }
+}
+
+/// Stay on the last of several processors: a thread that moves finds cold caches, and pushes away
+/// others wherever it comes.
+fn stay_on_one_processor() {
+    let Ok(allowed) = sched_getaffinity(Pid::from_raw(0)) else { return };
+    let mut processors = (0..CpuSet::count()).filter(|&at| allowed.is_set(at).unwrap_or(false));
+    let (Some(_), Some(last)) = (processors.next(), processors.last()) else { return };
+    let mut one = CpuSet::new();
+    // Where the system refuses, it moves as before.
+    let _ = one.set(last).and_then(|()| sched_setaffinity(Pid::from_raw(0), &one));
 }
 
 fn earliest(one: Option<u64>, other: Option<u64>) -> Option<u64> {

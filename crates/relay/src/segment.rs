@@ -29,6 +29,11 @@ use socket2::Socket;
 
 /// Frames taken out of a ring at a time, and frames sent at a time.
 const BATCH: usize = 16;
+/// Events that are decided at a time: some 20 µs, so that frames which are due do not wait for long.
+const EVENTS: usize = 256;
+/// A host is told when so many of the frames that it may have ahead have left: its card is never near
+/// empty, and a note is sent for many frames.
+const NOTES_PER_CREDIT: u64 = 8;
 
 /// The interfaces of a segment.
 pub(crate) struct Ports {
@@ -36,7 +41,7 @@ pub(crate) struct Ports {
     pub sockets: Vec<Socket>,
     rings: Vec<Ring>,
     offset_ns: u64,
-    lag_ns: u64,
+    pub lag_ns: u64,
     longest_octets: u32,
     /// What is captured of the segment, whatever trial runs on it.
     pub capture: Option<Capture>,
@@ -63,6 +68,8 @@ struct Dropped {
 pub(crate) struct Segment<'b> {
     medium: Medium<'b>,
     credit: Vec<Option<u32>>,
+    /// Frames of each station that had left its card when its host was told last.
+    noted: Vec<u64>,
     bit_ps: u64,
     began_ns: u64,
     worked_ns: u64,
@@ -71,6 +78,7 @@ pub(crate) struct Segment<'b> {
     dropped: Dropped,
     lateness: Histogram,
     noticed: Histogram,
+    behind: Histogram,
 }
 
 impl Ports {
@@ -104,6 +112,7 @@ impl<'b> Segment<'b> {
         Self {
             medium,
             credit: of.credit.clone(),
+            noted: vec![0; stations as usize],
             bit_ps: bus.segment.bit.cast_unsigned(),
             began_ns,
             worked_ns: worked_ns(),
@@ -112,11 +121,12 @@ impl<'b> Segment<'b> {
             dropped: Dropped::default(),
             lateness: Histogram::default(),
             noticed: Histogram::default(),
+            behind: Histogram::default(),
         }
     }
 
     /// Take what has come, and decide what happens on the medium as far as every frame is known.
-    /// Whether all was taken.
+    /// Whether that was all.
     pub fn advance(&mut self, ports: &mut Ports, wall: WallClock) -> bool {
         // The time before the rings: what comes between the two is decided on the next time.
         let mut is_all_taken = true;
@@ -152,12 +162,17 @@ impl<'b> Segment<'b> {
                 is_all_taken = false;
             }
         }
-        let until_ns = known_ns.saturating_sub(self.lag_ns).saturating_sub(self.began_ns);
-        self.medium.advance(until_ns * PS_PER_NS);
+        let until_ps =
+            known_ns.saturating_sub(self.lag_ns).saturating_sub(self.began_ns) * PS_PER_NS;
+        if let Some(next_ps) = self.medium.next_ps().filter(|&next_ps| next_ps < until_ps) {
+            let latest_ns = self.began_ns + self.offset_ns + next_ps.div_ceil(PS_PER_NS);
+            self.behind.record(HostTime.now_ns().saturating_sub(latest_ns) * PS_PER_NS);
+        }
+        let is_all_decided = self.medium.advance_some(until_ps, EVENTS);
         if ports.capture.is_some() {
             self.capture(ports);
         }
-        is_all_taken
+        is_all_decided && is_all_taken
     }
 
     /// Begin, go on with or end the capture of the segment.
@@ -179,7 +194,12 @@ impl<'b> Segment<'b> {
     /// Tell hosts how many of their frames have left their cards.
     pub fn give_credit(&mut self, ports: &Ports) {
         while let Some(station) = self.medium.next_finished() {
-            self.note(ports, station);
+            let few = self.credit.get(station as usize).copied().flatten().unwrap_or(0);
+            let (totals, _) = self.medium.station(station);
+            let since_note = totals.finished() - self.noted[station as usize];
+            if since_note >= u64::from(few) / NOTES_PER_CREDIT {
+                self.note(ports, station);
+            }
         }
     }
 
@@ -199,6 +219,7 @@ impl<'b> Segment<'b> {
         let (totals, Some(address)) = self.medium.station(station) else { return };
         let (arrived, finished) = (totals.arrived, totals.finished());
         if arrived - finished <= u64::from(few) {
+            self.noted[station as usize] = finished;
             let note = CreditNote { began_ns: self.began_ns, arrived, finished };
             // One that the interface does not take is made good by the next.
             ends::send(&ports.sockets[station as usize], (&note.frame(address), &[]));
@@ -260,6 +281,7 @@ impl<'b> Segment<'b> {
             "too_late_ns": quantiles_ns(&self.medium.too_late),
             "late_ns": quantiles_ns(&self.lateness),
             "noticed_after_ns": quantiles_ns(&self.noticed),
+            "behind_ns": quantiles_ns(&self.behind),
         }))
     }
 

@@ -210,6 +210,8 @@ class SegmentCounts(msgspec.Struct, frozen=True):
     """How long after its due time a frame reached a host."""
     noticed_after_ns: Times
     """How long after the kernel's timestamp a frame was noticed."""
+    behind_ns: Times
+    """How long after the latest time for it a decision on the medium was made, and 0 if before."""
     cycles: int | None = None
     """Cycles of PLCA: from a beacon to the next one; None without PLCA."""
     counts: str | None = None

@@ -15,6 +15,10 @@ use serde::{Deserialize, Serialize};
 use socket2::Socket;
 use std::io::Read;
 
+/// Frames that a sender has ahead at first. Each that leaves makes room for one more, so that several
+/// senders which begin at once do not fill their cards at once.
+const FIRST_WINDOW: u64 = 32;
+
 /// How long a sender waits for a note before it looks whether it is to stop.
 const WAIT_MS: u16 = 10;
 
@@ -113,6 +117,12 @@ impl<'a, P: Port, N: Notes, T: Timeline, F: Fn(usize) -> u64> CreditedPort<'a, P
         self.sent.saturating_sub(finished.saturating_sub(self.others))
     }
 
+    /// Frames that it may have ahead.
+    fn window(&self) -> u64 {
+        let finished = self.last.map_or(0, |note| note.finished);
+        self.window.min(FIRST_WINDOW + finished)
+    }
+
     fn learn(&mut self, note: CreditNote) {
         if self
             .last
@@ -135,7 +145,7 @@ impl<'a, P: Port, N: Notes, T: Timeline, F: Fn(usize) -> u64> CreditedPort<'a, P
             self.learn(note);
         }
         let each = (self.frames_of)(self.port.longest_payload());
-        if self.ahead() + each > self.window {
+        if self.ahead() + each > self.window() {
             let from_ns = self.time.now_ns();
             self.counts.waits += 1;
             if let Some(note) = self.notes.next(WAIT_MS)? {
@@ -144,7 +154,7 @@ impl<'a, P: Port, N: Notes, T: Timeline, F: Fn(usize) -> u64> CreditedPort<'a, P
             self.counts.waited_ns += self.time.now_ns() - from_ns;
             return Ok(0); // so that its caller knows that it had to wait
         }
-        Ok(self.window.saturating_sub(self.ahead()) / each)
+        Ok(self.window().saturating_sub(self.ahead()) / each)
     }
 }
 

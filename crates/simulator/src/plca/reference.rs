@@ -4,7 +4,8 @@
 //! Events of one instant are taken in the order of their rank ([`super::event`]).
 
 use super::compiled::{CompiledBus, CompiledPlca};
-use super::counters::{BusCounters, Kind, Line, Signal};
+use super::counters::{BusCounters, Line, Signal};
+use super::ended::MOST_KEPT;
 use super::event::{Entry, Event, Symbol};
 use super::hosts::{Hosts, SegmentHosts};
 use super::reception::Reception;
@@ -19,13 +20,9 @@ use crate::segment::medium::CompiledMedium;
 use crate::segment::station::{Attempt, Ending, Station};
 use crate::watch::Watch;
 use ethermeter_traffic::{Purpose, Stream};
-use ethermeter_trial::counts::PlcaCounts;
 use ethermeter_trial::{Counts, Phases};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
-
-/// Attempts and signals after which a bus that is stepped sums up what has ended.
-const MOST_KEPT: usize = 256;
 
 /// A frame under way in MAC, delay line or line.
 #[derive(Clone, Copy, Debug)]
@@ -70,18 +67,18 @@ pub struct Machine<'w, H> {
     pub(super) plca: &'w CompiledPlca,
     /// Who sends on it.
     pub hosts: H,
-    end: i64,
+    pub(super) end: i64,
     pub(super) queue: BinaryHeap<Reverse<Entry>>,
     serial: u64,
     pub(super) nodes: Vec<Node>,
     pub(super) damage: Vec<Stream>,
     /// Whether a frame is damaged, by its number less that of the first one that is kept.
-    damaged: VecDeque<bool>,
-    first_kept: u32,
+    pub(super) damaged: VecDeque<bool>,
+    pub(super) first_kept: u32,
     /// Attempts and signals at which they are summed up next.
-    sum_up_at: usize,
+    pub(super) sum_up_at: usize,
     pub(super) attempts: Vec<(Attempt, u32)>,
-    logical: Vec<Attempt>,
+    pub(super) logical: Vec<Attempt>,
     pub(super) signals: Vec<Signal>,
     pub(super) line: Line,
     pub(super) counters: BusCounters,
@@ -237,15 +234,6 @@ impl<'w, H: Hosts> Machine<'w, H> {
         self.queue.peek().map(|Reverse(entry)| entry.at)
     }
 
-    /// Take its next event.
-    pub fn step(&mut self) {
-        let Some((now, event)) = self.next() else { return };
-        self.handle(now, event);
-        if self.attempts.len() + self.logical.len() + self.signals.len() >= self.sum_up_at {
-            self.sum_up_until(now);
-        }
-    }
-
     /// A station has a frame.
     pub fn make_ready(&mut self, now: i64, station: u32) {
         self.schedule(now, Event::Ready { station });
@@ -274,6 +262,7 @@ impl<'w, H: Hosts> Machine<'w, H> {
     }
 
     pub(super) fn handle(&mut self, now: i64, event: Event) {
+        self.catch_up(now, event.follows_opportunities(), event.station());
         match event {
             Event::Ready { station } => {
                 let node = &mut self.nodes[station as usize];
@@ -469,9 +458,7 @@ impl<'w, H: Hosts> Machine<'w, H> {
         let before = node.symbol;
         let symbol = match (output, before) {
             (Sending::Data, Symbol::Data(_)) => before,
-            (Sending::Data, _) => {
-                Symbol::Data(self.first_kept.wrapping_add(small(self.damaged.len())))
-            }
+            (Sending::Data, _) => Symbol::Data(self.first_kept.wrapping_add(small(self.damaged.len()))),
             (Sending::Beacon, _) => Symbol::Beacon,
             (Sending::Commit | Sending::Nothing, Symbol::Data(_))
                 if self.plca.end_delimiter > 0 =>
@@ -542,8 +529,7 @@ impl<'w, H: Hosts> Machine<'w, H> {
         if station == from {
             node.own_carrier = node.symbol != Symbol::Silence;
         } else if let Symbol::Data(number) = node.heard.hear(from, symbol) {
-            let is_right =
-                !self.damaged[number.wrapping_sub(self.first_kept) as usize] && !node.has.1;
+            let is_right = !self.damaged[number.wrapping_sub(self.first_kept) as usize] && !node.has.1;
             self.hosts.receive(station, number, now, is_right);
         }
         self.damage_overlapping(station);
@@ -599,91 +585,5 @@ impl<'w, H: Hosts> Machine<'w, H> {
         }
         self.attempts.push((attempt, number));
         self.schedule(ready, Event::Ready { station });
-    }
-
-    fn note_signal(&mut self, now: i64, station: u32, symbol: Symbol) {
-        let start = self.nodes[station as usize].since;
-        let mut note = |start, end, kind| self.signals.push(Signal { start, end, kind });
-        match symbol {
-            Symbol::Silence => {}
-            Symbol::Beacon => note(start, now, Kind::Beacon),
-            Symbol::Commit => note(start, now, Kind::Commit),
-            Symbol::End => note(start, now, Kind::Preamble),
-            Symbol::Data(_) => {
-                let is_delivered =
-                    self.attempts.last().is_some_and(|(a, _)| a.ending == Ending::Delivered);
-                if is_delivered {
-                    let frame = (start + self.medium.preamble).min(now);
-                    note(start, frame, Kind::Preamble);
-                    note(frame, now, Kind::Frame);
-                } else {
-                    note(start, now, Kind::Collision);
-                }
-            }
-        }
-    }
-
-    /// Sum up what has ended and been heard by all nodes at `now`, as far as nothing that began
-    /// earlier is still under way.
-    pub fn sum_up_until(&mut self, now: i64) {
-        let is_sending = |node: &&Node| node.symbol != Symbol::Silence;
-        let under_way = self.nodes.iter().filter(is_sending).map(|node| node.since).min();
-        let bus = self.plca;
-        let heard =
-            now - self.medium.max_delay - bus.transmit - bus.carrier_on.max(bus.carrier_off);
-        let begun = under_way.unwrap_or(now);
-        self.signals.sort_unstable();
-        let ended = self.signals.partition_point(|signal| signal.start < begun);
-        self.attempts.sort_by_key(|(a, _)| (a.start, a.station));
-        let is_over = |(a, _): &(Attempt, u32)| a.start < begun && a.end < heard;
-        let over = self.attempts.iter().take_while(|attempt| is_over(attempt)).count();
-        self.record(ended, over);
-        // Numbers rise with the time at which frames begin.
-        let on_line = |node: &Node| node.under_way.and_then(|frame| frame.on_line).map(|(n, _)| n);
-        let kept = self.attempts.iter().map(|&(_, number)| number);
-        let kept = kept.chain(self.nodes.iter().filter_map(on_line));
-        let kept = kept.map(|number| number.wrapping_sub(self.first_kept)).min();
-        let gone = kept.map_or(self.damaged.len(), |number| number as usize);
-        self.damaged.drain(..gone);
-        self.first_kept = self.first_kept.wrapping_add(small(gone));
-        self.sum_up_at = MOST_KEPT + self.attempts.len() + self.signals.len();
-    }
-
-    /// Sum up everything. Nothing that begins later may have begun before its end.
-    pub(super) fn sum_up(&mut self) {
-        self.signals.sort_unstable();
-        self.attempts.sort_by_key(|(a, _)| (a.start, a.station));
-        self.record(self.signals.len(), self.attempts.len());
-        self.first_kept = self.first_kept.wrapping_add(small(self.damaged.len()));
-        self.damaged.clear();
-        self.sum_up_at = MOST_KEPT;
-    }
-
-    /// Record the first signals and attempts, and all logical collisions.
-    fn record(&mut self, signals: usize, attempts: usize) {
-        for signal in self.signals.drain(..signals) {
-            self.line.record(signal);
-        }
-        for (mut attempt, number) in self.attempts.drain(..attempts) {
-            let is_delivered = attempt.ending == Ending::Delivered;
-            let number = number.wrapping_sub(self.first_kept) as usize;
-            attempt.damaged = is_delivered && self.damaged[number];
-            self.hosts.record(&attempt);
-        }
-        for attempt in self.logical.drain(..) {
-            self.hosts.record_logical(&attempt);
-        }
-    }
-
-    /// Its hosts, channel time as of [`ethermeter_trial::counts::MediumCounts`], and what was
-    /// counted of cycles and opportunities.
-    pub fn finish(mut self) -> (H, [u64; 5], PlcaCounts) {
-        for station in 0..small(self.nodes.len()) {
-            let symbol = self.nodes[station as usize].symbol;
-            self.note_signal(self.end, station, symbol);
-        }
-        self.sum_up();
-        let (medium, plca) = self.line.finish();
-        (self.hosts, medium, self.counters.finish(plca))
     }
 }

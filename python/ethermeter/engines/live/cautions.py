@@ -65,7 +65,9 @@ window.
 MOST_VIOLATIONS = 1e-4
 """Share of the frames of which an emulated medium may learn too late."""
 MOST_MEDIUM_LATE_NS = 100_000
-"""Lateness that one frame in a hundred may have when it reaches its host from there."""
+"""Lateness that one frame in a hundred may have when it reaches its host from there, and one
+decision in a hundred after the time at which its frames are due.
+"""
 MOST_STARVED = 1e-3
 """Share of the frames for which a saturated host may let its card wait, besides the first of each.
 """
@@ -174,7 +176,7 @@ def _medium_cautions(result: Result) -> set[Caution]:
         arrived = sum(station.arrived for station in segment.stations)
         starved = sum(station.starved for station in segment.stations)
         lost = sum(segment.dropped[cause] for cause in ("ring", "refused"))
-        late_ns = segment.late_ns.p99 or 0.0
+        late_ns = max(segment.late_ns.p99 or 0.0, segment.behind_ns.p99 or 0.0)
         if segment.violations > MOST_VIOLATIONS * arrived or late_ns > MOST_MEDIUM_LATE_NS:
             found.add(Caution.MEDIUM_LATE)
         if lost > 0 or starved > MOST_STARVED * arrived + len(segment.stations):
