@@ -11,7 +11,7 @@ from msgspec.structs import astuple, replace
 
 from ethermeter.engines.flow_voice import is_voice
 from ethermeter.engines.live.laboratory import Ceilings, HostAnswer, Laboratory, Station
-from ethermeter.engines.live.segments import credit_frames, of_hosts
+from ethermeter.engines.live.segments import Lead, credit_frames, lead_of, of_hosts
 from ethermeter.faults import Fault, InputError
 from ethermeter.framing import (
     AROUND_DATA_OCTETS,
@@ -197,7 +197,9 @@ def describe(trial: Trial, laboratory: Laboratory, answers: Mapping[str, HostAns
     Consent is requested as far as the ceilings in the answers of agents, by host, have room. Raises
     InputError with everything in the trial that cannot be measured, or not here.
     """
-    credit = credit_frames(trial.scenario) if is_segment(trial.scenario) else None
+    on_segment = is_segment(trial.scenario)
+    credit = credit_frames(trial.scenario) if on_segment else None
+    lead = lead_of(trial.scenario) if on_segment else Lead(0, 0)
     trial = of_hosts(trial)
     scenario = trial.scenario
     faults = [
@@ -227,15 +229,15 @@ def describe(trial: Trial, laboratory: Laboratory, answers: Mapping[str, HostAns
         faults += found
     if faults:
         raise InputError(faults)
-    transmit_ps = phases.stop_ps - phases.begin_ps
-    from_ps, to_ps = (
-        at_ps - phases.begin_ps for at_ps in (phases.measure_from_ps, phases.measure_to_ps)
+    begin_ps = phases.begin_ps - lead.lead_ps
+    transmit_ps, from_ps, to_ps = (
+        at_ps - begin_ps for at_ps in (phases.stop_ps, phases.measure_from_ps, phases.measure_to_ps)
     )
     test = Test(
         seed=trial.seed,
         agents=[laboratory.stations[name] for name in hosts_of(scenario)],
         phases=Phases(
-            settle_ns=phases.begin_ps // PS_PER_NS,
+            settle_ns=(begin_ps + lead.later_ps) // PS_PER_NS,
             transmit_ns=transmit_ps // PS_PER_NS,
             measure_from_ns=from_ps // PS_PER_NS,
             measure_to_ns=to_ps // PS_PER_NS,
