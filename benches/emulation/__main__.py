@@ -6,14 +6,14 @@ import json
 import sys
 from collections.abc import Sequence
 
-from benches.emulation.comparison import compare
-from benches.emulation.points import ARRIVALS, OCTETS, STATIONS, Point, measure
-from benches.emulation.tables import print_results, rows
 from ethermeter.faults import InputError
 from ethermeter.run import Progress
 from ethermeter.testbed import TestbedError
 
 from benches import machine
+from benches.emulation.comparison import compare
+from benches.emulation.points import ARRIVALS, OCTETS, STATIONS, Point, measure
+from benches.emulation.tables import print_results, rows
 
 EXAMPLES = """\
 examples:

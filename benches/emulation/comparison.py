@@ -1,10 +1,8 @@
 """Comparison: a measured point beside simulations of the same file.
 
 Values are compared with those of the simulation with the same seed: of the same draws and, where
-stations have arrivals of their own, the same arrivals. What chance can change is the interval. For
-saturated stations it comes from simulations of other seeds. For the others it comes from
-simulations of the same arrivals, of which each station begins up to the 99th percentile of the
-senders' measured lateness later: what lateness alone can change.
+stations have arrivals of their own, of the same arrivals, as far as hosts send on time. Simulations
+of other seeds give the interval of what chance can change in one run.
 
 The distributions of delays are compared by the Kolmogorov-Smirnov distance. Delays of one run
 depend on each other, so the distance is not judged by its table for independent samples: it is
@@ -24,9 +22,6 @@ from ethermeter.trial import core_trial
 
 from benches.emulation.points import Measured, Point, simulate
 
-LATENESS = 0.99
-"""Quantile of the senders' lateness by which simulated stations begin later."""
-LEAST_SPREAD_PS = 1_000_000
 LEVEL = 0.05
 """Probability of an error of the first kind among all distances of a table."""
 TOLERANCE = {"bit_rate": 0.01, "collisions": 0.05, "delay": 0.02}
@@ -72,7 +67,8 @@ class Compared:
     arrived: int
     late_p99_us: float
     """Lateness of deliveries."""
-    late_sends_us: float
+    late_sends_us: tuple[float, float]
+    """Lateness of the senders: median and 99th percentile."""
     relay: float
     """Processors that the relay took."""
     starved: int
@@ -88,9 +84,7 @@ class Compared:
 
 def compare(measured: Measured, point: Point, *, runs: int, points: int) -> Compared:
     """Compare a measured point, one of `points`, with so many simulations."""
-    late_ps = measured.late_sends_ps(LATENESS)
-    spread_ps = None if point.arrivals == "saturated" else max(late_ps, LEAST_SPREAD_PS)
-    simulated = list(simulate(measured.trial, runs=runs, spread_ps=spread_ps))
+    simulated = list(simulate(measured.trial, runs=runs))
     same = _core.simulate_trial(core_trial(measured.trial.scenario, seed=measured.trial.seed))
     ours, base = _values(measured.counts), _values(same)
     theirs = np.array([_values(each) for each in simulated])
@@ -115,7 +109,7 @@ def compare(measured: Measured, point: Point, *, runs: int, points: int) -> Comp
         violations=segment.violations,
         arrived=sum(station.arrived for station in segment.stations),
         late_p99_us=(segment.late_ns.p99 or 0.0) / 1e3,
-        late_sends_us=late_ps / 1e6,
+        late_sends_us=(measured.late_send_us(0.5), measured.late_send_us(0.99)),
         relay=segment.worked_ns / segment.over_ns,
         starved=sum(station.starved for station in segment.stations),
         lost=sum(segment.dropped.values()),

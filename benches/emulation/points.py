@@ -12,7 +12,6 @@ from ethermeter.run import Progress, RunOptions, execute
 from ethermeter.store.measured import read_result
 from ethermeter.store.result import Result, Sender
 from ethermeter.trial import Trial, core_trial
-from msgspec import structs
 
 STATIONS = (2, 5, 10, 24)
 OCTETS = (64, 512, 1518)
@@ -78,7 +77,7 @@ class Measured:
     counts: Counts
     result: Result
 
-    def late_sends_ps(self, share: float) -> int:
+    def late_send_us(self, share: float) -> float:
         """Quantile of the lateness of senders, over all of them; 0 without arrivals in time."""
         senders = [
             flow.sending.counted
@@ -93,8 +92,8 @@ class Measured:
         for high, count in buckets:
             seen += count
             if seen >= wanted:
-                return int(high)
-        return 0
+                return high / 1e6
+        return 0.0
 
 
 def measure(
@@ -127,18 +126,7 @@ def measure(
     return found
 
 
-def simulate(trial: Trial, *, runs: int, spread_ps: int | None) -> Iterator[Counts]:
-    """Simulate a trial again and again.
-
-    Without `spread_ps` each run has a seed of its own. With it all have the arrivals of the trial,
-    and each station begins at a time of its own within the spread, which differs from run to run.
-    """
-    scenario = trial.scenario
-    for number in range(runs):
-        if spread_ps is None:
-            yield _core.simulate_trial(core_trial(scenario, seed=trial.seed + 1 + number))
-            continue
-        share_ps = spread_ps * (number + 1) // runs
-        phases = structs.replace(scenario.phases, spread_ps=share_ps)
-        changed = structs.replace(scenario, phases=phases)
-        yield _core.simulate_trial(core_trial(changed, seed=trial.seed))
+def simulate(trial: Trial, *, runs: int) -> Iterator[Counts]:
+    """Simulate a trial with other seeds."""
+    for number in range(1, runs + 1):
+        yield _core.simulate_trial(core_trial(trial.scenario, seed=trial.seed + number))

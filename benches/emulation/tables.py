@@ -9,7 +9,7 @@ from benches.emulation.comparison import TOLERANCE, Compared, Difference
 MARKS = {"met": "", "chance": "~", "missed": "!"}
 HEAD = (
     "arrivals  octets hosts   frames same   bit rate %      collisions %       delay %"
-    "        distance  chance   violations  late us  sends us  relay"
+    "        distance     chance  violations  late us  sends us    relay"
 )
 
 
@@ -34,9 +34,11 @@ def print_results(found: Sequence[Compared]) -> None:
         differs = "*" if each.chance <= each.level else " "
         print(
             f"{each.point.arrivals:9} {each.point.octets:6} {each.point.stations:5} "
-            f"{each.frames:8}  {'yes' if each.is_same else 'no':3}  {cells}  {each.distance:.4f}/{each.usual_distance:.4f}"
+            f"{each.frames:8}  {'yes' if each.is_same else 'no':3}  {cells}  "
+            f"{each.distance:.4f}/{each.usual_distance:.4f}"
             f"{differs} {each.chance:6.3f}  {each.violations:5}/{each.arrived:<7} "
-            f"{each.late_p99_us:8.1f} {each.late_sends_us:9.1f}  {each.relay:.2f}"
+            f"{each.late_p99_us:8.1f} "
+            f"{each.late_sends_us[0]:5.0f}/{each.late_sends_us[1]:<5.0f} {each.relay:.2f}"
         )
     print(f"{sum(each.is_met for each in found)} of {len(found)} points meet every limit.")
 

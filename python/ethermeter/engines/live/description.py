@@ -93,6 +93,8 @@ class Stream(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="str
     arrivals: Arrivals
     real_time: bool
     shaping: Shaping | None = None
+    shares_processors: bool = False
+    """Whether many such senders share few processors, so that none spins for long."""
     credit_frames: int | None = None
     """Most frames between the sender's call and the end of their transmission, where the medium
     says when that is.
@@ -225,7 +227,7 @@ def describe(trial: Trial, laboratory: Laboratory, answers: Mapping[str, HostAns
     if not faults:
         flows, found = _flows(trial, laboratory, answers)
         if credit is not None:
-            flows = [_credited(flow, of) for flow, of in zip(flows, credit, strict=False)]
+            flows = [_on_segment(flow, of) for flow, of in zip(flows, credit, strict=False)]
         faults += found
     if faults:
         raise InputError(faults)
@@ -249,11 +251,17 @@ def describe(trial: Trial, laboratory: Laboratory, answers: Mapping[str, HostAns
     return encode(test).decode()
 
 
-def _credited(flow: TestFlow, frames: int | None) -> TestFlow:
-    """Return a flow whose sender has at most so many frames ahead."""
-    if frames is None or not isinstance(flow.traffic, Stream):
+def _on_segment(flow: TestFlow, credit: int | None) -> TestFlow:
+    """Return a flow of a host on an emulated segment, whose sender is at most `credit` frames ahead.
+
+    Without credit it sends at times, for which it wakes with real-time priority; the hosts and the
+    medium share the processors of one machine.
+    """
+    if not isinstance(flow.traffic, Stream):
         return flow
-    return replace(flow, traffic=replace(flow.traffic, credit_frames=frames))
+    if credit is not None:
+        return replace(flow, traffic=replace(flow.traffic, credit_frames=credit))
+    return replace(flow, traffic=replace(flow.traffic, real_time=True, shares_processors=True))
 
 
 def _flows(
