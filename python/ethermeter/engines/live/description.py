@@ -252,7 +252,7 @@ def describe(trial: Trial, laboratory: Laboratory, answers: Mapping[str, HostAns
 
 
 def _on_segment(flow: TestFlow, credit: int | None) -> TestFlow:
-    """Return a flow of a host on an emulated segment, whose sender is at most `credit` frames ahead.
+    """Return a flow of a host on an emulated segment, at most `credit` frames ahead of the medium.
 
     Without credit it sends at times, for which it wakes with real-time priority; the hosts and the
     medium share the processors of one machine.
