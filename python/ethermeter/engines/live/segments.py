@@ -40,7 +40,7 @@ from ethermeter.trial import RAW_FRAMES, Live, Trial, core_trial
 
 LISTENER = "listener"
 """Host that receives the frames of a station that is alone."""
-SLOW_HOST_NS = 10_000_000
+SLOW_HOST_NS = 25_000_000
 """Time within which a host sends again after it was told that its frames have left."""
 USUAL_QUEUE = 64
 """Frames that a card has room for whose queue the file does not limit."""
