@@ -12,7 +12,7 @@ from msgspec.structs import astuple, replace
 from ethermeter.engines.flow_voice import is_voice
 from ethermeter.engines.live.laboratory import Ceilings, HostAnswer, Laboratory, Station
 from ethermeter.engines.live.media import windows_of
-from ethermeter.engines.live.segments import credit_frames, of_hosts
+from ethermeter.engines.live.segments import Lead, credit_frames, lead_of, of_hosts
 from ethermeter.faults import Fault, InputError
 from ethermeter.framing import (
     AROUND_DATA_OCTETS,
@@ -94,6 +94,8 @@ class Stream(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="str
     arrivals: Arrivals
     real_time: bool
     shaping: Shaping | None = None
+    shares_processors: bool = False
+    """Whether many such senders share few processors, so that none spins for long."""
     credit_frames: int | None = None
     """Most frames between the sender's call and the end of their transmission, where the medium
     says when that is.
@@ -198,8 +200,9 @@ def describe(trial: Trial, laboratory: Laboratory, answers: Mapping[str, HostAns
     Consent is requested as far as the ceilings in the answers of agents, by host, have room. Raises
     InputError with everything in the trial that cannot be measured, or not here.
     """
-    of_segment = is_segment(trial.scenario)
-    credit = credit_frames(trial.scenario) if of_segment else windows_of(trial)
+    on_segment = is_segment(trial.scenario)
+    credit = credit_frames(trial.scenario) if on_segment else windows_of(trial)
+    lead = lead_of(trial.scenario) if on_segment else Lead(0, 0)
     trial = of_hosts(trial)
     scenario = trial.scenario
     faults = [
@@ -227,16 +230,17 @@ def describe(trial: Trial, laboratory: Laboratory, answers: Mapping[str, HostAns
         faults += found
     if faults:
         raise InputError(faults)
-    flows = [_credited(flow, of) for flow, of in zip(flows, credit, strict=True)]
-    transmit_ps = phases.stop_ps - phases.begin_ps
-    from_ps, to_ps = (
-        at_ps - phases.begin_ps for at_ps in (phases.measure_from_ps, phases.measure_to_ps)
+    held = _on_segment if on_segment else _credited
+    flows = [held(flow, of) for flow, of in zip(flows, credit, strict=True)]
+    begin_ps = phases.begin_ps - lead.lead_ps
+    transmit_ps, from_ps, to_ps = (
+        at_ps - begin_ps for at_ps in (phases.stop_ps, phases.measure_from_ps, phases.measure_to_ps)
     )
     test = Test(
         seed=trial.seed,
         agents=[laboratory.stations[name] for name in hosts_of(scenario)],
         phases=Phases(
-            settle_ns=phases.begin_ps // PS_PER_NS,
+            settle_ns=(begin_ps + lead.later_ps) // PS_PER_NS,
             transmit_ns=transmit_ps // PS_PER_NS,
             measure_from_ns=from_ps // PS_PER_NS,
             measure_to_ns=to_ps // PS_PER_NS,
@@ -249,10 +253,21 @@ def describe(trial: Trial, laboratory: Laboratory, answers: Mapping[str, HostAns
 
 
 def _credited(flow: TestFlow, frames: int | None) -> TestFlow:
-    """Return a flow whose sender has at most so many frames ahead."""
+    """Return a flow whose sender has at most so many frames ahead of the media before it."""
     if frames is None or not isinstance(flow.traffic, Stream):
         return flow
     return replace(flow, traffic=replace(flow.traffic, credit_frames=frames))
+
+
+def _on_segment(flow: TestFlow, frames: int | None) -> TestFlow:
+    """Return a flow of a host on an emulated segment, as of `_credited`.
+
+    Without credit it sends at times, for which it wakes with real-time priority; the hosts and the
+    medium share the processors of one machine.
+    """
+    if frames is not None or not isinstance(flow.traffic, Stream):
+        return _credited(flow, frames)
+    return replace(flow, traffic=replace(flow.traffic, real_time=True, shares_processors=True))
 
 
 def _flows(

@@ -38,7 +38,7 @@ from ethermeter.testbed.network import OFFSET_NS
 from ethermeter.testbed.relay import MOST_SEGMENTS, MOST_STATIONS
 from ethermeter.trial import Trial, core_trial
 
-SLOW_HOST_NS = 10_000_000
+SLOW_HOST_NS = 25_000_000
 """Time within which a host sends again after it was told that its frames have left."""
 USUAL_QUEUE = 64
 """Frames that the card of a host has room for where programs of any kind send."""

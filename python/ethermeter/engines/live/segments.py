@@ -7,7 +7,7 @@ and a saturated one keeps some frames ahead of the medium.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from msgspec import Raw, structs
 from msgspec.json import decode, encode
@@ -48,6 +48,9 @@ from ethermeter.trial import RAW_FRAMES, Live, Trial, core_trial
 LISTENER = "listener"
 """Host that receives the frames of a station that is alone."""
 SHORTEST_BITS = 512
+_BOUNDARIES = ("begin_ps", "stop_ps", "measure_from_ps", "measure_to_ps", "end_ps")
+LEAD_PS = 50 * 10**9
+"""Time that saturated hosts have to fill their cards before their sources begin."""
 
 
 def host_names(stations: int) -> list[str]:
@@ -92,11 +95,41 @@ def credit_frames(scenario: Scenario) -> list[int | None]:
     return found
 
 
-def segment_trial(trial: Trial) -> SegmentTrial:
-    """Return the medium of a trial, for the relay of a testbed."""
+@dataclass(frozen=True, slots=True)
+class Lead:
+    """How much earlier than the sources of the trial hosts begin, and how much later all happens.
+
+    Saturated hosts fill their cards in advance, so that each source finds its first frame and the
+    medium does what a simulated one does with the same draws. Where the trial settles for less than
+    that, its phases are later by the rest.
+    """
+
+    lead_ps: int
+    later_ps: int
+
+
+def lead_of(scenario: Scenario) -> Lead:
+    """Return the lead of the hosts of a segment; none unless all of them are saturated."""
+    if any(not isinstance(of.flow.arrivals, SaturatedArrivals) for of in groups_of(scenario)):
+        return Lead(0, 0)
+    return Lead(LEAD_PS, max(0, LEAD_PS - scenario.phases.begin_ps))
+
+
+def segment_hosts(trials: Sequence[Trial]) -> list[str]:
+    """Return hosts for each of some trials: the stations of the largest first."""
+    of_each = [host_names(station_count(trial.scenario)) for trial in trials]
+    return list(dict.fromkeys([*max(of_each, key=len), *(of for each in of_each for of in each)]))
+
+
+def segment_trial(trial: Trial, hosts: Sequence[str]) -> SegmentTrial:
+    """Return the medium of a trial, for the relay of a testbed with these hosts."""
     credit = [each and each // 2 for each in credit_frames(trial.scenario)]
-    text = core_trial(trial.scenario, id=trial.id, seed=trial.seed)
-    listener = 1 if len(credit) == 1 else None
+    scenario, later_ps = trial.scenario, lead_of(trial.scenario).later_ps
+    phases = scenario.phases
+    moved = {name: getattr(phases, name) + later_ps for name in _BOUNDARIES}
+    scenario = structs.replace(scenario, phases=structs.replace(phases, **moved))
+    text = core_trial(scenario, id=trial.id, seed=trial.seed)
+    listener = hosts.index(LISTENER) if len(credit) == 1 else None
     return SegmentTrial(Raw(text.encode()), tuple(credit), listener=listener)
 
 
@@ -161,6 +194,7 @@ class Emulated:
     def __init__(self, bed: NetworkBed | None, trial: Trial) -> None:
         has_some = bed is not None and bed.segments
         self._relay = bed.relay if has_some and bed is not None else None
+        self._hosts = () if bed is None else tuple(bed.hosts)
         self._trial = trial
 
     def begin(self, at_ns: int) -> None:
@@ -168,7 +202,8 @@ class Emulated:
         if self._relay is not None:
             trial = self._trial
             of_segment = is_segment(trial.scenario)
-            trials = (segment_trial(trial),) if of_segment else trials_of(trial)
+            hosts = self._hosts
+            trials = (segment_trial(trial, hosts),) if of_segment else trials_of(trial)
             with Control(self._relay.control) as control:
                 control.begin(at_ns, trials)
 
