@@ -417,9 +417,15 @@ impl Hosts for Cards<'_> {
         self.held(station).attempts += 1;
         let held = *self.held(station);
         let attempt = self.attempt(station, held, start, end);
+        let phases = &self.segment.phases;
+        let window = phases.measure_from_ps..phases.measure_to_ps;
         let totals = &mut self.each[station as usize].totals;
         totals.frames += 1;
         totals.octets += attempt.bits / 8;
+        if window.contains(&end.cast_unsigned()) {
+            let access_ps = (start - attempt.taken_up).cast_unsigned();
+            totals.access_most_ps = totals.access_most_ps.max(access_ps);
+        }
         self.each[station as usize].octets -= attempt.bits / 8;
         let frame = held.waiting.frame;
         self.hold_for_capture(station, start, frame);
@@ -485,13 +491,6 @@ impl Hosts for Cards<'_> {
     }
 
     fn record(&mut self, attempt: &Attempt) {
-        let phases = &self.segment.phases;
-        let window = phases.measure_from_ps..phases.measure_to_ps;
-        if attempt.ending == Ending::Delivered && window.contains(&attempt.end.cast_unsigned()) {
-            let access_ps = (attempt.start - attempt.taken_up).cast_unsigned();
-            let most_ps = &mut self.each[attempt.station as usize].totals.access_most_ps;
-            *most_ps = access_ps.max(*most_ps);
-        }
         self.counters.record(attempt);
         if let Some(recorder) = &mut self.recorder {
             recorder.record(attempt, self.segment, &mut self.frames);
