@@ -217,7 +217,7 @@ def measure(
     testbed, plain = _testbed(
         testbed_hosts, testbed=testbed, plain=plain, loopback=loopback, hosts=hosts, study=study
     )
-    place = _place(
+    place = place_of(
         hosts,
         testbed=testbed,
         plain=plain,
@@ -518,7 +518,7 @@ def _study_of(names: "Sequence[str]") -> str | None:
     return next((study for study in registry.live_names() if parts == {("live", study)}), None)
 
 
-def _place(
+def place_of(
     hosts: Path | None,
     *,
     testbed: bool,
