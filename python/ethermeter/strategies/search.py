@@ -26,8 +26,8 @@ REVERSAL = 0.1
 """Of the limit: how much better a harder value must be to be noticed."""
 REVERSAL_ERROR = 0.001
 """Probability with which equal means are taken for a reversal."""
-REVERSAL_SAMPLES = 8
-"""Fewest trials of both values: fewer that decided early are not typical ones."""
+REVERSAL_SAMPLES = 5
+"""Fewest trials of both values, those of the first look."""
 
 Outcome = Literal["answered", "all", "none", "undecided"]
 
@@ -35,12 +35,13 @@ Outcome = Literal["answered", "all", "none", "undecided"]
 class Kept(msgspec.Struct, frozen=True):
     """A condition at a value, of the flow or group that keeps it least.
 
-    `condition`: as text. `flow`: name of the flow or group; empty for all stations. `estimate`:
-    mean of the metric over the trials with its 95% interval, in the unit of the metric; None where
-    it is undefined. `limit`: in the same unit.
+    `condition`: as text. `metric`: its name. `flow`: name of the flow or group; empty for all
+    stations. `estimate`: mean of the metric over the trials with its 95% interval, in the unit of
+    the metric; None where it is undefined. `limit`: in the same unit.
     """
 
     condition: str
+    metric: str
     flow: str
     estimate: Interval
     limit: float
@@ -368,9 +369,10 @@ def _least_kept(condition: Condition, of_trials: Sequence[Sequence[Judged]]) -> 
     for of in of_trials:
         for each in of:
             by_name.setdefault(each.name, []).append(each)
+    metric = condition.metric.value
     if not by_name:
-        return Kept(str(condition), "", Interval(None, None, None), condition.limit)
+        return Kept(str(condition), metric, "", Interval(None, None, None), condition.limit)
     means = {name: float(np.mean([each.margin for each in of])) for name, of in by_name.items()}
     worst = min(means, key=means.__getitem__)
     values = np.array([each.value for each in by_name[worst]])
-    return Kept(str(condition), worst, Interval.of(student(values)), condition.limit)
+    return Kept(str(condition), metric, worst, Interval.of(student(values)), condition.limit)
