@@ -89,9 +89,7 @@ def mean_delay(question: Question, position: int, *, trials: int) -> tuple[float
 def test_the_answers_of_twenty_seeds_on_the_office_hold_the_truth_of_a_long_run():
     long = office(999)
     # Neighbours on both sides of the limit, each clear of it by five standard errors.
-    truth = next(
-        at for at in range(long.values.count) if long.values.text(at).startswith("41.5 ")
-    )
+    truth = next(at for at in range(long.values.count) if long.values.text(at).startswith("41.5 "))
     for position, is_below in ((truth, True), (truth + 1, False)):
         mean, error = mean_delay(long, position, trials=800)
         assert abs(mean - LIMIT_S) > 5 * error

@@ -119,9 +119,7 @@ def test_the_smallest_room_that_loses_at_most_one_percent_is_that_of_m_d_1_k(lin
 
 
 def test_the_smallest_queue_that_loses_nothing_is_the_bound(tmp_path):
-    experiment = load(
-        shipped()["buffer-sizing"], overrides=["network.switches.switch.queue=24"]
-    )
+    experiment = load(shipped()["buffer-sizing"], overrides=["network.switches.switch.queue=24"])
     options = {"from_": 1, "to": 40, "while_": ["loss == 0"]}
     answer = found(experiment, smallest="network.switches.switch.queue", **options)
     assert (answer.at_least, answer.at_most, answer.outcome) == ("24", "24", "answered")
@@ -205,20 +203,27 @@ def test_each_flow_must_hold_and_a_named_one_alone(tmp_path):
 
 
 def test_stations_of_a_segment_and_groups_of_them(tmp_path):
-    experiment = load(shipped()["voice-and-data"], overrides=["phases.transmit=1 s",
-                                                              "phases.measure=last 0.5 s"])
+    experiment = load(
+        shipped()["voice-and-data"], overrides=["phases.transmit=1 s", "phases.measure=last 0.5 s"]
+    )
     group = next(each["name"] for each in experiment.document["stations"])
     one = [f"{sweep.key}={sweep.texts[0]}" for sweep in experiment.sweeps]
-    experiment = load(experiment.path, overrides=["phases.transmit=1 s",
-                                                  "phases.measure=last 0.5 s", *one])
+    experiment = load(
+        experiment.path, overrides=["phases.transmit=1 s", "phases.measure=last 0.5 s", *one]
+    )
     options = {"largest": f"stations.{group}.count", "from_": 1, "to": 30, "step": 10}
     whole = found(experiment, **options, while_=["utilisation <= 99%"])
     part = found(experiment, **options, while_=[f"{group}: transmission_delay <= 900 s"])
     assert whole.points[0].conditions[0].flow == ""
     assert part.points[0].conditions[0].flow == group
     with pytest.raises(InputError, match=r"jain_index is of all stations only"):
-        question_of(experiment, {**{key.rstrip("_"): of for key, of in options.items()},
-                                 "while": [f"{group}: jain_index >= 0.9"]})
+        question_of(
+            experiment,
+            {
+                **{key.rstrip("_"): of for key, of in options.items()},
+                "while": [f"{group}: jain_index >= 0.9"],
+            },
+        )
 
 
 # Recording

@@ -529,6 +529,10 @@ def place_of(
     ip: int,
     least: int,
 ) -> "Place":
+    """Return where is measured: hosts, a testbed or the loopback interface.
+
+    Raises InputError unless exactly one of them is wanted, with options that go with it.
+    """
     from ethermeter import hosts_file
     from ethermeter.engines.live import Hosts, Local
     from ethermeter.faults import Fault, InputError

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from ethermeter.strategies.search import Answer, Kept, Point
 
 EXAMPLES = """\
-  ethermeter search office --set network.classes=8 --while 'loss <= 0.1%' \\
+  ethermeter search office --set network.classes=8 --while 'loss <= 0.1%' \
 --largest flows.backup.arrivals.token_bucket.rate --from '20 Mb/s' --to '60 Mb/s' --step '1 Mb/s'
-  ethermeter search office --set network.classes=1 --largest network.hosts.phone.count \\
+  ethermeter search office --set network.classes=1 --largest network.hosts.phone.count \
 --from 1 --to 40 --while 'call: one_way_delay.p99 <= 10 ms' --while 'loss <= 0.1%'
-  ethermeter search buffer-sizing --smallest network.switches.switch.queue --from 1 --to 40 \\
+  ethermeter search buffer-sizing --smallest network.switches.switch.queue --from 1 --to 40 \
 --while 'loss == 0'
   ethermeter search my-network.toml --engine theory/queueing --json
   ethermeter search my-network.toml --testbed --replications 10 --out runs/largest --resume"""
@@ -274,7 +274,9 @@ def _print(found: "Answer") -> None:
         typer.echo(f"caution: {caution}")
     typer.echo(found.sentence)
     if found.outcome == "undecided" and found.estimate is not None:
-        typer.echo(f"by the means {found.estimate}; more --replications, or a larger --step, decide")
+        typer.echo(
+            f"by the means {found.estimate}; more --replications, or a larger --step, decide"
+        )
     if found.bound is not None:
         bound = found.bound
         typer.echo(

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ethermeter.analysis.groups import by_flow, by_group, by_table
 from ethermeter.metrics import ALL, Caution, Group, Metric, caution_mask, caution_text
-from ethermeter.scenario import CoderArrivals, Flow, Scenario
+from ethermeter.scenario import CoderArrivals, Flow
 from ethermeter.search.closest import suggestion
 from ethermeter.store.rows import TrialRows, flows_of, layout_of
 from ethermeter.trial import LIVE, THEORY, Trial

@@ -231,8 +231,7 @@ class _Reader:
                     each.check(trial)
                     if spoken is not None and each.metric not in spoken:
                         raise ConditionError(
-                            f"expected a metric that {trial.engine} speaks of: "
-                            + ", ".join(spoken)
+                            f"expected a metric that {trial.engine} speaks of: " + ", ".join(spoken)
                         )
                 except ConditionError as error:
                     self._add("while", shown(str(each)), str(error))

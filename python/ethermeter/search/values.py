@@ -91,8 +91,9 @@ def values_of(first: Value, last: Value, step: Value | None, *, is_rising: bool)
             decimal_text(number)
     except ValueError:
         raise RangeError("to", last, f"expected the unit of from, {unit or 'none'}") from None
-    return Values(low if is_rising else high, distance if is_rising else -distance, count, unit,
-                  is_whole)
+    return Values(
+        low if is_rising else high, distance if is_rising else -distance, count, unit, is_whole
+    )
 
 
 def _read(key: str, value: Value) -> Quantity:
@@ -106,5 +107,3 @@ def _read(key: str, value: Value) -> Quantity:
 
 def _kind(unit: str) -> str:
     return f'{UNITS[unit][0]} such as "10 {unit}"' if unit else "a number without a unit"
-
-

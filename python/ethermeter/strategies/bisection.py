@@ -87,9 +87,7 @@ class Bisection:
                 found[position] = Tried(decided, verdict)
         return found
 
-    def steps(
-        self, samples: Mapping[int, Floats], runs: Mapping[int, int]
-    ) -> tuple[Step, ...]:
+    def steps(self, samples: Mapping[int, Floats], runs: Mapping[int, int]) -> tuple[Step, ...]:
         """Return what to run next; nothing when the search is over. Arguments as of `tried`."""
         tried = self.tried(samples, runs)
         if waiting := sorted(runs.keys() - tried.keys()):

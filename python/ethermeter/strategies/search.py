@@ -1,5 +1,6 @@
 """Search: the largest or smallest value of a key with which conditions hold."""
 
+import itertools
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -181,9 +182,7 @@ class ValueSearch:
             for number, trial in enumerate(trials, len(observed))
         )
 
-    def _sorted(
-        self, observed: Sequence[Observed]
-    ) -> tuple[dict[int, _Samples], Counter[int]]:
+    def _sorted(self, observed: Sequence[Observed]) -> tuple[dict[int, _Samples], Counter[int]]:
         """Return the samples of each position, and its trials."""
         samples: dict[int, _Samples] = {}
         runs: Counter[int] = Counter()
@@ -262,9 +261,7 @@ class ValueSearch:
         if outcome == "all":
             return f"{begin}: {values.text(last)}, the end of the range{how}; perhaps beyond"
         if outcome == "answered":
-            return (
-                f"{begin}: {values.text(ends.sure)}{how}; {values.text(ends.fails)} fails"
-            )
+            return f"{begin}: {values.text(ends.sure)}{how}; {values.text(ends.fails)} fails"
         low, high = (
             values.text(at) if 0 <= at <= last else None for at in (ends.sure, ends.fails - 1)
         )
@@ -303,9 +300,7 @@ class ValueSearch:
             tuple(words),
         )
 
-    def _cautions(
-        self, tried: Mapping[int, Tried], samples: Mapping[int, _Samples]
-    ) -> list[str]:
+    def _cautions(self, tried: Mapping[int, Tried], samples: Mapping[int, _Samples]) -> list[str]:
         """Say where results are not as it was taken for granted."""
         found, values = [], self._question.values
         holds = [at for at in tried if tried[at].verdict == "holds"]
@@ -339,7 +334,7 @@ class ValueSearch:
         tests = sum(max(0, len(of) - 1) for of in series.values())
         for name, of in series.items():
             places = list(of)
-            for easy, hard in zip(places, places[1:], strict=False):
+            for easy, hard in itertools.pairwise(places):
                 gain = float(of[hard].mean() - of[easy].mean())
                 if gain <= REVERSAL * abs(condition.limit):
                     continue
