@@ -2,6 +2,7 @@
 
 import re
 from contextlib import nullcontext
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -52,7 +53,7 @@ def text_of(run: Path) -> str:
     """The section of the search, as text."""
     page = evaluate(run)["report"].read_text(encoding="utf-8")
     (section,) = re.findall(r'<section id="search".*?</section>', page, re.DOTALL)
-    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", section))
+    return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]+>", " ", section)))
 
 
 def test_the_page_of_a_search_shows_question_answer_and_trials(calls):

@@ -274,6 +274,17 @@ def test_a_file_with_a_search_is_an_experiment_like_others(file):
     assert invoke("plan", file).returncode == 0
 
 
+def test_validate_checks_the_table_too(file):
+    text = file.read_text(encoding="utf-8")
+    varied = '\n[vary]\n"flows.load.frames" = ["980 B", "64 B"]\n'
+    file.write_text(text + varied, encoding="utf-8")
+    assert invoke("validate", file).returncode == 0
+    file.write_text(text.replace("one_way_delay <=", "one_way_dely <=") + varied, encoding="utf-8")
+    code, _, said = invoke("validate", file)
+    assert code == 2
+    assert 'search.while = "load: one_way_dely <= 2 ms": expected a metric: closest:' in said
+
+
 @pytest.mark.parametrize(
     ("words", "expected"),
     [

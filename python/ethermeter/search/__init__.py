@@ -6,7 +6,7 @@ has what theory says beside an answer. `ethermeter.strategies.search` finds the 
 """
 
 from ethermeter.search.conditions import Condition, Judged
-from ethermeter.search.question import Question, question_of
+from ethermeter.search.question import Question, check_table, question_of
 from ethermeter.search.values import Values
 
-__all__ = ["Condition", "Judged", "Question", "Values", "question_of"]
+__all__ = ["Condition", "Judged", "Question", "Values", "check_table", "question_of"]

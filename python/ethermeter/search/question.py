@@ -1,7 +1,7 @@
 """The question: an experiment, the key whose value is wanted, and what must hold."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
@@ -87,6 +87,15 @@ def question_of(experiment: Experiment, options: Mapping[str, object]) -> Questi
     found, by the name of the option or the key of the file.
     """
     return _Reader(experiment, options).question()
+
+
+def check_table(experiment: Experiment) -> None:
+    """Raise InputError with every fault of an experiment's table `search`, if it has one.
+
+    Other keys may be varied, for an option may choose a value of each.
+    """
+    if "search" in experiment.document:
+        question_of(replace(experiment, sweeps=()), {})
 
 
 class _Reader:
