@@ -181,6 +181,15 @@ def test_undecided_is_said_with_what_is_known(link):
     assert all(point.replications <= 5 for point in answer.points)
 
 
+def test_too_few_replications_for_trials_that_agree_are_a_caution(link):
+    answer = found(link, to="600 /s", while_=["loss == 0"], replications=5)
+    assert answer.outcome == "undecided"
+    assert answer.cautions[0].startswith("values whose trials all agree, as without loss, need ")
+    needed = int(answer.cautions[0].split("need ")[1].split()[0])
+    enough = found(link, to="600 /s", while_=["loss == 0"], replications=2 * needed)
+    assert (enough.outcome, enough.cautions) == ("all", ())
+
+
 def test_each_flow_must_hold_and_a_named_one_alone(tmp_path):
     text = (shipped()["office"]).read_text(encoding="utf-8")
     path = tmp_path / "office.toml"

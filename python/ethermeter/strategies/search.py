@@ -301,8 +301,14 @@ class ValueSearch:
         )
 
     def _cautions(self, tried: Mapping[int, Tried], samples: Mapping[int, _Samples]) -> list[str]:
-        """Say where results are not as it was taken for granted."""
+        """Say where results are not as it was taken for granted, and what keeps from deciding."""
         found, values = [], self._question.values
+        least, most = self._bisection.test.equal, self._question.replications
+        if most < least and any(each.verdict == "undecided" for each in tried.values()):
+            found.append(
+                f"values whose trials all agree, as without loss, need {least} trials to be decided "
+                f"about; at most {most} were allowed"
+            )
         holds = [at for at in tried if tried[at].verdict == "holds"]
         fails = [at for at in tried if tried[at].verdict == "fails"]
         if holds and fails and max(holds) > min(fails):
