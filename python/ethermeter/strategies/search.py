@@ -306,8 +306,8 @@ class ValueSearch:
         least, most = self._bisection.test.equal, self._question.replications
         if most < least and any(each.verdict == "undecided" for each in tried.values()):
             found.append(
-                f"values whose trials all agree, as without loss, need {least} trials to be decided "
-                f"about; at most {most} were allowed"
+                f"values whose trials all agree, as without loss, need {least} trials to be "
+                f"decided about; at most {most} were allowed"
             )
         holds = [at for at in tried if tried[at].verdict == "holds"]
         fails = [at for at in tried if tried[at].verdict == "fails"]
