@@ -19,6 +19,7 @@ from ethermeter.cli import (
     plca,
     reporting,
     running,
+    search,
     testbed,
     theory,
     voice,
@@ -45,6 +46,7 @@ GROUPS: Groups = {
         "testbed": "Make virtual hosts on this machine and remove them.",
     },
     "Limits": {
+        "search": "Find the largest or smallest value with which conditions hold.",
         "calls": "Find how many calls fit with a given quality.",
         "bottleneck": "Find which stage limits a transfer.",
         "ceilings": "Measure what each stage of this host can do alone.",
@@ -129,6 +131,7 @@ command(app, "ceilings", examples=ceilings.EXAMPLES)(ceilings.ceilings)
 command(app, "explain", examples=explain.EXAMPLES)(explain.explain)
 command(app, "plca", examples=plca.EXAMPLES)(plca.plca)
 command(app, "bottleneck", examples=bottleneck.EXAMPLES)(bottleneck.bottleneck)
+command(app, "search", examples=search.EXAMPLES)(search.search)
 command(app, "calls", examples=calls.EXAMPLES)(calls.calls)
 command(voice.app, "admission", examples=admission.EXAMPLES)(admission.admission)
 command(app, "calibrate", examples=calibrating.CALIBRATE_EXAMPLES)(calibrating.calibrate)

@@ -228,7 +228,7 @@ def measure(
     testbed, plain = _testbed(
         testbed_hosts, testbed=testbed, plain=plain, loopback=loopback, hosts=hosts, study=study
     )
-    place = _place(
+    place = place_of(
         hosts,
         testbed=testbed,
         plain=plain,
@@ -553,7 +553,7 @@ def _study_of(names: "Sequence[str]") -> str | None:
     return next((study for study in registry.live_names() if parts == {("live", study)}), None)
 
 
-def _place(
+def place_of(
     hosts: Path | None,
     *,
     testbed: bool,
@@ -564,6 +564,10 @@ def _place(
     ip: int,
     least: int,
 ) -> "Place":
+    """Return where is measured: hosts, a testbed or the loopback interface.
+
+    Raises InputError unless exactly one of them is wanted, with options that go with it.
+    """
     from ethermeter import hosts_file
     from ethermeter.engines.live import Hosts, Local
     from ethermeter.faults import Fault, InputError

@@ -21,6 +21,7 @@ from ethermeter.experiment.flows import MOST_FLOWS, Flow
 from ethermeter.experiment.network import Network
 from ethermeter.experiment.phases import NetworkRun, NetworkTheory, Phases, Run, Theory
 from ethermeter.experiment.quantity import ALLOWED, Table, complaint, is_tag
+from ethermeter.experiment.search import Search
 from ethermeter.experiment.segment import Segment, standards
 from ethermeter.experiment.stations import StationGroup
 from ethermeter.experiment.toml import Tables
@@ -87,6 +88,8 @@ class _Common(Table):
     """What is varied; read by `sweep`, which knows the values' exact arithmetic."""
     phases: Phases = Field(default_factory=Phases)
     """What happens when."""
+    search: Search | None = None
+    """Which value of a key is searched, by `ethermeter search` only."""
     sources: dict[
         str,
         Annotated[
@@ -155,6 +158,7 @@ TABLES: dict[str, type[Table]] = {
     "phases": Phases,
     "theory": Theory,
     "run": Run,
+    "search": Search,
 }
 """Tables of files of both short forms."""
 

@@ -119,7 +119,7 @@ def _group(document: Mapping[str, object], top: str, rest: list[str]) -> tuple[K
 
 _LONGEST = 10_000
 _QUOTED_TABLES = ("vary", "sources")
-_GROUPED_TABLES = ("segment", "stations", "network", "flows", "phases", "run")
+_GROUPED_TABLES = ("segment", "stations", "network", "flows", "phases", "run", "search")
 
 
 def overridden(document: Tables, overrides: Sequence[str]) -> tuple[Tables, list[Fault]]:
@@ -139,7 +139,7 @@ def overridden(document: Tables, overrides: Sequence[str]) -> tuple[Tables, list
         try:
             text.encode("utf-8")
             path = _path(result, key.strip())
-            changed = assigned(result, path, _value(value.strip()))
+            changed = assigned(result, path, value_of(value.strip()))
         except (PathError, UnicodeEncodeError) as error:
             allowed = str(error) if isinstance(error, PathError) else "expected UTF-8 text"
             faults.append(Fault("--set", key.strip(), shown(value.strip()), allowed))
@@ -148,7 +148,7 @@ def overridden(document: Tables, overrides: Sequence[str]) -> tuple[Tables, list
     return result, faults
 
 
-def _value(text: str) -> object:
+def value_of(text: str) -> object:
     """Return a TOML value, or the text itself, so that quotes need not survive a shell."""
     try:
         read = tomllib.loads(f"value = {text}")
