@@ -41,6 +41,7 @@ class Test(msgspec.Struct, frozen=True):
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
     remarks: tuple[str, ...] = ()
+    may_stop: bool = False  # Whether a run may have fewer rows, because results end the test
 
 
 class Refusal(msgspec.Struct, frozen=True):
@@ -125,10 +126,13 @@ def compare(first: Answer, second: Answer, *, tolerance: float) -> tuple[Differe
         allowed = f"expected a benchmark of {first.suite}, as the first"
         raise InputError.of("command line", "RUN", second.suite, allowed)
     before, after = (dict(_numbers(answer)) for answer in (first, second))
-    return tuple(
-        _difference(key, before.get(key), after.get(key), tolerance)
+    stopping = {test.name for test in (*first.tests, *second.tests) if test.may_stop}
+    keys = [
+        key
         for key in dict.fromkeys((*before, *after))
-    )
+        if key[0] not in stopping or (key in before and key in after)
+    ]
+    return tuple(_difference(key, before.get(key), after.get(key), tolerance) for key in keys)
 
 
 def _difference(

@@ -19,8 +19,10 @@ from ethermeter.units import PS_PER_S
 
 FRAMES = (64, 128, 256, 512, 1024, 1280, 1518)
 """Lengths of frames on Ethernet, RFC 2544 section 9.1."""
-TEST, TRIAL = "test", "trial"
-"""Keys of the point of every trial: its step, and its number in the step."""
+TEST, FRAME, STIMULUS, TRIAL = "test", "frame", "stimulus", "trial"
+"""Keys of the point of every trial: its test, length of frames, what else it does, and its number
+in the step.
+"""
 _REPLACED = ("series", "notes", "flows", "phases", "run", "vary", "sources", "theory")
 """Keys of the file that a suite sets anew, or that have no meaning here."""
 _BATCHES = 20

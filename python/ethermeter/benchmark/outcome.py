@@ -13,7 +13,7 @@ from ethermeter.benchmark.bench import Stream, hosts_of
 from ethermeter.metrics import Metric
 from ethermeter.nodes import kind_of
 from ethermeter.scenario import Scenario
-from ethermeter.store.result import Connection, Result, read
+from ethermeter.store.result import Connection, Result, Sender, read
 from ethermeter.store.rows import (
     BATCH_COUNTS,
     FLOW_METRICS,
@@ -34,6 +34,10 @@ _SEEN = {
 }
 """Location of what a counter of a measurement saw dropped, by the names of `analysis.losses`."""
 _ON_MEDIUM = (Metric.LOST_ATTEMPTS, Metric.LOST_DAMAGED)
+_LATE, _LATE_WITH_LOSS = 0.05, 0.002
+"""Lateness of a frame, as a share of the transmission, from which a trial is not what was asked
+for: without and with lost frames.
+"""
 OWN = ("generator", "receiver")
 """Locations that belong to the testers."""
 
@@ -89,6 +93,7 @@ class Outcome:
     messages: npt.NDArray[np.int64]
     round_trip_s: float  # Shortest round trip of requests; NaN without
     loaded_round_trip_s: float  # Mean round trip of segments of a connection; NaN without
+    late_s: float  # How late a frame was handed over at most, in a measurement
     rows: TrialRows
     scenario: Scenario
 
@@ -102,6 +107,16 @@ class Outcome:
         """Share of the intended frames that did not arrive."""
         whole = max(self.intended, self.sent)
         return self.lost_frames / whole if whole else 0.0
+
+    @property
+    def is_late(self) -> bool:
+        """Whether a sender was so late that the rate, or its evenness, was another one.
+
+        A sender that has fallen behind catches up with a burst, which a device may lose without
+        being too slow. Without lost frames only a rate that was not offered matters.
+        """
+        share = _LATE_WITH_LOSS if self.lost_frames else _LATE
+        return self.late_s > share * self.transmit_s
 
     @property
     def own_losses(self) -> int:
@@ -177,6 +192,7 @@ def outcome_of(
             if measured is None
             else _tcp_round_trip_s(measured)
         ),
+        late_s=0.0 if measured is None else _late_s(measured),
         rows=rows,
         scenario=scenario,
     )
@@ -279,6 +295,13 @@ def _within(lost: Mapping[str, int], missing: int) -> dict[str, int]:
     if seen <= missing:
         return dict(lost)
     return {name: math.floor(count * missing / seen) for name, count in lost.items()}
+
+
+def _late_s(result: Result) -> float:
+    """Return how late a frame with a time was handed over at most, in s."""
+    counted = [flow.sending.counted for flow in result.flows.values() if flow.sending is not None]
+    late_ns = [one.pacing.worst_ns for one in counted if isinstance(one, Sender)]
+    return max(late_ns, default=0) / 1e9
 
 
 def _tcp_round_trip_s(result: Result) -> float:

@@ -20,6 +20,7 @@ from ethermeter.benchmark.rates import (
     generator_step,
     key_of,
     line_rate,
+    punctual,
     rate_stimulus,
     tester_culprit,
     throughput_step,
@@ -117,8 +118,8 @@ def _loss(
         rate = line_rate(bench, pairs, octets) * percent / 100
         if rate > ceiling.rate * (1 + 1e-9):
             continue
-        outcome = ledger.measure(
-            rate_stimulus(bench, pairs, octets, rate, bench.settings.trial_s)
+        outcome = punctual(
+            ledger, rate_stimulus(bench, pairs, octets, rate, bench.settings.trial_s)
         )
         found.append((percent, rate, outcome))
         if len(found) > 1 and not any(each.lost_frames for _, _, each in found[-2:]):
@@ -308,6 +309,7 @@ def _loss_table(bench: Bench, results: Results) -> Test:
         "RFC 2544 section 26.3",
         (Column("rate", "offered", FRAMES_PER_S), Column("loss", "lost", "%", "lower")),
         tuple(rows),
+        may_stop=True,
     )
 
 

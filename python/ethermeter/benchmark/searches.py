@@ -141,8 +141,8 @@ def mlr_search(
         for goal in goals
     ]
     config = Config()
+    config.min_load = least  # Below the default of the highest load, which is 1e9.
     config.max_load = most
-    config.min_load = least
     config.goals = of
     config.search_duration_max = _NO_LIMIT_S
     config.warmup_duration = 0.0

@@ -93,30 +93,36 @@ def _locations(lost: Mapping[str, int]) -> dict[str, float | str | None]:
     return {f"lost_{name}": lost.get(name, 0) for name in LOCATIONS}
 
 
-def losses_table(found: Mapping[str, Mapping[str, int]], sent: Mapping[str, int]) -> Test:
-    """Return the table of all frames that trials lost, by step and location.
-
-    Parameters
-    ----------
-    found
-        Lost frames by location, by step; steps that lost nothing included.
-    sent
-        Frames that the trials of the step should have sent.
-
-    """
-    rows = [
-        Row(
-            {"test": step},
-            {"sent": sent[step], "lost": sum(lost.values()), **_locations(lost)},
+def losses_table(found: Mapping[str, Sequence[Outcome]]) -> Test:
+    """Return the table of all frames that the trials of tests lost, by location."""
+    rows = []
+    for name, outcomes in found.items():
+        lost = lost_together(outcomes)
+        rows.append(
+            Row(
+                {"test": name},
+                {
+                    "trials": len(outcomes),
+                    "late": sum(outcome.is_late for outcome in outcomes),
+                    "sent": sum(max(of.intended, of.sent) for of in outcomes),
+                    "lost": sum(lost.values()),
+                    **_locations(lost),
+                },
+            )
         )
-        for step, lost in found.items()
-    ]
     return Test(
         "losses",
         "Lost frames by location",
         "every trial of a test together, those above the throughput included",
-        (Column("sent", "sent", "frames"), Column("lost", "lost", "frames"), *_LOCATION_COLUMNS),
+        (
+            Column("trials", "trials"),
+            Column("late", "late"),
+            Column("sent", "sent", "frames"),
+            Column("lost", "lost", "frames"),
+            *_LOCATION_COLUMNS,
+        ),
         tuple(rows),
+        ("Late are trials in which a sender fell behind its times; those of rates are repeated.",),
     )
 
 

@@ -418,3 +418,75 @@ def value_text(value: float | str | None) -> str:
     if value is None:
         return "–"
     return f"{value:.0f}" if abs(value) >= 1000 or value == round(value) else f"{value:.4g}"
+
+
+def is_benchmark(directory: Path) -> bool:
+    """Whether a directory has the finished run of a benchmark."""
+    from ethermeter.analysis.benchmark import read
+    from ethermeter.faults import InputError
+    from ethermeter.store import RunDirectory
+
+    run = RunDirectory(directory)
+    try:
+        if not run.is_search() or not run.is_finished():
+            return False
+        read(run.answer(), file=str(directory))
+    except (InputError, OSError):
+        return False
+    return True
+
+
+TOLERANCE = "2%"
+"""Relative change up to which values count as the same unless another one is given."""
+
+
+def compare(first: Path, second: Path, *, fail_below: str | None, as_json: bool) -> None:
+    """Compare two benchmarks, and exit with 1 if the second is worse by more than `fail_below`."""
+    import msgspec
+
+    from ethermeter import api
+    from ethermeter.analysis import benchmark as results
+
+    tolerance = share_of("--fail-below", fail_below or TOLERANCE, most=1.0)
+    answers = []
+    for directory in (first, second):
+        run = api.open(directory).directory
+        if not run.is_search():
+            allowed = "expected the runs of two benchmarks (ethermeter benchmark)"
+            refuse("RUN", str(directory), allowed)
+        answers.append(results.read(run.answer(), file=str(directory)))
+    found = results.compare(answers[0], answers[1], tolerance=tolerance)
+    is_regression = results.is_regression(found)
+    if as_json:
+        print_json(
+            {
+                "suite": answers[0].suite,
+                "tolerance": tolerance,
+                "regression": is_regression,
+                "differences": msgspec.to_builtins(found),
+            }
+        )
+    else:
+        judged = [each for each in found if each.verdict]
+        changed = [each for each in judged if each.verdict != "same"]
+        print_table(
+            ["test", "point", "value", "first", "second", "change", "verdict"],
+            [
+                [
+                    each.test,
+                    results.point_text(each.point),
+                    each.key,
+                    value_text(each.first),
+                    value_text(each.second),
+                    "–" if each.change is None else f"{100 * each.change:+.2f}%",
+                    each.verdict,
+                ]
+                for each in changed
+            ],
+        ) if changed else None
+        _echo(
+            f"{len(judged)} values compared, {len(changed)} differ by more than "
+            f"{100 * tolerance:g}%: {'a regression' if is_regression else 'no regression'}"
+        )
+    if is_regression and fail_below is not None:
+        raise typer.Exit(FAILED)

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from ethermeter.analysis.benchmark import Answer
-from ethermeter.benchmark.bench import TEST, TRIAL, Stimulus
+from ethermeter.benchmark.bench import FRAME, STIMULUS, TEST, TRIAL, Stimulus
 from ethermeter.benchmark.outcome import Outcome, outcome_of
 from ethermeter.benchmark.steps import Ledger, Step, Suite, UnansweredError
-from ethermeter.benchmark.tables import losses_table, lost_together
+from ethermeter.benchmark.tables import losses_table
 from ethermeter.experiment import Experiment
 from ethermeter.strategies.strategy import Finished, Observed, question_text
 from ethermeter.trial import Trial
@@ -95,7 +95,7 @@ class Benchmark:
         trials = []
         for key, stimuli in waiting.items():
             for at, stimulus in enumerate(stimuli, len(self._outcomes[key])):
-                point = {TEST: _test_of(key), TRIAL: str(at), **stimulus.label}
+                point = _point(key, at, stimulus)
                 number = len(observed) + len(trials)
                 trials.append(self._suite.bench.trial(stimulus, number, point))
                 self._proposed.append((key, stimulus))
@@ -117,12 +117,7 @@ class Benchmark:
         by_test: dict[str, list[Outcome]] = {}
         for step in suite.steps:
             by_test.setdefault(_test_of(step.key), []).extend(self._outcomes[step.key])
-        by_test = {name: outcomes for name, outcomes in by_test.items() if outcomes}
-        lost = {name: lost_together(outcomes) for name, outcomes in by_test.items()}
-        sent = {
-            name: sum(max(of.intended, of.sent) for of in outcomes)
-            for name, outcomes in by_test.items()
-        }
+        measured = {name: outcomes for name, outcomes in by_test.items() if outcomes}
         return Answer(
             suite=suite.name,
             title=suite.title,
@@ -130,10 +125,21 @@ class Benchmark:
             venue=self._venue,
             testers=suite.bench.testers,
             conditions=dict(suite.conditions),
-            tests=(*suite.tables(self._results), losses_table(lost, sent)),
+            tests=(*suite.tables(self._results), losses_table(measured)),
             refused=suite.refused,
             culprit=suite.culprit(self._results),
         )
+
+
+def _point(key: str, number: int, stimulus: Stimulus) -> dict[str, str]:
+    """Return the point of a trial; all trials of a suite have the same keys."""
+    others = [f"{name} {text}" for name, text in stimulus.label.items() if name != FRAME]
+    return {
+        TEST: _test_of(key),
+        FRAME: stimulus.label.get(FRAME, "–"),
+        STIMULUS: ", ".join(others) or "–",
+        TRIAL: str(number),
+    }
 
 
 def _test_of(key: str) -> str:

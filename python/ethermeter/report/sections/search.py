@@ -33,9 +33,12 @@ def build(data: ReportData) -> Section | None:
     found = data.search
     if found is None:
         return None
+    # The tests of a benchmark are a section of their own.
+    has_section = isinstance(found.answer, Mapping) and "suite" in found.answer
+    answer = [] if has_section else _blocks(found.answer, "Answer", "answer.json")
     blocks: list[Block] = [
-        Heading("Result"),
-        *_blocks(found.answer, "Answer", "answer.json"),
+        *([] if has_section else [Heading("Result")]),
+        *answer,
         Heading("Question"),
         *_blocks(found.question, "Question", "question.json"),
         Heading("Trials on the way"),
