@@ -1,4 +1,4 @@
-"""Benchmark suites in memory: on a simulated device, or on a tester and device that are formulas."""
+"""Benchmark suites in memory: on a simulated device, or on testers that are formulas."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -69,7 +69,7 @@ def formula_outcome(bench: Bench, stimulus: Stimulus, lost: dict[str, int]) -> O
 def results_by(
     suite: str, bench: Bench, losing: Callable[[Stimulus], dict[str, int]]
 ) -> tuple[dict[str, Any], str]:
-    """Return the results of all steps and the culprit; `losing` gives the lost frames of a trial."""
+    """Return the results of all steps and the culprit; `losing` gives lost frames of a trial."""
     whole = load(suite, bench)
     results: dict[str, Any] = {}
     for step in whole.steps:

@@ -21,7 +21,8 @@ from ethermeter.benchmark.y1564 import availability
 from ethermeter.faults import InputError
 
 WIDTH = 0.005
-GIGABIT_FRAME_PS = 8_000
+PAUSE = 'buffer = { size = "64 kB", pause = { high = "32 kB", low = "16 kB", quanta = 65535 } }'
+GIGABIT_OCTET_PS = 8_000
 """Time of an octet at 1 Gb/s."""
 PLAIN = """
 title = "An ideal switch"
@@ -40,7 +41,7 @@ ends = ["t", "s"]
 
 def line_ps(octets: int) -> int:
     """Return the time of a frame with preamble and gap at 1 Gb/s."""
-    return (octets + 20) * GIGABIT_FRAME_PS
+    return (octets + 20) * GIGABIT_OCTET_PS
 
 
 def service_ps(octets: int) -> int:
@@ -135,15 +136,15 @@ def test_every_lost_frame_is_lost_at_the_device(switch):
 
 
 def test_recovery_ends_with_the_last_batch_that_misses_frames():
-    arrived = np.array([10, 8, 8, 8, 9, 9, 10, 10, 10, 10])
-    # The overload ends after four batches; the two after it miss a frame each.
+    arrived = np.array([10, 8, 8, 8, 8, 8, 10, 10, 10, 10])
+    # The overload ends after four batches; the two after it miss frames too.
     assert recovery_s(arrived, 10, 1.0, 4.0) == pytest.approx(2.0)
     assert recovery_s(np.array([10, 8, 10, 10, 10]), 10, 1.0, 2.0) == pytest.approx(0.0)
     assert recovery_s(np.array([8] * 10), 10, 1.0, 4.0) is None
 
 
 def faulty(bench, share: float):
-    """Return a generator that does not send a share of the frames, before a device without faults."""
+    """Return results of a generator that does not send a share of the frames."""
 
     def losing(stimulus: Stimulus) -> dict[str, int]:
         intended = sum(stream.intended or 0 for stream in stimulus.streams)
@@ -159,7 +160,8 @@ def test_a_generator_that_drops_a_thousandth_is_named_as_the_culprit():
     for octets in (64, 1518):
         throughput = results[key_of("throughput", octets)]
         assert throughput.rate is None
-        assert "generator: loses 0.1% of the frames without the device" in throughput.remark
+        assert throughput.remark.startswith("generator: loses 0.")
+        assert throughput.remark.endswith("of the frames without the device; nothing is searched")
         assert results[key_of("frame-loss", octets)] == ()
 
 
@@ -210,24 +212,21 @@ def test_an_ideal_switch_has_full_meshes_and_no_blocking():
 @pytest.mark.parametrize(
     ("model", "blocking", "pressure", "lost"),
     [
-        # Of 150% that come to a port, a third is lost; nobody waits for anything.
+        # Of 150% that come to a port, a third is lost but for the queue; no frame waits for others.
         ("queue = 20", "no", "no", 100 / 3),
-        # PAUSE holds both senders back, the one of the free port too.
-        (
-            'buffer = { size = "40 kB", pause = { high = "20 kB", low = "10 kB", quanta = 65535 } }'
-            '\nfabric = { crossbar = { inward = { name = "in" }, outward = { name = "out" } } }',
-            "yes",
-            "yes",
-            0.0,
-        ),
+        # PAUSE holds the second sender back; the first one never fills its memory.
+        (PAUSE, "no", "yes", 0.0),
+        # A backplane at 80% of a line carries two senders at best by halves, for whatever port.
+        ('fabric = { shared = { name = "b", per_byte = "100 ns", queue = 8 } }', "yes", "no", None),
     ],
 )
 def test_congestion_control_is_what_the_switch_has(model, blocking, pressure, lost):
-    bench = device(PLAIN.replace("SWITCH", model), frames=(512,), trial_s=0.2)
+    bench = device(PLAIN.replace("SWITCH", model), frames=(1518,), trial_s=0.1)
     (row,) = rows_of(answer("rfc2889", bench), "congestion")
     assert row.values["blocking"] == blocking
     assert row.values["pressure"] == pressure
-    assert number_of(row, "congested") == pytest.approx(lost, abs=1)
+    if lost is not None:
+        assert number_of(row, "congested") == pytest.approx(lost, abs=100 * (20 + 2) / 1219)
 
 
 @pytest.mark.parametrize("addresses", [1, 40, 93])
@@ -279,17 +278,35 @@ def test_a_second_without_half_of_its_frames_is_unavailable():
 
 
 def test_tcp_is_limited_by_its_window_and_then_by_the_path():
-    path = PLAIN.replace("SWITCH", "queue = 1000").replace(
-        'ends = ["t", "s"]', 'ends = ["t", "s"]\ndelay = "5 ms"'
-    )
-    found = answer("rfc6349", device(path, trial_s=4.0))
+    path = """
+title = "A path of 50 Mb/s"
+[network]
+rate = "100 Mb/s"
+[[network.hosts]]
+name = "one"
+[[network.hosts]]
+name = "other"
+[[network.switches]]
+name = "s"
+queue = 300
+[[network.links]]
+ends = ["one", "s"]
+[[network.links]]
+ends = ["s", "other"]
+rate = "50 Mb/s"
+delay = "10 ms"
+"""
+    found = answer("rfc6349", device(path, trial_s=8.0))
     rows = rows_of(found, "tcp")
     assert number_of(rows_of(found, "baseline")[0], "round_trip") == pytest.approx(20_000, rel=0.05)
     for row in rows:
         share = number_of(row, "share")
         expected = number_of(row, "expected")
-        # Slow start takes some round trips of 20 ms of the four seconds.
-        assert number_of(row, "rate") == pytest.approx(expected, rel=0.08)
+        # A window is whole segments, acknowledged by two; slow start takes some round trips of
+        # 20 ms of the eight seconds. The throughput is too high by what the queue holds: 300
+        # frames in eight seconds, 1% of 4064 a second.
+        window = float(row.point["window"].removesuffix(" B"))
+        assert number_of(row, "rate") == pytest.approx(expected, rel=2 * 1460 / window + 0.04)
         assert number_of(row, "efficiency") == pytest.approx(100)
         # Beyond the product of bandwidth and delay the window waits in the queue.
         waits = 100 * max(0.0, share - 1)

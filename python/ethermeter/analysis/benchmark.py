@@ -199,7 +199,14 @@ def csv_rows(answer: Answer) -> Iterator[tuple[str, ...]]:
             for column in test.columns:
                 value = row.values.get(column.key)
                 text = "" if value is None else value if isinstance(value, str) else repr(value)
-                yield (answer.suite, test.name, point_text(row.point), column.key, column.unit, text)
+                yield (
+                    answer.suite,
+                    test.name,
+                    point_text(row.point),
+                    column.key,
+                    column.unit,
+                    text,
+                )
 
 
 def point_text(point: Mapping[str, str]) -> str:

@@ -37,7 +37,10 @@ def durations(venue: Venue, *, is_standard: bool) -> dict[str, Any]:
     seeds are equal, so that one of each is enough.
     """
     is_live = venue != "simulation"
-    times: dict[str, Any] = {"settle_s": 0.25 if is_live else 0.0, "drain_s": 0.5 if is_live else 2.0}
+    times: dict[str, Any] = {
+        "settle_s": 0.25 if is_live else 0.0,
+        "drain_s": 0.5 if is_live else 2.0,
+    }
     if is_standard:
         times |= {"trial_s": 60.0, "latency_s": 120.0, "drain_s": 2.0}
         return times | ({"latency_trials": 20, "burst_searches": 50} if is_live else {})
@@ -255,12 +258,12 @@ class Bench:
         # A load that came from this very period must not be rounded up by a picosecond.
         return max(self.frame_ps(sender, octets), math.ceil(PS_PER_S / load * (1 - 1e-9)))
 
-    def back_to_back(self) -> Mapping[str, object]:
-        """Return a network of the testers without the device: each pair joined by one link."""
+    def back_to_back(self, pairs: Sequence[tuple[str, str]]) -> Mapping[str, object]:
+        """Return a network of testers without the device: each pair joined by one link."""
         table = self.document["network"]
         assert isinstance(table, Mapping), "a network file has a table `network`"
         hosts, links = [], []
-        for one, other in zip(self.testers[::2], self.testers[1::2], strict=False):
+        for one, other in pairs:
             link = self.link_of(one)
             links.append(
                 {

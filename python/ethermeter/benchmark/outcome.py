@@ -136,9 +136,7 @@ class Outcome:
         return _spread(self.rows, self.largest_delay_s(flow), flow)[1]
 
 
-def outcome_of(
-    trial: Trial, rows: TrialRows, result: bytes, streams: Sequence[Stream]
-) -> Outcome:
+def outcome_of(trial: Trial, rows: TrialRows, result: bytes, streams: Sequence[Stream]) -> Outcome:
     """Return the outcome of a trial.
 
     Parameters

@@ -194,11 +194,13 @@ def generator_step(bench: Bench, octets: int, pairs: Pairs, *, both_ways: bool) 
         seconds = bench.settings.trial_s
         if bench.settings.venue == "hosts":
             return _sending_ceiling(ledger, bench, pairs, octets, most)
-        network = bench.back_to_back()
-        joined = [
-            (one, (other,)) for one, other in zip(bench.testers[::2], bench.testers[1::2], strict=False)
-        ]
-        alone = [*joined, *((other, (one,)) for one, (other,) in joined if both_ways)]
+        # Two by two; of an odd number the last one joins in with the device only.
+        used = {host for sender, receivers in pairs for host in (sender, *receivers)}
+        names = [name for name in bench.testers if name in used]
+        joined = list(zip(names[::2], names[1::2], strict=False))
+        network = bench.back_to_back(joined)
+        alone = [(one, (other,)) for one, other in joined]
+        alone += [(other, (one,)) for one, other in joined if both_ways]
 
         def measure(seconds: float, load: float) -> Outcome:
             return punctual(
@@ -211,7 +213,9 @@ def generator_step(bench: Bench, octets: int, pairs: Pairs, *, both_ways: bool) 
         # As many frames in twice the time: the same loss then does not come from the rate.
         at_half = measure(2 * seconds, most / 2)
         of_rate = max(0.0, 2 * at_line.loss - 1)
-        if at_line.lost_frames and at_half.loss > of_rate + _RATE_INDEPENDENT * (at_line.loss - of_rate):
+        if at_line.lost_frames and at_half.loss > of_rate + _RATE_INDEPENDENT * (
+            at_line.loss - of_rate
+        ):
             return Ceiling(None, most, at_half, culprit_of(at_half))
         goal = Goal(width=_CEILING_WIDTH, trial_s=seconds)
         found = halving_search(
@@ -287,9 +291,7 @@ def throughput_step(
                 measure(RAMP_S, share * most)
         return Throughput(searched(bench, measure, most), ceiling, octets)
 
-    return Step(
-        key_of(name, octets), run, needs=(key_of(GENERATOR, octets),), expected_trials=20
-    )
+    return Step(key_of(name, octets), run, needs=(key_of(GENERATOR, octets),), expected_trials=20)
 
 
 def searched(bench: Bench, measure: Measure, most: float) -> Found:

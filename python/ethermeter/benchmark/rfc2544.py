@@ -169,6 +169,8 @@ def _recovery(
     found: Throughput = results[key_of(THROUGHPUT, octets)]
     if found.rate is None or found.is_line_rate:
         return Recovery(None, why_not="no overload: no frame is lost at the line rate")
+    if not found.ceiling.is_line_rate:
+        return Recovery(None, why_not="refused: an overload at line rate is beyond the testers")
     period_ps = bench.period_ps(sender, octets, found.rate / 2)
     each = max(1, round(bench.settings.trial_s * PS_PER_S / RECOVERY_BATCHES / period_ps))
     transmit_ps = RECOVERY_BATCHES * each * period_ps
@@ -313,9 +315,7 @@ def _loss_table(bench: Bench, results: Results) -> Test:
     )
 
 
-def _burst_table(
-    bench: Bench, sender: str, found: Sequence[Throughput], results: Results
-) -> Test:
+def _burst_table(bench: Bench, sender: str, found: Sequence[Throughput], results: Results) -> Test:
     rows, remarks = [], []
     for throughput in found:
         octets = throughput.octets

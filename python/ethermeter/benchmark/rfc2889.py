@@ -98,7 +98,9 @@ def suite(bench: Bench) -> Suite:
                 )
             )
         if is_congestible:
-            steps.append(Step(key_of(CONGESTION, octets), partial(_congestion, bench, octets), needs))
+            steps.append(
+                Step(key_of(CONGESTION, octets), partial(_congestion, bench, octets), needs)
+            )
         if not is_live:
             steps.append(Step(key_of(PRESSURE, octets), partial(_pressure, bench, octets)))
         steps += [
@@ -280,8 +282,14 @@ def _tables(
         ]
         column = Column("forwarding", "at most load", FRAMES_PER_S, "higher")
         tests.append(
-            Test(table.name, table.title, table.clause, (*table.columns, column), tuple(rows),
-                 (*table.remarks, "Rates are of each sending port."))
+            Test(
+                table.name,
+                table.title,
+                table.clause,
+                (*table.columns, column),
+                tuple(rows),
+                (*table.remarks, "Rates are of each sending port."),
+            )
         )
     if is_congestible:
         tests.append(_congestion_table(bench, results))

@@ -134,9 +134,7 @@ def _stimulus(bench: Bench, window: int | None) -> Stimulus:
         "transfer": {"stream": {}, "tcp": {"window": f"{size} B"}},
     }
     text = "the host's" if window is None else f"{window} B"
-    return Stimulus(
-        label={"window": text}, transmit_ps=round(lasts_s * PS_PER_S), flows=(flow,)
-    )
+    return Stimulus(label={"window": text}, transmit_ps=round(lasts_s * PS_PER_S), flows=(flow,))
 
 
 def _tables(bench: Bench, results: Results) -> tuple[Test, ...]:
@@ -147,7 +145,12 @@ def _tables(bench: Bench, results: Results) -> tuple[Test, ...]:
         "Round trip of the idle path",
         "RFC 6349 section 3.2",
         (Column("round_trip", "round trip", "µs", "lower"),),
-        (Row({"frames": f"{OCTETS} B, answers {_ANSWER_OCTETS} B"}, {"round_trip": seconds(base_s)}),),
+        (
+            Row(
+                {"frames": f"{OCTETS} B, answers {_ANSWER_OCTETS} B"},
+                {"round_trip": seconds(base_s)},
+            ),
+        ),
     )
     return (
         generator_table({OCTETS: results[key_of(GENERATOR, OCTETS)]}),

@@ -61,13 +61,18 @@ def service_of(text: str) -> Service:
     name, colon, rest = text.partition(":")
     name = name.strip()
     if not colon or not _NAME.fullmatch(name):
-        raise wrong("", text, 'expected "NAME: cir=RATE, …", the name a letter, then letters, '
-                    "digits, - or _")
+        raise wrong(
+            "",
+            text,
+            'expected "NAME: cir=RATE, …", the name a letter, then letters, digits, - or _',
+        )
     found: dict[str, str] = {}
     for part in rest.split(","):
         key, _, value = (word.strip() for word in part.partition("="))
         if key not in KEYS or key in found or not value:
-            raise wrong(name, part.strip(), f"expected KEY=VALUE, each once; keys: {', '.join(KEYS)}")
+            raise wrong(
+                name, part.strip(), f"expected KEY=VALUE, each once; keys: {', '.join(KEYS)}"
+            )
         found[key] = value
     if "cir" not in found:
         raise wrong(name, text, "required: cir, the committed information rate")

@@ -43,7 +43,9 @@ def benchmark(
         typer.Argument(metavar="[SUITE]", show_default=False, help="A suite; --list shows them."),
     ] = None,
     *,
-    listed: Annotated[bool, typer.Option("--list", help="List the suites and their tests.")] = False,
+    listed: Annotated[
+        bool, typer.Option("--list", help="List the suites and their tests.")
+    ] = False,
     network: Annotated[
         str | None,
         typer.Option(
@@ -260,10 +262,9 @@ def _settings(
     port: str,
     services: "Sequence[str]",
 ) -> "Settings":
-    from ethermeter.benchmark.bench import FRAMES, durations
-    from ethermeter.benchmark.services import service_of
-    from ethermeter.benchmark.bench import Settings
     from ethermeter import units
+    from ethermeter.benchmark.bench import FRAMES, Settings, durations
+    from ethermeter.benchmark.services import service_of
 
     times = durations(venue, is_standard=standard)
     if trial is not None:
@@ -347,9 +348,7 @@ def _bench(
         return bench_of(_seeded(document, seed), hosts, testers=chosen, settings=settings)
     if rate is not None:
         refuse("--rate", rate, "expected with --hosts and without --network only")
-    return network_of(
-        api.locate(network or NETWORK), testers=chosen, settings=settings, seed=seed
-    )
+    return network_of(api.locate(network or NETWORK), testers=chosen, settings=settings, seed=seed)
 
 
 def _seeded(document: dict[str, object], seed: int | None) -> dict[str, object]:
@@ -469,21 +468,21 @@ def compare(first: Path, second: Path, *, fail_below: str | None, as_json: bool)
     else:
         judged = [each for each in found if each.verdict]
         changed = [each for each in judged if each.verdict != "same"]
-        print_table(
-            ["test", "point", "value", "first", "second", "change", "verdict"],
+        rows = [
             [
-                [
-                    each.test,
-                    results.point_text(each.point),
-                    each.key,
-                    value_text(each.first),
-                    value_text(each.second),
-                    "–" if each.change is None else f"{100 * each.change:+.2f}%",
-                    each.verdict,
-                ]
-                for each in changed
-            ],
-        ) if changed else None
+                each.test,
+                results.point_text(each.point),
+                each.key,
+                value_text(each.first),
+                value_text(each.second),
+                "–" if each.change is None else f"{100 * each.change:+.2f}%",
+                each.verdict,
+            ]
+            for each in changed
+        ]
+        if rows:
+            head = ["test", "point", "value", "first", "second", "change", "verdict"]
+            print_table(head, rows)
         _echo(
             f"{len(judged)} values compared, {len(changed)} differ by more than "
             f"{100 * tolerance:g}%: {'a regression' if is_regression else 'no regression'}"

@@ -113,9 +113,7 @@ def _figure(test: Test) -> Figure | None:
     return Figure(chart, test.title)
 
 
-def _line(
-    name: str, rows: Sequence[Row], key: str, unit: str, column: Column
-) -> list[Line]:
+def _line(name: str, rows: Sequence[Row], key: str, unit: str, column: Column) -> list[Line]:
     """Return the curve of a column, without its missing values; none without a value."""
     points = []
     for row in rows:
