@@ -10,9 +10,10 @@ import numpy.typing as npt
 from ethermeter.analysis.benchmark import LOCATIONS
 from ethermeter.analysis.losses import Loss, losses
 from ethermeter.benchmark.bench import Stream, hosts_of
+from ethermeter.framing import lengths_of
 from ethermeter.metrics import Metric
 from ethermeter.nodes import kind_of
-from ethermeter.scenario import Scenario
+from ethermeter.scenario import Flow, Scenario
 from ethermeter.store.result import Connection, Result, Sender, read
 from ethermeter.store.rows import (
     BATCH_COUNTS,
@@ -38,6 +39,7 @@ _LATE, _LATE_WITH_LOSS = 0.05, 0.002
 """Lateness of a frame, as a share of the transmission, from which a trial is not what was asked
 for: without and with lost frames.
 """
+_LONGEST_BITS = 8 * 1518
 OWN = ("generator", "receiver")
 """Locations that belong to the testers."""
 
@@ -160,15 +162,15 @@ def outcome_of(trial: Trial, rows: TrialRows, result: bytes, streams: Sequence[S
         measured, found = None, ()
         sent = offered
         received = sent - _counts(flow_values(rows, Metric.LOSS) * sent)
-    wanted = [
-        int(count if stream is None or stream.intended is None else stream.intended * copy)
-        for stream, count, copy in zip(streams or [None] * len(sent), sent, copies, strict=True)
-    ]
+    wanted = [int(count) for count in sent]
+    for at, stream in enumerate(streams):
+        if stream.intended is not None:
+            wanted[at] = stream.intended * int(copies[at])
     ignored = _counts(flow_values(rows, Metric.IGNORED))
     delay_s = flow_values(rows, Metric.ONE_WAY_DELAY)
     intended = sum(wanted)
     lost = (
-        _located_live(found, intended - int(sent.sum()), scenario)
+        _located_live(found, intended - int(sent.sum()), scenario, measured)
         if measured is not None
         else _located(rows, scenario, max(intended, int(sent.sum())) - int(received.sum()))
     )
@@ -223,7 +225,9 @@ def _measured(
     return sent, received
 
 
-def _located_live(found: Sequence[Loss], unsent: int, scenario: Scenario) -> dict[str, int]:
+def _located_live(
+    found: Sequence[Loss], unsent: int, scenario: Scenario, result: Result
+) -> dict[str, int]:
     """Return the lost frames of a measurement by location.
 
     Counters of hosts and ports count the frames of all streams that pass them, so that each is
@@ -250,9 +254,36 @@ def _located_live(found: Sequence[Loss], unsent: int, scenario: Scenario) -> dic
     missing = round(sum(loss.missing for loss in found))
     # Counters see frames of others, too, or one frame twice.
     lost = _within(lost, missing)
-    lost["unexplained"] = missing - sum(lost.values())
-    lost["generator"] += max(0, unsent)
+    unexplained = missing - sum(lost.values())
+    never_sent = min(unexplained, _never_sent(found, result, flows))
+    lost["unexplained"] = unexplained - never_sent
+    lost["generator"] += never_sent + max(0, unsent)
     return lost
+
+
+def _never_sent(found: Sequence[Loss], result: Result, flows: Mapping[str, Flow]) -> int:
+    """Return the datagrams that senders counted as sent and their systems did not send.
+
+    Known of hosts all of whose flows are unicast datagrams that need no fragments.
+    """
+    claimed: dict[str, float] = {}
+    known = {flow.name for flow in flows.values() if _is_one_datagram(flow, result)}
+    for loss in found:
+        host = flows[loss.flow].from_
+        claimed[host] = claimed.get(host, 0.0) + (loss.sent if loss.flow in known else math.inf)
+    hidden = 0
+    for host, count in claimed.items():
+        agent = result.agents.get(host)
+        edges = [] if agent is None or agent.result is None else agent.result.host
+        if math.isfinite(count) and len(edges) > 1:
+            hidden += max(0, round(count) - (edges[-1].udp.sent - edges[0].udp.sent))
+    return hidden
+
+
+def _is_one_datagram(flow: Flow, result: Result) -> bool:
+    of = result.flows.get(flow.name)
+    is_udp = of is not None and of.port == "udp"
+    return is_udp and flow.address == "unicast" and max(lengths_of(flow.frames)) <= _LONGEST_BITS
 
 
 def _located(rows: TrialRows, scenario: Scenario, missing: int) -> dict[str, int]:

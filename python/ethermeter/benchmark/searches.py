@@ -91,7 +91,7 @@ class Goal:
     preceding: int = 2
 
 
-class _Measurer(AbstractMeasurer):
+class _Measurer(AbstractMeasurer):  # type: ignore[misc]  # The library has no types.
     """Hands the trials of MLRsearch to a function."""
 
     def __init__(self, measure: Measure) -> None:

@@ -336,7 +336,7 @@ def _bench(
         if rate is None:
             refuse("--rate", "(missing)", "required with --hosts without --network: the line rate")
         names = list(hosts_file.read(hosts).stations)
-        document = {
+        document: dict[str, object] = {
             "title": f"Hosts of {hosts} at a device",
             "network": {
                 "rate": rate,

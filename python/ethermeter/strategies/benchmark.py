@@ -92,7 +92,7 @@ class Benchmark:
                     went_on = True
         if not waiting:
             return Finished(self._answer())
-        trials = []
+        trials: list[Trial] = []
         for key, stimuli in waiting.items():
             for at, stimulus in enumerate(stimuli, len(self._outcomes[key])):
                 point = _point(key, at, stimulus)
