@@ -160,7 +160,8 @@ def test_the_rate_of_a_relayed_wire_is_found_within_the_width(
 
 @pytest.mark.long
 def test_two_hundred_trials_at_half_rate_lose_nothing(tmp_path: Path) -> None:
-    bench = device(WIRE, frames=(64,), trial_s=0.2, **LIVE)
+    short = {**LIVE, "settle_s": 0.05, "drain_s": 0.1}
+    bench = device(WIRE, frames=(64,), trial_s=0.1, **short)
     half = WIRE_BPS / (84 * 8) / 2
     outcomes, counted = measured(bench, [half] * 200, 64, tmp_path)
     assert [outcome.lost for outcome in outcomes] == [{}] * 200
