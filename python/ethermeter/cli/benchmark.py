@@ -12,7 +12,6 @@ import typer
 from ethermeter.cli import options, running
 from ethermeter.cli.guard import FAILED, say
 from ethermeter.cli.output import print_json, print_table
-from ethermeter.cli.voice_values import refuse
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -160,6 +159,7 @@ def benchmark(
     if an agent was lost; 2 for input that cannot be used; 130 after Ctrl-C, with --resume to go on.
     """
     from ethermeter.benchmark import SUITES, load
+    from ethermeter.cli.voice_values import refuse
 
     if listed:
         _list(as_json=as_json)
@@ -265,6 +265,7 @@ def _settings(
     from ethermeter import units
     from ethermeter.benchmark.bench import FRAMES, Settings, durations
     from ethermeter.benchmark.services import service_of
+    from ethermeter.cli.voice_values import refuse
 
     times = durations(venue, is_standard=standard)
     if trial is not None:
@@ -296,6 +297,8 @@ LEAST_TRIAL_S = 0.01
 
 def share_of(option: str, text: str, *, most: float) -> float:
     """Read a share such as 0.5%; refuses others than above 0 and up to `most`."""
+    from ethermeter.cli.voice_values import refuse
+
     allowed = f'expected a share above 0% and up to {100 * most:g}%, such as "0.5%"'
     try:
         value = float(text.strip().removesuffix("%")) / 100
@@ -307,6 +310,8 @@ def share_of(option: str, text: str, *, most: float) -> float:
 
 
 def _lengths(text: str) -> tuple[int, ...]:
+    from ethermeter.cli.voice_values import refuse
+
     allowed = f"expected lengths from 64 to {LONGEST_FRAME} with commas between them, each once"
     words = [word.strip() for word in text.split(",")]
     if not all(word.isascii() and word.isdigit() and len(word) < 6 for word in words):
@@ -328,6 +333,7 @@ def _bench(
     """Return the device between testers, from a network file or from hosts at one device."""
     from ethermeter import api
     from ethermeter.benchmark.bench import bench_of, network_of
+    from ethermeter.cli.voice_values import refuse
 
     chosen = () if testers is None else tuple(name.strip() for name in testers.split(","))
     if hosts is not None and network is None:
@@ -445,6 +451,7 @@ def compare(first: Path, second: Path, *, fail_below: str | None, as_json: bool)
 
     from ethermeter import api
     from ethermeter.analysis import benchmark as results
+    from ethermeter.cli.voice_values import refuse
 
     tolerance = share_of("--fail-below", fail_below or TOLERANCE, most=1.0)
     answers = []
