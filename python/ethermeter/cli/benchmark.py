@@ -386,7 +386,7 @@ def print_test(test: "Test") -> None:
         ]
         for row in test.rows
     ]
-    if rows:
+    if rows and columns:
         lines = [head, units, *rows] if any(units) else [head, *rows]
         widths = [max(len(line[at]) for line in lines) for at in range(len(head))]
         for line in lines:
