@@ -3,8 +3,11 @@ that must lose nothing.
 """
 
 import json
+import signal
 import subprocess
-from collections.abc import Sequence
+import sys
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -198,3 +201,33 @@ def test_a_generator_that_drops_a_thousandth_is_named_as_the_culprit(
     assert throughput.rate is None
     assert throughput.remark.startswith("generator: loses 0.1")
     assert suite.culprit(results) == "generator"
+
+
+def test_a_suite_on_a_testbed_ends_at_ctrl_c_and_goes_on(
+    tmp_path: Path, namespaces: Callable[..., set[str]]
+) -> None:
+    file, out = tmp_path / "wire.toml", tmp_path / "run"
+    file.write_text(WIRE, encoding="utf-8")
+    command = [sys.executable, "-m", "ethermeter", "benchmark", "rfc2544", "--network", str(file)]
+    command += ["--testbed", "--frames", "512", "--trial", "100 ms", "--out", str(out)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        until_s = time.monotonic() + 60
+        while len(list(out.glob("live/*/*.json"))) < 3 and time.monotonic() < until_s:
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        _, complaint = process.communicate(timeout=60)
+    assert process.returncode == 130, complaint
+    assert b"finished trials are kept" in complaint
+    assert not namespaces(maker=process.pid)
+    kept = {path.name: path.read_bytes() for path in out.glob("live/*/*.json")}
+    assert len(kept) >= 3
+    again = subprocess.run(
+        [*command, "--resume", "--json"], capture_output=True, text=True, timeout=180
+    )
+    assert again.returncode == 0, again.stderr
+    tests = {test["name"]: test for test in json.loads(again.stdout)["tests"]}
+    (row,) = tests["throughput"]["rows"]
+    assert row["values"]["line_rate"] == pytest.approx(WIRE_BPS / (532 * 8))
+    now = {path.name: path.read_bytes() for path in out.glob("live/*/*.json")}
+    # The one that had just been written, and was not recorded yet, is measured again.
+    assert sum(now[name] != text for name, text in kept.items()) <= 1
