@@ -346,3 +346,13 @@ def test_a_suite_proposes_the_same_trials_again():
     assert [trial.line for trial in first] == [trial.line for trial in again]
     # Both lengths of frames begin with the testers alone.
     assert [trial.point["test"] for trial in first] == ["generator", "generator"]
+
+
+def test_losses_that_no_counter_saw_are_those_of_the_testers():
+    bench = device(PLAIN.replace("SWITCH", ""), frames=(64,))
+
+    def losing(stimulus: Stimulus) -> dict[str, int]:
+        return {"unexplained": sum(stream.intended or 0 for stream in stimulus.streams) // 100}
+
+    _, culprit = results_by("rfc2544", bench, losing)
+    assert culprit == "generator or receiver"

@@ -64,6 +64,8 @@ class Ceiling:
         """What a report says of the testers; empty if they reach the line rate."""
         if self.is_line_rate:
             return ""
+        if self.rate is None and not self.outcome.lost_frames:
+            return f"{self.culprit}: frames are sent late at any rate; nothing is searched"
         if self.rate is None:
             return (
                 f"{self.culprit}: loses {100 * self.outcome.loss:.3g}% of the frames without the "
@@ -256,10 +258,12 @@ def _sending_ceiling(
 
 
 def culprit_of(outcome: Outcome) -> str:
-    """Return the location of most losses of a trial without the device; empty without losses."""
+    """Return the location of most losses of a trial without the device; empty without a fault."""
     if not outcome.lost:
-        return ""
-    return max(outcome.lost, key=lambda location: outcome.lost[location])
+        return "generator" if outcome.is_late else ""
+    most = max(outcome.lost, key=lambda location: outcome.lost[location])
+    # Nothing else takes part.
+    return "generator or receiver" if most == "unexplained" else most
 
 
 def tester_culprit(octets: Sequence[int], results: Results) -> str:
