@@ -7,6 +7,7 @@ import typer
 from ethermeter.cli import (
     admission,
     agent,
+    benchmark,
     bottleneck,
     calibrating,
     calls,
@@ -48,6 +49,7 @@ GROUPS: Groups = {
     "Limits": {
         "search": "Find the largest or smallest value with which conditions hold.",
         "calls": "Find how many calls fit with a given quality.",
+        "benchmark": "Run a suite: RFC 2544, 2889, 3918, 6349, Y.1564.",
         "bottleneck": "Find which stage limits a transfer.",
         "ceilings": "Measure what each stage of this host can do alone.",
         "explain": "Explain what limited each TCP connection of a capture.",
@@ -119,7 +121,7 @@ command(
     "compare",
     examples=(
         "  ethermeter compare runs/before runs/after\n  ethermeter compare runs/before runs/after "
-        "--json"
+        "--json\n  ethermeter compare runs/release-1 runs/release-2 --fail-below 2%"
     ),
 )(reporting.compare)
 command(theory.app, "agreement", examples=choosing.AGREEMENT_EXAMPLES)(choosing.agreement)
@@ -130,6 +132,7 @@ command(voice.app, "talkers", examples=voice.TALKERS_EXAMPLES)(voice.talkers)
 command(app, "ceilings", examples=ceilings.EXAMPLES)(ceilings.ceilings)
 command(app, "explain", examples=explain.EXAMPLES)(explain.explain)
 command(app, "plca", examples=plca.EXAMPLES)(plca.plca)
+command(app, "benchmark", examples=benchmark.EXAMPLES)(benchmark.benchmark)
 command(app, "bottleneck", examples=bottleneck.EXAMPLES)(bottleneck.bottleneck)
 command(app, "search", examples=search.EXAMPLES)(search.search)
 command(app, "calls", examples=calls.EXAMPLES)(calls.calls)

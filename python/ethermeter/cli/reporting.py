@@ -100,12 +100,26 @@ def compare(
         Path, typer.Argument(metavar="RUN", help="The run directory to compare it with.")
     ],
     *,
+    fail_below: Annotated[
+        str | None,
+        typer.Option(
+            "--fail-below",
+            metavar="SHARE",
+            show_default=False,
+            help="Of benchmarks: exit code 1 if a value of the second run is worse by more than "
+            "this share of the first, or missing.",
+        ),
+    ] = None,
     as_json: options.Json = False,
 ) -> None:
-    """Compare two finished runs point by point."""
+    """Compare two finished runs point by point, or two benchmarks value by value."""
     from ethermeter import api
+    from ethermeter.cli import benchmark
     from ethermeter.report import compare as comparison
 
+    if benchmark.is_benchmark(first) or fail_below is not None:
+        benchmark.compare(first, second, fail_below=fail_below, as_json=as_json)
+        return
     found = comparison.compare(api.open(first).path, api.open(second).path)
     if as_json:
         print_json(found)

@@ -39,10 +39,11 @@ def build(data: ReportData) -> Section | None:
     if isinstance(answer, Mapping) and "points" in answer:
         points = search_points.blocks(answer)
         answer = {key: answer[key] for key in answer if key not in search_points.SHOWN}
+    # The tests of a benchmark are a section of their own.
+    has_section = isinstance(answer, Mapping) and "suite" in answer
+    result = [Heading("Result"), *points, *_blocks(answer, "Answer", "answer.json")]
     blocks: list[Block] = [
-        Heading("Result"),
-        *points,
-        *_blocks(answer, "Answer", "answer.json"),
+        *([] if has_section else result),
         Heading("Question"),
         *_blocks(found.question, "Question", "question.json"),
         Heading("Trials on the way"),
