@@ -29,6 +29,9 @@ pub enum Error {
     /// The peer does not answer, refuses, or breaks the protocol.
     #[error("{0}")]
     Peer(String),
+    /// The server has another test.
+    #[error("the server is busy with another test; try again later")]
+    Busy,
     /// The caller stopped it.
     #[error("stopped")]
     Stopped,

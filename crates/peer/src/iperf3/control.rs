@@ -143,9 +143,7 @@ impl<'a> Control<'a> {
 
     fn unexpected(&mut self, octet: u8, state: Option<State>) -> Error {
         match state {
-            Some(State::AccessDenied) => {
-                Error::Peer("the server is busy with another test; try again later".into())
-            }
+            Some(State::AccessDenied) => Error::Busy,
             Some(State::ServerTerminate) => Error::Peer("the server ended the test".into()),
             Some(State::ServerError) => {
                 let mut numbers = [0; 8];

@@ -90,7 +90,8 @@ pub struct StreamResult {
     pub id: u32,
     /// Octets of payload that this end sent or received.
     pub bytes: f64,
-    /// Segments that a sender sent again; -1 where that is unknown.
+    /// Segments that a sender sent again; where that is unknown, -1, which version 3.12 writes as
+    /// 2^64 - 1.
     pub retransmits: f64,
     /// Jitter of arrivals (RFC 3550), in seconds.
     pub jitter: f64,
@@ -117,7 +118,7 @@ pub struct Results {
     /// Of it in the kernel.
     #[serde(default)]
     pub cpu_util_system: f64,
-    /// Whether a sender knows what it sent again: 1, 0, or -1 of a receiver.
+    /// Whether a sender knows what it sent again: 1, 0, or -1 of a receiver, written likewise.
     pub sender_has_retransmits: f64,
     /// Congestion control of TCP.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -126,6 +127,20 @@ pub struct Results {
     pub streams: Vec<StreamResult>,
 }
 
+impl Results {
+    /// Segments that a sender sent again, if it knows.
+    #[must_use]
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // below 2^53
+    pub fn sent_again(&self) -> Option<u64> {
+        let counts = self.streams.iter().map(|stream| stream.retransmits);
+        let is_known = (0.5..1.5).contains(&self.sender_has_retransmits)
+            && counts.clone().all(|count| (0.0..MOST_COUNT).contains(&count));
+        is_known.then(|| counts.sum::<f64>() as u64)
+    }
+}
+
+/// Above it, 2^53, numbers of JSON are not exact.
+const MOST_COUNT: f64 = 9e15;
 /// Longest time of a stream in results.
 const LONGEST_S: f64 = 86_400.0;
 
@@ -144,11 +159,9 @@ impl Results {
         for stream in &found.streams {
             let counts = [stream.bytes, stream.errors, stream.packets];
             let times = [stream.jitter, stream.start_time, stream.end_time];
-            // Above 2^53, numbers of JSON are not exact.
-            let are_right = counts.iter().all(|count| (0.0..9e15).contains(count))
+            let are_right = counts.iter().all(|count| (0.0..MOST_COUNT).contains(count))
                 && times.iter().all(|time| (0.0..LONGEST_S).contains(time))
-                && stream.start_time <= stream.end_time
-                && (-1.0..9e15).contains(&stream.retransmits);
+                && stream.start_time <= stream.end_time;
             if !are_right {
                 return Err(wrong(format!("stream {}: numbers out of range", stream.id)));
             }
@@ -192,6 +205,21 @@ mod tests {
     #[test]
     fn streams_are_numbered_as_iperf3_does() {
         assert_eq!([0, 1, 2, 3].map(stream_number), [1, 3, 4, 5]);
+    }
+
+    #[test]
+    fn a_receiver_knows_nothing_of_retransmissions() {
+        let text = r#"{"cpu_util_total": 2.2, "sender_has_retransmits": HAS, "streams": [{"id": 1,
+            "bytes": 69, "retransmits": AGAIN, "jitter": 0, "errors": 0, "packets": 0}]}"#;
+        for (has, again, expected) in [
+            ("18446744073709551615", "18446744073709551615", None),
+            ("-1", "-1", None),
+            ("1", "7", Some(7)),
+        ] {
+            let text = text.replace("HAS", has).replace("AGAIN", again);
+            let found = Results::read(text.as_bytes(), 1).expect("results");
+            assert_eq!(found.sent_again(), expected);
+        }
     }
 
     #[test]
