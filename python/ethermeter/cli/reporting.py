@@ -95,18 +95,25 @@ def figures(
 
 
 def compare(
-    first: Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")],
-    second: Annotated[
-        Path, typer.Argument(metavar="RUN", help="The run directory to compare it with.")
+    first: Annotated[
+        Path,
+        typer.Argument(
+            metavar="RUN", help="A run directory, or a file of iperf3, flent, sockperf or ns-3."
+        ),
     ],
+    second: Annotated[Path, typer.Argument(metavar="RUN", help="What to compare it with.")],
     *,
+    columns: options.Columns = None,
     as_json: options.Json = False,
 ) -> None:
-    """Compare two finished runs point by point."""
+    """Compare two finished runs, or files of other programs, point by point."""
     from ethermeter import api
+    from ethermeter.imports import parse_columns
     from ethermeter.report import compare as comparison
 
-    found = comparison.compare(api.open(first).path, api.open(second).path)
+    paths = [path if path.is_file() else api.open(path).path for path in (first, second)]
+    mapped = parse_columns(columns) if columns is not None else ()
+    found = comparison.compare(*paths, columns=mapped)
     if as_json:
         print_json(found)
     else:

@@ -6,9 +6,10 @@ from collections.abc import Callable
 import numpy as np
 
 from ethermeter.analysis.interval import Estimate
+from ethermeter.analysis.samples import exact, ratio
 from ethermeter.metrics import Caution, Metric
-from ethermeter.quick.peers import Tested, iperf3
-from ethermeter.quick.result import Value, distribution, exact, ratio
+from ethermeter.quick.peers import Iperf3Result, iperf3
+from ethermeter.quick.result import Value, distribution
 
 BY = "iperf3"
 LIGHT_BPS = 1_000_000
@@ -64,14 +65,12 @@ def measured(
         opened_s += [each / 1e9 for each in found.opened_in_ns]
         values += values_of(flow, found, direction)
         limits[flow] = limit_of(found, direction, rate)
-    handshakes = distribution(
-        "round-trip", Metric.ROUND_TRIP, np.array(opened_s), BY, (Caution.HOST_LIMITED,) * 0
-    )
+    handshakes = distribution("round-trip", Metric.ROUND_TRIP, np.array(opened_s), BY)
     notes = ["the round trip is that of opening connections: it has the work of both hosts"]
     return values + handshakes, limits, notes
 
 
-def values_of(flow: str, found: Tested, direction: str) -> list[Value]:
+def values_of(flow: str, found: Iperf3Result, direction: str) -> list[Value]:
     """Return the values of one test."""
     is_busy = max(found.own_processor, found.server_processor) > BUSY
     cautions = [Caution.HOST_LIMITED] if is_busy else []
@@ -88,7 +87,7 @@ def values_of(flow: str, found: Tested, direction: str) -> list[Value]:
     return values
 
 
-def _rate(found: Tested, direction: str, cautions: list[Caution]) -> Estimate:
+def _rate(found: Iperf3Result, direction: str, cautions: list[Caution]) -> Estimate:
     """Return the rate of payload by the receiver, with the interval of this host's intervals.
 
     Octets that TCP acknowledged, or that arrived here, are those that the receiver got. Of UDP to
@@ -107,7 +106,7 @@ def _rate(found: Tested, direction: str, cautions: list[Caution]) -> Estimate:
     return Estimate(value, spread.error, spread.degrees, spread.cautions, (low, high))
 
 
-def limit_of(found: Tested, direction: str, rate_bps: int) -> str:
+def limit_of(found: Iperf3Result, direction: str, rate_bps: int) -> str:
     """Say what limited a test, as far as both ends tell."""
     if found.own_processor > BUSY:
         return f"this host: a thread had {found.own_processor:.0%} of a processor"

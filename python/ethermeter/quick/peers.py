@@ -80,7 +80,7 @@ class TcpInfo(Struct, frozen=True):
     buffer_limited_us: int
 
 
-class Tested(Struct, frozen=True):
+class Iperf3Result(Struct, frozen=True):
     """Result of an iperf3 test; see `crates/peer/src/iperf3/client.rs`."""
 
     opened_in_ns: list[int]
@@ -139,7 +139,7 @@ def iperf3(
     rate_bps: int = 0,
     patience_s: float = 3.0,
     namespace: Path | None = None,
-) -> Tested:
+) -> Iperf3Result:
     """Perform a test with an iperf3 server at ADDRESS:PORT.
 
     `octets` are those of a datagram (1448 unless given) or of what is written to a stream at once
@@ -157,7 +157,7 @@ def iperf3(
         "rate_bps": rate_bps,
         "patience_ns": round(patience_s * NS_PER_S),
     }
-    return decode(_performed({"iperf3": task}, None, namespace), type=Tested)
+    return decode(_performed({"iperf3": task}, None, namespace), type=Iperf3Result)
 
 
 def _performed(task: dict[str, Any], key: bytes | None, namespace: Path | None) -> bytes:

@@ -7,22 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
-from ethermeter.analysis import batches
-from ethermeter.analysis.interval import Estimate
+from ethermeter.analysis.interval import Estimate, Floats
+from ethermeter.analysis.samples import samples_of
 from ethermeter.json_values import finite
-from ethermeter.metrics import Caution, Metric, percentiles
+from ethermeter.metrics import Caution, Metric
 
-Floats = npt.NDArray[np.float64]
-
-FEWEST_SAMPLES = 30
-"""With fewer samples a value has the caution `few-samples`."""
-MOST_BATCHES = 20
-FEWEST_BATCHES = 5
-"""With fewer batches a value has no interval."""
-_PERCENT = {"p50": 50.0, "p90": 90.0, "p99": 99.0, "p999": 99.9, "max": 100.0}
 CSV_HEAD = ("at", "to", "by", "flow", "metric", "unit", "value", "low", "high", "cautions")
 
 
@@ -110,54 +99,9 @@ class Measurement:
         return text.getvalue()
 
 
-def exact(value: float, cautions: Sequence[Caution] = ()) -> Estimate:
-    """Return a value without an interval; an undefined one has the caution `no-samples`."""
-    words = [*cautions, *([Caution.NO_SAMPLES] if math.isnan(value) else [])]
-    return Estimate(value, math.nan, math.nan, tuple(map(str, words)))
-
-
-def ratio(above: Floats, below: Floats, cautions: Sequence[Caution] = ()) -> Estimate:
-    """Return the ratio of two sums over batches, with the interval of its batches.
-
-    `above` and `below` have the shape (batches,), in the order of time.
-    """
-    total = float(below.sum())
-    if total == 0:
-        return exact(math.nan, cautions)
-    value = float(above.sum()) / total
-    rest = below.sum() - below
-    if len(below) < FEWEST_BATCHES or not (rest > 0).all():
-        return exact(value, cautions)
-    found = batches.within((above.sum() - above) / rest)
-    words = list(cautions)
-    if float(found.independent) < batches.FEWEST:
-        words.append(Caution.CORRELATED_BATCHES)
-    low, high = batches.ends(np.asarray(value), found.error, found.degrees, found.skewness)
-    return Estimate(
-        value,
-        float(found.error),
-        float(found.degrees),
-        tuple(map(str, words)),
-        (float(low), float(high)),
-    )
-
-
-def merged(samples: Floats, count: int = MOST_BATCHES) -> Floats:
-    """Return sums over `count` batches of samples in the order of time, as equal as possible."""
-    count = min(count, len(samples))
-    begins = np.arange(count) * len(samples) // max(1, count)
-    return np.add.reduceat(samples, begins) if count else np.empty(0)
-
-
 def distribution(
     flow: str, metric: Metric, samples: Floats, by: str, cautions: Sequence[Caution] = ()
 ) -> list[Value]:
     """Return the mean of samples in the order of time, with its interval, and percentiles."""
-    words = [*cautions, *([Caution.FEW_SAMPLES] if 0 < len(samples) < FEWEST_SAMPLES else [])]
-    mean = ratio(merged(samples), merged(np.ones(len(samples))), words)
-    found = [Value(flow, metric, mean, by)]
-    for ranked in percentiles(metric):
-        percent = _PERCENT[ranked.rpartition("_")[2]]
-        value = float(np.percentile(samples, percent)) if len(samples) else math.nan
-        found.append(Value(flow, ranked, exact(value, words), by))
-    return found
+    found = samples_of(metric, samples, cautions)
+    return [Value(flow, each, estimate, by) for each, estimate in found.items()]

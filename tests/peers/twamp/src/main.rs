@@ -1,8 +1,9 @@
 //! The reflector and the sender of the crate `twamp-rs`, without TWAMP's control connection.
 //!
-//! `twamp-peer reflect LOCAL PEER SECONDS` answers test packets until none came for so long.
-//! `twamp-peer send LOCAL PEER COUNT PADDING` sends test packets, one after the answer to the other,
-//! and prints the fields of each answer. `twamp-peer blind LOCAL PEER COUNT` sends unpadded ones as
+//! `twamp-peer reflect LOCAL SECONDS` answers the sender of the first test packet, until none came for
+//! so long.
+//! `twamp-peer send LOCAL COUNT PEER PADDING` sends test packets, one after the answer to the other,
+//! and prints the fields of each answer. `twamp-peer blind LOCAL COUNT PEER` sends unpadded ones as
 //! the crate's session sender does.
 
 use anyhow::{bail, Context, Result};
@@ -23,28 +24,28 @@ const ANSWERED_WITHIN: Duration = Duration::from_secs(1);
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<()> {
     let words: Vec<String> = args().skip(1).collect();
-    let [what, local, peer, numbers @ ..] = words.as_slice() else {
-        bail!("twamp-peer reflect|send|blind LOCAL PEER NUMBERS…");
+    let [what, local, number, rest @ ..] = words.as_slice() else {
+        bail!("twamp-peer reflect|send|blind LOCAL NUMBER …");
     };
-    let peer: SocketAddrV4 = peer.parse()?;
     let socket = UdpSocket::bind(local).await?;
-    socket.connect(peer).await?;
-    let number = |at: usize| numbers.get(at).context("a number is missing");
-    match what.as_str() {
-        "reflect" => {
-            println!("listening");
-            let reflector = SessionReflector::new(socket, number(0)?.parse()?).await;
-            // It ends with an error when nothing comes any more.
-            let _ = reflector.do_reflect().await;
-        }
-        "send" => send(&socket, number(0)?.parse()?, number(1)?.parse()?).await?,
-        "blind" => {
-            let sender = SessionSender::new(Arc::new(socket), peer).await;
-            sender.send_it(number(0)?.parse()?).await?;
-        }
-        _ => bail!("unknown: {what}"),
+    let number: u16 = number.parse()?;
+    if what == "reflect" {
+        println!("listening");
+        let (_, peer) = socket.peek_from(&mut [0; 64]).await?;
+        socket.connect(peer).await?;
+        // It ends with an error when nothing comes any more.
+        let _ = SessionReflector::new(socket, number).await.do_reflect().await;
+        return Ok(());
     }
-    Ok(())
+    let peer: SocketAddrV4 = rest.first().context("PEER is missing")?.parse()?;
+    socket.connect(peer).await?;
+    match rest.get(1) {
+        Some(padding) if what == "send" => send(&socket, number.into(), padding.parse()?).await,
+        None if what == "blind" => {
+            SessionSender::new(Arc::new(socket), peer).await.send_it(number.into()).await
+        }
+        _ => bail!("unknown: {what}, or PADDING is missing"),
+    }
 }
 
 async fn send(socket: &UdpSocket, count: u32, padding: u8) -> Result<()> {
@@ -52,7 +53,8 @@ async fn send(socket: &UdpSocket, count: u32, padding: u8) -> Result<()> {
         let packet = TwampTestPacketUnauth::new(sequence, padding, true).to_bytes()?;
         socket.send(&packet).await?;
         let mut room = [0; 1024];
-        let octets = timeout(ANSWERED_WITHIN, socket.recv(&mut room)).await.context("no answer")??;
+        let octets =
+            timeout(ANSWERED_WITHIN, socket.recv(&mut room)).await.context("no answer")??;
         let (_, answer) = TwampTestPacketUnauthReflected::from_bytes((&room, 0))?;
         let received: f64 = answer.receive_timestamp.into();
         let sent: f64 = answer.timestamp.into();
