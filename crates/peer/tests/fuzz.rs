@@ -12,7 +12,8 @@ use ethermeter_peer::Error;
 use proptest::prelude::*;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::Arc;
 
 fn reflector(key: Option<&[u8]>) -> Reflector {
     let rules = Rules {
@@ -66,8 +67,8 @@ proptest! {
         for mode in [Mode::Open, Mode::Authenticated] {
             prop_assert_eq!(Request::read(mode, &octets).is_some(), octets.len() >= if mode == Mode::Open { 14 } else { 112 });
             if let Some(answer) = Answer::read(mode, &octets) {
-                answer.received.wall_ns(answer.error.is_ptp(), u64::MAX);
-                answer.timestamp.wall_ns(answer.error.is_ptp(), 0);
+                let _ = answer.received.wall_ns(answer.error.is_ptp(), u64::MAX);
+                let _ = answer.timestamp.wall_ns(answer.error.is_ptp(), 0);
             }
         }
     }
@@ -120,13 +121,30 @@ fn servers_that_hang_close_or_talk_nonsense_are_named() {
     assert!(against(answering(vec![77])).contains("77, which is no state"));
     assert!(against(answering(vec![14])).contains("out of order"));
     assert!(against(answering(vec![0xfe, 0, 0, 0, 5, 0, 0, 0, 0])).contains("error 5"));
-    assert!(against(answering(vec![0xff])).contains("busy"));
     let refusing = {
         let listener = TcpListener::bind("127.0.0.1:0").expect("loopback");
         listener.local_addr().expect("bound")
     };
     let error = test(refusing).perform(&AtomicBool::new(false)).expect_err("nobody listens");
     assert!(error.to_string().contains("refuses connections"), "{error}");
+}
+
+#[test]
+fn a_busy_server_is_tried_again_and_then_named() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("loopback");
+    let to = listener.local_addr().expect("bound");
+    let tries = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&tries);
+    // It ends with the process.
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            counted.fetch_add(1, Ordering::Relaxed);
+            answering(vec![0xff])(stream.expect("a client"));
+        }
+    });
+    let error = test(to).perform(&AtomicBool::new(false)).expect_err("a busy server");
+    assert!(matches!(error, Error::Busy), "{error}");
+    assert!(tries.load(Ordering::Relaxed) >= 2);
 }
 
 /// Play a server up to the results, and answer with some octets.
