@@ -18,6 +18,7 @@ from ethermeter.cli import (
     inspecting,
     measure,
     plca,
+    reflector,
     reporting,
     running,
     search,
@@ -41,7 +42,8 @@ GROUPS: Groups = {
         "schema": "Print the JSON Schema of experiment files, for editors.",
     },
     "Measurement": {
-        "measure": "Measure an experiment between real hosts.",
+        "measure": "Measure an experiment between real hosts, or a host that answers.",
+        "reflector": "Answer test packets of STAMP on this host.",
         "agent": "Send and receive on this host for a coordinator.",
         "hosts": "Certify and check the hosts of a laboratory.",
         "testbed": "Make virtual hosts on this machine and remove them.",
@@ -141,6 +143,7 @@ command(app, "calibrate", examples=calibrating.CALIBRATE_EXAMPLES)(calibrating.c
 command(app, "predict", examples=calibrating.PREDICT_EXAMPLES)(calibrating.predict)
 command(voice.app, "erlang", examples=voice.ERLANG_EXAMPLES)(voice.erlang)
 command(app, "measure", examples=measure.EXAMPLES)(measure.measure)
+command(app, "reflector", examples=reflector.EXAMPLES)(reflector.reflector)
 command(app, "agent", examples=agent.EXAMPLES)(agent.agent)
 app.add_typer(hosts.app)
 app.add_typer(testbed.app)
