@@ -122,7 +122,7 @@ def compare(
     from ethermeter.imports import parse_columns
     from ethermeter.report import compare as comparison
 
-    if benchmark.is_benchmark(first) or fail_below is not None:
+    if fail_below is not None or (first.is_dir() and benchmark.is_benchmark(first)):
         benchmark.compare(first, second, fail_below=fail_below, as_json=as_json)
         return
     paths = [path if path.is_file() else api.open(path).path for path in (first, second)]
