@@ -1,5 +1,8 @@
-// Formulas stand between \( and \) or \[ and \]; nothing else on a page is one.
+// Formulas stand between \( and \) or \[ and \]; in notebooks between dollar signs.
 window.MathJax = {
-  tex: { inlineMath: [["\\(", "\\)"]], displayMath: [["\\[", "\\]"]], processEscapes: true },
-  options: { ignoreHtmlClass: ".*", processHtmlClass: "arithmatex" },
+  tex: {
+    inlineMath: [["\\(", "\\)"], ["$", "$"]],
+    displayMath: [["\\[", "\\]"]],
+    processEscapes: true,
+  },
 };
