@@ -10,7 +10,7 @@ INCONCLUSIVE := $(CURDIR)/target/inconclusive
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-rust test-python test-live test-long lint fmt agent bench bench-live bench-segments bench-emulation tcp clean system peers
+.PHONY: help build demo docs test test-rust test-python test-live test-long lint fmt agent bench bench-live bench-segments bench-emulation tcp clean system peers
 # Without bytecode, each process of the tests compiles the package and the tests again.
 unexport PYTHONDONTWRITEBYTECODE
 # Groups of tests follow each other, whatever -j says: some measure the machine.
@@ -73,6 +73,13 @@ lint: $(VENV)/.dev ## formatting, lints, types, and the direction of imports
 	$(BIN)/lint-imports
 	scripts/check-circles
 	$(BIN)/python scripts/generate-scenario --check
+
+$(VENV)/.docs: $(VENV)/.dev
+	$(PIP) --editable '.[docs]'
+	@touch $@
+
+docs: $(VENV)/.docs ## build the documentation site into target/site, with its notebooks executed
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build
 
 fmt: $(VENV)/.dev ## format everything
 	cargo fmt

@@ -135,11 +135,11 @@ def experiments(
 
 def _shipped(name: str) -> Path:
     from ethermeter import experiment
-    from ethermeter.faults import InputError
+    from ethermeter.faults import InputError, choices
 
     shipped = experiment.shipped()
     if name not in shipped:
-        raise InputError.of("command line", "experiment", name, f"one of {', '.join(shipped)}")
+        raise InputError.of("command line", "experiment", name, choices(name, shipped))
     return shipped[name]
 
 

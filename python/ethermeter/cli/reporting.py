@@ -67,12 +67,12 @@ def figures(
 ) -> None:
     """Draw figures of a finished run into files."""
     from ethermeter import api
-    from ethermeter.faults import InputError
+    from ethermeter.faults import InputError, choices
 
     found = api.open(run)
     there = list(dict.fromkeys(trial.series for trial in found.trials()))
     if series is not None and series not in there:
-        raise InputError.of("command line", "--series", series, f"one of {', '.join(there)}")
+        raise InputError.of("command line", "--series", series, choices(series, there))
     drawn = [
         found.plot(metric, series=name)
         for metric in metrics or ["utilisation"]

@@ -25,7 +25,7 @@ from ethermeter.experiment.search import Search
 from ethermeter.experiment.segment import Segment, standards
 from ethermeter.experiment.stations import StationGroup
 from ethermeter.experiment.toml import Tables
-from ethermeter.faults import Fault, InputError, Key, dotted, shown
+from ethermeter.faults import Fault, InputError, Key, choices, dotted, shown
 from ethermeter.trial import LARGEST_SEED
 
 MOST_GROUPS = 1024
@@ -243,7 +243,7 @@ def _allowed(details: ErrorDetails, model: type[BaseModel], path: Sequence[Key])
         text = fields_at(model, path[:-1])[str(path[-1])].description
         return f"required: {text[:1].lower()}{text[1:].rstrip('.')}" if text else "required"
     if kind == "extra_forbidden":
-        return f"unknown key; allowed: {', '.join(fields_at(model, path[:-1]))}"
+        return f"unknown key; {choices(path[-1], fields_at(model, path[:-1]), 'allowed: ')}"
     if kind not in _ALLOWED:
         return details["msg"]
     text = _ALLOWED[kind].format_map(details.get("ctx", {}))

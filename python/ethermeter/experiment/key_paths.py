@@ -10,7 +10,7 @@ from ethermeter import units
 from ethermeter.experiment import toml
 from ethermeter.experiment.document import MOST_TRIALS, TABLES, fields_of, form_of
 from ethermeter.experiment.toml import EVERY, PathError, Tables, assigned
-from ethermeter.faults import Fault, Faults, Key, shown
+from ethermeter.faults import Fault, Faults, Key, choices, shown
 from ethermeter.units import UnitError
 
 LONGEST_PATH = 8
@@ -42,7 +42,9 @@ def resolved(
         path.append(group)
     fields = fields_of(TABLES[top])
     if not rest or rest[0] not in fields:
-        raise PathError(f"expected one of the keys of {top}: {', '.join(fields)}")
+        raise PathError(
+            choices(rest[0] if rest else "", fields, f"expected one of the keys of {top}: ")
+        )
     if top == "network":
         return (*path, *_named(document.get(top), rest))
     path += [_number(part) for part in rest]

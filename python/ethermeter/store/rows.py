@@ -273,18 +273,17 @@ def has_plca(scenario: Scenario) -> bool:
 def observations_of_scenario(
     scenario: Scenario, *, is_live: bool = False, is_theory: bool = False
 ) -> int:
-    """Return the number of observations of a trial of a scenario."""
-    entity, _ = layout_of(scenario, is_live=is_live, is_theory=is_theory)
-    return len(entity)
+    """Return the number of observations of a trial of a scenario; arguments of `layout_of`."""
+    return len(layout_of(scenario, is_live=is_live, is_theory=is_theory)[0])
 
 
 def layout_of(
     scenario: Scenario, *, is_live: bool = False, is_theory: bool = False
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int16]]:
-    """Return the layout of the observations of a trial of a scenario, as `layout`.
+    """Return the `layout` of a trial of a scenario.
 
-    A measured trial has none of clocks, for real hosts have their own; a theory of a network none
-    of voice either.
+    A measured trial has no observations of clocks, for real hosts have their own; a theory of a
+    network none of voice either.
     """
     flows = flows_of(scenario)
     of_network = is_theory and flows > 0
