@@ -116,7 +116,7 @@ def compare(
     columns: options.Columns = None,
     as_json: options.Json = False,
 ) -> None:
-    """Compare two finished runs, or files of other programs, point by point; benchmarks by value."""
+    """Compare two finished runs, or files of other programs, point by point."""
     from ethermeter import api
     from ethermeter.cli import benchmark
     from ethermeter.imports import parse_columns
