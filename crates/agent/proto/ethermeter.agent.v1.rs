@@ -193,6 +193,9 @@ pub struct Send {
     /// most frames ahead of an emulated medium, which gives credit; 0 without one
     #[prost(uint32, tag = "9")]
     pub credit_frames: u32,
+    /// its source begins at a draw below this after the transmission
+    #[prost(uint64, tag = "10")]
+    pub spread_ps: u64,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Sink {

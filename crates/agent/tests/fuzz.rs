@@ -192,6 +192,7 @@ fn a_role() -> impl Strategy<Value = Role> {
                 rate_frames_per_s: rate,
                 real_time: false,
                 credit_frames: u32::try_from(rate % 5000).expect("small"),
+                spread_ps: seed,
             })
         });
     let sink =

@@ -45,6 +45,7 @@ fn sending_to(port: u16) -> role::Role {
         rate_frames_per_s: 10_000,
         real_time: false,
         credit_frames: 0,
+        spread_ps: 0,
     })
 }
 

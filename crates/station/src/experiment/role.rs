@@ -48,6 +48,8 @@ pub enum Task {
         real_time: bool,
         /// Most frames ahead of an emulated medium, which gives credit.
         credit: Option<NonZeroU32>,
+        /// Its source begins at a draw below this after the transmission.
+        spread_ps: u64,
     },
     /// Count what arrives.
     Sink {
@@ -396,7 +398,7 @@ impl RolePlan {
         };
         let has_real_time = |is_wanted: bool| is_wanted.then(|| guard.priority() == Priority::Fifo);
         match &self.task {
-            Task::Send { source, seed, station, real_time, credit } => {
+            Task::Send { source, seed, station, real_time, credit, spread_ps } => {
                 let pacer = if *real_time { Pacer::punctual() } else { Pacer::default() };
                 if let Some(voice) = source.voice() {
                     let plan = TalkPlan {
@@ -422,6 +424,7 @@ impl RolePlan {
                     station: *station,
                     begin_ns: transmit_ns,
                     duration_ns: phases.transmit_ns,
+                    spread_ps: *spread_ps,
                     most_frames: u64::MAX,
                     pacer,
                 };
