@@ -46,6 +46,8 @@ pub enum Task {
         station: u32,
         /// Whether to ask for real-time priority.
         real_time: bool,
+        /// Whether many such senders share few processors, so that none spins for long.
+        shares_processors: bool,
         /// Most frames ahead of an emulated medium, which gives credit.
         credit: Option<NonZeroU32>,
         /// Its source begins at a draw below this after the transmission.
@@ -398,8 +400,20 @@ impl RolePlan {
         };
         let has_real_time = |is_wanted: bool| is_wanted.then(|| guard.priority() == Priority::Fifo);
         match &self.task {
-            Task::Send { source, seed, station, real_time, credit, spread_ps } => {
-                let pacer = if *real_time { Pacer::punctual() } else { Pacer::default() };
+            Task::Send {
+                source,
+                seed,
+                station,
+                real_time,
+                shares_processors,
+                credit,
+                spread_ps,
+            } => {
+                let pacer = match (shares_processors, real_time) {
+                    (true, _) => Pacer::sharing(),
+                    (false, true) => Pacer::punctual(),
+                    (false, false) => Pacer::default(),
+                };
                 if let Some(voice) = source.voice() {
                     let plan = TalkPlan {
                         experiment: schedule.mark(),

@@ -11,7 +11,7 @@ from msgspec.structs import astuple, replace
 
 from ethermeter.engines.flow_voice import is_voice
 from ethermeter.engines.live.laboratory import Ceilings, HostAnswer, Laboratory, Station
-from ethermeter.engines.live.segments import credit_frames, of_hosts
+from ethermeter.engines.live.segments import Lead, credit_frames, lead_of, of_hosts
 from ethermeter.faults import Fault, InputError
 from ethermeter.framing import (
     AROUND_DATA_OCTETS,
@@ -93,6 +93,8 @@ class Stream(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="str
     arrivals: Arrivals
     real_time: bool
     shaping: Shaping | None = None
+    shares_processors: bool = False
+    """Whether many such senders share few processors, so that none spins for long."""
     credit_frames: int | None = None
     """Most frames between the sender's call and the end of their transmission, where the medium
     says when that is.
@@ -197,7 +199,9 @@ def describe(trial: Trial, laboratory: Laboratory, answers: Mapping[str, HostAns
     Consent is requested as far as the ceilings in the answers of agents, by host, have room. Raises
     InputError with everything in the trial that cannot be measured, or not here.
     """
-    credit = credit_frames(trial.scenario) if is_segment(trial.scenario) else None
+    on_segment = is_segment(trial.scenario)
+    credit = credit_frames(trial.scenario) if on_segment else None
+    lead = lead_of(trial.scenario) if on_segment else Lead(0, 0)
     trial = of_hosts(trial)
     scenario = trial.scenario
     faults = [
@@ -223,19 +227,19 @@ def describe(trial: Trial, laboratory: Laboratory, answers: Mapping[str, HostAns
     if not faults:
         flows, found = _flows(trial, laboratory, answers)
         if credit is not None:
-            flows = [_credited(flow, of) for flow, of in zip(flows, credit, strict=False)]
+            flows = [_on_segment(flow, of) for flow, of in zip(flows, credit, strict=False)]
         faults += found
     if faults:
         raise InputError(faults)
-    transmit_ps = phases.stop_ps - phases.begin_ps
-    from_ps, to_ps = (
-        at_ps - phases.begin_ps for at_ps in (phases.measure_from_ps, phases.measure_to_ps)
+    begin_ps = phases.begin_ps - lead.lead_ps
+    transmit_ps, from_ps, to_ps = (
+        at_ps - begin_ps for at_ps in (phases.stop_ps, phases.measure_from_ps, phases.measure_to_ps)
     )
     test = Test(
         seed=trial.seed,
         agents=[laboratory.stations[name] for name in hosts_of(scenario)],
         phases=Phases(
-            settle_ns=phases.begin_ps // PS_PER_NS,
+            settle_ns=(begin_ps + lead.later_ps) // PS_PER_NS,
             transmit_ns=transmit_ps // PS_PER_NS,
             measure_from_ns=from_ps // PS_PER_NS,
             measure_to_ns=to_ps // PS_PER_NS,
@@ -247,11 +251,17 @@ def describe(trial: Trial, laboratory: Laboratory, answers: Mapping[str, HostAns
     return encode(test).decode()
 
 
-def _credited(flow: TestFlow, frames: int | None) -> TestFlow:
-    """Return a flow whose sender has at most so many frames ahead."""
-    if frames is None or not isinstance(flow.traffic, Stream):
+def _on_segment(flow: TestFlow, credit: int | None) -> TestFlow:
+    """Return a flow of a host on an emulated segment, whose sender is at most `credit` frames ahead.
+
+    Without credit it sends at times, for which it wakes with real-time priority; the hosts and the
+    medium share the processors of one machine.
+    """
+    if not isinstance(flow.traffic, Stream):
         return flow
-    return replace(flow, traffic=replace(flow.traffic, credit_frames=frames))
+    if credit is not None:
+        return replace(flow, traffic=replace(flow.traffic, credit_frames=credit))
+    return replace(flow, traffic=replace(flow.traffic, real_time=True, shares_processors=True))
 
 
 def _flows(

@@ -8,7 +8,7 @@ and a saturated one keeps some frames ahead of the medium.
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from msgspec import Raw, structs
 from msgspec.json import decode, encode
@@ -49,6 +49,9 @@ LONGEST_PS = 10**16
 """Longest trial; a medium goes on after it."""
 MOST_CREDIT = 4096
 """Frames that a sender may have between its call and the end of their transmission."""
+_BOUNDARIES = ("begin_ps", "stop_ps", "measure_from_ps", "measure_to_ps", "end_ps")
+LEAD_PS = 50 * 10**9
+"""Time that saturated hosts have to fill their cards before their sources begin."""
 
 
 def host_names(stations: int) -> list[str]:
@@ -98,10 +101,34 @@ def credit_frames(scenario: Scenario, offset_ns: int = OFFSET_NS) -> list[int | 
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class Lead:
+    """How much earlier than the sources of the trial hosts begin, and how much later all happens.
+
+    Saturated hosts fill their cards in advance, so that each source finds its first frame and the
+    medium does what a simulated one does with the same draws. Where the trial settles for less than
+    that, its phases are later by the rest.
+    """
+
+    lead_ps: int
+    later_ps: int
+
+
+def lead_of(scenario: Scenario) -> Lead:
+    """Return the lead of the hosts of a segment; none unless all of them are saturated."""
+    if any(not isinstance(of.flow.arrivals, SaturatedArrivals) for of in groups_of(scenario)):
+        return Lead(0, 0)
+    return Lead(LEAD_PS, max(0, LEAD_PS - scenario.phases.begin_ps))
+
+
 def segment_trial(trial: Trial) -> SegmentTrial:
     """Return the medium of a trial, for the relay of a testbed."""
     credit = [each and each // 2 for each in credit_frames(trial.scenario)]
-    text = core_trial(trial.scenario, id=trial.id, seed=trial.seed)
+    scenario, later_ps = trial.scenario, lead_of(trial.scenario).later_ps
+    phases = scenario.phases
+    moved = {name: getattr(phases, name) + later_ps for name in _BOUNDARIES}
+    scenario = structs.replace(scenario, phases=structs.replace(phases, **moved))
+    text = core_trial(scenario, id=trial.id, seed=trial.seed)
     listener = 1 if len(credit) == 1 else None
     return SegmentTrial(Raw(text.encode()), tuple(credit), listener=listener)
 
