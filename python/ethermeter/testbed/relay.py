@@ -164,7 +164,9 @@ class StationTotals(msgspec.Struct, frozen=True):
     discarded: int
     """Frames that were given up."""
     starved: int
-    """Times that a saturated host had no frame ready in its card."""
+    """Times that a saturated host, or one with a coder, had no frame ready in its card."""
+    samples: int
+    """Samples in the frames that were sent, of a coder."""
 
 
 class SegmentCounts(msgspec.Struct, frozen=True):

@@ -99,6 +99,8 @@ class Stream(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="str
     """Most frames between the sender's call and the end of their transmission, where the medium
     says when that is.
     """
+    spread_ps: int = 0
+    """Its source begins at a draw below this after the transmission."""
 
 
 class Responses(Struct, frozen=True, omit_defaults=True):
@@ -215,7 +217,7 @@ def describe(trial: Trial, laboratory: Laboratory, answers: Mapping[str, HostAns
         if name not in laboratory.stations
     ]
     phases = scenario.phases
-    if phases.spread_ps:
+    if phases.spread_ps and not on_segment:
         faults.append(
             Fault(
                 trial.id,
@@ -227,7 +229,10 @@ def describe(trial: Trial, laboratory: Laboratory, answers: Mapping[str, HostAns
     if not faults:
         flows, found = _flows(trial, laboratory, answers)
         if credit is not None:
-            flows = [_on_segment(flow, of) for flow, of in zip(flows, credit, strict=False)]
+            spread_ps = phases.spread_ps
+            flows = [
+                _on_segment(flow, of, spread_ps) for flow, of in zip(flows, credit, strict=False)
+            ]
         faults += found
     if faults:
         raise InputError(faults)
@@ -251,17 +256,19 @@ def describe(trial: Trial, laboratory: Laboratory, answers: Mapping[str, HostAns
     return encode(test).decode()
 
 
-def _on_segment(flow: TestFlow, credit: int | None) -> TestFlow:
-    """Return a flow of a host on an emulated segment, whose sender is at most `credit` frames ahead.
+def _on_segment(flow: TestFlow, credit: int | None, spread_ps: int) -> TestFlow:
+    """Return a flow of a host on an emulated segment, with at most `credit` frames ahead.
 
     Without credit it sends at times, for which it wakes with real-time priority; the hosts and the
-    medium share the processors of one machine.
+    medium share the processors of one machine. Its source begins within the spread of the trial, as
+    those of cards do.
     """
     if not isinstance(flow.traffic, Stream):
         return flow
     if credit is not None:
         return replace(flow, traffic=replace(flow.traffic, credit_frames=credit))
-    return replace(flow, traffic=replace(flow.traffic, real_time=True, shares_processors=True))
+    sends = replace(flow.traffic, real_time=True, shares_processors=True, spread_ps=spread_ps)
+    return replace(flow, traffic=sends)
 
 
 def _flows(

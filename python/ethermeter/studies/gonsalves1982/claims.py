@@ -18,6 +18,8 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ethermeter.analysis.claims import Claim
 from ethermeter.analysis.interval import Estimate, Floats, exact, student
@@ -26,9 +28,20 @@ from ethermeter.analysis.unseen import is_unseen, limited
 from ethermeter.metrics import Metric
 from ethermeter.scenario import CoderArrivals, SamplesLengths
 from ethermeter.stations import groups_of, medium_of
-from ethermeter.studies.judging import Entry, Finding, MissingError, judged, published, rules_of
+from ethermeter.studies.judging import (
+    Entry,
+    Finding,
+    MissingError,
+    convert,
+    file_of,
+    judged,
+    published,
+    rules_of,
+    tables,
+)
 from ethermeter.studies.replications import Curves, crossing, takeoff
 from ethermeter.studies.trials import SIMULATION, Where
+from ethermeter.trial import LIVE
 
 HOSTS = "stations.count"
 HEADER_BITS = 48
@@ -37,6 +50,13 @@ HEADER_BITS = 48
 Stations = Sequence[Mapping[Metric, Floats]]
 """For every trial, values of its stations, shape `(stations,)`."""
 Rule = Callable[[Entry, Curves, Stations], Finding]
+
+
+class Measured(Struct, frozen=True, forbid_unknown_fields=True):
+    """A published number that the live tests measure: the claim's id, and the series."""
+
+    of: str
+    series: str
 
 
 def claims(trials: Sequence[Trial], whole: WholeSegment, stations: Stations) -> tuple[Claim, ...]:
@@ -67,6 +87,26 @@ def of_run(run_dir: Path) -> tuple[Claim, ...]:
         observations, trials, (Metric.SAMPLE_DELAY, Metric.VOICE_DELAY, Metric.BIT_RATE)
     )
     return claims(trials, whole_segment(observations, trials), stations)
+
+
+def measured(run_dir: Path) -> tuple[Claim, ...]:
+    """Every published number that the live tests measure against a run of them.
+
+    By the rules of the simulated study, each point measured once or more often; in the order of
+    `measured` in `published.toml`.
+    """
+    from ethermeter.store import RunDirectory
+
+    run = RunDirectory(run_dir)
+    trials = run.trials()
+    curves = Curves(trials, whole_segment(run.observations(), trials), engine=LIVE, least=1)
+    by_id = {entry.id: entry for entry in published(__package__)}
+    entries = []
+    for table in tables(__package__, "measured"):
+        key = f"measured.{table.get('of')}"
+        each = convert(table, Measured, file=file_of(__package__), key=key)
+        entries.append(replace(by_id[each.of], basis="measured", series=each.series))
+    return judged(entries, lambda entry: RULES[entry.rule](entry, curves, ()))
 
 
 def reading(curves: Curves, series: str, where: Where, quantity: str) -> Floats:

@@ -52,6 +52,15 @@ STUDY = Study(
         ),
     ),
     sections=sections.build,
+    measured=claims.measured,
+    measured_section=sections.measured,
+    # Two minutes: the shortest and the longest packets, about their capacity.
+    subset={
+        "ethernet": (
+            'vary."stations.frames.samples.most"=["64 B", "512 B"]',
+            'vary."stations.count"=[15, 16, 17, 18, 19, 20, 21, 22, 23, 24]',
+        ),
+    },
     # Half a second fills the buffers. Three replications: values read off curves need them for
     # their intervals.
     quick=("phases.transmit='1.5 s'", "phases.measure='last 1 s'"),
