@@ -1,8 +1,10 @@
 """Comparison: a measured point beside simulations of the same file.
 
-Values are compared with those of the simulation with the same seed: of the same draws and, where
-stations have arrivals of their own, of the same arrivals, as far as hosts send on time. Simulations
-of other seeds give the interval of what chance can change in one run.
+Saturated stations do what they do in the simulation with the same seed, so their values are
+compared with that one, and simulations of other seeds give the interval of chance. Stations with
+arrivals of their own have those of the simulation with the same seed, some microseconds late. Their
+values are compared with the mean of simulations whose stations begin up to 50 us later, and these
+give the interval.
 
 The distributions of delays are compared by the Kolmogorov-Smirnov distance. Delays of one run
 depend on each other, so the distance is not judged by its table for independent samples: it is
@@ -20,7 +22,7 @@ from ethermeter.analysis.interval import Floats, quantile
 from ethermeter.counts import Buckets, Counts
 from ethermeter.trial import core_trial
 
-from benches.emulation.points import Measured, Point, simulate
+from benches.emulation.points import Measured, Point, repeat, simulate
 
 LEVEL = 0.05
 """Probability of an error of the first kind among all distances of a table."""
@@ -88,9 +90,12 @@ def compare(measured: Measured, point: Point, *, runs: int, points: int) -> Comp
     same = _core.simulate_trial(core_trial(measured.trial.scenario, seed=measured.trial.seed))
     ours, base = _values(measured.counts), _values(same)
     theirs = np.array([_values(each) for each in simulated])
+    if point.arrivals != "saturated":
+        theirs = np.array([_values(each) for each in repeat(measured.trial, runs=runs // 4)])
+        base = theirs.mean(axis=0)
     differences = {}
     for at, (name, tolerance) in enumerate(TOLERANCE.items()):
-        half_width = quantile(runs - 1) * theirs[:, at].std(ddof=1)
+        half_width = quantile(len(theirs) - 1) * theirs[:, at].std(ddof=1)
         differences[name] = Difference(
             float(ours[at] / base[at] - 1), float(half_width / base[at]), tolerance
         )

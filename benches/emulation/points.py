@@ -12,6 +12,7 @@ from ethermeter.run import Progress, RunOptions, execute
 from ethermeter.store.measured import read_result
 from ethermeter.store.result import Result, Sender
 from ethermeter.trial import Trial, core_trial
+from msgspec import structs
 
 STATIONS = (2, 5, 10, 24)
 OCTETS = (64, 512, 1518)
@@ -40,6 +41,8 @@ batches = 2
 """
 BEFORE_MS = 500
 """Time of transmission before the measured window."""
+MOST_SHIFT_PS = 50_000_000
+"""Shift of simulated stations at most: about the lateness of real senders."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,3 +133,17 @@ def simulate(trial: Trial, *, runs: int) -> Iterator[Counts]:
     """Simulate a trial with other seeds."""
     for number in range(1, runs + 1):
         yield _core.simulate_trial(core_trial(trial.scenario, seed=trial.seed + number))
+
+
+def repeat(trial: Trial, *, runs: int) -> Iterator[Counts]:
+    """Simulate a trial with its own seed, each station beginning up to `MOST_SHIFT_PS` later.
+
+    The arrivals are the same but for this shift, which differs from run to run; who collides with
+    whom soon is another matter of chance.
+    """
+    scenario = trial.scenario
+    for number in range(1, runs + 1):
+        shift_ps = MOST_SHIFT_PS * number // runs
+        phases = structs.replace(scenario.phases, spread_ps=shift_ps)
+        changed = structs.replace(scenario, phases=phases)
+        yield _core.simulate_trial(core_trial(changed, seed=trial.seed))

@@ -16,7 +16,7 @@ from msgspec import structs
 
 from ethermeter.engines.live.laboratory import Credentials, Laboratory, Station
 from ethermeter.engines.live.recording import Tap
-from ethermeter.engines.live.segments import host_names, segment_trial
+from ethermeter.engines.live.segments import segment_hosts, segment_trial
 from ethermeter.faults import Fault, InputError
 from ethermeter.nodes import Settings, hosts_in, is_segment, kind_of
 from ethermeter.scenario import Class, Host, SaturatedArrivals, Scenario, Switch
@@ -225,8 +225,8 @@ def testbed(
 def segment(trials: Sequence[Trial], *, mtu: int, ip: int) -> Iterator[Bench]:
     """Build hosts on an emulated segment, enough for each of some trials, as `testbed` does."""
     largest = max(trials, key=lambda trial: station_count(trial.scenario))
-    hosts = host_names(station_count(largest.scenario))
-    of = Segment(tuple(hosts), segment_trial(largest))
+    hosts = segment_hosts(trials)
+    of = Segment(tuple(hosts), segment_trial(largest, hosts))
     with (
         make_network(hosts, [], [], segments=[of], mtu=mtu) as bed,
         _in_hosts(bed, ip=ip, has_wires=True) as bench,

@@ -257,7 +257,7 @@ def describe(trial: Trial, laboratory: Laboratory, answers: Mapping[str, HostAns
 
 
 def _on_segment(flow: TestFlow, credit: int | None, spread_ps: int) -> TestFlow:
-    """Return a flow of a host on an emulated segment, with at most `credit` frames ahead.
+    """Return a flow of a host on an emulated segment, at most `credit` frames ahead of the medium.
 
     Without credit it sends at times, for which it wakes with real-time priority; the hosts and the
     medium share the processors of one machine. Its source begins within the spread of the trial, as

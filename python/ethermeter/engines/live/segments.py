@@ -8,7 +8,7 @@ makes the samples and fills frames of the longest length with them.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from msgspec import Raw, structs
@@ -144,15 +144,21 @@ def lead_of(scenario: Scenario) -> Lead:
     return Lead(LEAD_PS, max(0, LEAD_PS - scenario.phases.begin_ps))
 
 
-def segment_trial(trial: Trial) -> SegmentTrial:
-    """Return the medium of a trial, for the relay of a testbed."""
+def segment_hosts(trials: Sequence[Trial]) -> list[str]:
+    """Return hosts for each of some trials: the stations of the largest first."""
+    of_each = [host_names(station_count(trial.scenario)) for trial in trials]
+    return list(dict.fromkeys([*max(of_each, key=len), *(of for each in of_each for of in each)]))
+
+
+def segment_trial(trial: Trial, hosts: Sequence[str]) -> SegmentTrial:
+    """Return the medium of a trial, for the relay of a testbed with these hosts."""
     credit = [each and each // 2 for each in credit_frames(trial.scenario)]
     scenario, later_ps = trial.scenario, lead_of(trial.scenario).later_ps
     phases = scenario.phases
     moved = {name: getattr(phases, name) + later_ps for name in _BOUNDARIES}
     scenario = structs.replace(scenario, phases=structs.replace(phases, **moved))
     text = core_trial(scenario, id=trial.id, seed=trial.seed)
-    listener = 1 if len(credit) == 1 else None
+    listener = hosts.index(LISTENER) if len(credit) == 1 else None
     return SegmentTrial(Raw(text.encode()), tuple(credit), listener=listener)
 
 
@@ -219,13 +225,14 @@ class Emulated:
     def __init__(self, bed: NetworkBed | None, trial: Trial) -> None:
         has_one = bed is not None and bed.relay is not None and is_segment(trial.scenario)
         self._relay = bed.relay if has_one and bed is not None else None
+        self._hosts = () if bed is None else tuple(bed.hosts)
         self._trial = trial
 
     def begin(self, at_ns: int) -> None:
         """Begin the medium of the trial at a monotonic time that is still to come."""
         if self._relay is not None:
             with Control(self._relay.control) as control:
-                control.begin(at_ns, (segment_trial(self._trial),))
+                control.begin(at_ns, (segment_trial(self._trial, self._hosts),))
 
     def extended(self, result: bytes) -> bytes:
         """Return the result of the test, as JSON, with what the medium counted as `segment`."""
