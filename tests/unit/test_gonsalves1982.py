@@ -20,6 +20,7 @@ from ethermeter.studies import registry
 from ethermeter.studies.gonsalves1982 import claims as paper
 from ethermeter.studies.judging import Entry
 from ethermeter.studies.replications import Curves
+from ethermeter.trial import LIVE
 
 STUDY = registry.find("gonsalves1982")
 
@@ -271,6 +272,33 @@ def test_a_loss_that_is_never_reached_leaves_its_claims_not_run(trials):
     assert {claim.verdict for name, claim in found.items() if name.startswith("4.2-")} == {
         "not-run"
     }
+
+
+@pytest.mark.parametrize("is_full", [True, False])
+def test_live_tests_decide_the_numbers_that_they_measure_by_measured_points_alone(is_full):
+    overrides = () if is_full else STUDY.subset["ethernet"]
+    experiment = load(shipped()["live/gonsalves1982/ethernet"], overrides=overrides)
+    live = plan.expand([experiment], replications=1).trials
+    rows = [
+        [
+            ideal("maximum", trial.point, metric) if trial.engine == LIVE else np.nan
+            for metric in WHOLE
+        ]
+        for trial in live
+    ]
+    whole = WholeSegment(WHOLE, np.array(rows), np.isfinite(rows), ())
+    found = {claim.id: claim for claim in paper.measured_claims(live, whole)}
+    lengths = TABLE_4_2 if is_full else ("64 B", "512 B")
+    decided = {
+        f"4.2-{letter}-{most.removesuffix(' B')}-l{loss}"
+        for letter in "tn"
+        for most in lengths
+        for loss in (1, 5)
+    }
+    assert len(found) == 16
+    assert {name for name, claim in found.items() if claim.verdict == "met"} == decided
+    assert {claim.verdict for claim in found.values()} <= {"met", "not-run"}
+    assert {claim.basis for claim in found.values()} == {"measured"}
 
 
 # The study's numbers

@@ -90,16 +90,21 @@ def of_run(run_dir: Path) -> tuple[Claim, ...]:
 
 
 def measured(run_dir: Path) -> tuple[Claim, ...]:
-    """Every published number that the live tests measure against a run of them.
-
-    By the rules of the simulated study, each point measured once or more often; in the order of
-    `measured` in `published.toml`.
-    """
+    """Every published number that the live tests measure against a run of them."""
     from ethermeter.store import RunDirectory
 
     run = RunDirectory(run_dir)
     trials = run.trials()
-    curves = Curves(trials, whole_segment(run.observations(), trials), engine=LIVE, least=1)
+    return measured_claims(trials, whole_segment(run.observations(), trials))
+
+
+def measured_claims(trials: Sequence[Trial], whole: WholeSegment) -> tuple[Claim, ...]:
+    """Every published number that the live tests measure against what was measured.
+
+    By the rules of the simulated study, each point measured once or more often; in the order of
+    `measured` in `published.toml`.
+    """
+    curves = Curves(trials, whole, engine=LIVE, least=1)
     by_id = {entry.id: entry for entry in published(__package__)}
     entries = []
     for table in tables(__package__, "measured"):
