@@ -18,8 +18,6 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
-from msgspec import Struct
-from msgspec.structs import replace
 
 from ethermeter.analysis.claims import Claim
 from ethermeter.analysis.interval import Estimate, Floats, exact, student
@@ -32,12 +30,10 @@ from ethermeter.studies.judging import (
     Entry,
     Finding,
     MissingError,
-    convert,
-    file_of,
     judged,
+    measured_entries,
     published,
     rules_of,
-    tables,
 )
 from ethermeter.studies.replications import Curves, crossing, takeoff
 from ethermeter.studies.trials import SIMULATION, Where
@@ -50,13 +46,6 @@ HEADER_BITS = 48
 Stations = Sequence[Mapping[Metric, Floats]]
 """For every trial, values of its stations, shape `(stations,)`."""
 Rule = Callable[[Entry, Curves, Stations], Finding]
-
-
-class Measured(Struct, frozen=True, forbid_unknown_fields=True):
-    """A published number that the live tests measure: the claim's id, and the series."""
-
-    of: str
-    series: str
 
 
 def claims(trials: Sequence[Trial], whole: WholeSegment, stations: Stations) -> tuple[Claim, ...]:
@@ -105,13 +94,7 @@ def measured_claims(trials: Sequence[Trial], whole: WholeSegment) -> tuple[Claim
     `measured` in `published.toml`.
     """
     curves = Curves(trials, whole, engine=LIVE, least=1)
-    by_id = {entry.id: entry for entry in published(__package__)}
-    entries = []
-    for table in tables(__package__, "measured"):
-        key = f"measured.{table.get('of')}"
-        each = convert(table, Measured, file=file_of(__package__), key=key)
-        entries.append(replace(by_id[each.of], basis="measured", series=each.series))
-    return judged(entries, lambda entry: RULES[entry.rule](entry, curves, ()))
+    return judged(measured_entries(__package__), lambda entry: RULES[entry.rule](entry, curves, ()))
 
 
 def reading(curves: Curves, series: str, where: Where, quantity: str) -> Floats:
