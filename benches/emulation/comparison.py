@@ -9,7 +9,9 @@ give the interval.
 The distributions of delays are compared by the Kolmogorov-Smirnov distance. Delays of one run
 depend on each other, so the distance is not judged by its table for independent samples: it is
 judged by the distances of the simulations themselves, each from all others. The two distributions
-differ at the stated level if the distance of the measurement is among the largest.
+differ at the stated level if the distance of the measurement is among the largest. Lateness of the
+senders explains a distance that is below the share of frames sent more than 5 us late: frames that
+are on time and meet no late one have the delays of the simulation.
 """
 
 import math
@@ -20,6 +22,7 @@ import numpy as np
 from ethermeter import _core
 from ethermeter.analysis.interval import Floats, quantile
 from ethermeter.counts import Buckets, Counts
+from ethermeter.engines.live.cautions import MOST_VIOLATIONS
 from ethermeter.trial import core_trial
 
 from benches.emulation.points import Measured, Point, repeat, simulate
@@ -71,6 +74,8 @@ class Compared:
     """Lateness of deliveries."""
     late_sends_us: tuple[float, float]
     """Lateness of the senders: median and 99th percentile."""
+    late_share: float
+    """Share of the frames that were sent more than 5 us late."""
     relay: float
     """Processors that the relay took."""
     starved: int
@@ -78,10 +83,19 @@ class Compared:
     window_s: float
 
     @property
+    def distribution(self) -> str:
+        """Return `same` where the distributions do not differ, else `late` or `differs`."""
+        if self.chance > self.level:
+            return "same"
+        return "late" if self.distance <= self.late_share else "differs"
+
+    @property
     def is_met(self) -> bool:
-        """Whether no difference is missed and the distributions do not differ."""
+        """Whether no difference is missed, and lateness explains different distributions."""
         found = (self.bit_rate, self.collisions, self.delay)
-        return all(each.verdict != "missed" for each in found) and self.chance > self.level
+        is_near = all(each.verdict != "missed" for each in found)
+        is_punctual = self.violations < MOST_VIOLATIONS * max(1, self.arrived)
+        return is_near and is_punctual and self.distribution != "differs"
 
 
 def compare(measured: Measured, point: Point, *, runs: int, points: int) -> Compared:
@@ -115,6 +129,7 @@ def compare(measured: Measured, point: Point, *, runs: int, points: int) -> Comp
         arrived=sum(station.arrived for station in segment.stations),
         late_p99_us=(segment.late_ns.p99 or 0.0) / 1e3,
         late_sends_us=(measured.late_send_us(0.5), measured.late_send_us(0.99)),
+        late_share=measured.late_share,
         relay=segment.worked_ns / segment.over_ns,
         starved=sum(station.starved for station in segment.stations),
         lost=sum(segment.dropped.values()),

@@ -80,15 +80,24 @@ class Measured:
     counts: Counts
     result: Result
 
-    def late_send_us(self, share: float) -> float:
-        """Quantile of the lateness of senders, over all of them; 0 without arrivals in time."""
-        senders = [
+    @property
+    def late_share(self) -> float:
+        """Share of the frames that were sent more than 5 us late; 0 without arrivals in time."""
+        pacings = [sender.pacing for sender in self._senders()]
+        late = sum(of.frames * (1 - (of.share_on_time or 0.0)) for of in pacings)
+        return late / max(1, sum(of.frames for of in pacings))
+
+    def _senders(self) -> list[Sender]:
+        return [
             flow.sending.counted
             for flow in self.result.flows.values()
             if flow.sending is not None and isinstance(flow.sending.counted, Sender)
         ]
+
+    def late_send_us(self, share: float) -> float:
+        """Quantile of the lateness of senders, over all of them; 0 without arrivals in time."""
         buckets = sorted(
-            (high, count) for of in senders for _, high, count in of.pacing.lateness.buckets
+            (high, count) for of in self._senders() for _, high, count in of.pacing.lateness.buckets
         )
         wanted = share * sum(count for _, count in buckets)
         seen = 0

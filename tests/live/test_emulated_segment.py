@@ -218,34 +218,43 @@ def compared(run: Path) -> dict[str, tuple[float, float]]:
     return {each["metric"]: (each["live"], each["simulation"]) for each in found}
 
 
-def simulated_rates(path: Path) -> np.ndarray:
-    """Return the charged bit rates of twenty simulations with different seeds, at 10 Mb/s."""
-    trials = api.load(str(path)).plan(replications=20).trials
-    lines = [core_trial(t.scenario, seed=t.seed) for t in trials if t.engine == "simulation"]
-    counts = [_core.simulate_trial(line) for line in lines]
-    return np.array(
-        [each.stations.batches.charged_ps.sum() / each.window_ps * 1e7 for each in counts]
-    )
+def simulated(path: Path):
+    """Return the counts of the simulation of an experiment."""
+    (trial,) = (t for t in api.load(str(path)).plan().trials if t.engine == "simulation")
+    return _core.simulate_trial(core_trial(trial.scenario, seed=trial.seed))
 
 
 @pytest.mark.alone
 @pytest.mark.parametrize(("count", "frames"), [(2, "64 B"), (10, "1518 B")])
-def test_saturated_hosts_fill_a_segment_as_simulated_ones_do(
+def test_saturated_hosts_do_what_simulated_ones_do_with_the_same_draws(
     count, frames, new_path, in_quiet_window
 ):
     def of_window():
         folder = new_path()
         path = written(folder, count=count, frames=frames)
-        return measured(path, folder / "run"), compared(folder / "run")
+        return measured(path, folder / "run"), simulated(path)
 
-    result, found = in_quiet_window(of_window, tolerated_stall_s=STALLS_S)
-    live, _ = found["bit_rate"]
-    rates = simulated_rates(written(new_path(), count=count, frames=frames))
-    # Hosts begin some time after their sources, so the run is another one of the same chance.
-    assert abs(live - rates.mean()) <= 5 * rates.std(ddof=1)
-    assert result["segment"]["violations"] == 0
+    result, expected = in_quiet_window(of_window, tolerated_stall_s=STALLS_S)
+    segment = result["segment"]
+    assert segment["violations"] == 0
+    # The card of a host that the machine holds up for longer than its credit lasts runs empty, and
+    # from then on the run is another one of the same chance: frames of both fill the medium, whose
+    # share in collisions differs by less than this.
+    counts = _core.read_counts(segment["counts"])
+    if any(station["starved"] for station in segment["stations"]):
+        assert counts.stations.bits.sum() == pytest.approx(expected.stations.bits.sum(), rel=0.03)
+    else:
+        for name in ("frames", "bits", "collisions", "discarded", "delay_ps", "access_ps"):
+            of_both = [getattr(each.stations, name) for each in (counts, expected)]
+            assert np.array_equal(*of_both), name
+        for name in ("time_ps", "attempts_per_frame", "colliders"):
+            of_both = [getattr(each.medium, name) for each in (counts, expected)]
+            assert np.array_equal(*of_both), name
+        delays = [each.medium.transmission_delay for each in (counts, expected)]
+        for name in ("low_ps", "high_ps", "count"):
+            assert np.array_equal(*(getattr(each, name) for each in delays)), name
     # Every frame that a station sent without collision came to its receiver.
-    sent = sum(station["frames"] for station in result["segment"]["stations"])
+    sent = sum(station["frames"] for station in segment["stations"])
     received = sum(
         flow["receiving"]["counted"]["streams"][0]["received"] for flow in result["flows"].values()
     )

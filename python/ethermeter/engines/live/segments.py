@@ -43,7 +43,7 @@ from ethermeter.trial import RAW_FRAMES, Live, Trial, core_trial
 
 LISTENER = "listener"
 """Host that receives the frames of a station that is alone."""
-SLOW_HOST_NS = 10_000_000
+SLOW_HOST_NS = 25_000_000
 """Time within which a host sends again after it was told that its frames have left."""
 SLOW_TALKER_NS = 100_000_000
 """The same of a host with a coder, whose packets are few."""

@@ -19,7 +19,7 @@ LATE = (
 )
 """Classes of lateness, and how late they are at most."""
 SHARE = Label("Share of the deliveries", "%", 100.0)
-MOST_BARS = 16
+MOST_BARS = 12
 _HEAD = (
     "Frames",
     "Violations",
