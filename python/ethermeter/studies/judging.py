@@ -86,11 +86,10 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
 class Measured(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A claim that live tests decide by the rule of the simulated study.
 
-    `of`: its id. `series`: where the live tests have its points; that of the claim if empty.
+    `of`: its id.
     """
 
     of: str
-    series: str = ""
 
 
 class MissingError(Exception):
@@ -178,15 +177,13 @@ def published(package: str) -> list[Entry]:
 def measured_entries(package: str) -> list[Entry]:
     """Entries that live tests measure by the study's rules, in the order of `measured`.
 
-    Each has the basis `measured`, and the series of the live tests where the table says one.
+    Each has the basis `measured`. Series of the live tests have the names of those of the study.
     """
     by_id, file = {entry.id: entry for entry in published(package)}, file_of(package)
     found = []
     for table in tables(package, "measured"):
         each = convert(table, Measured, file=file, key=f"measured.{table.get('of')}")
-        entry = by_id[each.of]
-        series = each.series or entry.series
-        found.append(msgspec.structs.replace(entry, basis="measured", series=series))
+        found.append(msgspec.structs.replace(by_id[each.of], basis="measured"))
     return found
 
 
