@@ -109,7 +109,7 @@ def test_saturated_hosts_begin_before_their_sources_and_others_with_them():
 
     def scenario(arrivals: str, settle: str):
         sets = ["vary={}", f"stations.arrivals={arrivals}", f"phases.settle='{settle}'"]
-        return api.load("poisson-load", overrides=sets).plan(replications=1).trials[0].scenario
+        return api.load("maximum-10base5", overrides=sets).plan(replications=1).trials[0].scenario
 
     settled = scenario('"saturated"', "1 s")
     assert (lead_of(settled).lead_ps, lead_of(settled).later_ps) == (LEAD_PS, 0)
