@@ -165,7 +165,7 @@ class StationTotals(msgspec.Struct, frozen=True):
     """Frames that were given up."""
     starved: int
     """Times that a saturated host, or one with a coder, had no frame ready in its card."""
-    samples: int
+    samples: int = 0
     """Samples in the frames that were sent, of a coder."""
 
 
