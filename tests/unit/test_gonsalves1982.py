@@ -20,7 +20,6 @@ from ethermeter.studies import registry
 from ethermeter.studies.gonsalves1982 import claims as paper
 from ethermeter.studies.judging import Entry
 from ethermeter.studies.replications import Curves
-from ethermeter.trial import LIVE
 
 STUDY = registry.find("gonsalves1982")
 
@@ -272,34 +271,6 @@ def test_a_loss_that_is_never_reached_leaves_its_claims_not_run(trials):
     assert {claim.verdict for name, claim in found.items() if name.startswith("4.2-")} == {
         "not-run"
     }
-
-
-@pytest.mark.parametrize("is_full", [True, False])
-def test_live_tests_decide_the_numbers_that_they_measure_by_measured_points_alone(is_full):
-    files = {name: shipped()[f"live/gonsalves1982/{name}"] for name in ("minimum", "maximum")}
-    experiments = [
-        load(file, overrides=() if is_full else STUDY.subset[name]) for name, file in files.items()
-    ]
-    live = plan.expand(experiments, replications=1).trials
-    rows = [
-        [
-            ideal(trial.series, trial.point, metric) if trial.engine == LIVE else np.nan
-            for metric in WHOLE
-        ]
-        for trial in live
-    ]
-    whole = WholeSegment(WHOLE, np.array(rows), np.isfinite(rows), ())
-    found = {claim.id: claim for claim in paper.measured_claims(live, whole)}
-    decided = {name for name in found if is_full or name.startswith("4.2") or "-64" in name}
-    if not is_full:
-        decided -= {name for name in found if re.fullmatch(r"4\.2-.-(128|256)-l.", name)}
-    assert {name for name, claim in found.items() if claim.verdict == "met"} == decided
-    assert {claim.verdict for claim in found.values()} <= {"met", "not-run"}
-    assert {claim.basis for claim in found.values()} == {"measured"}
-    of_tables = {
-        entry.id for entry in STUDY.published() if re.match(r"4\.(1[ab]|2)-.*\d$", entry.id)
-    }
-    assert set(found) == of_tables
 
 
 # The study's numbers

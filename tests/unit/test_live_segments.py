@@ -69,7 +69,7 @@ def test_sources_of_hosts_begin_within_the_spread_of_the_trial(tmp_path):
 
 def test_the_medium_of_a_trial_keeps_its_coders_and_its_spread(tmp_path):
     trial = trial_of(tmp_path)
-    medium = segments.segment_trial(trial, len(NAMES))
+    medium = segments.segment_trial(trial, NAMES)
     found = json.loads(bytes(medium.trial))
     assert found["scenario"]["flows"][0]["arrivals"]["kind"] == "coder"
     assert found["scenario"]["phases"]["spread_ps"] == 30 * 10**9
