@@ -99,6 +99,7 @@ impl<'b> Segment<'b> {
     /// A segment whose medium begins at `began_ns`.
     pub fn new(ports: &Ports, bus: &'b CompiledBus, of: &SegmentTrial, began_ns: u64) -> Self {
         let mut medium = Medium::new(bus, false).expect("refused when it was compiled");
+        medium.begin_at(began_ns);
         let stations = medium.stations();
         for &station in of.hear_all.iter().filter(|&&station| station < stations) {
             medium.hear_all(station);

@@ -215,6 +215,7 @@ fn a_full_card_drops_and_nothing_else_is_lost() {
 }
 
 #[test]
+#[test]
 fn a_card_has_room_for_octets_and_keeps_its_largest_queue_and_access_delay() {
     let trial = idle(1, 2);
     let bus = CompiledBus::of_segment(&trial).expect("a segment");
@@ -234,18 +235,6 @@ fn a_card_has_room_for_octets_and_keeps_its_largest_queue_and_access_delay() {
     assert_eq!(totals.access_most_ps, gap);
 }
 
-#[test]
-fn what_a_real_host_cannot_be_is_refused_by_its_key() {
-    let mut mac = csma_cd();
-    mac["turnaround_ps"] = json!(1000);
-    let stations = [(64, rare()), (64, rare())];
-    let trial = trial(1, &json!({"csma_cd": mac}), US, &stations, MS);
-    let bus = CompiledBus::of_segment(&trial).expect("a segment");
-    let fault = Medium::new(&bus, false).err().expect("a fault").to_string();
-    assert!(fault.starts_with("media[0].mac.csma_cd.turnaround_ps"), "{fault}");
-}
-
-#[test]
 fn saturated_hosts_that_keep_ahead_have_the_attempts_of_the_simulation() {
     let stations: Vec<(u64, Value)> =
         [64, 512, 1518, 64].map(|octets| (octets, json!({"kind": "saturated"}))).to_vec();

@@ -180,12 +180,14 @@ class StationTotals(msgspec.Struct, frozen=True):
     discarded: int
     """Frames that were given up."""
     starved: int
-    """Times that a saturated host had no frame ready in its card."""
+    """Times that a saturated host, or one with a coder, had no frame ready in its card."""
     queue_most: int
     """Most frames in the card, the one being sent included."""
     queue_octets_most: int
     access_most_ps: int
     """Longest access delay of a frame whose transmission ended in the measured window."""
+    samples: int
+    """Samples in the frames that were sent, of a coder."""
     plca: Turns | None = None
     """None without PLCA."""
 

@@ -276,6 +276,10 @@ impl<'w, H: Hosts> Machine<'w, H> {
                 self.follow(now, station, next);
                 self.settle(now, station);
             }
+            Event::FirstBit { station } => {
+                self.send(now, station);
+                self.settle(now, station);
+            }
             Event::TimerOver { station, timer, number } => {
                 if self.nodes[station as usize].sublayer.end_timer(timer, number) {
                     self.settle(now, station);
@@ -307,18 +311,23 @@ impl<'w, H: Hosts> Machine<'w, H> {
             Next::Timer { number, after } => {
                 self.schedule(now + after, Event::GapOver { station, number });
             }
-            Next::Start => self.start(now, station),
+            Next::Start => {
+                self.nodes[station as usize].mac.start();
+                if self.medium.turnaround == 0 {
+                    return self.send(now, station);
+                }
+                self.schedule(now + self.medium.turnaround, Event::FirstBit { station });
+            }
         }
     }
 
-    /// The MAC starts its frame.
-    fn start(&mut self, now: i64, station: u32) {
+    /// The first bit of the MAC's frame leaves.
+    fn send(&mut self, now: i64, station: u32) {
         if now >= self.end {
             return; // the test is over; the frame stays where it is
         }
         let end = now + self.hosts.packet_time(station, now);
         let node = &mut self.nodes[station as usize];
-        node.mac.start();
         let _ = node.mac.send(0); // the sublayer tells of collisions
         node.first_attempt.get_or_insert(now);
         node.attempts += 1;
