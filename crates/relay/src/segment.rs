@@ -13,7 +13,7 @@
 
 use crate::account::quantiles_ns;
 use crate::ends::{self, Ring};
-use crate::medium::Medium;
+use crate::medium::{Address, Medium};
 use crate::plan::{Segment as Plan, SegmentTrial};
 use ethermeter_ethernet::frame::FCS;
 use ethermeter_live::time::{worked_ns, WallClock, PS_PER_NS};
@@ -37,6 +37,7 @@ const NOTES_PER_CREDIT: u64 = 8;
 pub(crate) struct Ports {
     pub names: Vec<String>,
     pub sockets: Vec<Socket>,
+    addresses: Vec<Option<Address>>,
     rings: Vec<Ring>,
     offset_ns: u64,
     pub lag_ns: u64,
@@ -87,7 +88,8 @@ impl Ports {
         }
         let names = plan.ends.clone();
         let (offset_ns, lag_ns) = (plan.offset_ns, plan.lag_ns);
-        Ok(Self { names, sockets, rings, offset_ns, lag_ns, longest_octets })
+        let addresses = plan.addresses.clone();
+        Ok(Self { names, sockets, addresses, rings, offset_ns, lag_ns, longest_octets })
     }
 }
 
@@ -98,6 +100,11 @@ impl<'b> Segment<'b> {
         let stations = medium.stations();
         for &station in of.hear_all.iter().filter(|&&station| station < stations) {
             medium.hear_all(station);
+        }
+        for (station, address) in (0..stations).zip(&ports.addresses) {
+            if let Some(address) = address {
+                medium.place(*address, station);
+            }
         }
         if let Some(listener) = of.listener {
             medium.listen(listener);

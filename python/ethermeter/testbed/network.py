@@ -343,8 +343,14 @@ def _make(
             if segment.shaper is not None:
                 shape(*end, segment.shaper, mtu)
             interfaces.append(interface)
+        addresses = tuple(
+            tuple(bytes.fromhex(made[node].mac.replace(":", ""))) if node in made else None
+            for node in segment.stations
+        )
         shared.append(
-            RelayedSegment(tuple(interfaces), segment.offset_ns, segment.lag_ns, segment.medium)
+            RelayedSegment(
+                tuple(interfaces), segment.offset_ns, segment.lag_ns, segment.medium, addresses
+            )
         )
     controls = {}
     for number, (node, of) in enumerate(made.items(), 1):
