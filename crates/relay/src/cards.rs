@@ -262,6 +262,11 @@ impl<'s> Cards<'s> {
         self.each[station as usize].room_octets = octets;
     }
 
+    /// An address is behind a station.
+    pub fn place(&mut self, address: Address, station: u32) {
+        self.addresses.insert(address, station);
+    }
+
     /// What happened at a station, and the address that it last sent from.
     pub fn station(&self, station: u32) -> (&StationTotals, Option<Address>) {
         let card = &self.each[station as usize];

@@ -92,6 +92,8 @@ class RelayedSegment(msgspec.Struct, frozen=True):
     """How long after its time it is decided what happens on the medium."""
     medium: SegmentTrial
     """The medium while no trial runs."""
+    addresses: tuple[tuple[int, ...] | None, ...] = ()
+    """Octets of the Ethernet address behind each interface; None if it is not known."""
 
 
 class RelayPlan(msgspec.Struct, frozen=True):

@@ -467,7 +467,9 @@ impl<'w, H: Hosts> Machine<'w, H> {
         let before = node.symbol;
         let symbol = match (output, before) {
             (Sending::Data, Symbol::Data(_)) => before,
-            (Sending::Data, _) => Symbol::Data(self.first_kept.wrapping_add(small(self.damaged.len()))),
+            (Sending::Data, _) => {
+                Symbol::Data(self.first_kept.wrapping_add(small(self.damaged.len())))
+            }
             (Sending::Beacon, _) => Symbol::Beacon,
             (Sending::Commit | Sending::Nothing, Symbol::Data(_))
                 if self.plca.end_delimiter > 0 =>
@@ -538,7 +540,8 @@ impl<'w, H: Hosts> Machine<'w, H> {
         if station == from {
             node.own_carrier = node.symbol != Symbol::Silence;
         } else if let Symbol::Data(number) = node.heard.hear(from, symbol) {
-            let is_right = !self.damaged[number.wrapping_sub(self.first_kept) as usize] && !node.has.1;
+            let is_right =
+                !self.damaged[number.wrapping_sub(self.first_kept) as usize] && !node.has.1;
             self.hosts.receive(station, number, now, is_right);
         }
         self.damage_overlapping(station);
