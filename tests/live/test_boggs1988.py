@@ -52,5 +52,10 @@ def test_hosts_on_the_nets_of_the_study_repeat_its_simulation(tmp_path):
     accounts = json.loads((run / "live-accounts.json").read_text())["trials"]
     assert all(each["medium"]["arrived"] > 0 for each in accounts)
     page = (run / "report.html").read_text()
-    for words in ("The emulated medium", "The study’s claims, measured"):
+    titles = (
+        "The emulated medium",
+        "The study’s claims, measured",
+        "Standard deviation of bit rate",
+    )
+    for words in titles:
         assert words in page

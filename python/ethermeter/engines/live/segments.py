@@ -45,10 +45,14 @@ SLOW_HOST_NS = 25_000_000
 USUAL_QUEUE = 64
 """Frames that a card has room for whose queue the file does not limit."""
 SHORTEST_BITS = 512
+USUAL_OCTETS = 1518
+"""Longest frame of an interface with the usual MTU."""
 LONGEST_PS = 10**16
 """Longest trial; a medium goes on after it."""
-MOST_CREDIT = 4096
-"""Frames that a sender may have between its call and the end of their transmission."""
+MOST_CREDIT_OCTETS = 1_500_000
+"""Octets that a sender may have between its call and the end of their transmission, of frames as
+long as its interface takes: the ring between kernel and relay has room for more.
+"""
 _BOUNDARIES = ("begin_ps", "stop_ps", "measure_from_ps", "measure_to_ps", "end_ps")
 LEAD_PS = 50 * 10**9
 """Time that saturated hosts have to fill their cards before their sources begin."""
@@ -92,12 +96,15 @@ def credit_frames(scenario: Scenario, offset_ns: int = OFFSET_NS) -> list[int | 
     """
     medium, constants = medium_of(scenario), constants_of(scenario)
     found: list[int | None] = []
+    lengths = [lengths_of(group.flow.frames)[0] for group in groups_of(scenario)]
+    longest_octets = max(USUAL_OCTETS, *(max(of) // 8 for of in lengths))
     for group in groups_of(scenario):
         bits = constants.preamble_bits + min(lengths_of(group.flow.frames)[0])
         packet_ns = bits * medium.bit_ps / 1000
         half = math.ceil((offset_ns + SLOW_HOST_NS) / packet_ns) + 1
+        most = MOST_CREDIT_OCTETS // longest_octets
         is_saturated = isinstance(group.flow.arrivals, SaturatedArrivals)
-        found += [min(2 * half, MOST_CREDIT) if is_saturated else None] * group.count
+        found += [min(2 * half, most) if is_saturated else None] * group.count
     return found
 
 
