@@ -44,8 +44,12 @@ USUAL_QUEUE = 64
 """Frames that the card of a host has room for where programs of any kind send."""
 LONGEST_PS = 10**16
 """Longest trial; a medium goes on after it."""
-MOST_CREDIT = 4096
-"""Frames that a sender may have between its call and the end of their transmission."""
+USUAL_OCTETS = 1518
+"""Longest frame of an interface with the usual MTU."""
+MOST_CREDIT_OCTETS = 1_500_000
+"""Octets that a sender may have between its call and the end of their transmission, of frames as
+long as its interface takes: the ring between kernel and relay has room for more.
+"""
 _CREDITED = ("udp", "packet")
 """Ports whose senders can be held back by credit."""
 _OWN_MAC = "ieee-10"
@@ -200,13 +204,16 @@ def frame_ps(medium: Medium, bits: int) -> int:
     return (mac_of(medium).preamble_bits + bits) * medium.bit_ps
 
 
-def window_frames(least_ps: float, slow_ns: int = SLOW_HOST_NS) -> int:
+def window_frames(
+    least_ps: float, slow_ns: int = SLOW_HOST_NS, *, longest_octets: int = USUAL_OCTETS
+) -> int:
     """Return how many frames a sender has ahead of a medium, one leaving each `least_ps` at most.
 
     Half of them last until the host has been told of the others, and sent more within `slow_ns`.
+    `longest_octets`: of a frame that its interface takes.
     """
     half = math.ceil((OFFSET_NS + slow_ns) * 1000 / least_ps) + 1
-    return min(2 * half, MOST_CREDIT)
+    return min(2 * half, MOST_CREDIT_OCTETS // longest_octets)
 
 
 def windows_of(trial: Trial) -> list[int | None]:

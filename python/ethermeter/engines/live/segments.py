@@ -15,6 +15,7 @@ from msgspec.json import decode, encode
 
 from ethermeter.engines.live.media import (
     SLOW_HOST_NS,
+    USUAL_OCTETS,
     USUAL_QUEUE,
     frame_ps,
     shared_media,
@@ -106,6 +107,8 @@ def credit_frames(scenario: Scenario) -> list[int | None]:
     """
     medium = medium_of(scenario)
     found: list[int | None] = []
+    lengths = [lengths_of(group.flow.frames)[0] for group in groups_of(scenario)]
+    longest_octets = max(USUAL_OCTETS, *(max(of) // OCTET_BITS for of in lengths))
     for group in groups_of(scenario):
         least_ps: float = frame_ps(medium, min(lengths_of(group.flow.frames)[0]))
         slow_ns = SLOW_HOST_NS
@@ -113,7 +116,7 @@ def credit_frames(scenario: Scenario) -> list[int | None]:
             assert isinstance(group.flow.frames, SamplesLengths), "packets of a coder hold samples"
             least_ps = packet_ps(group.flow.arrivals, group.flow.frames)
             slow_ns = SLOW_TALKER_NS
-        frames = window_frames(least_ps, slow_ns)
+        frames = window_frames(least_ps, slow_ns, longest_octets=longest_octets)
         found += [frames if _has_credit(group.flow) else None] * group.count
     return found
 
