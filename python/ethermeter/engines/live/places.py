@@ -143,14 +143,15 @@ class Local:
         scenario = trial.scenario
         if is_segment(scenario):
             return "segment"  # any medium, one trial after the other
-        parts = (scenario.nodes, scenario.links, trial.settings())
+        parts = (scenario.nodes, scenario.links, scenario.media, trial.settings())
         return repr((*parts, mtu_octets(scenario), selective_acknowledgements(scenario)))
 
     @contextmanager
     def _bench(self, alike: Sequence[Trial]) -> Iterator[Bench]:
         scenario = alike[0].scenario
         if is_segment(scenario):
-            with agents.segment(alike, mtu=MTU_OCTETS, ip=self.ip) as bench:
+            mtu = max(mtu_octets(of_hosts(trial).scenario) for trial in alike)
+            with agents.segment(alike, mtu=mtu, ip=self.ip) as bench:
                 yield bench
         elif self.kind == "loopback":
             with agents.loopback(hosts_in(scenario)) as bench:
