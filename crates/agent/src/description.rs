@@ -135,6 +135,9 @@ pub enum Traffic {
         /// Whether the sender asks for real-time priority.
         #[serde(default)]
         real_time: bool,
+        /// Whether many such senders share few processors, so that none spins for long.
+        #[serde(default)]
+        shares_processors: bool,
         /// Most frames between the sender's call and the end of their transmission, where an
         /// emulated medium gives credit.
         #[serde(default)]

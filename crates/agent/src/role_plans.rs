@@ -108,12 +108,15 @@ impl RoleReader<'_> {
                 let longest = longest_octets(&source.frames);
                 let wanted = wanted(role.rate_bps, role.rate_frames_per_s, longest);
                 let (permitted, _) = permit(&endpoint, wanted, role.grants)?;
-                let wire::Send { seed, station, real_time, credit_frames, .. } = role;
+                let wire::Send {
+                    seed, station, real_time, shares_processors, credit_frames, ..
+                } = role;
                 let credit = NonZeroU32::new(credit_frames);
                 if credit.is_some() {
                     check_credit(transport, credit_frames)?;
                 }
-                let task = Task::Send { source, seed, station, real_time, credit };
+                let task =
+                    Task::Send { source, seed, station, real_time, shares_processors, credit };
                 (task, endpoint, Some(permitted))
             }
             Some(WireRole::Clock(role)) => {

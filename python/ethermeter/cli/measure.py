@@ -17,7 +17,7 @@ from ethermeter.nodes import hosts_in
 from ethermeter.studies import registry
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from ethermeter.analysis.claims import Claim
     from ethermeter.analysis.estimates import Point
@@ -36,6 +36,7 @@ EXAMPLES = """\
 --capture-octets 1514 --capture-size 1000
   ethermeter measure my-network.toml --testbed --quick
   ethermeter measure --study erg --testbed
+  ethermeter measure --study boggs1988 --testbed --full
   ethermeter measure --study hughesjones2000 --testbed --quick"""
 IPS = (4, 6)
 MOST_DROPS = 5
@@ -73,6 +74,16 @@ def measure(
         typer.Option(
             "--quick",
             help="Transmit for 0.6 s a trial and measure the last 0.4 s: wider intervals.",
+        ),
+    ] = False,
+    full: Annotated[
+        bool,
+        typer.Option(
+            "--full",
+            help=(
+                "With --study: all points of its live tests, where a part of them is measured "
+                "otherwise."
+            ),
         ),
     ] = False,
     hosts: Annotated[
@@ -230,7 +241,14 @@ def measure(
     is_shortened = quick and (study is not None or _is_longer_than_quick(names[0], overrides or ()))
     sized = (*(QUICK if is_shortened else ()), *(overrides or ()))
     sized = (*sized, *(_sized(names[0], sized, testbed_hosts) if testbed_hosts is not None else ()))
-    loaded = api.load(*names, overrides=sized, name=f"live-{study}" if study else None)
+    loaded = api.Loaded(
+        tuple(
+            one
+            for name, before in _subsets(names, study, full=full).items()
+            for one in api.load(name, overrides=(*before, *sized)).experiments
+        ),
+        f"live-{study}" if study else None,
+    )
     for one in loaded.experiments:
         if "live" not in one.engines:
             allowed = """expected "live" among them: --set 'run.engines=["simulation", "live"]'"""
@@ -443,6 +461,23 @@ def _named(experiment: str | None, study: str | None) -> tuple[str, ...]:
             ]
         )
     return tuple(name for name in shipped() if name.startswith(f"live/{study}/"))
+
+
+def _subsets(
+    names: "Sequence[str]", study: str | None, *, full: bool
+) -> "Mapping[str, Sequence[str]]":
+    """Return what is set in each experiment before all else: the part of a study's live tests."""
+    from ethermeter.faults import Fault, InputError
+
+    if study is None:
+        if full:
+            allowed = "expected with --study: an experiment is measured as its file says"
+            raise InputError([Fault("command line", "--full", "given", allowed)])
+        return dict.fromkeys(names, ())
+    subset = registry.find(study).subset
+    if full and not subset:
+        say(f"ethermeter: --full changes nothing: {study} has no smaller set of points")
+    return {name: () if full else subset.get(name.rpartition("/")[2], ()) for name in names}
 
 
 def _testbed(

@@ -46,6 +46,8 @@ pub enum Task {
         station: u32,
         /// Whether to ask for real-time priority.
         real_time: bool,
+        /// Whether many such senders share few processors, so that none spins for long.
+        shares_processors: bool,
         /// Most frames ahead of an emulated medium, which gives credit.
         credit: Option<NonZeroU32>,
     },
@@ -396,8 +398,12 @@ impl RolePlan {
         };
         let has_real_time = |is_wanted: bool| is_wanted.then(|| guard.priority() == Priority::Fifo);
         match &self.task {
-            Task::Send { source, seed, station, real_time, credit } => {
-                let pacer = if *real_time { Pacer::punctual() } else { Pacer::default() };
+            Task::Send { source, seed, station, real_time, shares_processors, credit } => {
+                let pacer = match (shares_processors, real_time) {
+                    (true, _) => Pacer::sharing(),
+                    (false, true) => Pacer::punctual(),
+                    (false, false) => Pacer::default(),
+                };
                 if let Some(voice) = source.voice() {
                     let plan = TalkPlan {
                         experiment: schedule.mark(),
@@ -431,7 +437,9 @@ impl RolePlan {
                         let interface = self.endpoint.interface.as_ref();
                         let name = interface.map_or("", |interface| interface.name.as_str());
                         let notes = InterfaceNotes::on(name)?;
-                        let mut port = CreditedPort::new(port, notes, window.get(), time);
+                        let frames_of = port.frames_of();
+                        let mut port =
+                            CreditedPort::new(port, notes, frames_of, window.get(), time);
                         let counts = send(&mut port, time, own_clock, &plan, stop)?;
                         SenderCounts { credit: Some(port.counts), ..counts }
                     }

@@ -145,7 +145,7 @@ class Local:
         scenario = trial.scenario
         if is_segment(scenario):
             return "segment"  # any medium, one trial after the other
-        parts = (scenario.nodes, scenario.links, trial.settings())
+        parts = (scenario.nodes, scenario.links, scenario.media, trial.settings())
         return repr((*parts, mtu_octets(scenario), selective_acknowledgements(scenario)))
 
     @contextmanager
@@ -153,7 +153,8 @@ class Local:
         """Build what trials with one key need, and remove it at the end."""
         scenario = alike[0].scenario
         if is_segment(scenario):
-            with agents.segment(alike, mtu=MTU_OCTETS, ip=self.ip) as bench:
+            mtu = max(mtu_octets(of_hosts(trial).scenario) for trial in alike)
+            with agents.segment(alike, mtu=mtu, ip=self.ip) as bench:
                 yield bench
         elif self.kind == "loopback":
             with agents.loopback(hosts_in(scenario)) as bench:

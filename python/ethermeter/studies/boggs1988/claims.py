@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ethermeter.analysis import estimates
 from ethermeter.analysis.claims import Claim
@@ -26,7 +28,18 @@ from ethermeter.analysis.interval import (
 from ethermeter.analysis.tables import Trial
 from ethermeter.metrics import Metric
 from ethermeter.studies.boggs1988.evidence import Evidence
-from ethermeter.studies.judging import Entry, Finding, MissingError, judged, published, rules_of
+from ethermeter.studies.judging import (
+    Entry,
+    Finding,
+    MissingError,
+    convert,
+    file_of,
+    judged,
+    published,
+    rules_of,
+    tables,
+)
+from ethermeter.trial import LIVE
 
 NO_DIFFERENCE = 0.005
 PUBLISHED_WINDOW_S = 10.0
@@ -49,6 +62,12 @@ SIGNIFICANT = 0.05
 Rule = Callable[[Entry, Evidence], Finding]
 
 
+class Measured(Struct, frozen=True, forbid_unknown_fields=True):
+    """A claim that the live tests decide too; `of` is its id."""
+
+    of: str
+
+
 def claims(points: Sequence[Point], trials: Sequence[Trial]) -> tuple[Claim, ...]:
     """Every claim of the text against the estimates of a run, in the order of the text.
 
@@ -57,6 +76,23 @@ def claims(points: Sequence[Point], trials: Sequence[Trial]) -> tuple[Claim, ...
     """
     evidence = Evidence(points, trials)
     return judged(published(__package__), lambda entry: RULES[entry.rule](entry, evidence))
+
+
+def measured(run_dir: Path) -> tuple[Claim, ...]:
+    """Every claim that the live tests measure against a finished run of them, by the same rules.
+
+    In the order of `measured` in `published.toml`.
+    """
+    from ethermeter.store import RunDirectory
+
+    evidence = Evidence(estimates.read(run_dir), RunDirectory(run_dir).trials(), engine=LIVE)
+    by_id = {entry.id: entry for entry in published(__package__)}
+    entries = []
+    for table in tables(__package__, "measured"):
+        key = f"measured.{table.get('of')}"
+        of = convert(table, Measured, file=file_of(__package__), key=key).of
+        entries.append(replace(by_id[of], basis="measured"))
+    return judged(entries, lambda entry: RULES[entry.rule](entry, evidence))
 
 
 def of_run(run_dir: Path) -> tuple[Claim, ...]:
