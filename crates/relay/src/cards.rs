@@ -384,7 +384,17 @@ impl Hosts for Cards<'_> {
         self.held(station).attempts += 1;
         self.fill(station, end);
         let held = *self.held(station);
+        let attempt = attempt(station, held, start, end);
+        let phases = &self.segment.phases;
+        let window = phases.measure_from_ps..phases.measure_to_ps;
+        let totals = &mut self.each[station as usize].totals;
+        totals.frames += 1;
+        totals.octets += attempt.bits / 8;
         totals.samples += u64::from(held.samples);
+        if window.contains(&end.cast_unsigned()) {
+            let access_ps = (start - attempt.taken_up).cast_unsigned();
+            totals.access_most_ps = totals.access_most_ps.max(access_ps);
+        }
         self.each[station as usize].octets -= held.octets;
         let frame = held.frame;
         self.hold_for_capture(station, start, frame);
