@@ -228,7 +228,6 @@ fn a_full_card_drops_and_nothing_else_is_lost() {
 }
 
 #[test]
-#[test]
 fn a_card_has_room_for_octets_and_keeps_its_largest_queue_and_access_delay() {
     let trial = idle(1, 2);
     let bus = CompiledBus::of_segment(&trial).expect("a segment");
@@ -248,6 +247,7 @@ fn a_card_has_room_for_octets_and_keeps_its_largest_queue_and_access_delay() {
     assert_eq!(totals.access_most_ps, gap);
 }
 
+#[test]
 fn saturated_hosts_that_keep_ahead_have_the_attempts_of_the_simulation() {
     let stations: Vec<(u64, Value)> =
         [64, 512, 1518, 64].map(|octets| (octets, json!({"kind": "saturated"}))).to_vec();
