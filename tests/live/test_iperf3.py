@@ -36,16 +36,16 @@ FRAME = 1448 + 8 + 20 + 14 + 4 + 8 + 12
 def serving(host: Host) -> Iterator[None]:
     """Run Debian's server on a host."""
     command = host.command("iperf3", "--server", "--forceflush")
-    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    try:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
         for line in server.stdout:
             if "listening" in line:
                 break
-        yield
-    finally:
-        server.terminate()
-        server.communicate(timeout=10)
+        try:
+            yield
+        finally:
+            server.terminate()
+            server.communicate(timeout=10)
 
 
 def own(here: Host, there: Host, protocol: str, direction: str, rate_bps: int) -> float:
