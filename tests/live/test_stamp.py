@@ -29,7 +29,7 @@ KEY = b"0123456789abcdef0123456789abcdef"
 PACKETS = 50
 INTERVAL_NS = 4_000_000
 FLUSH_S = 0.5
-"""The kernel hands frames to a capture in blocks, each at the latest after a quarter of a second."""
+"""The kernel hands frames to a capture in blocks, each after a quarter of a second at most."""
 
 
 @pytest.fixture(scope="module")

@@ -38,8 +38,8 @@ def values(found: Reflected) -> tuple[list[Value], list[str]]:
         notes.append(f"routers on the way there: {_SENDER_TTL - min(found.sender_ttl)}")
     if _has_nanoseconds(found):
         notes.append(
-            "the reflector seems to write nanoseconds where fractions of a second belong: its times "
-            "are not used, and its own time is in the round trip"
+            "the reflector seems to write nanoseconds where fractions of a second belong: its "
+            "times are not used, and its own time is in the round trip"
         )
         away = np.zeros_like(away)
     flow = distribution(ROUND_TRIP, Metric.ROUND_TRIP, returned - sent - away, BY)
