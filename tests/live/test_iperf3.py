@@ -36,16 +36,16 @@ FRAME = 1448 + 8 + 20 + 14 + 4 + 8 + 12
 def serving(host: Host) -> Iterator[None]:
     """Run Debian's server on a host."""
     command = host.command("iperf3", "--server", "--forceflush")
-    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    try:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
         for line in server.stdout:
             if "listening" in line:
                 break
-        yield
-    finally:
-        server.terminate()
-        server.communicate(timeout=10)
+        try:
+            yield
+        finally:
+            server.terminate()
+            server.communicate(timeout=10)
 
 
 def own(here: Host, there: Host, protocol: str, direction: str, rate_bps: int) -> float:
@@ -94,11 +94,14 @@ def test_rates_are_those_of_the_own_client_of_iperf3(
                 for client in (own, theirs):
                     time.sleep(SETTLE_S)
                     rates.append(client(here, there, protocol, direction, rate_bps))
-        return np.array(rates[::2]), np.array(rates[1::2])
+        ours_bps, theirs_bps = np.array(rates[::2]), np.array(rates[1::2])
+        ratio = ours_bps.mean() / theirs_bps.mean()
+        shown = f"{(ours_bps / 1e6).round(2)} ours, {(theirs_bps / 1e6).round(2)} iperf3's, in Mb/s"
+        print(f"\n{wire} {protocol} {direction}: {shown}: {ratio:.4f}")
+        return ours_bps, theirs_bps
 
     ours_bps, theirs_bps = in_quiet_window(alternating, tolerated_stall_s=0.02 * RUNS * SECONDS)
     ratio = ours_bps.mean() / theirs_bps.mean()
-    print(f"\n{wire} {protocol} {direction}: {ours_bps / 1e6} {theirs_bps / 1e6} Mb/s: {ratio:.4f}")
     if is_shaped:
         limit_bps = WIRE_BPS * (1448 / FRAME if protocol == "udp" else 1.0)
         assert ours_bps.max() <= limit_bps * 1.05

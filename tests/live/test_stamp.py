@@ -12,6 +12,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -27,6 +28,8 @@ ROOT = Path(__file__).parents[2]
 KEY = b"0123456789abcdef0123456789abcdef"
 PACKETS = 50
 INTERVAL_NS = 4_000_000
+FLUSH_S = 0.5
+"""The kernel hands frames to a capture in blocks, each after a quarter of a second at most."""
 
 
 @pytest.fixture(scope="module")
@@ -53,20 +56,21 @@ def pair() -> Iterator[tuple[Host, Host]]:
 def running(host: Host, *command: object, ready: str) -> Iterator["subprocess.Popen[str]"]:
     """Run a program on a host from when a line of its output matches, until the block ends."""
     words = host.command(*map(str, command))
-    process = subprocess.Popen(
+    with subprocess.Popen(
         words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=dict(os.environ)
-    )
-    try:
+    ) as process:
         assert process.stdout is not None
-        for line in process.stdout:
-            if re.search(ready, line):
-                break
-        else:
-            pytest.fail(f"{command} ended")
-        yield process
-    finally:
-        process.terminate()
-        process.wait(10)
+        try:
+            lines = []
+            for line in process.stdout:
+                lines.append(line)
+                if re.search(ready, line):
+                    break
+            else:
+                pytest.fail(f"{command} ended: {lines}")
+            yield process
+        finally:
+            process.terminate()
 
 
 @contextlib.contextmanager
@@ -75,6 +79,7 @@ def recorded(host: Host, file: Path) -> Iterator[None]:
     command = ("dumpcap", "-q", "-i", host.interface, "-f", "udp", "-w", file)
     with running(host, *command, ready="File:") as process:
         yield
+        time.sleep(FLUSH_S)
         process.send_signal(signal.SIGINT)
         process.wait(10)
 
@@ -94,25 +99,35 @@ def counted(process: "subprocess.Popen[str]") -> dict[str, int]:
     return found
 
 
-def session(host: Host, to: Host, port: int = 862, **options: object) -> Reflected:
+def session(
+    host: Host,
+    to: Host,
+    *,
+    packets: int = PACKETS,
+    interval_ns: int = INTERVAL_NS,
+    **options: object,
+) -> Reflected:
     """Send a session from a host to a reflector on another one."""
     return stamp(
-        f"{to.ipv4}:{port}",
-        packets=PACKETS,
-        interval_ns=INTERVAL_NS,
+        f"{to.ipv4}:862",
+        packets=packets,
+        interval_ns=interval_ns,
         namespace=Path("/run/netns") / host.namespace,
         **options,  # type: ignore[arg-type]
     )
 
 
-def check_session(found: Reflected) -> None:
-    """Every packet was answered, its four times are in order, and the hop limit is full."""
-    assert found.sent == PACKETS
-    assert sorted(found.sequence) == list(range(PACKETS))
+def check_session(found: Reflected, *, has_times: bool = True) -> None:
+    """Every packet was answered, with its four times in order if the reflector has right ones."""
+    assert found.sent >= PACKETS
+    assert sorted(found.sequence) == list(range(found.sent))
     assert (found.duplicates, found.foreign, found.not_authentic, found.late) == (0, 0, 0, 0)
     # The namespaces share a clock: times in packets are rounded to a quarter of a nanosecond, and
     # programs that do not use the kernel's time stamps read the clock later.
     sent, received, answered, returned = np.array(found.times_ns).T
+    assert (returned > sent).all()
+    if not has_times:
+        return
     assert (received - sent >= -1).all()
     assert (answered - received >= 0).all()
     assert (returned - answered >= -1).all()
@@ -187,9 +202,13 @@ def test_our_sender_and_the_reflector_of_twamp_rs(
     file = tmp_path / "frames.pcapng"
     command = (peers / "twamp-peer", "reflect", f"{there.ipv4}:862", 2)
     with running(there, *command, ready="listening"), recorded(here, file):
-        found = session(here, there)
-    check_session(found)
+        found = session(here, there, packets=60, interval_ns=20_000_000)
+    # twamp-rs 0.2 writes nanoseconds where fractions of a second belong, and a TTL of 255 always.
+    check_session(found, has_times=False)
     assert set(found.sender_ttl) == {255}
+    values, notes = by_stamp.values(found)
+    assert any("nanoseconds" in note for note in notes)
+    assert {value.flow for value in values} == {by_stamp.ROUND_TRIP}
     assert dissect(file, 862) == []
 
 
@@ -211,10 +230,9 @@ def test_the_sender_of_twamp_rs_and_our_reflector(
         subprocess.run(here.command(*map(str, blind)), check=True, timeout=60)
         counts = counted(reflector)
     for number, line in enumerate(sent.stdout.splitlines()):
-        octets, own, echoed, ttl, received_s, sent_s = line.split()
+        octets, own, echoed, ttl, *_ = line.split()
         # That sender leaves the hop limit of its packets at the system's 64.
         assert (octets, int(own), int(echoed), ttl) == ("41", number, number, "64")
-        assert float(received_s) <= float(sent_s)
     assert len(sent.stdout.splitlines()) == PACKETS
     assert (counts["answered"], counts["malformed"]) == (PACKETS, 5)
     assert dissect(file, 862) == []

@@ -181,7 +181,7 @@ fn results_of_any_length_cost_no_more_than_the_limit() {
         (vec![0, 0, 0, 0], "0 octets of JSON"),
         (vec![0, 0, 0, 2, b'{', b'}'], "missing field"),
         (vec![0, 0, 1, 0, b'{'], "sent nothing"),
-        ([&[0, 1, 0, 0][..], &[b'['; 65_536][..]].concat(), "results of the server"),
+        ([vec![0, 1, 0, 0], vec![b'['; 65_536]].concat(), "results of the server"),
     ] {
         let listener = TcpListener::bind("127.0.0.1:0").expect("loopback");
         let to = listener.local_addr().expect("bound");

@@ -173,7 +173,8 @@ def _measured(request: "Request") -> "Measurement | str":
     with ProgressDisplay(request.to) as display:
 
         def follow(what: str, share: float) -> None:
-            display.show(share, what, request.duration_s - (time.monotonic() - begun_s))
+            left_s = request.duration_s - (time.monotonic() - begun_s)
+            display.show(share, what, max(0.0, left_s))
 
         try:
             return measure(request, follow)

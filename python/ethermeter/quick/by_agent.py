@@ -40,7 +40,7 @@ to = "{sink}"
 """
 _PING = 'data = "100 B"\narrivals = { poisson = "200 /s" }\nresponse = { data = "100 B" }\n'
 _LIGHT = 'data = "200 B"\narrivals = { poisson = "200 /s" }\n'
-_TCP = "transfer.stream = {}\n"
+_TCP = 'transfer.stream = {}\ntransfer.tcp = { window = "1 MB" }\n'
 _UDP = 'data = "1472 B"\narrivals = "saturated"\n'
 _FLOWS = (
     ("round-trip", _PING, True),

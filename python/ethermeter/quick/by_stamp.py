@@ -15,6 +15,8 @@ ROUND_TRIP, THERE, BACK = "round-trip", "there", "back"
 _CERTAIN = 0.1
 """Bound of the clocks' difference over the smallest one-way delay; beyond, delays are uncertain."""
 _SENDER_TTL = 255
+_FEWEST = 30
+"""Answers from which the format of times is judged."""
 
 
 def values(found: Reflected) -> tuple[list[Value], list[str]]:
@@ -34,12 +36,32 @@ def values(found: Reflected) -> tuple[list[Value], list[str]]:
         notes.append("the reflector does not report the TTL of packets")
     elif len(order):
         notes.append(f"routers on the way there: {_SENDER_TTL - min(found.sender_ttl)}")
-    cautions: list[Caution] = []
-    flow = distribution(ROUND_TRIP, Metric.ROUND_TRIP, returned - sent - away, BY, cautions)
+    if _has_nanoseconds(found):
+        notes.append(
+            "the reflector seems to write nanoseconds where fractions of a second belong: its "
+            "times are not used, and its own time is in the round trip"
+        )
+        away = np.zeros_like(away)
+    flow = distribution(ROUND_TRIP, Metric.ROUND_TRIP, returned - sent - away, BY)
     flow.append(Value(ROUND_TRIP, Metric.LOSS, _loss(found), BY))
     flow.append(Value(ROUND_TRIP, Metric.DUPLICATES, exact(float(found.duplicates)), BY))
+    if _has_nanoseconds(found):
+        return flow, notes
     one_way, more = _one_way(found, (sent, received), (answered, returned))
     return flow + one_way, notes + more
+
+
+def _has_nanoseconds(found: Reflected) -> bool:
+    """Whether the reflector's times show nanoseconds read as parts of 2^-32 s.
+
+    Such times never have more than 10^9 / 2^32 = 0.23 s after a full second. Of right ones in a
+    session of more than a second, some have.
+    """
+    times_ns = np.array(found.times_ns, np.int64).reshape(-1, 4)
+    if len(times_ns) < _FEWEST or np.ptp(times_ns[:, 0]) < 10**9:
+        return False
+    after_ns = (found.epoch_ns + times_ns[:, 1]) % 10**9
+    return bool((after_ns <= 10**18 // 2**32 + 1).all())
 
 
 def _loss(found: Reflected) -> Estimate:

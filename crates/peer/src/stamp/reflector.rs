@@ -89,7 +89,9 @@ impl Reflector {
     /// If the rate is out of range.
     pub fn new(rules: Rules, key: Option<Key>, now_ns: u64) -> Result<Self, Error> {
         Error::unless_within("rate", rules.rate_packets_per_s, 1, 1_000_000)?;
-        let bucket = TokenBucket::new(rules.rate_packets_per_s, 1, now_ns);
+        // Senders send in bursts: what a tenth of a second brings may be answered at once.
+        let burst = (rules.rate_packets_per_s / 10).max(1);
+        let bucket = TokenBucket::new(rules.rate_packets_per_s, burst, now_ns);
         Ok(Self {
             rules,
             key,
