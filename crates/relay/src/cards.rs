@@ -10,6 +10,7 @@
 //! is counted as late.
 
 use crate::frames::Frames;
+use crate::recorder::Recorder;
 use ethermeter_simulator::mac::csma_cd::Retry;
 use ethermeter_simulator::plca::hosts::Hosts;
 use ethermeter_simulator::segment::compiled::{CompiledSegment, NEVER};
@@ -83,6 +84,12 @@ pub struct StationTotals {
     pub discarded: u64,
     /// Times that a saturated source offered a frame which the host had not sent yet.
     pub starved: u64,
+    /// Most frames in the card, the one being sent included.
+    pub queue_most: u64,
+    /// Most octets of them.
+    pub queue_octets_most: u64,
+    /// Longest access delay of a frame whose transmission ended in the measured window.
+    pub access_most_ps: u64,
 }
 
 impl StationTotals {
@@ -102,6 +109,10 @@ struct Card {
     retry: Retry,
     /// Frames that it has room for, the one being sent included.
     room: usize,
+    /// The same in octets.
+    room_octets: u64,
+    /// Octets of the frames in it.
+    octets: u64,
     totals: StationTotals,
     /// The address that it last sent from.
     address: Option<Address>,
@@ -130,6 +141,8 @@ pub(crate) struct Cards<'s> {
     counters: Counters,
     /// Where every frame that was sent goes besides, without being a station.
     pub listener: Option<u32>,
+    /// What keeps attempts for a capture; usually nothing does.
+    pub recorder: Option<Recorder>,
 }
 
 impl Held {
@@ -179,16 +192,25 @@ impl Card {
             chance: Stream::new(segment.seed, number, Purpose::Backoff),
             retry,
             room: group.flow.queue_frames.map_or(MOST_WAITING, |frames| frames as usize),
+            room_octets: u64::MAX,
+            octets: 0,
             totals: StationTotals::default(),
             address: None,
             hears_all: false,
         }
     }
 
-    /// A frame has come. When the station is ready with it, if it is the only one.
-    fn arrive(&mut self, at: i64, frame: u32, is_counted: bool) -> Result<Option<i64>, NoRoom> {
+    /// A frame of so many octets has come. When the station is ready with it, if it is the only
+    /// one.
+    fn arrive(
+        &mut self,
+        at: i64,
+        (frame, octets): (u32, u64),
+        is_counted: bool,
+    ) -> Result<Option<i64>, NoRoom> {
         self.totals.arrived += 1;
-        let is_full = usize::from(self.held.is_some()) + self.waiting.len() >= self.room;
+        let (frames, octets) = (self.frames() + 1, self.octets + octets);
+        let is_full = frames > self.room || octets > self.room_octets;
         let (taken_up, arrived) = match &mut self.supply {
             Supply::Arriving { free, offered, dropped, .. } => {
                 *offered += u64::from(is_counted);
@@ -208,6 +230,9 @@ impl Card {
         if is_full {
             return Err(self.drop());
         }
+        self.octets = octets;
+        self.totals.queue_most = self.totals.queue_most.max(frames as u64);
+        self.totals.queue_octets_most = self.totals.queue_octets_most.max(octets);
         let waiting = Waiting { frame, arrived };
         if self.held.is_some() {
             self.waiting.push_back(waiting);
@@ -215,6 +240,11 @@ impl Card {
         }
         self.held = Some(Held::new(waiting, taken_up));
         Ok(Some(taken_up))
+    }
+
+    /// Frames in the card, the one being sent included.
+    fn frames(&self) -> usize {
+        usize::from(self.held.is_some()) + self.waiting.len()
     }
 
     fn drop(&mut self) -> NoRoom {
@@ -272,12 +302,18 @@ impl<'s> Cards<'s> {
             finished: Vec::new(),
             counters: Counters::new(segment, tracing),
             listener: None,
+            recorder: None,
         }
     }
 
     /// A station hears every frame, whatever its address.
     pub fn hear_all(&mut self, station: u32) {
         self.each[station as usize].hears_all = true;
+    }
+
+    /// The card of a station has room for so many octets.
+    pub fn limit(&mut self, station: u32, octets: u64) {
+        self.each[station as usize].room_octets = octets;
     }
 
     /// What happened at a station, and the address that it last sent from.
@@ -303,7 +339,8 @@ impl<'s> Cards<'s> {
                 self.addresses.insert(source, station);
             }
         }
-        if let Ok(ready) = card.arrive(at, frame, is_counted) {
+        let octets = self.frames.bits(frame) / 8;
+        if let Ok(ready) = card.arrive(at, (frame, octets), is_counted) {
             return ready;
         }
         self.leave(station, frame);
@@ -326,6 +363,13 @@ impl<'s> Cards<'s> {
         let supplied: Vec<(u64, u64)> =
             self.each.into_iter().map(|card| card.supply.finish()).collect();
         self.counters.close(self.segment, &held, &supplied)
+    }
+
+    /// An attempt has ended, of which a capture may want the frame.
+    fn hold_for_capture(&mut self, station: u32, start: i64, frame: u32) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.hold(station, start, frame, &mut self.frames);
+        }
     }
 
     fn attempt(&self, station: u32, held: Held, start: i64, end: i64) -> Attempt {
@@ -376,7 +420,9 @@ impl Hosts for Cards<'_> {
         let totals = &mut self.each[station as usize].totals;
         totals.frames += 1;
         totals.octets += attempt.bits / 8;
+        self.each[station as usize].octets -= attempt.bits / 8;
         let frame = held.waiting.frame;
+        self.hold_for_capture(station, start, frame);
         let left = self.stations() - 1;
         if left > 0 {
             self.frames.hold(frame);
@@ -399,6 +445,7 @@ impl Hosts for Cards<'_> {
         held.since_handover += 1;
         let held = *held;
         self.each[station as usize].totals.collisions += 1;
+        self.hold_for_capture(station, start, held.waiting.frame);
         let attempt = |ending| Attempt { ending, late, ..self.attempt(station, held, start, end) };
         let card = &self.each[station as usize];
         if !is_fatal && card.retry.is_allowed(held.since_handover) {
@@ -413,7 +460,9 @@ impl Hosts for Cards<'_> {
             return (attempt, self.each[station as usize].hand_over_again(end));
         }
         let attempt = attempt(Ending::Discarded);
-        self.each[station as usize].totals.discarded += 1;
+        let card = &mut self.each[station as usize];
+        card.totals.discarded += 1;
+        card.octets -= attempt.bits / 8;
         self.leave(station, held.waiting.frame);
         (attempt, self.each[station as usize].take_up(end))
     }
@@ -436,10 +485,23 @@ impl Hosts for Cards<'_> {
     }
 
     fn record(&mut self, attempt: &Attempt) {
+        let phases = &self.segment.phases;
+        let window = phases.measure_from_ps..phases.measure_to_ps;
+        if attempt.ending == Ending::Delivered && window.contains(&attempt.end.cast_unsigned()) {
+            let access_ps = (attempt.start - attempt.taken_up).cast_unsigned();
+            let most_ps = &mut self.each[attempt.station as usize].totals.access_most_ps;
+            *most_ps = access_ps.max(*most_ps);
+        }
         self.counters.record(attempt);
+        if let Some(recorder) = &mut self.recorder {
+            recorder.record(attempt, self.segment, &mut self.frames);
+        }
     }
 
     fn record_logical(&mut self, attempt: &Attempt) {
         self.counters.record_logical(attempt);
+        if let Some(recorder) = &mut self.recorder {
+            recorder.record_logical(attempt, self.segment, &mut self.frames);
+        }
     }
 }

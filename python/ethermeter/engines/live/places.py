@@ -144,7 +144,7 @@ class Local:
         if is_segment(scenario):
             # Any medium, one trial after the other, between interfaces that take its frames.
             return f"segment {mtu_octets(of_hosts(trial).scenario)}"
-        parts = (scenario.nodes, scenario.links, trial.settings())
+        parts = (scenario.nodes, scenario.links, scenario.media, trial.settings())
         return repr((*parts, mtu_octets(scenario), selective_acknowledgements(scenario)))
 
     @contextmanager
