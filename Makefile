@@ -10,7 +10,7 @@ INCONCLUSIVE := $(CURDIR)/target/inconclusive
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-rust test-python test-live test-long lint fmt agent bench bench-live bench-emulation tcp clean system
+.PHONY: help build demo test test-rust test-python test-live test-long lint fmt agent bench bench-live bench-segments bench-emulation tcp clean system
 # Without bytecode, each process of the tests compiles the package and the tests again.
 unexport PYTHONDONTWRITEBYTECODE
 # Groups of tests follow each other, whatever -j says: some measure the machine.
@@ -84,6 +84,9 @@ bench: $(VENV)/.dev ## print frames per CPU-second, beside peers where installed
 
 bench-live: $(VENV)/.dev ## print what live stations do with a processor, beside peers where installed; needs root
 	$(BIN)/python -m benches.live
+
+bench-segments: $(VENV)/.dev ## print whether the relay keeps up with emulated segments; needs root
+	$(BIN)/python -m benches.segments
 
 bench-emulation: $(VENV)/.dev ## compare segments between real hosts with their simulation; needs root
 	$(BIN)/python -m benches.emulation

@@ -19,6 +19,7 @@ from ethermeter.testbed import (
     make_network,
     remove_kept,
 )
+from ethermeter.testbed.build import INTERFACE
 from ethermeter.testbed.relay import Control
 from ethermeter.trial import core_trial
 from program import call, real
@@ -133,6 +134,40 @@ def test_programs_run_over_a_segment_and_what_it_delivers_arrives(tmp_path, segm
         # Two frames of 1042 octets, and the declared delay, there and back.
         shortest_ms = 2 * (1 + 1050 * 8 / 1e4)
         assert float(done.stdout.split("= ")[1].split("/")[0]) >= shortest_ms
+
+
+FLOOD = """\
+import socket, sys, time
+port = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+port.bind(("eth0", 0))
+frame = bytes.fromhex("0200000000aa0200000000bb88b5") + bytes(46)
+until_s = time.monotonic() + float(sys.argv[1])
+while time.monotonic() < until_s:
+    for _ in range(1000):
+        try:
+            port.send(frame)
+        except OSError:
+            pass
+"""
+
+
+def test_a_host_that_floods_its_card_does_not_stop_the_medium(tmp_path):
+    """Its ring always holds more than the relay takes at a time. All others get their turns."""
+    with hosts(tmp_path, count=3, segment=T1S) as bed:
+        flooding, one, other = bed.hosts.values()
+        code = FLOOD.replace("eth0", INTERFACE)
+        flood = subprocess.Popen(flooding.command("python3", "-c", code, "4"))
+        time.sleep(0.5)
+        before = bed.relay.count().segments[0]
+        ping = ["ping", "-q", "-c", "20", "-i", "0.1", "-W", "1", other.ipv4]
+        done = subprocess.run(one.command(*ping), check=True, capture_output=True, text=True)
+        after = bed.relay.count().segments[0]
+        flood.wait()
+        assert "20 packets transmitted, 20 received" in done.stdout
+        sent = after.stations[0].frames - before.stations[0].frames
+        # More than half a line of frames of 67.2 us; many more came, and found the card full.
+        assert sent > 0.5 * (after.over_ns - before.over_ns) / 67_200
+        assert after.stations[0].dropped > before.stations[0].dropped
 
 
 def test_a_file_over_http_comes_whole(tmp_path):

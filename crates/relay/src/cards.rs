@@ -9,6 +9,7 @@
 //! mark says what the packet holds ([`crate::speech`]).
 
 use crate::frames::Frames;
+use crate::recorder::Recorder;
 use crate::speech::Marking;
 use crate::supply::{Supply, TakeUp};
 use ethermeter_simulator::plca::hosts::Hosts;
@@ -80,6 +81,12 @@ pub struct StationTotals {
     pub starved: u64,
     /// Samples in the frames that were sent, if they are of a coder.
     pub samples: u64,
+    /// Most frames in the card, the one being sent included.
+    pub queue_most: u64,
+    /// Most octets of them.
+    pub queue_octets_most: u64,
+    /// Longest access delay of a frame whose transmission ended in the measured window.
+    pub access_most_ps: u64,
 }
 
 impl StationTotals {
@@ -98,6 +105,10 @@ struct Card {
     retries: Retries,
     /// Frames that it has room for, the one being sent included.
     room: usize,
+    /// The same in octets.
+    room_octets: u64,
+    /// Octets of the frames in it.
+    octets: u64,
     totals: StationTotals,
     /// The address that it last sent from.
     address: Option<Address>,
@@ -127,6 +138,8 @@ pub(crate) struct Cards<'s> {
     /// Where every frame that was sent goes besides, without being a station.
     pub listener: Option<u32>,
     marking: Marking,
+    /// What keeps attempts for a capture; usually nothing does.
+    pub recorder: Option<Recorder>,
 }
 
 impl Held {
@@ -154,6 +167,8 @@ impl Card {
             supply,
             retries,
             room: group.flow.queue_frames.map_or(MOST_WAITING, |frames| frames as usize),
+            room_octets: u64::MAX,
+            octets: 0,
             totals: StationTotals::default(),
             address: None,
             hears_all: false,
@@ -163,21 +178,32 @@ impl Card {
     /// A frame has come. When the station is ready with it, if it is the only one.
     fn arrive(&mut self, waiting: Waiting, is_counted: bool) -> Result<Option<i64>, NoRoom> {
         self.totals.arrived += 1;
-        let is_full = usize::from(self.held.is_some()) + self.waiting.len() >= self.room;
+        let (frames, octets) = (self.frames() + 1, self.octets + waiting.bits / 8);
+        let is_full = frames > self.room || octets > self.room_octets;
         if is_counted {
             self.supply.count(is_full);
         }
         if is_full {
             return Err(self.drop());
         }
+        let mut ready = None;
         if self.held.is_some() {
             self.waiting.push_back(waiting);
-            return Ok(None);
+        } else {
+            let Some(take_up) = self.supply.take(waiting.arrived) else { return Err(self.drop()) };
+            self.totals.starved += u64::from(take_up.is_late);
+            self.held = Some(Held::new(waiting, take_up));
+            ready = Some(take_up.ready);
         }
-        let Some(take_up) = self.supply.take(waiting.arrived) else { return Err(self.drop()) };
-        self.totals.starved += u64::from(take_up.is_late);
-        self.held = Some(Held::new(waiting, take_up));
-        Ok(Some(take_up.ready))
+        self.octets = octets;
+        self.totals.queue_most = self.totals.queue_most.max(frames as u64);
+        self.totals.queue_octets_most = self.totals.queue_octets_most.max(octets);
+        Ok(ready)
+    }
+
+    /// Frames in the card, the one being sent included.
+    fn frames(&self) -> usize {
+        usize::from(self.held.is_some()) + self.waiting.len()
     }
 
     fn drop(&mut self) -> NoRoom {
@@ -214,6 +240,7 @@ impl<'s> Cards<'s> {
             counters: Counters::new(segment, tracing),
             listener: None,
             marking: Marking::new(segment),
+            recorder: None,
         }
     }
 
@@ -225,6 +252,11 @@ impl<'s> Cards<'s> {
     /// A station hears every frame, whatever its address.
     pub fn hear_all(&mut self, station: u32) {
         self.each[station as usize].hears_all = true;
+    }
+
+    /// The card of a station has room for so many octets.
+    pub fn limit(&mut self, station: u32, octets: u64) {
+        self.each[station as usize].room_octets = octets;
     }
 
     /// What happened at a station, and the address that it last sent from.
@@ -274,6 +306,13 @@ impl<'s> Cards<'s> {
         let supplied: Vec<Supplied> =
             self.each.into_iter().map(|card| card.supply.finish()).collect();
         self.counters.close(self.segment, &held, &supplied)
+    }
+
+    /// An attempt has ended, of which a capture may want the frame.
+    fn hold_for_capture(&mut self, station: u32, start: i64, frame: u32) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.hold(station, start, frame, &mut self.frames);
+        }
     }
 
     fn held(&mut self, station: u32) -> &mut Held {
@@ -334,7 +373,10 @@ impl Hosts for Cards<'_> {
     }
 
     fn deliver(&mut self, station: u32, number: u32, start: i64, end: i64) -> (Attempt, i64) {
-        self.held(station).attempts += 1;
+        let held = self.held(station);
+        held.attempts += 1;
+        let frame = held.frame;
+        self.each[station as usize].octets -= self.frames.bits(frame) / 8;
         self.fill(station, end);
         let held = *self.held(station);
         let attempt = attempt(station, held, start, end);
@@ -342,7 +384,7 @@ impl Hosts for Cards<'_> {
         totals.frames += 1;
         totals.octets += attempt.bits / 8;
         totals.samples += u64::from(held.samples);
-        let frame = held.frame;
+        self.hold_for_capture(station, start, frame);
         let left = self.stations() - 1;
         if left > 0 {
             self.frames.hold(frame);
@@ -365,6 +407,7 @@ impl Hosts for Cards<'_> {
         held.since_handover += 1;
         let held = *held;
         self.each[station as usize].totals.collisions += 1;
+        self.hold_for_capture(station, start, held.frame);
         let attempt = |ending| Attempt { ending, late, ..attempt(station, held, start, end) };
         let card = &mut self.each[station as usize];
         if !is_fatal {
@@ -378,6 +421,7 @@ impl Hosts for Cards<'_> {
             }
         }
         card.totals.discarded += 1;
+        card.octets -= held.bits / 8;
         self.leave(station, held.frame);
         (attempt(Ending::Discarded), self.each[station as usize].take_up(end))
     }
@@ -400,10 +444,23 @@ impl Hosts for Cards<'_> {
     }
 
     fn record(&mut self, attempt: &Attempt) {
+        let phases = &self.segment.phases;
+        let window = phases.measure_from_ps..phases.measure_to_ps;
+        if attempt.ending == Ending::Delivered && window.contains(&attempt.end.cast_unsigned()) {
+            let access_ps = (attempt.start - attempt.taken_up).cast_unsigned();
+            let most_ps = &mut self.each[attempt.station as usize].totals.access_most_ps;
+            *most_ps = access_ps.max(*most_ps);
+        }
         self.counters.record(attempt);
+        if let Some(recorder) = &mut self.recorder {
+            recorder.record(attempt, self.segment, &mut self.frames);
+        }
     }
 
     fn record_logical(&mut self, attempt: &Attempt) {
         self.counters.record_logical(attempt);
+        if let Some(recorder) = &mut self.recorder {
+            recorder.record_logical(attempt, self.segment, &mut self.frames);
+        }
     }
 }

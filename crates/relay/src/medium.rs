@@ -10,13 +10,16 @@
 
 use crate::cards::Cards;
 pub use crate::cards::{Address, Delivery, StationTotals};
+use crate::recorder::Recorder;
 use crate::speech;
 use ethermeter_simulator::plca::compiled::CompiledBus;
+use ethermeter_simulator::plca::idle::IdleCycles;
 use ethermeter_simulator::plca::reference::Machine;
 use ethermeter_simulator::segment::compiled::CompiledSegment;
 use ethermeter_simulator::segment::station::Attempt;
 use ethermeter_traffic::Histogram;
 use ethermeter_trial::{Counts, Fault};
+use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -29,10 +32,26 @@ struct Arrival {
     frame: u32,
 }
 
+/// What a station did with its own transmit opportunities.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Turns {
+    /// Whether the PLCA status is OK.
+    pub is_ok: bool,
+    /// Opportunities in which it sent.
+    pub used: u64,
+    /// Those that it let pass.
+    pub yielded: u64,
+    /// Those in which it held the line in vain, or another station sent.
+    pub missed: u64,
+}
+
 /// A shared segment at work.
 pub struct Medium<'s> {
     has_plca: bool,
     bus: Machine<'s, Cards<'s>>,
+    idle_cycles: Option<IdleCycles>,
+    /// Whether nothing but idle cycles happens until the next frame arrives.
+    is_idle: bool,
     arrivals: BinaryHeap<Reverse<Arrival>>,
     serial: u64,
     decided: i64,
@@ -55,11 +74,14 @@ impl<'s> Medium<'s> {
         refuse(segment)?;
         let cards = Cards::new(segment, tracing);
         let has_plca = bus.plca.is_there;
+        let idle_cycles = IdleCycles::new(bus);
         let bus =
             Machine::new(&segment.medium, &bus.plca, &segment.phases, (segment.seed, 0), cards);
         Ok(Self {
             has_plca,
             bus,
+            idle_cycles,
+            is_idle: false,
             arrivals: BinaryHeap::new(),
             serial: 0,
             decided: 0,
@@ -83,27 +105,55 @@ impl<'s> Medium<'s> {
 
     /// Decide what happens before a time. Stamps of earlier times come too late from then on.
     pub fn advance(&mut self, until_ps: u64) {
+        while !self.advance_some(until_ps, usize::MAX) {}
+    }
+
+    /// The same, but at most so many events. Whether all before the time are decided.
+    pub fn advance_some(&mut self, until_ps: u64, most: usize) -> bool {
         let until = until_ps.cast_signed();
+        let mut events = 0;
         while let Some(at) = self.next_at().filter(|&at| at < until) {
-            let arrival = self.arrivals.peek().filter(|arrival| arrival.0.at == at);
-            if arrival.is_some() {
+            if events == most {
+                return false;
+            }
+            events += 1;
+            self.decided = self.decided.max(at);
+            if self.next_arrival() == Some(at) {
+                self.is_idle = false;
                 self.arrive();
-            } else {
+            } else if !self.skip_idle_cycles(until) {
                 self.bus.step();
             }
         }
         self.decided = self.decided.max(until);
+        if self.bus.hosts.recorder.is_some() {
+            self.bus.sum_up_until(self.decided);
+        }
+        true
     }
 
-    /// When something happens next, as far as it is known.
+    /// Skip idle cycles before a time and before the next arrival. Whether there were any.
+    fn skip_idle_cycles(&mut self, until: i64) -> bool {
+        let Some(cycles) = &self.idle_cycles else { return false };
+        let limit = self.next_arrival().map_or(until, |arrival| arrival.min(until));
+        let skipped = cycles.skip(&mut self.bus, limit);
+        self.is_idle |= skipped.is_some();
+        skipped.is_some_and(|cycles| cycles > 0)
+    }
+
+    /// When something happens next, as far as it is known, besides idle cycles.
     #[must_use]
     pub fn next_ps(&self) -> Option<u64> {
-        self.next_at().map(i64::cast_unsigned)
+        let next = if self.is_idle { self.next_arrival() } else { self.next_at() };
+        next.map(i64::cast_unsigned)
     }
 
     fn next_at(&self) -> Option<i64> {
-        let arrival = self.arrivals.peek().map(|Reverse(arrival)| arrival.at);
-        [arrival, self.bus.next_at()].into_iter().flatten().min()
+        [self.next_arrival(), self.bus.next_at()].into_iter().flatten().min()
+    }
+
+    fn next_arrival(&self) -> Option<i64> {
+        self.arrivals.peek().map(|Reverse(arrival)| arrival.at)
     }
 
     fn arrive(&mut self) {
@@ -123,10 +173,25 @@ impl<'s> Medium<'s> {
         self.bus.hosts.hear_all(station);
     }
 
+    /// The card of a station has room for so many octets, from the frame that comes next.
+    pub fn limit(&mut self, station: u32, octets: u64) {
+        self.bus.hosts.limit(station, octets);
+    }
+
     /// Every frame that was sent goes to this number too, which is none of a station: without
     /// propagation, so that a station that is alone is heard.
     pub fn listen(&mut self, listener: u32) {
         self.bus.hosts.listener = Some(listener);
+    }
+
+    /// Keep attempts for a capture from now on, or no more. Returns what kept them before.
+    pub(crate) fn record(&mut self, recorder: Option<Recorder>) -> Option<Recorder> {
+        std::mem::replace(&mut self.bus.hosts.recorder, recorder)
+    }
+
+    /// What keeps attempts for a capture.
+    pub(crate) fn recorder(&mut self) -> Option<&mut Recorder> {
+        self.bus.hosts.recorder.as_mut()
     }
 
     /// Stations on the segment.
@@ -139,6 +204,19 @@ impl<'s> Medium<'s> {
     #[must_use]
     pub fn station(&self, station: u32) -> (&StationTotals, Option<Address>) {
         self.bus.hosts.station(station)
+    }
+
+    /// PLCA of a station so far, if it takes turns.
+    #[must_use]
+    pub fn turns(&self, station: u32) -> Option<Turns> {
+        let (is_ok, [used, yielded, missed]) = self.bus.turns_of(station);
+        self.has_plca.then_some(Turns { is_ok, used, yielded, missed })
+    }
+
+    /// Cycles of PLCA so far: from a beacon to the next one.
+    #[must_use]
+    pub fn cycles(&self) -> Option<u64> {
+        self.has_plca.then(|| self.bus.cycles())
     }
 
     /// A station whose frames have left its card since it was last given here; in no order.
@@ -172,11 +250,18 @@ impl<'s> Medium<'s> {
     /// What was counted, as a simulation counts it, and the attempts that were kept.
     #[must_use]
     pub fn finish(self) -> (Counts, Vec<Attempt>) {
-        let (cards, medium, plca) = self.bus.finish();
+        let (counts, trace, _) = self.finish_recorded();
+        (counts, trace)
+    }
+
+    /// The same, with what kept attempts for a capture.
+    pub(crate) fn finish_recorded(self) -> (Counts, Vec<Attempt>, Option<Recorder>) {
+        let (mut cards, medium, plca) = self.bus.finish();
+        let recorder = cards.recorder.take();
         let (mut counts, trace) = cards.finish();
         counts.medium.time_ps = medium;
         counts.medium.plca = self.has_plca.then_some(plca);
-        (counts, trace)
+        (counts, trace, recorder)
     }
 }
 

@@ -1,6 +1,7 @@
 //! The loop of a relay: take what has come, send what is due, sleep to shortly before the next,
 //! spin to it.
 
+use crate::capture::{self, Capture};
 use crate::control::{Control, Request};
 use crate::ends::{self, Ring};
 use crate::lane::Lane;
@@ -13,11 +14,12 @@ use ethermeter_live::{Error, HostTime, Timeline};
 use ethermeter_simulator::plca::compiled::CompiledBus;
 use nix::errno::Errno;
 use nix::poll::{ppoll, PollFd, PollFlags};
+use nix::sched::{sched_getaffinity, sched_setaffinity, CpuSet};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::time::TimeSpec;
-use nix::unistd::getppid;
+use nix::unistd::{getppid, Pid};
 use serde::Serialize;
 use serde_json::{json, Value};
 use socket2::Socket;
@@ -166,7 +168,11 @@ impl Relay {
     /// What segments are while no trial runs, from now on.
     fn standing(&self) -> Result<Trial, String> {
         let media = self.segments.iter().map(|segment| segment.medium.clone()).collect();
-        Trial::new(HostTime.now_ns(), media, &self.ports)
+        let mut standing = Trial::new(HostTime.now_ns(), media, &self.ports)?;
+        for (_, bus) in &mut standing.segments {
+            bus.segment.phases.measure_to_ps = bus.segment.phases.end_ps; // it is counted throughout
+        }
+        Ok(standing)
     }
 
     /// Forward frames until a signal comes, the maker is gone or an interface is; returns what
@@ -179,6 +185,9 @@ impl Relay {
     /// Never: what segments are without a trial was checked when it was opened.
     pub fn run(mut self) -> Result<Value, Error> {
         let priority = PriorityGuard::fifo_where_allowed();
+        if !self.ports.is_empty() {
+            stay_on_one_processor();
+        }
         self.wires.began_ns = HostTime.now_ns();
         let mut trial = self.standing().expect("checked when it was opened");
         loop {
@@ -187,7 +196,12 @@ impl Relay {
             let pairs = of.iter().map(|(segment, bus)| (segment, bus)).zip(&self.ports);
             let mut segments: Vec<Segment<'_>> = pairs.map(begun).collect();
             match self.forward(&mut segments)? {
-                Turn::Begins(next) => trial = next,
+                Turn::Begins(next) => {
+                    for (segment, ports) in segments.into_iter().zip(&mut self.ports) {
+                        segment.leave(ports);
+                    }
+                    trial = next;
+                }
                 Turn::Ended(ended) => return self.result(ended, segments, priority.priority()),
             }
         }
@@ -201,8 +215,11 @@ impl Relay {
     ) -> Result<Value, Error> {
         self.wires.count_rings()?;
         let waiting = &self.waiting;
-        let segments = segments.into_iter().zip(&self.ports);
+        let segments = segments.into_iter().zip(&mut self.ports);
         let segments = segments.map(|(segment, ports)| segment.finish(ports));
+        let segments = segments.collect::<Result<Vec<_>, _>>()?;
+        let captures = self.ports.iter_mut().filter_map(|ports| ports.capture.take());
+        captures.map(Capture::end).for_each(|ending| ending.wait());
         Ok(json!({
             "ended": ended,
             "over_ns": HostTime.now_ns() - self.wires.began_ns,
@@ -213,7 +230,7 @@ impl Relay {
             "real_time": priority == Priority::Fifo,
             "clock_stepped_ns": self.clock_stepped_ns,
             "directions": self.wires.with_lateness(),
-            "segments": segments.collect::<Result<Vec<_>, _>>()?,
+            "segments": segments,
         }))
     }
 
@@ -228,6 +245,20 @@ impl Relay {
             if let Some(trial) = next_trial.take_if(|trial| trial.at_ns <= now_ns) {
                 return Ok(Turn::Begins(trial));
             }
+            if now_ns - awake_since_ns > rest.longest_spin_ns {
+                HostTime.sleep_until(now_ns + rest.forced_sleep_ns);
+                awake_since_ns = HostTime.now_ns();
+                self.waiting.forced_sleeps += 1;
+            }
+            let mut is_all_taken = self.wires.take_arrivals(self.wall);
+            let mut due_ns = self.wires.send_due();
+            for (segment, ports) in segments.iter_mut().zip(&mut self.ports) {
+                is_all_taken &= segment.advance(ports, self.wall);
+                segment.give_credit(ports);
+                segment.deliver(ports);
+                due_ns = earliest(due_ns, segment.next_ns());
+            }
+            // After decisions, so that answers count them.
             if now_ns >= round_ns {
                 round_ns = now_ns + ROUND_NS;
                 if let Some(ended) = self.look_around()? {
@@ -242,19 +273,6 @@ impl Relay {
                     segment.give_credit_again(ports);
                 }
             }
-            if now_ns - awake_since_ns > rest.longest_spin_ns {
-                HostTime.sleep_until(now_ns + rest.forced_sleep_ns);
-                awake_since_ns = HostTime.now_ns();
-                self.waiting.forced_sleeps += 1;
-            }
-            let mut is_all_taken = self.wires.take_arrivals(self.wall);
-            let mut due_ns = self.wires.send_due();
-            for (segment, ports) in segments.iter_mut().zip(&mut self.ports) {
-                is_all_taken &= segment.advance(ports, self.wall);
-                segment.give_credit(ports);
-                segment.deliver(ports);
-                due_ns = earliest(due_ns, segment.next_ns());
-            }
             due_ns = earliest(due_ns, next_trial.as_ref().map(|trial| trial.at_ns));
             let now_ns = HostTime.now_ns();
             let awake_ns = now_ns - awake_since_ns;
@@ -264,7 +282,8 @@ impl Relay {
                 Step::Spin => HostTime.spin(),
                 Step::SleepUntil(_) if !is_all_taken => {}
                 Step::SleepUntil(wake_ns) => {
-                    if self.sleep(now_ns, wake_ns, awake_ns)? {
+                    let is_soon = wake_ns - now_ns <= self.unheard_ns();
+                    if self.sleep(now_ns, wake_ns, awake_ns, is_soon)? {
                         round_ns = 0;
                     }
                     awake_since_ns = HostTime.now_ns();
@@ -273,12 +292,28 @@ impl Relay {
         }
     }
 
-    /// Sleep until a time or until something comes; whether a signal or a request has.
-    fn sleep(&mut self, now_ns: u64, wake_ns: u64, awake_ns: u64) -> Result<bool, Error> {
+    /// How long a frame that has come may stay unnoticed: until it is decided what happens at its
+    /// time.
+    fn unheard_ns(&self) -> u64 {
+        let has_wires = !self.wires.names.is_empty();
+        let lags = self.ports.iter().map(|ports| ports.lag_ns);
+        lags.min().filter(|_| !has_wires).unwrap_or(0)
+    }
+
+    /// Sleep until a time or until something comes, or not until a frame does if `is_deaf`; whether a
+    /// signal or a request has come.
+    fn sleep(
+        &mut self,
+        now_ns: u64,
+        wake_ns: u64,
+        awake_ns: u64,
+        is_deaf: bool,
+    ) -> Result<bool, Error> {
         let door = |epoll| PollFd::new(epoll, PollFlags::POLLIN);
         let mut doors = [door(self.doors.others.0.as_fd()), door(self.doors.frames.0.as_fd())];
         let limit = TimeSpec::from_duration(Duration::from_nanos(wake_ns - now_ns));
-        let woken = ppoll(&mut doors, Some(limit), None);
+        let watched = if is_deaf { 1 } else { doors.len() };
+        let woken = ppoll(&mut doors[..watched], Some(limit), None);
         let woken_ns = HostTime.now_ns();
         self.waiting.sleeps += 1;
         self.waiting.slept_ns += woken_ns - now_ns;
@@ -327,15 +362,40 @@ impl Relay {
                 }
             }
             Some(Ok(Request::End {})) => {
-                let ended = segments.drain(..).zip(&self.ports);
+                let ended = segments.drain(..).zip(&mut self.ports);
                 let ended = ended.map(|(segment, ports)| segment.finish(ports));
                 let ended = ended.collect::<Result<Vec<_>, _>>()?;
                 control.answer(&json!({"segments": ended}));
                 begins = self.standing().ok();
             }
+            Some(Ok(Request::Capture(options))) => self.begin_capture(options, &mut control),
         }
         self.control = Some(control);
         Ok(begins)
+    }
+
+    /// Begin a capture, or refuse it.
+    fn begin_capture(&mut self, options: capture::Options, control: &mut Control) {
+        let segments = self.ports.len();
+        let Some(ports) = self.ports.get_mut(options.segment) else {
+            let got = options.segment;
+            control.refuse(&format!("segment: must be below {segments}, got {got}"));
+            return;
+        };
+        if let Some(fault) = options.fault(ports.names.len()) {
+            control.refuse(&fault);
+            return;
+        }
+        if ports.capture.is_some() {
+            control.refuse("the segment is being captured already");
+            return;
+        }
+        let Some((file, client)) = control.take_client() else {
+            control.refuse("no file was passed with the request");
+            return;
+        };
+        // Its client learns of a refusal by the system from the end of the connection.
+        ports.capture = Capture::begin(options, file, client).ok();
     }
 
     /// Frames of each direction and segment so far.
@@ -369,6 +429,17 @@ impl Doors {
         }
         Ok(Self { frames, others })
     }
+}
+
+/// Stay on the last of several processors: a thread that moves finds cold caches, and pushes away
+/// others wherever it comes.
+fn stay_on_one_processor() {
+    let Ok(allowed) = sched_getaffinity(Pid::from_raw(0)) else { return };
+    let mut processors = (0..CpuSet::count()).filter(|&at| allowed.is_set(at).unwrap_or(false));
+    let (Some(_), Some(last)) = (processors.next(), processors.last()) else { return };
+    let mut one = CpuSet::new();
+    // Where the system refuses, it moves as before.
+    let _ = one.set(last).and_then(|()| sched_setaffinity(Pid::from_raw(0), &one));
 }
 
 fn earliest(one: Option<u64>, other: Option<u64>) -> Option<u64> {

@@ -12,6 +12,7 @@
 //! a constant `offset` after their times, a propagation delay that is declared.
 
 use crate::account::quantiles_ns;
+use crate::capture::Capture;
 use crate::ends::{self, Ring};
 use crate::medium::Medium;
 use crate::plan::{Segment as Plan, SegmentTrial};
@@ -21,12 +22,18 @@ use ethermeter_live::wire::credit::CreditNote;
 use ethermeter_live::{Error, HostTime, Timeline};
 use ethermeter_simulator::plca::compiled::CompiledBus;
 use ethermeter_traffic::Histogram;
+use ethermeter_trial::Counts;
 use serde::Serialize;
 use serde_json::{json, Value};
 use socket2::Socket;
 
 /// Frames taken out of a ring at a time, and frames sent at a time.
 const BATCH: usize = 16;
+/// Events that are decided at a time: some 20 µs, so that frames which are due do not wait for long.
+const EVENTS: usize = 256;
+/// A host is told when so many of the frames that it may have ahead have left: its card is never near
+/// empty, and a note is sent for many frames.
+const NOTES_PER_CREDIT: u64 = 8;
 
 /// The interfaces of a segment.
 pub(crate) struct Ports {
@@ -34,8 +41,10 @@ pub(crate) struct Ports {
     pub sockets: Vec<Socket>,
     rings: Vec<Ring>,
     offset_ns: u64,
-    lag_ns: u64,
+    pub lag_ns: u64,
     longest_octets: u32,
+    /// What is captured of the segment, whatever trial runs on it.
+    pub capture: Option<Capture>,
 }
 
 /// Frames that did not reach the medium or a host, by cause.
@@ -59,6 +68,8 @@ struct Dropped {
 pub(crate) struct Segment<'b> {
     medium: Medium<'b>,
     credit: Vec<Option<u32>>,
+    /// Frames of each station that had left its card when its host was told last.
+    noted: Vec<u64>,
     bit_ps: u64,
     began_ns: u64,
     worked_ns: u64,
@@ -67,6 +78,7 @@ pub(crate) struct Segment<'b> {
     dropped: Dropped,
     lateness: Histogram,
     noticed: Histogram,
+    behind: Histogram,
 }
 
 impl Ports {
@@ -79,7 +91,7 @@ impl Ports {
         }
         let names = plan.ends.clone();
         let (offset_ns, lag_ns) = (plan.offset_ns, plan.lag_ns);
-        Ok(Self { names, sockets, rings, offset_ns, lag_ns, longest_octets })
+        Ok(Self { names, sockets, rings, offset_ns, lag_ns, longest_octets, capture: None })
     }
 }
 
@@ -92,12 +104,16 @@ impl<'b> Segment<'b> {
         for &station in of.hear_all.iter().filter(|&&station| station < stations) {
             medium.hear_all(station);
         }
+        for (station, octets) in (0..stations).zip(&of.queue_octets) {
+            medium.limit(station, octets.unwrap_or(u64::MAX));
+        }
         if let Some(listener) = of.listener {
             medium.listen(listener);
         }
         Self {
             medium,
             credit: of.credit.clone(),
+            noted: vec![0; stations as usize],
             bit_ps: bus.segment.bit.cast_unsigned(),
             began_ns,
             worked_ns: worked_ns(),
@@ -106,11 +122,12 @@ impl<'b> Segment<'b> {
             dropped: Dropped::default(),
             lateness: Histogram::default(),
             noticed: Histogram::default(),
+            behind: Histogram::default(),
         }
     }
 
     /// Take what has come, and decide what happens on the medium as far as every frame is known.
-    /// Whether all was taken.
+    /// Whether that was all.
     pub fn advance(&mut self, ports: &mut Ports, wall: WallClock) -> bool {
         // The time before the rings: what comes between the two is decided on the next time.
         let mut is_all_taken = true;
@@ -146,15 +163,44 @@ impl<'b> Segment<'b> {
                 is_all_taken = false;
             }
         }
-        let until_ns = known_ns.saturating_sub(self.lag_ns).saturating_sub(self.began_ns);
-        self.medium.advance(until_ns * PS_PER_NS);
-        is_all_taken
+        let until_ps =
+            known_ns.saturating_sub(self.lag_ns).saturating_sub(self.began_ns) * PS_PER_NS;
+        if let Some(next_ps) = self.medium.next_ps().filter(|&next_ps| next_ps < until_ps) {
+            let latest_ns = self.began_ns + self.offset_ns + next_ps.div_ceil(PS_PER_NS);
+            self.behind.record(HostTime.now_ns().saturating_sub(latest_ns) * PS_PER_NS);
+        }
+        let is_all_decided = self.medium.advance_some(until_ps, EVENTS);
+        if ports.capture.is_some() {
+            self.capture(ports);
+        }
+        is_all_decided && is_all_taken
+    }
+
+    /// Begin, go on with or end the capture of the segment.
+    fn capture(&mut self, ports: &mut Ports) {
+        let Some(capture) = &mut ports.capture else { return };
+        match self.medium.recorder() {
+            Some(recorder) => capture.exchange(&mut recorder.buffer, HostTime.now_ns()),
+            None => drop(self.medium.record(capture.recorder(self.began_ns))),
+        }
+        if capture.is_over() {
+            if let Some(recorder) = self.medium.record(None) {
+                capture.take_back(recorder);
+            }
+            let ended = ports.capture.take();
+            drop(ended.map(Capture::end));
+        }
     }
 
     /// Tell hosts how many of their frames have left their cards.
     pub fn give_credit(&mut self, ports: &Ports) {
         while let Some(station) = self.medium.next_finished() {
-            self.note(ports, station);
+            let few = self.credit.get(station as usize).copied().flatten().unwrap_or(0);
+            let (totals, _) = self.medium.station(station);
+            let since_note = totals.finished() - self.noted[station as usize];
+            if since_note >= u64::from(few) / NOTES_PER_CREDIT {
+                self.note(ports, station);
+            }
         }
     }
 
@@ -174,6 +220,7 @@ impl<'b> Segment<'b> {
         let (totals, Some(address)) = self.medium.station(station) else { return };
         let (arrived, finished) = (totals.arrived, totals.finished());
         if arrived - finished <= u64::from(few) {
+            self.noted[station as usize] = finished;
             let note = CreditNote { began_ns: self.began_ns, arrived, finished };
             // One that the interface does not take is made good by the next.
             ends::send(&ports.sockets[station as usize], (&note.frame(address), &[]));
@@ -218,12 +265,14 @@ impl<'b> Segment<'b> {
             .map(|station| {
                 let mut totals = json!(self.medium.station(station).0);
                 totals["interface"] = json!(ports.names[station as usize]);
+                totals["plca"] = json!(self.medium.turns(station));
                 totals
             })
             .collect();
         Ok(json!({
             "stations": stations,
             "bit_ps": self.bit_ps,
+            "cycles": self.medium.cycles(),
             "over_ns": HostTime.now_ns().saturating_sub(self.began_ns),
             "worked_ns": worked_ns() - self.worked_ns,
             "offset_ns": self.offset_ns,
@@ -233,13 +282,23 @@ impl<'b> Segment<'b> {
             "too_late_ns": quantiles_ns(&self.medium.too_late),
             "late_ns": quantiles_ns(&self.lateness),
             "noticed_after_ns": quantiles_ns(&self.noticed),
+            "behind_ns": quantiles_ns(&self.behind),
         }))
     }
 
+    /// End its medium; returns what was counted of the trial.
+    pub fn leave(self, ports: &mut Ports) -> Counts {
+        let (counts, _, recorder) = self.medium.finish_recorded();
+        if let (Some(recorder), Some(capture)) = (recorder, &mut ports.capture) {
+            capture.take_back(recorder);
+        }
+        counts
+    }
+
     /// What happened, with the counts of the trial as a simulation has them, as text.
-    pub fn finish(mut self, ports: &Ports) -> Result<Value, Error> {
+    pub fn finish(mut self, ports: &mut Ports) -> Result<Value, Error> {
         let mut counted = self.counted(ports)?;
-        let (counts, _) = self.medium.finish();
+        let counts = self.leave(ports);
         counted["counts"] = json!(serde_json::to_string(&counts).expect("counts are JSON"));
         Ok(counted)
     }

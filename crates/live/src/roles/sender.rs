@@ -124,7 +124,7 @@ pub fn send<P: Port, T: Timeline>(
     let trial = is_scheduled.then(|| pacing.try_out(plan.begin_ns, stop)).flatten();
     let sent = SenderCounts { trial, ..SenderCounts::default() };
     let mut achieved = Achieved::default();
-    let mut sender = Sender { port, time, own_clock, plan, stop, sent };
+    let mut sender = Sender { port, time, own_clock, plan, stop, sent, taken_ns: 0 };
     let mut batch = Vec::with_capacity(sender.port.batch());
     while let Some(offer) = next {
         let due_ns = plan.begin_ns + offer.ready_ps.div_ceil(PS_PER_NS);
@@ -145,9 +145,10 @@ pub fn send<P: Port, T: Timeline>(
         }
         if is_scheduled {
             for offer in &batch {
-                // A message waits for its shaper, not for its sender.
+                // A message waits for its shaper and for its port, not for its sender.
                 let expected_ps = if is_shaped { offer.ready_ps } else { offer.arrived_ps };
-                achieved.record(plan.begin_ns + expected_ps / PS_PER_NS, now_ns);
+                let offered_ns = plan.begin_ns + expected_ps / PS_PER_NS;
+                achieved.record(offered_ns.max(sender.taken_ns).min(now_ns), now_ns);
             }
         }
         if !sender.hand_over(&batch)? {
@@ -181,6 +182,8 @@ struct Sender<'a, P, T> {
     plan: &'a SendPlan<'a>,
     stop: &'a AtomicBool,
     sent: SenderCounts,
+    /// When the port last took something that it had refused.
+    taken_ns: u64,
 }
 
 impl<P: Port, T: Timeline> Sender<'_, P, T> {
@@ -190,7 +193,7 @@ impl<P: Port, T: Timeline> Sender<'_, P, T> {
         let overhead = self.port.carrier().overhead().0;
         #[allow(clippy::cast_possible_truncation)] // lengths were checked against the port's
         let payload_octets = |offer: &Offer| (offer.bits / 8 - overhead) as usize;
-        let mut done = 0;
+        let (mut done, mut is_refused) = (0, false);
         while done < batch.len() {
             let left = &batch[done..];
             let now_ns = self.time.now_ns();
@@ -213,8 +216,12 @@ impl<P: Port, T: Timeline> Sender<'_, P, T> {
                     self.sent.unsent += left.len() as u64;
                     return Ok(false);
                 }
+                is_refused = true;
                 self.time.sleep_until(now_ns + AFTER_REFUSAL_NS);
                 continue;
+            }
+            if is_refused {
+                self.taken_ns = self.time.now_ns();
             }
             let since_ns = now_ns.saturating_sub(self.plan.begin_ns);
             self.sent.first_ns.get_or_insert(since_ns);

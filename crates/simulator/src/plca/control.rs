@@ -126,7 +126,39 @@ impl Control {
     }
 
     fn is_own(&self) -> bool {
-        self.parameters.ids.contains(&self.opportunity)
+        self.owns(self.opportunity)
+    }
+
+    /// Whether an opportunity is under way that it does not use.
+    pub(super) fn lets_pass(&self) -> bool {
+        matches!(self.state, State::WaitTo | State::Yield)
+    }
+
+    /// How many opportunities from this one on it lets pass if it hears nothing and no packet is to
+    /// be sent before: up to its next own one if a packet is pending, else up to the end of the cycle.
+    /// None if it is not in an opportunity that it lets pass.
+    pub(super) fn idle_opportunities(&self, packet_pending: bool) -> Option<u8> {
+        if !self.lets_pass() {
+            return None;
+        }
+        let now = self.opportunity;
+        let last = if self.is_coordinator() { self.parameters.node_count } else { u8::MAX };
+        let own = self.parameters.ids.iter().filter(|&&id| packet_pending && id > now).min();
+        Some(own.map_or(last, |&own| own.min(last)).saturating_sub(now).max(1))
+    }
+
+    /// Let `count` opportunities pass, all of which [`Self::idle_opportunities`] has counted but the
+    /// last.
+    pub(super) fn pass(&mut self, count: u8) {
+        self.opportunity += count;
+        self.has_sent = false;
+        self.ended = None;
+        self.state = if self.is_own() { State::Yield } else { State::WaitTo };
+    }
+
+    /// Whether an opportunity is its own.
+    pub(super) fn owns(&self, opportunity: u8) -> bool {
+        self.parameters.ids.contains(&opportunity)
     }
 
     /// Take one transition, if one is open. `sends` is the MII's `TX_EN`.

@@ -48,6 +48,24 @@ pub(super) enum Event {
 }
 
 impl Event {
+    /// The station at which it happens.
+    pub(super) fn station(self) -> u32 {
+        match self {
+            Self::Ready { station }
+            | Self::GapOver { station, .. }
+            | Self::TimerOver { station, .. }
+            | Self::Hear { station, .. }
+            | Self::DelimiterOver { station }
+            | Self::MacOver { station, .. }
+            | Self::Switch { station } => station,
+        }
+    }
+
+    /// Whether opportunities that end in its instant end before it.
+    pub(super) fn follows_opportunities(self) -> bool {
+        self.rank() > 3
+    }
+
     /// Its rank among the events of an instant.
     pub(super) fn rank(self) -> u8 {
         match self {

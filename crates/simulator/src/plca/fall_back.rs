@@ -11,7 +11,7 @@
 //! attempt is to be the same.
 
 #[path = "../../tests/common/mod.rs"]
-mod common;
+pub(super) mod common;
 
 use super::compiled::CompiledBus;
 use super::data;

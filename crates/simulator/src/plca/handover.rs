@@ -57,7 +57,7 @@ pub fn turns(
 
 /// Whether the control and status machines of a node are as in any regular cycle, and it hears the
 /// beacon alone.
-fn waits(machine: &Machine<'_, SegmentHosts<'_>>, schedule: &Schedule, index: usize) -> bool {
+pub(super) fn waits<H: Hosts>(machine: &Machine<'_, H>, schedule: &Schedule, index: usize) -> bool {
     let node = &machine.nodes[index];
     let sublayer = &node.sublayer;
     let is_coordinator = index == schedule.coordinator;

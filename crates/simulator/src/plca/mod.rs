@@ -9,6 +9,8 @@
 //! - [`fast`]: the same, but cycle by cycle while a bus is regular: [`schedule`] and [`cycles`] are
 //!   its arithmetic, [`turn`] a node in them, [`agenda`] the times when
 //!   nodes may do something, `handover` goes from events to cycles and back.
+//! - `ended`: what has ended, summed up while a bus goes on.
+//! - [`idle`]: cycles without a frame of a bus that runs event by event, skipped in bulk.
 //! - [`contention`]: a bus on which nobody uses PLCA.
 //! - [`counters`]: what is counted of the line and of opportunities.
 //!
@@ -22,12 +24,14 @@ pub mod control;
 pub mod counters;
 pub mod cycles;
 pub mod data;
+mod ended;
 pub mod event;
 #[cfg(test)]
 mod fall_back;
 pub mod fast;
 mod handover;
 pub mod hosts;
+pub mod idle;
 mod reception;
 pub mod reference;
 pub mod schedule;

@@ -4,7 +4,8 @@
 //! Events of one instant are taken in the order of their rank ([`super::event`]).
 
 use super::compiled::{CompiledBus, CompiledPlca};
-use super::counters::{BusCounters, Kind, Line, Signal};
+use super::counters::{BusCounters, Line, Signal};
+use super::ended::MOST_KEPT;
 use super::event::{Entry, Event, Symbol};
 use super::hosts::{Hosts, SegmentHosts};
 use super::reception::Reception;
@@ -19,13 +20,9 @@ use crate::segment::medium::CompiledMedium;
 use crate::segment::station::{Attempt, Ending, Station};
 use crate::watch::Watch;
 use ethermeter_traffic::{Purpose, Stream};
-use ethermeter_trial::counts::PlcaCounts;
 use ethermeter_trial::{Counts, Phases};
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
-/// Attempts after which a bus within a network sums them up.
-const MOST_KEPT: usize = 4096;
+use std::collections::{BinaryHeap, VecDeque};
 
 /// A frame under way in MAC, delay line or line.
 #[derive(Clone, Copy, Debug)]
@@ -70,15 +67,18 @@ pub struct Machine<'w, H> {
     pub(super) plca: &'w CompiledPlca,
     /// Who sends on it.
     pub hosts: H,
-    end: i64,
+    pub(super) end: i64,
     pub(super) queue: BinaryHeap<Reverse<Entry>>,
     serial: u64,
     pub(super) nodes: Vec<Node>,
     pub(super) damage: Vec<Stream>,
-    /// Whether a frame, by its number, is damaged.
-    damaged: Vec<bool>,
+    /// Whether a frame is damaged, by its number less that of the first one that is kept.
+    pub(super) damaged: VecDeque<bool>,
+    pub(super) first_kept: u32,
+    /// Attempts and signals at which they are summed up next.
+    pub(super) sum_up_at: usize,
     pub(super) attempts: Vec<(Attempt, u32)>,
-    logical: Vec<Attempt>,
+    pub(super) logical: Vec<Attempt>,
     pub(super) signals: Vec<Signal>,
     pub(super) line: Line,
     pub(super) counters: BusCounters,
@@ -199,7 +199,9 @@ impl<'w, H: Hosts> Machine<'w, H> {
             serial: 0,
             nodes: (0..count).map(node).collect(),
             damage: (0..count).map(|station| stream(station, Purpose::Loss)).collect(),
-            damaged: Vec::new(),
+            damaged: VecDeque::new(),
+            first_kept: 0,
+            sum_up_at: MOST_KEPT,
             attempts: Vec::new(),
             logical: Vec::new(),
             signals: Vec::new(),
@@ -215,19 +217,21 @@ impl<'w, H: Hosts> Machine<'w, H> {
         machine
     }
 
+    /// Cycles of the measured window so far: from a beacon to the next one.
+    pub fn cycles(&self) -> u64 {
+        self.counters.cycles()
+    }
+
+    /// Whether the PLCA status of a node is OK, and its own opportunities in the measured window so
+    /// far: used, yielded, missed.
+    pub fn turns_of(&self, station: u32) -> (bool, [u64; 3]) {
+        let is_ok = self.nodes[station as usize].sublayer.is_ok();
+        (is_ok, self.counters.opportunities_of(station as usize))
+    }
+
     /// When its next event is.
     pub fn next_at(&self) -> Option<i64> {
         self.queue.peek().map(|Reverse(entry)| entry.at)
-    }
-
-    /// Take its next event.
-    pub fn step(&mut self) {
-        if let Some((now, event)) = self.next() {
-            self.handle(now, event);
-        }
-        if self.attempts.len() >= MOST_KEPT && self.is_quiet() {
-            self.sum_up();
-        }
     }
 
     /// A station has a frame.
@@ -236,6 +240,7 @@ impl<'w, H: Hosts> Machine<'w, H> {
     }
 
     /// Whether nothing is on the line or on its way to a station.
+    #[cfg(test)]
     pub(super) fn is_quiet(&self) -> bool {
         let is_silent = |node: &Node| node.symbol == Symbol::Silence && node.heard.signals() == 0;
         let is_heard = |entry: &Reverse<Entry>| matches!(entry.0.event, Event::Hear { .. });
@@ -257,6 +262,7 @@ impl<'w, H: Hosts> Machine<'w, H> {
     }
 
     pub(super) fn handle(&mut self, now: i64, event: Event) {
+        self.catch_up(now, event.follows_opportunities(), event.station());
         match event {
             Event::Ready { station } => {
                 let node = &mut self.nodes[station as usize];
@@ -461,7 +467,9 @@ impl<'w, H: Hosts> Machine<'w, H> {
         let before = node.symbol;
         let symbol = match (output, before) {
             (Sending::Data, Symbol::Data(_)) => before,
-            (Sending::Data, _) => Symbol::Data(small(self.damaged.len())),
+            (Sending::Data, _) => {
+                Symbol::Data(self.first_kept.wrapping_add(small(self.damaged.len())))
+            }
             (Sending::Beacon, _) => Symbol::Beacon,
             (Sending::Commit | Sending::Nothing, Symbol::Data(_))
                 if self.plca.end_delimiter > 0 =>
@@ -532,7 +540,8 @@ impl<'w, H: Hosts> Machine<'w, H> {
         if station == from {
             node.own_carrier = node.symbol != Symbol::Silence;
         } else if let Symbol::Data(number) = node.heard.hear(from, symbol) {
-            let is_right = !self.damaged[number as usize] && !node.has.1;
+            let is_right =
+                !self.damaged[number.wrapping_sub(self.first_kept) as usize] && !node.has.1;
             self.hosts.receive(station, number, now, is_right);
         }
         self.damage_overlapping(station);
@@ -548,7 +557,7 @@ impl<'w, H: Hosts> Machine<'w, H> {
         }
         for &symbol in node.heard.symbols().iter().chain(&own) {
             if let Symbol::Data(number) = symbol {
-                self.damaged[number as usize] = true;
+                self.damaged[number.wrapping_sub(self.first_kept) as usize] = true;
             }
         }
     }
@@ -559,7 +568,7 @@ impl<'w, H: Hosts> Machine<'w, H> {
         // A frame whose begin was held back when the node fell back is sent without it.
         let is_whole = node.sublayer.is_transmitting() || frame.mac.start == now;
         frame.on_line = Some((number, now));
-        self.damaged.push(!is_whole);
+        self.damaged.push_back(!is_whole);
         self.on_line += 1;
     }
 
@@ -581,65 +590,12 @@ impl<'w, H: Hosts> Machine<'w, H> {
             node.sent_in_opportunity += u32::from(node.sublayer.takes_turns());
             let is_burst = node.sent_in_opportunity > 1;
             self.counters.deliver(station as usize, &attempt, first, is_burst);
-            self.damaged[number as usize] |=
+            self.damaged[number.wrapping_sub(self.first_kept) as usize] |=
                 self.plca.damages(attempt.bits, &mut self.damage[station as usize]);
         } else {
             self.back_off_or_give_up(station, &attempt);
         }
         self.attempts.push((attempt, number));
         self.schedule(ready, Event::Ready { station });
-    }
-
-    fn note_signal(&mut self, now: i64, station: u32, symbol: Symbol) {
-        let start = self.nodes[station as usize].since;
-        let mut note = |start, end, kind| self.signals.push(Signal { start, end, kind });
-        match symbol {
-            Symbol::Silence => {}
-            Symbol::Beacon => note(start, now, Kind::Beacon),
-            Symbol::Commit => note(start, now, Kind::Commit),
-            Symbol::End => note(start, now, Kind::Preamble),
-            Symbol::Data(_) => {
-                let is_delivered =
-                    self.attempts.last().is_some_and(|(a, _)| a.ending == Ending::Delivered);
-                if is_delivered {
-                    let frame = (start + self.medium.preamble).min(now);
-                    note(start, frame, Kind::Preamble);
-                    note(frame, now, Kind::Frame);
-                } else {
-                    note(start, now, Kind::Collision);
-                }
-            }
-        }
-    }
-
-    /// Sum up what has ended. Nothing that begins later may have begun before its end.
-    pub(super) fn sum_up(&mut self) {
-        self.signals.sort_unstable();
-        for signal in self.signals.drain(..) {
-            self.line.record(signal);
-        }
-        for (attempt, number) in &mut self.attempts {
-            attempt.damaged = attempt.ending == Ending::Delivered && self.damaged[*number as usize];
-        }
-        self.attempts.sort_by_key(|(a, _)| (a.start, a.station));
-        for (attempt, _) in self.attempts.drain(..) {
-            self.hosts.record(&attempt);
-        }
-        for attempt in self.logical.drain(..) {
-            self.hosts.record_logical(&attempt);
-        }
-        self.damaged.clear();
-    }
-
-    /// Its hosts, channel time as of [`ethermeter_trial::counts::MediumCounts`], and what was
-    /// counted of cycles and opportunities.
-    pub fn finish(mut self) -> (H, [u64; 5], PlcaCounts) {
-        for station in 0..small(self.nodes.len()) {
-            let symbol = self.nodes[station as usize].symbol;
-            self.note_signal(self.end, station, symbol);
-        }
-        self.sum_up();
-        let (medium, plca) = self.line.finish();
-        (self.hosts, medium, self.counters.finish(plca))
     }
 }

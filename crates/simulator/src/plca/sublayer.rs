@@ -4,7 +4,7 @@
 //! Machines take transitions until none is open, the control machine first; so what one decides the
 //! others see in the same instant (802.3 § 21.5: state diagrams are evaluated continuously).
 
-use super::control::{Control, Opportunity, Parameters};
+use super::control::{self, Control, Opportunity, Parameters};
 use super::data::{self, Data};
 use super::signals::{Inputs, Sending};
 use super::status::Status;
@@ -25,6 +25,22 @@ pub struct Sublayer {
     ended: VecDeque<Opportunity>,
     /// Opportunities that ended by its count, if it is the coordinator.
     passed: u32,
+    /// When the opportunity under way began, and when the timer of the last one that it lets pass is
+    /// over.
+    opportunity: (i64, i64),
+}
+
+/// Opportunities in which nothing happened at a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Passed {
+    /// The first one.
+    pub first: u8,
+    /// How many.
+    pub count: u8,
+    /// When the first one ended.
+    pub end: i64,
+    /// How long each was.
+    pub duration: i64,
 }
 
 impl Sublayer {
@@ -40,6 +56,7 @@ impl Sublayer {
             falls_back,
             ended: VecDeque::new(),
             passed: 0,
+            opportunity: (0, 0),
         }
     }
 
@@ -59,6 +76,9 @@ impl Sublayer {
             let sends = self.sends(inputs);
             let pending = self.data.packet_pending;
             if self.control.step(inputs, self.is_enabled, pending, sends, &mut self.timers) {
+                if self.control.state == control::State::WaitTo {
+                    self.opportunity = (now, now + self.timers.duration(Timer::Opportunity));
+                }
                 self.ended.extend(self.control.ended);
                 self.passed += u32::from(self.control.has_passed());
                 continue;
@@ -70,9 +90,45 @@ impl Sublayer {
             let commands = self.control.command != Sending::Nothing;
             let committed = self.control.committed;
             if !self.data.step(now, inputs, works, committed, commands, &mut self.timers) {
-                return;
+                break;
             }
         }
+        self.look_ahead(now);
+    }
+
+    /// Let one timer run for all opportunities in which nothing is to be done.
+    fn look_ahead(&mut self, now: i64) {
+        let idle = self.control.idle_opportunities(self.data.packet_pending);
+        let Some(idle) = idle.filter(|_| self.timers.running(Timer::Opportunity).is_some()) else {
+            return;
+        };
+        let (begin, until) = self.opportunity;
+        let last = begin + i64::from(idle) * self.timers.duration(Timer::Opportunity);
+        if last != until {
+            self.timers.prolong(Timer::Opportunity, last - now);
+            self.opportunity.1 = last;
+        }
+    }
+
+    /// Let opportunities pass that were over before `now`, or at it if that is included, and in which
+    /// nothing happened. The last one under its timer is left to that.
+    pub fn catch_up(&mut self, now: i64, is_included: bool) -> Option<Passed> {
+        let (begin, until) = self.opportunity;
+        let duration = self.timers.duration(Timer::Opportunity);
+        let over = now - i64::from(!is_included) - begin;
+        let runs = self.timers.running(Timer::Opportunity).is_some();
+        if over < duration || !runs || !self.control.lets_pass() {
+            return None;
+        }
+        let most = (until - begin) / duration - 1;
+        let count = u8::try_from((over / duration).min(most)).expect("at most 255");
+        if count == 0 {
+            return None;
+        }
+        let first = self.control.opportunity;
+        self.control.pass(count);
+        self.opportunity.0 += i64::from(count) * duration;
+        Some(Passed { first, count, end: begin + duration, duration })
     }
 
     /// The MII's `TX_EN`.

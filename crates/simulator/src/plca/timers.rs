@@ -81,6 +81,21 @@ impl Timers {
         self.started.push_back(Started { timer, number: self.numbers[index], after });
     }
 
+    /// Let a timer that runs end `after` picoseconds from now instead.
+    pub(super) fn prolong(&mut self, timer: Timer, after: i64) {
+        let number = self.numbers[timer as usize];
+        let not_taken = |started: &&mut Started| (started.timer, started.number) == (timer, number);
+        match self.started.iter_mut().find(not_taken) {
+            Some(started) => started.after = after,
+            None => self.start_for(timer, after),
+        }
+    }
+
+    /// How long a timer runs.
+    pub(super) fn duration(&self, timer: Timer) -> i64 {
+        self.durations[timer as usize]
+    }
+
     pub(super) fn stop(&mut self, timer: Timer) {
         self.numbers[timer as usize] += 1;
         self.courses[timer as usize] = Course::Stopped;

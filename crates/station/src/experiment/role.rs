@@ -448,7 +448,9 @@ impl RolePlan {
                         let interface = self.endpoint.interface.as_ref();
                         let name = interface.map_or("", |interface| interface.name.as_str());
                         let notes = InterfaceNotes::on(name)?;
-                        let mut port = CreditedPort::new(port, notes, window.get(), time);
+                        let frames_of = port.frames_of();
+                        let mut port =
+                            CreditedPort::new(port, notes, frames_of, window.get(), time);
                         let counts = send(&mut port, time, own_clock, &plan, stop)?;
                         SenderCounts { credit: Some(port.counts), ..counts }
                     }

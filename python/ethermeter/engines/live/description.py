@@ -4,6 +4,7 @@ import ipaddress
 import json
 from collections import Counter
 from collections.abc import Mapping
+from functools import partial
 
 from msgspec import Struct, field
 from msgspec.json import encode
@@ -11,6 +12,7 @@ from msgspec.structs import astuple, replace
 
 from ethermeter.engines.flow_voice import is_voice
 from ethermeter.engines.live.laboratory import Ceilings, HostAnswer, Laboratory, Station
+from ethermeter.engines.live.media import windows_of
 from ethermeter.engines.live.segments import Lead, credit_frames, lead_of, of_hosts
 from ethermeter.faults import Fault, InputError
 from ethermeter.framing import (
@@ -22,7 +24,7 @@ from ethermeter.framing import (
     lengths_of,
     message_octets,
 )
-from ethermeter.nodes import is_segment
+from ethermeter.nodes import is_segment, over_links
 from ethermeter.scenario import (
     Arrivals,
     ConstantTimes,
@@ -202,7 +204,7 @@ def describe(trial: Trial, laboratory: Laboratory, answers: Mapping[str, HostAns
     InputError with everything in the trial that cannot be measured, or not here.
     """
     on_segment = is_segment(trial.scenario)
-    credit = credit_frames(trial.scenario) if on_segment else None
+    credit = credit_frames(trial.scenario) if on_segment else windows_of(trial)
     lead = lead_of(trial.scenario) if on_segment else Lead(0, 0)
     trial = of_hosts(trial)
     scenario = trial.scenario
@@ -228,14 +230,11 @@ def describe(trial: Trial, laboratory: Laboratory, answers: Mapping[str, HostAns
         )
     if not faults:
         flows, found = _flows(trial, laboratory, answers)
-        if credit is not None:
-            spread_ps = phases.spread_ps
-            flows = [
-                _on_segment(flow, of, spread_ps) for flow, of in zip(flows, credit, strict=False)
-            ]
         faults += found
     if faults:
         raise InputError(faults)
+    held = partial(_on_segment, spread_ps=phases.spread_ps) if on_segment else _credited
+    flows = [held(flow, of) for flow, of in zip(flows, credit, strict=True)]
     begin_ps = phases.begin_ps - lead.lead_ps
     transmit_ps, from_ps, to_ps = (
         at_ps - begin_ps for at_ps in (phases.stop_ps, phases.measure_from_ps, phases.measure_to_ps)
@@ -256,17 +255,22 @@ def describe(trial: Trial, laboratory: Laboratory, answers: Mapping[str, HostAns
     return encode(test).decode()
 
 
-def _on_segment(flow: TestFlow, credit: int | None, spread_ps: int) -> TestFlow:
-    """Return a flow of a host on an emulated segment, at most `credit` frames ahead of the medium.
+def _credited(flow: TestFlow, frames: int | None) -> TestFlow:
+    """Return a flow whose sender has at most so many frames ahead of the media before it."""
+    if frames is None or not isinstance(flow.traffic, Stream):
+        return flow
+    return replace(flow, traffic=replace(flow.traffic, credit_frames=frames))
+
+
+def _on_segment(flow: TestFlow, frames: int | None, *, spread_ps: int) -> TestFlow:
+    """Return a flow of a host on an emulated segment, as of `_credited`.
 
     Without credit it sends at times, for which it wakes with real-time priority; the hosts and the
     medium share the processors of one machine. Its source begins within the spread of the trial, as
     those of cards do.
     """
-    if not isinstance(flow.traffic, Stream):
-        return flow
-    if credit is not None:
-        return replace(flow, traffic=replace(flow.traffic, credit_frames=credit))
+    if frames is not None or not isinstance(flow.traffic, Stream):
+        return _credited(flow, frames)
     sends = replace(flow.traffic, real_time=True, shares_processors=True, spread_ps=spread_ps)
     return replace(flow, traffic=sends)
 
@@ -310,8 +314,8 @@ def _flows(
 
 
 def _around_frames(scenario: Scenario, host: str) -> int:
-    """Return the octets of preamble and gap at the link of a host; 0 on a segment."""
-    links = (link for link in scenario.links if host in [end.node for end in link.ends])
+    """Return the octets of preamble and gap at the link of a host; 0 of stations of a segment."""
+    links = (link for link in over_links(scenario).links if host in [end.node for end in link.ends])
     link = next(links, None)
     return 0 if link is None else link.preamble_octets + link.gap_octets
 

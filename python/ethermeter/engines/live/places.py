@@ -143,7 +143,7 @@ class Local:
         scenario = trial.scenario
         if is_segment(scenario):
             return "segment"  # any medium, one trial after the other
-        parts = (scenario.nodes, scenario.links, trial.settings())
+        parts = (scenario.nodes, scenario.links, scenario.media, trial.settings())
         return repr((*parts, mtu_octets(scenario), selective_acknowledgements(scenario)))
 
     @contextmanager

@@ -7,13 +7,20 @@ and a saturated one keeps some frames ahead of the medium. So does a host with a
 makes the samples and fills frames of the longest length with them.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from msgspec import Raw, structs
 from msgspec.json import decode, encode
 
+from ethermeter.engines.live.media import (
+    USUAL_QUEUE,
+    shared_media,
+    silent_phases,
+    trials_of,
+    window,
+    window_frames,
+)
 from ethermeter.engines.offered import packet_ps
 from ethermeter.faults import Fault, InputError
 from ethermeter.nodes import is_segment
@@ -31,30 +38,24 @@ from ethermeter.scenario import (
     Scenario,
 )
 from ethermeter.stations import (
-    constants_of,
     groups_of,
     lengths_of,
     medium_of,
     station_count,
 )
 from ethermeter.testbed import Control, NetworkBed, Segment, SegmentTrial, Wire
-from ethermeter.testbed.network import OFFSET_NS
+from ethermeter.testbed.counters import Hop
+from ethermeter.testbed.relay import SegmentCounts
 from ethermeter.trial import RAW_FRAMES, Live, Trial, core_trial
 
 LISTENER = "listener"
 """Host that receives the frames of a station that is alone."""
-SLOW_HOST_NS = 25_000_000
-"""Time within which a host sends again after it was told that its frames have left."""
 SLOW_TALKER_NS = 100_000_000
-"""The same of a host with a coder, whose packets are few."""
-USUAL_QUEUE = 64
-"""Frames that a card has room for whose queue the file does not limit."""
+"""Time within which a host with a coder sends again after it was told that its frames have left:
+longer than of others, for its packets are few.
+"""
 SHORTEST_BITS = 512
 OCTET_BITS = 8
-LONGEST_PS = 10**16
-"""Longest trial; a medium goes on after it."""
-MOST_CREDIT = 4096
-"""Frames that a sender may have between its call and the end of their transmission."""
 _BOUNDARIES = ("begin_ps", "stop_ps", "measure_from_ps", "measure_to_ps", "end_ps")
 LEAD_PS = 50 * 10**9
 """Time that hosts with credit have to fill their cards before their sources begin."""
@@ -99,24 +100,20 @@ def _offered(flow: Flow) -> Flow:
     return structs.replace(flow, frames=frames, arrivals=SaturatedArrivals(), codec=None)
 
 
-def credit_frames(scenario: Scenario, offset_ns: int = OFFSET_NS) -> list[int | None]:
+def credit_frames(scenario: Scenario) -> list[int | None]:
     """Return how many frames the sender of each station has ahead.
 
     None if it is neither saturated nor has a coder.
-
-    Half of them last until the host has been told of the others, and sent more.
     """
-    medium, constants = medium_of(scenario), constants_of(scenario)
+    medium = medium_of(scenario)
     found: list[int | None] = []
     for group in groups_of(scenario):
-        bits = constants.preamble_bits + min(lengths_of(group.flow.frames)[0])
-        packet_ns, slow_ns = bits * medium.bit_ps / 1000, SLOW_HOST_NS
-        if isinstance(group.flow.arrivals, CoderArrivals):
-            assert isinstance(group.flow.frames, SamplesLengths), "packets of a coder hold samples"
-            packet_ns = packet_ps(group.flow.arrivals, group.flow.frames) / 1000
-            slow_ns = SLOW_TALKER_NS
-        half = math.ceil((offset_ns + slow_ns) / packet_ns) + 1
-        found += [min(2 * half, MOST_CREDIT) if _has_credit(group.flow) else None] * group.count
+        coder, lengths = group.flow.arrivals, group.flow.frames
+        if isinstance(coder, CoderArrivals) and isinstance(lengths, SamplesLengths):
+            frames = window(packet_ps(coder, lengths) / 1000, SLOW_TALKER_NS)
+        else:
+            frames = window_frames(medium, min(lengths_of(lengths)[0]))
+        found += [frames if _has_credit(group.flow) else None] * group.count
     return found
 
 
@@ -181,16 +178,7 @@ def standing(scenario: Scenario) -> Segment:
         )
         for flow in scenario.flows
     )
-    phases = structs.replace(
-        scenario.phases,
-        begin_ps=0,
-        stop_ps=LONGEST_PS,
-        measure_from_ps=0,
-        measure_to_ps=LONGEST_PS,
-        end_ps=LONGEST_PS,
-        spread_ps=0,
-    )
-    made = structs.replace(scenario, flows=flows, phases=phases)
+    made = structs.replace(scenario, flows=flows, phases=silent_phases(scenario.phases))
     names = [f"station-{number}" for number in range(1, station_count(scenario) + 1)]
     wire = Wire(10**12 // medium.bit_ps)
     return Segment(
@@ -220,25 +208,51 @@ def check(trial: Trial) -> None:
 
 
 class Emulated:
-    """The emulated medium of a testbed during one test; nothing without one."""
+    """The emulated media of a testbed during one test; nothing without any."""
 
     def __init__(self, bed: NetworkBed | None, trial: Trial) -> None:
-        has_one = bed is not None and bed.relay is not None and is_segment(trial.scenario)
-        self._relay = bed.relay if has_one and bed is not None else None
+        has_some = bed is not None and bed.segments
+        self._relay = bed.relay if has_some and bed is not None else None
         self._hosts = () if bed is None else tuple(bed.hosts)
         self._trial = trial
 
     def begin(self, at_ns: int) -> None:
-        """Begin the medium of the trial at a monotonic time that is still to come."""
+        """Begin the media of the trial at a monotonic time that is still to come."""
         if self._relay is not None:
+            trial = self._trial
+            of_segment = is_segment(trial.scenario)
+            hosts = self._hosts
+            trials = (segment_trial(trial, hosts),) if of_segment else trials_of(trial)
             with Control(self._relay.control) as control:
-                control.begin(at_ns, (segment_trial(self._trial, self._hosts),))
+                control.begin(at_ns, trials)
 
-    def extended(self, result: bytes) -> bytes:
-        """Return the result of the test, as JSON, with what the medium counted as `segment`."""
+    def end(self) -> tuple[SegmentCounts, ...]:
+        """End the media of the trial, and return what they counted."""
         if self._relay is None:
-            return result
+            return ()
         with Control(self._relay.control) as control:
-            (counted,) = control.end()
+            return control.end()
+
+    def dropped(self, counted: Sequence[SegmentCounts]) -> Mapping[Hop, int]:
+        """Return the frames that each node of a network dropped or gave up before each medium."""
+        if is_segment(self._trial.scenario):
+            return {}
+        media = shared_media(self._trial.scenario) if counted else ()
+        return {
+            (node, shared.medium.name): station.dropped + station.discarded
+            for shared, segment in zip(media, counted, strict=True)
+            for node, station in zip(shared.nodes, segment.stations, strict=True)
+        }
+
+    def extended(self, result: bytes, counted: Sequence[SegmentCounts]) -> bytes:
+        """Return the result of the test, as JSON, with what the media counted.
+
+        This is `segment` of a segment, and `media` of a network, by their names.
+        """
+        if not counted:
+            return result
         whole: Mapping[str, Raw] = decode(result, type=dict[str, Raw])
-        return encode({**whole, "segment": counted})
+        if is_segment(self._trial.scenario):
+            return encode({**whole, "segment": counted[0]})
+        names = [shared.medium.name for shared in shared_media(self._trial.scenario)]
+        return encode({**whole, "media": dict(zip(names, counted, strict=True))})

@@ -1,0 +1,96 @@
+//! Cycles of a bus on which no node has a frame: they are all alike, and skipped in bulk.
+
+use super::compiled::CompiledBus;
+use super::counters::Kind;
+use super::data::State;
+use super::event::{Entry, Event};
+use super::handover::waits;
+use super::hosts::Hosts;
+use super::reference::{Machine, Node};
+use super::schedule::Schedule;
+use super::timers::Timer;
+use std::cmp::Reverse;
+
+/// Idle cycles of a bus.
+#[derive(Clone, Debug)]
+pub struct IdleCycles {
+    schedule: Schedule,
+    /// Edges of the measured window: a cycle within which one lies is not skipped.
+    edges: [i64; 2],
+}
+
+impl IdleCycles {
+    /// The idle cycles of a bus; None if they are not all alike.
+    #[must_use]
+    pub fn new(bus: &CompiledBus) -> Option<Self> {
+        let phases = &bus.segment.phases;
+        let edges = [phases.measure_from_ps, phases.measure_to_ps].map(u64::cast_signed);
+        let schedule = Schedule::new(bus).filter(|_| bus.plca.beacon_loss <= 0.0)?;
+        Some(Self { schedule, edges })
+    }
+
+    /// If the next event of a bus is the end of a beacon and no node has a frame or owes a gap, skip
+    /// the cycles that are over at `limit`. Returns how many; None if the bus is not idle there.
+    pub fn skip<H: Hosts>(&self, machine: &mut Machine<'_, H>, limit: i64) -> Option<i64> {
+        let schedule = &self.schedule;
+        let &Reverse(Entry { at: now, event, .. }) = machine.queue.peek()?;
+        let Event::TimerOver { station, timer: Timer::Beacon, number } = event else { return None };
+        let coordinator = &machine.nodes[schedule.coordinator];
+        let runs = coordinator.sublayer.timers.running(Timer::Beacon) == Some(number);
+        let begun = now - schedule.beacon;
+        if station as usize != schedule.coordinator || !runs || coordinator.since != begun {
+            return None;
+        }
+        let nodes = machine.nodes.iter().enumerate();
+        if !nodes.into_iter().all(|(at, node)| is_idle(node) && waits(machine, schedule, at)) {
+            return None;
+        }
+        let switched = next_switch(machine)?;
+        let edge = self.edges.into_iter().filter(|&edge| begun < edge).min().unwrap_or(i64::MAX);
+        let period = schedule.empty_cycle;
+        let cycles = (limit.min(switched).min(edge) - now).max(0) / period;
+        if cycles > 0 {
+            self.pass(machine, begun, cycles);
+            let over = now + cycles * period;
+            machine.queue.retain(|entry| matches!(entry.0.event, Event::Switch { .. }));
+            machine.nodes[schedule.coordinator].since = over - schedule.beacon;
+            machine.schedule(over, event);
+        }
+        Some(cycles)
+    }
+
+    /// Count cycles from the beacon that began then.
+    fn pass<H: Hosts>(&self, machine: &mut Machine<'_, H>, begun: i64, cycles: i64) {
+        let schedule = &self.schedule;
+        machine.sum_up();
+        let period = schedule.empty_cycle;
+        machine.counters.begin_cycles(schedule.coordinator, begun + period, period, cycles);
+        let count = cycles.cast_unsigned();
+        let of_nodes = schedule.ids.iter().map(|ids| (0, 0, count * ids.len() as u64));
+        let passed = count * schedule.opportunities as u64;
+        machine.counters.end_opportunities(begun, passed, of_nodes);
+        let mut taken = [0; 5];
+        taken[Kind::Beacon as usize] = cycles * schedule.beacon;
+        machine.line.record_cycles(begun, begun + cycles * period, taken);
+    }
+}
+
+/// Whether the MAC of a node has nothing to send and owes no gap.
+fn is_idle(node: &Node) -> bool {
+    let is_silent = node.mac.is_silent() && !node.mac.is_waiting();
+    is_silent && node.under_way.is_none() && node.sublayer.data.state == State::Idle
+}
+
+/// When a node is switched next; None if a frame is ready before, or something is on its way on the
+/// line. Timers that run on have no effect: nodes start them again before they ask for them.
+fn next_switch<H: Hosts>(machine: &Machine<'_, H>) -> Option<i64> {
+    let mut switched = i64::MAX;
+    for &Reverse(Entry { at, event, .. }) in &machine.queue {
+        match event {
+            Event::Switch { .. } => switched = switched.min(at),
+            Event::Ready { .. } | Event::Hear { .. } | Event::DelimiterOver { .. } => return None,
+            Event::GapOver { .. } | Event::TimerOver { .. } | Event::MacOver { .. } => {}
+        }
+    }
+    Some(switched)
+}
