@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from ethermeter.scenario import (
     Class,
+    CsmaCd,
     End,
     Host,
     Hub,
@@ -79,10 +80,16 @@ def over_links(scenario: Scenario) -> Scenario:
     )
 
 
+def mac_of(medium: Medium) -> CsmaCd:
+    """Return the constants of the medium access of a medium, with PLCA or without."""
+    found = medium.mac.csma_cd if medium.mac.plca is None else medium.mac.plca.csma_cd
+    assert found is not None, "lowering makes nothing else"
+    return found
+
+
 def links_of(medium: Medium) -> list[Link]:
     """Return the links of a medium in a network, as of `over_links`."""
-    mac = medium.mac.csma_cd if medium.mac.plca is None else medium.mac.plca.csma_cd
-    assert mac is not None, "lowering makes nothing else in a network"
+    mac = mac_of(medium)
     return [
         Link(
             ends=(End(node=stations.node), End(node=medium.name)),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ethermeter.nodes import is_segment
+from ethermeter.nodes import is_segment, mac_of
 from ethermeter.scenario import (
     Arrivals,
     Backoff,
@@ -56,10 +56,7 @@ def medium_of(scenario: Scenario) -> Medium:
 
 def constants_of(scenario: Scenario) -> CsmaCd:
     """Return the constants of the medium access of a scenario's medium."""
-    mac = medium_of(scenario).mac
-    found = mac.csma_cd if mac.plca is None else mac.plca.csma_cd
-    assert found is not None, "lowering makes nothing else"
-    return found
+    return mac_of(medium_of(scenario))
 
 
 def groups_of(scenario: Scenario) -> tuple[Group, ...]:

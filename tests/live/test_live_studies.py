@@ -121,7 +121,7 @@ def test_saturated_hosts_share_one_wire_and_no_more(new_path, in_quiet_window):
 
     def message_rate() -> float:
         folder = new_path()
-        (point,) = measured("boggs1988/fixed", folder, *sizes)
+        (point,) = measured("switched/fixed", folder, *sizes)
         (flows,) = flows_of(folder)
         assert all(flow["received"] > 0 for flow in flows.values())
         return value(point, "message_rate")

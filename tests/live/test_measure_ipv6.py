@@ -99,7 +99,7 @@ def test_tcp_and_exchanges_go_over_ipv6(tmp_path):
 def test_a_testbed_of_so_many_hosts_gives_the_group_what_is_left(tmp_path):
     command = [
         "measure",
-        "live/boggs1988/fixed",
+        "live/switched/fixed",
         "--testbed-hosts",
         "3",
         "--set",

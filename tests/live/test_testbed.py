@@ -164,6 +164,16 @@ def test_a_damaged_record_is_removed(tmp_path, content):
     assert remove_leftovers(tmp_path) == [record.name]
 
 
+def test_the_draft_of_a_killed_maker_is_removed_and_that_of_a_living_one_is_not(tmp_path):
+    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+        pass
+    drafts = [tmp_path / f"em-{maker}-abcd.draft" for maker in (ended.pid, os.getpid())]
+    for draft in drafts:
+        draft.touch()
+    assert remove_leftovers(tmp_path) == []
+    assert list(tmp_path.iterdir()) == [drafts[1]]
+
+
 def test_a_record_that_is_held_is_left_alone(tmp_path):
     record = Record.make([], tmp_path)
     assert remove_leftovers(tmp_path) == []

@@ -165,8 +165,9 @@ def test_a_host_that_the_laboratory_lacks_is_named(tmp_path):
             "testbed",
             'data = "100 B"',
             'ends = ["a", "b"]',
-            'ends = ["a", "b"]\nhalf_duplex = true',
-            "a - b = half duplex",
+            'ends = ["a", "r"]\n[[network.links]]\nends = ["r", "b"]\n'
+            '[[network.routers]]\nname = "r"\nforward = { name = "x", fixed = "1 us" }',
+            "r = router",
         ),
     ],
 )

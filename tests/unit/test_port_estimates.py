@@ -106,3 +106,30 @@ def test_rows_may_come_in_any_order_and_trials_without_ports_are_left_out(tmp_pa
         }
     )
     assert ports.estimate(run.trials(), empty) == ()
+
+
+def test_ports_that_a_measurement_did_not_count_are_left_out(tmp_path):
+    run = ran(tmp_path)
+    table = run.directory.ports()
+    is_counted = np.array(table["port"]) != 2
+    hidden = {
+        name: pa.array(column.to_pylist(), mask=~is_counted)
+        for name, column in zip(table.column_names, table.columns, strict=True)
+        if name not in ("trial", "port")
+    }
+    some = pa.table({"trial": table["trial"], "port": table["port"], **hidden})
+    trials = run.trials()
+    ((every,), (fewer,)) = (ports.estimate(trials, each) for each in (table, some))
+    assert [port.number for port in fewer.ports] == [0, 1, *range(3, 10)]
+    # The medium of the hub is then that of the others together.
+    hidden_share = next(port.share.value for port in every.ports if port.number == 2)
+    assert fewer.ports[0].medium.value == pytest.approx(
+        every.ports[0].medium.value - hidden_share, rel=1e-12
+    )
+    none = pa.table(
+        {
+            name: column if name in ("trial", "port") else pa.nulls(len(table), column.type)
+            for name, column in zip(table.column_names, table.columns, strict=True)
+        }
+    )
+    assert ports.estimate(trials, none) == ()

@@ -191,7 +191,9 @@ fn a_role() -> impl Strategy<Value = Role> {
                 rate_bps: rate,
                 rate_frames_per_s: rate,
                 real_time: false,
+                shares_processors: false,
                 credit_frames: u32::try_from(rate % 5000).expect("small"),
+                spread_ps: seed,
             })
         });
     let sink =

@@ -44,7 +44,9 @@ fn sending_to(port: u16) -> role::Role {
         rate_bps: 10_000_000,
         rate_frames_per_s: 10_000,
         real_time: false,
+        shares_processors: false,
         credit_frames: 0,
+        spread_ps: 0,
     })
 }
 

@@ -94,6 +94,9 @@ pub struct Explanation {
     pub backward: u64,
     /// Truncated packets.
     pub cut: u64,
+    /// Packets with errors of the link, such as frames that collided: no receiver took them, and
+    /// they count nowhere else.
+    pub damaged: u64,
     /// Packets that the capture reports as lost.
     pub dropped: Dropped,
     /// What they are.
@@ -130,6 +133,7 @@ pub struct Explainer {
     timeless: u64,
     backward: u64,
     cut: u64,
+    damaged: u64,
     kinds: Kinds,
     unread_link: Option<u16>,
     live: Recent<Pair, Live<Between>>,
@@ -170,6 +174,10 @@ impl Explainer {
 
     /// Take in a packet; of TCP, what it meant.
     pub fn packet(&mut self, packet: &Packet<'_>) -> Option<Met> {
+        if packet.errors.is_any() {
+            self.damaged += 1;
+            return None;
+        }
         let noted = Noted::of(packet);
         let hash = self.hash(&noted);
         self.take(&noted, hash)
@@ -391,6 +399,7 @@ impl Explainer {
             timeless: self.timeless,
             backward: self.backward,
             cut: self.cut,
+            damaged: self.damaged,
             dropped: Dropped::default(),
             kinds: self.kinds,
             unread_link: self.unread_link,
@@ -414,7 +423,7 @@ pub fn explain_file(file: File, watch: &mut dyn FnMut(u64) -> bool) -> Result<Ex
     explain(BufReader::with_capacity(READ_OCTETS, file), watch)
 }
 
-/// Packets between two calls of `watch`; a multiple of [`BATCH`].
+/// Packets between two calls of `watch`, at least.
 const WATCHED_EVERY: u64 = 1 << 15;
 
 /// Explain a capture from a buffered reader; `watch` gets the octets read now and then, and returns
@@ -430,18 +439,23 @@ pub fn explain<R: Read>(
     let mut capture = Capture::new(reader)?;
     let mut explainer = Explainer::default();
     let (mut batch, mut hashes) = (Vec::with_capacity(BATCH), Vec::with_capacity(BATCH));
+    let mut watched = 0;
     let ended_by = loop {
-        if explainer.packets.is_multiple_of(WATCHED_EVERY) && !watch(capture.octets()) {
-            break None;
+        if capture.packets() >= watched {
+            watched = capture.packets() + WATCHED_EVERY;
+            if !watch(capture.octets()) {
+                break None;
+            }
         }
         batch.clear();
         let end = loop {
             match capture.read_packet() {
+                Ok(Some(packet)) if packet.errors.is_any() => explainer.damaged += 1,
                 Ok(Some(packet)) => batch.push(Noted::of(&packet)),
                 Ok(None) => break Some(None),
                 Err(error) => break Some(Some(error)),
             }
-            if batch.len() == BATCH {
+            if batch.len() == BATCH || capture.packets() >= watched {
                 break None;
             }
         };

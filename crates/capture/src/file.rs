@@ -8,12 +8,14 @@
 //! Sources: draft-ietf-opsawg-pcap-05, draft-ietf-opsawg-pcapng-03, and the registry of link types
 //! of the tcpdump group.
 
+mod errors;
 mod interface;
 
 use interface::{Interface, Resolution};
 use std::io::{ErrorKind, Read};
 use thiserror::Error;
 
+pub use errors::Errors;
 pub use interface::{Dropped, Link};
 
 /// Octets of the largest packet that is read: libpcap's own bound.
@@ -86,6 +88,8 @@ pub struct Packet<'a> {
     pub original: u32,
     /// Octets of it that were kept.
     pub data: &'a [u8],
+    /// What was wrong with it on the link, as far as the file has it.
+    pub errors: Errors,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -212,6 +216,7 @@ impl<R: Read> Capture<R> {
             interface: 0,
             original,
             data: &self.buffer[..captured as usize],
+            errors: Errors::default(),
         }))
     }
 
@@ -264,12 +269,18 @@ impl<R: Read> Capture<R> {
             };
             self.packets += 1;
             let (time_ns, link, interface, original, from, captured) = found;
+            let options = from + captured.next_multiple_of(4);
+            let errors = match kind {
+                ENHANCED_PACKET => self.errors(begin, options, body),
+                _ => Errors::default(),
+            };
             return Ok(Some(Packet {
                 time_ns,
                 link,
                 interface,
                 original,
                 data: &self.buffer[from..from + captured],
+                errors,
             }));
         }
     }
@@ -430,6 +441,16 @@ impl<R: Read> Capture<R> {
         self.check_room(begin, captured, body - 20)?;
         let time_ns = interface.resolution.ns(units, interface.offset_s);
         Ok((time_ns, interface.link, number, original, 20, captured as usize))
+    }
+
+    /// Errors of the link in the options at `at` of a packet's block; none in options that cannot be.
+    fn errors(&self, begin: u64, mut at: usize, body: usize) -> Errors {
+        while let Ok(Some((code, length, value))) = self.option(begin, &mut at, body) {
+            if (code, length) == (2, 4) {
+                return Errors::of(self.u32_at(value));
+            }
+        }
+        Errors::default()
     }
 
     fn interface(&self, begin: u64, number: u32) -> Result<Interface, Error> {

@@ -27,6 +27,7 @@ pub fn to_json(of: &Explanation) -> Value {
         "timeless": of.timeless,
         "backward": of.backward,
         "cut": of.cut,
+        "damaged": of.damaged,
         "dropped": { "by_interface": of.dropped.by_interface, "by_system": of.dropped.by_system },
         "kinds": {
             "tcp": of.kinds.tcp,

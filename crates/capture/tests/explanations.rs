@@ -1,7 +1,7 @@
 //! Explanations of captures written octet by octet, in bounded memory.
 
 use ethermeter_capture::explain::{explain, Explainer, Explanation, MOST_LISTED};
-use ethermeter_capture::file::Packet;
+use ethermeter_capture::file::{Errors, Packet};
 use ethermeter_capture::write::Writer;
 use ethermeter_capture::{json, Capture, Link};
 use proptest::prelude::*;
@@ -189,6 +189,7 @@ fn of_more_connections_than_are_followed_the_oldest_are_finished_and_counted() {
             interface: 0,
             original,
             data: &data,
+            errors: Errors::default(),
         });
     };
     (0..25).for_each(|port| send(port, 0));
@@ -217,6 +218,7 @@ fn twenty_thousand_connections_side_by_side_are_followed_to_their_end() {
                 interface: 0,
                 original,
                 data: &data,
+                errors: Errors::default(),
             });
         }
     }
@@ -357,7 +359,7 @@ proptest! {
                 }
             }
             let original = u32::try_from(data.len()).expect("short");
-            explainer.packet(&Packet { time_ns: Some(time.cast_signed() >> (time % 64)), link: Link::Ethernet, interface: 0, original, data: &data });
+            explainer.packet(&Packet { time_ns: Some(time.cast_signed() >> (time % 64)), link: Link::Ethernet, interface: 0, original, data: &data, errors: Errors::default() });
         }
         let found = explainer.explanation(0, None);
         let kinds = found.kinds;

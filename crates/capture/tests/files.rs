@@ -1,7 +1,8 @@
 //! Capture files: made octet by octet after their specifications, read back, and broken in every
 //! way.
 
-use ethermeter_capture::file::{Dropped, MOST_CAPTURED};
+use ethermeter_capture::explain::explain;
+use ethermeter_capture::file::{Dropped, Errors, MOST_CAPTURED};
 use ethermeter_capture::write::blocks::{Blocks, Direction, Seen, Statistics, END_OCTETS};
 use ethermeter_capture::write::Writer;
 use ethermeter_capture::{Capture, Error, Link};
@@ -307,23 +308,36 @@ fn options_of(body: &[u8], mut at: usize) -> Vec<(u16, Vec<u8>)> {
     }
 }
 
+fn seen(time_ns: u64, original: u32, direction: Direction, pieces: [&[u8]; 3]) -> Seen<'_> {
+    Seen {
+        interface: 0,
+        time_ns,
+        original,
+        direction,
+        pieces,
+        errors: Errors::default(),
+        comment: "",
+    }
+}
+
 #[test]
 fn blocks_that_are_written_are_read_back_with_their_times_lengths_and_cut_octets() {
     let time_ns = 1_700_000_000_123_456_789;
-    let mut written = Blocks::new(Vec::new(), "em0", Link::Ethernet, 7).expect("memory takes all");
+    let mut written =
+        Blocks::new(Vec::new(), &["em0"], Link::Ethernet, 7).expect("memory takes all");
     for (later, original, pieces) in [
         (0, 5, [&b"ab"[..], b"", b"cde"]),
         (1, 1500, [b"abcd", b"VLAN", b"efghijkl"]),
         (2, 0, [b"", b"", b""]),
     ] {
         let before = written.octets();
-        let room = written.octets_of(pieces.iter().map(|piece| piece.len()).sum());
-        let seen = Seen { time_ns: time_ns + later, original, direction: Direction::In, pieces };
+        let room = written.octets_of(pieces.iter().map(|piece| piece.len()).sum(), "");
+        let seen = seen(time_ns + later, original, Direction::In, pieces);
         written.packet(&seen).expect("memory takes all");
         assert_eq!(written.octets() - before, room);
     }
     let before = written.octets();
-    let (file, octets) = written.finish(&Statistics::default()).expect("memory takes all");
+    let (file, octets) = written.finish(&[Statistics::default()]).expect("memory takes all");
     assert_eq!(octets, before + END_OCTETS);
     assert_eq!(octets, file.len() as u64);
     let (packets, error) = read(&file);
@@ -342,15 +356,15 @@ fn blocks_that_are_written_are_read_back_with_their_times_lengths_and_cut_octets
 #[test]
 fn what_was_lost_and_which_way_packets_went_stand_where_the_specification_wants_them() {
     let mut written =
-        Blocks::new(Vec::new(), "em0", Link::Ethernet, 128).expect("memory takes all");
+        Blocks::new(Vec::new(), &["em0"], Link::Ethernet, 128).expect("memory takes all");
     for direction in [Direction::In, Direction::Out] {
-        let seen = Seen { time_ns: 1, original: 1, direction, pieces: [b"x", b"", b""] };
+        let seen = seen(1, 1, direction, [b"x", b"", b""]);
         written.packet(&seen).expect("memory takes all");
     }
     let (begun_ns, ended_ns) = (0x1234_5678_9ABC_DEF0, 0x1234_5679_0000_0001);
     let statistics_at_end =
         Statistics { begun_ns, ended_ns, accepted: 7, dropped: 1 << 40, delivered: 2 };
-    let (file, _) = written.finish(&statistics_at_end).expect("memory takes all");
+    let (file, _) = written.finish(&[statistics_at_end]).expect("memory takes all");
     assert_eq!(dropped(&file), Dropped { by_interface: None, by_system: Some(1 << 40) });
     let blocks = blocks_of(&file);
     // Section header, interface description, two enhanced packets, interface statistics.
@@ -371,6 +385,56 @@ fn what_was_lost_and_which_way_packets_went_stand_where_the_specification_wants_
         (8, 2u64.to_ne_bytes().to_vec()),
     ];
     assert_eq!(options_of(statistics, 12), expected);
+}
+
+#[test]
+fn packets_of_several_interfaces_have_errors_of_the_link_and_comments() {
+    let names = ["station-1", "station-2"];
+    let mut written =
+        Blocks::new(Vec::new(), &names, Link::Ethernet, 128).expect("memory takes all");
+    let errors = Errors::CHECK.and(Errors::SHORT);
+    for (interface, errors, comment) in
+        [(1, errors, "collision"), (0, Errors::default(), "attempt"), (1, Errors::CHECK, "")]
+    {
+        let of = seen(1, 1, Direction::Out, [b"x", b"", b""]);
+        let (before, room) = (written.octets(), written.octets_of(1, comment));
+        written.packet(&Seen { interface, errors, comment, ..of }).expect("memory takes all");
+        assert_eq!(written.octets() - before, room);
+    }
+    let (before, room) = (written.octets(), written.end_octets());
+    let dropped_then = |dropped| Statistics { dropped, ..Statistics::default() };
+    let (file, octets) =
+        written.finish(&[dropped_then(1), dropped_then(2)]).expect("memory takes all");
+    assert_eq!(octets, before + room);
+    assert_eq!(dropped(&file), Dropped { by_interface: None, by_system: Some(3) });
+    let blocks = blocks_of(&file);
+    assert_eq!(options_of(&blocks[2].1, 8)[0], (2, b"station-2".to_vec()));
+    // epb_flags: bit 24 is a wrong check sequence, bit 26 a packet that is too short.
+    let flags = (2, (2u32 | 1 << 24 | 1 << 26).to_ne_bytes().to_vec());
+    assert_eq!(options_of(&blocks[3].1, 24), [(1, b"collision".to_vec()), flags]);
+    let mut capture = Capture::new(&file[..]).expect("a capture");
+    let mut found = Vec::new();
+    while let Some(packet) = capture.read_packet().expect("a whole file") {
+        found.push((packet.interface, packet.errors));
+    }
+    assert_eq!(found, [(1, errors), (0, Errors::default()), (1, Errors::CHECK)]);
+    // No receiver took the damaged ones.
+    let explained = explain(&file[..], |_| true).expect("a capture");
+    assert_eq!((explained.packets, explained.damaged, explained.kinds.broken), (1, 2, 1));
+}
+
+#[test]
+fn options_that_cannot_be_are_no_errors_of_a_packet() {
+    let mut written = Blocks::new(Vec::new(), &["a"], Link::Ethernet, 9).expect("memory takes all");
+    let of = Seen { errors: Errors::CHECK, ..seen(1, 1, Direction::In, [b"x", b"", b""]) };
+    written.packet(&of).expect("memory takes all");
+    let (mut file, _) = written.finish(&[Statistics::default()]).expect("memory takes all");
+    let begin = [2u16.to_ne_bytes(), 4u16.to_ne_bytes()].concat();
+    let at = file.windows(4).position(|octets| octets == begin).expect("the option of the flags");
+    file[at + 2..at + 4].fill(0xff);
+    let mut capture = Capture::new(&file[..]).expect("a capture");
+    let packet = capture.read_packet().expect("a whole file").expect("a packet");
+    assert!(!packet.errors.is_any());
 }
 
 fn statistics(is_big: bool, number: u32, counts: &[(u16, u64)]) -> Vec<u8> {

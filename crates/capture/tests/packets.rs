@@ -1,6 +1,6 @@
 //! Headers of packets written out octet by octet after RFC 791, 8200, 768, 9293 and 7323.
 
-use ethermeter_capture::file::{Link, Packet};
+use ethermeter_capture::file::{Errors, Link, Packet};
 use ethermeter_capture::packet::{headers, Headers, Other, Transport};
 use proptest::prelude::*;
 
@@ -38,7 +38,14 @@ fn udp(length: u16) -> Vec<u8> {
 
 fn of(link: Link, data: &[u8]) -> Result<Headers, Other> {
     let original = u32::try_from(data.len()).expect("short");
-    headers(&Packet { time_ns: None, link, interface: 0, original, data })
+    headers(&Packet {
+        time_ns: None,
+        link,
+        interface: 0,
+        original,
+        data,
+        errors: Errors::default(),
+    })
 }
 
 fn ethernet(kind: u16, rest: &[&[u8]]) -> Vec<u8> {

@@ -9,7 +9,8 @@
 use crate::port::tap::{Tap, TapOptions, Tapped};
 use crate::time::{HostTime, Timeline, WallClock};
 use crate::Error;
-use ethermeter_capture::write::blocks::{Blocks, Direction, Seen, Statistics, END_OCTETS};
+use ethermeter_capture::file::Errors;
+use ethermeter_capture::write::blocks::{Blocks, Direction, Seen, Statistics};
 use ethermeter_capture::Link;
 use serde::Serialize;
 use std::io::{self, BufWriter, Write};
@@ -137,7 +138,7 @@ impl Recorder {
         let begun_ns = wall_ns(); // before the first frame
         let tap = Tap::open(options)?;
         let to = BufWriter::with_capacity(PIECE, to);
-        let capture = Blocks::new(to, &options.interface, Link::Ethernet, options.snap_octets)
+        let capture = Blocks::new(to, &[&options.interface], Link::Ethernet, options.snap_octets)
             .map_err(writing)?;
         let account = Account { begun_ns, ..Account::default() };
         Ok(Self { tap, capture, most_octets, account })
@@ -169,7 +170,7 @@ impl Recorder {
             dropped: self.account.dropped,
             delivered: self.account.frames,
         };
-        let (_, file_octets) = self.capture.finish(&said).map_err(writing)?;
+        let (_, file_octets) = self.capture.finish(&[said]).map_err(writing)?;
         Ok(Account { file_octets, ..self.account })
     }
 
@@ -190,7 +191,7 @@ fn keep<W: Write>(
     let kept = frame.head.len() + tag.len() + frame.rest.len();
     // Once one frame was left out, so are all others: a capture has no holes of its own.
     if account.beyond_size > 0
-        || capture.octets() + capture.octets_of(kept) + END_OCTETS > most_octets
+        || capture.octets() + capture.octets_of(kept, "") + capture.end_octets() > most_octets
     {
         account.beyond_size += 1;
         return Ok(());
@@ -198,7 +199,15 @@ fn keep<W: Write>(
     account.frames += 1;
     let direction = if frame.is_sent { Direction::Out } else { Direction::In };
     let pieces = [frame.head, tag, frame.rest];
-    let seen = Seen { time_ns: frame.stamped_wall_ns, original: frame.octets, direction, pieces };
+    let seen = Seen {
+        interface: 0,
+        time_ns: frame.stamped_wall_ns,
+        original: frame.octets,
+        direction,
+        pieces,
+        errors: Errors::default(),
+        comment: "",
+    };
     capture.packet(&seen).map_err(writing)
 }
 

@@ -1,13 +1,18 @@
 //! Requests to a relay at work: a socket of the file system on which one program at a time writes a
-//! request a line, as JSON, and reads an answer a line.
+//! request a line, as JSON, and reads an answer a line. With the request of a capture it passes the
+//! descriptor of the file; its connection belongs to that capture from then on.
 
+use crate::capture;
 use crate::plan::SegmentTrial;
 use ethermeter_live::Error;
+use nix::errno::Errno;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
+use nix::sys::socket::{recvmsg, ControlMessageOwned, MsgFlags, UnixAddr};
 use serde::Deserialize;
 use serde_json::{json, Value};
-use std::io::{ErrorKind, Read, Write};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::fs::File;
+use std::io::{ErrorKind, IoSliceMut, Write};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
@@ -26,6 +31,8 @@ pub enum Request {
     },
     /// End the trial on every segment, and say what was counted of it.
     End {},
+    /// Capture a segment into the file that is passed with the request.
+    Capture(capture::Options),
 }
 
 /// The longest request.
@@ -45,6 +52,8 @@ struct Client {
     input: Vec<u8>,
     /// What it has not taken yet of an answer.
     output: Vec<u8>,
+    /// The last file that it has passed.
+    file: Option<File>,
 }
 
 impl Control {
@@ -72,7 +81,7 @@ impl Control {
             let is_fine = stream.set_nonblocking(true).is_ok();
             let event = EpollEvent::new(EpollFlags::EPOLLIN, 1);
             if is_fine && self.epoll.add(&stream, event).is_ok() {
-                self.client = Some(Client { stream, input: Vec::new(), output: Vec::new() });
+                self.client = Some(Client::new(stream));
             }
         }
         let client = self.client.as_mut()?;
@@ -84,6 +93,15 @@ impl Control {
         let end = client.input.iter().position(|&octet| octet == b'\n')?;
         let line: Vec<u8> = client.input.drain(..=end).collect();
         Some(serde_json::from_slice(&line).map_err(|error| error.to_string()))
+    }
+
+    /// The file that was passed with the last request, and the connection, which is no more one of
+    /// requests.
+    pub fn take_client(&mut self) -> Option<(File, UnixStream)> {
+        let file = self.client.as_mut()?.file.take()?;
+        let Client { stream, .. } = self.client.take()?;
+        let _ = self.epoll.delete(&stream); // it was added
+        Some((file, stream))
     }
 
     /// Answer the last request.
@@ -101,19 +119,43 @@ impl Control {
 }
 
 impl Client {
+    fn new(stream: UnixStream) -> Self {
+        Self { stream, input: Vec::new(), output: Vec::new(), file: None }
+    }
+
     /// Read what it has written; whether it is still there.
     fn is_there(&mut self) -> bool {
         let mut piece = [0; 1 << 14];
         loop {
-            match self.stream.read(&mut piece) {
+            match self.receive(&mut piece) {
                 Ok(0) => return false,
                 Ok(octets) => self.input.extend_from_slice(&piece[..octets]),
-                Err(error) => return error.kind() == ErrorKind::WouldBlock,
+                Err(error) => return error == Errno::EAGAIN,
             }
             if self.input.len() > LONGEST_OCTETS {
                 return false;
             }
         }
+    }
+
+    /// Receive octets, and the file that may be with them.
+    fn receive(&mut self, piece: &mut [u8]) -> nix::Result<usize> {
+        let mut space = nix::cmsg_space!([i32; 2]);
+        let mut pieces = [IoSliceMut::new(piece)];
+        let flags = MsgFlags::MSG_CMSG_CLOEXEC;
+        let received =
+            recvmsg::<UnixAddr>(self.stream.as_raw_fd(), &mut pieces, Some(&mut space), flags)?;
+        for message in received.cmsgs()? {
+            let ControlMessageOwned::ScmRights(descriptors) = message else { continue };
+            for descriptor in descriptors {
+                #[expect(unsafe_code, reason = "the safe wrapper gives descriptors as numbers")]
+                // SAFETY: the kernel has just made the descriptor for this process, and nothing
+                // else has its number.
+                let owned = unsafe { OwnedFd::from_raw_fd(descriptor) };
+                self.file = Some(File::from(owned));
+            }
+        }
+        Ok(received.bytes)
     }
 
     fn flush(&mut self) {

@@ -10,14 +10,16 @@
 
 use crate::cards::Cards;
 pub use crate::cards::{Address, Delivery, StationTotals};
+use crate::recorder::Recorder;
+use crate::speech;
 use ethermeter_simulator::plca::compiled::CompiledBus;
 use ethermeter_simulator::plca::idle::IdleCycles;
 use ethermeter_simulator::plca::reference::Machine;
 use ethermeter_simulator::segment::compiled::CompiledSegment;
 use ethermeter_simulator::segment::station::Attempt;
 use ethermeter_traffic::Histogram;
-use ethermeter_trial::medium::Backoff;
 use ethermeter_trial::{Counts, Fault};
+use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -28,6 +30,19 @@ struct Arrival {
     station: u32,
     serial: u64,
     frame: u32,
+}
+
+/// What a station did with its own transmit opportunities.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Turns {
+    /// Whether the PLCA status is OK.
+    pub is_ok: bool,
+    /// Opportunities in which it sent.
+    pub used: u64,
+    /// Those that it let pass.
+    pub yielded: u64,
+    /// Those in which it held the line in vain, or another station sent.
+    pub missed: u64,
 }
 
 /// A shared segment at work.
@@ -111,6 +126,9 @@ impl<'s> Medium<'s> {
             }
         }
         self.decided = self.decided.max(until);
+        if self.bus.hosts.recorder.is_some() {
+            self.bus.sum_up_until(self.decided);
+        }
         true
     }
 
@@ -145,9 +163,19 @@ impl<'s> Medium<'s> {
         }
     }
 
+    /// It begins at this time of the hosts: marks of voice have it.
+    pub fn begin_at(&mut self, began_ns: u64) {
+        self.bus.hosts.begin_at(began_ns);
+    }
+
     /// A station hears every frame from now on, whatever its address.
     pub fn hear_all(&mut self, station: u32) {
         self.bus.hosts.hear_all(station);
+    }
+
+    /// The card of a station has room for so many octets, from the frame that comes next.
+    pub fn limit(&mut self, station: u32, octets: u64) {
+        self.bus.hosts.limit(station, octets);
     }
 
     /// An address is behind a station: frames for it go nowhere else, even before it was heard.
@@ -161,6 +189,16 @@ impl<'s> Medium<'s> {
         self.bus.hosts.listener = Some(listener);
     }
 
+    /// Keep attempts for a capture from now on, or no more. Returns what kept them before.
+    pub(crate) fn record(&mut self, recorder: Option<Recorder>) -> Option<Recorder> {
+        std::mem::replace(&mut self.bus.hosts.recorder, recorder)
+    }
+
+    /// What keeps attempts for a capture.
+    pub(crate) fn recorder(&mut self) -> Option<&mut Recorder> {
+        self.bus.hosts.recorder.as_mut()
+    }
+
     /// Stations on the segment.
     #[must_use]
     pub fn stations(&self) -> u32 {
@@ -171,6 +209,19 @@ impl<'s> Medium<'s> {
     #[must_use]
     pub fn station(&self, station: u32) -> (&StationTotals, Option<Address>) {
         self.bus.hosts.station(station)
+    }
+
+    /// PLCA of a station so far, if it takes turns.
+    #[must_use]
+    pub fn turns(&self, station: u32) -> Option<Turns> {
+        let (is_ok, [used, yielded, missed]) = self.bus.turns_of(station);
+        self.has_plca.then_some(Turns { is_ok, used, yielded, missed })
+    }
+
+    /// Cycles of PLCA so far: from a beacon to the next one.
+    #[must_use]
+    pub fn cycles(&self) -> Option<u64> {
+        self.has_plca.then(|| self.bus.cycles())
     }
 
     /// A station whose frames have left its card since it was last given here; in no order.
@@ -204,11 +255,18 @@ impl<'s> Medium<'s> {
     /// What was counted, as a simulation counts it, and the attempts that were kept.
     #[must_use]
     pub fn finish(self) -> (Counts, Vec<Attempt>) {
-        let (cards, medium, plca) = self.bus.finish();
+        let (counts, trace, _) = self.finish_recorded();
+        (counts, trace)
+    }
+
+    /// The same, with what kept attempts for a capture.
+    pub(crate) fn finish_recorded(self) -> (Counts, Vec<Attempt>, Option<Recorder>) {
+        let (mut cards, medium, plca) = self.bus.finish();
+        let recorder = cards.recorder.take();
         let (mut counts, trace) = cards.finish();
         counts.medium.time_ps = medium;
         counts.medium.plca = self.has_plca.then_some(plca);
-        (counts, trace)
+        (counts, trace, recorder)
     }
 }
 
@@ -218,18 +276,9 @@ impl<'s> Medium<'s> {
 /// With the path of the key and what is allowed.
 pub fn refuse(segment: &CompiledSegment) -> Result<(), Fault> {
     for group in &segment.groups {
-        if group.is_voice() {
-            let allowed = "must not be of a coder: a real frame does not grow while it waits";
-            return Err(Fault::new(group.flow_path("arrivals"), allowed));
+        if let Some(allowed) = group.flow.voice().and_then(|voice| speech::fault(&voice)) {
+            return Err(Fault::new(group.flow_path("frames"), allowed));
         }
-        if matches!(group.stations.backoff, Backoff::LoadRegister { .. }) {
-            let allowed = "must be drawn: a real host's clock is not that of the trial";
-            return Err(Fault::new(group.station_path("backoff"), allowed));
-        }
-    }
-    if segment.turnaround > 0 {
-        let allowed = "must be 0 on an emulated segment";
-        return Err(Fault::new("media[0].mac.csma_cd.turnaround_ps", allowed));
     }
     Ok(())
 }

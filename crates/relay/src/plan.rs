@@ -53,6 +53,10 @@ pub struct SegmentTrial {
     /// many have left. Never without.
     #[serde(default)]
     pub credit: Vec<Option<u32>>,
+    /// Of each station: octets of frames that its card has room for, the one being sent included;
+    /// no limit without.
+    #[serde(default)]
+    pub queue_octets: Vec<Option<u64>>,
     /// Stations that hear every frame.
     #[serde(default)]
     pub hear_all: Vec<u32>,

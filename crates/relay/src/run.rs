@@ -1,6 +1,7 @@
 //! The loop of a relay: take what has come, send what is due, sleep to shortly before the next,
 //! spin to it.
 
+use crate::capture::{self, Capture};
 use crate::control::{Control, Request};
 use crate::ends::{self, Ring};
 use crate::lane::Lane;
@@ -167,7 +168,11 @@ impl Relay {
     /// What segments are while no trial runs, from now on.
     fn standing(&self) -> Result<Trial, String> {
         let media = self.segments.iter().map(|segment| segment.medium.clone()).collect();
-        Trial::new(HostTime.now_ns(), media, &self.ports)
+        let mut standing = Trial::new(HostTime.now_ns(), media, &self.ports)?;
+        for (_, bus) in &mut standing.segments {
+            bus.segment.phases.measure_to_ps = bus.segment.phases.end_ps; // it is counted throughout
+        }
+        Ok(standing)
     }
 
     /// Forward frames until a signal comes, the maker is gone or an interface is; returns what
@@ -191,7 +196,12 @@ impl Relay {
             let pairs = of.iter().map(|(segment, bus)| (segment, bus)).zip(&self.ports);
             let mut segments: Vec<Segment<'_>> = pairs.map(begun).collect();
             match self.forward(&mut segments)? {
-                Turn::Begins(next) => trial = next,
+                Turn::Begins(next) => {
+                    for (segment, ports) in segments.into_iter().zip(&mut self.ports) {
+                        segment.leave(ports);
+                    }
+                    trial = next;
+                }
                 Turn::Ended(ended) => return self.result(ended, segments, priority.priority()),
             }
         }
@@ -205,8 +215,11 @@ impl Relay {
     ) -> Result<Value, Error> {
         self.wires.count_rings()?;
         let waiting = &self.waiting;
-        let segments = segments.into_iter().zip(&self.ports);
+        let segments = segments.into_iter().zip(&mut self.ports);
         let segments = segments.map(|(segment, ports)| segment.finish(ports));
+        let segments = segments.collect::<Result<Vec<_>, _>>()?;
+        let captures = self.ports.iter_mut().filter_map(|ports| ports.capture.take());
+        captures.map(Capture::end).for_each(|ending| ending.wait());
         Ok(json!({
             "ended": ended,
             "over_ns": HostTime.now_ns() - self.wires.began_ns,
@@ -217,7 +230,7 @@ impl Relay {
             "real_time": priority == Priority::Fifo,
             "clock_stepped_ns": self.clock_stepped_ns,
             "directions": self.wires.with_lateness(),
-            "segments": segments.collect::<Result<Vec<_>, _>>()?,
+            "segments": segments,
         }))
     }
 
@@ -349,15 +362,40 @@ impl Relay {
                 }
             }
             Some(Ok(Request::End {})) => {
-                let ended = segments.drain(..).zip(&self.ports);
+                let ended = segments.drain(..).zip(&mut self.ports);
                 let ended = ended.map(|(segment, ports)| segment.finish(ports));
                 let ended = ended.collect::<Result<Vec<_>, _>>()?;
                 control.answer(&json!({"segments": ended}));
                 begins = self.standing().ok();
             }
+            Some(Ok(Request::Capture(options))) => self.begin_capture(options, &mut control),
         }
         self.control = Some(control);
         Ok(begins)
+    }
+
+    /// Begin a capture, or refuse it.
+    fn begin_capture(&mut self, options: capture::Options, control: &mut Control) {
+        let segments = self.ports.len();
+        let Some(ports) = self.ports.get_mut(options.segment) else {
+            let got = options.segment;
+            control.refuse(&format!("segment: must be below {segments}, got {got}"));
+            return;
+        };
+        if let Some(fault) = options.fault(ports.names.len()) {
+            control.refuse(&fault);
+            return;
+        }
+        if ports.capture.is_some() {
+            control.refuse("the segment is being captured already");
+            return;
+        }
+        let Some((file, client)) = control.take_client() else {
+            control.refuse("no file was passed with the request");
+            return;
+        };
+        // Its client learns of a refusal by the system from the end of the connection.
+        ports.capture = Capture::begin(options, file, client).ok();
     }
 
     /// Frames of each direction and segment so far.

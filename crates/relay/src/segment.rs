@@ -12,6 +12,7 @@
 //! a constant `offset` after their times, a propagation delay that is declared.
 
 use crate::account::quantiles_ns;
+use crate::capture::Capture;
 use crate::ends::{self, Ring};
 use crate::medium::{Address, Medium};
 use crate::plan::{Segment as Plan, SegmentTrial};
@@ -21,6 +22,7 @@ use ethermeter_live::wire::credit::CreditNote;
 use ethermeter_live::{Error, HostTime, Timeline};
 use ethermeter_simulator::plca::compiled::CompiledBus;
 use ethermeter_traffic::Histogram;
+use ethermeter_trial::Counts;
 use serde::Serialize;
 use serde_json::{json, Value};
 use socket2::Socket;
@@ -42,6 +44,8 @@ pub(crate) struct Ports {
     offset_ns: u64,
     pub lag_ns: u64,
     longest_octets: u32,
+    /// What is captured of the segment, whatever trial runs on it.
+    pub capture: Option<Capture>,
 }
 
 /// Frames that did not reach the medium or a host, by cause.
@@ -89,7 +93,8 @@ impl Ports {
         let names = plan.ends.clone();
         let (offset_ns, lag_ns) = (plan.offset_ns, plan.lag_ns);
         let addresses = plan.addresses.clone();
-        Ok(Self { names, sockets, addresses, rings, offset_ns, lag_ns, longest_octets })
+        let capture = None;
+        Ok(Self { names, sockets, addresses, rings, offset_ns, lag_ns, longest_octets, capture })
     }
 }
 
@@ -97,9 +102,13 @@ impl<'b> Segment<'b> {
     /// A segment whose medium begins at `began_ns`.
     pub fn new(ports: &Ports, bus: &'b CompiledBus, of: &SegmentTrial, began_ns: u64) -> Self {
         let mut medium = Medium::new(bus, false).expect("refused when it was compiled");
+        medium.begin_at(began_ns);
         let stations = medium.stations();
         for &station in of.hear_all.iter().filter(|&&station| station < stations) {
             medium.hear_all(station);
+        }
+        for (station, octets) in (0..stations).zip(&of.queue_octets) {
+            medium.limit(station, octets.unwrap_or(u64::MAX));
         }
         for (station, address) in (0..stations).zip(&ports.addresses) {
             if let Some(address) = address {
@@ -168,7 +177,27 @@ impl<'b> Segment<'b> {
             let latest_ns = self.began_ns + self.offset_ns + next_ps.div_ceil(PS_PER_NS);
             self.behind.record(HostTime.now_ns().saturating_sub(latest_ns) * PS_PER_NS);
         }
-        self.medium.advance_some(until_ps, EVENTS) && is_all_taken
+        let is_all_decided = self.medium.advance_some(until_ps, EVENTS);
+        if ports.capture.is_some() {
+            self.capture(ports);
+        }
+        is_all_decided && is_all_taken
+    }
+
+    /// Begin, go on with or end the capture of the segment.
+    fn capture(&mut self, ports: &mut Ports) {
+        let Some(capture) = &mut ports.capture else { return };
+        match self.medium.recorder() {
+            Some(recorder) => capture.exchange(&mut recorder.buffer, HostTime.now_ns()),
+            None => drop(self.medium.record(capture.recorder(self.began_ns))),
+        }
+        if capture.is_over() {
+            if let Some(recorder) = self.medium.record(None) {
+                capture.take_back(recorder);
+            }
+            let ended = ports.capture.take();
+            drop(ended.map(Capture::end));
+        }
     }
 
     /// Tell hosts how many of their frames have left their cards.
@@ -244,12 +273,14 @@ impl<'b> Segment<'b> {
             .map(|station| {
                 let mut totals = json!(self.medium.station(station).0);
                 totals["interface"] = json!(ports.names[station as usize]);
+                totals["plca"] = json!(self.medium.turns(station));
                 totals
             })
             .collect();
         Ok(json!({
             "stations": stations,
             "bit_ps": self.bit_ps,
+            "cycles": self.medium.cycles(),
             "over_ns": HostTime.now_ns().saturating_sub(self.began_ns),
             "worked_ns": worked_ns() - self.worked_ns,
             "offset_ns": self.offset_ns,
@@ -263,10 +294,19 @@ impl<'b> Segment<'b> {
         }))
     }
 
+    /// End its medium; returns what was counted of the trial.
+    pub fn leave(self, ports: &mut Ports) -> Counts {
+        let (counts, _, recorder) = self.medium.finish_recorded();
+        if let (Some(recorder), Some(capture)) = (recorder, &mut ports.capture) {
+            capture.take_back(recorder);
+        }
+        counts
+    }
+
     /// What happened, with the counts of the trial as a simulation has them, as text.
-    pub fn finish(mut self, ports: &Ports) -> Result<Value, Error> {
+    pub fn finish(mut self, ports: &mut Ports) -> Result<Value, Error> {
         let mut counted = self.counted(ports)?;
-        let (counts, _) = self.medium.finish();
+        let counts = self.leave(ports);
         counted["counts"] = json!(serde_json::to_string(&counts).expect("counts are JSON"));
         Ok(counted)
     }

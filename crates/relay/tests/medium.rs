@@ -228,14 +228,23 @@ fn a_full_card_drops_and_nothing_else_is_lost() {
 }
 
 #[test]
-fn what_a_real_host_cannot_be_is_refused_by_its_key() {
-    let mut mac = csma_cd();
-    mac["turnaround_ps"] = json!(1000);
-    let stations = [(64, rare()), (64, rare())];
-    let trial = trial(1, &json!({"csma_cd": mac}), US, &stations, MS);
+fn a_card_has_room_for_octets_and_keeps_its_largest_queue_and_access_delay() {
+    let trial = idle(1, 2);
     let bus = CompiledBus::of_segment(&trial).expect("a segment");
-    let fault = Medium::new(&bus, false).err().expect("a fault").to_string();
-    assert!(fault.starts_with("media[0].mac.csma_cd.turnaround_ps"), "{fault}");
+    let mut medium = Medium::new(&bus, false).expect("real hosts");
+    medium.limit(0, 2 * 1518);
+    // Two of 1518 octets fill it; the third finds room again when the first has been sent.
+    let packet = (64 + 8 * 1518) * BIT;
+    for at_ps in [10 * MS, 10 * MS, 10 * MS, 10 * MS + packet + US] {
+        medium.offer(at_ps, 0, &[&frame(0, 8 * 1518)]);
+    }
+    medium.advance(50 * MS);
+    let (totals, _) = medium.station(0);
+    assert_eq!((totals.arrived, totals.frames, totals.dropped), (4, 3, 1));
+    assert_eq!((totals.queue_most, totals.queue_octets_most), (2, 2 * 1518));
+    // Access begins when the frame before has left, and takes a gap.
+    let gap = 96 * BIT;
+    assert_eq!(totals.access_most_ps, gap);
 }
 
 #[test]

@@ -12,6 +12,11 @@ pub(crate) struct Spread {
 }
 
 impl Spread {
+    /// How many times were counted.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
     #[inline]
     pub fn record(&mut self, ps: u64) {
         self.count += 1;

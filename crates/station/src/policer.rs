@@ -127,6 +127,12 @@ impl Policer {
         self.bits.take(charge.bits);
     }
 
+    /// The frames of a payload of so many octets.
+    pub fn frames_of(&self) -> impl Fn(usize) -> u64 + use<> {
+        let (carrier, mtu) = (self.carrier, self.mtu);
+        move |payload_octets| Charge::of(carrier, payload_octets as u64, mtu).frames
+    }
+
     /// Octets of payload of a full TCP segment.
     pub fn segment_octets(&self) -> u64 {
         segment_octets(self.carrier, self.mtu)
@@ -186,6 +192,12 @@ impl<'a, P: Port, T: Timeline> PolicedPort<'a, P, T> {
     /// The only address that it sends to; `None` if it sends nothing.
     pub fn target(&self) -> Option<Address> {
         self.policer.as_ref().map(|policer| policer.permit().target)
+    }
+
+    /// The frames of a payload of so many octets; one where none may be sent.
+    pub fn frames_of(&self) -> impl Fn(usize) -> u64 + use<P, T> {
+        let frames_of = self.policer.as_ref().map(Policer::frames_of);
+        move |payload_octets| frames_of.as_ref().map_or(1, |of| of(payload_octets))
     }
 
     /// The port behind it.

@@ -1,6 +1,6 @@
 """Accounts: what agents reported of a run's tests beside the metrics.
 
-Hosts, connections, where messages were lost, pacing and clocks.
+Hosts, connections, where messages were lost, pacing, clocks and emulated media.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ethermeter.analysis import connections, hosts, losses, pacing
 from ethermeter.analysis.connections import Connection
+from ethermeter.analysis.emulated import EmulatedMedium, emulated
 from ethermeter.analysis.estimates import entries
 from ethermeter.analysis.hosts import Machine
 from ethermeter.analysis.interfaces import Found, interfaces_of
@@ -34,8 +35,9 @@ class Account:
 
     Parameters
     ----------
-    machines, connections, losses, drops, pacings, clocks, interfaces
-        See `ethermeter.analysis.hosts`, `connections`, `losses`, `pacing` and `interfaces`.
+    machines, connections, losses, drops, pacings, clocks, interfaces, medium
+        See `ethermeter.analysis.hosts`, `connections`, `losses`, `pacing`, `interfaces` and
+        `emulated`.
 
     """
 
@@ -50,6 +52,7 @@ class Account:
     clocks: tuple[Clock, ...]
     drops: tuple[Drops, ...] = ()
     interfaces: tuple[Found, ...] = ()
+    medium: EmulatedMedium | None = None
     reads_switches: bool = False  # Whether the counters of switches between the hosts were read
     unread: str = ""  # Why they could not be read, where they should have been
 
@@ -103,6 +106,7 @@ def account(trial: "Trial", result: Result) -> Account:
         clocks=pacing.clocks(result),
         drops=losses.drops(result, lost),
         interfaces=interfaces_of(result, trial.scenario),
+        medium=emulated(result),
         reads_switches=result.switches is not None,
         unread=result.unread,
     )
@@ -136,6 +140,7 @@ def _account(each: Account) -> dict[str, object]:
         **({"drops": plain(each.drops)} if each.reads_switches else {}),
         **({"unread": each.unread} if each.unread else {}),
         **({"interfaces": [_interface(of) for of in each.interfaces]} if each.interfaces else {}),
+        **({"medium": plain(each.medium)} if each.medium is not None else {}),
         "pacing": [_pacing(of) for of in each.pacings],
         "clocks": plain(each.clocks),
     }

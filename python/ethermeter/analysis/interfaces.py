@@ -35,7 +35,7 @@ def interfaces_of(result: Result, scenario: Scenario) -> tuple[Found, ...]:
     wanted = {
         stations.node: _texts(stations.plca)
         for medium in scenario.media
-        if medium.mac.plca is not None and result.segment is None
+        if medium.mac.plca is not None and not result.emulated
         for stations in medium.stations
     }
     return tuple(

@@ -7,8 +7,9 @@ same messages at the same times, so that chance in what is offered does not coun
 is the mean of live − simulation over pairs, with Student's t over pairs from three on; it is not
 known better than to one message at the edges of the window. It *differs* if 0 is outside that
 interval widened to hold for all comparisons of the run together at 95% (Bonferroni), else both
-*agree*; without an interval there is no verdict. A loss of which nothing was seen in a measurement
-is not known better than to the rule of three (`ethermeter.analysis.interval.no_failure`).
+*agree*. Without an interval there is no verdict, unless all pairs have the same values, which
+*agree*. A loss of which nothing was seen in a measurement is not known better than to the rule of
+three (`ethermeter.analysis.interval.no_failure`).
 
 Offered rates are not compared: a measured one is that of the whole transmission, in whose beginning
 queues fill.
@@ -50,6 +51,8 @@ OF_SEGMENTS = (
     *(Metric.BIT_RATE, Metric.PACKET_RATE, Metric.COLLISIONS_PER_FRAME),
     *(Metric.TRANSMISSION_DELAY, Metric.DELAY_P50, Metric.DELAY_P99),
     *(Metric.ACCESS_DELAY, Metric.RESPONSE_TIME),
+    *(Metric.BIT_RATE_SD, Metric.PACKET_RATE_SD, Metric.TRANSMISSION_DELAY_SD),
+    *(Metric.EXCESS_DELAY, Metric.UTILISATION_SD_OVER_MEAN),
 )
 """Metrics of a medium that are compared: counted by the emulated one as by the simulated one."""
 COMPARED = (
@@ -187,11 +190,14 @@ def _compared(
     wide = max(_half_width(differences, (1 - LEVEL) / max(judged, 1)), least)
     # What is the same to the last digits of a number agrees, though its interval may have no width.
     tiny = 1e-9 * float(max(np.abs(live).max(), np.abs(simulated).max()))
+    is_same = bool(np.abs(differences).max() <= tiny)
     verdict = (
-        "no-interval"
+        "agrees"
+        if is_same
+        else "no-interval"
         if math.isnan(half_width)
         else "agrees"
-        if abs(difference) <= max(wide, tiny)
+        if abs(difference) <= wide
         else "differs"
     )
     return Comparison(

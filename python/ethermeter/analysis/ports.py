@@ -82,7 +82,9 @@ class PortPoint:
 
 
 def estimate(trials: Sequence[Trial], ports: "pa.Table") -> tuple[PortPoint, ...]:
-    """Estimate what the ports did at every point of simulated networks, in the order of the plan.
+    """Estimate what the ports did at every point of networks, in the order of the plan.
+
+    Of a measurement these are the ports at emulated media, and none without them.
 
     Shares have intervals over three replications or more, by the rule of
     `ethermeter.analysis.estimates`.
@@ -105,6 +107,8 @@ def estimate(trials: Sequence[Trial], ports: "pa.Table") -> tuple[PortPoint, ...
             mine = {name: values[rows].reshape(shape) for name, values in columns.items()}
             of_trial = trials[first]
             made = tuple(_ports(of_trial.scenario, mine))
+            if not made:
+                continue
             point = dict(of_trial.point)
             found.append(PortPoint(of_trial.series, point, of_trial.engine, first, made))
     return tuple(found)
@@ -118,9 +122,12 @@ def _ports(scenario: Scenario, columns: Mapping[str, Floats]) -> Iterator[Port]:
     gap_ps = np.repeat([float(link.gap_octets * link.ps_per_octet) for link in links], 2)
     busy = (columns["busy_ps"] + columns["frames"] * gap_ps) / window_ps
     media = media_of(scenario)
-    together = np.array([np.bincount(media, weights=of_trial) for of_trial in busy])[:, media]
-    shares, mediums = _estimates(busy), _estimates(together)
+    known = np.nan_to_num(busy)
+    together = np.array([np.bincount(media, weights=of_trial) for of_trial in known])[:, media]
+    shares, mediums = _estimates(known), _estimates(together)
     for port in range(2 * len(links)):
+        if np.isnan(columns["frames"][:, port]).any():
+            continue  # a measurement counts at shared media only
         ends = [end.node for end in links[port // 2].ends]
         if port % 2 and port >= 2 * len(scenario.links):
             continue  # a segment's end of what joins a node to it: it sends nothing

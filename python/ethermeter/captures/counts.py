@@ -214,6 +214,8 @@ class FileCounts(msgspec.Struct, frozen=True, kw_only=True):
     timeless: int
     backward: int
     cut: int
+    damaged: int
+    """Packets with errors of the link, such as frames that collided; they count nowhere else."""
     dropped: Dropped
     kinds: dict[str, int]
     unread_link: int | None

@@ -130,6 +130,8 @@ def _as_json(
 def _print(found: "Explanation", chosen: "Connection | None") -> None:
     kinds = ", ".join(f"{count} {_KINDS[name]}" for name, count in found.of.kinds.items() if count)
     typer.echo(f"{found.name}: {found.of.packets} packets in {found.duration_s:.4g} s: {kinds}")
+    if found.of.damaged:
+        typer.echo(f"damaged on the link, or collided, and not counted: {found.of.damaged} packets")
     if found.dropped is not None:
         typer.echo(f"dropped by the capture itself: {found.dropped} packets")
     connections = found.connections if chosen is None else (chosen,)

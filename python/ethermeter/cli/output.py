@@ -18,7 +18,13 @@ def print_json(value: Any) -> None:
 
 
 def print_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print rows in columns, numbers flush right; a mark such as [a] does not move the digits."""
+    """Print rows in columns."""
+    for line in table_lines(head, rows):
+        typer.echo(line)
+
+
+def table_lines(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return rows in columns, numbers flush right; a mark such as [a] does not move the digits."""
     right = [
         bool(rows) and all(_is_number(row[column]) for row in rows) for column in range(len(head))
     ]
@@ -29,12 +35,14 @@ def print_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         )
     ]
     widths = [max(len(row[column]) for row in [head, *rows]) for column in range(len(head))]
+    lines = []
     for row in [head, *rows]:
         cells = [
             cell.rjust(width) if flush else cell.ljust(width)
             for cell, width, flush in zip(row, widths, right, strict=True)
         ]
-        typer.echo("  ".join(cells).rstrip())
+        lines.append("  ".join(cells).rstrip())
+    return lines
 
 
 def number(value: float | None, *, digits: int = 4) -> str:

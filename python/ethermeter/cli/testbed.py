@@ -1,7 +1,8 @@
 """Commands on testbeds: hosts on this machine, as network namespaces."""
 
+import difflib
 import os
-import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -15,7 +16,6 @@ from ethermeter.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
     from ethermeter.testbed import KeptTestbed, NetworkBed, Testbed, Wire
-    from ethermeter.testbed.relay import SegmentCounts
 
 UP_EXAMPLES = """\
   ethermeter testbed up
@@ -25,15 +25,18 @@ UP_EXAMPLES = """\
   ethermeter testbed exec em-1234-abcd 1 -- ping 10.77.0.2"""
 EXEC_EXAMPLES = """\
   ethermeter testbed exec em-1234-abcd 1 -- ping 10.77.0.2
-  ethermeter testbed exec em-1234-abcd 2 -- iperf3 -s"""
+  ethermeter testbed exec em-1234-abcd station-2 -- iperf3 -s"""
+MOST_NAMES = 6
+"""Names that a message lists in full."""
 DOWN_EXAMPLES = "  ethermeter testbed down em-1234-abcd\n  ethermeter testbed down --all --json"
 SHOW_EXAMPLES = (
     "  ethermeter testbed show\n  ethermeter testbed show --json\n"
     "  ethermeter testbed show em-1234-abcd --live"
 )
-COUNTED = ("frames", "octets", "collisions", "discarded", "dropped")
-REFRESH_S = 1.0
-"""Time between two looks at a segment."""
+CAPTURE_EXAMPLES = """\
+  ethermeter testbed capture em-1234-abcd --out segment.pcapng --for 10s
+  ethermeter testbed capture em-1234-abcd --out segment.pcapng --frames 1000 --json
+  ethermeter testbed capture em-1234-abcd --out - | wireshark -k -i -"""
 
 app = group(
     "testbed",
@@ -44,6 +47,7 @@ app = group(
             "exec": "Run a program on a host of a testbed.",
             "down": "Remove testbeds.",
             "show": "List testbeds, or watch the segment of one.",
+            "capture": "Capture a segment of a testbed, with its collisions.",
         }
     },
     examples=UP_EXAMPLES + "\n  ethermeter testbed show",
@@ -56,8 +60,8 @@ def up(
         typer.Argument(
             metavar="[EXPERIMENT]",
             show_default=False,
-            help="An experiment file of a segment, or the name of a shipped one: its first point "
-            "becomes hosts on an emulated medium.",
+            help="An experiment file, or the name of a shipped one: its first point becomes hosts "
+            "on an emulated segment, or a network of hosts, switches and emulated media.",
         ),
     ] = None,
     *,
@@ -118,7 +122,7 @@ def up(
     if experiment is not None:
         if (hosts, layout, rate, kind) != (2, None, None, "shaped"):
             refuse("EXPERIMENT", experiment, "given without options of hosts and wires")
-        _tell_made(_segment_of(experiment, overrides, mtu), as_json=as_json)
+        _tell_made(_network_of(experiment, overrides, mtu), as_json=as_json)
         return
     wire = None
     if rate is not None:
@@ -138,19 +142,19 @@ def up(
     _tell_made(made, as_json=as_json)
 
 
-def _segment_of(experiment: str, overrides: list[str] | None, mtu: int) -> "NetworkBed":
-    """Make the hosts of the first point of an experiment, on its segment."""
+def _network_of(experiment: str, overrides: list[str] | None, mtu: int) -> "NetworkBed":
+    """Make the hosts of the first point of an experiment, on its segment or in its network."""
     from ethermeter import api, testbed
-    from ethermeter.engines.live import segments
-    from ethermeter.faults import InputError
+    from ethermeter.engines.live import agents, segments
     from ethermeter.nodes import is_segment
 
     loaded = api.load(experiment, overrides=overrides or ())
     trial = loaded.plan(replications=1).trials[0]
     if not is_segment(trial.scenario):
-        raise InputError.of(experiment, "network", "given", "expected a file with [segment]")
+        return agents.keep(trial, mtu=mtu)
     segments.check(trial)
-    return testbed.keep_segment(segments.standing(trial.scenario), mtu=mtu)
+    segment = segments.standing(trial.scenario)
+    return testbed.keep_network(segment.stations, segments=[segment], layout="segment", mtu=mtu)
 
 
 def _tell_made(made: "Testbed | NetworkBed", *, as_json: bool) -> None:
@@ -170,7 +174,10 @@ def _tell_made(made: "Testbed | NetworkBed", *, as_json: bool) -> None:
 def execute(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The testbed, as `show` lists it.")],
     host: Annotated[
-        str, typer.Argument(metavar="HOST", help="Its host: a number from 1, or its namespace.")
+        str,
+        typer.Argument(
+            metavar="HOST", help="Its host: a number from 1, its name, or its namespace."
+        ),
     ],
     command_line: Annotated[
         list[str], typer.Argument(metavar="COMMAND...", help="The program and its arguments.")
@@ -183,8 +190,12 @@ def execute(
     kept = _named(name)
     hosts = {str(number): of for number, of in enumerate(kept.hosts, 1)}
     hosts |= {of.namespace: of for of in kept.hosts}
+    # A host may have a number as its name: then that is what is meant.
+    hosts |= dict(zip(kept.names, kept.hosts, strict=False))
     if host not in hosts:
-        refuse("HOST", host, f"a number from 1 to {len(kept.hosts)}, or a namespace of {name}")
+        names = f", a name ({_listed(kept.names)})" if kept.names else ""
+        allowed = f"a number from 1 to {len(kept.hosts)}{names}, or a namespace of {name}"
+        refuse("HOST", host, allowed + _meant(host, hosts))
     words = hosts[host].command(*command_line)
     try:
         os.execvp(words[0], words)
@@ -200,8 +211,19 @@ def _named(name: str) -> "KeptTestbed":
     there = testbed.kept()
     if name not in there:
         listed = f"one of {', '.join(there)}" if there else "a testbed; there is none"
-        refuse("NAME", name, listed)
+        refuse("NAME", name, listed + _meant(name, there))
     return there[name]
+
+
+def _meant(given: str, names: Iterable[str]) -> str:
+    """Return a question with the names that are close to one that was given; "" without any."""
+    near = difflib.get_close_matches(given, list(names), 3)
+    return f"; did you mean {' or '.join(near)}?" if near else ""
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    """Return names for a message, the middle ones of many left out."""
+    return ", ".join(names if len(names) <= MOST_NAMES else (*names[:2], "…", names[-1]))
 
 
 def down(
@@ -267,20 +289,24 @@ def show(
     from ethermeter.cli.voice_values import refuse
 
     if name is not None:
-        _named(name)
-        control = testbed.control_of(name)
-        if control is None:
-            refuse("NAME", name, "a testbed with a segment or relayed wires")
-        if live and not as_json:
-            _watch(control)
+        from ethermeter.cli import segment_view
+
+        kept = _named(name)
+        control = _control_of(name)
+        if live:
+            if as_json:
+                refuse("--json", "given with --live", "one of the two")
+            if not kept.segments:
+                refuse("NAME", name, "a testbed with a segment")
+            segment_view.watch(name, control, kept.segments)
             return
         with testbed.Control(control) as connection:
             counted = connection.count()
         if as_json:
             print_json(msgspec.to_builtins(counted))
             return
-        for segment in counted.segments:
-            _print_segment(segment, None)
+        for line in segment_view.lines(counted.segments, None, kept.segments):
+            typer.echo(line)
         return
     if live:
         refuse("--live", "given without NAME", "the name of a testbed with a segment")
@@ -294,56 +320,86 @@ def show(
         _print(each, kept)
 
 
-def _watch(control: Path) -> None:
-    """Print a segment until Ctrl-C."""
+def _control_of(name: str) -> Path:
+    """Return where the relay of a testbed listens."""
     from ethermeter import testbed
+    from ethermeter.cli.voice_values import refuse
 
-    before: dict[int, SegmentCounts] = {}
-    while True:
-        with testbed.Control(control) as connection:
-            counted = connection.count()
-        for number, segment in enumerate(counted.segments):
-            if number in before:
-                typer.echo(time.strftime("%H:%M:%S"))
-                _print_segment(segment, before[number])
-            before[number] = segment
-        time.sleep(REFRESH_S)
+    control = testbed.control_of(name)
+    if control is None:
+        refuse("NAME", name, "a testbed with a segment or relayed wires")
+    return control
 
 
-def _print_segment(now: "SegmentCounts", before: "SegmentCounts | None") -> None:
-    """Print what happened on a segment, since it began or since it was looked at before."""
-    zeros = [dict.fromkeys(COUNTED, 0)] * len(now.stations)
-    earlier = zeros if before is None else [msgspec.structs.asdict(of) for of in before.stations]
-    since_ns = 0 if before is None else before.over_ns
-    over_s = max(now.over_ns - since_ns, 1) / 1e9
-    rows, busy_s = [], 0.0
-    for number, (station, start) in enumerate(zip(now.stations, earlier, strict=True), 1):
-        counted = msgspec.structs.asdict(station)
-        done = {key: counted[key] - start[key] for key in COUNTED}
-        # A preamble of 8 octets goes before each frame (802.3-2022, 3.2.1 and 3.2.2).
-        station_s = (done["octets"] + 8 * done["frames"]) * 8 * now.bit_ps / 1e12
-        busy_s += station_s
-        per_frame = done["collisions"] / done["frames"] if done["frames"] else 0.0
-        rows.append(
-            [
-                str(number),
-                f"{station_s / over_s:.1%}",
-                f"{done['frames'] / over_s:.0f}",
-                f"{done['collisions'] / over_s:.0f}",
-                f"{per_frame:.2f}",
-                str(done["discarded"]),
-                str(done["dropped"]),
-            ]
-        )
-    print_table(
-        ["station", "utilisation", "frames/s", "collisions/s", "per frame", "given up", "dropped"],
-        rows,
+def capture(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The testbed, as `show` lists it.")],
+    *,
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--out", metavar="FILE", help="The capture, as pcapng; - for standard output."
+        ),
+    ],
+    duration: Annotated[
+        str | None,
+        typer.Option(
+            "--for", metavar="TIME", show_default=False, help="How long; until Ctrl-C without."
+        ),
+    ] = None,
+    frames: Annotated[
+        int | None,
+        typer.Option(
+            "--frames",
+            min=1,
+            metavar="N",
+            show_default=False,
+            help="End after N frames, collided ones included.",
+        ),
+    ] = None,
+    segment: Annotated[
+        int,
+        typer.Option("--segment", min=1, metavar="N", help="Which segment of the testbed."),
+    ] = 1,
+    octets: Annotated[
+        int,
+        typer.Option(
+            "--capture-octets", min=64, max=65_536, metavar="N", help="Octets kept of each frame."
+        ),
+    ] = 65_536,
+    size: Annotated[
+        int,
+        typer.Option(
+            "--capture-size",
+            min=1,
+            max=1_000_000,
+            metavar="MB",
+            help="Size of the file at most; frames that come later are counted only.",
+        ),
+    ] = 256,
+    as_json: options.Json = False,
+) -> None:
+    """Capture a segment: every frame on it with its start, and every collision as a mark.
+
+    Ctrl-C ends it: the file is then complete, and the exit code 130.
+    """
+    from ethermeter.cli import segment_capture
+    from ethermeter.cli.voice_values import refuse
+    from ethermeter.testbed import CaptureOptions
+
+    kept = _named(name)
+    if not kept.segments:
+        refuse("NAME", name, "a testbed with a segment")
+    if segment > len(kept.segments):
+        refuse("--segment", str(segment), f"from 1 to {len(kept.segments)}")
+    for_s = None if duration is None else _read("--for", duration, "time") / 1e9
+    wanted = CaptureOptions(
+        segment=segment - 1,
+        names=kept.segments[segment - 1],
+        snap_octets=octets,
+        most_octets=size * 1_000_000,
+        most_frames=frames,
     )
-    late_us = (now.late_ns.p99 or 0.0) / 1e3
-    typer.echo(
-        f"all: {busy_s / over_s:.1%} of the medium over {over_s:.1f} s; frames came too late to be "
-        f"decided on: {now.violations}; to hosts late by at most {late_us:.0f} us (99%)"
-    )
+    segment_capture.run(name, _control_of(name), out, wanted, for_s=for_s, as_json=as_json)
 
 
 def _print(name: str, kept: "KeptTestbed") -> None:
@@ -389,3 +445,4 @@ command(app, "up", examples=UP_EXAMPLES)(up)
 command(app, "exec", examples=EXEC_EXAMPLES)(execute)
 command(app, "down", examples=DOWN_EXAMPLES)(down)
 command(app, "show", examples=SHOW_EXAMPLES)(show)
+command(app, "capture", examples=CAPTURE_EXAMPLES)(capture)

@@ -45,6 +45,8 @@ class HostAccount(Struct, frozen=True, kw_only=True):
     frames: int
     beyond_size: int
     dropped: int
+    collisions: int = 0
+    """Frames that collided, of a capture of a medium."""
     file_octets: int
     begun_ns: int = 0
     ended_ns: int = 0

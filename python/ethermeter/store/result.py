@@ -187,6 +187,13 @@ class Connection(Counts, frozen=True, kw_only=True):
     sack: bool | None = None
 
 
+class Credit(Table, frozen=True):
+    """Waits of a sender for an emulated medium."""
+
+    waits: int
+    waited_ns: int
+
+
 class Sender(Counts, frozen=True, tag="sender"):
     """Counts of the sender of a stream."""
 
@@ -194,6 +201,12 @@ class Sender(Counts, frozen=True, tag="sender"):
     unsent: int
     pacing: Pacing = Pacing()
     voice: Talk | None = None
+    credit: Credit | None = None
+
+    @property
+    def is_held_back(self) -> bool:
+        """Whether an emulated medium held it back, so that messages were left at its end."""
+        return self.credit is not None and self.credit.waits > 0
 
 
 class Sink(Counts, frozen=True, tag="sink"):
@@ -306,6 +319,7 @@ class FlowResult(ReceiverResult, frozen=True):
 
     from_: str = field(name="from", default="")
     to: str | Sequence[str] = ""
+    port: str = ""
     sending: Role | None = None
     cautions: Sequence[str] = ()
     receivers: Mapping[str, ReceiverResult] | None = None
@@ -343,12 +357,20 @@ class HostSample(Table, frozen=True):
     memory_available_octets: int = 0
 
 
+class UdpCounters(Table, frozen=True):
+    """Datagrams of a host that its system has counted, of all programs."""
+
+    sent: int = 0
+    received: int = 0
+
+
 class HostEdge(Table, frozen=True):
     """Counters of a host at an edge of the phases."""
 
     at: str
     taken_ns: int = 0
     host: HostSample = HostSample()
+    udp: UdpCounters = UdpCounters()
 
 
 class HostColumns(Table, frozen=True):
@@ -490,6 +512,13 @@ class Result(Table, frozen=True):
     unread: str = ""
     segment: SegmentCounts | None = None
     """What the emulated medium counted, of a segment."""
+    media: Mapping[str, SegmentCounts] = {}
+    """What emulated media of a network counted, by their names."""
+
+    @property
+    def emulated(self) -> tuple[SegmentCounts, ...]:
+        """What all emulated media counted."""
+        return (*self.media.values(), *([] if self.segment is None else [self.segment]))
 
     @property
     def window_s(self) -> float:

@@ -1,7 +1,7 @@
 """Definition: what a study is, as the `study.py` of its folder gives it."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ethermeter.analysis.claims import FILE, LIVE_FILE, Claim, to_json
@@ -27,8 +27,9 @@ class Study:
     if it has none. `quick`: what `--quick` sets in the experiments: about a tenth of the study's
     time. `quick_replications`: replications of a quick run. `measured`: judges a run of its live
     tests; None if these have no published numbers to compare. `measured_section`: builds the
-    section that compares such a run with the published numbers. `has_positions`: whether estimates
-    of stations by position are kept with a run.
+    section that compares such a run with the published numbers. `subset`: what is set in
+    live tests, by file without `.toml`, unless `--full` asks for all of their points.
+    `has_positions`: whether estimates of stations by position are kept with a run.
     """
 
     package: str
@@ -40,6 +41,7 @@ class Study:
     quick_replications: int = 1
     measured: Judge | None = None
     measured_section: Callable[[Sequence[Claim]], Section] | None = None
+    subset: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     has_positions: bool = False
 
     @property

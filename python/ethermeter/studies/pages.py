@@ -5,6 +5,7 @@ from pathlib import Path
 from ethermeter import report
 from ethermeter.analysis import claims
 from ethermeter.document import NO_STUDY, Section, StudyPage
+from ethermeter.presentation import Presentation
 from ethermeter.store import RunDirectory
 from ethermeter.studies import registry
 
@@ -34,4 +35,7 @@ def study_page(run_dir: Path) -> StudyPage:
     name = str(RunDirectory(run_dir).provenance().get("live_study", ""))
     if name in registry.names():
         live = registry.find(name).presentation
+        if presentation == NO_STUDY:
+            # Media have the graphs of the study; all else is that of any measured run.
+            presentation = Presentation(graphs=live.graphs, compared=live.graphs)
     return StudyPage(presentation=presentation, sections=sections, live=live, measured=measured)

@@ -5,18 +5,22 @@ killed processes are found by their records and removed by `remove_leftovers`.
 """
 
 from ethermeter.testbed.build import Testbed, keep_testbed, make_testbed, reshape
+from ethermeter.testbed.capture import CaptureAccount, CaptureOptions, MediumCapture
 from ethermeter.testbed.commands import TestbedError
 from ethermeter.testbed.elements import Host, KeptTestbed, Layout, Wire, WireKind
-from ethermeter.testbed.network import Link, NetworkBed, Segment, keep_segment, make_network
+from ethermeter.testbed.network import Link, NetworkBed, Segment, keep_network, make_network
 from ethermeter.testbed.record import control_of, kept, remove_kept, remove_leftovers
 from ethermeter.testbed.relay import Control, Relay, SegmentTrial
 
 __all__ = [
+    "CaptureAccount",
+    "CaptureOptions",
     "Control",
     "Host",
     "KeptTestbed",
     "Layout",
     "Link",
+    "MediumCapture",
     "NetworkBed",
     "Relay",
     "Segment",
@@ -26,7 +30,7 @@ __all__ = [
     "Wire",
     "WireKind",
     "control_of",
-    "keep_segment",
+    "keep_network",
     "keep_testbed",
     "kept",
     "make_network",

@@ -5,7 +5,7 @@ from typing import Literal
 
 from ethermeter.testbed.commands import inside
 
-Layout = Literal["pair", "switch", "segment"]
+Layout = Literal["pair", "switch", "segment", "network"]
 """How hosts are joined."""
 WireKind = Literal["shaped", "relay"]
 """What limits the rate of a wire.
@@ -60,3 +60,7 @@ class KeptTestbed:
     hosts: tuple[Host, ...]
     wires: tuple[Wire | None, ...]
     """The wire of each host; None if unshaped."""
+    names: tuple[str, ...] = ()
+    """Names of the hosts in their experiment; empty without one."""
+    segments: tuple[tuple[str, ...], ...] = ()
+    """Names of the stations of each shared segment."""

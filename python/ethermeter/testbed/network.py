@@ -9,7 +9,7 @@ in the experiment, except for the queue sizes of switches. Only relayed wires ha
 delays.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -39,7 +39,8 @@ from ethermeter.testbed.build import (
 )
 from ethermeter.testbed.commands import batch, require, run
 from ethermeter.testbed.counters import Hop, Port
-from ethermeter.testbed.elements import Host, KeptTestbed, Wire
+from ethermeter.testbed.elements import Host, KeptTestbed, Layout, Wire
+from ethermeter.testbed.forwarding import Lead, fill_table
 from ethermeter.testbed.record import (
     NAMESPACES,
     Record,
@@ -94,7 +95,7 @@ class Segment:
     lag_ns: int = LAG_NS
     """How long after its time it is decided what happens on the medium."""
     shaper: Wire | None = None
-    """What limits the rate of each station's interface; nothing if None."""
+    """What limits the rate of each host's interface; nothing if None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +129,7 @@ def make_network(
     segments: Sequence[Segment] = (),
     mtu: int = 1500,
     ages_s: Mapping[str, float] | None = None,
+    known: Collection[str] = (),
     sack: bool | None = None,
 ) -> Iterator[NetworkBed]:
     """Make a network, and remove it at the end in any case.
@@ -146,6 +148,8 @@ def make_network(
         Octets of the longest IP packet.
     ages_s
         Ageing time of the address table in s, by the name of the switch; 300 s for other switches.
+    known
+        Switches that know the addresses of all hosts from the start.
     sack
         Whether TCP of the hosts uses selective acknowledgements; the kernel's default if None.
 
@@ -161,11 +165,8 @@ def make_network(
     with recorded(suffixes) as record:
         namespaces = [f"{record.name}-{suffix}" for suffix in suffixes]
         batch(None, [f"netns add {namespace}" for namespace in namespaces])
-        made, plan = _make(record.name, hosts, switches, links, segments, mtu)
-        switching = {name: f"{record.name}-s{number}" for number, name in enumerate(switches, 1)}
-        for name, age_s in (ages_s or {}).items():
-            hundredths = min(max(1, round(100 * age_s)), _MOST_HUNDREDTHS)
-            batch(switching[name], [f"link set bridge type bridge ageing_time {hundredths}"])
+        made, plan = _make(record.name, hosts, switches, links, segments, mtu, known)
+        _set_ages(record.name, switches, ages_s)
         for host in made.hosts.values() if sack is not None else ():
             run(host.command("sysctl", "-q", "-w", f"net.ipv4.tcp_sack={int(bool(sack))}"))
         for namespace in namespaces:
@@ -174,33 +175,52 @@ def make_network(
             yield replace(made, relay=relay)
 
 
-def keep_segment(segment: Segment, *, mtu: int = 1500) -> NetworkBed:
-    """Make hosts on a shared segment that outlive this process, until `remove_kept`.
-
-    Raises
-    ------
-    InputError, TestbedError
-        As `make_network`.
-
-    """
-    hosts, segments = segment.stations, (segment,)
-    suffixes = _suffixes(hosts, (), (), segments, mtu)
+def keep_network(
+    hosts: Sequence[str],
+    switches: Sequence[str] = (),
+    links: Sequence[Link] = (),
+    *,
+    segments: Sequence[Segment],
+    layout: Layout,
+    mtu: int = 1500,
+    ages_s: Mapping[str, float] | None = None,
+    known: Collection[str] = (),
+) -> NetworkBed:
+    """Make a network that outlives this process, until `remove_kept`; as `make_network`."""
+    suffixes = _suffixes(hosts, switches, links, segments, mtu)
     record = Record.make(suffixes)
     namespaces = [f"{record.name}-{suffix}" for suffix in suffixes]
     try:
         batch(None, [f"netns add {namespace}" for namespace in namespaces])
-        made, plan = _make(record.name, hosts, (), (), segments, mtu)
+        made, plan = _make(record.name, hosts, switches, links, segments, mtu, known)
+        _set_ages(record.name, switches, ages_s)
         for namespace in namespaces:
             await_carrier(namespace)
-        assert plan is not None, "a segment has a relay"
-        start_to_stay(wires_namespace(record.name), plan, record.control, record.wires)
-        wires = (segment.shaper,) * len(hosts)
-        record.keep(KeptTestbed("segment", mtu, tuple(made.hosts.values()), wires))
+        if plan is not None:
+            start_to_stay(wires_namespace(record.name), plan, record.control, record.wires)
+        shapers = {node: segment.shaper for segment in segments for node in segment.stations}
+        shapers |= {
+            node: wire for link in links for node, wire in zip(link.ends, link.wires, strict=True)
+        }
+        wires = tuple(shapers.get(host) for host in hosts)
+        stations = tuple(segment.stations for segment in segments)
+        kept = KeptTestbed(
+            layout, mtu, tuple(made.hosts.values()), wires, tuple(made.hosts), stations
+        )
+        record.keep(kept)
     except BaseException:
         remove_namespaces(namespaces)
         record.close()
         raise
     return made
+
+
+def _set_ages(name: str, switches: Sequence[str], ages_s: Mapping[str, float] | None) -> None:
+    """Set the ageing times of switches of the network `name`."""
+    switching = {switch: f"{name}-s{number}" for number, switch in enumerate(switches, 1)}
+    for switch, age_s in (ages_s or {}).items():
+        hundredths = min(max(1, round(100 * age_s)), _MOST_HUNDREDTHS)
+        batch(switching[switch], [f"link set bridge type bridge ageing_time {hundredths}"])
 
 
 def _suffixes(
@@ -271,6 +291,7 @@ def _make(
     links: Sequence[Link],
     segments: Sequence[Segment],
     mtu: int,
+    known: Collection[str],
 ) -> tuple[NetworkBed, RelayPlan | None]:
     """Make nodes, links and segments; returns the network and the plan of its relay, if any."""
     made = {node: host_of(number, f"{name}-h{number}") for number, node in enumerate(hosts, 1)}
@@ -288,11 +309,16 @@ def _make(
     relayed: list[RelayedWire] = []
     switched: dict[Hop, Port] = {}
     directed: dict[str, Hop] = {}
+    leads: list[Lead] = []
     for number, link in enumerate(links, 1):
         ends = []
         for node in link.ends:
             ports[node] += 1
             ends.append((namespaces[node], INTERFACE if node in made else f"em{ports[node]}"))
+        leads += [
+            Lead(node, interface, other)
+            for node, other, (_, interface) in zip(link.ends, link.ends[::-1], ends, strict=True)
+        ]
         if _is_relayed(link):
             between = f"em{number}a", f"em{number}b"
             for end, interface in zip(ends, between, strict=True):
@@ -340,9 +366,11 @@ def _make(
                 batch(end[0], [f"link set {end[1]} master bridge up"])
             for side in (end, (wires, interface)):
                 disable_offloads(*side)
-            if segment.shaper is not None:
+            if segment.shaper is not None and node in made:
                 shape(*end, segment.shaper, mtu)
             interfaces.append(interface)
+            others = (other for other in segment.stations if other != node)
+            leads += [Lead(node, end[1], other) for other in others]
         addresses = tuple(
             tuple(bytes.fromhex(made[node].mac.replace(":", ""))) if node in made else None
             for node in segment.stations
@@ -352,6 +380,8 @@ def _make(
                 tuple(interfaces), segment.offset_ns, segment.lag_ns, segment.medium, addresses
             )
         )
+    for node in known:
+        fill_table(node, namespaces[node], leads, made)
     controls = {}
     for number, (node, of) in enumerate(made.items(), 1):
         give_addresses(of, list(made.values()))

@@ -19,6 +19,7 @@ RECORDS = Path("/run/ethermeter/testbeds")
 
 _NAME = re.compile(r"em-[0-9]{1,10}-[0-9a-f]{4}")
 _NAMESPACE = re.compile(_NAME.pattern + r"-(h[0-9]{1,3}|s[0-9]{1,3}|switch|wires|control)")
+_DRAFT = re.compile(r"em-([0-9]{1,10})-[0-9a-f]{4}\.draft")
 _LONGEST_RECORD = 1 << 20
 NAMESPACES = Path("/run/netns")
 """Directory of named namespaces."""
@@ -123,6 +124,12 @@ def _virtual_interfaces(namespace: str) -> list[str]:
 
 def remove_leftovers(records: Path = RECORDS) -> list[str]:
     """Remove testbeds whose makers have ended, and return their names."""
+    for draft in records.glob("*.draft"):
+        # A maker that was killed before its record was complete has made nothing else; of a record
+        # that was to be kept there is the whole one, too.
+        made = _DRAFT.fullmatch(draft.name)
+        if made is not None and not Path("/proc", made[1]).exists():
+            draft.unlink(missing_ok=True)
     removed = []
     for path in sorted(records.glob("*.json")) if records.is_dir() else []:
         if not _NAME.fullmatch(path.stem):

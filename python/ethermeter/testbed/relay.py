@@ -23,6 +23,9 @@ _MODULE = "ethermeter.testbed.wire"
 _ANSWER_LIMIT_S = 2.0
 """Timeout for an answer of a running relay, and for the result of an ending one."""
 
+MOST_SEGMENTS, MOST_STATIONS = 16, 64
+"""Segments of a relay, and stations of each, at most (`crates/relay/src/plan.rs`)."""
+
 T = TypeVar("T")
 
 
@@ -70,6 +73,8 @@ class SegmentTrial(msgspec.Struct, frozen=True):
     """Of each station: at how many frames in its card the host is told how many have left; None
     for never.
     """
+    queue_octets: tuple[int | None, ...] = ()
+    """Of each station: octets of frames that its card has room for; None without limit."""
     hear_all: tuple[int, ...] = ()
     """Stations that hear every frame, whatever its address."""
     listener: int | None = None
@@ -149,6 +154,17 @@ class Times(msgspec.Struct, frozen=True):
     """Lower bound, upper bound and count."""
 
 
+class Turns(msgspec.Struct, frozen=True):
+    """What a station did with its own transmit opportunities (PLCA)."""
+
+    is_ok: bool
+    """Whether the PLCA status is OK."""
+    used: int
+    yielded: int
+    missed: int
+    """Opportunities in which it held the line in vain, or another station sent."""
+
+
 class StationTotals(msgspec.Struct, frozen=True):
     """What happened at a station of a segment."""
 
@@ -166,7 +182,16 @@ class StationTotals(msgspec.Struct, frozen=True):
     discarded: int
     """Frames that were given up."""
     starved: int
-    """Times that a saturated host had no frame ready in its card."""
+    """Times that a saturated host, or one with a coder, had no frame ready in its card."""
+    queue_most: int
+    """Most frames in the card, the one being sent included."""
+    queue_octets_most: int
+    access_most_ps: int
+    """Longest access delay of a frame whose transmission ended in the measured window."""
+    samples: int
+    """Samples in the frames that were sent, of a coder."""
+    plca: Turns | None = None
+    """None without PLCA."""
 
 
 class SegmentCounts(msgspec.Struct, frozen=True):
@@ -191,6 +216,8 @@ class SegmentCounts(msgspec.Struct, frozen=True):
     """How long after the kernel's timestamp a frame was noticed."""
     behind_ns: Times
     """How long after the latest time for it a decision on the medium was made, and 0 if before."""
+    cycles: int | None = None
+    """Cycles of PLCA: from a beacon to the next one; None without PLCA."""
     counts: str | None = None
     """Counts of the trial, as `ethermeter._core.read_counts` reads them; only at its end."""
 
@@ -235,6 +262,35 @@ class RelayResult(msgspec.Struct, frozen=True):
     segments: tuple[SegmentCounts, ...]
 
 
+def connect(to: socket.socket, path: Path | str) -> None:
+    """Connect to a running relay; close the socket and raise `TestbedError` without one."""
+    to.settimeout(_ANSWER_LIMIT_S)
+    try:
+        to.connect(str(path))
+    except OSError as error:
+        to.close()
+        raise TestbedError(f"the relay does not listen: {error}") from None
+
+
+def answer(connection: socket.socket, kind: type[T]) -> T:
+    """Read an answer of a relay; raise `TestbedError` if it refused, or gave none."""
+    line = b""
+    try:
+        # One line only: another answer may follow it.
+        while not line.endswith(b"\n") and (piece := connection.recv(1 << 16, socket.MSG_PEEK)):
+            line += connection.recv(piece.find(b"\n") + 1 or len(piece))
+    except OSError as error:
+        raise TestbedError(f"the relay did not answer: {error}") from None
+    try:
+        refused = msgspec.json.decode(line, type=_Refusal).error
+        if refused is not None:
+            raise TestbedError(f"the relay refused a request: {refused}")
+        return msgspec.json.decode(line, type=kind)
+    except ValueError:
+        why = f"it answered {line[:200]!r}" if line else "it has ended"
+        raise TestbedError(f"the relay gave no answer: {why}") from None
+
+
 class Control:
     """A connection to a running relay, while the block lasts; one program at a time has one."""
 
@@ -243,12 +299,7 @@ class Control:
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
 
     def __enter__(self) -> Self:
-        self._socket.settimeout(_ANSWER_LIMIT_S)
-        try:
-            self._socket.connect(self._path)
-        except OSError as error:
-            self._socket.close()
-            raise TestbedError(f"the relay does not listen: {error}") from None
+        connect(self._socket, self._path)
         return self
 
     def __exit__(
@@ -272,21 +323,11 @@ class Control:
         return self._ask({"end": {}}, _EndedTrial).segments
 
     def _ask(self, request: dict[str, object], kind: type[T]) -> T:
-        line = b""
         try:
             self._socket.sendall(msgspec.json.encode(request) + b"\n")
-            while not line.endswith(b"\n") and (piece := self._socket.recv(1 << 16)):
-                line += piece
         except OSError as error:
             raise TestbedError(f"the relay did not answer: {error}") from None
-        try:
-            refused = msgspec.json.decode(line, type=_Refusal).error
-            if refused is not None:
-                raise TestbedError(f"the relay refused a request: {refused}")
-            return msgspec.json.decode(line, type=kind)
-        except ValueError:
-            why = f"it answered {line[:200]!r}" if line else "it has ended"
-            raise TestbedError(f"the relay gave no answer: {why}") from None
+        return answer(self._socket, kind)
 
 
 @dataclass(slots=True)

@@ -1,13 +1,13 @@
-//! Captures as pcapng: one section, one interface with times in nanoseconds, packets with their
-//! direction, and what was lost, at the end.
+//! Captures as pcapng: one section, interfaces with times in nanoseconds, packets with their
+//! direction, errors of the link and a comment, and what each interface lost, at the end.
 //!
 //! ```text
-//! section · interface · { packet }* · statistics        each: type, length · body · length
+//! section · interface+ · { packet }* · statistics+      each: type, length · body · length
 //! ```
 //!
 //! Source: draft-ietf-opsawg-pcapng-03, sections 4.1 to 4.3 and 4.6.
 
-use crate::file::{Link, MOST_CAPTURED};
+use crate::file::{Errors, Link, MOST_CAPTURED};
 use std::io::{Error, ErrorKind, Result, Write};
 
 const SECTION: u32 = 0x0A0D_0D0A;
@@ -21,7 +21,7 @@ const PLACES: u8 = 9;
 /// packet, flags, end of options.
 const AROUND_OCTETS: u32 = 44;
 
-/// Octets that [`Blocks::finish`] adds.
+/// Octets that [`Blocks::finish`] adds for each interface.
 pub const END_OCTETS: u64 = 88;
 
 /// Direction of a packet.
@@ -36,6 +36,8 @@ pub enum Direction {
 /// A packet to be written.
 #[derive(Clone, Copy, Debug)]
 pub struct Seen<'a> {
+    /// At which interface, by its number from 0.
+    pub interface: u32,
     /// When, in nanoseconds since 1970.
     pub time_ns: u64,
     /// Octets that it had.
@@ -44,6 +46,10 @@ pub struct Seen<'a> {
     pub direction: Direction,
     /// What was kept of it, in pieces that follow each other.
     pub pieces: [&'a [u8]; 3],
+    /// What was wrong with it on the link.
+    pub errors: Errors,
+    /// A comment; none if empty.
+    pub comment: &'a str,
 }
 
 /// Statistics of an interface at the end of a capture.
@@ -61,10 +67,11 @@ pub struct Statistics {
     pub delivered: u64,
 }
 
-/// A capture that is being written, of one interface.
+/// A capture that is being written.
 #[derive(Debug)]
 pub struct Blocks<W> {
     to: W,
+    interfaces: u32,
     snap: u32,
     octets: u64,
     body: Vec<u8>,
@@ -98,26 +105,29 @@ fn option(body: &mut Vec<u8>, code: u16, value: &[u8]) -> Result<()> {
 }
 
 impl<W: Write> Blocks<W> {
-    /// Begin a capture on the interface `name`, whose packets begin as `link` says, and of which at
-    /// most `snap` octets are kept.
+    /// Begin a capture on the interfaces of some names, whose packets begin as `link` says, and of
+    /// which at most `snap` octets are kept.
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn new(to: W, name: &str, link: Link, snap: u32) -> Result<Self> {
-        let mut new =
-            Self { to, snap: snap.min(MOST_CAPTURED), octets: 0, body: Vec::with_capacity(256) };
+    pub fn new(to: W, names: &[&str], link: Link, snap: u32) -> Result<Self> {
+        let (snap, body) = (snap.min(MOST_CAPTURED), Vec::with_capacity(256));
+        let mut new = Self { to, interfaces: 0, snap, octets: 0, body };
         word(&mut new.body, BYTE_ORDER);
         half(&mut new.body, 1);
         half(&mut new.body, 0);
         new.body.extend([0xff; 8]); // a section of unknown length
         new.block(SECTION)?;
-        half(&mut new.body, link.number());
-        half(&mut new.body, 0);
-        word(&mut new.body, new.snap);
-        option(&mut new.body, 2, name.as_bytes())?;
-        option(&mut new.body, 9, &[PLACES])?;
-        option(&mut new.body, 0, b"")?;
-        new.block(INTERFACE)?;
+        for name in names {
+            half(&mut new.body, link.number());
+            half(&mut new.body, 0);
+            word(&mut new.body, new.snap);
+            option(&mut new.body, 2, name.as_bytes())?;
+            option(&mut new.body, 9, &[PLACES])?;
+            option(&mut new.body, 0, b"")?;
+            new.block(INTERFACE)?;
+            new.interfaces += 1;
+        }
         Ok(new)
     }
 
@@ -127,11 +137,26 @@ impl<W: Write> Blocks<W> {
         self.octets
     }
 
-    /// Octets that a packet will take, of which `kept` octets are there.
+    /// Octets that a packet will take, of which `kept` octets are there, with its comment.
     #[must_use]
-    pub fn octets_of(&self, kept: usize) -> u64 {
+    pub fn octets_of(&self, kept: usize, comment: &str) -> u64 {
         let kept = u32::try_from(kept).unwrap_or(u32::MAX).min(self.snap);
-        u64::from(kept.next_multiple_of(4) + AROUND_OCTETS)
+        let comment = if comment.is_empty() { 0 } else { 4 + comment.len().next_multiple_of(4) };
+        u64::from(kept.next_multiple_of(4) + AROUND_OCTETS) + comment as u64
+    }
+
+    /// Octets that [`Blocks::finish`] will add.
+    #[must_use]
+    pub fn end_octets(&self) -> u64 {
+        END_OCTETS * u64::from(self.interfaces)
+    }
+
+    /// Hand over what has been written so far.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn flush(&mut self) -> Result<()> {
+        self.to.flush()
     }
 
     /// Add a packet.
@@ -141,7 +166,7 @@ impl<W: Write> Blocks<W> {
     pub fn packet(&mut self, seen: &Seen<'_>) -> Result<()> {
         let there: usize = seen.pieces.iter().map(|piece| piece.len()).sum();
         let kept = u32::try_from(there).unwrap_or(u32::MAX).min(self.snap);
-        word(&mut self.body, 0);
+        word(&mut self.body, seen.interface);
         time(&mut self.body, seen.time_ns);
         word(&mut self.body, kept);
         word(&mut self.body, seen.original);
@@ -151,34 +176,41 @@ impl<W: Write> Blocks<W> {
             self.body.extend(&piece[..piece.len().min(room)]);
         }
         self.body.resize(self.body.len().next_multiple_of(4), 0);
-        let flags: u32 = match seen.direction {
+        let direction: u32 = match seen.direction {
             Direction::In => 1,
             Direction::Out => 2,
         };
-        option(&mut self.body, 2, &flags.to_ne_bytes())?;
+        if !seen.comment.is_empty() {
+            option(&mut self.body, 1, seen.comment.as_bytes())?;
+        }
+        option(&mut self.body, 2, &(direction | seen.errors.flags()).to_ne_bytes())?;
         option(&mut self.body, 0, b"")?;
         self.block(ENHANCED_PACKET)
     }
 
-    /// Say what was lost, write what is buffered, and give back what it was written to.
+    /// Say what each interface lost, write what is buffered, and give back what it was written to.
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn finish(mut self, statistics: &Statistics) -> Result<(W, u64)> {
-        word(&mut self.body, 0);
-        time(&mut self.body, statistics.ended_ns);
-        for (code, at_ns) in [(2, statistics.begun_ns), (3, statistics.ended_ns)] {
-            half(&mut self.body, code);
-            half(&mut self.body, 8);
-            time(&mut self.body, at_ns);
+    ///
+    /// # Panics
+    /// If there are not as many statistics as interfaces.
+    pub fn finish(mut self, statistics: &[Statistics]) -> Result<(W, u64)> {
+        assert_eq!(statistics.len(), self.interfaces as usize, "statistics of each interface");
+        for (number, of) in (0..).zip(statistics) {
+            word(&mut self.body, number);
+            time(&mut self.body, of.ended_ns);
+            for (code, at_ns) in [(2, of.begun_ns), (3, of.ended_ns)] {
+                half(&mut self.body, code);
+                half(&mut self.body, 8);
+                time(&mut self.body, at_ns);
+            }
+            for (code, count) in [(6, of.accepted), (7, of.dropped), (8, of.delivered)] {
+                option(&mut self.body, code, &count.to_ne_bytes())?;
+            }
+            option(&mut self.body, 0, b"")?;
+            self.block(STATISTICS)?;
         }
-        for (code, count) in
-            [(6, statistics.accepted), (7, statistics.dropped), (8, statistics.delivered)]
-        {
-            option(&mut self.body, code, &count.to_ne_bytes())?;
-        }
-        option(&mut self.body, 0, b"")?;
-        self.block(STATISTICS)?;
         self.to.flush()?;
         Ok((self.to, self.octets))
     }

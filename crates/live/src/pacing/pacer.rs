@@ -67,6 +67,13 @@ impl Pacer {
         }
     }
 
+    /// For one of many that share few processors with real-time priority: wakes earlier, for a
+    /// processor that has slept wakes up late, and never spins longer than that.
+    #[must_use]
+    pub fn sharing() -> Self {
+        Self { margin_ns: 90_000, ..Self::default() }
+    }
+
     /// What to do at `now_ns` before `due_ns`.
     #[inline]
     #[must_use]

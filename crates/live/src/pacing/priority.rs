@@ -63,6 +63,14 @@ impl Drop for PriorityGuard {
     }
 }
 
+/// Let the calling thread have ordinary priority, whatever the one that made it has.
+///
+/// # Panics
+/// Never: lowering one's own priority is always allowed.
+pub fn become_ordinary() {
+    set_scheduler(libc::SCHED_OTHER, 0).expect("lowering one's own priority is always allowed");
+}
+
 /// Do something at ordinary priority, then go on at the priority of before.
 ///
 /// # Panics

@@ -74,12 +74,17 @@ pub struct CreditCounts {
 }
 
 /// A port that has at most a window of frames between its call and the end of their transmission.
-pub struct CreditedPort<'a, P, N, T> {
+///
+/// `F` gives the frames of a payload: a datagram may need several.
+pub struct CreditedPort<'a, P, N, T, F> {
     port: &'a mut P,
     notes: N,
     time: &'a T,
+    frames_of: F,
     window: u64,
     sent: u64,
+    /// Frames of each payload of a batch.
+    batch: Vec<u64>,
     last: Option<CreditNote>,
     /// Frames of the host in its card that are not of this sender, as far as they are known.
     others: u64,
@@ -87,13 +92,23 @@ pub struct CreditedPort<'a, P, N, T> {
     pub counts: CreditCounts,
 }
 
-impl<'a, P: Port, N: Notes, T: Timeline> CreditedPort<'a, P, N, T> {
-    /// A port that has at most `window` frames ahead.
+impl<'a, P: Port, N: Notes, T: Timeline, F: Fn(usize) -> u64> CreditedPort<'a, P, N, T, F> {
+    /// A port that has at most `window` frames ahead, or those of one payload.
     #[must_use]
-    pub fn new(port: &'a mut P, notes: N, window: u32, time: &'a T) -> Self {
-        let counts = CreditCounts::default();
-        let window = u64::from(window);
-        Self { port, notes, time, window, sent: 0, last: None, others: 0, counts }
+    pub fn new(port: &'a mut P, notes: N, frames_of: F, window: u32, time: &'a T) -> Self {
+        let window = u64::from(window).max(frames_of(port.longest_payload()));
+        Self {
+            batch: vec![0; port.batch()],
+            port,
+            notes,
+            time,
+            frames_of,
+            window,
+            sent: 0,
+            last: None,
+            others: 0,
+            counts: CreditCounts::default(),
+        }
     }
 
     /// Frames that have not left the card, at most.
@@ -123,24 +138,27 @@ impl<'a, P: Port, N: Notes, T: Timeline> CreditedPort<'a, P, N, T> {
         self.last = Some(note);
     }
 
-    /// Read the notes that have come, and wait for one while there is no room.
+    /// Read the notes that have come, and wait for one while there is no room. For how many
+    /// payloads there is.
     fn room(&mut self) -> Result<u64, Error> {
         while let Some(note) = self.notes.next(0)? {
             self.learn(note);
         }
-        if self.ahead() >= self.window() {
+        let each = (self.frames_of)(self.port.longest_payload());
+        if self.ahead() + each > self.window() {
             let from_ns = self.time.now_ns();
             self.counts.waits += 1;
             if let Some(note) = self.notes.next(WAIT_MS)? {
                 self.learn(note);
             }
             self.counts.waited_ns += self.time.now_ns() - from_ns;
+            return Ok(0); // so that its caller knows that it had to wait
         }
-        Ok(self.window().saturating_sub(self.ahead()))
+        Ok(self.window().saturating_sub(self.ahead()) / each)
     }
 }
 
-impl<P: Port, N: Notes, T: Timeline> Port for CreditedPort<'_, P, N, T> {
+impl<P: Port, N: Notes, T: Timeline, O: Fn(usize) -> u64> Port for CreditedPort<'_, P, N, T, O> {
     fn carrier(&self) -> Carrier {
         self.port.carrier()
     }
@@ -160,14 +178,20 @@ impl<P: Port, N: Notes, T: Timeline> Port for CreditedPort<'_, P, N, T> {
     fn send<F: FnMut(usize, &mut [u8]) -> usize>(
         &mut self,
         count: usize,
-        fill: F,
+        mut fill: F,
     ) -> Result<usize, Error> {
-        let room = usize::try_from(self.room()?).unwrap_or(usize::MAX).min(count);
+        let room = usize::try_from(self.room()?).unwrap_or(usize::MAX);
+        let room = room.min(count).min(self.batch.len());
         if room == 0 {
             return Ok(0);
         }
-        let taken = self.port.send(room, fill)?;
-        self.sent += taken as u64;
+        let (frames_of, batch) = (&self.frames_of, &mut self.batch);
+        let taken = self.port.send(room, |index, octets| {
+            let payload_octets = fill(index, octets);
+            batch[index] = frames_of(payload_octets);
+            payload_octets
+        })?;
+        self.sent += batch[..taken].iter().sum::<u64>();
         Ok(taken)
     }
 
@@ -209,10 +233,15 @@ mod tests {
         CreditNote { began_ns, arrived, finished }
     }
 
-    /// Frames taken of ten offered, after each of some batches of notes.
+    /// Payloads taken of ten offered, after each of some batches of notes.
     fn taken(window: u32, batches: &[&[CreditNote]]) -> Vec<usize> {
+        taken_of(1, window, batches)
+    }
+
+    /// The same of payloads of several frames.
+    fn taken_of(frames: u64, window: u32, batches: &[&[CreditNote]]) -> Vec<usize> {
         let (mut one, _other) = memory::connected(|_| memory::Verdict::Pass, 1000);
-        let mut port = CreditedPort::new(&mut one, VecDeque::new(), window, &HostTime);
+        let mut port = CreditedPort::new(&mut one, VecDeque::new(), |_| frames, window, &HostTime);
         let mut send = |notes: &[CreditNote]| {
             port.notes.extend(notes);
             port.send(10, |_, octets| octets.len().min(46)).expect("a port")
@@ -223,6 +252,12 @@ mod tests {
     #[test]
     fn a_sender_has_no_more_than_its_window_ahead() {
         assert_eq!(taken(4, &[&[], &[], &[note(1, 4, 3)], &[]]), [4, 0, 3, 0]);
+    }
+
+    #[test]
+    fn a_payload_of_several_frames_takes_as_much_of_the_window() {
+        assert_eq!(taken_of(4, 10, &[&[], &[note(1, 8, 1)], &[note(1, 8, 2)]]), [2, 0, 1]);
+        assert_eq!(taken_of(4, 1, &[&[], &[note(1, 4, 4)]]), [1, 1]);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use ethermeter_ethernet::Octets;
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;
 use ethermeter_traffic::packets::HostSamples;
-use ethermeter_traffic::{Distribution, Offer, Source, SourceSpec, Window};
+use ethermeter_traffic::{Distribution, Offer, Purpose, Source, SourceSpec, Stream, Window};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -31,6 +31,8 @@ pub struct SendPlan<'a> {
     pub begin_ns: u64,
     /// For how long it offers frames.
     pub duration_ns: u64,
+    /// Its source begins at a draw below this after the beginning.
+    pub spread_ps: u64,
     /// Most frames it sends.
     pub most_frames: u64,
     /// How it waits.
@@ -112,7 +114,8 @@ pub fn send<P: Port, T: Timeline>(
 ) -> Result<SenderCounts, Error> {
     check_lengths(port, &plan.source.frames)?;
     let stop_ps = plan.duration_ns.saturating_mul(PS_PER_NS);
-    let window = Window { begin_ps: 0, stop_ps, measure_from_ps: 0, measure_to_ps: stop_ps };
+    let begin_ps = Stream::new(plan.seed, plan.station, Purpose::Begin).below(plan.spread_ps);
+    let window = Window { begin_ps, stop_ps, measure_from_ps: 0, measure_to_ps: stop_ps };
     let mut source = Source::new(plan.source, plan.seed, plan.station, window);
     let is_shaped = plan.source.shaping.is_some();
     let is_scheduled = is_shaped || !matches!(plan.source.arrivals, Arrivals::Saturated {});
@@ -121,7 +124,7 @@ pub fn send<P: Port, T: Timeline>(
     let trial = is_scheduled.then(|| pacing.try_out(plan.begin_ns, stop)).flatten();
     let sent = SenderCounts { trial, ..SenderCounts::default() };
     let mut achieved = Achieved::default();
-    let mut sender = Sender { port, time, own_clock, plan, stop, sent };
+    let mut sender = Sender { port, time, own_clock, plan, stop, sent, taken_ns: 0 };
     let mut batch = Vec::with_capacity(sender.port.batch());
     while let Some(offer) = next {
         let due_ns = plan.begin_ns + offer.ready_ps.div_ceil(PS_PER_NS);
@@ -142,9 +145,10 @@ pub fn send<P: Port, T: Timeline>(
         }
         if is_scheduled {
             for offer in &batch {
-                // A message waits for its shaper, not for its sender.
+                // A message waits for its shaper and for its port, not for its sender.
                 let expected_ps = if is_shaped { offer.ready_ps } else { offer.arrived_ps };
-                achieved.record(plan.begin_ns + expected_ps / PS_PER_NS, now_ns);
+                let offered_ns = plan.begin_ns + expected_ps / PS_PER_NS;
+                achieved.record(offered_ns.max(sender.taken_ns).min(now_ns), now_ns);
             }
         }
         if !sender.hand_over(&batch)? {
@@ -178,6 +182,8 @@ struct Sender<'a, P, T> {
     plan: &'a SendPlan<'a>,
     stop: &'a AtomicBool,
     sent: SenderCounts,
+    /// When the port last took something that it had refused.
+    taken_ns: u64,
 }
 
 impl<P: Port, T: Timeline> Sender<'_, P, T> {
@@ -187,7 +193,7 @@ impl<P: Port, T: Timeline> Sender<'_, P, T> {
         let overhead = self.port.carrier().overhead().0;
         #[allow(clippy::cast_possible_truncation)] // lengths were checked against the port's
         let payload_octets = |offer: &Offer| (offer.bits / 8 - overhead) as usize;
-        let mut done = 0;
+        let (mut done, mut is_refused) = (0, false);
         while done < batch.len() {
             let left = &batch[done..];
             let now_ns = self.time.now_ns();
@@ -210,8 +216,12 @@ impl<P: Port, T: Timeline> Sender<'_, P, T> {
                     self.sent.unsent += left.len() as u64;
                     return Ok(false);
                 }
+                is_refused = true;
                 self.time.sleep_until(now_ns + AFTER_REFUSAL_NS);
                 continue;
+            }
+            if is_refused {
+                self.taken_ns = self.time.now_ns();
             }
             let since_ns = now_ns.saturating_sub(self.plan.begin_ns);
             self.sent.first_ns.get_or_insert(since_ns);

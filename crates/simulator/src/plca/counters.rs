@@ -255,6 +255,18 @@ impl BusCounters {
         self.nodes.beacons_lost[station] += u64::from(self.counts(now));
     }
 
+    /// Cycles that were counted so far.
+    #[must_use]
+    pub fn cycles(&self) -> u64 {
+        self.cycle.count()
+    }
+
+    /// Own opportunities of a node so far: used, yielded, missed.
+    #[must_use]
+    pub fn opportunities_of(&self, station: usize) -> [u64; 3] {
+        [&self.nodes.used, &self.nodes.yielded, &self.nodes.missed].map(|counts| counts[station])
+    }
+
     /// The status of a node, now.
     pub fn set_status(&mut self, station: usize, is_ok: bool, now: i64) {
         if is_ok == self.ok_since[station].is_some() {

@@ -44,7 +44,7 @@ impl<H: Hosts> Machine<'_, H> {
 
     /// Sum up what has ended and been heard by all nodes at `now`, as far as nothing that began
     /// earlier is still under way.
-    fn sum_up_until(&mut self, now: i64) {
+    pub fn sum_up_until(&mut self, now: i64) {
         let is_sending = |node: &&Node| node.symbol != Symbol::Silence;
         let under_way = self.nodes.iter().filter(is_sending).map(|node| node.since).min();
         let bus = self.plca;

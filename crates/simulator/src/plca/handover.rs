@@ -113,7 +113,9 @@ fn coming(machine: &Machine<'_, SegmentHosts<'_>>) -> Option<(Vec<Coming>, i64)>
                     coming[station as usize].mac = at;
                 }
             }
-            Event::Hear { .. } | Event::DelimiterOver { .. } => return None,
+            Event::FirstBit { .. } | Event::Hear { .. } | Event::DelimiterOver { .. } => {
+                return None
+            }
         }
     }
     Some((coming, switched))

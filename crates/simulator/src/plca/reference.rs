@@ -217,6 +217,18 @@ impl<'w, H: Hosts> Machine<'w, H> {
         machine
     }
 
+    /// Cycles of the measured window so far: from a beacon to the next one.
+    pub fn cycles(&self) -> u64 {
+        self.counters.cycles()
+    }
+
+    /// Whether the PLCA status of a node is OK, and its own opportunities in the measured window so
+    /// far: used, yielded, missed.
+    pub fn turns_of(&self, station: u32) -> (bool, [u64; 3]) {
+        let is_ok = self.nodes[station as usize].sublayer.is_ok();
+        (is_ok, self.counters.opportunities_of(station as usize))
+    }
+
     /// When its next event is.
     pub fn next_at(&self) -> Option<i64> {
         self.queue.peek().map(|Reverse(entry)| entry.at)
@@ -264,6 +276,10 @@ impl<'w, H: Hosts> Machine<'w, H> {
                 self.follow(now, station, next);
                 self.settle(now, station);
             }
+            Event::FirstBit { station } => {
+                self.send(now, station);
+                self.settle(now, station);
+            }
             Event::TimerOver { station, timer, number } => {
                 if self.nodes[station as usize].sublayer.end_timer(timer, number) {
                     self.settle(now, station);
@@ -295,18 +311,23 @@ impl<'w, H: Hosts> Machine<'w, H> {
             Next::Timer { number, after } => {
                 self.schedule(now + after, Event::GapOver { station, number });
             }
-            Next::Start => self.start(now, station),
+            Next::Start => {
+                self.nodes[station as usize].mac.start();
+                if self.medium.turnaround == 0 {
+                    return self.send(now, station);
+                }
+                self.schedule(now + self.medium.turnaround, Event::FirstBit { station });
+            }
         }
     }
 
-    /// The MAC starts its frame.
-    fn start(&mut self, now: i64, station: u32) {
+    /// The first bit of the MAC's frame leaves.
+    fn send(&mut self, now: i64, station: u32) {
         if now >= self.end {
             return; // the test is over; the frame stays where it is
         }
         let end = now + self.hosts.packet_time(station, now);
         let node = &mut self.nodes[station as usize];
-        node.mac.start();
         let _ = node.mac.send(0); // the sublayer tells of collisions
         node.first_attempt.get_or_insert(now);
         node.attempts += 1;

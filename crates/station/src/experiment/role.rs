@@ -46,8 +46,12 @@ pub enum Task {
         station: u32,
         /// Whether to ask for real-time priority.
         real_time: bool,
+        /// Whether many such senders share few processors, so that none spins for long.
+        shares_processors: bool,
         /// Most frames ahead of an emulated medium, which gives credit.
         credit: Option<NonZeroU32>,
+        /// Its source begins at a draw below this after the transmission.
+        spread_ps: u64,
     },
     /// Count what arrives.
     Sink {
@@ -396,8 +400,20 @@ impl RolePlan {
         };
         let has_real_time = |is_wanted: bool| is_wanted.then(|| guard.priority() == Priority::Fifo);
         match &self.task {
-            Task::Send { source, seed, station, real_time, credit } => {
-                let pacer = if *real_time { Pacer::punctual() } else { Pacer::default() };
+            Task::Send {
+                source,
+                seed,
+                station,
+                real_time,
+                shares_processors,
+                credit,
+                spread_ps,
+            } => {
+                let pacer = match (shares_processors, real_time) {
+                    (true, _) => Pacer::sharing(),
+                    (false, true) => Pacer::punctual(),
+                    (false, false) => Pacer::default(),
+                };
                 if let Some(voice) = source.voice() {
                     let plan = TalkPlan {
                         experiment: schedule.mark(),
@@ -422,6 +438,7 @@ impl RolePlan {
                     station: *station,
                     begin_ns: transmit_ns,
                     duration_ns: phases.transmit_ns,
+                    spread_ps: *spread_ps,
                     most_frames: u64::MAX,
                     pacer,
                 };
@@ -431,7 +448,9 @@ impl RolePlan {
                         let interface = self.endpoint.interface.as_ref();
                         let name = interface.map_or("", |interface| interface.name.as_str());
                         let notes = InterfaceNotes::on(name)?;
-                        let mut port = CreditedPort::new(port, notes, window.get(), time);
+                        let frames_of = port.frames_of();
+                        let mut port =
+                            CreditedPort::new(port, notes, frames_of, window.get(), time);
                         let counts = send(&mut port, time, own_clock, &plan, stop)?;
                         SenderCounts { credit: Some(port.counts), ..counts }
                     }

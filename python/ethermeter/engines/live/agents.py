@@ -15,8 +15,9 @@ from pathlib import Path
 from msgspec import structs
 
 from ethermeter.engines.live.laboratory import Credentials, Laboratory, Station
-from ethermeter.engines.live.recording import Tap
-from ethermeter.engines.live.segments import host_names, segment_trial
+from ethermeter.engines.live.media import flow_faults, media_faults, segments_of
+from ethermeter.engines.live.recording import MEDIUM, MediumTap, Tap
+from ethermeter.engines.live.segments import segment_hosts, segment_trial
 from ethermeter.faults import Fault, InputError
 from ethermeter.nodes import Settings, hosts_in, is_segment, kind_of
 from ethermeter.scenario import Class, Host, SaturatedArrivals, Scenario, Switch
@@ -29,6 +30,7 @@ from ethermeter.testbed import (
     TestbedError,
     Wire,
     WireKind,
+    keep_network,
     make_network,
 )
 from ethermeter.testbed.record import NAMESPACES
@@ -125,7 +127,7 @@ class Bench:
 
     laboratory: Laboratory
     agents: list[Agent] = field(default_factory=list)
-    taps: dict[str, Tap] = field(default_factory=dict)
+    taps: Mapping[str, Tap | MediumTap] = field(default_factory=dict)
     """Interface at which the frames of each host are recorded."""
 
     def revive(self) -> None:
@@ -144,6 +146,9 @@ def check(trial: Trial, kind: str, wires: WireKind) -> None:
     """
     if kind == "testbed" and not is_segment(trial.scenario):
         _planned(trial.scenario, wires)
+        faults = flow_faults(trial.scenario, trial.settings().ports)
+        if faults:
+            raise InputError(faults)
     if kind == "loopback":
         allowed = "expected udp or tcp on loopback; others with --testbed or --hosts"
         faults = [
@@ -209,24 +214,46 @@ def testbed(
     TestbedError
         If it cannot be made: without root, for instance.
     """
-    hosts, switches, links = (
-        _plain(scenario, hosts_at_least) if plain else _planned(scenario, wires)
-    )
+    if plain:
+        network = make_network(*_plain(scenario, hosts_at_least), mtu=mtu, sack=sack)
+    else:
+        network = make_network(
+            *_planned(scenario, wires),
+            segments=segments_of(scenario, has_shapers=False),
+            mtu=mtu,
+            ages_s=_ages_s(scenario),
+            known=_known(scenario),
+            sack=sack,
+        )
     with (
-        make_network(
-            hosts, switches, links, mtu=mtu, ages_s={} if plain else _ages_s(scenario), sack=sack
-        ) as bed,
+        network as bed,
         _in_hosts(bed, ip=ip, has_wires=not plain) as bench,
     ):
         yield bench
+
+
+def keep(trial: Trial, *, mtu: int) -> NetworkBed:
+    """Build the network of a trial with shaped wires, for programs, until `remove_kept`.
+
+    Raises InputError if there is something in it that cannot be built.
+    """
+    scenario = trial.scenario
+    return keep_network(
+        *_planned(scenario, "shaped"),
+        segments=segments_of(scenario, has_shapers=True),
+        layout="network",
+        mtu=mtu,
+        ages_s=_ages_s(scenario),
+        known=_known(scenario),
+    )
 
 
 @contextlib.contextmanager
 def segment(trials: Sequence[Trial], *, mtu: int, ip: int) -> Iterator[Bench]:
     """Build hosts on an emulated segment, enough for each of some trials, as `testbed` does."""
     largest = max(trials, key=lambda trial: station_count(trial.scenario))
-    hosts = host_names(station_count(largest.scenario))
-    of = Segment(tuple(hosts), segment_trial(largest))
+    hosts = segment_hosts(trials)
+    of = Segment(tuple(hosts), segment_trial(largest, hosts))
     with (
         make_network(hosts, [], [], segments=[of], mtu=mtu) as bed,
         _in_hosts(bed, ip=ip, has_wires=True) as bench,
@@ -256,10 +283,12 @@ def _in_hosts(bed: NetworkBed, *, ip: int, has_wires: bool) -> Iterator[Bench]:
             has_wires=has_wires,
             bed=bed,
         )
-        taps = {
+        taps: dict[str, Tap | MediumTap] = {
             name: Tap(host.interface, NAMESPACES / host.namespace)
             for name, host in bed.hosts.items()
         }
+        if bed.relay is not None and bed.segments:
+            taps[MEDIUM] = MediumTap(bed.relay.control, bed.segments[0].stations)
         yield Bench(laboratory, agents, taps)
 
 
@@ -272,18 +301,17 @@ def _plain(scenario: Scenario, hosts_at_least: int) -> tuple[list[str], list[str
 
 def _planned(scenario: Scenario, wires: WireKind) -> tuple[list[str], list[str], list[Link]]:
     kinds = {node.name: kind_of(node) for node in scenario.nodes}
-    allowed = "expected hosts and switches only; other nodes cannot be built of namespaces"
+    allowed = "expected hosts, switches and hubs; others cannot be built of namespaces"
     faults = [
         Fault("testbed", name, kind, allowed)
         for name, (kind, _) in kinds.items()
-        if kind not in ("host", "switch")
+        if kind not in ("host", "switch", "hub")
     ]
     links = []
-    allowed = "expected full duplex; others cannot be built of namespaces"
     for link in scenario.links:
-        ends = link.ends[0].node, link.ends[1].node
         if link.half_duplex:
-            faults.append(Fault("testbed", " - ".join(ends), "half duplex", allowed))
+            continue  # of a shared medium
+        ends = link.ends[0].node, link.ends[1].node
         rate_bps = round(_PS_OCTETS / link.ps_per_octet)
         delay_ns = round(link.delay_ps / 1000) if wires == "relay" else 0
         usual = Wire(rate_bps, kind=wires, delay_ns=delay_ns)
@@ -292,6 +320,7 @@ def _planned(scenario: Scenario, wires: WireKind) -> tuple[list[str], list[str],
         links.append(
             Link(ends, (wire, other_wire), (frames, other_frames), (classes, other_classes))
         )
+    faults += media_faults(scenario)
     if wires == "shaped":
         allowed = "expected none with shaped wires, whose queues have no classes: --wires relay"
         faults += [
@@ -325,10 +354,7 @@ def _classes(settings: Settings) -> tuple[Class, ...]:
 
 
 def _ages_s(scenario: Scenario) -> dict[str, float]:
-    """Return the ageing times of switches that the experiment gives.
-
-    Bridges always learn, also where the experiment has switches that know all addresses.
-    """
+    """Return the ageing times of switches that the experiment gives."""
     return {
         node.name: of.learns.age_ps / 1e12
         for node in scenario.nodes
@@ -336,6 +362,15 @@ def _ages_s(scenario: Scenario) -> dict[str, float]:
         and not isinstance(of := node.kind.switch.learning, str)
         and of.learns is not None
     }
+
+
+def _known(scenario: Scenario) -> list[str]:
+    """Return the switches that know all addresses from the start."""
+    return [
+        node.name
+        for node in scenario.nodes
+        if node.kind.switch is not None and node.kind.switch.learning == "known"
+    ]
 
 
 def _end(node: tuple[str, Settings], usual: Wire) -> tuple[Wire, int | None]:

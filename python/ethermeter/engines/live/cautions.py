@@ -131,7 +131,9 @@ def live_cautions(
         is_lost = any(_is_lost_at_a_host(one.losses) for one in receivers_of(flow, found))
         octets = 0.0 if counts.transfer is None else counts.transfer.octets[at]
         has_sent = counts.offered[at] > 0 or octets > 0
-        if counts.dropped[at] > 0 or is_lost or (is_saturated(flow) and has_sent and not has_wires):
+        is_held_back = isinstance(sending, Sender) and sending.is_held_back
+        is_unsent = counts.dropped[at] > 0 and not is_held_back
+        if is_unsent or is_lost or (is_saturated(flow) and has_sent and not has_wires):
             always[at] |= limited
         if isinstance(sending, Requester) and wanted is not None:
             is_few = counts.completed[at] < (wanted[at] or 0)
@@ -141,6 +143,7 @@ def live_cautions(
             counted[at] = late if pacing.worst_ns > OF_WINDOW * window_ns else 0
     if has_steal(result):
         always |= caution_mask([Caution.CPU_STEAL])
+    always |= caution_mask(_medium_cautions(result))
     masks = []
     for metrics in tables:
         by_clocks, exchanged, by_spacing = (
@@ -155,17 +158,7 @@ def live_cautions(
 
 def segment_cautions(trial: Trial, result: Result) -> np.uint64:
     """Return the cautions of all values of a measured segment."""
-    found: set[Caution] = set()
-    segment = result.segment
-    if segment is not None:
-        arrived = sum(station.arrived for station in segment.stations)
-        starved = sum(station.starved for station in segment.stations)
-        lost = sum(segment.dropped[cause] for cause in ("ring", "refused"))
-        late_ns = max(segment.late_ns.p99 or 0.0, segment.behind_ns.p99 or 0.0)
-        if segment.violations > MOST_VIOLATIONS * arrived or late_ns > MOST_MEDIUM_LATE_NS:
-            found.add(Caution.MEDIUM_LATE)
-        if lost > 0 or starved > MOST_STARVED * arrived + len(segment.stations):
-            found.add(Caution.HOST_LIMITED)
+    found = _medium_cautions(result)
     hosts = of_hosts(trial).scenario
     for name, flow in zip(flow_names(hosts), hosts.flows, strict=True):
         sending, _ = roles_of(flow, result.flows.get(name, FlowResult()))
@@ -174,6 +167,21 @@ def segment_cautions(trial: Trial, result: Result) -> np.uint64:
     if has_steal(result):
         found.add(Caution.CPU_STEAL)
     return caution_mask(found)
+
+
+def _medium_cautions(result: Result) -> set[Caution]:
+    """Return the cautions of all values that emulated media give."""
+    found: set[Caution] = set()
+    for segment in result.emulated:
+        arrived = sum(station.arrived for station in segment.stations)
+        starved = sum(station.starved for station in segment.stations)
+        lost = sum(segment.dropped[cause] for cause in ("ring", "refused"))
+        late_ns = max(segment.late_ns.p99 or 0.0, segment.behind_ns.p99 or 0.0)
+        if segment.violations > MOST_VIOLATIONS * arrived or late_ns > MOST_MEDIUM_LATE_NS:
+            found.add(Caution.MEDIUM_LATE)
+        if lost > 0 or starved > MOST_STARVED * arrived + len(segment.stations):
+            found.add(Caution.HOST_LIMITED)
+    return found
 
 
 def changes_spacing(pacing: Pacing, flow: Flow) -> bool:

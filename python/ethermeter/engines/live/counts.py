@@ -18,7 +18,6 @@ from ethermeter.counts import (
     NO_CLOCK_PAIRS,
     NO_MEDIUM,
     NO_NODES,
-    NO_PORTS,
     NO_STATIONS,
     Buckets,
     Counts,
@@ -36,6 +35,8 @@ from ethermeter.counts import (
 )
 from ethermeter.engines.flow_voice import is_voice
 from ethermeter.engines.live.description import around_octets, flow_names, tag_octets
+from ethermeter.engines.live.offsets import without_offsets
+from ethermeter.engines.live.ports import port_counts
 from ethermeter.framing import AROUND_DATA_OCTETS, frame_octets, lengths_of
 from ethermeter.scenario import Flow
 from ethermeter.store.result import (
@@ -92,7 +93,7 @@ def counts_of(trial: Trial, result: Result) -> Counts:
         medium=NO_MEDIUM,
         stations=NO_STATIONS,
         flows=flows,
-        ports=NO_PORTS,
+        ports=port_counts(scenario, result.media),
         nodes=NO_NODES,
         clock_pairs=NO_CLOCK_PAIRS,
         cautions=(),
@@ -146,6 +147,8 @@ def _flow(trial: Trial, number: int, flow_result: FlowResult, result: Result) ->
         round_trip=_times(()),
         between_arrivals=_times(()),
     )
+    if result.media:
+        flow_result = without_offsets(scenario, flow, flow_result, result)
     agent = result.agents.get(flow.from_)
     address = "0.0.0.0" if agent is None else agent.address
     match roles_of(flow, flow_result):

@@ -11,7 +11,8 @@ from msgspec.structs import astuple, replace
 
 from ethermeter.engines.flow_voice import is_voice
 from ethermeter.engines.live.laboratory import Ceilings, HostAnswer, Laboratory, Station
-from ethermeter.engines.live.segments import credit_frames, of_hosts
+from ethermeter.engines.live.media import windows_of
+from ethermeter.engines.live.segments import Lead, credit_frames, lead_of, of_hosts
 from ethermeter.faults import Fault, InputError
 from ethermeter.framing import (
     AROUND_DATA_OCTETS,
@@ -22,7 +23,7 @@ from ethermeter.framing import (
     lengths_of,
     message_octets,
 )
-from ethermeter.nodes import is_segment
+from ethermeter.nodes import is_segment, over_links
 from ethermeter.scenario import (
     Arrivals,
     ConstantTimes,
@@ -93,10 +94,14 @@ class Stream(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="str
     arrivals: Arrivals
     real_time: bool
     shaping: Shaping | None = None
+    shares_processors: bool = False
+    """Whether many such senders share few processors, so that none spins for long."""
     credit_frames: int | None = None
     """Most frames between the sender's call and the end of their transmission, where the medium
     says when that is.
     """
+    spread_ps: int = 0
+    """Its source begins at a draw below this after the transmission."""
 
 
 class Responses(Struct, frozen=True, omit_defaults=True):
@@ -197,7 +202,9 @@ def describe(trial: Trial, laboratory: Laboratory, answers: Mapping[str, HostAns
     Consent is requested as far as the ceilings in the answers of agents, by host, have room. Raises
     InputError with everything in the trial that cannot be measured, or not here.
     """
-    credit = credit_frames(trial.scenario) if is_segment(trial.scenario) else None
+    on_segment = is_segment(trial.scenario)
+    credit = credit_frames(trial.scenario) if on_segment else windows_of(trial)
+    lead = lead_of(trial.scenario) if on_segment else Lead(0, 0)
     trial = of_hosts(trial)
     scenario = trial.scenario
     faults = [
@@ -211,7 +218,7 @@ def describe(trial: Trial, laboratory: Laboratory, answers: Mapping[str, HostAns
         if name not in laboratory.stations
     ]
     phases = scenario.phases
-    if phases.spread_ps:
+    if phases.spread_ps and not on_segment:
         faults.append(
             Fault(
                 trial.id,
@@ -222,20 +229,22 @@ def describe(trial: Trial, laboratory: Laboratory, answers: Mapping[str, HostAns
         )
     if not faults:
         flows, found = _flows(trial, laboratory, answers)
-        if credit is not None:
-            flows = [_credited(flow, of) for flow, of in zip(flows, credit, strict=False)]
         faults += found
     if faults:
         raise InputError(faults)
-    transmit_ps = phases.stop_ps - phases.begin_ps
-    from_ps, to_ps = (
-        at_ps - phases.begin_ps for at_ps in (phases.measure_from_ps, phases.measure_to_ps)
+    flows = [
+        _on_segment(flow, of, phases.spread_ps) if on_segment else _credited(flow, of)
+        for flow, of in zip(flows, credit, strict=True)
+    ]
+    begin_ps = phases.begin_ps - lead.lead_ps
+    transmit_ps, from_ps, to_ps = (
+        at_ps - begin_ps for at_ps in (phases.stop_ps, phases.measure_from_ps, phases.measure_to_ps)
     )
     test = Test(
         seed=trial.seed,
         agents=[laboratory.stations[name] for name in hosts_of(scenario)],
         phases=Phases(
-            settle_ns=phases.begin_ps // PS_PER_NS,
+            settle_ns=(begin_ps + lead.later_ps) // PS_PER_NS,
             transmit_ns=transmit_ps // PS_PER_NS,
             measure_from_ns=from_ps // PS_PER_NS,
             measure_to_ns=to_ps // PS_PER_NS,
@@ -248,10 +257,23 @@ def describe(trial: Trial, laboratory: Laboratory, answers: Mapping[str, HostAns
 
 
 def _credited(flow: TestFlow, frames: int | None) -> TestFlow:
-    """Return a flow whose sender has at most so many frames ahead."""
+    """Return a flow whose sender has at most so many frames ahead of the media before it."""
     if frames is None or not isinstance(flow.traffic, Stream):
         return flow
     return replace(flow, traffic=replace(flow.traffic, credit_frames=frames))
+
+
+def _on_segment(flow: TestFlow, frames: int | None, spread_ps: int) -> TestFlow:
+    """Return a flow of a host on an emulated segment, as of `_credited`.
+
+    Without credit it sends at times, for which it wakes with real-time priority; the hosts and the
+    medium share the processors of one machine. Its source begins within the spread of the trial, as
+    those of cards do.
+    """
+    if frames is not None or not isinstance(flow.traffic, Stream):
+        return _credited(flow, frames)
+    sends = replace(flow.traffic, real_time=True, shares_processors=True, spread_ps=spread_ps)
+    return replace(flow, traffic=sends)
 
 
 def _flows(
@@ -293,8 +315,8 @@ def _flows(
 
 
 def _around_frames(scenario: Scenario, host: str) -> int:
-    """Return the octets of preamble and gap at the link of a host; 0 on a segment."""
-    links = (link for link in scenario.links if host in [end.node for end in link.ends])
+    """Return the octets of preamble and gap at the link of a host; 0 of stations of a segment."""
+    links = (link for link in over_links(scenario).links if host in [end.node for end in link.ends])
     link = next(links, None)
     return 0 if link is None else link.preamble_octets + link.gap_octets
 

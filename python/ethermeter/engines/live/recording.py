@@ -1,4 +1,7 @@
-"""Recording: frames at the interfaces of hosts on this machine during a trial, as captures."""
+"""Recording: frames of a trial as captures.
+
+They are taken at the interfaces of hosts on this machine, or on the emulated medium of a segment.
+"""
 
 import os
 import secrets
@@ -12,12 +15,15 @@ from msgspec.json import decode, encode, format
 from msgspec.structs import replace
 
 from ethermeter.engines.live.description import hosts_of
+from ethermeter.engines.live.segments import host_names
 from ethermeter.engines.work import TrialError
 from ethermeter.faults import Fault, InputError
-from ethermeter.nodes import hosts_in
+from ethermeter.nodes import hosts_in, is_segment
 from ethermeter.scenario import Scenario
+from ethermeter.stations import station_count
 from ethermeter.store.captures import Accounts, HostAccount, account_of, file_of
 from ethermeter.store.files import TEMPORARY, make_folder, write_whole
+from ethermeter.testbed import CaptureOptions, MediumCapture, TestbedError
 from ethermeter.trial import Trial
 
 if TYPE_CHECKING:
@@ -27,6 +33,8 @@ SNAP_OCTETS = 128
 """Octets of a frame that are kept: all headers, and the mark."""
 MOST_OCTETS = 256_000_000
 """Largest capture."""
+MEDIUM = "segment"
+"""Where a segment is recorded, beside its hosts: on its medium."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +49,66 @@ class Tap:
     namespace: Path | None = None
     only: tuple[str, int] | None = None
 
+    def begin(self, path: Path, of: "Captures") -> "Recorder":
+        """Record into a file from now on; raise `OSError` or `ValueError` if that is refused."""
+        from ethermeter import _core
+
+        return _core.Recorder(
+            path,
+            self.interface,
+            namespace=self.namespace,
+            snap_octets=of.snap_octets,
+            most_octets=of.most_octets,
+            only=self.only,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class MediumTap:
+    """The medium of a segment, which the relay that listens at `control` records."""
+
+    control: Path
+    stations: Sequence[str]
+    interface: str = MEDIUM
+
+    def begin(self, path: Path, of: "Captures") -> "_MediumRecorder":
+        """Record into a file from now on; raise `OSError` or `TestbedError` if it is refused."""
+        options = CaptureOptions(
+            names=tuple(self.stations), snap_octets=of.snap_octets, most_octets=of.most_octets
+        )
+        # Another user may have put a link there.
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
+        file = os.open(path, flags, 0o644)
+        try:
+            return _MediumRecorder(MediumCapture(self.control, file, options))
+        finally:
+            os.close(file)
+
+
+@dataclass(slots=True)
+class _MediumRecorder:
+    """A capture of a medium, with the methods of a recorder of an interface."""
+
+    capture: MediumCapture
+
+    def stop(self) -> None:
+        """Ask it to stop, without waiting for it."""
+        self.capture.stop()
+
+    def finish(self) -> bytes:
+        """Stop, and return the account as JSON."""
+        return encode(self.capture.finish())
+
+    def close(self) -> None:
+        """Let it end, without its account."""
+        self.capture.close()
+
 
 @dataclass(frozen=True, slots=True)
 class Captures:
     """Recordings of a trial at some hosts; at all that send or receive if none are named.
+
+    A segment is recorded on its medium, named `MEDIUM`, if none are named.
 
     `snap_octets` are kept of each frame, 64 to 65536; what exceeds the `most_octets` of a capture
     is counted only.
@@ -58,6 +122,9 @@ class Captures:
         """Refuse hosts that a scenario does not have, with every fault."""
         there = hosts_in(scenario)
         allowed = f"expected hosts of the experiment: {', '.join(there)}"
+        if is_segment(scenario):
+            there = [MEDIUM, *host_names(station_count(scenario))]
+            allowed = f"expected {MEDIUM}, the medium, or hosts: {', '.join(there[1:])}"
         if faults := [
             Fault("command line", "--capture-at", host, allowed)
             for host in self.hosts
@@ -69,11 +136,13 @@ class Captures:
         """Names of the hosts at which a trial is recorded."""
         if self.hosts:
             return list(dict.fromkeys(self.hosts))
+        if is_segment(scenario):
+            return [MEDIUM]
         return hosts_of(scenario)
 
     @contextmanager
     def recording(
-        self, trial: Trial, taps: Mapping[str, Tap], directory: Path
+        self, trial: Trial, taps: Mapping[str, Tap | MediumTap], directory: Path
     ) -> Iterator["Recording"]:
         """Record while the block lasts; captures stay only if they are kept before its end.
 
@@ -108,30 +177,22 @@ class Recording:
     trial: str
     directory: Path
     captures: Captures
-    _under_way: "dict[str, tuple[Tap, Recorder]]" = field(default_factory=dict)
+    _under_way: "dict[str, tuple[Tap | MediumTap, Recorder | _MediumRecorder]]" = field(
+        default_factory=dict
+    )
     _begun: list[str] = field(default_factory=list)
     """Hosts of which there may be a file that is not to stay."""
     _token: str = field(default_factory=lambda: secrets.token_hex(8))
     """What makes its temporary names unpredictable."""
 
-    def begin(self, host: str, tap: Tap) -> None:
-        """Record a host from now on."""
-        from ethermeter import _core
-
+    def begin(self, host: str, tap: Tap | MediumTap) -> None:
+        """Record a host or medium from now on."""
         path = self._temporary(host)
         make_folder(path.parent, within=self.directory)
         self._begun.append(host)
-        of = self.captures
         try:
-            recorder = _core.Recorder(
-                path,
-                tap.interface,
-                namespace=tap.namespace,
-                snap_octets=of.snap_octets,
-                most_octets=of.most_octets,
-                only=tap.only,
-            )
-        except (OSError, ValueError) as error:
+            recorder = tap.begin(path, self.captures)
+        except (OSError, ValueError, TestbedError) as error:
             raise self._failed(host, error) from error
         self._under_way[host] = (tap, recorder)
 
@@ -144,7 +205,7 @@ class Recording:
             try:
                 account = decode(recorder.finish(), type=HostAccount)
                 self._temporary(host).replace(self.directory / file_of(self.trial, host))
-            except OSError as error:
+            except (OSError, TestbedError) as error:
                 raise self._failed(host, error) from error
             accounts[host] = replace(
                 account,
@@ -158,6 +219,9 @@ class Recording:
 
     def discard(self) -> None:
         """End what is still under way, and remove what was not kept."""
+        for _, recorder in self._under_way.values():
+            if isinstance(recorder, _MediumRecorder):
+                recorder.close()  # that of an interface ends when it is let go of
         self._under_way.clear()
         for host in self._begun:
             for path in (self._temporary(host), self.directory / file_of(self.trial, host)):

@@ -3,52 +3,62 @@
 Each station is a host that sends to the next one, the last to the first. The emulated medium counts
 what a simulated one counts; hosts count what arrives. The host times of the experiment are those of
 the emulated cards, for hosts of today are faster: so a sender sends when its source offers a frame,
-and a saturated one keeps some frames ahead of the medium.
+and a saturated one keeps some frames ahead of the medium. So does a host with a coder, whose card
+makes the samples and fills frames of the longest length with them.
 """
 
-import math
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from msgspec import Raw, structs
 from msgspec.json import decode, encode
 
+from ethermeter.engines.live.media import (
+    SLOW_HOST_NS,
+    USUAL_OCTETS,
+    USUAL_QUEUE,
+    frame_ps,
+    shared_media,
+    silent_phases,
+    trials_of,
+    window_frames,
+)
+from ethermeter.engines.offered import packet_ps
 from ethermeter.faults import Fault, InputError
 from ethermeter.nodes import is_segment
 from ethermeter.scenario import (
     CoderArrivals,
     ConstantTimes,
     FixedLengths,
+    Flow,
     Host,
     Kind,
     Node,
     PoissonArrivals,
+    SamplesLengths,
     SaturatedArrivals,
     Scenario,
 )
 from ethermeter.stations import (
-    constants_of,
     groups_of,
     lengths_of,
     medium_of,
     station_count,
-    tag_of,
 )
 from ethermeter.testbed import Control, NetworkBed, Segment, SegmentTrial, Wire
-from ethermeter.testbed.network import OFFSET_NS
+from ethermeter.testbed.counters import Hop
+from ethermeter.testbed.relay import SegmentCounts
 from ethermeter.trial import RAW_FRAMES, Live, Trial, core_trial
 
 LISTENER = "listener"
 """Host that receives the frames of a station that is alone."""
-SLOW_HOST_NS = 10_000_000
-"""Time within which a host sends again after it was told that its frames have left."""
-USUAL_QUEUE = 64
-"""Frames that a card has room for whose queue the file does not limit."""
+SLOW_TALKER_NS = 100_000_000
+"""Time within which a host with a coder, whose packets are few, sends again after a note."""
 SHORTEST_BITS = 512
-LONGEST_PS = 10**16
-"""Longest trial; a medium goes on after it."""
-MOST_CREDIT = 4096
-"""Frames that a sender may have between its call and the end of their transmission."""
+OCTET_BITS = 8
+_BOUNDARIES = ("begin_ps", "stop_ps", "measure_from_ps", "measure_to_ps", "end_ps")
+LEAD_PS = 50 * 10**9
+"""Time that hosts with credit have to fill their cards before their sources begin."""
 
 
 def host_names(stations: int) -> list[str]:
@@ -67,7 +77,7 @@ def of_hosts(trial: Trial) -> Trial:
     receivers = (*names[1:], names[0])
     flows = tuple(
         structs.replace(
-            group.flow,
+            _offered(group.flow),
             name=name,
             from_=name,
             to=(to,),
@@ -82,27 +92,74 @@ def of_hosts(trial: Trial) -> Trial:
     return replace(trial, scenario=made, live=Live((RAW_FRAMES,) * len(flows)))
 
 
-def credit_frames(scenario: Scenario, offset_ns: int = OFFSET_NS) -> list[int | None]:
-    """Return how many frames the sender of each station has ahead; None if it is not saturated.
+def _offered(flow: Flow) -> Flow:
+    """Return what a host sends of a flow: of a coder, frames for the longest packet, always."""
+    if not isinstance(flow.frames, SamplesLengths):
+        return flow
+    frames = FixedLengths(bits=flow.frames.max_bits)
+    return structs.replace(flow, frames=frames, arrivals=SaturatedArrivals(), codec=None)
 
-    Half of them last until the host has been told of the others, and sent more.
+
+def credit_frames(scenario: Scenario) -> list[int | None]:
+    """Return how many frames the sender of each station has ahead.
+
+    None if it is neither saturated nor has a coder.
     """
-    medium, constants = medium_of(scenario), constants_of(scenario)
+    medium = medium_of(scenario)
     found: list[int | None] = []
+    lengths = [lengths_of(group.flow.frames)[0] for group in groups_of(scenario)]
+    longest_octets = max(USUAL_OCTETS, *(max(of) // OCTET_BITS for of in lengths))
     for group in groups_of(scenario):
-        bits = constants.preamble_bits + min(lengths_of(group.flow.frames)[0])
-        packet_ns = bits * medium.bit_ps / 1000
-        half = math.ceil((offset_ns + SLOW_HOST_NS) / packet_ns) + 1
-        is_saturated = isinstance(group.flow.arrivals, SaturatedArrivals)
-        found += [min(2 * half, MOST_CREDIT) if is_saturated else None] * group.count
+        least_ps: float = frame_ps(medium, min(lengths_of(group.flow.frames)[0]))
+        slow_ns = SLOW_HOST_NS
+        if isinstance(group.flow.arrivals, CoderArrivals):
+            assert isinstance(group.flow.frames, SamplesLengths), "packets of a coder hold samples"
+            least_ps = packet_ps(group.flow.arrivals, group.flow.frames)
+            slow_ns = SLOW_TALKER_NS
+        frames = window_frames(least_ps, slow_ns, longest_octets=longest_octets)
+        found += [frames if _has_credit(group.flow) else None] * group.count
     return found
 
 
-def segment_trial(trial: Trial) -> SegmentTrial:
-    """Return the medium of a trial, for the relay of a testbed."""
+def _has_credit(flow: Flow) -> bool:
+    return isinstance(flow.arrivals, SaturatedArrivals | CoderArrivals)
+
+
+@dataclass(frozen=True, slots=True)
+class Lead:
+    """How much earlier than the sources of the trial hosts begin, and how much later all happens.
+
+    Hosts with credit fill their cards in advance, so that each source finds its first frame and the
+    medium does what a simulated one does with the same draws. Where the trial settles for less than
+    that, its phases are later by the rest.
+    """
+
+    lead_ps: int
+    later_ps: int
+
+
+def lead_of(scenario: Scenario) -> Lead:
+    """Return the lead of the hosts of a segment; none unless all of them have credit."""
+    if not all(_has_credit(group.flow) for group in groups_of(scenario)):
+        return Lead(0, 0)
+    return Lead(LEAD_PS, max(0, LEAD_PS - scenario.phases.begin_ps))
+
+
+def segment_hosts(trials: Sequence[Trial]) -> list[str]:
+    """Return hosts for each of some trials: the stations of the largest first."""
+    of_each = [host_names(station_count(trial.scenario)) for trial in trials]
+    return list(dict.fromkeys([*max(of_each, key=len), *(of for each in of_each for of in each)]))
+
+
+def segment_trial(trial: Trial, hosts: Sequence[str]) -> SegmentTrial:
+    """Return the medium of a trial, for the relay of a testbed with these hosts."""
     credit = [each and each // 2 for each in credit_frames(trial.scenario)]
-    text = core_trial(trial.scenario, id=trial.id, seed=trial.seed)
-    listener = 1 if len(credit) == 1 else None
+    scenario, later_ps = trial.scenario, lead_of(trial.scenario).later_ps
+    phases = scenario.phases
+    moved = {name: getattr(phases, name) + later_ps for name in _BOUNDARIES}
+    scenario = structs.replace(scenario, phases=structs.replace(phases, **moved))
+    text = core_trial(scenario, id=trial.id, seed=trial.seed)
+    listener = hosts.index(LISTENER) if len(credit) == 1 else None
     return SegmentTrial(Raw(text.encode()), tuple(credit), listener=listener)
 
 
@@ -125,16 +182,7 @@ def standing(scenario: Scenario) -> Segment:
         )
         for flow in scenario.flows
     )
-    phases = structs.replace(
-        scenario.phases,
-        begin_ps=0,
-        stop_ps=LONGEST_PS,
-        measure_from_ps=0,
-        measure_to_ps=LONGEST_PS,
-        end_ps=LONGEST_PS,
-        spread_ps=0,
-    )
-    made = structs.replace(scenario, flows=flows, phases=phases)
+    made = structs.replace(scenario, flows=flows, phases=silent_phases(scenario.phases))
     names = [f"station-{number}" for number in range(1, station_count(scenario) + 1)]
     wire = Wire(10**12 // medium.bit_ps)
     return Segment(
@@ -147,48 +195,68 @@ def check(trial: Trial) -> None:
 
     What else the medium cannot be is refused by the relay.
     """
-    scenario = trial.scenario
     faults = []
-    for number, group in enumerate(groups_of(scenario)):
-        key = f"stations[{number}]"
-        if isinstance(group.flow.arrivals, CoderArrivals):
+    for number, group in enumerate(groups_of(trial.scenario)):
+        coder, frames = group.flow.arrivals, group.flow.frames
+        if not isinstance(coder, CoderArrivals) or not isinstance(frames, SamplesLengths):
+            continue
+        sizes = (coder.sample_bits, frames.overhead_bits, frames.min_bits)
+        if any(bits % OCTET_BITS for bits in sizes):
+            given = ", ".join(f"{bits} bit" for bits in sizes)
             allowed = (
-                "expected no coder of what is measured: a real frame does not grow while it waits"
+                "expected whole octets of what is measured: of a sample, the overhead and the least"
             )
-            faults.append(Fault(trial.id, f"{key}.arrivals", "a coder", allowed))
-        if tag_of(group.stations.backoff) == "load-register":
-            allowed = (
-                "expected a backoff that is drawn: the clock of a real host is not that of the "
-                "trial"
-            )
-            faults.append(Fault(trial.id, f"{key}.backoff", "load-register", allowed))
-    if constants_of(scenario).turnaround_ps:
-        allowed = "expected 0 s of what is measured"
-        given = f"{constants_of(scenario).turnaround_ps} ps"
-        faults.append(Fault(trial.id, "segment.turnaround", given, allowed))
+            faults.append(Fault(trial.id, f"stations[{number}].frames", given, allowed))
     if faults:
         raise InputError(faults)
 
 
 class Emulated:
-    """The emulated medium of a testbed during one test; nothing without one."""
+    """The emulated media of a testbed during one test; nothing without any."""
 
     def __init__(self, bed: NetworkBed | None, trial: Trial) -> None:
-        has_one = bed is not None and bed.relay is not None and is_segment(trial.scenario)
-        self._relay = bed.relay if has_one and bed is not None else None
+        has_some = bed is not None and bed.segments
+        self._relay = bed.relay if has_some and bed is not None else None
+        self._hosts = () if bed is None else tuple(bed.hosts)
         self._trial = trial
 
     def begin(self, at_ns: int) -> None:
-        """Begin the medium of the trial at a monotonic time that is still to come."""
+        """Begin the media of the trial at a monotonic time that is still to come."""
         if self._relay is not None:
+            trial = self._trial
+            of_segment = is_segment(trial.scenario)
+            hosts = self._hosts
+            trials = (segment_trial(trial, hosts),) if of_segment else trials_of(trial)
             with Control(self._relay.control) as control:
-                control.begin(at_ns, (segment_trial(self._trial),))
+                control.begin(at_ns, trials)
 
-    def extended(self, result: bytes) -> bytes:
-        """Return the result of the test, as JSON, with what the medium counted as `segment`."""
+    def end(self) -> tuple[SegmentCounts, ...]:
+        """End the media of the trial, and return what they counted."""
         if self._relay is None:
-            return result
+            return ()
         with Control(self._relay.control) as control:
-            (counted,) = control.end()
+            return control.end()
+
+    def dropped(self, counted: Sequence[SegmentCounts]) -> Mapping[Hop, int]:
+        """Return the frames that each node of a network dropped or gave up before each medium."""
+        if is_segment(self._trial.scenario):
+            return {}
+        media = shared_media(self._trial.scenario) if counted else ()
+        return {
+            (node, shared.medium.name): station.dropped + station.discarded
+            for shared, segment in zip(media, counted, strict=True)
+            for node, station in zip(shared.nodes, segment.stations, strict=True)
+        }
+
+    def extended(self, result: bytes, counted: Sequence[SegmentCounts]) -> bytes:
+        """Return the result of the test, as JSON, with what the media counted.
+
+        This is `segment` of a segment, and `media` of a network, by their names.
+        """
+        if not counted:
+            return result
         whole: Mapping[str, Raw] = decode(result, type=dict[str, Raw])
-        return encode({**whole, "segment": counted})
+        if is_segment(self._trial.scenario):
+            return encode({**whole, "segment": counted[0]})
+        names = [shared.medium.name for shared in shared_media(self._trial.scenario)]
+        return encode({**whole, "media": dict(zip(names, counted, strict=True))})

@@ -6,7 +6,7 @@ ports between it and its sender. Copies that are flooded elsewhere and dropped t
 no receiver.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec import Raw
 from msgspec.json import decode, encode
@@ -14,7 +14,7 @@ from msgspec.structs import asdict
 
 from ethermeter.store.result import Between, Losses, PortDrops, WireDrops, path_of
 from ethermeter.testbed import NetworkBed, TestbedError
-from ethermeter.testbed.counters import Reading, added, read
+from ethermeter.testbed.counters import Hop, Reading, added, read
 
 SWITCH, NETWORK = "switch", "network"
 """Places of losses: at a port of a switch, on a wire between hosts and switches."""
@@ -34,11 +34,11 @@ class Around:
         self._bed = bed
         self._before = _read(bed)
 
-    def extended(self, result: bytes) -> bytes:
+    def extended(self, result: bytes, media: Mapping[Hop, int] | None = None) -> bytes:
         """Return the result of the test, as JSON, with the drops since and the losses they explain.
 
-        These are `switches`, on relayed wires `wires`; `unread` says why, if they could not be
-        read.
+        Drops of ports are `switches`, those of relayed wires `wires`; `unread` says why, if they
+        could not be read. `media` are frames that nodes dropped or gave up before emulated media.
         """
         after = _read(self._bed)
         unread = next(
@@ -48,7 +48,7 @@ class Around:
             return encode({**decode(result, type=Open), "unread": unread})
         assert isinstance(self._before, Reading)
         assert isinstance(after, Reading)
-        return attributed(result, *rows(self._bed, added(self._before, after)))
+        return attributed(result, *rows(self._bed, added(self._before, after)), media)
 
 
 def _read(bed: NetworkBed) -> Reading | str:
@@ -78,7 +78,10 @@ def rows(bed: NetworkBed, dropped: Reading) -> tuple[list[PortDrops], list[WireD
 
 
 def attributed(
-    result: bytes, switches: Sequence[PortDrops], wires: Sequence[WireDrops] = ()
+    result: bytes,
+    switches: Sequence[PortDrops],
+    wires: Sequence[WireDrops] = (),
+    media: Mapping[Hop, int] | None = None,
 ) -> bytes:
     """Explain missing messages by the drops of switches and wires on the path of each flow.
 
@@ -87,7 +90,9 @@ def attributed(
     was dropped counts.
     """
     ports = {(row.switch, row.towards): row.counted_once for row in switches}
-    of_wires = {(row.from_, row.towards): sum(row.dropped.values()) for row in wires}
+    of_wires = {(row.from_, row.towards): sum(row.dropped.values()) for row in wires} | dict(
+        media or {}
+    )
 
     def explained(table: Open, sender: str, receiver: str) -> Open:
         if "losses" not in table:

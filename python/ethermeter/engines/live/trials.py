@@ -194,9 +194,10 @@ def _tested(
     text = _core.measure_test(
         test, credentials=laboratory.credentials, namespace=laboratory.namespace, follow=follow
     ).encode()
+    media = emulated.end()
     if around is not None:
-        text = around.extended(text)
-    text = emulated.extended(text)
+        text = around.extended(text, emulated.dropped(media))
+    text = emulated.extended(text, media)
     try:
         return text, read(text)
     except DecodeError as error:

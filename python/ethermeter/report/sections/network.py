@@ -70,15 +70,21 @@ def network_blocks(series: str, data: ReportData) -> list[Block]:
         for point, network in zip(data.ports, data.links, strict=True)
         if point.series == series
     ]
-    chosen = max(ports, key=lambda pair: pair[0].busiest.medium.value) if ports else None
+    # Of several engines the one that counts all ports.
+    chosen = (
+        max(ports, key=lambda pair: (len(pair[0].ports), pair[0].busiest.medium.value))
+        if ports
+        else None
+    )
     if chosen is None:
         return _flows_table(flows, None)
-    links = _links_table([point for point, _ in ports])
+    links = _links_table([point for point, _ in ports if point.engine == chosen[0].engine])
+    same = [point for point, _ in ports if point.point == chosen[0].point]
     return [
         *_topology(*chosen),
         *_flows_table(flows, chosen[0]),
         *links,
-        *_ports_table(chosen[0]),
+        *_ports_table(chosen[0], same),
     ]
 
 
@@ -183,25 +189,30 @@ def _links_table(points: Sequence[PortPoint]) -> list[Block]:
     return [Heading("Busiest links"), Text(lead, "lead"), table]
 
 
-def _ports_table(point: PortPoint) -> list[Block]:
-    counted = [
-        name for name in (*COUNTS, *MOST) if any(port.counts.get(name) for port in point.ports)
-    ]
-    is_shared = any(port.medium.value != port.share.value for port in point.ports)
-    has_access = any(not math.isnan(port.access_s) for port in point.ports)
+def _ports_table(point: PortPoint, same: Sequence[PortPoint]) -> list[Block]:
+    """Tabulate the ports of a network, by every engine that counted them at the same point."""
+    every = sorted(
+        ((port, of.engine) for of in same for port in of.ports), key=lambda row: row[0].number
+    )
+    ports = [port for port, _ in every]
+    counted = [name for name in (*COUNTS, *MOST) if any(port.counts.get(name) for port in ports)]
+    is_shared = any(port.medium.value != port.share.value for port in ports)
+    has_access = any(not math.isnan(port.access_s) for port in ports)
     rows = [
         _port_row(
             port,
             counted,
-            is_busiest=port.number == point.busiest.number,
+            engine=engine if len(same) > 1 else None,
+            is_busiest=port.number == point.busiest.number and engine == point.engine,
             is_shared=is_shared,
             has_access=has_access,
         )
-        for port in point.ports
+        for port, engine in every
     ]
     head = [
         "Port out",
         "to",
+        *(["Engine"] if len(same) > 1 else []),
         "Busy (%)",
         *(["Its medium (%)"] if is_shared else []),
         "Frames/s",
@@ -213,6 +224,8 @@ def _ports_table(point: PortPoint) -> list[Block]:
         "What each port sent in the measured window; counts are means over the replications, the"
         " most in queue or memory is over all."
     )
+    if len(same) > 1:
+        lead += " A measurement counts the ports at shared media."
     if is_shared:
         lead += (
             " Ports of a collision domain share their medium; what collisions take is not counted."
@@ -220,17 +233,24 @@ def _ports_table(point: PortPoint) -> list[Block]:
     if has_access:
         lead += " The access delay runs from the head of a queue to the first bit on the segment."
     lead += _at(point.point)
-    return [Heading("Ports"), Text(lead, "lead"), _table(head, rows, "Ports", 2)]
+    return [Heading("Ports"), Text(lead, "lead"), _table(head, rows, "Ports", 2 + (len(same) > 1))]
 
 
 def _port_row(
-    port: Port, counted: Sequence[str], *, is_busiest: bool, is_shared: bool, has_access: bool
+    port: Port,
+    counted: Sequence[str],
+    *,
+    engine: str | None,
+    is_busiest: bool,
+    is_shared: bool,
+    has_access: bool,
 ) -> list[str]:
     delays = [number(seconds * 1e6) for seconds in (port.access_s, port.access_most_s)]
     node = Markup("<strong>{}</strong> (busiest)").format(port.node) if is_busiest else port.node
     return [
         node,
         port.peer,
+        *([] if engine is None else [engine]),
         cell(port.share, 100),
         *([cell(port.medium, 100)] if is_shared else []),
         number(port.frame_rate),

@@ -48,7 +48,7 @@ PACING = Markup(
     "How late messages left that had a time, by the sender’s own clock, all replications together; "
     "quantiles are ends of buckets narrower than 0.8%. <em>Rests</em> are those of a sender at "
     "real-time priority that was always late. Hosts of one machine neither spin nor ask for that "
-    "priority."
+    "priority, except on an emulated segment."
 )
 CLOCKS = (
     "How far a sender’s clock was ahead of its receiver’s in the middle of the measured window, "

@@ -26,7 +26,16 @@ from ethermeter.analysis.interval import (
 from ethermeter.analysis.tables import Trial
 from ethermeter.metrics import Metric
 from ethermeter.studies.boggs1988.evidence import Evidence
-from ethermeter.studies.judging import Entry, Finding, MissingError, judged, published, rules_of
+from ethermeter.studies.judging import (
+    Entry,
+    Finding,
+    MissingError,
+    judged,
+    measured_entries,
+    published,
+    rules_of,
+)
+from ethermeter.trial import LIVE
 
 NO_DIFFERENCE = 0.005
 PUBLISHED_WINDOW_S = 10.0
@@ -57,6 +66,17 @@ def claims(points: Sequence[Point], trials: Sequence[Trial]) -> tuple[Claim, ...
     """
     evidence = Evidence(points, trials)
     return judged(published(__package__), lambda entry: RULES[entry.rule](entry, evidence))
+
+
+def measured(run_dir: Path) -> tuple[Claim, ...]:
+    """Every claim that the live tests measure against a finished run of them, by the same rules.
+
+    In the order of `measured` in `published.toml`.
+    """
+    from ethermeter.store import RunDirectory
+
+    evidence = Evidence(estimates.read(run_dir), RunDirectory(run_dir).trials(), engine=LIVE)
+    return judged(measured_entries(__package__), lambda entry: RULES[entry.rule](entry, evidence))
 
 
 def of_run(run_dir: Path) -> tuple[Claim, ...]:

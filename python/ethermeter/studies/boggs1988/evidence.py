@@ -10,17 +10,20 @@ from ethermeter.metrics import Metric
 from ethermeter.scenario import FixedLengths, Scenario
 from ethermeter.stations import charged_ps, groups_of, station_count
 from ethermeter.studies.judging import MissingError
+from ethermeter.studies.trials import SIMULATION
 
 CLUSTERS = "segment.clusters"
 
 
 class Evidence:
-    """Estimates of a run's simulation, found by what the papers call them.
+    """Estimates of a run by one engine, found by what the papers call them.
 
     A series that varies the number of clusters is one series for each: "clusters 2", "clusters 4".
     """
 
-    def __init__(self, points: Sequence[Point], trials: Sequence[Trial]) -> None:
+    def __init__(
+        self, points: Sequence[Point], trials: Sequence[Trial], *, engine: str = SIMULATION
+    ) -> None:
         self._points: dict[tuple[str, int, Lengths], Point] = {}
         self._scenarios: dict[tuple[str, Lengths], Scenario] = {}
         for trial in trials:
@@ -30,7 +33,7 @@ class Evidence:
                     trial.scenario,
                 )
         for point in points:
-            if point.engine == "simulation" and FRAMES in point.point:
+            if point.engine == engine and FRAMES in point.point:
                 series, frames = _series(point.series, point.point), lengths(point.point[FRAMES])
                 hosts = self._hosts(point, self._scenarios.get((series, frames)))
                 if hosts is not None:

@@ -2,7 +2,7 @@
 
 from ethermeter.metrics import Metric
 from ethermeter.presentation import Presentation
-from ethermeter.studies.boggs1988 import claims
+from ethermeter.studies.boggs1988 import claims, sections
 from ethermeter.studies.definition import Study
 
 STUDY = Study(
@@ -39,4 +39,17 @@ STUDY = Study(
         "phases.measure='middle 1 s'",
         "phases.drain='500 ms'",
     ),
+    measured=claims.measured,
+    measured_section=sections.measured,
+    # Nine minutes, which decide every claim that the live tests measure.
+    subset={
+        "long-net": (
+            'vary."stations.frames"=["64 B", "512 B", "1536 B", "4000 B"]',
+            'vary."stations.count"=[1, 2, 3, 5, 10, 15, 20, 24]',
+        ),
+        "short-net": (
+            'vary."stations.frames"=["64 B", "512 B", "1536 B"]',
+            'vary."stations.count"=[5, 10, 20]',
+        ),
+    },
 )

@@ -1,0 +1,165 @@
+//! The capture of a segment: a thread that writes what happened on the medium as pcapng.
+//!
+//! ```text
+//!   the relay's loop ── full buffers ──► writer ──► file
+//!                    ◄── empty ones ───         ──► account, to the program that asked for it
+//! ```
+//!
+//! The loop waits for nothing: without an empty buffer it goes on with the one it has, and what
+//! that has no room for is counted as dropped. The capture ends when the program that asked for it
+//! says so or is gone, when it has as many frames as were asked for, or with the relay.
+
+mod comments;
+#[cfg(test)]
+mod tests;
+mod writer;
+
+use crate::recorder::{Buffer, Recorder};
+use ethermeter_live::pacing::priority::become_ordinary;
+use ethermeter_live::time::{WallClock, PS_PER_NS};
+use ethermeter_live::{Error, HostTime, Timeline};
+use serde::Deserialize;
+use std::fs::File;
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{channel, sync_channel, Receiver, SyncSender};
+use std::sync::Arc;
+use std::time::Duration;
+use writer::Writer;
+
+/// Buffers of a capture: some 14 MB of memory, of which only what is used is taken.
+const BUFFERS: usize = 8;
+/// After that a buffer is handed over that is not half full.
+const HAND_OVER_NS: u64 = 20_000_000;
+/// How long the end of the relay waits for the end of a capture.
+const END_LIMIT: Duration = Duration::from_secs(1);
+/// Octets of a frame that may be kept.
+const SNAPS: std::ops::RangeInclusive<u32> = 64..=65_536;
+
+/// What is to be captured.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Options {
+    /// The segment, by its number in the plan.
+    pub segment: usize,
+    /// Names of its stations, for the interfaces of the file.
+    pub names: Vec<String>,
+    /// Octets that are kept of each frame.
+    pub snap_octets: u32,
+    /// The largest file; what comes later is counted only.
+    pub most_octets: u64,
+    /// Frames, collided ones included, after which the capture ends.
+    #[serde(default)]
+    pub most_frames: Option<u64>,
+}
+
+/// A capture at work, as the relay's loop has it.
+pub(crate) struct Capture {
+    full: SyncSender<Buffer>,
+    empty: Receiver<Buffer>,
+    /// The one that no medium has at present.
+    buffer: Option<Buffer>,
+    is_over: Arc<AtomicBool>,
+    ended: Receiver<()>,
+    begun_ns: u64,
+    snap: usize,
+    handed_over_ns: u64,
+}
+
+impl Options {
+    /// What cannot be, of a segment with so many interfaces.
+    #[must_use]
+    pub fn fault(&self, ends: usize) -> Option<String> {
+        if self.names.len() > ends || self.names.is_empty() {
+            return Some(format!("names: must be 1 to {ends}, got {}", self.names.len()));
+        }
+        if !SNAPS.contains(&self.snap_octets) {
+            let (least, most) = (SNAPS.start(), SNAPS.end());
+            let got = self.snap_octets;
+            return Some(format!("snap_octets: must be from {least} to {most}, got {got}"));
+        }
+        None
+    }
+}
+
+impl Capture {
+    /// Begin to write into a file. The account goes to `client`, whose end ends the capture.
+    ///
+    /// # Errors
+    /// If the system refuses a thread.
+    pub fn begin(options: Options, file: File, client: UnixStream) -> Result<Self, Error> {
+        let (full, filled) = sync_channel(BUFFERS);
+        let (cleared, empty) = channel();
+        let stations = options.names.len();
+        for _ in 1..BUFFERS {
+            let _ = cleared.send(Buffer::new(stations)); // its receiver is here
+        }
+        let begun_ns = HostTime.now_ns();
+        let begun_wall_ns = WallClock::compared().wall_ns(begun_ns);
+        let (is_over, (tell_end, ended)) = (Arc::new(AtomicBool::new(false)), channel());
+        let snap = options.snap_octets as usize;
+        let over = Arc::clone(&is_over);
+        std::thread::Builder::new()
+            .name("capture".into())
+            .spawn(move || {
+                become_ordinary();
+                Writer::run(&options, file, client, begun_wall_ns, (&filled, &cleared), &over);
+                let _ = tell_end.send(()); // the relay may have ended before
+            })
+            .map_err(|source| Error::System { doing: "starting a capture", source })?;
+        let buffer = Some(Buffer::new(stations));
+        let handed_over_ns = begun_ns;
+        Ok(Self { full, empty, buffer, is_over, ended, begun_ns, snap, handed_over_ns })
+    }
+
+    /// Whether it is to end.
+    pub fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::Relaxed)
+    }
+
+    /// What keeps the attempts of a medium whose time 0 is `began_ns`.
+    pub fn recorder(&mut self, began_ns: u64) -> Option<Recorder> {
+        let began = picoseconds(began_ns, self.begun_ns);
+        Some(Recorder::new(began, self.snap, self.buffer.take()?))
+    }
+
+    /// A medium has ended, or its capture.
+    pub fn take_back(&mut self, recorder: Recorder) {
+        self.buffer = Some(recorder.buffer);
+    }
+
+    /// Hand a buffer over for an empty one, if it is time for it and there is one.
+    pub fn exchange(&mut self, buffer: &mut Buffer, now_ns: u64) {
+        let is_due = buffer.is_half_full() || now_ns > self.handed_over_ns + HAND_OVER_NS;
+        if !is_due || buffer.is_empty() {
+            return;
+        }
+        if let Ok(empty) = self.empty.try_recv() {
+            self.handed_over_ns = now_ns;
+            // There is room for every buffer. A writer that has ended wants none.
+            let _ = self.full.try_send(std::mem::replace(buffer, empty));
+        }
+    }
+
+    /// Hand over what there is; the writer ends after it.
+    pub fn end(self) -> Ending {
+        let Self { full, buffer, ended, .. } = self;
+        let _ = buffer.map(|buffer| full.try_send(buffer));
+        Ending(ended)
+    }
+}
+
+/// The end of a capture, whose writer may still be at work.
+pub(crate) struct Ending(Receiver<()>);
+
+impl Ending {
+    /// Wait for the writer, but not for long.
+    pub fn wait(&self) {
+        let _ = self.0.recv_timeout(END_LIMIT);
+    }
+}
+
+/// A host time in picoseconds since another.
+fn picoseconds(at_ns: u64, since_ns: u64) -> i64 {
+    at_ns.wrapping_sub(since_ns).cast_signed().saturating_mul(PS_PER_NS.cast_signed())
+}

@@ -1,0 +1,262 @@
+//! The thread that writes a capture.
+
+use super::comments::{self, Collision};
+use super::Options;
+use crate::recorder::{Buffer, Outcome, Seen};
+use ethermeter_capture::file::Errors;
+use ethermeter_capture::write::blocks::{self, Blocks, Direction, Statistics};
+use ethermeter_capture::Link;
+use ethermeter_ethernet::frame::{FCS, SHORTEST};
+use ethermeter_live::time::{WallClock, PS_PER_NS};
+use ethermeter_live::{HostTime, Timeline};
+use serde::Serialize;
+use serde_json::json;
+use std::fs::File;
+use std::io::{self, BufWriter, ErrorKind, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::time::Duration;
+
+/// How long it waits for a buffer before it looks for the client.
+const ROUND: Duration = Duration::from_millis(20);
+/// How long the client may take to read the account.
+const ANSWER_LIMIT: Duration = Duration::from_secs(1);
+/// Octets that are written at once.
+const PIECE: usize = 1 << 18;
+
+/// Why a capture ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Cause {
+    /// It was asked to.
+    Requested,
+    /// It has as many frames as were asked for.
+    Frames,
+    /// The relay ended.
+    #[default]
+    Relay,
+}
+
+/// Account of a capture.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+struct Account {
+    /// Frames in the file, collided ones included.
+    frames: u64,
+    /// Those of them that collided, on the line or logically.
+    collisions: u64,
+    /// Frames that were left out when the file had its largest size.
+    beyond_size: u64,
+    /// Frames that there was no room for in the buffers.
+    dropped: u64,
+    /// Octets of the file.
+    file_octets: u64,
+    /// When it began, in nanoseconds since 1970.
+    begun_ns: u64,
+    /// When it ended.
+    ended_ns: u64,
+    ended: Cause,
+}
+
+/// What the thread has.
+pub(super) struct Writer<'o> {
+    options: &'o Options,
+    blocks: Blocks<BufWriter<File>>,
+    begun_wall_ns: u64,
+    account: Account,
+    /// Of each station what is in the file, and what was dropped.
+    stations: Vec<(u64, u64)>,
+    /// The last collision, and its attempts, with their octets, that are not yet written.
+    collision: Collision,
+    collided: Vec<(Seen, Vec<u8>)>,
+    /// Where the octets of each attempt begin in the buffer at hand, in the order of starts.
+    order: Vec<(usize, usize)>,
+    comment: String,
+}
+
+impl<'o> Writer<'o> {
+    /// Write what comes until the loop of the relay hands over no more, and tell the client what
+    /// was captured.
+    pub fn run(
+        options: &'o Options,
+        file: File,
+        mut client: UnixStream,
+        begun_wall_ns: u64,
+        (filled, cleared): (&Receiver<Buffer>, &Sender<Buffer>),
+        is_over: &AtomicBool,
+    ) {
+        let answer = Self::begin(options, file, begun_wall_ns).and_then(|mut writer| {
+            writeln!(client, "{}", json!({}))?;
+            writer.follow(&mut client, (filled, cleared), is_over)?;
+            writer.finish()
+        });
+        is_over.store(true, Ordering::Relaxed);
+        let answer = match answer {
+            Ok(account) => json!(account),
+            Err(error) => json!({"error": format!("writing a capture: {error}")}),
+        };
+        // A client that has gone wants no account.
+        let _ = client.set_nonblocking(false);
+        let _ = client.set_write_timeout(Some(ANSWER_LIMIT));
+        let _ = writeln!(client, "{answer}");
+    }
+
+    fn begin(options: &'o Options, file: File, begun_wall_ns: u64) -> io::Result<Self> {
+        let names: Vec<&str> = options.names.iter().map(String::as_str).collect();
+        let to = BufWriter::with_capacity(PIECE, file);
+        let mut blocks = Blocks::new(to, &names, Link::Ethernet, options.snap_octets)?;
+        blocks.flush()?;
+        Ok(Self {
+            options,
+            blocks,
+            begun_wall_ns,
+            account: Account { begun_ns: begun_wall_ns, ..Account::default() },
+            stations: vec![(0, 0); names.len()],
+            collision: Collision::default(),
+            collided: Vec::new(),
+            order: Vec::new(),
+            comment: String::new(),
+        })
+    }
+
+    fn follow(
+        &mut self,
+        client: &mut UnixStream,
+        (filled, cleared): (&Receiver<Buffer>, &Sender<Buffer>),
+        is_over: &AtomicBool,
+    ) -> io::Result<()> {
+        loop {
+            match filled.recv_timeout(ROUND) {
+                Ok(mut buffer) => {
+                    self.write(&buffer)?;
+                    self.blocks.flush()?;
+                    buffer.clear();
+                    let _ = cleared.send(buffer); // the loop of the relay may have ended
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return Ok(()),
+            }
+            if self.account.ended == Cause::Relay && has_ended(client) {
+                self.account.ended = Cause::Requested;
+            }
+            if self.account.ended != Cause::Relay {
+                is_over.store(true, Ordering::Relaxed);
+            }
+        }
+    }
+
+    fn write(&mut self, buffer: &Buffer) -> io::Result<()> {
+        for (station, dropped) in self.stations.iter_mut().zip(&buffer.dropped) {
+            station.1 += dropped;
+            self.account.dropped += dropped;
+        }
+        let mut at = 0;
+        self.order.clear();
+        for (number, seen) in buffer.attempts.iter().enumerate() {
+            self.order.push((number, at));
+            at += seen.kept as usize;
+        }
+        let attempts = &buffer.attempts;
+        self.order.sort_by_key(|&(number, _)| attempts[number].start);
+        for at in 0..self.order.len() {
+            let (number, begin) = self.order[at];
+            let seen = &attempts[number];
+            self.take(seen, &buffer.octets[begin..begin + seen.kept as usize])?;
+        }
+        Ok(())
+    }
+
+    /// Take an attempt. Those on the line come in the order of their starts; those of a collision
+    /// are written when it is known that no more belong to it.
+    fn take(&mut self, seen: &Seen, octets: &[u8]) -> io::Result<()> {
+        if seen.outcome == Outcome::Logical {
+            return self.add(seen, octets); // it has nothing to do with those on the line
+        }
+        if !(self.collided.is_empty() || self.collision.takes(seen)) {
+            self.end_collision()?;
+        }
+        if seen.outcome == Outcome::Sent {
+            self.end_collision()?;
+            return self.add(seen, octets);
+        }
+        if self.collided.is_empty() {
+            self.collision.begin(seen);
+        }
+        self.collided.push((*seen, octets.to_vec()));
+        Ok(())
+    }
+
+    fn end_collision(&mut self) -> io::Result<()> {
+        let collided = std::mem::take(&mut self.collided);
+        collided.iter().try_for_each(|(seen, octets)| self.add(seen, octets))
+    }
+
+    fn add(&mut self, seen: &Seen, octets: &[u8]) -> io::Result<()> {
+        let account = &mut self.account;
+        if account.ended == Cause::Frames {
+            return Ok(());
+        }
+        comments::write(seen, &self.collision, &mut self.comment);
+        let room = self.blocks.octets_of(octets.len(), &self.comment) + self.blocks.end_octets();
+        if account.beyond_size > 0 || self.blocks.octets() + room > self.options.most_octets {
+            account.beyond_size += 1;
+            return Ok(());
+        }
+        account.frames += 1;
+        account.collisions += u64::from(seen.outcome.is_collision());
+        if self.options.most_frames.is_some_and(|most| account.frames >= most) {
+            account.ended = Cause::Frames;
+        }
+        if let Some(station) = self.stations.get_mut(seen.station as usize) {
+            station.0 += 1;
+        }
+        let since_ns = seen.start.div_euclid(PS_PER_NS.cast_signed());
+        self.blocks.packet(&blocks::Seen {
+            interface: seen.station,
+            time_ns: self.begun_wall_ns.wrapping_add_signed(since_ns),
+            original: seen.sent,
+            direction: Direction::Out,
+            pieces: [octets, b"", b""],
+            errors: errors(seen),
+            comment: &self.comment,
+        })
+    }
+
+    fn finish(mut self) -> io::Result<Account> {
+        self.end_collision()?;
+        let ended_ns = WallClock::compared().wall_ns(HostTime.now_ns());
+        let begun_ns = self.begun_wall_ns;
+        let of = |&(delivered, dropped): &(u64, u64)| Statistics {
+            begun_ns,
+            ended_ns,
+            accepted: delivered + dropped,
+            dropped,
+            delivered,
+        };
+        let statistics: Vec<Statistics> = self.stations.iter().map(of).collect();
+        self.account.ended_ns = ended_ns;
+        let (_, file_octets) = self.blocks.finish(&statistics)?;
+        Ok(Account { file_octets, ..self.account })
+    }
+}
+
+/// What a receiver would find wrong with a frame.
+fn errors(seen: &Seen) -> Errors {
+    let is_short = u64::from(seen.sent) + FCS.0 < SHORTEST.0;
+    let short = if is_short { Errors::SHORT } else { Errors::default() };
+    match seen.outcome {
+        Outcome::Sent => Errors::default(),
+        Outcome::Damaged => Errors::CHECK,
+        Outcome::Collided { .. } => Errors::CHECK.and(short),
+        Outcome::Logical => Errors::SHORT,
+    }
+}
+
+/// Whether the client wants the capture to end, or is gone.
+fn has_ended(client: &mut UnixStream) -> bool {
+    let mut piece = [0; 64];
+    match client.read(&mut piece) {
+        Ok(octets) => octets == 0,
+        Err(error) => !matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted),
+    }
+}

@@ -1,0 +1,159 @@
+"""The view of a shared segment of a testbed: what its stations do, as text."""
+
+import shutil
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import typer
+from msgspec.structs import asdict
+
+from ethermeter.cli.guard import say
+from ethermeter.cli.output import table_lines
+from ethermeter.testbed import Control, TestbedError, kept
+from ethermeter.testbed.relay import SegmentCounts, StationTotals, Turns
+
+REFRESH_S = 1.0
+"""Time between two looks at a segment."""
+REMOVAL_LIMIT_S = 5.0
+"""Time within which a testbed is removed whose relay has ended."""
+_COUNTED = ("frames", "octets", "collisions", "discarded", "dropped")
+_PREAMBLE_OCTETS = 8
+"""Preamble and delimiter before each frame (802.3-2022, 3.2.1 and 3.2.2)."""
+_HEAD = ["utilisation", "frames/s", "collisions/s", "per frame", "given up", "dropped"]
+_PLCA_HEAD = ["PLCA", "used/s", "yielded/s", "missed/s"]
+
+
+def watch(name: str, control: Path, names: Sequence[Sequence[str]]) -> None:
+    """Show the segments of a testbed until Ctrl-C or until it is removed.
+
+    On a terminal the view is refreshed in place; elsewhere each second has lines of its own.
+    """
+    screen = _Screen()
+    before: tuple[SegmentCounts, ...] | None = None
+    try:
+        while True:
+            with Control(control) as connection:
+                counted = connection.count().segments
+            if before is not None:
+                screen.show([time.strftime("%H:%M:%S"), *lines(counted, before, names)])
+            before = counted
+            time.sleep(REFRESH_S)
+    except TestbedError:
+        if not is_removed(name):
+            raise
+        say(f"ethermeter: testbed {name} was removed")
+
+
+def is_removed(name: str) -> bool:
+    """Whether a testbed is removed, or is so within some seconds."""
+    until_s = time.monotonic() + REMOVAL_LIMIT_S
+    while name in kept():
+        if time.monotonic() > until_s:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def lines(
+    counted: Sequence[SegmentCounts],
+    before: Sequence[SegmentCounts] | None,
+    names: Sequence[Sequence[str]],
+) -> list[str]:
+    """Return what happened on segments, since they began or since they were looked at before.
+
+    `names` are those of the stations of each segment.
+    """
+    found = []
+    for at, now in enumerate(counted):
+        if len(counted) > 1:
+            found.append(f"segment {at + 1}:")
+        found += _segment_lines(now, None if before is None else before[at], names[at])
+    return found
+
+
+def _segment_lines(
+    now: SegmentCounts, before: SegmentCounts | None, names: Sequence[str]
+) -> list[str]:
+    # Another trial counts from zero.
+    is_same = before is not None and before.over_ns <= now.over_ns
+    earlier = before if is_same and before is not None else None
+    over_s = max(now.over_ns - (0 if earlier is None else earlier.over_ns), 1) / 1e9
+    rows, busy_s = [], 0.0
+    for number, station in enumerate(now.stations):
+        start = None if earlier is None else earlier.stations[number]
+        name = names[number] if number < len(names) else str(number + 1)
+        done = _done(station, start)
+        station_s = (done["octets"] + _PREAMBLE_OCTETS * done["frames"]) * 8 * now.bit_ps / 1e12
+        busy_s += station_s
+        per_frame = done["collisions"] / done["frames"] if done["frames"] else 0.0
+        row = [
+            name,
+            f"{station_s / over_s:.1%}",
+            f"{done['frames'] / over_s:.0f}",
+            f"{done['collisions'] / over_s:.0f}",
+            f"{per_frame:.2f}",
+            str(done["discarded"]),
+            str(done["dropped"]),
+        ]
+        if station.plca is not None:
+            row += _turns(station.plca, None if start is None else start.plca, over_s)
+        rows.append(row)
+    has_plca = now.cycles is not None
+    found = table_lines(["station", *_HEAD, *(_PLCA_HEAD if has_plca else [])], rows)
+    summary = f"all: {busy_s / over_s:.1%} of the medium over {over_s:.1f} s"
+    if now.cycles is not None:
+        cycles = now.cycles - ((earlier and earlier.cycles) or 0)
+        summary += f", {cycles / over_s:.0f} beacons/s"
+    late_us = (now.late_ns.p99 or 0.0) / 1e3
+    return [
+        *found,
+        summary,
+        f"decided on too late: {now.violations} frames; late to hosts: {late_us:.0f} us (99%)",
+    ]
+
+
+def _done(now: StationTotals, before: StationTotals | None) -> dict[str, int]:
+    counted = asdict(now)
+    start = dict.fromkeys(_COUNTED, 0) if before is None else asdict(before)
+    return {key: counted[key] - start[key] for key in _COUNTED}
+
+
+def _turns(now: Turns, before: Turns | None, over_s: float) -> list[str]:
+    start = Turns(is_ok=False, used=0, yielded=0, missed=0) if before is None else before
+    counts = (
+        now.used - start.used,
+        now.yielded - start.yielded,
+        now.missed - start.missed,
+    )
+    return ["OK" if now.is_ok else "FAIL", *(f"{count / over_s:.0f}" for count in counts)]
+
+
+class _Screen:
+    """Shows lines in place of those before, on a terminal; one after the other elsewhere."""
+
+    def __init__(self) -> None:
+        self._is_terminal = sys.stdout.isatty()
+        self._shown = 0
+
+    def show(self, lines: Sequence[str]) -> None:
+        """Show lines; those that a terminal has no room for are left out."""
+        if not self._is_terminal:
+            typer.echo("\n".join(lines))
+            sys.stdout.flush()
+            return
+        columns, rows = shutil.get_terminal_size()
+        room = rows - 1
+        if len(lines) > room:
+            # The last two lines sum up.
+            lines = [
+                *lines[: max(room - 3, 0)],
+                f"… {len(lines) - room + 1} more lines",
+                *lines[-2:],
+            ]
+        # To the first line of before, and from there on nothing.
+        back = f"\x1b[{self._shown}F\x1b[J" if self._shown else ""
+        sys.stdout.write(back + "".join(f"{line[: columns - 1]}\n" for line in lines))
+        sys.stdout.flush()
+        self._shown = len(lines)

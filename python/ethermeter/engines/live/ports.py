@@ -1,0 +1,70 @@
+"""Ports: what the emulated media of a test counted of the ports at them."""
+
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+
+from ethermeter.counts import NO_PORTS, Numbers, PortCounts, StationCounts, zeros
+from ethermeter.engines.live.media import Shared, shared_media
+from ethermeter.nodes import mac_of, over_links
+from ethermeter.scenario import Scenario
+from ethermeter.store.rows import NOT_COUNTED
+from ethermeter.testbed.relay import SegmentCounts
+
+
+def port_counts(scenario: Scenario, counted: Mapping[str, SegmentCounts]) -> PortCounts:
+    """Return the counts of ports at media, by the names of these; others are `NOT_COUNTED`."""
+    from ethermeter import _core
+
+    if not counted:
+        return NO_PORTS
+    ports = 2 * len(over_links(scenario).links)
+    found = zeros(PortCounts, ports)
+    is_counted = np.zeros(ports, bool)
+    for shared in shared_media(scenario):
+        segment = counted.get(shared.medium.name)
+        if segment is None or segment.counts is None:
+            continue
+        counts = _core.read_counts(segment.counts)
+        columns = _columns(shared, counts.stations, segment)
+        plca = None if counts.medium.plca is None else counts.medium.plca.nodes
+        if plca is not None:
+            names = ("used", "yielded", "missed", "beacons_lost", "status_changes", "ok_ps")
+            columns |= {name: getattr(plca, name) for name in (*names, "logical_collisions")}
+            columns["collisions"] = columns["collisions"] - plca.logical_collisions
+        for name, column in columns.items():
+            getattr(found, name)[list(shared.ports)] = column
+        is_counted[list(shared.ports)] = True
+        if shared.is_segment:
+            # The segment's ends of what joins nodes to it, which send nothing.
+            is_counted[[port + 1 for port in shared.ports]] = True
+    known: dict[str, Any] = {
+        of.name: np.where(is_counted, getattr(found, of.name), NOT_COUNTED)
+        for of in fields(PortCounts)
+        if of.name != "classes"
+    }
+    return replace(found, **known)
+
+
+def _columns(shared: Shared, counts: StationCounts, segment: SegmentCounts) -> dict[str, Numbers]:
+    """Return the counts of the stations of a medium by the names of ports'."""
+    totals = segment.stations
+    preamble_bits = mac_of(shared.medium).preamble_bits
+    found = {
+        "frames": counts.frames,
+        "octets": counts.bits // 8,
+        "dropped": counts.dropped,
+        "collisions": counts.collisions,
+        "late_collisions": counts.late_collisions,
+        "busy_ps": (counts.bits + preamble_bits * counts.frames) * shared.medium.bit_ps,
+    }
+    names = ["queue_most", "queue_octets_most"]
+    if shared.is_segment:
+        # A simulation does not count it of hubs and half-duplex links.
+        found["access_ps"] = counts.access_ps
+        names.append("access_most_ps")
+    for name in names:
+        found[name] = np.array([getattr(station, name) for station in totals], np.int64)
+    return found

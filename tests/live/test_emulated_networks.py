@@ -1,0 +1,408 @@
+"""Networks with shared media: real hosts and bridges, media of the simulator's MAC between them."""
+
+import json
+import re
+import subprocess
+import time
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from ethermeter import _core, api
+from ethermeter.engines.live.media import segments_of
+from ethermeter.testbed import Segment, kept, make_network, remove_kept
+from ethermeter.trial import core_trial
+from program import call, real
+from scipy import stats
+
+pytestmark = pytest.mark.root
+
+NETWORK = """\
+title = "A hub, half-duplex links and a bus behind a switch"
+[network]
+rate = "10 Mb/s"
+[[network.hosts]]
+name = "h"
+count = 6
+[[network.hubs]]
+name = "hub"
+delay = "2 us"
+[[network.switches]]
+name = "switch"
+queue = 100
+[[network.segments]]
+name = "bus"
+standard = "10base-t1s"
+length = "25 m"
+[[network.links]]
+ends = ["h1", "hub"]
+[[network.links]]
+ends = ["h2", "hub"]
+[[network.links]]
+ends = ["hub", "switch"]
+[[network.links]]
+ends = ["h3", "switch"]
+half_duplex = true
+[[network.links]]
+ends = ["h4", "switch"]
+rate = "100 Mb/s"
+[[network.links]]
+ends = ["switch", "bus"]
+[[network.links]]
+ends = ["h5", "bus"]
+[[network.links]]
+ends = ["h6", "bus"]
+[[flows]]
+name = "within-the-hub"
+from = "h1"
+to = "h2"
+frames = "512 B"
+port = "packet"
+arrivals = { poisson = "400 /s" }
+[[flows]]
+name = "fragments"
+from = "h2"
+to = "h4"
+data = "5000 B"
+arrivals = { poisson = "40 /s" }
+[[flows]]
+name = "to-half-duplex"
+from = "h4"
+to = "h3"
+frames = "512 B"
+port = "packet"
+arrivals = { poisson = "400 /s" }
+[[flows]]
+name = "from-half-duplex"
+from = "h3"
+to = "h1"
+frames = "512 B"
+port = "packet"
+arrivals = { poisson = "400 /s" }
+[[flows]]
+name = "to-the-bus"
+from = "h4"
+to = "h5"
+frames = "256 B"
+port = "packet"
+arrivals = { poisson = "500 /s" }
+[[flows]]
+name = "within-the-bus"
+from = "h5"
+to = "h6"
+frames = "256 B"
+port = "packet"
+arrivals = { poisson = "500 /s" }
+[phases]
+settle = "10 ms"
+transmit = "2 s"
+measure = "last 1900 ms"
+[run]
+engines = ["simulation", "live"]
+"""
+TEN = """\
+title = "A transfer beside eight saturated hosts"
+[network]
+rate = "10 Mb/s"
+[[network.hosts]]
+name = "h"
+count = 10
+[[network.segments]]
+name = "cable"
+standard = "ieee-10"
+length = "200 m"
+[[network.links]]
+ends = ["h", "cable"]
+[[flows]]
+name = "bulk"
+from = "h1"
+to = "h2"
+transfer.stream = {}
+transfer.tcp = { window = "64 kB", options = "12 B" }
+SATURATED
+[phases]
+settle = "0 s"
+transmit = "7 s"
+measure = "last 6 s"
+[run]
+engines = ["simulation"]
+"""
+SATURATED = """\
+[[flows]]
+name = "load{number}"
+from = "h{number}"
+to = "h{to}"
+frames = "256 B"
+arrivals = "saturated"
+"""
+STALLS_S = 1.0
+"""Stalls in a window: what happens on the medium follows from stamps, not from when it is decided.
+"""
+REPLICATIONS = 30
+CONFIDENCE = 0.99
+
+
+def written(folder: Path, text: str = NETWORK) -> Path:
+    """Write an experiment file."""
+    path = folder / "network.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def prediction(values: np.ndarray) -> tuple[float, float]:
+    """Mean and half-width of the interval for one more value like these, by Student's t."""
+    count = len(values)
+    quantile = stats.t.ppf((1 + CONFIDENCE) / 2, count - 1)
+    return values.mean(), quantile * values.std(ddof=1) * np.sqrt(1 + 1 / count)
+
+
+def simulated(path: Path) -> list:
+    """Return the counts of simulations with different seeds."""
+    trials = api.load(str(path)).plan(replications=REPLICATIONS).trials
+    lines = [core_trial(t.scenario, seed=t.seed) for t in trials if t.engine == "simulation"]
+    return [_core.simulate_trial(line) for line in lines]
+
+
+def ports_of(run: Path, trial: str) -> dict[int, dict]:
+    """Return what was counted at the ports of a trial that were counted, by their numbers."""
+    rows = pq.read_table(run / "ports.parquet").to_pylist()
+    return {row["port"]: row for row in rows if row["trial"] == trial and row["frames"] is not None}
+
+
+@pytest.mark.alone
+def test_media_of_a_network_carry_and_delay_as_simulated_ones(new_path, in_quiet_window):
+    def of_window():
+        folder = new_path()
+        path = written(folder)
+        done = call(real("measure", path, "--testbed", "--out", folder / "run", "--json"))
+        assert done.returncode == 0, done.stderr
+        run = folder / "run"
+        (file,) = (run / "live").glob("*/*.json")
+        result = json.loads(file.read_text())
+        # Laws: nothing is lost, and every frame that came to a card has left it.
+        assert set(result["media"]) == {"bus", "hub", "h3 - switch"}
+        for medium in result["media"].values():
+            assert not any(medium["dropped"].values())
+            for station in medium["stations"]:
+                left = station["frames"] + station["discarded"] + station["dropped"]
+                assert station["arrived"] == left
+        discarded = sum(
+            station["discarded"]
+            for medium in result["media"].values()
+            for station in medium["stations"]
+        )
+        missing = sum(flow["losses"]["missing"] for flow in result["flows"].values())
+        assert missing <= discarded
+        return result, run
+
+    result, run = in_quiet_window(of_window, tolerated_stall_s=STALLS_S / 4)
+    points = json.loads((run / "estimates.json").read_text())["points"]
+    by_engine = {point["engine"]: point["estimates"] for point in points}
+    live, simulation = (by_engine[engine] for engine in ("live", "simulation"))
+    # The same draws of the same sources: messages at the window's edges differ.
+    assert live["message_rate"]["value"] == pytest.approx(
+        simulation["message_rate"]["value"], rel=0.005
+    )
+    ports, expected = (ports_of(run, trial) for trial in trials(run))
+    for number, port in ports.items():
+        assert port["frames"] == pytest.approx(expected[number]["frames"], rel=0.01, abs=10), number
+    # Collisions and one-way delays are those of another run of the same chance.
+    counts = simulated(written(new_path()))
+    hub = [0, 2, 5]
+    collisions, half_width = prediction(
+        np.array([each.ports.collisions[hub].sum() for each in counts], float)
+    )
+    assert abs(sum(ports[port]["collisions"] for port in hub) - collisions) <= half_width
+    delays = np.array(
+        [each.flows.one_way.sum_ps.sum() / each.flows.one_way.count.sum() / 1e12 for each in counts]
+    )
+    delay_s, half_width_s = prediction(delays)
+    # Bridges and hosts take some tens of microseconds, shaped wires less than a frame's time.
+    assert abs(live["one_way_delay"]["value"] - delay_s) <= half_width_s + 100e-6
+    assert result["media"]["bus"]["violations"] == 0
+
+
+def trials(run: Path) -> list[str]:
+    """Names of the trials of a run: of the measurement, and of the simulation."""
+    lines = [json.loads(line) for line in (run / "plan.jsonl").read_text().splitlines()]
+    named = {line["engine"]: line["id"] for line in lines if "engine" in line}
+    return [named["live"], named["simulation"]]
+
+
+def with_room(segment: Segment) -> Segment:
+    """Return a segment whose cards do not run empty while one station after the other captures it.
+
+    Sources of 1200 frames a second before cards of 64 carry 8.3 Mb/s in a simulation, before those
+    of 1000 frames 9.0, as saturated ones do.
+    """
+    trial = json.loads(bytes(segment.medium.trial))
+    for flow in trial["scenario"]["flows"]:
+        flow["queue_frames"] = 1000
+    raw = msgspec.Raw(json.dumps(trial).encode())
+    return replace(segment, medium=msgspec.structs.replace(segment.medium, trial=raw))
+
+
+@contextmanager
+def ten_hosts(folder: Path):
+    """Make ten hosts on a cable, of which the last eight send more than it carries."""
+    loads = "".join(
+        SATURATED.format(number=number, to=number + 1 if number < 10 else 3)
+        for number in range(3, 11)
+    )
+    path = written(folder, TEN.replace("SATURATED", loads))
+    (trial, *_) = api.load(str(path)).plan(replications=1).trials
+    segments = [with_room(each) for each in segments_of(trial.scenario, has_shapers=True)]
+    with make_network(list(segments[0].stations), [], [], segments=segments) as bed:
+        yield path, bed
+
+
+BLAST = """\
+import socket, sys, time
+sink = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+sink.bind(("", 9000))  # nothing reads it: datagrams are taken, and dropped at the full socket
+source = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+print("ready", flush=True)
+while True:
+    for _ in range(12):  # frames of 256 octets, more than twice a ninth of what the cable carries
+        source.sendto(bytes(210), (sys.argv[1], 9000))
+    time.sleep(0.01)
+"""
+FETCH = """\
+import sys, urllib.request
+page = urllib.request.urlopen(sys.argv[1], timeout=20).read()
+print(page == bytes(range(256)) * 200)
+"""
+
+
+@pytest.mark.alone
+def test_programs_share_a_cable_with_eight_saturated_hosts(new_path, in_quiet_window):
+    def of_window():
+        folder = new_path()
+        (folder / "page").write_bytes(bytes(range(256)) * 200)
+        with ten_hosts(folder) as (path, bed), ExitStack() as stack:
+            one, other, *eight = bed.hosts.values()
+
+            def start(host, *command):
+                process = subprocess.Popen(
+                    host.command(*command),
+                    cwd=folder,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.DEVNULL,
+                )
+                stack.callback(process.communicate)
+                stack.callback(process.kill)
+                return process
+
+            for host, to in zip(eight, [*eight[1:], eight[0]], strict=True):
+                assert start(host, "python3", "-c", BLAST, to.ipv4).stdout.readline()
+            start(other, "iperf3", "-s", "-1")
+            server = ["python3", "-m", "http.server", "8000", "--bind", other.ipv4]
+            start(other, *server)
+            time.sleep(1.5)  # cards fill
+            words = ["-c", other.ipv4, "-t", "6", "-O", "1", "-w", "64K", "-C", "cubic", "-J"]
+            before = bed.relay.count().segments[0]
+            done = subprocess.run(
+                one.command("iperf3", *words), capture_output=True, text=True, check=True
+            )
+            after = bed.relay.count().segments[0]
+            transfer = json.loads(done.stdout)["end"]
+            ping = ["ping", "-q", "-f", "-c", "30", "-W", "5", other.ipv4]
+            pinged = subprocess.run(one.command(*ping), capture_output=True, text=True, check=True)
+            command = one.command("python3", "-c", FETCH, f"http://{other.ipv4}:8000/page")
+            fetched = subprocess.run(command, capture_output=True, text=True, check=True)
+            stack.close()
+            time.sleep(0.2)
+            counted = bed.relay.count().segments[0]
+            received = [frames_of(host) for host in bed.hosts.values()]
+        # What a MAC delivered came to its host: here all that was sent to it, and floods before.
+        assert not any(counted.dropped.values())
+        senders = [counted.stations[9], *counted.stations[2:9]]
+        for station, frames in zip(senders, received[2:], strict=True):
+            assert frames >= station.frames > 0
+            # Its card was full most of the time: the host is saturated.
+            assert station.dropped > station.frames / 2
+        assert fetched.stdout == "True\n"
+        (came,) = re.findall(r"(\d+) received", pinged.stdout)
+        given_up = sum(of.discarded + of.dropped for of in counted.stations[:2])
+        assert 30 - int(came) <= given_up
+        rates_bps = transfer["sum_received"]["bits_per_second"], carried_bps(before, after)
+        return path, rates_bps, counted
+
+    path, measured_bps, counted = in_quiet_window(of_window, tolerated_stall_s=STALLS_S)
+    counts = simulated(path)
+    simulated_bps = [
+        [each.flows.transfer.octets[0] * 8 / each.window_ps * 1e12 for each in counts],
+        [each.ports.octets.sum() * 8 / each.window_ps * 1e12 for each in counts],
+    ]
+    # Of the transfer, and of all that the cable carries: one more run of the same chance. Before
+    # and after the transfer there is a station less for some tenths of a second, a percent at most.
+    for one_bps, each_bps in zip(measured_bps, simulated_bps, strict=True):
+        mean_bps, half_width_bps = prediction(np.array(each_bps))
+        assert abs(one_bps - mean_bps) <= half_width_bps + 0.01 * mean_bps, one_bps
+    assert counted.violations <= 1e-4 * sum(station.arrived for station in counted.stations)
+
+
+def carried_bps(before, after) -> float:
+    """Return the bit rate of all frames on a segment between two readings."""
+    octets = [sum(station.octets for station in of.stations) for of in (before, after)]
+    return (octets[1] - octets[0]) * 8 / (after.over_ns - before.over_ns) * 1e9
+
+
+def frames_of(host) -> int:
+    """Return the frames that came to a host."""
+    command = host.command("cat", f"/sys/class/net/{host.interface}/statistics/rx_packets")
+    return int(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+
+
+@pytest.fixture
+def _nothing_stays():
+    before = set(kept())
+    yield
+    for name in set(kept()) - before:
+        remove_kept(name)
+
+
+@pytest.mark.usefixtures("_nothing_stays")
+@pytest.mark.xdist_group("leftovers")
+def test_a_network_stays_for_programs_until_it_is_removed(tmp_path):
+    made = call(real("testbed", "up", written(tmp_path), "--json"))
+    assert made.returncode == 0, made.stderr
+    found = json.loads(made.stdout)
+    assert (found["layout"], len(found["hosts"])) == ("network", 6)
+    ping = ["ping", "-q", "-c", "3", "-i", "0.2", "10.77.0.6"]
+    done = call(real("testbed", "exec", found["name"], "1", "--", *ping))
+    assert "3 packets transmitted, 3 received" in done.stdout
+    shown = json.loads(call(real("testbed", "show", found["name"], "--json")).stdout)
+    # Over the bus and the hub; not to the half-duplex link, for the switch knows all addresses.
+    frames = [[station["frames"] for station in of["stations"]] for of in shown["segments"]]
+    assert frames == [[3, 0, 3], [3, 0, 3], [0, 0]]
+    assert call(real("testbed", "down", found["name"])).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        (
+            'arrivals = { poisson = "40 /s" }',
+            'arrivals = "saturated"\ncast = "multicast"',
+            "flows.fragments.arrivals = saturated, multicast by udp: expected one receiver",
+        ),
+        (
+            'data = "5000 B"\narrivals = { poisson = "40 /s" }',
+            'data = { samples = { least = "160 B", most = "160 B", overhead = "0 B" } }\n'
+            'arrivals = { coder = { sample = "8 bit", every = "125 us" } }',
+            "flows.fragments.arrivals = a coder: expected no coder at a shared medium",
+        ),
+    ],
+)
+def test_flows_that_a_medium_cannot_hold_back_are_refused_in_one_line(tmp_path, old, new, words):
+    path = written(tmp_path, NETWORK.replace(old, new))
+    done = call(real("measure", path, "--testbed", "--out", tmp_path / "run"))
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "run" / "live").exists()
