@@ -18,8 +18,10 @@ from ethermeter.cli import (
     inspecting,
     measure,
     plca,
+    reflector,
     reporting,
     running,
+    search,
     testbed,
     theory,
     voice,
@@ -40,12 +42,14 @@ GROUPS: Groups = {
         "schema": "Print the JSON Schema of experiment files, for editors.",
     },
     "Measurement": {
-        "measure": "Measure an experiment between real hosts.",
+        "measure": "Measure an experiment between real hosts, or a host that answers.",
+        "reflector": "Answer test packets of STAMP on this host.",
         "agent": "Send and receive on this host for a coordinator.",
         "hosts": "Certify and check the hosts of a laboratory.",
         "testbed": "Make virtual hosts on this machine and remove them.",
     },
     "Limits": {
+        "search": "Find the largest or smallest value with which conditions hold.",
         "calls": "Find how many calls fit with a given quality.",
         "benchmark": "Run a suite: RFC 2544, 2889, 3918, 6349, Y.1564.",
         "bottleneck": "Find which stage limits a transfer.",
@@ -132,12 +136,14 @@ command(app, "explain", examples=explain.EXAMPLES)(explain.explain)
 command(app, "plca", examples=plca.EXAMPLES)(plca.plca)
 command(app, "benchmark", examples=benchmark.EXAMPLES)(benchmark.benchmark)
 command(app, "bottleneck", examples=bottleneck.EXAMPLES)(bottleneck.bottleneck)
+command(app, "search", examples=search.EXAMPLES)(search.search)
 command(app, "calls", examples=calls.EXAMPLES)(calls.calls)
 command(voice.app, "admission", examples=admission.EXAMPLES)(admission.admission)
 command(app, "calibrate", examples=calibrating.CALIBRATE_EXAMPLES)(calibrating.calibrate)
 command(app, "predict", examples=calibrating.PREDICT_EXAMPLES)(calibrating.predict)
 command(voice.app, "erlang", examples=voice.ERLANG_EXAMPLES)(voice.erlang)
 command(app, "measure", examples=measure.EXAMPLES)(measure.measure)
+command(app, "reflector", examples=reflector.EXAMPLES)(reflector.reflector)
 command(app, "agent", examples=agent.EXAMPLES)(agent.agent)
 app.add_typer(hosts.app)
 app.add_typer(testbed.app)

@@ -144,7 +144,8 @@ class Local:
         trial = trial_of(work)
         scenario = trial.scenario
         if is_segment(scenario):
-            return "segment"  # any medium, one trial after the other
+            # Any medium, one trial after the other, between interfaces that take its frames.
+            return f"segment {mtu_octets(of_hosts(trial).scenario)}"
         parts = (scenario.nodes, scenario.links, scenario.media, trial.settings())
         return repr((*parts, mtu_octets(scenario), selective_acknowledgements(scenario)))
 
