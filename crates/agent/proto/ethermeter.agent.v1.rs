@@ -196,6 +196,9 @@ pub struct Send {
     /// many such senders share few processors, so that none spins for long
     #[prost(bool, tag = "10")]
     pub shares_processors: bool,
+    /// its source begins at a draw below this after the transmission
+    #[prost(uint64, tag = "11")]
+    pub spread_ps: u64,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Sink {

@@ -142,6 +142,9 @@ pub enum Traffic {
         /// emulated medium gives credit.
         #[serde(default)]
         credit_frames: Option<u32>,
+        /// Its source begins at a draw below this after the transmission.
+        #[serde(default)]
+        spread_ps: u64,
     },
     Transfer {
         /// Octets in all; as many as go within the transmission without.
@@ -340,8 +343,22 @@ pub(crate) fn check_credit(transport: Transport, frames: u32) -> Result<(), Refu
     refuse(Rule::Description, value, allowed)
 }
 
+/// Refuse a spread that cannot be.
+///
+/// # Errors
+/// By [`Rule::Description`].
+pub(crate) fn check_spread(spread_ps: u64) -> Result<(), Refusal> {
+    if spread_ps <= LONGEST_SPREAD_PS {
+        return Ok(());
+    }
+    let value = format!("spread_ps {spread_ps}");
+    refuse(Rule::Description, value, format!("at most {LONGEST_SPREAD_PS}"))
+}
+
 /// Frames that a sender may have ahead of an emulated medium.
 const MOST_CREDIT: u32 = 4096;
+/// Longest spread: 10 000 s.
+const LONGEST_SPREAD_PS: u64 = 10_000_000_000_000_000;
 
 /// The refusal of requests by a coder.
 pub(crate) fn no_coder() -> Refusal {
@@ -414,9 +431,11 @@ impl Test {
                 }),
             );
             self.check_traffic(flow, &mut faults);
-            if let Traffic::Stream { credit_frames: Some(frames), .. } = flow.traffic {
-                let refusal = check_credit(flow.transport(), frames).err();
-                faults.extend(refusal.map(|refusal| format!("{at}.traffic: {refusal}")));
+            if let Traffic::Stream { credit_frames, spread_ps, .. } = flow.traffic {
+                let credit = credit_frames.map(|frames| check_credit(flow.transport(), frames));
+                let refusals = [credit, Some(check_spread(spread_ps))].into_iter().flatten();
+                let refused = refusals.filter_map(Result::err);
+                faults.extend(refused.map(|refusal| format!("{at}.traffic: {refusal}")));
             }
             let from = self.index_of(&flow.from);
             let is_ipv4 = from.is_none_or(|index| self.agents[index].address.is_ipv4());

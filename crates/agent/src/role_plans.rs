@@ -1,7 +1,7 @@
 //! Role plans, read from the protocol and permitted by the rules.
 
 use crate::attest::{self, Notary, Signed};
-use crate::description::{check_credit, longest_octets, no_coder};
+use crate::description::{check_credit, check_spread, longest_octets, no_coder};
 use crate::protocol::{self as wire, role::Role as WireRole};
 use ethermeter_live::port::tcp::set_congestion;
 use ethermeter_live::roles::Attention;
@@ -109,14 +109,28 @@ impl RoleReader<'_> {
                 let wanted = wanted(role.rate_bps, role.rate_frames_per_s, longest);
                 let (permitted, _) = permit(&endpoint, wanted, role.grants)?;
                 let wire::Send {
-                    seed, station, real_time, shares_processors, credit_frames, ..
+                    seed,
+                    station,
+                    real_time,
+                    shares_processors,
+                    credit_frames,
+                    spread_ps,
+                    ..
                 } = role;
                 let credit = NonZeroU32::new(credit_frames);
                 if credit.is_some() {
                     check_credit(transport, credit_frames)?;
                 }
-                let task =
-                    Task::Send { source, seed, station, real_time, shares_processors, credit };
+                check_spread(spread_ps)?;
+                let task = Task::Send {
+                    source,
+                    seed,
+                    station,
+                    real_time,
+                    shares_processors,
+                    credit,
+                    spread_ps,
+                };
                 (task, endpoint, Some(permitted))
             }
             Some(WireRole::Clock(role)) => {

@@ -193,6 +193,7 @@ fn a_role() -> impl Strategy<Value = Role> {
                 real_time: false,
                 shares_processors: false,
                 credit_frames: u32::try_from(rate % 5000).expect("small"),
+                spread_ps: seed,
             })
         });
     let sink =

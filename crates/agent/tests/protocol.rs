@@ -46,6 +46,7 @@ fn sending_to(port: u16) -> role::Role {
         real_time: false,
         shares_processors: false,
         credit_frames: 0,
+        spread_ps: 0,
     })
 }
 

@@ -192,6 +192,7 @@ fn play_send<P: Port>(port: &mut P, words: &Words, begin_ns: u64, until_ns: u64)
         station: 0,
         begin_ns,
         duration_ns: until_ns - begin_ns,
+        spread_ps: 0,
         most_frames: words.or("frames", u64::MAX)?,
         pacer: Pacer::default(),
     };

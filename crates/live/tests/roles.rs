@@ -53,6 +53,7 @@ fn plan(source: &SourceSpec, duration_ns: u64, most_frames: u64) -> SendPlan<'_>
         station: 3,
         begin_ns: HostTime.now_ns(),
         duration_ns,
+        spread_ps: 0,
         most_frames,
         pacer: Pacer::default(),
     }

@@ -1,24 +1,22 @@
 //! The network cards of an emulated segment: real frames that wait for the medium.
 //!
-//! ```text
-//! saturated:   host ──► card, which takes up the next frame when the source of the trial says so
-//! arriving:    host ──► card, which takes up the next frame when it has come and the host's service time is over
-//! ```
+//! A card takes up a frame by its [`Supply`]. The host's service time is the card's, for today's
+//! hosts are faster than the studies'. A saturated host is told how many of its frames have left,
+//! and keeps some in the card; one that is too slow is counted as late.
 //!
-//! The host's service time is the card's, for today's hosts are faster than the studies'. A saturated
-//! host is told how many of its frames have left, and keeps some in the card; one that is too slow
-//! is counted as late.
+//! So does a host with a coder. Its frames have room for the longest packet, and the card sends of
+//! them what the samples need that were made by then: the rest of the frame is cut off, and the
+//! mark says what the packet holds ([`crate::speech`]).
 
 use crate::frames::Frames;
 use crate::recorder::Recorder;
-use ethermeter_simulator::mac::csma_cd::Retry;
+use crate::speech::Marking;
+use crate::supply::{Supply, TakeUp};
 use ethermeter_simulator::plca::hosts::Hosts;
 use ethermeter_simulator::segment::compiled::{CompiledSegment, NEVER};
-use ethermeter_simulator::segment::counters::Counters;
+use ethermeter_simulator::segment::counters::{Counters, Supplied};
+use ethermeter_simulator::segment::retries::Retries;
 use ethermeter_simulator::segment::station::{Attempt, Ending};
-use ethermeter_traffic::arrivals::Arrivals;
-use ethermeter_traffic::times::Times;
-use ethermeter_traffic::{Offer, Purpose, Source, Stream};
 use ethermeter_trial::medium::{AfterAttemptLimit, AfterLateCollision};
 use ethermeter_trial::Counts;
 use serde::Serialize;
@@ -46,25 +44,24 @@ pub struct Delivery {
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
     frame: u32,
+    bits: u64,
     arrived: i64,
 }
 
 /// The frame that a card sends.
 #[derive(Clone, Copy, Debug)]
 struct Held {
-    waiting: Waiting,
+    frame: u32,
+    /// Its length on the medium; of voice, the least until it is sent.
+    bits: u64,
+    /// Octets of it in the card.
+    octets: u64,
+    samples: u32,
+    /// When it arrived at the queue; of voice, when its first sample was made.
+    arrived: i64,
     taken_up: i64,
     attempts: u32,
     since_handover: u32,
-}
-
-/// When a card takes up its frames.
-#[derive(Debug)]
-enum Supply {
-    /// When its source says so; `next` is what the source offers while no frame is there.
-    Saturated { source: Box<Source>, next: Option<Offer> },
-    /// When they have come, and not before `free`: the host's service time after the one before.
-    Arriving { service: Times, chance: Stream, free: i64, offered: u64, dropped: u64 },
 }
 
 /// What happened at a station since the medium began.
@@ -82,7 +79,7 @@ pub struct StationTotals {
     pub collisions: u64,
     /// Frames that were given up.
     pub discarded: u64,
-    /// Times that a saturated source offered a frame which the host had not sent yet.
+    /// Times that a saturated source or a coder offered a frame which the host had not sent yet.
     pub starved: u64,
     /// Most frames in the card, the one being sent included.
     pub queue_most: u64,
@@ -90,6 +87,8 @@ pub struct StationTotals {
     pub queue_octets_most: u64,
     /// Longest access delay of a frame whose transmission ended in the measured window.
     pub access_most_ps: u64,
+    /// Samples in the frames that were sent, if they are of a coder.
+    pub samples: u64,
 }
 
 impl StationTotals {
@@ -105,8 +104,7 @@ struct Card {
     held: Option<Held>,
     waiting: VecDeque<Waiting>,
     supply: Supply,
-    chance: Stream,
-    retry: Retry,
+    retries: Retries,
     /// Frames that it has room for, the one being sent included.
     room: usize,
     /// The same in octets.
@@ -143,35 +141,20 @@ pub(crate) struct Cards<'s> {
     pub listener: Option<u32>,
     /// What keeps attempts for a capture; usually nothing does.
     pub recorder: Option<Recorder>,
+    marking: Marking,
 }
 
 impl Held {
-    fn new(waiting: Waiting, taken_up: i64) -> Self {
-        Self { waiting, taken_up, attempts: 0, since_handover: 0 }
-    }
-}
-
-impl Supply {
-    fn new(segment: &CompiledSegment, station: usize, number: u32) -> Self {
-        let phases = &segment.phases;
-        let stream = |purpose| Stream::new(segment.seed, number, purpose);
-        let begin_ps = phases.begin_ps + stream(Purpose::Begin).below(phases.spread_ps);
-        let spec = segment.source_spec(station);
-        if spec.arrivals != (Arrivals::Saturated {}) {
-            let chance = stream(Purpose::Service);
-            let service = spec.service;
-            return Self::Arriving { service, chance, free: 0, offered: 0, dropped: 0 };
-        }
-        let mut source = Source::new(&spec, segment.seed, number, segment.window(begin_ps));
-        let next = source.first();
-        Self::Saturated { source: Box::new(source), next }
-    }
-
-    /// Frames offered and dropped within the measured window.
-    fn finish(self) -> (u64, u64) {
-        match self {
-            Self::Saturated { mut source, .. } => source.finish(),
-            Self::Arriving { offered, dropped, .. } => (offered, dropped),
+    fn new(waiting: Waiting, take_up: TakeUp) -> Self {
+        Self {
+            frame: waiting.frame,
+            bits: take_up.least_bits.unwrap_or(waiting.bits),
+            octets: waiting.bits / 8,
+            samples: 0,
+            arrived: take_up.arrived,
+            taken_up: take_up.ready,
+            attempts: 0,
+            since_handover: 0,
         }
     }
 }
@@ -179,18 +162,13 @@ impl Supply {
 impl Card {
     fn new(segment: &CompiledSegment, station: usize) -> Self {
         let group = segment.group(station);
-        let retry = Retry {
-            backoff: group.stations.backoff,
-            attempt_limit: group.stations.attempt_limit,
-            slot: segment.slot,
-        };
         let number = u32::try_from(station).expect("at most 1024 stations");
+        let (supply, retries) = Supply::new(segment, station, number);
         Self {
             held: None,
             waiting: VecDeque::new(),
-            supply: Supply::new(segment, station, number),
-            chance: Stream::new(segment.seed, number, Purpose::Backoff),
-            retry,
+            supply,
+            retries,
             room: group.flow.queue_frames.map_or(MOST_WAITING, |frames| frames as usize),
             room_octets: u64::MAX,
             octets: 0,
@@ -200,46 +178,30 @@ impl Card {
         }
     }
 
-    /// A frame of so many octets has come. When the station is ready with it, if it is the only
-    /// one.
-    fn arrive(
-        &mut self,
-        at: i64,
-        (frame, octets): (u32, u64),
-        is_counted: bool,
-    ) -> Result<Option<i64>, NoRoom> {
+    /// A frame has come. When the station is ready with it, if it is the only one.
+    fn arrive(&mut self, waiting: Waiting, is_counted: bool) -> Result<Option<i64>, NoRoom> {
         self.totals.arrived += 1;
-        let (frames, octets) = (self.frames() + 1, self.octets + octets);
+        let (frames, octets) = (self.frames() + 1, self.octets + waiting.bits / 8);
         let is_full = frames > self.room || octets > self.room_octets;
-        let (taken_up, arrived) = match &mut self.supply {
-            Supply::Arriving { free, offered, dropped, .. } => {
-                *offered += u64::from(is_counted);
-                *dropped += u64::from(is_counted && is_full);
-                (at.max(*free), at)
-            }
-            Supply::Saturated { next, .. } if self.held.is_none() => match next.take() {
-                Some(offer) => {
-                    let ready = offer.ready_ps.cast_signed();
-                    self.totals.starved += u64::from(at > ready);
-                    (at.max(ready), at.max(offer.arrived_ps.cast_signed()))
-                }
-                None => return Err(self.drop()),
-            },
-            Supply::Saturated { .. } => (at, at),
-        };
+        if is_counted {
+            self.supply.count(is_full);
+        }
         if is_full {
             return Err(self.drop());
         }
+        let ready = if self.held.is_some() {
+            self.waiting.push_back(waiting);
+            None
+        } else {
+            let Some(take_up) = self.supply.take(waiting.arrived) else { return Err(self.drop()) };
+            self.totals.starved += u64::from(take_up.is_late);
+            self.held = Some(Held::new(waiting, take_up));
+            Some(take_up.ready)
+        };
         self.octets = octets;
         self.totals.queue_most = self.totals.queue_most.max(frames as u64);
         self.totals.queue_octets_most = self.totals.queue_octets_most.max(octets);
-        let waiting = Waiting { frame, arrived };
-        if self.held.is_some() {
-            self.waiting.push_back(waiting);
-            return Ok(None);
-        }
-        self.held = Some(Held::new(waiting, taken_up));
-        Ok(Some(taken_up))
+        Ok(ready)
     }
 
     /// Frames in the card, the one being sent included.
@@ -256,34 +218,12 @@ impl Card {
     /// ready with it.
     fn take_up(&mut self, now: i64) -> i64 {
         self.held = None;
-        match &mut self.supply {
-            Supply::Arriving { service, chance, free, .. } => {
-                *free = now + service.draw(chance).cast_signed();
-                let taken_up = *free;
-                self.held = self.waiting.pop_front().map(|waiting| Held::new(waiting, taken_up));
-            }
-            Supply::Saturated { source, next } => {
-                *next = source.next(now.cast_unsigned());
-                let offer = next.filter(|_| !self.waiting.is_empty());
-                if let (Some(offer), Some(waiting)) = (offer, self.waiting.pop_front()) {
-                    *next = None;
-                    let arrived = offer.arrived_ps.cast_signed();
-                    let waiting = Waiting { arrived, ..waiting };
-                    self.held = Some(Held::new(waiting, offer.ready_ps.cast_signed()));
-                }
-            }
-        }
-        self.held.map_or(NEVER, |held| held.taken_up)
-    }
-
-    /// When the host hands the same frame over again that it got back at `now`.
-    fn hand_over_again(&mut self, now: i64) -> i64 {
-        match &mut self.supply {
-            Supply::Saturated { source, .. } => {
-                source.handed_over_again_ps(now.cast_unsigned()).cast_signed()
-            }
-            Supply::Arriving { service, chance, .. } => now + service.draw(chance).cast_signed(),
-        }
+        self.supply.free(now);
+        let Some(&waiting) = self.waiting.front() else { return NEVER };
+        let Some(take_up) = self.supply.take(waiting.arrived) else { return NEVER };
+        self.waiting.pop_front();
+        self.held = Some(Held::new(waiting, take_up));
+        take_up.ready
     }
 }
 
@@ -303,7 +243,13 @@ impl<'s> Cards<'s> {
             counters: Counters::new(segment, tracing),
             listener: None,
             recorder: None,
+            marking: Marking::new(segment),
         }
+    }
+
+    /// The medium begins at this time of the hosts, for marks.
+    pub fn begin_at(&mut self, began_ns: u64) {
+        self.marking.began_ns = began_ns;
     }
 
     /// A station hears every frame, whatever its address.
@@ -314,6 +260,11 @@ impl<'s> Cards<'s> {
     /// The card of a station has room for so many octets.
     pub fn limit(&mut self, station: u32, octets: u64) {
         self.each[station as usize].room_octets = octets;
+    }
+
+    /// An address is behind a station.
+    pub fn place(&mut self, address: Address, station: u32) {
+        self.addresses.insert(address, station);
     }
 
     /// What happened at a station, and the address that it last sent from.
@@ -339,8 +290,8 @@ impl<'s> Cards<'s> {
                 self.addresses.insert(source, station);
             }
         }
-        let octets = self.frames.bits(frame) / 8;
-        if let Ok(ready) = card.arrive(at, (frame, octets), is_counted) {
+        let waiting = Waiting { frame, bits: self.frames.bits(frame), arrived: at };
+        if let Ok(ready) = card.arrive(waiting, is_counted) {
             return ready;
         }
         self.leave(station, frame);
@@ -360,7 +311,7 @@ impl<'s> Cards<'s> {
         let held = self.each.iter().enumerate();
         let held: Vec<(usize, i64)> =
             held.filter_map(|(at, card)| card.held.map(|held| (at, held.taken_up))).collect();
-        let supplied: Vec<(u64, u64)> =
+        let supplied: Vec<Supplied> =
             self.each.into_iter().map(|card| card.supply.finish()).collect();
         self.counters.close(self.segment, &held, &supplied)
     }
@@ -372,24 +323,19 @@ impl<'s> Cards<'s> {
         }
     }
 
-    fn attempt(&self, station: u32, held: Held, start: i64, end: i64) -> Attempt {
-        Attempt {
-            station,
-            ending: Ending::Delivered,
-            late: false,
-            damaged: false,
-            attempts: held.attempts,
-            samples: 0,
-            start,
-            end,
-            taken_up: held.taken_up,
-            arrived: held.waiting.arrived,
-            bits: self.frames.bits(held.waiting.frame),
-        }
-    }
-
     fn held(&mut self, station: u32) -> &mut Held {
         self.each[station as usize].held.as_mut().expect("a station that sends holds a frame")
+    }
+
+    /// Fill the frame of a station with the samples that it has sent until `end`, if it is voice.
+    fn fill(&mut self, station: u32, end: i64) {
+        let Some(packet) = self.each[station as usize].supply.deliver_voice(end) else { return };
+        let held = self.held(station);
+        held.bits = packet.bits;
+        held.samples = u32::try_from(packet.samples).expect("lengths were checked");
+        held.arrived = packet.oldest_ps.cast_signed();
+        let frame = held.frame;
+        self.marking.fill(self.frames.octets_mut(frame), &packet);
     }
 
     /// Whether a frame is for what is behind a station.
@@ -402,26 +348,55 @@ impl<'s> Cards<'s> {
     }
 }
 
+/// The attempt of a station with the frame that it holds.
+fn attempt(station: u32, held: Held, start: i64, end: i64) -> Attempt {
+    Attempt {
+        station,
+        ending: Ending::Delivered,
+        late: false,
+        damaged: false,
+        attempts: held.attempts,
+        samples: held.samples,
+        start,
+        end,
+        taken_up: held.taken_up,
+        arrived: held.arrived,
+        bits: held.bits,
+    }
+}
+
 /// The address in a frame that begins with this octet.
 fn address(octets: &[u8], at: usize) -> Option<Address> {
     octets.get(at..)?.first_chunk().copied()
 }
 
 impl Hosts for Cards<'_> {
-    fn packet_time(&self, station: u32, _: i64) -> i64 {
-        let held = self.each[station as usize].held.expect("a station that sends holds a frame");
-        self.segment.packet_time(self.frames.bits(held.waiting.frame))
+    fn packet_time(&self, station: u32, start: i64) -> i64 {
+        let card = &self.each[station as usize];
+        if let Some(voice) = card.supply.voice() {
+            return self.segment.grown_packet_time(voice, start);
+        }
+        let held = card.held.expect("a station that sends holds a frame");
+        self.segment.packet_time(held.bits)
     }
 
     fn deliver(&mut self, station: u32, number: u32, start: i64, end: i64) -> (Attempt, i64) {
         self.held(station).attempts += 1;
+        self.fill(station, end);
         let held = *self.held(station);
-        let attempt = self.attempt(station, held, start, end);
+        let attempt = attempt(station, held, start, end);
+        let phases = &self.segment.phases;
+        let window = phases.measure_from_ps..phases.measure_to_ps;
         let totals = &mut self.each[station as usize].totals;
         totals.frames += 1;
         totals.octets += attempt.bits / 8;
-        self.each[station as usize].octets -= attempt.bits / 8;
-        let frame = held.waiting.frame;
+        totals.samples += u64::from(held.samples);
+        if window.contains(&end.cast_unsigned()) {
+            let access_ps = (start - attempt.taken_up).cast_unsigned();
+            totals.access_most_ps = totals.access_most_ps.max(access_ps);
+        }
+        self.each[station as usize].octets -= held.octets;
+        let frame = held.frame;
         self.hold_for_capture(station, start, frame);
         let left = self.stations() - 1;
         if left > 0 {
@@ -445,26 +420,23 @@ impl Hosts for Cards<'_> {
         held.since_handover += 1;
         let held = *held;
         self.each[station as usize].totals.collisions += 1;
-        self.hold_for_capture(station, start, held.waiting.frame);
-        let attempt = |ending| Attempt { ending, late, ..self.attempt(station, held, start, end) };
-        let card = &self.each[station as usize];
-        if !is_fatal && card.retry.is_allowed(held.since_handover) {
-            let attempt = attempt(Ending::Collided);
-            let card = &mut self.each[station as usize];
-            let ready = end + card.retry.wait(held.since_handover, &mut card.chance);
-            return (attempt, ready);
-        }
-        if !is_fatal && resumes {
-            let attempt = attempt(Ending::Resumed);
-            self.held(station).since_handover = 0;
-            return (attempt, self.each[station as usize].hand_over_again(end));
-        }
-        let attempt = attempt(Ending::Discarded);
+        self.hold_for_capture(station, start, held.frame);
+        let attempt = |ending| Attempt { ending, late, ..attempt(station, held, start, end) };
         let card = &mut self.each[station as usize];
+        if !is_fatal {
+            if let Some(ready) = card.retries.next(held.since_handover, end) {
+                return (attempt(Ending::Collided), ready);
+            }
+            if resumes {
+                self.held(station).since_handover = 0;
+                let ready = self.each[station as usize].supply.hand_over_again(end);
+                return (attempt(Ending::Resumed), ready);
+            }
+        }
         card.totals.discarded += 1;
-        card.octets -= attempt.bits / 8;
-        self.leave(station, held.waiting.frame);
-        (attempt, self.each[station as usize].take_up(end))
+        card.octets -= held.octets;
+        self.leave(station, held.frame);
+        (attempt(Ending::Discarded), self.each[station as usize].take_up(end))
     }
 
     fn receive(&mut self, station: u32, number: u32, now: i64, is_right: bool) {
@@ -485,13 +457,6 @@ impl Hosts for Cards<'_> {
     }
 
     fn record(&mut self, attempt: &Attempt) {
-        let phases = &self.segment.phases;
-        let window = phases.measure_from_ps..phases.measure_to_ps;
-        if attempt.ending == Ending::Delivered && window.contains(&attempt.end.cast_unsigned()) {
-            let access_ps = (attempt.start - attempt.taken_up).cast_unsigned();
-            let most_ps = &mut self.each[attempt.station as usize].totals.access_most_ps;
-            *most_ps = access_ps.max(*most_ps);
-        }
         self.counters.record(attempt);
         if let Some(recorder) = &mut self.recorder {
             recorder.record(attempt, self.segment, &mut self.frames);

@@ -49,6 +49,11 @@ impl Frames {
         &self.octets[number as usize]
     }
 
+    /// The same, to be written.
+    pub fn octets_mut(&mut self, number: u32) -> &mut Vec<u8> {
+        &mut self.octets[number as usize]
+    }
+
     /// Its length in bits, check sequence included.
     #[inline]
     pub fn bits(&self, number: u32) -> u64 {

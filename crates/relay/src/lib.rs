@@ -9,7 +9,8 @@
 //! - [`classed`]: the same with a queue of traffic classes.
 //! - [`transit`]: frames under way, in the order in which they leave.
 //! - [`medium`]: a shared segment between interfaces: who sends when, and what reaches whom.
-//! - `cards`: the network cards of its stations, with their frames.
+//! - `cards`: the network cards of its stations, with their frames; `supply`: when they take these
+//!   up; `speech`: what they write into frames of voice.
 //! - `frames`: these frames in memory.
 //! - `recorder`: what happens on a medium, kept for a capture; [`capture`]: a thread that writes it.
 //! - [`margin`]: how long before a time one must stop sleeping, learnt from how late one wakes.
@@ -32,6 +33,8 @@ pub mod plan;
 mod recorder;
 pub mod run;
 mod segment;
+mod speech;
+mod supply;
 pub mod transit;
 
 pub use plan::Plan;

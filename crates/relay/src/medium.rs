@@ -11,13 +11,13 @@
 use crate::cards::Cards;
 pub use crate::cards::{Address, Delivery, StationTotals};
 use crate::recorder::Recorder;
+use crate::speech;
 use ethermeter_simulator::plca::compiled::CompiledBus;
 use ethermeter_simulator::plca::idle::IdleCycles;
 use ethermeter_simulator::plca::reference::Machine;
 use ethermeter_simulator::segment::compiled::CompiledSegment;
 use ethermeter_simulator::segment::station::Attempt;
 use ethermeter_traffic::Histogram;
-use ethermeter_trial::medium::Backoff;
 use ethermeter_trial::{Counts, Fault};
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -163,6 +163,11 @@ impl<'s> Medium<'s> {
         }
     }
 
+    /// It begins at this time of the hosts: marks of voice have it.
+    pub fn begin_at(&mut self, began_ns: u64) {
+        self.bus.hosts.begin_at(began_ns);
+    }
+
     /// A station hears every frame from now on, whatever its address.
     pub fn hear_all(&mut self, station: u32) {
         self.bus.hosts.hear_all(station);
@@ -171,6 +176,11 @@ impl<'s> Medium<'s> {
     /// The card of a station has room for so many octets, from the frame that comes next.
     pub fn limit(&mut self, station: u32, octets: u64) {
         self.bus.hosts.limit(station, octets);
+    }
+
+    /// An address is behind a station: frames for it go nowhere else, even before it was heard.
+    pub fn place(&mut self, address: Address, station: u32) {
+        self.bus.hosts.place(address, station);
     }
 
     /// Every frame that was sent goes to this number too, which is none of a station: without
@@ -266,18 +276,9 @@ impl<'s> Medium<'s> {
 /// With the path of the key and what is allowed.
 pub fn refuse(segment: &CompiledSegment) -> Result<(), Fault> {
     for group in &segment.groups {
-        if group.is_voice() {
-            let allowed = "must not be of a coder: a real frame does not grow while it waits";
-            return Err(Fault::new(group.flow_path("arrivals"), allowed));
+        if let Some(allowed) = group.flow.voice().and_then(|voice| speech::fault(&voice)) {
+            return Err(Fault::new(group.flow_path("frames"), allowed));
         }
-        if matches!(group.stations.backoff, Backoff::LoadRegister { .. }) {
-            let allowed = "must be drawn: a real host's clock is not that of the trial";
-            return Err(Fault::new(group.station_path("backoff"), allowed));
-        }
-    }
-    if segment.turnaround > 0 {
-        let allowed = "must be 0 on an emulated segment";
-        return Err(Fault::new("media[0].mac.csma_cd.turnaround_ps", allowed));
     }
     Ok(())
 }

@@ -216,6 +216,8 @@ pub struct VoiceFrame {
     pub bits: u64,
     /// Samples in it.
     pub samples: u64,
+    /// Of these, made within the measured window.
+    pub counted: u64,
     /// When the oldest of them was made.
     pub oldest_ps: u64,
 }
@@ -232,9 +234,10 @@ pub struct Voice {
     coder: Coder,
     /// Samples made before that.
     index: u64,
-    /// Numbers of the samples made within the measured window; up to fewer once these are accounted
-    /// for.
+    /// Numbers of the samples made within the measured window.
     measured: Range<u64>,
+    /// Whether their fate by its end is known.
+    is_closed: bool,
     samples: Samples,
 }
 
@@ -245,7 +248,7 @@ impl Voice {
         let coder = Coder::new(&spec, window.begin_ps, chance);
         let measured = coder.measured(window);
         let samples = Samples { made: measured.end - measured.start, ..Samples::default() };
-        Self { spec, window, coder, index: 0, measured, samples }
+        Self { spec, window, coder, index: 0, measured, is_closed: false, samples }
     }
 
     /// When the buffer is ready to be sent; `None` if that does not happen before the coder stops.
@@ -294,11 +297,16 @@ impl Voice {
         let samples = made.min(self.spec.room());
         let lost = made - samples;
         self.coder.make(lost);
-        let frame =
-            VoiceFrame { bits: self.spec.bits(samples), samples, oldest_ps: self.coder.next_ps };
+        let inside = counted(self.index + lost..self.index + made, &self.measured);
+        let frame = VoiceFrame {
+            bits: self.spec.bits(samples),
+            samples,
+            counted: inside,
+            oldest_ps: self.coder.next_ps,
+        };
         if ended_ps < self.window.measure_to_ps {
             self.samples.lost += counted(self.index..self.index + lost, &self.measured);
-            self.samples.delivered += counted(self.index + lost..self.index + made, &self.measured);
+            self.samples.delivered += inside;
             self.coder = next;
             self.index += made;
         } else {
@@ -315,11 +323,12 @@ impl Voice {
 
     /// No further frame ends within the window: count the samples in the buffer at its end. `next` begins a new cycle.
     fn close(&mut self, next: Coder, made: u64) {
-        if self.index < self.measured.end {
-            let lost = (self.measured.end - self.index).saturating_sub(self.spec.room());
+        if !self.is_closed {
+            self.is_closed = true;
+            let left = self.measured.end.saturating_sub(self.index);
+            let lost = left.saturating_sub(self.spec.room());
             self.samples.lost += counted(self.index..self.index + lost, &self.measured);
             self.samples.buffered += counted(self.index + lost..self.measured.end, &self.measured);
-            self.measured.end = self.index;
         }
         self.coder = next;
         self.index += made;
@@ -391,9 +400,11 @@ mod tests {
                         expected.lost += inside(queue.pop_front().expect("eleven"));
                     }
                 }
-                expected.delivered += queue.iter().map(|&s| inside(s)).sum::<u64>();
+                let counted = queue.iter().map(|&s| inside(s)).sum::<u64>();
+                expected.delivered += counted;
                 let frame = voice.deliver(ended_ps);
                 assert_eq!((frame.samples, frame.oldest_ps), (queue.len() as u64, queue[0]));
+                assert_eq!(frame.counted, counted);
                 queue.clear();
                 is_closed |= expected.lost > 0;
             }
@@ -407,22 +418,23 @@ mod tests {
             expected.buffered = queue.iter().map(|&s| inside(s)).sum();
             assert_eq!(voice.finish(), expected);
             assert_eq!(expected.made, expected.delivered + expected.lost + expected.buffered);
+            // Those in the buffer at the end of the window are in the frame that leaves then.
+            assert_eq!(voice.deliver(WINDOW.measure_to_ps).counted, expected.buffered);
         }
     }
 
     #[test]
     fn a_frame_is_wanted_with_the_sample_that_makes_it_long_enough_and_its_delay_runs_from_the_oldest_left(
     ) {
-        let mut voice = Voice::new(SPEC, stream(1), WINDOW);
+        let window = Window { measure_from_ps: 0, ..WINDOW };
+        let mut voice = Voice::new(SPEC, stream(1), window);
         let first_ps = voice.first_ps();
         assert!(first_ps < SPEC.sample_ps);
         assert_eq!(voice.wanted_ps(), Some(first_ps + 3 * SPEC.sample_ps));
         // Fifteen samples come before the end, the five oldest of them make room.
         let frame = voice.deliver(first_ps + 14 * SPEC.sample_ps + 1);
-        assert_eq!(
-            frame,
-            VoiceFrame { bits: 208, samples: 10, oldest_ps: first_ps + 5 * SPEC.sample_ps }
-        );
+        let oldest_ps = first_ps + 5 * SPEC.sample_ps;
+        assert_eq!(frame, VoiceFrame { bits: 208, samples: 10, counted: 10, oldest_ps });
         assert_eq!(voice.first_ps(), first_ps + 15 * SPEC.sample_ps);
     }
 

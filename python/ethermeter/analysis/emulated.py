@@ -1,11 +1,10 @@
-"""Emulated: how well the emulated media of a measured trial kept to their time."""
+"""Emulated: how well the medium of a measured segment kept to its time."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ethermeter.store.result import Result
-from ethermeter.testbed.relay import SegmentCounts
 
 _NS = 1e-9
 
@@ -28,9 +27,8 @@ class EmulatedMedium:
         Processor time of the relay over the time meanwhile.
     offset_s, lag_s
         Declared delay of deliveries, and that of decisions.
-    noticed_p99_s, behind_p99_s
-        How long after the kernel's timestamp a frame was noticed, and how long after the latest
-        time for it a decision was made; 99th percentiles.
+    noticed_p99_s
+        How long after the kernel's timestamp a frame was noticed; 99th percentile.
     buckets
         How long after its due time a frame reached its host: low and high in s, and count, in
         rising order.
@@ -47,7 +45,6 @@ class EmulatedMedium:
     offset_s: float
     lag_s: float
     noticed_p99_s: float
-    behind_p99_s: float
     buckets: tuple[tuple[float, float, int], ...]
     worst_s: float
 
@@ -71,13 +68,11 @@ class EmulatedMedium:
 
 
 def emulated(result: Result) -> EmulatedMedium | None:
-    """Return what was reported of the emulated media of a test together; None without one."""
-    found = [_of_segment(segment) for segment in result.emulated]
-    return together(found) if found else None
-
-
-def _of_segment(segment: SegmentCounts) -> EmulatedMedium:
-    late = segment.late_ns
+    """Return what was reported of the emulated medium of a test; None without one."""
+    segment = result.segment
+    if segment is None:
+        return None
+    late, noticed_ns = segment.late_ns, segment.noticed_after_ns.p99
     return EmulatedMedium(
         arrived=sum(station.arrived for station in segment.stations),
         violations=segment.violations,
@@ -86,19 +81,14 @@ def _of_segment(segment: SegmentCounts) -> EmulatedMedium:
         processors=segment.worked_ns / segment.over_ns if segment.over_ns else math.nan,
         offset_s=segment.offset_ns * _NS,
         lag_s=segment.lag_ns * _NS,
-        noticed_p99_s=_seconds(segment.noticed_after_ns.p99),
-        behind_p99_s=_seconds(segment.behind_ns.p99),
+        noticed_p99_s=math.nan if noticed_ns is None else noticed_ns * _NS,
         buckets=tuple((low * _NS, high * _NS, count) for low, high, count in late.buckets),
-        worst_s=_seconds(late.max),
+        worst_s=math.nan if late.max is None else late.max * _NS,
     )
 
 
-def _seconds(time_ns: float | None) -> float:
-    return math.nan if time_ns is None else time_ns * _NS
-
-
 def together(found: Sequence[EmulatedMedium]) -> EmulatedMedium:
-    """Several media or trials as one: counts add up, times are the largest of any."""
+    """All trials of a point as one: counts add up, times are the largest of any."""
     counts: dict[tuple[float, float], int] = {}
     for each in found:
         for low_s, high_s, count in each.buckets:
@@ -112,7 +102,6 @@ def together(found: Sequence[EmulatedMedium]) -> EmulatedMedium:
         offset_s=found[0].offset_s,
         lag_s=found[0].lag_s,
         noticed_p99_s=max(each.noticed_p99_s for each in found),
-        behind_p99_s=max(each.behind_p99_s for each in found),
         buckets=tuple((low, high, count) for (low, high), count in sorted(counts.items())),
         worst_s=max(each.worst_s for each in found),
     )

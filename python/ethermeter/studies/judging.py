@@ -83,6 +83,15 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
         return self.read(key, dict[str, str], default={})
 
 
+class Measured(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A claim that live tests decide by the rule of the simulated study.
+
+    `of`: its id.
+    """
+
+    of: str
+
+
 class MissingError(Exception):
     """The run does not hold what a claim needs."""
 
@@ -163,6 +172,19 @@ def judge(entry: Entry, finding: Finding | None) -> Claim:
 def published(package: str) -> list[Entry]:
     """Entries of a study's `published.toml`, in the order of the file."""
     return [_entry(table, file_of(package)) for table in tables(package, "claim")]
+
+
+def measured_entries(package: str) -> list[Entry]:
+    """Entries that live tests measure by the study's rules, in the order of `measured`.
+
+    Each has the basis `measured`. Series of the live tests have the names of those of the study.
+    """
+    by_id, file = {entry.id: entry for entry in published(package)}, file_of(package)
+    found = []
+    for table in tables(package, "measured"):
+        each = convert(table, Measured, file=file, key=f"measured.{table.get('of')}")
+        found.append(msgspec.structs.replace(by_id[each.of], basis="measured"))
+    return found
 
 
 def tables(package: str, name: str) -> list[dict[str, object]]:

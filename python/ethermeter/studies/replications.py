@@ -15,22 +15,32 @@ from ethermeter.metrics import Metric
 from ethermeter.scenario import Scenario
 from ethermeter.stations import medium_of
 from ethermeter.studies.judging import MissingError
-from ethermeter.studies.trials import Trials, Where
+from ethermeter.studies.trials import SIMULATION, Trials, Where
 
 
 class Curves:
-    """Whole-segment values of simulated trials, found by series and point."""
+    """Whole-segment values of the trials of one engine, found by series and point."""
 
-    def __init__(self, trials: Sequence[Trial], whole: WholeSegment) -> None:
-        """Index what a run holds; `whole` has one row a trial."""
+    def __init__(
+        self,
+        trials: Sequence[Trial],
+        whole: WholeSegment,
+        *,
+        engine: str = SIMULATION,
+        least: int = ENOUGH_REPLICATIONS,
+    ) -> None:
+        """Index what a run holds; `whole` has one row a trial.
+
+        A point counts from `least` replications on.
+        """
         self._metrics = {metric: at for at, metric in enumerate(whole.metrics)}
         self._values = whole.values
-        self._trials = Trials(trials, least=ENOUGH_REPLICATIONS)
+        self._trials = Trials(trials, engine=engine, least=least)
 
     def trials(self, series: str, where: Where) -> list[int]:
         """Return the indices of the replications of a point.
 
-        Raises MissingError if there are fewer than three.
+        Raises MissingError if there are too few.
         """
         return self._trials.at(series, where)
 

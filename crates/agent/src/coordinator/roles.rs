@@ -216,7 +216,7 @@ impl<'a> FlowRoles<'a> {
         let source_json = self.flow.source_text().unwrap_or_default();
         let address = self.address(self.from).to_string();
         match &self.flow.traffic {
-            Traffic::Stream { real_time, shares_processors, credit_frames, .. } => {
+            Traffic::Stream { real_time, shares_processors, credit_frames, spread_ps, .. } => {
                 WireRole::Send(wire::Send {
                     grants,
                     source_json,
@@ -228,6 +228,7 @@ impl<'a> FlowRoles<'a> {
                     real_time: *real_time,
                     credit_frames: credit_frames.unwrap_or(0),
                     shares_processors: *shares_processors,
+                    spread_ps: *spread_ps,
                 })
             }
             Traffic::Transfer { octets, block_octets } => WireRole::BulkSender(wire::BulkSender {

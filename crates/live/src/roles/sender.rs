@@ -10,7 +10,7 @@ use ethermeter_ethernet::Octets;
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::lengths::Lengths;
 use ethermeter_traffic::packets::HostSamples;
-use ethermeter_traffic::{Distribution, Offer, Source, SourceSpec, Window};
+use ethermeter_traffic::{Distribution, Offer, Purpose, Source, SourceSpec, Stream, Window};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -31,6 +31,8 @@ pub struct SendPlan<'a> {
     pub begin_ns: u64,
     /// For how long it offers frames.
     pub duration_ns: u64,
+    /// Its source begins at a draw below this after the beginning.
+    pub spread_ps: u64,
     /// Most frames it sends.
     pub most_frames: u64,
     /// How it waits.
@@ -112,7 +114,8 @@ pub fn send<P: Port, T: Timeline>(
 ) -> Result<SenderCounts, Error> {
     check_lengths(port, &plan.source.frames)?;
     let stop_ps = plan.duration_ns.saturating_mul(PS_PER_NS);
-    let window = Window { begin_ps: 0, stop_ps, measure_from_ps: 0, measure_to_ps: stop_ps };
+    let begin_ps = Stream::new(plan.seed, plan.station, Purpose::Begin).below(plan.spread_ps);
+    let window = Window { begin_ps, stop_ps, measure_from_ps: 0, measure_to_ps: stop_ps };
     let mut source = Source::new(plan.source, plan.seed, plan.station, window);
     let is_shaped = plan.source.shaping.is_some();
     let is_scheduled = is_shaped || !matches!(plan.source.arrivals, Arrivals::Saturated {});

@@ -1,7 +1,7 @@
 //! What is counted of an idealised compiled, and the frames that it is counted of.
 
 use crate::segment::compiled::CompiledSegment;
-use crate::segment::counters::Counters;
+use crate::segment::counters::{Counters, Supplied};
 use crate::segment::station::{Attempt, Ending};
 use ethermeter_trial::Counts;
 
@@ -25,13 +25,13 @@ pub(super) struct FrameCounters<'w> {
     compiled: &'w CompiledSegment,
     counters: Counters,
     colliding: Vec<Attempt>,
-    supplied: Vec<(u64, u64)>,
+    supplied: Vec<Supplied>,
 }
 
 impl<'w> FrameCounters<'w> {
     /// Nothing counted yet. `tracing` keeps every attempt.
     pub fn new(compiled: &'w CompiledSegment, tracing: bool) -> Self {
-        let supplied = vec![(0, 0); compiled.stations()];
+        let supplied = vec![Supplied::default(); compiled.stations()];
         Self {
             compiled,
             counters: Counters::new(compiled, tracing),
@@ -56,13 +56,13 @@ impl<'w> FrameCounters<'w> {
     /// A frame comes to a station.
     #[inline]
     pub fn offer(&mut self, station: u32, at: i64) {
-        self.supplied[station as usize].0 += self.within(at);
+        self.supplied[station as usize].offered += self.within(at);
     }
 
     /// A frame is refused: by a full queue, or, in a population without end, by a busy medium.
     #[inline]
     pub fn drop(&mut self, station: u32, at: i64) {
-        self.supplied[station as usize].1 += self.within(at);
+        self.supplied[station as usize].dropped += self.within(at);
     }
 
     /// A frame is sent from `start` on, alone. Returns the end of its last bit.

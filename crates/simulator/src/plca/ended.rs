@@ -48,7 +48,8 @@ impl<H: Hosts> Machine<'_, H> {
         let is_sending = |node: &&Node| node.symbol != Symbol::Silence;
         let under_way = self.nodes.iter().filter(is_sending).map(|node| node.since).min();
         let bus = self.plca;
-        let heard = now - self.medium.max_delay - bus.transmit - bus.carrier_on.max(bus.carrier_off);
+        let heard =
+            now - self.medium.max_delay - bus.transmit - bus.carrier_on.max(bus.carrier_off);
         let begun = under_way.unwrap_or(now);
         self.signals.sort_unstable();
         let ended = self.signals.partition_point(|signal| signal.start < begun);
@@ -166,12 +167,16 @@ mod tests {
     #[test]
     fn a_bus_that_goes_on_for_long_keeps_no_more_whether_idle_or_saturated() {
         let delays = |bus: Bus, nodes: u64| Bus {
-            delay_ps: (0..nodes).map(|a| (0..nodes).map(|b| a.abs_diff(b) * 1000).collect()).collect(),
+            delay_ps: (0..nodes)
+                .map(|a| (0..nodes).map(|b| a.abs_diff(b) * 1000).collect())
+                .collect(),
             ..bus
         };
         keeps_little(&Bus { length_ps: 500 * MS, ..Bus::of(24).idle() });
         keeps_little(&Bus { length_ps: 500 * MS, ..Bus::of(8) });
-        let apart = |bus: Bus| bus.with(|at, stations, _| stations.points = vec![u32::try_from(at).expect("few")]);
+        let apart = |bus: Bus| {
+            bus.with(|at, stations, _| stations.points = vec![u32::try_from(at).expect("few")])
+        };
         keeps_little(&Bus { length_ps: 500 * MS, ..apart(delays(Bus::of(24), 24)) });
     }
 }

@@ -33,6 +33,8 @@ pub(super) enum Event {
     Ready { station: u32 },
     /// The gap with this number is over.
     GapOver { station: u32, number: u64 },
+    /// The first bit leaves of a MAC that has decided to start a turnaround time ago.
+    FirstBit { station: u32 },
     /// A timer of the sublayer is over.
     TimerOver { station: u32, timer: Timer, number: u64 },
     /// The line of a node changes, as it is heard at a station.
@@ -51,6 +53,7 @@ impl Event {
         match self {
             Self::Ready { station }
             | Self::GapOver { station, .. }
+            | Self::FirstBit { station }
             | Self::TimerOver { station, .. }
             | Self::Hear { station, .. }
             | Self::DelimiterOver { station }
@@ -68,7 +71,7 @@ impl Event {
     pub(super) fn rank(self) -> u8 {
         match self {
             Self::Switch { .. } | Self::Ready { .. } => 0,
-            Self::GapOver { .. } => 1,
+            Self::GapOver { .. } | Self::FirstBit { .. } => 1,
             Self::TimerOver { timer, .. } if timer <= Timer::Commit => 2,
             Self::TimerOver { .. } | Self::DelimiterOver { .. } => 3,
             Self::Hear { symbol: Symbol::Silence, .. } => 4,

@@ -57,11 +57,7 @@ pub fn turns(
 
 /// Whether the control and status machines of a node are as in any regular cycle, and it hears the
 /// beacon alone.
-pub(super) fn waits<H: Hosts>(
-    machine: &Machine<'_, H>,
-    schedule: &Schedule,
-    index: usize,
-) -> bool {
+pub(super) fn waits<H: Hosts>(machine: &Machine<'_, H>, schedule: &Schedule, index: usize) -> bool {
     let node = &machine.nodes[index];
     let sublayer = &node.sublayer;
     let is_coordinator = index == schedule.coordinator;
@@ -117,7 +113,9 @@ fn coming(machine: &Machine<'_, SegmentHosts<'_>>) -> Option<(Vec<Coming>, i64)>
                     coming[station as usize].mac = at;
                 }
             }
-            Event::Hear { .. } | Event::DelimiterOver { .. } => return None,
+            Event::FirstBit { .. } | Event::Hear { .. } | Event::DelimiterOver { .. } => {
+                return None
+            }
         }
     }
     Some((coming, switched))

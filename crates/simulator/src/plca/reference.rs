@@ -5,7 +5,6 @@
 
 use super::compiled::{CompiledBus, CompiledPlca};
 use super::counters::{BusCounters, Line, Signal};
-use super::ended::MOST_KEPT;
 use super::event::{Entry, Event, Symbol};
 use super::hosts::{Hosts, SegmentHosts};
 use super::reception::Reception;
@@ -201,7 +200,7 @@ impl<'w, H: Hosts> Machine<'w, H> {
             damage: (0..count).map(|station| stream(station, Purpose::Loss)).collect(),
             damaged: VecDeque::new(),
             first_kept: 0,
-            sum_up_at: MOST_KEPT,
+            sum_up_at: super::ended::MOST_KEPT,
             attempts: Vec::new(),
             logical: Vec::new(),
             signals: Vec::new(),
@@ -276,6 +275,10 @@ impl<'w, H: Hosts> Machine<'w, H> {
                 self.follow(now, station, next);
                 self.settle(now, station);
             }
+            Event::FirstBit { station } => {
+                self.send(now, station);
+                self.settle(now, station);
+            }
             Event::TimerOver { station, timer, number } => {
                 if self.nodes[station as usize].sublayer.end_timer(timer, number) {
                     self.settle(now, station);
@@ -307,18 +310,23 @@ impl<'w, H: Hosts> Machine<'w, H> {
             Next::Timer { number, after } => {
                 self.schedule(now + after, Event::GapOver { station, number });
             }
-            Next::Start => self.start(now, station),
+            Next::Start => {
+                self.nodes[station as usize].mac.start();
+                if self.medium.turnaround == 0 {
+                    return self.send(now, station);
+                }
+                self.schedule(now + self.medium.turnaround, Event::FirstBit { station });
+            }
         }
     }
 
-    /// The MAC starts its frame.
-    fn start(&mut self, now: i64, station: u32) {
+    /// The first bit of the MAC's frame leaves.
+    fn send(&mut self, now: i64, station: u32) {
         if now >= self.end {
             return; // the test is over; the frame stays where it is
         }
         let end = now + self.hosts.packet_time(station, now);
         let node = &mut self.nodes[station as usize];
-        node.mac.start();
         let _ = node.mac.send(0); // the sublayer tells of collisions
         node.first_attempt.get_or_insert(now);
         node.attempts += 1;
@@ -458,7 +466,9 @@ impl<'w, H: Hosts> Machine<'w, H> {
         let before = node.symbol;
         let symbol = match (output, before) {
             (Sending::Data, Symbol::Data(_)) => before,
-            (Sending::Data, _) => Symbol::Data(self.first_kept.wrapping_add(small(self.damaged.len()))),
+            (Sending::Data, _) => {
+                Symbol::Data(self.first_kept.wrapping_add(small(self.damaged.len())))
+            }
             (Sending::Beacon, _) => Symbol::Beacon,
             (Sending::Commit | Sending::Nothing, Symbol::Data(_))
                 if self.plca.end_delimiter > 0 =>
@@ -529,7 +539,8 @@ impl<'w, H: Hosts> Machine<'w, H> {
         if station == from {
             node.own_carrier = node.symbol != Symbol::Silence;
         } else if let Symbol::Data(number) = node.heard.hear(from, symbol) {
-            let is_right = !self.damaged[number.wrapping_sub(self.first_kept) as usize] && !node.has.1;
+            let is_right =
+                !self.damaged[number.wrapping_sub(self.first_kept) as usize] && !node.has.1;
             self.hosts.receive(station, number, now, is_right);
         }
         self.damage_overlapping(station);

@@ -8,6 +8,7 @@ use super::station::{Attempt, Ending, Station};
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::histogram::Histogram;
 use ethermeter_traffic::voice::{Samples, VoiceSpec};
+use ethermeter_traffic::Source;
 use ethermeter_trial::counts::{MediumCounts, StationBatches, StationCounts, StationVoice};
 use ethermeter_trial::Counts;
 
@@ -66,9 +67,9 @@ impl VoiceCounters {
         self.sample_delay.record_many(delay, samples);
     }
 
-    fn finish(&self, samples: &[Option<Samples>]) -> StationVoice {
+    fn finish(&self, supplied: &[Supplied]) -> StationVoice {
         let counts = |pick: fn(Samples) -> u64| {
-            samples.iter().map(|s| pick(s.unwrap_or_default())).collect()
+            supplied.iter().map(|of| pick(of.samples.unwrap_or_default())).collect()
         };
         StationVoice {
             samples: counts(|s| s.made),
@@ -111,6 +112,25 @@ impl Record for Counters {
     #[inline]
     fn record_collision(&mut self, attempts: &[Attempt]) {
         Self::record_collision(self, attempts);
+    }
+}
+
+/// What the source of a station offered within the measured window.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Supplied {
+    /// Frames.
+    pub offered: u64,
+    /// Of these, dropped.
+    pub dropped: u64,
+    /// The fate of its samples, if it is of voice.
+    pub samples: Option<Samples>,
+}
+
+impl Supplied {
+    /// What a source offered, when nothing more happens.
+    pub fn by(source: &mut Source) -> Self {
+        let (offered, dropped) = source.finish();
+        Self { offered, dropped, samples: source.finish_voice() }
     }
 }
 
@@ -415,24 +435,18 @@ impl Counters {
             station.holding_since().map(|since| (index, since))
         };
         let held: Vec<(usize, i64)> = stations.iter().enumerate().filter_map(since).collect();
-        let supplied: Vec<(u64, u64)> = stations.iter_mut().map(Station::finish).collect();
-        let samples: Vec<Option<Samples>> =
-            stations.iter_mut().map(Station::finish_voice).collect();
-        let voice = self.voice.as_ref().map(|voice| voice.finish(&samples));
-        let (mut counts, trace) = self.close(compiled, &held, &supplied);
-        counts.stations.voice = voice;
-        (counts, trace)
+        let supplied: Vec<Supplied> = stations.iter_mut().map(Station::finish).collect();
+        self.close(compiled, &held, &supplied)
     }
 
     /// The figures, once nothing more happens. `held` are the frames that are still there, each
-    /// with its station and the time when it was taken up; `supplied` are the frames offered and
-    /// dropped within the window, by station.
+    /// with its station and the time when it was taken up; `supplied` is by station.
     #[must_use]
     pub fn close(
         mut self,
         compiled: &CompiledSegment,
         held: &[(usize, i64)],
-        supplied: &[(u64, u64)],
+        supplied: &[Supplied],
     ) -> (Counts, Vec<Attempt>) {
         self.close_group();
         self.time_gap += self.clip::<false>(self.owed_gap_until) - self.clip::<false>(self.covered);
@@ -461,7 +475,7 @@ impl Counters {
         (counts, self.trace.unwrap_or_default())
     }
 
-    fn station_counts(&self, compiled: &CompiledSegment, supplied: &[(u64, u64)]) -> StationCounts {
+    fn station_counts(&self, compiled: &CompiledSegment, supplied: &[Supplied]) -> StationCounts {
         let counts =
             |pick: fn(&StationSums) -> u64| self.sums.iter().map(pick).collect::<Vec<u64>>();
         let time = |pick: fn(&StationSums) -> i64| {
@@ -473,7 +487,7 @@ impl Counters {
             (0..self.stations).map(sum).collect::<Vec<u64>>()
         };
         let squares = |index| cells(index).map(|cell| cell.delay_square_sum).sum();
-        let (offered, dropped) = supplied.iter().copied().unzip();
+        let (offered, dropped) = supplied.iter().map(|of| (of.offered, of.dropped)).unzip();
         StationCounts {
             frames: counts(|c| c.frames),
             bits: counts(|c| c.bits),
@@ -497,7 +511,7 @@ impl Counters {
                 delay_ps: self.cells.iter().map(|c| c.delay_sum.cast_unsigned()).collect(),
                 delay_ps2: self.cells.iter().map(|c| c.delay_square_sum).collect(),
             },
-            voice: None,
+            voice: self.voice.as_ref().map(|voice| voice.finish(supplied)),
         }
     }
 }

@@ -3,6 +3,7 @@
 use super::group::{LONGEST_BITS, LONGEST_DELAY_PS};
 use crate::mac::csma_cd::{Gap, LONGEST_WAIT};
 use crate::mac::{constants, name};
+use ethermeter_traffic::voice::Voice;
 use ethermeter_trial::fault::check_range;
 use ethermeter_trial::medium::{Mac, Medium};
 use ethermeter_trial::Fault;
@@ -113,6 +114,13 @@ impl CompiledMedium {
     #[must_use]
     pub fn packet_time(&self, bits: u64) -> i64 {
         self.preamble + signed(bits) * self.bit
+    }
+
+    /// How long the preamble and a frame of voice take whose first bit leaves at `start`.
+    #[must_use]
+    pub fn grown_packet_time(&self, voice: &Voice, start: i64) -> i64 {
+        let (preamble_ps, bit_ps) = (self.preamble.cast_unsigned(), self.bit.cast_unsigned());
+        self.packet_time(voice.bits_at(start.cast_unsigned(), preamble_ps, bit_ps))
     }
 
     /// The silence that a station owes before it starts.

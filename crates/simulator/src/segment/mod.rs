@@ -3,8 +3,8 @@
 //! - [`compiled`]: a segment in picoseconds and flat arrays, checked and ready to run; [`medium`] is
 //!   its medium.
 //! - [`group`]: stations that are alike, and their flow.
-//! - [`station`]: one station's transmitter: attempts, backoff, what follows a failure. Shared by
-//!   both implementations.
+//! - [`station`]: one station's transmitter: attempts, and what follows a failure; [`retries`] is
+//!   its backoff. Shared by both implementations.
 //! - [`mod@reference`]: a segment event by event.
 //! - [`fast`]: one contention after another over flat arrays, with `simd`; where contentions
 //!   overlap, `overlapping` with `deferrals`. This is what runs.
@@ -18,5 +18,6 @@ pub mod group;
 pub mod medium;
 mod overlapping;
 pub mod reference;
+pub mod retries;
 mod simd;
 pub mod station;

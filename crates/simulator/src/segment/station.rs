@@ -14,11 +14,11 @@
 //! ```
 
 use super::compiled::{signed, small, CompiledSegment, NEVER};
-use crate::mac::csma_cd::Retry;
+use super::counters::Supplied;
+use super::retries::{Retries, StationClock};
 use ethermeter_traffic::arrivals::Arrivals;
-use ethermeter_traffic::voice::Samples;
 use ethermeter_traffic::{Purpose, Source, Stream};
-use ethermeter_trial::medium::{AfterAttemptLimit, AfterLateCollision, Backoff};
+use ethermeter_trial::medium::{AfterAttemptLimit, AfterLateCollision};
 
 /// How an attempt ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,12 +66,9 @@ pub struct Attempt {
 pub struct Station {
     index: u32,
     source: Source,
-    chance: Stream,
-    retry: Retry,
+    retries: Retries,
     after_attempt_limit: AfterAttemptLimit,
     after_late_collision: AfterLateCollision,
-    /// What its clock showed at time 0, in picoseconds.
-    clock: u64,
     /// Its frames grow until they are over.
     is_voice: bool,
     holds_frame: bool,
@@ -89,33 +86,31 @@ impl Station {
         (0..compiled.stations()).map(|index| Self::new(compiled, index)).unzip()
     }
 
-    fn new(compiled: &CompiledSegment, index: usize) -> (Self, i64) {
-        let stations = &compiled.group(index).stations;
+    /// The source of a station and its retries, by the draws and the clock of the trial.
+    #[must_use]
+    pub fn supply(compiled: &CompiledSegment, index: usize) -> (Source, Retries) {
         let station = small(index);
         let begin_ps = compiled.phases.begin_ps
             + Stream::new(compiled.seed, station, Purpose::Begin).below(compiled.phases.spread_ps);
-        let clock = Clock::new(compiled, index);
+        let clock = StationClock::new(compiled, index);
         let mut spec = compiled.source_spec(index);
         if let Arrivals::Coder { sample_ps, .. } = &mut spec.arrivals {
             *sample_ps = clock.true_ps(*sample_ps);
         }
-        let mut source = Source::new(&spec, compiled.seed, station, compiled.window(begin_ps));
+        let source = Source::new(&spec, compiled.seed, station, compiled.window(begin_ps));
+        (source, Retries::new(compiled, index, &clock))
+    }
+
+    fn new(compiled: &CompiledSegment, index: usize) -> (Self, i64) {
+        let stations = &compiled.group(index).stations;
+        let (mut source, retries) = Self::supply(compiled, index);
         let first = source.first();
-        let (backoff, slot) = match stations.backoff {
-            Backoff::LoadRegister { bits, clock_ps, ticks } => (
-                Backoff::LoadRegister { bits, clock_ps: clock.true_ps(clock_ps), ticks },
-                signed(clock.true_ps(compiled.slot.cast_unsigned())),
-            ),
-            drawn => (drawn, compiled.slot),
-        };
         let mut new = Self {
-            index: station,
+            index: small(index),
             source,
-            chance: Stream::new(compiled.seed, station, Purpose::Backoff),
-            retry: Retry { backoff, attempt_limit: stations.attempt_limit, slot },
+            retries,
             after_attempt_limit: stations.after_attempt_limit,
             after_late_collision: stations.after_late_collision,
-            clock: clock.at_start_ps,
             is_voice: compiled.is_voice(index),
             holds_frame: false,
             taken_up: NEVER,
@@ -147,10 +142,7 @@ impl Station {
     }
 
     fn grown_packet_time(&self, compiled: &CompiledSegment, start: i64) -> i64 {
-        let (preamble_ps, bit_ps) =
-            (compiled.preamble.cast_unsigned(), compiled.bit.cast_unsigned());
-        let voice = self.source.voice().expect("only voice grows");
-        compiled.packet_time(voice.bits_at(start.cast_unsigned(), preamble_ps, bit_ps))
+        compiled.grown_packet_time(self.source.voice().expect("only voice grows"), start)
     }
 
     /// When the frame in the transmitter was taken up, if there is one.
@@ -200,13 +192,7 @@ impl Station {
             return self.discard(start, end, late);
         }
         let attempts = self.attempts_since_handover;
-        if self.retry.is_allowed(attempts) {
-            let ready = match self.retry.backoff {
-                Backoff::LoadRegister { clock_ps, ticks, .. } => {
-                    self.counted_down(end, clock_ps, ticks)
-                }
-                _ => end + self.retry.wait(attempts, &mut self.chance),
-            };
+        if let Some(ready) = self.retries.next(attempts, end) {
             return (self.attempt(start, end, Ending::Collided, late), ready);
         }
         match self.after_attempt_limit {
@@ -219,31 +205,15 @@ impl Station {
         }
     }
 
-    /// Frames offered and dropped within the measured window, when nothing more happens.
-    pub fn finish(&mut self) -> (u64, u64) {
-        self.source.finish()
-    }
-
-    /// What became of the samples made within the measured window, when nothing more happens;
-    /// nothing if it is no voice station.
-    pub fn finish_voice(&mut self) -> Option<Samples> {
-        self.source.finish_voice()
+    /// What its source offered, when nothing more happens.
+    pub fn finish(&mut self) -> Supplied {
+        Supplied::by(&mut self.source)
     }
 
     fn discard(&mut self, start: i64, end: i64, late: bool) -> (Attempt, i64) {
         let attempt = self.attempt(start, end, Ending::Discarded, late);
         let next = self.source.next(end.cast_unsigned());
         (attempt, self.take_up(next))
-    }
-
-    /// When a station has counted down whose jam ended at `end`, by its own clock.
-    fn counted_down(&self, end: i64, clock_ps: u64, ticks: bool) -> i64 {
-        let shown_ps = self.clock + end.cast_unsigned();
-        let load = self.retry.backoff.range(self.attempts_since_handover) - 1;
-        let slots = (shown_ps / clock_ps) & load;
-        let slot_ps = self.retry.slot.cast_unsigned();
-        let since_tick = if ticks && slots > 0 { signed(shown_ps % slot_ps) } else { 0 };
-        end + self.retry.slots(slots) - since_tick
     }
 
     #[inline]
@@ -276,36 +246,5 @@ impl Station {
         self.arrived = signed(offer.arrived_ps);
         self.bits = offer.bits;
         self.taken_up
-    }
-}
-
-/// The clock of a host: what it shows at time 0, and how fast it goes.
-struct Clock {
-    /// Anything, up to when the bits that a load register uses begin again, or the next tick comes.
-    at_start_ps: u64,
-    /// How much longer its times are than they should be, in parts of 10⁹.
-    longer_ppb: i64,
-}
-
-impl Clock {
-    fn new(compiled: &CompiledSegment, index: usize) -> Self {
-        let stations = &compiled.group(index).stations;
-        let mut chance = Stream::new(compiled.seed, small(index), Purpose::Clock);
-        let at_start_ps = match stations.backoff {
-            Backoff::LoadRegister { bits, clock_ps, .. } => {
-                chance.below((clock_ps << bits).max(compiled.slot.cast_unsigned()))
-            }
-            _ => 0,
-        };
-        let most = stations.clock_error_ppb;
-        let longer_ppb = signed(chance.below(2 * most + 1)) - signed(most);
-        Self { at_start_ps, longer_ppb }
-    }
-
-    /// How long `ps` of this clock are, to the nearest picosecond.
-    fn true_ps(&self, ps: u64) -> u64 {
-        let billionths = i128::from(ps) * i128::from(1_000_000_000 + self.longer_ppb);
-        u64::try_from((billionths + 500_000_000) / 1_000_000_000)
-            .expect("a clock that goes, and a time within range")
     }
 }

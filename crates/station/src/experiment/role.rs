@@ -50,6 +50,8 @@ pub enum Task {
         shares_processors: bool,
         /// Most frames ahead of an emulated medium, which gives credit.
         credit: Option<NonZeroU32>,
+        /// Its source begins at a draw below this after the transmission.
+        spread_ps: u64,
     },
     /// Count what arrives.
     Sink {
@@ -398,7 +400,15 @@ impl RolePlan {
         };
         let has_real_time = |is_wanted: bool| is_wanted.then(|| guard.priority() == Priority::Fifo);
         match &self.task {
-            Task::Send { source, seed, station, real_time, shares_processors, credit } => {
+            Task::Send {
+                source,
+                seed,
+                station,
+                real_time,
+                shares_processors,
+                credit,
+                spread_ps,
+            } => {
                 let pacer = match (shares_processors, real_time) {
                     (true, _) => Pacer::sharing(),
                     (false, true) => Pacer::punctual(),
@@ -428,6 +438,7 @@ impl RolePlan {
                     station: *station,
                     begin_ns: transmit_ns,
                     duration_ns: phases.transmit_ns,
+                    spread_ps: *spread_ps,
                     most_frames: u64::MAX,
                     pacer,
                 };

@@ -100,6 +100,8 @@ class Stream(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="str
     """Most frames between the sender's call and the end of their transmission, where the medium
     says when that is.
     """
+    spread_ps: int = 0
+    """Its source begins at a draw below this after the transmission."""
 
 
 class Responses(Struct, frozen=True, omit_defaults=True):
@@ -216,7 +218,7 @@ def describe(trial: Trial, laboratory: Laboratory, answers: Mapping[str, HostAns
         if name not in laboratory.stations
     ]
     phases = scenario.phases
-    if phases.spread_ps:
+    if phases.spread_ps and not on_segment:
         faults.append(
             Fault(
                 trial.id,
@@ -230,8 +232,10 @@ def describe(trial: Trial, laboratory: Laboratory, answers: Mapping[str, HostAns
         faults += found
     if faults:
         raise InputError(faults)
-    held = _on_segment if on_segment else _credited
-    flows = [held(flow, of) for flow, of in zip(flows, credit, strict=True)]
+    flows = [
+        _on_segment(flow, of, phases.spread_ps) if on_segment else _credited(flow, of)
+        for flow, of in zip(flows, credit, strict=True)
+    ]
     begin_ps = phases.begin_ps - lead.lead_ps
     transmit_ps, from_ps, to_ps = (
         at_ps - begin_ps for at_ps in (phases.stop_ps, phases.measure_from_ps, phases.measure_to_ps)
@@ -259,15 +263,17 @@ def _credited(flow: TestFlow, frames: int | None) -> TestFlow:
     return replace(flow, traffic=replace(flow.traffic, credit_frames=frames))
 
 
-def _on_segment(flow: TestFlow, frames: int | None) -> TestFlow:
+def _on_segment(flow: TestFlow, frames: int | None, spread_ps: int) -> TestFlow:
     """Return a flow of a host on an emulated segment, as of `_credited`.
 
     Without credit it sends at times, for which it wakes with real-time priority; the hosts and the
-    medium share the processors of one machine.
+    medium share the processors of one machine. Its source begins within the spread of the trial, as
+    those of cards do.
     """
     if frames is not None or not isinstance(flow.traffic, Stream):
         return _credited(flow, frames)
-    return replace(flow, traffic=replace(flow.traffic, real_time=True, shares_processors=True))
+    sends = replace(flow.traffic, real_time=True, shares_processors=True, spread_ps=spread_ps)
+    return replace(flow, traffic=sends)
 
 
 def _flows(

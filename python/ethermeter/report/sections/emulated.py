@@ -29,19 +29,17 @@ _HEAD = (
     "99.9%",
     "Latest",
     "Noticed after (µs), 99%",
-    "Behind (µs), 99%",
     "Starved",
     "Lost",
     "Processors",
 )
 LEAD = Markup(
-    "Shared media were emulated in real time between real hosts, and their values are those of the "
+    "The segment was emulated in real time between real hosts, and its values are those of the "
     "medium. What happened at a time was decided {} µs later, from the kernel’s timestamps of all "
     "frames, and hosts got frames {} ms after their times. <em>Late</em> is how long after that a "
     "frame reached its host: what hosts saw, not who collided with whom. A <em>violation</em> is a "
     "frame of which the medium learnt after it had decided; more than one in ten thousand make "
-    "values doubtful (caution <code>medium-late</code>). <em>Behind</em> is how long after the "
-    "latest time for it a decision was made. <em>Starved</em> are times at which a "
+    "values doubtful (caution <code>medium-late</code>). <em>Starved</em> are times at which a "
     "saturated host had no frame ready, <em>processors</em> is the processor time of the relay "
     "over the time of the trial."
 )
@@ -98,7 +96,6 @@ def _cells(medium: EmulatedMedium) -> Sequence[str]:
         *(value(medium.late_s(rank), 1e6) for rank in (0.5, 0.99, 0.999)),
         value(medium.worst_s, 1e6),
         value(medium.noticed_p99_s, 1e6),
-        value(medium.behind_p99_s, 1e6),
         f"{medium.starved:,}",
         f"{medium.lost:,}",
         percent(medium.processors),

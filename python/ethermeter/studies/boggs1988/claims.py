@@ -9,8 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-from msgspec import Struct
-from msgspec.structs import replace
 
 from ethermeter.analysis import estimates
 from ethermeter.analysis.claims import Claim
@@ -32,12 +30,10 @@ from ethermeter.studies.judging import (
     Entry,
     Finding,
     MissingError,
-    convert,
-    file_of,
     judged,
+    measured_entries,
     published,
     rules_of,
-    tables,
 )
 from ethermeter.trial import LIVE
 
@@ -62,12 +58,6 @@ SIGNIFICANT = 0.05
 Rule = Callable[[Entry, Evidence], Finding]
 
 
-class Measured(Struct, frozen=True, forbid_unknown_fields=True):
-    """A claim that the live tests decide too; `of` is its id."""
-
-    of: str
-
-
 def claims(points: Sequence[Point], trials: Sequence[Trial]) -> tuple[Claim, ...]:
     """Every claim of the text against the estimates of a run, in the order of the text.
 
@@ -86,13 +76,7 @@ def measured(run_dir: Path) -> tuple[Claim, ...]:
     from ethermeter.store import RunDirectory
 
     evidence = Evidence(estimates.read(run_dir), RunDirectory(run_dir).trials(), engine=LIVE)
-    by_id = {entry.id: entry for entry in published(__package__)}
-    entries = []
-    for table in tables(__package__, "measured"):
-        key = f"measured.{table.get('of')}"
-        of = convert(table, Measured, file=file_of(__package__), key=key).of
-        entries.append(replace(by_id[of], basis="measured"))
-    return judged(entries, lambda entry: RULES[entry.rule](entry, evidence))
+    return judged(measured_entries(__package__), lambda entry: RULES[entry.rule](entry, evidence))
 
 
 def of_run(run_dir: Path) -> tuple[Claim, ...]:

@@ -26,9 +26,18 @@ from ethermeter.analysis.unseen import is_unseen, limited
 from ethermeter.metrics import Metric
 from ethermeter.scenario import CoderArrivals, SamplesLengths
 from ethermeter.stations import groups_of, medium_of
-from ethermeter.studies.judging import Entry, Finding, MissingError, judged, published, rules_of
+from ethermeter.studies.judging import (
+    Entry,
+    Finding,
+    MissingError,
+    judged,
+    measured_entries,
+    published,
+    rules_of,
+)
 from ethermeter.studies.replications import Curves, crossing, takeoff
 from ethermeter.studies.trials import SIMULATION, Where
+from ethermeter.trial import LIVE
 
 HOSTS = "stations.count"
 HEADER_BITS = 48
@@ -67,6 +76,25 @@ def of_run(run_dir: Path) -> tuple[Claim, ...]:
         observations, trials, (Metric.SAMPLE_DELAY, Metric.VOICE_DELAY, Metric.BIT_RATE)
     )
     return claims(trials, whole_segment(observations, trials), stations)
+
+
+def measured(run_dir: Path) -> tuple[Claim, ...]:
+    """Every published number that the live tests measure against a run of them."""
+    from ethermeter.store import RunDirectory
+
+    run = RunDirectory(run_dir)
+    trials = run.trials()
+    return measured_claims(trials, whole_segment(run.observations(), trials))
+
+
+def measured_claims(trials: Sequence[Trial], whole: WholeSegment) -> tuple[Claim, ...]:
+    """Every published number that the live tests measure against what was measured.
+
+    By the rules of the simulated study, each point measured once or more often; in the order of
+    `measured` in `published.toml`.
+    """
+    curves = Curves(trials, whole, engine=LIVE, least=1)
+    return judged(measured_entries(__package__), lambda entry: RULES[entry.rule](entry, curves, ()))
 
 
 def reading(curves: Curves, series: str, where: Where, quantity: str) -> Floats:

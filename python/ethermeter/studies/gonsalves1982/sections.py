@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from markupsafe import Markup
+
 from ethermeter.analysis.claims import Claim
 from ethermeter.analysis.interval import student
 from ethermeter.document import (
@@ -24,11 +26,19 @@ from ethermeter.document import (
     cell,
     plain,
 )
+from ethermeter.report.tables import claims_table
 from ethermeter.studies.gonsalves1982.claims import HOSTS, curves_of, reading, value_at_loss
 from ethermeter.studies.judging import MissingError
 from ethermeter.studies.replications import Curves
 from ethermeter.studies.trials import Where
 
+MEASURED = Markup(
+    "Published and measured in this run, by the rules of the simulated study: a number is "
+    "<em>met</em> within 1 host, 3 points of throughput, or what the text’s rounding leaves open. "
+    "Frames and hosts are real and the medium is emulated: coders, clocks and service times of "
+    "the study’s hosts are those of the cards. Below each point is compared with the simulation "
+    "of the same file."
+)
 LEAST, MOST = "stations.frames.samples.least", "stations.frames.samples.most"
 QUANTITIES: dict[str, Label] = {
     "hosts": Label("Number of hosts"),
@@ -108,6 +118,22 @@ def build(run_dir: Path, claims: Sequence[Claim]) -> list[Section]:
         title = "What each parameter changes"
         found.append(Section("voice-sensitivity", "Sensitivity", title, blocks))
     return found
+
+
+def measured(claims: Sequence[Claim]) -> Section:
+    """Return the numbers of the study beside the results of its live tests."""
+    judged = [claim for claim in claims if claim.verdict in ("met", "missed")]
+    met = sum(claim.verdict == "met" for claim in judged)
+    return Section(
+        "study",
+        "Study",
+        "The study’s numbers, measured",
+        [
+            Text(MEASURED, "lead"),
+            Text(f"{met} of {len(judged)} numbers that this run decides are met."),
+            claims_table(claims),
+        ],
+    )
 
 
 def _lines(named: Mapping[str, tuple[str, Where]], curves: Curves, x: str, y: str) -> list[Line]:

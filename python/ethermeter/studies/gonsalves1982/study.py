@@ -52,6 +52,19 @@ STUDY = Study(
         ),
     ),
     sections=sections.build,
+    measured=claims.measured,
+    measured_section=sections.measured,
+    # Three minutes: where the delay takes off, and where 1 and 5% of the samples are lost.
+    subset={
+        "maximum": (
+            'vary."stations.frames.samples.most"=["64 B", "512 B"]',
+            'vary."stations.count"=[16, 17, 18, 20, 21, 23, 24]',
+        ),
+        "minimum": (
+            'vary."stations.frames.samples.least"=["64 B"]',
+            'vary."stations.count"=[1, 20, 21, 22, 23, 24, 25, 26, 27, 28]',
+        ),
+    },
     # Half a second fills the buffers. Three replications: values read off curves need them for
     # their intervals.
     quick=("phases.transmit='1.5 s'", "phases.measure='last 1 s'"),

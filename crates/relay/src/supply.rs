@@ -1,0 +1,131 @@
+//! When a card takes up the frames of its host.
+//!
+//! ```text
+//! offered:     host ──► card, which takes up the next frame when the source of the trial offers one
+//! arriving:    host ──► card, which takes up the next frame when it has come and the host's service time is over
+//! ```
+//!
+//! Offered are the frames of saturated hosts, and packets of a coder: the card has the coder of the
+//! trial, and what it takes from the host is room for the samples.
+
+use ethermeter_simulator::segment::compiled::CompiledSegment;
+use ethermeter_simulator::segment::counters::Supplied;
+use ethermeter_simulator::segment::retries::Retries;
+use ethermeter_simulator::segment::station::Station;
+use ethermeter_traffic::arrivals::Arrivals;
+use ethermeter_traffic::times::Times;
+use ethermeter_traffic::voice::{Voice, VoiceFrame};
+use ethermeter_traffic::{Offer, Purpose, Source, Stream};
+
+/// The supply of a card.
+#[derive(Debug)]
+pub(crate) enum Supply {
+    /// When its source says so; `next` is what the source offers while no frame is there.
+    Offered { source: Box<Source>, next: Option<Offer> },
+    /// When they have come, and not before `free`: the host's service time after the one before.
+    Arriving { service: Times, chance: Stream, free: i64, offered: u64, dropped: u64 },
+}
+
+/// How a frame is taken up.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TakeUp {
+    /// When the station is ready with it.
+    pub ready: i64,
+    /// When it arrived at the queue; of voice, when its first sample was made.
+    pub arrived: i64,
+    /// Its length if it is of voice: the least.
+    pub least_bits: Option<u64>,
+    /// Whether it was offered before the host had sent it.
+    pub is_late: bool,
+}
+
+impl Supply {
+    /// The supply of a station, and its retries.
+    pub fn new(segment: &CompiledSegment, station: usize, number: u32) -> (Self, Retries) {
+        let (mut source, retries) = Station::supply(segment, station);
+        let spec = segment.source_spec(station);
+        let is_offered =
+            segment.is_voice(station) || matches!(spec.arrivals, Arrivals::Saturated {});
+        if is_offered {
+            let next = source.first();
+            return (Self::Offered { source: Box::new(source), next }, retries);
+        }
+        let chance = Stream::new(segment.seed, number, Purpose::Service);
+        let service = spec.service;
+        (Self::Arriving { service, chance, free: 0, offered: 0, dropped: 0 }, retries)
+    }
+
+    /// Count a frame that has come.
+    pub fn count(&mut self, is_full: bool) {
+        if let Self::Arriving { offered, dropped, .. } = self {
+            *offered += 1;
+            *dropped += u64::from(is_full);
+        }
+    }
+
+    /// Take up a frame that came at `at`, while no other is there; `None` if the source has ended.
+    pub fn take(&mut self, at: i64) -> Option<TakeUp> {
+        match self {
+            Self::Arriving { free, .. } => {
+                let ready = at.max(*free);
+                Some(TakeUp { ready, arrived: at, least_bits: None, is_late: false })
+            }
+            Self::Offered { source, next } => {
+                let offer = next.take()?;
+                let ready = offer.ready_ps.cast_signed();
+                let (is_voice, is_late) = (source.voice().is_some(), at > ready);
+                // Samples are made whether there is a frame for them or not.
+                let arrived =
+                    if is_late && !is_voice { at } else { offer.arrived_ps.cast_signed() };
+                let least_bits = is_voice.then_some(offer.bits);
+                Some(TakeUp { ready: at.max(ready), arrived, least_bits, is_late })
+            }
+        }
+    }
+
+    /// The frame before ended at `now`.
+    pub fn free(&mut self, now: i64) {
+        match self {
+            Self::Arriving { service, chance, free, .. } => {
+                *free = now + service.draw(chance).cast_signed();
+            }
+            Self::Offered { source, next } => *next = source.next(now.cast_unsigned()),
+        }
+    }
+
+    /// When the host hands the same frame over again that it got back at `now`.
+    pub fn hand_over_again(&mut self, now: i64) -> i64 {
+        match self {
+            Self::Offered { source, .. } => {
+                source.handed_over_again_ps(now.cast_unsigned()).cast_signed()
+            }
+            Self::Arriving { service, chance, .. } => now + service.draw(chance).cast_signed(),
+        }
+    }
+
+    /// The samples of its coder, if it has one.
+    pub fn voice(&self) -> Option<&Voice> {
+        match self {
+            Self::Offered { source, .. } => source.voice(),
+            Self::Arriving { .. } => None,
+        }
+    }
+
+    /// What a packet of voice holds that was sent until `end`; `None` without a coder.
+    pub fn deliver_voice(&mut self, end: i64) -> Option<VoiceFrame> {
+        match self {
+            Self::Offered { source, .. } if source.voice().is_some() => {
+                Some(source.deliver_voice(end.cast_unsigned()))
+            }
+            _ => None,
+        }
+    }
+
+    /// What was offered within the measured window.
+    pub fn finish(self) -> Supplied {
+        match self {
+            Self::Offered { mut source, .. } => Supplied::by(&mut source),
+            Self::Arriving { offered, dropped, .. } => Supplied { offered, dropped, samples: None },
+        }
+    }
+}

@@ -1,0 +1,95 @@
+"""Stations of a segment as hosts: what agents send for coders, saturated and other sources."""
+
+import json
+from pathlib import Path
+
+import pytest
+from ethermeter import _core
+from ethermeter.engines.live import segments
+from ethermeter.engines.live.description import describe
+from ethermeter.engines.live.laboratory import Laboratory, Station
+from ethermeter.faults import InputError
+from ethermeter.trial import Trial
+from measured_trials import only_trial
+
+FILE = """\
+title = "talkers and data"
+[segment]
+standard = "experimental-3"
+round_trip = "5.5 us"
+gap = "0 bit"
+turnaround = "6 us"
+[[stations]]
+name = "talker"
+count = 2
+frames = { samples = { least = "32 B", most = "512 B", overhead = "0 B" } }
+arrivals = { coder = { sample = "16 bit", every = "152.32 us" } }
+service = { uniform = ["0 us", "1 ms"] }
+backoff = { load_register = { bits = 8, clock = "170 ns", ticks = true } }
+[[stations]]
+name = "data"
+count = 1
+frames = "512 B"
+arrivals = { poisson_load = 0.1 }
+[phases]
+settle = "100 ms"
+transmit = "2 s"
+measure = "last 1 s"
+spread = "30 ms"
+[run]
+engines = ["live"]
+"""
+NAMES = ("station-1", "station-2", "station-3")
+LABORATORY = Laboratory({name: Station(name, "127.0.0.1:1", "127.0.0.1") for name in NAMES}, "bed")
+
+
+def trial_of(folder: Path, *changes: tuple[str, str]) -> Trial:
+    return only_trial(folder, FILE, *changes)
+
+
+def test_hosts_with_coders_send_frames_of_the_longest_packet_by_credit(tmp_path):
+    text = describe(trial_of(tmp_path), LABORATORY, {})
+    _core.check_test(text)
+    talker, _, data = json.loads(text)["flows"]
+    assert talker["traffic"]["frames"] == {"kind": "fixed", "bits": 8 * 512}
+    assert talker["traffic"]["arrivals"] == {"kind": "saturated"}
+    # A packet of 32 octets holds 16 samples, 2.44 ms; 101 ms of packets and one more, twice.
+    assert talker["traffic"]["credit_frames"] == 2 * (42 + 1)
+    assert "spread_ps" not in talker["traffic"]
+    assert data["traffic"]["arrivals"]["kind"] == "poisson"
+    assert "credit_frames" not in data["traffic"]
+
+
+def test_sources_of_hosts_begin_within_the_spread_of_the_trial(tmp_path):
+    *_, data = json.loads(describe(trial_of(tmp_path), LABORATORY, {}))["flows"]
+    assert data["traffic"]["spread_ps"] == 30 * 10**9
+    text = describe(trial_of(tmp_path, ('"30 ms"', '"0 s"')), LABORATORY, {})
+    assert all("spread_ps" not in flow["traffic"] for flow in json.loads(text)["flows"])
+
+
+def test_the_medium_of_a_trial_keeps_its_coders_and_its_spread(tmp_path):
+    trial = trial_of(tmp_path)
+    medium = segments.segment_trial(trial, NAMES)
+    found = json.loads(bytes(medium.trial))
+    assert found["scenario"]["flows"][0]["arrivals"]["kind"] == "coder"
+    assert found["scenario"]["phases"]["spread_ps"] == 30 * 10**9
+    assert found["scenario"]["media"][0]["mac"]["csma_cd"]["turnaround_ps"] == 6_000_000
+    assert tuple(medium.credit) == (43, 43, None)
+
+
+def test_hosts_fill_their_cards_in_advance_where_all_have_credit(tmp_path):
+    assert segments.lead_of(trial_of(tmp_path).scenario).lead_ps == 0
+    text = FILE.replace(
+        FILE[FILE.index('[[stations]]\nname = "data"') : FILE.index("[phases]")], ""
+    )
+    trial = only_trial(tmp_path, text)
+    assert segments.lead_of(trial.scenario) == segments.Lead(segments.LEAD_PS, 0)
+
+
+def test_packets_that_frames_cannot_hold_are_refused(tmp_path):
+    bits = trial_of(tmp_path, ('sample = "16 bit"', 'sample = "12 bit"'))
+    with pytest.raises(InputError, match="expected whole octets of what is measured"):
+        segments.check(bits)
+    short = trial_of(tmp_path, ('most = "512 B"', 'most = "60 B"'))
+    with pytest.raises(InputError, match="expected at least 64 B of what is measured"):
+        describe(short, LABORATORY, {})
