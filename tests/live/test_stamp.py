@@ -218,7 +218,10 @@ def test_the_sender_of_twamp_rs_and_our_reflector(
     here, there = pair
     file = tmp_path / "frames.pcapng"
     with (
-        ours(there, "--listen", there.ipv4, "--allow", "10.0.0.0/8") as reflector,
+        # That sender waits for nothing but answers.
+        ours(
+            there, "--listen", there.ipv4, "--allow", "10.0.0.0/8", "--rate", 100_000
+        ) as reflector,
         recorded(here, file),
     ):
         command = (peers / "twamp-peer", "send", f"{here.ipv4}:4001", PACKETS, f"{there.ipv4}:862")
