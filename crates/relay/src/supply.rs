@@ -9,9 +9,9 @@
 //! trial, and what it takes from the host is room for the samples.
 
 use ethermeter_simulator::segment::compiled::CompiledSegment;
-use ethermeter_simulator::segment::counters::Supplied;
 use ethermeter_simulator::segment::retries::Retries;
 use ethermeter_simulator::segment::station::Station;
+use ethermeter_simulator::segment::station::Supplied;
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::times::Times;
 use ethermeter_traffic::voice::{Voice, VoiceFrame};

@@ -1,7 +1,8 @@
 //! What is counted of an idealised compiled, and the frames that it is counted of.
 
 use crate::segment::compiled::CompiledSegment;
-use crate::segment::counters::{Counters, Supplied};
+use crate::segment::counters::Counters;
+use crate::segment::station::Supplied;
 use crate::segment::station::{Attempt, Ending};
 use ethermeter_trial::Counts;
 

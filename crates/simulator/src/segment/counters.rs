@@ -4,11 +4,10 @@
 
 use super::compiled::CompiledSegment;
 use super::group::Group;
-use super::station::{Attempt, Ending, Station};
+use super::station::{Attempt, Ending, Station, Supplied};
 use ethermeter_traffic::arrivals::Arrivals;
 use ethermeter_traffic::histogram::Histogram;
 use ethermeter_traffic::voice::{Samples, VoiceSpec};
-use ethermeter_traffic::Source;
 use ethermeter_trial::counts::{MediumCounts, StationBatches, StationCounts, StationVoice};
 use ethermeter_trial::Counts;
 
@@ -112,25 +111,6 @@ impl Record for Counters {
     #[inline]
     fn record_collision(&mut self, attempts: &[Attempt]) {
         Self::record_collision(self, attempts);
-    }
-}
-
-/// What the source of a station offered within the measured window.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Supplied {
-    /// Frames.
-    pub offered: u64,
-    /// Of these, dropped.
-    pub dropped: u64,
-    /// The fate of its samples, if it is of voice.
-    pub samples: Option<Samples>,
-}
-
-impl Supplied {
-    /// What a source offered, when nothing more happens.
-    pub fn by(source: &mut Source) -> Self {
-        let (offered, dropped) = source.finish();
-        Self { offered, dropped, samples: source.finish_voice() }
     }
 }
 

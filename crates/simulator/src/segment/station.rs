@@ -14,9 +14,9 @@
 //! ```
 
 use super::compiled::{signed, small, CompiledSegment, NEVER};
-use super::counters::Supplied;
 use super::retries::{Retries, StationClock};
 use ethermeter_traffic::arrivals::Arrivals;
+use ethermeter_traffic::voice::Samples;
 use ethermeter_traffic::{Purpose, Source, Stream};
 use ethermeter_trial::medium::{AfterAttemptLimit, AfterLateCollision};
 
@@ -59,6 +59,25 @@ pub struct Attempt {
     pub arrived: i64,
     /// Length of the frame, destination address to FCS; of voice that collided, the least.
     pub bits: u64,
+}
+
+/// What the source of a station offered within the measured window.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Supplied {
+    /// Frames.
+    pub offered: u64,
+    /// Of these, dropped.
+    pub dropped: u64,
+    /// The fate of its samples, if it is of voice.
+    pub samples: Option<Samples>,
+}
+
+impl Supplied {
+    /// What a source offered, when nothing more happens.
+    pub fn by(source: &mut Source) -> Self {
+        let (offered, dropped) = source.finish();
+        Self { offered, dropped, samples: source.finish_voice() }
+    }
 }
 
 /// What a station does between and after its attempts.
