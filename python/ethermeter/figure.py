@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ethermeter.document import VegaLite
 from ethermeter.report.style import STYLES, Style
 
 
@@ -47,7 +48,7 @@ class Figure:
 
         return figures.export(self.run, self.metric, Path(path), self.series, self.style)
 
-    def vega_lite(self) -> dict[str, Any]:
+    def vega_lite(self) -> VegaLite:
         """Return the figure as a specification of Vega-Lite."""
         from ethermeter.report import figures
 

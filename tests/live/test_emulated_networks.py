@@ -111,6 +111,11 @@ rate = "10 Mb/s"
 [[network.hosts]]
 name = "h"
 count = 10
+model = "behind"
+[network.models.behind]
+[[network.models.behind.receive]]
+name = "offset"
+delay = "1 ms"
 [[network.segments]]
 name = "cable"
 standard = "ieee-10"
@@ -131,6 +136,7 @@ measure = "last 6 s"
 [run]
 engines = ["simulation"]
 """
+"""The model of its hosts has the declared offset of an emulated medium (`OFFSET_NS`)."""
 SATURATED = """\
 [[flows]]
 name = "load{number}"

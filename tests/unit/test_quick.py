@@ -14,6 +14,7 @@ from ethermeter.quick.peers import (
     Datagrams,
     Interval,
     Iperf3Result,
+    PeerError,
     Reflected,
     TcpInfo,
     address_of,
@@ -151,6 +152,23 @@ def test_a_rate_is_that_of_the_receiver_with_the_interval_of_intervals() -> None
 )
 def test_what_limited_a_test(found: Iperf3Result, expected: str) -> None:
     assert expected in by_iperf3.limit_of(found, "up", 0)
+
+
+def test_a_path_that_blocks_udp_has_its_values_of_tcp(monkeypatch: pytest.MonkeyPatch) -> None:
+    def iperf3(_to: str, *, protocol: str, **_: object) -> Iperf3Result:
+        if protocol == "udp":
+            raise PeerError("no answer over UDP")
+        return iperf3_result()
+
+    monkeypatch.setattr(by_iperf3, "iperf3", iperf3)
+    values, limits, notes = by_iperf3.measured(
+        "192.0.2.7:5201", duration_s=10, follow=lambda _flow, _share: None
+    )
+    assert {value.flow for value in values} == {"tcp-up", "tcp-down", "round-trip"}
+    assert set(limits) == {"tcp-up", "tcp-down"}
+    assert notes[1:] == [
+        f"{flow}: no answer over UDP" for flow in ("udp-up", "udp-down", "light-up", "light-down")
+    ]
 
 
 def test_a_series_resumes_and_keeps_its_slots(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal, TypedDict
 
 from ethermeter import plan
 from ethermeter.benchmark.services import Service
@@ -12,6 +12,7 @@ from ethermeter.experiment import Experiment, toml
 from ethermeter.experiment.document import validated
 from ethermeter.experiment.network import Network, expanded_network
 from ethermeter.experiment.reading import of_document
+from ethermeter.experiment.toml import Tables
 from ethermeter.faults import InputError, shown
 from ethermeter.scenario import Host, Link, Node
 from ethermeter.trial import LIVE, SIMULATION, Trial, renumbered
@@ -30,21 +31,34 @@ Venue = Literal["simulation", "testbed", "hosts"]
 """Where trials are run."""
 
 
-def durations(venue: Venue, *, is_standard: bool) -> dict[str, Any]:
+class Durations(TypedDict, total=False):
+    """Durations of a suite and numbers of its trials, as of `Settings`."""
+
+    settle_s: float
+    drain_s: float
+    trial_s: float
+    latency_s: float
+    latency_trials: int
+    burst_searches: int
+
+
+def durations(venue: Venue, *, is_standard: bool) -> Durations:
     """Return the durations of a suite, as of `Settings`.
 
     Those of the documents are RFC 2544 sections 24 and 26; in a simulation, trials with equal
     seeds are equal, so that one of each is enough.
     """
     is_live = venue != "simulation"
-    times: dict[str, Any] = {
+    times: Durations = {
         "settle_s": 0.25 if is_live else 0.0,
         "drain_s": 0.5 if is_live else 2.0,
     }
     if is_standard:
         times |= {"trial_s": 60.0, "latency_s": 120.0, "drain_s": 2.0}
-        return times | ({"latency_trials": 20, "burst_searches": 50} if is_live else {})
-    return times | ({"latency_trials": 3, "burst_searches": 3} if is_live else {})
+    if is_live:
+        times["latency_trials"] = 20 if is_standard else 3
+        times["burst_searches"] = 50 if is_standard else 3
+    return times
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -297,7 +311,7 @@ class Bench:
         measurement, exchanges between the hosts' clocks are such frames.
         """
         table = self.document["network"]
-        assert isinstance(table, Mapping), "a network file has a table `network`"
+        assert isinstance(table, dict), "a network file has a table `network`"
         return table if self.settings.is_live else informed(table)
 
     def experiment(self, stimulus: Stimulus) -> Experiment:
@@ -413,7 +427,7 @@ def bench_of(
     return Bench(document, path, chosen, settings, scenario.links, scenario.nodes)
 
 
-def informed(network: Mapping[str, Any]) -> Mapping[str, object]:
+def informed(network: Tables) -> Tables:
     """Return the table of a network whose switches know all addresses from the start."""
     switches = [{**switch, "learning": "known"} for switch in network.get("switches", ())]
     return {**network, "switches": switches} if switches else network

@@ -1,15 +1,15 @@
 """Networks: tables `[network]` that tests change, with every host and link by its own name."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from ethermeter.benchmark.bench import Bench, informed
+from ethermeter.experiment.toml import Tables
 
 FAN_OUT, ADDRESS = "fan-out", "address"
 """Switch behind a learning port, and the hosts whose addresses are learned there."""
 
 
-def explicit(bench: Bench) -> dict[str, Any]:
+def explicit(bench: Bench) -> Tables:
     """Return the table of the network with groups of hosts written out."""
     table = bench.document["network"]
     assert isinstance(table, Mapping), "a network file has a table `network`"
@@ -34,7 +34,7 @@ def explicit(bench: Bench) -> dict[str, Any]:
     return {**table, "hosts": hosts, "links": links}
 
 
-def with_gap(bench: Bench, tester: str, gap_octets: int) -> dict[str, Any]:
+def with_gap(bench: Bench, tester: str, gap_octets: int) -> Tables:
     """Return the network in which a tester's link has another gap between frames."""
     table = explicit(bench)
     links = [
@@ -44,7 +44,7 @@ def with_gap(bench: Bench, tester: str, gap_octets: int) -> dict[str, Any]:
     return dict(informed({**table, "links": links}))
 
 
-def with_addresses(bench: Bench, tester: str, count: int) -> dict[str, Any]:
+def with_addresses(bench: Bench, tester: str, count: int) -> Tables:
     """Return the network in which a tester is replaced by some hosts behind one port.
 
     They are joined by an ideal switch, so that the device hears all their addresses at that port.

@@ -3,7 +3,7 @@
 import time
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -224,7 +224,7 @@ def _series(
     from ethermeter.quick import series
 
     directory = out if out is not None else Path("runs") / f"quick-{slug(request.to)}"
-    question: dict[str, Any] = asdict(request)
+    question: dict[str, object] = asdict(request)
     # A key is a secret, and no part of what is measured.
     question["key"] = request.key is not None
     question["hosts"] = None if request.hosts is None else str(request.hosts)

@@ -42,7 +42,7 @@ MOST_PLACES = 1024
 
 def _known(name: str) -> str:
     if name not in standards():
-        raise complaint(f"expected {choices(name, standards())}")
+        raise complaint(choices(name, standards(), "expected one of "))
     return name
 
 

@@ -2,13 +2,13 @@
 
 import math
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
-from ethermeter.analysis.interval import Estimate
+from ethermeter.analysis.interval import Estimate, Floats
 from ethermeter.analysis.samples import merged, ratio, samples_of
 from ethermeter.faults import InputError
+from ethermeter.imports.document import Document
 from ethermeter.metrics import Metric
 
 _SUMMARIES = ("avg", "sum", "totals", "mean", "fairness")
@@ -16,7 +16,7 @@ _SUMMARIES = ("avg", "sum", "totals", "mean", "fairness")
 _MOST = 10_000_000
 
 
-def flows(document: Mapping[str, Any], file: str) -> dict[str, dict[Metric, Estimate]]:
+def flows(document: Document, file: str) -> dict[str, dict[Metric, Estimate]]:
     """Return the estimates of each series: round trips of pings [ms], rates of TCP [Mbit/s]."""
     results = document.get("results")
     if not isinstance(results, Mapping):
@@ -43,7 +43,7 @@ def flows(document: Mapping[str, Any], file: str) -> dict[str, dict[Metric, Esti
     return found
 
 
-def _samples(series: object, name: str, file: str) -> np.ndarray[Any, np.dtype[np.float64]]:
+def _samples(series: object, name: str, file: str) -> Floats:
     allowed = "expected a list of numbers from 0, or null where there is none"
     if not isinstance(series, list) or len(series) > _MOST:
         raise InputError.of(file, f"results.{name}", str(series)[:50], allowed)

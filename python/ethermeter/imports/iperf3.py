@@ -2,19 +2,19 @@
 
 import math
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
 from ethermeter.analysis.interval import Estimate
 from ethermeter.analysis.samples import exact, ratio
 from ethermeter.faults import InputError
+from ethermeter.imports.document import Document
 from ethermeter.metrics import Metric
 
 _SUFFIXES = ("", "_bidir_reverse")
 
 
-def flows(document: Mapping[str, Any], file: str) -> dict[str, dict[Metric, Estimate]]:
+def flows(document: Document, file: str) -> dict[str, dict[Metric, Estimate]]:
     """Return the estimates of each direction: `tcp-up`, `tcp-down`, `udp-up`, `udp-down`."""
     if "error" in document:
         allowed = "expected a test that ended without an error"
@@ -40,9 +40,9 @@ def flows(document: Mapping[str, Any], file: str) -> dict[str, dict[Metric, Esti
 
 
 def _estimates(
-    document: Mapping[str, Any],
-    end: Mapping[str, Any],
-    received: Mapping[str, Any],
+    document: Document,
+    end: Document,
+    received: Document,
     suffix: str,
     file: str,
 ) -> dict[Metric, Estimate]:
@@ -61,7 +61,7 @@ def _estimates(
     return found
 
 
-def _with_interval(value: float, document: Mapping[str, Any], suffix: str) -> Estimate:
+def _with_interval(value: float, document: Document, suffix: str) -> Estimate:
     """Return a rate with the interval of the intervals of the client, around it."""
     octets, seconds = [], []
     intervals = document.get("intervals")
@@ -80,14 +80,14 @@ def _with_interval(value: float, document: Mapping[str, Any], suffix: str) -> Es
     return Estimate(value, spread.error, spread.degrees, spread.cautions, ends)
 
 
-def _table(of: Mapping[str, Any], key: str, file: str) -> Mapping[str, Any]:
+def _table(of: Document, key: str, file: str) -> Document:
     found = of.get(key)
     if not isinstance(found, Mapping):
         raise InputError.of(file, key, str(found)[:50], "expected an object, as iperf3 writes it")
     return found
 
 
-def _number(of: Mapping[str, Any], key: str, within: str, file: str) -> float:
+def _number(of: Document, key: str, within: str, file: str) -> float:
     found = of.get(key)
     is_number = isinstance(found, int | float) and not isinstance(found, bool)
     if not is_number or not 0 <= float(found) < math.inf:  # type: ignore[arg-type]

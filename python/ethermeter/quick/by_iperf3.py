@@ -8,7 +8,7 @@ import numpy as np
 from ethermeter.analysis.interval import Estimate
 from ethermeter.analysis.samples import exact, ratio
 from ethermeter.metrics import Caution, Metric
-from ethermeter.quick.peers import Iperf3Result, iperf3
+from ethermeter.quick.peers import Iperf3Result, PeerError, iperf3
 from ethermeter.quick.result import Value, distribution
 
 BY = "iperf3"
@@ -45,6 +45,7 @@ def measured(
     values: list[Value] = []
     limits: dict[str, str] = {}
     opened_s: list[float] = []
+    failures: list[str] = []
     # Light streams take half as long as the others.
     whole_s = duration_s / 5
     for index, (flow, protocol, direction) in enumerate(TESTS):
@@ -54,20 +55,27 @@ def measured(
         count = 1 if is_light else streams
         # The shortest test is long enough for five intervals of 0.1 s.
         test_s = max(0.5, whole_s / 2 if is_light else whole_s)
-        found = iperf3(
-            to,
-            protocol=protocol,
-            direction=direction,
-            duration_s=test_s,
-            streams=count,
-            rate_bps=rate // count,
-        )
+        try:
+            found = iperf3(
+                to,
+                protocol=protocol,
+                direction=direction,
+                duration_s=test_s,
+                streams=count,
+                rate_bps=rate // count,
+            )
+        except PeerError as error:
+            # A path that blocks UDP, say, still has its values of TCP.
+            if index == 0:
+                raise
+            failures.append(f"{flow}: {error}")
+            continue
         opened_s += [each / 1e9 for each in found.opened_in_ns]
         values += values_of(flow, found, direction)
         limits[flow] = limit_of(found, direction, rate)
     handshakes = distribution("round-trip", Metric.ROUND_TRIP, np.array(opened_s), BY)
     notes = ["the round trip is that of opening connections: it has the work of both hosts"]
-    return values + handshakes, limits, notes
+    return values + handshakes, limits, notes + failures
 
 
 def values_of(flow: str, found: Iperf3Result, direction: str) -> list[Value]:

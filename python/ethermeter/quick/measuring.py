@@ -127,7 +127,8 @@ def measure(request: Request, follow: Follow = lambda _what, _share: None) -> Me
             # STAMP's round trips are better: they have no work of the hosts in them.
             has_trips = "stamp" in answered
             values += [each for each in more if not (has_trips and each.flow == "round-trip")]
-            notes += [] if has_trips else facts
+            facts = facts[1:] if has_trips else facts
+            notes += facts
             answered.append("iperf3")
     if not answered:
         raise PeerError("; ".join(refusals))

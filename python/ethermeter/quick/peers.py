@@ -10,6 +10,7 @@ from msgspec import Struct
 from msgspec.json import decode, encode
 
 from ethermeter.faults import InputError
+from ethermeter.quick.result import Record
 
 STAMP_PORT = 862
 IPERF3_PORT = 5201
@@ -160,7 +161,7 @@ def iperf3(
     return decode(_performed({"iperf3": task}, None, namespace), type=Iperf3Result)
 
 
-def _performed(task: dict[str, Any], key: bytes | None, namespace: Path | None) -> bytes:
+def _performed(task: Record, key: bytes | None, namespace: Path | None) -> bytes:
     from ethermeter import _core
 
     try:

@@ -12,6 +12,8 @@ from ethermeter.analysis.samples import samples_of
 from ethermeter.json_values import finite
 from ethermeter.metrics import Caution, Metric
 
+Record = dict[str, Any]
+"""A measurement, or what is asked of one, as JSON has it."""
 CSV_HEAD = ("at", "to", "by", "flow", "metric", "unit", "value", "low", "high", "cautions")
 
 
@@ -53,7 +55,7 @@ class Measurement:
     limits: dict[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> Record:
         """Return it as JSON has it; undefined numbers are None."""
         return {
             "to": self.to,

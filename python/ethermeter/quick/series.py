@@ -13,10 +13,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from fcntl import LOCK_EX, LOCK_NB, flock
 from pathlib import Path
-from typing import Any
 
 from ethermeter.faults import InputError
 from ethermeter.metrics import Metric
+from ethermeter.quick.result import Record
 from ethermeter.store.files import write_whole
 
 QUESTION, LINES, PAGE = "series.json", "measurements.jsonl", "report.html"
@@ -60,7 +60,7 @@ class Series:
         """Return when a slot begins, in s since 1970."""
         return self.begun_s + slot * self.every_s
 
-    def append(self, slot: int, found: dict[str, Any]) -> None:
+    def append(self, slot: int, found: Record) -> None:
         """Append a measurement, durably: one line in one write."""
         line = json.dumps({"slot": slot, **found}, ensure_ascii=False, allow_nan=False) + "\n"
         # After a crash within a write the last line has no end: it stays apart and is not read.
@@ -73,7 +73,7 @@ class Series:
         finally:
             os.close(handle)
 
-    def read(self) -> Iterator[dict[str, Any]]:
+    def read(self) -> Iterator[Record]:
         """Yield the measurements in order; lines cut short by a crash are left out."""
         path = self.directory / LINES
         if not path.exists():
@@ -113,9 +113,7 @@ def _number(value: float | None) -> float:
 
 
 @contextmanager
-def opened(
-    directory: Path, question: dict[str, Any], *, every_s: float, for_s: float
-) -> Iterator[Series]:
+def opened(directory: Path, question: Record, *, every_s: float, for_s: float) -> Iterator[Series]:
     """Begin a series in a new directory, or continue the same one; one process at a time.
 
     Raises InputError if the directory holds something else.

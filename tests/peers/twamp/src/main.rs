@@ -19,7 +19,7 @@ use twamp_rs::session_sender::SessionSender;
 use twamp_rs::twamp_test::twamp_test_unauth::TwampTestPacketUnauth;
 use twamp_rs::twamp_test::twamp_test_unauth_reflected::TwampTestPacketUnauthReflected;
 
-const ANSWERED_WITHIN: Duration = Duration::from_secs(1);
+const ANSWERED_WITHIN: Duration = Duration::from_secs(5);
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<()> {
