@@ -53,6 +53,7 @@ impl Event {
         match self {
             Self::Ready { station }
             | Self::GapOver { station, .. }
+            | Self::FirstBit { station }
             | Self::TimerOver { station, .. }
             | Self::Hear { station, .. }
             | Self::DelimiterOver { station }

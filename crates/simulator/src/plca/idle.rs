@@ -88,7 +88,10 @@ fn next_switch<H: Hosts>(machine: &Machine<'_, H>) -> Option<i64> {
     for &Reverse(Entry { at, event, .. }) in &machine.queue {
         match event {
             Event::Switch { .. } => switched = switched.min(at),
-            Event::Ready { .. } | Event::Hear { .. } | Event::DelimiterOver { .. } => return None,
+            Event::Ready { .. }
+            | Event::FirstBit { .. }
+            | Event::Hear { .. }
+            | Event::DelimiterOver { .. } => return None,
             Event::GapOver { .. } | Event::TimerOver { .. } | Event::MacOver { .. } => {}
         }
     }
